@@ -1,0 +1,76 @@
+//! Errors of system calls, by their Unix names.
+
+use thiserror::Error;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
+pub enum Errno {
+    #[error("ENOENT: no such file or directory")]
+    NoEnt,
+    #[error("EIO: input/output error")]
+    Io,
+    #[error("EBADF: bad file descriptor")]
+    BadF,
+    #[error("EACCES: permission denied")]
+    Acces,
+    #[error("EEXIST: file exists")]
+    Exist,
+    #[error("EXDEV: cross-device link")]
+    XDev,
+    #[error("ENOTDIR: not a directory")]
+    NotDir,
+    #[error("EISDIR: is a directory")]
+    IsDir,
+    #[error("EINVAL: invalid argument")]
+    Inval,
+    #[error("EFBIG: file too large")]
+    FBig,
+    #[error("ENOSPC: no space left on device")]
+    NoSpc,
+    #[error("EROFS: read-only file system")]
+    RoFs,
+    #[error("EMLINK: too many links")]
+    MLink,
+    #[error("EPERM: operation not permitted")]
+    Perm,
+    #[error("ENAMETOOLONG: file name too long")]
+    NameTooLong,
+    #[error("ENOTEMPTY: directory not empty")]
+    NotEmpty,
+    #[error("ELOOP: too many levels of symbolic links")]
+    Loop,
+    #[error("EBUSY: device or resource busy")]
+    Busy,
+    #[error("ENOTSUP: operation not supported")]
+    NotSup,
+    /// Not a Unix error: the simulated power went away during the operation.
+    #[error("the power was cut")]
+    PowerCut,
+}
+
+impl Errno {
+    /// Unix name, as the measured cases and strace write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Errno::NoEnt => "ENOENT",
+            Errno::Io => "EIO",
+            Errno::BadF => "EBADF",
+            Errno::Acces => "EACCES",
+            Errno::Exist => "EEXIST",
+            Errno::XDev => "EXDEV",
+            Errno::NotDir => "ENOTDIR",
+            Errno::IsDir => "EISDIR",
+            Errno::Inval => "EINVAL",
+            Errno::FBig => "EFBIG",
+            Errno::NoSpc => "ENOSPC",
+            Errno::RoFs => "EROFS",
+            Errno::MLink => "EMLINK",
+            Errno::Perm => "EPERM",
+            Errno::NameTooLong => "ENAMETOOLONG",
+            Errno::NotEmpty => "ENOTEMPTY",
+            Errno::Loop => "ELOOP",
+            Errno::Busy => "EBUSY",
+            Errno::NotSup => "ENOTSUP",
+            Errno::PowerCut => "power cut",
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! # fs: the seam between an operating system and a file system
+//!
+//! **Role.** The one portability seam, as SQLite's VFS is for a data base: [`FileSystem`] is what a file system
+//! offers, [`Host`] what it may ask of the system above it. `linux` and `rtems` drive it from above, `jffs2`,
+//! `yaffs2`, `ubifs` ... implement it, the conformance kit tests it. It stands in a crate of its own because the
+//! file systems are below the operating systems and must not depend on them.
+//!
+//! **Follows.** The inode operations and address space operations of Linux (`Documentation/filesystems/vfs.rst`),
+//! as far as the embedded flash file systems use them.
+//!
+//! **Leaves out.** Locking: one simulation is one thread. Memory mapping: the page cache above serves it.
+
+mod errno;
+mod types;
+
+pub use errno::Errno;
+pub use types::{
+    DirEntry, FileKind, Host, Ino, NewNode, NoPageCache, SetAttr, Stat, StatFs, TimeSpec, WritePlan, PAGE_BYTES,
+};
+
+use ffslab_sim::{Sim, Task};
+
+pub type Result<T> = std::result::Result<T, Errno>;
+
+/// A mounted file system.
+///
+/// Conventions:
+/// * An inode number stays valid while the caller uses it. Any operation may bring an inode into memory;
+///   [`FileSystem::evict`] and [`FileSystem::drop_inodes`] take it out again.
+/// * An operation either happens or fails with an [`Errno`]; it advances the clock of [`FileSystem::sim`] either way.
+/// * After [`Errno::PowerCut`] the chip is dead and every further operation fails the same way: drop the file
+///   system, switch the chip on again and mount anew.
+/// * When a file system is dropped it removes its background tasks from the CPU model ([`Sim::kill`]).
+/// * Names are bytes without `/` and NUL; `.` and `..` never reach a file system.
+pub trait FileSystem {
+    /// "jffs2", "yaffs2" ...
+    fn name(&self) -> &'static str;
+
+    fn sim(&self) -> &Sim;
+
+    fn root(&self) -> Ino;
+
+    /// Longest name of a directory entry, in bytes.
+    fn name_bytes_max(&self) -> usize;
+
+    /// Largest file, in bytes.
+    fn file_bytes_max(&self) -> u64;
+
+    // ---- names ---------------------------------------------------------------------------------------------
+
+    /// The inode that `name` in `dir` stands for; it is in memory afterwards. `NoEnt` when there is none.
+    fn lookup(&mut self, dir: Ino, name: &[u8]) -> Result<Ino>;
+
+    /// Makes a file, directory, symbolic link or special file; the name does not exist yet (the caller looked).
+    fn create(&mut self, host: &mut dyn Host, dir: Ino, name: &[u8], node: &NewNode) -> Result<Ino>;
+
+    /// A further name for `ino`, which is no directory.
+    fn link(&mut self, host: &mut dyn Host, ino: Ino, dir: Ino, name: &[u8]) -> Result<()>;
+
+    /// Takes a name away. The inode lives until [`FileSystem::evict`] if it has no other name.
+    fn unlink(&mut self, host: &mut dyn Host, dir: Ino, name: &[u8]) -> Result<()>;
+
+    /// Takes an empty directory away; `NotEmpty` otherwise.
+    fn rmdir(&mut self, host: &mut dyn Host, dir: Ino, name: &[u8]) -> Result<()>;
+
+    /// Moves a name; a target that exists is replaced (kinds agree and a directory is empty, else an error).
+    fn rename(&mut self, host: &mut dyn Host, from: Ino, name: &[u8], to: Ino, new_name: &[u8]) -> Result<()>;
+
+    /// All entries of a directory, in the file system's order, without `.` and `..`.
+    fn readdir(&mut self, dir: Ino, emit: &mut dyn FnMut(DirEntry<'_>)) -> Result<()>;
+
+    /// Target of a symbolic link.
+    fn readlink(&mut self, ino: Ino) -> Result<Vec<u8>>;
+
+    // ---- attributes ----------------------------------------------------------------------------------------
+
+    fn getattr(&mut self, ino: Ino) -> Result<Stat>;
+
+    /// Changes attributes; a new size truncates or extends (with a hole). The caller has cut its cached pages.
+    fn setattr(&mut self, host: &mut dyn Host, ino: Ino, change: &SetAttr) -> Result<()>;
+
+    // ---- data ----------------------------------------------------------------------------------------------
+
+    /// Reads page `index` (of [`PAGE_BYTES`]); what lies behind the end of file and in holes is zero.
+    fn read_page(&mut self, ino: Ino, index: u64, page: &mut [u8]) -> Result<()>;
+
+    /// Announces a write of `bytes` at `at`, all within one page. `cached`: the page is in the page cache.
+    /// The answer says whether the page must be read first.
+    fn write_begin(&mut self, host: &mut dyn Host, ino: Ino, at: u64, bytes: usize, cached: bool) -> Result<WritePlan>;
+
+    /// The page in the cache ([`Host::page`]) now holds the new bytes `at .. at + bytes`. Returns how many of them
+    /// were accepted, at least 1; the file size grows accordingly.
+    fn write_end(&mut self, host: &mut dyn Host, ino: Ino, at: u64, bytes: usize) -> Result<usize>;
+
+    // ---- durability ----------------------------------------------------------------------------------------
+
+    fn fsync(&mut self, host: &mut dyn Host, ino: Ino, data_only: bool) -> Result<()>;
+
+    /// The last descriptor of an open file was closed.
+    fn close(&mut self, _host: &mut dyn Host, _ino: Ino) -> Result<()> {
+        Ok(())
+    }
+
+    fn sync(&mut self, host: &mut dyn Host) -> Result<()>;
+
+    fn statfs(&mut self) -> StatFs;
+
+    // ---- life of an inode in memory ------------------------------------------------------------------------
+
+    /// Nobody uses `ino` any more and it has no name (link count 0): delete it.
+    fn evict(&mut self, host: &mut dyn Host, ino: Ino) -> Result<()>;
+
+    /// Memory is short (`drop_caches`): every inode that `in_use` does not hold may be forgotten.
+    fn drop_inodes(&mut self, in_use: &dyn Fn(Ino) -> bool);
+
+    // ---- background work -----------------------------------------------------------------------------------
+
+    /// Runs the background task that the CPU model has chosen until it sleeps or yields.
+    /// The caller holds the turn ([`Sim::run_as`]).
+    fn run_task(&mut self, host: &mut dyn Host, task: Task);
+
+    /// A scheduling point between two system calls or two pages: background tasks get their turn.
+    fn resched(&mut self, host: &mut dyn Host) {
+        while let ffslab_sim::Switch::Run(task) = self.sim().resched() {
+            let sim = self.sim().clone();
+            let _turn = sim.run_as(task);
+            self.run_task(host, task);
+        }
+    }
+
+    // ---- the end -------------------------------------------------------------------------------------------
+
+    /// Writes out what must be written and ends the background tasks. Afterwards the value can only be dropped; the
+    /// medium is a shared handle that its owner mounts again. Dropping without `unmount` is a reset: everything in
+    /// memory is forgotten and nothing is written.
+    fn unmount(&mut self, host: &mut dyn Host) -> Result<()>;
+}

@@ -1,0 +1,175 @@
+//! What crosses the seam.
+
+/// Inode number.
+pub type Ino = u32;
+
+/// Size of a page of the page cache (`PAGE_SIZE` of the boards in question).
+pub const PAGE_BYTES: usize = 4096;
+
+/// Kind of an inode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum FileKind {
+    File,
+    Directory,
+    Symlink,
+    CharDevice,
+    BlockDevice,
+    Fifo,
+    Socket,
+}
+
+impl FileKind {
+    /// The `S_IFMT` bits of a mode.
+    pub fn mode_bits(self) -> u32 {
+        match self {
+            FileKind::Fifo => 0o010000,
+            FileKind::CharDevice => 0o020000,
+            FileKind::Directory => 0o040000,
+            FileKind::BlockDevice => 0o060000,
+            FileKind::File => 0o100000,
+            FileKind::Symlink => 0o120000,
+            FileKind::Socket => 0o140000,
+        }
+    }
+
+    /// Kind from a mode; `None` for bits that no kind has.
+    pub fn from_mode(mode: u32) -> Option<FileKind> {
+        Some(match mode & 0o170000 {
+            0o010000 => FileKind::Fifo,
+            0o020000 => FileKind::CharDevice,
+            0o040000 => FileKind::Directory,
+            0o060000 => FileKind::BlockDevice,
+            0o100000 => FileKind::File,
+            0o120000 => FileKind::Symlink,
+            0o140000 => FileKind::Socket,
+            _ => return None,
+        })
+    }
+
+    /// The `d_type` of a directory entry (`DT_REG` = 8 ...).
+    pub fn dirent_type(self) -> u8 {
+        (self.mode_bits() >> 12) as u8
+    }
+}
+
+/// A time stamp, in seconds since 1970 and nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TimeSpec {
+    pub seconds: i64,
+    pub nanoseconds: u32,
+}
+
+/// What `create` makes.
+#[derive(Clone, Debug)]
+pub struct NewNode<'a> {
+    pub kind: FileKind,
+    /// Permission bits (07777).
+    pub permissions: u32,
+    pub uid: u32,
+    pub gid: u32,
+    /// Device number of device files.
+    pub device: u32,
+    /// Target of a symbolic link.
+    pub target: &'a [u8],
+}
+
+impl NewNode<'static> {
+    /// A plain file or directory of user 0 with the usual permissions.
+    pub fn of(kind: FileKind) -> Self {
+        let permissions = if kind == FileKind::Directory { 0o755 } else { 0o644 };
+        NewNode { kind, permissions, uid: 0, gid: 0, device: 0, target: b"" }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stat {
+    pub ino: Ino,
+    pub kind: FileKind,
+    pub permissions: u32,
+    pub links: u32,
+    pub uid: u32,
+    pub gid: u32,
+    pub device: u32,
+    pub size_bytes: u64,
+    pub accessed: TimeSpec,
+    pub modified: TimeSpec,
+    pub changed: TimeSpec,
+}
+
+/// Attributes to change; `None` leaves one alone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SetAttr {
+    pub size_bytes: Option<u64>,
+    pub permissions: Option<u32>,
+    pub uid: Option<u32>,
+    pub gid: Option<u32>,
+    pub accessed: Option<TimeSpec>,
+    pub modified: Option<TimeSpec>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StatFs {
+    pub block_bytes: u32,
+    pub blocks: u64,
+    pub blocks_free: u64,
+    pub files: u64,
+    pub files_free: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DirEntry<'a> {
+    pub ino: Ino,
+    pub name: &'a [u8],
+    pub kind: FileKind,
+}
+
+/// What must happen to a page before a part of it is overwritten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WritePlan {
+    /// It is up to date, or will be after the write.
+    Ready,
+    /// It must be read from the medium.
+    ReadFirst,
+}
+
+/// What a file system may ask of the system above: its page cache.
+pub trait Host {
+    /// The up-to-date cached page, if there is one. [`PAGE_BYTES`] long.
+    fn page(&mut self, ino: Ino, index: u64) -> Option<&[u8]>;
+
+    /// Takes a page that the file system read for its own purposes into the cache.
+    fn insert_page(&mut self, ino: Ino, index: u64, page: &[u8]);
+
+    /// Present time of day for time stamps.
+    fn now(&self) -> TimeSpec;
+}
+
+/// A host without a page cache, as RTEMS is one. Remembers the single page that is being written.
+#[derive(Default)]
+pub struct NoPageCache {
+    current: Option<(Ino, u64)>,
+    page: Vec<u8>,
+    /// Time of day that [`Host::now`] reports.
+    pub time: TimeSpec,
+}
+
+impl NoPageCache {
+    /// Puts the page that the following `write_end` is about in place.
+    pub fn set_page(&mut self, ino: Ino, index: u64, page: &[u8]) {
+        self.current = Some((ino, index));
+        self.page.clear();
+        self.page.extend_from_slice(page);
+    }
+}
+
+impl Host for NoPageCache {
+    fn page(&mut self, ino: Ino, index: u64) -> Option<&[u8]> {
+        (self.current == Some((ino, index))).then_some(&self.page[..])
+    }
+
+    fn insert_page(&mut self, _ino: Ino, _index: u64, _page: &[u8]) {}
+
+    fn now(&self) -> TimeSpec {
+        self.time
+    }
+}

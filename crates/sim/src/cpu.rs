@@ -1,0 +1,288 @@
+//! The one CPU: who runs, who waits, when somebody else gets a turn.
+//!
+//! A background task is a state machine that runs until it sleeps or yields. Turns are *nested calls*: at a
+//! scheduling point the running task asks [`crate::Sim::resched`]; the answer is to go on, to let another task run
+//! (inside this call), or to return to the one that it was called from. This keeps one real thread and one real
+//! stack, and still lets a background erase and a foreground write interleave as on one CPU.
+//!
+//! Rules, from Linux 6.1 `kernel/sched/fair.c` on one CPU, `CONFIG_PREEMPT_NONE`:
+//! * Virtual run time of a task grows by run time x 1024 / weight; the runnable task with the least runs.
+//! * A sleeper that wakes is placed at most half a latency period (3 ms) behind the minimum.
+//! * At a tick the running task is asked to yield when it has used up its slice: latency period 6 ms shared by weight.
+//! * A waking task asks the running one to yield when it is ahead by more than 1 ms, scaled by its weight.
+//! * The request takes effect at the next scheduling point (system call exit, `cond_resched`, sleep).
+
+use crate::cause::Task;
+use crate::SimConfig;
+
+/// What a task does while the chip works.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NandWait {
+    /// It polls the ready line and holds the CPU.
+    Busy,
+    /// It sleeps until the ready interrupt; others run meanwhile.
+    Sleep,
+}
+
+/// Answer of [`crate::Sim::resched`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Switch {
+    /// Go on.
+    Stay,
+    /// Run this task first, inside [`crate::Sim::run_as`], then ask again.
+    Run(Task),
+    /// Return to the caller's caller: the task below on the stack of turns is to go on.
+    Yield,
+}
+
+const LATENCY_NS: i64 = 6_000_000;
+const MIN_GRANULARITY_NS: i64 = 750_000;
+const WAKEUP_GRANULARITY_NS: i64 = 1_000_000;
+const NICE_0_WEIGHT: i64 = 1024;
+
+/// Load weight of a nice level (`kernel/sched/core.c`, `sched_prio_to_weight`): each level is worth 25 %.
+fn weight_of(nice: i8) -> i64 {
+    (1024.0 / 1.25f64.powi(i32::from(nice))).round() as i64
+}
+
+#[derive(Clone, Copy)]
+struct Entity {
+    exists: bool,
+    runnable: bool,
+    weight: i64,
+    virtual_run_ns: i64,
+    wake_at_ns: u64,
+}
+
+const ABSENT: Entity =
+    Entity { exists: false, runnable: false, weight: NICE_0_WEIGHT, virtual_run_ns: 0, wake_at_ns: u64::MAX };
+
+pub struct Cpu {
+    entities: [Entity; Task::ALL.len()],
+    /// Turns, innermost last. The foreground is always at the bottom.
+    turns: Vec<Task>,
+    tick_ns: u64,
+    sleeping_wait: bool,
+    charged_until_ns: u64,
+    run_since_pick_ns: i64,
+    min_virtual_run_ns: i64,
+    need_resched: bool,
+    waiting: u32,
+    next_timer_ns: u64,
+}
+
+impl Cpu {
+    pub fn new(config: SimConfig) -> Self {
+        let mut entities = [ABSENT; Task::ALL.len()];
+        entities[Task::Caller as usize].exists = true;
+        entities[Task::Caller as usize].runnable = true;
+        Self {
+            entities,
+            turns: vec![Task::Caller],
+            tick_ns: 1_000_000_000 / u64::from(config.tick_rate_hz),
+            sleeping_wait: config.nand_wait == NandWait::Sleep,
+            charged_until_ns: 0,
+            run_since_pick_ns: 0,
+            min_virtual_run_ns: 0,
+            need_resched: false,
+            waiting: 0,
+            next_timer_ns: u64::MAX,
+        }
+    }
+
+    #[inline]
+    pub fn running(&self) -> Task {
+        self.turns[self.turns.len() - 1]
+    }
+
+    #[inline]
+    pub fn nobody_waits(&self) -> bool {
+        self.waiting == 0
+    }
+
+    /// The next instant at which [`Cpu::catch_up`] must be called.
+    pub fn attention_at_ns(&self) -> u64 {
+        if self.waiting > 0 {
+            let next_tick = (self.charged_until_ns / self.tick_ns + 1) * self.tick_ns;
+            self.next_timer_ns.min(next_tick)
+        } else {
+            self.next_timer_ns
+        }
+    }
+
+    /// Charges the running task up to now, fires timers and ticks on the way.
+    pub fn catch_up(&mut self, now_ns: u64) {
+        loop {
+            let attention = self.attention_at_ns();
+            if attention > now_ns {
+                break;
+            }
+            self.charge(attention);
+            self.fire_timers(attention);
+            if attention % self.tick_ns == 0 {
+                self.tick();
+            }
+        }
+        self.charge(now_ns);
+    }
+
+    fn charge(&mut self, until_ns: u64) {
+        if until_ns <= self.charged_until_ns {
+            return;
+        }
+        let ran_ns = (until_ns - self.charged_until_ns) as i64;
+        self.charged_until_ns = until_ns;
+        let entity = &mut self.entities[self.turns[self.turns.len() - 1] as usize];
+        if entity.runnable && !self.sleeping_wait {
+            entity.virtual_run_ns += ran_ns * NICE_0_WEIGHT / entity.weight;
+            self.run_since_pick_ns += ran_ns;
+        }
+        self.update_minimum();
+    }
+
+    fn update_minimum(&mut self) {
+        let least = self.entities.iter().filter(|e| e.exists && e.runnable).map(|e| e.virtual_run_ns).min();
+        if let Some(least) = least {
+            self.min_virtual_run_ns = self.min_virtual_run_ns.max(least);
+        }
+    }
+
+    fn fire_timers(&mut self, at_ns: u64) {
+        if at_ns < self.next_timer_ns {
+            return;
+        }
+        for &task in Task::ALL {
+            if self.entities[task as usize].wake_at_ns <= at_ns {
+                self.wake(task);
+            }
+        }
+        self.find_next_timer();
+    }
+
+    fn find_next_timer(&mut self) {
+        self.next_timer_ns = self.entities.iter().map(|e| e.wake_at_ns).min().unwrap_or(u64::MAX);
+    }
+
+    fn count_waiting(&mut self) {
+        let running = self.running();
+        self.waiting = Task::ALL.iter().filter(|&&t| t != running && self.entities[t as usize].runnable).count() as u32;
+    }
+
+    /// `check_preempt_tick`.
+    fn tick(&mut self) {
+        let running = self.running();
+        let mine = self.entities[running as usize];
+        if self.waiting == 0 || !mine.runnable {
+            return;
+        }
+        let total: i64 = self.entities.iter().filter(|e| e.runnable).map(|e| e.weight).sum();
+        let slice_ns = (LATENCY_NS * mine.weight / total).max(MIN_GRANULARITY_NS).min(LATENCY_NS);
+        if self.run_since_pick_ns > slice_ns {
+            self.need_resched = true;
+        } else if self.run_since_pick_ns >= MIN_GRANULARITY_NS {
+            let least = self.least_waiting().map_or(i64::MAX, |t| self.entities[t as usize].virtual_run_ns);
+            if mine.virtual_run_ns - least > slice_ns {
+                self.need_resched = true;
+            }
+        }
+    }
+
+    fn least_waiting(&self) -> Option<Task> {
+        let running = self.running();
+        Task::ALL
+            .iter()
+            .copied()
+            .filter(|&t| t != running && self.entities[t as usize].runnable)
+            .min_by_key(|&t| self.entities[t as usize].virtual_run_ns)
+    }
+
+    pub fn spawn(&mut self, task: Task, nice: i8) {
+        let virtual_run_ns = self.min_virtual_run_ns;
+        self.entities[task as usize] = Entity { exists: true, weight: weight_of(nice), virtual_run_ns, ..ABSENT };
+    }
+
+    pub fn kill(&mut self, task: Task) {
+        self.entities[task as usize] = ABSENT;
+        self.find_next_timer();
+        self.count_waiting();
+    }
+
+    pub fn sleep(&mut self, task: Task, wake_at_ns: Option<u64>) {
+        let entity = &mut self.entities[task as usize];
+        entity.runnable = false;
+        entity.wake_at_ns = wake_at_ns.unwrap_or(u64::MAX);
+        self.find_next_timer();
+        self.count_waiting();
+    }
+
+    pub fn wake(&mut self, task: Task) {
+        let floor = self.min_virtual_run_ns - LATENCY_NS / 2;
+        let entity = &mut self.entities[task as usize];
+        if !entity.exists {
+            return;
+        }
+        entity.wake_at_ns = u64::MAX;
+        if entity.runnable {
+            return;
+        }
+        entity.runnable = true;
+        entity.virtual_run_ns = entity.virtual_run_ns.max(floor);
+        let woken = *entity;
+        self.find_next_timer();
+        self.count_waiting();
+        let mine = self.entities[self.running() as usize];
+        let granularity_ns = WAKEUP_GRANULARITY_NS * NICE_0_WEIGHT / woken.weight;
+        if !mine.runnable || mine.virtual_run_ns - woken.virtual_run_ns > granularity_ns {
+            self.need_resched = true;
+        }
+    }
+
+    /// A scheduling point of the running task.
+    pub fn resched(&mut self) -> Switch {
+        if self.waiting == 0 || !(self.need_resched || self.sleeping_wait) {
+            return Switch::Stay;
+        }
+        let Some(other) = self.least_waiting() else {
+            return Switch::Stay;
+        };
+        let mine = self.entities[self.running() as usize];
+        let better = self.entities[other as usize].virtual_run_ns < mine.virtual_run_ns;
+        if mine.runnable && !better && !self.sleeping_wait {
+            self.need_resched = false;
+            self.run_since_pick_ns = 0;
+            return Switch::Stay;
+        }
+        if self.turns.contains(&other) {
+            // Several turns may have to end before `other` is on top: need_resched stays set until it is.
+            Switch::Yield
+        } else {
+            Switch::Run(other)
+        }
+    }
+
+    pub fn switch_to(&mut self, task: Task) {
+        self.turns.push(task);
+        self.picked();
+    }
+
+    pub fn switch_back(&mut self) {
+        self.turns.pop();
+        self.picked();
+    }
+
+    fn picked(&mut self) {
+        self.need_resched = false;
+        self.run_since_pick_ns = 0;
+        self.count_waiting();
+    }
+
+    /// The task to run while the foreground sleeps, or the instant of the next timer.
+    pub fn pick_while_foreground_sleeps(&mut self) -> Result<Task, u64> {
+        let best = Task::ALL
+            .iter()
+            .copied()
+            .filter(|&t| self.entities[t as usize].runnable)
+            .min_by_key(|&t| (self.entities[t as usize].virtual_run_ns, t));
+        best.ok_or(self.next_timer_ns)
+    }
+}

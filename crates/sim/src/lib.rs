@@ -1,0 +1,296 @@
+//! # sim: the one clock, and everything that is counted on it
+//!
+//! **Role.** Owns virtual time (`u64` nanoseconds), the model of the one CPU (who runs, who waits, when a
+//! background task gets its turn), the energy meter per rail, and the counters of flash operations by cause.
+//! Every layer holds a cheap clone of the [`Sim`] handle; nothing below knows what stands above.
+//!
+//! **Follows.** The scheduling rules of Linux 6.1 `kernel/sched/fair.c` for one CPU without kernel pre-emption
+//! (see [`cpu`]), the tick and timer rounding of `kernel/time/timer.c`.
+//!
+//! **Leaves out.** More than one CPU, real-time classes, cgroups, CPU frequency, interrupts other than the tick.
+
+pub mod cause;
+pub mod cpu;
+pub mod energy;
+pub mod units;
+
+pub use cause::{Op, OpCounts, OpEvent, Reason, Task, CAUSES};
+pub use cpu::{NandWait, Switch};
+pub use energy::{Energy, PowerMilliwatt, Rail};
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+/// What the simulated machine is, as far as time is concerned.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SimConfig {
+    /// Timer ticks per second (`CONFIG_HZ`).
+    pub tick_rate_hz: u32,
+    /// Value of the tick counter at time 0. Linux starts it 300 s before its 32-bit overflow
+    /// (`include/linux/jiffies.h`, `INITIAL_JIFFIES`); what a run finds depends on how long the board was up.
+    pub jiffies_at_start: u32,
+    /// Whether a task holds the CPU or sleeps while the chip works.
+    pub nand_wait: NandWait,
+}
+
+impl Default for SimConfig {
+    fn default() -> Self {
+        Self { tick_rate_hz: 100, jiffies_at_start: 0, nand_wait: NandWait::Busy }
+    }
+}
+
+/// Receives every flash operation, in order. Optional: without one no event is built.
+pub trait EventSink {
+    fn flash_op(&mut self, event: &OpEvent);
+}
+
+struct State {
+    now_ns: Cell<u64>,
+    config: SimConfig,
+    cpu: RefCell<cpu::Cpu>,
+    /// Earliest instant at which the CPU model has something to do; `advance` compares with it, no more.
+    attention_at_ns: Cell<u64>,
+    reason: Cell<Reason>,
+    counts: RefCell<Box<[OpCounts; CAUSES]>>,
+    energy: Cell<Energy>,
+    sink: RefCell<Option<Box<dyn EventSink>>>,
+    has_sink: Cell<bool>,
+}
+
+/// Handle to the simulation state. Clones share it; it is not `Send`: one simulation lives in one thread.
+#[derive(Clone)]
+pub struct Sim(Rc<State>);
+
+impl Sim {
+    pub fn new(config: SimConfig) -> Self {
+        Self(Rc::new(State {
+            now_ns: Cell::new(0),
+            config,
+            cpu: RefCell::new(cpu::Cpu::new(config)),
+            attention_at_ns: Cell::new(u64::MAX),
+            reason: Cell::new(Reason::Other),
+            counts: RefCell::new(Box::new([OpCounts::default(); CAUSES])),
+            energy: Cell::new(Energy::default()),
+            sink: RefCell::new(None),
+            has_sink: Cell::new(false),
+        }))
+    }
+
+    pub fn config(&self) -> SimConfig {
+        self.0.config
+    }
+
+    pub fn now_ns(&self) -> u64 {
+        self.0.now_ns.get()
+    }
+
+    /// The tick counter (`jiffies`), 32 bits wide as on the papers' board.
+    pub fn jiffies(&self) -> u32 {
+        let ticks = self.now_ns() / self.tick_ns();
+        self.0.config.jiffies_at_start.wrapping_add(ticks as u32)
+    }
+
+    pub fn tick_ns(&self) -> u64 {
+        1_000_000_000 / u64::from(self.0.config.tick_rate_hz)
+    }
+
+    /// Moves time on while the running task works (or, with [`NandWait::Busy`], waits for the chip).
+    #[inline]
+    pub fn advance(&self, duration_ns: u64) {
+        let now = self.0.now_ns.get() + duration_ns;
+        self.0.now_ns.set(now);
+        if now >= self.0.attention_at_ns.get() {
+            self.attend();
+        }
+    }
+
+    #[cold]
+    fn attend(&self) {
+        let mut cpu = self.0.cpu.borrow_mut();
+        cpu.catch_up(self.now_ns());
+        self.0.attention_at_ns.set(cpu.attention_at_ns());
+    }
+
+    // ---- causes and counters -------------------------------------------------------------------------------
+
+    /// Says why the flash operations that follow happen, until the guard is dropped.
+    pub fn because(&self, reason: Reason) -> ReasonGuard {
+        ReasonGuard { sim: self.clone(), before: self.0.reason.replace(reason) }
+    }
+
+    pub fn reason(&self) -> Reason {
+        self.0.reason.get()
+    }
+
+    /// Adds one flash operation to the counters of the present cause, and tells the sink.
+    #[inline]
+    pub fn count(&self, op: Op, address: u32, bus_out_bytes: u32, bus_in_bytes: u32, busy_ns: u64) {
+        let task = self.0.cpu.borrow().running();
+        let reason = self.0.reason.get();
+        self.0.counts.borrow_mut()[cause::index(task, reason)].add(op, bus_out_bytes, bus_in_bytes, busy_ns);
+        if self.0.has_sink.get() {
+            let event = OpEvent { at_ns: self.now_ns(), busy_ns, op, address, task, reason };
+            if let Some(sink) = self.0.sink.borrow_mut().as_mut() {
+                sink.flash_op(&event);
+            }
+        }
+    }
+
+    /// Counters of one cause.
+    pub fn counts(&self, task: Task, reason: Reason) -> OpCounts {
+        self.0.counts.borrow()[cause::index(task, reason)]
+    }
+
+    /// Counters of all causes, indexed by [`cause::index`].
+    pub fn all_counts(&self) -> Box<[OpCounts; CAUSES]> {
+        self.0.counts.borrow().clone()
+    }
+
+    /// Sum over all causes.
+    pub fn total(&self) -> OpCounts {
+        self.0.counts.borrow().iter().fold(OpCounts::default(), |sum, c| sum + *c)
+    }
+
+    pub fn set_sink(&self, sink: Option<Box<dyn EventSink>>) {
+        self.0.has_sink.set(sink.is_some());
+        *self.0.sink.borrow_mut() = sink;
+    }
+
+    // ---- energy --------------------------------------------------------------------------------------------
+
+    /// Charges `power` for `duration_ns` to its rails (above idle).
+    #[inline]
+    pub fn consume(&self, power: PowerMilliwatt, duration_ns: u64) {
+        let mut energy = self.0.energy.get();
+        energy.add(power, duration_ns);
+        self.0.energy.set(energy);
+    }
+
+    pub fn energy(&self) -> Energy {
+        self.0.energy.get()
+    }
+
+    // ---- the CPU -------------------------------------------------------------------------------------------
+
+    pub fn running(&self) -> Task {
+        self.0.cpu.borrow().running()
+    }
+
+    fn with_cpu<R>(&self, f: impl FnOnce(&mut cpu::Cpu) -> R) -> R {
+        let mut cpu = self.0.cpu.borrow_mut();
+        cpu.catch_up(self.now_ns());
+        let result = f(&mut cpu);
+        self.0.attention_at_ns.set(cpu.attention_at_ns());
+        result
+    }
+
+    /// Makes a background task known, asleep. `nice` is its Unix priority (-20..19).
+    pub fn spawn(&self, task: Task, nice: i8) {
+        self.with_cpu(|cpu| cpu.spawn(task, nice));
+    }
+
+    /// Removes a background task and its timers.
+    pub fn kill(&self, task: Task) {
+        self.with_cpu(|cpu| cpu.kill(task));
+    }
+
+    /// `task` sleeps until somebody wakes it.
+    pub fn block(&self, task: Task) {
+        self.with_cpu(|cpu| cpu.sleep(task, None));
+    }
+
+    /// `task` sleeps until `at_ns` or until somebody wakes it.
+    pub fn sleep_until(&self, task: Task, at_ns: u64) {
+        self.with_cpu(|cpu| cpu.sleep(task, Some(at_ns)));
+    }
+
+    /// When a timer wheel timer armed now for `delay_ticks` fires: never early, and coarser the further away it is
+    /// (`kernel/time/timer.c`, `calc_index`).
+    pub fn timer_after_ticks(&self, delay_ticks: u32) -> u64 {
+        let expires = self.now_ns() / self.tick_ns() + u64::from(delay_ticks);
+        let level = match delay_ticks {
+            0..=63 => 0,
+            64..=511 => 1,
+            512..=4095 => 2,
+            4096..=32767 => 3,
+            _ => 4,
+        };
+        let shift = 3 * level;
+        ((expires + (1 << shift)) >> shift << shift) * self.tick_ns()
+    }
+
+    /// `task` can run from now on.
+    pub fn wake(&self, task: Task) {
+        self.with_cpu(|cpu| cpu.wake(task));
+    }
+
+    /// A scheduling point of the running task: may somebody else have the CPU now? See [`Switch`].
+    #[inline]
+    pub fn resched(&self) -> Switch {
+        if self.0.cpu.borrow().nobody_waits() {
+            return Switch::Stay;
+        }
+        self.with_cpu(|cpu| cpu.resched())
+    }
+
+    /// Lets `task` run (nested in the one that ran) until the guard is dropped.
+    pub fn run_as(&self, task: Task) -> RunGuard {
+        self.with_cpu(|cpu| cpu.switch_to(task));
+        RunGuard { sim: self.clone(), reason: self.0.reason.get() }
+    }
+
+    /// The foreground sleeps until `at_ns`. Call [`Sim::idle_next`] until it says [`Idle::Over`].
+    pub fn foreground_sleeps_until(&self, at_ns: u64) {
+        self.with_cpu(|cpu| cpu.sleep(Task::Caller, Some(at_ns)));
+    }
+
+    /// What happens next while the foreground sleeps; moves time to that instant when nobody can run.
+    pub fn idle_next(&self) -> Idle {
+        loop {
+            let choice = self.with_cpu(|cpu| cpu.pick_while_foreground_sleeps());
+            match choice {
+                Ok(Task::Caller) => return Idle::Over,
+                Ok(task) => return Idle::Run(task),
+                Err(at_ns) => {
+                    debug_assert!(at_ns != u64::MAX, "the foreground sleeps without a timer");
+                    self.0.now_ns.set(at_ns.max(self.now_ns()));
+                    self.attend();
+                }
+            }
+        }
+    }
+}
+
+/// Answer of [`Sim::idle_next`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Idle {
+    /// The foreground's sleep is over and it has the CPU.
+    Over,
+    /// This background task has the CPU.
+    Run(Task),
+}
+
+/// Restores the reason that was in force before [`Sim::because`].
+pub struct ReasonGuard {
+    sim: Sim,
+    before: Reason,
+}
+
+impl Drop for ReasonGuard {
+    fn drop(&mut self) {
+        self.sim.0.reason.set(self.before);
+    }
+}
+
+/// Ends a turn begun by [`Sim::run_as`].
+pub struct RunGuard {
+    sim: Sim,
+    reason: Reason,
+}
+
+impl Drop for RunGuard {
+    fn drop(&mut self) {
+        self.sim.0.reason.set(self.reason);
+        self.sim.with_cpu(|cpu| cpu.switch_back());
+    }
+}
