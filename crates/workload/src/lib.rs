@@ -1,1 +1,21 @@
-//! workload
+//! # workload: what a program does to a file system
+//!
+//! **Role.** The one vocabulary of experiments and measured cases: [`Step`], the numbers that people write in them
+//! ([`Bytes`], [`Micros`]), the random number generator that draws offsets ([`SplitMix64`]) and the bytes that are
+//! written ([`Content`]). Nothing here runs: `lab` executes steps on a simulated stack.
+//!
+//! **Follows.** The step format of the measured cases, whose requests in turn are uFLIP's base patterns
+//! (Bouganim et al., CIDR 2009): sequential or random, request size, count, pause between requests.
+//!
+//! **Leaves out.** Concurrent programs: one process runs all steps. Content that compresses well.
+
+pub mod content;
+pub mod prng;
+pub mod quantity;
+pub mod steps;
+pub mod strace;
+
+pub use content::Content;
+pub use prng::SplitMix64;
+pub use quantity::{Bytes, Micros};
+pub use steps::Step;

@@ -1,0 +1,22 @@
+//! What can go wrong in the laboratory.
+
+use thiserror::Error;
+
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum LabError {
+    /// What the user gave cannot be run. One line: what is wrong, where, what would be right.
+    #[error("{0}")]
+    Input(String),
+    /// The progress function asked to stop.
+    #[error("interrupted")]
+    Interrupted,
+    /// The simulation broke one of its own rules.
+    #[error("internal error: {0}")]
+    Internal(String),
+}
+
+impl LabError {
+    pub fn input(text: impl Into<String>) -> Self {
+        LabError::Input(text.into())
+    }
+}

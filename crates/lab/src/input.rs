@@ -1,0 +1,123 @@
+//! Reading what people write: errors with file and line, unknown keys with the nearest known one.
+
+use crate::error::LabError;
+use serde::de::DeserializeOwned;
+use std::path::Path;
+
+/// Line (from 1) of the byte at `offset` in `text`.
+pub fn line_of(text: &str, offset: usize) -> usize {
+    1 + text.as_bytes()[..offset.min(text.len())].iter().filter(|&&byte| byte == b'\n').count()
+}
+
+/// Reads a text file.
+///
+/// Errors: the path and what the system says.
+pub fn read_text(path: &Path) -> Result<String, LabError> {
+    std::fs::read_to_string(path).map_err(|error| LabError::Input(format!("{}: {error}", path.display())))
+}
+
+/// Deserializes a TOML text.
+///
+/// Errors: see [`toml_error`].
+pub fn parse_toml<T: DeserializeOwned>(text: &str, file_name: &str) -> Result<T, LabError> {
+    toml::from_str(text).map_err(|error| toml_error(text, file_name, &error))
+}
+
+/// `file:line: message` of a TOML error.
+pub fn toml_error(text: &str, file_name: &str, error: &toml::de::Error) -> LabError {
+    let place = match error.span() {
+        Some(span) => format!("{file_name}:{}", line_of(text, span.start)),
+        None => file_name.to_string(),
+    };
+    LabError::Input(format!("{place}: {}", friendlier(error.message())))
+}
+
+/// Rewrites serde's "unknown field/variant" messages: the nearest known word instead of the list, where one is near.
+pub fn friendlier(message: &str) -> String {
+    let one_line = message.split_whitespace().collect::<Vec<_>>().join(" ");
+    for (start, kind) in [("unknown field `", "key"), ("unknown variant `", "value")] {
+        let Some((word, rest)) = one_line.strip_prefix(start).and_then(|rest| rest.split_once('`')) else {
+            continue;
+        };
+        let known: Vec<&str> = rest.split('`').skip(1).step_by(2).collect();
+        return unknown(kind, word, &known);
+    }
+    match one_line.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`')) {
+        Some(key) => format!("the key `{key}` is missing"),
+        None => one_line,
+    }
+}
+
+/// "unknown key `requsts`: did you mean `requests`?", or the list of what is known if nothing is near.
+pub fn unknown(kind: &str, word: &str, known: &[&str]) -> String {
+    let hint = match nearest(word, known.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None if known.is_empty() => "none is allowed here".to_string(),
+        None => format!("known: {}", known.join(", ")),
+    };
+    format!("unknown {kind} `{word}`: {hint}")
+}
+
+/// The known word with the fewest edits from `word`, if it is near enough to be a slip.
+pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let allowed = (word.chars().count() / 3).max(1);
+    let with_edits = known.into_iter().map(|candidate| (edits(&word.to_lowercase(), &candidate.to_lowercase()), candidate));
+    with_edits.min_by_key(|(count, _)| *count).filter(|(count, _)| *count <= allowed).map(|(_, candidate)| candidate)
+}
+
+/// Edit distance in which swapping two neighbours counts once (optimal string alignment).
+fn edits(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let mut rows = vec![(0..=b.len()).collect::<Vec<usize>>()];
+    for i in 1..=a.len() {
+        let mut row = vec![i];
+        for j in 1..=b.len() {
+            let replace = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            let mut best = replace.min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                best = best.min(rows[i - 2][j - 2] + 1);
+            }
+            row.push(best);
+        }
+        rows.push(row);
+    }
+    rows[a.len()][b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde::Deserialize;
+
+    #[derive(Debug, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Example {
+        #[allow(dead_code)]
+        requests: u32,
+    }
+
+    fn error(text: &str) -> String {
+        parse_toml::<Example>(text, "a.toml").unwrap_err().to_string()
+    }
+
+    #[test]
+    fn an_unknown_key_is_named_with_its_line_and_the_nearest_known_one() {
+        assert_eq!(error("\n# c\nrequsts = 1\n"), "a.toml:3: unknown key `requsts`: did you mean `requests`?");
+        assert_eq!(error("colour = 1\n"), "a.toml:1: unknown key `colour`: known: requests");
+    }
+
+    #[test]
+    fn missing_keys_wrong_types_and_broken_syntax_have_one_line() {
+        assert!(error("").contains("the key `requests` is missing"));
+        assert!(error("requests = \"x\"").starts_with("a.toml:1: invalid type: string \"x\", expected u32"));
+        let broken = error("requests = 1\n[stack\n");
+        assert!(broken.starts_with("a.toml:2: ") && !broken.contains('\n'), "{broken}");
+    }
+
+    #[test]
+    fn near_means_a_slip_not_another_word() {
+        assert_eq!(nearest("parititon_blocks", ["first_block", "partition_blocks"]), Some("partition_blocks"));
+        assert_eq!(nearest("fsnyc", ["fsync", "sync"]), Some("fsync"));
+        assert_eq!(nearest("colour", ["fsync", "sync"]), None);
+    }
+}

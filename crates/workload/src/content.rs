@@ -1,0 +1,67 @@
+//! The bytes that a workload writes.
+
+use crate::prng::SplitMix64;
+
+/// Pieces differ by where they start in the pool; an odd stride visits all starts before one repeats.
+const STRIDE_BYTES: usize = 4_099;
+const POOL_BYTES: usize = 1 << 20;
+
+/// Incompressible file content. A pool is drawn once; each write takes a piece that starts elsewhere, so that content
+/// costs nothing per write and two writes to the same place still leave different bytes.
+pub struct Content {
+    prng: SplitMix64,
+    pool: Vec<u8>,
+    start: usize,
+}
+
+impl Content {
+    pub fn new(seed: u64) -> Self {
+        // Not the stream of the offsets, even if both have the same seed.
+        Content { prng: SplitMix64::new(seed ^ 0x636F_6E74_656E_7473), pool: Vec::new(), start: 0 }
+    }
+
+    /// The next `bytes` bytes of content.
+    pub fn take(&mut self, bytes: usize) -> &[u8] {
+        let wanted = POOL_BYTES + bytes;
+        if self.pool.len() < wanted {
+            let more = (wanted - self.pool.len()).div_ceil(8);
+            for _ in 0..more {
+                self.pool.extend_from_slice(&self.prng.next_u64().to_le_bytes());
+            }
+        }
+        let start = self.start;
+        self.start = (start + STRIDE_BYTES) % POOL_BYTES;
+        &self.pool[start..start + bytes]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flate2::{write::ZlibEncoder, Compression};
+    use std::io::Write;
+
+    #[test]
+    fn nothing_in_it_compresses() {
+        let mut content = Content::new(1);
+        let mut encoder = ZlibEncoder::new(Vec::new(), Compression::best());
+        encoder.write_all(content.take(4096)).unwrap();
+        assert!(encoder.finish().unwrap().len() >= 4096);
+    }
+
+    #[test]
+    fn two_pieces_differ_and_a_seed_repeats() {
+        let mut content = Content::new(1);
+        let (first, second) = (content.take(64).to_vec(), content.take(64).to_vec());
+        assert_ne!(first, second);
+        assert_eq!(Content::new(1).take(64), &first[..]);
+        assert_ne!(Content::new(2).take(64), &first[..]);
+    }
+
+    #[test]
+    fn a_piece_may_be_larger_than_the_pool() {
+        let mut content = Content::new(1);
+        content.take(1);
+        assert_eq!(content.take(3 * POOL_BYTES).len(), 3 * POOL_BYTES);
+    }
+}

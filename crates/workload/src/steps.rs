@@ -1,0 +1,427 @@
+//! The steps of experiments and measured cases. Keys and meanings are those of the case format; sizes are bytes, times
+//! microseconds, file names are relative to the mount point.
+
+use crate::quantity::{Bytes, Micros};
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize};
+
+macro_rules! steps {
+    ($($(#[$meta:meta])* $tag:literal $Variant:ident),+ $(,)?) => {
+        /// One step. In a file: a table with the key `step` and the keys of the structure that the variant holds.
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[serde(tag = "step")]
+        pub enum Step {
+            $($(#[$meta])* #[serde(rename = $tag)] $Variant($Variant)),+
+        }
+
+        impl Step {
+            /// All step names, for messages.
+            pub const NAMES: &'static [&'static str] = &[$($tag),+];
+
+            /// The value of the key `step`.
+            pub fn name(&self) -> &'static str {
+                match self { $(Step::$Variant(_) => $tag),+ }
+            }
+
+            /// Reads the keys of the step called `name`; `None` when no step is called so. Unlike the derived
+            /// `Deserialize` it does not buffer, so errors keep their place in the file.
+            pub fn from_keys<'de, D: Deserializer<'de>>(name: &str, keys: D) -> Option<Result<Step, D::Error>> {
+                match name {
+                    $($tag => Some($Variant::deserialize(keys).map(Step::$Variant)),)+
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+steps! {
+    "mount" Mount,
+    "umount" Umount,
+    "ubi_attach" UbiAttach,
+    "ubi_detach" UbiDetach,
+    "ubi_make_volume" UbiMakeVolume,
+    "crash" Crash,
+    "create" Create,
+    "fill" Fill,
+    "create_fragmented" CreateFragmented,
+    "unlink" Unlink,
+    "rename" Rename,
+    "truncate" Truncate,
+    "sync" Sync,
+    "sync_directories" SyncDirectories,
+    "drop_caches" DropCaches,
+    "sleep" Sleep,
+    "open" Open,
+    "close" Close,
+    "fsync" Fsync,
+    "stat" Stat,
+    "fadvise" Fadvise,
+    "read_ahead" ReadAhead,
+    "requests" Requests,
+    "append" Append,
+    "mkdir" Mkdir,
+    "readdir" Readdir,
+    "create_many" CreateMany,
+    "stat_many" StatMany,
+    "read_many" ReadMany,
+    "unlink_many" UnlinkMany,
+    "replay" Replay,
+}
+
+macro_rules! step_keys {
+    ($($(#[$meta:meta])* $Name:ident { $($(#[$kmeta:meta])* $key:ident: $type:ty),* $(,)? })+) => {
+        $($(#[$meta])*
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[serde(deny_unknown_fields)]
+        pub struct $Name { $($(#[$kmeta])* pub $key: $type),* })+
+    };
+}
+
+step_keys! {
+    /// Mounts the partition; an erased one gets a new file system. Read-ahead is set right after it.
+    Mount {
+        /// Mount options of the file system.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        options: Vec<String>,
+    }
+    /// Unmounts; every file is closed by then.
+    Umount {}
+    /// Attaches UBI to the whole partition; an erased one is formatted.
+    UbiAttach {}
+    /// Detaches UBI.
+    UbiDetach {}
+    /// Makes one dynamic UBI volume of all available LEBs.
+    UbiMakeVolume {}
+    /// Power is lost: what is in memory is gone, nothing is written.
+    Crash {}
+    /// Makes a file (truncated if it exists) and writes it front to back.
+    Create {
+        file: String,
+        bytes: Bytes,
+        /// Bytes of one write; the last one is shorter if need be.
+        #[serde(rename = "request_B", default = "default_request")]
+        request_bytes: Bytes,
+        /// The error in which the first write is to end.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        fails: Option<Failure>,
+    }
+    /// Makes a file and writes it until no space is left.
+    Fill {
+        file: String,
+        #[serde(rename = "request_B", default = "default_request")]
+        request_bytes: Bytes,
+    }
+    /// Makes a file of pieces of 512 to 4096 B, written in random order, each followed by fsync.
+    CreateFragmented {
+        file: String,
+        bytes: Bytes,
+        #[serde(default = "default_seed")]
+        seed: u64,
+    }
+    Unlink { file: String }
+    /// Renames; an existing target is replaced.
+    Rename {
+        file: String,
+        to: String,
+    }
+    /// Cuts or extends (with a hole) a file to `bytes`.
+    Truncate {
+        file: String,
+        bytes: Bytes,
+    }
+    /// sync(2): all dirty data and metadata.
+    Sync {}
+    /// YAFFS2: the headers of changed directories are written.
+    SyncDirectories {}
+    /// Clean pages, directory entries and unused inodes leave memory.
+    DropCaches {}
+    /// nanosleep(2). Only background work runs.
+    Sleep {
+        #[serde(rename = "us")]
+        time_us: Micros,
+    }
+    /// open(2).
+    Open {
+        file: String,
+        flags: Vec<OpenFlag>,
+        /// The error in which it is to end.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        fails: Option<Failure>,
+    }
+    Close { file: String }
+    Fsync { file: String }
+    /// stat(2).
+    Stat {
+        file: String,
+        /// The error in which it is to end.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        fails: Option<Failure>,
+    }
+    /// posix_fadvise(2) on an open file, for the whole of it.
+    Fadvise {
+        file: String,
+        advice: Advice,
+    }
+    /// Sets the read-ahead of the mounted file system's backing device.
+    ReadAhead {
+        /// KiB; 0 switches read-ahead off.
+        #[serde(rename = "KiB")]
+        window_kib: u32,
+    }
+    /// pread or pwrite calls on an open file.
+    Requests {
+        file: String,
+        op: RequestOp,
+        pattern: Pattern,
+        #[serde(rename = "request_B")]
+        request_bytes: Bytes,
+        count: u64,
+        /// The requests stay below this offset; absent: the size of the file.
+        #[serde(rename = "range_B", default, skip_serializing_if = "Option::is_none")]
+        range_bytes: Option<Bytes>,
+        /// Seed of the random offsets.
+        #[serde(default = "default_seed")]
+        seed: u64,
+        /// Think time after each request.
+        #[serde(default)]
+        gap_us: Micros,
+    }
+    /// Writes at the end of an open file, each made safe as `sync` says.
+    Append {
+        file: String,
+        #[serde(rename = "request_B")]
+        request_bytes: Bytes,
+        count: u64,
+        #[serde(default)]
+        sync: AppendSync,
+    }
+    Mkdir { dir: String }
+    /// Reads every entry of a directory; "" is the root.
+    Readdir { dir: String }
+    /// Makes files f0000, f0001 ... in a directory; "" is the root.
+    CreateMany {
+        dir: String,
+        /// Number of files; absent only together with `until`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        count: Option<u64>,
+        /// Size of each file.
+        bytes: Bytes,
+        /// Bytes of one write; absent: one write.
+        #[serde(rename = "request_B", default, skip_serializing_if = "Option::is_none")]
+        request_bytes: Option<Bytes>,
+        #[serde(default)]
+        fsync: bool,
+        /// Go on until this happens.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until: Option<Until>,
+    }
+    /// stat(2) of the files of `create_many`, in the order of creation.
+    StatMany {
+        dir: String,
+        count: u64,
+    }
+    /// Opens, reads (one pread of `bytes`) and closes the files of `create_many`, in the order of creation.
+    ReadMany {
+        dir: String,
+        count: u64,
+        bytes: Bytes,
+    }
+    /// Deletes the files of `create_many`, in the order of creation.
+    UnlinkMany {
+        dir: String,
+        count: u64,
+    }
+    /// Replays the file system calls of a recorded program.
+    Replay {
+        /// A trace as `strace -f -ttt -T` writes it, relative to the experiment file.
+        file: String,
+        /// Whether the program's think time between calls is kept.
+        #[serde(default)]
+        think: Think,
+        /// Only calls below this directory of the traced machine are replayed; absent: their common directory.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        root: Option<String>,
+    }
+}
+
+macro_rules! words {
+    ($($(#[$meta:meta])* $Name:ident { $($(#[$vmeta:meta])* $Variant:ident = $text:literal),+ $(,)? })+) => {
+        $($(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+        pub enum $Name { $($(#[$vmeta])* #[serde(rename = $text)] $Variant),+ }
+
+        impl $Name {
+            /// The word in files.
+            pub fn name(self) -> &'static str {
+                match self { $($Name::$Variant => $text),+ }
+            }
+        })+
+    };
+}
+
+words! {
+    /// Flags of `open`.
+    OpenFlag {
+        Rdonly = "rdonly",
+        Wronly = "wronly",
+        Rdwr = "rdwr",
+        Create = "create",
+        Truncate = "truncate",
+        Append = "append",
+        /// O_SYNC.
+        Sync = "sync",
+    }
+    /// Errors that a step may be expected to end in.
+    Failure {
+        NoEnt = "ENOENT",
+        Exist = "EEXIST",
+        NotDir = "ENOTDIR",
+        IsDir = "EISDIR",
+        NotEmpty = "ENOTEMPTY",
+        NoSpc = "ENOSPC",
+        RoFs = "EROFS",
+        FBig = "EFBIG",
+        Inval = "EINVAL",
+        NameTooLong = "ENAMETOOLONG",
+    }
+    RequestOp {
+        Read = "read",
+        Write = "write",
+    }
+    Pattern {
+        /// Offset (i % slots) * request_B.
+        Sequential = "sequential",
+        /// Offset (next() % slots) * request_B.
+        Random = "random",
+    }
+    /// What follows each write of `append`.
+    AppendSync {
+        Fsync = "fsync",
+        Fdatasync = "fdatasync",
+        /// sync(2).
+        Sync = "sync",
+        None = "none",
+    }
+    Until {
+        NoSpc = "ENOSPC",
+    }
+    /// posix_fadvise(2).
+    Advice {
+        Normal = "normal",
+        Random = "random",
+        Sequential = "sequential",
+        WillNeed = "willneed",
+        DontNeed = "dontneed",
+    }
+    Think {
+        Keep = "keep",
+        None = "none",
+    }
+}
+
+// Not derived: the defaults are choices, not the first words of their lists.
+#[allow(clippy::derivable_impls)]
+impl Default for AppendSync {
+    fn default() -> Self {
+        AppendSync::None
+    }
+}
+
+#[allow(clippy::derivable_impls)]
+impl Default for Think {
+    fn default() -> Self {
+        Think::Keep
+    }
+}
+
+fn default_request() -> Bytes {
+    Bytes(64 << 10)
+}
+
+fn default_seed() -> u64 {
+    1
+}
+
+impl Step {
+    /// The step and what it works on, for messages: `create "target"`.
+    pub fn title(&self) -> String {
+        let object = match self {
+            Step::Create(Create { file, .. })
+            | Step::Fill(Fill { file, .. })
+            | Step::CreateFragmented(CreateFragmented { file, .. })
+            | Step::Unlink(Unlink { file })
+            | Step::Rename(Rename { file, .. })
+            | Step::Truncate(Truncate { file, .. })
+            | Step::Open(Open { file, .. })
+            | Step::Close(Close { file })
+            | Step::Fsync(Fsync { file })
+            | Step::Stat(Stat { file, .. })
+            | Step::Fadvise(Fadvise { file, .. })
+            | Step::Requests(Requests { file, .. })
+            | Step::Append(Append { file, .. })
+            | Step::Replay(Replay { file, .. }) => file,
+            Step::Mkdir(Mkdir { dir })
+            | Step::Readdir(Readdir { dir })
+            | Step::CreateMany(CreateMany { dir, .. })
+            | Step::StatMany(StatMany { dir, .. })
+            | Step::ReadMany(ReadMany { dir, .. })
+            | Step::UnlinkMany(UnlinkMany { dir, .. }) => dir,
+            _ => return self.name().to_string(),
+        };
+        format!("{} \"{object}\"", self.name())
+    }
+
+    /// How many calls the step makes, as far as its keys tell: the weight of the step in a progress bar.
+    pub fn calls(&self) -> u64 {
+        match self {
+            Step::Requests(Requests { count, .. })
+            | Step::Append(Append { count, .. })
+            | Step::StatMany(StatMany { count, .. })
+            | Step::ReadMany(ReadMany { count, .. })
+            | Step::UnlinkMany(UnlinkMany { count, .. })
+            | Step::CreateMany(CreateMany { count: Some(count), .. }) => (*count).max(1),
+            Step::Create(Create { bytes, request_bytes, .. }) => bytes.0.div_ceil(request_bytes.0.max(1)).max(1),
+            _ => 1,
+        }
+    }
+
+    /// Finds values that no system could run.
+    ///
+    /// Errors: the key, what is wrong with it and what would be right.
+    pub fn check(&self) -> Result<(), String> {
+        let positive = |key: &str, bytes: Bytes| match bytes.0 {
+            0 => Err(format!("{key} is 0: it must be at least 1")),
+            _ => Ok(()),
+        };
+        match self {
+            Step::Create(Create { request_bytes, .. })
+            | Step::Fill(Fill { request_bytes, .. })
+            | Step::Append(Append { request_bytes, .. })
+            | Step::CreateMany(CreateMany { request_bytes: Some(request_bytes), .. }) => {
+                positive("request_B", *request_bytes)?;
+            }
+            Step::Requests(Requests { request_bytes, range_bytes, .. }) => {
+                positive("request_B", *request_bytes)?;
+                if let Some(range) = range_bytes.filter(|range| range.0 < request_bytes.0) {
+                    let (range, request) = (range.0, request_bytes.0);
+                    return Err(format!("range_B {range} is less than request_B {request}: not one request fits"));
+                }
+            }
+            Step::Open(Open { flags, .. }) => {
+                let access = [OpenFlag::Rdonly, OpenFlag::Wronly, OpenFlag::Rdwr];
+                if flags.iter().filter(|flag| access.contains(flag)).count() != 1 {
+                    return Err("flags must hold exactly one of rdonly, wronly, rdwr".to_string());
+                }
+            }
+            _ => {}
+        }
+        if let Step::CreateMany(CreateMany { count: None, until: None, .. }) = self {
+            return Err("count is missing: give a number of files, or until = \"ENOSPC\"".to_string());
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;
