@@ -1,0 +1,52 @@
+//! What the simulated kernel is and what its own work costs.
+
+use ffslab_sim::PowerMilliwatt;
+
+/// Whose read-ahead is simulated. The two differ in window sizes after a context hit, in what counts as sequential
+/// and in how a request walks the page cache; see [`crate::read_ahead`](self) and the field survey.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadAheadRules {
+    /// `mm/readahead.c` and `mm/filemap.c` of Linux 2.6.31 to 2.6.39.
+    V2_6,
+    /// `mm/readahead.c` and `mm/filemap.c` of Linux 6.1.
+    V6_1,
+}
+
+/// Properties of a kernel that change what the file system is asked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Kernel {
+    /// For reports: "2.6.37", "6.1.192" ...
+    pub name: String,
+    pub read_ahead: ReadAheadRules,
+    /// On 32-bit kernels before 3.13 the distance to the previous read was a signed 64-bit number compared with 1, so
+    /// that every cache miss behind the previous read counted as sequential.
+    pub sequential_miss_bug: bool,
+    /// How late `nanosleep` ends: the timer slack of a normal process, 50,000 ns by default (`init/init_task.c`).
+    pub timer_slack_ns: u64,
+}
+
+/// CPU time of the system calls themselves, without what the file system and the driver below spend.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct VfsCosts {
+    /// One `gettimeofday` or `clock_gettime` of the measuring program.
+    pub clock_read_ns: u64,
+    /// Entry and exit of a system call.
+    pub call_ns: u64,
+    /// Copying a page, or a part of one, between the page cache and the program.
+    pub page_ns: u64,
+    /// Drawn while these costs run.
+    pub cpu_power: PowerMilliwatt,
+}
+
+/// Everything [`crate::Vfs::new`] needs to know.
+#[derive(Clone, Debug, PartialEq)]
+pub struct VfsConfig {
+    pub kernel: Kernel,
+    /// Read-ahead of the backing device (`read_ahead_kb`); rounded down to pages, 0 switches it off.
+    pub read_ahead_bytes: u32,
+    /// Memory that the page cache may take; at least 16 pages are granted.
+    pub page_cache_bytes: u64,
+    pub costs: VfsCosts,
+    /// Time of day at virtual time 0, in seconds since 1970.
+    pub epoch_s: u64,
+}

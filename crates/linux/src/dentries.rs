@@ -1,0 +1,258 @@
+//! The directory entry cache: names that were looked up, with what they stand for, or that there is nothing
+//! (`fs/dcache.c`). It decides when a look-up reaches the file system.
+
+use ffslab_fs::{FileKind, Ino};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::rc::Rc;
+
+pub(crate) type DentryId = u32;
+
+/// The mount's root directory.
+pub(crate) const ROOT: DentryId = 0;
+
+struct Dentry {
+    /// The root is its own parent.
+    parent: DentryId,
+    name: Rc<[u8]>,
+    /// `None`: a negative entry, the name is known not to exist.
+    inode: Option<(Ino, FileKind)>,
+    /// A look-up can find it. An entry that lost its name while somebody used it is not hashed any more.
+    hashed: bool,
+    /// Open descriptors, and entries below that are not hashed any more.
+    users: u32,
+    children: FxHashMap<Rc<[u8]>, DentryId>,
+}
+
+pub(crate) struct Dentries {
+    all: Vec<Dentry>,
+    free: Vec<DentryId>,
+}
+
+impl Dentries {
+    pub fn new(root: Ino) -> Self {
+        let root = Dentry {
+            parent: ROOT,
+            name: Rc::from(&b""[..]),
+            inode: Some((root, FileKind::Directory)),
+            hashed: true,
+            users: 1,
+            children: FxHashMap::default(),
+        };
+        Self { all: vec![root], free: Vec::new() }
+    }
+
+    pub fn inode(&self, id: DentryId) -> Option<(Ino, FileKind)> {
+        self.all[id as usize].inode
+    }
+
+    pub fn parent(&self, id: DentryId) -> DentryId {
+        self.all[id as usize].parent
+    }
+
+    pub fn name(&self, id: DentryId) -> Rc<[u8]> {
+        self.all[id as usize].name.clone()
+    }
+
+    pub fn is_used(&self, id: DentryId) -> bool {
+        self.all[id as usize].users > 0
+    }
+
+    /// False when the name was taken away while the entry was in use.
+    pub fn is_hashed(&self, id: DentryId) -> bool {
+        self.all[id as usize].hashed
+    }
+
+    pub fn child(&self, directory: DentryId, name: &[u8]) -> Option<DentryId> {
+        self.all[directory as usize].children.get(name).copied()
+    }
+
+    pub fn add(&mut self, parent: DentryId, name: &[u8], inode: Option<(Ino, FileKind)>) -> DentryId {
+        let name: Rc<[u8]> = Rc::from(name);
+        let dentry =
+            Dentry { parent, name: name.clone(), inode, hashed: true, users: 0, children: FxHashMap::default() };
+        let id = match self.free.pop() {
+            Some(id) => {
+                self.all[id as usize] = dentry;
+                id
+            }
+            None => {
+                self.all.push(dentry);
+                (self.all.len() - 1) as DentryId
+            }
+        };
+        self.all[parent as usize].children.insert(name, id);
+        id
+    }
+
+    pub fn set_inode(&mut self, id: DentryId, inode: (Ino, FileKind)) {
+        self.all[id as usize].inode = Some(inode);
+    }
+
+    pub fn hold(&mut self, id: DentryId) {
+        self.all[id as usize].users += 1;
+    }
+
+    /// Ends [`Dentries::hold`]. Returns the inodes whose last entry went with it: the entry itself when it had lost
+    /// its name, then removed directories that only it had kept.
+    pub fn release(&mut self, id: DentryId) -> Vec<(Ino, FileKind)> {
+        let mut gone = Vec::new();
+        let mut id = id;
+        loop {
+            let dentry = &mut self.all[id as usize];
+            dentry.users -= 1;
+            if dentry.users > 0 || dentry.hashed {
+                return gone;
+            }
+            gone.extend(dentry.inode);
+            let parent = dentry.parent;
+            self.discard(id);
+            id = parent;
+        }
+    }
+
+    /// The name was removed (`d_delete`). An entry that nobody uses becomes negative, one in use cannot be found any
+    /// more. True in the first case.
+    pub fn delete(&mut self, id: DentryId) -> bool {
+        self.remove_children(id);
+        if self.is_used(id) {
+            self.unhash(id);
+            return false;
+        }
+        self.all[id as usize].inode = None;
+        true
+    }
+
+    /// Renames `id` to where `target` (a negative entry, or one that was replaced) stood (`d_move`). True when `target`
+    /// was not in use, so that its inode may go.
+    pub fn rename(&mut self, id: DentryId, target: DentryId) -> bool {
+        let (parent, name) = (self.parent(target), self.name(target));
+        self.remove_children(target);
+        let unused = !self.is_used(target);
+        if unused {
+            self.detach(target);
+            self.discard(target);
+        } else {
+            self.unhash(target);
+        }
+        self.detach(id);
+        let dentry = &mut self.all[id as usize];
+        dentry.parent = parent;
+        dentry.name = name.clone();
+        self.all[parent as usize].children.insert(name, id);
+        unused
+    }
+
+    /// Whether `above` is `id` or one of the directories on the way from the root to it.
+    pub fn is_ancestor(&self, above: DentryId, id: DentryId) -> bool {
+        let mut id = id;
+        while id != above && id != ROOT {
+            id = self.parent(id);
+        }
+        id == above
+    }
+
+    /// Forgets every entry that neither is used nor stands on the path to one in use. Returns the inodes of those left.
+    pub fn shrink(&mut self) -> FxHashSet<Ino> {
+        let mut keep = vec![false; self.all.len()];
+        for &id in &self.free {
+            // Vacant places: the loops below leave them alone.
+            keep[id as usize] = true;
+        }
+        for id in 0..self.all.len() as DentryId {
+            let mut id = id;
+            let in_use = self.is_used(id);
+            while in_use && !keep[id as usize] {
+                keep[id as usize] = true;
+                id = self.parent(id);
+            }
+        }
+        for id in 0..self.all.len() as DentryId {
+            if !keep[id as usize] {
+                self.detach(id);
+                self.discard(id);
+            }
+        }
+        self.all.iter().filter_map(|d| d.inode).map(|(ino, _)| ino).collect()
+    }
+
+    fn remove_children(&mut self, id: DentryId) {
+        // A directory that goes away is empty, so these are negative entries, unless the file system is wrong.
+        for (_, child) in std::mem::take(&mut self.all[id as usize].children) {
+            self.remove_children(child);
+            if self.is_used(child) {
+                self.unhash(child);
+            } else {
+                self.discard(child);
+            }
+        }
+    }
+
+    fn unhash(&mut self, id: DentryId) {
+        self.detach(id);
+        self.all[id as usize].hashed = false;
+        let parent = self.parent(id);
+        self.hold(parent);
+    }
+
+    fn detach(&mut self, id: DentryId) {
+        let (parent, name) = (self.parent(id), self.name(id));
+        self.all[parent as usize].children.remove(&name);
+    }
+
+    fn discard(&mut self, id: DentryId) {
+        let dentry = &mut self.all[id as usize];
+        dentry.inode = None;
+        dentry.hashed = false;
+        dentry.children = FxHashMap::default();
+        self.free.push(id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: FileKind = FileKind::File;
+    const DIRECTORY: FileKind = FileKind::Directory;
+
+    #[test]
+    fn shrinking_keeps_the_path_to_what_is_in_use() {
+        let mut dentries = Dentries::new(1);
+        let a = dentries.add(ROOT, b"a", Some((2, DIRECTORY)));
+        let b = dentries.add(a, b"b", Some((3, FILE)));
+        dentries.add(a, b"c", Some((4, FILE)));
+        dentries.add(ROOT, b"d", None);
+        dentries.hold(b);
+        let mut left: Vec<_> = dentries.shrink().into_iter().collect();
+        left.sort_unstable();
+        assert_eq!(left, [1, 2, 3]);
+        assert_eq!(dentries.child(a, b"b"), Some(b));
+        assert_eq!(dentries.child(a, b"c"), None);
+        dentries.release(b);
+        assert_eq!(dentries.shrink().into_iter().collect::<Vec<_>>(), [1]);
+    }
+
+    #[test]
+    fn a_removed_directory_lives_as_long_as_an_open_file_in_it() {
+        let mut dentries = Dentries::new(1);
+        let directory = dentries.add(ROOT, b"d", Some((2, DIRECTORY)));
+        let file = dentries.add(directory, b"f", Some((3, FILE)));
+        dentries.hold(file);
+        assert!(!dentries.delete(file));
+        assert!(!dentries.delete(directory));
+        assert_eq!(dentries.child(ROOT, b"d"), None);
+        assert_eq!(dentries.shrink().len(), 3);
+        assert_eq!(dentries.release(file), [(3, FILE), (2, DIRECTORY)]);
+        assert_eq!(dentries.shrink().len(), 1);
+    }
+
+    #[test]
+    fn after_a_rename_the_old_name_is_unknown() {
+        let mut dentries = Dentries::new(1);
+        let old = dentries.add(ROOT, b"old", Some((2, FILE)));
+        let new = dentries.add(ROOT, b"new", None);
+        assert!(dentries.rename(old, new));
+        assert_eq!(dentries.child(ROOT, b"old"), None);
+        assert_eq!(dentries.child(ROOT, b"new"), Some(old));
+    }
+}

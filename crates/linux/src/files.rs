@@ -1,0 +1,275 @@
+//! Open files: descriptors, positions, advice, fsync.
+
+use crate::dentries::DentryId;
+use crate::read_ahead::ReadAhead;
+use crate::vfs::Vfs;
+use crate::walk::LastLink;
+use ffslab_fs::{Errno, FileKind, Ino, NewNode, Result, SetAttr};
+
+/// A file descriptor. The lowest free number is given out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Fd(pub u32);
+
+/// Flags of open(2). At least one of `read` and `write` must be set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OpenFlags {
+    pub read: bool,
+    pub write: bool,
+    pub create: bool,
+    /// `O_EXCL`
+    pub exclusive: bool,
+    pub truncate: bool,
+    pub append: bool,
+    /// `O_SYNC`
+    pub sync: bool,
+    /// `O_DSYNC`
+    pub dsync: bool,
+    pub directory: bool,
+    pub no_follow: bool,
+}
+
+impl OpenFlags {
+    pub const READ: OpenFlags = OpenFlags {
+        read: true,
+        write: false,
+        create: false,
+        exclusive: false,
+        truncate: false,
+        append: false,
+        sync: false,
+        dsync: false,
+        directory: false,
+        no_follow: false,
+    };
+    pub const WRITE: OpenFlags = OpenFlags { read: false, write: true, ..OpenFlags::READ };
+    pub const READ_WRITE: OpenFlags = OpenFlags { write: true, ..OpenFlags::READ };
+}
+
+/// Where an offset of [`Vfs::lseek`] counts from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whence {
+    Set,
+    Current,
+    End,
+}
+
+/// posix_fadvise(2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Advice {
+    Normal,
+    Random,
+    Sequential,
+    WillNeed,
+    DontNeed,
+}
+
+/// A directory entry as a program reads it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    pub ino: Ino,
+    pub name: Vec<u8>,
+    pub kind: FileKind,
+}
+
+/// An open file description.
+pub(crate) struct OpenFile {
+    pub dentry: DentryId,
+    pub ino: Ino,
+    pub kind: FileKind,
+    pub flags: OpenFlags,
+    pub position: u64,
+    pub read_ahead: ReadAhead,
+}
+
+impl Vfs {
+    /// open(2). `permissions`: of a file that is created (07777, no umask).
+    ///
+    /// # Errors
+    /// Those of the manual page; [`Errno::NotSup`] for device files, FIFOs and sockets, which cannot be opened here.
+    pub fn open(&mut self, path: &[u8], flags: OpenFlags, permissions: u32) -> Result<Fd> {
+        self.system_call(|vfs| vfs.do_open(path, flags, permissions))
+    }
+
+    fn do_open(&mut self, path: &[u8], flags: OpenFlags, permissions: u32) -> Result<Fd> {
+        if !(flags.read || flags.write) || (flags.create && flags.directory) {
+            return Err(Errno::Inval);
+        }
+        let last_link = match (flags.create && flags.exclusive, flags.no_follow) {
+            (true, _) => LastLink::Keep,
+            (false, true) => LastLink::FollowIfSlash,
+            (false, false) => LastLink::Follow,
+        };
+        let found = self.walk(path, last_link)?;
+        if flags.create && found.trailing_slash {
+            return Err(Errno::IsDir);
+        }
+        let (ino, kind) = match self.dentries.inode(found.dentry) {
+            Some(_) if flags.create && flags.exclusive => return Err(Errno::Exist),
+            Some((ino, kind)) => {
+                check_open(kind, flags, found.trailing_slash)?;
+                if flags.truncate && kind == FileKind::File {
+                    self.set_size(ino, 0, true)?;
+                }
+                (ino, kind)
+            }
+            None if flags.create => {
+                let node = NewNode { permissions: permissions & 0o7777, ..NewNode::of(FileKind::File) };
+                (self.make_node(found.dentry, &node)?, FileKind::File)
+            }
+            None => return Err(Errno::NoEnt),
+        };
+        self.dentries.hold(found.dentry);
+        *self.opens.entry(ino).or_insert(0) += 1;
+        let read_ahead = ReadAhead::new(self.device_ra_pages);
+        let file = OpenFile { dentry: found.dentry, ino, kind, flags, position: 0, read_ahead };
+        let number = self.files.iter().position(Option::is_none).unwrap_or_else(|| {
+            self.files.push(None);
+            self.files.len() - 1
+        });
+        self.files[number] = Some(file);
+        Ok(Fd(number as u32))
+    }
+
+    /// close(2). The descriptor is gone even when the file system reports an error.
+    pub fn close(&mut self, fd: Fd) -> Result<()> {
+        self.system_call(|vfs| {
+            let OpenFile { dentry, ino, kind, .. } =
+                vfs.files.get_mut(fd.0 as usize).and_then(Option::take).ok_or(Errno::BadF)?;
+            let (fs, memory) = vfs.parts()?;
+            let result = if kind == FileKind::File { fs.close(memory, ino) } else { Ok(()) };
+            match vfs.opens.get_mut(&ino) {
+                Some(count) if *count > 1 => *count -= 1,
+                _ => {
+                    vfs.opens.remove(&ino);
+                }
+            }
+            for (ino, kind) in vfs.dentries.release(dentry) {
+                vfs.evict_if_unused(ino, kind)?;
+            }
+            result
+        })
+    }
+
+    /// lseek(2); returns the new position in bytes.
+    pub fn lseek(&mut self, fd: Fd, offset: i64, whence: Whence) -> Result<u64> {
+        self.system_call(|vfs| {
+            let file = vfs.file(fd)?;
+            let (ino, position) = (file.ino, file.position);
+            let (fs, _) = vfs.parts()?;
+            let base = match whence {
+                Whence::Set => 0,
+                Whence::Current => position,
+                Whence::End => fs.getattr(ino)?.size_bytes,
+            };
+            let limit = fs.file_bytes_max();
+            let position = base.checked_add_signed(offset).filter(|&p| p <= limit).ok_or(Errno::Inval)?;
+            vfs.file_mut(fd)?.position = position;
+            Ok(position)
+        })
+    }
+
+    /// fsync(2).
+    pub fn fsync(&mut self, fd: Fd) -> Result<()> {
+        self.do_fsync(fd, false)
+    }
+
+    /// fdatasync(2).
+    pub fn fdatasync(&mut self, fd: Fd) -> Result<()> {
+        self.do_fsync(fd, true)
+    }
+
+    fn do_fsync(&mut self, fd: Fd, data_only: bool) -> Result<()> {
+        self.system_call(|vfs| {
+            let ino = vfs.file(fd)?.ino;
+            let (fs, memory) = vfs.parts()?;
+            fs.fsync(memory, ino, data_only)
+        })
+    }
+
+    /// ftruncate(2).
+    pub fn ftruncate(&mut self, fd: Fd, size_bytes: u64) -> Result<()> {
+        self.system_call(|vfs| {
+            let file = vfs.file(fd)?;
+            if file.kind != FileKind::File || !file.flags.write {
+                return Err(Errno::Inval);
+            }
+            let ino = file.ino;
+            vfs.set_size(ino, size_bytes, true)
+        })
+    }
+
+    /// truncate(2).
+    pub fn truncate(&mut self, path: &[u8], size_bytes: u64) -> Result<()> {
+        self.system_call(|vfs| {
+            let dentry = vfs.walk_existing(path, LastLink::Follow)?;
+            match vfs.dentries.inode(dentry) {
+                Some((ino, FileKind::File)) => vfs.set_size(ino, size_bytes, false),
+                Some((_, FileKind::Directory)) => Err(Errno::IsDir),
+                _ => Err(Errno::Inval),
+            }
+        })
+    }
+
+    /// Changes the size; the cache follows only afterwards, as JFFS2 orders it. Only calls on an open file set the
+    /// modification time themselves (`fs/open.c`); for truncate(2) that is left to the file system.
+    fn set_size(&mut self, ino: Ino, size_bytes: u64, stamp: bool) -> Result<()> {
+        let (fs, memory) = self.parts()?;
+        if size_bytes > fs.file_bytes_max() {
+            return Err(Errno::FBig);
+        }
+        let modified = stamp.then(|| ffslab_fs::Host::now(memory));
+        let change = SetAttr { size_bytes: Some(size_bytes), modified, ..SetAttr::default() };
+        fs.setattr(memory, ino, &change)?;
+        memory.pages.truncate(ino, size_bytes);
+        Ok(())
+    }
+
+    /// Entries of an open directory, in the file system's order, without "." and "..". One system call whatever the
+    /// number of entries.
+    pub fn readdir(&mut self, fd: Fd) -> Result<Vec<Entry>> {
+        self.system_call(|vfs| {
+            let file = vfs.file(fd)?;
+            if file.kind != FileKind::Directory {
+                return Err(Errno::NotDir);
+            }
+            let (dentry, ino) = (file.dentry, file.ino);
+            if !vfs.dentries.is_hashed(dentry) {
+                return Err(Errno::NoEnt);
+            }
+            let mut entries = Vec::new();
+            vfs.parts()?
+                .0
+                .readdir(ino, &mut |entry| {
+                    entries.push(Entry { ino: entry.ino, name: entry.name.to_vec(), kind: entry.kind })
+                })
+                .map(|()| entries)
+        })
+    }
+
+    /// opendir, all entries, closedir: three system calls.
+    pub fn readdir_path(&mut self, path: &[u8]) -> Result<Vec<Entry>> {
+        let fd = self.open(path, OpenFlags { directory: true, ..OpenFlags::READ }, 0)?;
+        let entries = self.readdir(fd);
+        self.close(fd)?;
+        entries
+    }
+
+    pub(crate) fn file(&self, fd: Fd) -> Result<&OpenFile> {
+        self.files.get(fd.0 as usize).and_then(Option::as_ref).ok_or(Errno::BadF)
+    }
+
+    pub(crate) fn file_mut(&mut self, fd: Fd) -> Result<&mut OpenFile> {
+        self.files.get_mut(fd.0 as usize).and_then(Option::as_mut).ok_or(Errno::BadF)
+    }
+}
+
+fn check_open(kind: FileKind, flags: OpenFlags, trailing_slash: bool) -> Result<()> {
+    match kind {
+        FileKind::Directory if flags.write || flags.create || flags.truncate => Err(Errno::IsDir),
+        FileKind::Directory => Ok(()),
+        FileKind::Symlink => Err(Errno::Loop),
+        _ if flags.directory || trailing_slash => Err(Errno::NotDir),
+        FileKind::File => Ok(()),
+        _ => Err(Errno::NotSup),
+    }
+}

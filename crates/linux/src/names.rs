@@ -1,0 +1,195 @@
+//! Making, removing and moving names (`fs/namei.c`).
+
+use crate::dentries::DentryId;
+use crate::vfs::Vfs;
+use crate::walk::LastLink;
+use ffslab_fs::{Errno, FileKind, Ino, NewNode, Result};
+
+/// Longest target of a symbolic link (`PATH_MAX` without the final NUL).
+const TARGET_BYTES_MAX: usize = 4095;
+
+impl Vfs {
+    /// mkdir(2). `permissions`: 07777, no umask.
+    pub fn mkdir(&mut self, path: &[u8], permissions: u32) -> Result<()> {
+        let permissions = permissions & 0o7777;
+        self.make(path, &NewNode { permissions, ..NewNode::of(FileKind::Directory) })
+    }
+
+    /// mknod(2): a device file, FIFO, socket or empty file. [`Errno::Perm`] for directories, [`Errno::Inval`] for
+    /// symbolic links.
+    pub fn mknod(&mut self, path: &[u8], kind: FileKind, permissions: u32, device: u32) -> Result<()> {
+        match kind {
+            FileKind::Directory => Err(Errno::Perm),
+            FileKind::Symlink => Err(Errno::Inval),
+            _ => self.make(path, &NewNode { permissions: permissions & 0o7777, device, ..NewNode::of(kind) }),
+        }
+    }
+
+    /// symlink(2): makes `path`, which points to `target`.
+    pub fn symlink(&mut self, target: &[u8], path: &[u8]) -> Result<()> {
+        if target.is_empty() {
+            return Err(Errno::NoEnt);
+        }
+        if target.len() > TARGET_BYTES_MAX {
+            return Err(Errno::NameTooLong);
+        }
+        self.make(path, &NewNode { kind: FileKind::Symlink, permissions: 0o777, uid: 0, gid: 0, device: 0, target })
+    }
+
+    fn make(&mut self, path: &[u8], node: &NewNode) -> Result<()> {
+        self.system_call(|vfs| {
+            let dentry = vfs.walk_new(path, node.kind == FileKind::Directory)?;
+            vfs.make_node(dentry, node).map(|_| ())
+        })
+    }
+
+    /// Lets the file system make what the negative entry `dentry` names.
+    pub(crate) fn make_node(&mut self, dentry: DentryId, node: &NewNode) -> Result<Ino> {
+        let (directory_ino, name) = self.place(dentry)?;
+        let (fs, memory) = self.parts()?;
+        let ino = fs.create(memory, directory_ino, &name, node)?;
+        self.dentries.set_inode(dentry, (ino, node.kind));
+        Ok(ino)
+    }
+
+    /// link(2): `new` becomes a further name of `old`. A symbolic link at the end of `old` is not followed.
+    pub fn link(&mut self, old: &[u8], new: &[u8]) -> Result<()> {
+        self.system_call(|vfs| {
+            let source = vfs.walk_existing(old, LastLink::FollowIfSlash)?;
+            let target = vfs.walk_new(new, false)?;
+            let inode = vfs.dentries.inode(source).ok_or(Errno::NoEnt)?;
+            if inode.1 == FileKind::Directory {
+                return Err(Errno::Perm);
+            }
+            let (directory_ino, name) = vfs.place(target)?;
+            let (fs, memory) = vfs.parts()?;
+            fs.link(memory, inode.0, directory_ino, &name)?;
+            vfs.dentries.set_inode(target, inode);
+            Ok(())
+        })
+    }
+
+    /// unlink(2). An open file lives on without a name until its last descriptor is closed.
+    pub fn unlink(&mut self, path: &[u8]) -> Result<()> {
+        self.system_call(|vfs| {
+            let found = vfs.walk(path, LastLink::Keep)?;
+            let (ino, kind) = match vfs.dentries.inode(found.dentry) {
+                Some((_, FileKind::Directory)) => return Err(Errno::IsDir),
+                Some(_) if found.trailing_slash => return Err(Errno::NotDir),
+                Some(inode) => inode,
+                None => return Err(Errno::NoEnt),
+            };
+            let (directory_ino, name) = vfs.place(found.dentry)?;
+            let (fs, memory) = vfs.parts()?;
+            fs.unlink(memory, directory_ino, &name)?;
+            vfs.name_gone(found.dentry, ino, kind)
+        })
+    }
+
+    /// rmdir(2).
+    pub fn rmdir(&mut self, path: &[u8]) -> Result<()> {
+        self.system_call(|vfs| {
+            let found = vfs.walk(path, LastLink::Keep)?;
+            if found.special {
+                return Err(special_rmdir_error(path));
+            }
+            let (ino, kind) = match vfs.dentries.inode(found.dentry) {
+                Some((ino, FileKind::Directory)) => (ino, FileKind::Directory),
+                Some(_) => return Err(Errno::NotDir),
+                None => return Err(Errno::NoEnt),
+            };
+            let (directory_ino, name) = vfs.place(found.dentry)?;
+            let (fs, memory) = vfs.parts()?;
+            fs.rmdir(memory, directory_ino, &name)?;
+            vfs.name_gone(found.dentry, ino, kind)
+        })
+    }
+
+    /// rename(2): an existing `new` is replaced.
+    pub fn rename(&mut self, old: &[u8], new: &[u8]) -> Result<()> {
+        self.system_call(|vfs| {
+            let source = vfs.walk(old, LastLink::Keep)?;
+            let target = vfs.walk(new, LastLink::Keep)?;
+            if source.special || target.special {
+                return Err(Errno::Busy);
+            }
+            let (ino, kind) = vfs.dentries.inode(source.dentry).ok_or(Errno::NoEnt)?;
+            let replaced = vfs.dentries.inode(target.dentry);
+            let is_directory = kind == FileKind::Directory;
+            if !is_directory && (source.trailing_slash || target.trailing_slash) {
+                return Err(Errno::NotDir);
+            }
+            if source.dentry != target.dentry {
+                if vfs.dentries.is_ancestor(source.dentry, target.dentry) {
+                    return Err(Errno::Inval);
+                }
+                if vfs.dentries.is_ancestor(target.dentry, source.dentry) {
+                    return Err(Errno::NotEmpty);
+                }
+            }
+            match replaced {
+                Some((other, _)) if other == ino => return Ok(()),
+                Some((_, FileKind::Directory)) if !is_directory => return Err(Errno::IsDir),
+                Some((_, other)) if is_directory && other != FileKind::Directory => return Err(Errno::NotDir),
+                _ => {}
+            }
+            let (from_ino, name) = vfs.place(source.dentry)?;
+            let (to_ino, new_name) = vfs.place(target.dentry)?;
+            let (fs, memory) = vfs.parts()?;
+            fs.rename(memory, from_ino, &name, to_ino, &new_name)?;
+            let unused = vfs.dentries.rename(source.dentry, target.dentry);
+            match replaced {
+                Some((ino, kind)) if unused => vfs.evict_if_unused(ino, kind),
+                _ => Ok(()),
+            }
+        })
+    }
+
+    /// readlink(2).
+    pub fn readlink(&mut self, path: &[u8]) -> Result<Vec<u8>> {
+        self.system_call(|vfs| {
+            let dentry = vfs.walk_existing(path, LastLink::FollowIfSlash)?;
+            match vfs.dentries.inode(dentry) {
+                Some((ino, FileKind::Symlink)) => vfs.parts()?.0.readlink(ino),
+                _ => Err(Errno::Inval),
+            }
+        })
+    }
+
+    /// The negative entry of a name that is to be made.
+    fn walk_new(&mut self, path: &[u8], is_directory: bool) -> Result<DentryId> {
+        let found = self.walk(path, LastLink::Keep)?;
+        if self.dentries.inode(found.dentry).is_some() {
+            Err(Errno::Exist)
+        } else if found.trailing_slash && !is_directory {
+            Err(Errno::NoEnt)
+        } else {
+            Ok(found.dentry)
+        }
+    }
+
+    /// Directory inode and name of an entry.
+    fn place(&self, dentry: DentryId) -> Result<(Ino, std::rc::Rc<[u8]>)> {
+        let (directory_ino, _) = self.dentries.inode(self.dentries.parent(dentry)).ok_or(Errno::NoEnt)?;
+        Ok((directory_ino, self.dentries.name(dentry)))
+    }
+
+    fn name_gone(&mut self, dentry: DentryId, ino: Ino, kind: FileKind) -> Result<()> {
+        if self.dentries.delete(dentry) {
+            self.evict_if_unused(ino, kind)
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// What rmdir(2) says to a path that ends in ".", ".." or is the root.
+fn special_rmdir_error(path: &[u8]) -> Errno {
+    let end = path.iter().rposition(|&b| b != b'/').map_or(0, |last| last + 1);
+    let start = path[..end].iter().rposition(|&b| b == b'/').map_or(0, |slash| slash + 1);
+    match &path[start..end] {
+        b"." => Errno::Inval,
+        b".." => Errno::NotEmpty,
+        _ => Errno::Busy,
+    }
+}

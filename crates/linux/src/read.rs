@@ -1,0 +1,398 @@
+//! Buffered read and what it prefetches: `mm/filemap.c` of Linux 6.1 (`filemap_read`) and of Linux 2.6.37
+//! (`do_generic_file_read`), over the decisions of [`crate::read_ahead`].
+//!
+//! Flash drivers read synchronously: pages are read one after the other inside the call, also those that the program
+//! did not ask for, so it waits for them too.
+
+use crate::config::{ReadAheadRules, VfsConfig};
+use crate::files::{Advice, Fd, OpenFile};
+use crate::memory::Memory;
+use crate::page_cache::Slot;
+use crate::read_ahead::{ReadAhead, Request, Window, FORCED_CHUNK_PAGES};
+use crate::vfs::{spend, Vfs};
+use ffslab_fs::{Errno, FileKind, FileSystem, Ino, Result, PAGE_BYTES};
+use ffslab_sim::{Reason, Sim};
+
+const PAGE: u64 = PAGE_BYTES as u64;
+/// Pages that 6.1 takes from the cache at once (`PAGEVEC_SIZE`).
+const BATCH_PAGES: usize = 15;
+
+/// Where the data go.
+enum Target<'a> {
+    Buffer(&'a mut [u8]),
+    /// Nowhere; everything else happens as usual.
+    Discard(usize),
+}
+
+impl Target<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Target::Buffer(buffer) => buffer.len(),
+            Target::Discard(len) => *len,
+        }
+    }
+
+    fn put(&mut self, at: usize, data: &[u8]) {
+        if let Target::Buffer(buffer) = self {
+            buffer[at..at + data.len()].copy_from_slice(data);
+        }
+    }
+}
+
+impl Vfs {
+    /// read(2): at the file position, which moves on. 0 at the end of the file.
+    pub fn read(&mut self, fd: Fd, buffer: &mut [u8]) -> Result<usize> {
+        self.system_call(|vfs| {
+            let position = vfs.file(fd)?.position;
+            let count = vfs.read_file(fd, position, Target::Buffer(buffer))?;
+            vfs.file_mut(fd)?.position = position + count as u64;
+            Ok(count)
+        })
+    }
+
+    /// pread(2).
+    pub fn pread(&mut self, fd: Fd, buffer: &mut [u8], at: u64) -> Result<usize> {
+        self.system_call(|vfs| vfs.read_file(fd, at, Target::Buffer(buffer)))
+    }
+
+    /// pread(2) of `bytes` bytes that nobody looks at: costs and effects of a read without a buffer.
+    pub fn read_discard(&mut self, fd: Fd, at: u64, bytes: usize) -> Result<usize> {
+        self.system_call(|vfs| vfs.read_file(fd, at, Target::Discard(bytes)))
+    }
+
+    fn read_file(&mut self, fd: Fd, at: u64, target: Target) -> Result<usize> {
+        let file = self.file(fd)?;
+        if !file.flags.read {
+            return Err(Errno::BadF);
+        }
+        if file.kind != FileKind::File {
+            return Err(Errno::IsDir);
+        }
+        let rules = self.config.kernel.read_ahead;
+        let mut reader = self.reader(fd)?;
+        let limit = reader.fs.file_bytes_max();
+        if at >= limit || target.len() == 0 {
+            return Ok(0);
+        }
+        let len = target.len().min(usize::try_from(limit - at).unwrap_or(usize::MAX));
+        match rules {
+            ReadAheadRules::V6_1 => reader.read_6_1(at, len, target),
+            ReadAheadRules::V2_6 => reader.read_2_6(at, len, target),
+        }
+    }
+
+    /// posix_fadvise(2) (`mm/fadvise.c`); `len` 0 means to the end of the file.
+    pub fn posix_fadvise(&mut self, fd: Fd, at: u64, len: u64, advice: Advice) -> Result<()> {
+        self.system_call(|vfs| vfs.advise(fd, at, len, advice))
+    }
+
+    fn advise(&mut self, fd: Fd, at: u64, len: u64, advice: Advice) -> Result<()> {
+        let device_ra_pages = self.device_ra_pages;
+        let rules = self.config.kernel.read_ahead;
+        let file = self.file_mut(fd)?;
+        // Last byte of the range.
+        let last = if len == 0 { u64::MAX } else { at.saturating_add(len) - 1 };
+        match advice {
+            Advice::Normal => {
+                file.read_ahead.ra_pages = device_ra_pages;
+                file.read_ahead.random = false;
+            }
+            Advice::Random => file.read_ahead.random = true,
+            Advice::Sequential => {
+                file.read_ahead.ra_pages = device_ra_pages * 2;
+                file.read_ahead.random = false;
+            }
+            Advice::WillNeed if file.kind == FileKind::File => {
+                let (first, last) = (at / PAGE, last / PAGE);
+                self.reader(fd)?.force(first, last - first + 1);
+            }
+            Advice::DontNeed => {
+                let ino = file.ino;
+                let (fs, memory) = self.parts()?;
+                let first = at.div_ceil(PAGE);
+                // 6.1 spares a page that is only partly in the range, unless the file ends in the range.
+                let spares_last = rules == ReadAheadRules::V6_1
+                    && last % PAGE != PAGE - 1
+                    && last.checked_add(1) != Some(fs.getattr(ino)?.size_bytes);
+                let end = last / PAGE + u64::from(!spares_last);
+                if first < end {
+                    memory.pages.remove_range(ino, first, end - 1);
+                }
+            }
+            Advice::WillNeed => {}
+        }
+        Ok(())
+    }
+
+    fn reader(&mut self, fd: Fd) -> Result<Reader<'_>> {
+        let file = self.files.get_mut(fd.0 as usize).and_then(Option::as_mut).ok_or(Errno::BadF)?;
+        let OpenFile { ino, read_ahead, .. } = file;
+        let fs = self.fs.as_deref_mut().ok_or(Errno::NoEnt)?;
+        let (memory, sim, config) = (&mut self.memory, &self.sim, &self.config);
+        Ok(Reader { fs, memory, sim, config, ino: *ino, ra: read_ahead, demand_end: 0, batch: Batch::default() })
+    }
+}
+
+/// Cached pages that follow each other; pinned as long as the batch is in use.
+#[derive(Default)]
+struct Batch {
+    slots: [Slot; BATCH_PAGES],
+    len: usize,
+}
+
+/// One read call at work.
+struct Reader<'a> {
+    fs: &'a mut dyn FileSystem,
+    memory: &'a mut Memory,
+    sim: &'a Sim,
+    config: &'a VfsConfig,
+    ino: Ino,
+    ra: &'a mut ReadAhead,
+    /// First page that the program does not ask for: what is read from there on is read ahead.
+    demand_end: u64,
+    batch: Batch,
+}
+
+impl Reader<'_> {
+    fn size_bytes(&mut self) -> Result<u64> {
+        self.fs.getattr(self.ino).map(|stat| stat.size_bytes)
+    }
+
+    // ---- 6.1 ---------------------------------------------------------------------------------------------------------
+
+    fn read_6_1(&mut self, at: u64, len: usize, mut target: Target) -> Result<usize> {
+        let end = at + len as u64;
+        self.demand_end = end.div_ceil(PAGE);
+        let mut position = at;
+        let mut failure = None;
+        while position < end {
+            self.fs.resched(self.memory);
+            let size = self.size_bytes()?;
+            if position >= size {
+                break;
+            }
+            if let Err(error) = self.get_pages(position / PAGE) {
+                failure = Some(error);
+                break;
+            }
+            let copy_end = end.min(size);
+            for i in 0..self.batch.len {
+                if position >= copy_end {
+                    break;
+                }
+                let count = (PAGE - position % PAGE).min(copy_end - position);
+                self.copy(self.batch.slots[i], position, count, (position - at) as usize, &mut target);
+                position += count;
+                self.ra.prev_pos = position as i64;
+            }
+            self.release_batch();
+            if position >= size {
+                break;
+            }
+        }
+        finish(position - at, failure)
+    }
+
+    /// Fills the batch with at least one page, from `index` on (`filemap_get_pages`).
+    fn get_pages(&mut self, index: u64) -> Result<()> {
+        self.fill_batch(index);
+        if self.batch.len == 0 {
+            self.sync_read_ahead(index);
+            self.fill_batch(index);
+        }
+        if self.batch.len == 0 {
+            let slot = self.read_page(index)?;
+            self.hold(slot);
+            return Ok(());
+        }
+        // Only the last page of a batch can carry the mark.
+        let last = self.batch.slots[self.batch.len - 1];
+        if self.memory.pages.is_marked(last) {
+            self.memory.pages.clear_mark(last);
+            self.async_read_ahead(index + self.batch.len as u64 - 1);
+        }
+        Ok(())
+    }
+
+    fn fill_batch(&mut self, index: u64) {
+        for index in index..self.demand_end.min(index + BATCH_PAGES as u64) {
+            let Some(slot) = self.memory.pages.find(self.ino, index) else { break };
+            self.hold(slot);
+            if self.memory.pages.is_marked(slot) {
+                break;
+            }
+        }
+    }
+
+    fn hold(&mut self, slot: Slot) {
+        self.memory.pages.pin(slot);
+        self.batch.slots[self.batch.len] = slot;
+        self.batch.len += 1;
+    }
+
+    fn release_batch(&mut self) {
+        for &slot in &self.batch.slots[..self.batch.len] {
+            self.memory.pages.unpin(slot);
+        }
+        self.batch.len = 0;
+    }
+
+    // ---- 2.6 ---------------------------------------------------------------------------------------------------------
+
+    fn read_2_6(&mut self, at: u64, len: usize, mut target: Target) -> Result<usize> {
+        let end = at + len as u64;
+        self.demand_end = end.div_ceil(PAGE);
+        let mut position = at;
+        let mut prev_pos = self.ra.prev_pos;
+        let mut failure = None;
+        while position < end {
+            self.fs.resched(self.memory);
+            let index = position / PAGE;
+            // The size is looked at only when the page is there: a read at the end of a file whose size is a multiple
+            // of the page size caches one page of zeros behind it.
+            let slot = match self.get_page(index) {
+                Ok(slot) => slot,
+                Err(error) => {
+                    failure = Some(error);
+                    break;
+                }
+            };
+            let size = self.size_bytes()?;
+            if position >= size {
+                break;
+            }
+            let page_end = size.min((index + 1) * PAGE);
+            let count = page_end.min(end) - position;
+            self.copy(slot, position, count, (position - at) as usize, &mut target);
+            self.memory.pages.touch(slot);
+            position += count;
+            // Index of the page copied last, and the offset in it behind the copy, which is 0 behind a whole page.
+            prev_pos = (index * PAGE + position % PAGE) as i64;
+        }
+        self.ra.prev_pos = prev_pos;
+        finish(position - at, failure)
+    }
+
+    fn get_page(&mut self, index: u64) -> Result<Slot> {
+        let slot = match self.memory.pages.find(self.ino, index) {
+            Some(slot) => slot,
+            None => {
+                self.sync_read_ahead(index);
+                match self.memory.pages.find(self.ino, index) {
+                    Some(slot) => slot,
+                    None => return self.read_page(index),
+                }
+            }
+        };
+        if self.memory.pages.is_marked(slot) {
+            self.memory.pages.clear_mark(slot);
+            self.memory.pages.pin(slot);
+            self.async_read_ahead(index);
+            self.memory.pages.unpin(slot);
+        }
+        Ok(slot)
+    }
+
+    // ---- common ------------------------------------------------------------------------------------------------------
+
+    fn copy(&mut self, slot: Slot, position: u64, count: u64, to: usize, target: &mut Target) {
+        let start = (position % PAGE) as usize;
+        target.put(to, &self.memory.pages.data(slot)[start..start + count as usize]);
+        spend(self.sim, self.config, self.config.costs.page_ns);
+    }
+
+    /// The page at `index` is missing (`page_cache_sync_readahead`).
+    fn sync_read_ahead(&mut self, index: u64) {
+        if self.ra.ra_pages == 0 {
+            // Both kernels: the caller reads the page by itself. 6.1 first forces a read-ahead of 0 pages.
+            return;
+        }
+        let count = self.demand_end - index;
+        if self.ra.random {
+            self.force(index, count);
+        } else {
+            self.read_on_demand(index, count, false);
+        }
+    }
+
+    /// The page at `index` carried the mark, which is cleared (`page_cache_async_readahead`).
+    fn async_read_ahead(&mut self, index: u64) {
+        if self.ra.ra_pages > 0 {
+            self.read_on_demand(index, self.demand_end - index, true);
+        }
+    }
+
+    fn read_on_demand(&mut self, index: u64, count: u64, marked: bool) {
+        let request = Request { index, count, marked, sane_pages: self.sane_pages() };
+        let (pages, ino) = (&self.memory.pages, self.ino);
+        let window = self.ra.on_demand(&self.config.kernel, request, |index| pages.find(ino, index).is_some());
+        if let Some(window) = window {
+            self.read_window(window);
+        }
+    }
+
+    /// `force_page_cache_readahead`: exactly these pages, in pieces of 2 MiB, but no more than a window (6.1) or half
+    /// the memory (2.6).
+    fn force(&mut self, start: u64, count: u64) {
+        let limit = match self.config.kernel.read_ahead {
+            ReadAheadRules::V6_1 => self.ra.ra_pages,
+            ReadAheadRules::V2_6 => self.sane_pages(),
+        };
+        let end = start + count.min(limit);
+        let mut start = start;
+        while start < end {
+            let count = FORCED_CHUNK_PAGES.min(end - start);
+            self.read_window(Window { start, count, lookahead: 0 });
+            start += count;
+        }
+    }
+
+    /// `max_sane_readahead` of 2.6: half of the free and the inactive pages. All pages of this cache count as inactive.
+    fn sane_pages(&self) -> u64 {
+        self.memory.pages.capacity_pages() / 2
+    }
+
+    /// Reads the pages of a window that are not cached, up to the end of the file, and sets the mark
+    /// (`__do_page_cache_readahead`). Errors are left to whoever needs the page.
+    fn read_window(&mut self, window: Window) {
+        let Ok(size @ 1..) = self.size_bytes() else { return };
+        let end_of_file = size.div_ceil(PAGE);
+        let Window { start, mut count, lookahead } = window;
+        let in_file = count.min(end_of_file.saturating_sub(start));
+        if self.config.kernel.read_ahead == ReadAheadRules::V6_1 {
+            // 6.1 cuts the window before it places the mark, which then may fall in front of it: no mark.
+            count = in_file;
+        }
+        let mark = (lookahead > 0).then(|| (start + count).checked_sub(lookahead)).flatten();
+        for index in start..start + in_file {
+            if self.memory.pages.find(self.ino, index).is_some() {
+                continue;
+            }
+            let Ok(slot) = self.read_page(index) else { continue };
+            if mark == Some(index) {
+                self.memory.pages.mark(slot);
+            }
+        }
+    }
+
+    /// Reads one page into the cache.
+    fn read_page(&mut self, index: u64) -> Result<Slot> {
+        let reason = if index < self.demand_end { Reason::Read } else { Reason::ReadAhead };
+        let _reason = self.sim.because(reason);
+        let slot = self.memory.pages.insert(self.ino, index);
+        let result = self.fs.read_page(self.ino, index, self.memory.pages.data_mut(slot));
+        if let Err(error) = result {
+            self.memory.pages.remove(slot);
+            return Err(error);
+        }
+        Ok(slot)
+    }
+}
+
+/// What a read call returns: an error only when nothing was read before it.
+fn finish(count: u64, failure: Option<Errno>) -> Result<usize> {
+    match failure {
+        Some(error) if count == 0 || error == Errno::PowerCut => Err(error),
+        _ => Ok(count as usize),
+    }
+}

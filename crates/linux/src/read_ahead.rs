@@ -1,0 +1,205 @@
+//! On-demand read-ahead: which pages are read when a page is missing, or when a marked page is touched.
+//!
+//! Source: `mm/readahead.c` of Linux 6.1 ([`ReadAheadRules::V6_1`]) and of Linux 2.6.37 ([`ReadAheadRules::V2_6`]).
+//! The window is `start .. start + size`; its last `async_size` pages are what the program need not wait for. The
+//! first of these carries a mark, and touching it reads the next window. Nothing is read here: the functions say what
+//! to read, [`crate::read`] does it. All numbers are pages and page indices unless named otherwise.
+
+use crate::config::{Kernel, ReadAheadRules};
+use ffslab_fs::PAGE_BYTES;
+
+/// 2 MiB: forced read-ahead is done in pieces of this many pages.
+pub(crate) const FORCED_CHUNK_PAGES: u64 = (2 << 20) / PAGE_BYTES as u64;
+
+/// Read-ahead state of an open file (`struct file_ra_state`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ReadAhead {
+    start: u64,
+    size: u64,
+    async_size: u64,
+    /// Largest window; 0 switches read-ahead off.
+    pub ra_pages: u64,
+    /// Byte position of the previous read, -1 at open. Where exactly it points differs between the kernels.
+    pub prev_pos: i64,
+    /// `POSIX_FADV_RANDOM` was given.
+    pub random: bool,
+}
+
+/// Pages to read: `count` from `start` on. The mark goes to the page that has `lookahead` pages from itself to the
+/// end of the window, if `lookahead` is not 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Window {
+    pub start: u64,
+    pub count: u64,
+    pub lookahead: u64,
+}
+
+/// What a read asks, and what the machine allows.
+#[derive(Clone, Copy)]
+pub(crate) struct Request {
+    /// The missing or marked page.
+    pub index: u64,
+    /// From there to the end of the program's request.
+    pub count: u64,
+    /// The page is cached and carried the mark.
+    pub marked: bool,
+    /// Half of the free and inactive memory, which bounds windows in 2.6 (`max_sane_readahead`).
+    pub sane_pages: u64,
+}
+
+impl ReadAhead {
+    pub fn new(ra_pages: u64) -> Self {
+        Self { start: 0, size: 0, async_size: 0, ra_pages, prev_pos: -1, random: false }
+    }
+
+    /// `ondemand_readahead`: decides what to read and moves the state on. `cached` tells whether a page of the file is
+    /// in the page cache. The device is a flash: its optimal request size (`io_pages`) is 0 and never widens a window.
+    pub fn on_demand(&mut self, kernel: &Kernel, request: Request, cached: impl Fn(u64) -> bool) -> Option<Window> {
+        let Request { index, count, marked, sane_pages } = request;
+        let rules = kernel.read_ahead;
+        let max = match rules {
+            ReadAheadRules::V2_6 => self.ra_pages.min(sane_pages),
+            ReadAheadRules::V6_1 => self.ra_pages,
+        };
+        if index == 0 {
+            self.begin(index, count, max);
+        } else if index == self.mark() || index == self.start + self.size {
+            self.start += self.size;
+            let next = next_size(self.size, max);
+            self.size = match rules {
+                ReadAheadRules::V2_6 => next,
+                ReadAheadRules::V6_1 => next.max(self.size),
+            };
+            self.async_size = self.size;
+        } else if marked {
+            // A mark that another stream left: the pages up to the next hole tell the size of its window.
+            let hole = next_hole(rules, index + 1, max, &cached);
+            if hole - index > max {
+                return None;
+            }
+            self.start = hole;
+            self.size = next_size(hole - index + count, max);
+            self.async_size = self.size;
+        } else if count > max || self.is_sequential(kernel, index) {
+            self.begin(index, count, max);
+        } else if !self.continue_history(rules, index, count, max, &cached) {
+            return Some(Window { start: index, count, lookahead: 0 });
+        }
+        self.merge_own_mark(rules, index, max);
+        Some(Window { start: self.start, count: self.size, lookahead: self.async_size })
+    }
+
+    /// Position of the mark of the present window. Window sizes never shrink below the part behind the mark.
+    fn mark(&self) -> u64 {
+        self.start + self.size - self.async_size
+    }
+
+    /// Starts a stream at `index`.
+    fn begin(&mut self, index: u64, count: u64, max: u64) {
+        self.start = index;
+        self.size = initial_size(count, max);
+        self.async_size = if self.size > count { self.size - count } else { self.size };
+    }
+
+    fn is_sequential(&self, kernel: &Kernel, index: u64) -> bool {
+        if kernel.sequential_miss_bug {
+            (index as i64).wrapping_sub(self.prev_pos >> 12) <= 1
+        } else {
+            index.wrapping_sub((self.prev_pos as u64) >> 12) <= 1
+        }
+    }
+
+    /// `try_context_readahead`: cached pages right before `index` are the trace of a sequential stream.
+    fn continue_history(
+        &mut self,
+        rules: ReadAheadRules,
+        index: u64,
+        count: u64,
+        max: u64,
+        cached: &impl Fn(u64) -> bool,
+    ) -> bool {
+        let mut history = history_pages(rules, index, max, cached);
+        let least = match rules {
+            ReadAheadRules::V2_6 => 1,
+            ReadAheadRules::V6_1 => count + 1,
+        };
+        if history < least {
+            return false;
+        }
+        if history >= index {
+            // The stream began at the start of the file: the whole file may be wanted.
+            history *= 2;
+        }
+        self.start = index;
+        match rules {
+            ReadAheadRules::V2_6 => {
+                self.size = initial_size(history + count, max);
+                self.async_size = self.size;
+            }
+            ReadAheadRules::V6_1 => {
+                self.size = (history + count).min(max);
+                self.async_size = 1;
+            }
+        }
+        true
+    }
+
+    /// This read would at once touch the mark that it sets: the next window is read together with this one.
+    fn merge_own_mark(&mut self, rules: ReadAheadRules, index: u64, max: u64) {
+        if index != self.start || self.size != self.async_size {
+            return;
+        }
+        let next = next_size(self.size, max);
+        if rules == ReadAheadRules::V2_6 || self.size + next <= max {
+            self.async_size = next;
+            self.size += next;
+        } else {
+            self.size = max;
+            self.async_size = max / 2;
+        }
+    }
+}
+
+/// `get_init_ra_size`: first window of a stream.
+fn initial_size(count: u64, max: u64) -> u64 {
+    let size = count.next_power_of_two();
+    if size <= max / 32 {
+        size * 4
+    } else if size <= max / 4 {
+        size * 2
+    } else {
+        max
+    }
+}
+
+/// `get_next_ra_size`: the window after one of `size` pages.
+fn next_size(size: u64, max: u64) -> u64 {
+    if size < max / 16 {
+        size * 4
+    } else {
+        (size * 2).min(max)
+    }
+}
+
+/// First page from `from` on that is not cached, looking at `max` pages. When all of them are cached, 2.6
+/// (`radix_tree_next_hole`) answers the page behind them, 6.1 (`page_cache_next_miss`) the last of them.
+fn next_hole(rules: ReadAheadRules, from: u64, max: u64, cached: &impl Fn(u64) -> bool) -> u64 {
+    (from..from + max).find(|&index| !cached(index)).unwrap_or(match rules {
+        ReadAheadRules::V2_6 => from + max,
+        ReadAheadRules::V6_1 => from + max.max(1) - 1,
+    })
+}
+
+/// Cached pages right before `index`, looking at `max` pages. When all of them are cached, 6.1
+/// (`page_cache_prev_miss`) counts one less than there are.
+fn history_pages(rules: ReadAheadRules, index: u64, max: u64, cached: &impl Fn(u64) -> bool) -> u64 {
+    let first = index.saturating_sub(max);
+    match (first..index).rev().find(|&before| !cached(before)) {
+        Some(hole) => index - 1 - hole,
+        None if index < max || rules == ReadAheadRules::V2_6 => index - first,
+        None => max.max(1) - 1,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,230 @@
+//! The mounted system as a whole: mount, unmount, crash, sync, sleep, clocks.
+
+use crate::config::VfsConfig;
+use crate::dentries::Dentries;
+use crate::files::OpenFile;
+use crate::memory::Memory;
+use ffslab_fs::{Errno, FileKind, FileSystem, Ino, Result, StatFs, PAGE_BYTES};
+use ffslab_sim::{Idle, Sim};
+use rustc_hash::FxHashMap;
+
+/// Linux with at most one file system mounted, seen through its system calls. Paths begin at the mount's root: "/a/b"
+/// and "a/b" are the same.
+///
+/// Every system call takes [`crate::VfsCosts::call_ns`] and ends in a scheduling point, at which background tasks of
+/// the file system may get the CPU. Errors are those of the manual pages; while nothing is mounted, calls with a path
+/// fail with [`Errno::NoEnt`].
+pub struct Vfs {
+    pub(crate) sim: Sim,
+    pub(crate) config: VfsConfig,
+    pub(crate) fs: Option<Box<dyn FileSystem>>,
+    pub(crate) memory: Memory,
+    pub(crate) dentries: Dentries,
+    pub(crate) files: Vec<Option<OpenFile>>,
+    /// Number of open descriptors of each inode that has any.
+    pub(crate) opens: FxHashMap<Ino, u32>,
+    /// Read-ahead of the backing device; files opened from now on start with it.
+    pub(crate) device_ra_pages: u64,
+}
+
+impl Vfs {
+    pub fn new(sim: Sim, config: VfsConfig) -> Vfs {
+        let memory = Memory::new(sim.clone(), config.page_cache_bytes, config.epoch_s);
+        let device_ra_pages = u64::from(config.read_ahead_bytes) / PAGE_BYTES as u64;
+        Vfs {
+            sim,
+            config,
+            fs: None,
+            memory,
+            dentries: Dentries::new(0),
+            files: Vec::new(),
+            opens: FxHashMap::default(),
+            device_ra_pages,
+        }
+    }
+
+    pub fn sim(&self) -> &Sim {
+        &self.sim
+    }
+
+    pub fn config(&self) -> &VfsConfig {
+        &self.config
+    }
+
+    /// The mounted file system.
+    pub fn fs(&self) -> Option<&dyn FileSystem> {
+        self.fs.as_deref()
+    }
+
+    pub fn fs_mut(&mut self) -> Option<&mut (dyn FileSystem + 'static)> {
+        self.fs.as_deref_mut()
+    }
+
+    /// Puts a file system in place. [`Errno::Busy`] when one is mounted already.
+    pub fn mount(&mut self, fs: Box<dyn FileSystem>) -> Result<()> {
+        self.system_call(|vfs| {
+            if vfs.fs.is_some() {
+                return Err(Errno::Busy);
+            }
+            vfs.dentries = Dentries::new(fs.root());
+            vfs.fs = Some(fs);
+            Ok(())
+        })
+    }
+
+    /// Unmounts and drops every cache. [`Errno::Busy`] with open files, [`Errno::Inval`] when nothing is mounted. After
+    /// any other error the file system is gone nevertheless, as after [`Vfs::crash`].
+    pub fn umount(&mut self) -> Result<()> {
+        self.system_call(|vfs| {
+            if !vfs.opens.is_empty() {
+                return Err(Errno::Busy);
+            }
+            let mut fs = vfs.fs.take().ok_or(Errno::Inval)?;
+            let result = fs.unmount(&mut vfs.memory);
+            vfs.forget_everything();
+            result
+        })
+    }
+
+    /// Power off or reset: whatever was in memory is lost, open descriptors are gone, nothing is written.
+    pub fn crash(&mut self) {
+        self.fs = None;
+        self.forget_everything();
+    }
+
+    fn forget_everything(&mut self) {
+        self.memory.pages.clear();
+        self.dentries = Dentries::new(0);
+        self.files.clear();
+        self.opens.clear();
+    }
+
+    /// sync(2): everything dirty goes to the medium. Nothing to do when nothing is mounted.
+    pub fn sync(&mut self) -> Result<()> {
+        self.system_call(|vfs| match vfs.fs.as_deref_mut() {
+            Some(fs) => fs.sync(&mut vfs.memory),
+            None => Ok(()),
+        })
+    }
+
+    /// syncfs(2); with one mount the same as [`Vfs::sync`].
+    pub fn syncfs(&mut self) -> Result<()> {
+        self.sync()
+    }
+
+    /// statfs(2) of the mount.
+    pub fn statfs(&mut self) -> Result<StatFs> {
+        self.system_call(|vfs| Ok(vfs.parts()?.0.statfs()))
+    }
+
+    /// `echo 3 > /proc/sys/vm/drop_caches`: clean pages, then names, then inodes that nothing open needs
+    /// (`fs/drop_caches.c`, `fs/super.c`).
+    pub fn drop_caches(&mut self) {
+        self.spend(self.config.costs.call_ns);
+        self.memory.pages.clear();
+        let in_use = self.dentries.shrink();
+        if let Some(fs) = self.fs.as_deref_mut() {
+            fs.drop_inodes(&|ino| in_use.contains(&ino));
+        }
+        self.schedule();
+    }
+
+    /// `read_ahead_kb` of the backing device. Files that are open keep what they had, as on Linux.
+    pub fn set_read_ahead_bytes(&mut self, bytes: u32) {
+        self.device_ra_pages = u64::from(bytes) / PAGE_BYTES as u64;
+    }
+
+    /// nanosleep(2): background tasks run meanwhile. Ends [`crate::Kernel::timer_slack_ns`] late, or later when a task
+    /// holds the CPU.
+    pub fn sleep_ns(&mut self, duration_ns: u64) {
+        self.spend(self.config.costs.call_ns);
+        let slack_ns = self.config.kernel.timer_slack_ns;
+        let until_ns = self.sim.now_ns().saturating_add(duration_ns).saturating_add(slack_ns);
+        self.sim.foreground_sleeps_until(until_ns);
+        while let Idle::Run(task) = self.sim.idle_next() {
+            match self.fs.as_deref_mut() {
+                Some(fs) => {
+                    let _turn = self.sim.run_as(task);
+                    fs.run_task(&mut self.memory, task);
+                }
+                // Only a mounted file system has tasks: this one was left behind by one that is gone.
+                None => self.sim.kill(task),
+            }
+        }
+        self.schedule();
+    }
+
+    /// Reads the clock as the measuring program does: takes [`crate::VfsCosts::clock_read_ns`]; the answer is the
+    /// instant at its end. A system call on machines without a vDSO clock, so it ends in a scheduling point.
+    pub fn read_clock_ns(&mut self) -> u64 {
+        self.spend(self.config.costs.clock_read_ns);
+        let now_ns = self.sim.now_ns();
+        self.schedule();
+        now_ns
+    }
+
+    /// Runs `f` between two clock readings; the second result is their difference in nanoseconds. An empty `f` shows
+    /// exactly one [`crate::VfsCosts::clock_read_ns`].
+    pub fn timed<R>(&mut self, f: impl FnOnce(&mut Vfs) -> R) -> (R, u64) {
+        let start_ns = self.read_clock_ns();
+        let result = f(self);
+        (result, self.read_clock_ns() - start_ns)
+    }
+
+    // ---- for the other files of this crate -------------------------------------------------------------------------
+
+    /// Wraps the body of a system call: its cost before, the scheduling point after.
+    pub(crate) fn system_call<R>(&mut self, body: impl FnOnce(&mut Vfs) -> Result<R>) -> Result<R> {
+        self.spend(self.config.costs.call_ns);
+        let result = body(self);
+        self.schedule();
+        result
+    }
+
+    /// File system and memory, borrowed apart.
+    pub(crate) fn parts(&mut self) -> Result<(&mut dyn FileSystem, &mut Memory)> {
+        match self.fs.as_deref_mut() {
+            Some(fs) => Ok((fs, &mut self.memory)),
+            None => Err(Errno::NoEnt),
+        }
+    }
+
+    pub(crate) fn spend(&self, duration_ns: u64) {
+        spend(&self.sim, &self.config, duration_ns);
+    }
+
+    fn schedule(&mut self) {
+        if let Some(fs) = self.fs.as_deref_mut() {
+            fs.resched(&mut self.memory);
+        }
+    }
+
+    /// Deletes an inode that neither a name nor a descriptor holds any more (`iput_final`). As in the kernel the call
+    /// that gave up the last reference does not learn about errors, except that the power is gone.
+    pub(crate) fn evict_if_unused(&mut self, ino: Ino, kind: FileKind) -> Result<()> {
+        match self.try_evict(ino, kind) {
+            Err(Errno::PowerCut) => Err(Errno::PowerCut),
+            _ => Ok(()),
+        }
+    }
+
+    fn try_evict(&mut self, ino: Ino, kind: FileKind) -> Result<()> {
+        if self.opens.contains_key(&ino) {
+            return Ok(());
+        }
+        let (fs, memory) = self.parts()?;
+        if kind != FileKind::Directory && fs.getattr(ino)?.links > 0 {
+            return Ok(());
+        }
+        memory.pages.remove_range(ino, 0, u64::MAX);
+        fs.evict(memory, ino)
+    }
+}
+
+/// CPU work of the system call layer.
+pub(crate) fn spend(sim: &Sim, config: &VfsConfig, duration_ns: u64) {
+    if duration_ns > 0 {
+        sim.advance(duration_ns);
+        sim.consume(config.costs.cpu_power, duration_ns);
+    }
+}

@@ -1,0 +1,169 @@
+//! Buffered write (`mm/filemap.c`, `generic_perform_write`; the same in 2.6.37 and 6.1).
+
+use crate::files::{Fd, OpenFile};
+use crate::memory::Memory;
+use crate::vfs::{spend, Vfs};
+use ffslab_fs::{Errno, FileKind, FileSystem, Ino, Result, WritePlan, PAGE_BYTES};
+use ffslab_sim::{Reason, Sim};
+
+/// Bytes of a program: `len` of them, `pattern` again and again.
+struct Source<'a> {
+    pattern: &'a [u8],
+    len: usize,
+}
+
+impl Source<'_> {
+    fn copy_to(&self, from: usize, target: &mut [u8]) {
+        let mut at = from % self.pattern.len();
+        let mut filled = 0;
+        while filled < target.len() {
+            let count = (target.len() - filled).min(self.pattern.len() - at);
+            target[filled..filled + count].copy_from_slice(&self.pattern[at..at + count]);
+            filled += count;
+            at = 0;
+        }
+    }
+}
+
+impl Vfs {
+    /// write(2): at the file position, which moves on. Returns how many bytes were written; fewer than asked when the
+    /// medium was full on the way.
+    pub fn write(&mut self, fd: Fd, data: &[u8]) -> Result<usize> {
+        let source = Source { pattern: data, len: data.len() };
+        self.system_call(|vfs| {
+            let position = vfs.file(fd)?.position;
+            let (written, end) = vfs.write_file(fd, position, source)?;
+            vfs.file_mut(fd)?.position = end;
+            Ok(written)
+        })
+    }
+
+    /// pwrite(2). With `append` the data go to the end of the file all the same, as on Linux.
+    pub fn pwrite(&mut self, fd: Fd, data: &[u8], at: u64) -> Result<usize> {
+        self.write_pattern(fd, at, data.len(), data)
+    }
+
+    /// pwrite(2) of `bytes` bytes that repeat `pattern`: for workloads that need no buffer of their own.
+    /// [`Errno::Inval`] when `pattern` is empty and `bytes` is not 0.
+    pub fn write_pattern(&mut self, fd: Fd, at: u64, bytes: usize, pattern: &[u8]) -> Result<usize> {
+        if pattern.is_empty() && bytes > 0 {
+            return Err(Errno::Inval);
+        }
+        let source = Source { pattern, len: bytes };
+        self.system_call(|vfs| vfs.write_file(fd, at, source).map(|(written, _)| written))
+    }
+
+    /// Returns the bytes written and the position behind them.
+    fn write_file(&mut self, fd: Fd, at: u64, mut source: Source) -> Result<(usize, u64)> {
+        let OpenFile { ino, kind, flags, .. } = *self.file(fd)?;
+        if !flags.write || kind != FileKind::File {
+            return Err(Errno::BadF);
+        }
+        if source.len == 0 {
+            return Ok((0, at));
+        }
+        let Some(fs) = self.fs.as_deref_mut() else {
+            return Err(Errno::NoEnt);
+        };
+        let at = if flags.append { fs.getattr(ino)?.size_bytes } else { at };
+        let limit = fs.file_bytes_max();
+        if at >= limit {
+            return Err(Errno::FBig);
+        }
+        source.len = source.len.min(usize::try_from(limit - at).unwrap_or(usize::MAX));
+        let mut written = 0;
+        let mut failure = None;
+        while written < source.len {
+            let position = at + written as u64;
+            let count = (PAGE_BYTES - position as usize % PAGE_BYTES).min(source.len - written);
+            let piece = Piece { ino, at: position, count };
+            let copy = |target: &mut [u8]| {
+                source.copy_to(written, target);
+                spend(&self.sim, &self.config, self.config.costs.page_ns);
+            };
+            // A short count is not the end: the loop goes on behind it, and the next piece finds the error.
+            match piece.write(fs, &mut self.memory, &self.sim, copy) {
+                Ok(accepted) => written += accepted,
+                Err(error) => {
+                    failure = Some(error);
+                    break;
+                }
+            }
+            fs.resched(&mut self.memory);
+        }
+        match failure {
+            Some(Errno::PowerCut) => return Err(Errno::PowerCut),
+            Some(error) if written == 0 => return Err(error),
+            _ => {}
+        }
+        if flags.sync || flags.dsync {
+            fs.fsync(&mut self.memory, ino, !flags.sync)?;
+        }
+        Ok((written, at + written as u64))
+    }
+}
+
+/// The part of a write that falls into one page.
+struct Piece {
+    ino: Ino,
+    at: u64,
+    count: usize,
+}
+
+impl Piece {
+    /// Returns how many bytes the file system accepted, at least 1. The page is dropped from the cache unless all were.
+    fn write(
+        &self,
+        fs: &mut dyn FileSystem,
+        memory: &mut Memory,
+        sim: &Sim,
+        copy: impl FnOnce(&mut [u8]),
+    ) -> Result<usize> {
+        let index = self.at / PAGE_BYTES as u64;
+        let start = self.at as usize % PAGE_BYTES;
+        let cached = memory.pages.find(self.ino, index);
+        // What the file system was told is cached must not leave while it makes room.
+        if let Some(slot) = cached {
+            memory.pages.pin(slot);
+        }
+        let begun = fs.write_begin(memory, self.ino, self.at, self.count, cached.is_some());
+        let plan = match begun {
+            Ok(plan) => plan,
+            Err(error) => {
+                if let Some(slot) = cached {
+                    memory.pages.unpin(slot);
+                }
+                return Err(error);
+            }
+        };
+        // The garbage collection of the file system may have cached the page in between.
+        let slot = match memory.pages.find(self.ino, index) {
+            Some(slot) => slot,
+            None => {
+                let slot = memory.pages.insert(self.ino, index);
+                let page = memory.pages.data_mut(slot);
+                if plan == WritePlan::ReadFirst {
+                    let _reason = sim.because(Reason::ReadModifyWrite);
+                    if let Err(error) = fs.read_page(self.ino, index, page) {
+                        memory.pages.remove(slot);
+                        return Err(error);
+                    }
+                } else {
+                    page.fill(0);
+                }
+                slot
+            }
+        };
+        memory.pages.pin(slot);
+        copy(&mut memory.pages.data_mut(slot)[start..start + self.count]);
+        let ended = match fs.write_end(memory, self.ino, self.at, self.count) {
+            Ok(0) => Err(Errno::Io),
+            other => other.map(|accepted| accepted.min(self.count)),
+        };
+        memory.pages.unpin(slot);
+        if ended != Ok(self.count) {
+            memory.pages.remove(slot);
+        }
+        ended
+    }
+}
