@@ -1,1 +1,30 @@
-//! flash
+//! # flash: the NAND chip
+//!
+//! **Role.** One raw NAND chip that holds real bytes, page data and OOB: geometry, program and erase rules, time on
+//! the array and on the bus, wear, faults, power cuts, and image files as `nanddump` and `nandwrite` exchange them.
+//! Every operation moves the virtual clock and is counted under its present cause ([`ffslab_sim::Sim`]).
+//!
+//! **Follows.** SLC data sheets for the rules (programming clears bits, erasing sets them, a limited number of
+//! programs of one page); Linux 6.1 `drivers/mtd/nand/raw/nandsim.c` for the names and meanings of faults;
+//! `drivers/mtd/nand/ecc-sw-hamming.c` for the ECC bytes that an image for a real kernel needs.
+//!
+//! **Leaves out.** Cache reads, cache programs and multi-plane operations, several dies, MLC page pairing, retention
+//! loss, and bit flips that grow with wear or read disturb (both are counted, not modelled). ECC is the business of
+//! `mtd`: the chip only says which bits it flipped.
+
+mod cells;
+mod chip;
+mod error;
+mod faults;
+mod geometry;
+pub mod hamming;
+mod image;
+mod power;
+mod slab;
+
+pub use chip::{Chip, ChipImage, GeometryMismatch, DAMAGED};
+pub use error::FlashError;
+pub use faults::{Faults, ParseWeakError, Weak, GENERATOR};
+pub use geometry::{Geometry, GeometryError, Rules, Timing};
+pub use image::{ImageError, ImageLayout};
+pub use power::Torn;

@@ -1,1 +1,23 @@
-//! mtd
+//! # mtd: partitions and the NAND driver
+//!
+//! **Role.** What a file system sees of a NAND chip: byte-addressed reads, page writes, OOB bytes that are free for its
+//! use, block erases, bad blocks. Decides which chip operation a request becomes, corrects bit flips as far as the ECC
+//! goes, and charges the driver's time and the energy of each operation.
+//!
+//! **Follows.** Linux 6.1 `drivers/mtd/nand/raw/nand_base.c` (`nand_do_read_ops`, `nand_read_subpage`,
+//! `nand_do_write_ops`, `nand_do_read_oob`, `nand_do_write_oob`, `nand_erase_nand`, `nand_block_markbad_lowlevel`),
+//! `drivers/mtd/nand/ecc.c` (OOB layouts), `drivers/mtd/mtdcore.c` (`mtd_read_oob`: when bit flips are reported).
+//!
+//! **Leaves out.** Read retry modes, DMA bounce buffers, secure regions, write protection, several chips behind one
+//! MTD device, the bad block table on flash (the table is in RAM and is made from the marks), on-die ECC.
+
+mod driver;
+mod error;
+mod layout;
+mod nand;
+mod partition;
+
+pub use driver::{Driver, DriverError, Ecc, OpCost};
+pub use error::{Corrected, MtdError};
+pub use nand::Nand;
+pub use partition::{Mtd, PartitionError};

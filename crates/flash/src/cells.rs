@@ -1,0 +1,266 @@
+//! The medium: what the cells hold and what happened to each page and block. No time, no faults, no power.
+
+use std::collections::BTreeMap;
+
+use crate::geometry::Geometry;
+use crate::slab::{Slab, NONE};
+
+/// Unit in which damage is remembered. Every ECC step in use is a multiple of it or starts on a multiple of it.
+pub const DAMAGE_UNIT_BYTES: u32 = 256;
+
+#[derive(Clone, Copy, Default)]
+pub struct Block {
+    /// Pages whose data area is programmed.
+    pub programmed_pages: u32,
+    /// Pages that own an OOB slot.
+    oob_slots: u32,
+    /// One more than the highest page of the block whose data area is programmed.
+    pub order_floor: u32,
+    pub reads_since_erase: u32,
+    pub reads_between_erases_max: u32,
+}
+
+pub struct Cells {
+    pub geometry: Geometry,
+    data_slot: Vec<u32>,
+    oob_slot: Vec<u32>,
+    /// Programs of the data area since the erase, per page; stays at 255.
+    programs: Vec<u8>,
+    data: Slab,
+    oob: Slab,
+    pub blocks: Vec<Block>,
+    pub erase_counts: Vec<u32>,
+    /// Pages with units that no ECC can correct, because power went away while they changed. Bit n of the mask: unit n.
+    damage: BTreeMap<u32, u64>,
+}
+
+impl Cells {
+    /// An erased medium. The geometry has been checked.
+    pub fn new(geometry: Geometry) -> Cells {
+        let (pages, blocks) = (geometry.pages() as usize, geometry.blocks as usize);
+        Cells {
+            geometry,
+            data_slot: vec![NONE; pages],
+            oob_slot: vec![NONE; pages],
+            programs: vec![0; pages],
+            data: Slab::new(geometry.page_bytes),
+            oob: Slab::new(geometry.oob_bytes),
+            blocks: vec![Block::default(); blocks],
+            erase_counts: vec![0; blocks],
+            damage: BTreeMap::new(),
+        }
+    }
+
+    #[inline]
+    pub fn programs(&self, page: u32) -> u32 {
+        u32::from(self.programs[page as usize])
+    }
+
+    #[inline]
+    pub fn data(&self, page: u32) -> Option<&[u8]> {
+        let slot = self.data_slot[page as usize];
+        (slot != NONE).then(|| self.data.get(slot))
+    }
+
+    #[inline]
+    pub fn oob(&self, page: u32) -> Option<&[u8]> {
+        let slot = self.oob_slot[page as usize];
+        (slot != NONE).then(|| self.oob.get(slot))
+    }
+
+    #[inline]
+    pub fn read_data(&self, page: u32, column: u32, data: &mut [u8]) {
+        match self.data(page) {
+            Some(cells) => {
+                let column = column as usize;
+                data.copy_from_slice(&cells[column..column + data.len()]);
+            }
+            None => data.fill(0xFF),
+        }
+    }
+
+    #[inline]
+    pub fn read_oob(&self, page: u32, oob: &mut [u8]) {
+        match self.oob(page) {
+            Some(cells) => oob.copy_from_slice(cells),
+            None => oob.fill(0xFF),
+        }
+    }
+
+    /// Programs the data area: bits can only go from 1 to 0.
+    #[inline]
+    pub fn program_data(&mut self, page: u32, data: &[u8]) {
+        let index = page as usize;
+        let slot = self.data_slot[index];
+        if slot == NONE {
+            let slot = self.data.take();
+            self.data_slot[index] = slot;
+            self.data.get_mut(slot).copy_from_slice(data);
+        } else {
+            and_into(self.data.get_mut(slot), data);
+        }
+        let block = &mut self.blocks[(page / self.geometry.pages_per_block) as usize];
+        if self.programs[index] == 0 {
+            block.programmed_pages += 1;
+        }
+        block.order_floor = block.order_floor.max(page % self.geometry.pages_per_block + 1);
+        self.programs[index] = self.programs[index].saturating_add(1);
+    }
+
+    /// Programs the out-of-band area.
+    #[inline]
+    pub fn program_oob(&mut self, page: u32, oob: &[u8]) {
+        let index = page as usize;
+        let slot = self.oob_slot[index];
+        if slot == NONE {
+            let slot = self.oob.take();
+            self.oob_slot[index] = slot;
+            self.oob.get_mut(slot).copy_from_slice(oob);
+            self.blocks[(page / self.geometry.pages_per_block) as usize].oob_slots += 1;
+        } else {
+            and_into(self.oob.get_mut(slot), oob);
+        }
+    }
+
+    /// Sets every bit of a block. Wear is the business of the caller.
+    pub fn wipe(&mut self, block: u32) {
+        let first = block * self.geometry.pages_per_block;
+        let state = self.blocks[block as usize];
+        if state.programmed_pages != 0 || state.oob_slots != 0 {
+            // Last page first: the free list then hands the slots out in ascending order again.
+            for page in (first..first + self.geometry.pages_per_block).rev() {
+                self.wipe_page(page);
+            }
+        }
+        if !self.damage.is_empty() {
+            for page in first..first + self.geometry.pages_per_block {
+                self.damage.remove(&page);
+            }
+        }
+        self.blocks[block as usize] = Block {
+            reads_between_erases_max: state.reads_between_erases_max.max(state.reads_since_erase),
+            ..Block::default()
+        };
+    }
+
+    fn wipe_page(&mut self, page: u32) {
+        let index = page as usize;
+        if self.data_slot[index] != NONE {
+            self.data.give_back(self.data_slot[index]);
+            self.data_slot[index] = NONE;
+        }
+        if self.oob_slot[index] != NONE {
+            self.oob.give_back(self.oob_slot[index]);
+            self.oob_slot[index] = NONE;
+        }
+        self.programs[index] = 0;
+    }
+
+    /// An interrupted erase: `fate` decides for each programmed page whether it is erased (`true`) or keeps a mix of
+    /// its content and ones, made by `mix`.
+    pub fn wipe_partly(&mut self, block: u32, mut fate: impl FnMut() -> bool, mut mix: impl FnMut(&mut [u8])) {
+        let first = block * self.geometry.pages_per_block;
+        let mut kept = Block {
+            reads_between_erases_max: self.blocks[block as usize].reads_between_erases_max,
+            reads_since_erase: self.blocks[block as usize].reads_since_erase,
+            ..Block::default()
+        };
+        for page in first..first + self.geometry.pages_per_block {
+            let (data_slot, oob_slot) = (self.data_slot[page as usize], self.oob_slot[page as usize]);
+            if data_slot == NONE && oob_slot == NONE {
+                continue;
+            }
+            if fate() {
+                self.wipe_page(page);
+                self.damage.remove(&page);
+                continue;
+            }
+            if data_slot != NONE {
+                mix(self.data.get_mut(data_slot));
+                kept.programmed_pages += 1;
+                kept.order_floor = page - first + 1;
+                self.add_damage(page, u64::MAX);
+            }
+            if oob_slot != NONE {
+                mix(self.oob.get_mut(oob_slot));
+                kept.oob_slots += 1;
+            }
+        }
+        self.blocks[block as usize] = kept;
+    }
+
+    /// Declares the units of `mask` of a page uncorrectable until the next erase.
+    pub fn add_damage(&mut self, page: u32, mask: u64) {
+        if mask != 0 {
+            *self.damage.entry(page).or_insert(0) |= mask;
+        }
+    }
+
+    #[inline]
+    pub fn any_damage(&self) -> bool {
+        !self.damage.is_empty()
+    }
+
+    /// Damaged units of a page.
+    pub fn damage(&self, page: u32) -> u64 {
+        self.damage.get(&page).copied().unwrap_or(0)
+    }
+
+    /// Writes the bad block mark of a block, as the factory does.
+    pub fn mark_bad(&mut self, block: u32) {
+        let page = block * self.geometry.pages_per_block;
+        let at = self.geometry.bad_mark_byte() as usize;
+        if self.oob_slot[page as usize] == NONE {
+            let slot = self.oob.take();
+            self.oob.get_mut(slot).fill(0xFF);
+            self.oob_slot[page as usize] = slot;
+            self.blocks[block as usize].oob_slots += 1;
+        }
+        self.oob.get_mut(self.oob_slot[page as usize])[at] = 0;
+    }
+
+    /// Does the block carry a bad block mark?
+    pub fn is_marked_bad(&self, block: u32) -> bool {
+        self.oob(block * self.geometry.pages_per_block)
+            .is_some_and(|oob| oob[self.geometry.bad_mark_byte() as usize] != 0xFF)
+    }
+
+    /// Memory that page contents occupy, in bytes.
+    pub fn allocated_bytes(&self) -> u64 {
+        self.data.allocated_bytes() + self.oob.allocated_bytes()
+    }
+}
+
+fn and_into(cells: &mut [u8], new: &[u8]) {
+    for (cell, byte) in cells.iter_mut().zip(new) {
+        *cell &= byte;
+    }
+}
+
+impl Clone for Cells {
+    fn clone(&self) -> Cells {
+        Cells {
+            geometry: self.geometry,
+            data_slot: self.data_slot.clone(),
+            oob_slot: self.oob_slot.clone(),
+            programs: self.programs.clone(),
+            data: self.data.clone(),
+            oob: self.oob.clone(),
+            blocks: self.blocks.clone(),
+            erase_counts: self.erase_counts.clone(),
+            damage: self.damage.clone(),
+        }
+    }
+
+    fn clone_from(&mut self, source: &Cells) {
+        self.geometry = source.geometry;
+        self.data_slot.clone_from(&source.data_slot);
+        self.oob_slot.clone_from(&source.oob_slot);
+        self.programs.clone_from(&source.programs);
+        self.data.clone_from(&source.data);
+        self.oob.clone_from(&source.oob);
+        self.blocks.clone_from(&source.blocks);
+        self.erase_counts.clone_from(&source.erase_counts);
+        self.damage.clone_from(&source.damage);
+    }
+}

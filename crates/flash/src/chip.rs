@@ -1,0 +1,529 @@
+//! The chip: operations that take time, are counted, and obey rules, faults and power cuts.
+
+use ffslab_sim::{Op, Sim};
+use rand_pcg::rand_core::{Rng, SeedableRng};
+use rand_pcg::Pcg32;
+
+use crate::cells::{Cells, DAMAGE_UNIT_BYTES};
+use crate::error::FlashError;
+use crate::faults::{below, FaultState, Faults};
+use crate::geometry::{Geometry, GeometryError, Rules, Timing};
+use crate::power::{Power, Torn};
+
+/// Number of bit flips that a read reports when no ECC can correct what it returned: a grave page, or one whose
+/// program or erase lost its power.
+pub const DAMAGED: u32 = u32::MAX;
+
+type Result<T> = std::result::Result<T, FlashError>;
+
+/// A NAND chip.
+///
+/// Every operation is counted ([`Sim::count`], with the time at which it began) and then advances the clock by its array
+/// time and its bus time. A failed program or erase costs and counts as much as a good one. What the chip refuses
+/// (a wrong address, a rule broken, no power) costs nothing.
+pub struct Chip {
+    sim: Sim,
+    pub(crate) cells: Cells,
+    rules: Rules,
+    timing: Timing,
+    read_page_ns: u64,
+    program_page_ns: u64,
+    read_oob_ns: u64,
+    program_oob_ns: u64,
+    faults: Option<Box<FaultState>>,
+    power: Power,
+    /// Bits that the last read flipped.
+    flips: Vec<u32>,
+    contents_version: u64,
+}
+
+/// The content of a chip: data, OOB, program counts, wear. See [`Chip::snapshot`].
+#[derive(Clone)]
+pub struct ChipImage(Cells);
+
+impl ChipImage {
+    pub fn geometry(&self) -> Geometry {
+        self.0.geometry
+    }
+}
+
+/// What one read moves over the bus: a part of the data area and what comes after it.
+struct Moved<'a> {
+    page: u32,
+    column: u32,
+    data: &'a mut [u8],
+    /// Further bytes on the bus: OOB or ECC bytes.
+    tail_bytes: u32,
+    /// Where they go, if the caller wants them.
+    tail: Option<&'a mut [u8]>,
+}
+
+impl Chip {
+    /// An erased chip without faults, switched on.
+    pub fn new(sim: Sim, geometry: Geometry, timing: Timing, rules: Rules) -> std::result::Result<Chip, GeometryError> {
+        geometry.check()?;
+        rules.check()?;
+        let page_bus_ns = bus_ns(timing, geometry.page_bytes + geometry.oob_bytes);
+        let oob_bus_ns = bus_ns(timing, geometry.oob_bytes);
+        Ok(Chip {
+            sim,
+            cells: Cells::new(geometry),
+            rules,
+            timing,
+            read_page_ns: timing.read_ns + page_bus_ns,
+            program_page_ns: timing.program_ns + page_bus_ns,
+            read_oob_ns: timing.read_ns + oob_bus_ns,
+            program_oob_ns: timing.program_ns + oob_bus_ns,
+            faults: None,
+            power: Power::new(),
+            flips: Vec::new(),
+            contents_version: 0,
+        })
+    }
+
+    pub fn sim(&self) -> &Sim {
+        &self.sim
+    }
+
+    pub fn geometry(&self) -> Geometry {
+        self.cells.geometry
+    }
+
+    pub fn timing(&self) -> Timing {
+        self.timing
+    }
+
+    pub fn rules(&self) -> Rules {
+        self.rules
+    }
+
+    // ---- reading -------------------------------------------------------------------------------------------
+
+    /// Reads a page; page and OOB bytes move over the bus whether the OOB is wanted or not. Returns the number of
+    /// flipped bits in what moved ([`Chip::flipped_bits`]), or [`DAMAGED`].
+    #[inline]
+    pub fn read_page(&mut self, page: u32, data: &mut [u8], mut oob: Option<&mut [u8]>) -> Result<u32> {
+        let Geometry { page_bytes, oob_bytes, .. } = self.cells.geometry;
+        let block = self.check_page(page)?;
+        check_buffer(data.len(), page_bytes)?;
+        if let Some(oob) = &mut oob {
+            check_buffer(oob.len(), oob_bytes)?;
+            self.cells.read_oob(page, oob);
+        }
+        self.cells.read_data(page, 0, data);
+        self.cells.blocks[block as usize].reads_since_erase += 1;
+        self.spend(Op::PageRead, page, page_bytes + oob_bytes, 0, self.read_page_ns);
+        if self.reads_are_faithful() {
+            return Ok(0);
+        }
+        Ok(self.disturb(Moved { page, column: 0, data, tail_bytes: oob_bytes, tail: oob }))
+    }
+
+    /// Reads a part of a page's data area, from byte `column`, and moves `further_bytes` (of ECC) after it.
+    /// Returns as [`Chip::read_page`] does.
+    #[inline]
+    pub fn read_part(&mut self, page: u32, column: u32, data: &mut [u8], further_bytes: u32) -> Result<u32> {
+        let block = self.check_page(page)?;
+        let page_bytes = self.cells.geometry.page_bytes;
+        let end = u64::from(column) + data.len() as u64;
+        if end > u64::from(page_bytes) {
+            return Err(FlashError::Column { column, end, page_bytes });
+        }
+        self.cells.read_data(page, column, data);
+        self.cells.blocks[block as usize].reads_since_erase += 1;
+        let moved_bytes = data.len() as u32 + further_bytes;
+        let busy_ns = self.timing.read_ns + bus_ns(self.timing, moved_bytes);
+        self.spend(Op::PartialPageRead, page, moved_bytes, 0, busy_ns);
+        if self.reads_are_faithful() {
+            return Ok(0);
+        }
+        Ok(self.disturb(Moved { page, column, data, tail_bytes: further_bytes, tail: None }))
+    }
+
+    /// Reads a page's OOB area. Returns as [`Chip::read_page`] does.
+    #[inline]
+    pub fn read_oob(&mut self, page: u32, oob: &mut [u8]) -> Result<u32> {
+        let block = self.check_page(page)?;
+        let oob_bytes = self.cells.geometry.oob_bytes;
+        check_buffer(oob.len(), oob_bytes)?;
+        self.cells.read_oob(page, oob);
+        self.cells.blocks[block as usize].reads_since_erase += 1;
+        self.spend(Op::OobRead, page, oob_bytes, 0, self.read_oob_ns);
+        if self.reads_are_faithful() {
+            return Ok(0);
+        }
+        Ok(self.disturb(Moved { page, column: 0, data: &mut [], tail_bytes: oob_bytes, tail: Some(oob) }))
+    }
+
+    /// Bits that the last read flipped, each as a bit number in what it moved: data first, then OOB or ECC bytes.
+    pub fn flipped_bits(&self) -> &[u32] {
+        &self.flips
+    }
+
+    /// Units of 256 bytes of a page's data area (bit n: unit n) that no ECC can correct.
+    pub fn damaged_units(&self, page: u32) -> u64 {
+        if page < self.cells.geometry.pages() {
+            self.cells.damage(page)
+        } else {
+            0
+        }
+    }
+
+    #[inline]
+    fn reads_are_faithful(&mut self) -> bool {
+        self.flips.clear();
+        self.faults.is_none() && !self.cells.any_damage()
+    }
+
+    #[cold]
+    fn disturb(&mut self, moved: Moved) -> u32 {
+        let Moved { page, column, data, tail_bytes, tail } = moved;
+        if self.cells.data(page).is_none() && self.cells.oob(page).is_none() {
+            return 0;
+        }
+        let mut answer = 0;
+        if self.cells.damage(page) & units(column, data.len()) != 0 {
+            answer = DAMAGED;
+        }
+        let Some(faults) = &mut self.faults else { return answer };
+        if faults.read_is_noise(page) {
+            faults.noise(data);
+            if let Some(tail) = tail {
+                faults.noise(tail);
+            }
+            return DAMAGED;
+        }
+        let data_bits = data.len() as u32 * 8;
+        faults.choose_flips(data_bits + tail_bytes * 8, &mut self.flips);
+        let mut tail = tail;
+        for &bit in &self.flips {
+            if bit < data_bits {
+                data[bit as usize / 8] ^= 1 << (bit % 8);
+            } else if let Some(tail) = &mut tail {
+                tail[(bit - data_bits) as usize / 8] ^= 1 << (bit % 8);
+            }
+        }
+        if answer == DAMAGED {
+            DAMAGED
+        } else {
+            self.flips.len() as u32
+        }
+    }
+
+    // ---- programming and erasing ---------------------------------------------------------------------------
+
+    /// Programs a page; page and OOB bytes move over the bus (0xFF where no OOB is given). Bits only go from 1 to 0.
+    pub fn program_page(&mut self, page: u32, data: &[u8], oob: Option<&[u8]>) -> Result<()> {
+        let Geometry { page_bytes, oob_bytes, pages_per_block, .. } = self.cells.geometry;
+        let block = self.check_page(page)?;
+        check_buffer(data.len(), page_bytes)?;
+        if let Some(oob) = oob {
+            check_buffer(oob.len(), oob_bytes)?;
+        }
+        let programs = self.cells.programs(page);
+        if programs >= self.rules.partial_programs_max && self.rules.partial_programs_max < 255 {
+            return Err(FlashError::TooManyPrograms { page, programs });
+        }
+        if self.rules.in_order {
+            let floor = self.cells.blocks[block as usize].order_floor;
+            if page % pages_per_block + 1 < floor {
+                return Err(FlashError::OutOfOrder { page, last: block * pages_per_block + floor - 1 });
+            }
+        }
+        let op = if programs == 0 { Op::PageProgram } else { Op::Reprogram };
+        let cut = self.power.begin();
+        match cut {
+            None | Some(Torn::Complete) => {
+                self.cells.program_data(page, data);
+                if let Some(oob) = oob {
+                    self.cells.program_oob(page, oob);
+                }
+            }
+            Some(Torn::Nothing) => return Err(FlashError::PowerCut),
+            Some(Torn::Partial { seed }) => self.program_torn(seed, page, data, oob),
+        }
+        self.spend(op, page, 0, page_bytes + oob_bytes, self.program_page_ns);
+        self.program_status(page, cut)
+    }
+
+    /// Programs a page's OOB area only.
+    pub fn program_oob(&mut self, page: u32, oob: &[u8]) -> Result<()> {
+        let oob_bytes = self.cells.geometry.oob_bytes;
+        self.check_page(page)?;
+        check_buffer(oob.len(), oob_bytes)?;
+        let cut = self.power.begin();
+        match cut {
+            None | Some(Torn::Complete) => self.cells.program_oob(page, oob),
+            Some(Torn::Nothing) => return Err(FlashError::PowerCut),
+            Some(Torn::Partial { seed }) => {
+                let arrived = 1 + below(&mut Pcg32::seed_from_u64(seed), oob_bytes - 1) as usize;
+                self.cells.program_oob(page, &prefix(oob, arrived));
+            }
+        }
+        self.spend(Op::OobProgram, page, 0, oob_bytes, self.program_oob_ns);
+        self.program_status(page, cut)
+    }
+
+    /// Erases a block.
+    pub fn erase(&mut self, block: u32) -> Result<()> {
+        self.check_power()?;
+        self.check_block(block)?;
+        let cut = self.power.begin();
+        match cut {
+            None | Some(Torn::Complete) => self.cells.wipe(block),
+            Some(Torn::Nothing) => return Err(FlashError::PowerCut),
+            Some(Torn::Partial { seed }) => self.erase_torn(seed, block),
+        }
+        self.cells.erase_counts[block as usize] += 1;
+        self.spend(Op::Erase, block, 0, 0, self.timing.erase_ns);
+        if cut.is_some() {
+            return Err(FlashError::PowerCut);
+        }
+        if self.faults.as_mut().is_some_and(|faults| faults.erase_fails(block)) {
+            return Err(FlashError::EraseFailed { block });
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn program_status(&mut self, page: u32, cut: Option<Torn>) -> Result<()> {
+        if cut.is_some() {
+            return Err(FlashError::PowerCut);
+        }
+        if self.faults.as_mut().is_some_and(|faults| faults.program_fails(page)) {
+            return Err(FlashError::ProgramFailed { page });
+        }
+        Ok(())
+    }
+
+    /// A prefix of the bytes reaches the cells. The ECC bytes come last on the bus, so ECC cannot vouch for any unit
+    /// that this program changes; units that it leaves at 0xFF keep what an earlier program gave them.
+    fn program_torn(&mut self, seed: u64, page: u32, data: &[u8], oob: Option<&[u8]>) {
+        let bytes = data.len() + oob.map_or(0, <[u8]>::len);
+        let arrived = 1 + below(&mut Pcg32::seed_from_u64(seed), bytes as u32 - 1) as usize;
+        let of_data = arrived.min(data.len());
+        self.cells.program_data(page, &prefix(data, of_data));
+        let mut damage = 0;
+        for (unit, part) in data[..of_data].chunks(DAMAGE_UNIT_BYTES as usize).enumerate() {
+            if part.iter().any(|&byte| byte != 0xFF) {
+                damage |= 1 << unit;
+            }
+        }
+        self.cells.add_damage(page, damage);
+        if let Some(oob) = oob {
+            if arrived > data.len() {
+                self.cells.program_oob(page, &prefix(oob, arrived - data.len()));
+            }
+        }
+    }
+
+    fn erase_torn(&mut self, seed: u64, block: u32) {
+        let mut fates = Pcg32::seed_from_u64(seed);
+        let mut noise = Pcg32::seed_from_u64(!seed);
+        self.cells.wipe_partly(
+            block,
+            || below(&mut fates, 2) == 0,
+            |bytes| {
+                for byte in bytes {
+                    *byte |= noise.next_u32() as u8;
+                }
+            },
+        );
+    }
+
+    // ---- checks and costs ----------------------------------------------------------------------------------
+
+    /// Is the chip on and the page inside it? Returns its block.
+    #[inline]
+    fn check_page(&self, page: u32) -> Result<u32> {
+        self.check_power()?;
+        let geometry = &self.cells.geometry;
+        // A power of two: see Geometry::check.
+        let block = page >> geometry.pages_per_block.trailing_zeros();
+        if block >= geometry.blocks {
+            return Err(FlashError::OutOfRange { unit: "page", number: page, count: geometry.pages() });
+        }
+        Ok(block)
+    }
+
+    fn check_block(&self, block: u32) -> Result<()> {
+        let count = self.cells.geometry.blocks;
+        if block >= count {
+            return Err(FlashError::OutOfRange { unit: "block", number: block, count });
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn check_power(&self) -> Result<()> {
+        if self.power.on {
+            Ok(())
+        } else {
+            Err(FlashError::PowerCut)
+        }
+    }
+
+    #[inline]
+    fn spend(&self, op: Op, address: u32, out_bytes: u32, in_bytes: u32, busy_ns: u64) {
+        self.sim.count(op, address, out_bytes, in_bytes, busy_ns);
+        self.sim.advance(busy_ns);
+    }
+
+    // ---- power ---------------------------------------------------------------------------------------------
+
+    /// The power goes away during the `operations`-th program or erase from now (1: the next one); afterwards every
+    /// operation fails with [`FlashError::PowerCut`] until [`Chip::power_on`]. 0 switches off at once.
+    pub fn cut_power_after(&mut self, operations: u64, torn: Torn) {
+        if operations == 0 {
+            self.power.on = false;
+            self.power.cut_at = u64::MAX;
+        } else {
+            self.power.cut_at = self.power.modifying.saturating_add(operations);
+            self.power.torn = torn;
+        }
+    }
+
+    /// Switches the chip on, and forgets a cut that was still to come.
+    pub fn power_on(&mut self) {
+        self.power.on = true;
+        self.power.cut_at = u64::MAX;
+        self.contents_version += 1;
+    }
+
+    pub fn is_on(&self) -> bool {
+        self.power.on
+    }
+
+    /// Programs and erases up to and including the one that the cut will hit; `None` when no cut is to come.
+    pub fn operations_until_cut(&self) -> Option<u64> {
+        (self.power.cut_at != u64::MAX).then(|| self.power.cut_at - self.power.modifying)
+    }
+
+    /// Programs and erases begun since the chip was made.
+    pub fn modifying_operations(&self) -> u64 {
+        self.power.modifying
+    }
+
+    // ---- faults and wear -----------------------------------------------------------------------------------
+
+    /// Replaces the faults at work. Factory bad blocks get their mark at once and keep it.
+    pub fn set_faults(&mut self, faults: &Faults) -> Result<()> {
+        for &block in faults.badblocks.iter().chain(faults.weakblocks.iter().map(|weak| &weak.number)) {
+            self.check_block(block)?;
+        }
+        for weak in faults.weakpages.iter().chain(&faults.gravepages) {
+            let count = self.cells.geometry.pages();
+            if weak.number >= count {
+                return Err(FlashError::OutOfRange { unit: "page", number: weak.number, count });
+            }
+        }
+        for &block in &faults.badblocks {
+            self.cells.mark_bad(block);
+        }
+        self.faults = FaultState::new(faults);
+        self.contents_version += 1;
+        Ok(())
+    }
+
+    /// Does the block's first page carry a bad block mark? Takes no time.
+    pub fn is_marked_bad(&self, block: u32) -> bool {
+        block < self.cells.geometry.blocks && self.cells.is_marked_bad(block)
+    }
+
+    /// Erases of each block since the chip was made.
+    pub fn erase_counts(&self) -> &[u32] {
+        &self.cells.erase_counts
+    }
+
+    /// Reads of pages of a block since its last erase, and the most there were between two erases so far.
+    pub fn read_disturb(&self, block: u32) -> (u32, u32) {
+        self.cells.blocks.get(block as usize).map_or((0, 0), |state| {
+            (state.reads_since_erase, state.reads_between_erases_max.max(state.reads_since_erase))
+        })
+    }
+
+    /// Pages of a block whose data area is programmed.
+    pub fn programmed_pages(&self, block: u32) -> u32 {
+        self.cells.blocks.get(block as usize).map_or(0, |state| state.programmed_pages)
+    }
+
+    // ---- looking at the content without an operation -------------------------------------------------------
+
+    /// Bytes in the cells of a page's data area; `None`: erased (all 0xFF) or outside the chip.
+    pub fn peek_data(&self, page: u32) -> Option<&[u8]> {
+        (page < self.cells.geometry.pages()).then(|| self.cells.data(page)).flatten()
+    }
+
+    /// Bytes in the cells of a page's OOB area; `None`: erased (all 0xFF) or outside the chip.
+    pub fn peek_oob(&self, page: u32) -> Option<&[u8]> {
+        (page < self.cells.geometry.pages()).then(|| self.cells.oob(page)).flatten()
+    }
+
+    /// Memory that page contents occupy, in bytes.
+    pub fn allocated_bytes(&self) -> u64 {
+        self.cells.allocated_bytes()
+    }
+
+    /// A copy of the content: data, OOB, program counts, wear. Not of faults, power and clock.
+    pub fn snapshot(&self) -> ChipImage {
+        ChipImage(self.cells.clone())
+    }
+
+    /// Puts the content of a snapshot back; it must come from a chip of the same geometry.
+    pub fn restore(&mut self, image: &ChipImage) -> std::result::Result<(), GeometryMismatch> {
+        if image.0.geometry != self.cells.geometry {
+            return Err(GeometryMismatch { image: image.0.geometry, chip: self.cells.geometry });
+        }
+        self.cells.clone_from(&image.0);
+        self.contents_version += 1;
+        Ok(())
+    }
+
+    /// Changes whenever something other than an operation changed the content or the power: what a driver remembers
+    /// in RAM about the chip is then out of date.
+    pub fn contents_version(&self) -> u64 {
+        self.contents_version
+    }
+
+    pub(crate) fn contents_changed(&mut self) {
+        self.contents_version += 1;
+    }
+}
+
+/// A snapshot of a different chip.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the snapshot is of another chip: it was taken of {image:?}, this chip is {chip:?}")]
+pub struct GeometryMismatch {
+    pub image: Geometry,
+    pub chip: Geometry,
+}
+
+#[inline]
+fn bus_ns(timing: Timing, bytes: u32) -> u64 {
+    timing.bus_ps_per_byte * u64::from(bytes) / 1000
+}
+
+#[inline]
+fn check_buffer(bytes: usize, wanted_bytes: u32) -> Result<()> {
+    if bytes != wanted_bytes as usize {
+        return Err(FlashError::BufferSize { bytes, wanted_bytes });
+    }
+    Ok(())
+}
+
+/// The first bytes of `bytes`, the others 0xFF.
+fn prefix(bytes: &[u8], count: usize) -> Vec<u8> {
+    let mut torn = vec![0xFF; bytes.len()];
+    torn[..count].copy_from_slice(&bytes[..count]);
+    torn
+}
+
+/// The damage units that `bytes` bytes from `column` touch.
+fn units(column: u32, bytes: usize) -> u64 {
+    if bytes == 0 {
+        return 0;
+    }
+    let first = column / DAMAGE_UNIT_BYTES;
+    let last = (column + bytes as u32 - 1) / DAMAGE_UNIT_BYTES;
+    (u64::MAX >> (63 - last)) & (u64::MAX << first)
+}

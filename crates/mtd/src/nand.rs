@@ -1,0 +1,378 @@
+//! The NAND core of one chip: its one-page cache, ECC, bad block table and costs. Addresses are pages of the chip.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use ffslab_flash::{Chip, FlashError, DAMAGED};
+use ffslab_sim::Sim;
+
+use crate::driver::{Driver, DriverError, Ecc, OpCost};
+use crate::error::MtdError;
+use crate::layout::OobLayout;
+
+/// One chip with its driver; clones share it.
+#[derive(Clone)]
+pub struct Nand(pub(crate) Rc<RefCell<Core>>);
+
+pub(crate) struct Core {
+    chip: Chip,
+    sim: Sim,
+    driver: Driver,
+    pub layout: OobLayout,
+    page_bytes: usize,
+    /// Less than a page can be moved (`NAND_SUBPAGE_READ`: software ECC and large pages, `nand_scan_tail`).
+    subpage_reads: bool,
+    /// Flips in one step from which on a read reports them.
+    bitflip_threshold: u32,
+    /// Page whose data `page_buffer` holds, and the flips that were corrected in it (`nand_chip.pagecache`).
+    cached_page: Option<u32>,
+    cached_bitflips: u32,
+    page_buffer: Box<[u8]>,
+    oob_buffer: Box<[u8]>,
+    flips_per_step: Box<[u32]>,
+    bad: Box<[bool]>,
+    known_version: u64,
+}
+
+/// Flips in the worst step of a read, or that there were too many.
+#[derive(Clone, Copy)]
+pub(crate) struct EccResult {
+    pub bitflips: u32,
+    pub failed: bool,
+}
+
+impl EccResult {
+    pub const CLEAN: EccResult = EccResult { bitflips: 0, failed: false };
+
+    pub fn worse(self, other: EccResult) -> EccResult {
+        EccResult { bitflips: self.bitflips.max(other.bitflips), failed: self.failed || other.failed }
+    }
+}
+
+/// What follows the data of a read over the bus.
+#[derive(Clone, Copy)]
+enum Tail {
+    /// The whole OOB area.
+    Oob,
+    /// Only the ECC bytes of the steps that were read.
+    Ecc,
+}
+
+impl Nand {
+    /// Starts the driver on a chip: checks that they suit each other and makes the bad block table from the marks.
+    pub fn new(chip: Chip, driver: Driver) -> Result<Nand, DriverError> {
+        let geometry = chip.geometry();
+        driver.check(&geometry)?;
+        let mut core = Core {
+            sim: chip.sim().clone(),
+            layout: OobLayout::new(&geometry, &driver),
+            page_bytes: geometry.page_bytes as usize,
+            subpage_reads: driver.ecc == Ecc::Software && geometry.page_bytes > 512,
+            bitflip_threshold: (driver.ecc_strength_bits * 3).div_ceil(4).max(1),
+            cached_page: None,
+            cached_bitflips: 0,
+            page_buffer: vec![0xFF; geometry.page_bytes as usize].into_boxed_slice(),
+            oob_buffer: vec![0xFF; geometry.oob_bytes as usize].into_boxed_slice(),
+            flips_per_step: vec![0; (geometry.page_bytes / driver.ecc_step_bytes) as usize].into_boxed_slice(),
+            bad: vec![false; geometry.blocks as usize].into_boxed_slice(),
+            known_version: chip.contents_version(),
+            chip,
+            driver,
+        };
+        core.restart();
+        Ok(Nand(Rc::new(RefCell::new(core))))
+    }
+
+    /// Gives access to the chip itself: faults, power, images, wear. Must not call back into this NAND or its
+    /// partitions. What the driver remembers of the chip is renewed when `f` has changed the chip's content.
+    pub fn with_chip<R>(&self, f: impl FnOnce(&mut Chip) -> R) -> R {
+        let mut core = self.0.borrow_mut();
+        let operations_before = core.chip.modifying_operations();
+        let result = f(&mut core.chip);
+        if core.chip.contents_version() != core.known_version || core.chip.modifying_operations() != operations_before {
+            core.restart();
+        }
+        result
+    }
+
+    /// Forgets what the driver holds in RAM and reads the bad block marks anew, as at a restart of the system.
+    /// Takes no virtual time.
+    pub fn restart(&self) {
+        self.0.borrow_mut().restart();
+    }
+
+    pub fn driver(&self) -> Driver {
+        self.0.borrow().driver
+    }
+
+    /// Replaces the driver's costs; the kind of ECC stays.
+    pub fn set_costs(&self, read: OpCost, program: OpCost, erase: OpCost) {
+        let driver = &mut self.0.borrow_mut().driver;
+        (driver.read, driver.program, driver.erase) = (read, program, erase);
+    }
+}
+
+impl Core {
+    pub fn chip(&self) -> &Chip {
+        &self.chip
+    }
+
+    pub fn sim(&self) -> &Sim {
+        &self.sim
+    }
+
+    fn restart(&mut self) {
+        self.cached_page = None;
+        self.known_version = self.chip.contents_version();
+        for (block, bad) in self.bad.iter_mut().enumerate() {
+            *bad = self.chip.is_marked_bad(block as u32);
+        }
+    }
+
+    /// Adds the driver's overhead to an operation that began at `began_ns`, and charges its energy.
+    #[inline]
+    fn charge(&self, cost: OpCost, began_ns: u64) {
+        if cost.overhead_ns != 0 {
+            self.sim.advance(cost.overhead_ns);
+        }
+        if cost.power.cpu != 0.0 || cost.power.memory != 0.0 {
+            self.sim.consume(cost.power, self.sim.now_ns() - began_ns);
+        }
+    }
+
+    #[inline]
+    pub fn report(&self, result: EccResult) -> Result<crate::Corrected, MtdError> {
+        if result.failed {
+            Err(MtdError::Uncorrectable)
+        } else if result.bitflips >= self.bitflip_threshold {
+            Ok(crate::Corrected::BitFlips(result.bitflips))
+        } else {
+            Ok(crate::Corrected::Clean)
+        }
+    }
+
+    // ---- reading -------------------------------------------------------------------------------------------
+
+    /// Reads `data` from byte `column` of a page; no more than the page holds (one turn of `nand_do_read_ops`).
+    #[inline]
+    pub fn read(&mut self, page: u32, column: usize, data: &mut [u8]) -> Result<EccResult, MtdError> {
+        if self.cached_page == Some(page) {
+            data.copy_from_slice(&self.page_buffer[column..column + data.len()]);
+            return Ok(EccResult { bitflips: self.cached_bitflips, failed: false });
+        }
+        if data.len() == self.page_bytes {
+            // A whole page goes straight to the caller: the cache stays as it is.
+            return self.read_whole_page(page, data);
+        }
+        // From here on the page passes through the core's buffer, and so the cache loses what it held.
+        self.cached_page = None;
+        if self.subpage_reads {
+            return self.read_steps(page, column, data);
+        }
+        let mut buffer = std::mem::take(&mut self.page_buffer);
+        let result = self.read_whole_page(page, &mut buffer);
+        data.copy_from_slice(&buffer[column..column + data.len()]);
+        self.page_buffer = buffer;
+        if let Ok(EccResult { bitflips, failed: false }) = result {
+            self.cached_page = Some(page);
+            self.cached_bitflips = bitflips;
+        }
+        result
+    }
+
+    #[inline]
+    fn read_whole_page(&mut self, page: u32, data: &mut [u8]) -> Result<EccResult, MtdError> {
+        let began_ns = self.sim.now_ns();
+        let flips = self.chip.read_page(page, data, None)?;
+        self.charge(self.driver.read, began_ns);
+        Ok(if flips == 0 { EccResult::CLEAN } else { self.correct(flips, 0, data, Tail::Oob) })
+    }
+
+    /// Reads the ECC steps that a small request touches, with their ECC bytes (`nand_read_subpage`).
+    fn read_steps(&mut self, page: u32, column: usize, data: &mut [u8]) -> Result<EccResult, MtdError> {
+        let step_bytes = self.driver.ecc_step_bytes as usize;
+        let first = column / step_bytes;
+        let steps = (column + data.len() - 1) / step_bytes - first + 1;
+        let start = first * step_bytes;
+        let ecc_bytes = steps as u32 * self.driver.ecc_bytes_per_step;
+        let mut buffer = std::mem::take(&mut self.page_buffer);
+        let moved = &mut buffer[start..start + steps * step_bytes];
+        let began_ns = self.sim.now_ns();
+        let result = self.chip.read_part(page, start as u32, moved, ecc_bytes).map(|flips| {
+            self.charge(self.driver.read, began_ns);
+            if flips == 0 {
+                EccResult::CLEAN
+            } else {
+                self.correct(flips, first as u32, moved, Tail::Ecc)
+            }
+        });
+        data.copy_from_slice(&buffer[column..column + data.len()]);
+        self.page_buffer = buffer;
+        Ok(result?)
+    }
+
+    /// Reads a page and its free OOB bytes in one operation (`nand_do_read_ops` with an OOB buffer): the cache is
+    /// neither used nor changed.
+    pub fn read_with_oob(&mut self, page: u32, data: &mut [u8], free: &mut [u8]) -> Result<EccResult, MtdError> {
+        let mut oob = std::mem::take(&mut self.oob_buffer);
+        let began_ns = self.sim.now_ns();
+        let result = self.chip.read_page(page, data, Some(&mut oob)).map(|flips| {
+            self.charge(self.driver.read, began_ns);
+            self.layout.gather(&oob, free);
+            if flips == 0 {
+                EccResult::CLEAN
+            } else {
+                self.correct(flips, 0, data, Tail::Oob)
+            }
+        });
+        self.oob_buffer = oob;
+        Ok(result?)
+    }
+
+    /// Reads the free OOB bytes of a page; no ECC covers them, and the cache stays as it is.
+    pub fn read_oob(&mut self, page: u32, free: &mut [u8]) -> Result<(), MtdError> {
+        let began_ns = self.sim.now_ns();
+        self.chip.read_oob(page, &mut self.oob_buffer)?;
+        self.charge(self.driver.read, began_ns);
+        self.layout.gather(&self.oob_buffer, free);
+        Ok(())
+    }
+
+    /// What ECC makes of a read with flipped bits: puts `data` right as far as it can, which holds whole steps from
+    /// `first_step` on.
+    #[cold]
+    fn correct(&mut self, flips: u32, first_step: u32, data: &mut [u8], tail: Tail) -> EccResult {
+        if flips == DAMAGED {
+            return EccResult { bitflips: 0, failed: true };
+        }
+        let step_bytes = self.driver.ecc_step_bytes as usize;
+        let steps = data.len() / step_bytes;
+        self.flips_per_step[..steps].fill(0);
+        let step_of = |bit: u32| {
+            let byte = bit as usize / 8;
+            match (byte.checked_sub(data.len()), tail) {
+                (None, _) => Some(byte / step_bytes),
+                (Some(after), Tail::Ecc) => Some(after / self.driver.ecc_bytes_per_step as usize),
+                (Some(after), Tail::Oob) => self.layout.step_of_byte(after).map(|step| (step - first_step) as usize),
+            }
+        };
+        for &bit in self.chip.flipped_bits() {
+            if let Some(step) = step_of(bit) {
+                self.flips_per_step[step] += 1;
+            }
+        }
+        let strength = self.driver.ecc_strength_bits;
+        let mut result = EccResult::CLEAN;
+        for &flips in &self.flips_per_step[..steps] {
+            let failed = flips > strength;
+            result = result.worse(EccResult { bitflips: if failed { 0 } else { flips }, failed });
+        }
+        for &bit in self.chip.flipped_bits() {
+            let byte = bit as usize / 8;
+            if byte < data.len() && self.flips_per_step[byte / step_bytes] <= strength {
+                data[byte] ^= 1 << (bit % 8);
+            }
+        }
+        result
+    }
+
+    // ---- writing -------------------------------------------------------------------------------------------
+
+    /// Programs one page. The caller has taken the page out of the cache ([`Core::forget`]).
+    #[inline]
+    pub fn write(&mut self, page: u32, data: &[u8]) -> Result<(), MtdError> {
+        let began_ns = self.sim.now_ns();
+        let result = self.chip.program_page(page, data, None);
+        self.finish(self.driver.program, began_ns, result)
+    }
+
+    /// Programs a part of a page (`nand_write_subpage_hwecc`): the other bytes are sent as 0xFF. They are put together in
+    /// the core's buffer, and so the cache loses what it held, whichever page that was (`nand_get_data_buf`).
+    pub fn write_partial(&mut self, page: u32, column: usize, data: &[u8]) -> Result<(), MtdError> {
+        self.cached_page = None;
+        self.page_buffer.fill(0xFF);
+        self.page_buffer[column..column + data.len()].copy_from_slice(data);
+        let began_ns = self.sim.now_ns();
+        let result = self.chip.program_page(page, &self.page_buffer, None);
+        self.finish(self.driver.program, began_ns, result)
+    }
+
+    /// Programs a page and its free OOB bytes in one operation.
+    pub fn write_with_oob(&mut self, page: u32, data: &[u8], free: &[u8]) -> Result<(), MtdError> {
+        self.forget(page, 1);
+        self.oob_buffer.fill(0xFF);
+        self.layout.scatter(free, &mut self.oob_buffer);
+        let began_ns = self.sim.now_ns();
+        let result = self.chip.program_page(page, data, Some(&self.oob_buffer));
+        self.finish(self.driver.program, began_ns, result)
+    }
+
+    /// Programs free OOB bytes of a page, the other OOB bytes as 0xFF.
+    pub fn write_oob(&mut self, page: u32, free: &[u8]) -> Result<(), MtdError> {
+        self.oob_buffer.fill(0xFF);
+        self.layout.scatter(free, &mut self.oob_buffer);
+        self.program_oob_buffer(page)
+    }
+
+    fn program_oob_buffer(&mut self, page: u32) -> Result<(), MtdError> {
+        self.forget(page, 1);
+        let began_ns = self.sim.now_ns();
+        let result = self.chip.program_oob(page, &self.oob_buffer);
+        self.finish(self.driver.program, began_ns, result)
+    }
+
+    /// Erases a good block (`nand_erase_nand`).
+    pub fn erase(&mut self, block: u32) -> Result<(), MtdError> {
+        if self.is_bad(block) {
+            return Err(MtdError::BadBlock);
+        }
+        let pages_per_block = self.chip.geometry().pages_per_block;
+        self.forget(block * pages_per_block, pages_per_block);
+        let began_ns = self.sim.now_ns();
+        let result = self.chip.erase(block);
+        self.finish(self.driver.erase, began_ns, result)
+    }
+
+    /// Takes pages out of the cache.
+    #[inline]
+    pub fn forget(&mut self, first_page: u32, pages: u32) {
+        if self.cached_page.is_some_and(|page| page >= first_page && page - first_page < pages) {
+            self.cached_page = None;
+        }
+    }
+
+    /// An operation that failed took its time as well.
+    #[inline]
+    fn finish(&self, cost: OpCost, began_ns: u64, result: Result<(), FlashError>) -> Result<(), MtdError> {
+        if matches!(result, Ok(()) | Err(FlashError::ProgramFailed { .. } | FlashError::EraseFailed { .. })) {
+            self.charge(cost, began_ns);
+        }
+        Ok(result?)
+    }
+
+    // ---- bad blocks ----------------------------------------------------------------------------------------
+
+    /// From the table in RAM; no flash operation.
+    pub fn is_bad(&self, block: u32) -> bool {
+        self.bad[block as usize]
+    }
+
+    /// Marks a block bad as `nand_block_markbad_lowlevel` does: erases it, whether that succeeds or not, programs the
+    /// mark, and enters it in the table even if the mark could not be programmed.
+    pub fn mark_bad(&mut self, block: u32) -> Result<(), MtdError> {
+        if self.is_bad(block) {
+            return Ok(());
+        }
+        if self.erase(block) == Err(MtdError::PowerCut) {
+            return Err(MtdError::PowerCut);
+        }
+        let geometry = self.chip.geometry();
+        self.oob_buffer.fill(0xFF);
+        self.oob_buffer[geometry.bad_mark_byte() as usize] = 0;
+        let result = self.program_oob_buffer(block * geometry.pages_per_block);
+        if result != Err(MtdError::PowerCut) {
+            self.bad[block as usize] = true;
+        }
+        result
+    }
+}

@@ -1,0 +1,265 @@
+//! A partition: the MTD device that a file system works on.
+
+use ffslab_sim::Sim;
+use thiserror::Error;
+
+use crate::error::{Corrected, MtdError};
+use crate::nand::{EccResult, Nand};
+
+/// A range of erase blocks of a chip; addresses are bytes from its start. Clones are cheap and share the chip.
+#[derive(Clone)]
+pub struct Mtd {
+    nand: Nand,
+    sim: Sim,
+    first_block: u32,
+    blocks: u32,
+    pages_per_block: u32,
+    page_bytes: u32,
+    page_shift: u32,
+    block_shift: u32,
+    oob_bytes: u32,
+    oob_free_bytes: u32,
+}
+
+/// A partition that is not on the chip.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("a partition of {blocks} blocks from block {first_block} is not on the chip, which has {chip_blocks} blocks")]
+pub struct PartitionError {
+    pub first_block: u32,
+    pub blocks: u32,
+    pub chip_blocks: u32,
+}
+
+impl Mtd {
+    /// The partition of `blocks` erase blocks (at least one) from block `first_block` of the chip.
+    pub fn new(nand: &Nand, first_block: u32, blocks: u32) -> Result<Mtd, PartitionError> {
+        let core = nand.0.borrow();
+        let geometry = core.chip().geometry();
+        let chip_blocks = geometry.blocks;
+        if blocks == 0 || first_block.checked_add(blocks).is_none_or(|end| end > chip_blocks) {
+            return Err(PartitionError { first_block, blocks, chip_blocks });
+        }
+        Ok(Mtd {
+            nand: nand.clone(),
+            sim: core.sim().clone(),
+            first_block,
+            blocks,
+            pages_per_block: geometry.pages_per_block,
+            page_bytes: geometry.page_bytes,
+            page_shift: geometry.page_bytes.trailing_zeros(),
+            block_shift: geometry.block_bytes().trailing_zeros(),
+            oob_bytes: geometry.oob_bytes,
+            oob_free_bytes: core.layout.free_bytes() as u32,
+        })
+    }
+
+    pub fn sim(&self) -> &Sim {
+        &self.sim
+    }
+
+    /// The chip and driver that the partition lies on.
+    pub fn nand(&self) -> &Nand {
+        &self.nand
+    }
+
+    /// First erase block, counted from the start of the chip.
+    pub fn first_block(&self) -> u32 {
+        self.first_block
+    }
+
+    /// Erase blocks of the partition.
+    pub fn blocks(&self) -> u32 {
+        self.blocks
+    }
+
+    pub fn pages_per_block(&self) -> u32 {
+        self.pages_per_block
+    }
+
+    pub fn page_bytes(&self) -> u32 {
+        self.page_bytes
+    }
+
+    /// Smallest part of a page that [`Mtd::write_partial`] takes: a quarter, or half of a 512-byte page
+    /// (`nand_scan_tail`, `subpage_sft`, for SLC chips).
+    pub fn subpage_bytes(&self) -> u32 {
+        if self.page_bytes > 512 {
+            self.page_bytes / 4
+        } else {
+            self.page_bytes / 2
+        }
+    }
+
+    pub fn erase_block_bytes(&self) -> u32 {
+        self.page_bytes * self.pages_per_block
+    }
+
+    pub fn size_bytes(&self) -> u64 {
+        u64::from(self.blocks) << self.block_shift
+    }
+
+    /// Out-of-band bytes of a page.
+    pub fn oob_bytes(&self) -> u32 {
+        self.oob_bytes
+    }
+
+    /// Out-of-band bytes of a page that neither ECC nor the bad block mark uses.
+    pub fn oob_free_bytes(&self) -> u32 {
+        self.oob_free_bytes
+    }
+
+    // ---- addresses -----------------------------------------------------------------------------------------
+
+    #[inline]
+    fn check_range(&self, at: u64, bytes: u64) -> Result<(), MtdError> {
+        match at.checked_add(bytes) {
+            Some(end) if end <= self.size_bytes() => Ok(()),
+            _ => Err(MtdError::OutOfRange),
+        }
+    }
+
+    /// Page of the chip that holds byte `at` of the partition, which has been checked.
+    #[inline]
+    fn page_of(&self, at: u64) -> u32 {
+        (self.first_block * self.pages_per_block) + (at >> self.page_shift) as u32
+    }
+
+    /// Block of the chip that holds byte `at` of the partition.
+    fn block_of(&self, at: u64) -> Result<u32, MtdError> {
+        self.check_range(at, 1)?;
+        Ok(self.first_block + (at >> self.block_shift) as u32)
+    }
+
+    #[inline]
+    fn column_of(&self, at: u64) -> usize {
+        (at as u32 & (self.page_bytes - 1)) as usize
+    }
+
+    // ---- reading -------------------------------------------------------------------------------------------
+
+    /// Reads any bytes of the partition. With [`MtdError::Uncorrectable`] all of `data` has been filled nevertheless.
+    #[inline]
+    pub fn read(&self, at: u64, data: &mut [u8]) -> Result<Corrected, MtdError> {
+        self.check_range(at, data.len() as u64)?;
+        let mut core = self.nand.0.borrow_mut();
+        let (mut page, mut column, mut rest) = (self.page_of(at), self.column_of(at), data);
+        let mut result = EccResult::CLEAN;
+        while !rest.is_empty() {
+            let (part, after) = rest.split_at_mut(rest.len().min(self.page_bytes as usize - column));
+            result = result.worse(core.read(page, column, part)?);
+            (page, column, rest) = (page + 1, 0, after);
+        }
+        core.report(result)
+    }
+
+    /// Reads one page, and its free OOB bytes (from the first on, as many as `free` takes), in one operation.
+    pub fn read_page_with_oob(&self, at: u64, data: &mut [u8], free: &mut [u8]) -> Result<Corrected, MtdError> {
+        self.check_page_with_oob(at, data.len(), free.len())?;
+        let mut core = self.nand.0.borrow_mut();
+        let result = core.read_with_oob(self.page_of(at), data, free)?;
+        core.report(result)
+    }
+
+    /// Reads free OOB bytes of the page at `at` and the following ones (`MTD_OPS_AUTO_OOB`): one OOB read for each
+    /// page's worth of `free`.
+    pub fn read_oob_free(&self, at: u64, free: &mut [u8]) -> Result<(), MtdError> {
+        self.check_oob_range(at, free.len())?;
+        let mut core = self.nand.0.borrow_mut();
+        let page = self.page_of(at);
+        for (part, page) in free.chunks_mut(self.oob_free_bytes.max(1) as usize).zip(page..) {
+            core.read_oob(page, part)?;
+        }
+        Ok(())
+    }
+
+    fn check_page_with_oob(&self, at: u64, data_bytes: usize, free_bytes: usize) -> Result<(), MtdError> {
+        self.check_range(at, data_bytes as u64)?;
+        if self.column_of(at) != 0 || data_bytes != self.page_bytes as usize {
+            return Err(MtdError::Unaligned);
+        }
+        if free_bytes > self.oob_free_bytes as usize {
+            return Err(MtdError::OutOfRange);
+        }
+        Ok(())
+    }
+
+    fn check_oob_range(&self, at: u64, free_bytes: usize) -> Result<(), MtdError> {
+        let pages = match self.oob_free_bytes {
+            0 if free_bytes > 0 => return Err(MtdError::OutOfRange),
+            0 => 0,
+            per_page => free_bytes.div_ceil(per_page as usize) as u64,
+        };
+        let page_start = at - self.column_of(at) as u64;
+        self.check_range(page_start, pages << self.page_shift)
+    }
+
+    // ---- writing -------------------------------------------------------------------------------------------
+
+    /// Writes whole pages. On an error the pages before the failed one have been written.
+    #[inline]
+    pub fn write(&self, at: u64, data: &[u8]) -> Result<(), MtdError> {
+        self.check_range(at, data.len() as u64)?;
+        if self.column_of(at) != 0 || !data.len().is_multiple_of(self.page_bytes as usize) {
+            return Err(MtdError::Unaligned);
+        }
+        let mut core = self.nand.0.borrow_mut();
+        let page = self.page_of(at);
+        core.forget(page, (data.len() >> self.page_shift) as u32);
+        for (part, page) in data.chunks_exact(self.page_bytes as usize).zip(page..) {
+            core.write(page, part)?;
+        }
+        Ok(())
+    }
+
+    /// Writes sub-pages of one page: one program of the page in which the bytes outside `data` stay as they are. The
+    /// chip must allow several programs of a page.
+    pub fn write_partial(&self, at: u64, data: &[u8]) -> Result<(), MtdError> {
+        self.check_range(at, data.len() as u64)?;
+        let (column, subpage_bytes) = (self.column_of(at), self.subpage_bytes() as usize);
+        let aligned = column % subpage_bytes == 0 && data.len().is_multiple_of(subpage_bytes);
+        if !aligned || data.is_empty() || column + data.len() > self.page_bytes as usize {
+            return Err(MtdError::Unaligned);
+        }
+        self.nand.0.borrow_mut().write_partial(self.page_of(at), column, data)
+    }
+
+    /// Writes one page and its free OOB bytes (from the first on; those that `free` does not reach stay 0xFF) in one
+    /// operation.
+    pub fn write_page_with_oob(&self, at: u64, data: &[u8], free: &[u8]) -> Result<(), MtdError> {
+        self.check_page_with_oob(at, data.len(), free.len())?;
+        self.nand.0.borrow_mut().write_with_oob(self.page_of(at), data, free)
+    }
+
+    /// Writes free OOB bytes of the page at `at` and the following ones: one OOB program for each page's worth.
+    pub fn write_oob_free(&self, at: u64, free: &[u8]) -> Result<(), MtdError> {
+        self.check_oob_range(at, free.len())?;
+        let mut core = self.nand.0.borrow_mut();
+        let page = self.page_of(at);
+        for (part, page) in free.chunks(self.oob_free_bytes.max(1) as usize).zip(page..) {
+            core.write_oob(page, part)?;
+        }
+        Ok(())
+    }
+
+    // ---- blocks --------------------------------------------------------------------------------------------
+
+    /// Erases the block that begins at `at`. A bad block is refused without a flash operation.
+    pub fn erase(&self, at: u64) -> Result<(), MtdError> {
+        let block = self.block_of(at)?;
+        if at & u64::from(self.erase_block_bytes() - 1) != 0 {
+            return Err(MtdError::Unaligned);
+        }
+        self.nand.0.borrow_mut().erase(block)
+    }
+
+    /// Is the block that holds `at` bad? From the table in RAM, no flash operation. Beyond the partition: `true`.
+    pub fn is_bad(&self, at: u64) -> bool {
+        self.block_of(at).map_or(true, |block| self.nand.0.borrow().is_bad(block))
+    }
+
+    /// Marks the block that holds `at` bad, on the chip and in RAM.
+    pub fn mark_bad(&self, at: u64) -> Result<(), MtdError> {
+        let block = self.block_of(at)?;
+        self.nand.0.borrow_mut().mark_bad(block)
+    }
+}
