@@ -1,1 +1,151 @@
-//! jffs2
+//! # jffs2: the journalling flash file system, version 2
+//!
+//! **Role.** A log of nodes on raw NAND: inode nodes with up to a page of data, directory entries. Memory holds where
+//! each node stands; a mount finds out by reading the medium. Byte-real: images move to and from Linux.
+//!
+//! **Follows.** Linux 6.1 `fs/jffs2` (the C file that each module follows is named at its top), for NAND: write buffer
+//! of one page, clean markers in the out-of-band area. The few differences of Linux 2.6.37 are [`Options`].
+//!
+//! **Leaves out.** NOR, data flash and UBI volumes as media; writing extended attributes (their nodes are kept and
+//! copied); ACLs; the reserved pool for root; read-only mounts. See this crate's README for more.
+
+mod blocks;
+mod build;
+mod compress;
+mod erase;
+mod format;
+mod fragments;
+mod fs;
+mod gc;
+mod gc_move;
+mod inode;
+mod namespace;
+mod options;
+mod read;
+mod readinode;
+mod refs;
+mod reserve;
+mod scan;
+mod space;
+mod store;
+mod summary;
+mod tasks;
+mod wbuf;
+mod write;
+
+pub use compress::Compression;
+pub use format::Endian;
+pub use options::{Options, WakeDuringPass, WbufTimer};
+
+use ffslab_fs::{Errno, PAGE_BYTES};
+use ffslab_mtd::Mtd;
+use rustc_hash::FxHashMap;
+use thiserror::Error;
+
+use compress::Compressor;
+use inode::Inode;
+use store::Store;
+use tasks::Background;
+
+/// Why a medium could not be mounted.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum MountError {
+    #[error("JFFS2 needs at least 5 erase blocks, the partition has {blocks}")]
+    TooFewBlocks { blocks: u32 },
+    #[error("JFFS2 addresses at most 4 GiB, the partition has {size_bytes} bytes")]
+    TooLarge { size_bytes: u64 },
+    #[error("JFFS2 needs at least 8 free out-of-band bytes per page, the chip has {free_bytes}")]
+    NoRoomForCleanMarker { free_bytes: u32 },
+    #[error("the medium holds data but no JFFS2 node: refusing to erase it (erase the partition first)")]
+    NotJffs2,
+    #[error("node of an incompatible kind {node_type:#06x} at offset {offset:#x}")]
+    Incompatible { node_type: u16, offset: u32 },
+    #[error("the medium cannot be read: {0}")]
+    Medium(Errno),
+}
+
+impl From<Errno> for MountError {
+    fn from(error: Errno) -> Self {
+        MountError::Medium(error)
+    }
+}
+
+/// How much of the partition is in which state, in bytes. The sums of all blocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SpaceReport {
+    pub used_bytes: u32,
+    pub dirty_bytes: u32,
+    pub wasted_bytes: u32,
+    pub unchecked_bytes: u32,
+    pub free_bytes: u32,
+    pub erasing_bytes: u32,
+    pub bad_bytes: u32,
+    pub free_blocks: u32,
+}
+
+/// A mounted JFFS2.
+pub struct Jffs2 {
+    pub(crate) store: Store,
+    pub(crate) inodes: FxHashMap<u32, Box<Inode>>,
+    pub(crate) compressor: Compressor,
+    pub(crate) background: Background,
+    /// Inodes whose nodes the garbage collection has to check after mount, and how far it has come.
+    pub(crate) to_check: Vec<u32>,
+    pub(crate) checked: usize,
+    pub(crate) gc_page: Vec<u8>,
+    unmounted: bool,
+}
+
+impl Jffs2 {
+    /// Mounts the partition. An erased one becomes an empty file system: its blocks are erased once more and marked
+    /// clean in the background.
+    pub fn mount(mtd: Mtd, options: Options) -> Result<Jffs2, MountError> {
+        let blocks = mtd.blocks();
+        if blocks < 5 {
+            return Err(MountError::TooFewBlocks { blocks });
+        }
+        if mtd.size_bytes() > u64::from(u32::MAX) {
+            return Err(MountError::TooLarge { size_bytes: mtd.size_bytes() });
+        }
+        if mtd.oob_free_bytes() < 8 {
+            return Err(MountError::NoRoomForCleanMarker { free_bytes: mtd.oob_free_bytes() });
+        }
+        let mut fs = Jffs2 {
+            store: Store::new(mtd, options),
+            inodes: FxHashMap::default(),
+            compressor: Compressor::new(options.compression),
+            background: Background::default(),
+            to_check: Vec::new(),
+            checked: 0,
+            gc_page: vec![0; PAGE_BYTES],
+            unmounted: false,
+        };
+        fs.build()?;
+        fs.load(1)?;
+        fs.start_tasks();
+        Ok(fs)
+    }
+
+    /// Present use of the space.
+    pub fn space(&self) -> SpaceReport {
+        let t = &self.store.totals;
+        SpaceReport {
+            used_bytes: t.used_bytes,
+            dirty_bytes: t.dirty_bytes,
+            wasted_bytes: t.wasted_bytes,
+            unchecked_bytes: t.unchecked_bytes,
+            free_bytes: t.free_bytes,
+            erasing_bytes: t.erasing_bytes,
+            bad_bytes: t.bad_bytes,
+            free_blocks: self.store.free_blocks(),
+        }
+    }
+}
+
+impl Drop for Jffs2 {
+    fn drop(&mut self) {
+        if !self.unmounted {
+            self.stop_tasks();
+        }
+    }
+}

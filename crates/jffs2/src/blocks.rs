@@ -1,0 +1,227 @@
+//! Erase blocks and the lists they stand on.
+//!
+//! Follows `fs/jffs2/jffs2_fs_sb.h` and `nodelist.h` (`struct jffs2_eraseblock`). The lists are doubly linked
+//! through the blocks, so that every move is one step and every length is known.
+
+use crate::refs::{RefId, NONE};
+
+/// Which list a block stands on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum List {
+    /// Full of live data.
+    Clean,
+    /// At least half of it is obsolete.
+    VeryDirty,
+    /// Some of it is obsolete.
+    Dirty,
+    /// Wholly obsolete, deliberately left alone for a while to spread wear.
+    Erasable,
+    /// Wholly obsolete, but what replaced its last node is still in the write buffer.
+    ErasablePendingWbuf,
+    ErasePending,
+    Erasing,
+    /// Being read back.
+    EraseChecking,
+    EraseComplete,
+    Free,
+    Bad,
+    /// Bad, with live data to be moved away.
+    BadUsed,
+    /// On no list: the block being written to, or the one being collected.
+    None,
+}
+
+const LISTS: usize = List::None as usize;
+
+/// One erase block. The five sizes add up to the block size.
+#[derive(Clone, Copy, Debug)]
+pub struct EraseBlock {
+    pub unchecked_bytes: u32,
+    pub used_bytes: u32,
+    pub dirty_bytes: u32,
+    /// Lost for now, but too little to call the block dirty.
+    pub wasted_bytes: u32,
+    /// Free at the end.
+    pub free_bytes: u32,
+    pub first: RefId,
+    pub last: RefId,
+    /// Next node to be collected while this is the victim.
+    pub gc_node: RefId,
+    pub erase_failures: u32,
+    list: List,
+    previous: u32,
+    next: u32,
+}
+
+impl EraseBlock {
+    pub fn new(block_bytes: u32) -> Self {
+        EraseBlock {
+            unchecked_bytes: 0,
+            used_bytes: 0,
+            dirty_bytes: 0,
+            wasted_bytes: 0,
+            free_bytes: block_bytes,
+            first: NONE,
+            last: NONE,
+            gc_node: NONE,
+            erase_failures: 0,
+            list: List::None,
+            previous: NONE,
+            next: NONE,
+        }
+    }
+
+    pub fn list(&self) -> List {
+        self.list
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Ends {
+    first: u32,
+    last: u32,
+    length: u32,
+}
+
+/// The blocks of the partition and their lists.
+pub struct Blocks {
+    blocks: Vec<EraseBlock>,
+    ends: [Ends; LISTS],
+}
+
+impl Blocks {
+    pub fn new(count: u32, block_bytes: u32) -> Self {
+        Blocks {
+            blocks: vec![EraseBlock::new(block_bytes); count as usize],
+            ends: [Ends { first: NONE, last: NONE, length: 0 }; LISTS],
+        }
+    }
+
+    pub fn count(&self) -> u32 {
+        self.blocks.len() as u32
+    }
+
+    pub fn length(&self, list: List) -> u32 {
+        self.ends[list as usize].length
+    }
+
+    pub fn is_empty(&self, list: List) -> bool {
+        self.length(list) == 0
+    }
+
+    pub fn first(&self, list: List) -> Option<u32> {
+        let first = self.ends[list as usize].first;
+        (first != NONE).then_some(first)
+    }
+
+    /// Takes `block` off its list.
+    pub fn take(&mut self, block: u32) {
+        let EraseBlock { list, previous, next, .. } = self.blocks[block as usize];
+        if list == List::None {
+            return;
+        }
+        let ends = &mut self.ends[list as usize];
+        ends.length -= 1;
+        if previous == NONE {
+            ends.first = next;
+        } else {
+            self.blocks[previous as usize].next = next;
+        }
+        let ends = &mut self.ends[list as usize];
+        if next == NONE {
+            ends.last = previous;
+        } else {
+            self.blocks[next as usize].previous = previous;
+        }
+        let b = &mut self.blocks[block as usize];
+        b.list = List::None;
+        b.previous = NONE;
+        b.next = NONE;
+    }
+
+    /// Takes the first block off `list`.
+    pub fn take_first(&mut self, list: List) -> Option<u32> {
+        let first = self.first(list)?;
+        self.take(first);
+        Some(first)
+    }
+
+    /// Moves `block` to the end of `list`.
+    pub fn append(&mut self, block: u32, list: List) {
+        self.take(block);
+        let last = self.ends[list as usize].last;
+        self.blocks[block as usize].previous = last;
+        self.blocks[block as usize].list = list;
+        if last == NONE {
+            self.ends[list as usize].first = block;
+        } else {
+            self.blocks[last as usize].next = block;
+        }
+        let ends = &mut self.ends[list as usize];
+        ends.last = block;
+        ends.length += 1;
+    }
+
+    /// Moves `block` to the start of `list`.
+    pub fn prepend(&mut self, block: u32, list: List) {
+        self.take(block);
+        let first = self.ends[list as usize].first;
+        self.blocks[block as usize].next = first;
+        self.blocks[block as usize].list = list;
+        if first == NONE {
+            self.ends[list as usize].last = block;
+        } else {
+            self.blocks[first as usize].previous = block;
+        }
+        let ends = &mut self.ends[list as usize];
+        ends.first = block;
+        ends.length += 1;
+    }
+
+    /// Moves the first `count` blocks of `list` to its end (done once per mount, to spread wear).
+    pub fn rotate(&mut self, list: List, count: u32) {
+        for _ in 0..count {
+            if let Some(first) = self.first(list) {
+                self.append(first, list);
+            }
+        }
+    }
+}
+
+impl std::ops::Index<u32> for Blocks {
+    type Output = EraseBlock;
+    #[inline]
+    fn index(&self, block: u32) -> &EraseBlock {
+        &self.blocks[block as usize]
+    }
+}
+
+impl std::ops::IndexMut<u32> for Blocks {
+    #[inline]
+    fn index_mut(&mut self, block: u32) -> &mut EraseBlock {
+        &mut self.blocks[block as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_move_between_lists_in_order() {
+        let mut blocks = Blocks::new(4, 1024);
+        for b in 0..4 {
+            blocks.append(b, List::Free);
+        }
+        blocks.prepend(2, List::Free);
+        assert_eq!(blocks.take_first(List::Free), Some(2));
+        blocks.append(1, List::Dirty);
+        assert_eq!(blocks.length(List::Free), 2);
+        blocks.rotate(List::Free, 1);
+        assert_eq!(blocks.take_first(List::Free), Some(3));
+        assert_eq!(blocks.take_first(List::Free), Some(0));
+        assert_eq!(blocks.take_first(List::Free), None);
+        assert_eq!(blocks[1].list(), List::Dirty);
+    }
+}

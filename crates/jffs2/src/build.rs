@@ -1,0 +1,101 @@
+//! From the scan's findings to a mounted file system: link counts, deleted inodes, rotated lists.
+//!
+//! Follows `fs/jffs2/build.c`.
+
+use ffslab_fs::FileKind;
+
+use crate::blocks::List;
+use crate::refs::NONE;
+use crate::scan::Findings;
+use crate::{Jffs2, MountError};
+
+/// Buckets of the kernel's inode table: twice the size of the medium in MiB, within bounds
+/// (`fs/jffs2/fs.c`, `calculate_inocache_hashsize`). Inodes are checked in their order.
+fn inode_buckets(flash_bytes: u32) -> u32 {
+    ((flash_bytes / 1024 / 1024 * 2) & !0x3F).clamp(128, 1024)
+}
+
+impl Jffs2 {
+    /// Scans the medium and prepares everything for use.
+    pub(crate) fn build(&mut self) -> Result<(), MountError> {
+        let mut findings = Findings::default();
+        self.store.scan(&mut findings)?;
+        self.count_links(&mut findings);
+        self.remove_deleted(&findings);
+        for found in &findings.dirents {
+            if found.ino != 0 && found.dirent_type == FileKind::Directory.dirent_type() {
+                if let Some(child) = self.store.inode_caches.get_mut(&found.ino) {
+                    if child.links_or_parent != 0 {
+                        child.links_or_parent = found.parent;
+                    }
+                }
+            }
+        }
+        self.rotate_lists(findings.version_sum);
+        let buckets = inode_buckets(self.store.flash_bytes);
+        self.to_check = self.store.inode_caches.keys().copied().collect();
+        self.to_check.sort_unstable_by_key(|ino| (ino % buckets, *ino));
+        Ok(())
+    }
+
+    /// Every entry is a link; one to an inode without nodes is void.
+    fn count_links(&mut self, findings: &mut Findings) {
+        let buckets = inode_buckets(self.store.flash_bytes);
+        findings.dirents.sort_by_key(|d| (d.parent % buckets, d.parent));
+        for found in &mut findings.dirents {
+            if found.ino == 0 {
+                continue;
+            }
+            match self.store.inode_caches.get_mut(&found.ino) {
+                Some(child) => {
+                    child.links_or_parent += 1;
+                    child.is_directory |= found.dirent_type == FileKind::Directory.dirent_type();
+                }
+                None => {
+                    self.store.mark_obsolete(found.node);
+                    found.ino = 0;
+                }
+            }
+        }
+    }
+
+    /// Inodes without a link are deleted, and what only they held.
+    fn remove_deleted(&mut self, findings: &Findings) {
+        let buckets = inode_buckets(self.store.flash_bytes);
+        let caches = &self.store.inode_caches;
+        let mut dead: Vec<u32> = caches.iter().filter(|(_, c)| c.links_or_parent == 0).map(|(ino, _)| *ino).collect();
+        dead.sort_unstable_by_key(|ino| (ino % buckets, *ino));
+        let mut next = 0;
+        while let Some(&ino) = dead.get(next) {
+            next += 1;
+            let mut node = self.store.inode_caches.get(&ino).map_or(NONE, |c| c.first);
+            while node != NONE {
+                self.store.mark_obsolete(node);
+                node = self.store.refs[node].next_in_inode;
+            }
+            let first = findings.dirents.partition_point(|d| (d.parent % buckets, d.parent) < (ino % buckets, ino));
+            for found in findings.dirents[first..].iter().take_while(|d| d.parent == ino) {
+                if found.ino == 0 {
+                    continue;
+                }
+                if let Some(child) = self.store.inode_caches.get_mut(&found.ino) {
+                    child.links_or_parent = child.links_or_parent.saturating_sub(1);
+                    if child.links_or_parent == 0 {
+                        dead.push(found.ino);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Begins with another block at each mount, so that wear spreads (`jffs2_rotate_lists`).
+    fn rotate_lists(&mut self, version_sum: u32) {
+        let lists = [List::Clean, List::VeryDirty, List::Dirty, List::Erasable, List::ErasePending, List::Free];
+        for list in lists {
+            let length = self.store.blocks.length(list);
+            if length > 0 {
+                self.store.blocks.rotate(list, (version_sum % length + 1) % length);
+            }
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Compression of node data.
+//!
+//! Follows `fs/jffs2/compr.c`: a compressor takes as much of the data as fits into the space that the block has left
+//! and says how much it took. Data that do not shrink are stored as they are.
+
+mod lzo;
+mod rtime;
+mod zlib;
+
+use crate::format::{COMPR_LZO, COMPR_NONE, COMPR_RTIME, COMPR_ZERO, COMPR_ZLIB};
+
+/// The `compr=` mount option and the compiled-in modes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Compression {
+    #[default]
+    None,
+    Zlib,
+    Rtime,
+    Lzo,
+    /// The first that succeeds, in the kernel's order: LZO, zlib, rtime.
+    Priority,
+    /// The one with the smallest result.
+    Size,
+}
+
+impl Compression {
+    pub const NAMES: [(&'static str, Compression); 6] = [
+        ("none", Compression::None),
+        ("zlib", Compression::Zlib),
+        ("rtime", Compression::Rtime),
+        ("lzo", Compression::Lzo),
+        ("priority", Compression::Priority),
+        ("size", Compression::Size),
+    ];
+
+    pub fn from_name(name: &str) -> Option<Compression> {
+        Self::NAMES.iter().find(|(n, _)| *n == name).map(|(_, c)| *c)
+    }
+}
+
+/// Outcome of one compression: `taken` bytes of the input became `stored` bytes of kind `kind`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Compressed {
+    pub kind: u8,
+    pub taken: usize,
+    pub stored: usize,
+}
+
+/// Compressors with their working memory.
+pub struct Compressor {
+    mode: Compression,
+    zlib: Option<Box<zlib::Zlib>>,
+    output: Vec<u8>,
+    best: Vec<u8>,
+}
+
+impl Compressor {
+    pub fn new(mode: Compression) -> Self {
+        Compressor { mode, zlib: None, output: Vec::new(), best: Vec::new() }
+    }
+
+    /// Compresses `data` into at most `space` bytes; [`Compressor::output`] holds them unless the kind is "none".
+    pub fn compress(&mut self, data: &[u8], space: usize) -> Compressed {
+        let kinds: &[u8] = match self.mode {
+            Compression::None => &[],
+            Compression::Zlib => &[COMPR_ZLIB],
+            Compression::Rtime => &[COMPR_RTIME],
+            Compression::Lzo => &[COMPR_LZO],
+            Compression::Priority | Compression::Size => &[COMPR_LZO, COMPR_ZLIB, COMPR_RTIME],
+        };
+        let mut best: Option<Compressed> = None;
+        for &kind in kinds {
+            let Some(result) = self.compress_with(kind, data, space) else { continue };
+            if self.mode != Compression::Size {
+                return result;
+            }
+            if result.stored < result.taken && best.is_none_or(|b| result.stored < b.stored) {
+                best = Some(result);
+                std::mem::swap(&mut self.output, &mut self.best);
+            }
+        }
+        if let Some(best) = best {
+            std::mem::swap(&mut self.output, &mut self.best);
+            return best;
+        }
+        let bytes = data.len().min(space);
+        Compressed { kind: COMPR_NONE, taken: bytes, stored: bytes }
+    }
+
+    fn compress_with(&mut self, kind: u8, data: &[u8], space: usize) -> Option<Compressed> {
+        self.output.clear();
+        let taken = match kind {
+            COMPR_ZLIB => self.zlib.get_or_insert_with(Default::default).compress(data, space, &mut self.output)?,
+            COMPR_RTIME => rtime::compress(data, space, &mut self.output)?,
+            _ => lzo::compress(data, space, &mut self.output)?,
+        };
+        Some(Compressed { kind, taken, stored: self.output.len() })
+    }
+
+    pub fn output(&self) -> &[u8] {
+        &self.output
+    }
+}
+
+/// Decompresses into exactly `plain.len()` bytes. `false`: damaged, or a kind that is not known.
+pub fn decompress(kind: u8, data: &[u8], plain: &mut [u8]) -> bool {
+    match kind {
+        COMPR_NONE => {
+            let fits = data.len() >= plain.len();
+            if fits {
+                plain.copy_from_slice(&data[..plain.len()]);
+            }
+            fits
+        }
+        COMPR_ZERO => {
+            plain.fill(0);
+            true
+        }
+        COMPR_ZLIB => zlib::decompress(data, plain),
+        COMPR_RTIME => rtime::decompress(data, plain),
+        COMPR_LZO => lzo::decompress(data, plain),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text() -> Vec<u8> {
+        (0..4096u32).flat_map(|i| format!("line {} of a log file; ", i % 37).into_bytes()).take(4096).collect()
+    }
+
+    #[test]
+    fn every_compressor_gives_back_what_it_took() {
+        for (name, mode) in Compression::NAMES {
+            let mut compressor = Compressor::new(mode);
+            for space in [4096, 3000, 500, 200] {
+                let data = text();
+                let result = compressor.compress(&data, space);
+                assert!(result.stored <= space, "{name}");
+                if result.kind == COMPR_NONE {
+                    assert_eq!(result.taken, space);
+                    continue;
+                }
+                let mut plain = vec![0; result.taken];
+                assert!(decompress(result.kind, compressor.output(), &mut plain), "{name}");
+                assert_eq!(plain, data[..result.taken], "{name} in {space} bytes");
+            }
+        }
+    }
+
+    #[test]
+    fn random_data_are_stored_as_they_are() {
+        let mut state = 1u64;
+        let data: Vec<u8> = (0..4096)
+            .map(|_| {
+                state = state.wrapping_mul(6364136223846793005).wrapping_add(1);
+                (state >> 33) as u8
+            })
+            .collect();
+        for (_, mode) in Compression::NAMES {
+            assert_eq!(Compressor::new(mode).compress(&data, 4096).kind, COMPR_NONE);
+        }
+    }
+
+    #[test]
+    fn damaged_data_are_refused() {
+        let mut compressor = Compressor::new(Compression::Zlib);
+        compressor.compress(&text(), 4096);
+        let mut damaged = compressor.output().to_vec();
+        let middle = damaged.len() / 2;
+        damaged.truncate(middle);
+        for kind in [COMPR_ZLIB, COMPR_LZO, COMPR_RTIME, 77] {
+            let mut plain = vec![0; 4096];
+            assert!(!decompress(kind, &damaged, &mut plain), "kind {kind}");
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Erasing: the block's references go, the block is erased, read back page by page, marked clean.
+//!
+//! Follows `fs/jffs2/erase.c`. An erase is a job in steps, because the kernel lets other tasks run between the pages
+//! that it reads back (`cond_resched` in `jffs2_block_check_erase`).
+
+use ffslab_fs::{Errno, Result, PAGE_BYTES};
+use ffslab_mtd::MtdError;
+use ffslab_sim::Reason;
+
+use crate::blocks::List;
+use crate::format::oob_clean_marker;
+use crate::refs::NONE;
+use crate::store::{errno, Store};
+
+/// A block is marked bad when its erase has failed this often (`MAX_ERASE_FAILURES`).
+const ERASE_FAILURES_MAX: u32 = 2;
+
+/// A block that is being read back.
+#[derive(Clone, Copy, Debug)]
+pub struct EraseJob {
+    block: u32,
+    checked_bytes: u32,
+}
+
+/// What one step of erasing did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EraseStep {
+    /// Part of the work is done; here other tasks may run.
+    More,
+    /// One block was completed (or given up).
+    Done,
+    /// Nothing waits for erasure.
+    Nothing,
+}
+
+impl Store {
+    /// Goes on with `job`, or begins with the next block.
+    pub fn erase_step(&mut self, job: &mut Option<EraseJob>) -> Result<EraseStep> {
+        if let Some(mut current) = *job {
+            *job = None;
+            if !self.check_step(&mut current)? {
+                return Ok(EraseStep::Done);
+            }
+            *job = Some(current);
+            return Ok(EraseStep::More);
+        }
+        if let Some(block) = self.blocks.take_first(List::EraseComplete) {
+            self.blocks.append(block, List::EraseChecking);
+            *job = Some(EraseJob { block, checked_bytes: 0 });
+            return self.erase_step(job);
+        }
+        let Some(block) = self.blocks.take_first(List::ErasePending) else { return Ok(EraseStep::Nothing) };
+        self.forget_block(block);
+        self.blocks.append(block, List::Erasing);
+        let erased = {
+            let _why = self.sim.because(Reason::Erase);
+            self.mtd.erase(u64::from(block * self.block_bytes))
+        };
+        match erased {
+            Ok(()) => {
+                self.blocks.append(block, List::EraseComplete);
+                self.trigger_gc_thread();
+            }
+            Err(MtdError::PowerCut) => return Err(Errno::PowerCut),
+            Err(_) => self.erase_failed(block)?,
+        }
+        Ok(EraseStep::More)
+    }
+
+    /// Erases and marks one block without letting anybody else run (the allocation semaphore is held).
+    pub fn erase_one_now(&mut self) -> Result<()> {
+        let mut job = None;
+        while self.erase_step(&mut job)? == EraseStep::More {}
+        Ok(())
+    }
+
+    /// Drops the references of a block and takes its bytes out of the sums.
+    fn forget_block(&mut self, number: u32) {
+        let b = self.blocks[number];
+        self.totals.erasing_bytes += self.block_bytes;
+        self.totals.wasted_bytes -= b.wasted_bytes;
+        self.totals.free_bytes -= b.free_bytes;
+        self.totals.used_bytes -= b.used_bytes;
+        self.totals.dirty_bytes -= b.dirty_bytes;
+        let mut id = b.first;
+        while id != NONE {
+            let next = self.refs[id].next_in_block;
+            self.unchain_from_inode(id);
+            self.refs.release(id);
+            id = next;
+        }
+        let b = &mut self.blocks[number];
+        b.wasted_bytes = 0;
+        b.used_bytes = 0;
+        b.dirty_bytes = 0;
+        b.free_bytes = 0;
+        b.first = NONE;
+        b.last = NONE;
+        b.gc_node = NONE;
+    }
+
+    /// Reads back one memory page of an erased block; after the last one marks it clean. `false`: the job has ended.
+    fn check_step(&mut self, job: &mut EraseJob) -> Result<bool> {
+        if job.checked_bytes < self.block_bytes {
+            let bytes = (PAGE_BYTES as u32).min(self.block_bytes - job.checked_bytes) as usize;
+            let at = job.block * self.block_bytes + job.checked_bytes;
+            let read = {
+                let _why = self.sim.because(Reason::EraseCheck);
+                self.mtd.read(u64::from(at), &mut self.scratch[..bytes])
+            };
+            match read {
+                Err(MtdError::PowerCut) => return Err(Errno::PowerCut),
+                Ok(_) if all_erased(&self.scratch[..bytes]) => {}
+                _ => {
+                    self.erase_failed(job.block)?;
+                    return Ok(false);
+                }
+            }
+            job.checked_bytes += bytes as u32;
+            return Ok(true);
+        }
+        let marked = {
+            let _why = self.sim.because(Reason::CleanMarker);
+            let marker = oob_clean_marker(self.endian);
+            self.mtd.write_oob_free(u64::from(job.block * self.block_bytes), &marker)
+        };
+        match marked {
+            Ok(()) => {}
+            Err(MtdError::PowerCut) => return Err(Errno::PowerCut),
+            Err(_) => {
+                self.erase_failed(job.block)?;
+                return Ok(false);
+            }
+        }
+        self.blocks[job.block].free_bytes = self.block_bytes;
+        self.totals.erasing_bytes -= self.block_bytes;
+        self.totals.free_bytes += self.block_bytes;
+        self.blocks.append(job.block, List::Free);
+        self.erasing_blocks -= 1;
+        Ok(false)
+    }
+
+    /// The block could not be erased: once more, or it is bad for good.
+    fn erase_failed(&mut self, number: u32) -> Result<()> {
+        self.totals.erasing_bytes -= self.block_bytes;
+        let b = &mut self.blocks[number];
+        b.erase_failures += 1;
+        if b.erase_failures < ERASE_FAILURES_MAX {
+            b.dirty_bytes = self.block_bytes;
+            self.totals.dirty_bytes += self.block_bytes;
+            self.blocks.prepend(number, List::ErasePending);
+            return Ok(());
+        }
+        match self.mtd.mark_bad(u64::from(number * self.block_bytes)) {
+            Err(MtdError::PowerCut) => return Err(errno(&MtdError::PowerCut)),
+            // The block is out of use in memory even if the mark could not be written.
+            Ok(()) | Err(_) => {}
+        }
+        self.totals.bad_bytes += self.block_bytes;
+        self.blocks.prepend(number, List::Bad);
+        self.erasing_blocks -= 1;
+        Ok(())
+    }
+}
+
+/// Whether every byte is 0xFF.
+pub fn all_erased(data: &[u8]) -> bool {
+    let words = data.chunks_exact(8);
+    words.remainder().iter().all(|&b| b == 0xFF) && words.into_iter().all(|w| w == [0xFF; 8])
+}

@@ -1,0 +1,212 @@
+//! The seam to the operating system: what `fs/jffs2/file.c`, `dir.c` and `super.c` offer to Linux.
+
+use ffslab_fs::{
+    DirEntry, Errno, FileKind, FileSystem, Host, Ino, NewNode, Result, SetAttr, Stat, StatFs, TimeSpec, WritePlan,
+    PAGE_BYTES,
+};
+use ffslab_sim::{Reason, Sim, Task};
+
+use crate::format::{kind_of_dirent_type, NAME_BYTES_MAX};
+use crate::inode::seconds;
+use crate::Jffs2;
+
+fn time(seconds: u32) -> TimeSpec {
+    TimeSpec { seconds: i64::from(seconds), nanoseconds: 0 }
+}
+
+impl FileSystem for Jffs2 {
+    fn name(&self) -> &'static str {
+        "jffs2"
+    }
+
+    fn sim(&self) -> &Sim {
+        &self.store.sim
+    }
+
+    fn root(&self) -> Ino {
+        1
+    }
+
+    fn name_bytes_max(&self) -> usize {
+        NAME_BYTES_MAX
+    }
+
+    fn file_bytes_max(&self) -> u64 {
+        // Offsets and lengths have 32 bits; a page must fit below the end (`s_maxbytes` is 2^32 - 1).
+        u64::from(u32::MAX) & !(PAGE_BYTES as u64 - 1)
+    }
+
+    fn lookup(&mut self, dir: Ino, name: &[u8]) -> Result<Ino> {
+        let (ino, _) = self.entry(dir, name)?;
+        self.load(ino)?;
+        Ok(ino)
+    }
+
+    fn create(&mut self, host: &mut dyn Host, dir: Ino, name: &[u8], node: &NewNode<'_>) -> Result<Ino> {
+        self.create_node(host, dir, name, node)
+    }
+
+    fn link(&mut self, host: &mut dyn Host, ino: Ino, dir: Ino, name: &[u8]) -> Result<()> {
+        self.link_node_to(host, ino, dir, name)
+    }
+
+    fn unlink(&mut self, host: &mut dyn Host, dir: Ino, name: &[u8]) -> Result<()> {
+        self.remove_name(host, dir, name, false)
+    }
+
+    fn rmdir(&mut self, host: &mut dyn Host, dir: Ino, name: &[u8]) -> Result<()> {
+        self.remove_name(host, dir, name, true)
+    }
+
+    fn rename(&mut self, host: &mut dyn Host, from: Ino, name: &[u8], to: Ino, new_name: &[u8]) -> Result<()> {
+        self.rename_node(host, from, name, to, new_name)
+    }
+
+    fn readdir(&mut self, dir: Ino, emit: &mut dyn FnMut(DirEntry<'_>)) -> Result<()> {
+        let inode = self.loaded(dir)?;
+        if inode.kind != FileKind::Directory {
+            return Err(Errno::NotDir);
+        }
+        for (name, dirent) in inode.dirents.iter().filter(|(_, d)| d.ino != 0) {
+            emit(DirEntry { ino: dirent.ino, name, kind: kind_of_dirent_type(dirent.dirent_type) });
+        }
+        Ok(())
+    }
+
+    fn readlink(&mut self, ino: Ino) -> Result<Vec<u8>> {
+        let inode = self.loaded(ino)?;
+        if inode.kind == FileKind::Symlink {
+            Ok(inode.target.clone())
+        } else {
+            Err(Errno::Inval)
+        }
+    }
+
+    fn getattr(&mut self, ino: Ino) -> Result<Stat> {
+        self.load(ino)?;
+        let cache = self.store.inode_caches.get(&ino).copied().ok_or(Errno::NoEnt)?;
+        let inode = self.inodes.get(&ino).ok_or(Errno::NoEnt)?;
+        let links = match inode.kind {
+            FileKind::Directory if cache.links_or_parent == 0 => 0,
+            // Linux counts one more for the root directory (`jffs2_iget`).
+            FileKind::Directory => 2 + inode.dirents.directories() + u32::from(ino == 1),
+            _ => cache.links_or_parent,
+        };
+        Ok(Stat {
+            ino,
+            kind: inode.kind,
+            permissions: inode.permissions,
+            links,
+            uid: u32::from(inode.uid),
+            gid: u32::from(inode.gid),
+            device: inode.device,
+            size_bytes: u64::from(inode.file_bytes),
+            accessed: time(inode.accessed_s),
+            modified: time(inode.modified_s),
+            changed: time(inode.changed_s),
+        })
+    }
+
+    fn setattr(&mut self, host: &mut dyn Host, ino: Ino, change: &SetAttr) -> Result<()> {
+        self.change_attributes(host, ino, change)
+    }
+
+    fn read_page(&mut self, ino: Ino, index: u64, page: &mut [u8]) -> Result<()> {
+        self.load(ino)?;
+        let offset = u32::try_from(index * PAGE_BYTES as u64).map_err(|_| Errno::FBig)?;
+        let inode = self.inodes.get(&ino).ok_or(Errno::NoEnt)?;
+        self.store.read_range(inode, offset, page)
+    }
+
+    fn write_begin(&mut self, host: &mut dyn Host, ino: Ino, at: u64, bytes: usize, cached: bool) -> Result<WritePlan> {
+        if at + bytes as u64 > self.file_bytes_max() {
+            return Err(Errno::FBig);
+        }
+        let size = self.loaded(ino)?.file_bytes;
+        if at > u64::from(size) {
+            let now_s = seconds(host.now());
+            self.write_hole(host, ino, at as u32, now_s)?;
+        }
+        Ok(if cached { WritePlan::Ready } else { WritePlan::ReadFirst })
+    }
+
+    fn write_end(&mut self, host: &mut dyn Host, ino: Ino, at: u64, bytes: usize) -> Result<usize> {
+        let index = at / PAGE_BYTES as u64;
+        let start = (at % PAGE_BYTES as u64) as usize;
+        let end = start + bytes;
+        // A write to a page's end writes the whole page, so that short appends do not leave many small nodes.
+        let from = if end == PAGE_BYTES { 0 } else { start & !3 };
+        let now_s = seconds(host.now());
+        let written = self.write_page_range(host, ino, index, from, end, now_s)?;
+        let accepted = written.saturating_sub(start - from);
+        if accepted == 0 {
+            // Only bytes in front of the request found room.
+            return Err(Errno::NoSpc);
+        }
+        let inode = self.inodes.get_mut(&ino).ok_or(Errno::NoEnt)?;
+        let new_end = (at + accepted as u64) as u32;
+        if new_end > inode.file_bytes {
+            inode.file_bytes = new_end;
+        }
+        inode.modified_s = now_s;
+        inode.changed_s = now_s;
+        Ok(accepted)
+    }
+
+    fn fsync(&mut self, host: &mut dyn Host, ino: Ino, _data_only: bool) -> Result<()> {
+        self.flush_inode(host, ino)
+    }
+
+    fn sync(&mut self, _host: &mut dyn Host) -> Result<()> {
+        self.store.disarm_wbuf_timer();
+        self.store.flush_wbuf_padded()
+    }
+
+    fn statfs(&mut self) -> StatFs {
+        let store = &self.store;
+        let available = store.totals.dirty_bytes + store.totals.free_bytes;
+        let kept = store.block_bytes * store.levels.reserved_for_write;
+        let page = PAGE_BYTES as u64;
+        StatFs {
+            block_bytes: PAGE_BYTES as u32,
+            blocks: u64::from(store.flash_bytes) / page,
+            blocks_free: u64::from(available.saturating_sub(kept)) / page,
+            files: 0,
+            files_free: 0,
+        }
+    }
+
+    fn evict(&mut self, _host: &mut dyn Host, ino: Ino) -> Result<()> {
+        let deleted = self.store.inode_caches.get(&ino).is_none_or(|c| c.links_or_parent == 0);
+        let _why = self.store.sim.because(Reason::Metadata);
+        if deleted {
+            self.delete_inode(ino);
+        } else {
+            self.drop_inode(ino);
+        }
+        Ok(())
+    }
+
+    fn drop_inodes(&mut self, in_use: &dyn Fn(Ino) -> bool) {
+        let mut idle: Vec<u32> = self.inodes.keys().copied().filter(|&ino| ino != 1 && !in_use(ino)).collect();
+        idle.sort_unstable();
+        for ino in idle {
+            self.drop_inode(ino);
+        }
+    }
+
+    fn run_task(&mut self, host: &mut dyn Host, task: Task) {
+        self.run_background(host, task);
+    }
+
+    fn resched(&mut self, host: &mut dyn Host) {
+        self.take_turns(host);
+    }
+
+    fn unmount(&mut self, host: &mut dyn Host) -> Result<()> {
+        let flushed = self.sync(host);
+        self.stop_tasks();
+        self.unmounted = true;
+        flushed
+    }
+}

@@ -1,0 +1,176 @@
+//! Garbage collection, one pass: check an inode, or erase a block, or move one node.
+//!
+//! Follows `fs/jffs2/gc.c`. How a node is moved stands in `gc_move.rs`.
+
+use ffslab_fs::{Errno, Host, Result};
+use ffslab_sim::{Reason, Task};
+
+use crate::blocks::List;
+use crate::erase::EraseStep;
+use crate::refs::{NodeState, RefId, NONE};
+use crate::store::InodeState;
+use crate::Jffs2;
+
+/// How a pass ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PassEnd {
+    Done,
+    /// In the middle of an erase; the task goes on with it at its next turn.
+    Yielded,
+    /// Nothing can be collected before an erase that somebody else began is complete.
+    Stuck,
+}
+
+impl Jffs2 {
+    /// One pass on behalf of `task`.
+    pub(crate) fn gc_pass(&mut self, host: &mut dyn Host, task: Task) -> Result<PassEnd> {
+        if self.job_of(task).is_none() {
+            if self.store.totals.unchecked_bytes != 0 {
+                return self.check_next_inode();
+            }
+            if self.store.blocks.is_empty(List::EraseComplete) && self.store.blocks.is_empty(List::ErasePending) {
+                return self.move_one_node(host);
+            }
+        }
+        match self.erase_with_turns(host, task)? {
+            Some(EraseStep::Done) => Ok(PassEnd::Done),
+            Some(_) => self.move_one_node(host),
+            None => Ok(PassEnd::Yielded),
+        }
+    }
+
+    /// Completes one erase; other tasks get their turns on the way. `None`: this task must give way itself.
+    fn erase_with_turns(&mut self, host: &mut dyn Host, task: Task) -> Result<Option<EraseStep>> {
+        let mut job = self.take_job(task);
+        loop {
+            let step = self.store.erase_step(&mut job)?;
+            if step != EraseStep::More {
+                return Ok(Some(step));
+            }
+            if self.take_turns(host) {
+                self.keep_job(task, job);
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Checks the nodes of one inode that was found by the mount scan.
+    fn check_next_inode(&mut self) -> Result<PassEnd> {
+        while let Some(&ino) = self.to_check.get(self.checked) {
+            self.checked += 1;
+            let Some(cache) = self.store.inode_caches.get(&ino) else { continue };
+            if cache.state != InodeState::Unchecked || cache.links_or_parent == 0 {
+                continue;
+            }
+            self.store.check_inode(ino)?;
+            return Ok(PassEnd::Done);
+        }
+        // Only a damaged medium has unchecked nodes that belong to no inode.
+        Err(Errno::NoSpc)
+    }
+
+    /// Chooses the block to empty by the tick counter (`jffs2_find_gc_block`).
+    fn choose_victim(&mut self) -> Result<Option<u32>> {
+        loop {
+            let lot = self.store.sim.jiffies() % 128;
+            let blocks = &self.store.blocks;
+            let has = |list| !blocks.is_empty(list);
+            let list = if has(List::BadUsed) && self.store.free_blocks() > 0 {
+                List::BadUsed
+            } else if lot < 50 && has(List::Erasable) {
+                List::Erasable
+            } else if lot < 110 && has(List::VeryDirty) {
+                List::VeryDirty
+            } else if lot < 126 && has(List::Dirty) {
+                List::Dirty
+            } else if has(List::Clean) {
+                List::Clean
+            } else if has(List::Dirty) {
+                List::Dirty
+            } else if has(List::VeryDirty) {
+                List::VeryDirty
+            } else if has(List::Erasable) {
+                List::Erasable
+            } else if has(List::ErasablePendingWbuf) {
+                self.store.flush_wbuf_padded()?;
+                continue;
+            } else {
+                return Ok(None);
+            };
+            let Some(block) = self.store.blocks.take_first(list) else { return Ok(None) };
+            self.store.gc_block = Some(block);
+            self.store.blocks[block].gc_node = self.store.blocks[block].first;
+            self.store.wasted_to_dirty(block);
+            return Ok(Some(block));
+        }
+    }
+
+    fn move_one_node(&mut self, host: &mut dyn Host) -> Result<PassEnd> {
+        let _why = self.store.sim.because(Reason::GcCopy);
+        let block = match self.store.gc_block {
+            Some(block) => block,
+            None => match self.choose_victim()? {
+                Some(block) => block,
+                None if self.store.erasing_blocks > 0 => return Ok(PassEnd::Stuck),
+                None => return Err(Errno::Io),
+            },
+        };
+        let mut result = Ok(());
+        if self.store.blocks[block].used_bytes != 0 {
+            let mut id = self.store.blocks[block].gc_node;
+            while id != NONE && self.store.refs[id].is_obsolete() {
+                id = self.store.refs[id].next_in_block;
+            }
+            self.store.blocks[block].gc_node = id;
+            if id == NONE {
+                return Err(Errno::Io);
+            }
+            let dirty_before = self.store.blocks[block].dirty_bytes;
+            result = self.collect_node(host, block, id);
+            let stuck = self.store.gc_block == Some(block)
+                && self.store.blocks[block].dirty_bytes == dirty_before
+                && !self.store.refs[id].is_obsolete();
+            if result.is_ok() && stuck {
+                result = Err(Errno::NoSpc);
+            }
+        }
+        if let Some(victim) = self.store.gc_block {
+            if self.store.blocks[victim].used_bytes == 0 {
+                self.store.gc_block = None;
+                self.store.blocks.append(victim, List::ErasePending);
+                self.store.erasing_blocks += 1;
+                self.store.trigger_gc_thread();
+            }
+        }
+        result.map(|()| PassEnd::Done)
+    }
+
+    fn collect_node(&mut self, host: &mut dyn Host, block: u32, id: RefId) -> Result<()> {
+        let node = self.store.refs[id];
+        let pristine = node.state() == NodeState::Pristine;
+        if node.owner == 0 {
+            if pristine {
+                self.store.copy_node(id).map(|_| ())
+            } else {
+                self.store.mark_obsolete(id);
+                Ok(())
+            }
+        } else {
+            let cache = self.store.inode_caches.get(&node.owner).copied();
+            let Some(cache) = cache else {
+                self.store.mark_obsolete(id);
+                return Ok(());
+            };
+            if cache.state == InodeState::CheckedAbsent && pristine && self.store.copy_node(id)? {
+                return Ok(());
+            }
+            if cache.links_or_parent == 0 && cache.state != InodeState::Present {
+                // A deleted inode whose last user is gone: nothing of it is needed.
+                self.store.mark_obsolete(id);
+                return Ok(());
+            }
+            self.load(node.owner)?;
+            self.collect_live(host, block, id, node.owner)
+        }
+    }
+}

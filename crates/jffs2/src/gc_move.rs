@@ -1,0 +1,387 @@
+//! Moving one live node out of the block that is being emptied.
+//!
+//! Follows `fs/jffs2/gc.c`: a pristine node is copied as it is; other data are rebuilt from the page cache, joined
+//! with their neighbours in the page; a hole is written anew; a deletion entry is dropped when nothing is left that it
+//! deletes.
+
+use ffslab_fs::{Errno, FileKind, Host, Result, PAGE_BYTES};
+use ffslab_sim::Reason;
+
+use crate::format::{
+    crc32, Header, RawDirent, RawInode, COMPR_NONE, COMPR_ZERO, DIRENT_BYTES, INODE_BYTES, MIN_DATA_BYTES, TYPE_DIRENT,
+    TYPE_INODE,
+};
+use crate::fragments::Fragment;
+use crate::inode::{encode_device, Dirent};
+use crate::refs::{DnodeId, NodeState, RefId, NONE};
+use crate::store::{is_dirty, Store};
+use crate::summary::{dirent_entry_bytes, INODE_ENTRY_BYTES};
+use crate::Jffs2;
+
+impl Store {
+    /// Copies a pristine node (`jffs2_garbage_collect_pristine`). `false`: it does not fit or is damaged, so it must
+    /// be rebuilt. References to the node from inodes in memory move along.
+    pub fn copy_node(&mut self, id: RefId) -> Result<bool> {
+        let bytes = self.ref_bytes(id);
+        let owner = self.refs[id].owner;
+        // Ask for little: space at a block's end is not to be wasted if the node could be split instead.
+        let least = if owner == 0 { bytes } else { bytes.min(INODE_BYTES + MIN_DATA_BYTES) };
+        if self.reserve_for_gc(least, bytes)? < bytes {
+            return Ok(false);
+        }
+        let mut node = std::mem::take(&mut self.scratch);
+        let copied = self.copy_node_through(id, owner, &mut node[..bytes as usize]);
+        self.scratch = node;
+        copied
+    }
+
+    fn copy_node_through(&mut self, id: RefId, owner: u32, node: &mut [u8]) -> Result<bool> {
+        self.flash_read(self.refs[id].offset(), node)?;
+        if !self.node_is_sound(node, owner) {
+            return Ok(false);
+        }
+        let bytes = node.len() as u32;
+        let mut offset = self.write_offset();
+        match self.flash_write(offset, [node, &[]], 0) {
+            Err(Errno::Io) => {
+                self.reserve_for_gc(bytes, bytes)?;
+                offset = self.write_offset();
+                self.flash_write(offset, [node, &[]], 0)?;
+            }
+            other => other?,
+        }
+        let new = self.add_node(offset, NodeState::Pristine, bytes, owner)?;
+        let dnode = std::mem::replace(&mut self.refs[id].dnode, NONE);
+        self.refs[new].dnode = dnode;
+        self.mark_obsolete(id);
+        Ok(true)
+    }
+
+    fn node_is_sound(&self, node: &[u8], owner: u32) -> bool {
+        let e = self.endian;
+        let header = Header::decode(e, node);
+        if !header.crc_ok(e, node) {
+            return false;
+        }
+        match header.node_type {
+            TYPE_INODE => RawInode::decode(e, node).is_some_and(|raw| {
+                let data = node.get(INODE_BYTES as usize..(INODE_BYTES + raw.compressed_bytes) as usize);
+                raw.data_bytes == 0 || data.is_some_and(|d| crc32(0, d) == raw.data_crc)
+            }),
+            TYPE_DIRENT => RawDirent::decode(e, node).is_some_and(|raw| {
+                let name = node.get(DIRENT_BYTES as usize..DIRENT_BYTES as usize + usize::from(raw.name_bytes));
+                name.is_some_and(|n| crc32(0, n) == raw.name_crc)
+            }),
+            _ => owner == 0,
+        }
+    }
+}
+
+impl Jffs2 {
+    /// Moves a node of an inode that is in memory (`jffs2_garbage_collect_live`).
+    pub(crate) fn collect_live(&mut self, host: &mut dyn Host, block: u32, id: RefId, ino: u32) -> Result<()> {
+        // Loading the inode may have shown that the node, or the whole block, is obsolete.
+        if self.store.gc_block != Some(block) || self.store.refs[id].is_obsolete() {
+            return Ok(());
+        }
+        let Some(inode) = self.inodes.get(&ino) else { return Err(Errno::Io) };
+        if let Some((name, dirent)) = inode.dirents.of_node(&self.store, id) {
+            return if dirent.ino != 0 {
+                self.move_dirent(ino, &name, dirent)
+            } else {
+                self.collect_deletion(ino, &name, dirent)
+            };
+        }
+        let dnode = self.store.refs[id].dnode;
+        if dnode == NONE {
+            self.store.mark_obsolete(id);
+            return Ok(());
+        }
+        if inode.metadata == dnode {
+            return self.move_metadata(ino, dnode);
+        }
+        let Some((start, end)) = self.extent_of(ino, dnode) else { return Err(Errno::Io) };
+        if self.store.refs[id].state() == NodeState::Pristine && self.store.copy_node(id)? {
+            let new = self.store.inode_caches.get(&ino).map_or(NONE, |c| c.first);
+            self.store.dnodes[dnode].node = new;
+            return Ok(());
+        }
+        let page = PAGE_BYTES as u32;
+        if start / page < (end - 1) / page {
+            // Data nodes never cross a page's end, so this is a hole.
+            self.move_hole(ino, dnode, start, end)
+        } else {
+            self.rebuild(host, ino, start, end)
+        }
+    }
+
+    /// From the first to the end of the last byte that still comes from the node.
+    fn extent_of(&self, ino: u32, dnode: DnodeId) -> Option<(u32, u32)> {
+        let inode = self.inodes.get(&ino)?;
+        let record = self.store.dnodes[dnode];
+        let mut extent: Option<(u32, u32)> = None;
+        let mut left = record.fragments;
+        let first = inode.fragments.lookup(record.offset).map_or(record.offset, |f| f.offset);
+        for fragment in inode.fragments.starting_at(first) {
+            if left == 0 || fragment.offset >= record.offset + record.bytes {
+                break;
+            }
+            if fragment.dnode == dnode {
+                left -= 1;
+                extent = Some((extent.map_or(fragment.offset, |e| e.0), fragment.end()));
+            }
+        }
+        extent
+    }
+
+    /// Writes the attributes' node anew.
+    fn move_metadata(&mut self, ino: u32, dnode: DnodeId) -> Result<()> {
+        let inode = self.inodes.get_mut(&ino).ok_or(Errno::Io)?;
+        let data = match inode.kind {
+            FileKind::CharDevice | FileKind::BlockDevice => encode_device(inode.device),
+            FileKind::Symlink => {
+                let mut data = vec![0; self.store.dnodes[dnode].bytes as usize];
+                self.store.read_dnode(dnode, 0, &mut data)?;
+                data
+            }
+            _ => Vec::new(),
+        };
+        self.store.reserve_for_gc(INODE_BYTES + data.len() as u32, INODE_ENTRY_BYTES)?;
+        let version = inode.next_version();
+        let raw = RawInode {
+            file_bytes: inode.bytes_on_flash(),
+            compressed_bytes: data.len() as u32,
+            data_bytes: data.len() as u32,
+            data_crc: crc32(0, &data),
+            ..inode.raw(version)
+        };
+        let new = self.store.write_inode_node_gc(&raw, &data)?;
+        inode.drop_metadata(&mut self.store);
+        inode.metadata = new;
+        Ok(())
+    }
+
+    fn move_dirent(&mut self, ino: u32, name: &[u8], old: Dirent) -> Result<()> {
+        let bytes = DIRENT_BYTES + name.len() as u32;
+        let inode = self.inodes.get_mut(&ino).ok_or(Errno::Io)?;
+        // Times that were set by hand differ; then the entry must not bring its own along.
+        let changed_s = if inode.modified_s == inode.changed_s { inode.modified_s } else { 0 };
+        let raw = RawDirent {
+            parent: ino,
+            version: inode.next_version(),
+            ino: old.ino,
+            changed_s,
+            name_bytes: name.len() as u8,
+            dirent_type: old.dirent_type,
+            name_crc: crc32(0, name),
+        };
+        self.store.reserve_for_gc(bytes, dirent_entry_bytes(name.len()))?;
+        let new = match self.store.write_dirent_node(&raw, name, 0) {
+            Err(Errno::Io) => {
+                self.store.reserve_for_gc(bytes, dirent_entry_bytes(name.len()))?;
+                self.store.write_dirent_node(&raw, name, 0)?
+            }
+            other => other?,
+        };
+        inode.dirents.add(&mut self.store, name, new);
+        Ok(())
+    }
+
+    /// A deletion entry is needed as long as an older entry for the name is on flash in another block
+    /// (`jffs2_garbage_collect_deletion_dirent`).
+    fn collect_deletion(&mut self, ino: u32, name: &[u8], old: Dirent) -> Result<()> {
+        if self.deletes_something(ino, name, old.node)? {
+            return self.move_dirent(ino, name, old);
+        }
+        if let Some(inode) = self.inodes.get_mut(&ino) {
+            inode.dirents.remove(&mut self.store, name);
+        }
+        self.store.mark_obsolete(old.node);
+        Ok(())
+    }
+
+    fn deletes_something(&mut self, ino: u32, name: &[u8], node: RefId) -> Result<bool> {
+        let _why = self.store.sim.because(Reason::GcLookup);
+        let e = self.store.endian;
+        let bytes = self.store.ref_bytes(node);
+        let home = self.store.block_of(self.store.refs[node].offset());
+        let name_crc = crc32(0, name);
+        let mut raw = vec![0u8; bytes as usize];
+        let mut next = self.store.inode_caches.get(&ino).map_or(NONE, |c| c.first);
+        while next != NONE {
+            let id = next;
+            let other = self.store.refs[id];
+            next = other.next_in_inode;
+            if !other.is_obsolete() || self.store.ref_bytes(id) != bytes || self.store.block_of(other.offset()) == home
+            {
+                continue;
+            }
+            match self.store.flash_read(other.offset(), &mut raw) {
+                Err(Errno::PowerCut) => return Err(Errno::PowerCut),
+                Err(_) => continue,
+                Ok(()) => {}
+            }
+            if Header::decode(e, &raw).node_type != TYPE_DIRENT {
+                continue;
+            }
+            let same = e.u32(&raw, 36) == name_crc
+                && usize::from(raw[28]) == name.len()
+                && e.u32(&raw, 20) != 0
+                && &raw[DIRENT_BYTES as usize..DIRENT_BYTES as usize + name.len()] == name;
+            if same {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Writes a hole anew; one that is partly overwritten keeps its version, or it would hide newer data.
+    fn move_hole(&mut self, ino: u32, dnode: DnodeId, start: u32, end: u32) -> Result<()> {
+        let keep_version = self.store.dnodes[dnode].fragments > 1;
+        let mut old = None;
+        if keep_version {
+            let mut header = [0u8; INODE_BYTES as usize];
+            let offset = self.store.refs[self.store.dnodes[dnode].node].offset();
+            self.store.flash_read(offset, &mut header)?;
+            old = RawInode::decode(self.store.endian, &header).filter(|raw| raw.compression == COMPR_ZERO);
+        }
+        let inode = self.inodes.get_mut(&ino).ok_or(Errno::Io)?;
+        let (version, offset, bytes) = match old {
+            Some(raw) => (raw.version, raw.offset, raw.covered_bytes()),
+            None => (inode.next_version(), start, end - start),
+        };
+        let raw = RawInode {
+            file_bytes: inode.bytes_on_flash(),
+            offset,
+            data_bytes: bytes,
+            compression: COMPR_ZERO,
+            ..inode.raw(version)
+        };
+        self.store.reserve_for_gc(INODE_BYTES, INODE_ENTRY_BYTES)?;
+        let new = self.store.write_inode_node_gc(&raw, &[])?;
+        if version == inode.highest_version {
+            inode.fragments.add(&mut self.store, new);
+            inode.drop_metadata(&mut self.store);
+            return Ok(());
+        }
+        let node = self.store.dnodes[new].node;
+        self.store.refs[node].set_state(NodeState::Normal);
+        let fragments: Vec<Fragment> = inode
+            .fragments
+            .starting_at(self.store.dnodes[dnode].offset)
+            .take_while(|f| f.offset < offset + bytes)
+            .filter(|f| f.dnode == dnode)
+            .collect();
+        for fragment in fragments {
+            inode.fragments.replace_node(fragment.offset, new);
+            self.store.dnodes[new].fragments += 1;
+            self.store.dnodes[dnode].fragments -= 1;
+        }
+        let old_node = self.store.dnodes[dnode].node;
+        self.store.refs[old_node].dnode = NONE;
+        self.store.mark_obsolete(old_node);
+        self.store.dnodes.release(dnode);
+        Ok(())
+    }
+
+    /// Rebuilds bytes `start .. end` of a page from the page cache and writes them as one node, with what else of the
+    /// page is worth collecting (`jffs2_garbage_collect_dnode`).
+    fn rebuild(&mut self, host: &mut dyn Host, ino: u32, start: u32, end: u32) -> Result<()> {
+        let (from, to) = if self.store.free_blocks() + self.store.erasing_blocks > self.store.levels.gc_merge {
+            self.merged_extent(ino, start, end)
+        } else {
+            (start, end)
+        };
+        let index = u64::from(from) / PAGE_BYTES as u64;
+        let mut page = std::mem::take(&mut self.gc_page);
+        let read = self.fetch_page(host, ino, index, &mut page);
+        let written = read.and_then(|()| self.write_rebuilt(ino, &page, from, to, end));
+        self.gc_page = page;
+        written
+    }
+
+    fn fetch_page(&mut self, host: &mut dyn Host, ino: u32, index: u64, page: &mut [u8]) -> Result<()> {
+        if let Some(cached) = host.page(ino, index) {
+            page.copy_from_slice(cached);
+            return Ok(());
+        }
+        let inode = self.inodes.get(&ino).ok_or(Errno::Io)?;
+        self.store.read_range(inode, (index * PAGE_BYTES as u64) as u32, page)?;
+        host.insert_page(ino, index, page);
+        Ok(())
+    }
+
+    fn write_rebuilt(&mut self, ino: u32, page: &[u8], from: u32, to: u32, needed_end: u32) -> Result<()> {
+        let page_at = from / PAGE_BYTES as u32 * PAGE_BYTES as u32;
+        let mut at = from;
+        while at < needed_end {
+            let space = self.store.reserve_for_gc(INODE_BYTES + MIN_DATA_BYTES, INODE_ENTRY_BYTES)? - INODE_BYTES;
+            let data = &page[(at - page_at) as usize..(to - page_at) as usize];
+            let packed = self.compressor.compress(data, data.len().min(space as usize));
+            let stored = if packed.kind == COMPR_NONE {
+                &data[..packed.stored]
+            } else {
+                &self.compressor.output()[..packed.stored]
+            };
+            let inode = self.inodes.get_mut(&ino).ok_or(Errno::Io)?;
+            let version = inode.next_version();
+            let raw = RawInode {
+                offset: at,
+                compressed_bytes: packed.stored as u32,
+                data_bytes: packed.taken as u32,
+                compression: packed.kind,
+                data_crc: crc32(0, stored),
+                ..inode.raw(version)
+            };
+            let new = self.store.write_inode_node_gc(&raw, stored)?;
+            inode.fragments.add(&mut self.store, new);
+            inode.drop_metadata(&mut self.store);
+            at += packed.taken as u32;
+        }
+        Ok(())
+    }
+
+    /// Widens the extent within its page: small fragments are joined; one that reaches the page's edge only if its
+    /// block is being emptied or dirty anyway, or collection would go round in circles.
+    fn merged_extent(&self, ino: u32, mut start: u32, mut end: u32) -> (u32, u32) {
+        let page = PAGE_BYTES as u32;
+        let (min, max) = (start / page * page, start / page * page + page);
+        let Some(inode) = self.inodes.get(&ino) else { return (start, end) };
+        let mut previous = inode.fragments.before(start);
+        while let Some(f) = previous.filter(|f| f.offset >= min) {
+            if f.offset > min {
+                start = f.offset;
+                previous = inode.fragments.before(f.offset);
+                continue;
+            }
+            if self.worth_joining(f) {
+                start = f.offset;
+            }
+            break;
+        }
+        let last = inode.fragments.lookup(end - 1).map_or(end - 1, |f| f.offset);
+        let mut next = inode.fragments.after(last);
+        while let Some(f) = next.filter(|f| f.end() <= max) {
+            if f.end() < max {
+                end = f.end();
+                next = inode.fragments.after(f.offset);
+                continue;
+            }
+            if self.worth_joining(f) {
+                end = f.end();
+            }
+            break;
+        }
+        (start, end)
+    }
+
+    fn worth_joining(&self, fragment: Fragment) -> bool {
+        if fragment.dnode == NONE {
+            return false;
+        }
+        let node = self.store.dnodes[fragment.dnode].node;
+        let block = self.store.block_of(self.store.refs[node].offset());
+        let b = &self.store.blocks[block];
+        self.store.gc_block == Some(block) || is_dirty(b.dirty_bytes + b.wasted_bytes)
+    }
+}

@@ -1,0 +1,216 @@
+//! Inodes in memory.
+//!
+//! Follows `fs/jffs2/jffs2_fs_i.h` (`struct jffs2_inode_info`) with what Linux keeps in `struct inode`.
+
+use std::collections::btree_map::Entry;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use ffslab_fs::{FileKind, TimeSpec};
+
+use crate::format::{name_hash, RawInode};
+use crate::fragments::FragmentMap;
+use crate::refs::{DnodeId, RefId, NONE};
+use crate::store::Store;
+
+/// A name in a directory (`struct jffs2_full_dirent`). `ino` 0: the name was deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dirent {
+    pub node: RefId,
+    pub version: u32,
+    pub ino: u32,
+    pub dirent_type: u8,
+}
+
+struct Slot {
+    name: Rc<[u8]>,
+    dirent: Dirent,
+}
+
+/// Names of a directory, ordered by hash as the kernel lists them. A node reference knows the slot of its entry
+/// (in its `dnode` field), so garbage collection finds an entry without a search.
+#[derive(Default)]
+pub struct Dirents {
+    order: BTreeMap<(u32, Rc<[u8]>), u32>,
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    live: usize,
+}
+
+impl Dirents {
+    pub fn get(&self, name: &[u8]) -> Option<Dirent> {
+        self.order.get(&(name_hash(name), name.into())).map(|&slot| self.slots[slot as usize].dirent)
+    }
+
+    /// Files an entry; of two entries for one name the newer stays and the node of the other becomes obsolete
+    /// (`jffs2_add_fd_to_list`).
+    pub fn add(&mut self, store: &mut Store, name: &[u8], new: Dirent) {
+        let name: Rc<[u8]> = name.into();
+        match self.order.entry((name_hash(&name), name.clone())) {
+            Entry::Vacant(vacant) => {
+                let slot = Slot { name, dirent: new };
+                let id = match self.free.pop() {
+                    Some(id) => {
+                        self.slots[id as usize] = slot;
+                        id
+                    }
+                    None => {
+                        self.slots.push(slot);
+                        self.slots.len() as u32 - 1
+                    }
+                };
+                vacant.insert(id);
+                store.refs[new.node].dnode = id;
+                self.live += usize::from(new.ino != 0);
+            }
+            Entry::Occupied(occupied) => {
+                let id = *occupied.get();
+                let old = self.slots[id as usize].dirent;
+                if new.version < old.version {
+                    store.mark_obsolete(new.node);
+                } else {
+                    self.slots[id as usize].dirent = new;
+                    self.live = self.live + usize::from(new.ino != 0) - usize::from(old.ino != 0);
+                    store.refs[old.node].dnode = NONE;
+                    store.refs[new.node].dnode = id;
+                    store.mark_obsolete(old.node);
+                }
+            }
+        }
+    }
+
+    /// The entry that stands in `node`, with its name.
+    pub fn of_node(&self, store: &Store, node: RefId) -> Option<(Rc<[u8]>, Dirent)> {
+        let slot = self.slots.get(store.refs[node].dnode as usize)?;
+        (slot.dirent.node == node).then(|| (slot.name.clone(), slot.dirent))
+    }
+
+    pub fn remove(&mut self, store: &mut Store, name: &[u8]) {
+        if let Some(id) = self.order.remove(&(name_hash(name), name.into())) {
+            let dirent = self.slots[id as usize].dirent;
+            store.refs[dirent.node].dnode = NONE;
+            self.live -= usize::from(dirent.ino != 0);
+            self.free.push(id);
+        }
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (&[u8], &Dirent)> {
+        self.order.values().map(|&id| (&self.slots[id as usize].name[..], &self.slots[id as usize].dirent))
+    }
+
+    /// Whether a live name is left.
+    pub fn has_live(&self) -> bool {
+        self.live != 0
+    }
+
+    /// Number of sub-directories, for the link count.
+    pub fn directories(&self) -> u32 {
+        self.iter().filter(|(_, d)| d.ino != 0 && d.dirent_type == FileKind::Directory.dirent_type()).count() as u32
+    }
+}
+
+pub struct Inode {
+    pub ino: u32,
+    pub highest_version: u32,
+    pub fragments: FragmentMap,
+    /// Node that carries the attributes when no data node does.
+    pub metadata: DnodeId,
+    pub dirents: Dirents,
+    /// Target of a symbolic link.
+    pub target: Vec<u8>,
+    pub kind: FileKind,
+    pub permissions: u32,
+    pub uid: u16,
+    pub gid: u16,
+    pub file_bytes: u32,
+    pub accessed_s: u32,
+    pub modified_s: u32,
+    pub changed_s: u32,
+    pub device: u32,
+}
+
+impl Inode {
+    pub fn new(ino: u32, kind: FileKind, permissions: u32) -> Self {
+        Inode {
+            ino,
+            highest_version: 0,
+            fragments: FragmentMap::default(),
+            metadata: NONE,
+            dirents: Dirents::default(),
+            target: Vec::new(),
+            kind,
+            permissions,
+            uid: 0,
+            gid: 0,
+            file_bytes: 0,
+            accessed_s: 0,
+            modified_s: 0,
+            changed_s: 0,
+            device: 0,
+        }
+    }
+
+    pub fn mode(&self) -> u32 {
+        self.kind.mode_bits() | self.permissions
+    }
+
+    /// An inode node with the present attributes and the given version; data fields are zero.
+    pub fn raw(&self, version: u32) -> RawInode {
+        RawInode {
+            ino: self.ino,
+            version,
+            mode: self.mode(),
+            uid: self.uid,
+            gid: self.gid,
+            file_bytes: self.file_bytes,
+            accessed_s: self.accessed_s,
+            modified_s: self.modified_s,
+            changed_s: self.changed_s,
+            ..RawInode::default()
+        }
+    }
+
+    pub fn next_version(&mut self) -> u32 {
+        self.highest_version += 1;
+        self.highest_version
+    }
+
+    /// The node that carried the attributes is superseded by a data node.
+    pub fn drop_metadata(&mut self, store: &mut Store) {
+        let id = std::mem::replace(&mut self.metadata, NONE);
+        if id != NONE {
+            let node = store.dnodes[id].node;
+            store.refs[node].dnode = NONE;
+            store.mark_obsolete(node);
+            store.dnodes.release(id);
+        }
+    }
+
+    /// Length of the file as its fragments have it (`i_size` may not be up to date during a write).
+    pub fn bytes_on_flash(&self) -> u32 {
+        self.fragments.last().map_or(self.file_bytes, |f| f.end())
+    }
+}
+
+/// Time stamps are whole seconds since 1970, 32 bits wide.
+pub fn seconds(time: TimeSpec) -> u32 {
+    time.seconds.clamp(0, i64::from(u32::MAX)) as u32
+}
+
+/// Device numbers on flash: 16 bits when both parts are small, else 32 (`jffs2_encode_dev`).
+pub fn encode_device(device: u32) -> Vec<u8> {
+    let (major, minor) = (device >> 8 & 0xFFF, (device & 0xFF) | (device >> 12 & 0xFFF00));
+    if major < 256 && minor < 256 {
+        ((major << 8 | minor) as u16).to_le_bytes().to_vec()
+    } else {
+        ((minor & 0xFF) | (major << 8) | ((minor & !0xFF) << 12)).to_le_bytes().to_vec()
+    }
+}
+
+pub fn decode_device(bytes: &[u8]) -> u32 {
+    match bytes {
+        [a, b] => u32::from(u16::from_le_bytes([*a, *b])),
+        [a, b, c, d] => u32::from_le_bytes([*a, *b, *c, *d]),
+        _ => 0,
+    }
+}

@@ -1,0 +1,99 @@
+//! Reading a page of a file: every fragment's node is read and checked.
+//!
+//! Follows `fs/jffs2/read.c`. A node's header is read first, then its data; both are checked against their CRCs.
+
+use ffslab_fs::{Errno, Result};
+
+use crate::compress::decompress;
+use crate::format::{crc32, RawInode, COMPR_NONE, COMPR_ZERO, INODE_BYTES};
+use crate::inode::Inode;
+use crate::refs::{DnodeId, NONE};
+use crate::store::Store;
+
+impl Store {
+    /// Reads `out.len()` bytes of a node's file data, beginning `skip` bytes after the first that it covers.
+    pub fn read_dnode(&mut self, id: DnodeId, skip: u32, out: &mut [u8]) -> Result<()> {
+        let offset = self.refs[self.dnodes[id].node].offset();
+        let mut header = [0u8; INODE_BYTES as usize];
+        self.flash_read(offset, &mut header)?;
+        let raw = RawInode::decode(self.endian, &header).ok_or(Errno::Io)?;
+        if raw.compression == COMPR_ZERO {
+            out.fill(0);
+            return Ok(());
+        }
+        let data_at = offset + INODE_BYTES;
+        let whole = raw.compression == COMPR_NONE && raw.data_bytes as usize == out.len();
+        if whole {
+            if raw.compressed_bytes != raw.data_bytes {
+                return Err(Errno::Io);
+            }
+            self.flash_read(data_at, out)?;
+            return if crc32(0, out) == raw.data_crc { Ok(()) } else { Err(Errno::Io) };
+        }
+        let stored = raw.compressed_bytes as usize;
+        let mut data = std::mem::take(&mut self.scratch);
+        let result = self.read_part(&raw, data_at, skip as usize, out, data.get_mut(..stored));
+        self.scratch = data;
+        result
+    }
+
+    fn read_part(
+        &mut self,
+        raw: &RawInode,
+        data_at: u32,
+        skip: usize,
+        out: &mut [u8],
+        data: Option<&mut [u8]>,
+    ) -> Result<()> {
+        let data = data.ok_or(Errno::Io)?;
+        self.flash_read(data_at, data)?;
+        if crc32(0, data) != raw.data_crc {
+            return Err(Errno::Io);
+        }
+        if raw.compression == COMPR_NONE {
+            out.copy_from_slice(data.get(skip..skip + out.len()).ok_or(Errno::Io)?);
+            return Ok(());
+        }
+        let mut plain = std::mem::take(&mut self.plain);
+        plain.clear();
+        plain.resize(raw.data_bytes as usize, 0);
+        let result = if decompress(raw.compression, data, &mut plain) {
+            plain.get(skip..skip + out.len()).map(|part| out.copy_from_slice(part)).ok_or(Errno::Io)
+        } else {
+            Err(Errno::Io)
+        };
+        self.plain = plain;
+        result
+    }
+
+    /// Reads `out.len()` bytes of the file from `offset` on; holes and what lies behind the end are zero.
+    pub fn read_range(&mut self, inode: &Inode, offset: u32, out: &mut [u8]) -> Result<()> {
+        let end = offset + out.len() as u32;
+        let mut at = offset;
+        let mut next = inode.fragments.lookup(offset);
+        while at < end {
+            let here = (at - offset) as usize;
+            match next {
+                Some(f) if f.offset <= at && at < f.end() => {
+                    let to = f.end().min(end);
+                    let part = &mut out[here..(to - offset) as usize];
+                    if f.dnode == NONE {
+                        part.fill(0);
+                    } else {
+                        let skip = at - self.dnodes[f.dnode].offset;
+                        self.read_dnode(f.dnode, skip, part)?;
+                    }
+                    at = to;
+                    next = inode.fragments.after(f.offset);
+                }
+                other => {
+                    let to = other.filter(|f| f.offset > at).map_or(end, |f| f.offset.min(end));
+                    out[here..(to - offset) as usize].fill(0);
+                    at = to;
+                    next = inode.fragments.lookup(at).filter(|f| f.end() > at).or_else(|| inode.fragments.after(at));
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,79 @@
+//! Space for a program's write: below the reserve the writer collects garbage itself.
+//!
+//! Follows `fs/jffs2/nodemgmt.c` (`jffs2_reserve_space`).
+
+use ffslab_fs::{Errno, Host, Result};
+use ffslab_sim::Task;
+
+use crate::format::pad;
+use crate::gc::PassEnd;
+use crate::space::Attempt;
+use crate::Jffs2;
+
+/// What the space is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    Write,
+    /// Deleting makes room in the end, so it may go deeper into the reserve.
+    Deletion,
+}
+
+impl Jffs2 {
+    /// Space for at least `bytes`; returns how much the block has left. `NoSpc` when collecting cannot help.
+    pub(crate) fn reserve(
+        &mut self,
+        host: &mut dyn Host,
+        bytes: u32,
+        purpose: Purpose,
+        summary_bytes: u32,
+    ) -> Result<u32> {
+        loop {
+            while self.below_reserve(purpose)? {
+                match self.gc_pass(host, Task::Caller)? {
+                    PassEnd::Stuck => self.finish_other_erases(host),
+                    PassEnd::Done | PassEnd::Yielded => {}
+                }
+                self.take_turns(host);
+            }
+            if let Attempt::Space(space) = self.store.try_reserve(pad(bytes), summary_bytes)? {
+                return Ok(space);
+            }
+        }
+    }
+
+    /// Whether garbage must be collected first.
+    fn below_reserve(&self, purpose: Purpose) -> Result<bool> {
+        let store = &self.store;
+        let levels = &store.levels;
+        let at_hand = store.free_blocks() + store.erasing_blocks;
+        if at_hand >= levels.reserved_for_write {
+            return Ok(false);
+        }
+        let totals = &store.totals;
+        let collectable = store.collectable_bytes() + totals.unchecked_bytes;
+        let available = totals.free_bytes + totals.dirty_bytes + totals.erasing_bytes + totals.unchecked_bytes;
+        if collectable < levels.no_space_dirty_bytes || available / store.block_bytes <= levels.reserved_for_write {
+            if purpose == Purpose::Deletion && at_hand >= levels.reserved_for_deletion {
+                return Ok(false);
+            }
+            return Err(Errno::NoSpc);
+        }
+        Ok(true)
+    }
+
+    /// Nothing can be collected until an erase that another task began is done.
+    fn finish_other_erases(&mut self, host: &mut dyn Host) {
+        for task in [Task::Jffs2GcThread, Task::Kworker] {
+            if self.job_of(task).is_some() {
+                let sim = self.store.sim.clone();
+                let _turn = sim.run_as(task);
+                self.run_background(host, task);
+            }
+        }
+    }
+
+    /// The write is done: the thread may have to go on (`jffs2_complete_reservation`).
+    pub(crate) fn complete_reservation(&mut self) {
+        self.store.trigger_gc_thread();
+    }
+}

@@ -1,0 +1,511 @@
+//! The store: everything below the inodes. Blocks, node references, space accounting, the medium.
+//!
+//! Follows `fs/jffs2/jffs2_fs_sb.h` (`struct jffs2_sb_info`), `nodelist.c` (`jffs2_link_node_ref`) and `nodemgmt.c`
+//! (`jffs2_mark_node_obsolete`).
+
+use ffslab_fs::{Errno, Result};
+use ffslab_mtd::{Mtd, MtdError};
+use ffslab_sim::{Sim, Task};
+use rustc_hash::FxHashMap;
+
+use crate::blocks::{Blocks, List};
+use crate::format::{pad, Endian, INODE_BYTES, MIN_DATA_BYTES};
+use crate::options::{Options, WakeDuringPass, WbufTimer};
+use crate::refs::{Dnodes, NodeRefs, NodeState, RefId, NONE};
+use crate::summary::Collector;
+use crate::wbuf::WriteBuffer;
+
+/// State of an inode with regard to memory (`INO_STATE_*`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InodeState {
+    /// Found by the mount scan, data CRCs not checked yet.
+    Unchecked,
+    /// In memory.
+    Present,
+    /// Checked, not in memory.
+    CheckedAbsent,
+}
+
+/// What stays in memory for every inode of the medium (`struct jffs2_inode_cache`).
+#[derive(Clone, Copy, Debug)]
+pub struct InodeCache {
+    pub first: RefId,
+    pub state: InodeState,
+    /// Number of links; for a directory the inode number of its parent. 0: deleted.
+    pub links_or_parent: u32,
+    pub is_directory: bool,
+}
+
+/// Sums over all blocks.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Totals {
+    pub unchecked_bytes: u32,
+    pub used_bytes: u32,
+    pub dirty_bytes: u32,
+    pub wasted_bytes: u32,
+    pub free_bytes: u32,
+    pub erasing_bytes: u32,
+    pub bad_bytes: u32,
+}
+
+/// Space that is kept back, in blocks (`jffs2_calc_trigger_levels`).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Levels {
+    pub reserved_for_deletion: u32,
+    pub reserved_for_write: u32,
+    pub gc_trigger: u32,
+    pub gc_merge: u32,
+    pub very_dirty_trigger: u32,
+    /// Less obsolete space than this is not worth collecting.
+    pub no_space_dirty_bytes: u32,
+}
+
+impl Levels {
+    pub fn of(flash_bytes: u32, block_bytes: u32) -> Levels {
+        let blocks = flash_bytes / block_bytes;
+        // 2 % of the medium and 100 bytes per block for what nodes lose at block ends, rounded up to blocks.
+        let overhead = flash_bytes / 50 + blocks * 100 + block_bytes - 1;
+        let reserved_for_deletion = 2;
+        let reserved_for_write = reserved_for_deletion + overhead / block_bytes;
+        Levels {
+            reserved_for_deletion,
+            reserved_for_write,
+            gc_trigger: reserved_for_write + 1,
+            gc_merge: reserved_for_deletion + 1,
+            very_dirty_trigger: reserved_for_write + 1,
+            no_space_dirty_bytes: block_bytes + flash_bytes / 100,
+        }
+    }
+}
+
+/// The garbage collection thread, as the store needs to know it in order to wake it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ThreadSignal {
+    pub exists: bool,
+    pub pending: bool,
+    pub in_pass: bool,
+}
+
+pub struct Store {
+    pub mtd: Mtd,
+    pub sim: Sim,
+    pub options: Options,
+    pub endian: Endian,
+    pub block_bytes: u32,
+    pub flash_bytes: u32,
+    pub page_bytes: u32,
+    pub blocks: Blocks,
+    pub refs: NodeRefs,
+    pub dnodes: Dnodes,
+    pub inode_caches: FxHashMap<u32, InodeCache>,
+    pub highest_ino: u32,
+    pub totals: Totals,
+    pub levels: Levels,
+    /// Block that nodes are appended to.
+    pub next_block: Option<u32>,
+    /// Block that is being emptied.
+    pub gc_block: Option<u32>,
+    /// Blocks waiting for an erase or in it, `Erasable` and `ErasablePendingWbuf` not counted.
+    pub erasing_blocks: u32,
+    pub wbuf: WriteBuffer,
+    pub summary: Collector,
+    pub signal: ThreadSignal,
+    /// The write buffer's timer has fired and its work is not done yet.
+    pub worker_busy: bool,
+    /// Set while the mount scan runs: block lists do not exist yet.
+    pub scanning: bool,
+    /// Buffer for erase checks and data CRCs, one erase block long.
+    pub scratch: Vec<u8>,
+    /// Buffer for node headers: two pages and what a header may need beyond them.
+    pub header_buffer: Vec<u8>,
+    /// Buffer for decompressed data.
+    pub plain: Vec<u8>,
+    refile_counter: u32,
+}
+
+/// More obsolete bytes than these make a block dirty (`ISDIRTY`).
+pub const DIRTY_THRESHOLD_BYTES: u32 = INODE_BYTES + MIN_DATA_BYTES;
+
+#[inline]
+pub fn is_dirty(bytes: u32) -> bool {
+    bytes > DIRTY_THRESHOLD_BYTES
+}
+
+impl Store {
+    pub fn new(mtd: Mtd, options: Options) -> Store {
+        let sim = mtd.sim().clone();
+        let block_bytes = mtd.erase_block_bytes();
+        let blocks = mtd.blocks();
+        let flash_bytes = blocks * block_bytes;
+        let page_bytes = mtd.page_bytes();
+        Store {
+            sim,
+            options,
+            endian: options.endian,
+            block_bytes,
+            flash_bytes,
+            page_bytes,
+            blocks: Blocks::new(blocks, block_bytes),
+            refs: NodeRefs::default(),
+            dnodes: Dnodes::default(),
+            inode_caches: FxHashMap::default(),
+            highest_ino: 1,
+            totals: Totals { free_bytes: flash_bytes, ..Totals::default() },
+            levels: Levels::of(flash_bytes, block_bytes),
+            next_block: None,
+            gc_block: None,
+            erasing_blocks: 0,
+            wbuf: WriteBuffer::new(page_bytes),
+            summary: Collector::new(options.summary),
+            signal: ThreadSignal::default(),
+            worker_busy: false,
+            scanning: false,
+            scratch: vec![0; block_bytes as usize],
+            header_buffer: vec![0; 3 * page_bytes as usize + INODE_BYTES as usize],
+            plain: Vec::new(),
+            refile_counter: 0,
+            mtd,
+        }
+    }
+
+    pub fn block_of(&self, offset: u32) -> u32 {
+        offset / self.block_bytes
+    }
+
+    pub fn free_blocks(&self) -> u32 {
+        self.blocks.length(List::Free)
+    }
+
+    /// Where the next node goes. There is a block to write to.
+    pub fn write_offset(&self) -> u32 {
+        let block = self.next_block.unwrap_or(0);
+        (block + 1) * self.block_bytes - self.blocks[block].free_bytes
+    }
+
+    /// Length of a node with its alignment: up to the next one, or to the free space of its block.
+    pub fn ref_bytes(&self, id: RefId) -> u32 {
+        let node = &self.refs[id];
+        let end = if node.next_in_block == NONE {
+            let block = self.block_of(node.offset());
+            (block + 1) * self.block_bytes - self.blocks[block].free_bytes
+        } else {
+            self.refs[node.next_in_block].offset()
+        };
+        end - node.offset()
+    }
+
+    /// Appends a reference to what now stands at the start of the block's free space.
+    pub fn link_node(&mut self, offset: u32, state: NodeState, bytes: u32, owner: u32) -> RefId {
+        let id = self.refs.allocate(offset, state);
+        self.link_existing(id, bytes, owner);
+        id
+    }
+
+    /// As [`Store::link_node`], for a reference that has its offset and state already.
+    pub fn link_existing(&mut self, id: RefId, bytes: u32, owner: u32) {
+        let (offset, state) = (self.refs[id].offset(), self.refs[id].state());
+        let number = self.block_of(offset);
+        let block = &mut self.blocks[number];
+        debug_assert_eq!(offset, (number + 1) * self.block_bytes - block.free_bytes, "node in the wrong place");
+        if block.first == NONE {
+            block.first = id;
+        } else {
+            self.refs[block.last].next_in_block = id;
+        }
+        block.last = id;
+        block.free_bytes -= bytes;
+        self.totals.free_bytes -= bytes;
+        match state {
+            NodeState::Unchecked => {
+                block.unchecked_bytes += bytes;
+                self.totals.unchecked_bytes += bytes;
+            }
+            NodeState::Pristine | NodeState::Normal => {
+                block.used_bytes += bytes;
+                self.totals.used_bytes += bytes;
+            }
+            NodeState::Obsolete => {
+                block.dirty_bytes += bytes;
+                self.totals.dirty_bytes += bytes;
+            }
+        }
+        if owner != 0 {
+            self.chain_to_inode(id, owner);
+        }
+    }
+
+    fn chain_to_inode(&mut self, id: RefId, owner: u32) {
+        let Some(cache) = self.inode_caches.get_mut(&owner) else { return };
+        let head = cache.first;
+        cache.first = id;
+        if head != NONE {
+            self.refs[head].previous_in_inode = id;
+        }
+        let node = &mut self.refs[id];
+        node.owner = owner;
+        node.next_in_inode = head;
+        node.previous_in_inode = NONE;
+    }
+
+    /// Takes a reference out of its inode's chain.
+    pub fn unchain_from_inode(&mut self, id: RefId) {
+        let node = self.refs[id];
+        if node.owner == 0 {
+            return;
+        }
+        if node.next_in_inode != NONE {
+            self.refs[node.next_in_inode].previous_in_inode = node.previous_in_inode;
+        }
+        if node.previous_in_inode != NONE {
+            self.refs[node.previous_in_inode].next_in_inode = node.next_in_inode;
+        } else if let Some(cache) = self.inode_caches.get_mut(&node.owner) {
+            cache.first = node.next_in_inode;
+            if cache.first == NONE && cache.links_or_parent == 0 && cache.state != InodeState::Present {
+                self.inode_caches.remove(&node.owner);
+            }
+        }
+        let node = &mut self.refs[id];
+        node.owner = 0;
+        node.next_in_inode = NONE;
+        node.previous_in_inode = NONE;
+    }
+
+    /// Files `bytes` at the start of a block's free space as dirty, joined with dirty space before it.
+    pub fn scan_dirty_space(&mut self, block: u32, bytes: u32) {
+        if bytes == 0 {
+            return;
+        }
+        let b = &mut self.blocks[block];
+        if b.last != NONE && self.refs[b.last].is_obsolete() {
+            b.dirty_bytes += bytes;
+            b.free_bytes -= bytes;
+            self.totals.dirty_bytes += bytes;
+            self.totals.free_bytes -= bytes;
+        } else {
+            let offset = (block + 1) * self.block_bytes - b.free_bytes;
+            self.link_node(offset, NodeState::Obsolete, bytes, 0);
+        }
+    }
+
+    /// Files `bytes` at the start of a block's free space as wasted: lost until the block is erased, but no reason
+    /// to collect it.
+    pub fn waste_space(&mut self, block: u32, offset: u32, bytes: u32) {
+        self.link_node(offset, NodeState::Obsolete, bytes, 0);
+        let b = &mut self.blocks[block];
+        b.dirty_bytes -= bytes;
+        b.wasted_bytes += bytes;
+        self.totals.dirty_bytes -= bytes;
+        self.totals.wasted_bytes += bytes;
+    }
+
+    /// Turns a block's wasted space into dirty space.
+    pub fn wasted_to_dirty(&mut self, block: u32) {
+        let b = &mut self.blocks[block];
+        let wasted = std::mem::take(&mut b.wasted_bytes);
+        b.dirty_bytes += wasted;
+        self.totals.dirty_bytes += wasted;
+        self.totals.wasted_bytes -= wasted;
+    }
+
+    /// A node's checksums are right: it counts as used from now on.
+    pub fn mark_checked(&mut self, id: RefId, state: NodeState) {
+        let bytes = self.ref_bytes(id);
+        let block = self.block_of(self.refs[id].offset());
+        self.refs[id].set_state(state);
+        let b = &mut self.blocks[block];
+        b.unchecked_bytes -= bytes;
+        b.used_bytes += bytes;
+        self.totals.unchecked_bytes -= bytes;
+        self.totals.used_bytes += bytes;
+    }
+
+    /// The node is not needed any more. Its block moves to the list that fits.
+    pub fn mark_obsolete(&mut self, id: RefId) {
+        let node = self.refs[id];
+        if node.is_obsolete() {
+            return;
+        }
+        let number = self.block_of(node.offset());
+        let bytes = self.ref_bytes(id);
+        let current = self.next_block == Some(number);
+        let b = &mut self.blocks[number];
+        if node.state() == NodeState::Unchecked {
+            b.unchecked_bytes -= bytes;
+            self.totals.unchecked_bytes -= bytes;
+        } else {
+            b.used_bytes -= bytes;
+            self.totals.used_bytes -= bytes;
+        }
+        let mut added = 0;
+        if (b.dirty_bytes != 0 || is_dirty(b.wasted_bytes + bytes)) && !current {
+            b.dirty_bytes += bytes;
+            self.totals.dirty_bytes += bytes;
+            added = bytes;
+            if b.wasted_bytes != 0 {
+                if b.list() == List::BadUsed {
+                    added = 0;
+                } else {
+                    added += b.wasted_bytes;
+                    self.wasted_to_dirty(number);
+                }
+            }
+        } else {
+            b.wasted_bytes += bytes;
+            self.totals.wasted_bytes += bytes;
+        }
+        self.refs[id].set_state(NodeState::Obsolete);
+        if !self.scanning && !current {
+            self.refile_after_obsoleting(number, added);
+        }
+    }
+
+    fn refile_after_obsoleting(&mut self, number: u32, added: u32) {
+        let b = &self.blocks[number];
+        let half = self.block_bytes / 2;
+        let before = b.dirty_bytes - added.min(b.dirty_bytes);
+        if b.used_bytes == 0 && b.unchecked_bytes == 0 {
+            if self.gc_block == Some(number) {
+                self.gc_block = None;
+            }
+            if self.wbuf.is_dirty() {
+                // What replaced the last node may not be on flash yet.
+                self.blocks.append(number, List::ErasablePendingWbuf);
+            } else {
+                self.queue_for_erase(number, self.sim.jiffies());
+            }
+        } else if self.gc_block == Some(number) {
+            // Stays the victim.
+        } else if is_dirty(b.dirty_bytes) && !is_dirty(before) {
+            self.blocks.append(number, List::Dirty);
+        } else if b.dirty_bytes >= half && before < half {
+            self.blocks.append(number, List::VeryDirty);
+        }
+    }
+
+    /// One block in 128 is not erased at once, so that the same blocks are not used all the time.
+    fn queue_for_erase(&mut self, number: u32, lot: u32) {
+        if lot & 127 != 0 {
+            self.blocks.append(number, List::ErasePending);
+            self.erasing_blocks += 1;
+            self.trigger_gc_thread();
+        } else {
+            self.blocks.append(number, List::Erasable);
+        }
+    }
+
+    /// The write buffer is on flash: blocks that waited for it can be erased.
+    pub fn refile_wbuf_blocks(&mut self) {
+        while let Some(number) = self.blocks.take_first(List::ErasablePendingWbuf) {
+            let lot = self.sim.jiffies().wrapping_add(self.refile_counter);
+            self.refile_counter = self.refile_counter.wrapping_add(1);
+            self.queue_for_erase(number, lot);
+        }
+    }
+
+    // ---- the garbage collection thread ---------------------------------------------------------------------
+
+    /// Obsolete space that collection can win back; blocks in erasure are not counted twice.
+    pub fn collectable_bytes(&self) -> u32 {
+        (self.totals.dirty_bytes + self.totals.erasing_bytes).saturating_sub(self.erasing_blocks * self.block_bytes)
+    }
+
+    pub fn thread_should_wake(&self) -> bool {
+        if !self.blocks.is_empty(List::EraseComplete) || !self.blocks.is_empty(List::ErasePending) {
+            return true;
+        }
+        if self.totals.unchecked_bytes != 0 {
+            return true;
+        }
+        if self.free_blocks() + self.erasing_blocks < self.levels.gc_trigger
+            && self.collectable_bytes() > self.levels.no_space_dirty_bytes
+        {
+            return true;
+        }
+        self.blocks.length(List::VeryDirty) >= self.levels.very_dirty_trigger
+    }
+
+    /// Sends the thread a signal if there is work for it (`jffs2_garbage_collect_trigger`).
+    pub fn trigger_gc_thread(&mut self) {
+        if !self.signal.exists || self.signal.pending || !self.thread_should_wake() {
+            return;
+        }
+        if self.signal.in_pass {
+            self.signal.pending = self.options.wake_during_pass == WakeDuringPass::Kept;
+        } else {
+            self.signal.pending = true;
+            self.sim.wake(Task::Jffs2GcThread);
+        }
+    }
+
+    /// Data of an inode wait in the write buffer: they will be written after a while.
+    pub fn arm_wbuf_timer(&mut self) {
+        if self.wbuf.timer_at_ns.is_some() {
+            return;
+        }
+        let delay_ns = u64::from(self.options.wbuf_delay_ms) * 1_000_000;
+        let at_ns = match self.options.wbuf_timer {
+            WbufTimer::DelayedWork => self.sim.timer_after_ticks((delay_ns / self.sim.tick_ns()) as u32),
+            WbufTimer::SyncSupers => (self.sim.now_ns() / delay_ns + 1) * delay_ns,
+        };
+        self.wbuf.timer_at_ns = Some(at_ns);
+        if !self.worker_busy {
+            self.sim.sleep_until(Task::Kworker, at_ns);
+        }
+    }
+
+    /// Everything is about to be written: the timer is not needed.
+    pub fn disarm_wbuf_timer(&mut self) {
+        if self.options.wbuf_timer == WbufTimer::DelayedWork && !self.worker_busy {
+            self.wbuf.timer_at_ns = None;
+            self.sim.block(Task::Kworker);
+        }
+    }
+
+    /// The worker has nothing to do until its timer fires again.
+    pub fn worker_rests(&mut self) {
+        self.worker_busy = false;
+        match self.wbuf.timer_at_ns {
+            Some(at_ns) => self.sim.sleep_until(Task::Kworker, at_ns),
+            None => self.sim.block(Task::Kworker),
+        }
+    }
+
+    // ---- the medium ----------------------------------------------------------------------------------------
+
+    /// Reads from flash, and from the write buffer what is not there yet (`jffs2_flash_read`). Bit errors that ECC
+    /// could not correct are left to the node checksums.
+    pub fn flash_read(&mut self, offset: u32, data: &mut [u8]) -> Result<()> {
+        match self.mtd.read(u64::from(offset), data) {
+            Ok(_) | Err(MtdError::Uncorrectable) => {}
+            Err(error) => return Err(errno(&error)),
+        }
+        self.wbuf.overlay(offset, self.block_bytes, data);
+        Ok(())
+    }
+
+    /// A new entry for an inode found on flash or just created.
+    pub fn inode_cache_mut(&mut self, ino: u32) -> &mut InodeCache {
+        if ino > self.highest_ino {
+            self.highest_ino = ino;
+        }
+        self.inode_caches.entry(ino).or_insert(InodeCache {
+            first: NONE,
+            state: InodeState::Unchecked,
+            links_or_parent: u32::from(ino == 1),
+            is_directory: false,
+        })
+    }
+}
+
+/// What a failed flash operation means to a system call.
+pub fn errno(error: &MtdError) -> Errno {
+    match error {
+        MtdError::PowerCut => Errno::PowerCut,
+        _ => Errno::Io,
+    }
+}
+
+/// Bytes a node takes on flash.
+pub fn node_bytes(header: u32, payload: usize) -> u32 {
+    pad(header + payload as u32)
+}

@@ -1,0 +1,244 @@
+//! Erase block summaries: a list of a block's nodes at its end, so that a mount need not read the whole block.
+//!
+//! Follows `fs/jffs2/summary.c` and `summary.h`.
+
+use ffslab_fs::{Errno, Result};
+use ffslab_sim::Reason;
+
+use crate::format::{
+    crc32, Endian, Header, DIRENT_BYTES, INODE_BYTES, MAGIC, TYPE_DIRENT, TYPE_INODE, TYPE_PADDING, TYPE_SUMMARY,
+};
+use crate::refs::NodeState;
+use crate::store::Store;
+
+/// Stands for "this node goes without a summary".
+pub const NO_SUMMARY: u32 = u32::MAX;
+/// Header of the summary node and the marker at the very end of the block.
+pub const FRAME_BYTES: u32 = SUMMARY_HEADER_BYTES + MARKER_BYTES;
+pub const SUMMARY_HEADER_BYTES: u32 = 32;
+pub const MARKER_BYTES: u32 = 8;
+pub const MARKER_MAGIC: u32 = 0x0285_1885;
+/// Entry of an inode node.
+pub const INODE_ENTRY_BYTES: u32 = 18;
+/// A summary must fit into one buffer (`MAX_SUMMARY_SIZE`).
+const SUMMARY_BYTES_MAX: u32 = 65_536;
+
+/// Entry of a directory entry node with a name of so many bytes.
+pub fn dirent_entry_bytes(name_bytes: usize) -> u32 {
+    24 + name_bytes as u32
+}
+
+/// Collects the entries of the block being written, in their on-flash form.
+pub struct Collector {
+    active: bool,
+    disabled: bool,
+    entries: Vec<u8>,
+    count: u32,
+    padded_bytes: u32,
+}
+
+impl Collector {
+    pub fn new(active: bool) -> Self {
+        Collector { active, disabled: false, entries: Vec::new(), count: 0, padded_bytes: 0 }
+    }
+
+    pub fn is_active(&self) -> bool {
+        self.active
+    }
+
+    pub fn is_disabled(&self) -> bool {
+        self.disabled
+    }
+
+    pub fn bytes(&self) -> u32 {
+        self.entries.len() as u32
+    }
+
+    pub fn reset(&mut self) {
+        self.entries.clear();
+        self.count = 0;
+        self.padded_bytes = 0;
+        self.disabled = false;
+    }
+
+    /// No summary for this block.
+    pub fn disable(&mut self) {
+        self.reset();
+        self.disabled = true;
+    }
+
+    pub fn add_padding(&mut self, bytes: u32) {
+        self.padded_bytes += bytes;
+    }
+
+    /// Notes a node whose header stands at the start of `parts[0]`; `at` is its offset in the block.
+    pub fn add_node(&mut self, e: Endian, parts: [&[u8]; 2], at: u32) {
+        if !self.active || self.disabled {
+            return;
+        }
+        let node = parts[0];
+        let header = Header::decode(e, node);
+        match header.node_type {
+            TYPE_INODE => {
+                let mut entry = [0u8; INODE_ENTRY_BYTES as usize];
+                e.put16(&mut entry, 0, TYPE_INODE);
+                e.put32(&mut entry, 2, e.u32(node, 12));
+                e.put32(&mut entry, 6, e.u32(node, 16));
+                e.put32(&mut entry, 10, at);
+                e.put32(&mut entry, 14, header.total_bytes);
+                self.entries.extend_from_slice(&entry);
+                self.count += 1;
+            }
+            TYPE_DIRENT => {
+                let mut entry = [0u8; 24];
+                e.put16(&mut entry, 0, TYPE_DIRENT);
+                e.put32(&mut entry, 2, header.total_bytes);
+                e.put32(&mut entry, 6, at);
+                e.put32(&mut entry, 10, e.u32(node, 12));
+                e.put32(&mut entry, 14, e.u32(node, 16));
+                e.put32(&mut entry, 18, e.u32(node, 20));
+                entry[22] = node[28];
+                entry[23] = node[29];
+                let name_bytes = usize::from(node[28]);
+                let name = if parts[1].is_empty() {
+                    &node[DIRENT_BYTES as usize..DIRENT_BYTES as usize + name_bytes]
+                } else {
+                    &parts[1][..name_bytes]
+                };
+                self.entries.extend_from_slice(&entry);
+                self.entries.extend_from_slice(name);
+                self.count += 1;
+            }
+            TYPE_PADDING => self.padded_bytes += header.total_bytes,
+            TYPE_SUMMARY => {}
+            // A node of a kind that a summary cannot describe: the block must be scanned.
+            _ => self.disable(),
+        }
+    }
+}
+
+impl Store {
+    /// Writes the summary of the current block into all the space it has left (`jffs2_sum_write_sumnode`).
+    pub fn write_summary(&mut self) -> Result<()> {
+        let Some(block) = self.next_block else { return Ok(()) };
+        let free = self.blocks[block].free_bytes;
+        let content = self.summary.bytes() + MARKER_BYTES;
+        if self.summary.count == 0
+            || SUMMARY_HEADER_BYTES + content > free
+            || free - SUMMARY_HEADER_BYTES > SUMMARY_BYTES_MAX
+        {
+            self.summary.disable();
+            return Ok(());
+        }
+        let e = self.endian;
+        let offset = (block + 1) * self.block_bytes - free;
+        let mut data = std::mem::take(&mut self.summary.entries);
+        data.resize((free - SUMMARY_HEADER_BYTES) as usize, 0xFF);
+        let marker_at = data.len() - MARKER_BYTES as usize;
+        e.put32(&mut data, marker_at, offset % self.block_bytes);
+        e.put32(&mut data, marker_at + 4, MARKER_MAGIC);
+        let mut head = [0u8; SUMMARY_HEADER_BYTES as usize];
+        e.put16(&mut head, 0, MAGIC);
+        e.put16(&mut head, 2, TYPE_SUMMARY);
+        e.put32(&mut head, 4, free);
+        let header_crc = crc32(0, &head[..8]);
+        e.put32(&mut head, 8, header_crc);
+        e.put32(&mut head, 12, self.summary.count);
+        e.put32(&mut head, 20, self.summary.padded_bytes);
+        e.put32(&mut head, 24, crc32(0, &data));
+        let node_crc = crc32(0, &head[..24]);
+        e.put32(&mut head, 28, node_crc);
+        let written = {
+            let _why = self.sim.because(Reason::Summary);
+            self.flash_write(offset, [&head, &data], 0)
+        };
+        match written {
+            Ok(()) => {
+                self.summary.reset();
+                self.link_node(offset, NodeState::Normal, free, 0);
+                Ok(())
+            }
+            Err(Errno::PowerCut) => Err(Errno::PowerCut),
+            // Without a summary the block is scanned at the next mount: not fatal.
+            Err(_) => {
+                self.summary.disable();
+                Ok(())
+            }
+        }
+    }
+}
+
+/// One entry of a summary found on flash.
+pub enum Entry<'a> {
+    Inode { ino: u32, version: u32, at: u32, total_bytes: u32 },
+    Dirent { parent: u32, version: u32, ino: u32, at: u32, total_bytes: u32, dirent_type: u8, name: &'a [u8] },
+}
+
+/// Reads a summary node (`node` runs to the end of the block) and hands out its entries. `false`: it is damaged or
+/// holds entries of unknown kinds, and nothing was handed out.
+pub fn read_summary<'a>(e: Endian, node: &'a [u8], mut take: impl FnMut(Entry<'a>)) -> bool {
+    if node.len() < FRAME_BYTES as usize {
+        return false;
+    }
+    let header = Header::decode(e, node);
+    let body = &node[SUMMARY_HEADER_BYTES as usize..];
+    if header.magic != MAGIC
+        || header.node_type != TYPE_SUMMARY
+        || !header.crc_ok(e, node)
+        || header.total_bytes as usize != node.len()
+        || crc32(0, &node[..24]) != e.u32(node, 28)
+        || crc32(0, body) != e.u32(node, 24)
+    {
+        return false;
+    }
+    let count = e.u32(node, 12);
+    let mut entries = Vec::new();
+    let mut at = 0usize;
+    for _ in 0..count {
+        let Some(kind) = body.get(at..at + 2) else { return false };
+        match e.u16(kind, 0) {
+            TYPE_INODE => {
+                let Some(raw) = body.get(at..at + INODE_ENTRY_BYTES as usize) else { return false };
+                entries.push(Entry::Inode {
+                    ino: e.u32(raw, 2),
+                    version: e.u32(raw, 6),
+                    at: e.u32(raw, 10),
+                    total_bytes: e.u32(raw, 14),
+                });
+                at += INODE_ENTRY_BYTES as usize;
+            }
+            TYPE_DIRENT => {
+                let Some(raw) = body.get(at..at + 24) else { return false };
+                let name_bytes = usize::from(raw[22]);
+                let Some(name) = body.get(at + 24..at + 24 + name_bytes) else { return false };
+                entries.push(Entry::Dirent {
+                    parent: e.u32(raw, 10),
+                    version: e.u32(raw, 14),
+                    ino: e.u32(raw, 18),
+                    at: e.u32(raw, 6),
+                    total_bytes: e.u32(raw, 2),
+                    dirent_type: raw[23],
+                    name,
+                });
+                at += 24 + name_bytes;
+            }
+            _ => return false,
+        }
+    }
+    // Entries must be in order and inside the block, or the references would overlap.
+    let mut end = 0;
+    for entry in &entries {
+        let (at, bytes, least) = match entry {
+            Entry::Inode { at, total_bytes, .. } => (*at, *total_bytes, INODE_BYTES),
+            Entry::Dirent { at, total_bytes, .. } => (*at, *total_bytes, DIRENT_BYTES),
+        };
+        let limit = e.u32(node, node.len() - 8);
+        let Some(next) = at.checked_add(bytes).map(|n| (n + 3) & !3) else { return false };
+        if at % 4 != 0 || at < end || bytes < least || next > limit {
+            return false;
+        }
+        end = next;
+    }
+    entries.into_iter().for_each(&mut take);
+    true
+}

@@ -1,0 +1,191 @@
+//! Background work: the garbage collection thread and the write buffer's timer.
+//!
+//! Follows `fs/jffs2/background.c` (thread) and `wbuf.c` (`jffs2_flush_wbuf_gc`, `delayed_wbuf_sync`). Each task is a
+//! state machine that runs until it sleeps or must give way.
+
+use ffslab_fs::{Errno, Host, Result};
+use ffslab_sim::{Reason, Switch, Task};
+
+use crate::erase::EraseJob;
+use crate::gc::PassEnd;
+use crate::Jffs2;
+
+/// Unix priority of the thread (`set_user_nice(current, 10)`).
+const GC_THREAD_NICE: i8 = 10;
+/// Pause before each pass unless a signal is pending.
+const THROTTLE_MS: u64 = 50;
+
+/// Where the thread goes on at its next turn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ThreadState {
+    /// At the top of its loop.
+    #[default]
+    Top,
+    /// Slept until a signal came.
+    Signalled,
+    /// Slept through the pause.
+    Throttled,
+    /// In the middle of an erase.
+    InPass,
+    /// Ended by an error.
+    Dead,
+}
+
+/// What the background tasks have begun.
+#[derive(Default)]
+pub struct Background {
+    thread: ThreadState,
+    thread_job: Option<EraseJob>,
+    worker_job: Option<EraseJob>,
+    /// The worker flushes the page that stood here when it began.
+    flushing_at: u32,
+}
+
+impl Jffs2 {
+    pub(crate) fn start_tasks(&mut self) {
+        let sim = &self.store.sim;
+        sim.spawn(Task::Kworker, 0);
+        sim.spawn(Task::Jffs2GcThread, GC_THREAD_NICE);
+        self.store.signal.exists = true;
+        sim.wake(Task::Jffs2GcThread);
+    }
+
+    pub(crate) fn stop_tasks(&mut self) {
+        self.store.signal.exists = false;
+        self.store.sim.kill(Task::Jffs2GcThread);
+        self.store.sim.kill(Task::Kworker);
+    }
+
+    pub(crate) fn job_of(&self, task: Task) -> Option<EraseJob> {
+        match task {
+            Task::Jffs2GcThread => self.background.thread_job,
+            Task::Kworker => self.background.worker_job,
+            _ => None,
+        }
+    }
+
+    pub(crate) fn take_job(&mut self, task: Task) -> Option<EraseJob> {
+        match task {
+            Task::Jffs2GcThread => self.background.thread_job.take(),
+            Task::Kworker => self.background.worker_job.take(),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn keep_job(&mut self, task: Task, job: Option<EraseJob>) {
+        match task {
+            Task::Jffs2GcThread => self.background.thread_job = job,
+            Task::Kworker => self.background.worker_job = job,
+            _ => {}
+        }
+    }
+
+    /// A scheduling point. `true`: the running task must give way to the one below it.
+    pub(crate) fn take_turns(&mut self, host: &mut dyn Host) -> bool {
+        loop {
+            match self.store.sim.resched() {
+                Switch::Stay => return false,
+                Switch::Yield => return true,
+                Switch::Run(task) => {
+                    let sim = self.store.sim.clone();
+                    let _turn = sim.run_as(task);
+                    self.run_background(host, task);
+                }
+            }
+        }
+    }
+
+    pub(crate) fn run_background(&mut self, host: &mut dyn Host, task: Task) {
+        match task {
+            Task::Jffs2GcThread => self.run_gc_thread(host),
+            Task::Kworker => self.run_worker(host),
+            other => self.store.sim.block(other),
+        }
+    }
+
+    fn run_gc_thread(&mut self, host: &mut dyn Host) {
+        let sim = self.store.sim.clone();
+        loop {
+            match self.background.thread {
+                ThreadState::Top => {
+                    self.store.signal.in_pass = false;
+                    if !self.store.thread_should_wake() && !self.store.signal.pending {
+                        self.background.thread = ThreadState::Signalled;
+                        return sim.block(Task::Jffs2GcThread);
+                    }
+                    self.background.thread = ThreadState::Signalled;
+                }
+                ThreadState::Signalled => {
+                    // A pending signal ends the pause before it begins.
+                    self.background.thread = ThreadState::Throttled;
+                    if !self.store.signal.pending {
+                        let ticks = (THROTTLE_MS * 1_000_000).div_ceil(sim.tick_ns()) as u32;
+                        return sim.sleep_until(Task::Jffs2GcThread, sim.timer_after_ticks(ticks));
+                    }
+                }
+                ThreadState::Throttled => {
+                    self.store.signal.pending = false;
+                    self.store.signal.in_pass = true;
+                    self.background.thread = ThreadState::InPass;
+                }
+                ThreadState::InPass => match self.gc_pass(host, Task::Jffs2GcThread) {
+                    Ok(PassEnd::Yielded) => return,
+                    Ok(PassEnd::Done | PassEnd::Stuck) | Err(Errno::Io) => self.background.thread = ThreadState::Top,
+                    Err(_) => self.background.thread = ThreadState::Dead,
+                },
+                ThreadState::Dead => {
+                    self.store.signal.exists = false;
+                    return sim.block(Task::Jffs2GcThread);
+                }
+            }
+        }
+    }
+
+    /// The write buffer's timer has fired.
+    fn run_worker(&mut self, host: &mut dyn Host) {
+        if !self.store.worker_busy {
+            self.store.wbuf.timer_at_ns = None;
+            if !self.store.wbuf.is_dirty() || !self.store.wbuf.holds_inode(0) {
+                return self.store.worker_rests();
+            }
+            self.store.worker_busy = true;
+            self.background.flushing_at = self.store.wbuf.offset;
+        }
+        match self.fill_and_flush(host, Task::Kworker, self.background.flushing_at) {
+            Ok(false) => {}
+            Ok(true) | Err(_) => self.store.worker_rests(),
+        }
+    }
+
+    /// Gets the page that waits at `began_at` onto flash without wasting its end: garbage collection fills it up
+    /// (`jffs2_flush_wbuf_gc`). `false`: the task must give way before it is done.
+    fn fill_and_flush(&mut self, host: &mut dyn Host, task: Task, began_at: u32) -> Result<bool> {
+        if self.store.totals.unchecked_bytes != 0 && self.job_of(task).is_none() {
+            // Collection makes no progress before all nodes are checked.
+            self.store.flush_wbuf_padded()?;
+            return Ok(true);
+        }
+        while self.store.wbuf.is_dirty() && self.store.wbuf.offset == began_at {
+            match self.gc_pass(host, task) {
+                Ok(PassEnd::Done) => {}
+                Ok(PassEnd::Yielded) => return Ok(false),
+                Err(Errno::PowerCut) => return Err(Errno::PowerCut),
+                Ok(PassEnd::Stuck) | Err(_) => {
+                    self.store.flush_wbuf_padded()?;
+                    break;
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Makes an inode's data safe (`jffs2_fsync`).
+    pub(crate) fn flush_inode(&mut self, host: &mut dyn Host, ino: u32) -> Result<()> {
+        if !self.store.wbuf.is_dirty() || !self.store.wbuf.holds_inode(ino) {
+            return Ok(());
+        }
+        let _why = self.store.sim.because(Reason::Sync);
+        let began_at = self.store.wbuf.offset;
+        self.fill_and_flush(host, Task::Caller, began_at).map(|_| ())
+    }
+}

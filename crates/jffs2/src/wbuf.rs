@@ -1,0 +1,324 @@
+//! The write buffer: flash is programmed in whole pages, nodes end anywhere.
+//!
+//! Follows `fs/jffs2/wbuf.c`. Full pages go out as soon as they are complete, the rest waits. A flush pads the page
+//! with a padding node; `fsync` avoids that by letting garbage collection fill the page (see `gc.rs`).
+
+use ffslab_fs::{Errno, Result};
+use ffslab_mtd::MtdError;
+use ffslab_sim::Reason;
+
+use crate::blocks::List;
+use crate::format::{encode_padding, pad, HEADER_BYTES};
+use crate::refs::{NodeState, RefId, NONE};
+use crate::store::{errno, Store};
+
+/// The page that waits. `offset` is [`NONE`] when no place is assigned yet.
+pub struct WriteBuffer {
+    pub page: Box<[u8]>,
+    pub offset: u32,
+    pub bytes: u32,
+    /// Inodes that have data in the buffer (written by programs, not by garbage collection).
+    inodes: Vec<u32>,
+    /// When what waits is written without being asked for.
+    pub timer_at_ns: Option<u64>,
+}
+
+impl WriteBuffer {
+    pub fn new(page_bytes: u32) -> Self {
+        WriteBuffer {
+            page: vec![0xFF; page_bytes as usize].into_boxed_slice(),
+            offset: NONE,
+            bytes: 0,
+            inodes: Vec::new(),
+            timer_at_ns: None,
+        }
+    }
+
+    pub fn is_dirty(&self) -> bool {
+        self.bytes != 0
+    }
+
+    /// Whether `ino` (0: any inode) has data in the buffer.
+    pub fn holds_inode(&self, ino: u32) -> bool {
+        if ino == 0 {
+            !self.inodes.is_empty()
+        } else {
+            self.inodes.contains(&ino)
+        }
+    }
+
+    /// Replaces what was read from flash at `offset` by what is still buffered.
+    pub fn overlay(&self, offset: u32, block_bytes: u32, data: &mut [u8]) {
+        if self.bytes == 0 || self.offset == NONE || offset / block_bytes != self.offset / block_bytes {
+            return;
+        }
+        let (start, end) = (self.offset, self.offset + self.bytes);
+        let from = offset.max(start);
+        let to = (offset + data.len() as u32).min(end);
+        if from < to {
+            data[(from - offset) as usize..(to - offset) as usize]
+                .copy_from_slice(&self.page[(from - start) as usize..(to - start) as usize]);
+        }
+    }
+
+    /// Appends what fits; a page that would be filled as a whole is left to a direct write.
+    fn fill(&mut self, data: &[u8]) -> usize {
+        let page_bytes = self.page.len();
+        if !data.is_empty() && self.bytes == 0 && data.len() >= page_bytes {
+            return 0;
+        }
+        let bytes = data.len().min(page_bytes - self.bytes as usize);
+        let at = self.bytes as usize;
+        self.page[at..at + bytes].copy_from_slice(&data[..bytes]);
+        self.bytes += bytes as u32;
+        bytes
+    }
+}
+
+/// How a flush fills the page.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Fill {
+    /// It is full.
+    Full,
+    /// With a padding node.
+    Pad,
+}
+
+impl Store {
+    /// Writes the page that waits. On a failed program its nodes are moved to another block; the error is returned
+    /// all the same, and the caller tries once more with what recovery left in the buffer.
+    fn flush_page(&mut self, fill: Fill) -> Result<()> {
+        if self.wbuf.bytes == 0 {
+            return Ok(());
+        }
+        let block = self.block_of(self.wbuf.offset);
+        if fill == Fill::Pad {
+            self.wbuf.bytes = pad(self.wbuf.bytes);
+            let at = self.wbuf.bytes as usize;
+            self.wbuf.page[at..].fill(0);
+            let rest = self.page_bytes - self.wbuf.bytes;
+            if self.wbuf.bytes + HEADER_BYTES < self.page_bytes {
+                let padding = encode_padding(self.endian, rest);
+                self.wbuf.page[at..at + padding.len()].copy_from_slice(&padding);
+                self.summary.add_padding(rest);
+            }
+        }
+        let programmed = {
+            let _why = (fill == Fill::Pad).then(|| self.sim.because(Reason::Padding));
+            self.mtd.write(u64::from(self.wbuf.offset), &self.wbuf.page)
+        };
+        if let Err(error) = programmed {
+            if error != MtdError::PowerCut {
+                self.recover_wbuf()?;
+            }
+            return Err(errno(&error));
+        }
+        if fill == Fill::Pad {
+            let waste = self.page_bytes - self.wbuf.bytes;
+            let offset = self.wbuf.offset + self.wbuf.bytes;
+            if waste > 0 {
+                self.waste_space(block, offset, waste);
+            }
+        }
+        // From here on the buffer is empty, so blocks that waited for it go to erasure.
+        self.wbuf.page.fill(0xFF);
+        self.wbuf.offset += self.page_bytes;
+        self.wbuf.bytes = 0;
+        self.wbuf.inodes.clear();
+        self.refile_wbuf_blocks();
+        Ok(())
+    }
+
+    /// Pads and writes the page that waits (`jffs2_flush_wbuf_pad`).
+    pub fn flush_wbuf_padded(&mut self) -> Result<()> {
+        match self.flush_page(Fill::Pad) {
+            Err(Errno::PowerCut) => Err(Errno::PowerCut),
+            // Recovery may have left the nodes in the buffer of another block: once more.
+            Err(_) => self.flush_page(Fill::Pad),
+            Ok(()) => Ok(()),
+        }
+    }
+
+    /// Writes the parts of one node at `to`, the end of what was written before (`jffs2_flash_writev`).
+    /// `ino` is the inode on whose behalf, 0 for garbage collection.
+    pub fn flash_write(&mut self, to: u32, parts: [&[u8]; 2], ino: u32) -> Result<()> {
+        let page = self.page_bytes;
+        if self.wbuf.offset == NONE {
+            self.wbuf.offset = to - to % page;
+            self.wbuf.bytes = to % page;
+            self.wbuf.page.fill(0xFF);
+        }
+        if self.block_of(to) != self.block_of(self.wbuf.offset) {
+            if self.wbuf.bytes != 0 {
+                self.flush_page(Fill::Pad)?;
+            }
+            self.wbuf.offset = to - to % page;
+            self.wbuf.bytes = to % page;
+        }
+        // The previous node may have ended up to three bytes before `to`.
+        if self.wbuf.bytes != to % page {
+            self.wbuf.bytes = to % page;
+            if self.wbuf.bytes == 0 {
+                self.wbuf.bytes = page;
+                self.flush_page(Fill::Full)?;
+            }
+        }
+        let mut at = to;
+        for part in parts {
+            at += self.write_part(at, part)?;
+        }
+        self.summary.add_node(self.endian, parts, to % self.block_bytes);
+        if self.wbuf.bytes != 0 && ino != 0 {
+            self.arm_wbuf_timer();
+            if !self.wbuf.holds_inode(ino) {
+                self.wbuf.inodes.push(ino);
+            }
+        }
+        Ok(())
+    }
+
+    fn write_part(&mut self, at: u32, part: &[u8]) -> Result<u32> {
+        let page = self.page_bytes as usize;
+        let mut done = self.wbuf.fill(part);
+        if self.wbuf.bytes == self.page_bytes {
+            self.flush_page(Fill::Full)?;
+        }
+        let whole = (part.len() - done) / page * page;
+        if whole > 0 {
+            let offset = at + done as u32;
+            if let Err(error) = self.mtd.write(u64::from(offset), &part[done..done + whole]) {
+                if error != MtdError::PowerCut {
+                    // The buffer is empty: give the block up, so that nothing is written to the same place again.
+                    self.retire_block(self.block_of(offset));
+                }
+                return Err(errno(&error));
+            }
+            done += whole;
+            self.wbuf.offset = at + done as u32;
+        }
+        done += self.wbuf.fill(&part[done..]);
+        if self.wbuf.bytes == self.page_bytes {
+            self.flush_page(Fill::Full)?;
+        }
+        Ok(done as u32)
+    }
+
+    /// A page of the block cannot be programmed: no more writes go there (`jffs2_block_refile`).
+    fn retire_block(&mut self, number: u32) {
+        if self.next_block == Some(number) {
+            self.next_block = None;
+        }
+        if self.blocks[number].first != NONE {
+            self.blocks.prepend(number, List::BadUsed);
+        } else {
+            self.blocks.prepend(number, List::ErasePending);
+            self.erasing_blocks += 1;
+            self.trigger_gc_thread();
+        }
+        let rest = self.blocks[number].free_bytes;
+        if rest > 0 {
+            self.waste_space(number, (number + 1) * self.block_bytes - rest, rest);
+        }
+    }
+
+    /// The page that waits could not be programmed. Every node that is in it, also in part, moves to a new block
+    /// (`jffs2_wbuf_recover`).
+    fn recover_wbuf(&mut self) -> Result<()> {
+        let _why = self.sim.because(Reason::Recovery);
+        let number = self.block_of(self.wbuf.offset);
+        let (bad_offset, buffered) = (self.wbuf.offset, self.wbuf.bytes);
+        self.retire_block(number);
+
+        let mut moving: Vec<RefId> = Vec::new();
+        let mut id = self.blocks[number].first;
+        while id != NONE {
+            let node = self.refs[id];
+            if !node.is_obsolete() && node.offset() + self.ref_bytes(id) > bad_offset {
+                moving.push(id);
+            }
+            id = node.next_in_block;
+        }
+        let Some(&first) = moving.first() else {
+            self.wbuf.bytes = 0;
+            return Ok(());
+        };
+        let start = self.refs[first].offset();
+        let last = moving[moving.len() - 1];
+        let end = self.refs[last].offset() + self.ref_bytes(last);
+        let mut data = vec![0u8; (end - start) as usize];
+        // What is on flash already is read back, the rest comes from the buffer.
+        let on_flash = bad_offset.saturating_sub(start).min(end - start) as usize;
+        if on_flash > 0 {
+            match self.mtd.read(u64::from(start), &mut data[..on_flash]) {
+                Ok(_) | Err(MtdError::Uncorrectable) => {}
+                Err(error) => return Err(errno(&error)),
+            }
+        }
+        let skip = start.saturating_sub(bad_offset) as usize;
+        let held = (buffered as usize).saturating_sub(skip).min(data.len() - on_flash);
+        data[on_flash..on_flash + held].copy_from_slice(&self.wbuf.page[skip..skip + held]);
+
+        self.wbuf.bytes = 0;
+        self.wbuf.offset = NONE;
+        self.reserve_for_gc(end - start, crate::summary::NO_SUMMARY)?;
+        self.summary.disable();
+        let to = self.write_offset();
+        self.wbuf.offset = to - to % self.page_bytes;
+        let whole = data.len() - data.len() % self.page_bytes as usize;
+        if whole > 0 {
+            if let Err(error) = self.mtd.write(u64::from(to), &data[..whole]) {
+                let target = self.block_of(to);
+                self.retire_block(target);
+                return Err(errno(&error));
+            }
+        }
+        self.wbuf.offset = to + whole as u32;
+        self.wbuf.bytes = (data.len() - whole) as u32;
+        self.wbuf.page.fill(0xFF);
+        self.wbuf.page[..data.len() - whole].copy_from_slice(&data[whole..]);
+
+        let mut at = to;
+        for id in moving {
+            at += self.move_ref(id, at);
+        }
+        if self.blocks[number].used_bytes == 0 && self.blocks[number].unchecked_bytes == 0 {
+            self.blocks.append(number, List::ErasePending);
+            self.erasing_blocks += 1;
+            self.trigger_gc_thread();
+        }
+        Ok(())
+    }
+
+    /// Gives the node a new place at `to`, the start of the write block's free space. The reference keeps its
+    /// identity, so that inodes in memory need not be told; an obsolete one takes its old place.
+    fn move_ref(&mut self, id: RefId, to: u32) -> u32 {
+        let bytes = self.ref_bytes(id);
+        let old = self.refs[id];
+        let number = self.block_of(old.offset());
+        let stand_in = self.refs.allocate(old.offset(), NodeState::Obsolete);
+        self.refs[stand_in].next_in_block = old.next_in_block;
+        if self.blocks[number].first == id {
+            self.blocks[number].first = stand_in;
+        } else {
+            let mut before = self.blocks[number].first;
+            while self.refs[before].next_in_block != id {
+                before = self.refs[before].next_in_block;
+            }
+            self.refs[before].next_in_block = stand_in;
+        }
+        if self.blocks[number].last == id {
+            self.blocks[number].last = stand_in;
+        }
+        let b = &mut self.blocks[number];
+        b.used_bytes -= bytes;
+        b.dirty_bytes += bytes;
+        self.totals.used_bytes -= bytes;
+        self.totals.dirty_bytes += bytes;
+        let (owner, dnode) = (old.owner, old.dnode);
+        self.unchain_from_inode(id);
+        self.refs.relocate(id, to, old.state());
+        self.refs[id].dnode = dnode;
+        self.link_existing(id, bytes, owner);
+        bytes
+    }
+}

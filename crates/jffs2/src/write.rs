@@ -1,0 +1,255 @@
+//! Writing nodes: data, attributes, directory entries.
+//!
+//! Follows `fs/jffs2/write.c`. A node that could not be programmed is written once more in another block.
+
+use ffslab_fs::{Errno, Host, Result, PAGE_BYTES};
+use ffslab_sim::Reason;
+
+use crate::format::{crc32, RawDirent, RawInode, DIRENT_BYTES, INODE_BYTES, MIN_DATA_BYTES};
+use crate::inode::{Dirent, Inode};
+use crate::refs::{Dnode, DnodeId, NodeState, NONE};
+use crate::reserve::Purpose;
+use crate::store::{node_bytes, Store};
+use crate::summary::{dirent_entry_bytes, INODE_ENTRY_BYTES};
+use crate::Jffs2;
+
+/// Whether garbage collection may copy the node as it is: it holds a whole page, or it starts at a page's start and
+/// runs to the end of the file.
+fn state_of(raw: &RawInode) -> NodeState {
+    let page = PAGE_BYTES as u32;
+    let to_the_end = raw.offset % page == 0 && raw.offset + raw.data_bytes == raw.file_bytes;
+    if raw.data_bytes >= page || to_the_end {
+        NodeState::Pristine
+    } else {
+        NodeState::Normal
+    }
+}
+
+impl Store {
+    /// Writes an inode node into the space that was reserved. `for_ino` as in [`Store::flash_write`].
+    pub fn write_inode_node(&mut self, raw: &RawInode, data: &[u8], for_ino: u32) -> Result<DnodeId> {
+        let offset = self.write_offset();
+        let header = raw.encode(self.endian);
+        self.flash_write(offset, [&header, data], for_ino)?;
+        let node = self.add_node(offset, state_of(raw), node_bytes(INODE_BYTES, data.len()), raw.ino)?;
+        let dnode = Dnode { node, offset: raw.offset, bytes: raw.data_bytes, fragments: 0 };
+        let id = self.dnodes.allocate(dnode);
+        self.refs[node].dnode = id;
+        Ok(id)
+    }
+
+    /// Writes a directory entry into the space that was reserved.
+    pub fn write_dirent_node(&mut self, raw: &RawDirent, name: &[u8], for_ino: u32) -> Result<Dirent> {
+        let offset = self.write_offset();
+        let header = raw.encode(self.endian);
+        self.flash_write(offset, [&header, name], for_ino)?;
+        let state = if raw.ino == 0 { NodeState::Normal } else { NodeState::Pristine };
+        let node = self.add_node(offset, state, node_bytes(DIRENT_BYTES, name.len()), raw.parent)?;
+        Ok(Dirent { node, version: raw.version, ino: raw.ino, dirent_type: raw.dirent_type })
+    }
+
+    /// As [`Store::write_inode_node`] for garbage collection: reserves the space, and once more if a program fails.
+    pub fn write_inode_node_gc(&mut self, raw: &RawInode, data: &[u8]) -> Result<DnodeId> {
+        match self.write_inode_node(raw, data, 0) {
+            Err(Errno::Io) => {
+                self.reserve_for_gc(INODE_BYTES + data.len() as u32, INODE_ENTRY_BYTES)?;
+                self.write_inode_node(raw, data, 0)
+            }
+            other => other,
+        }
+    }
+}
+
+/// How often a write is tried when programs fail.
+const ATTEMPTS: u32 = 2;
+
+impl Jffs2 {
+    /// Reserves space and writes a node that is written whole or not at all. `make` gets a new version number at
+    /// every attempt.
+    pub(crate) fn write_whole_node(
+        &mut self,
+        host: &mut dyn Host,
+        ino: u32,
+        purpose: Purpose,
+        data: &[u8],
+        make: &mut dyn FnMut(&mut Inode) -> RawInode,
+    ) -> Result<DnodeId> {
+        for attempt in 1.. {
+            self.reserve(host, INODE_BYTES + data.len() as u32, purpose, INODE_ENTRY_BYTES)?;
+            let inode = self.inodes.get_mut(&ino).ok_or(Errno::NoEnt)?;
+            let raw = make(inode);
+            match self.store.write_inode_node(&raw, data, ino) {
+                Err(Errno::Io) if attempt < ATTEMPTS => self.complete_reservation(),
+                other => return other,
+            }
+        }
+        Err(Errno::Io)
+    }
+
+    /// Writes a directory entry `name` -> `target` (0 deletes the name) and files it in the directory.
+    pub(crate) fn add_dirent(
+        &mut self,
+        host: &mut dyn Host,
+        dir: u32,
+        name: &[u8],
+        target: (u32, u8),
+        changed_s: u32,
+    ) -> Result<()> {
+        let purpose = if target.0 == 0 { Purpose::Deletion } else { Purpose::Write };
+        for attempt in 1.. {
+            self.reserve(host, DIRENT_BYTES + name.len() as u32, purpose, dirent_entry_bytes(name.len()))?;
+            let inode = self.inodes.get_mut(&dir).ok_or(Errno::NoEnt)?;
+            let raw = RawDirent {
+                parent: dir,
+                version: inode.next_version(),
+                ino: target.0,
+                changed_s,
+                name_bytes: name.len() as u8,
+                dirent_type: target.1,
+                name_crc: crc32(0, name),
+            };
+            let _why = self.store.sim.because(Reason::Metadata);
+            match self.store.write_dirent_node(&raw, name, dir) {
+                Ok(dirent) => {
+                    inode.dirents.add(&mut self.store, name, dirent);
+                    inode.modified_s = changed_s;
+                    inode.changed_s = changed_s;
+                    self.complete_reservation();
+                    return Ok(());
+                }
+                Err(Errno::Io) if attempt < ATTEMPTS => self.complete_reservation(),
+                Err(error) => {
+                    self.complete_reservation();
+                    return Err(error);
+                }
+            }
+        }
+        Err(Errno::Io)
+    }
+
+    /// Fills the gap between the end of file and `to` with a hole node (`jffs2_write_begin`).
+    pub(crate) fn write_hole(&mut self, host: &mut dyn Host, ino: u32, to: u32, now_s: u32) -> Result<()> {
+        let _why = self.store.sim.because(Reason::Data);
+        let made = self.write_whole_node(host, ino, Purpose::Write, &[], &mut |inode| RawInode {
+            file_bytes: to,
+            accessed_s: now_s,
+            modified_s: now_s,
+            changed_s: now_s,
+            offset: inode.file_bytes,
+            data_bytes: to - inode.file_bytes,
+            compression: crate::format::COMPR_ZERO,
+            ..{
+                let version = inode.next_version();
+                inode.raw(version)
+            }
+        });
+        if let Some(inode) = self.inodes.get_mut(&ino) {
+            if let Ok(id) = made {
+                inode.fragments.add(&mut self.store, id);
+                inode.drop_metadata(&mut self.store);
+                inode.file_bytes = to;
+            }
+        }
+        self.complete_reservation();
+        made.map(|_| ())
+    }
+
+    /// Writes bytes `from .. to` of a cached page as data nodes (`jffs2_write_inode_range`). Returns how many were
+    /// written; an error only if none was.
+    pub(crate) fn write_page_range(
+        &mut self,
+        host: &mut dyn Host,
+        ino: u32,
+        index: u64,
+        from: usize,
+        to: usize,
+        now_s: u32,
+    ) -> Result<usize> {
+        let _why = self.store.sim.because(Reason::Data);
+        let page_at = (index * PAGE_BYTES as u64) as u32;
+        let mut at = from;
+        let mut retried = false;
+        while at < to {
+            let space = match self.reserve(host, INODE_BYTES + MIN_DATA_BYTES, Purpose::Write, INODE_ENTRY_BYTES) {
+                Ok(space) => (space - INODE_BYTES) as usize,
+                Err(error) => return if at > from { Ok(at - from) } else { Err(error) },
+            };
+            let page = host.page(ino, index).ok_or(Errno::Io)?;
+            let data = &page[at..to];
+            let packed = self.compressor.compress(data, space.min(data.len()));
+            let stored =
+                if packed.kind == 0 { &data[..packed.stored] } else { &self.compressor.output()[..packed.stored] };
+            let inode = self.inodes.get_mut(&ino).ok_or(Errno::NoEnt)?;
+            let offset = page_at + at as u32;
+            let version = inode.next_version();
+            let raw = RawInode {
+                file_bytes: inode.file_bytes.max(offset + packed.taken as u32),
+                accessed_s: now_s,
+                modified_s: now_s,
+                changed_s: now_s,
+                offset,
+                compressed_bytes: packed.stored as u32,
+                data_bytes: packed.taken as u32,
+                compression: packed.kind,
+                data_crc: crc32(0, stored),
+                ..inode.raw(version)
+            };
+            match self.store.write_inode_node(&raw, stored, ino) {
+                Ok(id) => {
+                    inode.fragments.add(&mut self.store, id);
+                    inode.drop_metadata(&mut self.store);
+                    self.complete_reservation();
+                    at += packed.taken;
+                    retried = false;
+                }
+                Err(error) => {
+                    self.complete_reservation();
+                    if error == Errno::Io && !retried {
+                        retried = true;
+                        continue;
+                    }
+                    return if at > from { Ok(at - from) } else { Err(error) };
+                }
+            }
+        }
+        Ok(at - from)
+    }
+
+    /// Replaces the node that carries an inode's attributes.
+    pub(crate) fn set_metadata(&mut self, ino: u32, id: DnodeId) {
+        if let Some(inode) = self.inodes.get_mut(&ino) {
+            inode.drop_metadata(&mut self.store);
+            inode.metadata = id;
+        }
+    }
+
+    /// Deletes an inode that nobody uses and no name stands for: all its nodes become obsolete
+    /// (`jffs2_do_clear_inode`).
+    pub(crate) fn delete_inode(&mut self, ino: u32) {
+        let Some(mut inode) = self.inodes.remove(&ino) else { return };
+        inode.drop_metadata(&mut self.store);
+        while let Some(fragment) = inode.fragments.pop() {
+            if fragment.dnode != NONE {
+                crate::fragments::release(&mut self.store, fragment.dnode);
+            }
+        }
+        self.store.forget_inode(&mut inode);
+        self.mark_absent(ino);
+    }
+
+    /// Takes a living inode out of memory.
+    pub(crate) fn drop_inode(&mut self, ino: u32) {
+        let Some(mut inode) = self.inodes.remove(&ino) else { return };
+        self.store.forget_inode(&mut inode);
+        self.mark_absent(ino);
+    }
+
+    fn mark_absent(&mut self, ino: u32) {
+        if let Some(cache) = self.store.inode_caches.get_mut(&ino) {
+            cache.state = crate::store::InodeState::CheckedAbsent;
+            if cache.first == NONE {
+                self.store.inode_caches.remove(&ino);
+            }
+        }
+    }
+}
