@@ -1,0 +1,65 @@
+# Everything a developer types. The first line of a target says what it is for; `make` alone lists them.
+# Set-up happens once: .venv holds the Python packages and the built package, stamp files in it say what is done.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+FFSLAB := $(BIN)/ffslab
+
+# The same interpreter for every cargo command, or PyO3's build script would run again and again.
+export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
+
+RUST_SOURCES := $(shell find crates profiles -type f \( -name '*.rs' -o -name '*.toml' \) 2>/dev/null)
+RUST_TESTED := --workspace --exclude ffslab-python
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check bench clean
+.DELETE_ON_ERROR:
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(VENV)/.built ## make .venv and build the package; .venv/bin/ffslab is the command
+
+demo: setup ## replay a recorded SQLite session on JFFS2, read-ahead on and off, and write a report
+	$(FFSLAB) run experiments/first-run/*.toml
+
+test: setup ## run all tests: the Rust crates, then the Python package and the command
+	cargo test $(RUST_TESTED)
+	$(BIN)/python -m pytest
+
+check: setup ## run the checks that need no run: formatting, lints, types, documentation
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: setup ## run the benchmarks and print one table
+	cargo bench $(RUST_TESTED) --benches -- --noplot --quiet
+	$(BIN)/python benches/table.py
+
+clean: ## remove everything that was built, .venv and results included
+	rm -rf $(VENV) results .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -f python/ffslab/_native*.so
+	cargo clean
+
+# ---- set-up, in three steps that are each done once ---------------------------------------------------------
+
+$(VENV)/.made:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "set-up: $(PYTHON) is missing or older than 3.11; say which one to use: make PYTHON=python3.12 ..." >&2; exit 2; }
+	@command -v cargo >/dev/null || { echo "set-up: cargo is missing; a Rust toolchain (1.85 or later) is at https://rustup.rs" >&2; exit 2; }
+	@command -v cc >/dev/null || { echo "set-up: cc is missing; install a C compiler (Debian: apt install build-essential)" >&2; exit 2; }
+	@$(PYTHON) -m venv $(VENV) || { echo "set-up: $(PYTHON) cannot make a virtual environment (Debian: apt install python3-venv)" >&2; exit 2; }
+	@touch $@
+
+$(VENV)/.maturin: pyproject.toml $(VENV)/.made
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check "maturin>=1.9.4,<2"
+	@touch $@
+
+# maturin installs the packages of pyproject.toml that are not there yet, then compiles.
+$(VENV)/.built: $(VENV)/.maturin Cargo.toml Cargo.lock $(RUST_SOURCES)
+	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet --extras dev
+	@touch $@
