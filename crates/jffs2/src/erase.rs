@@ -10,7 +10,7 @@ use ffslab_sim::Reason;
 use crate::blocks::List;
 use crate::format::oob_clean_marker;
 use crate::refs::NONE;
-use crate::store::{errno, Store};
+use crate::store::Store;
 
 /// A block is marked bad when its erase has failed this often (`MAX_ERASE_FAILURES`).
 const ERASE_FAILURES_MAX: u32 = 2;
@@ -151,10 +151,9 @@ impl Store {
             self.blocks.prepend(number, List::ErasePending);
             return Ok(());
         }
-        match self.mtd.mark_bad(u64::from(number * self.block_bytes)) {
-            Err(MtdError::PowerCut) => return Err(errno(&MtdError::PowerCut)),
-            // The block is out of use in memory even if the mark could not be written.
-            Ok(()) | Err(_) => {}
+        // If the mark cannot be written the block is out of use in memory all the same.
+        if let Err(MtdError::PowerCut) = self.mtd.mark_bad(u64::from(number * self.block_bytes)) {
+            return Err(Errno::PowerCut);
         }
         self.totals.bad_bytes += self.block_bytes;
         self.blocks.prepend(number, List::Bad);

@@ -252,7 +252,7 @@ impl Store {
             return Ok(false);
         }
         let at = e.u32(data, size - 8) as usize;
-        if at >= size || at % 4 != 0 {
+        if at >= size || !at.is_multiple_of(4) {
             return Ok(false);
         }
         if at < size - page {

@@ -17,7 +17,7 @@ use crate::Jffs2;
 /// runs to the end of the file.
 fn state_of(raw: &RawInode) -> NodeState {
     let page = PAGE_BYTES as u32;
-    let to_the_end = raw.offset % page == 0 && raw.offset + raw.data_bytes == raw.file_bytes;
+    let to_the_end = raw.offset.is_multiple_of(page) && raw.offset + raw.data_bytes == raw.file_bytes;
     if raw.data_bytes >= page || to_the_end {
         NodeState::Pristine
     } else {

@@ -119,7 +119,7 @@ impl Cpu {
             }
             self.charge(attention);
             self.fire_timers(attention);
-            if attention % self.tick_ns == 0 {
+            if attention.is_multiple_of(self.tick_ns) {
                 self.tick();
             }
         }
@@ -176,7 +176,7 @@ impl Cpu {
             return;
         }
         let total: i64 = self.entities.iter().filter(|e| e.runnable).map(|e| e.weight).sum();
-        let slice_ns = (LATENCY_NS * mine.weight / total).max(MIN_GRANULARITY_NS).min(LATENCY_NS);
+        let slice_ns = (LATENCY_NS * mine.weight / total).clamp(MIN_GRANULARITY_NS, LATENCY_NS);
         if self.run_since_pick_ns > slice_ns {
             self.need_resched = true;
         } else if self.run_since_pick_ns >= MIN_GRANULARITY_NS {
