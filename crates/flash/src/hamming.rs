@@ -60,3 +60,62 @@ pub fn oob_place(page_bytes: u32, oob_bytes: u32, index: u32) -> Option<u32> {
     };
     (index < total).then_some(place)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Pseudo-random steps: Knuth's 64-bit linear congruential generator, its top byte.
+    fn random_steps(count: usize) -> Vec<Vec<u8>> {
+        let mut state = 1u64;
+        let mut next = move || {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (state >> 56) as u8
+        };
+        (0..count).map(|_| (0..STEP_BYTES).map(|_| next()).collect()).collect()
+    }
+
+    /// What the kernel's own `ecc_sw_hamming_calculate` returned for the same data.
+    #[test]
+    fn agrees_with_the_kernel() {
+        assert_eq!(code(&[0xFF; 256]), [0xFF, 0xFF, 0xFF]);
+        assert_eq!(code(&[0x00; 256]), [0xFF, 0xFF, 0xFF]);
+        let mut first_bit = [0; 256];
+        first_bit[0] = 0x01;
+        assert_eq!(code(&first_bit), [0xAA, 0xAA, 0xAB]);
+        let mut last_bit = [0; 256];
+        last_bit[255] = 0x80;
+        assert_eq!(code(&last_bit), [0x55, 0x55, 0x57]);
+        let steps = random_steps(2);
+        assert_eq!(code(&steps[0]), [0x5A, 0x66, 0x97]);
+        assert_eq!(code(&steps[1]), [0xC3, 0xCF, 0x0F]);
+    }
+
+    /// The difference of the codes names the flipped bit: each parity pair differs in exactly one half.
+    #[test]
+    fn every_single_flip_can_be_located() {
+        let odd_places = |byte: u8| (0..4).fold(0, |value, k| value | (byte >> (2 * k + 1) & 1) << k);
+        let step = &random_steps(1)[0];
+        let good = code(step);
+        for bit in 0..STEP_BYTES * 8 {
+            let mut flipped = step.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            let bad = code(&flipped);
+            let difference = [good[0] ^ bad[0], good[1] ^ bad[1], good[2] ^ bad[2]];
+            let index = usize::from(odd_places(difference[0])) << 4 | usize::from(odd_places(difference[1]));
+            assert_eq!((index, odd_places(difference[2] >> 2)), (bit / 8, (bit % 8) as u8));
+            assert_eq!(difference.iter().map(|byte| byte.count_ones()).sum::<u32>(), 11);
+        }
+    }
+
+    #[test]
+    fn places_in_the_oob_area() {
+        assert_eq!(
+            (oob_place(2048, 64, 0), oob_place(2048, 64, 23), oob_place(2048, 64, 24)),
+            (Some(40), Some(63), None)
+        );
+        assert_eq!((oob_place(4096, 128, 0), oob_place(4096, 128, 47)), (Some(80), Some(127)));
+        assert_eq!((oob_place(512, 16, 3), oob_place(512, 16, 4)), (Some(3), Some(6)));
+        assert_eq!((oob_place(4096, 64, 0), oob_place(4096, 224, 0)), (None, None));
+    }
+}
