@@ -1,0 +1,110 @@
+//! Virtual time: clock reading, costs, sleep, mount and crash.
+
+mod support;
+
+use ffslab_fs::Errno;
+use ffslab_linux::{OpenFlags, ReadAheadRules, Vfs, VfsConfig};
+use ffslab_sim::{PowerMilliwatt, Sim, SimConfig, Task};
+use support::{config, empty, mounted, MemFs};
+
+#[test]
+fn an_empty_call_shows_one_clock_reading() {
+    let (mut vfs, _) = empty();
+    assert_eq!(vfs.timed(|_| ()).1, 256);
+    let before_ns = vfs.sim().now_ns();
+    vfs.timed(|_| ());
+    assert_eq!(vfs.sim().now_ns() - before_ns, 512);
+}
+
+#[test]
+fn costs_are_per_call_and_per_page_and_draw_power() {
+    let mut config = config(ReadAheadRules::V6_1, 0);
+    config.costs.call_ns = 1_000;
+    config.costs.page_ns = 20_000;
+    config.costs.cpu_power = PowerMilliwatt { cpu: 500.0, memory: 0.0 };
+    let (mut vfs, log) = mounted(config, |sim| MemFs::with_file(sim, "f", 8 * 4096));
+    log.borrow_mut().page_read_ns = 300_000;
+    let fd = vfs.open(b"f", OpenFlags::READ_WRITE, 0).unwrap();
+    let energy = vfs.sim().energy();
+    let (_, latency_ns) = vfs.timed(|vfs| vfs.read_discard(fd, 100, 8192));
+    assert_eq!(latency_ns, 256 + 1_000 + 3 * (20_000 + 300_000));
+    let spent = vfs.sim().energy() - energy;
+    // 500 mW during 2 clock readings, 1 call and 3 pages.
+    assert!((spent.cpu_uj - 0.5 * (0.512 + 1.0 + 60.0)).abs() < 1e-9, "{spent:?}");
+    let (_, latency_ns) = vfs.timed(|vfs| vfs.pwrite(fd, &[0; 4096], 0));
+    assert_eq!(latency_ns, 256 + 1_000 + 20_000);
+}
+
+#[test]
+fn a_sleep_ends_late_by_the_timer_slack_and_lets_tasks_run() {
+    let (mut vfs, log) = empty();
+    let sim = vfs.sim().clone();
+    let (_, latency_ns) = vfs.timed(|vfs| vfs.sleep_ns(1_000_000));
+    assert_eq!(latency_ns, 1_050_256);
+    sim.spawn(Task::Jffs2GcThread, 0);
+    sim.sleep_until(Task::Jffs2GcThread, sim.now_ns() + 2_000_000);
+    let due_ns = sim.now_ns() + 2_000_000;
+    vfs.sleep_ns(10_000_000);
+    assert_eq!(log.borrow().task_runs, [1_000_000_000_000_000_000 + due_ns]);
+    // A task that holds the CPU (for 1 ms here) when the sleep is over delays its end.
+    let start_ns = sim.now_ns();
+    sim.sleep_until(Task::Jffs2GcThread, start_ns + 2_000_000);
+    vfs.sleep_ns(2_500_000);
+    assert_eq!(sim.now_ns() - start_ns, 3_000_000);
+}
+
+#[test]
+fn a_task_that_waits_runs_at_the_end_of_a_call() {
+    let (mut vfs, log) = mounted(config(ReadAheadRules::V6_1, 0), |sim| MemFs::with_file(sim, "f", 64 * 4096));
+    log.borrow_mut().page_read_ns = 10_000_000;
+    let sim = vfs.sim().clone();
+    sim.spawn(Task::Jffs2GcThread, 0);
+    let fd = vfs.open(b"f", OpenFlags::READ, 0).unwrap();
+    sim.sleep_until(Task::Jffs2GcThread, sim.now_ns() + 1_000_000);
+    vfs.read_discard(fd, 0, 4096).unwrap();
+    assert_eq!(log.borrow().task_runs.len(), 1);
+    // And between the pages of a long call.
+    sim.sleep_until(Task::Jffs2GcThread, sim.now_ns() + 1_000_000);
+    let start_ns = sim.now_ns();
+    vfs.read_discard(fd, 4096, 10 * 4096).unwrap();
+    assert_eq!(log.borrow().task_runs.len(), 2);
+    assert!(log.borrow().task_runs[1] - 1_000_000_000_000_000_000 - start_ns < 50_000_000);
+}
+
+#[test]
+fn unmount_needs_closed_files_and_crash_does_not() {
+    let (mut vfs, _) = empty();
+    let fd = vfs.open(b"f", OpenFlags { create: true, ..OpenFlags::WRITE }, 0o644).unwrap();
+    assert_eq!(vfs.umount(), Err(Errno::Busy));
+    let sim = vfs.sim().clone();
+    assert_eq!(vfs.mount(Box::new(MemFs::new(&sim))), Err(Errno::Busy));
+    vfs.crash();
+    assert_eq!(vfs.write(fd, b"x"), Err(Errno::BadF));
+    assert_eq!(vfs.stat(b"/"), Err(Errno::NoEnt));
+    assert_eq!(vfs.umount(), Err(Errno::Inval));
+    assert!(vfs.fs().is_none());
+    vfs.sync().unwrap();
+    vfs.drop_caches();
+    vfs.sleep_ns(5);
+    vfs.mount(Box::new(MemFs::new(&sim))).unwrap();
+    assert_eq!(vfs.stat(b"/").unwrap().ino, 1);
+    assert_eq!(vfs.stat(b"f"), Err(Errno::NoEnt));
+    vfs.umount().unwrap();
+}
+
+#[test]
+fn the_same_calls_take_the_same_time() {
+    let run = || {
+        let sim = Sim::new(SimConfig::default());
+        let mut vfs = Vfs::new(sim.clone(), VfsConfig { page_cache_bytes: 0, ..config(ReadAheadRules::V2_6, 65536) });
+        vfs.mount(Box::new(MemFs::with_file(&sim, "f", 300 * 4096))).unwrap();
+        let fd = vfs.open(b"f", OpenFlags::READ_WRITE, 0).unwrap();
+        let mut random = support::SplitMix(3);
+        for _ in 0..500 {
+            vfs.read_discard(fd, random.next() % (300 * 4096), 5000).unwrap();
+            vfs.pwrite(fd, &[1; 300], random.next() % (300 * 4096)).unwrap();
+        }
+        sim.now_ns()
+    };
+    assert_eq!(run(), run());
+}

@@ -1,0 +1,217 @@
+//! Paths: what reaches the file system, what the calls answer.
+
+mod support;
+
+use ffslab_fs::{Errno, FileKind, TimeSpec};
+use ffslab_linux::{OpenFlags, Vfs};
+use support::empty;
+
+const CREATE: OpenFlags = OpenFlags { create: true, ..OpenFlags::READ_WRITE };
+
+fn touch(vfs: &mut Vfs, path: &[u8]) {
+    let fd = vfs.open(path, CREATE, 0o644).unwrap();
+    vfs.close(fd).unwrap();
+}
+
+#[test]
+fn a_name_is_looked_up_once() {
+    let (mut vfs, log) = empty();
+    vfs.mkdir(b"d", 0o755).unwrap();
+    touch(&mut vfs, b"d/f");
+    assert_eq!(log.borrow().lookups, ["d", "f"], "a look-up before each is made");
+    vfs.stat(b"/d/f").unwrap();
+    vfs.stat(b"d/./../d//f").unwrap();
+    vfs.unlink(b"d/f").unwrap();
+    assert_eq!(vfs.stat(b"d/f"), Err(Errno::NoEnt));
+    touch(&mut vfs, b"d/f");
+    assert_eq!(log.borrow().lookups.len(), 2, "names that are gone are known, too");
+}
+
+#[test]
+fn names_are_looked_up_again_after_drop_caches_and_mount() {
+    let (mut vfs, log) = empty();
+    touch(&mut vfs, b"f");
+    assert_eq!(vfs.stat(b"g"), Err(Errno::NoEnt));
+    log.borrow_mut().lookups.clear();
+    vfs.drop_caches();
+    vfs.stat(b"f").unwrap();
+    assert_eq!(vfs.stat(b"g"), Err(Errno::NoEnt));
+    assert_eq!(log.borrow().lookups, ["f", "g"]);
+}
+
+#[test]
+fn after_a_rename_the_old_name_is_looked_up_again() {
+    let (mut vfs, log) = empty();
+    touch(&mut vfs, b"a");
+    vfs.rename(b"a", b"b").unwrap();
+    log.borrow_mut().lookups.clear();
+    vfs.stat(b"b").unwrap();
+    assert_eq!(vfs.stat(b"a"), Err(Errno::NoEnt));
+    assert_eq!(log.borrow().lookups, ["a"]);
+}
+
+#[test]
+fn a_name_unlinked_while_open_is_looked_up_again() {
+    let (mut vfs, log) = empty();
+    let fd = vfs.open(b"a", CREATE, 0o644).unwrap();
+    vfs.unlink(b"a").unwrap();
+    log.borrow_mut().lookups.clear();
+    assert_eq!(vfs.stat(b"a"), Err(Errno::NoEnt));
+    assert_eq!(log.borrow().lookups, ["a"]);
+    vfs.close(fd).unwrap();
+}
+
+#[test]
+fn drop_caches_keeps_what_is_open_and_the_directories_above() {
+    let (mut vfs, log) = empty();
+    vfs.mkdir(b"d", 0o755).unwrap();
+    vfs.mkdir(b"e", 0o755).unwrap();
+    let fd = vfs.open(b"d/f", CREATE, 0o644).unwrap();
+    touch(&mut vfs, b"d/g");
+    vfs.drop_caches();
+    let mut left = log.borrow().in_memory.clone();
+    left.sort_unstable();
+    assert_eq!(left, [1, 2, 4], "root, d and d/f");
+    vfs.close(fd).unwrap();
+    vfs.drop_caches();
+    assert_eq!(log.borrow().in_memory, [1]);
+    vfs.stat(b"d/f").unwrap();
+}
+
+#[test]
+fn symbolic_links_are_followed() {
+    let (mut vfs, _) = empty();
+    vfs.mkdir(b"d", 0o755).unwrap();
+    touch(&mut vfs, b"d/f");
+    vfs.symlink(b"d", b"relative").unwrap();
+    vfs.symlink(b"/d/f", b"d/absolute").unwrap();
+    vfs.symlink(b"../relative/absolute", b"d/chain").unwrap();
+    let file = vfs.stat(b"d/f").unwrap();
+    for path in [&b"relative/f"[..], b"relative/absolute", b"/d/chain", b"d/../relative/../d/chain"] {
+        assert_eq!(vfs.stat(path), Ok(file), "{}", String::from_utf8_lossy(path));
+    }
+    assert_eq!(vfs.lstat(b"relative").unwrap().kind, FileKind::Symlink);
+    assert_eq!(vfs.lstat(b"relative/").unwrap().kind, FileKind::Directory);
+    assert_eq!(vfs.readlink(b"d/chain").unwrap(), b"../relative/absolute");
+    assert_eq!(vfs.readlink(b"d/f"), Err(Errno::Inval));
+    assert_eq!(vfs.open(b"relative", OpenFlags { no_follow: true, ..OpenFlags::READ }, 0), Err(Errno::Loop));
+    vfs.symlink(b"new", b"dangling").unwrap();
+    assert_eq!(vfs.stat(b"dangling"), Err(Errno::NoEnt));
+    touch(&mut vfs, b"dangling");
+    assert_eq!(vfs.lstat(b"new").unwrap().kind, FileKind::File, "made through the link");
+    assert_eq!(vfs.open(b"dangling", OpenFlags { exclusive: true, ..CREATE }, 0o644), Err(Errno::Exist));
+}
+
+#[test]
+fn forty_links_and_no_more() {
+    let (mut vfs, _) = empty();
+    touch(&mut vfs, b"0");
+    for i in 1..=41 {
+        vfs.symlink((i - 1).to_string().as_bytes(), i.to_string().as_bytes()).unwrap();
+    }
+    assert!(vfs.stat(b"40").is_ok());
+    assert_eq!(vfs.stat(b"41"), Err(Errno::Loop));
+    vfs.symlink(b"self", b"self").unwrap();
+    assert_eq!(vfs.stat(b"self"), Err(Errno::Loop));
+}
+
+#[test]
+fn errors_of_open() {
+    let (mut vfs, _) = empty();
+    vfs.mkdir(b"d", 0o755).unwrap();
+    touch(&mut vfs, b"f");
+    vfs.mknod(b"pipe", FileKind::Fifo, 0o600, 0).unwrap();
+    let directory = OpenFlags { directory: true, ..OpenFlags::READ };
+    let exclusive = OpenFlags { exclusive: true, ..CREATE };
+    for (path, flags, error) in [
+        (&b""[..], OpenFlags::READ, Errno::NoEnt),
+        (b"none", OpenFlags::READ, Errno::NoEnt),
+        (b"none/f", CREATE, Errno::NoEnt),
+        (b"f/x", CREATE, Errno::NotDir),
+        (b"f/", OpenFlags::READ, Errno::NotDir),
+        (b"f", directory, Errno::NotDir),
+        (b"d", OpenFlags::READ_WRITE, Errno::IsDir),
+        (b"d", CREATE, Errno::IsDir),
+        (b"new/", CREATE, Errno::IsDir),
+        (b"/", CREATE, Errno::IsDir),
+        (b"f", exclusive, Errno::Exist),
+        (b"pipe", OpenFlags::READ, Errno::NotSup),
+        (b"f", OpenFlags::default(), Errno::Inval),
+        (b"f\0g", OpenFlags::READ, Errno::Inval),
+    ] {
+        assert_eq!(vfs.open(path, flags, 0o644), Err(error), "{}", String::from_utf8_lossy(path));
+    }
+    assert_eq!(vfs.open(&[b'n'; 255], CREATE, 0o644), Err(Errno::NameTooLong));
+    assert!(vfs.open(&[b'n'; 254], CREATE, 0o644).is_ok());
+    assert_eq!(vfs.stat(&[b'/'; 4096]), Err(Errno::NameTooLong));
+    assert_eq!(vfs.stat(&[b'/'; 4095]).unwrap().ino, 1);
+}
+
+#[test]
+fn errors_of_making_and_removing() {
+    let (mut vfs, _) = empty();
+    vfs.mkdir(b"d", 0o755).unwrap();
+    vfs.mkdir(b"d/e/", 0o755).unwrap();
+    touch(&mut vfs, b"f");
+    assert_eq!(vfs.mkdir(b"d", 0o755), Err(Errno::Exist));
+    assert_eq!(vfs.mkdir(b"/", 0o755), Err(Errno::Exist));
+    assert_eq!(vfs.symlink(b"x", b"link/"), Err(Errno::NoEnt));
+    assert_eq!(vfs.symlink(b"", b"link"), Err(Errno::NoEnt));
+    assert_eq!(vfs.link(b"d", b"hard"), Err(Errno::Perm));
+    assert_eq!(vfs.link(b"f", b"d"), Err(Errno::Exist));
+    assert_eq!(vfs.link(b"none", b"hard"), Err(Errno::NoEnt));
+    assert_eq!(vfs.unlink(b"d"), Err(Errno::IsDir));
+    assert_eq!(vfs.unlink(b"f/"), Err(Errno::NotDir));
+    assert_eq!(vfs.unlink(b"none"), Err(Errno::NoEnt));
+    assert_eq!(vfs.rmdir(b"f"), Err(Errno::NotDir));
+    assert_eq!(vfs.rmdir(b"d"), Err(Errno::NotEmpty));
+    assert_eq!(vfs.rmdir(b"d/e/."), Err(Errno::Inval));
+    assert_eq!(vfs.rmdir(b"d/e/.."), Err(Errno::NotEmpty));
+    assert_eq!(vfs.rmdir(b"/"), Err(Errno::Busy));
+    assert_eq!(vfs.mknod(b"x", FileKind::Directory, 0, 0), Err(Errno::Perm));
+    vfs.rmdir(b"d/e").unwrap();
+    vfs.rmdir(b"d").unwrap();
+}
+
+#[test]
+fn errors_of_rename() {
+    let (mut vfs, log) = empty();
+    vfs.mkdir(b"d", 0o755).unwrap();
+    vfs.mkdir(b"d/e", 0o755).unwrap();
+    touch(&mut vfs, b"f");
+    vfs.link(b"f", b"g").unwrap();
+    assert_eq!(vfs.rename(b"none", b"x"), Err(Errno::NoEnt));
+    assert_eq!(vfs.rename(b"d", b"d/e/x"), Err(Errno::Inval));
+    assert_eq!(vfs.rename(b"d/e", b"d"), Err(Errno::NotEmpty));
+    assert_eq!(vfs.rename(b"f", b"d"), Err(Errno::IsDir));
+    assert_eq!(vfs.rename(b"d", b"f"), Err(Errno::NotDir));
+    assert_eq!(vfs.rename(b"f", b"x/"), Err(Errno::NotDir));
+    assert_eq!(vfs.rename(b"d/.", b"x"), Err(Errno::Busy));
+    assert_eq!(vfs.rename(b"f", b"g"), Ok(()), "two names of one file: nothing happens");
+    assert_eq!(vfs.stat(b"f").unwrap().links, 2);
+    vfs.rename(b"d/e", b"e").unwrap();
+    vfs.mkdir(b"e/sub", 0o755).unwrap();
+    vfs.rename(b"e", b"d").unwrap();
+    assert_eq!(vfs.stat(b"d/sub").unwrap().kind, FileKind::Directory);
+    assert_eq!(vfs.stat(b"d/sub/../..").unwrap().ino, 1);
+    assert_eq!(log.borrow().evicted, [2], "the empty directory that was replaced");
+}
+
+#[test]
+fn attributes_and_directories() {
+    let (mut vfs, log) = empty();
+    touch(&mut vfs, b"f");
+    vfs.chmod(b"f", 0o4755).unwrap();
+    vfs.chown(b"f", Some(5), None).unwrap();
+    let time = TimeSpec { seconds: 7, nanoseconds: 8 };
+    vfs.utimens(b"f", None, Some(time)).unwrap();
+    let stat = vfs.stat(b"f").unwrap();
+    assert_eq!((stat.permissions, stat.uid, stat.gid, stat.modified), (0o4755, 5, 0, time));
+    assert_eq!(stat.accessed.seconds, 1_000_000_000, "the epoch of the configuration");
+    let bad = TimeSpec { seconds: 0, nanoseconds: 1_000_000_000 };
+    assert_eq!(vfs.utimens(b"f", Some(bad), None), Err(Errno::Inval));
+    let names: Vec<_> = vfs.readdir_path(b"/").unwrap().into_iter().map(|e| (e.name, e.kind)).collect();
+    assert_eq!(names, [(b"f".to_vec(), FileKind::File)]);
+    assert_eq!(log.borrow().readdirs, 1);
+    assert_eq!(vfs.statfs().unwrap().blocks_free, 50);
+}
