@@ -1,0 +1,553 @@
+//! Profiles: chips, boards and kernels as files of numbers, each with its source and status.
+//!
+//! The built-in ones (the repository's `profiles/` folder) are part of the binary; an experiment may name a file of
+//! its own instead. Published driver times are totals of one operation, chip and bus included: what the driver adds
+//! and the power it draws are derived here, so that they stay the driver's when another part is put on the board.
+
+use crate::input::{nearest, parse_toml};
+use ffslab_flash::{Geometry, Rules, Timing};
+use ffslab_linux::{Kernel, ReadAheadRules, VfsCosts};
+use ffslab_mtd::{Driver, Ecc, OpCost};
+use ffslab_sim::units::us_to_ns;
+use ffslab_sim::{NandWait, PowerMilliwatt};
+use serde::{Deserialize, Serialize};
+use serde_json::{json, Value};
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// A profile that cannot be used: which one, where, and what would be right. One line.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{0}")]
+pub struct ProfileError(pub String);
+
+/// How far a number can be trusted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// The manufacturer's data sheet says so.
+    Datasheet,
+    /// Measured on the board or part.
+    Measured,
+    /// Published by others who measured it, or read in source code.
+    Published,
+    /// An assumption; the source says why it was made.
+    Unverified,
+}
+
+/// A value with its source and status. Its unit stands in the key.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sourced<T> {
+    pub value: T,
+    #[serde(deserialize_with = "not_empty")]
+    pub source: String,
+    pub status: Status,
+}
+
+/// A time, energy or power: finite and not negative.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(try_from = "f64")]
+pub struct Amount(f64);
+
+impl TryFrom<f64> for Amount {
+    type Error = String;
+    fn try_from(value: f64) -> Result<Self, String> {
+        if (0.0..=1e12).contains(&value) {
+            Ok(Amount(value))
+        } else {
+            Err(format!("{value} is out of range: a number from 0 to 1e12 is needed"))
+        }
+    }
+}
+
+fn not_empty<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    if text.trim().is_empty() {
+        return Err(serde::de::Error::custom("`source` is empty: say where the number comes from"));
+    }
+    Ok(text)
+}
+
+/// `profiles/parts/*.toml`: a NAND chip.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Part {
+    pub title: String,
+    #[serde(rename = "page_B")]
+    page_bytes: Sourced<u32>,
+    #[serde(rename = "oob_B")]
+    oob_bytes: Sourced<u32>,
+    pages_per_block: Sourced<u32>,
+    blocks: Sourced<u32>,
+    t_read_us: Sourced<Amount>,
+    t_program_us: Sourced<Amount>,
+    t_erase_us: Sourced<Amount>,
+    #[serde(rename = "bus_ns_per_B")]
+    bus_ns_per_byte: Sourced<Amount>,
+    partial_programs_max: Sourced<u32>,
+    in_order: Sourced<bool>,
+}
+
+impl Part {
+    pub fn geometry(&self) -> Geometry {
+        Geometry {
+            page_bytes: self.page_bytes.value,
+            oob_bytes: self.oob_bytes.value,
+            pages_per_block: self.pages_per_block.value,
+            blocks: self.blocks.value,
+        }
+    }
+
+    pub fn timing(&self) -> Timing {
+        Timing {
+            read_ns: us_to_ns(self.t_read_us.value.0),
+            program_ns: us_to_ns(self.t_program_us.value.0),
+            erase_ns: us_to_ns(self.t_erase_us.value.0),
+            // A factor of 1,000 either way: ns to ps as us to ns.
+            bus_ps_per_byte: us_to_ns(self.bus_ns_per_byte.value.0),
+        }
+    }
+
+    pub fn rules(&self) -> Rules {
+        Rules { partial_programs_max: self.partial_programs_max.value, in_order: self.in_order.value }
+    }
+
+    /// Microseconds to move a whole page, data and OOB, over the bus.
+    fn page_transfer_us(&self) -> f64 {
+        f64::from(self.page_bytes.value + self.oob_bytes.value) * self.bus_ns_per_byte.value.0 / 1_000.0
+    }
+}
+
+/// Who corrects bit errors; decides how much of a page a short read moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+enum EccName {
+    #[serde(rename = "hw")]
+    Hardware,
+    #[serde(rename = "sw")]
+    Software,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum NandWaitName {
+    Busy,
+    Sleep,
+}
+
+/// `profiles/boards/*.toml`: a part on a board.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Board {
+    pub title: String,
+    /// Name or file of the part that is soldered on.
+    pub part: String,
+    /// Name or file of the kernel that it runs unless the experiment says otherwise.
+    pub kernel: String,
+    ecc: Sourced<EccName>,
+    #[serde(rename = "ecc_step_B")]
+    ecc_step_bytes: Sourced<u32>,
+    ecc_bytes_per_step: Sourced<u32>,
+    ecc_strength_bits: Sourced<u32>,
+    nand_wait: Sourced<NandWaitName>,
+    #[serde(rename = "page_cache_KiB")]
+    page_cache_kib: Sourced<u64>,
+    driver: Option<DriverTotals>,
+    vfs: Costs,
+}
+
+/// One operation as seen above the driver: chip, bus and driver together, energy above idle.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DriverTotals {
+    read_us: Sourced<Amount>,
+    #[serde(rename = "read_cpu_uJ")]
+    read_cpu_uj: Sourced<Amount>,
+    #[serde(rename = "read_memory_uJ")]
+    read_memory_uj: Sourced<Amount>,
+    program_us: Sourced<Amount>,
+    #[serde(rename = "program_cpu_uJ")]
+    program_cpu_uj: Sourced<Amount>,
+    #[serde(rename = "program_memory_uJ")]
+    program_memory_uj: Sourced<Amount>,
+    erase_us: Sourced<Amount>,
+    #[serde(rename = "erase_cpu_uJ")]
+    erase_cpu_uj: Sourced<Amount>,
+    #[serde(rename = "erase_memory_uJ")]
+    erase_memory_uj: Sourced<Amount>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Costs {
+    clock_read_ns: Sourced<Amount>,
+    call_ns: Sourced<Amount>,
+    page_ns: Sourced<Amount>,
+    #[serde(rename = "cpu_power_mW")]
+    cpu_power_mw: Sourced<Amount>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+enum RulesName {
+    #[serde(rename = "2.6")]
+    V2_6,
+    #[serde(rename = "6.1")]
+    V6_1,
+}
+
+/// `profiles/kernels/*.toml`: rules and defaults of a kernel.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KernelProfile {
+    pub title: String,
+    read_ahead_rules: Sourced<RulesName>,
+    #[serde(rename = "read_ahead_KiB")]
+    read_ahead_kib: Sourced<u32>,
+    sequential_miss_bug: Sourced<bool>,
+    hz: Sourced<u32>,
+    timer_slack_us: Sourced<Amount>,
+}
+
+/// What an experiment runs on: a board with its part and kernel, each possibly replaced.
+#[derive(Clone, Debug)]
+pub struct Profile {
+    pub board_name: String,
+    pub board: Board,
+    pub part_name: String,
+    pub part: Part,
+    pub kernel_name: String,
+    pub kernel: KernelProfile,
+    /// Driver times and powers, derived with the board's own part.
+    costs: DriverCosts,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct DriverCosts {
+    read: OpCost,
+    program: OpCost,
+    erase: OpCost,
+}
+
+impl Profile {
+    /// Loads a board by name or path, with its part and kernel unless others are named. Paths are relative to
+    /// `base_dir` (those inside a board file to the folder of that file).
+    pub fn load(
+        board: &str,
+        part: Option<&str>,
+        kernel: Option<&str>,
+        base_dir: &Path,
+    ) -> Result<Profile, ProfileError> {
+        let source = find(Kind::Board, board, base_dir)?;
+        let parsed: Board = source.parse()?;
+        let own_part_source = find(Kind::Part, &parsed.part, &source.folder)?;
+        let own_part: Part = own_part_source.parse()?;
+        let costs = derive_costs(&parsed, &own_part, &source.label)?;
+        let (part_name, part) = match part {
+            Some(name) => (name.to_string(), find(Kind::Part, name, base_dir)?.parse()?),
+            None => (parsed.part.clone(), own_part),
+        };
+        let (kernel_name, kernel_folder) = match kernel {
+            Some(name) => (name.to_string(), base_dir),
+            None => (parsed.kernel.clone(), source.folder.as_path()),
+        };
+        let kernel: KernelProfile = find(Kind::Kernel, &kernel_name, kernel_folder)?.parse()?;
+        if kernel.hz.value == 0 || kernel.hz.value > 10_000 {
+            return Err(ProfileError(format!(
+                "kernel `{kernel_name}`: hz = {}: 1 to 10000 is needed",
+                kernel.hz.value
+            )));
+        }
+        Ok(Profile { board_name: board.to_string(), board: parsed, part_name, part, kernel_name, kernel, costs })
+    }
+
+    /// The board's own kind of ECC.
+    pub fn ecc(&self) -> Ecc {
+        match self.board.ecc.value {
+            EccName::Hardware => Ecc::Hardware,
+            EccName::Software => Ecc::Software,
+        }
+    }
+
+    /// The NAND driver of the board, with its own ECC.
+    pub fn driver(&self) -> Driver {
+        self.driver_with_ecc(self.ecc())
+    }
+
+    /// The NAND driver of the board with another kind of ECC. Software ECC in place of the board's hardware is the
+    /// Hamming code of the Linux NAND core (`ecc-sw-hamming.c`: 3 bytes for 256, corrects 1 bit).
+    pub fn driver_with_ecc(&self, ecc: Ecc) -> Driver {
+        let (ecc_step_bytes, ecc_bytes_per_step, ecc_strength_bits) = match ecc {
+            Ecc::Software if self.ecc() == Ecc::Hardware => (256, 3, 1),
+            _ => (
+                self.board.ecc_step_bytes.value,
+                self.board.ecc_bytes_per_step.value,
+                self.board.ecc_strength_bits.value,
+            ),
+        };
+        Driver {
+            ecc,
+            ecc_step_bytes,
+            ecc_bytes_per_step,
+            ecc_strength_bits,
+            read: self.costs.read,
+            program: self.costs.program,
+            erase: self.costs.erase,
+        }
+    }
+
+    /// What a task does while the chip works.
+    pub fn nand_wait(&self) -> NandWait {
+        match self.board.nand_wait.value {
+            NandWaitName::Busy => NandWait::Busy,
+            NandWaitName::Sleep => NandWait::Sleep,
+        }
+    }
+
+    pub fn page_cache_bytes(&self) -> u64 {
+        self.board.page_cache_kib.value.saturating_mul(1024)
+    }
+
+    /// The kernel's default read-ahead on MTD devices, in KiB.
+    pub fn read_ahead_kib(&self) -> u32 {
+        self.kernel.read_ahead_kib.value
+    }
+
+    /// Timer ticks per second.
+    pub fn tick_rate_hz(&self) -> u32 {
+        self.kernel.hz.value
+    }
+
+    pub fn kernel(&self) -> Kernel {
+        Kernel {
+            name: self.kernel_name.clone(),
+            read_ahead: match self.kernel.read_ahead_rules.value {
+                RulesName::V2_6 => ReadAheadRules::V2_6,
+                RulesName::V6_1 => ReadAheadRules::V6_1,
+            },
+            sequential_miss_bug: self.kernel.sequential_miss_bug.value,
+            timer_slack_ns: us_to_ns(self.kernel.timer_slack_us.value.0),
+        }
+    }
+
+    pub fn vfs_costs(&self) -> VfsCosts {
+        let vfs = &self.board.vfs;
+        VfsCosts {
+            clock_read_ns: vfs.clock_read_ns.value.0.round() as u64,
+            call_ns: vfs.call_ns.value.0.round() as u64,
+            page_ns: vfs.page_ns.value.0.round() as u64,
+            cpu_power: PowerMilliwatt { cpu: vfs.cpu_power_mw.value.0, memory: 0.0 },
+        }
+    }
+}
+
+fn derive_costs(board: &Board, part: &Part, label: &str) -> Result<DriverCosts, ProfileError> {
+    let free = OpCost { overhead_ns: 0, power: PowerMilliwatt::default() };
+    let Some(driver) = &board.driver else {
+        return Ok(DriverCosts { read: free, program: free, erase: free });
+    };
+    let cost = |key: &str, total: &Sourced<Amount>, cpu: &Sourced<Amount>, memory: &Sourced<Amount>, chip_us: f64| {
+        let total_us = total.value.0;
+        if total_us < chip_us || total_us == 0.0 {
+            return Err(ProfileError(format!(
+                "{label}: driver.{key} = {total_us} us is less than the chip and the bus need with part `{}`: {chip_us} us",
+                board.part
+            )));
+        }
+        // uJ / us = W
+        let power =
+            PowerMilliwatt { cpu: cpu.value.0 / total_us * 1_000.0, memory: memory.value.0 / total_us * 1_000.0 };
+        Ok(OpCost { overhead_ns: us_to_ns(total_us - chip_us), power })
+    };
+    let page_us = part.page_transfer_us();
+    let d = driver;
+    Ok(DriverCosts {
+        read: cost("read_us", &d.read_us, &d.read_cpu_uj, &d.read_memory_uj, part.t_read_us.value.0 + page_us)?,
+        program: cost(
+            "program_us",
+            &d.program_us,
+            &d.program_cpu_uj,
+            &d.program_memory_uj,
+            part.t_program_us.value.0 + page_us,
+        )?,
+        erase: cost("erase_us", &d.erase_us, &d.erase_cpu_uj, &d.erase_memory_uj, part.t_erase_us.value.0)?,
+    })
+}
+
+// ---- where profiles come from ------------------------------------------------------------------------------
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Part,
+    Board,
+    Kernel,
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Part => "part",
+            Kind::Board => "board",
+            Kind::Kernel => "kernel",
+        }
+    }
+}
+
+macro_rules! built_in {
+    ($($kind:ident $folder:literal: $($name:literal),+;)+) => {
+        const BUILT_IN: &[(Kind, &str, &str)] = &[
+            $($((Kind::$kind, $name,
+                 include_str!(concat!("../../../profiles/", $folder, "/", $name, ".toml")))),+),+
+        ];
+    };
+}
+
+built_in! {
+    Board "boards": "omap3evm", "zero-overhead";
+    Part "parts": "micron-slc-omap3evm", "mt29f2g08aac", "mt29f2g08abaea", "mt29f4g08aaa", "tc58nvg1s3e";
+    Kernel "kernels": "2.6.37", "6.1";
+}
+
+/// The text of a profile, what to call it in an error, and the folder that paths in it are relative to.
+struct Text {
+    label: String,
+    text: String,
+    folder: PathBuf,
+}
+
+impl Text {
+    fn parse<T: serde::de::DeserializeOwned>(&self) -> Result<T, ProfileError> {
+        parse_toml(&self.text, &self.label).map_err(|e| ProfileError(e.to_string()))
+    }
+}
+
+fn find(kind: Kind, name: &str, base_dir: &Path) -> Result<Text, ProfileError> {
+    if let Some((_, _, text)) = BUILT_IN.iter().find(|(k, n, _)| *k == kind && *n == name) {
+        let label = format!("profiles/{}s/{name}.toml", kind.name());
+        return Ok(Text { label, text: text.to_string(), folder: base_dir.to_path_buf() });
+    }
+    if name.contains('/') || name.ends_with(".toml") {
+        return read(&base_dir.join(name), kind.name());
+    }
+    let known: Vec<&str> = BUILT_IN.iter().filter(|(k, _, _)| *k == kind).map(|(_, n, _)| *n).collect();
+    let hint = nearest(name, known.iter().copied()).map(|n| format!("did you mean `{n}`? ")).unwrap_or_default();
+    Err(ProfileError(format!(
+        "unknown {} `{name}`: {hint}known: {}, or the path of a file such as ./my-{}.toml",
+        kind.name(),
+        known.join(", "),
+        kind.name()
+    )))
+}
+
+fn read(path: &Path, what: &str) -> Result<Text, ProfileError> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|e| ProfileError(format!("{} file {}: cannot be read: {e}", what, path.display())))?;
+    let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
+    Ok(Text { label: path.display().to_string(), text, folder })
+}
+
+// ---- for people --------------------------------------------------------------------------------------------
+
+/// All built-in profiles: `[{"kind", "name", "title"}]`.
+pub fn list() -> Value {
+    let entry = |(kind, name, text): &(Kind, &str, &str)| {
+        let title = toml::from_str::<toml::Table>(text).ok().and_then(|t| Some(t.get("title")?.as_str()?.to_string()));
+        json!({"kind": kind.name(), "name": name, "title": title})
+    };
+    Value::Array(BUILT_IN.iter().map(entry).collect())
+}
+
+/// One profile, by name or by path: `{"kind", "name", "title", "values": [{"key", "value", "unit", "source",
+/// "status"}]}`; of a board also `"part"`, `"kernel"` and `"derived"` driver overheads and powers.
+pub fn show(name: &str) -> Result<Value, ProfileError> {
+    let here = Path::new("");
+    let (kind, source) = match BUILT_IN.iter().find(|(_, n, _)| *n == name) {
+        Some((kind, _, _)) => (*kind, find(*kind, name, here)?),
+        None if name.contains('/') || name.ends_with(".toml") => {
+            let source = read(Path::new(name), "profile")?;
+            (kind_of(&source)?, source)
+        }
+        None => {
+            let names = BUILT_IN.iter().map(|(_, n, _)| *n);
+            let hint = nearest(name, names.clone()).map(|n| format!("did you mean `{n}`? ")).unwrap_or_default();
+            let known = names.collect::<Vec<_>>().join(", ");
+            return Err(ProfileError(format!("unknown profile `{name}`: {hint}known: {known}, or the path of a file")));
+        }
+    };
+    let table: toml::Table = source.parse()?;
+    let mut shown = json!({"kind": kind.name(), "name": name, "title": table.get("title").and_then(|t| t.as_str())});
+    match kind {
+        Kind::Part => drop(source.parse::<Part>()?),
+        Kind::Kernel => drop(source.parse::<KernelProfile>()?),
+        Kind::Board => {
+            let profile = Profile::load(name, None, None, here)?;
+            shown["part"] = json!(profile.part_name);
+            shown["kernel"] = json!(profile.kernel_name);
+            shown["derived"] = derived(&profile);
+        }
+    }
+    let mut values = Vec::new();
+    collect_values("", &table, &mut values);
+    shown["values"] = Value::Array(values);
+    Ok(shown)
+}
+
+fn kind_of(source: &Text) -> Result<Kind, ProfileError> {
+    let table: toml::Table = source.parse()?;
+    [("page_B", Kind::Part), ("part", Kind::Board), ("hz", Kind::Kernel)]
+        .iter()
+        .find(|(key, _)| table.contains_key(*key))
+        .map(|(_, kind)| *kind)
+        .ok_or_else(|| {
+            let message = "this is no profile: a part has the key `page_B`, a board `part`, a kernel `hz`";
+            ProfileError(format!("{}: {message}", source.label))
+        })
+}
+
+fn derived(profile: &Profile) -> Value {
+    let driver = profile.driver();
+    let rows = [("read", driver.read), ("program", driver.program), ("erase", driver.erase)];
+    let entry = |(name, cost): &(&str, OpCost)| {
+        json!({
+            "operation": name,
+            "driver_overhead_ns": cost.overhead_ns,
+            "cpu_power_mW": cost.power.cpu,
+            "memory_power_mW": cost.power.memory,
+        })
+    };
+    Value::Array(rows.iter().map(entry).collect())
+}
+
+fn collect_values(prefix: &str, table: &toml::Table, values: &mut Vec<Value>) {
+    for (key, value) in table {
+        let Some(inner) = value.as_table() else { continue };
+        let path = format!("{prefix}{key}");
+        match inner.get("value") {
+            Some(value) => values.push(json!({
+                "key": path,
+                "value": value,
+                "unit": unit_of(key),
+                "source": inner.get("source"),
+                "status": inner.get("status"),
+            })),
+            None => collect_values(&format!("{path}."), inner, values),
+        }
+    }
+}
+
+/// The unit that a key ends in.
+fn unit_of(key: &str) -> &'static str {
+    const UNITS: &[(&str, &str)] = &[
+        ("_ns_per_B", "ns/B"),
+        ("_KiB", "KiB"),
+        ("_MiB", "MiB"),
+        ("_bits", "bit"),
+        ("_ns", "ns"),
+        ("_us", "us"),
+        ("_uJ", "uJ"),
+        ("_mW", "mW"),
+        ("_B", "B"),
+    ];
+    if key == "hz" {
+        return "Hz";
+    }
+    UNITS.iter().find(|(suffix, _)| key.ends_with(suffix)).map_or("", |(_, unit)| unit)
+}

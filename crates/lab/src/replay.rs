@@ -1,0 +1,577 @@
+//! Replays a recorded program: the calls of an strace trace, one after the other, on the simulated system calls.
+//!
+//! Calls of several processes run in the order of the trace. What the program wrote is not in a trace; the replay writes
+//! content that does not compress. Paths begin at the mount's root.
+
+use ffslab_fs::{Errno, TimeSpec};
+use ffslab_linux::{Advice, Fd, OpenFlags, Vfs, Whence};
+use ffslab_workload::strace::{self, Call, ExistingKind, Handle, OpenMode, Outcome, Record, SeekFrom, Target, Trace};
+use ffslab_workload::Content;
+use std::collections::BTreeSet;
+
+/// The largest piece in which a call's data are moved; a larger call is repeated.
+const PIECE_BYTES_MAX: usize = 8 << 20;
+
+/// The most that one call transfers (`include/linux/fs.h`, `MAX_RW_COUNT`).
+const TRANSFER_BYTES_MAX: u64 = 0x7fff_f000;
+
+/// Size of the writes that make files before a replay.
+const PREPARE_BYTES: usize = 64 << 10;
+
+/// What becomes of the time between two calls of the recorded program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Think {
+    /// It passes: less than a timer tick as computing, which holds the CPU, more as waiting, in which background tasks
+    /// run.
+    Keep,
+    /// Calls follow each other at once.
+    None,
+}
+
+/// A call that was replayed, for who keeps a log.
+#[derive(Clone, Copy, Debug)]
+pub struct Replayed<'a> {
+    pub record: &'a Record,
+    /// Name of the file, as it was opened or given.
+    pub path: &'a [u8],
+    /// Where the data lie; 0 for calls without data.
+    pub offset_bytes: u64,
+    /// Bytes read or written by the replay.
+    pub bytes: u64,
+    /// Virtual time.
+    pub start_ns: u64,
+    pub latency_ns: u64,
+}
+
+/// What a replay did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    pub calls: u64,
+    /// Calls that ended otherwise than when they were recorded.
+    pub different: u64,
+    /// The first few of them: line of the trace, call, both results.
+    pub examples: Vec<String>,
+    pub read_bytes: u64,
+    pub written_bytes: u64,
+}
+
+/// Number of [`Summary::examples`].
+const EXAMPLES_MAX: usize = 5;
+
+impl Summary {
+    /// Sentences for the report: differences, and what of the trace could not be replayed.
+    pub fn notes(&self, trace: &Trace) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.different > 0 {
+            notes.push(format!(
+                "{} of {} calls ended differently from the recording; first: {}",
+                grouped(self.different),
+                grouped(self.calls),
+                self.examples.join("; ")
+            ));
+        }
+        if !trace.ignored.is_empty() {
+            let listed: Vec<String> = trace.ignored.iter().map(|(why, n)| format!("{why} ({})", grouped(*n))).collect();
+            notes.push(format!("calls of the trace that are not replayed: {}", listed.join(", ")));
+        }
+        notes
+    }
+}
+
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Makes what the traces expect to find and what is not there yet: directories, links, files of the needed size. What
+/// an earlier trace of the list makes is left to it. Belongs into the setup, after whatever else makes files.
+///
+/// Errors: which file, and what the file system said.
+pub fn prepare(vfs: &mut Vfs, traces: &[&Trace], content: &mut Content) -> Result<(), String> {
+    let mut made: BTreeSet<&[u8]> = BTreeSet::new();
+    for trace in traces {
+        for existing in trace.existing.iter().filter(|e| !made.contains(&e.path[..])) {
+            make(vfs, &existing.path, &existing.kind, content).map_err(|error| {
+                let (path, trace) = (String::from_utf8_lossy(&existing.path), trace.path.display());
+                format!("{path}, which the trace {trace} expects to find, cannot be made: {error}")
+            })?;
+        }
+        made.extend(trace.records.iter().filter_map(|r| makes(&r.call)));
+    }
+    Ok(())
+}
+
+/// The name that a call brings into being.
+fn makes(call: &Call) -> Option<&[u8]> {
+    match call {
+        Call::Open { path, mode: OpenMode { create: true, .. }, .. }
+        | Call::MakeDirectory { path, .. }
+        | Call::Symlink { path, .. }
+        | Call::Rename { to: path, .. }
+        | Call::Link { to: path, .. } => Some(path),
+        _ => None,
+    }
+}
+
+fn make(vfs: &mut Vfs, path: &[u8], kind: &ExistingKind, content: &mut Content) -> Result<(), Errno> {
+    match kind {
+        ExistingKind::Directory => allow(Errno::Exist, vfs.mkdir(path, 0o755)),
+        ExistingKind::Symlink { target } => allow(Errno::Exist, vfs.symlink(target, path)),
+        ExistingKind::File { size_bytes } => {
+            let present = match vfs.stat(path) {
+                Ok(stat) if stat.size_bytes >= *size_bytes => return Ok(()),
+                Ok(stat) => stat.size_bytes,
+                Err(Errno::NoEnt) => 0,
+                Err(error) => return Err(error),
+            };
+            let fd = vfs.open(path, OpenFlags { create: true, ..OpenFlags::WRITE }, 0o644)?;
+            let mut at = present;
+            while at < *size_bytes {
+                let count = (size_bytes - at).min(PREPARE_BYTES as u64) as usize;
+                match vfs.pwrite(fd, content.take(count), at) {
+                    Ok(written) => at += written as u64,
+                    Err(error) => {
+                        vfs.close(fd)?;
+                        return Err(error);
+                    }
+                }
+            }
+            vfs.close(fd)
+        }
+    }
+}
+
+fn allow(error: Errno, result: Result<(), Errno>) -> Result<(), Errno> {
+    match result {
+        Err(found) if found == error => Ok(()),
+        other => other,
+    }
+}
+
+/// Replays a trace. `each` sees every call; when it returns false the replay ends with `Ok(None)`.
+///
+/// Errors: only a power cut ends a replay; every other error is compared with the recorded result.
+pub fn replay(
+    vfs: &mut Vfs,
+    trace: &Trace,
+    think: Think,
+    content: &mut Content,
+    each: &mut dyn FnMut(Replayed<'_>) -> bool,
+) -> Result<Option<Summary>, Errno> {
+    let mut player = Player { vfs, content, files: Vec::new(), buffer: Vec::new(), summary: Summary::default() };
+    player.files.resize_with(trace.handles as usize, || None);
+    for record in &trace.records {
+        if think == Think::Keep {
+            player.think(record.think_ns);
+        }
+        let start_ns = player.vfs.sim().now_ns();
+        let (done, known) = player.call(record)?;
+        let latency_ns = player.vfs.sim().now_ns() - start_ns;
+        player.compare(record, &done);
+        let path = match path_of(&record.call) {
+            Ok(path) => path,
+            Err(handle) => player.files[handle as usize].as_ref().map_or(&b""[..], |f| &f.path),
+        };
+        let (offset_bytes, bytes) = (known.offset_bytes, known.bytes);
+        if !each(Replayed { record, path, offset_bytes, bytes, start_ns, latency_ns }) {
+            return Ok(None);
+        }
+        if let Call::Close { handle } = record.call {
+            player.files[handle as usize] = None;
+        }
+    }
+    // The program has ended: what the trace did not close is closed now.
+    for file in std::mem::take(&mut player.files).into_iter().flatten() {
+        if let Some(fd) = file.fd {
+            power_gone(player.vfs.close(fd))?;
+        }
+    }
+    Ok(Some(player.summary))
+}
+
+struct OpenFile {
+    /// `None` when the open failed here, or after the close.
+    fd: Option<Fd>,
+    path: Vec<u8>,
+    position: u64,
+}
+
+struct Player<'a> {
+    vfs: &'a mut Vfs,
+    content: &'a mut Content,
+    files: Vec<Option<OpenFile>>,
+    buffer: Vec<u8>,
+    summary: Summary,
+}
+
+/// How a call ended here.
+enum Done {
+    Value(i64),
+    Error(Errno),
+    /// Its descriptor is not open here because its open failed.
+    NoFile,
+}
+
+/// Where a call's data were.
+#[derive(Clone, Copy, Default)]
+struct Data {
+    offset_bytes: u64,
+    bytes: u64,
+}
+
+/// The path that a call names, or the handle.
+fn path_of(call: &Call) -> Result<&[u8], Handle> {
+    match call {
+        Call::Open { path, .. }
+        | Call::Unlink { path }
+        | Call::MakeDirectory { path, .. }
+        | Call::RemoveDirectory { path }
+        | Call::Symlink { path, .. }
+        | Call::ReadLink { path }
+        | Call::Rename { from: path, .. }
+        | Call::Link { from: path, .. } => Ok(path),
+        Call::Close { handle }
+        | Call::Read { handle, .. }
+        | Call::Write { handle, .. }
+        | Call::ReadAt { handle, .. }
+        | Call::WriteAt { handle, .. }
+        | Call::Seek { handle, .. }
+        | Call::Fsync { handle, .. }
+        | Call::SyncFs { handle }
+        | Call::ListDirectory { handle }
+        | Call::Advise { handle, .. } => Err(*handle),
+        Call::Truncate { target, .. }
+        | Call::Stat { target }
+        | Call::ChangeMode { target, .. }
+        | Call::ChangeOwner { target, .. }
+        | Call::ChangeTimes { target }
+        | Call::StatFs { target } => match target {
+            Target::Path { path, .. } => Ok(path),
+            Target::Handle(handle) => Err(*handle),
+        },
+        Call::Sync => Ok(b""),
+    }
+}
+
+impl Player<'_> {
+    fn think(&mut self, think_ns: u64) {
+        if think_ns < self.vfs.sim().tick_ns() {
+            self.vfs.sim().advance(think_ns);
+        } else {
+            self.vfs.sleep_ns(think_ns.saturating_sub(self.vfs.config().kernel.timer_slack_ns));
+        }
+    }
+
+    fn compare(&mut self, record: &Record, done: &Done) {
+        self.summary.calls += 1;
+        let counted = matches!(
+            record.call,
+            Call::Read { .. } | Call::ReadAt { .. } | Call::Write { .. } | Call::WriteAt { .. } | Call::Seek { .. }
+        );
+        let same = match (&record.result, done) {
+            (Outcome::Value(recorded), Done::Value(value)) => !counted || recorded == value,
+            (Outcome::Error(recorded), Done::Error(error)) => recorded == error.name(),
+            _ => false,
+        };
+        if same {
+            return;
+        }
+        self.summary.different += 1;
+        if self.summary.examples.len() < EXAMPLES_MAX {
+            let recorded = match &record.result {
+                Outcome::Value(value) => value.to_string(),
+                Outcome::Error(error) => error.clone(),
+            };
+            let here = match done {
+                Done::Value(value) => value.to_string(),
+                Done::Error(error) => error.name().to_string(),
+                Done::NoFile => "no file, since its open failed".to_string(),
+            };
+            let name = call_name(&record.call);
+            self.summary.examples.push(format!("line {}: {name} gave {recorded}, here {here}", record.line));
+        }
+    }
+
+    /// Runs one call. The error is a power cut.
+    fn call(&mut self, record: &Record) -> Result<(Done, Data), Errno> {
+        let mut data = Data::default();
+        let result = match &record.call {
+            Call::Read { handle, bytes } => self.transfer(*handle, None, *bytes, false, &mut data),
+            Call::ReadAt { handle, offset, bytes } => self.transfer(*handle, Some(*offset), *bytes, false, &mut data),
+            Call::Write { handle, bytes } => self.transfer(*handle, None, *bytes, true, &mut data),
+            Call::WriteAt { handle, offset, bytes } => self.transfer(*handle, Some(*offset), *bytes, true, &mut data),
+            Call::Open { handle, path, mode, permissions } => {
+                let opened = matches!(record.result, Outcome::Value(_));
+                self.open(*handle, path, *mode, *permissions, opened).map(Some)
+            }
+            other => self.plain(other),
+        };
+        match result {
+            Ok(Some(value)) => Ok((Done::Value(value), data)),
+            Ok(None) => Ok((Done::NoFile, data)),
+            Err(Errno::PowerCut) => Err(Errno::PowerCut),
+            Err(error) => Ok((Done::Error(error), data)),
+        }
+    }
+
+    fn fd(&self, handle: Handle) -> Option<Fd> {
+        self.files[handle as usize].as_ref()?.fd
+    }
+
+    fn open(
+        &mut self,
+        handle: Handle,
+        path: &[u8],
+        mode: OpenMode,
+        permissions: u32,
+        opened: bool,
+    ) -> Result<i64, Errno> {
+        let flags = OpenFlags {
+            read: mode.read,
+            write: mode.write,
+            create: mode.create,
+            exclusive: mode.exclusive,
+            truncate: mode.truncate,
+            append: mode.append,
+            sync: mode.sync,
+            dsync: mode.dsync,
+            directory: mode.directory,
+            no_follow: mode.no_follow,
+        };
+        let mut result = self.vfs.open(path, flags, permissions);
+        if (result, mode.create, opened) == (Err(Errno::IsDir), false, true) {
+            // A descriptor from before the trace, of which nobody knew that it is a directory.
+            result = self.vfs.open(path, OpenFlags { write: false, ..flags }, permissions);
+        }
+        let fd = result?;
+        if opened {
+            self.files[handle as usize] = Some(OpenFile { fd: Some(fd), path: path.to_vec(), position: 0 });
+        } else {
+            // The recorded program got no descriptor that it could close.
+            power_gone(self.vfs.close(fd))?;
+        }
+        Ok(i64::from(fd.0))
+    }
+
+    fn transfer(
+        &mut self,
+        handle: Handle,
+        offset: Option<u64>,
+        bytes: u64,
+        write: bool,
+        data: &mut Data,
+    ) -> Result<Option<i64>, Errno> {
+        let Some(OpenFile { fd: Some(fd), position, .. }) = self.files[handle as usize] else { return Ok(None) };
+        let start = offset.unwrap_or(position);
+        let bytes = bytes.min(TRANSFER_BYTES_MAX);
+        let mut done = 0u64;
+        loop {
+            let count = (bytes - done).min(PIECE_BYTES_MAX as u64) as usize;
+            let at = offset.map(|offset| offset.saturating_add(done));
+            let moved = match (write, at) {
+                (true, Some(at)) => self.vfs.pwrite(fd, self.content.take(count), at),
+                (true, None) => self.vfs.write(fd, self.content.take(count)),
+                (false, Some(at)) => self.vfs.read_discard(fd, at, count),
+                (false, None) => {
+                    self.buffer.resize(count.max(self.buffer.len()), 0);
+                    self.vfs.read(fd, &mut self.buffer[..count])
+                }
+            };
+            let moved = match moved {
+                Ok(moved) => moved,
+                Err(error) if done == 0 || error == Errno::PowerCut => return Err(error),
+                Err(_) => break,
+            };
+            done += moved as u64;
+            if moved < count || done == bytes {
+                break;
+            }
+        }
+        *data = Data { offset_bytes: start, bytes: done };
+        if write {
+            self.summary.written_bytes += done;
+        } else {
+            self.summary.read_bytes += done;
+        }
+        if let (None, Some(file)) = (offset, &mut self.files[handle as usize]) {
+            file.position = start + done;
+        }
+        Ok(Some(done as i64))
+    }
+
+    /// Calls without data. `Ok(None)`: the descriptor is not open here.
+    fn plain(&mut self, call: &Call) -> Result<Option<i64>, Errno> {
+        macro_rules! fd {
+            ($handle:expr) => {
+                match self.fd($handle) {
+                    Some(fd) => fd,
+                    None => return Ok(None),
+                }
+            };
+        }
+        let vfs_result = match call {
+            Call::Close { handle } => {
+                let fd = fd!(*handle);
+                if let Some(file) = &mut self.files[*handle as usize] {
+                    file.fd = None;
+                }
+                self.vfs.close(fd)
+            }
+            Call::Seek { handle, offset, from } => {
+                let fd = fd!(*handle);
+                let whence = match from {
+                    SeekFrom::Start => Whence::Set,
+                    SeekFrom::Current => Whence::Current,
+                    SeekFrom::End => Whence::End,
+                };
+                let position = self.vfs.lseek(fd, *offset, whence)?;
+                if let Some(file) = &mut self.files[*handle as usize] {
+                    file.position = position;
+                }
+                return Ok(Some(position as i64));
+            }
+            Call::Fsync { handle, data_only } => {
+                let fd = fd!(*handle);
+                if *data_only {
+                    self.vfs.fdatasync(fd)
+                } else {
+                    self.vfs.fsync(fd)
+                }
+            }
+            Call::Sync => self.vfs.sync(),
+            Call::SyncFs { handle } => {
+                fd!(*handle);
+                self.vfs.syncfs()
+            }
+            Call::Truncate { target: Target::Handle(handle), bytes } => {
+                let fd = fd!(*handle);
+                self.vfs.ftruncate(fd, *bytes)
+            }
+            Call::Truncate { target: Target::Path { path, .. }, bytes } => self.vfs.truncate(path, *bytes),
+            Call::Rename { from, to, no_replace } => {
+                if *no_replace && self.vfs.lstat(to).is_ok() {
+                    return Err(Errno::Exist);
+                }
+                self.vfs.rename(from, to)?;
+                for file in self.files.iter_mut().flatten().filter(|file| file.path == *from) {
+                    file.path.clone_from(to);
+                }
+                Ok(())
+            }
+            Call::Unlink { path } => self.vfs.unlink(path),
+            Call::MakeDirectory { path, permissions } => self.vfs.mkdir(path, *permissions),
+            Call::RemoveDirectory { path } => self.vfs.rmdir(path),
+            Call::Link { from, to } => self.vfs.link(from, to),
+            Call::Symlink { target, path } => self.vfs.symlink(target, path),
+            Call::ReadLink { path } => self.vfs.readlink(path).map(drop),
+            Call::Stat { target: Target::Path { path, follow: true } } => self.vfs.stat(path).map(drop),
+            Call::Stat { target: Target::Path { path, follow: false } } => self.vfs.lstat(path).map(drop),
+            Call::Stat { target: Target::Handle(handle) } => {
+                let fd = fd!(*handle);
+                self.vfs.fstat(fd).map(drop)
+            }
+            Call::ListDirectory { handle } => {
+                let fd = fd!(*handle);
+                self.vfs.readdir(fd).map(drop)
+            }
+            Call::ChangeMode { target, permissions } => match self.path_of_target(target) {
+                Some(path) => self.vfs.chmod(&path, *permissions),
+                None => return Ok(None),
+            },
+            Call::ChangeOwner { target, uid, gid } => match self.path_of_target(target) {
+                Some(path) => self.vfs.chown(&path, *uid, *gid),
+                None => return Ok(None),
+            },
+            Call::ChangeTimes { target } => match self.path_of_target(target) {
+                Some(path) => {
+                    let now = self.time_of_day();
+                    self.vfs.utimens(&path, Some(now), Some(now))
+                }
+                None => return Ok(None),
+            },
+            Call::StatFs { .. } => self.vfs.statfs().map(drop),
+            Call::Advise { handle, offset, bytes, advice } => {
+                let fd = fd!(*handle);
+                let advice = match advice {
+                    strace::Advice::Normal => Advice::Normal,
+                    strace::Advice::Random => Advice::Random,
+                    strace::Advice::Sequential => Advice::Sequential,
+                    strace::Advice::WillNeed => Advice::WillNeed,
+                    strace::Advice::DontNeed => Advice::DontNeed,
+                    // Without effect on Linux.
+                    strace::Advice::NoReuse => return Ok(Some(0)),
+                };
+                self.vfs.posix_fadvise(fd, *offset, *bytes, advice)
+            }
+            Call::Open { .. } | Call::Read { .. } | Call::ReadAt { .. } | Call::Write { .. } | Call::WriteAt { .. } => {
+                unreachable!("handled by `call`")
+            }
+        };
+        vfs_result.map(|()| Some(0))
+    }
+
+    /// Attributes are changed by name: of an open file by the name under which it was opened.
+    fn path_of_target(&self, target: &Target) -> Option<Vec<u8>> {
+        match target {
+            Target::Path { path, .. } => Some(path.clone()),
+            Target::Handle(handle) => {
+                self.files[*handle as usize].as_ref().filter(|f| f.fd.is_some()).map(|f| f.path.clone())
+            }
+        }
+    }
+
+    fn time_of_day(&self) -> TimeSpec {
+        let now_ns = self.vfs.sim().now_ns();
+        TimeSpec {
+            seconds: (self.vfs.config().epoch_s + now_ns / 1_000_000_000) as i64,
+            nanoseconds: (now_ns % 1_000_000_000) as u32,
+        }
+    }
+}
+
+/// Passes only a power cut on.
+fn power_gone(result: Result<(), Errno>) -> Result<(), Errno> {
+    match result {
+        Err(Errno::PowerCut) => Err(Errno::PowerCut),
+        _ => Ok(()),
+    }
+}
+
+/// Unix name of a call.
+fn call_name(call: &Call) -> &'static str {
+    match call {
+        Call::Open { .. } => "open",
+        Call::Close { .. } => "close",
+        Call::Read { .. } => "read",
+        Call::Write { .. } => "write",
+        Call::ReadAt { .. } => "pread",
+        Call::WriteAt { .. } => "pwrite",
+        Call::Seek { .. } => "lseek",
+        Call::Fsync { data_only: false, .. } => "fsync",
+        Call::Fsync { data_only: true, .. } => "fdatasync",
+        Call::Sync => "sync",
+        Call::SyncFs { .. } => "syncfs",
+        Call::Truncate { .. } => "truncate",
+        Call::Rename { .. } => "rename",
+        Call::Unlink { .. } => "unlink",
+        Call::MakeDirectory { .. } => "mkdir",
+        Call::RemoveDirectory { .. } => "rmdir",
+        Call::Link { .. } => "link",
+        Call::Symlink { .. } => "symlink",
+        Call::ReadLink { .. } => "readlink",
+        Call::Stat { .. } => "stat",
+        Call::ListDirectory { .. } => "getdents",
+        Call::ChangeMode { .. } => "chmod",
+        Call::ChangeOwner { .. } => "chown",
+        Call::ChangeTimes { .. } => "utime",
+        Call::StatFs { .. } => "statfs",
+        Call::Advise { .. } => "fadvise",
+    }
+}
