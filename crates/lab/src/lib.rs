@@ -1,1 +1,34 @@
-//! lab
+//! # lab: from an experiment file to results
+//!
+//! **Role.** Reads experiments and measured cases, builds the stack that they describe, runs their steps in virtual
+//! time, and reports: latencies, flash operations by cause, energy, wear, and how far simulations are from
+//! measurements. The Python package and its command line are thin layers over [`run_experiment`], [`validate()`],
+//! [`schema`] and [`profiles`].
+//!
+//! **Follows.** The format of the measured cases (steps, counters, statistics); the methodology of the papers: explore,
+//! model, simulate, compare.
+//!
+//! **Leaves out.** Plots, tables and files of results: Python writes them. Several processes or file systems at once.
+
+pub mod case;
+pub mod error;
+pub mod experiment;
+pub mod glob;
+pub mod input;
+mod lab;
+pub mod profile;
+pub mod replay;
+pub mod requests;
+pub mod result;
+pub mod run;
+pub mod stack;
+pub mod stack_keys;
+pub mod stats;
+pub mod validate;
+
+pub use error::LabError;
+pub use experiment::{schema, Experiment};
+pub use lab::run_experiment;
+pub use profile as profiles;
+pub use result::{BlockColumns, RequestColumns, RunResult};
+pub use validate::{validate, ValidateOptions, ValidationReport};

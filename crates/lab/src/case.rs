@@ -1,0 +1,214 @@
+//! Measured cases: an experiment together with what a real system did when it ran it, one JSON object per line.
+
+use crate::error::LabError;
+use crate::input::friendlier;
+use crate::stack::{compression, unknown_fs, FsSpec, StackSpec, EPOCH_S, FILE_SYSTEMS};
+use crate::stack_keys::{CompressionName, EccName, NandWaitName};
+use ffslab_flash::{Geometry, Rules, Timing};
+use ffslab_jffs2::Options;
+use ffslab_linux::{Kernel, ReadAheadRules, VfsConfig, VfsCosts};
+use ffslab_mtd::{Driver, Ecc, OpCost};
+use ffslab_sim::units::us_to_ns;
+use ffslab_sim::{NandWait, PowerMilliwatt, SimConfig};
+use ffslab_workload::Step;
+use flate2::read::MultiGzDecoder;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+
+/// A case. Steps are read strictly; of the other parts only what is used here.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Case {
+    pub id: String,
+    pub family: String,
+    pub system: System,
+    pub flash: Flash,
+    pub setup: Vec<Step>,
+    pub measure: Vec<Step>,
+    pub expect: Expect,
+}
+
+/// Software and its settings.
+#[derive(Clone, Debug, Deserialize)]
+pub struct System {
+    pub name: String,
+    pub version: String,
+    pub fs: String,
+    #[serde(default)]
+    pub mount: MountSettings,
+    #[serde(rename = "read_ahead_KiB", default)]
+    pub read_ahead_kib: u32,
+    pub ecc: Option<EccName>,
+    pub nand_wait: Option<NandWaitName>,
+    #[serde(rename = "hz")]
+    pub tick_rate_hz: Option<u32>,
+    #[serde(rename = "ram_MiB")]
+    pub ram_mib: Option<u64>,
+    pub vm: Option<WriteBack>,
+    pub jffs2_summary: Option<bool>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct MountSettings {
+    #[serde(default)]
+    pub compression: CompressionName,
+}
+
+/// Write-back knobs that are used here.
+#[derive(Clone, Debug, Deserialize)]
+pub struct WriteBack {
+    pub dirty_writeback_ms: u32,
+}
+
+/// The chip. The partition begins at block 0.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Flash {
+    #[serde(rename = "page_B")]
+    pub page_bytes: u32,
+    #[serde(rename = "oob_B")]
+    pub oob_bytes: u32,
+    pub pages_per_block: u32,
+    pub partition_blocks: u32,
+    pub chip_blocks: u32,
+    pub t_read_us: Option<f64>,
+    pub t_program_us: Option<f64>,
+    pub t_erase_us: Option<f64>,
+    #[serde(rename = "bus_ns_per_B")]
+    pub bus_ns_per_byte: Option<f64>,
+}
+
+/// What was measured; counters and everything else by name.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Expect {
+    pub from_step: Option<usize>,
+    pub at_step: usize,
+    #[serde(flatten)]
+    pub values: Map<String, Value>,
+}
+
+/// One reading of a clock by the measuring program: the virtual clock of user-mode Linux moves so far
+/// (`arch/um/kernel/time.c`).
+const CLOCK_READ_NS: u64 = 256;
+
+/// Timer slack of a normal process (`init/init_task.c`).
+const TIMER_SLACK_NS: u64 = 50_000;
+
+/// SLC NAND of the time allows this many programs of a page between erases.
+const PARTIAL_PROGRAMS_MAX: u32 = 4;
+
+impl Case {
+    /// The stack on which the case is to run.
+    ///
+    /// Errors: a file system that cannot be mounted yet.
+    pub fn stack(&self) -> Result<StackSpec, String> {
+        let system = &self.system;
+        if !FILE_SYSTEMS.contains(&system.fs.as_str()) {
+            return Err(unknown_fs(&system.fs));
+        }
+        let flash = &self.flash;
+        let ns = |us: Option<f64>| us_to_ns(us.unwrap_or(0.0));
+        let free = OpCost { overhead_ns: 0, power: PowerMilliwatt::default() };
+        let standard = Options::default();
+        Ok(StackSpec {
+            geometry: Geometry {
+                page_bytes: flash.page_bytes,
+                oob_bytes: flash.oob_bytes,
+                pages_per_block: flash.pages_per_block,
+                blocks: flash.chip_blocks,
+            },
+            timing: Timing {
+                read_ns: ns(flash.t_read_us),
+                program_ns: ns(flash.t_program_us),
+                erase_ns: ns(flash.t_erase_us),
+                // ns per byte to ps per byte is the same factor as us to ns.
+                bus_ps_per_byte: ns(flash.bus_ns_per_byte),
+            },
+            rules: Rules { partial_programs_max: PARTIAL_PROGRAMS_MAX, in_order: false },
+            driver: Driver {
+                ecc: match system.ecc {
+                    Some(EccName::Software) => Ecc::Software,
+                    _ => Ecc::Hardware,
+                },
+                ecc_step_bytes: 256,
+                ecc_bytes_per_step: 3,
+                ecc_strength_bits: 1,
+                read: free,
+                program: free,
+                erase: free,
+            },
+            first_block: 0,
+            partition_blocks: flash.partition_blocks,
+            sim: SimConfig {
+                tick_rate_hz: system.tick_rate_hz.unwrap_or(100),
+                // Not recorded: how long the machine had been up.
+                jiffies_at_start: 0,
+                nand_wait: match system.nand_wait {
+                    Some(NandWaitName::Sleep) => NandWait::Sleep,
+                    _ => NandWait::Busy,
+                },
+            },
+            vfs: VfsConfig {
+                kernel: Kernel {
+                    name: system.version.clone(),
+                    read_ahead: ReadAheadRules::V6_1,
+                    sequential_miss_bug: false,
+                    timer_slack_ns: TIMER_SLACK_NS,
+                },
+                read_ahead_bytes: system.read_ahead_kib.saturating_mul(1024),
+                page_cache_bytes: system.ram_mib.map_or(u64::MAX, |mib| mib << 20),
+                costs: VfsCosts { clock_read_ns: CLOCK_READ_NS, ..VfsCosts::default() },
+                epoch_s: EPOCH_S,
+            },
+            fs: FsSpec::Jffs2(Options {
+                compression: compression(system.mount.compression),
+                summary: system.jffs2_summary.unwrap_or(false),
+                wbuf_delay_ms: system.vm.as_ref().map_or(standard.wbuf_delay_ms, |vm| vm.dirty_writeback_ms),
+                ..standard
+            }),
+        })
+    }
+}
+
+/// Reads the cases of a `.jsonl` or `.jsonl.gz` file.
+///
+/// Errors: an unreadable file; the line and what is wrong with the first case that cannot be understood.
+pub fn read_cases(path: &Path) -> Result<Vec<Case>, LabError> {
+    let unreadable = |error: std::io::Error| LabError::Input(format!("{}: cannot be read: {error}", path.display()));
+    let file = File::open(path).map_err(unreadable)?;
+    let is_gzip = path.extension().is_some_and(|extension| extension == "gz");
+    let reader: Box<dyn Read> = if is_gzip { Box::new(MultiGzDecoder::new(file)) } else { Box::new(file) };
+    let mut cases = Vec::new();
+    for (index, line) in BufReader::new(reader).lines().enumerate() {
+        let line = line.map_err(unreadable)?;
+        if line.trim().is_empty() {
+            continue;
+        }
+        let case = parse_case(&line)
+            .map_err(|text| LabError::Input(format!("{}:{}: {text}", path.display(), index + 1)))?;
+        cases.push(case);
+    }
+    if cases.is_empty() {
+        return Err(LabError::Input(format!("{}: there is no case in it: one JSON object a line", path.display())));
+    }
+    Ok(cases)
+}
+
+/// Reads one case.
+///
+/// Errors: what is wrong, in one line.
+pub fn parse_case(line: &str) -> Result<Case, String> {
+    let case: Case = serde_json::from_str(line).map_err(|error| friendlier(&error.to_string()))?;
+    for (list, steps) in [("setup", &case.setup), ("measure", &case.measure)] {
+        for (index, step) in steps.iter().enumerate() {
+            step.check().map_err(|text| format!("{list} step {} ({}): {text}", index + 1, step.title()))?;
+        }
+    }
+    let (from, at) = (case.expect.from_step, case.expect.at_step);
+    if at >= case.measure.len() || from.is_some_and(|from| from >= at) {
+        let steps = case.measure.len();
+        return Err(format!("the phase from_step {from:?} to at_step {at} is not within the {steps} measured steps"));
+    }
+    Ok(case)
+}

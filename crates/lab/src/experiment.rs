@@ -1,0 +1,339 @@
+//! Experiments: what people write. A TOML file holds a stack, setup steps, measured steps and axes to vary; each
+//! combination of the axes' values is a variant, parsed as if it stood in the file.
+
+use crate::error::LabError;
+use crate::input::{line_of, toml_error, unknown};
+use crate::stack_keys::StackKeys;
+use ffslab_workload::Step;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use toml::de::{DeTable, DeValue, ValueDeserializer};
+use toml::Spanned;
+
+/// Shape of an experiment file; the JSON Schema is made from it. Reading goes through [`Experiment::parse`], which
+/// keeps lines for its messages.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "ffslab experiment", deny_unknown_fields)]
+pub struct ExperimentFile {
+    /// What the experiment shows; stands over its tables and plots.
+    pub title: String,
+    /// Seed of the file content. Steps that draw offsets have seeds of their own.
+    #[serde(default = "default_seed")]
+    pub seed: u64,
+    /// The machine and its file system.
+    pub stack: StackKeys,
+    /// Steps before the measurement, in order. They start from an erased partition.
+    #[serde(default)]
+    pub setup: Vec<Step>,
+    /// The measured steps, in order.
+    pub measure: Vec<Step>,
+    /// What is varied: a stack key, `step.key` of the measured steps of that name, or `setup.step.key`, each with a
+    /// list of values. The experiment runs once for each combination.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(with = "BTreeMap<String, serde_json::Value>")]
+    pub axes: BTreeMap<String, Vec<toml::Value>>,
+}
+
+/// Keys at the top of a file; a test compares them with the schema.
+const TOP_KEYS: &[&str] = &["title", "seed", "stack", "setup", "measure", "axes"];
+
+fn default_seed() -> u64 {
+    1
+}
+
+/// An experiment that has been read, with its variants in order: the first axis of the file changes slowest.
+#[derive(Clone, Debug)]
+pub struct Experiment {
+    pub title: String,
+    pub variants: Vec<Variant>,
+    /// Axis names and values, in the file's order.
+    pub axes: Vec<(String, Vec<toml::Value>)>,
+}
+
+/// One combination of the axes' values.
+#[derive(Clone, Debug)]
+pub struct Variant {
+    /// "read_ahead_KiB=128, requests.count=8"; "base" without axes.
+    pub name: String,
+    pub axes: Vec<(String, toml::Value)>,
+    pub seed: u64,
+    pub stack: StackKeys,
+    pub setup: Vec<Step>,
+    pub measure: Vec<Step>,
+}
+
+type Value<'i> = Spanned<DeValue<'i>>;
+
+struct Axis<'i> {
+    path: Vec<String>,
+    /// Position of its key, for messages and for the order of the axes.
+    offset: usize,
+    values: Vec<Value<'i>>,
+}
+
+impl Axis<'_> {
+    fn name(&self) -> String {
+        self.path.join(".")
+    }
+}
+
+/// A file and where it came from, for messages.
+struct Source<'a> {
+    text: &'a str,
+    file_name: &'a str,
+}
+
+impl Source<'_> {
+    fn error(&self, offset: usize, text: impl std::fmt::Display) -> LabError {
+        LabError::Input(format!("{}:{}: {text}", self.file_name, line_of(self.text, offset)))
+    }
+}
+
+impl Experiment {
+    /// Reads an experiment; `file_name` names it in messages.
+    ///
+    /// Errors: one line with file, line, what is wrong and what would be right.
+    pub fn parse(text: &str, file_name: &str) -> Result<Experiment, LabError> {
+        let source = Source { text, file_name };
+        let mut root = DeTable::parse(text).map_err(|error| toml_error(text, file_name, &error))?.into_inner();
+        for key in root.keys() {
+            if !TOP_KEYS.contains(&key.get_ref().as_ref()) {
+                return Err(source.error(key.span().start, unknown("key", key.get_ref(), TOP_KEYS)));
+            }
+        }
+        let axes = match root.remove("axes") {
+            Some(axes) => read_axes(&source, axes)?,
+            None => Vec::new(),
+        };
+        let title: String = required(&source, &root, "title")?;
+        let combinations: usize = axes.iter().map(|axis| axis.values.len()).product();
+        if combinations > VARIANTS_MAX {
+            let at = axes.first().map_or(0, |axis| axis.offset);
+            return Err(source.error(at, format!("the axes make {combinations} variants: {VARIANTS_MAX} is the limit")));
+        }
+        let mut variants = Vec::with_capacity(combinations);
+        for number in 0..combinations {
+            variants.push(read_variant(&source, &root, &axes, number)?);
+        }
+        let axes = axes.iter().map(|axis| Ok((axis.name(), plain_values(&source, axis)?))).collect::<Result<_, _>>()?;
+        Ok(Experiment { title, variants, axes })
+    }
+
+    /// The experiment written out with every default; `stack` holds the values that the board gave.
+    pub fn resolved(&self, stack: StackKeys) -> String {
+        let first = &self.variants[0];
+        let file = ExperimentFile {
+            title: self.title.clone(),
+            seed: first.seed,
+            stack,
+            setup: first.setup.clone(),
+            measure: first.measure.clone(),
+            axes: self.axes.iter().cloned().collect(),
+        };
+        toml::to_string(&file).expect("an experiment that was read can be written")
+    }
+}
+
+/// More variants than this are a mistake in the axes.
+const VARIANTS_MAX: usize = 10_000;
+
+fn read_axes<'i>(source: &Source, axes: Value<'i>) -> Result<Vec<Axis<'i>>, LabError> {
+    let mut found = Vec::new();
+    let offset = axes.span().start;
+    collect_axes(source, &mut Vec::new(), axes, offset, &mut found)?;
+    found.sort_by_key(|axis| axis.offset);
+    Ok(found)
+}
+
+/// `requests.count = [..]` is a table in a table; `"requests.count" = [..]` is meant the same way.
+fn collect_axes<'i>(
+    source: &Source,
+    path: &mut Vec<String>,
+    value: Value<'i>,
+    offset: usize,
+    found: &mut Vec<Axis<'i>>,
+) -> Result<(), LabError> {
+    match value.into_inner() {
+        DeValue::Table(table) => {
+            for (key, value) in table {
+                let depth = path.len();
+                path.extend(key.get_ref().split('.').map(str::to_string));
+                collect_axes(source, path, value, key.span().start, found)?;
+                path.truncate(depth);
+            }
+            Ok(())
+        }
+        DeValue::Array(values) if !values.is_empty() && !path.is_empty() => {
+            found.push(Axis { path: path.clone(), offset, values: values.into_iter().collect() });
+            Ok(())
+        }
+        _ => Err(source.error(offset, format!("axis `{}` must be a list of values, such as [128, 0]", path.join(".")))),
+    }
+}
+
+fn plain_values(source: &Source, axis: &Axis) -> Result<Vec<toml::Value>, LabError> {
+    axis.values.iter().map(|value| read(source, value.clone())).collect()
+}
+
+/// Deserializes a value of the file; errors keep their line.
+fn read<'i, T: Deserialize<'i>>(source: &Source, value: Value<'i>) -> Result<T, LabError> {
+    let offset = value.span().start;
+    T::deserialize(ValueDeserializer::from(value)).map_err(|error| placed(source, error, offset))
+}
+
+fn placed(source: &Source, error: toml::de::Error, offset: usize) -> LabError {
+    match error.span() {
+        Some(_) => toml_error(source.text, source.file_name, &error),
+        None => source.error(offset, crate::input::friendlier(error.message())),
+    }
+}
+
+fn required<'i, T: Deserialize<'i>>(source: &Source, root: &DeTable<'i>, key: &str) -> Result<T, LabError> {
+    match root.get(key) {
+        Some(value) => read(source, value.clone()),
+        None => Err(LabError::Input(format!("{}: the key `{key}` is missing", source.file_name))),
+    }
+}
+
+fn read_variant<'i>(
+    source: &Source,
+    root: &DeTable<'i>,
+    axes: &[Axis<'i>],
+    number: usize,
+) -> Result<Variant, LabError> {
+    let mut root = root.clone();
+    let mut chosen = Vec::new();
+    let mut rest = number;
+    for axis in axes.iter().rev() {
+        let value = &axis.values[rest % axis.values.len()];
+        rest /= axis.values.len();
+        put(source, &mut root, axis, value)?;
+        chosen.push((axis.name(), read::<toml::Value>(source, value.clone())?));
+    }
+    chosen.reverse();
+    let labels: Vec<String> = chosen.iter().map(|(name, value)| format!("{name}={}", label(value))).collect();
+    let seed = match root.get("seed") {
+        Some(seed) => read(source, seed.clone())?,
+        None => default_seed(),
+    };
+    let measure = read_steps(source, &root, "measure")?;
+    if measure.is_empty() {
+        let text = "there is no [[measure]] step: nothing would be measured";
+        return Err(LabError::Input(format!("{}: {text}", source.file_name)));
+    }
+    Ok(Variant {
+        name: if labels.is_empty() { "base".to_string() } else { labels.join(", ") },
+        axes: chosen,
+        seed,
+        stack: required(source, &root, "stack")?,
+        setup: read_steps(source, &root, "setup")?,
+        measure,
+    })
+}
+
+fn label(value: &toml::Value) -> String {
+    match value {
+        toml::Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// Puts the value of an axis where its name says.
+fn put<'i>(source: &Source, root: &mut DeTable<'i>, axis: &Axis<'i>, value: &Value<'i>) -> Result<(), LabError> {
+    let path: Vec<&str> = axis.path.iter().map(String::as_str).collect();
+    let (list, step, key) = match path[..] {
+        [key] => {
+            // An unknown key is found when the stack is read, with the line of the axis.
+            if let Some(DeValue::Table(stack)) = root.get_mut("stack").map(Spanned::get_mut) {
+                set(stack, key, axis.offset, value);
+            }
+            return Ok(());
+        }
+        [step, key] => ("measure", step, key),
+        ["setup", step, key] => ("setup", step, key),
+        _ => {
+            let forms = "a stack key, `step.key` or `setup.step.key`";
+            return Err(source.error(axis.offset, format!("axis `{}` is none of {forms}", axis.name())));
+        }
+    };
+    let mut names = Vec::new();
+    let mut hits = 0;
+    if let Some(DeValue::Array(steps)) = root.get_mut(list).map(Spanned::get_mut) {
+        for table in steps.iter_mut() {
+            let DeValue::Table(table) = table.get_mut() else { continue };
+            let name = table.get("step").and_then(|name| name.get_ref().as_str()).unwrap_or_default().to_string();
+            if name == step {
+                set(table, key, axis.offset, value);
+                hits += 1;
+            }
+            names.push(name);
+        }
+    }
+    if hits == 0 {
+        names.sort();
+        names.dedup();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let text = unknown(&format!("{list} step"), step, &names);
+        return Err(source.error(axis.offset, format!("axis `{}`: {text}", axis.name())));
+    }
+    Ok(())
+}
+
+fn set<'i>(table: &mut DeTable<'i>, key: &str, offset: usize, value: &Value<'i>) {
+    // The key gets the place of the axis, so that messages about it point there.
+    table.remove(key);
+    table.insert(Spanned::new(offset..offset, key.to_string().into()), value.clone());
+}
+
+fn read_steps(source: &Source, root: &DeTable, list: &str) -> Result<Vec<Step>, LabError> {
+    let Some(value) = root.get(list) else {
+        return Ok(Vec::new());
+    };
+    let DeValue::Array(tables) = value.get_ref() else {
+        return Err(source.error(value.span().start, format!("`{list}` must be steps: [[{list}]] tables with a key `step`")));
+    };
+    tables.iter().enumerate().map(|(i, table)| read_step(source, list, i, table)).collect()
+}
+
+fn read_step(source: &Source, list: &str, index: usize, value: &Value) -> Result<Step, LabError> {
+    let offset = value.span().start;
+    let place = format!("{list} step {}", index + 1);
+    let DeValue::Table(table) = value.get_ref() else {
+        return Err(source.error(offset, format!("{place} must be a table with a key `step`")));
+    };
+    let mut keys = table.clone();
+    let name = match keys.remove("step") {
+        Some(name) => name,
+        None => return Err(source.error(offset, format!("{place} has no key `step`: {}", Step::NAMES.join(", ")))),
+    };
+    let Some(text) = name.get_ref().as_str() else {
+        return Err(source.error(name.span().start, format!("{place}: the value of `step` must be a text")));
+    };
+    let keys = ValueDeserializer::from(Spanned::new(value.span(), DeValue::Table(keys)));
+    let step = match Step::from_keys(text, keys) {
+        Some(step) => step.map_err(|error| match placed(source, error, offset) {
+            LabError::Input(line) => LabError::Input(name_step(&line, source.file_name, &place, text)),
+            other => other,
+        })?,
+        None => return Err(source.error(name.span().start, format!("{place}: {}", unknown("step", text, Step::NAMES)))),
+    };
+    step.check().map_err(|text| source.error(offset, format!("{place} ({}): {text}", step.title())))?;
+    Ok(step)
+}
+
+/// Puts "setup step 3 (create): " after the place of a message.
+fn name_step(line: &str, file_name: &str, place: &str, step: &str) -> String {
+    let after_name = file_name.len() + 1;
+    let split = line.get(after_name..).and_then(|rest| rest.find(": ")).map_or(0, |at| after_name + at + 2);
+    format!("{}{place} ({step}): {}", &line[..split], &line[split..])
+}
+
+/// JSON Schema of experiment files, for editors.
+pub fn schema() -> serde_json::Value {
+    schemars::schema_for!(ExperimentFile).to_value()
+}
+
+#[cfg(test)]
+mod tests;

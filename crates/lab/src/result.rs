@@ -1,0 +1,296 @@
+//! Results of an experiment: a summary for people and reports, columns for tables.
+
+use crate::experiment::Variant;
+use crate::requests::RequestLog;
+use crate::run::{Outcome, StepOutcome};
+use crate::stack::StackSpec;
+use crate::stack_keys::StackKeys;
+use crate::stats::{mean_sd, LatencyUs};
+use ffslab_sim::units::ns_to_us;
+use ffslab_sim::{Energy, OpCounts};
+use ffslab_workload::prng::GENERATOR;
+use ffslab_workload::Step;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Everything that [`crate::run_experiment`] returns.
+#[derive(Clone, Debug)]
+pub struct RunResult {
+    pub summary: Summary,
+    pub requests: RequestColumns,
+    pub blocks: BlockColumns,
+    /// The experiment with every default and every value of the board written out.
+    pub resolved_toml: String,
+}
+
+/// `summary.json`. Units stand in the key names; times are virtual.
+#[derive(Clone, Debug, Serialize)]
+pub struct Summary {
+    pub title: String,
+    /// Version of ffslab.
+    pub version: String,
+    /// Random number generator of the workload.
+    pub generator: &'static str,
+    pub seed: u64,
+    pub variants: Vec<VariantSummary>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct VariantSummary {
+    pub name: String,
+    /// What the axes chose.
+    pub axes: BTreeMap<String, toml::Value>,
+    pub stack: StackKeys,
+    pub flash: FlashSummary,
+    /// Of the measured steps, as everything below.
+    pub totals: Counts,
+    pub by_cause: Vec<CauseSummary>,
+    /// Of all recorded calls: requests, appends, files of `create_many` and its kin, replayed calls.
+    pub latency_us: LatencyUs,
+    #[serde(rename = "energy_uJ")]
+    pub energy_uj: EnergySummary,
+    pub time_us: f64,
+    pub setup_time_us: f64,
+    #[serde(rename = "user_read_B")]
+    pub user_read_bytes: u64,
+    #[serde(rename = "user_written_B")]
+    pub user_written_bytes: u64,
+    /// Bytes of the pages programmed / bytes that programs wrote; null if they wrote none.
+    pub write_amplification: Option<f64>,
+    /// Bytes of the pages read / bytes that programs read; null if they read none.
+    pub read_amplification: Option<f64>,
+    pub erases_per_block: MeanSd,
+    pub steps: Vec<StepSummary>,
+    pub notes: Vec<String>,
+}
+
+/// The chip of a variant.
+#[derive(Clone, Debug, Serialize)]
+pub struct FlashSummary {
+    #[serde(rename = "page_B")]
+    pub page_bytes: u32,
+    #[serde(rename = "oob_B")]
+    pub oob_bytes: u32,
+    pub pages_per_block: u32,
+    pub chip_blocks: u32,
+    pub t_read_us: f64,
+    pub t_program_us: f64,
+    pub t_erase_us: f64,
+    #[serde(rename = "bus_ns_per_B")]
+    pub bus_ns_per_byte: f64,
+}
+
+/// Flash operations under the names of the measured cases.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Counts {
+    pub page_reads: u64,
+    pub oob_reads: u64,
+    pub page_programs: u64,
+    pub oob_programs: u64,
+    pub erases: u64,
+    pub partial_page_reads: u64,
+    pub reprograms: u64,
+    #[serde(rename = "bus_out_B")]
+    pub bus_out_bytes: u64,
+    #[serde(rename = "bus_in_B")]
+    pub bus_in_bytes: u64,
+    pub busy_us: f64,
+}
+
+impl From<OpCounts> for Counts {
+    fn from(counts: OpCounts) -> Counts {
+        Counts {
+            page_reads: counts.page_reads,
+            oob_reads: counts.oob_reads,
+            page_programs: counts.page_programs,
+            oob_programs: counts.oob_programs,
+            erases: counts.erases,
+            partial_page_reads: counts.partial_page_reads,
+            reprograms: counts.reprograms,
+            bus_out_bytes: counts.bus_out_bytes,
+            bus_in_bytes: counts.bus_in_bytes,
+            busy_us: ns_to_us(counts.busy_ns),
+        }
+    }
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct CauseSummary {
+    pub task: &'static str,
+    pub reason: &'static str,
+    #[serde(flatten)]
+    pub counts: Counts,
+}
+
+/// Above idle, by rail.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct EnergySummary {
+    pub cpu: f64,
+    pub memory: f64,
+    pub total: f64,
+}
+
+impl From<Energy> for EnergySummary {
+    fn from(energy: Energy) -> EnergySummary {
+        EnergySummary { cpu: energy.cpu_uj, memory: energy.memory_uj, total: energy.total_uj() }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct MeanSd {
+    pub mean: f64,
+    pub sd: f64,
+}
+
+impl MeanSd {
+    pub fn of(values: &[u32]) -> MeanSd {
+        let (mean, sd) = mean_sd(values.iter().map(|&value| f64::from(value)));
+        MeanSd { mean, sd }
+    }
+}
+
+/// One measured step by itself (not cumulative).
+#[derive(Clone, Debug, Serialize)]
+pub struct StepSummary {
+    pub step: String,
+    pub counts: Counts,
+    pub elapsed_us: f64,
+    pub latency_us: LatencyUs,
+    #[serde(rename = "energy_uJ")]
+    pub energy_uj: EnergySummary,
+    #[serde(rename = "fs_free_B")]
+    pub fs_free_bytes: Option<u64>,
+    #[serde(rename = "bytes_accepted_B")]
+    pub bytes_accepted: Option<u64>,
+    pub requests_done: Option<u64>,
+    pub stopped_by: Option<&'static str>,
+    pub files: Option<u64>,
+}
+
+/// Columns of `requests.parquet`, of equal length.
+#[derive(Clone, Debug, Default)]
+pub struct RequestColumns {
+    pub variant: Vec<String>,
+    pub step: Vec<u32>,
+    pub i: Vec<u32>,
+    pub op: Vec<&'static str>,
+    pub file: Vec<String>,
+    pub offset_bytes: Vec<u64>,
+    pub bytes: Vec<u64>,
+    pub start_us: Vec<f64>,
+    pub latency_us: Vec<f64>,
+}
+
+/// Columns of `blocks.parquet`, of equal length.
+#[derive(Clone, Debug, Default)]
+pub struct BlockColumns {
+    pub variant: Vec<String>,
+    /// Block in the partition.
+    pub block: Vec<u32>,
+    /// In the measured steps.
+    pub erases_main: Vec<u32>,
+    /// Since the chip was made.
+    pub erases_total: Vec<u32>,
+    pub programmed_pages: Vec<u32>,
+}
+
+impl RequestColumns {
+    pub fn extend(&mut self, variant: &str, log: &RequestLog) {
+        self.variant.extend(std::iter::repeat_n(variant.to_string(), log.len()));
+        self.step.extend_from_slice(&log.step);
+        self.i.extend_from_slice(&log.i);
+        self.op.extend(log.op.iter().map(|op| op.name()));
+        self.file.extend(log.file.iter().map(|&file| log.file_names[file as usize].clone()));
+        self.offset_bytes.extend_from_slice(&log.offset_bytes);
+        self.bytes.extend_from_slice(&log.bytes);
+        self.start_us.extend(log.start_ns.iter().map(|&ns| ns_to_us(ns)));
+        self.latency_us.extend(log.latency_ns.iter().map(|&ns| ns_to_us(ns)));
+    }
+}
+
+impl BlockColumns {
+    pub fn extend(&mut self, variant: &str, outcome: &Outcome) {
+        let blocks = outcome.erases_total.len();
+        self.variant.extend(std::iter::repeat_n(variant.to_string(), blocks));
+        self.block.extend(0..blocks as u32);
+        self.erases_main.extend_from_slice(&outcome.erases_main);
+        self.erases_total.extend_from_slice(&outcome.erases_total);
+        self.programmed_pages.extend_from_slice(&outcome.programmed_pages);
+    }
+}
+
+impl VariantSummary {
+    /// Summary of a run of `variant` on `spec`; `stack` are its keys with the board's values filled in.
+    pub fn of(variant: &Variant, stack: StackKeys, spec: &StackSpec, outcome: &Outcome) -> VariantSummary {
+        let last = outcome.last();
+        let page_bytes = u64::from(spec.geometry.page_bytes);
+        let sum = |bytes: fn(&StepOutcome) -> u64| outcome.measure.iter().map(bytes).sum::<u64>();
+        let user_read_bytes = sum(|step| step.facts.user_read_bytes);
+        let user_written_bytes = sum(|step| step.facts.user_written_bytes);
+        let ratio = |pages: u64, bytes: u64| (bytes > 0).then(|| (pages * page_bytes) as f64 / bytes as f64);
+        VariantSummary {
+            name: variant.name.clone(),
+            axes: variant.axes.iter().cloned().collect(),
+            stack,
+            flash: FlashSummary {
+                page_bytes: spec.geometry.page_bytes,
+                oob_bytes: spec.geometry.oob_bytes,
+                pages_per_block: spec.geometry.pages_per_block,
+                chip_blocks: spec.geometry.blocks,
+                t_read_us: ns_to_us(spec.timing.read_ns),
+                t_program_us: ns_to_us(spec.timing.program_ns),
+                t_erase_us: ns_to_us(spec.timing.erase_ns),
+                bus_ns_per_byte: spec.timing.bus_ps_per_byte as f64 / 1_000.0,
+            },
+            totals: last.counts.into(),
+            by_cause: outcome
+                .by_cause
+                .iter()
+                .map(|(task, reason, counts)| CauseSummary {
+                    task: task.name(),
+                    reason: reason.name(),
+                    counts: (*counts).into(),
+                })
+                .collect(),
+            latency_us: LatencyUs::of(&outcome.requests.latency_ns),
+            energy_uj: last.energy.into(),
+            time_us: ns_to_us(last.time_ns),
+            setup_time_us: ns_to_us(outcome.setup.last().map_or(0, |step| step.time_ns)),
+            user_read_bytes,
+            user_written_bytes,
+            write_amplification: ratio(last.counts.page_programs, user_written_bytes),
+            read_amplification: ratio(last.counts.page_reads, user_read_bytes),
+            erases_per_block: MeanSd::of(&outcome.erases_main),
+            steps: step_summaries(&variant.measure, outcome),
+            notes: outcome.setup.iter().chain(&outcome.measure).flat_map(|step| step.facts.notes.clone()).collect(),
+        }
+    }
+}
+
+fn step_summaries(steps: &[Step], outcome: &Outcome) -> Vec<StepSummary> {
+    let mut summaries = Vec::with_capacity(steps.len());
+    let (mut counts_before, mut energy_before) = (OpCounts::default(), Energy::default());
+    for (step, done) in steps.iter().zip(&outcome.measure) {
+        summaries.push(StepSummary {
+            step: step.title(),
+            counts: (done.counts - counts_before).into(),
+            elapsed_us: ns_to_us(done.elapsed_ns),
+            latency_us: LatencyUs::of(&outcome.requests.latency_ns[done.rows.clone()]),
+            energy_uj: (done.energy - energy_before).into(),
+            fs_free_bytes: done.fs_free_bytes,
+            bytes_accepted: done.facts.bytes_accepted,
+            requests_done: done.facts.requests_done,
+            stopped_by: done.facts.stopped_by,
+            files: done.facts.files,
+        });
+        (counts_before, energy_before) = (done.counts, done.energy);
+    }
+    summaries
+}
+
+impl Summary {
+    pub fn new(title: &str, seed: u64, variants: Vec<VariantSummary>) -> Summary {
+        let version = env!("CARGO_PKG_VERSION").to_string();
+        Summary { title: title.to_string(), version, generator: GENERATOR, seed, variants }
+    }
+}

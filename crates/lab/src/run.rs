@@ -1,0 +1,277 @@
+//! Runs the steps of one variant or case on a stack and keeps what happened.
+
+mod execute;
+mod many;
+
+use crate::requests::RequestLog;
+use crate::stack::{Stack, StackSpec};
+use ffslab_linux::Fd;
+use ffslab_sim::{cause, Energy, OpCounts, Reason, Task, CAUSES};
+use ffslab_workload::{Content, Step};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+/// What to run.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan<'a> {
+    pub stack: &'a StackSpec,
+    pub setup: &'a [Step],
+    pub measure: &'a [Step],
+    /// The main phase: from the end of measured step `.0` (`None`: the start) to the end of step `.1`.
+    pub main: (Option<usize>, usize),
+    /// Seed of the file content.
+    pub seed: u64,
+    /// Folder that the files of `replay` are relative to.
+    pub base_dir: &'a Path,
+}
+
+impl Plan<'_> {
+    /// Number of calls that the plan makes, as far as its steps tell.
+    pub fn calls(&self) -> u64 {
+        self.setup.iter().chain(self.measure).map(Step::calls).sum()
+    }
+}
+
+/// Why a run ended early.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RunError {
+    /// A step could not be done; one line that names it.
+    Step(String),
+    /// The progress function asked to stop.
+    Interrupted,
+}
+
+/// What one step did.
+#[derive(Clone, Debug, Default)]
+pub struct StepOutcome {
+    /// Flash operations from the start of the measurement (setup steps: of the setup) to the end of the step.
+    pub counts: OpCounts,
+    /// Virtual time from the same instant to the end of the step.
+    pub time_ns: u64,
+    /// Energy above idle from the same instant to the end of the step.
+    pub energy: Energy,
+    /// Between the clock readings before and after the step.
+    pub elapsed_ns: u64,
+    /// Rows of [`Outcome::requests`]; empty for setup steps.
+    pub rows: Range<usize>,
+    /// statfs free blocks x block size, while mounted.
+    pub fs_free_bytes: Option<u64>,
+    pub facts: Facts,
+}
+
+/// What a step did beyond its counters, where it applies.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Facts {
+    /// `requests`, `append`: bytes that the calls moved. `fill`, `create`: bytes written.
+    pub bytes_accepted: Option<u64>,
+    pub requests_done: Option<u64>,
+    /// Unix name of the error that ended `requests`.
+    pub stopped_by: Option<&'static str>,
+    /// `create_many`: files begun.
+    pub files: Option<u64>,
+    /// `create_fragmented`.
+    pub fragment_pieces: Option<u64>,
+    /// What a reader of the results should know, such as calls of a replay that ended differently.
+    pub notes: Vec<String>,
+    /// Bytes that programs read and wrote in the step, for the amplification factors.
+    pub user_read_bytes: u64,
+    pub user_written_bytes: u64,
+}
+
+/// Everything that a run leaves.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    pub setup: Vec<StepOutcome>,
+    pub measure: Vec<StepOutcome>,
+    pub requests: RequestLog,
+    /// Counters of the whole measurement, by who and why; causes without an operation are left out.
+    pub by_cause: Vec<(Task, Reason, OpCounts)>,
+    /// Main phase.
+    pub main: OpCounts,
+    pub main_time_ns: u64,
+    /// Erases of each block of the partition in the main phase, and since the chip was made.
+    pub erases_main: Vec<u32>,
+    pub erases_total: Vec<u32>,
+    /// Programmed pages of each block at the end.
+    pub programmed_pages: Vec<u32>,
+}
+
+impl Outcome {
+    pub fn last(&self) -> &StepOutcome {
+        self.measure.last().expect("a plan has a measured step")
+    }
+}
+
+/// Reports progress: calls done so far; `false` asks to stop.
+pub type Watch<'a> = dyn FnMut(u64) -> bool + 'a;
+
+/// Runs a plan on a new stack. See [`RunError`].
+pub fn run(plan: &Plan, watch: &mut Watch) -> Result<Outcome, RunError> {
+    let stack = Stack::new(plan.stack).map_err(RunError::Step)?;
+    let mut runner = Runner::new(stack, plan, watch);
+    let mut setup = Vec::with_capacity(plan.setup.len());
+    runner.begin();
+    for (index, step) in plan.setup.iter().enumerate() {
+        setup.push(runner.step("setup", index, step)?);
+    }
+    let causes_before = runner.begin();
+    runner.measuring = true;
+    let mut boundary = Boundary::of(&runner.stack, None);
+    let mut measure = Vec::with_capacity(plan.measure.len());
+    let mut main = None;
+    for (index, step) in plan.measure.iter().enumerate() {
+        let outcome = runner.step("measure", index, step)?;
+        if plan.main.0 == Some(index) {
+            boundary = Boundary::of(&runner.stack, Some(&outcome));
+        }
+        if plan.main.1 == index {
+            main = Some(boundary.until(&runner.stack, &outcome));
+        }
+        measure.push(outcome);
+    }
+    let (main, main_time_ns, erases_main) =
+        main.ok_or_else(|| RunError::Step(format!("the main phase ends with step {}, which is none", plan.main.1)))?;
+    let causes = runner.stack.sim.all_counts();
+    Ok(Outcome {
+        setup,
+        measure,
+        by_cause: by_cause(&causes_before, &causes),
+        main,
+        main_time_ns,
+        erases_main,
+        erases_total: runner.stack.erase_counts(),
+        programmed_pages: runner.stack.programmed_pages(),
+        requests: runner.log,
+    })
+}
+
+/// State at the start of the main phase.
+struct Boundary {
+    counts: OpCounts,
+    time_ns: u64,
+    erases: Vec<u32>,
+}
+
+impl Boundary {
+    fn of(stack: &Stack, step: Option<&StepOutcome>) -> Boundary {
+        Boundary {
+            counts: step.map_or_else(OpCounts::default, |step| step.counts),
+            time_ns: step.map_or(0, |step| step.time_ns),
+            erases: stack.erase_counts(),
+        }
+    }
+
+    fn until(&self, stack: &Stack, step: &StepOutcome) -> (OpCounts, u64, Vec<u32>) {
+        let erases = stack.erase_counts().iter().zip(&self.erases).map(|(after, before)| after - before).collect();
+        (step.counts - self.counts, step.time_ns - self.time_ns, erases)
+    }
+}
+
+fn by_cause(before: &[OpCounts; CAUSES], after: &[OpCounts; CAUSES]) -> Vec<(Task, Reason, OpCounts)> {
+    let mut rows = Vec::new();
+    for &task in Task::ALL {
+        for &reason in Reason::ALL {
+            let index = cause::index(task, reason);
+            let counts = after[index] - before[index];
+            if counts != OpCounts::default() {
+                rows.push((task, reason, counts));
+            }
+        }
+    }
+    rows
+}
+
+/// Calls between two looks at the progress function.
+const WATCH_EVERY: u64 = 256;
+
+struct Runner<'a> {
+    stack: Stack,
+    content: Content,
+    /// Open files by name.
+    open: BTreeMap<String, Fd>,
+    log: RequestLog,
+    measuring: bool,
+    start_ns: u64,
+    start_counts: OpCounts,
+    start_energy: Energy,
+    base_dir: PathBuf,
+    calls: u64,
+    watch: &'a mut Watch<'a>,
+    step: u32,
+}
+
+impl<'a> Runner<'a> {
+    fn new(stack: Stack, plan: &Plan, watch: &'a mut Watch<'_>) -> Self {
+        Runner {
+            stack,
+            content: Content::new(plan.seed),
+            open: BTreeMap::new(),
+            log: RequestLog::default(),
+            measuring: false,
+            start_ns: 0,
+            start_counts: OpCounts::default(),
+            start_energy: Energy::default(),
+            base_dir: plan.base_dir.to_path_buf(),
+            calls: 0,
+            watch,
+            step: 0,
+        }
+    }
+
+    /// Sets the instant from which counters and time are reckoned.
+    fn begin(&mut self) -> Box<[OpCounts; CAUSES]> {
+        self.start_ns = self.stack.sim.now_ns();
+        self.start_counts = self.stack.sim.total();
+        self.start_energy = self.stack.sim.energy();
+        self.stack.sim.all_counts()
+    }
+
+    fn step(&mut self, phase: &str, index: usize, step: &Step) -> Result<StepOutcome, RunError> {
+        self.step = index as u32;
+        let first_row = self.log.len();
+        // The measuring program reads the clock before and after each measured step.
+        let before_ns = if self.measuring { self.stack.vfs.read_clock_ns() } else { self.stack.sim.now_ns() };
+        let facts = self.execute(step).map_err(|error| match error {
+            Stop::Failed(text) => RunError::Step(format!("{phase} step {} ({}): {text}", index + 1, step.title())),
+            Stop::Interrupted => RunError::Interrupted,
+        })?;
+        let after_ns = if self.measuring { self.stack.vfs.read_clock_ns() } else { self.stack.sim.now_ns() };
+        Ok(StepOutcome {
+            counts: self.stack.sim.total() - self.start_counts,
+            time_ns: after_ns - self.start_ns,
+            energy: self.stack.sim.energy() - self.start_energy,
+            elapsed_ns: after_ns - before_ns,
+            rows: first_row..self.log.len(),
+            fs_free_bytes: self.free_bytes(),
+            facts,
+        })
+    }
+
+    /// Free space of the mounted file system, asked without a system call so that nothing is charged.
+    fn free_bytes(&mut self) -> Option<u64> {
+        let statfs = self.stack.vfs.fs_mut()?.statfs();
+        Some(statfs.blocks_free * u64::from(statfs.block_bytes))
+    }
+
+    /// One call is done: looks at the progress function now and then.
+    fn tick(&mut self) -> Result<(), Stop> {
+        self.calls += 1;
+        if self.calls % WATCH_EVERY == 0 && !(self.watch)(self.calls) {
+            return Err(Stop::Interrupted);
+        }
+        Ok(())
+    }
+}
+
+/// Why a step ended early.
+enum Stop {
+    Failed(String),
+    Interrupted,
+}
+
+impl From<String> for Stop {
+    fn from(text: String) -> Stop {
+        Stop::Failed(text)
+    }
+}

@@ -1,0 +1,119 @@
+//! The steps over many small files, and replay.
+
+use super::execute::{failed, refused, FILE_PERMISSIONS};
+use super::{Facts, Runner, Stop};
+use crate::requests::{Call, CallOp};
+use ffslab_fs::Errno;
+use ffslab_linux::OpenFlags;
+use ffslab_workload::steps;
+
+type Done = Result<Facts, Stop>;
+
+/// Flags of a file of `create_many`: O_WRONLY, O_CREAT, O_EXCL.
+const CREATE_NEW: OpenFlags = OpenFlags { create: true, exclusive: true, ..OpenFlags::WRITE };
+
+/// Path of file number `i`: f0000, f0001 ...
+fn path_of(dir: &str, i: u64) -> String {
+    if dir.is_empty() {
+        format!("f{i:04}")
+    } else {
+        format!("{dir}/f{i:04}")
+    }
+}
+
+impl Runner<'_> {
+    pub(super) fn create_many(&mut self, step: &steps::CreateMany) -> Done {
+        let bytes = step.bytes.0;
+        let request_bytes = step.request_bytes.map_or(bytes, |request| request.0).max(1);
+        let mut files = 0;
+        let mut written_bytes = 0;
+        let file = self.log.file_index(&step.dir);
+        while step.count.is_none_or(|count| files < count) {
+            let path = path_of(&step.dir, files);
+            let start_ns = self.stack.sim.now_ns() - self.start_ns;
+            let mut written = 0;
+            let content = &mut self.content;
+            let (result, latency_ns) = self.stack.vfs.timed(|vfs| {
+                let fd = vfs.open(path.as_bytes(), CREATE_NEW, FILE_PERMISSIONS)?;
+                while written < bytes {
+                    let data = content.take(request_bytes.min(bytes - written) as usize);
+                    match vfs.pwrite(fd, data, written) {
+                        Ok(count) => written += count as u64,
+                        Err(error) => {
+                            vfs.close(fd)?;
+                            return Err(error);
+                        }
+                    }
+                }
+                if step.fsync {
+                    vfs.fsync(fd)?;
+                }
+                vfs.close(fd)
+            });
+            self.record(files, Call { op: CallOp::Create, file, offset_bytes: 0, bytes: written, start_ns, latency_ns });
+            files += 1;
+            written_bytes += written;
+            match result {
+                Ok(()) => {}
+                Err(Errno::NoSpc) if step.until.is_some() => break,
+                Err(error) => {
+                    let text = format!("{} in file {path}, after {} files", error.name(), files - 1);
+                    return failed(text + &self.holds(error));
+                }
+            }
+            self.tick()?;
+        }
+        Ok(Facts {
+            files: Some(files),
+            bytes_accepted: Some(written_bytes),
+            user_written_bytes: written_bytes,
+            ..Facts::default()
+        })
+    }
+
+    pub(super) fn stat_many(&mut self, step: &steps::StatMany) -> Done {
+        self.each(&step.dir, step.count, CallOp::Stat, |vfs, path| vfs.stat(path).map(|_| 0))
+    }
+
+    pub(super) fn unlink_many(&mut self, step: &steps::UnlinkMany) -> Done {
+        self.each(&step.dir, step.count, CallOp::Unlink, |vfs, path| vfs.unlink(path).map(|()| 0))
+    }
+
+    pub(super) fn read_many(&mut self, step: &steps::ReadMany) -> Done {
+        let bytes = step.bytes.0 as usize;
+        self.each(&step.dir, step.count, CallOp::Read, |vfs, path| {
+            let fd = vfs.open(path, OpenFlags::READ, 0)?;
+            let read = vfs.read_discard(fd, 0, bytes)?;
+            vfs.close(fd)?;
+            Ok(read as u64)
+        })
+    }
+
+    /// Does `call` to the files of `create_many`, in the order of creation.
+    fn each(
+        &mut self,
+        dir: &str,
+        count: u64,
+        op: CallOp,
+        call: impl Fn(&mut ffslab_linux::Vfs, &[u8]) -> Result<u64, Errno>,
+    ) -> Done {
+        let file = self.log.file_index(dir);
+        let mut facts = Facts::default();
+        for i in 0..count {
+            let path = path_of(dir, i);
+            let start_ns = self.stack.sim.now_ns() - self.start_ns;
+            let (result, latency_ns) = self.stack.vfs.timed(|vfs| call(vfs, path.as_bytes()));
+            let bytes = result.map_err(|error| Stop::Failed(format!("file {path}: {error}")))?;
+            self.record(i, Call { op, file, offset_bytes: 0, bytes, start_ns, latency_ns });
+            facts.user_read_bytes += bytes;
+            self.tick()?;
+        }
+        Ok(facts)
+    }
+
+    pub(super) fn replay(&mut self, step: &steps::Replay) -> Done {
+        let path = self.base_dir.join(&step.file);
+        let _ = (path, refused);
+        failed("replay is not connected yet".to_string())
+    }
+}

@@ -1,0 +1,199 @@
+//! From a description to a running stack: clock, chip, NAND driver, partition, system calls, file system.
+
+use crate::error::LabError;
+use crate::profile::Profile;
+use crate::stack_keys::{CompressionName, EccName, NandWaitName, StackKeys};
+use ffslab_flash::{Chip, Geometry, Rules, Timing};
+use ffslab_jffs2::{Compression, Jffs2, Options};
+use ffslab_linux::{ReadAheadRules, Vfs, VfsConfig};
+use ffslab_mtd::{Driver, Ecc, Mtd, Nand};
+use ffslab_sim::{NandWait, Sim, SimConfig};
+use std::path::Path;
+
+/// File systems that can be mounted.
+pub const FILE_SYSTEMS: &[&str] = &["jffs2"];
+
+/// 2011-01-01, the time of day at virtual time 0: the era of the boards in question. It only enters time stamps.
+pub const EPOCH_S: u64 = 1_293_840_000;
+
+/// Everything that a stack is made of, in numbers.
+#[derive(Clone, Debug)]
+pub struct StackSpec {
+    pub geometry: Geometry,
+    pub timing: Timing,
+    pub rules: Rules,
+    pub driver: Driver,
+    pub first_block: u32,
+    pub partition_blocks: u32,
+    pub sim: SimConfig,
+    pub vfs: VfsConfig,
+    pub fs: FsSpec,
+}
+
+/// A file system and its settings.
+#[derive(Clone, Copy, Debug)]
+pub enum FsSpec {
+    Jffs2(Options),
+}
+
+/// The message about a file system that cannot be mounted.
+pub fn unknown_fs(name: &str) -> String {
+    format!("fs \"{name}\" is not built yet; known: {}", FILE_SYSTEMS.join(", "))
+}
+
+impl StackSpec {
+    /// What the keys of an experiment describe. Also returns the keys with the board's values filled in.
+    ///
+    /// Errors: unknown profiles and file systems; see also [`Stack::new`] for what only building finds.
+    pub fn from_keys(keys: &StackKeys, base_dir: &Path) -> Result<(StackSpec, StackKeys), LabError> {
+        if !FILE_SYSTEMS.contains(&keys.fs.as_str()) {
+            return Err(LabError::Input(unknown_fs(&keys.fs)));
+        }
+        let profile = Profile::load(&keys.board, keys.part.as_deref(), keys.kernel.as_deref(), base_dir)
+            .map_err(|error| LabError::Input(error.to_string()))?;
+        let mut keys = keys.clone();
+        let mut driver = profile.driver();
+        match keys.ecc {
+            Some(EccName::Hardware) => driver.ecc = Ecc::Hardware,
+            Some(EccName::Software) => driver.ecc = Ecc::Software,
+            None => {}
+        }
+        keys.ecc = Some(match driver.ecc {
+            Ecc::Hardware => EccName::Hardware,
+            Ecc::Software => EccName::Software,
+        });
+        let nand_wait = match keys.nand_wait {
+            Some(NandWaitName::Busy) => NandWait::Busy,
+            Some(NandWaitName::Sleep) => NandWait::Sleep,
+            None => profile.nand_wait(),
+        };
+        keys.nand_wait = Some(match nand_wait {
+            NandWait::Busy => NandWaitName::Busy,
+            NandWait::Sleep => NandWaitName::Sleep,
+        });
+        let mut costs = profile.vfs_costs();
+        costs.clock_read_ns = *keys.clock_read_ns.get_or_insert(costs.clock_read_ns);
+        let read_ahead_kib = *keys.read_ahead_kib.get_or_insert(profile.read_ahead_kib());
+        let page_cache_kib = *keys.page_cache_kib.get_or_insert(profile.page_cache_bytes() >> 10);
+        let tick_rate_hz = *keys.tick_rate_hz.get_or_insert(profile.tick_rate_hz());
+        let kernel = profile.kernel();
+        keys.kernel = Some(profile.kernel_name.clone());
+        keys.part = Some(profile.part_name.clone());
+        if tick_rate_hz == 0 || tick_rate_hz > 10_000 {
+            return Err(LabError::Input(format!("hz = {tick_rate_hz}: 1 to 10000 is needed")));
+        }
+        let read_ahead_bytes = read_ahead_kib
+            .checked_mul(1024)
+            .ok_or_else(|| LabError::Input(format!("read_ahead_KiB = {read_ahead_kib} is too large: at most 4194303")))?;
+        let as_kernel = match kernel.read_ahead {
+            ReadAheadRules::V2_6 => Options::linux_2_6_37(),
+            ReadAheadRules::V6_1 => Options::default(),
+        };
+        let spec = StackSpec {
+            geometry: profile.part.geometry(),
+            timing: profile.part.timing(),
+            rules: profile.part.rules(),
+            driver,
+            first_block: keys.first_block,
+            partition_blocks: keys.partition_blocks,
+            sim: SimConfig { tick_rate_hz, jiffies_at_start: keys.jiffies_at_start, nand_wait },
+            vfs: VfsConfig {
+                kernel,
+                read_ahead_bytes,
+                page_cache_bytes: page_cache_kib.saturating_mul(1024),
+                costs,
+                epoch_s: EPOCH_S,
+            },
+            fs: FsSpec::Jffs2(Options {
+                compression: compression(keys.compression),
+                summary: keys.summary,
+                ..as_kernel
+            }),
+        };
+        Ok((spec, keys))
+    }
+}
+
+/// JFFS2's name for a compressor.
+pub fn compression(name: CompressionName) -> Compression {
+    match name {
+        CompressionName::None => Compression::None,
+        CompressionName::Zlib => Compression::Zlib,
+        CompressionName::Rtime => Compression::Rtime,
+        CompressionName::Lzo => Compression::Lzo,
+        CompressionName::Priority => Compression::Priority,
+        CompressionName::Size => Compression::Size,
+    }
+}
+
+/// A simulated machine with one partition. The chip starts erased and outlives mounts and crashes.
+pub struct Stack {
+    pub sim: Sim,
+    pub vfs: Vfs,
+    nand: Nand,
+    mtd: Mtd,
+    spec: StackSpec,
+}
+
+impl Stack {
+    /// Builds the stack, nothing mounted.
+    ///
+    /// Errors: a geometry that no chip has, a partition that does not fit.
+    pub fn new(spec: &StackSpec) -> Result<Stack, String> {
+        let sim = Sim::new(spec.sim);
+        let chip = Chip::new(sim.clone(), spec.geometry, spec.timing, spec.rules).map_err(|error| error.to_string())?;
+        let nand = Nand::new(chip, spec.driver).map_err(|error| error.to_string())?;
+        let mtd = Mtd::new(&nand, spec.first_block, spec.partition_blocks).map_err(|error| error.to_string())?;
+        let vfs = Vfs::new(sim.clone(), spec.vfs.clone());
+        Ok(Stack { sim, vfs, nand, mtd, spec: spec.clone() })
+    }
+
+    /// Mounts the partition and sets read-ahead.
+    ///
+    /// Errors: what the file system says, options that it does not have.
+    pub fn mount(&mut self, options: &[String]) -> Result<(), String> {
+        if let Some(option) = options.first() {
+            return Err(format!("unknown mount option \"{option}\": jffs2 has none here, settings stand in the stack"));
+        }
+        if self.vfs.fs().is_some() {
+            return Err("the partition is mounted already: umount it first".to_string());
+        }
+        let fs = match self.spec.fs {
+            FsSpec::Jffs2(options) => Jffs2::mount(self.mtd.clone(), options).map_err(|error| error.to_string())?,
+        };
+        self.vfs.mount(Box::new(fs)).map_err(|error| error.to_string())?;
+        self.vfs.set_read_ahead_bytes(self.spec.vfs.read_ahead_bytes);
+        Ok(())
+    }
+
+    /// Power fails and comes back: memory is lost, the chip keeps what it holds.
+    pub fn crash(&mut self) {
+        self.vfs.crash();
+        self.nand.restart();
+    }
+
+    pub fn page_bytes(&self) -> u32 {
+        self.spec.geometry.page_bytes
+    }
+
+    pub fn block_bytes(&self) -> u64 {
+        u64::from(self.spec.geometry.page_bytes) * u64::from(self.spec.geometry.pages_per_block)
+    }
+
+    pub fn partition_blocks(&self) -> u32 {
+        self.spec.partition_blocks
+    }
+
+    /// Erases of each block of the partition since the chip was made.
+    pub fn erase_counts(&self) -> Vec<u32> {
+        let (first, blocks) = (self.spec.first_block as usize, self.spec.partition_blocks as usize);
+        self.nand.with_chip(|chip| chip.erase_counts()[first..first + blocks].to_vec())
+    }
+
+    /// Programmed pages of each block of the partition.
+    pub fn programmed_pages(&self) -> Vec<u32> {
+        let first = self.spec.first_block;
+        let blocks = first..first + self.spec.partition_blocks;
+        self.nand.with_chip(|chip| blocks.map(|block| chip.programmed_pages(block)).collect())
+    }
+}

@@ -1,0 +1,84 @@
+//! The `[stack]` table of an experiment: a board by name, and what differs from it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The machine and its file system. What is absent comes from the board, its part and its kernel.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StackKeys {
+    /// Name of a board profile, or the path of one, relative to the experiment.
+    pub board: String,
+    /// Name or path of a kernel profile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<String>,
+    /// Name or path of a NAND part, instead of the board's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<String>,
+    /// File system: "jffs2".
+    pub fs: String,
+    /// First erase block of the partition.
+    #[serde(default)]
+    pub first_block: u32,
+    /// Erase blocks of the partition.
+    pub partition_blocks: u32,
+    /// Read-ahead of the mounted file system; 0 switches it off.
+    #[serde(rename = "read_ahead_KiB", default, skip_serializing_if = "Option::is_none")]
+    pub read_ahead_kib: Option<u32>,
+    /// Memory that the page cache may take.
+    #[serde(rename = "page_cache_KiB", default, skip_serializing_if = "Option::is_none")]
+    pub page_cache_kib: Option<u64>,
+    /// JFFS2's compressor.
+    #[serde(default)]
+    pub compression: CompressionName,
+    /// JFFS2's erase block summaries.
+    #[serde(default)]
+    pub summary: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ecc: Option<EccName>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nand_wait: Option<NandWaitName>,
+    /// Timer ticks per second (CONFIG_HZ).
+    #[serde(rename = "hz", default, skip_serializing_if = "Option::is_none")]
+    pub tick_rate_hz: Option<u32>,
+    /// Value of the tick counter when the simulation begins: how long the machine has been up.
+    #[serde(default)]
+    pub jiffies_at_start: u32,
+    /// What reading the clock costs the measuring program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_read_ns: Option<u64>,
+}
+
+/// JFFS2's mount option `compr=` and its compiled-in modes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum CompressionName {
+    #[default]
+    None,
+    Zlib,
+    Rtime,
+    Lzo,
+    Priority,
+    Size,
+}
+
+/// Who corrects bit errors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum EccName {
+    /// The controller: pages are always read whole.
+    #[serde(rename = "hw")]
+    Hardware,
+    /// The driver: a short read moves only the ECC steps that it touches.
+    #[serde(rename = "sw")]
+    Software,
+}
+
+/// What a task does while the chip works.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum NandWaitName {
+    /// It holds the CPU.
+    Busy,
+    /// It sleeps; other tasks run.
+    Sleep,
+}

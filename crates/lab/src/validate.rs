@@ -1,0 +1,277 @@
+//! Simulations against measurements: runs cases and compares.
+
+mod summary;
+
+use crate::case::{read_cases, Case, Expect};
+use crate::error::LabError;
+use crate::glob;
+use crate::result::MeanSd;
+use crate::run::{run, Outcome, Plan, RunError};
+use crate::stats::LatencyUs;
+use ffslab_sim::units::ns_to_us;
+use ffslab_workload::Step;
+use rayon::prelude::*;
+use serde::Serialize;
+use serde_json::{json, Map, Value};
+use std::collections::BTreeMap;
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+pub use summary::{summarize, Summary, SummaryRow};
+
+/// What to run and how.
+#[derive(Clone, Debug, Default)]
+pub struct ValidateOptions {
+    /// Only cases whose id matches; see [`crate::glob`].
+    pub only: Option<String>,
+    /// Threads; 0: one per core.
+    pub jobs: usize,
+}
+
+/// All comparisons, in the order of the file.
+#[derive(Clone, Debug, Serialize)]
+pub struct ValidationReport {
+    pub cases: Vec<CaseReport>,
+    pub summary: Summary,
+}
+
+/// An expected and a simulated value under one name.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Pair {
+    #[serde(serialize_with = "whole_if_whole")]
+    pub expected: f64,
+    #[serde(serialize_with = "whole_if_whole")]
+    pub simulated: f64,
+}
+
+/// Writes 5 for 5.0: counters look like counters.
+fn whole_if_whole<S: serde::Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    if value.fract() == 0.0 && value.abs() < 9e15 {
+        serializer.serialize_i64(*value as i64)
+    } else {
+        serializer.serialize_f64(*value)
+    }
+}
+
+type Pairs = BTreeMap<String, Pair>;
+
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct CaseReport {
+    pub id: String,
+    pub family: String,
+    pub fs: String,
+    /// Main counters, of the main phase.
+    pub counters: Pairs,
+    pub latency_us: Pairs,
+    pub latency_unlink_us: Pairs,
+    /// Mean and standard deviation, of the main phase.
+    pub erases_per_block: Pairs,
+    /// What is not a counter of the main phase: bytes, files, virtual time.
+    pub facts: Pairs,
+    /// Main counters and virtual time after each recorded step, where they differ; for those who look for the cause.
+    pub after_step: Vec<Value>,
+    /// Why there is nothing to compare.
+    pub error: Option<String>,
+}
+
+/// The counters that are compared.
+const COUNTERS: &[&str] =
+    &["page_reads", "oob_reads", "page_programs", "oob_programs", "erases", "partial_page_reads", "reprograms"];
+
+/// Runs the cases of a file that `options` choose. `progress` gets the finished share (0 to 1) and says whether to go
+/// on.
+///
+/// Errors: a file that cannot be read or understood, a pattern that no case matches, interruption. A case that cannot
+/// be run is reported in its row.
+pub fn validate(
+    path: &Path,
+    options: &ValidateOptions,
+    progress: &(dyn Fn(f64) -> bool + Sync),
+) -> Result<ValidationReport, LabError> {
+    let mut cases = read_cases(path)?;
+    if let Some(pattern) = &options.only {
+        let all = cases.len();
+        let example = cases[0].id.clone();
+        cases.retain(|case| glob::matches(pattern, &case.id));
+        if cases.is_empty() {
+            let text = format!("no case of {all} matches \"{pattern}\": ids look like {example}");
+            return Err(LabError::Input(format!("{}: {text}", path.display())));
+        }
+    }
+    let weights: Vec<u64> = cases.iter().map(weight).collect();
+    let total = weights.iter().sum::<u64>().max(1);
+    let done = AtomicU64::new(0);
+    let stop = AtomicBool::new(false);
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(options.jobs)
+        .build()
+        .map_err(|error| LabError::Internal(format!("threads: {error}")))?;
+    let reports: Vec<Option<CaseReport>> = pool.install(|| {
+        // One case at a time per thread: cases differ too much in length to be dealt out in advance.
+        cases
+            .par_iter()
+            .zip(&weights)
+            .with_max_len(1)
+            .map(|(case, weight)| {
+                let watch = || {
+                    if !progress(done.load(Ordering::Relaxed) as f64 / total as f64) {
+                        stop.store(true, Ordering::Relaxed);
+                    }
+                    !stop.load(Ordering::Relaxed)
+                };
+                let report = check(case, &watch)?;
+                done.fetch_add(*weight, Ordering::Relaxed);
+                watch().then_some(report)
+            })
+            .collect()
+    });
+    let reports = reports.into_iter().collect::<Option<Vec<CaseReport>>>().ok_or(LabError::Interrupted)?;
+    Ok(ValidationReport { summary: summarize(&reports), cases: reports })
+}
+
+/// A guess of the work in a case: mounting costs about as much as a hundred calls.
+fn weight(case: &Case) -> u64 {
+    100 + case.setup.iter().chain(&case.measure).map(Step::calls).sum::<u64>()
+}
+
+/// Runs one case and compares; `None` when it was interrupted.
+pub fn check(case: &Case, go_on: &dyn Fn() -> bool) -> Option<CaseReport> {
+    let mut report = CaseReport {
+        id: case.id.clone(),
+        family: case.family.clone(),
+        fs: case.system.fs.clone(),
+        ..CaseReport::default()
+    };
+    match catch_unwind(AssertUnwindSafe(|| simulate(case, go_on))) {
+        Ok(Ok(outcome)) => compare(case, &outcome, &mut report),
+        Ok(Err(RunError::Step(text))) => report.error = Some(text),
+        Ok(Err(RunError::Interrupted)) => return None,
+        Err(panic) => {
+            let text = panic.downcast_ref::<&str>().map(|text| text.to_string());
+            let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+            report.error = Some(format!("panic: {}", text.as_deref().unwrap_or("without a text")));
+        }
+    }
+    Some(report)
+}
+
+fn simulate(case: &Case, go_on: &dyn Fn() -> bool) -> Result<Outcome, RunError> {
+    let stack = case.stack().map_err(RunError::Step)?;
+    let plan = Plan {
+        stack: &stack,
+        setup: &case.setup,
+        measure: &case.measure,
+        main: (case.expect.from_step, case.expect.at_step),
+        seed: 1,
+        base_dir: Path::new(""),
+    };
+    run(&plan, &mut |_| go_on())
+}
+
+fn compare(case: &Case, outcome: &Outcome, report: &mut CaseReport) {
+    let expect = &case.expect;
+    let simulated = counters(outcome.main);
+    for name in COUNTERS {
+        pair(&mut report.counters, name, expect.values.get(*name), simulated.get(*name).and_then(Value::as_f64));
+    }
+    compare_latency(case, outcome, report);
+    compare_facts(case, outcome, report);
+    if let Some(blocks) = expect.values.get("erases_per_block").and_then(Value::as_array) {
+        let expected: Vec<u32> = blocks.iter().filter_map(Value::as_u64).map(|erases| erases as u32).collect();
+        let (expected, simulated) = (MeanSd::of(&expected), MeanSd::of(&outcome.erases_main));
+        let pairs = [("mean", expected.mean, simulated.mean), ("sd", expected.sd, simulated.sd)];
+        for (name, expected, simulated) in pairs {
+            report.erases_per_block.insert(name.to_string(), Pair { expected, simulated });
+        }
+    }
+    report.after_step = after_steps(expect, outcome);
+}
+
+fn counters(counts: ffslab_sim::OpCounts) -> Map<String, Value> {
+    match serde_json::to_value(crate::result::Counts::from(counts)) {
+        Ok(Value::Object(map)) => map,
+        _ => Map::new(),
+    }
+}
+
+fn pair(pairs: &mut Pairs, name: &str, expected: Option<&Value>, simulated: Option<f64>) {
+    if let (Some(expected), Some(simulated)) = (expected.and_then(Value::as_f64), simulated) {
+        pairs.insert(name.to_string(), Pair { expected, simulated });
+    }
+}
+
+fn compare_latency(case: &Case, outcome: &Outcome, report: &mut CaseReport) {
+    let of_step = |wanted: fn(&Step) -> bool| {
+        let index = case.measure.iter().position(wanted)?;
+        let step = &outcome.measure[index];
+        let stats = LatencyUs::of(&outcome.requests.latency_ns[step.rows.clone()]);
+        Some((stats, ns_to_us(step.elapsed_ns)))
+    };
+    let timed = of_step(|step| matches!(step, Step::Requests(_) | Step::Append(_) | Step::CreateMany(_)));
+    let unlinked = of_step(|step| matches!(step, Step::UnlinkMany(_)));
+    let both = [
+        ("latency_us", timed, &mut report.latency_us),
+        ("latency_unlink_us", unlinked, &mut report.latency_unlink_us),
+    ];
+    for (key, simulated, pairs) in both {
+        let (Some(Value::Object(expected)), Some((stats, elapsed_us))) = (case.expect.values.get(key), simulated) else {
+            continue;
+        };
+        let Ok(Value::Object(mut simulated)) = serde_json::to_value(stats) else { continue };
+        simulated.insert("elapsed".to_string(), json!(elapsed_us));
+        for (name, value) in expected {
+            pair(pairs, name, Some(value), simulated.get(name).and_then(Value::as_f64));
+        }
+    }
+}
+
+fn compare_facts(case: &Case, outcome: &Outcome, report: &mut CaseReport) {
+    let expect = &case.expect;
+    let setup = case.setup.iter().zip(&outcome.setup);
+    let filled = setup.clone().rfind(|(step, _)| matches!(step, Step::Fill(_)));
+    let files = setup.clone().rev().find_map(|(_, done)| done.facts.files);
+    let pieces = setup.rev().find_map(|(_, done)| done.facts.fragment_pieces);
+    let requests = case.measure.iter().zip(&outcome.measure).find(|(step, _)| matches!(step, Step::Requests(_)));
+    let simulated = [
+        ("fill_bytes", filled.and_then(|(_, done)| done.facts.bytes_accepted)),
+        ("files", files),
+        ("fragment_pieces", pieces),
+        ("bytes_accepted", requests.and_then(|(_, done)| done.facts.bytes_accepted)),
+        ("requests_done", requests.and_then(|(_, done)| done.facts.requests_done)),
+    ];
+    for (name, value) in simulated {
+        pair(&mut report.facts, name, expect.values.get(name), value.map(|value| value as f64));
+    }
+    let time_at = |index: usize| expect.values.get("after_step")?.get(index)?.get("time_us")?.as_f64();
+    let from = expect.from_step.map_or(Some(0.0), time_at);
+    if let (Some(from), Some(to)) = (from, time_at(expect.at_step)) {
+        let main = Pair { expected: to - from, simulated: ns_to_us(outcome.main_time_ns) };
+        report.facts.insert("time_us".to_string(), main);
+    }
+}
+
+/// The recorded steps after which counters differ.
+fn after_steps(expect: &Expect, outcome: &Outcome) -> Vec<Value> {
+    let recorded = expect.values.get("after_step").and_then(Value::as_array);
+    let mut rows = Vec::new();
+    for (index, expected) in recorded.into_iter().flatten().enumerate() {
+        let (Value::Object(expected), Some(done)) = (expected, outcome.measure.get(index)) else { continue };
+        let mut simulated = counters(done.counts);
+        simulated.insert("time_us".to_string(), json!(ns_to_us(done.time_ns)));
+        simulated.insert("fs_free_B".to_string(), json!(done.fs_free_bytes));
+        let names = COUNTERS.iter().chain(&["time_us", "fs_free_B"]);
+        let mut row = Map::new();
+        for name in names {
+            let (Some(expected), Some(simulated)) = (expected.get(*name), simulated.get(*name)) else { continue };
+            if expected.as_f64() != simulated.as_f64() {
+                row.insert(name.to_string(), json!({"expected": expected, "simulated": simulated}));
+            }
+        }
+        if row.keys().any(|name| name != "time_us") {
+            row.insert("step".to_string(), json!(index));
+            rows.push(Value::Object(row));
+        }
+    }
+    rows
+}

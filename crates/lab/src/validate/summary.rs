@@ -1,0 +1,144 @@
+//! Errors over many cases: how often a value is exact, and how far off it is otherwise.
+
+use super::{CaseReport, Pair};
+use crate::stats::element_at;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+#[derive(Clone, Debug, Serialize)]
+pub struct Summary {
+    pub cases: u64,
+    /// Cases that could not be run.
+    pub failed: u64,
+    /// Per file system, family and counter; family "all" for all families together.
+    pub rows: Vec<SummaryRow>,
+}
+
+/// Errors of one counter, as absolute values in percent of the expected value.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SummaryRow {
+    pub fs: String,
+    pub family: String,
+    /// A counter; `latency_mean_us` and so on; `erases_per_block_mean`.
+    pub counter: String,
+    /// Cases that have it.
+    pub n: u64,
+    /// Share of the cases (0 to 1) in which it is exact.
+    pub exact_share: f64,
+    pub median_error_percent: f64,
+    pub p95_error_percent: f64,
+    pub worst_error_percent: f64,
+    /// The case with the worst error.
+    pub worst_id: String,
+    /// Largest simulated value where 0 is expected (such errors count as 100 %).
+    pub unexpected_max: f64,
+}
+
+#[derive(Default)]
+struct Errors<'a> {
+    percent: Vec<f64>,
+    exact: u64,
+    unexpected_max: f64,
+    worst: Option<(f64, &'a str)>,
+}
+
+/// Error in percent of the expected value. Where that is 0: 0 if equal, else 100.
+pub fn error_percent(pair: Pair) -> f64 {
+    if pair.expected == pair.simulated {
+        0.0
+    } else if pair.expected == 0.0 {
+        100.0
+    } else {
+        (pair.simulated - pair.expected).abs() / pair.expected.abs() * 100.0
+    }
+}
+
+impl<'a> Errors<'a> {
+    fn add(&mut self, id: &'a str, pair: Pair) {
+        let percent = error_percent(pair);
+        self.percent.push(percent);
+        self.exact += u64::from(pair.expected == pair.simulated);
+        if pair.expected == 0.0 {
+            self.unexpected_max = self.unexpected_max.max(pair.simulated.abs());
+        }
+        if self.worst.is_none_or(|(worst, _)| percent > worst) {
+            self.worst = Some((percent, id));
+        }
+    }
+
+    fn row(mut self, fs: &str, family: &str, counter: &str) -> SummaryRow {
+        self.percent.sort_by(f64::total_cmp);
+        let n = self.percent.len() as u64;
+        let (worst_error_percent, worst_id) = self.worst.unwrap_or((0.0, ""));
+        SummaryRow {
+            fs: fs.to_string(),
+            family: family.to_string(),
+            counter: counter.to_string(),
+            n,
+            exact_share: self.exact as f64 / n.max(1) as f64,
+            median_error_percent: element_at(&self.percent, 0.5),
+            p95_error_percent: element_at(&self.percent, 0.95),
+            worst_error_percent,
+            worst_id: worst_id.to_string(),
+            unexpected_max: self.unexpected_max,
+        }
+    }
+}
+
+/// Every compared value of a case, with the name that it has in summaries.
+fn compared(case: &CaseReport) -> impl Iterator<Item = (usize, String, Pair)> + '_ {
+    let groups = [
+        (&case.counters, "", ""),
+        (&case.latency_us, "latency_", "_us"),
+        (&case.latency_unlink_us, "latency_unlink_", "_us"),
+        (&case.erases_per_block, "erases_per_block_", ""),
+        (&case.facts, "", ""),
+    ];
+    groups.into_iter().enumerate().flat_map(|(group, (pairs, before, after))| {
+        pairs.iter().map(move |(name, &pair)| (group, format!("{before}{name}{after}"), pair))
+    })
+}
+
+pub fn summarize(cases: &[CaseReport]) -> Summary {
+    // Sorted by file system, family, kind of value, name; "all" first in its file system.
+    let mut errors: BTreeMap<(&str, &str, usize, String), Errors> = BTreeMap::new();
+    for case in cases {
+        for (group, counter, pair) in compared(case) {
+            for family in ["", case.family.as_str()] {
+                errors.entry((&case.fs, family, group, counter.clone())).or_default().add(&case.id, pair);
+            }
+        }
+    }
+    Summary {
+        cases: cases.len() as u64,
+        failed: cases.iter().filter(|case| case.error.is_some()).count() as u64,
+        rows: errors
+            .into_iter()
+            .map(|((fs, family, _, counter), errors)| {
+                errors.row(fs, if family.is_empty() { "all" } else { family }, &counter)
+            })
+            .collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn case(id: &str, family: &str, expected: f64, simulated: f64) -> CaseReport {
+        let mut case = CaseReport { id: id.into(), family: family.into(), fs: "jffs2".into(), ..Default::default() };
+        case.counters.insert("erases".into(), Pair { expected, simulated });
+        case
+    }
+
+    #[test]
+    fn rows_hold_the_share_of_exact_cases_and_the_worst() {
+        let cases = [case("a", "W", 100.0, 100.0), case("b", "W", 100.0, 97.0), case("c", "R", 0.0, 5.0)];
+        let summary = summarize(&cases);
+        let row = |family: &str| summary.rows.iter().find(|row| row.family == family).unwrap();
+        assert_eq!((row("W").n, row("W").exact_share, row("W").worst_error_percent), (2, 0.5, 3.0));
+        assert_eq!(row("W").worst_id, "b");
+        assert_eq!((row("R").median_error_percent, row("R").unexpected_max), (100.0, 5.0));
+        assert_eq!((row("all").n, row("all").worst_id.as_str()), (3, "c"));
+    }
+}
