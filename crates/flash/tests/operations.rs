@@ -66,10 +66,10 @@ fn reprograms_are_programs_of_a_programmed_data_area() {
 
 #[test]
 fn events_carry_addresses_and_the_time_at_which_they_began() {
-    struct Log(Rc<RefCell<Vec<(Op, u32, u64, u64)>>>);
+    struct Log(Rc<RefCell<Vec<OpEvent>>>);
     impl EventSink for Log {
         fn flash_op(&mut self, event: &OpEvent) {
-            self.0.borrow_mut().push((event.op, event.address, event.at_ns, event.busy_ns));
+            self.0.borrow_mut().push(*event);
         }
     }
     let mut chip = chip();
@@ -77,7 +77,8 @@ fn events_carry_addresses_and_the_time_at_which_they_began() {
     chip.sim().set_sink(Some(Box::new(Log(log.clone()))));
     chip.erase(2).unwrap();
     chip.program_page(9, &pattern(1, PAGE), None).unwrap();
-    assert_eq!(*log.borrow(), [(Op::Erase, 2, 0, 500_000), (Op::PageProgram, 9, 500_000, 305_600)]);
+    let seen: Vec<_> = log.borrow().iter().map(|event| (event.op, event.address, event.at_ns, event.busy_ns)).collect();
+    assert_eq!(seen, [(Op::Erase, 2, 0, 500_000), (Op::PageProgram, 9, 500_000, 305_600)]);
 }
 
 #[test]

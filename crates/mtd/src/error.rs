@@ -5,7 +5,6 @@ use thiserror::Error;
 
 /// How a read went that returned the right data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use]
 pub enum Corrected {
     /// No bit flips, or too few to speak of.
     Clean,

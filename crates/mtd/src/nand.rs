@@ -104,12 +104,6 @@ impl Nand {
     pub fn driver(&self) -> Driver {
         self.0.borrow().driver
     }
-
-    /// Replaces the driver's costs; the kind of ECC stays.
-    pub fn set_costs(&self, read: OpCost, program: OpCost, erase: OpCost) {
-        let driver = &mut self.0.borrow_mut().driver;
-        (driver.read, driver.program, driver.erase) = (read, program, erase);
-    }
 }
 
 impl Core {

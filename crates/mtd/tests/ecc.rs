@@ -1,0 +1,151 @@
+//! What ECC makes a read move, and what it corrects.
+
+mod common;
+
+use common::*;
+use ffslab_flash::{Faults, Torn};
+use ffslab_mtd::{Corrected, Driver, Ecc, Mtd, MtdError, Nand};
+
+/// `nand_read_subpage`: the steps touched and 3 bytes for each. A 64 B header read costs 25 + 259 x 0.05 us.
+#[test]
+fn software_ecc_moves_only_the_steps_it_needs() {
+    let mtd = written(Ecc::Software);
+    for (at, bytes, moved_bytes) in [(0, 64, 259), (250, 6, 259), (250, 7, 518), (2047, 1, 259), (1, 2047, 2072)] {
+        let (counts, took_ns) = cost(&mtd, || {
+            reads(&mtd, at, bytes);
+        });
+        assert_eq!((counts.page_reads, counts.partial_page_reads), (1, 1));
+        assert_eq!(counts.bus_out_bytes, moved_bytes, "{bytes} bytes at {at}");
+        assert_eq!(took_ns, 25_000 + moved_bytes * 50);
+    }
+}
+
+#[test]
+fn software_ecc_has_no_page_cache() {
+    let mtd = written(Ecc::Software);
+    assert_eq!([reads(&mtd, 100, 64), reads(&mtd, 100, 64), reads(&mtd, 200, 1)], [1, 1, 1]);
+    let (counts, took_ns) = cost(&mtd, || {
+        reads(&mtd, 0, 2048);
+    });
+    assert_eq!((counts.page_reads, counts.partial_page_reads, took_ns), (1, 0, 130_600));
+    // A node over three pages: two partial reads and a whole one.
+    let (counts, _) = cost(&mtd, || {
+        reads(&mtd, 1000, 4164);
+    });
+    assert_eq!((counts.page_reads, counts.partial_page_reads), (3, 2));
+}
+
+/// `nand_scan_tail` gives only large pages sub-page reads.
+#[test]
+fn small_pages_are_read_whole_and_cached_with_software_ecc_too() {
+    let driver = Driver { ecc: Ecc::Software, ..Driver::default() };
+    let mtd = whole(&Nand::new(chip_of(512, 16), driver).unwrap());
+    mtd.write(0, &pattern(1, 512)).unwrap();
+    let (counts, _) = cost(&mtd, || {
+        mtd.read(0, &mut [0; 64]).unwrap();
+        mtd.read(300, &mut [0; 64]).unwrap();
+    });
+    assert_eq!((counts.page_reads, counts.partial_page_reads, counts.bus_out_bytes), (1, 0, 528));
+}
+
+/// Reads page 0 often on a chip that flips bits; every answer must fit the data that come with it.
+/// Returns how many reads were clean, reported flips, and failed.
+fn flip_and_read(mtd: &Mtd, flips_max: u32, bytes: usize, at: u64) -> [u32; 3] {
+    let faults = Faults { bitflips: flips_max, seed: 3, ..Faults::default() };
+    mtd.nand().with_chip(|chip| chip.set_faults(&faults)).unwrap();
+    let good = &pattern(1, PAGE)[at as usize..at as usize + bytes];
+    let mut seen = [0; 3];
+    let mut data = vec![0; bytes];
+    for _ in 0..50_000 {
+        mtd.nand().restart();
+        match mtd.read(at, &mut data) {
+            Ok(Corrected::Clean) => seen[0] += 1,
+            Ok(Corrected::BitFlips(flips)) => {
+                assert!(flips >= 1);
+                seen[1] += 1;
+            }
+            Err(error) => {
+                assert_eq!(error, MtdError::Uncorrectable);
+                seen[2] += 1;
+                continue;
+            }
+        }
+        assert_eq!(data, good);
+    }
+    seen
+}
+
+#[test]
+fn single_flips_are_corrected_and_reported() {
+    for ecc in [Ecc::Hardware, Ecc::Software] {
+        let mtd = written(ecc);
+        let [_, corrected, failed] = flip_and_read(&mtd, 1, PAGE as usize, 0);
+        assert!(corrected > 25 && failed == 0, "{ecc:?}: {corrected} corrected, {failed} failed");
+        let [_, corrected, failed] = flip_and_read(&mtd, 1, 300, 100);
+        assert!(corrected > 25 && failed == 0, "{ecc:?}, partial: {corrected} corrected, {failed} failed");
+    }
+}
+
+#[test]
+fn more_flips_in_a_step_than_its_strength_are_uncorrectable() {
+    for ecc in [Ecc::Hardware, Ecc::Software] {
+        let mtd = written(ecc);
+        let [_, corrected, failed] = flip_and_read(&mtd, 16, PAGE as usize, 0);
+        assert!(corrected > 3 && failed > 20, "{ecc:?}: {corrected} corrected, {failed} failed");
+    }
+    let strong = Driver { ecc_step_bytes: 512, ecc_bytes_per_step: 13, ecc_strength_bits: 8, ..Driver::default() };
+    let mtd = whole(&Nand::new(chip_of(2048, 64), strong).unwrap());
+    mtd.write(0, &pattern(1, PAGE)).unwrap();
+    let [_, _, failed] = flip_and_read(&mtd, 8, PAGE as usize, 0);
+    assert_eq!(failed, 0);
+    assert_eq!(mtd.oob_free_bytes(), 64 - 2 - 4 * 13);
+}
+
+/// `bitflip_threshold`: three quarters of the strength, rounded up. Flips below it are corrected in silence.
+#[test]
+fn few_flips_are_not_reported_by_a_strong_ecc() {
+    let strong = Driver { ecc_step_bytes: 512, ecc_bytes_per_step: 13, ecc_strength_bits: 8, ..Driver::default() };
+    let mtd = whole(&Nand::new(chip_of(2048, 64), strong).unwrap());
+    mtd.write(0, &pattern(1, PAGE)).unwrap();
+    assert_eq!(flip_and_read(&mtd, 5, PAGE as usize, 0), [50_000, 0, 0]);
+}
+
+/// The bytes come as they are in the cells, in all pages of the request.
+#[test]
+fn uncorrectable_data_are_returned() {
+    for ecc in [Ecc::Hardware, Ecc::Software] {
+        let mtd = mtd(ecc);
+        mtd.write(PAGE, &pattern(2, PAGE)).unwrap();
+        mtd.nand().with_chip(|chip| chip.cut_power_after(1, Torn::Partial { seed: 1 }));
+        assert_eq!(mtd.write(0, &pattern(1, PAGE)), Err(MtdError::PowerCut));
+        assert_eq!(mtd.read(0, &mut [0; 10]), Err(MtdError::PowerCut));
+        mtd.nand().with_chip(|chip| chip.power_on());
+        let mut data = vec![0; 2 * PAGE as usize];
+        assert_eq!(mtd.read(0, &mut data), Err(MtdError::Uncorrectable));
+        let arrived = data.iter().position(|&byte| byte == 0xFF).unwrap();
+        assert!(arrived > 0 && data[..arrived] == pattern(1, PAGE)[..arrived]);
+        assert_eq!(data[PAGE as usize..], pattern(2, PAGE));
+        let mut last = [0];
+        let expected = if ecc == Ecc::Hardware { Err(MtdError::Uncorrectable) } else { Ok(Corrected::Clean) };
+        assert_eq!(mtd.read(PAGE - 1, &mut last), expected, "a step that the cut did not reach");
+    }
+}
+
+#[test]
+fn drivers_that_do_not_suit_the_chip_are_refused() {
+    let refuse = |page_bytes, oob_bytes, driver| {
+        Nand::new(chip_of(page_bytes, oob_bytes), driver).err().expect("refused").to_string()
+    };
+    let base = Driver::default();
+    let software = Driver { ecc: Ecc::Software, ..base };
+    assert!(refuse(2048, 64, Driver { ecc_step_bytes: 0, ..base }).starts_with("ecc_step_bytes = 0"));
+    assert!(refuse(2048, 64, Driver { ecc_step_bytes: 4096, ..base }).starts_with("ecc_step_bytes = 4096"));
+    assert_eq!(
+        refuse(2048, 64, Driver { ecc_bytes_per_step: 8, ..base }),
+        "64 ECC bytes and the bad block mark do not fit into an out-of-band area of 64 bytes; 62 ECC bytes would"
+    );
+    assert!(
+        refuse(2048, 64, Driver { ecc_strength_bits: 4, ..software }).starts_with("software ECC is the Hamming code")
+    );
+    assert!(refuse(2048, 112, software).starts_with("software ECC has no layout for pages of 2048 + 112 bytes"));
+}
