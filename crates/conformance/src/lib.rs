@@ -1,1 +1,79 @@
-//! conformance
+//! # conformance: what every file system must pass
+//!
+//! **Role.** Checks that are written once, over [`ffslab_fs::FileSystem`], and applied by each file system crate with
+//! a few lines in its own tests: implement [`Subject`], call [`sequences::check`], [`power_cuts::check`],
+//! [`hostile::check`], [`full::check`] and [`counts::check`]. The file system is driven through the system calls of
+//! [`ffslab_linux::Vfs`] on a simulated chip, so that page cache, file system and medium are tested together.
+//!
+//! **Follows.** POSIX and the Linux manual pages for what a call answers; fsync(2) and rename(2) for what survives a
+//! power cut; littlefs's `test_powerloss.toml` and `test_badblocks.toml` for the way of testing it.
+//!
+//! **Leaves out.** Images exchanged with the real tools, counts against measured systems (`lab` compares those),
+//! permissions (everything runs as root), access and change times, link counts and sizes of directories (each file
+//! system has its own), several processes.
+
+pub mod call;
+pub mod content;
+pub mod counts;
+pub mod full;
+pub mod history;
+pub mod hostile;
+pub mod memory;
+pub mod model;
+pub mod mutate;
+pub mod nodes;
+pub mod power_cuts;
+pub mod rig;
+pub mod sequences;
+pub mod tree;
+pub mod workloads;
+
+pub use rig::{Machine, Rig};
+
+use ffslab_flash::Geometry;
+use ffslab_fs::FileSystem;
+use ffslab_mtd::Mtd;
+
+/// A file system under test.
+pub trait Subject: Send + Sync {
+    fn name(&self) -> &str;
+
+    /// The chip to test on: by default 40 erase blocks of 128 KiB, 5 MiB.
+    fn geometry(&self) -> Geometry {
+        Geometry { page_bytes: 2048, oob_bytes: 64, pages_per_block: 64, blocks: 40 }
+    }
+
+    /// Mounts the partition. An erased partition becomes an empty file system. The error is one clear line.
+    fn mount(&self, mtd: Mtd) -> Result<Box<dyn FileSystem>, String>;
+
+    /// Makes the checksums of a damaged image right again (pages with their out-of-band bytes, in order), so that
+    /// damage gets past them. The default leaves them wrong.
+    fn reseal(&self, _image: &mut [u8]) {}
+}
+
+/// Why a file system does not conform: what was done, what was expected, what was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure(String);
+
+impl Failure {
+    pub fn new(text: impl Into<String>) -> Failure {
+        Failure(text.into())
+    }
+
+    pub(crate) fn of(error: impl std::fmt::Display) -> Failure {
+        Failure(error.to_string())
+    }
+
+    /// Says where it happened.
+    pub(crate) fn at(self, place: impl std::fmt::Display) -> Failure {
+        Failure(format!("{place}: {}", self.0))
+    }
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Failure {}

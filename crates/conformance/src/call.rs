@@ -1,0 +1,228 @@
+//! System calls as data: what a sequence consists of, and what comes back.
+
+use ffslab_fs::{Errno, FileKind};
+
+/// Descriptors that a sequence has at the same time.
+pub const SLOTS: usize = 4;
+
+/// A system call. `slot` stands for the descriptor that an [`Call::Open`] put there; a call on an empty slot is
+/// [`Errno::BadF`]. Data are [`crate::content::pattern`] of `seed` and the offset in the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Call {
+    /// Closes what the slot held before.
+    Open {
+        slot: usize,
+        path: String,
+        how: How,
+    },
+    Close {
+        slot: usize,
+    },
+    Read {
+        slot: usize,
+        bytes: usize,
+    },
+    Write {
+        slot: usize,
+        bytes: usize,
+        seed: u64,
+    },
+    Pread {
+        slot: usize,
+        at: u64,
+        bytes: usize,
+    },
+    Pwrite {
+        slot: usize,
+        at: u64,
+        bytes: usize,
+        seed: u64,
+    },
+    SeekTo {
+        slot: usize,
+        at: u64,
+    },
+    SeekFromEnd {
+        slot: usize,
+        offset: i64,
+    },
+    Ftruncate {
+        slot: usize,
+        size_bytes: u64,
+    },
+    Truncate {
+        path: String,
+        size_bytes: u64,
+    },
+    Fsync {
+        slot: usize,
+    },
+    Fdatasync {
+        slot: usize,
+    },
+    /// open(O_DIRECTORY), fsync, close: the names in this directory are safe afterwards.
+    FsyncDirectory {
+        path: String,
+    },
+    Sync,
+    Rename {
+        from: String,
+        to: String,
+    },
+    Link {
+        from: String,
+        to: String,
+    },
+    Symlink {
+        target: String,
+        path: String,
+    },
+    Readlink {
+        path: String,
+    },
+    Unlink {
+        path: String,
+    },
+    Mkdir {
+        path: String,
+        permissions: u32,
+    },
+    Rmdir {
+        path: String,
+    },
+    Mknod {
+        path: String,
+        kind: FileKind,
+        device: u32,
+    },
+    Readdir {
+        path: String,
+    },
+    Stat {
+        path: String,
+    },
+    Lstat {
+        path: String,
+    },
+    Fstat {
+        slot: usize,
+    },
+    Chmod {
+        path: String,
+        permissions: u32,
+    },
+    Chown {
+        path: String,
+        uid: u32,
+        gid: u32,
+    },
+    SetModified {
+        path: String,
+        seconds: i64,
+    },
+    /// No system call on files; background work may happen.
+    DropCaches,
+    Sleep {
+        ms: u64,
+    },
+    /// Closes everything, unmounts and mounts again.
+    Remount,
+    /// sync(2), then the power goes away: nothing may be missing.
+    SyncAndCrash,
+}
+
+/// How a file is opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct How {
+    /// `O_RDWR` instead of `O_RDONLY`.
+    pub write: bool,
+    pub create: bool,
+    pub exclusive: bool,
+    pub truncate: bool,
+    pub append: bool,
+    /// `O_SYNC`
+    pub sync: bool,
+    pub no_follow: bool,
+}
+
+impl How {
+    pub const READ: How = How {
+        write: false,
+        create: false,
+        exclusive: false,
+        truncate: false,
+        append: false,
+        sync: false,
+        no_follow: false,
+    };
+    pub const WRITE: How = How { write: true, ..How::READ };
+    pub const CREATE: How = How { create: true, ..How::WRITE };
+    pub const APPEND: How = How { append: true, ..How::CREATE };
+}
+
+/// What a call that did not fail answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    Done,
+    /// Bytes written, or a file position.
+    Number(u64),
+    Bytes(Vec<u8>),
+    /// Sorted by name.
+    Names(Vec<(Vec<u8>, FileKind)>),
+    Attributes(Attributes),
+}
+
+/// The part of stat(2) that every file system must agree on. Size and link count of directories are a file system's
+/// own affair.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attributes {
+    pub kind: FileKind,
+    pub permissions: u32,
+    pub uid: u32,
+    pub gid: u32,
+    pub device: u32,
+    /// 0 for directories.
+    pub links: u32,
+    /// 0 for directories.
+    pub size_bytes: u64,
+    /// Seconds; `None`: not known to the model, not compared.
+    pub modified_s: Option<i64>,
+}
+
+impl Attributes {
+    /// Are `self`, what the model says, and `found` the same as far as the model knows?
+    pub fn agree(&self, found: &Attributes) -> bool {
+        let known = Attributes { modified_s: self.modified_s.and(found.modified_s), ..found.clone() };
+        *self == known
+    }
+}
+
+pub type Outcome = std::result::Result<Answer, Errno>;
+
+/// Do the model's outcome and the one of the system under test agree?
+pub fn outcomes_agree(model: &Outcome, found: &Outcome) -> bool {
+    match (model, found) {
+        (Ok(Answer::Attributes(model)), Ok(Answer::Attributes(found))) => model.agree(found),
+        _ => model == found,
+    }
+}
+
+/// Short text of an outcome, for failure reports.
+pub fn describe(outcome: &Outcome) -> String {
+    match outcome {
+        Err(error) => error.name().to_string(),
+        Ok(Answer::Done) => "done".to_string(),
+        Ok(Answer::Number(number)) => number.to_string(),
+        Ok(Answer::Bytes(bytes)) => {
+            let hash = bytes.iter().fold(0u32, |hash, &byte| hash.wrapping_mul(31).wrapping_add(u32::from(byte)));
+            let head: Vec<String> = bytes.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+            format!("{} bytes ({} ..., hash {hash:08x})", bytes.len(), head.join(" "))
+        }
+        Ok(Answer::Names(names)) => {
+            let names: Vec<String> =
+                names.iter().map(|(name, kind)| format!("{}: {kind:?}", String::from_utf8_lossy(name))).collect();
+            format!("[{}]", names.join(", "))
+        }
+        Ok(Answer::Attributes(attributes)) => format!("{attributes:?}"),
+    }
+}

@@ -1,0 +1,344 @@
+//! What may be found after a power cut: all states since each thing was last safe.
+
+use crate::call::{Call, Outcome};
+use crate::model::Model;
+use crate::nodes::{Change, Content, NodeId, ROOT};
+use crate::tree::{show, Entry, Tree};
+use crate::Failure;
+use ffslab_fs::FileKind;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A file since it was last safe.
+#[derive(Clone, Debug, Default)]
+struct FileHistory {
+    /// Content when fsync or sync last succeeded.
+    safe: Vec<u8>,
+    /// Writes and size changes since then.
+    pending: Vec<Pending>,
+    /// Extremes of the size since then.
+    size_min: usize,
+    size_max: usize,
+}
+
+#[derive(Clone, Debug)]
+enum Pending {
+    Data { at: usize, data: Vec<u8> },
+    Size(usize),
+}
+
+/// An inode that a name may stand for, also after the model has forgotten it.
+#[derive(Clone, Debug)]
+struct Seen {
+    kind: FileKind,
+    target: Vec<u8>,
+    /// Permission bits since they were last safe.
+    permissions: Vec<u32>,
+    file: FileHistory,
+}
+
+/// For each directory's path: name and path of what is in it.
+type Children<'t> = BTreeMap<&'t [u8], Vec<(&'t [u8], &'t [u8])>>;
+
+/// The model together with what of it is safe.
+///
+/// The contract is that of fsync(2): data are safe when fsync of the file, or sync, has succeeded; a name is safe when
+/// fsync of its directory, or sync, has. What is not safe may be there or not, each name for itself and each byte for
+/// itself, with two exceptions: a replaced name stands for the old or the new file, and an inode whose name was safe
+/// and that had a name ever since is there under one of them.
+#[derive(Clone, Debug)]
+pub struct History {
+    pub model: Model,
+    /// What each name stood for since it was last safe; the present comes last.
+    names: BTreeMap<(NodeId, Vec<u8>), Vec<Option<NodeId>>>,
+    seen: BTreeMap<NodeId, Seen>,
+    /// Inodes that must be found under some name.
+    must_exist: BTreeSet<NodeId>,
+}
+
+impl History {
+    /// Starts with what is on the medium.
+    pub fn of_tree(tree: &Tree, limits: (usize, u64)) -> History {
+        let mut model = Model::new(limits.0, limits.1);
+        let mut ids: BTreeMap<&[u8], NodeId> = BTreeMap::from([(&b"/"[..], ROOT)]);
+        // A directory comes before what is in it, but the first path of an inode need not come first here.
+        for (path, entry) in &tree.0 {
+            if path == b"/" {
+                continue;
+            }
+            let slash = path.iter().rposition(|&byte| byte == b'/').unwrap_or(0);
+            let directory: &[u8] = if slash == 0 { b"/" } else { &path[..slash] };
+            let (Some(&dir), name) = (ids.get(directory), &path[slash + 1..]) else { continue };
+            let next = ids.len() as NodeId + ROOT;
+            let id = *ids.entry(&entry.first_path).or_insert_with(|| add_inode(&mut model, next, entry));
+            model.nodes.apply(Change::Name { dir, name: name.to_vec(), to: Some(id) });
+        }
+        if let Some(root) = tree.0.get(&b"/"[..]) {
+            model.nodes.apply(Change::Permissions { id: ROOT, permissions: root.attributes.permissions });
+        }
+        let mut history = History { model, names: BTreeMap::new(), seen: BTreeMap::new(), must_exist: BTreeSet::new() };
+        history.record();
+        history.everything_is_safe();
+        history
+    }
+
+    /// A call has begun: what it does may be found from now on.
+    pub fn begin(&mut self, call: &Call) -> Outcome {
+        let outcome = self.model.call(call);
+        self.record();
+        outcome
+    }
+
+    /// The call that began last has succeeded.
+    pub fn succeeded(&mut self, call: &Call) {
+        match call {
+            Call::Sync | Call::Remount | Call::SyncAndCrash => self.everything_is_safe(),
+            Call::Fsync { slot } | Call::Fdatasync { slot } => self.slot_is_safe(*slot),
+            Call::Write { slot, .. } | Call::Pwrite { slot, .. }
+                if self.model.open_file(*slot).is_some_and(|file| file.how.sync) =>
+            {
+                self.slot_is_safe(*slot);
+            }
+            Call::FsyncDirectory { path } => {
+                if let Some(dir) = self.model.find(path) {
+                    self.names_are_safe(dir);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn slot_is_safe(&mut self, slot: usize) {
+        let Some(file) = self.model.open_file(slot) else { return };
+        self.content_is_safe(file.node);
+        if self.model.nodes.directory(file.node).is_ok() {
+            self.names_are_safe(file.node);
+        }
+    }
+
+    fn everything_is_safe(&mut self) {
+        let ids: Vec<NodeId> = self.model.nodes.iter().map(|(id, _)| id).collect();
+        self.seen.retain(|id, _| ids.contains(id));
+        self.names.retain(|_, values| values.last().is_some_and(Option::is_some));
+        for id in ids {
+            self.content_is_safe(id);
+            self.names_are_safe(id);
+        }
+        // Names are visited in the order of inodes, not of depth: now every directory is safe.
+        self.must_exist =
+            self.model.nodes.iter().filter(|(id, node)| node.links > 0 && *id != ROOT).map(|(id, _)| id).collect();
+    }
+
+    fn content_is_safe(&mut self, id: NodeId) {
+        let (Ok(node), Some(seen)) = (self.model.nodes.get(id), self.seen.get_mut(&id)) else { return };
+        seen.permissions = vec![node.permissions];
+        if let Content::File(bytes) = &node.content {
+            if !seen.file.pending.is_empty() {
+                seen.file.safe.clone_from(bytes);
+                seen.file.pending.clear();
+            }
+            (seen.file.size_min, seen.file.size_max) = (bytes.len(), bytes.len());
+        }
+    }
+
+    fn names_are_safe(&mut self, dir: NodeId) {
+        let directory_is_safe = dir == ROOT || self.must_exist.contains(&dir);
+        for (_, values) in self.names.range_mut((dir, Vec::new())..(dir + 1, Vec::new())) {
+            values.drain(..values.len() - 1);
+            if directory_is_safe {
+                self.must_exist.extend(values[0]);
+            }
+        }
+        self.names.retain(|(of, _), values| *of != dir || values[0].is_some());
+    }
+
+    /// Takes over what the model changed.
+    fn record(&mut self) {
+        for change in self.model.nodes.take_changes() {
+            match change {
+                Change::New { id, content, permissions } => {
+                    let kind = content.kind();
+                    let (target, safe) = match content {
+                        Content::Symlink(target) => (target, Vec::new()),
+                        Content::File(bytes) => (Vec::new(), bytes),
+                        _ => (Vec::new(), Vec::new()),
+                    };
+                    let size = safe.len();
+                    let file = FileHistory { safe, pending: Vec::new(), size_min: size, size_max: size };
+                    self.seen.insert(id, Seen { kind, target, permissions: vec![permissions], file });
+                }
+                Change::Name { dir, name, to } => {
+                    let values = self.names.entry((dir, name)).or_insert_with(|| vec![None]);
+                    let before = values.last().copied().flatten();
+                    values.push(to);
+                    if let Some(id) = before {
+                        if self.model.nodes.get(id).map_or(0, |node| node.links) == 0 {
+                            self.must_exist.remove(&id);
+                        }
+                    }
+                }
+                Change::Data { id, at, data } => {
+                    if let Some(seen) = self.seen.get_mut(&id) {
+                        seen.file.size_max = seen.file.size_max.max(at as usize + data.len());
+                        seen.file.pending.push(Pending::Data { at: at as usize, data });
+                    }
+                }
+                Change::Size { id, size_bytes } => {
+                    if let Some(seen) = self.seen.get_mut(&id) {
+                        let size = size_bytes as usize;
+                        seen.file.size_min = seen.file.size_min.min(size);
+                        seen.file.size_max = seen.file.size_max.max(size);
+                        seen.file.pending.push(Pending::Size(size));
+                    }
+                }
+                Change::Permissions { id, permissions } => {
+                    if let Some(seen) = self.seen.get_mut(&id) {
+                        seen.permissions.push(permissions);
+                    }
+                }
+                Change::Owner { .. } | Change::Modified { .. } | Change::Gone { .. } => {}
+            }
+        }
+    }
+
+    // ---- judging -------------------------------------------------------------------------------------------
+
+    /// May this be what is found after a power cut now?
+    ///
+    /// # Errors
+    /// What is missing, foreign or wrong.
+    pub fn explains(&self, tree: &Tree) -> Result<(), Failure> {
+        let mut children = Children::new();
+        let mut names_of: BTreeMap<&[u8], u32> = BTreeMap::new();
+        for (path, entry) in &tree.0 {
+            *names_of.entry(&entry.first_path).or_default() += 1;
+            if path != b"/" {
+                let slash = path.iter().rposition(|&byte| byte == b'/').unwrap_or(0);
+                let directory: &[u8] = if slash == 0 { b"/" } else { &path[..slash] };
+                children.entry(directory).or_default().push((&path[slash + 1..], path));
+            }
+        }
+        for (path, entry) in &tree.0 {
+            let names = names_of.get(entry.first_path.as_slice()).copied().unwrap_or(0);
+            if entry.attributes.kind != FileKind::Directory && entry.attributes.links != names {
+                let links = entry.attributes.links;
+                return Err(Failure::new(format!("\"{}\" has {names} names but link count {links}", show(path))));
+            }
+        }
+        let mut found = BTreeSet::new();
+        self.directory(ROOT, b"/", tree, &children, &mut found)?;
+        match self.must_exist.iter().find(|id| !found.contains(id)) {
+            Some(id) => Err(Failure::new(format!("{} is lost: none of its names is there", self.name_of(*id)))),
+            None => Ok(()),
+        }
+    }
+
+    fn directory<'t>(
+        &self,
+        dir: NodeId,
+        path: &[u8],
+        tree: &'t Tree,
+        children: &Children<'t>,
+        found: &mut BTreeSet<NodeId>,
+    ) -> Result<(), Failure> {
+        let there = children.get(path).map_or(&[][..], Vec::as_slice);
+        for ((_, name), values) in self.names.range((dir, Vec::new())..(dir + 1, Vec::new())) {
+            if !values.contains(&None) && !there.iter().any(|(other, _)| other == name) {
+                return Err(Failure::new(format!("\"{}\" is missing in \"{}\"", show(name), show(path))));
+            }
+        }
+        for (name, child) in there {
+            let Some(values) = self.names.get(&(dir, name.to_vec())) else {
+                return Err(Failure::new(format!("\"{}\" was never made, or is long gone", show(child))));
+            };
+            let mut reason = None;
+            let mut fits = false;
+            for &id in values.iter().flatten() {
+                match self.inode(id, child, tree, children, found) {
+                    Ok(()) => {
+                        found.insert(id);
+                        fits = true;
+                    }
+                    Err(failure) => reason = Some(failure),
+                }
+            }
+            if !fits {
+                return Err(
+                    reason.unwrap_or_else(|| Failure::new(format!("\"{}\" should not be there any more", show(child))))
+                );
+            }
+        }
+        Ok(())
+    }
+
+    fn inode<'t>(
+        &self,
+        id: NodeId,
+        path: &'t [u8],
+        tree: &'t Tree,
+        children: &Children<'t>,
+        found: &mut BTreeSet<NodeId>,
+    ) -> Result<(), Failure> {
+        let wrong = |text: String| Err(Failure::new(format!("\"{}\": {text}", show(path))));
+        let (Some(seen), Some(entry)) = (self.seen.get(&id), tree.0.get(path)) else {
+            return wrong("unknown inode".to_string());
+        };
+        let Entry { attributes, content, .. } = entry;
+        if attributes.kind != seen.kind {
+            return wrong(format!("is a {:?}, was a {:?}", attributes.kind, seen.kind));
+        }
+        if !seen.permissions.contains(&attributes.permissions) {
+            return wrong(format!("permissions {:o}, before {:o}", attributes.permissions, seen.permissions[0]));
+        }
+        match seen.kind {
+            FileKind::Directory => self.directory(id, path, tree, children, found),
+            FileKind::Symlink if *content != seen.target => wrong(format!("points to \"{}\"", show(content))),
+            FileKind::File => seen.file.explains(content).or_else(wrong),
+            _ => Ok(()),
+        }
+    }
+
+    fn name_of(&self, id: NodeId) -> String {
+        let name = self.names.iter().find(|(_, values)| values.contains(&Some(id)));
+        name.map_or_else(|| format!("inode {id}"), |((_, name), _)| format!("\"{}\"", show(name)))
+    }
+}
+
+impl FileHistory {
+    fn explains(&self, found: &[u8]) -> Result<(), String> {
+        if !(self.size_min..=self.size_max).contains(&found.len()) {
+            return Err(format!("{} bytes, expected {} to {}", found.len(), self.size_min, self.size_max));
+        }
+        for (at, &byte) in found.iter().enumerate() {
+            let safe = self.safe.get(at).copied().unwrap_or(0);
+            if byte != safe && !self.pending.iter().any(|pending| pending.allows(at, byte)) {
+                return Err(format!(
+                    "byte {at} is {byte:#04x}, safe was {safe:#04x} (of {} bytes), and nobody wrote that since",
+                    self.safe.len()
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Pending {
+    fn allows(&self, offset: usize, byte: u8) -> bool {
+        match self {
+            Pending::Data { at, data } => offset.checked_sub(*at).and_then(|i| data.get(i)) == Some(&byte),
+            Pending::Size(size) => byte == 0 && offset >= *size,
+        }
+    }
+}
+
+fn add_inode(model: &mut Model, id: NodeId, entry: &Entry) -> NodeId {
+    let attributes = &entry.attributes;
+    let content = match attributes.kind {
+        FileKind::File => Content::File(entry.content.clone()),
+        FileKind::Directory => Content::Directory(BTreeMap::new()),
+        FileKind::Symlink => Content::Symlink(entry.content.clone()),
+        kind => Content::Special(kind, attributes.device),
+    };
+    model.nodes.apply(Change::New { id, content, permissions: attributes.permissions });
+    model.nodes.apply(Change::Owner { id, uid: attributes.uid, gid: attributes.gid });
+    id
+}

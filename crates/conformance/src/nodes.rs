@@ -1,0 +1,273 @@
+//! The inodes of the reference file system: what names, links, sizes and bytes there are, and nothing else.
+
+use ffslab_fs::{Errno, FileKind, Result, TimeSpec};
+use std::collections::BTreeMap;
+
+/// Identity of an inode of the reference. Never used twice, unlike inode numbers.
+pub type NodeId = u32;
+
+pub const ROOT: NodeId = 1;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Content {
+    File(Vec<u8>),
+    Directory(BTreeMap<Vec<u8>, NodeId>),
+    Symlink(Vec<u8>),
+    /// A device, pipe or socket, with its device number.
+    Special(FileKind, u32),
+}
+
+impl Content {
+    pub fn kind(&self) -> FileKind {
+        match self {
+            Content::File(_) => FileKind::File,
+            Content::Directory(_) => FileKind::Directory,
+            Content::Symlink(_) => FileKind::Symlink,
+            Content::Special(kind, _) => *kind,
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Node {
+    pub content: Content,
+    pub permissions: u32,
+    pub uid: u32,
+    pub gid: u32,
+    /// Set by a program and not changed by a later write; `None`: some time that the kit does not follow.
+    pub modified: Option<TimeSpec>,
+    /// Number of names.
+    pub links: u32,
+}
+
+/// One elementary change. A list of them is the whole history of a file system.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    New {
+        id: NodeId,
+        content: Content,
+        permissions: u32,
+    },
+    /// The name now stands for `to`, or for nothing.
+    Name {
+        dir: NodeId,
+        name: Vec<u8>,
+        to: Option<NodeId>,
+    },
+    Data {
+        id: NodeId,
+        at: u64,
+        data: Vec<u8>,
+    },
+    Size {
+        id: NodeId,
+        size_bytes: u64,
+    },
+    Owner {
+        id: NodeId,
+        uid: u32,
+        gid: u32,
+    },
+    Permissions {
+        id: NodeId,
+        permissions: u32,
+    },
+    Modified {
+        id: NodeId,
+        time: Option<TimeSpec>,
+    },
+    /// Nothing refers to the inode any more.
+    Gone {
+        id: NodeId,
+    },
+}
+
+/// All inodes. Every change goes through [`Nodes::apply`] and is remembered until [`Nodes::take_changes`].
+#[derive(Clone, Debug)]
+pub struct Nodes {
+    all: BTreeMap<NodeId, Node>,
+    next: NodeId,
+    changes: Vec<Change>,
+}
+
+impl Default for Nodes {
+    fn default() -> Self {
+        let root = Node {
+            content: Content::Directory(BTreeMap::new()),
+            permissions: 0o755,
+            uid: 0,
+            gid: 0,
+            modified: None,
+            links: 1,
+        };
+        Nodes { all: BTreeMap::from([(ROOT, root)]), next: ROOT + 1, changes: Vec::new() }
+    }
+}
+
+impl Nodes {
+    /// `NoEnt` when there is no such inode.
+    pub fn get(&self, id: NodeId) -> Result<&Node> {
+        self.all.get(&id).ok_or(Errno::NoEnt)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (NodeId, &Node)> {
+        self.all.iter().map(|(&id, node)| (id, node))
+    }
+
+    /// The bytes of a plain file; `IsDir` or `Inval` for anything else.
+    pub fn file(&self, id: NodeId) -> Result<&[u8]> {
+        match &self.get(id)?.content {
+            Content::File(bytes) => Ok(bytes),
+            Content::Directory(_) => Err(Errno::IsDir),
+            _ => Err(Errno::Inval),
+        }
+    }
+
+    /// The names in a directory; `NotDir` for anything else.
+    pub fn directory(&self, id: NodeId) -> Result<&BTreeMap<Vec<u8>, NodeId>> {
+        match &self.get(id)?.content {
+            Content::Directory(names) => Ok(names),
+            _ => Err(Errno::NotDir),
+        }
+    }
+
+    pub fn lookup(&self, dir: NodeId, name: &[u8]) -> Result<NodeId> {
+        self.directory(dir)?.get(name).copied().ok_or(Errno::NoEnt)
+    }
+
+    /// Makes an inode and its first name.
+    pub fn create(&mut self, dir: NodeId, name: &[u8], content: Content, permissions: u32) -> Result<NodeId> {
+        if self.directory(dir)?.contains_key(name) {
+            return Err(Errno::Exist);
+        }
+        let id = self.next;
+        self.apply(Change::New { id, content, permissions });
+        self.apply(Change::Name { dir, name: name.to_vec(), to: Some(id) });
+        Ok(id)
+    }
+
+    /// A further name.
+    pub fn link(&mut self, id: NodeId, dir: NodeId, name: &[u8]) -> Result<()> {
+        if self.directory(dir)?.contains_key(name) {
+            return Err(Errno::Exist);
+        }
+        if self.directory(id).is_ok() {
+            return Err(Errno::Perm);
+        }
+        self.apply(Change::Name { dir, name: name.to_vec(), to: Some(id) });
+        Ok(())
+    }
+
+    /// Takes the name of anything but a directory away. The inode stays until [`Nodes::forget`].
+    pub fn unlink(&mut self, dir: NodeId, name: &[u8]) -> Result<NodeId> {
+        let id = self.lookup(dir, name)?;
+        if self.directory(id).is_ok() {
+            return Err(Errno::IsDir);
+        }
+        self.apply(Change::Name { dir, name: name.to_vec(), to: None });
+        Ok(id)
+    }
+
+    pub fn rmdir(&mut self, dir: NodeId, name: &[u8]) -> Result<NodeId> {
+        let id = self.lookup(dir, name)?;
+        if !self.directory(id)?.is_empty() {
+            return Err(Errno::NotEmpty);
+        }
+        self.apply(Change::Name { dir, name: name.to_vec(), to: None });
+        Ok(id)
+    }
+
+    /// Moves a name. Returns the inode that the new name stood for before, if it was another one.
+    pub fn rename(&mut self, dir: NodeId, name: &[u8], to: NodeId, new_name: &[u8]) -> Result<Option<NodeId>> {
+        let id = self.lookup(dir, name)?;
+        let is_directory = self.directory(id).is_ok();
+        let replaced = self.directory(to)?.get(new_name).copied();
+        if replaced == Some(id) {
+            return Ok(None);
+        }
+        if let Some(other) = replaced {
+            match (is_directory, self.directory(other)) {
+                (true, Err(_)) => return Err(Errno::NotDir),
+                (false, Ok(_)) => return Err(Errno::IsDir),
+                (true, Ok(names)) if !names.is_empty() => return Err(Errno::NotEmpty),
+                _ => {}
+            }
+        }
+        self.apply(Change::Name { dir: to, name: new_name.to_vec(), to: Some(id) });
+        self.apply(Change::Name { dir, name: name.to_vec(), to: None });
+        Ok(replaced)
+    }
+
+    /// Removes an inode without a name.
+    pub fn forget(&mut self, id: NodeId) {
+        if self.all.get(&id).is_some_and(|node| node.links == 0) {
+            self.apply(Change::Gone { id });
+        }
+    }
+
+    /// Carries a change out; one that concerns an unknown inode does nothing.
+    pub fn apply(&mut self, change: Change) {
+        match &change {
+            Change::New { id, content, permissions } => {
+                let (content, permissions) = (content.clone(), *permissions);
+                self.all.insert(*id, Node { content, permissions, uid: 0, gid: 0, modified: None, links: 0 });
+                self.next = self.next.max(id.saturating_add(1));
+            }
+            Change::Name { dir, name, to } => self.set_name(*dir, name, *to),
+            Change::Data { id, at, data } => self.with_file(*id, |bytes| {
+                let end = *at as usize + data.len();
+                if bytes.len() < end {
+                    bytes.resize(end, 0);
+                }
+                bytes[*at as usize..end].copy_from_slice(data);
+            }),
+            Change::Size { id, size_bytes } => self.with_file(*id, |bytes| bytes.resize(*size_bytes as usize, 0)),
+            Change::Owner { id, uid, gid } => self.with(*id, |node| (node.uid, node.gid) = (*uid, *gid)),
+            Change::Permissions { id, permissions } => self.with(*id, |node| node.permissions = *permissions),
+            Change::Modified { id, time } => self.with(*id, |node| node.modified = *time),
+            Change::Gone { id } => {
+                self.all.remove(id);
+            }
+        }
+        self.changes.push(change);
+    }
+
+    /// What changed since the last call, in order.
+    pub fn take_changes(&mut self) -> Vec<Change> {
+        std::mem::take(&mut self.changes)
+    }
+
+    fn with(&mut self, id: NodeId, f: impl FnOnce(&mut Node)) {
+        if let Some(node) = self.all.get_mut(&id) {
+            f(node);
+        }
+    }
+
+    fn with_file(&mut self, id: NodeId, f: impl FnOnce(&mut Vec<u8>)) {
+        self.with(id, |node| {
+            if let Content::File(bytes) = &mut node.content {
+                f(bytes);
+                node.modified = None;
+            }
+        });
+    }
+
+    fn set_name(&mut self, dir: NodeId, name: &[u8], to: Option<NodeId>) {
+        let mut before = None;
+        self.with(dir, |node| {
+            if let Content::Directory(names) = &mut node.content {
+                before = match to {
+                    Some(id) => names.insert(name.to_vec(), id),
+                    None => names.remove(name),
+                };
+                node.modified = None;
+            }
+        });
+        if let Some(id) = before {
+            self.with(id, |node| node.links = node.links.saturating_sub(1));
+        }
+        if let Some(id) = to {
+            self.with(id, |node| node.links += 1);
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! The power goes away during the k-th program or erase, for every k.
+
+use crate::call::{Answer, Call, How};
+use crate::content::Random;
+use crate::history::History;
+use crate::rig::{Machine, Rig};
+use crate::tree::Tree;
+use crate::workloads::{Workload, ALL};
+use crate::{Failure, Subject};
+use ffslab_flash::{ChipImage, Torn};
+use ffslab_fs::FileKind;
+
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Cut points for each workload and each kind of torn operation. Workloads with more operations are sampled evenly.
+    pub points_max: u64,
+    /// Cut the power a second time, while the file system recovers and goes on working.
+    pub cut_recovery: bool,
+    /// Only the workload of this name.
+    pub only: Option<&'static str>,
+    pub machine: Machine,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { points_max: 60, cut_recovery: true, only: None, machine: Machine::USUAL }
+    }
+}
+
+/// What was cut.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    pub workloads: Vec<WorkloadReport>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WorkloadReport {
+    pub name: &'static str,
+    /// Programs and erases of the workload without a cut.
+    pub modifying_operations: u64,
+    pub cut_points: u64,
+    /// Second cuts that hit the recovery or the work after it.
+    pub cuts_of_recovery: u64,
+}
+
+impl Report {
+    pub fn cut_points(&self) -> u64 {
+        self.workloads.iter().map(|workload| workload.cut_points).sum()
+    }
+}
+
+impl std::fmt::Display for Report {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for WorkloadReport { name, modifying_operations, cut_points, cuts_of_recovery } in &self.workloads {
+            writeln!(
+                f,
+                "{name}: {modifying_operations} programs and erases, cut {cut_points} times, and {cuts_of_recovery} times again"
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// Cuts each workload at each sampled operation; mounts again, compares, works on.
+///
+/// # Errors
+/// The first cut after which something safe is missing or something foreign is there, or the file system cannot go on.
+pub fn check(subject: &dyn Subject, options: &Options) -> Result<Report, Failure> {
+    let mut report = Report::default();
+    for workload in ALL.iter().filter(|workload| options.only.is_none_or(|only| only == workload.name)) {
+        let place = format!("{}, workload \"{}\"", subject.name(), workload.name);
+        report.workloads.push(check_workload(subject, workload, options).map_err(|failure| failure.at(place))?);
+    }
+    if report.workloads.is_empty() {
+        return Err(Failure::new(format!("there is no workload {:?}", options.only)));
+    }
+    Ok(report)
+}
+
+/// A workload, ready to be run again and again.
+struct Recording<'a> {
+    subject: &'a dyn Subject,
+    machine: Machine,
+    start: ChipImage,
+    history: History,
+    calls: Vec<Call>,
+}
+
+fn check_workload(subject: &dyn Subject, workload: &Workload, options: &Options) -> Result<WorkloadReport, Failure> {
+    let recording = record(subject, workload, options.machine)?;
+    let modifying_operations = recording.run_uncut()?;
+    let mut report = WorkloadReport { name: workload.name, modifying_operations, ..WorkloadReport::default() };
+    let points = modifying_operations.min(options.points_max.max(1));
+    for point in 0..points {
+        // Evenly spread; all of them when there are no more than points_max.
+        let k = 1 + point * modifying_operations / points;
+        for torn in [Torn::Nothing, Torn::Partial { seed: k }, Torn::Complete] {
+            let second = options.cut_recovery.then_some(1 + k * 7 % 23);
+            let again = recording.cut(k, torn, second).map_err(|failure| {
+                failure.at(format!("power cut at program or erase {k} of {modifying_operations} ({torn:?})"))
+            })?;
+            report.cut_points += 1;
+            report.cuts_of_recovery += again;
+        }
+    }
+    Ok(report)
+}
+
+fn record<'a>(subject: &'a dyn Subject, workload: &Workload, machine: Machine) -> Result<Recording<'a>, Failure> {
+    let mut rig = Rig::new(subject, machine)?;
+    let erased = rig.snapshot();
+    rig.mount()?;
+    if let Some(setup) = workload.setup {
+        setup(&mut rig).map_err(|failure| failure.at("setup"))?;
+    }
+    let tree = Tree::read(&mut rig)?;
+    let history = History::of_tree(&tree, rig.limits());
+    rig.umount().map_err(Failure::of)?;
+    let start = if workload.setup.is_some() { rig.snapshot() } else { erased };
+    Ok(Recording { subject, machine, start, history, calls: (workload.calls)() })
+}
+
+/// How a run of calls ended.
+enum Ended {
+    /// All done and unmounted.
+    Well,
+    /// The power went away.
+    Dark,
+}
+
+impl Recording<'_> {
+    /// Number of programs and erases from mount to unmount.
+    fn run_uncut(&self) -> Result<u64, Failure> {
+        let mut rig = Rig::with_image(self.subject, self.machine, &self.start)?;
+        let before = rig.modifying_operations();
+        rig.mount()?;
+        let mut history = self.history.clone();
+        match run(&mut rig, &mut history, &self.calls)? {
+            Ended::Well => {}
+            Ended::Dark => return Err(Failure::new("a call reported a power cut, and there was none")),
+        }
+        rig.umount().map_err(Failure::of)?;
+        Ok(rig.modifying_operations() - before)
+    }
+
+    /// Returns how many second cuts there were.
+    fn cut(&self, k: u64, torn: Torn, second: Option<u64>) -> Result<u64, Failure> {
+        let mut rig = Rig::with_image(self.subject, self.machine, &self.start)?;
+        let mut history = self.history.clone();
+        rig.nand.with_chip(|chip| chip.cut_power_after(k, torn));
+        match rig.mount() {
+            Ok(()) => {
+                if let Ended::Well = run(&mut rig, &mut history, &self.calls)? {
+                    // The cut is in the unmounting, or after it.
+                    let _ = rig.umount();
+                }
+            }
+            Err(_) if !is_on(&rig) => {}
+            Err(failure) => return Err(failure),
+        }
+        if is_on(&rig) {
+            return Err(Failure::new("the run is not the same twice: this time it ended before the cut"));
+        }
+        let mut cuts = 0;
+        let tree = recover(&mut rig, &history, second, &mut cuts).map_err(|failure| failure.at("after the cut"))?;
+        work_on(&mut rig, &tree, second.map(|second| second + 3), &mut cuts)
+            .map_err(|failure| failure.at("going on after the cut"))?;
+        Ok(cuts)
+    }
+}
+
+fn is_on(rig: &Rig) -> bool {
+    rig.nand.with_chip(|chip| chip.is_on())
+}
+
+/// Runs calls; what they do goes into the history.
+fn run(rig: &mut Rig, history: &mut History, calls: &[Call]) -> Result<Ended, Failure> {
+    for (number, call) in calls.iter().enumerate() {
+        let expected = history.begin(call);
+        let found = match rig.call(call) {
+            Ok(found) => found,
+            Err(_) if !is_on(rig) => return Ok(Ended::Dark),
+            Err(failure) => return Err(failure.at(format!("call {number}, {call:?}"))),
+        };
+        if !is_on(rig) {
+            return Ok(Ended::Dark);
+        }
+        let agree = match (&expected, &found) {
+            // Directory sizes and such are compared elsewhere; here every call must succeed, and completely.
+            (Ok(Answer::Number(all)), Ok(Answer::Number(count))) => all == count,
+            (expected, found) => expected.is_ok() && found.is_ok(),
+        };
+        if !agree {
+            let texts = (crate::call::describe(&expected), crate::call::describe(&found));
+            return Err(Failure::new(format!("call {number}, {call:?}: expected {}, got {}", texts.0, texts.1)));
+        }
+        history.succeeded(call);
+    }
+    Ok(Ended::Well)
+}
+
+/// Switches on, mounts, compares; with `second` the power goes away again at that operation, once.
+fn recover(rig: &mut Rig, history: &History, second: Option<u64>, cuts: &mut u64) -> Result<Tree, Failure> {
+    let mut second = second;
+    loop {
+        rig.power_cycle();
+        if let Some(operations) = second.take() {
+            rig.nand.with_chip(|chip| chip.cut_power_after(operations, Torn::Partial { seed: operations }));
+        }
+        let found = match rig.mount() {
+            Ok(()) => {
+                // Background work of the mount gets its chance.
+                rig.vfs.sleep_ns(100_000_000);
+                Tree::read(rig)
+            }
+            Err(failure) => Err(failure),
+        };
+        if !is_on(rig) {
+            *cuts += 1;
+            continue;
+        }
+        rig.nand.with_chip(|chip| chip.power_on());
+        let tree = found?;
+        history.explains(&tree)?;
+        return Ok(tree);
+    }
+}
+
+/// The file system must go on working, also through another cut; what it says at the end must be exact.
+fn work_on(rig: &mut Rig, tree: &Tree, second: Option<u64>, cuts: &mut u64) -> Result<(), Failure> {
+    let mut history = History::of_tree(tree, rig.limits());
+    make_room(rig, &mut history, tree)?;
+    if let Some(operations) = second {
+        rig.nand.with_chip(|chip| chip.cut_power_after(operations, Torn::Partial { seed: operations }));
+        let ended = run(rig, &mut history, &further_work("again"))?;
+        if let Ended::Dark = ended {
+            *cuts += 1;
+            let tree = recover(rig, &history, None, cuts).map_err(|failure| failure.at("after a further cut"))?;
+            history = History::of_tree(&tree, rig.limits());
+        }
+        rig.nand.with_chip(|chip| chip.power_on());
+    }
+    match run(rig, &mut history, &further_work("after"))? {
+        Ended::Well => {}
+        Ended::Dark => return Err(Failure::new("a call reported a power cut, and there was none")),
+    }
+    let found = Tree::read(rig)?;
+    match Tree::of(&history.model).difference(&found) {
+        Some(difference) => Err(Failure::new(difference)),
+        None => Ok(()),
+    }
+}
+
+/// On a nearly full partition a large file goes first.
+fn make_room(rig: &mut Rig, history: &mut History, tree: &Tree) -> Result<(), Failure> {
+    if rig.free_percent().map_err(Failure::of)? >= 15 {
+        return Ok(());
+    }
+    let files = tree.0.iter().filter(|(_, entry)| entry.attributes.kind == FileKind::File);
+    let Some((path, _)) = files.max_by_key(|(_, entry)| entry.content.len()) else { return Ok(()) };
+    let path = String::from_utf8_lossy(path).into_owned();
+    match run(rig, history, &[Call::Unlink { path }, Call::Sync])? {
+        Ended::Well => Ok(()),
+        Ended::Dark => Err(Failure::new("a call reported a power cut, and there was none")),
+    }
+}
+
+fn further_work(name: &str) -> Vec<Call> {
+    let mut random = Random(name.len() as u64);
+    let mut calls = vec![Call::Mkdir { path: format!("{name}.d"), permissions: 0o755 }];
+    calls.push(Call::Open { slot: 0, path: name.to_string(), how: How::CREATE });
+    for seed in 0..6 {
+        let (at, bytes) = (random.below(12_000), 1 + random.below(5_000) as usize);
+        calls.push(Call::Pwrite { slot: 0, at, bytes, seed: 40 + seed });
+        if seed % 2 == 0 {
+            calls.push(Call::Fsync { slot: 0 });
+        }
+    }
+    calls.push(Call::FsyncDirectory { path: "/".to_string() });
+    calls.push(Call::Close { slot: 0 });
+    calls.push(Call::Rename { from: name.to_string(), to: format!("{name}.d/f") });
+    calls.push(Call::Sync);
+    calls.push(Call::Remount);
+    calls
+}

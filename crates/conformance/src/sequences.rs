@@ -1,0 +1,354 @@
+//! Random sequences of system calls, carried out on the reference model and on the file system under test.
+
+use crate::call::{describe, outcomes_agree, Answer, Call, How, Outcome, SLOTS};
+use crate::content::pattern;
+use crate::model::Model;
+use crate::rig::{Machine, Rig};
+use crate::tree::{bytes_difference, Tree};
+use crate::{Failure, Subject};
+use ffslab_fs::{Errno, FileKind};
+use proptest::prelude::*;
+use proptest::sample::select;
+use proptest::test_runner::{Config, RngAlgorithm, TestError, TestRng, TestRunner};
+use std::cell::RefCell;
+
+/// A file system that calls itself more than this full may refuse with ENOSPC.
+const FREE_PERCENT_WHEN_FULL: u64 = 50;
+
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Number of sequences.
+    pub cases: u32,
+    /// Longest sequence.
+    pub calls_max: usize,
+    pub seed: u64,
+    pub machine: Machine,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { cases: 64, calls_max: 120, seed: 1, machine: Machine::USUAL }
+    }
+}
+
+/// What the sequences did, so that a test can see that they did something.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    pub calls: u64,
+    /// Calls that both sides refused with the same error.
+    pub refused: u64,
+    /// Remounts and crashes after sync(2), each followed by a comparison of everything.
+    pub remounts: u64,
+    /// Calls that met a full medium.
+    pub full: u64,
+}
+
+/// Runs the sequences; after each remount and at the end names, links, attributes and bytes must be the model's.
+///
+/// # Errors
+/// The shortest sequence found that the file system gets wrong, and what is wrong.
+pub fn check(subject: &dyn Subject, options: &Options) -> Result<Report, Failure> {
+    let config =
+        Config { cases: options.cases, failure_persistence: None, max_shrink_iters: 2_000, ..Config::default() };
+    let mut seed = [0; 32];
+    seed[..8].copy_from_slice(&options.seed.to_le_bytes());
+    let mut runner = TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &seed));
+    let report = RefCell::new(Report::default());
+    let result = runner.run(&sequence(options.calls_max), |calls| {
+        let one = run(subject, options.machine, &calls).map_err(|failure| TestCaseError::fail(failure.to_string()))?;
+        let mut sum = report.borrow_mut();
+        sum.calls += one.calls;
+        sum.refused += one.refused;
+        sum.remounts += one.remounts;
+        sum.full += one.full;
+        Ok(())
+    });
+    match result {
+        Ok(()) => Ok(report.into_inner()),
+        Err(TestError::Fail(reason, calls)) => {
+            let calls: Vec<String> = calls.iter().map(|call| format!("\n    {call:?}")).collect();
+            Err(Failure::new(format!("{}: {reason}, after{}", subject.name(), calls.concat())))
+        }
+        Err(TestError::Abort(reason)) => Err(Failure::new(format!("no sequence was run: {reason}"))),
+    }
+}
+
+/// Runs one sequence on a new file system.
+///
+/// # Errors
+/// The first call that the model answers otherwise, or a difference after a remount.
+pub fn run(subject: &dyn Subject, machine: Machine, calls: &[Call]) -> Result<Report, Failure> {
+    let mut pair = Pair::new(Rig::new(subject, machine)?)?;
+    for (number, call) in calls.iter().enumerate() {
+        let _ = pair.step(call).map_err(|failure| failure.at(format!("call {number}, {call:?}")))?;
+    }
+    pair.compare().map_err(|failure| failure.at("at the end"))?;
+    pair.remount().map_err(|failure| failure.at("remount at the end"))?;
+    Ok(pair.report)
+}
+
+/// The model and the system under test, side by side.
+pub struct Pair<'a> {
+    pub rig: Rig<'a>,
+    pub model: Model,
+    pub report: Report,
+}
+
+impl<'a> Pair<'a> {
+    /// Mounts the erased partition of `rig`.
+    pub fn new(mut rig: Rig<'a>) -> Result<Pair<'a>, Failure> {
+        rig.mount()?;
+        let (name_bytes_max, file_bytes_max) = rig.limits();
+        let model = Model::new(name_bytes_max, file_bytes_max);
+        Ok(Pair { rig, model, report: Report::default() })
+    }
+
+    /// One call on both sides; after a remount everything is compared.
+    ///
+    /// # Errors
+    /// What the two sides answered, if not the same.
+    pub fn step(&mut self, call: &Call) -> Result<Outcome, Failure> {
+        self.report.calls += 1;
+        if self.is_own_affair(call) {
+            return Ok(Ok(Answer::Done));
+        }
+        let found = self.rig.call(call)?;
+        let is_short = match (call, &found) {
+            (Call::Write { bytes, .. } | Call::Pwrite { bytes, .. }, Ok(Answer::Number(count))) => {
+                *count > 0 && *count < *bytes as u64
+            }
+            _ => false,
+        };
+        if is_short || found == Err(Errno::NoSpc) {
+            self.met_full(call, &found)?;
+            return Ok(found);
+        }
+        let expected = self.model.call(call);
+        if !outcomes_agree(&expected, &found) {
+            return Err(Failure::new(format!("expected {}, got {}", describe(&expected), describe(&found))));
+        }
+        self.report.refused += u64::from(found.is_err());
+        if matches!(call, Call::Remount | Call::SyncAndCrash) {
+            self.report.remounts += 1;
+            self.compare()?;
+        }
+        Ok(found)
+    }
+
+    /// Unmounts, mounts again, compares everything.
+    ///
+    /// # Errors
+    /// The first difference.
+    pub fn remount(&mut self) -> Result<(), Failure> {
+        self.step(&Call::Remount).map(|_| ())
+    }
+
+    /// Compares everything that can be seen: the whole tree and what is behind open descriptors.
+    pub fn compare(&mut self) -> Result<(), Failure> {
+        let found = Tree::read(&mut self.rig)?;
+        if let Some(difference) = Tree::of(&self.model).difference(&found) {
+            return Err(Failure::new(difference));
+        }
+        for slot in 0..SLOTS {
+            let Some(open) = self.model.open_file(slot) else { continue };
+            let Ok(expected) = self.model.nodes.file(open.node) else { continue };
+            let fd = self.rig.fd(slot).map_err(Failure::of)?;
+            let found = self.rig.read_descriptor(fd).map_err(Failure::of)?;
+            if let Some(difference) = bytes_difference(expected, &found) {
+                return Err(Failure::new(format!("open file in slot {slot}: {difference}")));
+            }
+        }
+        Ok(())
+    }
+
+    /// Sizes of directories are the file system's own affair.
+    fn is_own_affair(&self, call: &Call) -> bool {
+        match call {
+            Call::SeekFromEnd { slot, .. } => {
+                self.model.open_file(*slot).is_some_and(|file| self.model.nodes.directory(file.node).is_ok())
+            }
+            _ => false,
+        }
+    }
+
+    /// The medium is full: what happened of the call?
+    fn met_full(&mut self, call: &Call, found: &Outcome) -> Result<(), Failure> {
+        self.report.full += 1;
+        let free_percent = self.rig.free_percent().map_err(Failure::of)?;
+        if free_percent > FREE_PERCENT_WHEN_FULL {
+            return Err(Failure::new(format!("{} with {free_percent} % of the partition free", describe(found))));
+        }
+        let mut after = self.model.clone();
+        let expected = after.call(call);
+        if let Err(error) = expected {
+            return Err(Failure::new(format!("expected {}, got {}", error.name(), describe(found))));
+        }
+        match call {
+            Call::Write { slot, bytes, seed } => {
+                let at = self.model.write_position(*slot, None).map_err(Failure::of)?;
+                let accepted = self.adopt_write(*slot, at, &pattern(*seed, at, *bytes), found)?;
+                if accepted > 0 {
+                    self.model.set_position(*slot, at + accepted);
+                }
+                Ok(())
+            }
+            Call::Pwrite { slot, at, bytes, seed } => {
+                let at = self.model.write_position(*slot, Some(*at)).map_err(Failure::of)?;
+                self.adopt_write(*slot, at, &pattern(*seed, at, *bytes), found).map(|_| ())
+            }
+            Call::Remount | Call::SyncAndCrash => Err(Failure::new("remount failed with ENOSPC")),
+            _ => {
+                // Either it happened or it did not.
+                let tree = Tree::read(&mut self.rig)?;
+                let Some(difference) = Tree::of(&self.model).difference(&tree) else { return Ok(()) };
+                // Descriptors are not part of the tree: an open that failed opened nothing.
+                if matches!(call, Call::Open { .. }) || Tree::of(&after).difference(&tree).is_some() {
+                    return Err(Failure::new(format!("ENOSPC, and yet: {difference}")));
+                }
+                self.model = after;
+                Ok(())
+            }
+        }
+    }
+
+    /// A write that was cut short: of the bytes not accepted each may be new or old; nothing else may have changed.
+    /// The model takes over what is there. Returns the bytes accepted.
+    fn adopt_write(&mut self, slot: usize, at: u64, data: &[u8], outcome: &Outcome) -> Result<u64, Failure> {
+        let accepted = match outcome {
+            Ok(Answer::Number(count)) => *count,
+            _ => 0,
+        };
+        let open = self.model.open_file(slot).ok_or_else(|| Failure::of(Errno::BadF))?;
+        let fd = self.rig.fd(slot).map_err(Failure::of)?;
+        let found = self.rig.read_descriptor(fd).map_err(Failure::of)?;
+        let old = self.model.nodes.file(open.node).map_err(Failure::of)?;
+        let at = at as usize;
+        let (size_min, size_max) = match accepted {
+            0 => (old.len(), old.len().max(at + data.len())),
+            _ => (old.len().max(at + accepted as usize), old.len().max(at + data.len())),
+        };
+        if !(size_min..=size_max).contains(&found.len()) {
+            return Err(Failure::new(format!(
+                "a write of {} bytes at {at} accepted {accepted}; the file then has {} bytes, expected {size_min} to {size_max}",
+                data.len(),
+                found.len()
+            )));
+        }
+        for (offset, &byte) in found.iter().enumerate() {
+            let before = old.get(offset).copied().unwrap_or(0);
+            let written = offset.checked_sub(at).and_then(|i| Some((i, *data.get(i)?)));
+            let good = match written {
+                Some((i, new)) if i < accepted as usize => byte == new,
+                Some((_, new)) => byte == new || byte == before,
+                None => byte == before,
+            };
+            if !good {
+                return Err(Failure::new(format!(
+                    "a write of {} bytes at {at} accepted {accepted}; byte {offset} is {byte:#04x}",
+                    data.len()
+                )));
+            }
+        }
+        self.model.replace_content(open.node, found);
+        Ok(accepted)
+    }
+}
+
+// ---- strategies ------------------------------------------------------------------------------------------------
+
+/// Sequences of up to `calls_max` calls.
+pub fn sequence(calls_max: usize) -> impl Strategy<Value = Vec<Call>> {
+    proptest::collection::vec(call(), 1..=calls_max)
+}
+
+fn path() -> impl Strategy<Value = String> {
+    let usual = select(vec![
+        "f0", "f1", "f2", "d0", "d1", "d0/f0", "d0/f1", "d0/d2", "d0/d2/f0", "d1/f0", "d1/f2", "s0", "d0/s1",
+    ]);
+    let odd = select(vec!["/", "/f0", "f0/f1", "s0/f0", "d0/../f1", "./d1/./f0", "d0/s1/f0", "nowhere/f0", "d1/.."]);
+    prop_oneof![
+        12 => usual.prop_map(str::to_string),
+        2 => odd.prop_map(str::to_string),
+        1 => (200usize..258).prop_map(|bytes| "n".repeat(bytes)),
+    ]
+}
+
+fn target() -> impl Strategy<Value = String> {
+    select(vec!["f0", "d0", "../f1", "/d1", "s0", "d0/s1", "/nowhere", "d2/f0", "/d0/d2/.."]).prop_map(str::to_string)
+}
+
+fn how() -> impl Strategy<Value = How> {
+    prop_oneof![
+        2 => Just(How::READ),
+        2 => Just(How::WRITE),
+        6 => Just(How::CREATE),
+        2 => Just(How::APPEND),
+        1 => Just(How { exclusive: true, ..How::CREATE }),
+        2 => Just(How { truncate: true, ..How::CREATE }),
+        1 => Just(How { sync: true, ..How::CREATE }),
+        1 => Just(How { no_follow: true, ..How::READ }),
+    ]
+}
+
+fn slot() -> std::ops::Range<usize> {
+    0..SLOTS
+}
+
+fn bytes() -> impl Strategy<Value = usize> {
+    prop_oneof![6 => 0usize..9_000, 2 => select(vec![1usize, 512, 2048, 4095, 4096, 4097, 8192]), 1 => 0usize..70_000]
+}
+
+fn offset() -> impl Strategy<Value = u64> {
+    let even = select(vec![0u64, 4096, 8192, 12288, 4095, 2048]);
+    prop_oneof![5 => 0u64..30_000, 2 => even, 1 => 0u64..200_000, 1 => 900_000u64..1_000_000]
+}
+
+fn seed() -> std::ops::Range<u64> {
+    1..1_000
+}
+
+fn call() -> impl Strategy<Value = Call> {
+    let data = prop_oneof![
+        8 => (slot(), path(), how()).prop_map(|(slot, path, how)| Call::Open { slot, path, how }),
+        2 => slot().prop_map(|slot| Call::Close { slot }),
+        2 => (slot(), bytes()).prop_map(|(slot, bytes)| Call::Read { slot, bytes }),
+        6 => (slot(), bytes(), seed()).prop_map(|(slot, bytes, seed)| Call::Write { slot, bytes, seed }),
+        4 => (slot(), offset(), bytes()).prop_map(|(slot, at, bytes)| Call::Pread { slot, at, bytes }),
+        8 => (slot(), offset(), bytes(), seed())
+            .prop_map(|(slot, at, bytes, seed)| Call::Pwrite { slot, at, bytes, seed }),
+        2 => (slot(), offset()).prop_map(|(slot, at)| Call::SeekTo { slot, at }),
+        1 => (slot(), -5_000i64..5_000).prop_map(|(slot, offset)| Call::SeekFromEnd { slot, offset }),
+        3 => (slot(), offset()).prop_map(|(slot, size_bytes)| Call::Ftruncate { slot, size_bytes }),
+        2 => (path(), offset()).prop_map(|(path, size_bytes)| Call::Truncate { path, size_bytes }),
+        2 => slot().prop_map(|slot| Call::Fsync { slot }),
+        1 => slot().prop_map(|slot| Call::Fdatasync { slot }),
+        2 => slot().prop_map(|slot| Call::Fstat { slot }),
+    ];
+    let special = select(vec![FileKind::Fifo, FileKind::Socket, FileKind::CharDevice, FileKind::BlockDevice]);
+    let device = |kind| if matches!(kind, FileKind::CharDevice | FileKind::BlockDevice) { 0x0503 } else { 0 };
+    let names = prop_oneof![
+        4 => (path(), path()).prop_map(|(from, to)| Call::Rename { from, to }),
+        2 => (path(), path()).prop_map(|(from, to)| Call::Link { from, to }),
+        2 => (target(), path()).prop_map(|(target, path)| Call::Symlink { target, path }),
+        1 => path().prop_map(|path| Call::Readlink { path }),
+        4 => path().prop_map(|path| Call::Unlink { path }),
+        5 => (path(), select(vec![0o755u32, 0o700, 0o1777])).prop_map(|(path, permissions)| Call::Mkdir { path, permissions }),
+        2 => path().prop_map(|path| Call::Rmdir { path }),
+        1 => (path(), special).prop_map(move |(path, kind)| Call::Mknod { path, kind, device: device(kind) }),
+        1 => path().prop_map(|path| Call::Readdir { path }),
+        1 => path().prop_map(|path| Call::Stat { path }),
+        1 => path().prop_map(|path| Call::Lstat { path }),
+        1 => (path(), select(vec![0o600u32, 0o4755, 0o644])).prop_map(|(path, permissions)| Call::Chmod { path, permissions }),
+        1 => (path(), 0u32..60_000, 0u32..60_000).prop_map(|(path, uid, gid)| Call::Chown { path, uid, gid }),
+        1 => (path(), 0i64..2_000_000_000).prop_map(|(path, seconds)| Call::SetModified { path, seconds }),
+        1 => path().prop_map(|path| Call::FsyncDirectory { path }),
+    ];
+    let system = prop_oneof![
+        2 => Just(Call::Sync),
+        3 => Just(Call::DropCaches),
+        2 => select(vec![1u64, 700, 6_000, 40_000]).prop_map(|ms| Call::Sleep { ms }),
+        2 => Just(Call::Remount),
+        2 => Just(Call::SyncAndCrash),
+    ];
+    prop_oneof![11 => data, 7 => names, 2 => system]
+}
