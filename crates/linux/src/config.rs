@@ -2,8 +2,8 @@
 
 use ffslab_sim::PowerMilliwatt;
 
-/// Whose read-ahead is simulated. The two differ in window sizes after a context hit, in what counts as sequential
-/// and in how a request walks the page cache; see [`crate::read_ahead`](self) and the field survey.
+/// Whose read-ahead is simulated. The two differ in how large a window grows after cached pages, in how far it may
+/// exceed the maximum, in what counts as sequential and in how a request walks the page cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadAheadRules {
     /// `mm/readahead.c` and `mm/filemap.c` of Linux 2.6.31 to 2.6.39.

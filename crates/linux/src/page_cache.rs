@@ -177,9 +177,14 @@ impl PageCache {
         self.free.push(slot);
     }
 
-    /// Drops every page, and the memory with it.
+    /// Drops every page. The memory stays for the pages to come.
     pub fn clear(&mut self) {
-        *self = Self::new(self.capacity_pages as u64 * PAGE_BYTES as u64);
+        self.pages.clear();
+        self.free.clear();
+        self.by_key.clear();
+        self.first_of_inode.clear();
+        self.most_recent = NONE;
+        self.least_recent = NONE;
     }
 
     /// Drops the pages of `ino` from `first` to `last`, both included.

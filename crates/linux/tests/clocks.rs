@@ -72,6 +72,37 @@ fn a_task_that_waits_runs_at_the_end_of_a_call() {
 }
 
 #[test]
+fn a_task_that_waits_runs_between_the_pages_of_a_write() {
+    let mut config = config(ReadAheadRules::V6_1, 0);
+    config.costs.page_ns = 10_000_000;
+    let (mut vfs, log) = mounted(config, MemFs::new);
+    let sim = vfs.sim().clone();
+    sim.spawn(Task::Jffs2GcThread, 0);
+    let fd = vfs.open(b"f", OpenFlags { create: true, ..OpenFlags::WRITE }, 0o644).unwrap();
+    let start_ns = sim.now_ns();
+    sim.sleep_until(Task::Jffs2GcThread, start_ns + 1_000_000);
+    vfs.write(fd, &[1; 10 * 4096]).unwrap();
+    assert_eq!(log.borrow().task_runs.len(), 1);
+    assert!(log.borrow().task_runs[0] - 1_000_000_000_000_000_000 - start_ns < 50_000_000);
+}
+
+#[test]
+fn unmount_forgets_pages() {
+    let (mut vfs, log) = mounted(config(ReadAheadRules::V6_1, 0), |sim| MemFs::with_file(sim, "f", 4096));
+    let fd = vfs.open(b"f", OpenFlags::READ_WRITE, 0).unwrap();
+    vfs.write(fd, &[77; 4096]).unwrap();
+    vfs.close(fd).unwrap();
+    assert_eq!(log.borrow().closes, [2]);
+    vfs.umount().unwrap();
+    let other = MemFs::with_file(vfs.sim(), "f", 4096);
+    vfs.mount(Box::new(other)).unwrap();
+    let fd = vfs.open(b"f", OpenFlags::READ, 0).unwrap();
+    let mut buffer = [0; 4096];
+    vfs.read(fd, &mut buffer).unwrap();
+    assert_eq!(buffer, [1; 4096]);
+}
+
+#[test]
 fn unmount_needs_closed_files_and_crash_does_not() {
     let (mut vfs, _) = empty();
     let fd = vfs.open(b"f", OpenFlags { create: true, ..OpenFlags::WRITE }, 0o644).unwrap();

@@ -22,7 +22,9 @@ fn cases(name: &str) -> Vec<Value> {
         return Vec::new();
     };
     let lines = BufReader::new(flate2::read::GzDecoder::new(file)).lines();
-    lines.map(|line| serde_json::from_str(&line.unwrap()).unwrap()).collect()
+    // Most lines are write cases, which are long.
+    let reads = lines.map(Result::unwrap).filter(|line| line.contains(r#""family":"R"#));
+    reads.map(|line| serde_json::from_str(&line).unwrap()).collect()
 }
 
 /// The `requests` step of a case, its setup file's size, and the read-ahead.

@@ -97,3 +97,14 @@ fn a_read_at_the_end_of_whole_pages_caches_one_page_more() {
     assert_eq!(vfs.pread(fd, &mut buffer, 2 * 4096), Ok(3));
     assert_eq!(&buffer[..3], b"abc");
 }
+
+/// The mark is cleared when it is met: the second request of 2 KiB in the same page starts nothing.
+#[test]
+fn a_sequential_reader_of_2_kib_sees_the_same_windows() {
+    let (mut vfs, log) = system(config(V2_6, 128 << 10));
+    let fd = vfs.open(b"f", OpenFlags::READ, 0).unwrap();
+    for i in 0..16 {
+        assert_eq!(vfs.read_discard(fd, i * 2048, 2048), Ok(2048));
+    }
+    assert_eq!(log.borrow().pages(), (0..28).collect::<Vec<_>>());
+}

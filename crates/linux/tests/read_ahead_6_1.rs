@@ -133,3 +133,14 @@ fn data_are_right_with_the_smallest_cache() {
     assert_eq!(vfs.pread(fd, &mut buffer, 0), Ok(200 * 4096));
     assert!(buffer.iter().enumerate().all(|(at, &byte)| byte == (at / 4096 + 1) as u8));
 }
+
+/// The mark is cleared when it is met: the second request of 2 KiB in the same page starts nothing.
+#[test]
+fn a_sequential_reader_of_2_kib_sees_the_same_windows() {
+    let (mut vfs, log) = system(128 << 10);
+    let fd = vfs.open(b"f", OpenFlags::READ, 0).unwrap();
+    for i in 0..16 {
+        assert_eq!(vfs.read_discard(fd, i * 2048, 2048), Ok(2048));
+    }
+    assert_eq!(log.borrow().pages(), (0..28).collect::<Vec<_>>());
+}

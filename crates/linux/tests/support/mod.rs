@@ -33,7 +33,7 @@ pub struct Log {
     pub page_read_ns: u64,
     /// Instead of `page_read_ns`: called with the page's index, returns the time.
     pub page_read_cost: Option<Box<dyn FnMut(u64) -> u64>>,
-    /// A page to put into the cache while a write is under way.
+    /// Twenty pages from this one on are put into the cache while a write is under way.
     pub cache_during_write: Option<u64>,
     pub readdirs: u32,
 }
@@ -71,7 +71,8 @@ impl MemFs {
         let mut fs = MemFs::new(sim);
         let ino = fs.make(&NewNode::of(FileKind::File), TimeSpec::default());
         let node = fs.nodes.get_mut(&ino).unwrap();
-        node.data = (0..bytes).map(|at| (at / PAGE_BYTES + 1) as u8).collect();
+        node.data = vec![0; bytes];
+        node.data.chunks_mut(PAGE_BYTES).enumerate().for_each(|(index, page)| page.fill((index + 1) as u8));
         fs.nodes.get_mut(&1).unwrap().entries.insert(name.as_bytes().to_vec(), ino);
         fs.log.borrow_mut().in_memory.clear();
         fs
@@ -233,13 +234,13 @@ impl FileSystem for MemFs {
     fn write_end(&mut self, host: &mut dyn Host, ino: Ino, at: u64, bytes: usize) -> Result<usize> {
         let index = at / PAGE_BYTES as u64;
         let log = self.log.clone();
-        if let Some(other) = log.borrow().cache_during_write {
-            let mut page = [0; PAGE_BYTES];
+        if let Some(first) = log.borrow().cache_during_write {
             let data = &self.nodes[&ino].data;
-            let start = (other as usize * PAGE_BYTES).min(data.len());
-            let end = (start + PAGE_BYTES).min(data.len());
-            page[..end - start].copy_from_slice(&data[start..end]);
-            for _ in 0..3 {
+            for other in first..first + 20 {
+                let start = (other as usize * PAGE_BYTES).min(data.len());
+                let end = (start + PAGE_BYTES).min(data.len());
+                let mut page = [0; PAGE_BYTES];
+                page[..end - start].copy_from_slice(&data[start..end]);
                 host.insert_page(ino, other, &page);
             }
         }
