@@ -37,7 +37,7 @@ check: setup ## run the checks that need no run: formatting, lints, types, docum
 	$(BIN)/mypy
 
 bench: setup ## run the benchmarks and print one table
-	cargo bench $(RUST_TESTED) --benches -- --noplot --quiet
+	cargo bench $(RUST_TESTED) --bench '*' -- --noplot --quiet
 	$(BIN)/python benches/table.py
 
 clean: ## remove everything that was built, .venv and results included
@@ -61,5 +61,5 @@ $(VENV)/.maturin: pyproject.toml $(VENV)/.made
 
 # maturin installs the packages of pyproject.toml that are not there yet, then compiles.
 $(VENV)/.built: $(VENV)/.maturin Cargo.toml Cargo.lock $(RUST_SOURCES)
-	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet --extras dev
+	PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet --extras dev
 	@touch $@

@@ -1,1 +1,107 @@
-//! python
+//! # python: the laboratory as a Python module
+//!
+//! **Role.** Makes `lab` callable as `ffslab._native`, and nothing else: no rule of the simulation lives here. The
+//! package around it (`python/ffslab`) is the command line, the tables and the report.
+//!
+//! **Follows.** `pydantic-core`: a private native module with a typed stub (`python/ffslab/_native.pyi`).
+//!
+//! **Leaves out.** Objects below an experiment (a chip, a file system): Python describes what to run and gets results.
+
+mod columns;
+mod watched;
+
+use ffslab_lab::LabError;
+use pyo3::create_exception;
+use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::path::PathBuf;
+
+create_exception!(
+    _native,
+    InputError,
+    PyValueError,
+    "What the user gave cannot be run: the text says what is wrong, where, and what would be right."
+);
+
+fn to_python(error: LabError) -> PyErr {
+    match error {
+        LabError::Input(text) => InputError::new_err(text),
+        LabError::Interrupted => PyKeyboardInterrupt::new_err(()),
+        other => PyRuntimeError::new_err(other.to_string()),
+    }
+}
+
+fn to_json(value: &impl serde::Serialize) -> PyResult<String> {
+    serde_json::to_string(value).map_err(|error| PyRuntimeError::new_err(error.to_string()))
+}
+
+/// What `run_experiment` returns: summary (JSON), columns of requests, columns of blocks, resolved experiment (TOML).
+type Ran<'py> = (String, Bound<'py, PyDict>, Bound<'py, PyDict>, String);
+
+/// Runs an experiment. `file_name` names it in error messages; relative paths in it start at `base_dir`.
+/// `progress` is called with the finished share (0 to 1) now and then.
+#[pyfunction]
+fn run_experiment<'py>(
+    py: Python<'py>,
+    text: &str,
+    file_name: &str,
+    base_dir: PathBuf,
+    progress: Option<Bound<'py, PyAny>>,
+) -> PyResult<Ran<'py>> {
+    let result =
+        watched::run(py, progress.as_ref(), |report| ffslab_lab::run_experiment(text, file_name, &base_dir, report))?
+            .map_err(to_python)?;
+    Ok((
+        to_json(&result.summary)?,
+        columns::requests(py, &result.requests)?,
+        columns::blocks(py, &result.blocks)?,
+        result.resolved_toml,
+    ))
+}
+
+/// Runs measured cases and returns the comparison as JSON. `jobs` is the number of threads, 0 for one per core.
+#[pyfunction]
+fn validate(
+    py: Python<'_>,
+    path: PathBuf,
+    only: Option<String>,
+    jobs: usize,
+    progress: Option<Bound<'_, PyAny>>,
+) -> PyResult<String> {
+    let options = ffslab_lab::ValidateOptions { only, jobs };
+    let report =
+        watched::run(py, progress.as_ref(), |report| ffslab_lab::validate(&path, &options, report))?
+            .map_err(to_python)?;
+    to_json(&report)
+}
+
+/// JSON Schema of experiment files.
+#[pyfunction]
+fn schema() -> PyResult<String> {
+    to_json(&ffslab_lab::schema())
+}
+
+/// Names of the built-in profiles as JSON.
+#[pyfunction]
+fn profiles() -> PyResult<String> {
+    to_json(&ffslab_lab::profiles::list())
+}
+
+/// One profile with every value, its unit, source and status, as JSON.
+#[pyfunction]
+fn profile(name: &str) -> PyResult<String> {
+    to_json(&ffslab_lab::profiles::show(name).map_err(|error| InputError::new_err(error.to_string()))?)
+}
+
+#[pymodule]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("InputError", module.py().get_type::<InputError>())?;
+    module.add_function(wrap_pyfunction!(run_experiment, module)?)?;
+    module.add_function(wrap_pyfunction!(validate, module)?)?;
+    module.add_function(wrap_pyfunction!(schema, module)?)?;
+    module.add_function(wrap_pyfunction!(profiles, module)?)?;
+    module.add_function(wrap_pyfunction!(profile, module)?)?;
+    Ok(())
+}

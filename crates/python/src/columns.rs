@@ -1,0 +1,30 @@
+//! Tables of results as Python dictionaries of columns: numpy arrays for numbers, lists for text.
+
+use ffslab_lab::{BlockColumns, RequestColumns};
+use numpy::PyArray1;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+pub fn requests<'py>(py: Python<'py>, columns: &RequestColumns) -> PyResult<Bound<'py, PyDict>> {
+    let table = PyDict::new(py);
+    table.set_item("variant", &columns.variant)?;
+    table.set_item("step", PyArray1::from_slice(py, &columns.step))?;
+    table.set_item("i", PyArray1::from_slice(py, &columns.i))?;
+    table.set_item("op", &columns.op)?;
+    table.set_item("file", &columns.file)?;
+    table.set_item("offset_B", PyArray1::from_slice(py, &columns.offset_bytes))?;
+    table.set_item("bytes", PyArray1::from_slice(py, &columns.bytes))?;
+    table.set_item("start_us", PyArray1::from_slice(py, &columns.start_us))?;
+    table.set_item("latency_us", PyArray1::from_slice(py, &columns.latency_us))?;
+    Ok(table)
+}
+
+pub fn blocks<'py>(py: Python<'py>, columns: &BlockColumns) -> PyResult<Bound<'py, PyDict>> {
+    let table = PyDict::new(py);
+    table.set_item("variant", &columns.variant)?;
+    table.set_item("block", PyArray1::from_slice(py, &columns.block))?;
+    table.set_item("erases_main", PyArray1::from_slice(py, &columns.erases_main))?;
+    table.set_item("erases_total", PyArray1::from_slice(py, &columns.erases_total))?;
+    table.set_item("programmed_pages", PyArray1::from_slice(py, &columns.programmed_pages))?;
+    Ok(table)
+}

@@ -1,0 +1,39 @@
+"""The native half of ffslab (crates/python). Private: use the objects of `ffslab`."""
+
+from collections.abc import Callable
+from os import PathLike
+from typing import Any, TypeAlias
+
+import numpy as np
+
+__version__: str
+
+class InputError(ValueError):
+    """What the user gave cannot be run: the text says what is wrong, where, and what would be right."""
+
+Columns: TypeAlias = dict[str, np.ndarray[Any, Any] | list[str]]
+
+def run_experiment(
+    text: str,
+    file_name: str,
+    base_dir: str | PathLike[str],
+    progress: Callable[[float], object] | None,
+) -> tuple[str, Columns, Columns, str]:
+    """Summary (JSON), columns of the requests, columns of the erase blocks, resolved experiment (TOML)."""
+
+def validate(
+    path: str | PathLike[str],
+    only: str | None,
+    jobs: int,
+    progress: Callable[[float], object] | None,
+) -> str:
+    """The comparison with the measured cases (JSON). `jobs` 0: one thread per core."""
+
+def schema() -> str:
+    """JSON Schema of experiment files."""
+
+def profiles() -> str:
+    """The built-in profiles (JSON list)."""
+
+def profile(name: str) -> str:
+    """One profile with units, sources and status (JSON)."""

@@ -1,0 +1,217 @@
+"""The command `ffslab`: parses, calls the package, prints. All help texts are in `help_texts`.
+
+Exit codes: 0 done, 1 negative answer, 2 bad input (one line on stderr), 70 a bug in ffslab, 130 interrupted.
+Modules that load pandas or matplotlib are imported by the verbs that need them: `--help` must be quick.
+"""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+
+from ffslab import InputError, __version__
+from ffslab.help_texts import EXIT_CODES, PROGRAM, VERBS
+
+if TYPE_CHECKING:
+    from ffslab.experiment import Experiment
+
+EXIT_NEGATIVE = 1
+EXIT_BAD_INPUT = 2
+EXIT_BUG = 70  # EX_SOFTWARE of sysexits.h
+EXIT_INTERRUPTED = 130
+
+app = typer.Typer(
+    help=PROGRAM,
+    epilog=EXIT_CODES,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+profiles_app = typer.Typer(
+    help=VERBS["profiles"].about,
+    epilog=VERBS["profiles"].epilog,
+    rich_markup_mode=None,
+    invoke_without_command=True,
+)
+app.add_typer(profiles_app, name="profiles")
+
+
+class Think(StrEnum):
+    """What becomes of the pauses between recorded calls."""
+
+    KEEP = "keep"
+    NONE = "none"
+
+
+def _say(text: str) -> None:
+    # Flushed here, where typer looks after a closed pipe, and not at the interpreter's end.
+    print(text, flush=True)
+
+
+def _option(verb: str, name: str, *flags: str, metavar: str | None = None) -> typer.models.OptionInfo:
+    option: typer.models.OptionInfo = typer.Option(
+        *flags, help=VERBS[verb].options[name], metavar=metavar, show_default=False
+    )
+    return option
+
+
+def _argument(verb: str, name: str, metavar: str) -> typer.models.ArgumentInfo:
+    argument: typer.models.ArgumentInfo = typer.Argument(help=VERBS[verb].options[name], metavar=metavar)
+    return argument
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        _say(f"ffslab {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _program(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command(help=VERBS["run"].about, epilog=VERBS["run"].epilog)
+def run(
+    experiments: Annotated[list[Path], _argument("run", "experiment", "EXPERIMENT.toml...")],
+    out: Annotated[Path | None, _option("run", "out", "--out", metavar="DIR")] = None,
+    json: Annotated[bool, _option("run", "json", "--json")] = False,
+) -> None:
+    """Runs experiment files, one after the other."""
+    from ffslab.experiment import Experiment
+
+    if out is not None and len(experiments) > 1:
+        raise InputError("--out: names one folder, but several experiments are given: run them one by one")
+    for path in experiments:
+        _run_and_print(Experiment.from_file(path), path.name.removesuffix(".toml"), out, json)
+
+
+@app.command(help=VERBS["replay"].about, epilog=VERBS["replay"].epilog)
+def replay(
+    trace: Annotated[Path, _argument("replay", "trace", "TRACE")],
+    board: Annotated[str, _option("replay", "board", "--board", metavar="NAME")] = "omap3evm",
+    fs: Annotated[str, _option("replay", "fs", "--fs", metavar="NAME")] = "jffs2",
+    partition_blocks: Annotated[
+        int, _option("replay", "partition_blocks", "--partition-blocks", metavar="BLOCKS")
+    ] = 400,
+    read_ahead: Annotated[list[int] | None, _option("replay", "read_ahead", "--read-ahead", metavar="KiB")] = None,
+    think: Annotated[Think, _option("replay", "think", "--think")] = Think.KEEP,
+    out: Annotated[Path | None, _option("replay", "out", "--out", metavar="DIR")] = None,
+    json: Annotated[bool, _option("replay", "json", "--json")] = False,
+) -> None:
+    """Replays one trace: an experiment written from the options."""
+    from ffslab.replay import replay_experiment
+
+    experiment = replay_experiment(trace, board, fs, partition_blocks, read_ahead or [], think.value)
+    _run_and_print(experiment, trace.name.removesuffix(".gz").removesuffix(".strace"), out, json)
+
+
+def _run_and_print(experiment: Experiment, name: str, out: Path | None, json: bool) -> None:
+    from ffslab import results
+    from ffslab.progress import progress_bar
+    from ffslab.summary_table import summary_text
+
+    folder = out if out is not None else Path("results") / name
+    results.check_free(folder)
+    with progress_bar(name) as progress:
+        done = experiment.run(progress)
+    done.save(folder)
+    if json:
+        _say(results.dump_json(done.summary).rstrip())
+    else:
+        _say(f"{summary_text(done.summary)}\n\nReport: {folder / results.REPORT}")
+
+
+@app.command(help=VERBS["validate"].about, epilog=VERBS["validate"].epilog)
+def validate(
+    cases: Annotated[Path, _argument("validate", "cases", "CASES.jsonl[.gz]")],
+    only: Annotated[str | None, _option("validate", "only", "--only", metavar="GLOB")] = None,
+    jobs: Annotated[int | None, _option("validate", "jobs", "--jobs", metavar="N")] = None,
+    max_error: Annotated[float | None, _option("validate", "max_error", "--max-error", metavar="PERCENT")] = None,
+    json: Annotated[bool, _option("validate", "json", "--json")] = False,
+) -> None:
+    """Compares simulations with measurements."""
+    from ffslab import results, validation
+    from ffslab.progress import progress_bar
+
+    if jobs is not None and jobs < 1:
+        raise InputError(f"--jobs {jobs}: must be 1 or more")
+    if max_error is not None and not max_error >= 0:
+        raise InputError(f"--max-error {max_error}: must be 0 or more")
+    with progress_bar("cases") as progress:
+        report = validation.compare(cases, only=only, jobs=jobs, progress=progress)
+    _say(results.dump_json(report).rstrip() if json else validation.text(report))
+    if max_error is not None:
+        beyond = validation.beyond(report, max_error)
+        if beyond:
+            text = f"{len(beyond)} cases are off by more than {max_error:g} %, first: {beyond[0]}"
+            print(f"ffslab: {text}", file=sys.stderr)
+            raise typer.Exit(EXIT_NEGATIVE)
+
+
+@profiles_app.callback()
+def _profiles(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        profiles_list(json=False)
+
+
+@profiles_app.command("list", help=VERBS["profiles list"].about, epilog=VERBS["profiles list"].epilog)
+def profiles_list(json: Annotated[bool, _option("profiles list", "json", "--json")] = False) -> None:
+    """Lists the built-in profiles."""
+    from ffslab import profiles
+
+    _say(profiles.list_json() if json else profiles.list_text())
+
+
+@profiles_app.command("show", help=VERBS["profiles show"].about, epilog=VERBS["profiles show"].epilog)
+def profiles_show(
+    name: Annotated[str, _argument("profiles show", "name", "NAME")],
+    json: Annotated[bool, _option("profiles show", "json", "--json")] = False,
+) -> None:
+    """Shows one profile."""
+    from ffslab import profiles
+
+    _say(profiles.show_json(name) if json else profiles.show_text(name))
+
+
+@app.command(help=VERBS["schema"].about, epilog=VERBS["schema"].epilog)
+def schema() -> None:
+    """Prints the JSON Schema."""
+    import json
+
+    from ffslab import _native
+
+    _say(json.dumps(json.loads(_native.schema()), indent=2))
+
+
+def main() -> NoReturn:
+    """Entry point of the command."""
+    sys.exit(_guarded())
+
+
+def _guarded() -> int:
+    try:
+        code = app(args=sys.argv[1:] or ["--help"], standalone_mode=False)
+        if code == EXIT_INTERRUPTED:
+            print("ffslab: interrupted", file=sys.stderr)
+        return code if isinstance(code, int) else 0
+    except SystemExit:
+        # Without standalone mode typer ends like this only when the reader of our output (head, less) has gone.
+        return 0
+    except InputError as error:
+        print(f"ffslab: {error}", file=sys.stderr)
+        return EXIT_BAD_INPUT
+    except typer.TyperException as error:
+        text = error.format_message() if hasattr(error, "format_message") else str(error)
+        print(f"ffslab: {' '.join(text.split()).rstrip('.')} (see ffslab --help)", file=sys.stderr)
+        return EXIT_BAD_INPUT
+    except RuntimeError as error:
+        print(f"ffslab: internal error, please report it: {error}", file=sys.stderr)
+        return EXIT_BUG

@@ -1,0 +1,102 @@
+"""Experiments and their results as objects."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ffslab import _native
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ffslab._native import Columns
+
+Progress = Callable[[float], object]
+
+
+def read_text(path: Path, what: str) -> str:
+    """Text of a file that the user named; every failure is an `InputError` with one line."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise _native.InputError(f"{path}: {what} is not UTF-8 text (byte {error.start})") from None
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise _native.InputError(f"{path}: cannot read {what}: {reason}") from None
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A storage stack, the steps that prepare it and the steps that are measured.
+
+    `file_name` names the text in error messages; relative paths in the text start at `base_dir`.
+    """
+
+    text: str
+    file_name: str = "<experiment>"
+    base_dir: Path = field(default_factory=Path)
+
+    @classmethod
+    def from_toml(cls, text: str, base_dir: str | Path = ".") -> Experiment:
+        """An experiment from TOML text. Relative paths in it start at `base_dir`."""
+        return cls(text, base_dir=Path(base_dir))
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> Experiment:
+        """An experiment from a TOML file. Relative paths in it start at the file's folder."""
+        path = Path(path)
+        return cls(read_text(path, "the experiment"), str(path), path.parent)
+
+    def run(self, progress: Progress | None = None) -> Run:
+        """Simulates every variant. `progress` is called with the finished share (0 to 1) now and then.
+
+        Raises `ffslab.InputError` (a `ValueError`) when the experiment is wrong or its setup cannot be done.
+        """
+        summary, requests, blocks, resolved = _native.run_experiment(self.text, self.file_name, self.base_dir, progress)
+        return Run(json.loads(summary), requests, blocks, resolved)
+
+
+class Run:
+    """What an experiment did.
+
+    `summary`: dictionary of plain values, one entry per variant (what `summary.json` holds).
+    `resolved_toml`: the experiment with every default and profile value written out.
+    """
+
+    def __init__(self, summary: dict[str, Any], requests: Columns, blocks: Columns, resolved_toml: str) -> None:
+        self.summary = summary
+        self.resolved_toml = resolved_toml
+        self.request_columns = requests
+        self.block_columns = blocks
+
+    @property
+    def requests(self) -> pd.DataFrame:
+        """One row per measured call: variant, step, op, file, `offset_B`, `bytes`, `start_us`, `latency_us`."""
+        return _frame(self.request_columns)
+
+    @property
+    def blocks(self) -> pd.DataFrame:
+        """One row per variant and erase block: `erases_main` (measured steps), `erases_total`, `programmed_pages`."""
+        return _frame(self.block_columns)
+
+    def report(self, path: str | Path) -> None:
+        """Writes the report, one HTML file that needs no other."""
+        from ffslab.report import html
+
+        Path(path).write_text(html(self), encoding="utf-8")
+
+    def save(self, folder: str | Path) -> Path:
+        """Writes the results folder (see `ffslab.results`) and returns its path."""
+        from ffslab.results import save
+
+        return save(self, Path(folder))
+
+
+def _frame(columns: Columns) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame(columns)

@@ -1,0 +1,81 @@
+"""Every help text of the command, in one table: verb -> what it does, an example, its options."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+PROGRAM = "Simulate embedded flash file systems: byte-real, in virtual time."
+
+EXIT_CODES = "Exit codes: 0 done, 1 negative answer (validate --max-error), 2 bad input, 130 interrupted."
+
+JSON = "Print JSON instead of a table."
+
+
+@dataclass(frozen=True)
+class Verb:
+    """Help of one verb."""
+
+    about: str
+    example: str
+    options: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def epilog(self) -> str:
+        """What stands below the options."""
+        return f"Example: {self.example}"
+
+
+VERBS = {
+    "run": Verb(
+        about="Run an experiment: a table, a results folder, a report.",
+        example="ffslab run experiments/first-run/sqlite.toml",
+        options={
+            "experiment": "Experiment files (TOML); `ffslab schema` describes them.",
+            "out": "Results folder [default: results/NAME]. Replaced when ffslab wrote it, refused otherwise.",
+            "json": "Print the summary as JSON instead of a table.",
+        },
+    ),
+    "replay": Verb(
+        about="Replay a recorded application (strace -f -ttt -T).",
+        example="ffslab replay examples/sqlite/insert.strace.gz --read-ahead 128 --read-ahead 0",
+        options={
+            "trace": "Recorded system calls; .gz is read as it is.",
+            "board": "Board profile; `ffslab profiles` lists them.",
+            "fs": "File system.",
+            "partition_blocks": "Erase blocks of the partition.",
+            "read_ahead": "Read-ahead window in KiB; give it several times to compare. [default: the board's kernel's]",
+            "think": "keep: the application's pauses between calls are slept; none: they are left out.",
+            "out": "Results folder [default: results/TRACE].",
+            "json": "Print the summary as JSON instead of a table.",
+        },
+    ),
+    "validate": Verb(
+        about="Compare simulations with measured cases.",
+        example="ffslab validate cases.jsonl.gz --only '*/R1/*' --max-error 2",
+        options={
+            "cases": "Measured cases, one JSON object per line; .gz is read as it is.",
+            "only": "Only cases whose id matches this pattern (* ? [a-c]; * also matches /).",
+            "jobs": "Simulations that run at once. [default: one per core]",
+            "max_error": "Exit with 1 when a counter or mean latency of any case is further off than this.",
+            "json": JSON,
+        },
+    ),
+    "profiles": Verb(
+        about="List chips, boards, kernels; show where numbers are from.",
+        example="ffslab profiles show omap3evm",
+    ),
+    "profiles list": Verb(
+        about="List the built-in parts, boards and kernels.",
+        example="ffslab profiles list --json",
+        options={"json": JSON},
+    ),
+    "profiles show": Verb(
+        about="Show a profile: every value with its unit, source and status.",
+        example="ffslab profiles show omap3evm",
+        options={"name": "Name of a built-in profile, or the path of a profile file.", "json": JSON},
+    ),
+    "schema": Verb(
+        about="Print the JSON Schema of experiment files.",
+        example="ffslab schema > experiment.schema.json",
+    ),
+}

@@ -1,0 +1,210 @@
+"""The plots of the report, as SVG text. matplotlib without its global state: every figure is made and drawn here."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, Any
+
+import matplotlib
+import numpy as np
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ffslab.experiment import Run
+
+Variant = dict[str, Any]
+
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999999")  # Okabe and Ito
+WIDTH_INCHES = 9.5
+# More marks than this are drawn as pixels, or the file grows by 100 bytes a mark.
+VECTOR_MARKS_MAX = 5_000
+# More variants than this are not drawn one by one: nobody can tell them apart.
+VARIANTS_MAX = 8
+CAUSES_MAX = 10
+
+KINDS = (
+    ("page_reads", "page reads"),
+    ("page_programs", "page programs"),
+    ("erases", "erases"),
+)
+
+
+def latency_over_time(run: Run) -> str | None:
+    """Latency of each call over the virtual time at which it started."""
+    calls = _calls(run)
+    if not calls:
+        return None
+    figure = _figure(3.2)
+    axes = figure.add_subplot()
+    marks = sum(len(latency) for _, _, latency in calls)
+    for i, (name, start, latency) in enumerate(calls):
+        axes.plot(
+            (start - start.min()) / 1e6,
+            latency,
+            linestyle="none",
+            marker=".",
+            markersize=3,
+            color=_colour(i),
+            label=name,
+            rasterized=marks > VECTOR_MARKS_MAX,
+        )
+    axes.set(xlabel="virtual time since the first call, s", ylabel="latency, us", title="Latency over time")
+    _log_scale(axes, "y", [latency for _, _, latency in calls])
+    return _svg(figure, "latency-over-time", axes, len(calls))
+
+
+def latency_distribution(run: Run) -> str | None:
+    """Share of the calls that took at most so long."""
+    calls = _calls(run)
+    if not calls:
+        return None
+    figure = _figure(3.2)
+    axes = figure.add_subplot()
+    for i, (name, _, latency) in enumerate(calls):
+        # 500 steps show the shape; the tail, the last hundred calls, is drawn in full.
+        ordered = np.sort(latency)
+        n = len(ordered)
+        ranks = np.unique(np.concatenate([np.linspace(0, n - 1, 500).astype(int), np.arange(max(0, n - 100), n)]))
+        axes.step(ordered[ranks], (ranks + 1) / n * 100, where="post", color=_colour(i), label=name)
+    axes.set(xlabel="latency, us", ylabel="calls, %", title="Distribution of latency", ylim=(0, 101))
+    _log_scale(axes, "x", [latency for _, _, latency in calls])
+    return _svg(figure, "latency-distribution", axes, len(calls))
+
+
+def operations_by_cause(variants: list[Variant]) -> str | None:
+    """Stacked bars: reads, programs and erases per variant, split by task and reason."""
+    variants = variants[:VARIANTS_MAX]
+    causes = _largest_causes(variants)
+    if not causes:
+        return None
+    figure = _figure(3.6)
+    panels = figure.subplots(1, len(KINDS))
+    x = np.arange(len(variants))
+    for axes, (counter, label) in zip(panels, KINDS, strict=True):
+        bottom = np.zeros(len(variants))
+        for i, cause in enumerate(causes):
+            heights = np.array([_count(variant, counter, cause) for variant in variants], dtype=float)
+            axes.bar(x, heights, bottom=bottom, color=_colour(i), hatch=_hatch(i), label=cause, width=0.6)
+            bottom += heights
+        rest = np.array([v["totals"][counter] for v in variants], dtype=float) - bottom
+        if rest.any():
+            axes.bar(x, rest, bottom=bottom, color="#dddddd", label="further causes", width=0.6)
+        axes.set(title=label)
+        axes.set_xticks(x, [variant["name"] for variant in variants], rotation=30, ha="right", fontsize=7)
+    handles = {
+        label: handle for axes in panels for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
+    }
+    figure.legend(handles.values(), handles.keys(), loc="outside right upper", fontsize=7, frameon=False)
+    return _svg(figure, "operations-by-cause")
+
+
+def erase_map(run: Run) -> str | None:
+    """The erase blocks of each variant as a map, row by row, coloured by their erases in the measured steps."""
+    names = np.asarray(run.block_columns["variant"])
+    erases = np.asarray(run.block_columns["erases_main"])
+    variants = [variant["name"] for variant in run.summary["variants"]][:VARIANTS_MAX]
+    if not len(erases) or not erases.any():
+        return None
+    rows_of = [erases[names == name] for name in variants]
+    columns = 64
+    figure = _figure(0.5 + sum(0.55 + 0.11 * (len(row) / columns) for row in rows_of))
+    panels = np.atleast_1d(figure.subplots(len(rows_of), 1))
+    image = None
+    for axes, name, row in zip(panels, variants, rows_of, strict=True):
+        cells = np.full(-(-len(row) // columns) * columns, np.nan)
+        cells[: len(row)] = row
+        image = axes.imshow(
+            cells.reshape(-1, columns),
+            cmap="viridis",
+            vmin=0,
+            vmax=erases.max(),
+            interpolation="nearest",
+            aspect="equal",
+        )
+        axes.set_title(f"{name}: {int(row.sum())} erases, {int(row.max())} of one block at most", fontsize=9)
+        axes.set(xticks=[], ylabel="block")
+        axes.set_yticks([0], ["0"])
+    assert image is not None
+    figure.colorbar(image, ax=list(panels), label="erases", shrink=0.8)
+    return _svg(figure, "erase-map")
+
+
+def energy_by_rail(variants: list[Variant]) -> str | None:
+    """Stacked bars: energy above idle per variant and supply rail."""
+    variants = variants[:VARIANTS_MAX]
+    if not any(variant["energy_uJ"]["total"] for variant in variants):
+        return None
+    figure = _figure(0.9 + 0.4 * len(variants))
+    axes = figure.add_subplot()
+    y = np.arange(len(variants))
+    left = np.zeros(len(variants))
+    for i, rail in enumerate(("cpu", "memory")):
+        energy = np.array([variant["energy_uJ"][rail] / 1e3 for variant in variants])
+        axes.barh(y, energy, left=left, color=_colour(i), label=rail, height=0.6)
+        left += energy
+    axes.set_yticks(y, [variant["name"] for variant in variants])
+    axes.invert_yaxis()
+    axes.set(xlabel="energy above idle, mJ")
+    return _svg(figure, "energy", axes, 2)
+
+
+# ---- helpers ------------------------------------------------------------------------------------------------
+
+
+def _calls(run: Run) -> list[tuple[str, np.ndarray[Any, Any], np.ndarray[Any, Any]]]:
+    """(variant, start in us, latency in us) of each of the first variants that made calls."""
+    columns = run.request_columns
+    names = np.asarray(columns["variant"])
+    start, latency = np.asarray(columns["start_us"]), np.asarray(columns["latency_us"])
+    drawn = [variant["name"] for variant in run.summary["variants"]][:VARIANTS_MAX]
+    chosen = [(name, names == name) for name in drawn]
+    return [(name, start[mask], latency[mask]) for name, mask in chosen if mask.any()]
+
+
+def _largest_causes(variants: list[Variant]) -> list[str]:
+    sizes: dict[str, int] = {}
+    for variant in variants:
+        for cause in variant["by_cause"]:
+            key = f"{cause['task']}: {cause['reason']}"
+            sizes[key] = sizes.get(key, 0) + sum(cause[counter] for counter, _ in KINDS)
+    largest = sorted((key for key in sizes if sizes[key]), key=lambda key: (-sizes[key], key))
+    return largest[:CAUSES_MAX]
+
+
+def _count(variant: Variant, counter: str, cause: str) -> int:
+    return sum(c[counter] for c in variant["by_cause"] if f"{c['task']}: {c['reason']}" == cause)
+
+
+def _log_scale(axes: Axes, axis: str, values: list[np.ndarray[Any, Any]]) -> None:
+    """A logarithmic axis when the values span more than a factor of ten."""
+    low, high = min(float(v.min()) for v in values), max(float(v.max()) for v in values)
+    if low > 0 and high > 10 * low:
+        (axes.set_xscale if axis == "x" else axes.set_yscale)("log")
+
+
+def _colour(i: int) -> str:
+    return COLOURS[i % len(COLOURS)]
+
+
+def _hatch(i: int) -> str | None:
+    return None if i < len(COLOURS) else "//"
+
+
+def _figure(height_inches: float) -> Figure:
+    figure = Figure(figsize=(WIDTH_INCHES, height_inches), layout="constrained")
+    FigureCanvasSVG(figure)
+    return figure
+
+
+def _svg(figure: Figure, name: str, axes: Axes | None = None, legend_entries: int = 1) -> str:
+    """The figure as an SVG element. Ids are derived from `name`, so that several figures fit in one document."""
+    if axes is not None and legend_entries > 1:
+        axes.legend(fontsize=8, frameon=False, markerscale=3)
+    buffer = io.StringIO()
+    with matplotlib.rc_context({"svg.hashsalt": f"ffslab-{name}", "svg.fonttype": "none"}):
+        figure.savefig(buffer, format="svg", dpi=120, metadata={"Date": None, "Creator": None})
+    text = buffer.getvalue()
+    return text[text.index("<svg") :].rstrip()

@@ -1,0 +1,82 @@
+"""The results folder: complete or absent.
+
+It is written beside its final place and renamed at the end. A folder that `ffslab` wrote earlier is replaced; any
+other folder that holds something is refused, so that a mistyped `--out` destroys nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ffslab._native import InputError
+
+if TYPE_CHECKING:
+    from ffslab._native import Columns
+    from ffslab.experiment import Run
+
+RESOLVED = "resolved.toml"
+SUMMARY = "summary.json"
+REQUESTS = "requests.parquet"
+BLOCKS = "blocks.parquet"
+REPORT = "report.html"
+FILES = frozenset({RESOLVED, SUMMARY, REQUESTS, BLOCKS, REPORT})
+
+
+def dump_json(value: Any) -> str:
+    """JSON as this package writes it everywhere."""
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+
+
+def check_free(folder: Path) -> None:
+    """Refuses a place where results must not be written. Call it before a long run."""
+    if folder.is_dir():
+        held = {entry.name for entry in folder.iterdir()}
+        if held and not (held <= FILES and SUMMARY in held):
+            foreign = min(held - FILES) if held - FILES else f"no {SUMMARY}"
+            raise InputError(f"{folder}: not a results folder ({foreign}): name a new or empty one with --out")
+    elif folder.exists() or folder.is_symlink():
+        raise InputError(f"{folder}: is not a folder: name a new or empty one with --out")
+
+
+def save(run: Run, folder: Path) -> Path:
+    """Writes the results of `run` to `folder` and returns it."""
+    check_free(folder)
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+        try:
+            fresh, old = temporary / "fresh", temporary / "old"
+            _write(run, fresh)
+            if folder.exists():
+                folder.rename(old)
+            try:
+                fresh.rename(folder)
+            except BaseException:
+                if old.exists():
+                    old.rename(folder)
+                raise
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be written: {(error.strerror or str(error)).lower()}") from None
+    return folder
+
+
+def _write(run: Run, folder: Path) -> None:
+    folder.mkdir()
+    (folder / RESOLVED).write_text(run.resolved_toml, encoding="utf-8")
+    (folder / SUMMARY).write_text(dump_json(run.summary), encoding="utf-8")
+    _write_parquet(run.request_columns, folder / REQUESTS)
+    _write_parquet(run.block_columns, folder / BLOCKS)
+    run.report(folder / REPORT)
+
+
+def _write_parquet(columns: Columns, path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.table(dict(columns)), path, compression="zstd")

@@ -1,0 +1,97 @@
+"""What the numbers mean: sentences computed from a summary. A sentence is said only when its numbers are there."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from ffslab.text_table import number
+
+Variant = dict[str, Any]
+
+
+def sentences(summary: dict[str, Any]) -> list[str]:
+    """The comparison of the variants, a sentence each on reads, writes, wear, chip and energy, the notes of the run."""
+    variants = summary["variants"]
+    said = list(_comparison(variants))
+    for variant in variants if len(variants) <= 2 else []:
+        where = f"{variant['name']}: " if len(variants) > 1 else ""
+        said += [where + text for text in _about(variant)]
+    for variant in variants:
+        where = f"{variant['name']}: " if len(variants) > 1 else ""
+        said += [f"Note. {where}{note}" for note in variant["notes"]]
+    return said
+
+
+def _comparison(variants: list[Variant]) -> Iterator[str]:
+    """Two variants: by how much the calls got faster. More: which one is the fastest and which the slowest."""
+    timed = [(v["name"], v["latency_us"]["sum"], v["latency_us"]["mean"]) for v in variants if v["latency_us"]["n"]]
+    if len(timed) < 2 or len(timed) != len(variants) or not all(total for _, total, _ in timed):
+        return
+    if len(timed) == 2:
+        (first, before, mean_before), (second, after, mean_after) = timed
+        gain = 1 - after / before
+        word = "less" if gain >= 0 else "more"
+        yield (
+            f"The calls take {abs(gain) * 100:.1f} % {word} time with {second} than with {first} "
+            f"(mean {number(mean_after)} us instead of {number(mean_before)} us)."
+        )
+        energy_before, energy_after = (v["energy_uJ"]["total"] for v in variants)
+        if energy_before and energy_after:
+            gain = 1 - energy_after / energy_before
+            yield (
+                f"The measured steps take {abs(gain) * 100:.1f} % {'less' if gain >= 0 else 'more'} energy "
+                f"({number(energy_after / 1e3, 2)} mJ instead of {number(energy_before / 1e3, 2)} mJ above idle)."
+            )
+        return
+    fastest, slowest = min(timed, key=lambda t: t[2]), max(timed, key=lambda t: t[2])
+    yield (
+        f"The shortest mean latency is {number(fastest[2])} us ({fastest[0]}), "
+        f"the longest {number(slowest[2])} us ({slowest[0]})."
+    )
+
+
+def _about(variant: Variant) -> Iterator[str]:
+    totals = variant["totals"]
+    if totals["page_reads"]:
+        reasons = _by_reason(variant, "page_reads")
+        reason, count = reasons.most_common(1)[0]
+        yield (
+            f"{_share(count, totals['page_reads'])} of {number(totals['page_reads'])} flash page reads have the cause "
+            f'"{reason}"'
+            f"{_amplified(variant['read_amplification'], 'the program asked for')}."
+        )
+    if totals["page_programs"]:
+        reason, count = _by_reason(variant, "page_programs").most_common(1)[0]
+        yield (
+            f"{_share(count, totals['page_programs'])} of {number(totals['page_programs'])} flash page programs "
+            f'have the cause "{reason}"'
+            f"{_amplified(variant['write_amplification'], 'the program wrote')}."
+        )
+    wear = variant["erases_per_block"]
+    if wear["mean"]:
+        yield (
+            f"A block is erased {number(wear['mean'], 2)} times on average, with a standard deviation of "
+            f"{number(wear['sd'], 2)}."
+        )
+    if variant["time_us"]:
+        yield f"The chip is busy {_share(totals['busy_us'], variant['time_us'])} of the virtual time."
+    energy = variant["energy_uJ"]
+    if energy["total"]:
+        yield f"{_share(energy['cpu'], energy['total'])} of the energy above idle is the CPU's."
+
+
+def _by_reason(variant: Variant, counter: str) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for cause in variant["by_cause"]:
+        counts[cause["reason"]] += cause[counter]
+    return counts
+
+
+def _amplified(factor: float | None, what: str) -> str:
+    return f"; the chip moves {number(factor, 2)} times the bytes that {what}" if factor else ""
+
+
+def _share(part: float, whole: float) -> str:
+    return f"{part / whole * 100:.0f} %"

@@ -1,0 +1,111 @@
+"""Helpers of the end-to-end tests: they call the installed command, as a user does."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+FFSLAB = Path(sys.executable).with_name("ffslab")
+
+# A few hundred calls on a small partition: enough for every result to hold something.
+SMALL = """\
+title = "Small"
+
+[stack]
+board = "zero-overhead"
+fs = "jffs2"
+partition_blocks = 32
+
+[[setup]]
+step = "mount"
+[[setup]]
+step = "create"
+file = "target"
+bytes = "256 KiB"
+[[setup]]
+step = "sync"
+[[setup]]
+step = "drop_caches"
+
+[[measure]]
+step = "open"
+file = "target"
+flags = ["rdwr"]
+[[measure]]
+step = "requests"
+file = "target"
+op = "read"
+pattern = "random"
+request_B = "4 KiB"
+count = 20
+range_B = "256 KiB"
+[[measure]]
+step = "requests"
+file = "target"
+op = "write"
+pattern = "random"
+request_B = "4 KiB"
+count = 600
+range_B = "256 KiB"
+[[measure]]
+step = "close"
+file = "target"
+[[measure]]
+step = "sync"
+
+[axes]
+read_ahead_KiB = [128, 0]
+"""
+
+Ran = subprocess.CompletedProcess[str]
+Command = Callable[..., Ran]
+
+
+@pytest.fixture
+def ffslab(tmp_path: Path) -> Command:
+    """Runs the installed `ffslab` in an empty folder."""
+
+    def run(*args: str | Path, cwd: Path = tmp_path, **env: str) -> Ran:
+        return subprocess.run(
+            [FFSLAB, *map(str, args)],
+            cwd=cwd,
+            env={**os.environ, "COLUMNS": "120", **env},
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+
+    return run
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """An experiment file that runs in a moment."""
+    path = tmp_path / "small.toml"
+    path.write_text(SMALL, encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="session")
+def small_results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The results folder of the small experiment, made once."""
+    folder = tmp_path_factory.mktemp("small")
+    (folder / "small.toml").write_text(SMALL, encoding="utf-8")
+    subprocess.run([FFSLAB, "run", "small.toml"], cwd=folder, capture_output=True, timeout=300, check=True)
+    return folder / "results" / "small"
+
+
+@pytest.fixture(scope="session")
+def small_summary(small_results: Path) -> dict[str, Any]:
+    """`summary.json` of the small experiment."""
+    summary: dict[str, Any] = json.loads((small_results / "summary.json").read_text(encoding="utf-8"))
+    return summary

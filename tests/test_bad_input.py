@@ -1,0 +1,110 @@
+"""Bad input: exit code 2, one line on stderr that says what, where and what would be right, and nothing written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from conftest import SMALL, Command, Ran
+
+
+def refused(ran: Ran) -> str:
+    """The one line of a refused call."""
+    assert (ran.returncode, ran.stdout) == (2, "")
+    lines = ran.stderr.splitlines()
+    assert len(lines) == 1, ran.stderr
+    assert lines[0].startswith("ffslab: ")
+    return lines[0]
+
+
+def line_of(text: str) -> int:
+    return SMALL.splitlines().index(text) + 1
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "says"),
+    [
+        ("partition_blocks = 32", "partition_bloks = 32", ["partition_blocks"]),
+        ('fs = "jffs2"', 'fs = "jfs2"', ["jfs2", "jffs2"]),
+        ('board = "zero-overhead"', 'board = "zero-overheat"', ["zero-overheat", "zero-overhead"]),
+        ("partition_blocks = 32", "partition_blocks = 0", ["partition_blocks"]),
+        ("partition_blocks = 32", "partition_blocks = 3000", ["3000", "2048"]),
+        ("partition_blocks = 32", "partition_blocks = -4", ["-4"]),
+        ('op = "read"', 'op = "reed"', ["reed", "read"]),
+        ('step = "sync"', 'step = "snyc"', ["snyc", "sync"]),
+        ('request_B = "4 KiB"', 'request_B = "4 kB"', ["4 kB", "KiB"]),
+        ('bytes = "256 KiB"', 'bytes = "64 MiB"', ["create", "target", "ENOSPC"]),
+        ("read_ahead_KiB = [128, 0]", "read_ahed_KiB = [128, 0]", ["read_ahed_KiB", "read_ahead_KiB"]),
+        ("read_ahead_KiB = [128, 0]", "read_ahead_KiB = 128", ["read_ahead_KiB", "list"]),
+        ('title = "Small"', 'title = "Small', ["small.toml:1"]),
+    ],
+)
+def test_an_experiment_that_cannot_be_run_is_named(
+    ffslab: Command, tmp_path: Path, right: str, wrong: str, says: list[str]
+) -> None:
+    assert right in SMALL
+    (tmp_path / "small.toml").write_text(SMALL.replace(right, wrong, 1), encoding="utf-8")
+    line = refused(ffslab("run", "small.toml"))
+    assert "small.toml" in line
+    for word in says:
+        assert word in line
+    assert [path.name for path in tmp_path.iterdir()] == ["small.toml"]
+
+
+def test_an_unknown_key_is_named_with_its_line(ffslab: Command, tmp_path: Path) -> None:
+    (tmp_path / "small.toml").write_text(SMALL.replace("count = 20", "cuont = 20"), encoding="utf-8")
+    assert f"small.toml:{line_of('count = 20')}" in refused(ffslab("run", "small.toml"))
+
+
+def test_missing_files_are_named(ffslab: Command, tmp_path: Path) -> None:
+    assert "absent.toml" in refused(ffslab("run", "absent.toml"))
+    assert "absent.jsonl" in refused(ffslab("validate", "absent.jsonl"))
+    assert "absent.strace" in refused(ffslab("replay", "absent.strace"))
+    assert "absent-board" in refused(ffslab("profiles", "show", "absent-board"))
+    (tmp_path / "folder.toml").mkdir()
+    assert "folder.toml" in refused(ffslab("run", "folder.toml"))
+
+
+def test_files_of_another_kind_are_named(ffslab: Command, tmp_path: Path) -> None:
+    (tmp_path / "binary.toml").write_bytes(b"\x80\x81\x00")
+    assert "UTF-8" in refused(ffslab("run", "binary.toml"))
+    (tmp_path / "words.strace").write_text("these are\nno system calls\n", encoding="utf-8")
+    assert "words.strace:1" in refused(ffslab("replay", "words.strace"))
+    (tmp_path / "cases.jsonl").write_text('{"id": \n', encoding="utf-8")
+    assert "cases.jsonl:1" in refused(ffslab("validate", "cases.jsonl"))
+
+
+def test_a_truncated_trace_is_named_with_its_line(ffslab: Command, tmp_path: Path) -> None:
+    whole = (
+        '100 1700000000.000001 openat(AT_FDCWD, "/tmp/w/a", O_RDWR|O_CREAT, 0644) = 3 <0.000010>\n'
+        '100 1700000000.000101 pwrite64(3, "abc"..., 4096, 0) = 4096 <0.000010>\n'
+    )
+    (tmp_path / "cut.strace").write_text(whole[:-30], encoding="utf-8")
+    assert "cut.strace:2" in refused(ffslab("replay", "cut.strace"))
+
+
+def test_a_folder_that_is_not_ours_is_left_alone(ffslab: Command, small: Path, tmp_path: Path) -> None:
+    foreign = tmp_path / "thesis"
+    foreign.mkdir()
+    (foreign / "chapter.tex").write_text("years of work", encoding="utf-8")
+    assert "chapter.tex" in refused(ffslab("run", small, "--out", foreign))
+    assert [path.name for path in foreign.iterdir()] == ["chapter.tex"]
+    assert "small.toml" in refused(ffslab("run", small, "--out", small))
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["run"],
+        ["runn", "x.toml"],
+        ["run", "--outt", "x", "x.toml"],
+        ["validate", "x.jsonl", "--jobs", "many"],
+        ["validate", "x.jsonl", "--jobs", "0"],
+        ["validate", "x.jsonl", "--max-error", "-1"],
+        ["run", "a.toml", "b.toml", "--out", "x"],
+        ["replay", "x.strace", "--think", "twice"],
+    ],
+)
+def test_wrong_use_of_the_command_is_one_line(ffslab: Command, args: list[str]) -> None:
+    refused(ffslab(*args))

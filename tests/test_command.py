@@ -1,0 +1,160 @@
+"""What the command promises: results, exit codes, help, pipes, interrupts."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from conftest import FFSLAB, SMALL, Command
+from ffslab.help_texts import VERBS
+
+FILES = {"resolved.toml", "summary.json", "requests.parquet", "blocks.parquet", "report.html"}
+
+
+def test_run_prints_the_variants_side_by_side(ffslab: Command, small: Path) -> None:
+    ran = ffslab("run", small)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    head = ran.stdout.splitlines()[2]
+    assert head.split() == ["read_ahead_KiB=128", "read_ahead_KiB=0", "change"]
+    assert "page reads" in ran.stdout
+    assert ran.stdout.rstrip().endswith("Report: results/small/report.html")
+
+
+def test_the_results_folder_is_complete(small_results: Path) -> None:
+    assert {path.name for path in small_results.iterdir()} == FILES
+    assert [path.name for path in small_results.parent.iterdir()] == ["small"]
+
+
+def test_the_tables_and_the_summary_agree(small_results: Path, small_summary: dict[str, Any]) -> None:
+    requests = pq.read_table(small_results / "requests.parquet").to_pandas()
+    blocks = pq.read_table(small_results / "blocks.parquet").to_pandas()
+    for variant in small_summary["variants"]:
+        own = requests[requests["variant"] == variant["name"]]
+        assert len(own) == variant["latency_us"]["n"] >= 620
+        assert own["latency_us"].sum() == pytest.approx(variant["latency_us"]["sum"])
+        own_blocks = blocks[blocks["variant"] == variant["name"]]
+        assert len(own_blocks) == 32
+        assert own_blocks["erases_main"].sum() == variant["totals"]["erases"] > 0
+        for counter in ("page_reads", "page_programs", "erases", "busy_us"):
+            by_cause = sum(cause[counter] for cause in variant["by_cause"])
+            assert by_cause == pytest.approx(variant["totals"][counter]), counter
+
+
+def test_the_same_experiment_gives_the_same_bytes(ffslab: Command, small: Path, tmp_path: Path) -> None:
+    def hashes(folder: Path) -> dict[str, str]:
+        return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.iterdir())}
+
+    assert ffslab("run", small, "--out", "first").returncode == 0
+    assert ffslab("run", small, "--out", "second").returncode == 0
+    assert hashes(tmp_path / "first") == hashes(tmp_path / "second")
+
+
+def test_the_resolved_experiment_gives_the_same_results(ffslab: Command, small_results: Path) -> None:
+    ran = ffslab("run", small_results / "resolved.toml", "--out", "again", "--json")
+    assert ran.returncode == 0, ran.stderr
+    again = json.loads(ran.stdout)
+    before = json.loads((small_results / "summary.json").read_text(encoding="utf-8"))
+    for old, new in zip(before["variants"], again["variants"], strict=True):
+        assert (old["totals"], old["latency_us"]) == (new["totals"], new["latency_us"])
+
+
+def test_earlier_results_are_replaced(ffslab: Command, small: Path, tmp_path: Path) -> None:
+    assert ffslab("run", small).returncode == 0
+    small.write_text(SMALL.replace("Small", "Changed"), encoding="utf-8")
+    assert ffslab("run", small).returncode == 0
+    assert "Changed" in (tmp_path / "results/small/summary.json").read_text(encoding="utf-8")
+    assert {path.name for path in (tmp_path / "results/small").iterdir()} == FILES
+
+
+def test_json_is_the_summary_file(ffslab: Command, small: Path, tmp_path: Path) -> None:
+    ran = ffslab("run", small, "--json")
+    assert ran.stdout == (tmp_path / "results/small/summary.json").read_text(encoding="utf-8")
+
+
+def test_the_report_needs_no_other_file(small_results: Path) -> None:
+    report = (small_results / "report.html").read_text(encoding="utf-8")
+    assert report.count("<svg") >= 4
+    for section in (
+        "What this means",
+        "Latency",
+        "Flash operations by cause",
+        "Where the time went",
+        "Erases per block",
+    ):
+        assert f"<h2>{section}</h2>" in report
+    assert "src=" not in report.replace('src="data:', "")
+    assert "<link" not in report and "@import" not in report and "<script" not in report
+
+
+@pytest.mark.parametrize("verb", sorted(VERBS))
+def test_every_verb_has_help_with_an_example(ffslab: Command, verb: str) -> None:
+    ran = ffslab(*verb.split(), "--help")
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert " ".join(f"Example: {VERBS[verb].example}".split()) in " ".join(ran.stdout.split())
+    assert VERBS[verb].example.startswith(f"ffslab {verb.split()[0]}")
+
+
+def test_help_does_not_wait_for_the_large_packages() -> None:
+    """What takes long at start-up is importing; a time would depend on the machine."""
+    code = (
+        "import sys, ffslab.cli; print([m for m in ('pandas', 'matplotlib', 'pyarrow', 'numpy') if m in sys.modules])"
+    )
+    python = FFSLAB.with_name("python")
+    ran = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "[]"
+
+
+def test_version_schema_and_profiles_answer(ffslab: Command) -> None:
+    assert ffslab("--version").stdout.startswith("ffslab ")
+    assert "partition_blocks" in json.dumps(json.loads(ffslab("schema").stdout))
+    assert "omap3evm" in ffslab("profiles").stdout
+    assert {"kind", "name", "title"} <= json.loads(ffslab("profiles", "list", "--json").stdout)[0].keys()
+    shown = json.loads(ffslab("profiles", "show", "omap3evm", "--json").stdout)
+    assert all(value["source"] and value["status"] for value in shown["values"])
+    assert "published" in ffslab("profiles", "show", "omap3evm").stdout
+
+
+def test_no_colour_and_no_progress_in_pipes(ffslab: Command, small: Path) -> None:
+    for env in ({}, {"NO_COLOR": "1"}):
+        ran = ffslab("run", small, **env)
+        assert "\x1b" not in ran.stdout + ran.stderr
+        assert ran.stderr == ""
+
+
+def test_a_closed_pipe_is_quiet() -> None:
+    ran = subprocess.run(
+        ["bash", "-c", 'set -o pipefail; for i in 1 2 3; do "$0" schema; done | head -c 10', str(FFSLAB)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
+def test_an_interrupt_ends_a_run_and_leaves_nothing(tmp_path: Path) -> None:
+    endless = SMALL.replace("count = 600", "count = 100000000")
+    (tmp_path / "endless.toml").write_text(endless, encoding="utf-8")
+    running = subprocess.Popen(
+        [FFSLAB, "run", "endless.toml"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # Test runners in the background start their children with the signal ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    time.sleep(2)
+    assert running.poll() is None, running.communicate()
+    os.kill(running.pid, signal.SIGINT)
+    out, err = running.communicate(timeout=60)
+    assert (running.returncode, out, err) == (130, "", "ffslab: interrupted\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["endless.toml"]

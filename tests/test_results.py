@@ -1,0 +1,65 @@
+"""The results folder: ours is replaced, a foreign one refused, and a failure leaves what was there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from ffslab import InputError, results
+from ffslab.experiment import Run
+
+if TYPE_CHECKING:
+    from ffslab._native import Columns
+
+
+def made(monkeypatch: pytest.MonkeyPatch, title: str) -> Run:
+    # What the report holds is tested elsewhere; here only that it is written.
+    monkeypatch.setattr(Run, "report", lambda self, path: Path(path).write_text(title, encoding="utf-8"))
+    requests: Columns = {"variant": ["base"], "latency_us": np.array([1.5])}
+    blocks: Columns = {"variant": ["base"], "block": np.array([0])}
+    return Run({"title": title}, requests, blocks, "")
+
+
+def test_results_replace_earlier_results(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    folder = tmp_path / "deep" / "results"
+    results.save(made(monkeypatch, "first"), folder)
+    results.save(made(monkeypatch, "second"), folder)
+    assert "second" in (folder / results.SUMMARY).read_text(encoding="utf-8")
+    assert {path.name for path in folder.iterdir()} == results.FILES
+    assert [path.name for path in folder.parent.iterdir()] == ["results"]
+
+
+def test_an_empty_folder_is_filled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    results.save(made(monkeypatch, "first"), tmp_path / "empty")
+    (tmp_path / "other").mkdir()
+    results.save(made(monkeypatch, "first"), tmp_path / "other")
+    assert {path.name for path in (tmp_path / "other").iterdir()} == results.FILES
+
+
+@pytest.mark.parametrize("held", ["notes.txt", "report.html", ".hidden"])
+def test_a_foreign_folder_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, held: str) -> None:
+    (tmp_path / held).write_text("mine", encoding="utf-8")
+    with pytest.raises(InputError, match="not a results folder"):
+        results.save(made(monkeypatch, "first"), tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == [held]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(28, "No space left on device")])
+def test_a_failure_keeps_the_earlier_results(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, error: BaseException
+) -> None:
+    folder = tmp_path / "results"
+    results.save(made(monkeypatch, "first"), folder)
+    second = made(monkeypatch, "second")
+
+    def fail(self: Run, path: Path) -> None:
+        raise error
+
+    monkeypatch.setattr(Run, "report", fail)
+    with pytest.raises(KeyboardInterrupt if isinstance(error, KeyboardInterrupt) else InputError):
+        results.save(second, folder)
+    assert "first" in (folder / results.SUMMARY).read_text(encoding="utf-8")
+    assert [path.name for path in tmp_path.iterdir()] == ["results"]

@@ -1,0 +1,226 @@
+"""The code base checks itself: units in names, sizes of files, sources of constants, nothing of the machine.
+
+Each check is a function from text to a list of complaints. It is applied to the repository, and to a bad example
+which it must refuse: a check that cannot fail is no check.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDERS = ("crates", "python", "tests", "benches", "profiles", "experiments", "examples", "fuzz", "docs", ".ci")
+SOURCE_LINES_MAX = 500
+
+# ---- what the repository holds ------------------------------------------------------------------------------
+
+
+def repository_files(*suffixes: str) -> Iterator[Path]:
+    """The repository's own files with one of these suffixes; nothing that was built."""
+    built = {"target", "corpus", "artifacts", "__pycache__"}
+    top = [path for path in ROOT.iterdir() if path.is_file()]
+    for path in sorted(top + [path for folder in FOLDERS for path in (ROOT / folder).rglob("*") if path.is_file()]):
+        if path.suffix in suffixes and not built.intersection(path.relative_to(ROOT).parts):
+            yield path
+
+
+def complaints_about(check: Callable[[str], list[str]], paths: Iterator[Path]) -> list[str]:
+    return [f"{path.relative_to(ROOT)}: {text}" for path in paths for text in check(path.read_text(encoding="utf-8"))]
+
+
+# ---- units --------------------------------------------------------------------------------------------------
+
+NUMBER = re.compile(r"\b(?:[ui](?:8|16|32|64|128|size)|f32|f64)\b")
+STRUCT = re.compile(r"^pub struct (\w+)[^;{]*\{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
+FIELD = re.compile(r"^    pub (\w+): (.+?),?(?:\s*//.*)?$", re.MULTILINE)
+# A name ends in its unit, or in a rate whose denominator is a unit.
+UNIT = re.compile(
+    r"(?:^|_)(?:ps|ns|us|ms|s|seconds|nanoseconds|hz|bytes|B|KiB|MiB|kib|mib|bits|uj|uJ|mW|milliwatt|percent|pct|ticks"
+    r"|jiffies|per_byte|per_page|per_block|per_1024)$"
+)
+# A struct of values of one unit may carry it in its own name.
+UNIT_OF_STRUCT = re.compile(r"(?:Milliwatt|Bytes|Blocks|Us|Ns)$")
+# Counts are their own unit: a word of the name says what is counted.
+COUNTED_WORDS = """
+    reads programs reprograms erases operations pages blocks requests calls links files inodes nodes entries count
+    counts cycles records steps cases retries pieces copies failures fragments jiffies bytes bitflips badblocks
+    rows handles ignored depth n
+"""
+COUNTED = frozenset(COUNTED_WORDS.split())
+# Numbers that are no quantity, by the last word of their name, with the reason.
+UNITLESS = {
+    "ino": "a name for an inode",
+    "uid": "a name for a user",
+    "gid": "a name for a group",
+    "parent": "the inode above",
+    "owner": "the inode that it belongs to",
+    "device": "major and minor number of a device file",
+    "permissions": "bits",
+    "mode": "bits",
+    "magic": "a fixed bit pattern",
+    "crc": "a check sum",
+    "type": "a code of the on-flash format",
+    "compression": "a code of the on-flash format",
+    "version": "an ordinal",
+    "seed": "the start of a random sequence",
+    "address": "a page or block number, as the operation says",
+    "offset": "a position in a file or on flash, in bytes in all formats of the field",
+    "page": "the number of a page",
+    "block": "the number of a block",
+    "step": "the number of a step",
+    "i": "the number of a call",
+    "number": "a number of a page or block, as its struct says",
+    "file": "the number of a file name",
+    "line": "the number of a line",
+    "process": "a process id",
+    "kind": "a code of the on-flash format",
+    "index": "a position",
+    "dnode": "a position in an arena",
+}
+
+
+def is_quantity(type_text: str) -> bool:
+    """Whether a field of this type holds numbers itself (maps and callbacks do not)."""
+    return bool(NUMBER.search(type_text)) and not re.search(
+        r"HashMap|BTreeMap|\bdyn\b|\bfn\b|\bFn|\[u8|<u8>", type_text
+    )
+
+
+def numbers_without_unit(text: str) -> list[str]:
+    found = []
+    for struct in STRUCT.finditer(text):
+        for field in FIELD.finditer(struct.group(2)):
+            name, type_text = field.groups()
+            words = name.split("_")
+            says = UNIT.search(name) or words[-1] in UNITLESS or not COUNTED.isdisjoint(words)
+            if is_quantity(type_text) and not (says or UNIT_OF_STRUCT.search(struct.group(1))):
+                found.append(f"{struct.group(1)}.{name}: {type_text} does not say its unit (`_us`, `_bytes` ...)")
+    return found
+
+
+def test_public_numbers_say_their_unit() -> None:
+    assert complaints_about(numbers_without_unit, (p for p in repository_files(".rs") if "src" in p.parts)) == []
+
+
+def test_the_unit_check_refuses_a_bare_number() -> None:
+    fields = ["/// How long.", "pub read: u64, // ns", "pub erase_ns: u64,", "pub blocks: u32,"]
+    bad = "\n    ".join(["pub struct Timing {", *fields]) + "\n}\n"
+    assert numbers_without_unit(bad) == ["Timing.read: u64 does not say its unit (`_us`, `_bytes` ...)"]
+
+
+# ---- size and heads of files --------------------------------------------------------------------------------
+
+
+def too_long(text: str) -> list[str]:
+    lines = text.count("\n")
+    if lines <= SOURCE_LINES_MAX or re.search(r"^(?://|#) long file: \S", text, re.MULTILINE):
+        return []
+    return [f"{lines} lines; split it, or say why not in a line `// long file: reason`"]
+
+
+def test_source_files_are_short() -> None:
+    assert complaints_about(too_long, repository_files(".rs", ".py")) == []
+
+
+def test_the_length_check_refuses_a_long_file_without_a_reason() -> None:
+    body = "x = 1\n" * (SOURCE_LINES_MAX + 1)
+    assert too_long(body) != []
+    assert too_long("# long file: one table that belongs together\n" + body) == []
+
+
+def heads_missing(text: str) -> list[str]:
+    heads = ("**Role.**", "**Follows.**", "**Leaves out.**")
+    return [f"the crate's first comment does not have {head}" for head in heads if f"//! {head}" not in text]
+
+
+def test_every_crate_says_its_role() -> None:
+    assert complaints_about(heads_missing, iter(sorted(ROOT.glob("crates/*/src/lib.rs")))) == []
+
+
+def test_the_head_check_refuses_a_crate_without_one() -> None:
+    assert len(heads_missing("//! # flash\npub struct Chip;\n")) == 3
+
+
+# ---- constants ----------------------------------------------------------------------------------------------
+
+STATUS = ("datasheet", "measured", "published", "unverified")
+
+
+def constants_without_source(text: str) -> list[str]:
+    def walk(value: Any, at: str) -> Iterator[str]:
+        if isinstance(value, dict):
+            if "value" in value:
+                if not str(value.get("source", "")).strip():
+                    yield f"{at} has no source"
+                if value.get("status") not in STATUS:
+                    yield f"{at}: status is {value.get('status')!r}, not one of {', '.join(STATUS)}"
+            else:
+                for key, inner in value.items():
+                    yield from walk(inner, f"{at}.{key}" if at else key)
+        elif isinstance(value, list):
+            for i, inner in enumerate(value):
+                yield from walk(inner, f"{at}[{i}]")
+        elif isinstance(value, int | float):
+            yield f"{at} is a bare value; write {{ value, source, status }}"
+
+    return list(walk(tomllib.loads(text), ""))
+
+
+def test_every_constant_of_a_profile_has_a_source_and_a_status() -> None:
+    profiles = [path for path in repository_files(".toml") if path.is_relative_to(ROOT / "profiles")]
+    assert profiles, "there are no profiles"
+    assert complaints_about(constants_without_source, iter(profiles)) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "t_read_us = 25",
+        't_read_us = { value = 25, status = "datasheet" }',
+        't_read_us = { value = 25, source = "data sheet", status = "sure" }',
+        "[timing]\nt_read_us = 25",
+    ],
+)
+def test_the_constant_check_refuses(line: str) -> None:
+    assert len(constants_without_source(line)) == 1
+
+
+# ---- nothing of the machine ---------------------------------------------------------------------------------
+
+MACHINE_PATH = re.compile(r"(?<![\w.])/(?:work|root|farm|home/\w+|Users/\w+)/")
+
+
+def machine_paths(text: str) -> list[str]:
+    return [f"line {text.count(chr(10), 0, hit.start()) + 1}: {hit.group()}" for hit in MACHINE_PATH.finditer(text)]
+
+
+def test_no_file_names_a_path_of_one_machine() -> None:
+    kinds = (".rs", ".py", ".pyi", ".toml", ".md", ".sh", ".yml", ".json", ".jsonl", "")
+    texts = (path for path in repository_files(*kinds) if path != Path(__file__))
+    assert complaints_about(machine_paths, texts) == []
+
+
+def test_the_path_check_refuses_a_machine_path() -> None:
+    assert machine_paths("fine: results/a\ncp x " + "/".join(["", "work", "y"])) == ["line 2: /work/"]
+
+
+# ---- make ---------------------------------------------------------------------------------------------------
+
+
+def targets_without_help(text: str) -> list[str]:
+    targets = re.findall(r"^([a-z][\w-]*):(.*)$", text, re.MULTILINE)
+    return [f"make {name} has no help line" for name, rest in targets if "## " not in rest]
+
+
+def test_every_make_target_has_a_help_line() -> None:
+    assert complaints_about(targets_without_help, iter([ROOT / "Makefile"])) == []
+
+
+def test_the_make_check_refuses_a_target_without_help() -> None:
+    assert targets_without_help("demo: setup ## show it\nfast:\n\techo\n") == ["make fast has no help line"]

@@ -1,0 +1,166 @@
+"""`ffslab validate`: the comparison itself, and how it is told."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import ROOT, Command
+from ffslab.validation import beyond, relative_error
+
+# Two reads of a page each from a new file: what they cost can be counted by hand. A page of 4096 B is a node of
+# 4164 B, which lies in 3 flash pages; the page that two neighbouring nodes share is read once: the driver keeps it.
+CASE: dict[str, Any] = {
+    "id": "hand/R/jffs2/two-pages",
+    "family": "R",
+    "system": {
+        "name": "linux",
+        "version": "6.1.192",
+        "fs": "jffs2",
+        "mount": {"compression": "none"},
+        "read_ahead_KiB": 0,
+        "ecc": "hw",
+        "nand_wait": "busy",
+        "hz": 100,
+        "jffs2_summary": False,
+    },
+    "flash": {
+        "page_B": 2048,
+        "oob_B": 64,
+        "pages_per_block": 64,
+        "partition_blocks": 32,
+        "chip_blocks": 32,
+        "t_read_us": 25,
+        "t_program_us": 200,
+        "t_erase_us": 500,
+        "bus_ns_per_B": 50,
+    },
+    "setup": [
+        {"step": "mount"},
+        {"step": "sleep", "us": 30000000},
+        {"step": "create", "file": "target", "bytes": 8192, "request_B": 4096},
+        {"step": "sync"},
+        {"step": "drop_caches"},
+    ],
+    "measure": [
+        {"step": "open", "file": "target", "flags": ["rdonly"]},
+        {
+            "step": "requests",
+            "file": "target",
+            "op": "read",
+            "pattern": "sequential",
+            "request_B": 4096,
+            "count": 2,
+            "range_B": 8192,
+            "seed": 1,
+            "gap_us": 0,
+        },
+        {"step": "close", "file": "target"},
+    ],
+    "expect": {
+        "from_step": 0,
+        "at_step": 1,
+        "page_reads": 5,
+        "oob_reads": 0,
+        "page_programs": 0,
+        "oob_programs": 0,
+        "erases": 0,
+    },
+}
+
+
+def case_file(folder: Path, *changes: dict[str, Any]) -> Path:
+    path = folder / "cases.jsonl"
+    path.write_text("".join(json.dumps(CASE | change) + "\n" for change in changes), encoding="utf-8")
+    return path
+
+
+def test_a_case_that_agrees(ffslab: Command, tmp_path: Path) -> None:
+    ran = ffslab("validate", case_file(tmp_path, {}), "--max-error", "0")
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert "hand/R/jffs2/two-pages: page_reads 5/5 +0.0 %" in ran.stdout
+
+
+def test_a_case_that_is_off_is_a_negative_answer(ffslab: Command, tmp_path: Path) -> None:
+    wrong = case_file(tmp_path, {"expect": CASE["expect"] | {"page_reads": 4}})
+    ran = ffslab("validate", wrong, "--max-error", "20")
+    assert ran.returncode == 1
+    assert "page_reads 5/4 +25.0 %" in ran.stdout
+    assert len(ran.stderr.splitlines()) == 1
+    assert ffslab("validate", wrong, "--max-error", "30").returncode == 0
+    assert ffslab("validate", wrong).returncode == 0
+
+
+def test_the_json_has_the_agreed_shape(ffslab: Command, tmp_path: Path) -> None:
+    other_fs = {"id": "hand/R/ubifs/two-pages", "system": CASE["system"] | {"fs": "ubifs"}}
+    ran = ffslab("validate", case_file(tmp_path, {}, other_fs), "--json")
+    assert ran.returncode == 0
+    report = json.loads(ran.stdout)
+    assert set(report) >= {"cases", "summary"}
+    first, second = report["cases"]
+    assert (first["id"], first["family"], first["fs"], first["error"]) == (CASE["id"], "R", "jffs2", None)
+    assert first["counters"]["page_reads"] == {"expected": 5, "simulated": 5}
+    assert first["latency_us"] == {}
+    assert "ubifs" in second["error"]
+
+
+def test_a_case_that_cannot_run_is_no_agreement(ffslab: Command, tmp_path: Path) -> None:
+    path = case_file(tmp_path, {"system": CASE["system"] | {"fs": "ubifs"}})
+    assert ffslab("validate", path).returncode == 0
+    assert ffslab("validate", path, "--max-error", "100").returncode == 1
+
+
+def test_only_chooses_cases_by_pattern(ffslab: Command, tmp_path: Path) -> None:
+    path = case_file(tmp_path, {"id": "a/1"}, {"id": "a/2"}, {"id": "b/1"})
+
+    def chosen(pattern: str) -> list[str]:
+        report = json.loads(ffslab("validate", path, "--only", pattern, "--json").stdout)
+        return [case["id"] for case in report["cases"]]
+
+    assert chosen("a/*") == ["a/1", "a/2"]
+    assert chosen("*1") == ["a/1", "b/1"]
+    assert chosen("?/[2-3]") == ["a/2"]
+
+
+def test_jobs_do_not_change_the_answer(ffslab: Command, tmp_path: Path) -> None:
+    path = case_file(tmp_path, *({"id": f"case/{i}"} for i in range(5)))
+    assert ffslab("validate", path, "--jobs", "1").stdout == ffslab("validate", path, "--jobs", "4").stdout
+
+
+def test_the_python_function_returns_a_row_per_value(tmp_path: Path) -> None:
+    import ffslab
+
+    table = ffslab.validate(case_file(tmp_path, {"expect": CASE["expect"] | {"page_reads": 4}}))
+    row = table[table["counter"] == "page_reads"].iloc[0]
+    assert (row["expected"], row["simulated"], row["error"]) == (4, 5, 0.25)
+
+
+def test_what_was_not_expected_at_all_is_beyond_every_limit() -> None:
+    assert relative_error(0, 0) == 0
+    assert relative_error(0, 3) is None
+    assert relative_error(4, 3) == -0.25
+    case = {"id": "x", "error": None, "latency_us": {}, "counters": {"erases": {"expected": 0, "simulated": 3}}}
+    assert beyond({"cases": [case]}, 1e9) == ["x: erases 3/0 expected none"]
+
+
+def test_a_mean_latency_counts_and_a_percentile_does_not() -> None:
+    off = {"expected": 100.0, "simulated": 150.0}
+    case = {"id": "x", "error": None, "counters": {}, "latency_us": {"p99": off}}
+    assert beyond({"cases": [case]}, 10) == []
+    assert len(beyond({"cases": [case | {"latency_us": {"mean": off}}]}, 10)) == 1
+
+
+def test_the_measured_smoke_cases_run(ffslab: Command) -> None:
+    """Every JFFS2 case of the small set runs. How well it agrees is what `validate` says, not a matter of this test."""
+    shared = Path(os.environ.get("FFSLAB_SHARED", ROOT / ".." / "shared"))
+    cases = shared / "oracle" / "linux-6.1.smoke.jsonl"
+    if not cases.is_file():
+        pytest.skip(f"no measured cases at {cases} (FFSLAB_SHARED names their folder)")
+    ran = ffslab("validate", cases.resolve(), "--only", "*/jffs2/*", "--json")
+    report = json.loads(ran.stdout)
+    assert len(report["cases"]) >= 10
+    assert [case["id"] for case in report["cases"] if case["error"] is not None] == []
