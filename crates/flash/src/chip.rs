@@ -37,16 +37,6 @@ pub struct Chip {
     contents_version: u64,
 }
 
-/// The content of a chip: data, OOB, program counts, wear. See [`Chip::snapshot`].
-#[derive(Clone)]
-pub struct ChipImage(Cells);
-
-impl ChipImage {
-    pub fn geometry(&self) -> Geometry {
-        self.0.geometry
-    }
-}
-
 /// What one read moves over the bus: a part of the data area and what comes after it.
 struct Moved<'a> {
     page: u32,
@@ -464,21 +454,6 @@ impl Chip {
         self.cells.allocated_bytes()
     }
 
-    /// A copy of the content: data, OOB, program counts, wear. Not of faults, power and clock.
-    pub fn snapshot(&self) -> ChipImage {
-        ChipImage(self.cells.clone())
-    }
-
-    /// Puts the content of a snapshot back; it must come from a chip of the same geometry.
-    pub fn restore(&mut self, image: &ChipImage) -> std::result::Result<(), GeometryMismatch> {
-        if image.0.geometry != self.cells.geometry {
-            return Err(GeometryMismatch { image: image.0.geometry, chip: self.cells.geometry });
-        }
-        self.cells.clone_from(&image.0);
-        self.contents_version += 1;
-        Ok(())
-    }
-
     /// Changes whenever something other than an operation changed the content or the power: what a driver remembers
     /// in RAM about the chip is then out of date.
     pub fn contents_version(&self) -> u64 {
@@ -488,14 +463,6 @@ impl Chip {
     pub(crate) fn contents_changed(&mut self) {
         self.contents_version += 1;
     }
-}
-
-/// A snapshot of a different chip.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the snapshot is of another chip: it was taken of {image:?}, this chip is {chip:?}")]
-pub struct GeometryMismatch {
-    pub image: Geometry,
-    pub chip: Geometry,
 }
 
 #[inline]

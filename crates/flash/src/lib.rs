@@ -21,10 +21,12 @@ pub mod hamming;
 mod image;
 mod power;
 mod slab;
+mod snapshot;
 
-pub use chip::{Chip, ChipImage, GeometryMismatch, DAMAGED};
+pub use chip::{Chip, DAMAGED};
 pub use error::FlashError;
 pub use faults::{Faults, ParseWeakError, Weak, GENERATOR};
 pub use geometry::{Geometry, GeometryError, Rules, Timing};
 pub use image::{ImageError, ImageLayout};
 pub use power::Torn;
+pub use snapshot::{ChipImage, GeometryMismatch};

@@ -1,0 +1,42 @@
+//! Snapshots: the content of a chip, to be put back as often as a test needs it.
+
+use thiserror::Error;
+
+use crate::cells::Cells;
+use crate::chip::Chip;
+use crate::geometry::Geometry;
+
+/// The content of a chip: data, OOB, program counts, wear. See [`Chip::snapshot`].
+#[derive(Clone)]
+pub struct ChipImage(Cells);
+
+impl ChipImage {
+    pub fn geometry(&self) -> Geometry {
+        self.0.geometry
+    }
+}
+
+/// A snapshot of a different chip.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("the snapshot is of another chip: it was taken of {image:?}, this chip is {chip:?}")]
+pub struct GeometryMismatch {
+    pub image: Geometry,
+    pub chip: Geometry,
+}
+
+impl Chip {
+    /// A copy of the content: data, OOB, program counts, wear. Not of faults, power and clock.
+    pub fn snapshot(&self) -> ChipImage {
+        ChipImage(self.cells.clone())
+    }
+
+    /// Puts the content of a snapshot back; it must come from a chip of the same geometry.
+    pub fn restore(&mut self, image: &ChipImage) -> Result<(), GeometryMismatch> {
+        if image.0.geometry != self.cells.geometry {
+            return Err(GeometryMismatch { image: image.0.geometry, chip: self.cells.geometry });
+        }
+        self.cells.clone_from(&image.0);
+        self.contents_changed();
+        Ok(())
+    }
+}
