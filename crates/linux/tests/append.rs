@@ -145,3 +145,20 @@ fn wrong_descriptors_and_sizes() {
     let next = vfs.open(b"f", OpenFlags::READ, 0).unwrap();
     assert_eq!(next, read_only, "the lowest free number");
 }
+
+/// A page that needs no reading begins as zeros, not with what the memory held before.
+#[test]
+fn a_new_page_holds_nothing_of_an_old_one() {
+    let (mut vfs, log) = empty();
+    log.borrow_mut().read_first = false;
+    let fd = vfs.open(b"old", CREATE, 0o644).unwrap();
+    vfs.write(fd, &[9; 4096]).unwrap();
+    vfs.close(fd).unwrap();
+    vfs.unlink(b"old").unwrap();
+    let fd = vfs.open(b"new", CREATE, 0o644).unwrap();
+    vfs.write(fd, b"abc").unwrap();
+    vfs.ftruncate(fd, 4096 + 1).unwrap();
+    let mut buffer = [1; 4096];
+    vfs.pread(fd, &mut buffer, 0).unwrap();
+    assert!(buffer.starts_with(b"abc") && buffer[3..].iter().all(|&b| b == 0));
+}

@@ -104,6 +104,19 @@ impl MemFs {
         self.nodes.get_mut(&ino).ok_or(Errno::Io)
     }
 
+    /// What a garbage collection does to the page cache.
+    fn cache_pages(&self, host: &mut dyn Host, ino: Ino) {
+        let Some(first) = self.log.borrow().cache_during_write else { return };
+        let data = &self.nodes[&ino].data;
+        for index in first..first + 20 {
+            let start = (index as usize * PAGE_BYTES).min(data.len());
+            let end = (start + PAGE_BYTES).min(data.len());
+            let mut page = [0; PAGE_BYTES];
+            page[..end - start].copy_from_slice(&data[start..end]);
+            host.insert_page(ino, index, &page);
+        }
+    }
+
     fn take(&mut self, dir: Ino, name: &[u8]) -> Result<Ino> {
         let ino = self.node(dir)?.entries.remove(name).ok_or(Errno::NoEnt)?;
         self.node(ino)?.stat.links -= 1;
@@ -221,11 +234,12 @@ impl FileSystem for MemFs {
         Ok(())
     }
 
-    fn write_begin(&mut self, _: &mut dyn Host, ino: Ino, at: u64, bytes: usize, cached: bool) -> Result<WritePlan> {
+    fn write_begin(&mut self, host: &mut dyn Host, ino: Ino, at: u64, bytes: usize, cached: bool) -> Result<WritePlan> {
         let node = self.node(ino)?;
         if node.data.len() < at as usize {
             node.data.resize(at as usize, 0);
         }
+        self.cache_pages(host, ino);
         let mut log = self.log.borrow_mut();
         log.writes_begun.push((cached, bytes));
         Ok(if cached || !log.read_first { WritePlan::Ready } else { WritePlan::ReadFirst })
@@ -234,16 +248,7 @@ impl FileSystem for MemFs {
     fn write_end(&mut self, host: &mut dyn Host, ino: Ino, at: u64, bytes: usize) -> Result<usize> {
         let index = at / PAGE_BYTES as u64;
         let log = self.log.clone();
-        if let Some(first) = log.borrow().cache_during_write {
-            let data = &self.nodes[&ino].data;
-            for other in first..first + 20 {
-                let start = (other as usize * PAGE_BYTES).min(data.len());
-                let end = (start + PAGE_BYTES).min(data.len());
-                let mut page = [0; PAGE_BYTES];
-                page[..end - start].copy_from_slice(&data[start..end]);
-                host.insert_page(ino, other, &page);
-            }
-        }
+        self.cache_pages(host, ino);
         let mut log = log.borrow_mut();
         let bytes = match &mut log.space_bytes {
             Some(0) => return Err(Errno::NoSpc),
@@ -287,6 +292,10 @@ impl FileSystem for MemFs {
     fn evict(&mut self, _host: &mut dyn Host, ino: Ino) -> Result<()> {
         let node = self.nodes.remove(&ino).expect("evicted once");
         assert_eq!(node.stat.links, 0, "inode {ino} still has a name");
+        if ino + 1 == self.next_ino {
+            // Numbers are used again.
+            self.next_ino = ino;
+        }
         let mut log = self.log.borrow_mut();
         log.evicted.push(ino);
         log.in_memory.retain(|&i| i != ino);
