@@ -50,7 +50,7 @@ UNIT_OF_STRUCT = re.compile(r"(?:Milliwatt|Bytes|Blocks|Us|Ns)$")
 COUNTED_WORDS = """
     reads programs reprograms erases operations pages blocks requests calls links files inodes nodes entries count
     counts cycles records steps cases retries pieces copies failures fragments jiffies bytes bitflips badblocks
-    rows handles ignored depth n
+    rows handles ignored depth n rounds remounts images mounted refused writable points cuts full different failed jobs
 """
 COUNTED = frozenset(COUNTED_WORDS.split())
 # Numbers that are no quantity, by the last word of their name, with the reason.
@@ -82,6 +82,20 @@ UNITLESS = {
     "kind": "a code of the on-flash format",
     "index": "a position",
     "dnode": "a position in an arena",
+    "amplification": "a ratio",
+    "share": "a ratio",
+    "modifying": "a count of operations that modify the chip",
+    "floor": "the number of a page",
+    "sum": "a check sum",
+    "main": "numbers of steps",
+}
+# Structs whose unit is that of what they are made of, or stands in the key under which they are written.
+UNIT_ELSEWHERE = {
+    "MeanSd": "the unit of the values that it describes",
+    "Pair": "the unit of the counter that it compares",
+    "SummaryRow": "the unit of the counter, or percent where the name says so",
+    "EnergySummary": "written under the key energy_uJ",
+    "Cost": "flash operations per request",
 }
 
 
@@ -95,6 +109,8 @@ def is_quantity(type_text: str) -> bool:
 def numbers_without_unit(text: str) -> list[str]:
     found = []
     for struct in STRUCT.finditer(text):
+        if struct.group(1) in UNIT_ELSEWHERE:
+            continue
         for field in FIELD.finditer(struct.group(2)):
             name, type_text = field.groups()
             words = name.split("_")

@@ -10,6 +10,10 @@ from ffslab.text_table import number
 
 Variant = dict[str, Any]
 
+# Reasons for flash reads that a program's own reads bring about. Where others prevail, a ratio of flash reads to the
+# program's reads would mislead.
+READING = frozenset({"read", "read-ahead", "inode read"})
+
 
 def sentences(summary: dict[str, Any]) -> list[str]:
     """The comparison of the variants, a sentence each on reads, writes, wear, chip and energy, the notes of the run."""
@@ -31,19 +35,12 @@ def _comparison(variants: list[Variant]) -> Iterator[str]:
         return
     if len(timed) == 2:
         (first, before, mean_before), (second, after, mean_after) = timed
-        gain = 1 - after / before
-        word = "less" if gain >= 0 else "more"
-        yield (
-            f"The calls take {abs(gain) * 100:.1f} % {word} time with {second} than with {first} "
-            f"(mean {number(mean_after)} us instead of {number(mean_before)} us)."
-        )
-        energy_before, energy_after = (v["energy_uJ"]["total"] for v in variants)
+        means = f"(mean {number(mean_after)} us instead of {number(mean_before)} us)"
+        yield f"The calls take {_change(before, after)} time with {second} than with {first} {means}."
+        energy_before, energy_after = (v["energy_uJ"]["total"] / 1e3 for v in variants)
         if energy_before and energy_after:
-            gain = 1 - energy_after / energy_before
-            yield (
-                f"The measured steps take {abs(gain) * 100:.1f} % {'less' if gain >= 0 else 'more'} energy "
-                f"({number(energy_after / 1e3, 2)} mJ instead of {number(energy_before / 1e3, 2)} mJ above idle)."
-            )
+            amounts = f"({number(energy_after, 2)} mJ instead of {number(energy_before, 2)} mJ above idle)"
+            yield f"The measured steps take {_change(energy_before, energy_after)} energy {amounts}."
         return
     fastest, slowest = min(timed, key=lambda t: t[2]), max(timed, key=lambda t: t[2])
     yield (
@@ -52,15 +49,21 @@ def _comparison(variants: list[Variant]) -> Iterator[str]:
     )
 
 
+def _change(before: float, after: float) -> str:
+    gain = 1 - after / before
+    return f"{abs(gain) * 100:.1f} % {'less' if gain >= 0 else 'more'}"
+
+
 def _about(variant: Variant) -> Iterator[str]:
     totals = variant["totals"]
     if totals["page_reads"]:
         reasons = _by_reason(variant, "page_reads")
         reason, count = reasons.most_common(1)[0]
+        factor = variant["read_amplification"] if reason in READING else None
         yield (
             f"{_share(count, totals['page_reads'])} of {number(totals['page_reads'])} flash page reads have the cause "
             f'"{reason}"'
-            f"{_amplified(variant['read_amplification'], 'the program asked for')}."
+            f"{_amplified(factor, 'the program asked for')}."
         )
     if totals["page_programs"]:
         reason, count = _by_reason(variant, "page_programs").most_common(1)[0]

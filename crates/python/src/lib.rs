@@ -70,9 +70,8 @@ fn validate(
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
     let options = ffslab_lab::ValidateOptions { only, jobs };
-    let report =
-        watched::run(py, progress.as_ref(), |report| ffslab_lab::validate(&path, &options, report))?
-            .map_err(to_python)?;
+    let report = watched::run(py, progress.as_ref(), |report| ffslab_lab::validate(&path, &options, report))?
+        .map_err(to_python)?;
     to_json(&report)
 }
 
