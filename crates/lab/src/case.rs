@@ -185,8 +185,8 @@ pub fn read_cases(path: &Path) -> Result<Vec<Case>, LabError> {
         if line.trim().is_empty() {
             continue;
         }
-        let case = parse_case(&line)
-            .map_err(|text| LabError::Input(format!("{}:{}: {text}", path.display(), index + 1)))?;
+        let case =
+            parse_case(&line).map_err(|text| LabError::Input(format!("{}:{}: {text}", path.display(), index + 1)))?;
         cases.push(case);
     }
     if cases.is_empty() {

@@ -292,7 +292,9 @@ fn read_steps(source: &Source, root: &DeTable, list: &str) -> Result<Vec<Step>, 
         return Ok(Vec::new());
     };
     let DeValue::Array(tables) = value.get_ref() else {
-        return Err(source.error(value.span().start, format!("`{list}` must be steps: [[{list}]] tables with a key `step`")));
+        return Err(
+            source.error(value.span().start, format!("`{list}` must be steps: [[{list}]] tables with a key `step`"))
+        );
     };
     tables.iter().enumerate().map(|(i, table)| read_step(source, list, i, table)).collect()
 }

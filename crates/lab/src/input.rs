@@ -61,7 +61,8 @@ pub fn unknown(kind: &str, word: &str, known: &[&str]) -> String {
 /// The known word with the fewest edits from `word`, if it is near enough to be a slip.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let allowed = (word.chars().count() / 3).max(1);
-    let with_edits = known.into_iter().map(|candidate| (edits(&word.to_lowercase(), &candidate.to_lowercase()), candidate));
+    let with_edits =
+        known.into_iter().map(|candidate| (edits(&word.to_lowercase(), &candidate.to_lowercase()), candidate));
     with_edits.min_by_key(|(count, _)| *count).filter(|(count, _)| *count <= allowed).map(|(_, candidate)| candidate)
 }
 

@@ -6,6 +6,7 @@ use crate::result::{BlockColumns, RequestColumns, RunResult, Summary, VariantSum
 use crate::run::{run, Outcome, Plan, RunError};
 use crate::stack::{Stack, StackSpec};
 use crate::stack_keys::StackKeys;
+use crate::traces::Traces;
 use rayon::prelude::*;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -19,7 +20,7 @@ struct Ready<'a> {
 }
 
 impl Ready<'_> {
-    fn plan<'a>(&'a self, base_dir: &'a Path) -> Plan<'a> {
+    fn plan<'a>(&'a self, traces: &'a Traces) -> Plan<'a> {
         let variant = self.variant;
         Plan {
             stack: &self.spec,
@@ -27,7 +28,7 @@ impl Ready<'_> {
             measure: &variant.measure,
             main: (None, variant.measure.len() - 1),
             seed: variant.seed,
-            base_dir,
+            traces,
         }
     }
 }
@@ -51,6 +52,7 @@ pub fn run_experiment(
         let which = if several { format!("variant {}: ", variant.name) } else { String::new() };
         LabError::Input(format!("{file_name}: {which}{text}"))
     };
+    let mut traces = Traces::default();
     let mut ready = Vec::with_capacity(experiment.variants.len());
     for variant in &experiment.variants {
         let (spec, keys) = StackSpec::from_keys(&variant.stack, base_dir).map_err(|error| match error {
@@ -59,16 +61,18 @@ pub fn run_experiment(
         })?;
         // Wrong geometries come to light before the first variant runs.
         Stack::new(&spec).map_err(|text| place(variant, &format!("[stack]: {text}")))?;
+        let steps = variant.setup.iter().chain(&variant.measure);
+        traces.read(steps, base_dir).map_err(|text| place(variant, &text))?;
         ready.push(Ready { variant, spec, keys });
     }
-    let total = ready.iter().map(|ready| ready.plan(base_dir).calls()).sum::<u64>().max(1);
+    let total = ready.iter().map(|ready| ready.plan(&traces).calls()).sum::<u64>().max(1);
     let (done, stop) = (AtomicU64::new(0), AtomicBool::new(false));
     let outcomes: Vec<Result<Outcome, RunError>> = ready
         .par_iter()
         .with_max_len(1)
         .map(|ready| {
             let mut counted = 0;
-            run(&ready.plan(base_dir), &mut |calls| {
+            run(&ready.plan(&traces), &mut |calls| {
                 done.fetch_add(calls - counted, Ordering::Relaxed);
                 counted = calls;
                 let share = done.load(Ordering::Relaxed) as f64 / total as f64;

@@ -24,6 +24,7 @@ pub mod run;
 pub mod stack;
 pub mod stack_keys;
 pub mod stats;
+pub mod traces;
 pub mod validate;
 
 pub use error::LabError;

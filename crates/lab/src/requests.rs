@@ -1,7 +1,6 @@
 //! One row per measured call, in columns: runs make millions of them.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 macro_rules! ops {
     ($($(#[$meta:meta])* $Variant:ident = $text:literal),+ $(,)?) => {
@@ -93,10 +92,5 @@ impl RequestLog {
         self.bytes.push(call.bytes);
         self.start_ns.push(call.start_ns);
         self.latency_ns.push(call.latency_ns);
-    }
-
-    /// Bytes moved by the calls of `rows` whose kind `wanted` accepts.
-    pub fn bytes_of(&self, rows: Range<usize>, wanted: impl Fn(CallOp) -> bool) -> u64 {
-        rows.filter(|&row| wanted(self.op[row])).map(|row| self.bytes[row]).sum()
     }
 }

@@ -5,12 +5,12 @@ mod many;
 
 use crate::requests::RequestLog;
 use crate::stack::{Stack, StackSpec};
+use crate::traces::Traces;
 use ffslab_linux::Fd;
 use ffslab_sim::{cause, Energy, OpCounts, Reason, Task, CAUSES};
 use ffslab_workload::{Content, Step};
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
 
 /// What to run.
 #[derive(Clone, Copy, Debug)]
@@ -22,14 +22,14 @@ pub struct Plan<'a> {
     pub main: (Option<usize>, usize),
     /// Seed of the file content.
     pub seed: u64,
-    /// Folder that the files of `replay` are relative to.
-    pub base_dir: &'a Path,
+    /// What the `replay` steps name.
+    pub traces: &'a Traces,
 }
 
 impl Plan<'_> {
     /// Number of calls that the plan makes, as far as its steps tell.
     pub fn calls(&self) -> u64 {
-        self.setup.iter().chain(self.measure).map(Step::calls).sum()
+        self.setup.iter().chain(self.measure).map(|step| self.traces.calls(step)).sum()
     }
 }
 
@@ -115,6 +115,7 @@ pub fn run(plan: &Plan, watch: &mut Watch) -> Result<Outcome, RunError> {
     for (index, step) in plan.setup.iter().enumerate() {
         setup.push(runner.step("setup", index, step)?);
     }
+    runner.prepare_replays(plan.measure)?;
     let causes_before = runner.begin();
     runner.measuring = true;
     let mut boundary = Boundary::of(&runner.stack, None);
@@ -195,14 +196,14 @@ struct Runner<'a> {
     start_ns: u64,
     start_counts: OpCounts,
     start_energy: Energy,
-    base_dir: PathBuf,
+    traces: &'a Traces,
     calls: u64,
     watch: &'a mut Watch<'a>,
     step: u32,
 }
 
 impl<'a> Runner<'a> {
-    fn new(stack: Stack, plan: &Plan, watch: &'a mut Watch<'_>) -> Self {
+    fn new(stack: Stack, plan: &Plan<'a>, watch: &'a mut Watch<'_>) -> Self {
         Runner {
             stack,
             content: Content::new(plan.seed),
@@ -212,7 +213,7 @@ impl<'a> Runner<'a> {
             start_ns: 0,
             start_counts: OpCounts::default(),
             start_energy: Energy::default(),
-            base_dir: plan.base_dir.to_path_buf(),
+            traces: plan.traces,
             calls: 0,
             watch,
             step: 0,

@@ -82,9 +82,9 @@ impl StackSpec {
         if tick_rate_hz == 0 || tick_rate_hz > 10_000 {
             return Err(LabError::Input(format!("hz = {tick_rate_hz}: 1 to 10000 is needed")));
         }
-        let read_ahead_bytes = read_ahead_kib
-            .checked_mul(1024)
-            .ok_or_else(|| LabError::Input(format!("read_ahead_KiB = {read_ahead_kib} is too large: at most 4194303")))?;
+        let read_ahead_bytes = read_ahead_kib.checked_mul(1024).ok_or_else(|| {
+            LabError::Input(format!("read_ahead_KiB = {read_ahead_kib} is too large: at most 4194303"))
+        })?;
         let as_kernel = match kernel.read_ahead {
             ReadAheadRules::V2_6 => Options::linux_2_6_37(),
             ReadAheadRules::V6_1 => Options::default(),

@@ -8,6 +8,7 @@ use crate::glob;
 use crate::result::MeanSd;
 use crate::run::{run, Outcome, Plan, RunError};
 use crate::stats::LatencyUs;
+use crate::traces::Traces;
 use ffslab_sim::units::ns_to_us;
 use ffslab_workload::Step;
 use rayon::prelude::*;
@@ -164,7 +165,7 @@ fn simulate(case: &Case, go_on: &dyn Fn() -> bool) -> Result<Outcome, RunError> 
         measure: &case.measure,
         main: (case.expect.from_step, case.expect.at_step),
         seed: 1,
-        base_dir: Path::new(""),
+        traces: &Traces::default(),
     };
     run(&plan, &mut |_| go_on())
 }
@@ -210,12 +211,11 @@ fn compare_latency(case: &Case, outcome: &Outcome, report: &mut CaseReport) {
     };
     let timed = of_step(|step| matches!(step, Step::Requests(_) | Step::Append(_) | Step::CreateMany(_)));
     let unlinked = of_step(|step| matches!(step, Step::UnlinkMany(_)));
-    let both = [
-        ("latency_us", timed, &mut report.latency_us),
-        ("latency_unlink_us", unlinked, &mut report.latency_unlink_us),
-    ];
+    let both =
+        [("latency_us", timed, &mut report.latency_us), ("latency_unlink_us", unlinked, &mut report.latency_unlink_us)];
     for (key, simulated, pairs) in both {
-        let (Some(Value::Object(expected)), Some((stats, elapsed_us))) = (case.expect.values.get(key), simulated) else {
+        let (Some(Value::Object(expected)), Some((stats, elapsed_us))) = (case.expect.values.get(key), simulated)
+        else {
             continue;
         };
         let Ok(Value::Object(mut simulated)) = serde_json::to_value(stats) else { continue };

@@ -1,0 +1,138 @@
+use super::*;
+
+const HEAD: &str = r#"title = "t"
+[stack]
+board = "omap3evm"
+fs = "jffs2"
+partition_blocks = 160
+"#;
+
+const OPEN: &str = r#"[[measure]]
+step = "open"
+file = "target"
+flags = ["rdonly"]
+"#;
+
+const REQUESTS: &str = r#"[[measure]]
+step = "requests"
+file = "target"
+op = "read"
+pattern = "sequential"
+request_B = "4 KiB"
+count = 8
+"#;
+
+fn parse(parts: &[&str]) -> Result<Experiment, LabError> {
+    Experiment::parse(&parts.concat(), "a.toml")
+}
+
+fn error(parts: &[&str]) -> String {
+    let text = parse(parts).unwrap_err().to_string();
+    assert!(!text.contains('\n'), "more than one line: {text}");
+    text
+}
+
+#[test]
+fn without_axes_there_is_one_variant() {
+    let experiment = parse(&[HEAD, OPEN, REQUESTS]).unwrap();
+    assert_eq!(experiment.variants.len(), 1);
+    let variant = &experiment.variants[0];
+    assert_eq!((variant.name.as_str(), variant.seed, variant.measure.len()), ("base", 1, 2));
+    assert_eq!(variant.measure[0].title(), "open \"target\"");
+}
+
+#[test]
+fn axes_make_the_cross_product_with_the_first_axis_slowest() {
+    let axes = "[axes]\nread_ahead_KiB = [128, 0]\nrequests.count = [8, 16, 32]\n";
+    let experiment = parse(&[HEAD, OPEN, REQUESTS, axes]).unwrap();
+    let names: Vec<&str> = experiment.variants.iter().map(|variant| variant.name.as_str()).collect();
+    assert_eq!(names.len(), 6);
+    assert_eq!(names[0], "read_ahead_KiB=128, requests.count=8");
+    assert_eq!(names[1], "read_ahead_KiB=128, requests.count=16");
+    assert_eq!(names[5], "read_ahead_KiB=0, requests.count=32");
+    let last = &experiment.variants[5];
+    assert_eq!(last.stack.read_ahead_kib, Some(0));
+    assert!(matches!(&last.measure[1], Step::Requests(requests) if requests.count == 32));
+}
+
+#[test]
+fn quoted_axis_names_and_setup_steps_work_too() {
+    let setup = "[[setup]]\nstep = \"create\"\nfile = \"target\"\nbytes = 1\n";
+    let axes = "[axes]\n\"requests.count\" = [1]\n\"setup.create.bytes\" = [\"1 MiB\", 5]\n";
+    let experiment = parse(&[HEAD, setup, REQUESTS, axes]).unwrap();
+    let sizes: Vec<u64> = experiment
+        .variants
+        .iter()
+        .map(|variant| match &variant.setup[0] {
+            Step::Create(create) => create.bytes.0,
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(sizes, [1 << 20, 5]);
+}
+
+#[test]
+fn unknown_keys_are_named_with_line_and_near_match() {
+    assert_eq!(error(&["titel = \"t\"\n"]), "a.toml:1: unknown key `titel`: did you mean `title`?");
+    let stack = HEAD.replace("partition_blocks", "partiton_blocks");
+    assert_eq!(error(&[&stack, OPEN]), "a.toml:5: unknown key `partiton_blocks`: did you mean `partition_blocks`?");
+    let step = OPEN.replace("flags", "flgas");
+    assert_eq!(error(&[HEAD, &step]), "a.toml:9: measure step 1 (open): unknown key `flgas`: did you mean `flags`?");
+    let step = OPEN.replace("\"open\"", "\"opne\"");
+    assert_eq!(error(&[HEAD, &step]), "a.toml:7: measure step 1: unknown step `opne`: did you mean `open`?");
+}
+
+#[test]
+fn missing_and_impossible_values_are_named() {
+    assert_eq!(error(&["[stack]\n"]), "a.toml: the key `title` is missing");
+    assert!(error(&[HEAD]).contains("no [[measure]] step"));
+    let step = OPEN.replace("file = \"target\"\n", "");
+    let text = error(&[HEAD, &step]);
+    assert!(text.starts_with("a.toml:6: measure step 1 (open): the key `file` is missing"), "{text}");
+    let step = REQUESTS.replace("\"4 KiB\"", "\"4 KB\"");
+    let text = error(&[HEAD, &step]);
+    assert!(text.starts_with("a.toml:11: measure step 1 (requests): size \"4 KB\" has no known unit"), "{text}");
+    let step = REQUESTS.replace("\"4 KiB\"", "0");
+    let text = error(&[HEAD, &step]);
+    assert!(text.starts_with("a.toml:6: measure step 1 (requests \"target\"): request_B is 0"), "{text}");
+}
+
+#[test]
+fn wrong_axes_point_to_their_line() {
+    let text = error(&[HEAD, REQUESTS, "[axes]\nread_ahead_KB = [128]\n"]);
+    assert_eq!(text, "a.toml:14: unknown key `read_ahead_KB`: did you mean `read_ahead_KiB`?");
+    let text = error(&[HEAD, REQUESTS, "[axes]\nreqests.count = [1]\n"]);
+    assert_eq!(text, "a.toml:14: axis `reqests.count`: unknown measure step `reqests`: did you mean `requests`?");
+    let text = error(&[HEAD, REQUESTS, "[axes]\nrequests.cuont = [1]\n"]);
+    assert_eq!(text, "a.toml:14: measure step 1 (requests): unknown key `cuont`: did you mean `count`?");
+    let text = error(&[HEAD, REQUESTS, "[axes]\nrequests.count = 1\n"]);
+    assert!(text.contains("must be a list of values"), "{text}");
+    let text = error(&[HEAD, REQUESTS, "[axes]\nrequests.count = [\"many\"]\n"]);
+    assert!(text.starts_with("a.toml:14: measure step 1 (requests): invalid type"), "{text}");
+    let text = error(&[HEAD, REQUESTS, "[axes]\nrequests.count = []\n"]);
+    assert!(text.contains("must be a list of values"), "{text}");
+}
+
+#[test]
+fn the_resolved_experiment_can_be_read_again() {
+    let axes = "[axes]\nrequests.count = [8, 16]\n";
+    let experiment = parse(&[HEAD, OPEN, REQUESTS, axes]).unwrap();
+    let text = experiment.resolved(experiment.variants[0].stack.clone());
+    let again = Experiment::parse(&text, "resolved.toml").unwrap();
+    assert_eq!(again.variants.len(), 2);
+    for (a, b) in experiment.variants.iter().zip(&again.variants) {
+        assert_eq!((&a.name, &a.stack, &a.setup, &a.measure), (&b.name, &b.stack, &b.setup, &b.measure));
+    }
+}
+
+#[test]
+fn the_schema_and_the_reader_know_the_same_keys() {
+    let schema = schema();
+    let mut keys: Vec<&str> = schema["properties"].as_object().unwrap().keys().map(String::as_str).collect();
+    keys.sort_unstable();
+    let mut known = TOP_KEYS.to_vec();
+    known.sort_unstable();
+    assert_eq!(keys, known);
+    assert_eq!(schema["additionalProperties"], false);
+    assert!(schema["$defs"]["StackKeys"]["properties"]["read_ahead_KiB"].is_object());
+}

@@ -194,9 +194,12 @@ impl Runner<'_> {
             let mut written = 0;
             while written < bytes {
                 let data = self.content.take((bytes - written) as usize);
-                written += self.stack.vfs.pwrite(fd, data, at + written).map_err(|error| {
-                    Stop::Failed(format!("{error} after {done} of {} pieces", pieces.len()))
-                })? as u64;
+                written += self
+                    .stack
+                    .vfs
+                    .pwrite(fd, data, at + written)
+                    .map_err(|error| Stop::Failed(format!("{error} after {done} of {} pieces", pieces.len())))?
+                    as u64;
             }
             self.stack.vfs.fsync(fd).map_err(refused)?;
             self.tick()?;
@@ -215,7 +218,8 @@ impl Runner<'_> {
         };
         let slots = range_bytes / request_bytes;
         if slots == 0 {
-            let text = format!("the file has {range_bytes} B: not one request of {request_bytes} B fits, write range_B");
+            let text =
+                format!("the file has {range_bytes} B: not one request of {request_bytes} B fits, write range_B");
             return failed(text);
         }
         let mut prng = SplitMix64::new(step.seed);

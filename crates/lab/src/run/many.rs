@@ -1,11 +1,14 @@
 //! The steps over many small files, and replay.
 
 use super::execute::{failed, refused, FILE_PERMISSIONS};
-use super::{Facts, Runner, Stop};
+use super::{Facts, RunError, Runner, Stop, WATCH_EVERY};
+use crate::replay::{self, Replayed};
 use crate::requests::{Call, CallOp};
 use ffslab_fs::Errno;
 use ffslab_linux::OpenFlags;
-use ffslab_workload::steps;
+use ffslab_workload::steps::{self, Step, Think};
+use ffslab_workload::strace::{self, Trace};
+use std::sync::Arc;
 
 type Done = Result<Facts, Stop>;
 
@@ -50,7 +53,10 @@ impl Runner<'_> {
                 }
                 vfs.close(fd)
             });
-            self.record(files, Call { op: CallOp::Create, file, offset_bytes: 0, bytes: written, start_ns, latency_ns });
+            self.record(
+                files,
+                Call { op: CallOp::Create, file, offset_bytes: 0, bytes: written, start_ns, latency_ns },
+            );
             files += 1;
             written_bytes += written;
             match result {
@@ -111,9 +117,84 @@ impl Runner<'_> {
         Ok(facts)
     }
 
+    /// Makes the files that the measured traces expect to find, at the end of the setup.
+    pub(super) fn prepare_replays(&mut self, measure: &[Step]) -> Result<(), RunError> {
+        let traces: Vec<Arc<Trace>> = measure
+            .iter()
+            .filter_map(|step| match step {
+                Step::Replay(replay) => self.traces.of(replay),
+                _ => None,
+            })
+            .collect();
+        let wanted: Vec<&Trace> = traces.iter().map(Arc::as_ref).filter(|trace| !trace.existing.is_empty()).collect();
+        let Some(first) = wanted.first() else {
+            return Ok(());
+        };
+        if self.stack.vfs.fs().is_none() {
+            let trace = first.path.display();
+            let text =
+                format!("the trace {trace} expects files, and nothing is mounted at the end of the setup: mount there");
+            return Err(RunError::Step(text));
+        }
+        replay::prepare(&mut self.stack.vfs, &wanted, &mut self.content)
+            .map_err(|text| RunError::Step(format!("end of the setup: {text}")))
+    }
+
     pub(super) fn replay(&mut self, step: &steps::Replay) -> Done {
-        let path = self.base_dir.join(&step.file);
-        let _ = (path, refused);
-        failed("replay is not connected yet".to_string())
+        let Some(trace) = self.traces.of(step) else {
+            return failed(format!("the trace {} has not been read", step.file));
+        };
+        if self.stack.vfs.fs().is_none() {
+            return failed("nothing is mounted: a mount step must come before".to_string());
+        }
+        if !self.measuring {
+            replay::prepare(&mut self.stack.vfs, &[&trace], &mut self.content)?;
+        }
+        let think = match step.think {
+            Think::Keep => replay::Think::Keep,
+            Think::None => replay::Think::None,
+        };
+        let (log, calls, watch) = (&mut self.log, &mut self.calls, &mut self.watch);
+        let (measuring, step, start_ns) = (self.measuring, self.step, self.start_ns);
+        let mut i = 0;
+        let mut each = |done: Replayed| {
+            if measuring {
+                let call = Call {
+                    op: op_of(&done.record.call),
+                    file: log.file_index(&String::from_utf8_lossy(done.path)),
+                    offset_bytes: done.offset_bytes,
+                    bytes: done.bytes,
+                    start_ns: done.start_ns - start_ns,
+                    latency_ns: done.latency_ns,
+                };
+                log.push(step, i, call);
+            }
+            i += 1;
+            *calls += 1;
+            *calls % WATCH_EVERY != 0 || watch(*calls)
+        };
+        let summary = replay::replay(&mut self.stack.vfs, &trace, think, &mut self.content, &mut each);
+        let summary = summary.map_err(refused)?.ok_or(Stop::Interrupted)?;
+        Ok(Facts {
+            requests_done: Some(summary.calls),
+            user_read_bytes: summary.read_bytes,
+            user_written_bytes: summary.written_bytes,
+            notes: summary.notes(&trace),
+            ..Facts::default()
+        })
+    }
+}
+
+/// Under which kind a replayed call is recorded.
+fn op_of(call: &strace::Call) -> CallOp {
+    match call {
+        strace::Call::Read { .. } | strace::Call::ReadAt { .. } => CallOp::Read,
+        strace::Call::Write { .. } | strace::Call::WriteAt { .. } => CallOp::Write,
+        strace::Call::Open { .. } => CallOp::Open,
+        strace::Call::Close { .. } => CallOp::Close,
+        strace::Call::Fsync { .. } | strace::Call::Sync | strace::Call::SyncFs { .. } => CallOp::Sync,
+        strace::Call::Stat { .. } => CallOp::Stat,
+        strace::Call::Unlink { .. } => CallOp::Unlink,
+        _ => CallOp::Other,
     }
 }

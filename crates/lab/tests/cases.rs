@@ -1,0 +1,127 @@
+//! Measured cases: read strictly, run, compared. The smoke cases are looked for in the folder that FFSLAB_SHARED names
+//! (default: `../shared` beside the repository); without it their test is skipped with a note.
+
+use ffslab_lab::case::parse_case;
+use ffslab_lab::{validate, LabError, ValidateOptions};
+use serde_json::json;
+use std::path::{Path, PathBuf};
+
+fn shared() -> Option<PathBuf> {
+    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
+    let folder = std::env::var_os("FFSLAB_SHARED").map_or(beside, PathBuf::from);
+    folder.is_dir().then_some(folder)
+}
+
+fn case() -> serde_json::Value {
+    json!({
+        "id": "made-up/R/jffs2/1", "family": "R", "variant": "plain",
+        "system": {"name": "linux", "version": "6.1", "fs": "jffs2", "mount": {"compression": "none"},
+            "read_ahead_KiB": 0, "ecc": "hw", "nand_wait": "busy", "hz": 100, "something_new": 1},
+        "flash": {"page_B": 2048, "oob_B": 64, "pages_per_block": 64, "partition_blocks": 40, "chip_blocks": 40,
+            "t_read_us": 25, "t_program_us": 200, "t_erase_us": 500, "bus_ns_per_B": 50},
+        "setup": [{"step": "mount"}, {"step": "sleep", "us": 5_000_000},
+            {"step": "create", "file": "t", "bytes": 65536, "request_B": 4096}, {"step": "sync"},
+            {"step": "open", "file": "t", "flags": ["rdonly"]}],
+        "measure": [{"step": "stat", "file": "t"}, {"step": "requests", "file": "t", "op": "read",
+            "pattern": "random", "request_B": 4096, "count": 4, "range_B": 65536, "seed": 1, "gap_us": 0}],
+        "expect": {"from_step": 0, "at_step": 1, "page_reads": 0, "erases": 3, "something_else": [],
+            "latency_us": {"n": 4, "mean": 0.256, "elapsed": 2.304}}
+    })
+}
+
+#[test]
+fn steps_are_read_strictly_and_the_rest_leniently() {
+    assert!(parse_case(&case().to_string()).is_ok());
+    let mut wrong = case();
+    wrong["setup"][3]["wait"] = json!(true);
+    assert!(parse_case(&wrong.to_string()).unwrap_err().contains("unknown key `wait`"));
+    let mut wrong = case();
+    wrong["expect"]["at_step"] = json!(2);
+    assert!(parse_case(&wrong.to_string()).unwrap_err().contains("not within the 2 measured steps"));
+}
+
+/// A file of cases that goes away with the test.
+struct Cases(PathBuf);
+
+impl Cases {
+    fn new(name: &str, text: &str) -> Cases {
+        let path = std::env::temp_dir().join(format!("ffslab-{}-{name}.jsonl", std::process::id()));
+        std::fs::write(&path, text).unwrap();
+        Cases(path)
+    }
+}
+
+impl Drop for Cases {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+#[test]
+fn a_case_is_compared_and_one_that_cannot_run_does_not_stop_the_others() {
+    let mut ubifs = case();
+    ubifs["id"] = json!("made-up/R/ubifs/1");
+    ubifs["system"]["fs"] = json!("ubifs");
+    let file = Cases::new("two", &format!("{ubifs}\n{}\n", case()));
+    let report = validate(&file.0, &ValidateOptions::default(), &|_| true).unwrap();
+    assert_eq!(report.cases[0].error.as_deref(), Some("fs \"ubifs\" is not built yet; known: jffs2"));
+    let ran = &report.cases[1];
+    assert_eq!(ran.error, None);
+    // The file is cached, so its reads cost two clock readings each and nothing else; the made-up erases are missed.
+    assert_eq!((ran.counters["page_reads"].simulated, ran.counters["erases"].simulated), (0.0, 0.0));
+    assert_eq!(ran.latency_us["mean"].simulated, 0.256);
+    assert_eq!(ran.latency_us["elapsed"].simulated, 2.304);
+    let row = report.summary.rows.iter().find(|row| row.family == "R" && row.counter == "erases").unwrap();
+    assert_eq!((row.n, row.exact_share, row.worst_error_percent), (1, 0.0, 100.0));
+    let text = serde_json::to_value(&report).unwrap();
+    assert_eq!(text["cases"][1]["counters"]["erases"], json!({"expected": 3, "simulated": 0}));
+    assert_eq!(text["cases"][1]["error"], json!(null));
+}
+
+#[test]
+fn wrong_files_and_patterns_are_input_errors() {
+    let line = |path: &Path, only: Option<&str>| {
+        let options = ValidateOptions { only: only.map(str::to_string), jobs: 1 };
+        match validate(path, &options, &|_| true) {
+            Err(LabError::Input(line)) => line,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert!(line(Path::new("/nowhere/cases.jsonl"), None).contains("/nowhere/cases.jsonl: cannot be read"));
+    let file = Cases::new("broken", &format!("{}\n{{\"id\":\n", case()));
+    assert!(line(&file.0, None).contains(".jsonl:2: "));
+    let file = Cases::new("one", &case().to_string());
+    let missed = line(&file.0, Some("linux*"));
+    assert!(missed.contains("no case of 1 matches \"linux*\": ids look like made-up/R/jffs2/1"), "{missed}");
+    let file = Cases::new("empty", "\n");
+    assert!(line(&file.0, None).contains("there is no case in it"));
+}
+
+#[test]
+fn validation_can_be_interrupted() {
+    let file = Cases::new("stop", &case().to_string());
+    assert_eq!(validate(&file.0, &ValidateOptions::default(), &|_| false).err(), Some(LabError::Interrupted));
+}
+
+/// Reads and mounts touch no garbage collector: they must be exact. Writes must be near.
+#[test]
+fn the_smoke_cases_agree() {
+    let Some(folder) = shared() else {
+        println!("skipped: no folder of measured cases (FFSLAB_SHARED)");
+        return;
+    };
+    let options = ValidateOptions { only: Some("*/jffs2/*".to_string()), jobs: 0 };
+    let report = validate(&folder.join("oracle/linux-6.1.smoke.jsonl"), &options, &|_| true).unwrap();
+    assert!(report.cases.len() >= 10, "{} cases", report.cases.len());
+    for case in &report.cases {
+        assert_eq!(case.error, None, "{}", case.id);
+        for (name, pair) in &case.counters {
+            let error = (pair.simulated - pair.expected).abs();
+            let allowed = match case.family.as_str() {
+                "R1" | "R2" | "R3" | "M" => 0.0,
+                _ => (0.05 * pair.expected).max(2.0),
+            };
+            assert!(error <= allowed, "{}: {name}: {} instead of {}", case.id, pair.simulated, pair.expected);
+        }
+    }
+}

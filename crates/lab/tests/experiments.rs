@@ -1,0 +1,229 @@
+//! Experiments from end to end: text in, results or one clear line out.
+
+use ffslab_lab::{run_experiment, LabError, RunResult};
+use std::path::Path;
+
+const SMALL: &str = r#"
+title = "Sequential reads of a small file"
+
+[stack]
+board = "zero-overhead"
+fs = "jffs2"
+partition_blocks = 40
+
+[[setup]]
+step = "mount"
+
+[[setup]]
+step = "sleep"
+us = "5 s"
+
+[[setup]]
+step = "create"
+file = "target"
+bytes = "256 KiB"
+
+[[setup]]
+step = "sync"
+
+[[setup]]
+step = "drop_caches"
+
+[[measure]]
+step = "open"
+file = "target"
+flags = ["rdonly"]
+
+[[measure]]
+step = "requests"
+file = "target"
+op = "read"
+pattern = "sequential"
+request_B = "4 KiB"
+count = 16
+
+[[measure]]
+step = "close"
+file = "target"
+
+[axes]
+read_ahead_KiB = [0, 128]
+"#;
+
+fn run(text: &str) -> Result<RunResult, LabError> {
+    run_experiment(text, "small.toml", Path::new("."), &|_| true)
+}
+
+fn input_error(text: &str) -> String {
+    match run(text) {
+        Err(LabError::Input(line)) => {
+            assert!(!line.contains('\n'), "more than one line: {line}");
+            line
+        }
+        Err(other) => panic!("{other}"),
+        Ok(_) => panic!("the experiment ran"),
+    }
+}
+
+#[test]
+fn read_ahead_reads_further_than_the_program_and_makes_it_wait_longer() {
+    let result = run(SMALL).unwrap();
+    let [off, on] = &result.summary.variants[..] else { panic!("two variants") };
+    assert_eq!((off.name.as_str(), on.name.as_str()), ("read_ahead_KiB=0", "read_ahead_KiB=128"));
+    assert_eq!((off.latency_us.n, on.latency_us.n), (16, 16));
+    assert_eq!((off.user_read_bytes, on.user_read_bytes), (16 * 4096, 16 * 4096));
+    // Windows of 4, 8, 16 and 32 pages are started in the first 16 pages; without read-ahead only 16 are read.
+    let (without, with) = (off.steps[1].counts.page_reads, on.steps[1].counts.page_reads);
+    assert!((32..40).contains(&without), "{without} flash pages for 16 of 4 KiB");
+    assert!((90..130).contains(&with), "{with} flash pages for 44 or 60 of 4 KiB");
+    assert!(on.latency_us.sum > off.latency_us.sum);
+    assert!(off.by_cause.iter().all(|cause| cause.reason != "read-ahead"));
+    assert!(on.by_cause.iter().any(|cause| cause.reason == "read-ahead" && cause.counts.page_reads > 40));
+}
+
+#[test]
+fn totals_are_the_sums_of_their_parts() {
+    let result = run(SMALL).unwrap();
+    for variant in &result.summary.variants {
+        let causes: u64 = variant.by_cause.iter().map(|cause| cause.counts.page_reads).sum();
+        let steps: u64 = variant.steps.iter().map(|step| step.counts.page_reads).sum();
+        assert_eq!((causes, steps), (variant.totals.page_reads, variant.totals.page_reads));
+        let rows = (0..result.requests.variant.len()).filter(|&row| result.requests.variant[row] == variant.name);
+        let sum_us: f64 = rows.map(|row| result.requests.latency_us[row]).sum();
+        assert!((sum_us - variant.latency_us.sum).abs() < 1e-6 * sum_us);
+    }
+    assert_eq!(result.blocks.block.len(), 80);
+    assert!(
+        result.blocks.erases_total.iter().all(|&erases| erases >= 1),
+        "every block is erased after the first mount"
+    );
+}
+
+#[test]
+fn the_same_experiment_gives_the_same_numbers() {
+    let (first, second) = (run(SMALL).unwrap(), run(SMALL).unwrap());
+    let json = |result: &RunResult| serde_json::to_string(&result.summary).unwrap();
+    assert_eq!(json(&first), json(&second));
+    assert_eq!(first.requests.latency_us, second.requests.latency_us);
+    // ... and so does what it was resolved to.
+    let resolved = run(&first.resolved_toml).unwrap();
+    assert_eq!(json(&first), json(&resolved));
+}
+
+#[test]
+fn a_setup_that_does_not_fit_says_which_step_and_how_much_fits() {
+    let text = SMALL.replace("\"256 KiB\"", "\"64 MiB\"");
+    let line = input_error(&text);
+    assert!(line.contains("setup step 3 (create \"target\"): ENOSPC after"), "{line}");
+    assert!(line.contains("the partition holds 5.0 MiB (40 blocks)"), "{line}");
+}
+
+#[test]
+fn impossible_stacks_are_refused_before_anything_runs() {
+    let line = input_error(&SMALL.replace("partition_blocks = 40", "partition_blocks = 40\nfirst_block = 100000"));
+    assert!(line.starts_with("small.toml: variant read_ahead_KiB=0: [stack]: a partition of 40 blocks"), "{line}");
+    let line = input_error(&SMALL.replace("\"jffs2\"", "\"ubifs\""));
+    assert!(line.contains("fs \"ubifs\" is not built yet; known: jffs2"), "{line}");
+    let line = input_error(&SMALL.replace("\"zero-overhead\"", "\"omap3evn\""));
+    assert!(line.contains("omap3evm"), "{line}");
+    let line = input_error(&SMALL.replace("partition_blocks = 40", "partition_blocks = 40\nhz = 0"));
+    assert!(line.contains("hz = 0: 1 to 10000"), "{line}");
+}
+
+#[test]
+fn steps_that_cannot_work_are_named() {
+    let line = input_error(&SMALL.replace("[[setup]]\nstep = \"mount\"\n", ""));
+    assert!(line.contains("setup step 2 (create \"target\"): ENOENT"), "{line}");
+    let line = input_error(&SMALL.replacen("step = \"close\"\nfile = \"target\"", "step = \"close\"\nfile = \"x\"", 1));
+    assert!(line.contains("measure step 3 (close \"x\"): \"x\" is not open (open: target)"), "{line}");
+    let stat = "step = \"stat\"\nfile = \"target\"\nfails = \"ENOENT\"";
+    let line = input_error(&SMALL.replacen("step = \"close\"\nfile = \"target\"", stat, 1));
+    assert!(line.contains("it succeeded, but `fails` says ENOENT"), "{line}");
+    let trace = "step = \"replay\"\nfile = \"missing.strace\"";
+    let line = input_error(&SMALL.replacen("step = \"close\"\nfile = \"target\"", trace, 1));
+    assert!(line.contains("missing.strace"), "{line}");
+}
+
+#[test]
+fn a_run_can_be_interrupted() {
+    let long = SMALL.replace("count = 16", "count = 100000");
+    let result = run_experiment(&long, "small.toml", Path::new("."), &|share| share < 0.01);
+    assert_eq!(result.err(), Some(LabError::Interrupted));
+}
+
+#[test]
+fn fill_fragment_many_and_rename_do_what_they_say() {
+    let text = r#"
+title = "Everything else"
+[stack]
+board = "zero-overhead"
+fs = "jffs2"
+partition_blocks = 40
+[[setup]]
+step = "mount"
+[[setup]]
+step = "create_fragmented"
+file = "pieces"
+bytes = "64 KiB"
+[[measure]]
+step = "mkdir"
+dir = "many"
+[[measure]]
+step = "create_many"
+dir = "many"
+count = 20
+bytes = 1000
+fsync = true
+[[measure]]
+step = "readdir"
+dir = "many"
+[[measure]]
+step = "stat_many"
+dir = "many"
+count = 20
+[[measure]]
+step = "read_many"
+dir = "many"
+count = 20
+bytes = 1000
+[[measure]]
+step = "unlink_many"
+dir = "many"
+count = 20
+[[measure]]
+step = "stat"
+file = "many/f0000"
+fails = "ENOENT"
+[[measure]]
+step = "rename"
+file = "pieces"
+to = "whole"
+[[measure]]
+step = "truncate"
+file = "whole"
+bytes = 100
+[[measure]]
+step = "fill"
+file = "rest"
+[[measure]]
+step = "sync"
+[[measure]]
+step = "crash"
+[[measure]]
+step = "mount"
+[[measure]]
+step = "stat"
+file = "whole"
+[[measure]]
+step = "umount"
+"#;
+    let result = run(text).unwrap();
+    let steps = &result.summary.variants[0].steps;
+    assert_eq!((steps[1].files, steps[1].latency_us.n), (Some(20), 20));
+    assert_eq!((steps[3].latency_us.n, steps[4].latency_us.n, steps[5].latency_us.n), (20, 20, 20));
+    let filled = steps[9].bytes_accepted.unwrap();
+    assert!((1 << 20..5 << 20).contains(&filled), "{filled} B filled");
+    assert_eq!(steps[14].fs_free_bytes, None, "nothing is mounted at the end");
+    let ops: Vec<&str> = result.requests.op.iter().step_by(20).copied().collect();
+    assert_eq!(ops, ["create", "stat", "read", "unlink"]);
+}
