@@ -58,7 +58,9 @@ def test_nothing_is_said_about_what_did_not_happen() -> None:
     assert "energy" not in text
 
 
-def test_notes_of_the_run_are_passed_on() -> None:
+def test_notes_of_the_run_are_passed_on_once() -> None:
+    alike = variant("a", 100.0, notes=["fcntl is not replayed"])
+    assert sentences(summary(alike, alike | {"name": "b"})).count("Note. fcntl is not replayed") == 1
     noted = variant("b", 100.0, notes=["3 of 5,120 calls ended differently"])
     assert "Note. b: 3 of 5,120 calls ended differently" in sentences(summary(variant("a", 100.0), noted))
 

@@ -22,9 +22,7 @@ def sentences(summary: dict[str, Any]) -> list[str]:
     for variant in variants if len(variants) <= 2 else []:
         where = f"{variant['name']}: " if len(variants) > 1 else ""
         said += [where + text for text in _about(variant)]
-    for variant in variants:
-        where = f"{variant['name']}: " if len(variants) > 1 else ""
-        said += [f"Note. {where}{note}" for note in variant["notes"]]
+    said += _notes(variants)
     return said
 
 
@@ -47,6 +45,17 @@ def _comparison(variants: list[Variant]) -> Iterator[str]:
         f"The shortest mean latency is {number(fastest[2])} us ({fastest[0]}), "
         f"the longest {number(slowest[2])} us ({slowest[0]})."
     )
+
+
+def _notes(variants: list[Variant]) -> Iterator[str]:
+    """Each note once, with the variants that it is about unless it is about all."""
+    holders: dict[str, list[str]] = {}
+    for variant in variants:
+        for note in dict.fromkeys(variant["notes"]):
+            holders.setdefault(note, []).append(variant["name"])
+    for note, names in holders.items():
+        where = "" if len(names) == len(variants) else f"{', '.join(names)}: "
+        yield f"Note. {where}{note}"
 
 
 def _change(before: float, after: float) -> str:
