@@ -258,7 +258,7 @@ impl<'a> Runner<'a> {
     /// One call is done: looks at the progress function now and then.
     fn tick(&mut self) -> Result<(), Stop> {
         self.calls += 1;
-        if self.calls % WATCH_EVERY == 0 && !(self.watch)(self.calls) {
+        if self.calls.is_multiple_of(WATCH_EVERY) && !(self.watch)(self.calls) {
             return Err(Stop::Interrupted);
         }
         Ok(())

@@ -215,6 +215,9 @@ step = "mount"
 step = "stat"
 file = "whole"
 [[measure]]
+step = "readdir"
+dir = ""
+[[measure]]
 step = "umount"
 "#;
     let result = run(text).unwrap();
@@ -223,7 +226,7 @@ step = "umount"
     assert_eq!((steps[3].latency_us.n, steps[4].latency_us.n, steps[5].latency_us.n), (20, 20, 20));
     let filled = steps[9].bytes_accepted.unwrap();
     assert!((1 << 20..5 << 20).contains(&filled), "{filled} B filled");
-    assert_eq!(steps[14].fs_free_bytes, None, "nothing is mounted at the end");
+    assert_eq!(steps[15].fs_free_bytes, None, "nothing is mounted at the end");
     let ops: Vec<&str> = result.requests.op.iter().step_by(20).copied().collect();
     assert_eq!(ops, ["create", "stat", "read", "unlink"]);
 }

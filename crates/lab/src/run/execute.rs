@@ -86,7 +86,10 @@ impl Runner<'_> {
             Step::Requests(requests) => self.requests(requests),
             Step::Append(append) => self.append(append),
             Step::Mkdir(step) => plain(vfs.mkdir(step.dir.as_bytes(), DIRECTORY_PERMISSIONS)),
-            Step::Readdir(step) => plain(vfs.readdir_path(step.dir.as_bytes()).map(drop)),
+            Step::Readdir(step) => {
+                // Relative to the mount point, so "" is the root.
+                plain(vfs.readdir_path(format!("/{}", step.dir).as_bytes()).map(drop))
+            }
             Step::CreateMany(step) => self.create_many(step),
             Step::StatMany(step) => self.stat_many(step),
             Step::ReadMany(step) => self.read_many(step),

@@ -171,7 +171,7 @@ impl Runner<'_> {
             }
             i += 1;
             *calls += 1;
-            *calls % WATCH_EVERY != 0 || watch(*calls)
+            !calls.is_multiple_of(WATCH_EVERY) || watch(*calls)
         };
         let summary = replay::replay(&mut self.stack.vfs, &trace, think, &mut self.content, &mut each);
         let summary = summary.map_err(refused)?.ok_or(Stop::Interrupted)?;
