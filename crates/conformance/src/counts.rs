@@ -101,6 +101,8 @@ fn settle(rig: &mut Rig) -> Result<(), Failure> {
 }
 
 fn read(rig: &mut Rig, fd: ffslab_linux::Fd, bytes: u64, random: &mut Random) -> ffslab_fs::Result<()> {
+    // A small file would come from the page cache; the inode stays, for it is open.
+    rig.vfs.drop_caches();
     let mut buffer = [0; 4096];
     rig.vfs.pread(fd, &mut buffer, random.below(bytes / 4096) * 4096).map(|_| ())
 }

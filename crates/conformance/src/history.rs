@@ -33,11 +33,16 @@ struct Seen {
     target: Vec<u8>,
     /// Permission bits since they were last safe.
     permissions: Vec<u32>,
+    /// Most names that it had at the end of a call since then.
+    links_max: u32,
     file: FileHistory,
 }
 
 /// For each directory's path: name and path of what is in it.
 type Children<'t> = BTreeMap<&'t [u8], Vec<(&'t [u8], &'t [u8])>>;
+
+/// Inodes of the model, and the paths that may stand for each.
+type Found<'t> = BTreeMap<NodeId, BTreeSet<&'t [u8]>>;
 
 /// The model together with what of it is safe.
 ///
@@ -107,6 +112,11 @@ impl History {
         }
     }
 
+    /// Is there nothing yet that must survive?
+    pub fn nothing_is_safe(&self) -> bool {
+        self.must_exist.is_empty()
+    }
+
     fn slot_is_safe(&mut self, slot: usize) {
         let Some(file) = self.model.open_file(slot) else { return };
         self.content_is_safe(file.node);
@@ -131,6 +141,7 @@ impl History {
     fn content_is_safe(&mut self, id: NodeId) {
         let (Ok(node), Some(seen)) = (self.model.nodes.get(id), self.seen.get_mut(&id)) else { return };
         seen.permissions = vec![node.permissions];
+        seen.links_max = node.links;
         if let Content::File(bytes) = &node.content {
             if !seen.file.pending.is_empty() {
                 seen.file.safe.clone_from(bytes);
@@ -164,12 +175,18 @@ impl History {
                     };
                     let size = safe.len();
                     let file = FileHistory { safe, pending: Vec::new(), size_min: size, size_max: size };
-                    self.seen.insert(id, Seen { kind, target, permissions: vec![permissions], file });
+                    self.seen.insert(id, Seen { kind, target, permissions: vec![permissions], links_max: 0, file });
                 }
                 Change::Name { dir, name, to } => {
                     let values = self.names.entry((dir, name)).or_insert_with(|| vec![None]);
                     let before = values.last().copied().flatten();
                     values.push(to);
+                    // The model has done the whole call: a rename has taken the old name away by now.
+                    if let Some((node, seen)) =
+                        to.and_then(|id| Some((self.model.nodes.get(id).ok()?, self.seen.get_mut(&id)?)))
+                    {
+                        seen.links_max = seen.links_max.max(node.links);
+                    }
                     if let Some(id) = before {
                         if self.model.nodes.get(id).map_or(0, |node| node.links) == 0 {
                             self.must_exist.remove(&id);
@@ -202,31 +219,44 @@ impl History {
 
     // ---- judging -------------------------------------------------------------------------------------------
 
-    /// May this be what is found after a power cut now?
+    /// May this be what is found after a power cut now? `both_names`: an interrupted rename may leave both.
     ///
     /// # Errors
     /// What is missing, foreign or wrong.
-    pub fn explains(&self, tree: &Tree) -> Result<(), Failure> {
+    pub fn explains(&self, tree: &Tree, both_names: bool) -> Result<(), Failure> {
         let mut children = Children::new();
-        let mut names_of: BTreeMap<&[u8], u32> = BTreeMap::new();
+        // A directory under two names shows its entries twice, but they are one name each.
+        let mut names_of: BTreeMap<&[u8], BTreeSet<(&[u8], &[u8])>> = BTreeMap::new();
         for (path, entry) in &tree.0 {
-            *names_of.entry(&entry.first_path).or_default() += 1;
             if path != b"/" {
                 let slash = path.iter().rposition(|&byte| byte == b'/').unwrap_or(0);
-                let directory: &[u8] = if slash == 0 { b"/" } else { &path[..slash] };
-                children.entry(directory).or_default().push((&path[slash + 1..], path));
+                let (directory, name): (&[u8], &[u8]) =
+                    (if slash == 0 { b"/" } else { &path[..slash] }, &path[slash + 1..]);
+                children.entry(directory).or_default().push((name, path));
+                let directory = tree.0.get(directory).map_or(directory, |entry| &entry.first_path);
+                names_of.entry(&entry.first_path).or_default().insert((directory, name));
             }
         }
-        for (path, entry) in &tree.0 {
-            let names = names_of.get(entry.first_path.as_slice()).copied().unwrap_or(0);
-            if entry.attributes.kind != FileKind::Directory && entry.attributes.links != names {
-                let links = entry.attributes.links;
-                return Err(Failure::new(format!("\"{}\" has {names} names but link count {links}", show(path))));
-            }
-        }
-        let mut found = BTreeSet::new();
+        let mut found = BTreeMap::new();
         self.directory(ROOT, b"/", tree, &children, &mut found)?;
-        match self.must_exist.iter().find(|id| !found.contains(id)) {
+        for (path, names) in &names_of {
+            let attributes = &tree.0[*path].attributes;
+            let count = names.len() as u32;
+            if attributes.kind != FileKind::Directory && attributes.links != count {
+                let links = attributes.links;
+                return Err(Failure::new(format!("\"{}\" has {count} names but link count {links}", show(path))));
+            }
+            let links_max = |id: &NodeId| self.seen.get(id).map_or(0, |seen| seen.links_max);
+            let candidates = found.iter().filter(|(_, paths)| paths.contains(*path));
+            let links_max = candidates.map(|(id, _)| links_max(id)).max().unwrap_or(0);
+            if count > links_max + u32::from(both_names) {
+                return Err(Failure::new(format!(
+                    "\"{}\" has {count} names, but never had more than {links_max}",
+                    show(path)
+                )));
+            }
+        }
+        match self.must_exist.iter().find(|id| !found.contains_key(*id)) {
             Some(id) => Err(Failure::new(format!("{} is lost: none of its names is there", self.name_of(*id)))),
             None => Ok(()),
         }
@@ -238,7 +268,7 @@ impl History {
         path: &[u8],
         tree: &'t Tree,
         children: &Children<'t>,
-        found: &mut BTreeSet<NodeId>,
+        found: &mut Found<'t>,
     ) -> Result<(), Failure> {
         let there = children.get(path).map_or(&[][..], Vec::as_slice);
         for ((_, name), values) in self.names.range((dir, Vec::new())..(dir + 1, Vec::new())) {
@@ -255,7 +285,7 @@ impl History {
             for &id in values.iter().flatten() {
                 match self.inode(id, child, tree, children, found) {
                     Ok(()) => {
-                        found.insert(id);
+                        found.entry(id).or_default().insert(child);
                         fits = true;
                     }
                     Err(failure) => reason = Some(failure),
@@ -276,7 +306,7 @@ impl History {
         path: &'t [u8],
         tree: &'t Tree,
         children: &Children<'t>,
-        found: &mut BTreeSet<NodeId>,
+        found: &mut Found<'t>,
     ) -> Result<(), Failure> {
         let wrong = |text: String| Err(Failure::new(format!("\"{}\": {text}", show(path))));
         let (Some(seen), Some(entry)) = (self.seen.get(&id), tree.0.get(path)) else {

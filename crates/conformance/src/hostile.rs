@@ -154,7 +154,7 @@ pub fn base_images(subject: &dyn Subject) -> Result<Vec<Vec<u8>>, Failure> {
         if let Some(setup) = workload.setup {
             setup(&mut rig)?;
         }
-        let calls = (workload.calls)();
+        let calls = (workload.calls)(subject.geometry().size_bytes());
         // An unlinked directory leaves little to damage: stop half way.
         for call in &calls[..calls.len() / 2] {
             let outcome = rig.call(call)?;

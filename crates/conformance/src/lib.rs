@@ -46,6 +46,17 @@ pub trait Subject: Send + Sync {
     /// Mounts the partition. An erased partition becomes an empty file system. The error is one clear line.
     fn mount(&self, mtd: Mtd) -> Result<Box<dyn FileSystem>, String>;
 
+    /// May a mount be refused after a power cut, as long as nothing on the partition was safe yet? A file system that
+    /// tells its own unfinished formatting from foreign data says no, which is the default.
+    fn may_refuse_unfinished_format(&self) -> bool {
+        false
+    }
+
+    /// May a power cut during rename(2) leave both names? The default is no: the old or the new one.
+    fn rename_may_leave_both_names(&self) -> bool {
+        false
+    }
+
     /// Makes the checksums of a damaged image right again (pages with their out-of-band bytes, in order), so that
     /// damage gets past them. The default leaves them wrong.
     fn reseal(&self, _image: &mut [u8]) {}

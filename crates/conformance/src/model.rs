@@ -135,7 +135,7 @@ impl Model {
             Call::Rmdir { path } => {
                 let place = self.walk(path, false)?;
                 if place.special {
-                    return Err(Errno::Busy);
+                    return Err(special_rmdir_error(path));
                 }
                 place.node.ok_or(Errno::NoEnt)?;
                 let node = self.nodes.rmdir(place.dir, &place.name)?;
@@ -407,6 +407,15 @@ impl Model {
             }
         }
         Ok(Place { dir: ROOT, name: Vec::new(), node: way.last().copied(), special: true })
+    }
+}
+
+/// rmdir(2) of a path that ends in ".", ".." or is the root (`fs/namei.c`, `do_rmdir`).
+fn special_rmdir_error(path: &str) -> Errno {
+    match components(path.as_bytes()).first().map(Vec::as_slice) {
+        Some(b".") => Errno::Inval,
+        Some(b"..") => Errno::NotEmpty,
+        _ => Errno::Busy,
     }
 }
 

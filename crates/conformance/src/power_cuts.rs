@@ -41,6 +41,9 @@ pub struct WorkloadReport {
     pub cut_points: u64,
     /// Second cuts that hit the recovery or the work after it.
     pub cuts_of_recovery: u64,
+    /// Cuts before anything was safe after which the mount was refused; see
+    /// [`Subject::may_refuse_unfinished_format`].
+    pub refused: u64,
 }
 
 impl Report {
@@ -51,10 +54,11 @@ impl Report {
 
 impl std::fmt::Display for Report {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        for WorkloadReport { name, modifying_operations, cut_points, cuts_of_recovery } in &self.workloads {
+        for WorkloadReport { name, modifying_operations, cut_points, cuts_of_recovery, refused } in &self.workloads {
             writeln!(
                 f,
-                "{name}: {modifying_operations} programs and erases, cut {cut_points} times, and {cuts_of_recovery} times again"
+                "{name}: {modifying_operations} programs and erases, cut {cut_points} times, and {cuts_of_recovery} times again; \
+                 {refused} mounts refused with nothing safe yet"
             )?;
         }
         Ok(())
@@ -100,7 +104,8 @@ fn check_workload(subject: &dyn Subject, workload: &Workload, options: &Options)
                 failure.at(format!("power cut at program or erase {k} of {modifying_operations} ({torn:?})"))
             })?;
             report.cut_points += 1;
-            report.cuts_of_recovery += again;
+            report.cuts_of_recovery += again.cuts;
+            report.refused += u64::from(again.refused);
         }
     }
     Ok(report)
@@ -117,7 +122,15 @@ fn record<'a>(subject: &'a dyn Subject, workload: &Workload, machine: Machine) -
     let history = History::of_tree(&tree, rig.limits());
     rig.umount().map_err(Failure::of)?;
     let start = if workload.setup.is_some() { rig.snapshot() } else { erased };
-    Ok(Recording { subject, machine, start, history, calls: (workload.calls)() })
+    Ok(Recording { subject, machine, start, history, calls: (workload.calls)(subject.geometry().size_bytes()) })
+}
+
+/// What happened after the first cut.
+#[derive(Default)]
+struct Again {
+    /// Further cuts.
+    cuts: u64,
+    refused: bool,
 }
 
 /// How a run of calls ended.
@@ -143,8 +156,7 @@ impl Recording<'_> {
         Ok(rig.modifying_operations() - before)
     }
 
-    /// Returns how many second cuts there were.
-    fn cut(&self, k: u64, torn: Torn, second: Option<u64>) -> Result<u64, Failure> {
+    fn cut(&self, k: u64, torn: Torn, second: Option<u64>) -> Result<Again, Failure> {
         let mut rig = Rig::with_image(self.subject, self.machine, &self.start)?;
         let mut history = self.history.clone();
         rig.nand.with_chip(|chip| chip.cut_power_after(k, torn));
@@ -161,11 +173,12 @@ impl Recording<'_> {
         if is_on(&rig) {
             return Err(Failure::new("the run is not the same twice: this time it ended before the cut"));
         }
-        let mut cuts = 0;
-        let tree = recover(&mut rig, &history, second, &mut cuts).map_err(|failure| failure.at("after the cut"))?;
-        work_on(&mut rig, &tree, second.map(|second| second + 3), &mut cuts)
+        let mut again = Again::default();
+        let tree = recover(&mut rig, &history, second, &mut again).map_err(|failure| failure.at("after the cut"))?;
+        let Some(tree) = tree else { return Ok(again) };
+        work_on(&mut rig, &tree, second.map(|second| second + 3), &mut again)
             .map_err(|failure| failure.at("going on after the cut"))?;
-        Ok(cuts)
+        Ok(again)
     }
 }
 
@@ -199,15 +212,18 @@ fn run(rig: &mut Rig, history: &mut History, calls: &[Call]) -> Result<Ended, Fa
     Ok(Ended::Well)
 }
 
-/// Switches on, mounts, compares; with `second` the power goes away again at that operation, once.
-fn recover(rig: &mut Rig, history: &History, second: Option<u64>, cuts: &mut u64) -> Result<Tree, Failure> {
+/// Switches on, mounts, compares; with `second` the power goes away again at that operation, once. `None`: the mount
+/// was refused, and that may be.
+fn recover(rig: &mut Rig, history: &History, second: Option<u64>, again: &mut Again) -> Result<Option<Tree>, Failure> {
     let mut second = second;
     loop {
         rig.power_cycle();
         if let Some(operations) = second.take() {
             rig.nand.with_chip(|chip| chip.cut_power_after(operations, Torn::Partial { seed: operations }));
         }
-        let found = match rig.mount() {
+        let mount = rig.mount();
+        let mounted = mount.is_ok();
+        let found = match mount {
             Ok(()) => {
                 // Background work of the mount gets its chance.
                 rig.vfs.sleep_ns(100_000_000);
@@ -216,26 +232,31 @@ fn recover(rig: &mut Rig, history: &History, second: Option<u64>, cuts: &mut u64
             Err(failure) => Err(failure),
         };
         if !is_on(rig) {
-            *cuts += 1;
+            again.cuts += 1;
             continue;
         }
         rig.nand.with_chip(|chip| chip.power_on());
+        if !mounted && history.nothing_is_safe() && rig.subject.may_refuse_unfinished_format() {
+            again.refused = true;
+            return Ok(None);
+        }
         let tree = found?;
-        history.explains(&tree)?;
-        return Ok(tree);
+        history.explains(&tree, rig.subject.rename_may_leave_both_names())?;
+        return Ok(Some(tree));
     }
 }
 
 /// The file system must go on working, also through another cut; what it says at the end must be exact.
-fn work_on(rig: &mut Rig, tree: &Tree, second: Option<u64>, cuts: &mut u64) -> Result<(), Failure> {
+fn work_on(rig: &mut Rig, tree: &Tree, second: Option<u64>, again: &mut Again) -> Result<(), Failure> {
     let mut history = History::of_tree(tree, rig.limits());
     make_room(rig, &mut history, tree)?;
     if let Some(operations) = second {
         rig.nand.with_chip(|chip| chip.cut_power_after(operations, Torn::Partial { seed: operations }));
         let ended = run(rig, &mut history, &further_work("again"))?;
         if let Ended::Dark = ended {
-            *cuts += 1;
-            let tree = recover(rig, &history, None, cuts).map_err(|failure| failure.at("after a further cut"))?;
+            again.cuts += 1;
+            let tree = recover(rig, &history, None, again).map_err(|failure| failure.at("after a further cut"))?;
+            let Some(tree) = tree else { return Ok(()) };
             history = History::of_tree(&tree, rig.limits());
         }
         rig.nand.with_chip(|chip| chip.power_on());

@@ -79,12 +79,39 @@ pub fn check(subject: &dyn Subject, options: &Options) -> Result<Report, Failure
 /// The first call that the model answers otherwise, or a difference after a remount.
 pub fn run(subject: &dyn Subject, machine: Machine, calls: &[Call]) -> Result<Report, Failure> {
     let mut pair = Pair::new(Rig::new(subject, machine)?)?;
+    for path in ["d0", "d1", "d0/d2"] {
+        let _ = pair.step(&Call::Mkdir { path: path.to_string(), permissions: 0o755 })?;
+    }
     for (number, call) in calls.iter().enumerate() {
+        // Otherwise most calls would meet an empty slot: they are drawn without knowing what came before.
+        if let Some(slot) = used_slot(call).filter(|&slot| pair.model.open_file(slot).is_none()) {
+            let path = ["f0", "f1", "d0/f0", "d1/f0"][slot].to_string();
+            let open = Call::Open { slot, path, how: How::CREATE };
+            let _ = pair.step(&open).map_err(|failure| failure.at(format!("before call {number}, {open:?}")))?;
+        }
         let _ = pair.step(call).map_err(|failure| failure.at(format!("call {number}, {call:?}")))?;
     }
     pair.compare().map_err(|failure| failure.at("at the end"))?;
     pair.remount().map_err(|failure| failure.at("remount at the end"))?;
     Ok(pair.report)
+}
+
+/// The slot that a call needs something in.
+fn used_slot(call: &Call) -> Option<usize> {
+    match call {
+        Call::Read { slot, .. }
+        | Call::Write { slot, .. }
+        | Call::Pread { slot, .. }
+        | Call::Pwrite { slot, .. }
+        | Call::SeekTo { slot, .. }
+        | Call::SeekFromEnd { slot, .. }
+        | Call::Ftruncate { slot, .. }
+        | Call::Fsync { slot }
+        | Call::Fdatasync { slot }
+        | Call::Fstat { slot } => Some(*slot),
+        // Closing an empty slot shows what a bad descriptor answers.
+        _ => None,
+    }
 }
 
 /// The model and the system under test, side by side.
@@ -198,6 +225,10 @@ impl<'a> Pair<'a> {
             }
             Call::Remount | Call::SyncAndCrash => Err(Failure::new("remount failed with ENOSPC")),
             _ => {
+                if let Call::Open { slot, .. } = call {
+                    // The slot was emptied before the open failed.
+                    let _ = self.model.call(&Call::Close { slot: *slot });
+                }
                 // Either it happened or it did not.
                 let tree = Tree::read(&mut self.rig)?;
                 let Some(difference) = Tree::of(&self.model).difference(&tree) else { return Ok(()) };

@@ -12,7 +12,8 @@ pub struct Workload {
     pub name: &'static str,
     /// Prepares the medium, without power cuts. `None`: the workload begins with an erased partition.
     pub setup: Option<Setup>,
-    pub calls: fn() -> Vec<Call>,
+    /// What to do on a partition of so many bytes.
+    pub calls: fn(u64) -> Vec<Call>,
 }
 
 pub const ALL: &[Workload] = &[
@@ -27,7 +28,9 @@ pub const ALL: &[Workload] = &[
 ];
 
 /// Size of the file that the overwriting workloads write to.
-const TARGET_BYTES: u64 = 256 << 10;
+fn target_bytes(partition_bytes: u64) -> u64 {
+    partition_bytes / 8
+}
 
 fn a_few_files(rig: &mut Rig) -> Result<(), Failure> {
     for number in 0..8 {
@@ -41,7 +44,8 @@ fn a_few_files(rig: &mut Rig) -> Result<(), Failure> {
 
 /// Fills until statfs(2) calls a quarter free, with as many holes in the log as overwriting leaves.
 fn nearly_full(rig: &mut Rig) -> Result<(), Failure> {
-    rig.write_file(b"target", &pattern(800, 0, TARGET_BYTES as usize), true).map_err(Failure::of)?;
+    let bytes = target_bytes(rig.mtd.size_bytes()) as usize;
+    rig.write_file(b"target", &pattern(800, 0, bytes), true).map_err(Failure::of)?;
     let mut number = 0;
     while rig.free_percent().map_err(Failure::of)? > 25 {
         let path = format!("static{number}");
@@ -90,7 +94,7 @@ fn safe_file(path: &str, directory: &str, bytes: usize, seed: u64) -> [Call; 5] 
     ]
 }
 
-fn first_mount() -> Vec<Call> {
+fn first_mount(_partition_bytes: u64) -> Vec<Call> {
     let mut calls = vec![Call::Sleep { ms: 20 }];
     calls.extend(safe_file("early", "/", 5_000, 1));
     calls.push(Call::Sleep { ms: 30_000 });
@@ -100,7 +104,7 @@ fn first_mount() -> Vec<Call> {
     calls
 }
 
-fn appends() -> Vec<Call> {
+fn appends(_partition_bytes: u64) -> Vec<Call> {
     let mut random = Random(1);
     let mut calls = vec![open(0, "log", How::APPEND), open(1, "log.1", How { sync: true, ..How::APPEND })];
     calls.push(fsync_directory("/"));
@@ -119,7 +123,7 @@ fn appends() -> Vec<Call> {
     calls
 }
 
-fn small_files() -> Vec<Call> {
+fn small_files(_partition_bytes: u64) -> Vec<Call> {
     let mut random = Random(2);
     let mut calls = vec![Call::Mkdir { path: "d".to_string(), permissions: 0o755 }, fsync_directory("/")];
     for number in 0..50u64 {
@@ -143,11 +147,11 @@ fn small_files() -> Vec<Call> {
     calls
 }
 
-fn overwrites() -> Vec<Call> {
+fn overwrites(partition_bytes: u64) -> Vec<Call> {
     let mut random = Random(3);
     let mut calls = vec![open(0, "target", How::WRITE), open(1, "log", How::APPEND), fsync_directory("/")];
     for number in 0..220 {
-        let at = random.below(TARGET_BYTES / 4096) * 4096;
+        let at = random.below(target_bytes(partition_bytes) / 4096) * 4096;
         // Most writes are whole pages, some are not.
         let (at, bytes) = if number % 7 == 0 { (at + 1_000, 2_500) } else { (at, 4_096) };
         calls.push(Call::Pwrite { slot: 0, at, bytes, seed: 100 + number });
@@ -162,7 +166,7 @@ fn overwrites() -> Vec<Call> {
     calls
 }
 
-fn renames() -> Vec<Call> {
+fn renames(_partition_bytes: u64) -> Vec<Call> {
     let mut calls = vec![Call::Mkdir { path: "a".to_string(), permissions: 0o755 }];
     calls.push(Call::Mkdir { path: "b".to_string(), permissions: 0o700 });
     calls.extend(safe_file("config", "/", 2_000, 1));
@@ -188,7 +192,7 @@ fn renames() -> Vec<Call> {
     calls
 }
 
-fn directories() -> Vec<Call> {
+fn directories(_partition_bytes: u64) -> Vec<Call> {
     let mut calls = Vec::new();
     for number in 0..16u64 {
         let path = format!("d{}", number % 3);
@@ -216,7 +220,7 @@ fn directories() -> Vec<Call> {
     calls
 }
 
-fn truncations() -> Vec<Call> {
+fn truncations(_partition_bytes: u64) -> Vec<Call> {
     let mut random = Random(6);
     let mut calls = vec![open(0, "old7", How::WRITE), open(1, "cut", How::CREATE), fsync_directory("/")];
     for number in 0..60 {
@@ -238,17 +242,22 @@ fn truncations() -> Vec<Call> {
     calls
 }
 
-fn background() -> Vec<Call> {
+fn background(partition_bytes: u64) -> Vec<Call> {
     let mut random = Random(7);
     let mut calls = vec![open(0, "target", How::WRITE)];
     for number in 0..80 {
-        let at = random.below(TARGET_BYTES - 5_000);
+        let at = random.below(target_bytes(partition_bytes) - 5_000);
         calls.push(Call::Pwrite { slot: 0, at, bytes: 1 + random.below(5_000) as usize, seed: 100 + number });
         if number % 4 == 3 {
             calls.push(Call::Sleep { ms: [200, 1_500, 7_000, 40_000][random.below(4) as usize] });
         }
         if number % 10 == 9 {
-            calls.push(Call::Unlink { path: format!("static{}", number / 10) });
+            // What the write before left is deleted only after more has been written.
+            let path = format!("passing{}", number / 10);
+            calls.extend([open(1, path, How::CREATE), write(1, 12_000, number), Call::Close { slot: 1 }]);
+        }
+        if number % 10 == 5 && number > 10 {
+            calls.push(Call::Unlink { path: format!("passing{}", number / 10 - 1) });
             calls.push(Call::Sync);
         }
     }
