@@ -202,7 +202,7 @@ fn churn_with_faults(subject: &dyn Subject, machine: Machine, seed: u64) -> Resu
 /// One round of a file system in use: about a third of the partition is in files that come, change and go.
 fn churn(pair: &mut Pair, random: &mut Random, round: u64) -> Result<u64, Failure> {
     let size_bytes = pair.rig.mtd.size_bytes();
-    let file_bytes = (size_bytes / 60) as usize;
+    let file_bytes = (size_bytes / 90) as usize;
     let path = format!("f{}", random.below(18));
     let how = if random.below(3) == 0 { How { truncate: true, ..How::CREATE } } else { How::CREATE };
     let mut written = 0;

@@ -25,7 +25,7 @@ pub struct Options {
     /// Real time without an answer after which a file system counts as hanging. It is a limit for endless loops and
     /// does not enter any result.
     pub patience_s: u64,
-    /// Growth of the process, used and asked for; see [`memory::Peak`].
+    /// Growth of the process, used and asked for; see [`memory::Peak`]. Other tests in the same process count, too.
     pub resident_growth_max_bytes: u64,
     pub virtual_growth_max_bytes: u64,
 }

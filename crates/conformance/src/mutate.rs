@@ -82,6 +82,8 @@ fn choose_one(geometry: Geometry, used: &[u32], random: &mut Random) -> Mutation
     };
     let page = pick(random);
     let offset = random.below(u64::from(geometry.page_bytes)) as u32;
+    // Headers stand at the start of pages in most formats.
+    let offset = if random.below(2) == 0 { offset % 64 } else { offset };
     let word_offset = offset & !3;
     let bytes = 1 + random.below(200) as u32;
     let block_of = |page: u32| page / geometry.pages_per_block;

@@ -198,11 +198,30 @@ impl<'a> Pair<'a> {
         }
     }
 
+    /// What a call may take on the medium; holes may take as much as data.
+    fn bytes_needed(&self, call: &Call) -> u64 {
+        let size_of = |slot: usize| {
+            let file = self.model.open_file(slot).and_then(|file| self.model.nodes.file(file.node).ok());
+            file.map_or(0, |bytes| bytes.len() as u64)
+        };
+        match call {
+            Call::Pwrite { slot, at, bytes, .. } => at.saturating_sub(size_of(*slot)) + *bytes as u64,
+            Call::Write { slot, bytes, .. } => {
+                let at = self.model.write_position(*slot, None).unwrap_or(0);
+                at.saturating_sub(size_of(*slot)) + *bytes as u64
+            }
+            Call::Ftruncate { size_bytes, .. } | Call::Truncate { size_bytes, .. } => *size_bytes,
+            _ => 0,
+        }
+    }
+
     /// The medium is full: what happened of the call?
     fn met_full(&mut self, call: &Call, found: &Outcome) -> Result<(), Failure> {
         self.report.full += 1;
         let free_percent = self.rig.free_percent().map_err(Failure::of)?;
-        if free_percent > FREE_PERCENT_WHEN_FULL {
+        let statfs = self.rig.vfs.statfs().map_err(Failure::of)?;
+        let free_bytes = statfs.blocks_free * u64::from(statfs.block_bytes);
+        if free_percent > FREE_PERCENT_WHEN_FULL && self.bytes_needed(call) < free_bytes / 2 {
             return Err(Failure::new(format!("{} with {free_percent} % of the partition free", describe(found))));
         }
         let mut after = self.model.clone();
