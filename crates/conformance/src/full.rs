@@ -128,7 +128,7 @@ pub struct FaultReport {
 }
 
 /// Writes several times the size of the partition to a chip with factory bad blocks, blocks whose erase fails after a
-/// while, pages whose program fails after a while, and single bit flips in reads. Nothing may be lost.
+/// while, pages whose program fails (and some of them then read as noise), and single bit flips in reads. Nothing may be lost.
 ///
 /// # Errors
 /// The first difference; also when no fault was met, for then nothing was checked.
@@ -149,19 +149,16 @@ fn churn_with_faults(subject: &dyn Subject, machine: Machine, seed: u64) -> Resu
     let (badblocks, erase_fails, program_fails) = (draw(share), draw(share), draw(share));
     let weak = |number, good_operations| Weak { number, good_operations };
     let weakblocks: Vec<Weak> = erase_fails.iter().map(|&block| weak(block, random.below(2) as u32)).collect();
-    let weakpages = program_fails.iter().map(|&block| {
-        let page = block * geometry.pages_per_block + random.below(u64::from(geometry.pages_per_block)) as u32;
-        weak(page, random.below(2) as u32)
-    });
-    let weakpages: Vec<Weak> = weakpages.collect();
-    let faults = Faults {
-        badblocks: badblocks.clone(),
-        weakblocks: weakblocks.clone(),
-        weakpages,
-        bitflips: 1,
-        seed,
-        ..Faults::default()
-    };
+    let pages = program_fails
+        .iter()
+        .map(|&block| block * geometry.pages_per_block + random.below(u64::from(geometry.pages_per_block)) as u32);
+    let pages: Vec<u32> = pages.collect();
+    // A page of nandsim holds the data even though its program failed, so that a file system which does not look would
+    // come off well. Pages that never take a program read as noise here.
+    let weakpages: Vec<Weak> = pages.iter().zip(0..).map(|(&page, number)| weak(page, number % 2)).collect();
+    let gravepages = weakpages.iter().filter(|weak| weak.good_operations == 0).copied().collect();
+    let weakblocks_of_chip = weakblocks.clone();
+    let faults = Faults { badblocks, weakblocks: weakblocks_of_chip, weakpages, gravepages, bitflips: 1, seed };
 
     let mut rig = Rig::new(subject, machine)?;
     rig.set_faults(&faults)?;

@@ -41,6 +41,9 @@ struct Seen {
 /// For each directory's path: name and path of what is in it.
 type Children<'t> = BTreeMap<&'t [u8], Vec<(&'t [u8], &'t [u8])>>;
 
+/// A directory's path and a name in it.
+type Name<'t> = (&'t [u8], &'t [u8]);
+
 /// Inodes of the model, and the paths that may stand for each.
 type Found<'t> = BTreeMap<NodeId, BTreeSet<&'t [u8]>>;
 
@@ -226,7 +229,7 @@ impl History {
     pub fn explains(&self, tree: &Tree, both_names: bool) -> Result<(), Failure> {
         let mut children = Children::new();
         // A directory under two names shows its entries twice, but they are one name each.
-        let mut names_of: BTreeMap<&[u8], BTreeSet<(&[u8], &[u8])>> = BTreeMap::new();
+        let mut names_of: BTreeMap<&[u8], BTreeSet<Name>> = BTreeMap::new();
         for (path, entry) in &tree.0 {
             if path != b"/" {
                 let slash = path.iter().rposition(|&byte| byte == b'/').unwrap_or(0);

@@ -79,7 +79,7 @@ fn sequences_catch_wrong_answers_and_what_a_remount_loses() {
 #[test]
 fn power_cuts_catch_what_was_not_safe() {
     caught(cuts_of(Defect::FsyncDoesNothing), "power cut at");
-    caught(cuts_of(Defect::RenameIsTwoSteps), "missing");
+    caught(cuts_of(Defect::RenameIsTwoSteps), "none of its names is there");
     caught(cuts_of(Defect::TornPagesAreBelieved), "power cut at");
     caught(cuts_of(Defect::UnlinkIsForgotten), "");
 }
