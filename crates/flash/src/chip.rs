@@ -123,7 +123,9 @@ impl Chip {
         self.cells.blocks[block as usize].reads_since_erase += 1;
         let moved_bytes = data.len() as u32 + further_bytes;
         let busy_ns = self.timing.read_ns + bus_ns(self.timing, moved_bytes);
-        self.spend(Op::PartialPageRead, page, moved_bytes, 0, busy_ns);
+        // A request that needs all of the data area is no partial one, though it leaves the rest of the OOB out.
+        let op = if data.len() as u32 == page_bytes { Op::PageRead } else { Op::PartialPageRead };
+        self.spend(op, page, moved_bytes, 0, busy_ns);
         if self.reads_are_faithful() {
             return Ok(0);
         }

@@ -164,6 +164,6 @@ impl Store {
 
 /// Whether every byte is 0xFF.
 pub fn all_erased(data: &[u8]) -> bool {
-    let words = data.chunks_exact(8);
-    words.remainder().iter().all(|&b| b == 0xFF) && words.into_iter().all(|w| w == [0xFF; 8])
+    static ERASED: [u8; PAGE_BYTES] = [0xFF; PAGE_BYTES];
+    data.chunks(PAGE_BYTES).all(|chunk| chunk == &ERASED[..chunk.len()])
 }

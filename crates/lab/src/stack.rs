@@ -96,7 +96,7 @@ impl StackSpec {
             driver,
             first_block: keys.first_block,
             partition_blocks: keys.partition_blocks,
-            sim: SimConfig { tick_rate_hz, jiffies_at_start: keys.jiffies_at_start, nand_wait },
+            sim: SimConfig { tick_rate_hz, uptime_ns: keys.uptime_us * 1_000, nand_wait },
             vfs: VfsConfig {
                 kernel,
                 read_ahead_bytes,

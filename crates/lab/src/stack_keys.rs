@@ -41,9 +41,10 @@ pub struct StackKeys {
     /// Timer ticks per second (CONFIG_HZ).
     #[serde(rename = "hz", default, skip_serializing_if = "Option::is_none")]
     pub tick_rate_hz: Option<u32>,
-    /// Value of the tick counter when the simulation begins: how long the machine has been up.
+    /// How long the machine has been up when the simulation begins. JFFS2 chooses blocks by the tick counter, so
+    /// runs with other values show how much results scatter.
     #[serde(default)]
-    pub jiffies_at_start: u32,
+    pub uptime_us: u64,
     /// What reading the clock costs the measuring program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_read_ns: Option<u64>,

@@ -67,6 +67,8 @@ pub struct Cpu {
     run_since_pick_ns: i64,
     min_virtual_run_ns: i64,
     need_resched: bool,
+    /// A nested turn has just ended: with sleeping waits the task goes on before it offers the CPU again.
+    turn_ended: bool,
     waiting: u32,
     next_timer_ns: u64,
 }
@@ -81,10 +83,11 @@ impl Cpu {
             turns: vec![Task::Caller],
             tick_ns: 1_000_000_000 / u64::from(config.tick_rate_hz),
             sleeping_wait: config.nand_wait == NandWait::Sleep,
-            charged_until_ns: 0,
+            charged_until_ns: config.uptime_ns,
             run_since_pick_ns: 0,
             min_virtual_run_ns: 0,
             need_resched: false,
+            turn_ended: false,
             waiting: 0,
             next_timer_ns: u64::MAX,
         }
@@ -239,7 +242,8 @@ impl Cpu {
 
     /// A scheduling point of the running task.
     pub fn resched(&mut self) -> Switch {
-        if self.waiting == 0 || !(self.need_resched || self.sleeping_wait) {
+        let turn_ended = std::mem::take(&mut self.turn_ended);
+        if self.waiting == 0 || !(self.need_resched || self.sleeping_wait && !turn_ended) {
             return Switch::Stay;
         }
         let Some(other) = self.least_waiting() else {
@@ -263,11 +267,13 @@ impl Cpu {
     pub fn switch_to(&mut self, task: Task) {
         self.turns.push(task);
         self.picked();
+        self.turn_ended = false;
     }
 
     pub fn switch_back(&mut self) {
         self.turns.pop();
         self.picked();
+        self.turn_ended = true;
     }
 
     fn picked(&mut self) {

@@ -26,16 +26,16 @@ use std::rc::Rc;
 pub struct SimConfig {
     /// Timer ticks per second (`CONFIG_HZ`).
     pub tick_rate_hz: u32,
-    /// Value of the tick counter at time 0. Linux starts it 300 s before its 32-bit overflow
-    /// (`include/linux/jiffies.h`, `INITIAL_JIFFIES`); what a run finds depends on how long the board was up.
-    pub jiffies_at_start: u32,
+    /// How long the machine has been running when the simulation starts. The tick counter decides which block JFFS2
+    /// collects and when timers fire, so two runs that start at different times differ a little, as real ones do.
+    pub uptime_ns: u64,
     /// Whether a task holds the CPU or sleeps while the chip works.
     pub nand_wait: NandWait,
 }
 
 impl Default for SimConfig {
     fn default() -> Self {
-        Self { tick_rate_hz: 100, jiffies_at_start: 0, nand_wait: NandWait::Busy }
+        Self { tick_rate_hz: 100, uptime_ns: 0, nand_wait: NandWait::Busy }
     }
 }
 
@@ -64,7 +64,7 @@ pub struct Sim(Rc<State>);
 impl Sim {
     pub fn new(config: SimConfig) -> Self {
         Self(Rc::new(State {
-            now_ns: Cell::new(0),
+            now_ns: Cell::new(config.uptime_ns),
             config,
             cpu: RefCell::new(cpu::Cpu::new(config)),
             attention_at_ns: Cell::new(u64::MAX),
@@ -80,14 +80,16 @@ impl Sim {
         self.0.config
     }
 
+    /// Time since the machine was started: [`SimConfig::uptime_ns`] at the beginning.
     pub fn now_ns(&self) -> u64 {
         self.0.now_ns.get()
     }
 
-    /// The tick counter (`jiffies`), 32 bits wide as on the papers' board.
+    /// The tick counter (`jiffies`), 32 bits wide as on the papers' board. Linux starts it 300 s before its overflow
+    /// (`include/linux/jiffies.h`, `INITIAL_JIFFIES`).
     pub fn jiffies(&self) -> u32 {
-        let ticks = self.now_ns() / self.tick_ns();
-        self.0.config.jiffies_at_start.wrapping_add(ticks as u32)
+        let at_start = (300 * self.0.config.tick_rate_hz).wrapping_neg();
+        at_start.wrapping_add((self.now_ns() / self.tick_ns()) as u32)
     }
 
     pub fn tick_ns(&self) -> u64 {
@@ -209,10 +211,10 @@ impl Sim {
     pub fn timer_after_ticks(&self, delay_ticks: u32) -> u64 {
         let expires = self.now_ns() / self.tick_ns() + u64::from(delay_ticks);
         let level = match delay_ticks {
-            0..=63 => 0,
-            64..=511 => 1,
-            512..=4095 => 2,
-            4096..=32767 => 3,
+            0..=62 => 0,
+            63..=503 => 1,
+            504..=4031 => 2,
+            4032..=32255 => 3,
             _ => 4,
         };
         let shift = 3 * level;
