@@ -224,7 +224,7 @@ impl Vfs {
 /// CPU work of the system call layer.
 pub(crate) fn spend(sim: &Sim, config: &VfsConfig, duration_ns: u64) {
     if duration_ns > 0 {
-        sim.advance(duration_ns);
+        sim.compute(duration_ns);
         sim.consume(config.costs.cpu_power, duration_ns);
     }
 }

@@ -127,7 +127,7 @@ impl Core {
     #[inline]
     fn charge(&self, cost: OpCost, began_ns: u64) {
         if cost.overhead_ns != 0 {
-            self.sim.advance(cost.overhead_ns);
+            self.sim.drive(cost.overhead_ns);
         }
         if cost.power.cpu != 0.0 || cost.power.memory != 0.0 {
             self.sim.consume(cost.power, self.sim.now_ns() - began_ns);

@@ -119,8 +119,8 @@ pub struct OpEvent {
     pub reason: Reason,
 }
 
-/// Numbers of operations, bytes on the bus and chip time. The names are those of the measured cases:
-/// `page_reads` contains `partial_page_reads`, `page_programs` contains `reprograms`.
+/// What a cause has cost: numbers of operations, bytes on the bus, time. The names are those of the measured cases:
+/// `page_reads` contains `partial_page_reads`, `page_programs` contains `reprograms`. The three times do not overlap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OpCounts {
     pub page_reads: u64,
@@ -132,7 +132,12 @@ pub struct OpCounts {
     pub erases: u64,
     pub bus_out_bytes: u64,
     pub bus_in_bytes: u64,
+    /// The chip: array and bus.
     pub busy_ns: u64,
+    /// The NAND driver, beside the chip's time.
+    pub driver_ns: u64,
+    /// Computing: system calls, file system.
+    pub cpu_ns: u64,
 }
 
 impl OpCounts {
@@ -163,6 +168,11 @@ impl OpCounts {
         self.page_reads + self.oob_reads + self.page_programs + self.oob_programs + self.erases
     }
 
+    /// Time spent, of whatever kind.
+    pub fn time_ns(&self) -> u64 {
+        self.busy_ns + self.driver_ns + self.cpu_ns
+    }
+
     fn zip(self, other: OpCounts, f: impl Fn(u64, u64) -> u64) -> OpCounts {
         OpCounts {
             page_reads: f(self.page_reads, other.page_reads),
@@ -175,6 +185,8 @@ impl OpCounts {
             bus_out_bytes: f(self.bus_out_bytes, other.bus_out_bytes),
             bus_in_bytes: f(self.bus_in_bytes, other.bus_in_bytes),
             busy_ns: f(self.busy_ns, other.busy_ns),
+            driver_ns: f(self.driver_ns, other.driver_ns),
+            cpu_ns: f(self.cpu_ns, other.cpu_ns),
         }
     }
 }

@@ -52,6 +52,9 @@ struct State {
     attention_at_ns: Cell<u64>,
     reason: Cell<Reason>,
     counts: RefCell<Box<[OpCounts; CAUSES]>>,
+    /// Time that no cause has: the program computed by itself, nobody could run.
+    program_ns: Cell<u64>,
+    idle_ns: Cell<u64>,
     energy: Cell<Energy>,
     sink: RefCell<Option<Box<dyn EventSink>>>,
     has_sink: Cell<bool>,
@@ -70,6 +73,8 @@ impl Sim {
             attention_at_ns: Cell::new(u64::MAX),
             reason: Cell::new(Reason::Other),
             counts: RefCell::new(Box::new([OpCounts::default(); CAUSES])),
+            program_ns: Cell::new(0),
+            idle_ns: Cell::new(0),
             energy: Cell::new(Energy::default()),
             sink: RefCell::new(None),
             has_sink: Cell::new(false),
@@ -96,7 +101,8 @@ impl Sim {
         1_000_000_000 / u64::from(self.0.config.tick_rate_hz)
     }
 
-    /// Moves time on while the running task works (or, with [`NandWait::Busy`], waits for the chip).
+    /// Moves time on while the running task works (or, with [`NandWait::Busy`], waits for the chip). Who calls it counts
+    /// the time: [`Sim::count`], [`Sim::drive`], [`Sim::compute`], [`Sim::program_computes`].
     #[inline]
     pub fn advance(&self, duration_ns: u64) {
         let now = self.0.now_ns.get() + duration_ns;
@@ -136,6 +142,39 @@ impl Sim {
                 sink.flash_op(&event);
             }
         }
+    }
+
+    /// The NAND driver works for the present cause: moves time on and counts it.
+    #[inline]
+    pub fn drive(&self, duration_ns: u64) {
+        let cause = cause::index(self.running(), self.reason());
+        self.0.counts.borrow_mut()[cause].driver_ns += duration_ns;
+        self.advance(duration_ns);
+    }
+
+    /// System calls or the file system compute for the present cause: moves time on and counts it.
+    #[inline]
+    pub fn compute(&self, duration_ns: u64) {
+        let cause = cause::index(self.running(), self.reason());
+        self.0.counts.borrow_mut()[cause].cpu_ns += duration_ns;
+        self.advance(duration_ns);
+    }
+
+    /// The program computes between its system calls: moves time on and counts it.
+    pub fn program_computes(&self, duration_ns: u64) {
+        self.0.program_ns.set(self.program_ns() + duration_ns);
+        self.advance(duration_ns);
+    }
+
+    /// How long the program has computed between its system calls.
+    pub fn program_ns(&self) -> u64 {
+        self.0.program_ns.get()
+    }
+
+    /// How long nobody could run. With it, [`Sim::program_ns`] and the times of all causes, every nanosecond since the
+    /// start is accounted for.
+    pub fn idle_ns(&self) -> u64 {
+        self.0.idle_ns.get()
     }
 
     /// Counters of one cause.
@@ -255,7 +294,9 @@ impl Sim {
                 Ok(task) => return Idle::Run(task),
                 Err(at_ns) => {
                     debug_assert!(at_ns != u64::MAX, "the foreground sleeps without a timer");
-                    self.0.now_ns.set(at_ns.max(self.now_ns()));
+                    let now_ns = at_ns.max(self.now_ns());
+                    self.0.idle_ns.set(self.idle_ns() + now_ns - self.now_ns());
+                    self.0.now_ns.set(now_ns);
                     self.attend();
                 }
             }
