@@ -15,7 +15,7 @@ pub struct Block {
     /// Pages that own an OOB slot.
     oob_slots: u32,
     /// One more than the highest page of the block whose data area is programmed.
-    pub order_floor: u32,
+    pub order_floor_page: u32,
     pub reads_since_erase: u32,
     pub reads_between_erases_max: u32,
 }
@@ -103,7 +103,7 @@ impl Cells {
         if self.programs[index] == 0 {
             block.programmed_pages += 1;
         }
-        block.order_floor = block.order_floor.max(page % self.geometry.pages_per_block + 1);
+        block.order_floor_page = block.order_floor_page.max(page % self.geometry.pages_per_block + 1);
         self.programs[index] = self.programs[index].saturating_add(1);
     }
 
@@ -178,7 +178,7 @@ impl Cells {
             if data_slot != NONE {
                 mix(self.data.get_mut(data_slot));
                 kept.programmed_pages += 1;
-                kept.order_floor = page - first + 1;
+                kept.order_floor_page = page - first + 1;
                 self.add_damage(page, u64::MAX);
             }
             if oob_slot != NONE {

@@ -217,7 +217,7 @@ impl Chip {
             return Err(FlashError::TooManyPrograms { page, programs });
         }
         if self.rules.in_order {
-            let floor = self.cells.blocks[block as usize].order_floor;
+            let floor = self.cells.blocks[block as usize].order_floor_page;
             if page % pages_per_block + 1 < floor {
                 return Err(FlashError::OutOfOrder { page, last: block * pages_per_block + floor - 1 });
             }
@@ -368,9 +368,9 @@ impl Chip {
     pub fn cut_power_after(&mut self, operations: u64, torn: Torn) {
         if operations == 0 {
             self.power.on = false;
-            self.power.cut_at = u64::MAX;
+            self.power.cut_at_operations = u64::MAX;
         } else {
-            self.power.cut_at = self.power.modifying.saturating_add(operations);
+            self.power.cut_at_operations = self.power.modifying_operations.saturating_add(operations);
             self.power.torn = torn;
         }
     }
@@ -378,7 +378,7 @@ impl Chip {
     /// Switches the chip on, and forgets a cut that was still to come.
     pub fn power_on(&mut self) {
         self.power.on = true;
-        self.power.cut_at = u64::MAX;
+        self.power.cut_at_operations = u64::MAX;
         self.contents_version += 1;
     }
 
@@ -388,12 +388,13 @@ impl Chip {
 
     /// Programs and erases up to and including the one that the cut will hit; `None` when no cut is to come.
     pub fn operations_until_cut(&self) -> Option<u64> {
-        (self.power.cut_at != u64::MAX).then(|| self.power.cut_at - self.power.modifying)
+        (self.power.cut_at_operations != u64::MAX)
+            .then(|| self.power.cut_at_operations - self.power.modifying_operations)
     }
 
     /// Programs and erases begun since the chip was made.
     pub fn modifying_operations(&self) -> u64 {
-        self.power.modifying
+        self.power.modifying_operations
     }
 
     // ---- faults and wear -----------------------------------------------------------------------------------

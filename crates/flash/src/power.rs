@@ -16,26 +16,26 @@ pub enum Torn {
 pub struct Power {
     pub on: bool,
     /// Programs and erases since the chip was made.
-    pub modifying: u64,
-    /// The operation, counted as in `modifying`, that the cut hits; `u64::MAX`: none.
-    pub cut_at: u64,
+    pub modifying_operations: u64,
+    /// The operation, counted as in `modifying_operations`, that the cut hits; `u64::MAX`: none.
+    pub cut_at_operations: u64,
     pub torn: Torn,
 }
 
 impl Power {
     pub fn new() -> Power {
-        Power { on: true, modifying: 0, cut_at: u64::MAX, torn: Torn::Nothing }
+        Power { on: true, modifying_operations: 0, cut_at_operations: u64::MAX, torn: Torn::Nothing }
     }
 
     /// A program or erase begins. Is it the one that the cut hits?
     #[inline]
     pub fn begin(&mut self) -> Option<Torn> {
-        self.modifying += 1;
-        if self.modifying < self.cut_at {
+        self.modifying_operations += 1;
+        if self.modifying_operations < self.cut_at_operations {
             return None;
         }
         self.on = false;
-        self.cut_at = u64::MAX;
+        self.cut_at_operations = u64::MAX;
         Some(self.torn)
     }
 }

@@ -31,7 +31,7 @@ impl Jffs2 {
                 }
             }
         }
-        self.rotate_lists(findings.version_sum);
+        self.rotate_lists(findings.rotation_seed);
         let buckets = inode_buckets(self.store.flash_bytes);
         self.to_check = self.store.inode_caches.keys().copied().collect();
         self.to_check.sort_unstable_by_key(|ino| (ino % buckets, *ino));
@@ -89,12 +89,12 @@ impl Jffs2 {
     }
 
     /// Begins with another block at each mount, so that wear spreads (`jffs2_rotate_lists`).
-    fn rotate_lists(&mut self, version_sum: u32) {
+    fn rotate_lists(&mut self, rotation_seed: u32) {
         let lists = [List::Clean, List::VeryDirty, List::Dirty, List::Erasable, List::ErasePending, List::Free];
         for list in lists {
             let length = self.store.blocks.length(list);
             if length > 0 {
-                self.store.blocks.rotate(list, (version_sum % length + 1) % length);
+                self.store.blocks.rotate(list, (rotation_seed % length + 1) % length);
             }
         }
     }

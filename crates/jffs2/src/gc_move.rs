@@ -138,7 +138,7 @@ impl Jffs2 {
     fn move_metadata(&mut self, ino: u32, dnode: DnodeId) -> Result<()> {
         let inode = self.inodes.get_mut(&ino).ok_or(Errno::Io)?;
         let data = match inode.kind {
-            FileKind::CharDevice | FileKind::BlockDevice => encode_device(inode.device),
+            FileKind::CharDevice | FileKind::BlockDevice => encode_device(self.store.endian, inode.device),
             FileKind::Symlink => {
                 let mut data = vec![0; self.store.dnodes[dnode].bytes as usize];
                 self.store.read_dnode(dnode, 0, &mut data)?;
@@ -287,7 +287,7 @@ impl Jffs2 {
     /// Rebuilds bytes `start .. end` of a page from the page cache and writes them as one node, with what else of the
     /// page is worth collecting (`jffs2_garbage_collect_dnode`).
     fn rebuild(&mut self, host: &mut dyn Host, ino: u32, start: u32, end: u32) -> Result<()> {
-        let (from, to) = if self.store.free_blocks() + self.store.erasing_blocks > self.store.levels.gc_merge {
+        let (from, to) = if self.store.free_blocks() + self.store.erasing_blocks > self.store.levels.gc_merge_blocks {
             self.merged_extent(ino, start, end)
         } else {
             (start, end)
@@ -319,16 +319,16 @@ impl Jffs2 {
             let data = &page[(at - page_at) as usize..(to - page_at) as usize];
             let packed = self.compressor.compress(data, data.len().min(space as usize));
             let stored = if packed.kind == COMPR_NONE {
-                &data[..packed.stored]
+                &data[..packed.stored_bytes]
             } else {
-                &self.compressor.output()[..packed.stored]
+                &self.compressor.output()[..packed.stored_bytes]
             };
             let inode = self.inodes.get_mut(&ino).ok_or(Errno::Io)?;
             let version = inode.next_version();
             let raw = RawInode {
                 offset: at,
-                compressed_bytes: packed.stored as u32,
-                data_bytes: packed.taken as u32,
+                compressed_bytes: packed.stored_bytes as u32,
+                data_bytes: packed.taken_bytes as u32,
                 compression: packed.kind,
                 data_crc: crc32(0, stored),
                 ..inode.raw(version)
@@ -336,7 +336,7 @@ impl Jffs2 {
             let new = self.store.write_inode_node_gc(&raw, stored)?;
             inode.fragments.add(&mut self.store, new);
             inode.drop_metadata(&mut self.store);
-            at += packed.taken as u32;
+            at += packed.taken_bytes as u32;
         }
         Ok(())
     }

@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use ffslab_fs::{FileKind, TimeSpec};
 
-use crate::format::{name_hash, RawInode};
+use crate::format::{name_hash, Endian, RawInode};
 use crate::fragments::FragmentMap;
 use crate::refs::{DnodeId, RefId, NONE};
 use crate::store::Store;
@@ -197,20 +197,40 @@ pub fn seconds(time: TimeSpec) -> u32 {
     time.seconds.clamp(0, i64::from(u32::MAX)) as u32
 }
 
-/// Device numbers on flash: 16 bits when both parts are small, else 32 (`jffs2_encode_dev`).
-pub fn encode_device(device: u32) -> Vec<u8> {
+/// Device numbers on flash: 16 bits when both parts are small, else 32, in the medium's byte order
+/// (`jffs2_encode_dev`, and `jffs2_iget` in `fs/jffs2/fs.c`).
+pub fn encode_device(e: Endian, device: u32) -> Vec<u8> {
     let (major, minor) = (device >> 8 & 0xFFF, (device & 0xFF) | (device >> 12 & 0xFFF00));
-    if major < 256 && minor < 256 {
-        ((major << 8 | minor) as u16).to_le_bytes().to_vec()
-    } else {
-        ((minor & 0xFF) | (major << 8) | ((minor & !0xFF) << 12)).to_le_bytes().to_vec()
+    let mut bytes = vec![0; if major < 256 && minor < 256 { 2 } else { 4 }];
+    match bytes.len() {
+        2 => e.put16(&mut bytes, 0, (major << 8 | minor) as u16),
+        _ => e.put32(&mut bytes, 0, (minor & 0xFF) | (major << 8) | ((minor & !0xFF) << 12)),
+    }
+    bytes
+}
+
+pub fn decode_device(e: Endian, bytes: &[u8]) -> u32 {
+    match bytes.len() {
+        2 => u32::from(e.u16(bytes, 0)),
+        4 => e.u32(bytes, 0),
+        _ => 0,
     }
 }
 
-pub fn decode_device(bytes: &[u8]) -> u32 {
-    match bytes {
-        [a, b] => u32::from(u16::from_le_bytes([*a, *b])),
-        [a, b, c, d] => u32::from_le_bytes([*a, *b, *c, *d]),
-        _ => 0,
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Big-endian images held device numbers in the wrong order.
+    #[test]
+    fn device_numbers_have_the_byte_order_of_the_medium() {
+        assert_eq!(encode_device(Endian::Little, 0x0103), [3, 1]);
+        assert_eq!(encode_device(Endian::Big, 0x0103), [1, 3]);
+        assert_eq!(encode_device(Endian::Big, 0x1010_3FF), [0x01, 0x01, 0x03, 0xFF]);
+        for e in [Endian::Little, Endian::Big] {
+            for device in [0x0103, 0x1F02, 0x0010_3FF0, 0xFFF0_FF01] {
+                assert_eq!(decode_device(e, &encode_device(e, device)), device);
+            }
+        }
     }
 }

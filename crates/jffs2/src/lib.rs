@@ -21,6 +21,7 @@ mod gc_move;
 mod inode;
 mod namespace;
 mod options;
+pub mod probe;
 mod read;
 mod readinode;
 mod refs;

@@ -71,7 +71,7 @@ impl Jffs2 {
         let (inherit, parent_gid) = (parent.permissions & 0o2000 != 0, parent.gid);
         let data = match new.kind {
             FileKind::Symlink => new.target.to_vec(),
-            FileKind::CharDevice | FileKind::BlockDevice => encode_device(new.device),
+            FileKind::CharDevice | FileKind::BlockDevice => encode_device(self.store.endian, new.device),
             _ => Vec::new(),
         };
         if data.len() > NAME_BYTES_MAX {
@@ -288,7 +288,7 @@ impl Jffs2 {
     fn payload(&mut self, ino: u32) -> Result<Vec<u8>> {
         let inode = self.inodes.get(&ino).ok_or(Errno::NoEnt)?;
         match inode.kind {
-            FileKind::CharDevice | FileKind::BlockDevice => Ok(encode_device(inode.device)),
+            FileKind::CharDevice | FileKind::BlockDevice => Ok(encode_device(self.store.endian, inode.device)),
             FileKind::Symlink => {
                 let id = inode.metadata;
                 let mut data = vec![0; inode.target.len()];

@@ -408,7 +408,7 @@ impl Store {
                         inode.file_bytes = bytes as u32;
                         inode.target = data;
                     } else {
-                        inode.device = decode_device(&data);
+                        inode.device = decode_device(self.endian, &data);
                     }
                 }
             }

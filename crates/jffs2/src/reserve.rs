@@ -46,14 +46,16 @@ impl Jffs2 {
         let store = &self.store;
         let levels = &store.levels;
         let at_hand = store.free_blocks() + store.erasing_blocks;
-        if at_hand >= levels.reserved_for_write {
+        if at_hand >= levels.reserved_for_write_blocks {
             return Ok(false);
         }
         let totals = &store.totals;
         let collectable = store.collectable_bytes() + totals.unchecked_bytes;
         let available = totals.free_bytes + totals.dirty_bytes + totals.erasing_bytes + totals.unchecked_bytes;
-        if collectable < levels.no_space_dirty_bytes || available / store.block_bytes <= levels.reserved_for_write {
-            if purpose == Purpose::Deletion && at_hand >= levels.reserved_for_deletion {
+        if collectable < levels.no_space_dirty_bytes
+            || available / store.block_bytes <= levels.reserved_for_write_blocks
+        {
+            if purpose == Purpose::Deletion && at_hand >= levels.reserved_for_deletion_blocks {
                 return Ok(false);
             }
             return Err(Errno::NoSpc);

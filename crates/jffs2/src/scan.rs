@@ -54,7 +54,7 @@ pub struct Findings {
     pub dirents: Vec<FoundDirent>,
     by_name: FxHashMap<(u32, Box<[u8]>), usize>,
     /// Sum of all versions: decides how far the lists are rotated, so that wear spreads over mounts.
-    pub version_sum: u32,
+    pub rotation_seed: u32,
 }
 
 impl Findings {
@@ -384,7 +384,7 @@ impl Store {
             _ if header.node_type & ACCURATE == 0 => self.scan_dirty_space(block, bytes),
             TYPE_INODE => match RawInode::decode(e, pad_slice(node, INODE_BYTES)) {
                 Some(raw) if raw.ino != 0 => {
-                    findings.version_sum = findings.version_sum.wrapping_add(raw.version);
+                    findings.rotation_seed = findings.rotation_seed.wrapping_add(raw.version);
                     self.inode_cache_mut(raw.ino);
                     self.link_node(offset, NodeState::Unchecked, bytes, raw.ino);
                     collector.add_node(e, [node, &[]], in_block);
@@ -403,7 +403,7 @@ impl Store {
                     self.scan_dirty_space(block, bytes);
                     return Ok(());
                 };
-                findings.version_sum = findings.version_sum.wrapping_add(raw.version);
+                findings.rotation_seed = findings.rotation_seed.wrapping_add(raw.version);
                 let state = if raw.ino == 0 { NodeState::Normal } else { NodeState::Pristine };
                 self.inode_cache_mut(raw.parent);
                 let id = self.link_node(offset, state, bytes, raw.parent);
@@ -466,7 +466,7 @@ impl SummaryTaker<'_> {
         match entry {
             summary::Entry::Inode { ino, version, at, total_bytes } => {
                 self.store.scan_gap(self.block, at);
-                self.findings.version_sum = self.findings.version_sum.wrapping_add(version);
+                self.findings.rotation_seed = self.findings.rotation_seed.wrapping_add(version);
                 if ino == 0 {
                     return self.store.scan_dirty_space(self.block, pad(total_bytes));
                 }
@@ -475,7 +475,7 @@ impl SummaryTaker<'_> {
             }
             summary::Entry::Dirent { parent, version, ino, at, total_bytes, dirent_type, name } => {
                 self.store.scan_gap(self.block, at);
-                self.findings.version_sum = self.findings.version_sum.wrapping_add(version);
+                self.findings.rotation_seed = self.findings.rotation_seed.wrapping_add(version);
                 if parent == 0 || name.is_empty() || name.contains(&0) {
                     return self.store.scan_dirty_space(self.block, pad(total_bytes));
                 }

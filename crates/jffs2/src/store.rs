@@ -51,11 +51,11 @@ pub struct Totals {
 /// Space that is kept back, in blocks (`jffs2_calc_trigger_levels`).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Levels {
-    pub reserved_for_deletion: u32,
-    pub reserved_for_write: u32,
-    pub gc_trigger: u32,
-    pub gc_merge: u32,
-    pub very_dirty_trigger: u32,
+    pub reserved_for_deletion_blocks: u32,
+    pub reserved_for_write_blocks: u32,
+    pub gc_trigger_blocks: u32,
+    pub gc_merge_blocks: u32,
+    pub very_dirty_trigger_blocks: u32,
     /// Less obsolete space than this is not worth collecting.
     pub no_space_dirty_bytes: u32,
 }
@@ -65,14 +65,14 @@ impl Levels {
         let blocks = flash_bytes / block_bytes;
         // 2 % of the medium and 100 bytes per block for what nodes lose at block ends, rounded up to blocks.
         let overhead = flash_bytes / 50 + blocks * 100 + block_bytes - 1;
-        let reserved_for_deletion = 2;
-        let reserved_for_write = reserved_for_deletion + overhead / block_bytes;
+        let reserved_for_deletion_blocks = 2;
+        let reserved_for_write_blocks = reserved_for_deletion_blocks + overhead / block_bytes;
         Levels {
-            reserved_for_deletion,
-            reserved_for_write,
-            gc_trigger: reserved_for_write + 1,
-            gc_merge: reserved_for_deletion + 1,
-            very_dirty_trigger: reserved_for_write + 1,
+            reserved_for_deletion_blocks,
+            reserved_for_write_blocks,
+            gc_trigger_blocks: reserved_for_write_blocks + 1,
+            gc_merge_blocks: reserved_for_deletion_blocks + 1,
+            very_dirty_trigger_blocks: reserved_for_write_blocks + 1,
             no_space_dirty_bytes: block_bytes + flash_bytes / 100,
         }
     }
@@ -416,12 +416,12 @@ impl Store {
         if self.totals.unchecked_bytes != 0 {
             return true;
         }
-        if self.free_blocks() + self.erasing_blocks < self.levels.gc_trigger
+        if self.free_blocks() + self.erasing_blocks < self.levels.gc_trigger_blocks
             && self.collectable_bytes() > self.levels.no_space_dirty_bytes
         {
             return true;
         }
-        self.blocks.length(List::VeryDirty) >= self.levels.very_dirty_trigger
+        self.blocks.length(List::VeryDirty) >= self.levels.very_dirty_trigger_blocks
     }
 
     /// Sends the thread a signal if there is work for it (`jffs2_garbage_collect_trigger`).

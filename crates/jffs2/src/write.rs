@@ -177,19 +177,22 @@ impl Jffs2 {
             let page = host.page(ino, index).ok_or(Errno::Io)?;
             let data = &page[at..to];
             let packed = self.compressor.compress(data, space.min(data.len()));
-            let stored =
-                if packed.kind == 0 { &data[..packed.stored] } else { &self.compressor.output()[..packed.stored] };
+            let stored = if packed.kind == 0 {
+                &data[..packed.stored_bytes]
+            } else {
+                &self.compressor.output()[..packed.stored_bytes]
+            };
             let inode = self.inodes.get_mut(&ino).ok_or(Errno::NoEnt)?;
             let offset = page_at + at as u32;
             let version = inode.next_version();
             let raw = RawInode {
-                file_bytes: inode.file_bytes.max(offset + packed.taken as u32),
+                file_bytes: inode.file_bytes.max(offset + packed.taken_bytes as u32),
                 accessed_s: now_s,
                 modified_s: now_s,
                 changed_s: now_s,
                 offset,
-                compressed_bytes: packed.stored as u32,
-                data_bytes: packed.taken as u32,
+                compressed_bytes: packed.stored_bytes as u32,
+                data_bytes: packed.taken_bytes as u32,
                 compression: packed.kind,
                 data_crc: crc32(0, stored),
                 ..inode.raw(version)
@@ -199,7 +202,7 @@ impl Jffs2 {
                     inode.fragments.add(&mut self.store, id);
                     inode.drop_metadata(&mut self.store);
                     self.complete_reservation();
-                    at += packed.taken;
+                    at += packed.taken_bytes;
                     retried = false;
                 }
                 Err(error) => {

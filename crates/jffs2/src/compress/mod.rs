@@ -38,12 +38,12 @@ impl Compression {
     }
 }
 
-/// Outcome of one compression: `taken` bytes of the input became `stored` bytes of kind `kind`.
+/// Outcome of one compression: `taken_bytes` of the input became `stored_bytes` of kind `kind`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Compressed {
     pub kind: u8,
-    pub taken: usize,
-    pub stored: usize,
+    pub taken_bytes: usize,
+    pub stored_bytes: usize,
 }
 
 /// Compressors with their working memory.
@@ -74,7 +74,7 @@ impl Compressor {
             if self.mode != Compression::Size {
                 return result;
             }
-            if result.stored < result.taken && best.is_none_or(|b| result.stored < b.stored) {
+            if result.stored_bytes < result.taken_bytes && best.is_none_or(|b| result.stored_bytes < b.stored_bytes) {
                 best = Some(result);
                 std::mem::swap(&mut self.output, &mut self.best);
             }
@@ -84,17 +84,17 @@ impl Compressor {
             return best;
         }
         let bytes = data.len().min(space);
-        Compressed { kind: COMPR_NONE, taken: bytes, stored: bytes }
+        Compressed { kind: COMPR_NONE, taken_bytes: bytes, stored_bytes: bytes }
     }
 
     fn compress_with(&mut self, kind: u8, data: &[u8], space: usize) -> Option<Compressed> {
         self.output.clear();
-        let taken = match kind {
+        let taken_bytes = match kind {
             COMPR_ZLIB => self.zlib.get_or_insert_with(Default::default).compress(data, space, &mut self.output)?,
             COMPR_RTIME => rtime::compress(data, space, &mut self.output)?,
             _ => lzo::compress(data, space, &mut self.output)?,
         };
-        Some(Compressed { kind, taken, stored: self.output.len() })
+        Some(Compressed { kind, taken_bytes, stored_bytes: self.output.len() })
     }
 
     pub fn output(&self) -> &[u8] {
@@ -138,14 +138,14 @@ mod tests {
             for space in [4096, 3000, 500, 200] {
                 let data = text();
                 let result = compressor.compress(&data, space);
-                assert!(result.stored <= space, "{name}");
+                assert!(result.stored_bytes <= space, "{name}");
                 if result.kind == COMPR_NONE {
-                    assert_eq!(result.taken, space);
+                    assert_eq!(result.taken_bytes, space);
                     continue;
                 }
-                let mut plain = vec![0; result.taken];
+                let mut plain = vec![0; result.taken_bytes];
                 assert!(decompress(result.kind, compressor.output(), &mut plain), "{name}");
-                assert_eq!(plain, data[..result.taken], "{name} in {space} bytes");
+                assert_eq!(plain, data[..result.taken_bytes], "{name} in {space} bytes");
             }
         }
     }

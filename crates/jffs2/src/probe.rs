@@ -1,0 +1,99 @@
+//! What can be told about an image before it is mounted: its byte order, and whether a size of erase blocks suits it.
+//!
+//! A mount with the wrong size succeeds and silently lacks whatever the scan could not see, so tools that read foreign
+//! images look here first. Headers are those of `include/uapi/linux/jffs2.h`; the walk is that of `fs/jffs2/scan.c`.
+
+use crate::format::{pad, Endian, Header, HEADER_BYTES, MAGIC};
+
+/// So many bytes of 0xFF at its start make the scan take a block for empty (`DEFAULT_EMPTY_SCAN_SIZE`).
+const EMPTY_SCAN_BYTES: usize = 256;
+
+/// Why a size of erase blocks does not suit an image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Misfit {
+    /// A node crosses the end of a block: blocks are larger. Offset of the node in the image.
+    Crossing { offset: u64 },
+    /// A block begins empty, so that it would not be read, and holds nodes: blocks are smaller. Offset of the first.
+    Hidden { offset: u64 },
+}
+
+fn header_at(e: Endian, image: &[u8], at: usize) -> Option<Header> {
+    let here = image.get(at..at + HEADER_BYTES as usize)?;
+    let header = Header::decode(e, here);
+    (header.magic == MAGIC && header.total_bytes >= HEADER_BYTES && header.crc_ok(e, here)).then_some(header)
+}
+
+/// Byte order of the first node in `image` (page data without OOB). `None`: there is no node.
+pub fn byte_order(image: &[u8]) -> Option<Endian> {
+    (0..image.len()).step_by(4).find_map(|at| {
+        [Endian::Little, Endian::Big].into_iter().find(|&e| header_at(e, image, at).is_some())
+    })
+}
+
+/// Walks over the nodes of `image` with erase blocks of `block_bytes`; the first contradiction. A power cut can leave
+/// either on a medium of the right size as well, so this is a reason for a warning.
+pub fn misfit(e: Endian, image: &[u8], block_bytes: u32) -> Option<Misfit> {
+    for (number, block) in image.chunks(block_bytes as usize).enumerate() {
+        let start = number as u64 * u64::from(block_bytes);
+        let empty = block.iter().take(EMPTY_SCAN_BYTES).all(|&byte| byte == 0xFF);
+        let mut at = 0;
+        while at < block.len() {
+            let Some(header) = header_at(e, block, at) else {
+                at += 4;
+                continue;
+            };
+            let offset = start + at as u64;
+            if empty {
+                return Some(Misfit::Hidden { offset });
+            }
+            if header.total_bytes as usize > block_bytes as usize - at {
+                return Some(Misfit::Crossing { offset });
+            }
+            at += pad(header.total_bytes) as usize;
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::{encode_padding, RawInode};
+
+    /// Nodes of `data_bytes` bytes of data, one after the other, from `at` on.
+    fn image(e: Endian, bytes: usize, at: usize, data_bytes: u32, nodes: usize) -> Vec<u8> {
+        let mut image = vec![0xFF; bytes];
+        let raw = RawInode { ino: 2, compressed_bytes: data_bytes, data_bytes, ..RawInode::default() };
+        let node = raw.total_bytes() as usize;
+        for i in 0..nodes {
+            let place = &mut image[at + i * node..at + (i + 1) * node];
+            place.fill(0);
+            place[..68].copy_from_slice(&raw.encode(e));
+        }
+        image
+    }
+
+    #[test]
+    fn the_byte_order_is_that_of_the_first_node() {
+        for e in [Endian::Little, Endian::Big] {
+            assert_eq!(byte_order(&image(e, 1 << 15, 8192, 100, 1)), Some(e));
+            let mut padding = vec![0xFF; 64];
+            padding[20..32].copy_from_slice(&encode_padding(e, 32));
+            assert_eq!(byte_order(&padding), Some(e));
+        }
+        assert_eq!(byte_order(&[0xFF; 4096]), None);
+        assert_eq!(byte_order(b"short"), None);
+    }
+
+    #[test]
+    fn a_size_that_is_too_small_or_too_large_is_noticed() {
+        // 5 nodes of 4096 bytes: the fourth crosses 16 KiB when they begin at 64.
+        let crossing = image(Endian::Little, 1 << 17, 64, 4028, 5);
+        assert_eq!(misfit(Endian::Little, &crossing, 16 << 10), Some(Misfit::Crossing { offset: 64 + 3 * 4096 }));
+        assert_eq!(misfit(Endian::Little, &crossing, 64 << 10), None);
+        // The second block of 16 KiB holds them, the first is empty.
+        let hidden = image(Endian::Big, 1 << 17, 16 << 10, 4028, 4);
+        assert_eq!(misfit(Endian::Big, &hidden, 16 << 10), None);
+        assert_eq!(misfit(Endian::Big, &hidden, 32 << 10), Some(Misfit::Hidden { offset: 16 << 10 }));
+    }
+}
