@@ -19,6 +19,7 @@ mod fs;
 mod gc;
 mod gc_move;
 mod inode;
+mod levels;
 mod namespace;
 mod options;
 pub mod probe;
@@ -31,6 +32,7 @@ mod space;
 mod store;
 mod summary;
 mod tasks;
+mod wakeups;
 mod wbuf;
 mod write;
 

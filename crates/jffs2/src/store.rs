@@ -5,14 +5,16 @@
 
 use ffslab_fs::{Errno, Result};
 use ffslab_mtd::{Mtd, MtdError};
-use ffslab_sim::{Sim, Task};
+use ffslab_sim::Sim;
 use rustc_hash::FxHashMap;
 
 use crate::blocks::{Blocks, List};
 use crate::format::{pad, Endian, INODE_BYTES, MIN_DATA_BYTES};
-use crate::options::{Options, WakeDuringPass, WbufTimer};
+use crate::levels::Levels;
+use crate::options::Options;
 use crate::refs::{Dnodes, NodeRefs, NodeState, RefId, NONE};
 use crate::summary::Collector;
+use crate::wakeups::ThreadSignal;
 use crate::wbuf::WriteBuffer;
 
 /// State of an inode with regard to memory (`INO_STATE_*`).
@@ -46,44 +48,6 @@ pub struct Totals {
     pub free_bytes: u32,
     pub erasing_bytes: u32,
     pub bad_bytes: u32,
-}
-
-/// Space that is kept back, in blocks (`jffs2_calc_trigger_levels`).
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Levels {
-    pub reserved_for_deletion_blocks: u32,
-    pub reserved_for_write_blocks: u32,
-    pub gc_trigger_blocks: u32,
-    pub gc_merge_blocks: u32,
-    pub very_dirty_trigger_blocks: u32,
-    /// Less obsolete space than this is not worth collecting.
-    pub no_space_dirty_bytes: u32,
-}
-
-impl Levels {
-    pub fn of(flash_bytes: u32, block_bytes: u32) -> Levels {
-        let blocks = flash_bytes / block_bytes;
-        // 2 % of the medium and 100 bytes per block for what nodes lose at block ends, rounded up to blocks.
-        let overhead = flash_bytes / 50 + blocks * 100 + block_bytes - 1;
-        let reserved_for_deletion_blocks = 2;
-        let reserved_for_write_blocks = reserved_for_deletion_blocks + overhead / block_bytes;
-        Levels {
-            reserved_for_deletion_blocks,
-            reserved_for_write_blocks,
-            gc_trigger_blocks: reserved_for_write_blocks + 1,
-            gc_merge_blocks: reserved_for_deletion_blocks + 1,
-            very_dirty_trigger_blocks: reserved_for_write_blocks + 1,
-            no_space_dirty_bytes: block_bytes + flash_bytes / 100,
-        }
-    }
-}
-
-/// The garbage collection thread, as the store needs to know it in order to wake it.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ThreadSignal {
-    pub exists: bool,
-    pub pending: bool,
-    pub in_pass: bool,
 }
 
 pub struct Store {
@@ -399,74 +363,6 @@ impl Store {
             let lot = self.sim.jiffies().wrapping_add(self.refile_counter);
             self.refile_counter = self.refile_counter.wrapping_add(1);
             self.queue_for_erase(number, lot);
-        }
-    }
-
-    // ---- the garbage collection thread ---------------------------------------------------------------------
-
-    /// Obsolete space that collection can win back; blocks in erasure are not counted twice.
-    pub fn collectable_bytes(&self) -> u32 {
-        (self.totals.dirty_bytes + self.totals.erasing_bytes).saturating_sub(self.erasing_blocks * self.block_bytes)
-    }
-
-    pub fn thread_should_wake(&self) -> bool {
-        if !self.blocks.is_empty(List::EraseComplete) || !self.blocks.is_empty(List::ErasePending) {
-            return true;
-        }
-        if self.totals.unchecked_bytes != 0 {
-            return true;
-        }
-        if self.free_blocks() + self.erasing_blocks < self.levels.gc_trigger_blocks
-            && self.collectable_bytes() > self.levels.no_space_dirty_bytes
-        {
-            return true;
-        }
-        self.blocks.length(List::VeryDirty) >= self.levels.very_dirty_trigger_blocks
-    }
-
-    /// Sends the thread a signal if there is work for it (`jffs2_garbage_collect_trigger`).
-    pub fn trigger_gc_thread(&mut self) {
-        if !self.signal.exists || self.signal.pending || !self.thread_should_wake() {
-            return;
-        }
-        if self.signal.in_pass {
-            self.signal.pending = self.options.wake_during_pass == WakeDuringPass::Kept;
-        } else {
-            self.signal.pending = true;
-            self.sim.wake(Task::Jffs2GcThread);
-        }
-    }
-
-    /// Data of an inode wait in the write buffer: they will be written after a while.
-    pub fn arm_wbuf_timer(&mut self) {
-        if self.wbuf.timer_at_ns.is_some() {
-            return;
-        }
-        let delay_ns = u64::from(self.options.wbuf_delay_ms) * 1_000_000;
-        let at_ns = match self.options.wbuf_timer {
-            WbufTimer::DelayedWork => self.sim.timer_after_ticks((delay_ns / self.sim.tick_ns()) as u32),
-            WbufTimer::SyncSupers => (self.sim.now_ns() / delay_ns + 1) * delay_ns,
-        };
-        self.wbuf.timer_at_ns = Some(at_ns);
-        if !self.worker_busy {
-            self.sim.sleep_until(Task::Kworker, at_ns);
-        }
-    }
-
-    /// Everything is about to be written: the timer is not needed.
-    pub fn disarm_wbuf_timer(&mut self) {
-        if self.options.wbuf_timer == WbufTimer::DelayedWork && !self.worker_busy {
-            self.wbuf.timer_at_ns = None;
-            self.sim.block(Task::Kworker);
-        }
-    }
-
-    /// The worker has nothing to do until its timer fires again.
-    pub fn worker_rests(&mut self) {
-        self.worker_busy = false;
-        match self.wbuf.timer_at_ns {
-            Some(at_ns) => self.sim.sleep_until(Task::Kworker, at_ns),
-            None => self.sim.block(Task::Kworker),
         }
     }
 

@@ -1,0 +1,86 @@
+//! When the background tasks wake: the signal to the garbage collection thread, the write buffer's timer.
+//!
+//! Follows `fs/jffs2/nodemgmt.c` (`jffs2_thread_should_wake`), `background.c` (`jffs2_garbage_collect_trigger`) and
+//! `wbuf.c` (`jffs2_dirty_trigger`). What the tasks do when they run stands in `tasks.rs`.
+
+use ffslab_sim::Task;
+
+use crate::blocks::List;
+use crate::options::{WakeDuringPass, WbufTimer};
+use crate::store::Store;
+
+/// The garbage collection thread, as the store needs to know it in order to wake it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ThreadSignal {
+    pub exists: bool,
+    pub pending: bool,
+    pub in_pass: bool,
+}
+
+impl Store {
+    /// Obsolete space that collection can win back; blocks in erasure are not counted twice.
+    pub fn collectable_bytes(&self) -> u32 {
+        (self.totals.dirty_bytes + self.totals.erasing_bytes).saturating_sub(self.erasing_blocks * self.block_bytes)
+    }
+
+    pub fn thread_should_wake(&self) -> bool {
+        if !self.blocks.is_empty(List::EraseComplete) || !self.blocks.is_empty(List::ErasePending) {
+            return true;
+        }
+        if self.totals.unchecked_bytes != 0 {
+            return true;
+        }
+        if self.free_blocks() + self.erasing_blocks < self.levels.gc_trigger_blocks
+            && self.collectable_bytes() > self.levels.no_space_dirty_bytes
+        {
+            return true;
+        }
+        self.blocks.length(List::VeryDirty) >= self.levels.very_dirty_trigger_blocks
+    }
+
+    /// Sends the thread a signal if there is work for it (`jffs2_garbage_collect_trigger`).
+    pub fn trigger_gc_thread(&mut self) {
+        if !self.signal.exists || self.signal.pending || !self.thread_should_wake() {
+            return;
+        }
+        if self.signal.in_pass {
+            self.signal.pending = self.options.wake_during_pass == WakeDuringPass::Kept;
+        } else {
+            self.signal.pending = true;
+            self.sim.wake(Task::Jffs2GcThread);
+        }
+    }
+
+    /// Data of an inode wait in the write buffer: they will be written after a while.
+    pub fn arm_wbuf_timer(&mut self) {
+        if self.wbuf.timer_at_ns.is_some() {
+            return;
+        }
+        let delay_ns = u64::from(self.options.wbuf_delay_ms) * 1_000_000;
+        let at_ns = match self.options.wbuf_timer {
+            WbufTimer::DelayedWork => self.sim.timer_after_ticks((delay_ns / self.sim.tick_ns()) as u32),
+            WbufTimer::SyncSupers => (self.sim.now_ns() / delay_ns + 1) * delay_ns,
+        };
+        self.wbuf.timer_at_ns = Some(at_ns);
+        if !self.worker_busy {
+            self.sim.sleep_until(Task::Kworker, at_ns);
+        }
+    }
+
+    /// Everything is about to be written: the timer is not needed.
+    pub fn disarm_wbuf_timer(&mut self) {
+        if self.options.wbuf_timer == WbufTimer::DelayedWork && !self.worker_busy {
+            self.wbuf.timer_at_ns = None;
+            self.sim.block(Task::Kworker);
+        }
+    }
+
+    /// The worker has nothing to do until its timer fires again.
+    pub fn worker_rests(&mut self) {
+        self.worker_busy = false;
+        match self.wbuf.timer_at_ns {
+            Some(at_ns) => self.sim.sleep_until(Task::Kworker, at_ns),
+            None => self.sim.block(Task::Kworker),
+        }
+    }
+}
