@@ -149,9 +149,12 @@ fn churn_with_faults(subject: &dyn Subject, machine: Machine, seed: u64) -> Resu
     let (badblocks, erase_fails, program_fails) = (draw(share), draw(share), draw(share));
     let weak = |number, good_operations| Weak { number, good_operations };
     let weakblocks: Vec<Weak> = erase_fails.iter().map(|&block| weak(block, random.below(2) as u32)).collect();
+    // In the second half of their blocks: what is written again elsewhere must not meet the next weak page at once, for a
+    // file system may give up after one new attempt, as Linux's JFFS2 does.
+    let half = geometry.pages_per_block / 2;
     let pages = program_fails
         .iter()
-        .map(|&block| block * geometry.pages_per_block + random.below(u64::from(geometry.pages_per_block)) as u32);
+        .map(|&block| block * geometry.pages_per_block + half + random.below(u64::from(half)) as u32);
     let pages: Vec<u32> = pages.collect();
     // A page of nandsim holds the data even though its program failed, so that a file system which does not look would
     // come off well. Pages that never take a program read as noise here.

@@ -87,7 +87,7 @@ fn a_full_partition_says_so_and_can_be_emptied() {
 
 #[test]
 fn failing_blocks_and_pages_lose_nothing() {
-    for seed in 1..=3 {
+    for seed in 1..=8 {
         must(full::check_faults(&plain(USUAL), Machine::USUAL, seed));
     }
 }
