@@ -1,8 +1,10 @@
 //! Runs the steps of one variant or case on a stack and keeps what happened.
 
 mod execute;
+mod images;
 mod many;
 
+use crate::image::SavedImage;
 use crate::requests::RequestLog;
 use crate::stack::{Stack, StackSpec};
 use crate::traces::Traces;
@@ -85,16 +87,23 @@ pub struct Outcome {
     pub setup: Vec<StepOutcome>,
     pub measure: Vec<StepOutcome>,
     pub requests: RequestLog,
-    /// Counters of the whole measurement, by who and why; causes without an operation are left out.
+    /// Counters of the whole measurement, by who and why; causes that cost nothing are left out.
     pub by_cause: Vec<(Task, Reason, OpCounts)>,
+    /// Time of the whole measurement that has no cause: the program computed, nobody could run.
+    pub program_ns: u64,
+    pub idle_ns: u64,
     /// Main phase.
     pub main: OpCounts,
+    /// The same, by who.
+    pub main_by_task: Vec<(Task, OpCounts)>,
     pub main_time_ns: u64,
     /// Erases of each block of the partition in the main phase, and since the chip was made.
     pub erases_main: Vec<u32>,
     pub erases_total: Vec<u32>,
     /// Programmed pages of each block at the end.
     pub programmed_pages: Vec<u32>,
+    /// Of the `save_image` steps.
+    pub images: Vec<SavedImage>,
 }
 
 impl Outcome {
@@ -117,6 +126,7 @@ pub fn run(plan: &Plan, watch: &mut Watch) -> Result<Outcome, RunError> {
     }
     runner.prepare_replays(plan.measure)?;
     let causes_before = runner.begin();
+    let (program_before_ns, idle_before_ns) = (runner.stack.sim.program_ns(), runner.stack.sim.idle_ns());
     runner.measuring = true;
     let mut boundary = Boundary::of(&runner.stack, None);
     let mut measure = Vec::with_capacity(plan.measure.len());
@@ -131,25 +141,30 @@ pub fn run(plan: &Plan, watch: &mut Watch) -> Result<Outcome, RunError> {
         }
         measure.push(outcome);
     }
-    let (main, main_time_ns, erases_main) =
+    let (main, main_time_ns, erases_main, main_by_task) =
         main.ok_or_else(|| RunError::Step(format!("the main phase ends with step {}, which is none", plan.main.1)))?;
     let causes = runner.stack.sim.all_counts();
     Ok(Outcome {
         setup,
         measure,
         by_cause: by_cause(&causes_before, &causes),
+        program_ns: runner.stack.sim.program_ns() - program_before_ns,
+        idle_ns: runner.stack.sim.idle_ns() - idle_before_ns,
         main,
+        main_by_task,
         main_time_ns,
         erases_main,
         erases_total: runner.stack.erase_counts(),
         programmed_pages: runner.stack.programmed_pages(),
         requests: runner.log,
+        images: runner.images,
     })
 }
 
 /// State at the start of the main phase.
 struct Boundary {
     counts: OpCounts,
+    causes: Box<[OpCounts; CAUSES]>,
     time_ns: u64,
     erases: Vec<u32>,
 }
@@ -158,14 +173,21 @@ impl Boundary {
     fn of(stack: &Stack, step: Option<&StepOutcome>) -> Boundary {
         Boundary {
             counts: step.map_or_else(OpCounts::default, |step| step.counts),
+            causes: stack.sim.all_counts(),
             time_ns: step.map_or(0, |step| step.time_ns),
             erases: stack.erase_counts(),
         }
     }
 
-    fn until(&self, stack: &Stack, step: &StepOutcome) -> (OpCounts, u64, Vec<u32>) {
+    fn until(&self, stack: &Stack, step: &StepOutcome) -> (OpCounts, u64, Vec<u32>, Vec<(Task, OpCounts)>) {
         let erases = stack.erase_counts().iter().zip(&self.erases).map(|(after, before)| after - before).collect();
-        (step.counts - self.counts, step.time_ns - self.time_ns, erases)
+        let causes = by_cause(&self.causes, &stack.sim.all_counts());
+        let of_task = |wanted: Task| {
+            let counts = causes.iter().filter(|(task, ..)| *task == wanted);
+            counts.fold(OpCounts::default(), |sum, (.., counts)| sum + *counts)
+        };
+        let tasks = Task::ALL.iter().map(|&task| (task, of_task(task))).collect();
+        (step.counts - self.counts, step.time_ns - self.time_ns, erases, tasks)
     }
 }
 
@@ -192,6 +214,7 @@ struct Runner<'a> {
     /// Open files by name.
     open: BTreeMap<String, Fd>,
     log: RequestLog,
+    images: Vec<SavedImage>,
     measuring: bool,
     start_ns: u64,
     start_counts: OpCounts,
@@ -209,6 +232,7 @@ impl<'a> Runner<'a> {
             content: Content::new(plan.seed),
             open: BTreeMap::new(),
             log: RequestLog::default(),
+            images: Vec::new(),
             measuring: false,
             start_ns: 0,
             start_counts: OpCounts::default(),

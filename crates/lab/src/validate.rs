@@ -66,6 +66,8 @@ pub struct CaseReport {
     pub counters: Pairs,
     pub latency_us: Pairs,
     pub latency_unlink_us: Pairs,
+    /// Main counters by who issued the operations, where they differ; for those who look for the cause.
+    pub by_task: BTreeMap<String, Pairs>,
     /// Mean and standard deviation, of the main phase.
     pub erases_per_block: Pairs,
     /// What is not a counter of the main phase: bytes, files, virtual time.
@@ -176,6 +178,7 @@ fn compare(case: &Case, outcome: &Outcome, report: &mut CaseReport) {
     for name in COUNTERS {
         pair(&mut report.counters, name, expect.values.get(*name), simulated.get(*name).and_then(Value::as_f64));
     }
+    compare_tasks(case, outcome, report);
     compare_latency(case, outcome, report);
     compare_facts(case, outcome, report);
     if let Some(blocks) = expect.values.get("erases_per_block").and_then(Value::as_array) {
@@ -187,6 +190,29 @@ fn compare(case: &Case, outcome: &Outcome, report: &mut CaseReport) {
         }
     }
     report.after_step = after_steps(expect, outcome);
+}
+
+fn compare_tasks(case: &Case, outcome: &Outcome, report: &mut CaseReport) {
+    let none = Value::Object(Map::new());
+    let Some(Value::Object(expected)) = case.expect.values.get("by_task") else { return };
+    for (task, counts) in &outcome.main_by_task {
+        let expected = expected.get(task.name()).unwrap_or(&none);
+        let simulated = counters(*counts);
+        let mut pairs = Pairs::new();
+        for name in COUNTERS {
+            let value = |values: &Value| values.get(*name).and_then(Value::as_f64).unwrap_or(0.0);
+            let both = Pair {
+                expected: value(expected),
+                simulated: simulated.get(*name).map_or(0.0, |v| v.as_f64().unwrap_or(0.0)),
+            };
+            if both.expected != both.simulated && expected.get(*name).is_some() {
+                pairs.insert(name.to_string(), both);
+            }
+        }
+        if !pairs.is_empty() {
+            report.by_task.insert(task.name().to_string(), pairs);
+        }
+    }
 }
 
 fn counters(counts: ffslab_sim::OpCounts) -> Map<String, Value> {
