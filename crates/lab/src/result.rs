@@ -21,6 +21,9 @@ pub struct RunResult {
     pub blocks: BlockColumns,
     /// The experiment with every default and every value of the board written out.
     pub resolved_toml: String,
+    /// Of the `save_image` steps: name below `images/` of the results folder, image. With several variants the name
+    /// begins with the variant's number, from 1: "2/nand.bin".
+    pub images: Vec<(String, Vec<u8>)>,
 }
 
 /// `summary.json`. Units stand in the key names; times are virtual.
@@ -49,7 +52,12 @@ pub struct VariantSummary {
     pub latency_us: LatencyUs,
     #[serde(rename = "energy_uJ")]
     pub energy_uj: EnergySummary,
+    /// Virtual time: the times of all causes, `program_us` and `idle_us` add up to it.
     pub time_us: f64,
+    /// The program computed between its calls.
+    pub program_us: f64,
+    /// Nobody could run: the program slept, and no background work was due.
+    pub idle_us: f64,
     pub setup_time_us: f64,
     #[serde(rename = "user_read_B")]
     pub user_read_bytes: u64,
@@ -94,7 +102,12 @@ pub struct Counts {
     pub bus_out_bytes: u64,
     #[serde(rename = "bus_in_B")]
     pub bus_in_bytes: u64,
+    /// The chip: array and bus.
     pub busy_us: f64,
+    /// The NAND driver, beside the chip.
+    pub driver_us: f64,
+    /// Computing of system calls and file system.
+    pub cpu_us: f64,
 }
 
 impl From<OpCounts> for Counts {
@@ -110,6 +123,8 @@ impl From<OpCounts> for Counts {
             bus_out_bytes: counts.bus_out_bytes,
             bus_in_bytes: counts.bus_in_bytes,
             busy_us: ns_to_us(counts.busy_ns),
+            driver_us: ns_to_us(counts.driver_ns),
+            cpu_us: ns_to_us(counts.cpu_ns),
         }
     }
 }
@@ -255,6 +270,8 @@ impl VariantSummary {
             latency_us: LatencyUs::of(&outcome.requests.latency_ns),
             energy_uj: last.energy.into(),
             time_us: ns_to_us(last.time_ns),
+            program_us: ns_to_us(outcome.program_ns),
+            idle_us: ns_to_us(outcome.idle_ns),
             setup_time_us: ns_to_us(outcome.setup.last().map_or(0, |step| step.time_ns)),
             user_read_bytes,
             user_written_bytes,
