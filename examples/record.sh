@@ -45,12 +45,14 @@ BEGIN {
 awk 'BEGIN { for (id = 1; id <= 200; id++) print "SELECT * FROM contacts WHERE id = " id ";" }' \
     >"$sql/select-sequential.sql"
 
-awk "$generator"'
-BEGIN { state = 4; for (n = 1; n <= 200; n++) print "SELECT * FROM contacts WHERE id = " next_random() % 1000 + 1 ";" }' \
-    >"$sql/select-random.sql"
+for count in 50 200 500; do
+    awk -v count="$count" "$generator"'
+    BEGIN { state = 4; for (n = 1; n <= count; n++) print "SELECT * FROM contacts WHERE id = " next_random() % 1000 + 1 ";" }' \
+        >"$sql/select-random-$count.sql"
+done
 
 cd "$root"
-for phase in insert select-sequential select-random; do
+for phase in insert select-sequential select-random-50 select-random-200 select-random-500; do
     # -s 0: file contents are not recorded. The paths below $root are what is replayed.
     strace -f -ttt -T -y -s 0 -e trace=%file,%desc,%process,sync,syncfs -o "$sql/$phase.strace" \
         sqlite3 -batch -bail -init /dev/null "$root/contacts.db" <"$sql/$phase.sql" >/dev/null

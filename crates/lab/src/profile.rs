@@ -551,3 +551,6 @@ fn unit_of(key: &str) -> &'static str {
     }
     UNITS.iter().find(|(suffix, _)| key.ends_with(suffix)).map_or("", |(_, unit)| unit)
 }
+
+#[cfg(test)]
+mod tests;

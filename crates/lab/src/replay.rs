@@ -82,7 +82,7 @@ fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i) % 3 == 0 {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);
@@ -345,10 +345,10 @@ impl Player<'_> {
             directory: mode.directory,
             no_follow: mode.no_follow,
         };
-        let mut result = self.vfs.open(path, flags, permissions);
+        let mut result = self.vfs.open(from_root(path), flags, permissions);
         if (result, mode.create, opened) == (Err(Errno::IsDir), false, true) {
             // A descriptor from before the trace, of which nobody knew that it is a directory.
-            result = self.vfs.open(path, OpenFlags { write: false, ..flags }, permissions);
+            result = self.vfs.open(from_root(path), OpenFlags { write: false, ..flags }, permissions);
         }
         let fd = result?;
         if opened {
@@ -454,25 +454,25 @@ impl Player<'_> {
                 let fd = fd!(*handle);
                 self.vfs.ftruncate(fd, *bytes)
             }
-            Call::Truncate { target: Target::Path { path, .. }, bytes } => self.vfs.truncate(path, *bytes),
+            Call::Truncate { target: Target::Path { path, .. }, bytes } => self.vfs.truncate(from_root(path), *bytes),
             Call::Rename { from, to, no_replace } => {
-                if *no_replace && self.vfs.lstat(to).is_ok() {
+                if *no_replace && self.vfs.lstat(from_root(to)).is_ok() {
                     return Err(Errno::Exist);
                 }
-                self.vfs.rename(from, to)?;
+                self.vfs.rename(from_root(from), from_root(to))?;
                 for file in self.files.iter_mut().flatten().filter(|file| file.path == *from) {
                     file.path.clone_from(to);
                 }
                 Ok(())
             }
-            Call::Unlink { path } => self.vfs.unlink(path),
-            Call::MakeDirectory { path, permissions } => self.vfs.mkdir(path, *permissions),
-            Call::RemoveDirectory { path } => self.vfs.rmdir(path),
-            Call::Link { from, to } => self.vfs.link(from, to),
-            Call::Symlink { target, path } => self.vfs.symlink(target, path),
-            Call::ReadLink { path } => self.vfs.readlink(path).map(drop),
-            Call::Stat { target: Target::Path { path, follow: true } } => self.vfs.stat(path).map(drop),
-            Call::Stat { target: Target::Path { path, follow: false } } => self.vfs.lstat(path).map(drop),
+            Call::Unlink { path } => self.vfs.unlink(from_root(path)),
+            Call::MakeDirectory { path, permissions } => self.vfs.mkdir(from_root(path), *permissions),
+            Call::RemoveDirectory { path } => self.vfs.rmdir(from_root(path)),
+            Call::Link { from, to } => self.vfs.link(from_root(from), from_root(to)),
+            Call::Symlink { target, path } => self.vfs.symlink(target, from_root(path)),
+            Call::ReadLink { path } => self.vfs.readlink(from_root(path)).map(drop),
+            Call::Stat { target: Target::Path { path, follow: true } } => self.vfs.stat(from_root(path)).map(drop),
+            Call::Stat { target: Target::Path { path, follow: false } } => self.vfs.lstat(from_root(path)).map(drop),
             Call::Stat { target: Target::Handle(handle) } => {
                 let fd = fd!(*handle);
                 self.vfs.fstat(fd).map(drop)
@@ -482,17 +482,17 @@ impl Player<'_> {
                 self.vfs.readdir(fd).map(drop)
             }
             Call::ChangeMode { target, permissions } => match self.path_of_target(target) {
-                Some(path) => self.vfs.chmod(&path, *permissions),
+                Some(path) => self.vfs.chmod(from_root(&path), *permissions),
                 None => return Ok(None),
             },
             Call::ChangeOwner { target, uid, gid } => match self.path_of_target(target) {
-                Some(path) => self.vfs.chown(&path, *uid, *gid),
+                Some(path) => self.vfs.chown(from_root(&path), *uid, *gid),
                 None => return Ok(None),
             },
             Call::ChangeTimes { target } => match self.path_of_target(target) {
                 Some(path) => {
                     let now = self.time_of_day();
-                    self.vfs.utimens(&path, Some(now), Some(now))
+                    self.vfs.utimens(from_root(&path), Some(now), Some(now))
                 }
                 None => return Ok(None),
             },
@@ -536,6 +536,15 @@ impl Player<'_> {
     }
 }
 
+/// The root itself has an empty path in a trace, which a system call refuses.
+fn from_root(path: &[u8]) -> &[u8] {
+    if path.is_empty() {
+        b"/"
+    } else {
+        path
+    }
+}
+
 /// Passes only a power cut on.
 fn power_gone(result: Result<(), Errno>) -> Result<(), Errno> {
     match result {
@@ -575,3 +584,6 @@ fn call_name(call: &Call) -> &'static str {
         Call::Advise { .. } => "fadvise",
     }
 }
+
+#[cfg(test)]
+mod tests;

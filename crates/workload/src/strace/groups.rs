@@ -8,6 +8,9 @@ use super::interpreter::{Interpreter, Known};
 use super::{Advice, Call, Handle, OpenMode, Outcome, SeekFrom, Target};
 use std::rc::Rc;
 
+/// What a call changes, and its absolute path.
+type Changed = (Target, Vec<u8>);
+
 impl Interpreter<'_> {
     pub fn open(
         &mut self,
@@ -189,11 +192,7 @@ impl Interpreter<'_> {
     }
 
     /// What chmod, chown and utime change, and the position of the argument behind it.
-    pub fn target_of_change(
-        &mut self,
-        by_descriptor: bool,
-        at: bool,
-    ) -> Result<(Option<(Target, Vec<u8>)>, usize), String> {
+    pub fn target_of_change(&mut self, by_descriptor: bool, at: bool) -> Result<(Option<Changed>, usize), String> {
         if by_descriptor {
             let target = match self.known(0)? {
                 Known::File(handle, path) => Some((Target::Handle(handle), path)),

@@ -21,10 +21,8 @@ pub fn restrict(path: &Path, whole: Whole, root: Option<&str>) -> Result<Trace, 
     for Followed { record, ignored: why, paths, evidence, .. } in whole.calls {
         let inside = paths.iter().filter(|p| scope.holds(p)).count();
         match (record, why) {
-            (None, why) => {
-                if inside > 0 || paths.iter().any(Vec::is_empty) {
-                    *ignored.entry(why.unwrap_or_default()).or_default() += 1;
-                }
+            (None, why) if inside > 0 || paths.iter().any(Vec::is_empty) => {
+                *ignored.entry(why.unwrap_or_default()).or_default() += 1;
             }
             (Some(record), _) if inside == paths.len() => {
                 let call = scope.relative(record.call);

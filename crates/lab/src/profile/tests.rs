@@ -1,0 +1,107 @@
+use super::*;
+
+fn here() -> &'static Path {
+    Path::new("")
+}
+
+#[test]
+fn every_built_in_profile_can_be_used_and_shown() {
+    for (kind, name, _) in BUILT_IN {
+        match kind {
+            Kind::Board => drop(Profile::load(name, None, None, here()).unwrap()),
+            Kind::Part => drop(Profile::load("zero-overhead", Some(name), None, here()).unwrap()),
+            Kind::Kernel => drop(Profile::load("zero-overhead", None, Some(name), here()).unwrap()),
+        }
+        let shown = show(name).unwrap();
+        let values = shown["values"].as_array().unwrap();
+        assert!(values.len() >= 5, "{name}");
+        for value in values {
+            assert!(value["source"].as_str().is_some_and(|s| !s.is_empty()) && value["status"].is_string(), "{value}");
+        }
+    }
+    assert_eq!(list().as_array().unwrap().len(), BUILT_IN.len());
+}
+
+#[test]
+fn every_file_of_the_folder_is_built_in() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../profiles");
+    for kind in [Kind::Part, Kind::Board, Kind::Kernel] {
+        let files = std::fs::read_dir(folder.join(format!("{}s", kind.name()))).unwrap();
+        let mut found: Vec<String> =
+            files.map(|f| f.unwrap().path().file_stem().unwrap().to_str().unwrap().to_string()).collect();
+        found.sort();
+        let mut known: Vec<&str> = BUILT_IN.iter().filter(|(k, _, _)| *k == kind).map(|(_, n, _)| *n).collect();
+        known.sort();
+        assert_eq!(found, known);
+    }
+}
+
+/// Chip, bus and derived overhead together are the published total; so are power and energy.
+#[test]
+fn driver_totals_come_out_as_published() {
+    let profile = Profile::load("omap3evm", None, None, here()).unwrap();
+    let (timing, driver) = (profile.part.timing(), profile.driver());
+    let page_ns = 2112 * timing.bus_ps_per_byte / 1_000;
+    let published = [
+        (timing.read_ns + page_ns, driver.read, 185_065, 34.6, 2.2),
+        (timing.program_ns + page_ns, driver.program, 407_600, 74.6, 6.3),
+        (timing.erase_ns, driver.erase, 536_400, 97.5, 8.5),
+    ];
+    for (chip_ns, cost, total_ns, cpu_uj, memory_uj) in published {
+        assert_eq!(chip_ns + cost.overhead_ns, total_ns);
+        let energy_uj = |milliwatt: f64| milliwatt * total_ns as f64 * 1e-6;
+        assert!((energy_uj(cost.power.cpu) - cpu_uj).abs() < 1e-6);
+        assert!((energy_uj(cost.power.memory) - memory_uj).abs() < 1e-6);
+    }
+}
+
+#[test]
+fn another_part_keeps_the_drivers_own_costs() {
+    let own = Profile::load("omap3evm", None, None, here()).unwrap();
+    let other = Profile::load("omap3evm", Some("tc58nvg1s3e"), Some("6.1"), here()).unwrap();
+    assert_eq!(other.driver(), own.driver());
+    assert_eq!(other.part.timing().erase_ns, 2_500_000);
+    assert_eq!(other.read_ahead_kib(), 0);
+}
+
+#[test]
+fn software_ecc_in_place_of_hardware_is_the_hamming_code_of_linux() {
+    let profile = Profile::load("omap3evm", None, None, here()).unwrap();
+    let driver = profile.driver_with_ecc(Ecc::Software);
+    assert_eq!((driver.ecc_step_bytes, driver.ecc_bytes_per_step, driver.ecc_strength_bits), (256, 3, 1));
+    driver.check(&profile.part.geometry()).unwrap();
+    profile.driver().check(&profile.part.geometry()).unwrap();
+}
+
+#[test]
+fn a_user_board_is_a_file_and_errors_say_where() {
+    let folder = std::env::temp_dir().join(format!("ffslab-profile-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let text = |name: &str| BUILT_IN.iter().find(|(_, n, _)| *n == name).unwrap().2.to_string();
+    let save = |name: &str, text: String| std::fs::write(folder.join(name), text).unwrap();
+    let load = |board: &str| Profile::load(board, None, None, &folder).map_err(|e| e.to_string());
+    save("my-part.toml", text("mt29f2g08aac"));
+    save("my.toml", text("zero-overhead").replace("\"micron-slc-omap3evm\"", "\"./my-part.toml\""));
+    assert_eq!(load("my.toml").unwrap().part.timing().program_ns, 300_000);
+    save("slip.toml", text("omap3evm").replace("erase_us", "erase_uss"));
+    let message = load("./slip.toml").unwrap_err();
+    assert!(message.contains("slip.toml:") && message.contains("`erase_us`"), "{message}");
+    save("fast.toml", text("omap3evm").replace("185.065", "100"));
+    let message = load("./fast.toml").unwrap_err();
+    assert!(message.contains("driver.read_us = 100 us is less than the chip"), "{message}");
+    save("bare.toml", text("omap3evm").replace("{ value = 185.065,", "{ values = 185.065,"));
+    assert!(load("./bare.toml").unwrap_err().contains("did you mean `value`?"));
+    save("minus.toml", text("omap3evm").replace("185.065", "-1"));
+    assert!(load("./minus.toml").unwrap_err().contains("out of range"));
+    let missing = load("./none.toml").unwrap_err();
+    assert!(missing.contains("none.toml") && !missing.contains('\n'), "{missing}");
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn unknown_names_get_the_nearest_known_one() {
+    let message = Profile::load("omap3ev", None, None, here()).unwrap_err().to_string();
+    assert!(message.contains("unknown board `omap3ev`: did you mean `omap3evm`?"), "{message}");
+    let message = show("2.6.38").unwrap_err().to_string();
+    assert!(message.contains("did you mean `2.6.37`?"), "{message}");
+}
