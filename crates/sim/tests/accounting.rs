@@ -1,0 +1,125 @@
+//! Counters by cause, time without a cause, events, energy.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use ffslab_sim::{Energy, EventSink, Op, OpCounts, OpEvent, PowerMilliwatt, Rail, Reason, Sim, SimConfig, Task};
+
+fn sim() -> Sim {
+    Sim::new(SimConfig::default())
+}
+
+#[test]
+fn operations_are_counted_for_their_task_and_reason() {
+    let sim = sim();
+    sim.spawn(Task::Kworker, 0);
+    sim.count(Op::PageRead, 1, 2112, 0, 130);
+    {
+        let _why = sim.because(Reason::Data);
+        sim.count(Op::PageProgram, 2, 0, 2112, 305);
+        {
+            let _why = sim.because(Reason::GcCopy);
+            let _turn = sim.run_as(Task::Kworker);
+            sim.count(Op::Erase, 3, 0, 0, 500);
+        }
+        sim.count(Op::PageProgram, 4, 0, 2112, 305);
+    }
+    assert_eq!(sim.reason(), Reason::Other);
+    let other = OpCounts { page_reads: 1, bus_out_bytes: 2112, busy_ns: 130, ..OpCounts::default() };
+    let data = OpCounts { page_programs: 2, bus_in_bytes: 4224, busy_ns: 610, ..OpCounts::default() };
+    let copy = OpCounts { erases: 1, busy_ns: 500, ..OpCounts::default() };
+    assert_eq!(sim.counts(Task::Caller, Reason::Other), other);
+    assert_eq!(sim.counts(Task::Caller, Reason::Data), data);
+    assert_eq!(sim.counts(Task::Kworker, Reason::GcCopy), copy);
+    assert_eq!(sim.total(), other + data + copy);
+    assert_eq!(sim.total() - data - copy, other);
+}
+
+/// A task that changes the reason and is left in the middle must not leave its reason to the one that goes on.
+#[test]
+fn the_end_of_a_turn_restores_the_reason() {
+    let sim = sim();
+    sim.spawn(Task::Kworker, 0);
+    let _why = sim.because(Reason::Metadata);
+    let turn = sim.run_as(Task::Kworker);
+    let forgotten = sim.because(Reason::Erase);
+    drop(turn);
+    assert_eq!(sim.reason(), Reason::Metadata);
+    drop(forgotten);
+}
+
+#[test]
+fn partial_reads_and_reprograms_are_parts_of_their_kind() {
+    let sim = sim();
+    for op in
+        [Op::PageRead, Op::PartialPageRead, Op::OobRead, Op::PageProgram, Op::Reprogram, Op::OobProgram, Op::Erase]
+    {
+        sim.count(op, 0, 0, 0, 1);
+    }
+    let total = sim.total();
+    assert_eq!((total.page_reads, total.partial_page_reads, total.oob_reads), (2, 1, 1));
+    assert_eq!((total.page_programs, total.reprograms, total.oob_programs, total.erases), (2, 1, 1, 1));
+    assert_eq!(total.operations(), 7);
+}
+
+#[test]
+fn every_nanosecond_is_accounted_for() {
+    let sim = sim();
+    sim.program_computes(5);
+    {
+        let _why = sim.because(Reason::Read);
+        sim.compute(70);
+        sim.drive(600);
+        sim.count(Op::PageRead, 0, 2112, 0, 1000);
+        sim.advance(1000);
+    }
+    sim.foreground_sleeps_until(10_000);
+    assert_eq!(sim.idle_next(), ffslab_sim::Idle::Over);
+    let read = sim.counts(Task::Caller, Reason::Read);
+    assert_eq!((read.cpu_ns, read.driver_ns, read.busy_ns), (70, 600, 1000));
+    assert_eq!((sim.program_ns(), read.time_ns(), sim.idle_ns()), (5, 1670, 8325));
+    assert_eq!(sim.program_ns() + sim.total().time_ns() + sim.idle_ns(), sim.now_ns());
+}
+
+struct Log(Rc<RefCell<Vec<OpEvent>>>);
+
+impl EventSink for Log {
+    fn flash_op(&mut self, event: &OpEvent) {
+        self.0.borrow_mut().push(*event);
+    }
+}
+
+#[test]
+fn a_sink_sees_every_operation_until_it_is_taken_away() {
+    let sim = sim();
+    let events = Rc::new(RefCell::new(Vec::new()));
+    sim.count(Op::Erase, 1, 0, 0, 9);
+    sim.set_sink(Some(Box::new(Log(events.clone()))));
+    sim.advance(40);
+    let why = sim.because(Reason::Sync);
+    sim.count(Op::PageProgram, 77, 0, 2112, 305);
+    drop(why);
+    sim.set_sink(None);
+    sim.count(Op::Erase, 1, 0, 0, 9);
+    let events = events.borrow();
+    assert_eq!(events.len(), 1);
+    let OpEvent { at_ns, busy_ns, op, address, task, reason } = events[0];
+    assert_eq!((at_ns, busy_ns, op, address), (40, 305, Op::PageProgram, 77));
+    assert_eq!((task, reason), (Task::Caller, Reason::Sync));
+}
+
+#[test]
+fn energy_is_power_times_time_on_each_rail() {
+    let sim = sim();
+    // 100 mW for 2 ms are 200 uJ; 50 mW for 2 ms are 100 uJ.
+    sim.consume(PowerMilliwatt { cpu: 100.0, memory: 50.0 }, 2_000_000);
+    let before = sim.energy();
+    assert_eq!(before, Energy { cpu_uj: 200.0, memory_uj: 100.0 });
+    assert_eq!((before.of(Rail::Cpu), before.of(Rail::Memory), before.total_uj()), (200.0, 100.0, 300.0));
+    // 8 mW for 1 us are 8 nJ.
+    sim.consume(PowerMilliwatt { cpu: 0.0, memory: 8.0 }, 1_000);
+    let more = sim.energy() - before;
+    assert_eq!(more.cpu_uj, 0.0);
+    assert!((more.memory_uj - 0.008).abs() < 1e-9);
+    assert_eq!(sim.now_ns(), 0, "energy is charged for time that others count");
+}

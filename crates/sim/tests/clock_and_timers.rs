@@ -1,0 +1,139 @@
+//! The clock, the tick counter, the timer wheel, and what happens while the foreground sleeps.
+
+use ffslab_sim::{Idle, Sim, SimConfig, Task};
+
+const MS: u64 = 1_000_000;
+const TICK_NS: u64 = 10 * MS;
+
+fn started_at(uptime_ns: u64) -> Sim {
+    Sim::new(SimConfig { tick_rate_hz: 100, uptime_ns, ..SimConfig::default() })
+}
+
+#[test]
+fn the_clock_counts_from_the_start_of_the_machine() {
+    let sim = started_at(7 * MS);
+    assert_eq!(sim.now_ns(), 7 * MS);
+    sim.advance(2);
+    sim.advance(0);
+    assert_eq!(sim.now_ns(), 7 * MS + 2);
+    assert_eq!(sim.clone().now_ns(), sim.now_ns(), "clones share the clock");
+}
+
+/// `include/linux/jiffies.h`: the counter starts 300 s before it overflows.
+#[test]
+fn the_tick_counter_overflows_after_five_minutes() {
+    let sim = started_at(0);
+    assert_eq!(sim.jiffies(), 30_000u32.wrapping_neg());
+    sim.advance(TICK_NS - 1);
+    assert_eq!(sim.jiffies(), 30_000u32.wrapping_neg(), "a tick is counted when it is over");
+    sim.advance(1);
+    assert_eq!(sim.jiffies(), 29_999u32.wrapping_neg());
+    assert_eq!(started_at(300_000 * MS - 1).jiffies(), u32::MAX);
+    assert_eq!(started_at(300_000 * MS).jiffies(), 0);
+}
+
+/// `kernel/time/timer.c`, `calc_index`: a level holds 64 buckets, each level is 8 times as coarse as the one below,
+/// and the expiry is rounded up to the next bucket, a whole one if it is on a bucket already.
+#[test]
+fn a_timer_fires_at_the_bucket_after_its_expiry() {
+    let sim = started_at(0);
+    for (delay_ticks, fires_at_tick) in [
+        (0, 1),
+        (5, 6),
+        (62, 63),
+        // From 63 ticks on buckets of 8 ticks.
+        (63, 64),
+        (64, 72),
+        (71, 72),
+        (500, 504),
+        (503, 504),
+        // From 504 ticks on buckets of 64.
+        (504, 512),
+        (512, 576),
+        (4031, 4032),
+        // From 4032 ticks on buckets of 512, from 32,256 on of 4096.
+        (4032, 4096),
+        (32_255, 32_256),
+        (32_256, 32_768),
+    ] {
+        assert_eq!(sim.timer_after_ticks(delay_ticks), fires_at_tick * TICK_NS, "{delay_ticks} ticks");
+    }
+}
+
+#[test]
+fn a_timer_is_never_early_and_late_by_one_bucket_at_most() {
+    for uptime_ns in [0, 1, 9 * MS, 15 * MS, 123_456_789_012] {
+        let sim = started_at(uptime_ns);
+        let present_tick = uptime_ns / TICK_NS;
+        for delay_ticks in 0..40_000 {
+            let bucket_ticks = match delay_ticks {
+                0..=62 => 1,
+                63..=503 => 8,
+                504..=4031 => 64,
+                4032..=32_255 => 512,
+                _ => 4096,
+            };
+            let expiry_ns = (present_tick + u64::from(delay_ticks)) * TICK_NS;
+            let at_ns = sim.timer_after_ticks(delay_ticks);
+            assert!(at_ns > expiry_ns && at_ns <= expiry_ns + bucket_ticks * TICK_NS, "{delay_ticks} at {uptime_ns}");
+            assert_eq!(at_ns % (bucket_ticks * TICK_NS), 0, "{delay_ticks} at {uptime_ns}");
+        }
+    }
+}
+
+#[test]
+fn a_sleep_without_background_work_ends_on_time() {
+    let sim = started_at(3);
+    sim.foreground_sleeps_until(20 * MS);
+    assert_eq!(sim.idle_next(), Idle::Over);
+    assert_eq!((sim.now_ns(), sim.idle_ns()), (20 * MS, 20 * MS - 3));
+}
+
+#[test]
+fn background_work_runs_while_the_foreground_sleeps() {
+    let sim = started_at(0);
+    sim.spawn(Task::UbiThread, 0);
+    sim.sleep_until(Task::UbiThread, 5 * MS);
+    sim.foreground_sleeps_until(20 * MS);
+    assert_eq!(sim.idle_next(), Idle::Run(Task::UbiThread));
+    assert_eq!(sim.now_ns(), 5 * MS);
+    {
+        let _turn = sim.run_as(Task::UbiThread);
+        assert_eq!(sim.running(), Task::UbiThread);
+        sim.compute(MS);
+        sim.block(Task::UbiThread);
+    }
+    assert_eq!(sim.idle_next(), Idle::Over);
+    assert_eq!(sim.running(), Task::Caller);
+    // Idle: until 5 ms, and from 6 ms to 20 ms.
+    assert_eq!((sim.now_ns(), sim.idle_ns()), (20 * MS, 19 * MS));
+}
+
+/// A task that holds the CPU past the end of the sleep: the foreground goes on when it is done.
+#[test]
+fn a_sleep_ends_late_when_the_cpu_is_held() {
+    let sim = started_at(0);
+    sim.spawn(Task::UbiThread, 0);
+    sim.sleep_until(Task::UbiThread, 5 * MS);
+    sim.foreground_sleeps_until(6 * MS);
+    assert_eq!(sim.idle_next(), Idle::Run(Task::UbiThread));
+    {
+        let _turn = sim.run_as(Task::UbiThread);
+        sim.compute(4 * MS);
+        sim.block(Task::UbiThread);
+    }
+    assert_eq!(sim.idle_next(), Idle::Over);
+    assert_eq!(sim.now_ns(), 9 * MS);
+}
+
+#[test]
+fn a_killed_task_does_not_run_any_more() {
+    let sim = started_at(0);
+    sim.spawn(Task::UbiThread, 0);
+    sim.sleep_until(Task::UbiThread, 5 * MS);
+    sim.kill(Task::UbiThread);
+    sim.wake(Task::UbiThread);
+    sim.foreground_sleeps_until(20 * MS);
+    assert_eq!(sim.idle_next(), Idle::Over);
+    assert_eq!(sim.now_ns(), 20 * MS);
+}

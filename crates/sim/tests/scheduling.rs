@@ -1,0 +1,188 @@
+//! Who has the CPU. Every number follows by hand from the rules at the top of `cpu.rs`: latency period 6 ms shared by
+//! weight, request to yield at ticks and wake-ups, effect at the next scheduling point. "Run time" below is virtual:
+//! that of a task of nice 10 (weight 1024 / 1.25^10 = 110) grows 9.31 times as fast as real time.
+
+use ffslab_sim::{NandWait, Sim, SimConfig, Switch, Task};
+
+const MS: u64 = 1_000_000;
+
+/// Ticks of 1 ms.
+fn fine() -> Sim {
+    Sim::new(SimConfig { tick_rate_hz: 1000, ..SimConfig::default() })
+}
+
+/// Ticks of 10 ms.
+fn coarse() -> Sim {
+    Sim::new(SimConfig { tick_rate_hz: 100, ..SimConfig::default() })
+}
+
+/// Lets the running task work until a scheduling point, one each millisecond, has it give way. The milliseconds.
+fn works_until_it_gives_way(sim: &Sim) -> (u64, Switch) {
+    for ms in 1..1000 {
+        sim.advance(MS);
+        match sim.resched() {
+            Switch::Stay => {}
+            other => return (ms, other),
+        }
+    }
+    panic!("nobody else gets the CPU");
+}
+
+#[test]
+fn alone_nobody_gives_way() {
+    let sim = fine();
+    sim.spawn(Task::Kworker, 0);
+    for _ in 0..100 {
+        sim.advance(MS);
+        assert_eq!(sim.resched(), Switch::Stay);
+    }
+}
+
+#[test]
+fn equal_tasks_share_the_latency_period() {
+    let sim = fine();
+    sim.spawn(Task::Kworker, 0);
+    sim.wake(Task::Kworker);
+    // Slices of 3 ms. The tick at 3 ms finds the slice not exceeded, the one at 4 ms does.
+    assert_eq!(works_until_it_gives_way(&sim), (4, Switch::Run(Task::Kworker)));
+    let _turn = sim.run_as(Task::Kworker);
+    // After 4 ms more both have run as long: the worker goes on. 4 ms later it is ahead.
+    assert_eq!(works_until_it_gives_way(&sim), (8, Switch::Yield));
+}
+
+#[test]
+fn slices_go_by_weight() {
+    let sim = fine();
+    sim.spawn(Task::Jffs2GcThread, 10);
+    sim.wake(Task::Jffs2GcThread);
+    // 6 ms x 1024 / 1134 = 5.4 ms: the tick at 6 ms exceeds it.
+    assert_eq!(works_until_it_gives_way(&sim), (6, Switch::Run(Task::Jffs2GcThread)));
+    {
+        // 6 ms x 110 / 1134 = 0.58 ms, at least 0.75 ms: the first tick exceeds it, and 9.3 ms are more than 6.
+        let _turn = sim.run_as(Task::Jffs2GcThread);
+        assert_eq!(works_until_it_gives_way(&sim), (1, Switch::Yield));
+    }
+    assert_eq!(works_until_it_gives_way(&sim), (6, Switch::Run(Task::Jffs2GcThread)));
+}
+
+#[test]
+fn in_the_long_run_shares_are_weights() {
+    let sim = fine();
+    sim.spawn(Task::Jffs2GcThread, 10);
+    sim.wake(Task::Jffs2GcThread);
+    let mut thread_ms = 0;
+    while sim.now_ns() < 10_000 * MS {
+        sim.advance(MS);
+        if sim.resched() == Switch::Run(Task::Jffs2GcThread) {
+            let _turn = sim.run_as(Task::Jffs2GcThread);
+            thread_ms += works_until_it_gives_way(&sim).0;
+        }
+    }
+    // 10 s x 110 / 1134 = 970 ms, within one slice of each.
+    assert!((963..=977).contains(&thread_ms), "{thread_ms} ms");
+}
+
+#[test]
+fn the_request_takes_effect_at_the_next_scheduling_point_only() {
+    let sim = fine();
+    sim.spawn(Task::Kworker, 0);
+    sim.wake(Task::Kworker);
+    sim.advance(500 * MS);
+    assert_eq!(sim.running(), Task::Caller, "a system call is not interrupted");
+    assert_eq!(sim.resched(), Switch::Run(Task::Kworker));
+}
+
+#[test]
+fn a_sleeper_is_placed_half_a_latency_period_behind_however_long_it_slept() {
+    let sim = fine();
+    sim.spawn(Task::Kworker, 0);
+    sim.advance(1000 * MS);
+    sim.wake(Task::Kworker);
+    assert_eq!(sim.resched(), Switch::Run(Task::Kworker));
+    let _turn = sim.run_as(Task::Kworker);
+    // From 997 ms: at the fourth tick it has exceeded its slice of 3 ms, and at 1001 ms it is ahead of the caller.
+    // Had it kept its 0 ms it would go on for a second.
+    assert_eq!(works_until_it_gives_way(&sim), (4, Switch::Yield));
+}
+
+#[test]
+fn a_wake_up_preempts_from_one_millisecond_on() {
+    let sim = coarse();
+    sim.spawn(Task::Kworker, 0);
+    sim.advance(20 * MS);
+    sim.wake(Task::Kworker);
+    // 17 ms against 20 ms.
+    assert_eq!(sim.resched(), Switch::Run(Task::Kworker));
+    {
+        let _turn = sim.run_as(Task::Kworker);
+        sim.advance(5 * MS / 2);
+        sim.block(Task::Kworker);
+    }
+    // 19.5 ms against 20 ms: too little to interrupt the caller, whose next chance is the tick at 30 ms.
+    sim.wake(Task::Kworker);
+    assert_eq!(sim.resched(), Switch::Stay);
+    sim.advance(MS);
+    assert_eq!(sim.resched(), Switch::Stay);
+    // The tick at 30 ms finds 27.5 ms of run time.
+    sim.advance(7 * MS);
+    assert_eq!(sim.resched(), Switch::Run(Task::Kworker));
+}
+
+/// The collector's thread is nice 10: 1 ms of advantage counts as 9.3 ms, more than a sleeper ever has.
+#[test]
+fn a_nice_task_does_not_preempt_at_its_wake_up() {
+    let sim = coarse();
+    sim.spawn(Task::Jffs2GcThread, 10);
+    sim.advance(25 * MS);
+    sim.wake(Task::Jffs2GcThread);
+    assert_eq!(sim.resched(), Switch::Stay);
+    sim.advance(4 * MS);
+    assert_eq!(sim.resched(), Switch::Stay);
+    // The tick at 30 ms: the caller has had its slice of 5.4 ms.
+    sim.advance(MS);
+    assert_eq!(sim.resched(), Switch::Run(Task::Jffs2GcThread));
+}
+
+#[test]
+fn turns_nest_and_end_from_the_inside() {
+    let sim = fine();
+    sim.spawn(Task::Kworker, 0);
+    sim.spawn(Task::Jffs2GcThread, 0);
+    sim.advance(100 * MS);
+    sim.wake(Task::Kworker);
+    assert_eq!(sim.resched(), Switch::Run(Task::Kworker));
+    {
+        let _worker = sim.run_as(Task::Kworker);
+        // From 97 ms; at 98.5 ms the thread wakes with 97 ms and is let in.
+        sim.advance(3 * MS / 2);
+        sim.wake(Task::Jffs2GcThread);
+        assert_eq!(sim.resched(), Switch::Run(Task::Jffs2GcThread));
+        {
+            let _thread = sim.run_as(Task::Jffs2GcThread);
+            // Three tasks, slices of 2 ms. The worker, which is below on the stack of turns, is the least: yield.
+            let (_, switch) = works_until_it_gives_way(&sim);
+            assert_eq!((sim.running(), switch), (Task::Jffs2GcThread, Switch::Yield));
+        }
+        assert_eq!(sim.running(), Task::Kworker);
+    }
+    assert_eq!(sim.running(), Task::Caller);
+}
+
+/// With sleeping waits the CPU is free while the chip works. The caller offered the CPU again at once after each turn
+/// of the background thread, and never got on: it must do a step of its own in between.
+#[test]
+fn sleeping_waits_alternate_and_starve_nobody() {
+    let sim = Sim::new(SimConfig { nand_wait: NandWait::Sleep, ..SimConfig::default() });
+    sim.spawn(Task::Jffs2GcThread, 10);
+    sim.wake(Task::Jffs2GcThread);
+    for step in 0..100 {
+        sim.advance(300_000);
+        assert_eq!(sim.resched(), Switch::Run(Task::Jffs2GcThread), "step {step}");
+        {
+            let _turn = sim.run_as(Task::Jffs2GcThread);
+            sim.advance(300_000);
+            assert_eq!(sim.resched(), Switch::Yield, "step {step}");
+        }
+        assert_eq!(sim.resched(), Switch::Stay, "step {step}: the caller goes on");
+    }
+}
