@@ -19,6 +19,19 @@ pub enum FileKind {
 }
 
 impl FileKind {
+    /// The word for people and tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            FileKind::File => "file",
+            FileKind::Directory => "directory",
+            FileKind::Symlink => "symlink",
+            FileKind::CharDevice => "char device",
+            FileKind::BlockDevice => "block device",
+            FileKind::Fifo => "fifo",
+            FileKind::Socket => "socket",
+        }
+    }
+
     /// The `S_IFMT` bits of a mode.
     pub fn mode_bits(self) -> u32 {
         match self {

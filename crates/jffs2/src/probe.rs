@@ -25,9 +25,9 @@ fn header_at(e: Endian, image: &[u8], at: usize) -> Option<Header> {
 
 /// Byte order of the first node in `image` (page data without OOB). `None`: there is no node.
 pub fn byte_order(image: &[u8]) -> Option<Endian> {
-    (0..image.len()).step_by(4).find_map(|at| {
-        [Endian::Little, Endian::Big].into_iter().find(|&e| header_at(e, image, at).is_some())
-    })
+    (0..image.len())
+        .step_by(4)
+        .find_map(|at| [Endian::Little, Endian::Big].into_iter().find(|&e| header_at(e, image, at).is_some()))
 }
 
 /// Walks over the nodes of `image` with erase blocks of `block_bytes`; the first contradiction. A power cut can leave

@@ -117,6 +117,7 @@ impl Case {
         let free = OpCost { overhead_ns: 0, power: PowerMilliwatt::default() };
         let standard = Options::default();
         Ok(StackSpec {
+            image: None,
             geometry: Geometry {
                 page_bytes: flash.page_bytes,
                 oob_bytes: flash.oob_bytes,

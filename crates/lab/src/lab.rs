@@ -2,6 +2,7 @@
 
 use crate::error::LabError;
 use crate::experiment::{Experiment, Variant};
+use crate::image::check_saves;
 use crate::result::{BlockColumns, RequestColumns, RunResult, Summary, VariantSummary};
 use crate::run::{run, Outcome, Plan, RunError};
 use crate::stack::{Stack, StackSpec};
@@ -60,9 +61,11 @@ pub fn run_experiment(
             other => other,
         })?;
         // Wrong geometries come to light before the first variant runs.
-        Stack::new(&spec).map_err(|text| place(variant, &format!("[stack]: {text}")))?;
+        let stack = Stack::new(&spec).map_err(|text| place(variant, &format!("[stack]: {text}")))?;
         let steps = variant.setup.iter().chain(&variant.measure);
-        traces.read(steps, base_dir).map_err(|text| place(variant, &text))?;
+        traces.read(steps.clone(), base_dir).map_err(|text| place(variant, &text))?;
+        check_saves(steps, stack.partition_bytes(), experiment.variants.len() as u64)
+            .map_err(|text| place(variant, &text))?;
         ready.push(Ready { variant, spec, keys });
     }
     let total = ready.iter().map(|ready| ready.plan(&traces).calls()).sum::<u64>().max(1);
@@ -85,11 +88,16 @@ pub fn run_experiment(
         .collect();
     let mut summaries = Vec::with_capacity(ready.len());
     let (mut requests, mut blocks) = (RequestColumns::default(), BlockColumns::default());
-    for (ready, outcome) in ready.iter().zip(outcomes) {
-        let outcome = outcome.map_err(|error| match error {
+    let mut images = Vec::new();
+    for (number, (ready, outcome)) in ready.iter().zip(outcomes).enumerate() {
+        let mut outcome = outcome.map_err(|error| match error {
             RunError::Step(text) => place(ready.variant, &text),
             RunError::Interrupted => LabError::Interrupted,
         })?;
+        for saved in std::mem::take(&mut outcome.images) {
+            let file = if several { format!("{}/{}", number + 1, saved.file) } else { saved.file };
+            images.push((file, saved.image));
+        }
         let name = &ready.variant.name;
         requests.extend(name, &outcome.requests);
         blocks.extend(name, &outcome);
@@ -100,5 +108,5 @@ pub fn run_experiment(
     }
     let seed = experiment.variants[0].seed;
     let resolved_toml = experiment.resolved(ready[0].keys.clone());
-    Ok(RunResult { summary: Summary::new(&experiment.title, seed, summaries), requests, blocks, resolved_toml })
+    Ok(RunResult { summary: Summary::new(&experiment.title, seed, summaries), requests, blocks, resolved_toml, images })
 }

@@ -14,6 +14,7 @@ pub mod case;
 pub mod error;
 pub mod experiment;
 pub mod glob;
+pub mod image;
 pub mod input;
 mod lab;
 pub mod profile;
@@ -29,7 +30,9 @@ pub mod validate;
 
 pub use error::LabError;
 pub use experiment::{schema, Experiment};
+pub use ffslab_jffs2::Endian;
 pub use lab::run_experiment;
 pub use profile as profiles;
+pub use image::{read_tree, ImageOptions, SavedImage, Tree, TreeEntry};
 pub use result::{BlockColumns, RequestColumns, RunResult};
 pub use validate::{validate, ValidateOptions, ValidationReport};

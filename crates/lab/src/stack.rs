@@ -1,10 +1,11 @@
 //! From a description to a running stack: clock, chip, NAND driver, partition, system calls, file system.
 
 use crate::error::LabError;
+use crate::image::{self, ImageSpec};
 use crate::profile::Profile;
-use crate::stack_keys::{CompressionName, EccName, NandWaitName, StackKeys};
-use ffslab_flash::{Chip, Geometry, Rules, Timing};
-use ffslab_jffs2::{Compression, Jffs2, Options};
+use crate::stack_keys::{CompressionName, EccName, EndianName, NandWaitName, StackKeys};
+use ffslab_flash::{hamming, Chip, Geometry, ImageLayout, Rules, Timing};
+use ffslab_jffs2::{Compression, Endian, Jffs2, Options};
 use ffslab_linux::{ReadAheadRules, Vfs, VfsConfig};
 use ffslab_mtd::{Driver, Ecc, Mtd, Nand};
 use ffslab_sim::{NandWait, Sim, SimConfig};
@@ -28,6 +29,8 @@ pub struct StackSpec {
     pub sim: SimConfig,
     pub vfs: VfsConfig,
     pub fs: FsSpec,
+    /// What the partition holds at the start; `None`: it is erased.
+    pub image: Option<ImageSpec>,
 }
 
 /// A file system and its settings.
@@ -89,7 +92,11 @@ impl StackSpec {
             ReadAheadRules::V2_6 => Options::linux_2_6_37(),
             ReadAheadRules::V6_1 => Options::default(),
         };
+        if keys.image_oob && keys.image.is_none() {
+            return Err(LabError::input("image_oob is set, but there is no image: give one with image = \"FILE\""));
+        }
         let spec = StackSpec {
+            image: keys.image.as_ref().map(|file| ImageSpec { path: base_dir.join(file), oob: keys.image_oob }),
             geometry: profile.part.geometry(),
             timing: profile.part.timing(),
             rules: profile.part.rules(),
@@ -107,6 +114,7 @@ impl StackSpec {
             fs: FsSpec::Jffs2(Options {
                 compression: compression(keys.compression),
                 summary: keys.summary,
+                endian: endian(keys.endian),
                 ..as_kernel
             }),
         };
@@ -126,7 +134,15 @@ pub fn compression(name: CompressionName) -> Compression {
     }
 }
 
-/// A simulated machine with one partition. The chip starts erased and outlives mounts and crashes.
+/// JFFS2's name for a byte order.
+pub fn endian(name: EndianName) -> Endian {
+    match name {
+        EndianName::Little => Endian::Little,
+        EndianName::Big => Endian::Big,
+    }
+}
+
+/// A simulated machine with one partition. The chip starts erased, or with an image, and outlives mounts and crashes.
 pub struct Stack {
     pub sim: Sim,
     pub vfs: Vfs,
@@ -138,12 +154,16 @@ pub struct Stack {
 impl Stack {
     /// Builds the stack, nothing mounted.
     ///
-    /// Errors: a geometry that no chip has, a partition that does not fit.
+    /// Errors: a geometry that no chip has, a partition or an image that does not fit.
     pub fn new(spec: &StackSpec) -> Result<Stack, String> {
         let sim = Sim::new(spec.sim);
         let chip = Chip::new(sim.clone(), spec.geometry, spec.timing, spec.rules).map_err(|error| error.to_string())?;
         let nand = Nand::new(chip, spec.driver).map_err(|error| error.to_string())?;
         let mtd = Mtd::new(&nand, spec.first_block, spec.partition_blocks).map_err(|error| error.to_string())?;
+        if let Some(spec_image) = &spec.image {
+            let blocks = spec.first_block..spec.first_block + spec.partition_blocks;
+            nand.with_chip(|chip| image::load(chip, spec_image, blocks))?;
+        }
         let vfs = Vfs::new(sim.clone(), spec.vfs.clone());
         Ok(Stack { sim, vfs, nand, mtd, spec: spec.clone() })
     }
@@ -170,6 +190,27 @@ impl Stack {
     pub fn crash(&mut self) {
         self.vfs.crash();
         self.nand.restart();
+    }
+
+    /// The partition's bytes, with OOB if wanted; takes no time. With software ECC the OOB bytes hold the ECC that a
+    /// kernel with it expects.
+    ///
+    /// Errors: there is no room for ECC bytes.
+    pub fn image(&self, oob: bool) -> Result<Vec<u8>, String> {
+        let Geometry { page_bytes, oob_bytes, .. } = self.spec.geometry;
+        let software = self.spec.driver.ecc == Ecc::Software;
+        let hamming_ecc = oob && software && hamming::oob_place(page_bytes, oob_bytes, 0).is_some();
+        let blocks = self.spec.first_block..self.spec.first_block + self.spec.partition_blocks;
+        let mut image = Vec::new();
+        self.nand
+            .with_chip(|chip| chip.write_image(&mut image, blocks, ImageLayout { oob, hamming_ecc }))
+            .map_err(|error| error.to_string())?;
+        Ok(image)
+    }
+
+    /// Bytes of an image of the partition, without OOB.
+    pub fn partition_bytes(&self) -> u64 {
+        u64::from(self.spec.partition_blocks) * self.block_bytes()
     }
 
     pub fn page_bytes(&self) -> u32 {

@@ -34,6 +34,16 @@ pub struct StackKeys {
     /// JFFS2's erase block summaries.
     #[serde(default)]
     pub summary: bool,
+    /// An image that the partition holds at the start, relative to the experiment: what `nandwrite` takes. One without
+    /// OOB may come from `mkfs.jffs2`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<String>,
+    /// In the image each page is followed by its OOB area, as in `nanddump --oob`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub image_oob: bool,
+    /// Byte order of JFFS2's nodes.
+    #[serde(default, skip_serializing_if = "EndianName::is_little")]
+    pub endian: EndianName,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ecc: Option<EccName>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -61,6 +71,22 @@ pub enum CompressionName {
     Lzo,
     Priority,
     Size,
+}
+
+/// Byte order of a medium: that of the CPU that wrote it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum EndianName {
+    #[default]
+    Little,
+    Big,
+}
+
+impl EndianName {
+    /// The default, which needs not be written out.
+    pub fn is_little(&self) -> bool {
+        *self == EndianName::Little
+    }
 }
 
 /// Who corrects bit errors.

@@ -10,6 +10,7 @@
 //! **Leaves out.** Concurrent programs: one process runs all steps. Content that compresses well.
 
 pub mod content;
+pub mod host_tree;
 pub mod prng;
 pub mod quantity;
 pub mod steps;

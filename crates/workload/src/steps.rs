@@ -67,6 +67,8 @@ steps! {
     "read_many" ReadMany,
     "unlink_many" UnlinkMany,
     "replay" Replay,
+    "copy_in" CopyIn,
+    "save_image" SaveImage,
 }
 
 macro_rules! step_keys {
@@ -243,6 +245,27 @@ step_keys! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         root: Option<String>,
     }
+    /// Copies what a folder of this computer holds into the file system, as `cp -R`: files, directories and symbolic
+    /// links with their permissions, sorted by name. Nothing may be in the way.
+    CopyIn {
+        /// The folder, relative to the experiment file.
+        from: String,
+        /// Where to; the directory exists, "" is the root.
+        #[serde(default)]
+        dir: String,
+        /// Bytes of one write; the last one is shorter if need be.
+        #[serde(rename = "request_B", default = "default_copy_request")]
+        request_bytes: Bytes,
+    }
+    /// Keeps an image of the partition as it is on the chip now. What waits in memory is not in it: sync or umount
+    /// before. `ffslab run` writes it to `images/` in the results folder.
+    SaveImage {
+        /// File name, without folders.
+        file: String,
+        /// Each page is followed by its OOB area, as in `nanddump --oob`.
+        #[serde(default)]
+        oob: bool,
+    }
 }
 
 macro_rules! words {
@@ -339,6 +362,11 @@ fn default_request() -> Bytes {
     Bytes(64 << 10)
 }
 
+/// What `cp` of coreutils moves at once.
+fn default_copy_request() -> Bytes {
+    Bytes(128 << 10)
+}
+
 fn default_seed() -> u64 {
     1
 }
@@ -360,7 +388,9 @@ impl Step {
             | Step::Fadvise(Fadvise { file, .. })
             | Step::Requests(Requests { file, .. })
             | Step::Append(Append { file, .. })
-            | Step::Replay(Replay { file, .. }) => file,
+            | Step::Replay(Replay { file, .. })
+            | Step::SaveImage(SaveImage { file, .. })
+            | Step::CopyIn(CopyIn { from: file, .. }) => file,
             Step::Mkdir(Mkdir { dir })
             | Step::Readdir(Readdir { dir })
             | Step::CreateMany(CreateMany { dir, .. })
@@ -398,6 +428,7 @@ impl Step {
             Step::Create(Create { request_bytes, .. })
             | Step::Fill(Fill { request_bytes, .. })
             | Step::Append(Append { request_bytes, .. })
+            | Step::CopyIn(CopyIn { request_bytes, .. })
             | Step::CreateMany(CreateMany { request_bytes: Some(request_bytes), .. }) => {
                 positive("request_B", *request_bytes)?;
             }
@@ -412,6 +443,11 @@ impl Step {
                 let access = [OpenFlag::Rdonly, OpenFlag::Wronly, OpenFlag::Rdwr];
                 if flags.iter().filter(|flag| access.contains(flag)).count() != 1 {
                     return Err("flags must hold exactly one of rdonly, wronly, rdwr".to_string());
+                }
+            }
+            Step::SaveImage(SaveImage { file, .. }) => {
+                if file.is_empty() || file.starts_with('.') || file.contains(['/', '\\', '\0']) {
+                    return Err("file must be a plain name without folders, such as \"nand.bin\"".to_string());
                 }
             }
             _ => {}

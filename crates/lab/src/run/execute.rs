@@ -95,6 +95,8 @@ impl Runner<'_> {
             Step::ReadMany(step) => self.read_many(step),
             Step::UnlinkMany(step) => self.unlink_many(step),
             Step::Replay(step) => self.replay(step),
+            Step::CopyIn(step) => self.copy_in(step),
+            Step::SaveImage(step) => self.save_image(step),
         }
     }
 

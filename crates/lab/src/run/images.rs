@@ -1,0 +1,65 @@
+//! The steps that move files and images between the simulation and the computer it runs on.
+
+use super::execute::failed;
+use super::{Facts, Runner, Stop};
+use crate::image::SavedImage;
+use ffslab_linux::OpenFlags;
+use ffslab_workload::host_tree::HostNode;
+use ffslab_workload::steps;
+
+type Done = Result<Facts, Stop>;
+
+/// Flags of a file that is copied: O_WRONLY, O_CREAT, O_EXCL.
+const CREATE_NEW: OpenFlags = OpenFlags { create: true, exclusive: true, ..OpenFlags::WRITE };
+
+impl Runner<'_> {
+    /// What is on the chip at this instant, without what waits in memory.
+    pub(super) fn save_image(&mut self, step: &steps::SaveImage) -> Done {
+        let image = self.stack.image(step.oob)?;
+        self.images.push(SavedImage { file: step.file.clone(), image });
+        Ok(Facts::default())
+    }
+
+    /// `cp -R` into the mounted file system.
+    pub(super) fn copy_in(&mut self, step: &steps::CopyIn) -> Done {
+        let Some(tree) = self.traces.tree_of(step) else {
+            return failed(format!("the folder {} has not been read", step.from));
+        };
+        let request_bytes = step.request_bytes.0;
+        let (mut files, mut written_bytes) = (0, 0);
+        for entry in &tree.entries {
+            let mut path = step.dir.clone().into_bytes();
+            path.push(b'/');
+            path.extend_from_slice(&entry.path);
+            let named = |error: ffslab_fs::Errno| format!("{}: {error}", String::from_utf8_lossy(&path));
+            match &entry.node {
+                HostNode::Directory => self.stack.vfs.mkdir(&path, entry.permissions).map_err(named)?,
+                HostNode::Symlink(target) => self.stack.vfs.symlink(target, &path).map_err(named)?,
+                HostNode::File(data) => {
+                    let fd = self.stack.vfs.open(&path, CREATE_NEW, entry.permissions).map_err(named)?;
+                    let mut at = 0;
+                    while at < data.len() {
+                        let piece = &data[at..data.len().min(at + request_bytes as usize)];
+                        match self.stack.vfs.pwrite(fd, piece, at as u64) {
+                            Ok(written) => at += written,
+                            Err(error) => {
+                                let short = self.short_of(error, at as u64, data.len() as u64);
+                                return failed(format!("{}: {short}", String::from_utf8_lossy(&path)));
+                            }
+                        }
+                    }
+                    self.stack.vfs.close(fd).map_err(named)?;
+                    files += 1;
+                    written_bytes += data.len() as u64;
+                }
+            }
+            self.tick()?;
+        }
+        Ok(Facts {
+            files: Some(files),
+            bytes_accepted: Some(written_bytes),
+            user_written_bytes: written_bytes,
+            ..Facts::default()
+        })
+    }
+}
