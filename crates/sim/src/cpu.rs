@@ -39,6 +39,9 @@ const LATENCY_NS: i64 = 6_000_000;
 const MIN_GRANULARITY_NS: i64 = 750_000;
 const WAKEUP_GRANULARITY_NS: i64 = 1_000_000;
 const NICE_0_WEIGHT: i64 = 1024;
+/// With sleeping waits tasks queue for the chip. Their scheduling points lie a memory page apart, which is two flash
+/// pages on the boards in question, so a turn is that long.
+const OPERATIONS_PER_TURN: u64 = 2;
 
 /// Load weight of a nice level (`kernel/sched/core.c`, `sched_prio_to_weight`): each level is worth 25 %.
 fn weight_of(nice: i8) -> i64 {
@@ -67,8 +70,8 @@ pub struct Cpu {
     run_since_pick_ns: i64,
     min_virtual_run_ns: i64,
     need_resched: bool,
-    /// A nested turn has just ended: with sleeping waits the task goes on before it offers the CPU again.
-    turn_ended: bool,
+    /// Flash operations so far when the present turn began or went on.
+    operations_at_turn: u64,
     waiting: u32,
     next_timer_ns: u64,
 }
@@ -87,7 +90,7 @@ impl Cpu {
             run_since_pick_ns: 0,
             min_virtual_run_ns: 0,
             need_resched: false,
-            turn_ended: false,
+            operations_at_turn: 0,
             waiting: 0,
             next_timer_ns: u64::MAX,
         }
@@ -240,15 +243,14 @@ impl Cpu {
         }
     }
 
-    /// A scheduling point of the running task.
-    pub fn resched(&mut self) -> Switch {
-        let turn_ended = std::mem::take(&mut self.turn_ended);
-        if self.waiting == 0 || !(self.need_resched || self.sleeping_wait && !turn_ended) {
+    /// A scheduling point of the running task. `operations`: flash operations of all tasks so far.
+    pub fn resched(&mut self, operations: u64) -> Switch {
+        // With sleeping waits tasks take turns on the chip: each gives way after it has waited for it.
+        let waited = self.sleeping_wait && operations - self.operations_at_turn >= OPERATIONS_PER_TURN;
+        if self.waiting == 0 || !(self.need_resched || waited) {
             return Switch::Stay;
         }
-        let Some(other) = self.least_waiting() else {
-            return Switch::Stay;
-        };
+        let Some(other) = self.least_waiting() else { return Switch::Stay };
         let mine = self.entities[self.running() as usize];
         let better = self.entities[other as usize].virtual_run_ns < mine.virtual_run_ns;
         if mine.runnable && !better && !self.sleeping_wait {
@@ -264,21 +266,20 @@ impl Cpu {
         }
     }
 
-    pub fn switch_to(&mut self, task: Task) {
+    pub fn switch_to(&mut self, task: Task, operations: u64) {
         self.turns.push(task);
-        self.picked();
-        self.turn_ended = false;
+        self.picked(operations);
     }
 
-    pub fn switch_back(&mut self) {
+    pub fn switch_back(&mut self, operations: u64) {
         self.turns.pop();
-        self.picked();
-        self.turn_ended = true;
+        self.picked(operations);
     }
 
-    fn picked(&mut self) {
+    fn picked(&mut self, operations: u64) {
         self.need_resched = false;
         self.run_since_pick_ns = 0;
+        self.operations_at_turn = operations;
         self.count_waiting();
     }
 

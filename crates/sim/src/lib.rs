@@ -58,6 +58,7 @@ struct State {
     energy: Cell<Energy>,
     sink: RefCell<Option<Box<dyn EventSink>>>,
     has_sink: Cell<bool>,
+    operations: Cell<u64>,
 }
 
 /// Handle to the simulation state. Clones share it; it is not `Send`: one simulation lives in one thread.
@@ -78,6 +79,7 @@ impl Sim {
             energy: Cell::new(Energy::default()),
             sink: RefCell::new(None),
             has_sink: Cell::new(false),
+            operations: Cell::new(0),
         }))
     }
 
@@ -135,6 +137,7 @@ impl Sim {
     pub fn count(&self, op: Op, address: u32, bus_out_bytes: u32, bus_in_bytes: u32, busy_ns: u64) {
         let task = self.0.cpu.borrow().running();
         let reason = self.0.reason.get();
+        self.0.operations.set(self.0.operations.get() + 1);
         self.0.counts.borrow_mut()[cause::index(task, reason)].add(op, bus_out_bytes, bus_in_bytes, busy_ns);
         if self.0.has_sink.get() {
             let event = OpEvent { at_ns: self.now_ns(), busy_ns, op, address, task, reason };
@@ -271,12 +274,12 @@ impl Sim {
         if self.0.cpu.borrow().nobody_waits() {
             return Switch::Stay;
         }
-        self.with_cpu(|cpu| cpu.resched())
+        self.with_cpu(|cpu| cpu.resched(self.0.operations.get()))
     }
 
     /// Lets `task` run (nested in the one that ran) until the guard is dropped.
     pub fn run_as(&self, task: Task) -> RunGuard {
-        self.with_cpu(|cpu| cpu.switch_to(task));
+        self.with_cpu(|cpu| cpu.switch_to(task, self.0.operations.get()));
         RunGuard { sim: self.clone(), reason: self.0.reason.get() }
     }
 
@@ -334,6 +337,6 @@ pub struct RunGuard {
 impl Drop for RunGuard {
     fn drop(&mut self) {
         self.sim.0.reason.set(self.reason);
-        self.sim.with_cpu(|cpu| cpu.switch_back());
+        self.sim.with_cpu(|cpu| cpu.switch_back(self.sim.0.operations.get()));
     }
 }
