@@ -2,7 +2,7 @@
 //! weight, request to yield at ticks and wake-ups, effect at the next scheduling point. "Run time" below is virtual:
 //! that of a task of nice 10 (weight 1024 / 1.25^10 = 110) grows 9.31 times as fast as real time.
 
-use ffslab_sim::{NandWait, Sim, SimConfig, Switch, Task};
+use ffslab_sim::{NandWait, Op, Sim, SimConfig, Switch, Task};
 
 const MS: u64 = 1_000_000;
 
@@ -168,19 +168,27 @@ fn turns_nest_and_end_from_the_inside() {
     assert_eq!(sim.running(), Task::Caller);
 }
 
-/// With sleeping waits the CPU is free while the chip works. The caller offered the CPU again at once after each turn
-/// of the background thread, and never got on: it must do a step of its own in between.
+/// With sleeping waits tasks queue for the chip. The caller once offered the CPU at every scheduling point, and the
+/// thread got two turns for each page that the caller wrote; a turn is as long as two flash operations.
 #[test]
-fn sleeping_waits_alternate_and_starve_nobody() {
+fn sleeping_waits_alternate_by_flash_operations() {
     let sim = Sim::new(SimConfig { nand_wait: NandWait::Sleep, ..SimConfig::default() });
     sim.spawn(Task::Jffs2GcThread, 10);
     sim.wake(Task::Jffs2GcThread);
-    for step in 0..100 {
+    let operation = |sim: &Sim| {
         sim.advance(300_000);
+        sim.count(Op::PageProgram, 0, 0, 2112, 300_000);
+    };
+    for step in 0..100 {
+        operation(&sim);
+        assert_eq!(sim.resched(), Switch::Stay, "step {step}: half a turn");
+        operation(&sim);
         assert_eq!(sim.resched(), Switch::Run(Task::Jffs2GcThread), "step {step}");
         {
             let _turn = sim.run_as(Task::Jffs2GcThread);
-            sim.advance(300_000);
+            operation(&sim);
+            assert_eq!(sim.resched(), Switch::Stay, "step {step}");
+            operation(&sim);
             assert_eq!(sim.resched(), Switch::Yield, "step {step}");
         }
         assert_eq!(sim.resched(), Switch::Stay, "step {step}: the caller goes on");
