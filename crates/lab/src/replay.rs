@@ -5,18 +5,21 @@
 
 use ffslab_fs::{Errno, TimeSpec};
 use ffslab_linux::{Advice, Fd, OpenFlags, Vfs, Whence};
-use ffslab_workload::strace::{self, Call, ExistingKind, Handle, OpenMode, Outcome, Record, SeekFrom, Target, Trace};
+use ffslab_workload::strace::{self, Call, Handle, OpenMode, Outcome, Record, SeekFrom, Target, Trace};
 use ffslab_workload::Content;
-use std::collections::BTreeSet;
+
+mod prepare;
+mod summary;
+
+pub use prepare::prepare;
+pub use summary::Summary;
+use summary::{call_name, EXAMPLES_MAX};
 
 /// The largest piece in which a call's data are moved; a larger call is repeated.
 const PIECE_BYTES_MAX: usize = 8 << 20;
 
 /// The most that one call transfers (`include/linux/fs.h`, `MAX_RW_COUNT`).
 const TRANSFER_BYTES_MAX: u64 = 0x7fff_f000;
-
-/// Size of the writes that make files before a replay.
-const PREPARE_BYTES: usize = 64 << 10;
 
 /// What becomes of the time between two calls of the recorded program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,118 +44,6 @@ pub struct Replayed<'a> {
     /// Virtual time.
     pub start_ns: u64,
     pub latency_ns: u64,
-}
-
-/// What a replay did.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Summary {
-    pub calls: u64,
-    /// Calls that ended otherwise than when they were recorded.
-    pub different: u64,
-    /// The first few of them: line of the trace, call, both results.
-    pub examples: Vec<String>,
-    pub read_bytes: u64,
-    pub written_bytes: u64,
-}
-
-/// Number of [`Summary::examples`].
-const EXAMPLES_MAX: usize = 5;
-
-impl Summary {
-    /// Sentences for the report: differences, and what of the trace could not be replayed.
-    pub fn notes(&self, trace: &Trace) -> Vec<String> {
-        let mut notes = Vec::new();
-        if self.different > 0 {
-            notes.push(format!(
-                "{} of {} calls ended differently from the recording; first: {}",
-                grouped(self.different),
-                grouped(self.calls),
-                self.examples.join("; ")
-            ));
-        }
-        if !trace.ignored.is_empty() {
-            let listed: Vec<String> = trace.ignored.iter().map(|(why, n)| format!("{why} ({})", grouped(*n))).collect();
-            notes.push(format!("calls of the trace that are not replayed: {}", listed.join(", ")));
-        }
-        notes
-    }
-}
-
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// Makes what the traces expect to find and what is not there yet: directories, links, files of the needed size. What
-/// an earlier trace of the list makes is left to it. Belongs into the setup, after whatever else makes files.
-///
-/// Errors: which file, and what the file system said.
-pub fn prepare(vfs: &mut Vfs, traces: &[&Trace], content: &mut Content) -> Result<(), String> {
-    let mut made: BTreeSet<&[u8]> = BTreeSet::new();
-    for trace in traces {
-        for existing in trace.existing.iter().filter(|e| !made.contains(&e.path[..])) {
-            make(vfs, &existing.path, &existing.kind, content).map_err(|error| {
-                let (path, trace) = (String::from_utf8_lossy(&existing.path), trace.path.display());
-                format!("{path}, which the trace {trace} expects to find, cannot be made: {error}")
-            })?;
-        }
-        made.extend(trace.records.iter().filter_map(|r| makes(&r.call)));
-    }
-    Ok(())
-}
-
-/// The name that a call brings into being.
-fn makes(call: &Call) -> Option<&[u8]> {
-    match call {
-        Call::Open { path, mode: OpenMode { create: true, .. }, .. }
-        | Call::MakeDirectory { path, .. }
-        | Call::Symlink { path, .. }
-        | Call::Rename { to: path, .. }
-        | Call::Link { to: path, .. } => Some(path),
-        _ => None,
-    }
-}
-
-fn make(vfs: &mut Vfs, path: &[u8], kind: &ExistingKind, content: &mut Content) -> Result<(), Errno> {
-    match kind {
-        ExistingKind::Directory => allow(Errno::Exist, vfs.mkdir(path, 0o755)),
-        ExistingKind::Symlink { target } => allow(Errno::Exist, vfs.symlink(target, path)),
-        ExistingKind::File { size_bytes } => {
-            let present = match vfs.stat(path) {
-                Ok(stat) if stat.size_bytes >= *size_bytes => return Ok(()),
-                Ok(stat) => stat.size_bytes,
-                Err(Errno::NoEnt) => 0,
-                Err(error) => return Err(error),
-            };
-            let fd = vfs.open(path, OpenFlags { create: true, ..OpenFlags::WRITE }, 0o644)?;
-            let mut at = present;
-            while at < *size_bytes {
-                let count = (size_bytes - at).min(PREPARE_BYTES as u64) as usize;
-                match vfs.pwrite(fd, content.take(count), at) {
-                    Ok(written) => at += written as u64,
-                    Err(error) => {
-                        vfs.close(fd)?;
-                        return Err(error);
-                    }
-                }
-            }
-            vfs.close(fd)
-        }
-    }
-}
-
-fn allow(error: Errno, result: Result<(), Errno>) -> Result<(), Errno> {
-    match result {
-        Err(found) if found == error => Ok(()),
-        other => other,
-    }
 }
 
 /// Replays a trace. `each` sees every call; when it returns false the replay ends with `Ok(None)`.
@@ -550,38 +441,6 @@ fn power_gone(result: Result<(), Errno>) -> Result<(), Errno> {
     match result {
         Err(Errno::PowerCut) => Err(Errno::PowerCut),
         _ => Ok(()),
-    }
-}
-
-/// Unix name of a call.
-fn call_name(call: &Call) -> &'static str {
-    match call {
-        Call::Open { .. } => "open",
-        Call::Close { .. } => "close",
-        Call::Read { .. } => "read",
-        Call::Write { .. } => "write",
-        Call::ReadAt { .. } => "pread",
-        Call::WriteAt { .. } => "pwrite",
-        Call::Seek { .. } => "lseek",
-        Call::Fsync { data_only: false, .. } => "fsync",
-        Call::Fsync { data_only: true, .. } => "fdatasync",
-        Call::Sync => "sync",
-        Call::SyncFs { .. } => "syncfs",
-        Call::Truncate { .. } => "truncate",
-        Call::Rename { .. } => "rename",
-        Call::Unlink { .. } => "unlink",
-        Call::MakeDirectory { .. } => "mkdir",
-        Call::RemoveDirectory { .. } => "rmdir",
-        Call::Link { .. } => "link",
-        Call::Symlink { .. } => "symlink",
-        Call::ReadLink { .. } => "readlink",
-        Call::Stat { .. } => "stat",
-        Call::ListDirectory { .. } => "getdents",
-        Call::ChangeMode { .. } => "chmod",
-        Call::ChangeOwner { .. } => "chown",
-        Call::ChangeTimes { .. } => "utime",
-        Call::StatFs { .. } => "statfs",
-        Call::Advise { .. } => "fadvise",
     }
 }
 

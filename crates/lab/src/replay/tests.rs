@@ -1,3 +1,4 @@
+use super::summary::grouped;
 use super::*;
 use crate::stack::{Stack, StackSpec};
 use crate::Experiment;

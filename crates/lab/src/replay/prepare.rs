@@ -1,0 +1,75 @@
+//! What must exist before a trace can be replayed.
+
+use ffslab_fs::Errno;
+use ffslab_linux::{OpenFlags, Vfs};
+use ffslab_workload::strace::{Call, ExistingKind, OpenMode, Trace};
+use ffslab_workload::Content;
+use std::collections::BTreeSet;
+
+/// Size of the writes that make files before a replay.
+const PREPARE_BYTES: usize = 64 << 10;
+
+/// Makes what the traces expect to find and what is not there yet: directories, links, files of the needed size. What
+/// an earlier trace of the list makes is left to it. Belongs into the setup, after whatever else makes files.
+///
+/// Errors: which file, and what the file system said.
+pub fn prepare(vfs: &mut Vfs, traces: &[&Trace], content: &mut Content) -> Result<(), String> {
+    let mut made: BTreeSet<&[u8]> = BTreeSet::new();
+    for trace in traces {
+        for existing in trace.existing.iter().filter(|e| !made.contains(&e.path[..])) {
+            make(vfs, &existing.path, &existing.kind, content).map_err(|error| {
+                let (path, trace) = (String::from_utf8_lossy(&existing.path), trace.path.display());
+                format!("{path}, which the trace {trace} expects to find, cannot be made: {error}")
+            })?;
+        }
+        made.extend(trace.records.iter().filter_map(|r| makes(&r.call)));
+    }
+    Ok(())
+}
+
+/// The name that a call brings into being.
+fn makes(call: &Call) -> Option<&[u8]> {
+    match call {
+        Call::Open { path, mode: OpenMode { create: true, .. }, .. }
+        | Call::MakeDirectory { path, .. }
+        | Call::Symlink { path, .. }
+        | Call::Rename { to: path, .. }
+        | Call::Link { to: path, .. } => Some(path),
+        _ => None,
+    }
+}
+
+fn make(vfs: &mut Vfs, path: &[u8], kind: &ExistingKind, content: &mut Content) -> Result<(), Errno> {
+    match kind {
+        ExistingKind::Directory => allow(Errno::Exist, vfs.mkdir(path, 0o755)),
+        ExistingKind::Symlink { target } => allow(Errno::Exist, vfs.symlink(target, path)),
+        ExistingKind::File { size_bytes } => {
+            let present = match vfs.stat(path) {
+                Ok(stat) if stat.size_bytes >= *size_bytes => return Ok(()),
+                Ok(stat) => stat.size_bytes,
+                Err(Errno::NoEnt) => 0,
+                Err(error) => return Err(error),
+            };
+            let fd = vfs.open(path, OpenFlags { create: true, ..OpenFlags::WRITE }, 0o644)?;
+            let mut at = present;
+            while at < *size_bytes {
+                let count = (size_bytes - at).min(PREPARE_BYTES as u64) as usize;
+                match vfs.pwrite(fd, content.take(count), at) {
+                    Ok(written) => at += written as u64,
+                    Err(error) => {
+                        vfs.close(fd)?;
+                        return Err(error);
+                    }
+                }
+            }
+            vfs.close(fd)
+        }
+    }
+}
+
+fn allow(error: Errno, result: Result<(), Errno>) -> Result<(), Errno> {
+    match result {
+        Err(found) if found == error => Ok(()),
+        other => other,
+    }
+}

@@ -1,0 +1,83 @@
+//! What a replay tells about itself.
+
+use ffslab_workload::strace::{Call, Trace};
+
+/// What a replay did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    pub calls: u64,
+    /// Calls that ended otherwise than when they were recorded.
+    pub different: u64,
+    /// The first few of them: line of the trace, call, both results.
+    pub examples: Vec<String>,
+    pub read_bytes: u64,
+    pub written_bytes: u64,
+}
+
+/// Number of [`Summary::examples`].
+pub const EXAMPLES_MAX: usize = 5;
+
+impl Summary {
+    /// Sentences for the report: differences, and what of the trace could not be replayed.
+    pub fn notes(&self, trace: &Trace) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.different > 0 {
+            notes.push(format!(
+                "{} of {} calls ended differently from the recording; first: {}",
+                grouped(self.different),
+                grouped(self.calls),
+                self.examples.join("; ")
+            ));
+        }
+        if !trace.ignored.is_empty() {
+            let listed: Vec<String> = trace.ignored.iter().map(|(why, n)| format!("{why} ({})", grouped(*n))).collect();
+            notes.push(format!("calls of the trace that are not replayed: {}", listed.join(", ")));
+        }
+        notes
+    }
+}
+
+/// With commas between thousands.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Unix name of a call.
+pub fn call_name(call: &Call) -> &'static str {
+    match call {
+        Call::Open { .. } => "open",
+        Call::Close { .. } => "close",
+        Call::Read { .. } => "read",
+        Call::Write { .. } => "write",
+        Call::ReadAt { .. } => "pread",
+        Call::WriteAt { .. } => "pwrite",
+        Call::Seek { .. } => "lseek",
+        Call::Fsync { data_only: false, .. } => "fsync",
+        Call::Fsync { data_only: true, .. } => "fdatasync",
+        Call::Sync => "sync",
+        Call::SyncFs { .. } => "syncfs",
+        Call::Truncate { .. } => "truncate",
+        Call::Rename { .. } => "rename",
+        Call::Unlink { .. } => "unlink",
+        Call::MakeDirectory { .. } => "mkdir",
+        Call::RemoveDirectory { .. } => "rmdir",
+        Call::Link { .. } => "link",
+        Call::Symlink { .. } => "symlink",
+        Call::ReadLink { .. } => "readlink",
+        Call::Stat { .. } => "stat",
+        Call::ListDirectory { .. } => "getdents",
+        Call::ChangeMode { .. } => "chmod",
+        Call::ChangeOwner { .. } => "chown",
+        Call::ChangeTimes { .. } => "utime",
+        Call::StatFs { .. } => "statfs",
+        Call::Advise { .. } => "fadvise",
+    }
+}
