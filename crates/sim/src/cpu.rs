@@ -215,6 +215,10 @@ impl Cpu {
 
     pub fn sleep(&mut self, task: Task, wake_at_ns: Option<u64>) {
         let entity = &mut self.entities[task as usize];
+        if !entity.exists {
+            // A timer of nobody would never be taken off.
+            return;
+        }
         entity.runnable = false;
         entity.wake_at_ns = wake_at_ns.unwrap_or(u64::MAX);
         self.find_next_timer();

@@ -137,3 +137,15 @@ fn a_killed_task_does_not_run_any_more() {
     assert_eq!(sim.idle_next(), Idle::Over);
     assert_eq!(sim.now_ns(), 20 * MS);
 }
+
+/// The timer of a task that was killed fired again and again without end: nobody woke, so nobody took it off.
+#[test]
+fn a_timer_of_a_killed_task_does_not_fire() {
+    let sim = started_at(0);
+    sim.spawn(Task::Kworker, 0);
+    sim.kill(Task::Kworker);
+    sim.sleep_until(Task::Kworker, 5 * MS);
+    sim.foreground_sleeps_until(20 * MS);
+    assert_eq!(sim.idle_next(), Idle::Over);
+    assert_eq!(sim.now_ns(), 20 * MS);
+}
