@@ -11,6 +11,8 @@ for tool in strace sqlite3 awk gzip; do
     command -v "$tool" >/dev/null || { echo "record.sh: $tool is not installed" >&2; exit 2; }
 done
 
+# Numbers of selected records.
+counts="10 50 200 500 1000"
 out=${1:-$(dirname "$0")/sqlite}
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
@@ -42,20 +44,25 @@ BEGIN {
     }
 }' >"$sql/insert.sql"
 
-awk 'BEGIN { for (id = 1; id <= 200; id++) print "SELECT * FROM contacts WHERE id = " id ";" }' \
-    >"$sql/select-sequential.sql"
-
-for count in 50 200 500; do
+for count in $counts; do
+    awk -v count="$count" '
+    BEGIN { for (id = 1; id <= count; id++) print "SELECT * FROM contacts WHERE id = " id ";" }' \
+        >"$sql/select-sequential-$count.sql"
     awk -v count="$count" "$generator"'
     BEGIN { state = 4; for (n = 1; n <= count; n++) print "SELECT * FROM contacts WHERE id = " next_random() % 1000 + 1 ";" }' \
         >"$sql/select-random-$count.sql"
 done
 
 cd "$root"
-for phase in insert select-sequential select-random-50 select-random-200 select-random-500; do
+record() {
     # -s 0: file contents are not recorded. The paths below $root are what is replayed.
-    strace -f -ttt -T -y -s 0 -e trace=%file,%desc,%process,sync,syncfs -o "$sql/$phase.strace" \
-        sqlite3 -batch -bail -init /dev/null "$root/contacts.db" <"$sql/$phase.sql" >/dev/null
-    gzip -9 -n -c "$sql/$phase.strace" >"$out/$phase.strace.gz"
+    strace -f -ttt -T -y -s 0 -e trace=%file,%desc,%process,sync,syncfs -o "$sql/$1.strace" \
+        sqlite3 -batch -bail -init /dev/null "$root/contacts.db" <"$sql/$1.sql" >/dev/null
+    gzip -9 -n -c "$sql/$1.strace" >"$out/$1.strace.gz"
+}
+record insert
+for count in $counts; do
+    record "select-sequential-$count"
+    record "select-random-$count"
 done
 ls -l "$root/contacts.db" "$out"

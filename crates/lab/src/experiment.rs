@@ -7,9 +7,11 @@ use crate::stack_keys::StackKeys;
 use ffslab_workload::Step;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use toml::de::{DeTable, DeValue, ValueDeserializer};
 use toml::Spanned;
+
+mod resolved;
 
 /// Shape of an experiment file; the JSON Schema is made from it. Reading goes through [`Experiment::parse`], which
 /// keeps lines for its messages.
@@ -55,7 +57,8 @@ pub struct Experiment {
 /// One combination of the axes' values.
 #[derive(Clone, Debug)]
 pub struct Variant {
-    /// "read_ahead_KiB=128, requests.count=8"; "base" without axes.
+    /// "read_ahead_KiB=128, requests.count=8"; "base" without axes. Of paths only the file's name, if that tells the
+    /// axis's values apart.
     pub name: String,
     pub axes: Vec<(String, toml::Value)>,
     pub seed: u64,
@@ -119,20 +122,6 @@ impl Experiment {
         }
         let axes = axes.iter().map(|axis| Ok((axis.name(), plain_values(&source, axis)?))).collect::<Result<_, _>>()?;
         Ok(Experiment { title, variants, axes })
-    }
-
-    /// The experiment written out with every default; `stack` holds the values that the board gave.
-    pub fn resolved(&self, stack: StackKeys) -> String {
-        let first = &self.variants[0];
-        let file = ExperimentFile {
-            title: self.title.clone(),
-            seed: first.seed,
-            stack,
-            setup: first.setup.clone(),
-            measure: first.measure.clone(),
-            axes: self.axes.iter().cloned().collect(),
-        };
-        toml::to_string(&file).expect("an experiment that was read can be written")
     }
 }
 
@@ -210,10 +199,11 @@ fn read_variant<'i>(
         let value = &axis.values[rest % axis.values.len()];
         rest /= axis.values.len();
         put(source, &mut root, axis, value)?;
-        chosen.push((axis.name(), read::<toml::Value>(source, value.clone())?));
+        let value: toml::Value = read(source, value.clone())?;
+        chosen.push((format!("{}={}", axis.name(), label(axis, &value)), (axis.name(), value)));
     }
     chosen.reverse();
-    let labels: Vec<String> = chosen.iter().map(|(name, value)| format!("{name}={}", label(value))).collect();
+    let (labels, chosen): (Vec<String>, Vec<_>) = chosen.into_iter().unzip();
     let seed = match root.get("seed") {
         Some(seed) => read(source, seed.clone())?,
         None => default_seed(),
@@ -233,11 +223,17 @@ fn read_variant<'i>(
     })
 }
 
-fn label(value: &toml::Value) -> String {
+fn label(axis: &Axis, value: &toml::Value) -> String {
+    let names: BTreeSet<&str> = axis.values.iter().filter_map(|text| text.get_ref().as_str()).map(file_name).collect();
     match value {
+        toml::Value::String(text) if names.len() == axis.values.len() => file_name(text).to_string(),
         toml::Value::String(text) => text.clone(),
         other => other.to_string(),
     }
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
 }
 
 /// Puts the value of an axis where its name says.

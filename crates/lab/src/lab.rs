@@ -107,6 +107,6 @@ pub fn run_experiment(
         return Err(LabError::Interrupted);
     }
     let seed = experiment.variants[0].seed;
-    let resolved_toml = experiment.resolved(ready[0].keys.clone());
+    let resolved_toml = experiment.resolved(ready[0].keys.clone(), base_dir);
     Ok(RunResult { summary: Summary::new(&experiment.title, seed, summaries), requests, blocks, resolved_toml, images })
 }

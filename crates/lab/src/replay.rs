@@ -154,7 +154,7 @@ fn path_of(call: &Call) -> Result<&[u8], Handle> {
 impl Player<'_> {
     fn think(&mut self, think_ns: u64) {
         if think_ns < self.vfs.sim().tick_ns() {
-            self.vfs.sim().advance(think_ns);
+            self.vfs.sim().program_computes(think_ns);
         } else {
             self.vfs.sleep_ns(think_ns.saturating_sub(self.vfs.config().kernel.timer_slack_ns));
         }

@@ -54,6 +54,10 @@ impl StackSpec {
         }
         let profile = Profile::load(&keys.board, keys.part.as_deref(), keys.kernel.as_deref(), base_dir)
             .map_err(|error| LabError::Input(error.to_string()))?;
+        if keys.partition_blocks == 0 {
+            let text = "partition_blocks = 0: a partition has erase blocks; 160 of 128 KiB each hold 20 MiB";
+            return Err(LabError::input(text));
+        }
         let mut keys = keys.clone();
         let mut driver = profile.driver();
         match keys.ecc {

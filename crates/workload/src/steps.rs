@@ -372,7 +372,7 @@ fn default_seed() -> u64 {
 }
 
 impl Step {
-    /// The step and what it works on, for messages: `create "target"`.
+    /// The step and what it works on, for messages: `create "target"`. Of a path outside the simulation the last part.
     pub fn title(&self) -> String {
         let object = match self {
             Step::Create(Create { file, .. })
@@ -388,9 +388,10 @@ impl Step {
             | Step::Fadvise(Fadvise { file, .. })
             | Step::Requests(Requests { file, .. })
             | Step::Append(Append { file, .. })
-            | Step::Replay(Replay { file, .. })
-            | Step::SaveImage(SaveImage { file, .. })
-            | Step::CopyIn(CopyIn { from: file, .. }) => file,
+            | Step::SaveImage(SaveImage { file, .. }) => file,
+            Step::Replay(Replay { file: path, .. }) | Step::CopyIn(CopyIn { from: path, .. }) => {
+                path.trim_end_matches('/').rsplit('/').next().unwrap_or(path)
+            }
             Step::Mkdir(Mkdir { dir })
             | Step::Readdir(Readdir { dir })
             | Step::CreateMany(CreateMany { dir, .. })

@@ -1,4 +1,5 @@
 use super::*;
+use std::path::Path;
 
 const HEAD: &str = r#"title = "t"
 [stack]
@@ -117,7 +118,7 @@ fn wrong_axes_point_to_their_line() {
 fn the_resolved_experiment_can_be_read_again() {
     let axes = "[axes]\nrequests.count = [8, 16]\n";
     let experiment = parse(&[HEAD, OPEN, REQUESTS, axes]).unwrap();
-    let text = experiment.resolved(experiment.variants[0].stack.clone());
+    let text = experiment.resolved(experiment.variants[0].stack.clone(), Path::new("."));
     let again = Experiment::parse(&text, "resolved.toml").unwrap();
     assert_eq!(again.variants.len(), 2);
     for (a, b) in experiment.variants.iter().zip(&again.variants) {

@@ -21,9 +21,10 @@ impl Summary {
     /// Sentences for the report: differences, and what of the trace could not be replayed.
     pub fn notes(&self, trace: &Trace) -> Vec<String> {
         let mut notes = Vec::new();
+        let name = trace.path.file_name().unwrap_or_default().display();
         if self.different > 0 {
             notes.push(format!(
-                "{} of {} calls ended differently from the recording; first: {}",
+                "{} of {} calls of {name} ended differently from the recording; first: {}",
                 grouped(self.different),
                 grouped(self.calls),
                 self.examples.join("; ")
@@ -31,7 +32,7 @@ impl Summary {
         }
         if !trace.ignored.is_empty() {
             let listed: Vec<String> = trace.ignored.iter().map(|(why, n)| format!("{why} ({})", grouped(*n))).collect();
-            notes.push(format!("calls of the trace that are not replayed: {}", listed.join(", ")));
+            notes.push(format!("calls of {name} that are not replayed: {}", listed.join(", ")));
         }
         notes
     }

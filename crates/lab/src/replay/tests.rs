@@ -93,8 +93,12 @@ fn other_results_are_counted_and_the_first_are_named() {
     let summary = play(&mut stack, &trace, Think::None);
     assert_eq!((summary.calls, summary.different), (3, 3), "what is not replayed is no call");
     let notes = summary.notes(&trace);
-    assert!(notes[0].starts_with("3 of 3 calls ended differently"), "{notes:?}");
-    assert_eq!(notes[1], "calls of the trace that are not replayed: mmap (1)");
+    assert!(notes[0].starts_with("3 of 3 calls of "), "{notes:?}");
+    assert!(
+        notes[1].starts_with("calls of ") && notes[1].ends_with(" that are not replayed: mmap (1)"),
+        "{}",
+        notes[1]
+    );
 }
 
 #[test]
@@ -116,7 +120,7 @@ fn think_time_is_kept_or_left_out() {
 fn the_recorded_session_runs_on_jffs2() {
     let mut stack = stack();
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/sqlite");
-    for name in ["insert", "select-sequential", "select-random-50", "select-random-200", "select-random-500"] {
+    for name in ["insert", "select-sequential-200", "select-random-1000"] {
         let trace = strace::read(&examples.join(format!("{name}.strace.gz")), None).unwrap();
         let summary = play(&mut stack, &trace, Think::None);
         assert_eq!(summary.different, 0, "{name}: {:?}", summary.examples);

@@ -304,7 +304,7 @@ fn the_recorded_examples_are_read() {
     assert_eq!(insert.existing, [], "the data base is made by the trace itself");
     let syncs = insert.records.iter().filter(|r| matches!(r.call, Call::Fsync { .. })).count();
     assert!(syncs >= 300, "a transaction syncs journal, directory and data base: {syncs}");
-    for name in ["select-sequential", "select-random-50", "select-random-200", "select-random-500"] {
+    for name in ["select-sequential-200", "select-random-50", "select-random-200", "select-random-500"] {
         let select = read(&examples.join(format!("{name}.strace.gz")), None).unwrap();
         assert_eq!(select.root, insert.root);
         let file = Existing { path: b"contacts.db".to_vec(), kind: ExistingKind::File { size_bytes: 518_144 } };

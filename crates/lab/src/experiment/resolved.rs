@@ -1,0 +1,70 @@
+//! The experiment written out, so that it can be run again from another folder.
+
+use super::{Experiment, ExperimentFile};
+use crate::stack_keys::StackKeys;
+use ffslab_workload::Step;
+use std::path::Path;
+
+/// Axes whose values name profiles, and files.
+const PROFILE_AXES: &[&str] = &["board", "part", "kernel"];
+const FILE_AXES: &[&str] = &["image", "replay.file", "copy_in.from"];
+
+impl Experiment {
+    /// The experiment with every default; `stack` holds the values that the board gave. Files that it names are found
+    /// from `base_dir`, and their paths are written in full.
+    pub fn resolved(&self, mut stack: StackKeys, base_dir: &Path) -> String {
+        let first = &self.variants[0];
+        stack.board = located_profile(base_dir, &stack.board);
+        for name in [&mut stack.part, &mut stack.kernel].into_iter().flatten() {
+            *name = located_profile(base_dir, name);
+        }
+        stack.image = stack.image.map(|file| located(base_dir, &file));
+        let steps = |steps: &[Step]| steps.iter().map(|step| located_step(base_dir, step)).collect();
+        let mut axes = self.axes.clone();
+        for (name, values) in &mut axes {
+            let key = name.strip_prefix("setup.").unwrap_or(name);
+            for value in values {
+                let toml::Value::String(text) = value else { continue };
+                if PROFILE_AXES.contains(&key) {
+                    *text = located_profile(base_dir, text);
+                } else if FILE_AXES.contains(&key) {
+                    *text = located(base_dir, text);
+                }
+            }
+        }
+        let file = ExperimentFile {
+            title: self.title.clone(),
+            seed: first.seed,
+            stack,
+            setup: steps(&first.setup),
+            measure: steps(&first.measure),
+            axes: axes.into_iter().collect(),
+        };
+        toml::to_string(&file).expect("an experiment that was read can be written")
+    }
+}
+
+fn located_step(base_dir: &Path, step: &Step) -> Step {
+    let mut step = step.clone();
+    match &mut step {
+        Step::Replay(replay) => replay.file = located(base_dir, &replay.file),
+        Step::CopyIn(copy) => copy.from = located(base_dir, &copy.from),
+        _ => {}
+    }
+    step
+}
+
+/// A built-in profile keeps its name; see [`crate::profile::Profile::load`].
+fn located_profile(base_dir: &Path, name: &str) -> String {
+    if name.contains('/') || name.ends_with(".toml") {
+        located(base_dir, name)
+    } else {
+        name.to_string()
+    }
+}
+
+/// The full path of a file, which was read before; a path that cannot be written as text stays as it is.
+fn located(base_dir: &Path, file: &str) -> String {
+    let path = base_dir.join(file).canonicalize();
+    path.ok().and_then(|path| path.to_str().map(str::to_string)).unwrap_or_else(|| file.to_string())
+}
