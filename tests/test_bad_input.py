@@ -28,7 +28,7 @@ def line_of(text: str) -> int:
         ("partition_blocks = 32", "partition_bloks = 32", ["partition_blocks"]),
         ('fs = "jffs2"', 'fs = "jfs2"', ["jfs2", "jffs2"]),
         ('board = "zero-overhead"', 'board = "zero-overheat"', ["zero-overheat", "zero-overhead"]),
-        ("partition_blocks = 32", "partition_blocks = 0", ["partition of 0 blocks"]),
+        ("partition_blocks = 32", "partition_blocks = 0", ["partition_blocks = 0", "erase blocks"]),
         ("partition_blocks = 32", "partition_blocks = 3000", ["3000", "2048"]),
         ("partition_blocks = 32", "partition_blocks = -4", ["-4"]),
         ('op = "read"', 'op = "reed"', ["reed", "read"]),

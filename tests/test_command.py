@@ -16,6 +16,7 @@ import pytest
 
 from conftest import FFSLAB, SMALL, Command
 from ffslab.help_texts import VERBS
+from ffslab.time_table import spent
 
 FILES = {"resolved.toml", "summary.json", "requests.parquet", "blocks.parquet", "report.html"}
 
@@ -47,6 +48,7 @@ def test_the_tables_and_the_summary_agree(small_results: Path, small_summary: di
         for counter in ("page_reads", "page_programs", "erases", "busy_us"):
             by_cause = sum(cause[counter] for cause in variant["by_cause"])
             assert by_cause == pytest.approx(variant["totals"][counter]), counter
+        assert sum(spent(variant).values()) == pytest.approx(variant["time_us"], abs=1e-3)
 
 
 def test_the_same_experiment_gives_the_same_bytes(ffslab: Command, small: Path, tmp_path: Path) -> None:

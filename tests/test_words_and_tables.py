@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ffslab.summary_table import summary_cells, summary_text
+from conftest import ROOT
+from ffslab.summary_table import main_cells, summary_cells, summary_text
 from ffslab.text_table import number, percent, text_table
+from ffslab.time_table import MEANING, TASKS, causes_table, spent
 from ffslab.words import sentences
 
 
 def variant(name: str, latency_sum_us: float, **changes: Any) -> dict[str, Any]:
     counts = {"page_reads": 100, "page_programs": 0, "erases": 0, "oob_reads": 0, "oob_programs": 0}
+    counts |= {"driver_us": 0.1 * latency_sum_us, "cpu_us": 0.0}
     made: dict[str, Any] = {
         "name": name,
+        "axes": {"n": name},
         "time_us": 2 * latency_sum_us,
+        "program_us": 0.0,
+        "idle_us": latency_sum_us,
         "totals": {**counts, "busy_us": latency_sum_us},
         "by_cause": [
-            {**counts, "page_reads": 75, "task": "caller", "reason": "read-ahead", "busy_us": 1.0},
-            {**counts, "page_reads": 25, "task": "caller", "reason": "read", "busy_us": 1.0},
+            {**counts, "page_reads": 75, "task": "caller", "reason": "read-ahead", "busy_us": 0.6 * latency_sum_us},
+            {**counts, "page_reads": 25, "task": "caller", "reason": "read", "busy_us": 0.2 * latency_sum_us},
         ],
         "latency_us": {"n": 10, "mean": latency_sum_us / 10, "p50": 1.0, "p99": 1.0, "max": 1.0, "sum": latency_sum_us},
         "energy_uJ": {"cpu": 0.0, "memory": 0.0, "total": 0.0},
@@ -53,7 +60,7 @@ def test_the_largest_cause_is_named_with_its_share() -> None:
 
 def test_nothing_is_said_about_what_did_not_happen() -> None:
     text = " ".join(sentences(summary(variant("base", 100.0))))
-    assert "program" not in text.replace("the program asked", "")
+    assert "page programs" not in text and "the program wrote" not in text
     assert "erased" not in text
     assert "energy" not in text
 
@@ -68,9 +75,46 @@ def test_notes_of_the_run_are_passed_on_once() -> None:
 def test_many_variants_become_rows_and_the_extremes_are_named() -> None:
     many = summary(*(variant(f"count={n}", 100.0 * n) for n in range(1, 9)))
     lines = summary_text(many).splitlines()
-    assert lines[2].split()[0] == "variant"
+    assert lines[2].split()[0] == "n"
     assert sum(line.startswith("count=") for line in lines) == 8
     assert "The shortest mean latency is 10.0 us (count=1), the longest 80.0 us (count=8)." in lines
+
+
+def test_many_variants_that_differ_in_a_choice_of_two_are_compared_in_pairs() -> None:
+    """The question behind such an experiment is what the choice changes, and when."""
+    variants = [
+        variant(f"ra={ra}, n={n}", sum_us, axes={"ra": ra, "file": f"../traces/{n}.gz"})
+        for ra, sums in ((128, (100.0, 200.0, 300.0, 400.0)), (0, (50.0, 150.0, 300.0, 500.0)))
+        for n, sum_us in enumerate(sums)
+    ]
+    head, rows = main_cells(summary(*variants))
+    assert head[:4] == ["file", "latency mean, us: ra=128", "0", "change"]
+    assert [row[0] for row in rows] == ["0.gz", "1.gz", "2.gz", "3.gz"]
+    assert [row[3] for row in rows] == ["-50.0 %", "-25.0 %", "+0.0 %", "+25.0 %"]
+
+
+def test_time_by_cause_adds_up() -> None:
+    made = variant("base", 100.0)
+    assert spent(made) == {"read-ahead": 70.0, "read": 30.0, "idle": 100.0}
+    head, rows = causes_table(made)
+    assert head == ["where the time went", "share", "ms", "page reads"]
+    assert rows[0] == ["read-ahead", "35.0 %", "0.1", "75"]
+    assert rows[-1] == ["all", "100.0 %", "0.2", "100"]
+
+
+def test_the_largest_cost_is_told_in_a_sentence() -> None:
+    said = sentences(summary(variant("base", 100.0)))
+    assert any(
+        '"read-ahead" with 35.0 %' in text and "15.0 % went into data that the program asked" in text for text in said
+    )
+
+
+def test_every_reason_of_the_counters_is_explained() -> None:
+    """A reason without an explanation would break the tables of the runs that have it."""
+    source = (ROOT / "crates/sim/src/cause.rs").read_text(encoding="utf-8")
+    tasks, reasons = (re.findall(r'^ +\w+ = "([^"]+)",$', part, re.M) for part in source.split("Reason {")[:2])
+    assert set(MEANING) == set(reasons) and len(reasons) > 10
+    assert set(TASKS) == set(tasks)
 
 
 def test_two_variants_have_a_column_of_changes() -> None:

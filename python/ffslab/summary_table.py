@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ffslab.text_table import number, percent, text_table
+from ffslab.time_table import causes_table, variants_table
 from ffslab.words import sentences
 
 Variant = dict[str, Any]
@@ -59,14 +60,78 @@ def summary_cells(summary: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
     return head, rows
 
 
+def main_cells(summary: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
+    """Head and rows of the main table: variants as columns; many of them in pairs, or else as rows."""
+    variants = summary["variants"]
+    if len(variants) <= COLUMNS_MAX:
+        return summary_cells(summary)
+    return pairs_cells(variants) or variant_rows(variants)
+
+
 def summary_text(summary: dict[str, Any]) -> str:
-    """Title, table and what it means, for a terminal."""
-    head, rows = summary_cells(summary)
-    if len(summary["variants"]) > COLUMNS_MAX:
-        turned = [list(column) for column in zip(head, *rows, strict=True)]
-        head, rows = ["variant", *turned[0][1:]], turned[1:]
-    table = text_table(head, rows, "l" + "r" * (len(head) - 1))
-    return "\n\n".join([summary["title"], table, "\n".join(sentences(summary))])
+    """Title, tables and what they mean, for a terminal."""
+    variants = summary["variants"]
+    tables = [_aligned(*main_cells(summary))]
+    if len(variants) <= COLUMNS_MAX:
+        tables.append(_aligned(*(causes_table(variants[0]) if len(variants) == 1 else variants_table(variants))))
+    return "\n\n".join([summary["title"], *tables, "\n".join(sentences(summary))])
+
+
+def _aligned(head: list[str], rows: list[list[str]]) -> str:
+    return text_table(head, rows, "l" + "r" * (len(head) - 1))
+
+
+# What stays of ROWS when a variant is a row.
+ROW_LABELS = (
+    *("virtual time, ms", "requests", "latency mean, us", "latency p99, us", "page reads", "page programs"),
+    *("block erases", "write amplification", "energy total, mJ"),
+)
+# What is compared when each row is a pair of variants.
+PAIR_LABELS = ("latency mean, us", "page reads", "page programs", "block erases", "energy total, mJ")
+
+
+def variant_rows(variants: list[Variant]) -> tuple[list[str], list[list[str]]]:
+    """A variant a row: what the axes chose, then the main quantities; those that are zero everywhere are left out."""
+    axes = list(variants[0]["axes"])
+    shown = [row for row in ROWS if row[0] in ROW_LABELS and any(row[1](variant) for variant in variants)]
+    head = [*axes, *(label for label, _, _ in shown)]
+    rows = []
+    for variant in variants:
+        chosen = [axis_text(variant["axes"][axis]) for axis in axes]
+        rows.append([*chosen, *(number(value_of(variant), digits) for _, value_of, digits in shown)])
+    return head, rows
+
+
+def pairs_cells(variants: list[Variant]) -> tuple[list[str], list[list[str]]] | None:
+    """Rows of two variants that differ only in the first axis with two values; `None` without such an axis."""
+    axes = list(variants[0]["axes"])
+    values = {axis: list(dict.fromkeys(str(variant["axes"][axis]) for variant in variants)) for axis in axes}
+    halves = [axis for axis in axes if len(values[axis]) == 2]
+    if not halves:
+        return None
+    compared, others = halves[0], [axis for axis in axes if axis != halves[0]]
+    first, second = values[compared]
+    pairs: dict[tuple[str, ...], dict[str, Variant]] = {}
+    for variant in variants:
+        key = tuple(axis_text(variant["axes"][axis]) for axis in others)
+        pairs.setdefault(key, {})[str(variant["axes"][compared])] = variant
+    shown = [row for row in ROWS if row[0] in PAIR_LABELS and any(row[1](variant) for variant in variants)]
+    head = list(others)
+    for label, _, _ in shown:
+        head += [f"{label}: {compared}={axis_text(first)}", axis_text(second), "change"]
+    rows = []
+    for key, pair in pairs.items():
+        cells = list(key)
+        for _, value_of, digits in shown:
+            before, after = value_of(pair[first]), value_of(pair[second])
+            cells += [number(before, digits), number(after, digits), _change(before, after)]
+        rows.append(cells)
+    return head, rows
+
+
+def axis_text(value: object) -> str:
+    """The value of an axis for people: of a path the file's name."""
+    return str(value).rsplit("/", 1)[-1]
 
 
 def _change(first: float | None, second: float | None) -> str:

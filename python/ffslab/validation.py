@@ -104,12 +104,24 @@ def text(report: Report) -> str:
     lines = ["# id: counter simulated/expected signed error (what is 0 in both is left out)"]
     lines += [_case_line(case) for case in report["cases"]]
     summary = report["summary"]
-    rows = [_summary_row(row) for row in summary["rows"] if row["counter"] in HEADLINES]
+    happened = _happened(report)
+    rows = [_summary_row(row) for row in summary["rows"] if (row["fs"], row["family"], row["counter"]) in happened]
     if rows:
         head = ["fs", "family", "counter", "cases", "exact", "median error", "95th percentile", "worst", "worst case"]
         lines += ["", text_table(head, rows, "lllrrrrrl")]
     lines.append(f"\n{summary['cases']} cases, {summary['failed']} could not be run")
     return "\n".join(lines)
+
+
+def _happened(report: Report) -> set[tuple[str, str, str]]:
+    """File system, family and counter of the table's rows: those of which some case has, or should have, any."""
+    return {
+        (case["fs"], family, name)
+        for case in report["cases"]
+        for name, expected, simulated in headlines(case)
+        if expected or simulated
+        for family in (case["family"], "all")
+    }
 
 
 def _case_line(case: dict[str, Any]) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ffslab.text_table import number
+from ffslab.time_table import sentence as largest_cost
 
 Variant = dict[str, Any]
 
@@ -54,8 +55,12 @@ def _notes(variants: list[Variant]) -> Iterator[str]:
         for note in dict.fromkeys(variant["notes"]):
             holders.setdefault(note, []).append(variant["name"])
     for note, names in holders.items():
-        where = "" if len(names) == len(variants) else f"{', '.join(names)}: "
+        where = "" if len(names) == len(variants) else f"{_some(names)}: "
         yield f"Note. {where}{note}"
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names) if len(names) <= 2 else f"{len(names)} variants, the first is {names[0]}"
 
 
 def _change(before: float, after: float) -> str:
@@ -81,6 +86,9 @@ def _about(variant: Variant) -> Iterator[str]:
             f'have the cause "{reason}"'
             f"{_amplified(variant['write_amplification'], 'the program wrote')}."
         )
+    cost = largest_cost(variant)
+    if cost:
+        yield cost
     wear = variant["erases_per_block"]
     if wear["mean"]:
         yield (

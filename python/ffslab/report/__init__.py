@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 from ffslab import __version__
 from ffslab.report import plots
 from ffslab.report.style import STYLE
-from ffslab.summary_table import summary_cells
+from ffslab.summary_table import COLUMNS_MAX, main_cells
 from ffslab.text_table import number
+from ffslab.time_table import EXPLAINED, causes_table, variants_table
 from ffslab.words import sentences
 
 if TYPE_CHECKING:
@@ -30,7 +31,8 @@ def html(run: Run) -> str:
         f"<h1>{title}</h1>",
         f"<p>Simulated by ffslab {__version__} in virtual time. Energy is energy above idle.</p>",
         _section("What this means", _list(sentences(summary))),
-        _section("Numbers", _table(*summary_cells(summary))),
+        _section("Where the time went", _time(variants)),
+        _section("Numbers", _table(*main_cells(summary))),
         _section("Step by step", _table(*_step_cells(variants))),
         _plots("Latency", "Each dot is one call.", [plots.latency_over_time(run), plots.latency_distribution(run)]),
         _plots(
@@ -38,7 +40,6 @@ def html(run: Run) -> str:
             "Who (task) and why (reason), summed over the measured steps.",
             [plots.operations_by_cause(variants)],
         ),
-        _section("Where the time went", _table(*_time_cells(variants))),
         _plots("Erases per block", "Each cell is an erase block; measured steps only.", [plots.erase_map(run)]),
         _plots("Energy", "Above idle, by supply rail.", [plots.energy_by_rail(variants)]),
         "<details><summary>The experiment, with every default</summary>"
@@ -64,23 +65,30 @@ def _list(items: list[str]) -> str:
     return "<ul>\n" + "\n".join(f"<li>{escape(item)}</li>" for item in items) + "\n</ul>" if items else ""
 
 
-def _table(head: list[str], rows: list[list[str]]) -> str:
+def _table(head: list[str], rows: list[list[str]], explained: dict[str, str] | None = None) -> str:
+    """`explained` holds HTML that is put below the first cell of a row."""
     lines = ["<tr>" + "".join(f"<th>{escape(cell)}</th>" for cell in head) + "</tr>"]
-    lines += ["<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows]
+    for first, *cells in rows:
+        below = (explained or {}).get(first)
+        note = f"<br><small>{below}</small>" if below else ""
+        numbers = "".join(f"<td>{escape(cell)}</td>" for cell in cells)
+        lines.append(f"<tr><td>{escape(first)}{note}</td>{numbers}</tr>")
     return "<table>\n" + "\n".join(lines) + "\n</table>"
 
 
-def _time_cells(variants: list[Variant]) -> tuple[list[str], list[list[str]]]:
-    """Virtual time split into chip time per cause and the rest (driver, CPU, sleeping), in ms and per cent."""
-    causes: dict[tuple[str, str], None] = {}
-    for variant in variants:
-        causes.update({(c["task"], c["reason"]): None for c in variant["by_cause"] if c["busy_us"]})
-    head = ["task", "reason", *(f"{variant['name']}, ms" for variant in variants)]
-    rows = [[*cause, *(_part(variant, _busy_us(variant, cause)) for variant in variants)] for cause in causes]
-    rest = [_part(variant, variant["time_us"] - variant["totals"]["busy_us"]) for variant in variants]
-    rows.append(["", "driver, CPU, sleeping", *rest])
-    rows.append(["", "virtual time", *(number(variant["time_us"] / 1e3) for variant in variants)])
-    return head, rows
+def _time(variants: list[Variant]) -> str:
+    """What each cause cost: a plot, a table of all variants when there are several, a table per variant."""
+    drawn = variants[: plots.VARIANTS_MAX]
+    plot = plots.time_by_cause(drawn)
+    parts = [f"<figure>{plot}</figure>"] if plot else []
+    if 1 < len(drawn) <= COLUMNS_MAX:
+        parts.append(_table(*variants_table(drawn)))
+    for variant in drawn:
+        head, rows = causes_table(variant)
+        body = _table(head, rows, {name: escape(text) for name, text in EXPLAINED.items()})
+        named = f"<summary>{escape(variant['name'])}: operations and tasks</summary>"
+        parts.append(f"<details>{named}\n{body}</details>" if len(drawn) > 1 else body)
+    return "\n".join(parts)
 
 
 def _step_cells(variants: list[Variant]) -> tuple[list[str], list[list[str]]]:
@@ -98,12 +106,3 @@ def _step_cells(variants: list[Variant]) -> tuple[list[str], list[list[str]]]:
                 [f"{i + 1} {first['step']}", variant["name"], elapsed, calls, number(latency["mean"]), *counted]
             )
     return head, rows
-
-
-def _busy_us(variant: Variant, cause: tuple[str, str]) -> float:
-    return float(sum(c["busy_us"] for c in variant["by_cause"] if (c["task"], c["reason"]) == cause))
-
-
-def _part(variant: Variant, part_us: float) -> str:
-    share = f" ({part_us / variant['time_us'] * 100:.1f} %)" if variant["time_us"] else ""
-    return number(part_us / 1e3) + share

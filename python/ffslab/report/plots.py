@@ -9,6 +9,9 @@ import matplotlib
 import numpy as np
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
+
+from ffslab.time_table import spent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,7 +40,7 @@ def latency_over_time(run: Run) -> str | None:
     calls = _calls(run)
     if not calls:
         return None
-    figure = _figure(3.2)
+    figure = _figure(3.2 + 0.07 * len(calls))
     axes = figure.add_subplot()
     marks = sum(len(latency) for _, _, latency in calls)
     for i, (name, start, latency) in enumerate(calls):
@@ -61,7 +64,7 @@ def latency_distribution(run: Run) -> str | None:
     calls = _calls(run)
     if not calls:
         return None
-    figure = _figure(3.2)
+    figure = _figure(3.2 + 0.07 * len(calls))
     axes = figure.add_subplot()
     for i, (name, _, latency) in enumerate(calls):
         # 500 steps show the shape; the tail, the last hundred calls, is drawn in full.
@@ -74,30 +77,58 @@ def latency_distribution(run: Run) -> str | None:
     return _svg(figure, "latency-distribution", axes, len(calls))
 
 
+def time_by_cause(variants: list[Variant]) -> str | None:
+    """Stacked bars: virtual time per variant, split by reason; the smallest reasons are put together."""
+    parts = [spent(variant) for variant in variants]
+    largest = {name: max(part.get(name, 0.0) for part in parts) for part in parts for name in part}
+    names = sorted(largest, key=lambda name: -largest[name])
+    if not names:
+        return None
+    figure = _figure(1.3 + 0.3 * len(variants))
+    axes = figure.add_subplot()
+    y, left = np.arange(len(variants)), np.zeros(len(variants))
+    shown = names[: len(COLOURS) - 1] if len(names) > len(COLOURS) else names
+    for i, name in enumerate(shown):
+        widths = np.array([part.get(name, 0.0) / 1e3 for part in parts])
+        axes.barh(y, widths, left=left, color=_colour(i), label=name, height=0.6)
+        left += widths
+    rest = np.array([sum(part.values()) / 1e3 for part in parts]) - left
+    if len(shown) < len(names):
+        axes.barh(y, rest, left=left, color="#dddddd", label="further causes", height=0.6)
+    axes.set_yticks(y, [_lines(variant) for variant in variants], fontsize=8)
+    axes.invert_yaxis()
+    axes.set(xlabel="virtual time, ms")
+    figure.legend(loc="outside lower center", ncols=5, fontsize=8, frameon=False)
+    return _svg(figure, "time-by-cause")
+
+
 def operations_by_cause(variants: list[Variant]) -> str | None:
     """Stacked bars: reads, programs and erases per variant, split by task and reason."""
     variants = variants[:VARIANTS_MAX]
     causes = _largest_causes(variants)
+    kinds = [(counter, label) for counter, label in KINDS if any(v["totals"][counter] for v in variants)]
     if not causes:
         return None
-    figure = _figure(3.6)
-    panels = figure.subplots(1, len(KINDS))
-    x = np.arange(len(variants))
-    for axes, (counter, label) in zip(panels, KINDS, strict=True):
-        bottom = np.zeros(len(variants))
+    figure = _figure(1.6 + 0.3 * len(variants) + 0.07 * len(causes))
+    panels = np.atleast_1d(figure.subplots(1, len(kinds), sharey=True))
+    y = np.arange(len(variants))
+    for axes, (counter, label) in zip(panels, kinds, strict=True):
+        left = np.zeros(len(variants))
         for i, cause in enumerate(causes):
-            heights = np.array([_count(variant, counter, cause) for variant in variants], dtype=float)
-            axes.bar(x, heights, bottom=bottom, color=_colour(i), hatch=_hatch(i), label=cause, width=0.6)
-            bottom += heights
-        rest = np.array([v["totals"][counter] for v in variants], dtype=float) - bottom
+            widths = np.array([_count(variant, counter, cause) for variant in variants], dtype=float)
+            axes.barh(y, widths, left=left, color=_colour(i), hatch=_hatch(i), label=cause, height=0.6)
+            left += widths
+        rest = np.array([v["totals"][counter] for v in variants], dtype=float) - left
         if rest.any():
-            axes.bar(x, rest, bottom=bottom, color="#dddddd", label="further causes", width=0.6)
-        axes.set(title=label)
-        axes.set_xticks(x, [variant["name"] for variant in variants], rotation=30, ha="right", fontsize=7)
+            axes.barh(y, rest, left=left, color="#dddddd", label="further causes", height=0.6)
+        axes.set(title=label, ylim=(-0.6, len(variants) - 0.4))
+        axes.invert_yaxis()
+        axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
+    panels[0].set_yticks(y, [_lines(variant) for variant in variants], fontsize=8)
     handles = {
         label: handle for axes in panels for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
     }
-    figure.legend(handles.values(), handles.keys(), loc="outside right upper", fontsize=7, frameon=False)
+    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=3, fontsize=8, frameon=False)
     return _svg(figure, "operations-by-cause")
 
 
@@ -145,7 +176,7 @@ def energy_by_rail(variants: list[Variant]) -> str | None:
         energy = np.array([variant["energy_uJ"][rail] / 1e3 for variant in variants])
         axes.barh(y, energy, left=left, color=_colour(i), label=rail, height=0.6)
         left += energy
-    axes.set_yticks(y, [variant["name"] for variant in variants])
+    axes.set_yticks(y, [_lines(variant) for variant in variants], fontsize=8)
     axes.invert_yaxis()
     axes.set(xlabel="energy above idle, mJ")
     return _svg(figure, "energy", axes, 2)
@@ -164,6 +195,11 @@ def _calls(run: Run) -> list[tuple[str, np.ndarray[Any, Any], np.ndarray[Any, An
     return [(name, start[mask], latency[mask]) for name, mask in chosen if mask.any()]
 
 
+def _lines(variant: Variant) -> str:
+    """The name of a variant, an axis a line."""
+    return str(variant["name"]).replace(", ", "\n")
+
+
 def _largest_causes(variants: list[Variant]) -> list[str]:
     sizes: dict[str, int] = {}
     for variant in variants:
@@ -179,10 +215,21 @@ def _count(variant: Variant, counter: str, cause: str) -> int:
 
 
 def _log_scale(axes: Axes, axis: str, values: list[np.ndarray[Any, Any]]) -> None:
-    """A logarithmic axis when the values span more than a factor of ten."""
-    low, high = min(float(v.min()) for v in values), max(float(v.max()) for v in values)
-    if low > 0 and high > 10 * low:
-        (axes.set_xscale if axis == "x" else axes.set_yscale)("log")
+    """A logarithmic axis when the values span more than a factor of ten; linear below the smallest that is not 0."""
+    positive = [v[v > 0] for v in values if (v > 0).any()]
+    if not positive:
+        return
+    low, high = min(float(v.min()) for v in positive), max(float(v.max()) for v in positive)
+    if high <= 10 * low:
+        return
+    scale = axes.set_xscale if axis == "x" else axes.set_yscale
+    if any((v == 0).any() for v in values):
+        scale("symlog", linthresh=low, linscale=0.3)
+    else:
+        scale("log")
+    ticks = axes.xaxis if axis == "x" else axes.yaxis
+    ticks.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+    ticks.set_minor_formatter(NullFormatter())
 
 
 def _colour(i: int) -> str:
@@ -202,7 +249,7 @@ def _figure(height_inches: float) -> Figure:
 def _svg(figure: Figure, name: str, axes: Axes | None = None, legend_entries: int = 1) -> str:
     """The figure as an SVG element. Ids are derived from `name`, so that several figures fit in one document."""
     if axes is not None and legend_entries > 1:
-        axes.legend(fontsize=8, frameon=False, markerscale=3)
+        figure.legend(loc="outside lower center", ncols=3, fontsize=8, frameon=False, markerscale=3)
     buffer = io.StringIO()
     with matplotlib.rc_context({"svg.hashsalt": f"ffslab-{name}", "svg.fonttype": "none"}):
         figure.savefig(buffer, format="svg", dpi=120, metadata={"Date": None, "Creator": None})

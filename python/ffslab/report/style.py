@@ -1,13 +1,16 @@
 """The style sheet of the report."""
 
 STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; color: #1a1a1a;
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 68rem; margin: 2rem auto; padding: 0 1rem; color: #1a1a1a;
   background: #fff; }
 h1 { font-size: 1.6rem; } h2 { font-size: 1.15rem; margin-top: 2rem; border-bottom: 1px solid #ccc; }
 section { overflow-x: auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-th, td { padding: .2rem .8rem; text-align: right; white-space: nowrap; border-bottom: 1px solid #eee; }
+table { font-size: .9rem; margin: .8rem 0; }
+th, td { padding: .2rem .6rem; text-align: right; white-space: nowrap; border-bottom: 1px solid #eee; }
+th { white-space: normal; vertical-align: bottom; max-width: 12rem; overflow-wrap: anywhere; }
 th:first-child, td:first-child { text-align: left; padding-left: 0; }
+small { color: #666; } td { vertical-align: top; } summary { cursor: pointer; margin: .5rem 0; }
 figure { margin: 1rem 0; } figure svg { max-width: 100%; height: auto; }
 pre { background: #f6f6f6; padding: 1rem; overflow-x: auto; }
 """
