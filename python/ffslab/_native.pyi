@@ -18,8 +18,8 @@ def run_experiment(
     file_name: str,
     base_dir: str | PathLike[str],
     progress: Callable[[float], object] | None,
-) -> tuple[str, Columns, Columns, str]:
-    """Summary (JSON), columns of the requests, columns of the erase blocks, resolved experiment (TOML)."""
+) -> tuple[str, Columns, Columns, str, dict[str, bytes]]:
+    """Summary (JSON), columns of the requests and of the erase blocks, resolved experiment (TOML), saved images."""
 
 def validate(
     path: str | PathLike[str],
@@ -28,6 +28,13 @@ def validate(
     progress: Callable[[float], object] | None,
 ) -> str:
     """The comparison with the measured cases (JSON). `jobs` 0: one thread per core."""
+
+TreeRow: TypeAlias = tuple[str, str, int, int, tuple[int, int], int, int, int, int, bytes, str | None]
+
+def read_tree(
+    path: str | PathLike[str], *, page_bytes: int, oob_bytes: int, block_bytes: int, oob: bool, endian: str
+) -> tuple[list[TreeRow], list[str]]:
+    """The files of a JFFS2 image, as the fields of `ffslab.images.ImageEntry`, and notes. `endian` may be "auto"."""
 
 def schema() -> str:
     """JSON Schema of experiment files."""

@@ -46,6 +46,20 @@ class Think(StrEnum):
     NONE = "none"
 
 
+class ImageFs(StrEnum):
+    """File systems whose images can be read."""
+
+    JFFS2 = "jffs2"
+
+
+class Endian(StrEnum):
+    """Byte order of an image."""
+
+    AUTO = "auto"
+    LITTLE = "little"
+    BIG = "big"
+
+
 def _say(text: str) -> None:
     # Flushed here, where typer looks after a closed pipe, and not at the interpreter's end.
     print(text, flush=True)
@@ -154,6 +168,35 @@ def validate(
             text = f"{len(beyond)} cases are off by more than {max_error:g} %, first: {beyond[0]}"
             print(f"ffslab: {text}", file=sys.stderr)
             raise typer.Exit(EXIT_NEGATIVE)
+
+
+@app.command(help=VERBS["extract"].about, epilog=VERBS["extract"].epilog)
+def extract(
+    image: Annotated[Path, _argument("extract", "image", "IMAGE")],
+    folder: Annotated[Path | None, _argument("extract", "folder", "[DIR]")] = None,
+    fs: Annotated[ImageFs, _option("extract", "fs", "--fs")] = ImageFs.JFFS2,
+    block_KiB: Annotated[int, _option("extract", "block_KiB", "--block-KiB", metavar="KiB")] = 128,  # noqa: N803
+    oob: Annotated[bool, _option("extract", "oob", "--oob")] = False,
+    page_B: Annotated[int, _option("extract", "page_B", "--page-B", metavar="B")] = 2048,  # noqa: N803
+    oob_B: Annotated[int, _option("extract", "oob_B", "--oob-B", metavar="B")] = 64,  # noqa: N803
+    endian: Annotated[Endian, _option("extract", "endian", "--endian")] = Endian.AUTO,
+    json: Annotated[bool, _option("extract", "json", "--json")] = False,
+) -> None:
+    """Lists or extracts the files of an image."""
+    from ffslab import images, results
+
+    tree = images.read_image(image, block_KiB=block_KiB, page_B=page_B, oob_B=oob_B, oob=oob, endian=endian.value)
+    complaints = tree.complaints
+    if folder is not None:
+        complaints = complaints + images.extract(tree, folder)
+    if json:
+        _say(results.dump_json(images.table(tree)).rstrip())
+    elif folder is None:
+        _say(images.listing(tree))
+    for line in complaints:
+        print(f"ffslab: {line}", file=sys.stderr)
+    if complaints:
+        raise typer.Exit(EXIT_NEGATIVE)
 
 
 @profiles_app.callback()

@@ -56,8 +56,10 @@ class Experiment:
 
         Raises `ffslab.InputError` (a `ValueError`) when the experiment is wrong or its setup cannot be done.
         """
-        summary, requests, blocks, resolved = _native.run_experiment(self.text, self.file_name, self.base_dir, progress)
-        return Run(json.loads(summary), requests, blocks, resolved)
+        summary, requests, blocks, resolved, images = _native.run_experiment(
+            self.text, self.file_name, self.base_dir, progress
+        )
+        return Run(json.loads(summary), requests, blocks, resolved, images)
 
 
 class Run:
@@ -65,13 +67,23 @@ class Run:
 
     `summary`: dictionary of plain values, one entry per variant (what `summary.json` holds).
     `resolved_toml`: the experiment with every default and profile value written out.
+    `images`: what `save_image` steps kept, by file name; with several variants the name begins with the variant's
+    number, from 1: "2/nand.bin".
     """
 
-    def __init__(self, summary: dict[str, Any], requests: Columns, blocks: Columns, resolved_toml: str) -> None:
+    def __init__(
+        self,
+        summary: dict[str, Any],
+        requests: Columns,
+        blocks: Columns,
+        resolved_toml: str,
+        images: dict[str, bytes] | None = None,
+    ) -> None:
         self.summary = summary
         self.resolved_toml = resolved_toml
         self.request_columns = requests
         self.block_columns = blocks
+        self.images = images or {}
 
     @property
     def requests(self) -> pd.DataFrame:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 PROGRAM = "Simulate embedded flash file systems: byte-real, in virtual time."
 
-EXIT_CODES = "Exit codes: 0 done, 1 negative answer (validate --max-error), 2 bad input, 130 interrupted."
+EXIT_CODES = "Exit codes: 0 done, 1 negative answer (validate --max-error, extract), 2 bad input, 130 interrupted."
 
 JSON = "Print JSON instead of a table."
 
@@ -58,6 +58,21 @@ VERBS = {
             "jobs": "Simulations that run at once. [default: one per core]",
             "max_error": "Exit with 1 when a counter or mean latency of any case is further off than this.",
             "json": JSON,
+        },
+    ),
+    "extract": Verb(
+        about="List or extract the files of a flash image.",
+        example="ffslab extract rootfs.jffs2 files --block-KiB 64",
+        options={
+            "image": "JFFS2 image: from mkfs.jffs2, nanddump, or a save_image step.",
+            "folder": "New or empty folder for the files; without one they are listed.",
+            "fs": "File system of the image.",
+            "block_KiB": "Size of the erase blocks.",
+            "oob": "Each page is followed by its OOB area (nanddump --oob).",
+            "page_B": "Size of a page; matters with --oob.",
+            "oob_B": "Size of an OOB area; matters with --oob.",
+            "endian": "Byte order: little, big, or auto (that of the first node).",
+            "json": "Print the list as JSON.",
         },
     ),
     "profiles": Verb(

@@ -24,6 +24,8 @@ REQUESTS = "requests.parquet"
 BLOCKS = "blocks.parquet"
 REPORT = "report.html"
 FILES = frozenset({RESOLVED, SUMMARY, REQUESTS, BLOCKS, REPORT})
+# A folder, there when a step saved an image.
+IMAGES = "images"
 
 
 def dump_json(value: Any) -> str:
@@ -35,8 +37,9 @@ def check_free(folder: Path) -> None:
     """Refuses a place where results must not be written. Call it before a long run."""
     if folder.is_dir():
         held = {entry.name for entry in folder.iterdir()}
-        if held and not (held <= FILES and SUMMARY in held):
-            foreign = min(held - FILES) if held - FILES else f"no {SUMMARY}"
+        foreign_names = held - FILES - {IMAGES}
+        if held and (foreign_names or SUMMARY not in held):
+            foreign = min(foreign_names) if foreign_names else f"no {SUMMARY}"
             raise InputError(f"{folder}: not a results folder ({foreign}): name a new or empty one with --out")
     elif folder.exists() or folder.is_symlink():
         raise InputError(f"{folder}: is not a folder: name a new or empty one with --out")
@@ -72,6 +75,10 @@ def _write(run: Run, folder: Path) -> None:
     (folder / SUMMARY).write_text(dump_json(run.summary), encoding="utf-8")
     _write_parquet(run.request_columns, folder / REQUESTS)
     _write_parquet(run.block_columns, folder / BLOCKS)
+    for name, image in run.images.items():
+        place = folder / IMAGES / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(image)
     run.report(folder / REPORT)
 
 

@@ -8,13 +8,14 @@
 //! **Leaves out.** Objects below an experiment (a chip, a file system): Python describes what to run and gets results.
 
 mod columns;
+mod images;
 mod watched;
 
 use ffslab_lab::LabError;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBytes, PyDict};
 use std::path::PathBuf;
 
 create_exception!(
@@ -36,8 +37,9 @@ fn to_json(value: &impl serde::Serialize) -> PyResult<String> {
     serde_json::to_string(value).map_err(|error| PyRuntimeError::new_err(error.to_string()))
 }
 
-/// What `run_experiment` returns: summary (JSON), columns of requests, columns of blocks, resolved experiment (TOML).
-type Ran<'py> = (String, Bound<'py, PyDict>, Bound<'py, PyDict>, String);
+/// What `run_experiment` returns: summary (JSON), columns of requests, columns of blocks, resolved experiment (TOML),
+/// saved images by name.
+type Ran<'py> = (String, Bound<'py, PyDict>, Bound<'py, PyDict>, String, Bound<'py, PyDict>);
 
 /// Runs an experiment. `file_name` names it in error messages; relative paths in it start at `base_dir`.
 /// `progress` is called with the finished share (0 to 1) now and then.
@@ -52,11 +54,16 @@ fn run_experiment<'py>(
     let result =
         watched::run(py, progress.as_ref(), |report| ffslab_lab::run_experiment(text, file_name, &base_dir, report))?
             .map_err(to_python)?;
+    let images = PyDict::new(py);
+    for (file, image) in result.images {
+        images.set_item(file, PyBytes::new(py, &image))?;
+    }
     Ok((
         to_json(&result.summary)?,
         columns::requests(py, &result.requests)?,
         columns::blocks(py, &result.blocks)?,
         result.resolved_toml,
+        images,
     ))
 }
 
@@ -99,6 +106,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("InputError", module.py().get_type::<InputError>())?;
     module.add_function(wrap_pyfunction!(run_experiment, module)?)?;
     module.add_function(wrap_pyfunction!(validate, module)?)?;
+    module.add_function(wrap_pyfunction!(images::read_tree, module)?)?;
     module.add_function(wrap_pyfunction!(schema, module)?)?;
     module.add_function(wrap_pyfunction!(profiles, module)?)?;
     module.add_function(wrap_pyfunction!(profile, module)?)?;
