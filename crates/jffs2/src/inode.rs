@@ -226,7 +226,7 @@ mod tests {
     fn device_numbers_have_the_byte_order_of_the_medium() {
         assert_eq!(encode_device(Endian::Little, 0x0103), [3, 1]);
         assert_eq!(encode_device(Endian::Big, 0x0103), [1, 3]);
-        assert_eq!(encode_device(Endian::Big, 0x1010_3FF), [0x01, 0x01, 0x03, 0xFF]);
+        assert_eq!(encode_device(Endian::Big, 0x0101_03FF), [0x01, 0x01, 0x03, 0xFF]);
         for e in [Endian::Little, Endian::Big] {
             for device in [0x0103, 0x1F02, 0x0010_3FF0, 0xFFF0_FF01] {
                 assert_eq!(decode_device(e, &encode_device(e, device)), device);

@@ -32,6 +32,8 @@ mod space;
 mod store;
 mod summary;
 mod tasks;
+#[cfg(test)]
+mod tests;
 mod wakeups;
 mod wbuf;
 mod write;
