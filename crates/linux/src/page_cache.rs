@@ -4,14 +4,15 @@
 //! the pages of an inode. Nothing here costs more when files are large or many.
 
 use ffslab_fs::{Ino, PAGE_BYTES};
+use ffslab_sim::Arena;
 use rustc_hash::FxHashMap;
 
 /// Position of a page in the slab; valid until the page leaves the cache.
 pub(crate) type Slot = u32;
 
 const NONE: Slot = Slot::MAX;
-/// Pages are allocated in pieces of this many.
-const PAGES_PER_CHUNK: usize = 64;
+/// Address space is reserved for so many pages at a time (32 MiB); memory is committed when a page is used.
+const PAGES_PER_CHUNK: usize = 8192;
 /// The least capacity: a batch of a read pins up to 15 pages while one more is read.
 const PAGES_MIN: usize = 16;
 
@@ -37,7 +38,7 @@ struct Page {
 pub(crate) struct PageCache {
     capacity_pages: usize,
     pages: Vec<Page>,
-    chunks: Vec<Box<[u8]>>,
+    chunks: Vec<Arena>,
     free: Vec<Slot>,
     by_key: FxHashMap<(Ino, u64), Slot>,
     first_of_inode: FxHashMap<Ino, Slot>,
@@ -111,7 +112,7 @@ impl PageCache {
         }
         let slot = self.pages.len();
         if slot / PAGES_PER_CHUNK == self.chunks.len() {
-            self.chunks.push(vec![0; PAGES_PER_CHUNK * PAGE_BYTES].into_boxed_slice());
+            self.chunks.push(Arena::new(PAGES_PER_CHUNK * PAGE_BYTES));
         }
         self.pages.push(Page { ino: 0, index: 0, marked: false, pinned: false, by_use: UNLINKED, of_inode: UNLINKED });
         slot as Slot

@@ -9,11 +9,13 @@
 //!
 //! **Leaves out.** More than one CPU, real-time classes, cgroups, CPU frequency, interrupts other than the tick.
 
+pub mod arena;
 pub mod cause;
 pub mod cpu;
 pub mod energy;
 pub mod units;
 
+pub use arena::Arena;
 pub use cause::{Op, OpCounts, OpEvent, Reason, Task, CAUSES};
 pub use cpu::{NandWait, Switch};
 pub use energy::{Energy, PowerMilliwatt, Rail};
