@@ -277,9 +277,15 @@ impl Store {
         self.wbuf.page.fill(0xFF);
         self.wbuf.page[..data.len() - whole].copy_from_slice(&data[whole..]);
 
+        // Nodes keep their distances: what was obsolete between two of them was copied along and is wasted.
+        let target = self.block_of(to);
         let mut at = to;
         for id in moving {
-            at += self.move_ref(id, at);
+            let place = to + (self.refs[id].offset() - start);
+            if place > at {
+                self.waste_space(target, at, place - at);
+            }
+            at = place + self.move_ref(id, place);
         }
         if self.blocks[number].used_bytes == 0 && self.blocks[number].unchecked_bytes == 0 {
             self.blocks.append(number, List::ErasePending);
