@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ffslab.text_table import number, percent, text_table
-from ffslab.time_table import causes_table, variants_table
+from ffslab.time_table import axis_text, causes_table, variant_heads, variants_table
 from ffslab.words import sentences
 
 Variant = dict[str, Any]
@@ -45,7 +45,7 @@ def summary_cells(summary: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
     Rows that are zero or missing in every variant are left out.
     """
     variants = summary["variants"]
-    head = ["", *(variant["name"] for variant in variants)]
+    head = variant_heads(variants)
     if len(variants) == 2:
         head.append("change")
     rows = []
@@ -118,7 +118,7 @@ def pairs_cells(variants: list[Variant]) -> tuple[list[str], list[list[str]]] | 
     shown = [row for row in ROWS if row[0] in PAIR_LABELS and any(row[1](variant) for variant in variants)]
     head = list(others)
     for label, _, _ in shown:
-        head += [f"{label}: {compared}={axis_text(first)}", axis_text(second), "change"]
+        head += [f"{label}\n{compared}={axis_text(first)}", axis_text(second), "change"]
     rows = []
     for key, pair in pairs.items():
         cells = list(key)
@@ -127,11 +127,6 @@ def pairs_cells(variants: list[Variant]) -> tuple[list[str], list[list[str]]] | 
             cells += [number(before, digits), number(after, digits), _change(before, after)]
         rows.append(cells)
     return head, rows
-
-
-def axis_text(value: object) -> str:
-    """The value of an axis for people: of a path the file's name."""
-    return str(value).rsplit("/", 1)[-1]
 
 
 def _change(first: float | None, second: float | None) -> str:

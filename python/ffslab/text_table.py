@@ -6,12 +6,16 @@ from collections.abc import Sequence
 
 
 def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], align: str) -> str:
-    """`align` has one letter a column: l (text) or r (numbers)."""
-    cells = [list(head), *([*row] for row in rows)]
+    """`align` has one letter a column: l (text) or r (numbers). Cells of the head may have several lines."""
+    heads = [cell.split("\n") for cell in head]
+    height = max(map(len, heads))
+    lines = [[*[""] * (height - len(cell)), *cell] for cell in heads]
+    cells = [*(list(line) for line in zip(*lines, strict=True)), *([*row] for row in rows)]
     widths = [max(len(row[i]) for row in cells) for i in range(len(head))]
     rule = ["-" * width for width in widths]
-    rule[-1] = "-" * (len(head[-1]) if align[-1] == "l" else widths[-1])
-    cells.insert(1, rule)
+    if align[-1] == "l":
+        rule[-1] = "-" * max(map(len, heads[-1]))
+    cells.insert(height, rule)
     return "\n".join(_line(row, widths, align) for row in cells)
 
 

@@ -109,9 +109,10 @@ def variants_table(variants: list[Variant]) -> tuple[list[str], list[list[str]]]
             largest[name] = max(largest.get(name, 0.0), us)
     flash = sorted((name for name in largest if name in MEANING), key=lambda name: -largest[name])
     names = flash + [name for name in MEANING_WITHOUT_FLASH if name in largest]
-    head = ["where the time went, ms"]
-    for variant in variants:
-        head += [variant["name"], "share"]
+    first, *columns = variant_heads(variants)
+    head = ["\n".join(filter(None, [first, "where the time went, ms"]))]
+    for name in columns:
+        head += [f"{name}\nms" if first else name, "share"]
     rows = []
     for name in names:
         row = [name]
@@ -123,6 +124,19 @@ def variants_table(variants: list[Variant]) -> tuple[list[str], list[list[str]]]
     for variant in variants:
         total += [_ms(variant["time_us"]), ALL]
     return head, [*rows, total]
+
+
+def variant_heads(variants: list[Variant]) -> list[str]:
+    """Heads of a table with a variant a column: the names of one or two, a line for each axis when there are more."""
+    axes = list(variants[0]["axes"])
+    if len(variants) <= 2 or not axes:
+        return ["", *(variant["name"] for variant in variants)]
+    return ["\n".join(axes), *("\n".join(axis_text(variant["axes"][axis]) for axis in axes) for variant in variants)]
+
+
+def axis_text(value: object) -> str:
+    """The value of an axis for people: of a path the file's name."""
+    return str(value).rsplit("/", 1)[-1]
 
 
 def sentence(variant: Variant) -> str | None:

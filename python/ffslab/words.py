@@ -11,6 +11,8 @@ from ffslab.time_table import sentence as largest_cost
 
 Variant = dict[str, Any]
 
+FEW = 2
+
 # Reasons for flash reads that a program's own reads bring about. Where others prevail, a ratio of flash reads to the
 # program's reads would mislead.
 READING = frozenset({"read", "read-ahead", "inode read"})
@@ -20,9 +22,11 @@ def sentences(summary: dict[str, Any]) -> list[str]:
     """The comparison of the variants, a sentence each on reads, writes, wear, chip and energy, the notes of the run."""
     variants = summary["variants"]
     said = list(_comparison(variants))
-    for variant in variants if len(variants) <= 2 else []:
+    for variant in variants if len(variants) <= FEW else []:
         where = f"{variant['name']}: " if len(variants) > 1 else ""
         said += [where + text for text in _about(variant)]
+    if len(variants) == 1:
+        said += _shares(variants[0])
     said += _notes(variants)
     return said
 
@@ -49,18 +53,14 @@ def _comparison(variants: list[Variant]) -> Iterator[str]:
 
 
 def _notes(variants: list[Variant]) -> Iterator[str]:
-    """Each note once, with the variants that it is about unless it is about all."""
+    """Each note once; of a few variants with those that it is about, unless it is about all."""
     holders: dict[str, list[str]] = {}
     for variant in variants:
         for note in dict.fromkeys(variant["notes"]):
             holders.setdefault(note, []).append(variant["name"])
     for note, names in holders.items():
-        where = "" if len(names) == len(variants) else f"{_some(names)}: "
+        where = f"{', '.join(names)}: " if len(names) < len(variants) <= FEW else ""
         yield f"Note. {where}{note}"
-
-
-def _some(names: list[str]) -> str:
-    return ", ".join(names) if len(names) <= 2 else f"{len(names)} variants, the first is {names[0]}"
 
 
 def _change(before: float, after: float) -> str:
@@ -95,6 +95,10 @@ def _about(variant: Variant) -> Iterator[str]:
             f"A block is erased {number(wear['mean'], 2)} times on average, with a standard deviation of "
             f"{number(wear['sd'], 2)}."
         )
+
+
+def _shares(variant: Variant) -> Iterator[str]:
+    totals = variant["totals"]
     if variant["time_us"]:
         yield f"The chip is busy {_share(totals['busy_us'], variant['time_us'])} of the virtual time."
     energy = variant["energy_uJ"]

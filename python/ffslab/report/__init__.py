@@ -67,7 +67,8 @@ def _list(items: list[str]) -> str:
 
 def _table(head: list[str], rows: list[list[str]], explained: dict[str, str] | None = None) -> str:
     """`explained` holds HTML that is put below the first cell of a row."""
-    lines = ["<tr>" + "".join(f"<th>{escape(cell)}</th>" for cell in head) + "</tr>"]
+    heads = (escape(cell).replace("\n", "<br>") for cell in head)
+    lines = ["<tr>" + "".join(f"<th>{cell}</th>" for cell in heads) + "</tr>"]
     for first, *cells in rows:
         below = (explained or {}).get(first)
         note = f"<br><small>{below}</small>" if below else ""
