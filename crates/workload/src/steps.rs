@@ -446,10 +446,10 @@ impl Step {
                     return Err("flags must hold exactly one of rdonly, wronly, rdwr".to_string());
                 }
             }
-            Step::SaveImage(SaveImage { file, .. }) => {
-                if file.is_empty() || file.starts_with('.') || file.contains(['/', '\\', '\0']) {
-                    return Err("file must be a plain name without folders, such as \"nand.bin\"".to_string());
-                }
+            Step::SaveImage(SaveImage { file, .. })
+                if file.is_empty() || file.starts_with('.') || file.contains(['/', '\\', '\0']) =>
+            {
+                return Err("file must be a plain name without folders, such as \"nand.bin\"".to_string());
             }
             _ => {}
         }
