@@ -13,7 +13,7 @@ RUST_SOURCES := $(shell find crates profiles -type f \( -name '*.rs' -o -name '*
 RUST_TESTED := --workspace --exclude ffslab-python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench clean
+.PHONY: help setup demo test check bench soak clean
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -40,6 +40,9 @@ bench: setup ## run the benchmarks and print one table
 	cargo bench $(RUST_TESTED) --bench '*' -- --noplot --quiet
 	$(BIN)/python benches/table.py
 
+soak: ## cut the power after every flash operation, mount thousands of damaged images (some minutes)
+	cargo run --release --package ffslab-jffs2 --example soak
+
 clean: ## remove everything that was built, .venv and results included
 	rm -rf $(VENV) results .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	rm -f python/ffslab/_native*.so
@@ -50,7 +53,7 @@ clean: ## remove everything that was built, .venv and results included
 $(VENV)/.made:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "set-up: $(PYTHON) is missing or older than 3.11; say which one to use: make PYTHON=python3.12 ..." >&2; exit 2; }
-	@command -v cargo >/dev/null || { echo "set-up: cargo is missing; a Rust toolchain (1.85 or later) is at https://rustup.rs" >&2; exit 2; }
+	@command -v cargo >/dev/null || { echo "set-up: cargo is missing; a Rust toolchain (1.90 or later) is at https://rustup.rs" >&2; exit 2; }
 	@command -v cc >/dev/null || { echo "set-up: cc is missing; install a C compiler (Debian: apt install build-essential)" >&2; exit 2; }
 	@$(PYTHON) -m venv $(VENV) || { echo "set-up: $(PYTHON) cannot make a virtual environment (Debian: apt install python3-venv)" >&2; exit 2; }
 	@touch $@
