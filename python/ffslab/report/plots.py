@@ -11,7 +11,7 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
 
-from ffslab.time_table import spent
+from ffslab.time_table import ASKED_FOR, spent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -81,7 +81,7 @@ def time_by_cause(variants: list[Variant]) -> str | None:
     """Stacked bars: virtual time per variant, split by reason; the smallest reasons are put together."""
     parts = [spent(variant) for variant in variants]
     largest = {name: max(part.get(name, 0.0) for part in parts) for part in parts for name in part}
-    names = sorted(largest, key=lambda name: -largest[name])
+    names = sorted(largest, key=lambda name: (name not in ASKED_FOR, -largest[name]))
     if not names:
         return None
     figure = _figure(1.3 + 0.3 * len(variants))
@@ -224,7 +224,8 @@ def _log_scale(axes: Axes, axis: str, values: list[np.ndarray[Any, Any]]) -> Non
         return
     scale = axes.set_xscale if axis == "x" else axes.set_yscale
     if any((v == 0).any() for v in values):
-        scale("symlog", linthresh=low, linscale=0.3)
+        scale("symlog", linthresh=low, linscale=0.6)
+        (axes.set_xlim if axis == "x" else axes.set_ylim)(-0.1 * low, 1.3 * high)
     else:
         scale("log")
     ticks = axes.xaxis if axis == "x" else axes.yaxis
