@@ -242,7 +242,8 @@ impl Model {
                     FileKind::Directory if how.write || how.create || how.truncate => return Err(Errno::IsDir),
                     FileKind::Directory => {}
                     FileKind::Symlink => return Err(Errno::Loop),
-                    _ => return Err(Errno::NotSup),
+                    FileKind::Fifo => return Err(Errno::NotSup),
+                    FileKind::CharDevice | FileKind::BlockDevice | FileKind::Socket => return Err(Errno::NxIo),
                 }
                 if how.truncate {
                     self.set_size(node, 0)?;

@@ -6,6 +6,8 @@ use thiserror::Error;
 pub enum Errno {
     #[error("ENOENT: no such file or directory")]
     NoEnt,
+    #[error("ENXIO: no such device or address")]
+    NxIo,
     #[error("EIO: input/output error")]
     Io,
     #[error("EBADF: bad file descriptor")]
@@ -16,6 +18,8 @@ pub enum Errno {
     Exist,
     #[error("EXDEV: cross-device link")]
     XDev,
+    #[error("ENODEV: no such device")]
+    NoDev,
     #[error("ENOTDIR: not a directory")]
     NotDir,
     #[error("EISDIR: is a directory")]
@@ -52,11 +56,13 @@ impl Errno {
     pub fn name(self) -> &'static str {
         match self {
             Errno::NoEnt => "ENOENT",
+            Errno::NxIo => "ENXIO",
             Errno::Io => "EIO",
             Errno::BadF => "EBADF",
             Errno::Acces => "EACCES",
             Errno::Exist => "EEXIST",
             Errno::XDev => "EXDEV",
+            Errno::NoDev => "ENODEV",
             Errno::NotDir => "ENOTDIR",
             Errno::IsDir => "EISDIR",
             Errno::Inval => "EINVAL",

@@ -76,7 +76,7 @@ pub trait FileSystem {
 
     fn getattr(&mut self, ino: Ino) -> Result<Stat>;
 
-    /// Changes attributes; a new size truncates or extends (with a hole). The caller has cut its cached pages.
+    /// Changes attributes; a new size truncates or extends (with a hole). The caller cuts its cached pages afterwards.
     fn setattr(&mut self, host: &mut dyn Host, ino: Ino, change: &SetAttr) -> Result<()>;
 
     // ---- data ----------------------------------------------------------------------------------------------

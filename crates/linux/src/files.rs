@@ -85,7 +85,8 @@ impl Vfs {
     /// open(2). `permissions`: of a file that is created (07777, no umask).
     ///
     /// # Errors
-    /// Those of the manual page; [`Errno::NotSup`] for device files, FIFOs and sockets, which cannot be opened here.
+    /// Those of the manual page; [`Errno::NxIo`] for device files, which have no device here, and sockets;
+    /// [`Errno::NotSup`] for FIFOs, which nobody else could open.
     pub fn open(&mut self, path: &[u8], flags: OpenFlags, permissions: u32) -> Result<Fd> {
         self.system_call(|vfs| vfs.do_open(path, flags, permissions))
     }
@@ -270,6 +271,7 @@ fn check_open(kind: FileKind, flags: OpenFlags, trailing_slash: bool) -> Result<
         FileKind::Symlink => Err(Errno::Loop),
         _ if flags.directory || trailing_slash => Err(Errno::NotDir),
         FileKind::File => Ok(()),
-        _ => Err(Errno::NotSup),
+        FileKind::Fifo => Err(Errno::NotSup),
+        FileKind::CharDevice | FileKind::BlockDevice | FileKind::Socket => Err(Errno::NxIo),
     }
 }

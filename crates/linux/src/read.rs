@@ -127,7 +127,7 @@ impl Vfs {
     fn reader(&mut self, fd: Fd) -> Result<Reader<'_>> {
         let file = self.files.get_mut(fd.0 as usize).and_then(Option::as_mut).ok_or(Errno::BadF)?;
         let OpenFile { ino, read_ahead, .. } = file;
-        let fs = self.fs.as_deref_mut().ok_or(Errno::NoEnt)?;
+        let fs = self.fs.as_deref_mut().ok_or(Errno::NoDev)?;
         let (memory, sim, config) = (&mut self.memory, &self.sim, &self.config);
         Ok(Reader { fs, memory, sim, config, ino: *ino, ra: read_ahead, demand_end: 0, batch: Batch::default() })
     }

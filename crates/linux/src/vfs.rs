@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 ///
 /// Every system call takes [`crate::VfsCosts::call_ns`] and ends in a scheduling point, at which background tasks of
 /// the file system may get the CPU. Errors are those of the manual pages; while nothing is mounted, calls with a path
-/// fail with [`Errno::NoEnt`].
+/// fail with [`Errno::NoDev`].
 pub struct Vfs {
     pub(crate) sim: Sim,
     pub(crate) config: VfsConfig,
@@ -185,7 +185,7 @@ impl Vfs {
     pub(crate) fn parts(&mut self) -> Result<(&mut dyn FileSystem, &mut Memory)> {
         match self.fs.as_deref_mut() {
             Some(fs) => Ok((fs, &mut self.memory)),
-            None => Err(Errno::NoEnt),
+            None => Err(Errno::NoDev),
         }
     }
 

@@ -31,7 +31,10 @@ pub(crate) struct Found {
 
 impl Vfs {
     pub(crate) fn walk(&mut self, path: &[u8], last_link: LastLink) -> Result<Found> {
-        if path.is_empty() || self.fs.is_none() {
+        if self.fs.is_none() {
+            return Err(Errno::NoDev);
+        }
+        if path.is_empty() {
             return Err(Errno::NoEnt);
         }
         if path.len() >= PATH_BYTES_MAX {

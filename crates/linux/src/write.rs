@@ -63,7 +63,7 @@ impl Vfs {
             return Ok((0, at));
         }
         let Some(fs) = self.fs.as_deref_mut() else {
-            return Err(Errno::NoEnt);
+            return Err(Errno::NoDev);
         };
         let at = if flags.append { fs.getattr(ino)?.size_bytes } else { at };
         let limit = fs.file_bytes_max();

@@ -121,6 +121,7 @@ fn errors_of_open() {
     vfs.mkdir(b"d", 0o755).unwrap();
     touch(&mut vfs, b"f");
     vfs.mknod(b"pipe", FileKind::Fifo, 0o600, 0).unwrap();
+    vfs.mknod(b"tty", FileKind::CharDevice, 0o600, 0x0501).unwrap();
     let directory = OpenFlags { directory: true, ..OpenFlags::READ };
     let exclusive = OpenFlags { exclusive: true, ..CREATE };
     for (path, flags, error) in [
@@ -136,6 +137,7 @@ fn errors_of_open() {
         (b"/", CREATE, Errno::IsDir),
         (b"f", exclusive, Errno::Exist),
         (b"pipe", OpenFlags::READ, Errno::NotSup),
+        (b"tty", OpenFlags::READ, Errno::NxIo),
         (b"f", OpenFlags::default(), Errno::Inval),
         (b"f\0g", OpenFlags::READ, Errno::Inval),
     ] {
