@@ -83,10 +83,6 @@ UNITLESS = {
     "index": "a position",
     "dnode": "a position in an arena",
     "amplification": "a ratio",
-    "share": "a ratio",
-    "modifying": "a count of operations that modify the chip",
-    "floor": "the number of a page",
-    "sum": "a check sum",
     "main": "numbers of steps",
 }
 # Structs whose unit is that of what they are made of, or stands in the key under which they are written.
