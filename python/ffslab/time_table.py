@@ -101,13 +101,15 @@ def causes_table(variant: Variant) -> tuple[list[str], list[list[str]]]:
 
 
 def variants_table(variants: list[Variant]) -> tuple[list[str], list[list[str]]]:
-    """Several variants side by side: a reason a row, ms and share of each."""
+    """Several variants side by side: a reason a row, what was asked for first; ms and share of each."""
     parts = [spent(variant) for variant in variants]
     largest: dict[str, float] = {}
     for part in parts:
         for name, us in part.items():
             largest[name] = max(largest.get(name, 0.0), us)
-    flash = sorted((name for name in largest if name in MEANING), key=lambda name: -largest[name])
+    flash = sorted(
+        (name for name in largest if name in MEANING), key=lambda name: (name not in ASKED_FOR, -largest[name])
+    )
     names = flash + [name for name in MEANING_WITHOUT_FLASH if name in largest]
     first, *columns = variant_heads(variants)
     head = ["\n".join(filter(None, [first, "where the time went, ms"]))]

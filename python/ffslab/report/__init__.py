@@ -93,10 +93,12 @@ def _time(variants: list[Variant]) -> str:
 
 
 def _step_cells(variants: list[Variant]) -> tuple[list[str], list[list[str]]]:
-    """The measured steps of each variant; calls and latency only of steps that record them."""
+    """The measured steps of each variant that took time or flash operations; latency only where calls are recorded."""
     head = ["step", "variant", "elapsed, ms", "calls", "mean latency, us", "page reads", "page programs", "erases"]
     rows = []
     for i, first in enumerate(variants[0]["steps"]):
+        if not any(_did_something(variant["steps"][i]) for variant in variants):
+            continue
         for variant in variants[: plots.VARIANTS_MAX]:
             step = variant["steps"][i]
             counts, latency = step["counts"], step["latency_us"]
@@ -107,3 +109,7 @@ def _step_cells(variants: list[Variant]) -> tuple[list[str], list[list[str]]]:
                 [f"{i + 1} {first['step']}", variant["name"], elapsed, calls, number(latency["mean"]), *counted]
             )
     return head, rows
+
+
+def _did_something(step: dict[str, Any]) -> bool:
+    return bool(step["elapsed_us"] or any(step["counts"].values()))

@@ -250,7 +250,9 @@ def _figure(height_inches: float) -> Figure:
 def _svg(figure: Figure, name: str, axes: Axes | None = None, legend_entries: int = 1) -> str:
     """The figure as an SVG element. Ids are derived from `name`, so that several figures fit in one document."""
     if axes is not None and legend_entries > 1:
-        figure.legend(loc="outside lower center", ncols=3, fontsize=8, frameon=False, markerscale=3)
+        longest = max(len(text) for text in axes.get_legend_handles_labels()[1])
+        columns = 3 if longest < 30 else 2
+        figure.legend(loc="outside lower center", ncols=columns, fontsize=8, frameon=False, markerscale=3)
     buffer = io.StringIO()
     with matplotlib.rc_context({"svg.hashsalt": f"ffslab-{name}", "svg.fonttype": "none"}):
         figure.savefig(buffer, format="svg", dpi=120, metadata={"Date": None, "Creator": None})
