@@ -3,7 +3,7 @@
 //! `cargo run --release -p ffslab-jffs2 --example soak -- POINTS IMAGES`.
 //!
 //! POINTS: cut points for each workload and kind of torn operation (all of them if there are fewer). IMAGES: damaged
-//! images for each of two variants.
+//! images for each of the four variants.
 
 #[path = "../tests/subject/mod.rs"]
 mod subject;
@@ -19,9 +19,14 @@ use subject::Jffs2Subject;
 /// 24 erase blocks of 32 KiB: garbage collection is never far.
 const SMALL: Geometry = Geometry { page_bytes: 2048, oob_bytes: 64, pages_per_block: 16, blocks: 24 };
 
-fn variants() -> [(&'static str, Options); 2] {
-    let compressed = Options { compression: Compression::Zlib, summary: true, ..Options::default() };
-    [("plain", Options::default()), ("zlib, summaries", compressed)]
+fn variants() -> [(&'static str, Options); 4] {
+    let with = |compression, options| Options { compression, ..options };
+    [
+        ("plain", Options::default()),
+        ("zlib, summaries", with(Compression::Zlib, Options { summary: true, ..Options::default() })),
+        ("rtime, as Linux 2.6.37", with(Compression::Rtime, Options::linux_2_6_37())),
+        ("lzo, summaries", with(Compression::Lzo, Options { summary: true, ..Options::default() })),
+    ]
 }
 
 fn soak(points_max: u64, images: u32) -> Result<(), Failure> {
