@@ -61,10 +61,11 @@ $(VENV)/.made:
 	@touch $@
 
 $(VENV)/.maturin: pyproject.toml $(VENV)/.made
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check "maturin>=1.9.4,<2"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check "maturin>=1.9.4,<2"
 	@touch $@
 
 # maturin installs the packages of pyproject.toml that are not there yet, then compiles.
 $(VENV)/.built: $(VENV)/.maturin Cargo.toml Cargo.lock $(RUST_SOURCES)
-	PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet --extras dev
+	@echo "set-up: packages, then compiling; the first time this takes a few minutes"
+	@PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet --extras dev
 	@touch $@
