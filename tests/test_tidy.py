@@ -83,7 +83,6 @@ UNITLESS = {
     "index": "a position",
     "dnode": "a position in an arena",
     "amplification": "a ratio",
-    "main": "numbers of steps",
 }
 # Structs whose unit is that of what they are made of, or stands in the key under which they are written.
 UNIT_ELSEWHERE = {

@@ -10,7 +10,8 @@ mod support;
 use std::hint::black_box;
 use std::time::Instant;
 
-use support::{Bench, SplitMix64};
+use ffslab_workload::SplitMix64;
+use support::Bench;
 
 const PAGE_BYTES: usize = 4096;
 const ROUNDS: u32 = 3;
@@ -62,14 +63,14 @@ fn run(blocks: u32, writes: u64, workload: &Workload) -> Rate {
             bench.vfs.sleep_ns(60 * support::SECOND_NS);
             fd = bench.open_new("target");
         }
-        let mut generator = SplitMix64(1);
+        let mut generator = SplitMix64::new(1);
         let before = bench.sim.total().operations();
         let start = Instant::now();
         for i in 0..writes {
             let page = match workload {
                 Workload::NewFile => i,
                 Workload::Sequential(pages) => i % pages,
-                Workload::Random(pages) => generator.next() % pages,
+                Workload::Random(pages) => generator.next_u64() % pages,
             };
             bench.vfs.pwrite(fd, &data, page * PAGE_BYTES as u64).unwrap();
         }

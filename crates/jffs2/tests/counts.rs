@@ -3,7 +3,8 @@
 
 mod support;
 
-use support::{Bench, SplitMix64, SECOND_NS};
+use ffslab_workload::SplitMix64;
+use support::{Bench, SECOND_NS};
 
 #[test]
 fn an_erased_partition_is_erased_and_marked_in_the_background() {
@@ -37,10 +38,10 @@ fn opening_a_file_reads_all_its_node_headers() {
     bench.vfs.close(fd).unwrap();
     bench.vfs.drop_caches();
     let fd = bench.open("target");
-    let mut random = SplitMix64(1);
+    let mut random = SplitMix64::new(1);
     let random = bench.counts(|b| {
         for _ in 0..64 {
-            b.vfs.read_discard(fd, random.next() % 1280 * 4096, 4096).unwrap();
+            b.vfs.read_discard(fd, random.next_u64() % 1280 * 4096, 4096).unwrap();
         }
     });
     assert_eq!(random.page_reads, 189);

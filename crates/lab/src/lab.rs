@@ -27,7 +27,7 @@ impl Ready<'_> {
             stack: &self.spec,
             setup: &variant.setup,
             measure: &variant.measure,
-            main: (None, variant.measure.len() - 1),
+            main_steps: (None, variant.measure.len() - 1),
             seed: variant.seed,
             traces,
         }

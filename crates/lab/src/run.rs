@@ -21,7 +21,7 @@ pub struct Plan<'a> {
     pub setup: &'a [Step],
     pub measure: &'a [Step],
     /// The main phase: from the end of measured step `.0` (`None`: the start) to the end of step `.1`.
-    pub main: (Option<usize>, usize),
+    pub main_steps: (Option<usize>, usize),
     /// Seed of the file content.
     pub seed: u64,
     /// What the `replay` steps name.
@@ -133,16 +133,16 @@ pub fn run(plan: &Plan, watch: &mut Watch) -> Result<Outcome, RunError> {
     let mut main = None;
     for (index, step) in plan.measure.iter().enumerate() {
         let outcome = runner.step("measure", index, step)?;
-        if plan.main.0 == Some(index) {
+        if plan.main_steps.0 == Some(index) {
             boundary = Boundary::of(&runner.stack, Some(&outcome));
         }
-        if plan.main.1 == index {
+        if plan.main_steps.1 == index {
             main = Some(boundary.until(&runner.stack, &outcome));
         }
         measure.push(outcome);
     }
-    let (main, main_time_ns, erases_main, main_by_task) =
-        main.ok_or_else(|| RunError::Step(format!("the main phase ends with step {}, which is none", plan.main.1)))?;
+    let (main, main_time_ns, erases_main, main_by_task) = main
+        .ok_or_else(|| RunError::Step(format!("the main phase ends with step {}, which is none", plan.main_steps.1)))?;
     let causes = runner.stack.sim.all_counts();
     Ok(Outcome {
         setup,

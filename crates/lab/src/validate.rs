@@ -165,7 +165,7 @@ fn simulate(case: &Case, go_on: &dyn Fn() -> bool) -> Result<Outcome, RunError> 
         stack: &stack,
         setup: &case.setup,
         measure: &case.measure,
-        main: (case.expect.from_step, case.expect.at_step),
+        main_steps: (case.expect.from_step, case.expect.at_step),
         seed: 1,
         traces: &Traces::default(),
     };

@@ -130,10 +130,10 @@ fn the_same_calls_take_the_same_time() {
         let mut vfs = Vfs::new(sim.clone(), VfsConfig { page_cache_bytes: 0, ..config(ReadAheadRules::V2_6, 65536) });
         vfs.mount(Box::new(MemFs::with_file(&sim, "f", 300 * 4096))).unwrap();
         let fd = vfs.open(b"f", OpenFlags::READ_WRITE, 0).unwrap();
-        let mut random = support::SplitMix(3);
+        let mut random = ffslab_workload::SplitMix64::new(3);
         for _ in 0..500 {
-            vfs.read_discard(fd, random.next() % (300 * 4096), 5000).unwrap();
-            vfs.pwrite(fd, &[1; 300], random.next() % (300 * 4096)).unwrap();
+            vfs.read_discard(fd, random.next_u64() % (300 * 4096), 5000).unwrap();
+            vfs.pwrite(fd, &[1; 300], random.next_u64() % (300 * 4096)).unwrap();
         }
         sim.now_ns()
     };

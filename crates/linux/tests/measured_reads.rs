@@ -6,10 +6,11 @@
 mod support;
 
 use ffslab_linux::{OpenFlags, ReadAheadRules, Vfs};
+use ffslab_workload::SplitMix64;
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
-use support::{config, mounted, MemFs, SplitMix};
+use support::{config, mounted, MemFs};
 
 const PAGE_READ_NS: u64 = 130_600;
 
@@ -32,7 +33,7 @@ struct Reads {
     request_bytes: u64,
     count: u64,
     slots: u64,
-    random: Option<SplitMix>,
+    random: Option<SplitMix64>,
     gap_ns: u64,
     file_bytes: u64,
     read_ahead_bytes: u32,
@@ -47,7 +48,7 @@ impl Reads {
             request_bytes: number("request_B"),
             count: number("count"),
             slots: number("range_B") / number("request_B"),
-            random: (step["pattern"] == "random").then(|| SplitMix(number("seed"))),
+            random: (step["pattern"] == "random").then(|| SplitMix64::new(number("seed"))),
             gap_ns: number("gap_us") * 1000,
             file_bytes: create["bytes"].as_u64().unwrap(),
             read_ahead_bytes: case["system"]["read_ahead_KiB"].as_u64().unwrap() as u32 * 1024,
@@ -59,7 +60,7 @@ impl Reads {
         let fd = vfs.open(b"target", OpenFlags::READ, 0).unwrap();
         (0..self.count)
             .map(|i| {
-                let slot = self.random.as_mut().map_or(i, SplitMix::next) % self.slots;
+                let slot = self.random.as_mut().map_or(i, SplitMix64::next_u64) % self.slots;
                 let at = slot * self.request_bytes;
                 let (result, latency_ns) = vfs.timed(|vfs| vfs.read_discard(fd, at, self.request_bytes as usize));
                 assert_eq!(result, Ok(self.request_bytes as usize));

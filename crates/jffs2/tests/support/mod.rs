@@ -102,16 +102,3 @@ impl Bench {
 pub fn content(at: usize, bytes: usize) -> Vec<u8> {
     (at..at + bytes).map(|i| (i as u32).wrapping_mul(2_654_435_761).rotate_left(9) as u8).collect()
 }
-
-/// The generator of the measured cases.
-pub struct SplitMix64(pub u64);
-
-impl SplitMix64 {
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-}

@@ -346,16 +346,3 @@ pub fn mounted(config: VfsConfig, make: impl FnOnce(&Sim) -> MemFs) -> (Vfs, Rc<
 pub fn empty() -> (Vfs, Rc<RefCell<Log>>) {
     mounted(config(ReadAheadRules::V6_1, 0), MemFs::new)
 }
-
-/// splitmix64, the generator of the measured cases.
-pub struct SplitMix(pub u64);
-
-impl SplitMix {
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-}
