@@ -40,6 +40,9 @@ fn fragment((&offset, &(bytes, dnode)): (&u32, &(u32, DnodeId))) -> Fragment {
 impl FragmentMap {
     /// The fragment that covers `offset`, or else the last one before it.
     pub fn lookup(&self, offset: u32) -> Option<Fragment> {
+        if let Some(&(bytes, dnode)) = self.map.get(&offset) {
+            return Some(Fragment { offset, bytes, dnode });
+        }
         self.map.range(..=offset).next_back().map(fragment)
     }
 
@@ -100,6 +103,11 @@ impl FragmentMap {
     }
 
     fn insert(&mut self, store: &mut Store, new: Fragment) {
+        // By far the most frequent case, a page for a page, needs one search.
+        if let Some(entry) = self.map.get_mut(&new.offset).filter(|entry| entry.0 == new.bytes) {
+            let old = std::mem::replace(&mut entry.1, new.dnode);
+            return release(store, old);
+        }
         let this = self.lookup(new.offset);
         let last_end = this.map_or(0, |f| f.end());
         if last_end <= new.offset {

@@ -119,6 +119,12 @@ impl Jffs2 {
     fn extent_of(&self, ino: u32, dnode: DnodeId) -> Option<(u32, u32)> {
         let inode = self.inodes.get(&ino)?;
         let record = self.store.dnodes[dnode];
+        if record.fragments == 1 {
+            let whole = inode.fragments.lookup(record.offset).filter(|f| f.dnode == dnode);
+            if let Some(only) = whole {
+                return Some((only.offset, only.end()));
+            }
+        }
         let mut extent: Option<(u32, u32)> = None;
         let mut left = record.fragments;
         let first = inode.fragments.lookup(record.offset).map_or(record.offset, |f| f.offset);
