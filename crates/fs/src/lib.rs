@@ -30,7 +30,8 @@ pub type Result<T> = std::result::Result<T, Errno>;
 /// * An operation either happens or fails with an [`Errno`]; it advances the clock of [`FileSystem::sim`] either way.
 /// * After [`Errno::PowerCut`] the chip is dead and every further operation fails the same way: drop the file
 ///   system, switch the chip on again and mount anew.
-/// * When a file system is dropped it removes its background tasks from the CPU model ([`Sim::kill`]).
+/// * When a file system is dropped it removes its background tasks from the CPU model ([`Sim::kill`]). So the old value
+///   must be gone before the medium is mounted again: its tasks have the same names.
 /// * Names are bytes without `/` and NUL; `.` and `..` never reach a file system.
 pub trait FileSystem {
     /// "jffs2", "yaffs2" ...
