@@ -325,11 +325,12 @@ fn ra_9_sqlite() {
         println!("{trace}: {:.1} ms -> {:.1} ms, gain {gain:.3}, {reads:?}", on.elapsed_us / 1e3, off.elapsed_us / 1e3);
         gain
     };
-    let random = ["random-50.", "random-200.", "random-500."].map(gain);
-    assert!(random[0] > random[1] && random[1] > random[2], "falls with the number of records: {random:.3?}");
-    assert!(random.iter().all(|gain| (0.0..=0.70).contains(gain)), "{random:.3?}");
-    // "Disabling read-ahead always reduces the execution time of the SQL SELECT runs". 200 records in order are a fifth of
-    // the file, and the last windows are read in vain: no comparison with the published mean over longer runs.
-    let in_order = gain("sequential.");
-    assert!((0.0..=0.70).contains(&in_order), "{in_order:.3}");
+    let random = ["random-50.", "random-200.", "random-500.", "random-1000."].map(gain);
+    assert!(random.windows(2).all(|pair| pair[0] > pair[1]), "falls with the number of records: {random:.3?}");
+    // In order the published mean (9.5 %) is far below ours: a few records are a small part of the file, and the last
+    // windows are read in vain. The more of the file is read, the less is lost.
+    let in_order = ["sequential-50.", "sequential-200.", "sequential-500.", "sequential-1000."].map(gain);
+    assert!(in_order.windows(2).all(|pair| pair[0] > pair[1]), "{in_order:.3?}");
+    // "Disabling read-ahead always reduces the execution time": where all of the file is read it makes no difference.
+    assert!(random.iter().chain(&in_order).all(|gain| (-0.01..=0.72).contains(gain)), "{random:.3?} {in_order:.3?}");
 }
