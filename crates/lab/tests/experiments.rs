@@ -133,7 +133,7 @@ fn impossible_stacks_are_refused_before_anything_runs() {
 #[test]
 fn steps_that_cannot_work_are_named() {
     let line = input_error(&SMALL.replace("[[setup]]\nstep = \"mount\"\n", ""));
-    assert!(line.contains("setup step 2 (create \"target\"): ENOENT"), "{line}");
+    assert!(line.contains("setup step 2 (create \"target\"): ENODEV: no such device"), "{line}");
     let line = input_error(&SMALL.replacen("step = \"close\"\nfile = \"target\"", "step = \"close\"\nfile = \"x\"", 1));
     assert!(line.contains("measure step 3 (close \"x\"): \"x\" is not open (open: target)"), "{line}");
     let stat = "step = \"stat\"\nfile = \"target\"\nfails = \"ENOENT\"";
