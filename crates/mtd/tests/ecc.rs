@@ -6,7 +6,8 @@ use common::*;
 use ffslab_flash::{Faults, Torn};
 use ffslab_mtd::{Corrected, Driver, Ecc, Mtd, MtdError, Nand};
 
-/// `nand_read_subpage`: the steps touched and 3 bytes for each. A 64 B header read costs 25 + 259 x 0.05 us.
+/// `nand_read_subpage`: the steps touched and 3 bytes for each. A 64 B header read costs 25 + 259 x 0.05 us. A read that
+/// needs every step moves the whole data area and is no partial one: so the measured cases count.
 #[test]
 fn software_ecc_moves_only_the_steps_it_needs() {
     let mtd = written(Ecc::Software);
@@ -14,7 +15,8 @@ fn software_ecc_moves_only_the_steps_it_needs() {
         let (counts, took_ns) = cost(&mtd, || {
             reads(&mtd, at, bytes);
         });
-        assert_eq!((counts.page_reads, counts.partial_page_reads), (1, 1));
+        let partial = u64::from(moved_bytes < 2048);
+        assert_eq!((counts.page_reads, counts.partial_page_reads), (1, partial), "{bytes} bytes at {at}");
         assert_eq!(counts.bus_out_bytes, moved_bytes, "{bytes} bytes at {at}");
         assert_eq!(took_ns, 25_000 + moved_bytes * 50);
     }
