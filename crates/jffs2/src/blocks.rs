@@ -49,6 +49,8 @@ pub struct EraseBlock {
     /// Next node to be collected while this is the victim.
     pub gc_node: RefId,
     pub erase_failures: u32,
+    /// How much was read back since the erase.
+    pub checked_bytes: u32,
     list: List,
     previous: u32,
     next: u32,
@@ -66,6 +68,7 @@ impl EraseBlock {
             last: NONE,
             gc_node: NONE,
             erase_failures: 0,
+            checked_bytes: 0,
             list: List::None,
             previous: NONE,
             next: NONE,

@@ -15,11 +15,10 @@ use crate::store::Store;
 /// A block is marked bad when its erase has failed this often (`MAX_ERASE_FAILURES`).
 const ERASE_FAILURES_MAX: u32 = 2;
 
-/// A block that is being read back.
+/// A block that is being read back; the block knows how far.
 #[derive(Clone, Copy, Debug)]
 pub struct EraseJob {
     block: u32,
-    checked_bytes: u32,
 }
 
 /// What one step of erasing did.
@@ -36,9 +35,10 @@ pub enum EraseStep {
 impl Store {
     /// Goes on with `job`, or begins with the next block.
     pub fn erase_step(&mut self, job: &mut Option<EraseJob>) -> Result<EraseStep> {
-        if let Some(mut current) = *job {
-            *job = None;
-            if !self.check_step(&mut current)? {
+        if let Some(current) = job.take() {
+            // Somebody in need may have finished the block meanwhile.
+            let mine = self.blocks[current.block].list() == List::EraseChecking;
+            if !mine || !self.check_step(current.block)? {
                 return Ok(EraseStep::Done);
             }
             *job = Some(current);
@@ -46,7 +46,8 @@ impl Store {
         }
         if let Some(block) = self.blocks.take_first(List::EraseComplete) {
             self.blocks.append(block, List::EraseChecking);
-            *job = Some(EraseJob { block, checked_bytes: 0 });
+            self.blocks[block].checked_bytes = 0;
+            *job = Some(EraseJob { block });
             return self.erase_step(job);
         }
         let Some(block) = self.blocks.take_first(List::ErasePending) else { return Ok(EraseStep::Nothing) };
@@ -67,10 +68,19 @@ impl Store {
         Ok(EraseStep::More)
     }
 
-    /// Erases and marks one block without letting anybody else run (the allocation semaphore is held).
+    /// Erases and marks one block without letting anybody else run (the allocation semaphore is held). If nothing
+    /// waits, the block that another task has begun with is finished: the kernel would wait for that task here.
     pub fn erase_one_now(&mut self) -> Result<()> {
         let mut job = None;
-        while self.erase_step(&mut job)? == EraseStep::More {}
+        let mut step = self.erase_step(&mut job)?;
+        if step == EraseStep::Nothing {
+            let Some(block) = self.blocks.first(List::EraseChecking) else { return Err(Errno::NoSpc) };
+            job = Some(EraseJob { block });
+            step = EraseStep::More;
+        }
+        while step == EraseStep::More {
+            step = self.erase_step(&mut job)?;
+        }
         Ok(())
     }
 
@@ -100,10 +110,11 @@ impl Store {
     }
 
     /// Reads back one memory page of an erased block; after the last one marks it clean. `false`: the job has ended.
-    fn check_step(&mut self, job: &mut EraseJob) -> Result<bool> {
-        if job.checked_bytes < self.block_bytes {
-            let bytes = (PAGE_BYTES as u32).min(self.block_bytes - job.checked_bytes) as usize;
-            let at = job.block * self.block_bytes + job.checked_bytes;
+    fn check_step(&mut self, block: u32) -> Result<bool> {
+        let checked_bytes = self.blocks[block].checked_bytes;
+        if checked_bytes < self.block_bytes {
+            let bytes = (PAGE_BYTES as u32).min(self.block_bytes - checked_bytes) as usize;
+            let at = block * self.block_bytes + checked_bytes;
             let read = {
                 let _why = self.sim.because(Reason::EraseCheck);
                 self.mtd.read(u64::from(at), &mut self.scratch[..bytes])
@@ -112,30 +123,30 @@ impl Store {
                 Err(MtdError::PowerCut) => return Err(Errno::PowerCut),
                 Ok(_) if all_erased(&self.scratch[..bytes]) => {}
                 _ => {
-                    self.erase_failed(job.block)?;
+                    self.erase_failed(block)?;
                     return Ok(false);
                 }
             }
-            job.checked_bytes += bytes as u32;
+            self.blocks[block].checked_bytes += bytes as u32;
             return Ok(true);
         }
         let marked = {
             let _why = self.sim.because(Reason::CleanMarker);
             let marker = oob_clean_marker(self.endian);
-            self.mtd.write_oob_free(u64::from(job.block * self.block_bytes), &marker)
+            self.mtd.write_oob_free(u64::from(block * self.block_bytes), &marker)
         };
         match marked {
             Ok(()) => {}
             Err(MtdError::PowerCut) => return Err(Errno::PowerCut),
             Err(_) => {
-                self.erase_failed(job.block)?;
+                self.erase_failed(block)?;
                 return Ok(false);
             }
         }
-        self.blocks[job.block].free_bytes = self.block_bytes;
+        self.blocks[block].free_bytes = self.block_bytes;
         self.totals.erasing_bytes -= self.block_bytes;
         self.totals.free_bytes += self.block_bytes;
-        self.blocks.append(job.block, List::Free);
+        self.blocks.append(block, List::Free);
         self.erasing_blocks -= 1;
         Ok(false)
     }

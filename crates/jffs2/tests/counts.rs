@@ -86,3 +86,21 @@ fn what_is_written_is_there_after_a_remount() {
     bench.vfs.sleep_ns(30 * SECOND_NS);
     assert_eq!(bench.read_all("a"), support::content(0, 300_000));
 }
+
+/// A program that writes right after the first mount is faster than the thread that marks the blocks. It once waited for
+/// ever, when the only block left was the one that the thread had begun to read back.
+#[test]
+fn writing_goes_on_while_the_thread_prepares_the_blocks() {
+    for blocks in [16, 20, 32] {
+        let mut bench = Bench::unprepared(blocks);
+        bench.create("target", 256 << 10, 65536);
+        let fd = bench.open_new("more");
+        for i in 0..400 {
+            bench.vfs.pwrite(fd, &support::content(i * 512, 512), i as u64 * 512).unwrap();
+        }
+        bench.vfs.close(fd).unwrap();
+        bench.remount();
+        assert_eq!(bench.read_all("target"), support::content(0, 256 << 10));
+        assert_eq!(bench.read_all("more"), support::content(0, 400 * 512));
+    }
+}

@@ -23,6 +23,17 @@ impl Bench {
     }
 
     pub fn with_options(blocks: u32, options: Options) -> Bench {
+        let mut bench = Bench::mounted(blocks, options);
+        bench.vfs.sleep_ns(30 * SECOND_NS);
+        bench
+    }
+
+    /// A partition that was mounted a moment ago: the thread still has to erase and mark its blocks.
+    pub fn unprepared(blocks: u32) -> Bench {
+        Bench::mounted(blocks, Options::default())
+    }
+
+    fn mounted(blocks: u32, options: Options) -> Bench {
         let sim = Sim::new(SimConfig::default());
         let geometry = Geometry { page_bytes: 2048, oob_bytes: 64, pages_per_block: 64, blocks };
         let timing = Timing { read_ns: 25_000, program_ns: 200_000, erase_ns: 500_000, bus_ps_per_byte: 50_000 };
@@ -46,7 +57,6 @@ impl Bench {
         let vfs = Vfs::new(sim.clone(), config);
         let mut bench = Bench { sim, mtd, vfs, options };
         bench.mount();
-        bench.vfs.sleep_ns(30 * SECOND_NS);
         bench
     }
 
