@@ -182,13 +182,7 @@ impl Jffs2 {
             name_crc: crc32(0, name),
         };
         self.store.reserve_for_gc(bytes, dirent_entry_bytes(name.len()))?;
-        let new = match self.store.write_dirent_node(&raw, name, 0) {
-            Err(Errno::Io) => {
-                self.store.reserve_for_gc(bytes, dirent_entry_bytes(name.len()))?;
-                self.store.write_dirent_node(&raw, name, 0)?
-            }
-            other => other?,
-        };
+        let new = self.store.write_dirent_node_gc(&raw, name)?;
         inode.dirents.add(&mut self.store, name, new);
         Ok(())
     }

@@ -48,12 +48,23 @@ impl Store {
         Ok(Dirent { node, version: raw.version, ino: raw.ino, dirent_type: raw.dirent_type })
     }
 
-    /// As [`Store::write_inode_node`] for garbage collection: reserves the space, and once more if a program fails.
+    /// As [`Store::write_inode_node`] for garbage collection: if a program fails, once more in new space.
     pub fn write_inode_node_gc(&mut self, raw: &RawInode, data: &[u8]) -> Result<DnodeId> {
         match self.write_inode_node(raw, data, 0) {
             Err(Errno::Io) => {
                 self.reserve_for_gc(INODE_BYTES + data.len() as u32, INODE_ENTRY_BYTES)?;
                 self.write_inode_node(raw, data, 0)
+            }
+            other => other,
+        }
+    }
+
+    /// As [`Store::write_inode_node_gc`] for a directory entry.
+    pub fn write_dirent_node_gc(&mut self, raw: &RawDirent, name: &[u8]) -> Result<Dirent> {
+        match self.write_dirent_node(raw, name, 0) {
+            Err(Errno::Io) => {
+                self.reserve_for_gc(DIRENT_BYTES + name.len() as u32, dirent_entry_bytes(name.len()))?;
+                self.write_dirent_node(raw, name, 0)
             }
             other => other,
         }

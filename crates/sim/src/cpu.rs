@@ -263,7 +263,7 @@ impl Cpu {
             return Switch::Stay;
         }
         if self.turns.contains(&other) {
-            // Several turns may have to end before `other` is on top: need_resched stays set until it is.
+            // The turn above `other` ends first; a turn in between is asked again at its own next scheduling point.
             Switch::Yield
         } else {
             Switch::Run(other)
