@@ -1,7 +1,7 @@
 //! The system's memory as the file system below sees it: page cache and time of day.
 
 use crate::page_cache::PageCache;
-use ffslab_fs::{Host, Ino, TimeSpec, PAGE_BYTES};
+use ffslab_fs::{FileSystem, Host, Ino, InodeDirt, Result, TimeSpec, PAGE_BYTES};
 use ffslab_sim::Sim;
 
 /// Stands apart from the file system in [`crate::Vfs`], so that a call into the file system can borrow both.
@@ -39,4 +39,36 @@ impl Host for Memory {
             nanoseconds: (now_ns % 1_000_000_000) as u32,
         }
     }
+
+    fn dirty_page(&mut self, _ino: Ino, _index: u64) {}
+
+    fn is_page_dirty(&self, _ino: Ino, _index: u64) -> bool {
+        false
+    }
+
+    fn clean_page(&mut self, _ino: Ino, _index: u64) -> bool {
+        false
+    }
+
+    fn dirty_inode(&mut self, _ino: Ino, _dirt: InodeDirt) {}
+
+    fn inode_dirt(&self, _ino: Ino) -> Option<InodeDirt> {
+        None
+    }
+
+    fn clean_inode(&mut self, _ino: Ino) {}
+
+    fn truncate_pages(&mut self, ino: Ino, size_bytes: u64, _dropped: &mut dyn FnMut(u64)) {
+        self.pages.truncate(ino, size_bytes);
+    }
+
+    fn write_back(&mut self, _fs: &mut dyn FileSystem, _pages: u64) -> Result<()> {
+        Ok(())
+    }
+
+    fn write_back_inode(&mut self, _fs: &mut dyn FileSystem, _ino: Ino, _first: u64, _last: u64) -> Result<()> {
+        Ok(())
+    }
+
+    fn run_flusher(&mut self, _fs: &mut dyn FileSystem) {}
 }
