@@ -15,11 +15,10 @@ struct Link {
 
 pub struct ProtectionQueue {
     links: Box<[Link]>,
-    /// First block of each list, for the list's number; the list of a first block stands in its `before`, with this
-    /// offset.
     first: [u32; LISTS as usize],
     last: [u32; LISTS as usize],
     list_of: Box<[u8]>,
+    /// The list that the next erase serves.
     head: u32,
 }
 
@@ -89,10 +88,10 @@ mod tests {
         let mut queue = ProtectionQueue::new(8);
         queue.add(3);
         for _ in 0..9 {
-            assert_eq!(erase(&mut queue), []);
+            assert!(erase(&mut queue).is_empty());
         }
         assert_eq!(erase(&mut queue), [3]);
-        assert_eq!(erase(&mut queue), []);
+        assert!(erase(&mut queue).is_empty());
     }
 
     #[test]

@@ -111,7 +111,7 @@ impl Scan {
         let (erases, flipped, ec_uncorrectable) = match io.read_ec_header(peb).map_err(of_block(peb))? {
             Found::Erased { flipped } => {
                 self.empty_pebs += 1;
-                self.to_erase(peb, None, None, flipped);
+                self.queue_erase(peb, None, None, flipped);
                 return Ok(());
             }
             Found::Garbage { uncorrectable } => (None, true, uncorrectable),
@@ -136,13 +136,13 @@ impl Scan {
                     self.maybe_bad_pebs += 1;
                 }
                 if erases.is_none() || leftover_of_a_power_cut(io, peb, buffer)? {
-                    self.to_erase(peb, erases, None, true);
+                    self.queue_erase(peb, erases, None, true);
                 } else {
                     self.corrupted_pebs += 1;
                 }
             }
-            Found::Erased { flipped: true } => self.to_erase(peb, erases, None, true),
-            Found::Erased { .. } if flipped => self.to_erase(peb, erases, None, true),
+            Found::Erased { flipped: true } => self.queue_erase(peb, erases, None, true),
+            Found::Erased { .. } if flipped => self.queue_erase(peb, erases, None, true),
             Found::Erased { .. } => self.free.push_back(ScannedPeb { peb_number: peb, erases, owner: None }),
         }
         if let Some(erases) = erases {
@@ -154,7 +154,7 @@ impl Scan {
     }
 
     /// `first`: before the others, because its content is not to be trusted.
-    fn to_erase(&mut self, peb: u32, erases: Option<u32>, owner: Option<(u32, u32)>, first: bool) {
+    fn queue_erase(&mut self, peb: u32, erases: Option<u32>, owner: Option<(u32, u32)>, first: bool) {
         let peb = ScannedPeb { peb_number: peb, erases, owner };
         if first {
             self.erase.push_front(peb);
@@ -176,7 +176,7 @@ impl Scan {
         if header.volume_id > VOLUMES_MAX && header.volume_id != LAYOUT_VOLUME {
             match header.compat {
                 compat::DELETE => {
-                    self.to_erase(peb, erases, Some((header.volume_id, header.leb_number)), true);
+                    self.queue_erase(peb, erases, Some((header.volume_id, header.leb_number)), true);
                     return Ok(false);
                 }
                 compat::READ_ONLY => io.read_only = true,
@@ -219,7 +219,7 @@ impl Scan {
             Some(known) => {
                 let comparison = compare(io, known, peb, header, buffer)?;
                 if !comparison.second_is_newer {
-                    self.to_erase(peb, erases, Some((id, leb)), comparison.corrupted);
+                    self.queue_erase(peb, erases, Some((id, leb)), comparison.corrupted);
                     return Ok(());
                 }
                 let old = std::mem::replace(known, ScannedLeb { scrub: flipped || comparison.flipped, ..entry });
@@ -236,7 +236,7 @@ impl Scan {
             None => {
                 volume.lebs.insert(leb, entry);
             }
-            Some((old, first)) => self.to_erase(old.peb_number, old.erases, Some((id, leb)), first),
+            Some((old, first)) => self.queue_erase(old.peb_number, old.erases, Some((id, leb)), first),
         }
         Ok(())
     }
@@ -262,7 +262,7 @@ impl Scan {
     pub fn forget_volume(&mut self, id: u32) {
         if let Some(volume) = self.volumes.remove(&id) {
             for (leb, found) in volume.lebs {
-                self.to_erase(found.peb_number, found.erases, Some((id, leb)), false);
+                self.queue_erase(found.peb_number, found.erases, Some((id, leb)), false);
             }
         }
     }
