@@ -190,7 +190,8 @@ impl Volume {
         })
     }
 
-    /// Replaces the content of a LEB of a dynamic volume by whole pages, atomically. No data: nothing happens.
+    /// Replaces the content of a LEB of a dynamic volume by whole pages: after a power cut it has the old content or the
+    /// new one. If it was not mapped it may have a part of the new one. No data: nothing happens.
     pub fn change(&self, leb: u32, data: &[u8]) -> Result<(), UbiError> {
         let change = |device: &mut Device| {
             if data.is_empty() {

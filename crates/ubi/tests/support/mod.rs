@@ -89,3 +89,5 @@ pub fn content(leb: u32, version: u32, bytes: usize) -> Vec<u8> {
     let seed = leb.wrapping_mul(0x9E37_79B9) ^ version.wrapping_mul(0x85EB_CA6B);
     (0..bytes as u32).map(|at| (seed.wrapping_add(at.wrapping_mul(0xC2B2_AE35)) >> 24) as u8 & 0x7F).collect()
 }
+
+pub mod world;
