@@ -5,7 +5,7 @@ use crate::content::pattern;
 use crate::{Failure, Subject};
 use ffslab_flash::{Chip, ChipImage, Faults, Geometry, Rules, Timing};
 use ffslab_fs::{Errno, FileKind, Result, Stat};
-use ffslab_linux::{Fd, Kernel, OpenFlags, ReadAheadRules, Vfs, VfsConfig, VfsCosts, Whence};
+use ffslab_linux::{Fd, Kernel, OpenFlags, ReadAheadRules, Vfs, VfsConfig, VfsCosts, Whence, WriteBackKnobs};
 use ffslab_mtd::{Driver, Mtd, Nand};
 use ffslab_sim::{EventSink, OpEvent, Sim, SimConfig};
 
@@ -61,6 +61,7 @@ impl<'a> Rig<'a> {
             },
             read_ahead_bytes: machine.read_ahead_bytes,
             page_cache_bytes: machine.page_cache_bytes,
+            write_back: WriteBackKnobs::default(),
             costs: VfsCosts::default(),
             epoch_s: 1_300_000_000,
         };

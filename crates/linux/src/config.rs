@@ -38,6 +38,33 @@ pub struct VfsCosts {
     pub cpu_power: PowerMilliwatt,
 }
 
+/// How much may be dirty before the flusher writes without waiting for its time, and before writers are held up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DirtyLimits {
+    /// `dirty_ratio`, `dirty_background_ratio`: of the memory that the page cache may take.
+    Percent { dirty_percent: u32, background_percent: u32 },
+    /// `dirty_bytes`, `dirty_background_bytes`.
+    Bytes { dirty_bytes: u64, background_bytes: u64 },
+}
+
+/// Settings of write-back (`/proc/sys/vm`). They matter only to file systems that delay writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WriteBackKnobs {
+    /// How often the flusher looks for what is old (`dirty_writeback_centisecs`); 0: never.
+    pub writeback_interval_ms: u32,
+    /// How old that is (`dirty_expire_centisecs`).
+    pub expire_ms: u32,
+    pub limits: DirtyLimits,
+}
+
+impl Default for WriteBackKnobs {
+    /// `mm/page-writeback.c` of all kernels in question.
+    fn default() -> Self {
+        let limits = DirtyLimits::Percent { dirty_percent: 20, background_percent: 10 };
+        WriteBackKnobs { writeback_interval_ms: 5_000, expire_ms: 30_000, limits }
+    }
+}
+
 /// Everything [`crate::Vfs::new`] needs to know.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VfsConfig {
@@ -46,6 +73,7 @@ pub struct VfsConfig {
     pub read_ahead_bytes: u32,
     /// Memory that the page cache may take; at least 16 pages are granted.
     pub page_cache_bytes: u64,
+    pub write_back: WriteBackKnobs,
     pub costs: VfsCosts,
     /// Time of day at virtual time 0, in seconds since 1970.
     pub epoch_s: u64,

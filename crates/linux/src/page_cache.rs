@@ -24,6 +24,19 @@ struct Link {
 
 const UNLINKED: Link = Link { before: NONE, after: NONE };
 
+impl Page {
+    const VACANT: Page = Page {
+        ino: 0,
+        index: 0,
+        marked: false,
+        pinned: false,
+        dirty: false,
+        writing: false,
+        by_use: UNLINKED,
+        of_inode: UNLINKED,
+    };
+}
+
 struct Page {
     ino: Ino,
     index: u64,
@@ -31,6 +44,10 @@ struct Page {
     marked: bool,
     /// In use by the running system call; not on the use list and therefore never a victim.
     pinned: bool,
+    /// It must be written before it may leave.
+    dirty: bool,
+    /// It is being written and must not leave.
+    writing: bool,
     by_use: Link,
     of_inode: Link,
 }
@@ -44,6 +61,7 @@ pub(crate) struct PageCache {
     first_of_inode: FxHashMap<Ino, Slot>,
     most_recent: Slot,
     least_recent: Slot,
+    dirty_pages: usize,
 }
 
 impl PageCache {
@@ -58,6 +76,7 @@ impl PageCache {
             first_of_inode: FxHashMap::default(),
             most_recent: NONE,
             least_recent: NONE,
+            dirty_pages: 0,
         }
     }
 
@@ -90,22 +109,15 @@ impl PageCache {
         if first != NONE {
             self.pages[first as usize].of_inode.before = slot;
         }
-        self.pages[slot as usize] = Page {
-            ino,
-            index,
-            marked: false,
-            pinned: false,
-            by_use: UNLINKED,
-            of_inode: Link { before: NONE, after: first },
-        };
+        self.pages[slot as usize] = Page { ino, index, of_inode: Link { before: NONE, after: first }, ..Page::VACANT };
         self.by_key.insert((ino, index), slot);
         self.link_most_recent(slot);
         slot
     }
 
     fn vacant_slot(&mut self) -> Slot {
-        if self.free.is_empty() && self.pages.len() >= self.capacity_pages && self.least_recent != NONE {
-            self.remove(self.least_recent);
+        if self.free.is_empty() && self.pages.len() >= self.capacity_pages {
+            self.evict();
         }
         if let Some(slot) = self.free.pop() {
             return slot;
@@ -114,8 +126,54 @@ impl PageCache {
         if slot / PAGES_PER_CHUNK == self.chunks.len() {
             self.chunks.push(Arena::new(PAGES_PER_CHUNK * PAGE_BYTES));
         }
-        self.pages.push(Page { ino: 0, index: 0, marked: false, pinned: false, by_use: UNLINKED, of_inode: UNLINKED });
+        self.pages.push(Page::VACANT);
         slot as Slot
+    }
+
+    /// Drops the least recently used page that may leave. Dirty ones are passed over, as used now; when all are dirty
+    /// the cache grows beyond its capacity, and whoever makes pages dirty has to wait.
+    fn evict(&mut self) {
+        for _ in 0..self.by_key.len() {
+            let slot = self.least_recent;
+            if slot == NONE {
+                return;
+            }
+            if !self.must_stay(slot) {
+                return self.remove(slot);
+            }
+            self.touch(slot);
+        }
+    }
+
+    fn must_stay(&self, slot: Slot) -> bool {
+        let page = &self.pages[slot as usize];
+        page.dirty || page.writing
+    }
+
+    /// No clean page is left that could make room for another one.
+    pub fn is_full_of_dirty_pages(&self) -> bool {
+        self.dirty_pages >= self.capacity_pages
+    }
+
+    #[inline]
+    pub fn is_dirty(&self, slot: Slot) -> bool {
+        self.pages[slot as usize].dirty
+    }
+
+    /// Returns whether that was news.
+    pub fn set_dirty(&mut self, slot: Slot, dirty: bool) -> bool {
+        let is_news = std::mem::replace(&mut self.pages[slot as usize].dirty, dirty) != dirty;
+        match (is_news, dirty) {
+            (true, true) => self.dirty_pages += 1,
+            (true, false) => self.dirty_pages -= 1,
+            _ => {}
+        }
+        is_news
+    }
+
+    /// While it is being written the page stays in the cache, clean or not.
+    pub fn set_writing(&mut self, slot: Slot, writing: bool) {
+        self.pages[slot as usize].writing = writing;
     }
 
     /// The page was used now.
@@ -164,6 +222,7 @@ impl PageCache {
         if !pinned {
             self.unlink_by_use(slot);
         }
+        self.set_dirty(slot, false);
         if of_inode.after != NONE {
             self.pages[of_inode.after as usize].of_inode.before = of_inode.before;
         }
@@ -178,6 +237,21 @@ impl PageCache {
         self.free.push(slot);
     }
 
+    /// Drops every page that is not dirty.
+    pub fn clear_clean(&mut self) {
+        if self.dirty_pages == 0 {
+            return self.clear();
+        }
+        let mut slot = self.most_recent;
+        while slot != NONE {
+            let after = self.pages[slot as usize].by_use.after;
+            if !self.must_stay(slot) {
+                self.remove(slot);
+            }
+            slot = after;
+        }
+    }
+
     /// Drops every page. The memory stays for the pages to come.
     pub fn clear(&mut self) {
         self.pages.clear();
@@ -186,21 +260,22 @@ impl PageCache {
         self.first_of_inode.clear();
         self.most_recent = NONE;
         self.least_recent = NONE;
+        self.dirty_pages = 0;
     }
 
-    /// Drops the pages of `ino` from `first` to `last`, both included.
+    /// Drops the pages of `ino` from `first` to `last`, both included, that are not dirty.
     pub fn remove_range(&mut self, ino: Ino, first: u64, last: u64) {
         let mut slot = self.first_of_inode.get(&ino).copied().unwrap_or(NONE);
         while slot != NONE {
             let Page { index, of_inode, .. } = self.pages[slot as usize];
-            if (first..=last).contains(&index) {
+            if (first..=last).contains(&index) && !self.must_stay(slot) {
                 self.remove(slot);
             }
             slot = of_inode.after;
         }
     }
 
-    /// The file was cut to `size_bytes`: pages beyond it go, and what the last page holds behind the end becomes zero.
+    /// The file was cut to `size_bytes`: pages beyond it go (dirty ones must have been cleaned before), and what the last page holds behind the end becomes zero.
     pub fn truncate(&mut self, ino: Ino, size_bytes: u64) {
         let page_bytes = PAGE_BYTES as u64;
         self.remove_range(ino, size_bytes.div_ceil(page_bytes), u64::MAX);
