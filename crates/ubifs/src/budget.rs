@@ -1,0 +1,233 @@
+//! Budgeting: before something in memory becomes dirty there must be room on flash for it.
+//!
+//! Follows `fs/ubifs/budget.c`. What compression gains and what garbage collection can win is not known in advance, so the
+//! worst is assumed; when that does not fit, dirty pages are written back, garbage is collected, a commit is run.
+
+use crate::core::Core;
+use crate::error::{Fail, Res, NO_SPACE};
+use crate::find::PickFree;
+use crate::format::*;
+use crate::Ubifs;
+use ffslab_fs::{Errno, Host, Result};
+
+const RETRIES_MAX: u32 = 3;
+/// Pages that are written back at a time.
+const WRITE_BACK_PAGES: u64 = 16;
+const INDEX_LEBS_MIN: i64 = 2;
+
+/// What is about to become dirty.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Request {
+    /// Fail rather than make room.
+    pub fast: bool,
+    pub new_page: bool,
+    pub dirtied_page: bool,
+    pub new_dent: bool,
+    pub mod_dent: bool,
+    pub new_ino: bool,
+    pub dirtied_inos: u32,
+    /// Bytes that come with the inodes.
+    pub new_ino_bytes: u32,
+    pub dirtied_ino_bytes: u32,
+}
+
+/// What a granted request takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Growth {
+    pub idx: i64,
+    pub data: i64,
+    /// Data that replace others.
+    pub dirty: i64,
+}
+
+/// State of the budget (`ubifs_budg_info`), in bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Budget {
+    pub growth: Growth,
+    pub uncommitted_idx: i64,
+    pub old_idx_bytes: i64,
+    pub min_idx_lebs: i64,
+    /// The last attempt to make room failed.
+    pub no_space: bool,
+}
+
+impl Request {
+    pub fn growth(&self, geo_idx_bytes_max: u32) -> Growth {
+        let bytes = |wanted: bool, bytes: u32| if wanted { i64::from(bytes) } else { 0 };
+        let znodes = u32::from(self.new_ino) + u32::from(self.new_page) + u32::from(self.new_dent);
+        let data = bytes(self.new_ino, INO_BYTES)
+            + bytes(self.new_page, DATA_BYTES_MAX)
+            + bytes(self.new_dent, DENT_BYTES_MAX)
+            + i64::from(self.new_ino_bytes);
+        let dirty = bytes(self.dirtied_page, DATA_BYTES_MAX)
+            + i64::from(INO_BYTES * self.dirtied_inos)
+            + bytes(self.mod_dent, DENT_BYTES_MAX)
+            + i64::from(self.dirtied_ino_bytes);
+        Growth { idx: i64::from(znodes * geo_idx_bytes_max), data, dirty }
+    }
+}
+
+impl Core {
+    /// LEBs that the index needs: three times its size, because it is written anew as a whole in the worst case.
+    pub fn calc_min_idx_lebs(&self) -> i64 {
+        let budget = &self.budget;
+        let bytes = 3 * (budget.old_idx_bytes + budget.growth.idx + budget.uncommitted_idx);
+        let leb = i64::from(self.geo.idx_leb_bytes).max(1);
+        ((bytes + leb - 1) / leb + 1).max(INDEX_LEBS_MIN)
+    }
+
+    fn calc_available(&self, min_idx_lebs: i64) -> i64 {
+        let stats = &self.lpt.stats;
+        // Of those that are not the index': one for garbage collection, one for each head, one for deletions.
+        let reserved = min_idx_lebs + 1 + HEADS as i64 + 1;
+        let mut available = self.geo.main_bytes() - stats.total_used;
+        available -= reserved * i64::from(self.geo.leb_bytes);
+        available -= stats.total_dead + stats.total_dark;
+        if stats.idx_lebs > min_idx_lebs {
+            available -= (stats.idx_lebs - min_idx_lebs) * i64::from(self.geo.dark_wm);
+        }
+        available.max(0)
+    }
+
+    /// Whether what is dirty now has room.
+    fn fits(&mut self) -> bool {
+        let min_idx_lebs = self.calc_min_idx_lebs();
+        if !self.has_spare_lebs(min_idx_lebs) {
+            return false;
+        }
+        let outstanding = self.budget.growth.data + self.budget.growth.dirty;
+        if self.calc_available(min_idx_lebs) < outstanding {
+            return false;
+        }
+        self.budget.min_idx_lebs = min_idx_lebs;
+        true
+    }
+
+    fn try_budget(&mut self, growth: Growth) -> bool {
+        self.budget.growth.add(growth);
+        let fits = self.fits();
+        if !fits {
+            self.budget.growth.subtract(growth);
+        }
+        fits
+    }
+
+    /// What was granted is not dirty any more: it is written, or will not be.
+    pub fn release_budget(&mut self, growth: Growth) {
+        if growth.data == 0 && growth.dirty == 0 {
+            return;
+        }
+        self.budget.no_space = false;
+        self.budget.growth.subtract(growth);
+        self.budget.uncommitted_idx += growth.idx;
+        self.budget.min_idx_lebs = self.calc_min_idx_lebs();
+    }
+
+    pub fn growth_of(&self, request: &Request) -> Growth {
+        request.growth(self.geo.idx_bytes_max)
+    }
+
+    pub fn release_request(&mut self, request: &Request) {
+        let growth = self.growth_of(request);
+        self.release_budget(growth);
+    }
+
+    /// A page that was to be new replaces one (`ubifs_convert_page_budget`).
+    pub fn convert_page_budget(&mut self) {
+        self.budget.growth.idx -= i64::from(self.geo.idx_bytes_max);
+        self.budget.growth.data -= i64::from(DATA_BYTES_MAX);
+        self.budget.growth.dirty += i64::from(DATA_BYTES_MAX);
+        self.budget.min_idx_lebs = self.calc_min_idx_lebs();
+    }
+
+    /// Free bytes as statfs(2) reports them: data that certainly fit.
+    pub fn free_bytes(&self) -> u64 {
+        let budget = &self.budget;
+        let stats = &self.lpt.stats;
+        let outstanding = budget.growth.data + budget.growth.dirty;
+        let mut available = self.calc_available(budget.min_idx_lebs);
+        let reserved = self.reserved_index_lebs(budget.min_idx_lebs);
+        let lebs = stats.empty_lebs + self.lpt.categories.freeable_cnt + self.idx_gc_cnt
+            - stats.taken_empty_lebs
+            - reserved;
+        available += lebs * (i64::from(self.geo.dark_wm) - i64::from(self.geo.leb_overhead));
+        self.reported_bytes((available - outstanding).max(0))
+    }
+
+    /// How much data `free` bytes of flash hold, nodes and index counted.
+    pub fn reported_bytes(&self, free: i64) -> u64 {
+        let children = if self.geo.fanout > 3 { self.geo.fanout / 2 } else { 2 };
+        let divisor = DATA_BYTES_MAX + self.geo.idx_bytes_max * 3 / (children - 1);
+        (free as u64).saturating_mul(u64::from(BLOCK_BYTES)) / u64::from(divisor)
+    }
+
+    fn run_gc(&mut self) -> Res<()> {
+        let lnum = self.collect_garbage(PickFree::No)?;
+        self.return_leb(lnum)
+    }
+}
+
+impl Growth {
+    fn add(&mut self, other: Growth) {
+        self.idx += other.idx;
+        self.data += other.data;
+        self.dirty += other.dirty;
+    }
+
+    fn subtract(&mut self, other: Growth) {
+        self.idx -= other.idx;
+        self.data -= other.data;
+        self.dirty -= other.dirty;
+    }
+}
+
+impl Ubifs {
+    /// Reserves room for what is about to become dirty; [`Errno::NoSpc`] when there is none, whatever is tried.
+    pub(crate) fn budget(&mut self, host: &mut dyn Host, request: &Request) -> Result<Growth> {
+        let growth = self.core.growth_of(request);
+        if growth.data == 0 && growth.dirty == 0 {
+            return Ok(growth);
+        }
+        let mut retried = false;
+        loop {
+            if self.core.budget.no_space {
+                return Err(Errno::NoSpc);
+            }
+            if self.core.try_budget(growth) {
+                return Ok(growth);
+            }
+            if request.fast {
+                return Err(Errno::NoSpc);
+            }
+            match self.make_free_space(host) {
+                Err(Fail::Again) => {}
+                Err(NO_SPACE) if !retried => retried = true,
+                Err(NO_SPACE) => {
+                    self.core.budget.no_space = true;
+                    return Err(Errno::NoSpc);
+                }
+                Err(fail) => return Err(fail.into()),
+                Ok(()) => {}
+            }
+        }
+    }
+
+    /// [`Fail::Again`]: something was won, try again. `NoSpc`: there is nothing to win.
+    fn make_free_space(&mut self, host: &mut dyn Host) -> Res<()> {
+        let liability = |core: &Core| core.budget.growth.idx + core.budget.growth.data + core.budget.growth.dirty;
+        for _ in 0..=RETRIES_MAX {
+            let before = liability(&self.core);
+            host.write_back(self, WRITE_BACK_PAGES)?;
+            if liability(&self.core) < before {
+                return Err(Fail::Again);
+            }
+            match self.core.run_gc() {
+                Ok(()) => return Err(Fail::Again),
+                Err(Fail::Again | NO_SPACE) => {}
+                Err(fail) => return Err(fail),
+            }
+            self.core.run_commit()?;
+        }
+        Err(NO_SPACE)
+    }
+}

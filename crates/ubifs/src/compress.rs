@@ -1,0 +1,135 @@
+//! Compression of data nodes.
+//!
+//! Follows `fs/ubifs/compress.c` and the kernel's crypto drivers `crypto/{lzo,deflate,zstd}.c`: raw deflate with the
+//! default level and a window of 2 KiB, zstd at level 3.
+
+use flate2::{Compress, Decompress, FlushCompress, FlushDecompress, Status};
+
+pub const COMPR_NONE: u16 = 0;
+pub const COMPR_LZO: u16 = 1;
+pub const COMPR_ZLIB: u16 = 2;
+pub const COMPR_ZSTD: u16 = 3;
+pub const COMPR_TYPES: u16 = 4;
+
+/// Less is not compressed.
+const PLAIN_BYTES_MIN: usize = 128;
+/// A smaller gain is not worth it.
+const GAIN_BYTES_MIN: usize = 64;
+const ZLIB_WINDOW_BITS: u8 = 11;
+const ZSTD_LEVEL: i32 = 3;
+
+/// The `compr=` mount option and the default of a new file system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Compression {
+    #[default]
+    None,
+    Lzo,
+    Zlib,
+    Zstd,
+}
+
+impl Compression {
+    /// Its code on flash.
+    pub(crate) fn code(self) -> u16 {
+        match self {
+            Compression::None => COMPR_NONE,
+            Compression::Lzo => COMPR_LZO,
+            Compression::Zlib => COMPR_ZLIB,
+            Compression::Zstd => COMPR_ZSTD,
+        }
+    }
+}
+
+/// Compressors with their working memory.
+#[derive(Default)]
+pub(crate) struct Compressor {
+    zlib: Option<Compress>,
+    unzlib: Option<Decompress>,
+    zstd: Option<zstd::bulk::Compressor<'static>>,
+    output: Vec<u8>,
+}
+
+impl Compressor {
+    /// Compresses with `kind`; `None`: store `plain` as it is.
+    pub fn compress(&mut self, kind: u16, plain: &[u8]) -> Option<&[u8]> {
+        if kind == COMPR_NONE || plain.len() < PLAIN_BYTES_MIN {
+            return None;
+        }
+        self.output.clear();
+        match kind {
+            COMPR_LZO => self.output = lzokay::compress::compress(plain).ok()?,
+            COMPR_ZLIB => self.deflate(plain)?,
+            COMPR_ZSTD => self.zstd(plain)?,
+            _ => return None,
+        }
+        (self.output.len() + GAIN_BYTES_MIN <= plain.len()).then_some(&self.output[..])
+    }
+
+    fn deflate(&mut self, plain: &[u8]) -> Option<()> {
+        let stream = self.zlib.get_or_insert_with(|| {
+            Compress::new_with_window_bits(flate2::Compression::default(), false, ZLIB_WINDOW_BITS)
+        });
+        stream.reset();
+        self.output.resize(plain.len(), 0);
+        let status = stream.compress(plain, &mut self.output, FlushCompress::Finish).ok()?;
+        self.output.truncate(stream.total_out() as usize);
+        (status == Status::StreamEnd).then_some(())
+    }
+
+    fn zstd(&mut self, plain: &[u8]) -> Option<()> {
+        if self.zstd.is_none() {
+            self.zstd = zstd::bulk::Compressor::new(ZSTD_LEVEL).ok();
+        }
+        self.output = self.zstd.as_mut()?.compress(plain).ok()?;
+        Some(())
+    }
+
+    /// Decompresses into the beginning of `plain`; returns how many bytes it became. `None`: damaged, too long or of
+    /// an unknown kind.
+    pub fn decompress(&mut self, kind: u16, stored: &[u8], plain: &mut [u8]) -> Option<usize> {
+        match kind {
+            COMPR_NONE => {
+                plain.get_mut(..stored.len())?.copy_from_slice(stored);
+                Some(stored.len())
+            }
+            COMPR_LZO => lzokay::decompress::decompress(stored, plain).ok(),
+            COMPR_ZLIB => {
+                let stream = self.unzlib.get_or_insert_with(|| Decompress::new_with_window_bits(false, 15));
+                stream.reset(false);
+                let status = stream.decompress(stored, plain, FlushDecompress::Finish).ok()?;
+                (status == Status::StreamEnd).then_some(stream.total_out() as usize)
+            }
+            COMPR_ZSTD => zstd::bulk::decompress_to_buffer(stored, plain).ok(),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_compressor_gives_back_what_it_took() {
+        let text: Vec<u8> = (0..4096u32).flat_map(|i| format!("line {} of a log; ", i % 37).into_bytes()).take(4096).collect();
+        for kind in [COMPR_LZO, COMPR_ZLIB, COMPR_ZSTD] {
+            let mut compressor = Compressor::default();
+            let stored = compressor.compress(kind, &text).expect("text shrinks").to_vec();
+            let mut plain = vec![0; 4096];
+            assert_eq!(compressor.decompress(kind, &stored, &mut plain), Some(4096), "kind {kind}");
+            assert_eq!(plain, text, "kind {kind}");
+            let half = &stored[..stored.len() / 2];
+            assert_ne!(compressor.decompress(kind, half, &mut plain), Some(4096), "kind {kind} cut in the middle");
+        }
+    }
+
+    #[test]
+    fn what_does_not_shrink_is_stored_as_it_is() {
+        let mut compressor = Compressor::default();
+        assert!(compressor.compress(COMPR_ZLIB, &[0; 127]).is_none(), "too short");
+        let noise: Vec<u8> = (0..4096u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8 ^ (i * i >> 7) as u8).collect();
+        assert!(compressor.compress(COMPR_NONE, &noise).is_none());
+        let mut plain = vec![0; 4096];
+        assert_eq!(compressor.decompress(9, &noise, &mut plain), None, "an unknown kind");
+    }
+}

@@ -1,0 +1,99 @@
+//! The state of a mounted file system, below the inodes (`ubifs_info`).
+
+use crate::budget::Budget;
+use crate::commit::CommitState;
+use crate::compress::Compressor;
+use crate::format::HEADS;
+use crate::gc::IdxGc;
+use crate::geometry::Geometry;
+use crate::log::Log;
+use crate::lpt::Lpt;
+use crate::master::Master;
+use crate::orphan::Orphans;
+use crate::recovery::Sizes;
+use crate::sb::Superblock;
+use crate::tasks::Thread;
+use crate::tnc::{NodeAt, Tnc};
+use crate::wbuf::Head;
+use ffslab_sim::Sim;
+use ffslab_ubi::Volume;
+
+pub(crate) struct Core {
+    pub sim: Sim,
+    pub volume: Volume,
+    pub geo: Geometry,
+    pub sb: Superblock,
+    pub master: Master,
+    pub tnc: Tnc,
+    pub lpt: Lpt,
+    pub log: Log,
+    pub heads: [Head; HEADS],
+    pub budget: Budget,
+    pub orphans: Orphans,
+    pub sizes: Sizes,
+    pub thread: Thread,
+    pub max_sqnum: u64,
+    pub highest_ino: u32,
+    pub cmt_no: u64,
+    pub commit_state: CommitState,
+    /// The empty LEB that garbage collection keeps.
+    pub gc_lnum: Option<u32>,
+    /// LEBs of the index that are free after a commit, the latest first.
+    pub idx_gc: Vec<IdxGc>,
+    pub idx_gc_cnt: i64,
+    /// After an error nothing is written any more.
+    pub read_only: bool,
+    pub mounting: bool,
+    pub replaying: bool,
+    pub need_recovery: bool,
+    /// Data nodes' check sums are tested only during mount, unless the mount option says otherwise.
+    pub check_data_crc: bool,
+    pub compressor: Compressor,
+    /// How long data wait in a write buffer.
+    pub wbuf_delay_ns: u64,
+    // Working memory.
+    pub leb_buffers: Vec<Vec<u8>>,
+    pub lpt_node_buffer: Vec<u8>,
+    pub index_buffer: Vec<u8>,
+    pub entry_buffer: Vec<u8>,
+    pub data_buffer: Vec<u8>,
+}
+
+impl Core {
+    pub fn new(sim: Sim, volume: Volume, geo: Geometry) -> Core {
+        Core {
+            sim,
+            volume,
+            geo,
+            sb: Superblock::default(),
+            master: Master::default(),
+            tnc: Tnc::new(NodeAt::default()),
+            lpt: Lpt::default(),
+            log: Log::default(),
+            heads: std::array::from_fn(|_| Head::new(geo.max_write)),
+            budget: Budget::default(),
+            orphans: Orphans::default(),
+            sizes: Sizes::default(),
+            thread: Thread::default(),
+            max_sqnum: 0,
+            highest_ino: crate::format::FIRST_INO,
+            cmt_no: 0,
+            commit_state: CommitState::default(),
+            gc_lnum: None,
+            idx_gc: Vec::new(),
+            idx_gc_cnt: 0,
+            read_only: false,
+            mounting: true,
+            replaying: false,
+            need_recovery: false,
+            check_data_crc: true,
+            compressor: Compressor::default(),
+            wbuf_delay_ns: 5_000_000_000,
+            leb_buffers: Vec::new(),
+            lpt_node_buffer: Vec::new(),
+            index_buffer: Vec::new(),
+            entry_buffer: Vec::new(),
+            data_buffer: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,387 @@
+//! Pages of files: reading them, what a write reserves, writing them back, cutting files.
+//!
+//! Follows `fs/ubifs/file.c`.
+
+use crate::budget::{Growth, Request};
+use crate::core::Core;
+use crate::error::{Fail, Res, NOT_FOUND};
+use crate::format::*;
+use crate::inode::{Inode, PageState};
+use crate::key::Key;
+use crate::Ubifs;
+use ffslab_fs::{Errno, FileKind, Host, Ino, InodeDirt, Result, SetAttr, TimeSpec, WritePlan};
+use ffslab_sim::Reason;
+
+/// What a write has reserved that has not ended yet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BegunWrite {
+    ino: u32,
+    index: u64,
+    hole: bool,
+    growth: Growth,
+}
+
+impl Core {
+    /// Reads a block; [`NOT_FOUND`]: it is a hole. Returns how many bytes the node has.
+    fn read_block(&mut self, ino: u32, block: u32, page: &mut [u8]) -> Res<()> {
+        let mut node = std::mem::take(&mut self.data_buffer);
+        let result = self.locate(Key::data(ino, block), &mut node).and_then(|_| {
+            let size = get_u32(&node, data::SIZE) as usize;
+            if size == 0 || size > page.len() {
+                return Err(Fail::Corrupt("bad size in a data node"));
+            }
+            let kind = get_u16(&node, data::COMPR_TYPE);
+            let plain = self.compressor.decompress(kind, &node[data::DATA..], page);
+            if plain != Some(size) {
+                return Err(Fail::Corrupt("damaged data in a data node"));
+            }
+            page[size..].fill(0);
+            Ok(())
+        });
+        self.data_buffer = node;
+        result
+    }
+}
+
+impl Ubifs {
+    /// Present time, as coarse as the file system keeps it.
+    pub(crate) fn now(&self, host: &dyn Host) -> TimeSpec {
+        let now = host.now();
+        let granularity_ns = self.core.sb.time_granularity_ns.max(1);
+        TimeSpec { nanoseconds: now.nanoseconds - now.nanoseconds % granularity_ns, ..now }
+    }
+
+    pub(crate) fn inode(&mut self, ino: Ino) -> Result<&mut Inode> {
+        self.load(ino)?;
+        self.inodes.get_mut(&ino).map(|inode| &mut **inode).ok_or(Errno::NoEnt)
+    }
+
+    /// Brings an inode into memory.
+    pub(crate) fn load(&mut self, ino: Ino) -> Result<()> {
+        if self.inodes.contains_key(&ino) {
+            return Ok(());
+        }
+        let _why = (self.core.sim.reason() == Reason::Other).then(|| self.core.sim.because(Reason::InodeRead));
+        let mut node = std::mem::take(&mut self.entry);
+        let read = self.core.locate(Key::inode(ino), &mut node);
+        let inode = read.and_then(|_| Inode::unpack(ino, &node));
+        self.entry = node;
+        self.inodes.insert(ino, Box::new(inode?));
+        Ok(())
+    }
+
+    /// The inode must be written (`__mark_inode_dirty`). `true`: it had to be before, so that a new budget is too much.
+    pub(crate) fn mark_dirty(&mut self, host: &mut dyn Host, ino: Ino, dirt: InodeDirt) -> Result<bool> {
+        let inode = self.inode(ino)?;
+        let was_dirty = std::mem::replace(&mut inode.dirty, true);
+        host.dirty_inode(ino, dirt);
+        Ok(was_dirty)
+    }
+
+    // ---- reading -----------------------------------------------------------------------------------------------
+
+    pub(crate) fn read_file_page(&mut self, ino: Ino, index: u64, page: &mut [u8]) -> Result<()> {
+        let size_bytes = self.inode(ino)?.size_bytes;
+        let beyond = size_bytes.div_ceil(u64::from(BLOCK_BYTES));
+        let is_hole = if index >= beyond {
+            true
+        } else {
+            match self.core.read_block(ino, index as u32, page) {
+                Ok(()) => false,
+                Err(NOT_FOUND) => true,
+                Err(Fail::Errno(error)) => return Err(error),
+                Err(_) => return Err(Errno::Io),
+            }
+        };
+        if is_hole {
+            page.fill(0);
+        } else if index + 1 == beyond {
+            let end = (size_bytes - index * u64::from(BLOCK_BYTES)) as usize;
+            page[end..].fill(0);
+        }
+        let inode = self.inode(ino)?;
+        match inode.pages.get_mut(&index) {
+            Some(state) if state.dirty => {}
+            Some(state) if is_hole => state.hole = true,
+            Some(_) => {
+                inode.pages.remove(&index);
+            }
+            None if is_hole && index < beyond => {
+                inode.pages.insert(index, PageState { dirty: false, hole: true });
+            }
+            None => {}
+        }
+        Ok(())
+    }
+
+    /// Whether there is no node for a page on flash.
+    fn is_hole(&mut self, ino: Ino, index: u64, cached: bool) -> Result<bool> {
+        let inode = self.inode(ino)?;
+        if let Some(state) = inode.pages.get(&index) {
+            return Ok(state.hole);
+        }
+        if index >= inode.size_bytes.div_ceil(u64::from(BLOCK_BYTES)) {
+            return Ok(true);
+        }
+        if cached {
+            return Ok(false);
+        }
+        Ok(!self.core.has_key(Key::data(ino, index as u32))?)
+    }
+
+    // ---- writing into the page cache -----------------------------------------------------------------------------
+
+    /// Time stamps of a write (`update_mctime`).
+    pub(crate) fn update_times(&mut self, host: &mut dyn Host, ino: Ino) -> Result<()> {
+        let now = self.now(host);
+        let inode = self.inode(ino)?;
+        if inode.modified == now && inode.changed == now {
+            return Ok(());
+        }
+        let dirtied_ino_bytes = align8(inode.data.len() as u32);
+        let request = Request { dirtied_inos: 1, dirtied_ino_bytes, ..Request::default() };
+        let growth = self.budget(host, &request)?;
+        let now = self.now(host);
+        let inode = self.inode(ino)?;
+        (inode.modified, inode.changed) = (now, now);
+        if self.mark_dirty(host, ino, InodeDirt::Attributes)? {
+            self.core.release_budget(growth);
+        }
+        Ok(())
+    }
+
+    /// Reserves what a write to a page needs (`ubifs_write_begin`).
+    pub(crate) fn begin_write(
+        &mut self,
+        host: &mut dyn Host,
+        ino: Ino,
+        at: u64,
+        bytes: usize,
+        cached: bool,
+    ) -> Result<WritePlan> {
+        self.cancel_begun_write();
+        self.core.check_writable().map_err(Errno::from)?;
+        let index = at >> BLOCK_SHIFT;
+        let is_whole = bytes == BLOCK_BYTES as usize;
+        let appending = at + bytes as u64 > self.inode(ino)?.size_bytes;
+        // A page that is overwritten as a whole is not read: whether there is one on flash is not known.
+        let mut hole = if !cached && is_whole { true } else { self.is_hole(ino, index, cached)? };
+        let mut request = Request { fast: true, ..Request::default() };
+        let inode = self.inode(ino)?;
+        let had_budget = inode.pages.get(&index).is_some_and(|state| state.dirty);
+        request.dirtied_inos = u32::from(appending && !inode.dirty);
+        if !had_budget {
+            (request.new_page, request.dirtied_page) = (hole, !hole);
+        }
+        let growth = match self.budget(host, &request) {
+            Ok(growth) => growth,
+            Err(Errno::NoSpc) => {
+                let slow = Request {
+                    new_page: true,
+                    dirtied_inos: u32::from(appending),
+                    ..Request::default()
+                };
+                let mut growth = self.budget(host, &slow)?;
+                // Making room may have written the page and the inode back.
+                let inode = self.inode(ino)?;
+                let state = inode.pages.get(&index).copied().unwrap_or_default();
+                let inode_was_dirty = inode.dirty;
+                hole = if !cached && is_whole { true } else { self.is_hole(ino, index, cached)? };
+                if state.dirty {
+                    self.core.release_request(&Request { new_page: true, ..Request::default() });
+                    growth = self.core.growth_of(&Request { dirtied_inos: slow.dirtied_inos, ..Request::default() });
+                } else if !hole {
+                    self.core.convert_page_budget();
+                    let converted = Request { dirtied_page: true, dirtied_inos: slow.dirtied_inos, ..Request::default() };
+                    growth = self.core.growth_of(&converted);
+                }
+                if appending && inode_was_dirty {
+                    let inode_growth = self.core.growth_of(&Request { dirtied_inos: 1, ..Request::default() });
+                    self.core.release_budget(inode_growth);
+                    growth.dirty -= inode_growth.dirty;
+                }
+                growth
+            }
+            Err(error) => return Err(error),
+        };
+        self.begun = Some(BegunWrite { ino, index, hole, growth });
+        Ok(if cached || is_whole { WritePlan::Ready } else { WritePlan::ReadFirst })
+    }
+
+    /// A write that was begun did not come to its end.
+    fn cancel_begun_write(&mut self) {
+        if let Some(begun) = self.begun.take() {
+            self.core.release_budget(begun.growth);
+        }
+    }
+
+    /// The page has its new bytes (`ubifs_write_end`).
+    pub(crate) fn end_write(&mut self, host: &mut dyn Host, ino: Ino, at: u64, bytes: usize) -> Result<usize> {
+        let index = at >> BLOCK_SHIFT;
+        let begun = self.begun.take().filter(|begun| (begun.ino, begun.index) == (ino, index)).ok_or(Errno::Inval)?;
+        let inode = self.inode(ino)?;
+        let state = inode.pages.entry(index).or_default();
+        if !std::mem::replace(&mut state.dirty, true) {
+            state.hole = begun.hole;
+            host.dirty_page(ino, index);
+        }
+        let end = at + bytes as u64;
+        if end > inode.size_bytes {
+            inode.size_bytes = end;
+            self.mark_dirty(host, ino, InodeDirt::Data)?;
+        }
+        Ok(bytes)
+    }
+
+    // ---- writing back --------------------------------------------------------------------------------------------
+
+    /// Writes a page that the host has marked as clean (`ubifs_writepage`).
+    pub(crate) fn write_back_page(&mut self, host: &mut dyn Host, ino: Ino, index: u64) -> Result<()> {
+        let inode = self.inode(ino)?;
+        let (size_bytes, synced_bytes) = (inode.size_bytes, inode.synced_bytes);
+        let start = index * u64::from(BLOCK_BYTES);
+        if start >= size_bytes {
+            self.forget_dirty_page(ino, index);
+            return Ok(());
+        }
+        let len = (size_bytes - start).min(u64::from(BLOCK_BYTES)) as usize;
+        let is_inode_late = match len == BLOCK_BYTES as usize {
+            true => index >= synced_bytes >> BLOCK_SHIFT,
+            false => size_bytes > synced_bytes,
+        };
+        if is_inode_late {
+            // Data must not stand behind the end of file of the inode on flash.
+            if let Err(error) = self.write_back_inode(ino) {
+                host.dirty_page(ino, index);
+                return Err(error);
+            }
+        }
+        self.do_write_page(host, ino, index, len)
+    }
+
+    fn do_write_page(&mut self, host: &mut dyn Host, ino: Ino, index: u64, len: usize) -> Result<()> {
+        let mut page = std::mem::take(&mut self.page);
+        page.clear();
+        page.extend_from_slice(host.page(ino, index).ok_or(Errno::Io)?);
+        let compression = self.inode(ino)?.data_compression();
+        let _why = (self.core.sim.reason() == Reason::Other).then(|| self.core.sim.because(Reason::Data));
+        let written = self.core.write_data(ino, index as u32, &page[..len], compression);
+        self.page = page;
+        self.forget_dirty_page(ino, index);
+        written.map_err(|fail| self.core.fatal(fail).into())
+    }
+
+    /// The page is clean or gone: its budget is free.
+    pub(crate) fn forget_dirty_page(&mut self, ino: Ino, index: u64) {
+        let Some(inode) = self.inodes.get_mut(&ino) else { return };
+        let Some(state) = inode.pages.remove(&index).filter(|state| state.dirty) else { return };
+        let request = Request { new_page: state.hole, dirtied_page: !state.hole, ..Request::default() };
+        self.core.release_request(&request);
+    }
+
+    /// Writes an inode if it is dirty (`ubifs_write_inode`).
+    pub(crate) fn write_back_inode(&mut self, ino: Ino) -> Result<()> {
+        let Some(inode) = self.inodes.get_mut(&ino).filter(|inode| inode.dirty) else { return Ok(()) };
+        let _why = (self.core.sim.reason() == Reason::Other).then(|| self.core.sim.because(Reason::Metadata));
+        let mut written = Ok(());
+        if inode.links > 0 {
+            written = self.core.write_inode_node(inode, &[]);
+            if written.is_ok() {
+                inode.synced_bytes = inode.size_bytes;
+            }
+        }
+        inode.dirty = false;
+        self.core.release_inode_budget(inode);
+        written.map_err(Errno::from)
+    }
+
+    // ---- attributes ------------------------------------------------------------------------------------------------
+
+    pub(crate) fn change_attributes(&mut self, host: &mut dyn Host, ino: Ino, change: &SetAttr) -> Result<()> {
+        let inode = self.inode(ino)?;
+        let (kind, size_bytes) = (inode.kind, inode.size_bytes);
+        match change.size_bytes {
+            Some(_) if kind == FileKind::Directory => return Err(Errno::IsDir),
+            Some(_) if kind != FileKind::File => return Err(Errno::Inval),
+            Some(size) if size > crate::replay::FILE_BYTES_MAX => return Err(Errno::FBig),
+            Some(size) if size < size_bytes => return self.truncate(host, ino, change, size),
+            _ => {}
+        }
+        let dirtied_ino_bytes = align8(inode.data.len() as u32);
+        let request = Request { dirtied_inos: 1, dirtied_ino_bytes, ..Request::default() };
+        let growth = self.budget(host, &request)?;
+        let now = self.now(host);
+        let inode = self.inode(ino)?;
+        if let Some(size) = change.size_bytes {
+            inode.size_bytes = size;
+            inode.modified = now;
+        }
+        apply(inode, change, now);
+        let dirt = if change.size_bytes.is_some() { InodeDirt::Data } else { InodeDirt::Attributes };
+        if self.mark_dirty(host, ino, dirt)? {
+            self.core.release_budget(growth);
+        }
+        Ok(())
+    }
+
+    /// Makes a file shorter (`do_truncation`).
+    fn truncate(&mut self, host: &mut dyn Host, ino: Ino, change: &SetAttr, size: u64) -> Result<()> {
+        let kept = (size % u64::from(BLOCK_BYTES)) as usize;
+        let request = Request {
+            dirtied_page: kept > 0,
+            dirtied_inos: 1,
+            dirtied_ino_bytes: TRUN_BYTES,
+            ..Request::default()
+        };
+        let growth = match self.budget(host, &request) {
+            Ok(growth) => Some(growth),
+            // Emptying a file wins space: it is always allowed.
+            Err(Errno::NoSpc) if size == 0 => None,
+            Err(error) => return Err(error),
+        };
+        let mut dropped = Vec::new();
+        host.truncate_pages(ino, size, &mut |index| dropped.push(index));
+        dropped.into_iter().for_each(|index| self.forget_dirty_page(ino, index));
+        let now = self.now(host);
+        let inode = self.inode(ino)?;
+        let old_size = std::mem::replace(&mut inode.size_bytes, size);
+        let gone = inode.pages.split_off(&size.div_ceil(u64::from(BLOCK_BYTES)));
+        for state in gone.values().filter(|state| state.dirty) {
+            let request = Request { new_page: state.hole, dirtied_page: !state.hole, ..Request::default() };
+            self.core.release_request(&request);
+        }
+        let index = size >> BLOCK_SHIFT;
+        let mut result = Ok(());
+        if kept > 0 && host.clean_page(ino, index) {
+            result = self.do_write_page(host, ino, index, kept);
+        }
+        if result.is_ok() {
+            let _why = self.core.sim.clone().because(Reason::Metadata);
+            let inode = self.inodes.get_mut(&ino).ok_or(Errno::NoEnt)?;
+            (inode.modified, inode.changed) = (now, now);
+            apply(inode, change, now);
+            let written = self.core.write_truncation(inode, old_size, size);
+            if written.is_ok() {
+                inode.synced_bytes = inode.size_bytes;
+                self.core.mark_clean(inode);
+            }
+            result = written.map_err(Errno::from);
+        }
+        match growth {
+            Some(growth) => self.core.release_budget(growth),
+            None => self.core.budget.no_space = false,
+        }
+        result
+    }
+}
+
+/// Takes over what `change` says beside the size.
+fn apply(inode: &mut Inode, change: &SetAttr, now: TimeSpec) {
+    let whole_seconds = |time: TimeSpec| TimeSpec { nanoseconds: 0, ..time };
+    inode.uid = change.uid.unwrap_or(inode.uid);
+    inode.gid = change.gid.unwrap_or(inode.gid);
+    inode.accessed = change.accessed.map_or(inode.accessed, whole_seconds);
+    inode.modified = change.modified.map_or(inode.modified, whole_seconds);
+    inode.changed = now;
+    inode.permissions = change.permissions.map_or(inode.permissions, |bits| bits & 0o7777);
+}

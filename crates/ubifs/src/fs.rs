@@ -1,0 +1,191 @@
+//! The seam to the operating system: what `fs/ubifs/super.c`, `dir.c` and `file.c` offer to Linux.
+
+use crate::format::{BLOCK_BYTES, NAME_BYTES_MAX, ROOT_INO};
+use crate::replay::FILE_BYTES_MAX;
+use crate::Ubifs;
+use ffslab_fs::{
+    take_turns, DirEntry, Errno, FileKind, FileSystem, Host, Ino, InodeDirt, NewNode, Result, SetAttr, Stat, StatFs,
+    WritePlan,
+};
+use ffslab_sim::{Reason, Sim, Task};
+
+impl FileSystem for Ubifs {
+    fn name(&self) -> &'static str {
+        "ubifs"
+    }
+
+    fn sim(&self) -> &Sim {
+        &self.core.sim
+    }
+
+    fn root(&self) -> Ino {
+        ROOT_INO
+    }
+
+    fn name_bytes_max(&self) -> usize {
+        NAME_BYTES_MAX
+    }
+
+    fn file_bytes_max(&self) -> u64 {
+        FILE_BYTES_MAX
+    }
+
+    fn lookup(&mut self, dir: Ino, name: &[u8]) -> Result<Ino> {
+        let ino = self.find_name(dir, name)?;
+        self.load(ino)?;
+        Ok(ino)
+    }
+
+    fn create(&mut self, host: &mut dyn Host, dir: Ino, name: &[u8], node: &NewNode<'_>) -> Result<Ino> {
+        self.create_node(host, dir, name, node)
+    }
+
+    fn link(&mut self, host: &mut dyn Host, ino: Ino, dir: Ino, name: &[u8]) -> Result<()> {
+        self.link_inode(host, ino, dir, name)
+    }
+
+    fn unlink(&mut self, host: &mut dyn Host, dir: Ino, name: &[u8]) -> Result<()> {
+        self.remove_name(host, dir, name, false)
+    }
+
+    fn rmdir(&mut self, host: &mut dyn Host, dir: Ino, name: &[u8]) -> Result<()> {
+        self.remove_name(host, dir, name, true)
+    }
+
+    fn rename(&mut self, host: &mut dyn Host, from: Ino, name: &[u8], to: Ino, new_name: &[u8]) -> Result<()> {
+        self.rename_inode(host, from, name, to, new_name)
+    }
+
+    fn readdir(&mut self, dir: Ino, emit: &mut dyn FnMut(DirEntry<'_>)) -> Result<()> {
+        self.list_directory(dir, emit)
+    }
+
+    fn readlink(&mut self, ino: Ino) -> Result<Vec<u8>> {
+        let inode = self.inode(ino)?;
+        if inode.kind == FileKind::Symlink {
+            Ok(inode.data.clone())
+        } else {
+            Err(Errno::Inval)
+        }
+    }
+
+    fn getattr(&mut self, ino: Ino) -> Result<Stat> {
+        let inode = self.inode(ino)?;
+        let is_device = matches!(inode.kind, FileKind::CharDevice | FileKind::BlockDevice);
+        Ok(Stat {
+            ino,
+            kind: inode.kind,
+            permissions: inode.permissions,
+            links: inode.links,
+            uid: inode.uid,
+            gid: inode.gid,
+            device: if is_device { inode.device() } else { 0 },
+            size_bytes: inode.size_bytes,
+            accessed: inode.accessed,
+            modified: inode.modified,
+            changed: inode.changed,
+        })
+    }
+
+    fn setattr(&mut self, host: &mut dyn Host, ino: Ino, change: &SetAttr) -> Result<()> {
+        self.change_attributes(host, ino, change)
+    }
+
+    fn read_page(&mut self, ino: Ino, index: u64, page: &mut [u8]) -> Result<()> {
+        self.read_file_page(ino, index, page)
+    }
+
+    fn write_begin(&mut self, host: &mut dyn Host, ino: Ino, at: u64, bytes: usize, cached: bool) -> Result<WritePlan> {
+        if at + bytes as u64 > FILE_BYTES_MAX {
+            return Err(Errno::FBig);
+        }
+        self.begin_write(host, ino, at, bytes, cached)
+    }
+
+    fn write_end(&mut self, host: &mut dyn Host, ino: Ino, at: u64, bytes: usize) -> Result<usize> {
+        self.end_write(host, ino, at, bytes)
+    }
+
+    fn delays_writes(&self) -> bool {
+        true
+    }
+
+    fn write_starts(&mut self, host: &mut dyn Host, ino: Ino) -> Result<()> {
+        self.update_times(host, ino)
+    }
+
+    fn write_page(&mut self, host: &mut dyn Host, ino: Ino, index: u64) -> Result<()> {
+        self.write_back_page(host, ino, index)
+    }
+
+    fn write_inode(&mut self, _host: &mut dyn Host, ino: Ino) -> Result<()> {
+        self.write_back_inode(ino)
+    }
+
+    fn drop_dirty_page(&mut self, ino: Ino, index: u64) {
+        self.forget_dirty_page(ino, index);
+    }
+
+    fn fsync(&mut self, host: &mut dyn Host, ino: Ino, data_only: bool) -> Result<()> {
+        let _why = self.core.sim.clone().because(Reason::Sync);
+        if !data_only || host.inode_dirt(ino) == Some(InodeDirt::Data) {
+            self.write_back_inode(ino)?;
+        }
+        self.core.sync_heads_of(ino).map_err(Errno::from)
+    }
+
+    fn sync(&mut self, _host: &mut dyn Host) -> Result<()> {
+        let _why = self.core.sim.clone().because(Reason::Sync);
+        self.core.sync_all_heads()?;
+        self.core.run_commit().map_err(Errno::from)
+    }
+
+    fn statfs(&mut self) -> StatFs {
+        let geo = &self.core.geo;
+        let heads = crate::format::HEADS as i64;
+        let lebs = i64::from(geo.main_lebs) - 4 - heads;
+        let usable = lebs * i64::from(geo.leb_bytes - geo.leb_overhead);
+        let block = u64::from(BLOCK_BYTES);
+        StatFs {
+            block_bytes: BLOCK_BYTES,
+            blocks: self.core.reported_bytes(usable) / block,
+            blocks_free: self.core.free_bytes() / block,
+            files: 0,
+            files_free: 0,
+        }
+    }
+
+    fn evict(&mut self, _host: &mut dyn Host, ino: Ino) -> Result<()> {
+        self.evict_inode(ino)
+    }
+
+    fn drop_inodes(&mut self, in_use: &dyn Fn(Ino) -> bool) {
+        self.inodes.retain(|&ino, inode| {
+            ino == ROOT_INO || in_use(ino) || inode.dirty || inode.links == 0 || inode.has_dirty_pages()
+        });
+        self.core.shrink_index();
+    }
+
+    fn run_task(&mut self, host: &mut dyn Host, task: Task) {
+        match task {
+            Task::UbifsThread => self.core.run_thread(),
+            Task::UbiThread => {
+                while self.ubi.run_task() {
+                    if take_turns(self, host) {
+                        return;
+                    }
+                }
+            }
+            other => self.core.sim.block(other),
+        }
+    }
+
+    fn resched(&mut self, host: &mut dyn Host) {
+        take_turns(self, host);
+    }
+
+    fn unmount(&mut self, _host: &mut dyn Host) -> Result<()> {
+        self.unmounted = true;
+        self.core.unmount().map_err(Errno::from)
+    }
+}

@@ -1,0 +1,281 @@
+//! Garbage collection of the main area.
+//!
+//! Follows `fs/ubifs/gc.c`. The valid nodes of a LEB move to the GC head, sorted, so that data of a file come together.
+//! Nodes of the index are not moved: they are marked as changed, and the LEB is free after the next commit.
+
+use crate::core::Core;
+use crate::error::{Fail, Res, NO_SPACE};
+use crate::find::PickFree;
+use crate::format::*;
+use crate::key::{Key, DATA_KEY, DENT_KEY};
+use crate::lprops::{Category, Change, Lprops};
+use crate::scan::{ScannedLeb, ScannedNode};
+use crate::tnc::NodeAt;
+use ffslab_sim::Reason;
+use std::cmp::Ordering;
+
+/// After so many LEBs without success larger victims are sought.
+const SOFT_LEBS_LIMIT: u32 = 4;
+/// After so many it is given up.
+const HARD_LEBS_LIMIT: u32 = 32;
+
+/// A LEB of the index that is free after a commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct IdxGc {
+    pub lnum: u32,
+    /// The running commit makes it free.
+    pub unmap: bool,
+}
+
+/// What became of a LEB.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Collected {
+    Freed,
+    /// Free after the next commit.
+    FreedIndex,
+    /// It is the new reserve of garbage collection.
+    Retained,
+}
+
+fn order_data(a: &ScannedNode, b: &ScannedNode) -> Ordering {
+    a.key.cmp(&b.key)
+}
+
+/// Inodes, the largest first, then entries by directory and hash.
+fn order_others(a: &ScannedNode, b: &ScannedNode) -> Ordering {
+    match (a.kind == INO_NODE, b.kind == INO_NODE) {
+        (true, true) => b.len.cmp(&a.len),
+        (true, false) => Ordering::Less,
+        (false, true) => Ordering::Greater,
+        (false, false) => (a.key.ino, a.key.hash()).cmp(&(b.key.ino, b.key.hash())),
+    }
+}
+
+impl Core {
+    /// Frees a LEB and returns it, taken. `pick`: whether one that needs no collecting will do.
+    /// [`Fail::Again`]: a commit must run first. `NoSpc`: there is nothing to gain.
+    pub fn collect_garbage(&mut self, pick: PickFree) -> Res<u32> {
+        let _why = self.sim.because(Reason::GcCopy);
+        if self.gc_should_commit() {
+            return Err(Fail::Again);
+        }
+        self.check_writable()?;
+        let mut result = self.collect_lebs(pick);
+        if result == Err(NO_SPACE) && !self.idx_gc.is_empty() {
+            self.require_commit();
+            result = Err(Fail::Again);
+        }
+        if let Err(fail) = result {
+            if fail != NO_SPACE && fail != Fail::Again {
+                self.read_only = true;
+                return Err(fail);
+            }
+        }
+        self.sync_head(GC_HEAD)?;
+        if let Some(lnum) = self.gc_lnum {
+            self.leb_unmap(lnum)?;
+        }
+        result
+    }
+
+    fn collect_lebs(&mut self, pick: PickFree) -> Res<u32> {
+        let (dead_wm, dark_wm) = (self.geo.dead_wm, self.geo.dark_wm);
+        let mut min_space = dead_wm;
+        for round in 0.. {
+            if self.gc_should_commit() {
+                return Err(Fail::Again);
+            }
+            if round > SOFT_LEBS_LIMIT && !self.idx_gc.is_empty() {
+                self.require_commit();
+                return Err(Fail::Again);
+            }
+            if round > HARD_LEBS_LIMIT {
+                return Err(NO_SPACE);
+            }
+            let (lnum, lp) = self.find_dirty_leb(min_space, pick)?;
+            let before = self.heads[GC_HEAD].space(&self.geo);
+            match self.collect_leb(lnum, &lp) {
+                Ok(Collected::Freed) => return Ok(lnum),
+                Ok(Collected::FreedIndex) => continue,
+                Ok(Collected::Retained) => {}
+                Err(Fail::Again) => {
+                    self.return_leb(lnum)?;
+                    return Err(Fail::Again);
+                }
+                Err(NO_SPACE) => return Err(Fail::Corrupt("garbage collection ran out of space")),
+                Err(fail) => return Err(fail),
+            }
+            if self.heads[GC_HEAD].space(&self.geo) > before {
+                min_space = (min_space / 2).max(dead_wm);
+            } else if round >= SOFT_LEBS_LIMIT {
+                min_space = (min_space * 2).min(dark_wm);
+            }
+        }
+        Err(NO_SPACE)
+    }
+
+    /// Frees one LEB (`ubifs_garbage_collect_leb`).
+    pub fn collect_leb(&mut self, lnum: u32, lp: &Lprops) -> Res<Collected> {
+        if lp.free + lp.dirty == self.geo.leb_bytes {
+            if lp.free != self.geo.leb_bytes {
+                self.sync_other_heads()?;
+                self.free_leb(lnum)?;
+            }
+            self.leb_unmap(lnum)?;
+            if self.gc_lnum.is_none() {
+                self.gc_lnum = Some(lnum);
+                return Ok(Collected::Retained);
+            }
+            return Ok(Collected::Freed);
+        }
+        let leb = self.scan(lnum, 0)?;
+        let result = match leb.nodes.first() {
+            Some(node) if node.kind == IDX_NODE => self.collect_index_leb(&leb),
+            Some(_) => self.collect_journal_leb(&leb),
+            None => Err(Fail::Corrupt("used LEB without nodes")),
+        };
+        self.recycle(leb);
+        result
+    }
+
+    fn free_leb(&mut self, lnum: u32) -> Res<()> {
+        self.change_lp(lnum, Change { free: Some(self.geo.leb_bytes), dirty: Some(0), ..Change::default() })?;
+        Ok(())
+    }
+
+    fn collect_index_leb(&mut self, leb: &ScannedLeb) -> Res<Collected> {
+        for node in leb.nodes.iter().filter(|node| node.kind == IDX_NODE) {
+            let bytes = leb.node(node);
+            let key = Key::read(bytes, idx::BRANCHES + BRANCH_BYTES as usize);
+            self.renew_index_node(key, get_u16(bytes, idx::LEVEL), leb.lnum, node.offs)?;
+        }
+        self.idx_gc.insert(0, IdxGc { lnum: leb.lnum, unmap: false });
+        let free = Some(self.geo.leb_bytes);
+        let change = Change { free, dirty: Some(0), index: Some(false), idx_gc: 1, ..Change::default() };
+        self.change_lp(leb.lnum, change)?;
+        Ok(Collected::FreedIndex)
+    }
+
+    fn collect_journal_leb(&mut self, leb: &ScannedLeb) -> Res<Collected> {
+        self.move_nodes(leb)?;
+        self.sync_other_heads()?;
+        self.free_leb(leb.lnum)?;
+        if self.gc_lnum.is_none() {
+            self.gc_lnum = Some(leb.lnum);
+            return Ok(Collected::Retained);
+        }
+        self.sync_head(GC_HEAD)?;
+        self.leb_unmap(leb.lnum)?;
+        Ok(Collected::Freed)
+    }
+
+    /// What makes nodes of a victim obsolete may still be in the buffer of another head.
+    fn sync_other_heads(&mut self) -> Res<()> {
+        (0..HEADS).filter(|&head| head != GC_HEAD).try_for_each(|head| self.sync_head(head))
+    }
+
+    /// The GC head goes on in the reserve (`switch_gc_head`).
+    fn switch_gc_head(&mut self) -> Res<()> {
+        let lnum = self.gc_lnum.ok_or(Fail::Corrupt("no LEB for garbage collection"))?;
+        self.sync_head(GC_HEAD)?;
+        self.leb_unmap(lnum)?;
+        self.add_bud_to_log(GC_HEAD, lnum, 0)?;
+        self.gc_lnum = None;
+        let geo = self.geo;
+        self.heads[GC_HEAD].seek(&geo, lnum, 0);
+        Ok(())
+    }
+
+    fn move_nodes(&mut self, leb: &ScannedLeb) -> Res<()> {
+        if self.heads[GC_HEAD].lnum.is_none() {
+            self.switch_gc_head()?;
+        }
+        let (mut data, mut others) = (Vec::new(), Vec::new());
+        for node in &leb.nodes {
+            if node.kind > XENT_NODE || !self.has_leaf(node.key, leb.lnum, node.offs)? {
+                continue;
+            }
+            if node.key.kind() == DATA_KEY {
+                data.push(*node);
+            } else {
+                others.push(*node);
+            }
+        }
+        let least = data.iter().chain(&others).map(|node| node.len).min().unwrap_or(u32::MAX);
+        data.sort_by(order_data);
+        others.sort_by(order_others);
+        let mut moved_data = 0;
+        loop {
+            while let Some(node) = data.get(moved_data) {
+                if node.len > self.heads[GC_HEAD].space(&self.geo) {
+                    break;
+                }
+                self.move_node(leb, node)?;
+                moved_data += 1;
+            }
+            let mut i = 0;
+            while let Some(&node) = others.get(i) {
+                let space = self.heads[GC_HEAD].space(&self.geo);
+                if space < least {
+                    break;
+                }
+                if node.len > space {
+                    // Those that follow are not smaller.
+                    if node.key.kind() == DENT_KEY || node.len == INO_BYTES {
+                        break;
+                    }
+                    i += 1;
+                    continue;
+                }
+                self.move_node(leb, &node)?;
+                others.remove(i);
+            }
+            if moved_data == data.len() && others.is_empty() {
+                return Ok(());
+            }
+            self.switch_gc_head()?;
+        }
+    }
+
+    fn move_node(&mut self, leb: &ScannedLeb, node: &ScannedNode) -> Res<()> {
+        let head = &self.heads[GC_HEAD];
+        let lnum = head.lnum.ok_or(NO_SPACE)?;
+        let at = NodeAt { lnum, offs: head.next_offs(), len: node.len };
+        self.write_head(GC_HEAD, leb.node(node))?;
+        self.tnc_replace(node.key, leb.lnum, node.offs, at)
+    }
+
+    // ---- commit ------------------------------------------------------------------------------------------------
+
+    /// LEBs with nothing but dirt become free, those of the index after the commit (`ubifs_gc_start_commit`).
+    pub fn start_gc_commit(&mut self) -> Res<()> {
+        while let Some(i) = self.lpt.categories.first_of(Category::Freeable) {
+            let lnum = self.geo.main_first + i as u32;
+            self.leb_unmap(lnum)?;
+            self.free_leb(lnum)?;
+        }
+        self.idx_gc.iter_mut().for_each(|entry| entry.unmap = true);
+        while let Some(i) = self.lpt.categories.first_of(Category::FreeableIndex) {
+            let lnum = self.geo.main_first + i as u32;
+            let free = Some(self.geo.leb_bytes);
+            let change =
+                Change { free, dirty: Some(0), taken: Some(true), index: Some(false), idx_gc: 1 };
+            self.change_lp(lnum, change)?;
+            self.idx_gc.insert(0, IdxGc { lnum, unmap: true });
+        }
+        Ok(())
+    }
+
+    /// The LEBs that the index on flash does not use any more are free (`ubifs_gc_end_commit`).
+    pub fn end_gc_commit(&mut self) -> Res<()> {
+        for entry in std::mem::take(&mut self.idx_gc) {
+            if entry.unmap {
+                self.leb_unmap(entry.lnum)?;
+                self.change_lp(entry.lnum, Change { taken: Some(false), idx_gc: -1, ..Change::default() })?;
+            } else {
+                self.idx_gc.push(entry);
+            }
+        }
+        Ok(())
+    }
+}

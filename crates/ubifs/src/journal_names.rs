@@ -1,0 +1,171 @@
+//! Changes of names in the journal: entries and the inodes that change with them, as one group of nodes.
+//!
+//! Follows `fs/ubifs/journal.c` (`ubifs_jnl_update`, `ubifs_jnl_rename`).
+
+use crate::core::Core;
+use crate::error::Res;
+use crate::format::*;
+use crate::inode::{entry_type, Inode};
+use crate::key::{name_hash, Key};
+use crate::tnc::NodeAt;
+
+/// An entry node to write.
+pub(crate) struct NewEntry<'a> {
+    pub dir: u32,
+    pub name: &'a [u8],
+    /// 0: the name goes.
+    pub ino: u32,
+    pub entry_type: u8,
+    pub cookie: u32,
+}
+
+/// A rename as the journal sees it.
+pub(crate) struct Rename<'a> {
+    pub old_dir: &'a Inode,
+    pub old_name: &'a [u8],
+    pub new_dir: &'a Inode,
+    pub new_name: &'a [u8],
+    pub inode: &'a Inode,
+    /// What had the new name before.
+    pub replaced: Option<&'a Inode>,
+    pub cookies: (u32, u32),
+}
+
+impl Core {
+    pub fn entry_key(&self, dir: u32, name: &[u8]) -> Key {
+        Key::dent(dir, name_hash(self.geo.key_hash, name))
+    }
+
+    /// Appends an entry node, aligned; returns its length.
+    fn pack_entry(&mut self, nodes: &mut Vec<u8>, entry: &NewEntry<'_>) -> u32 {
+        let from = nodes.len();
+        let len = DENT_BYTES + entry.name.len() as u32 + 1;
+        nodes.resize(from + align8(len) as usize, 0);
+        let key = self.entry_key(entry.dir, entry.name);
+        let node = &mut nodes[from..];
+        key.write_in_node(node, KEY_AT);
+        put_u64(node, dent::INUM, u64::from(entry.ino));
+        node[dent::TYPE] = entry.entry_type;
+        put_u16(node, dent::NLEN, entry.name.len() as u16);
+        put_u32(node, dent::COOKIE, entry.cookie);
+        node[dent::NAME..dent::NAME + entry.name.len()].copy_from_slice(entry.name);
+        self.finish_node(node, len, DENT_NODE, IN_GROUP);
+        len
+    }
+
+    /// The inode has lost its last name: it and its extended attributes are orphans.
+    fn add_orphans(&mut self, ino: u32) -> Res<()> {
+        self.add_orphan(ino)?;
+        for attribute in self.attributes_of(ino)? {
+            self.add_orphan(attribute)?;
+        }
+        Ok(())
+    }
+
+    /// Inode numbers of extended attributes.
+    pub fn attributes_of(&mut self, ino: u32) -> Res<Vec<u32>> {
+        let mut key = Key::xent(ino, 0);
+        let (mut node, mut name, mut found) = (Vec::new(), Vec::new(), Vec::new());
+        loop {
+            match self.next_entry(key, &name, &mut node) {
+                Ok(()) => {}
+                Err(crate::error::NOT_FOUND) => return Ok(found),
+                Err(fail) => return Err(fail),
+            }
+            found.push(get_u64(&node, dent::INUM) as u32);
+            name.clear();
+            name.extend_from_slice(crate::tnc::entry_name(&node));
+            key = Key::read(&node, KEY_AT);
+        }
+    }
+
+    /// Writes a name, or that it goes, with its inode and its directory. Sets the commit number of an inode that loses
+    /// its last name.
+    pub fn write_name(&mut self, dir: &Inode, entry: &NewEntry<'_>, inode: &mut Inode) -> Res<()> {
+        let deletion = entry.ino == 0;
+        let is_last = deletion && inode.links == 0;
+        let name_len = DENT_BYTES + entry.name.len() as u32 + 1;
+        let data_len = if is_last { 0 } else { inode.data.len() as u32 };
+        let ino_len = INO_BYTES + data_len;
+        let len = align8(name_len) + align8(ino_len) + INO_BYTES + dir.data.len() as u32;
+        self.reserve(BASE_HEAD, len)?;
+        let mut nodes = Vec::with_capacity(len as usize + 8);
+        self.pack_entry(&mut nodes, entry);
+        self.pack_inode(&mut nodes, inode, false);
+        self.pack_inode(&mut nodes, dir, true);
+        nodes.truncate(len as usize);
+        if is_last {
+            self.add_orphans(inode.ino)?;
+            inode.deleted_in = self.cmt_no;
+        }
+        let (lnum, offs) = self.append(BASE_HEAD, &nodes)?;
+        self.heads[BASE_HEAD].note_inode(inode.ino);
+        self.heads[BASE_HEAD].note_inode(dir.ino);
+        let key = self.entry_key(entry.dir, entry.name);
+        let (ino, dir_ino, dir_data) = (inode.ino, dir.ino, dir.data.len() as u32);
+        self.index_change(|core| {
+            if deletion {
+                core.tnc_remove_name(key, entry.name)?;
+                core.add_dirt(lnum, name_len)?;
+            } else {
+                core.tnc_add_name(key, NodeAt { lnum, offs, len: name_len }, entry.name)?;
+            }
+            let ino_offs = offs + align8(name_len);
+            core.tnc_add(Key::inode(ino), NodeAt { lnum, offs: ino_offs, len: ino_len })?;
+            let dir_offs = ino_offs + align8(ino_len);
+            core.tnc_add(Key::inode(dir_ino), NodeAt { lnum, offs: dir_offs, len: INO_BYTES + dir_data })
+        })
+    }
+
+    /// Writes a rename. `true`: what was replaced is an orphan now.
+    pub fn write_rename(&mut self, rename: &Rename<'_>) -> Res<bool> {
+        let Rename { old_dir, old_name, new_dir, new_name, inode, replaced, cookies } = *rename;
+        let is_move = old_dir.ino != new_dir.ino;
+        let is_last = replaced.is_some_and(|inode| inode.links == 0);
+        let new_len = DENT_BYTES + new_name.len() as u32 + 1;
+        let old_len = DENT_BYTES + old_name.len() as u32 + 1;
+        let replaced_len =
+            replaced.map_or(0, |inode| INO_BYTES + if is_last { 0 } else { inode.data.len() as u32 });
+        let mut len = align8(new_len) + align8(old_len) + align8(replaced_len) + INO_BYTES;
+        if is_move {
+            len += INO_BYTES;
+        }
+        self.reserve(BASE_HEAD, len)?;
+        let mut nodes = Vec::with_capacity(len as usize);
+        let entry_type = entry_type(inode.kind);
+        let new = NewEntry { dir: new_dir.ino, name: new_name, ino: inode.ino, entry_type, cookie: cookies.0 };
+        self.pack_entry(&mut nodes, &new);
+        let gone = NewEntry { dir: old_dir.ino, name: old_name, ino: 0, entry_type: 0, cookie: cookies.1 };
+        self.pack_entry(&mut nodes, &gone);
+        if let Some(replaced) = replaced {
+            self.pack_inode(&mut nodes, replaced, false);
+        }
+        self.pack_inode(&mut nodes, old_dir, !is_move);
+        if is_move {
+            self.pack_inode(&mut nodes, new_dir, true);
+        }
+        if let Some(replaced) = replaced.filter(|_| is_last) {
+            self.add_orphans(replaced.ino)?;
+        }
+        let (lnum, offs) = self.append(BASE_HEAD, &nodes)?;
+        let head = &mut self.heads[BASE_HEAD];
+        [Some(new_dir), Some(old_dir), replaced].into_iter().flatten().for_each(|inode| head.note_inode(inode.ino));
+        let (new_key, old_key) = (self.entry_key(new_dir.ino, new_name), self.entry_key(old_dir.ino, old_name));
+        self.index_change(|core| {
+            core.tnc_add_name(new_key, NodeAt { lnum, offs, len: new_len }, new_name)?;
+            core.add_dirt(lnum, old_len)?;
+            core.tnc_remove_name(old_key, old_name)?;
+            let mut offs = offs + align8(new_len) + align8(old_len);
+            if let Some(replaced) = replaced {
+                core.tnc_add(Key::inode(replaced.ino), NodeAt { lnum, offs, len: replaced_len })?;
+                offs += align8(replaced_len);
+            }
+            core.tnc_add(Key::inode(old_dir.ino), NodeAt { lnum, offs, len: INO_BYTES })?;
+            if is_move {
+                core.tnc_add(Key::inode(new_dir.ino), NodeAt { lnum, offs: offs + INO_BYTES, len: INO_BYTES })?;
+            }
+            Ok(())
+        })?;
+        Ok(is_last)
+    }
+}

@@ -1,0 +1,197 @@
+//! # ubifs: the file system on UBI volumes
+//!
+//! **Role.** A journalling file system with an index on flash: a wandering B+-tree that leads from inode, name hash and
+//! block number to nodes. What is written goes to a journal first; a commit brings the index up to date. Writes are
+//! delayed in the page cache above, and a budget makes sure that there will be room for them. Byte-real: images move to
+//! and from Linux.
+//!
+//! **Follows.** Linux 6.1 `fs/ubifs` (the C file that each module follows is named at its top), format version 5.
+//!
+//! **Leaves out.** Authentication and encryption, bulk-read, read-only mounts, whiteouts and the exchange of two names;
+//! setting extended attributes (those of an image are kept, and deleted with their inode). A commit runs to its end in
+//! one turn, so nothing changes while it writes. See this crate's README for more.
+
+mod budget;
+mod commit;
+mod compress;
+mod core;
+mod error;
+mod file;
+mod find;
+mod format;
+mod fs;
+mod gc;
+mod geometry;
+mod inode;
+mod journal;
+mod journal_names;
+mod key;
+mod leb;
+mod log;
+mod lprops;
+mod lpt;
+mod master;
+mod mkfs;
+mod mount;
+mod namespace;
+mod node;
+mod orphan;
+mod recovery;
+mod replay;
+mod sb;
+mod scan;
+mod shrinker;
+mod tasks;
+mod tnc;
+mod wbuf;
+
+pub use compress::Compression;
+
+use crate::core::Core;
+use error::Fail;
+use ffslab_fs::Errno;
+use ffslab_ubi::{Ubi, Volume};
+use inode::Inode;
+use rustc_hash::FxHashMap;
+use thiserror::Error;
+
+/// How to make and mount a file system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// For new files (`compr=`); also the default that formatting writes.
+    pub compression: Compression,
+    /// Check data nodes' check sums at every read (`chk_data_crc`).
+    pub check_data_crc: bool,
+    /// How long data wait in a write buffer (`dirty_writeback_interval`).
+    pub wbuf_delay_ms: u32,
+    /// Formatting: branches of an index node; `None`: 8.
+    pub fanout: Option<u32>,
+    /// Formatting: log and journal together; `None`: 5 % of the volume.
+    pub journal_bytes: Option<u64>,
+    /// What a real kernel draws at random: the identifier of a new file system, cookies of directory entries.
+    pub seed: u64,
+}
+
+impl Default for Options {
+    /// Linux 6.1 with default settings, compression off.
+    fn default() -> Self {
+        Options {
+            compression: Compression::None,
+            check_data_crc: false,
+            wbuf_delay_ms: 5_000,
+            fanout: None,
+            journal_bytes: None,
+            seed: 1,
+        }
+    }
+}
+
+/// Why a volume could not be mounted.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum MountError {
+    #[error("UBIFS needs at least 17 LEBs, the volume has {lebs}")]
+    TooFewLebs { lebs: u32 },
+    #[error("UBIFS needs LEBs of at least 15 KiB, the volume's have {leb_bytes} bytes")]
+    SmallLebs { leb_bytes: u32 },
+    #[error("the volume holds no valid UBIFS: {0}")]
+    Corrupt(&'static str),
+    #[error("the medium cannot be used: {0}")]
+    Medium(Errno),
+}
+
+impl From<Fail> for MountError {
+    fn from(fail: Fail) -> MountError {
+        match fail {
+            Fail::Corrupt(what) => MountError::Corrupt(what),
+            Fail::Unclean => MountError::Corrupt("damaged nodes"),
+            other => MountError::Medium(other.into()),
+        }
+    }
+}
+
+/// How the main area is used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SpaceReport {
+    pub main_lebs: u32,
+    pub empty_lebs: u32,
+    pub index_lebs: u32,
+    pub free_bytes: u64,
+    pub dirty_bytes: u64,
+    pub used_bytes: u64,
+    /// Of free and dirty: too little in its LEB to be of use.
+    pub dead_bytes: u64,
+    /// Of free and dirty: may turn out to be of no use.
+    pub dark_bytes: u64,
+    /// Nodes of the index, as the next commit will leave them.
+    pub index_bytes: u64,
+}
+
+/// A mounted UBIFS.
+pub struct Ubifs {
+    pub(crate) core: Core,
+    ubi: Ubi,
+    pub(crate) inodes: FxHashMap<u32, Box<Inode>>,
+    /// The write between `write_begin` and `write_end`.
+    pub(crate) begun: Option<file::BegunWrite>,
+    pub(crate) page: Vec<u8>,
+    pub(crate) entry: Vec<u8>,
+    pub(crate) compression: u16,
+    pub(crate) cookie: u64,
+    unmounted: bool,
+    detaches: bool,
+}
+
+impl Ubifs {
+    /// UBI is detached when this file system goes, mounted or not: for owners that attach it for one mount.
+    pub fn detach_at_end(&mut self) {
+        self.detaches = true;
+    }
+
+    /// Mounts a volume of `ubi`. An empty one gets a file system first, whose root directory dates from `now_s`, seconds
+    /// since 1970.
+    pub fn mount(ubi: &Ubi, volume: Volume, options: Options, now_s: u64) -> Result<Ubifs, MountError> {
+        let core = Core::mount(ubi.sim(), volume, &options, now_s)?;
+        let mut fs = Ubifs {
+            core,
+            ubi: ubi.clone(),
+            inodes: FxHashMap::default(),
+            begun: None,
+            page: Vec::new(),
+            entry: Vec::new(),
+            compression: options.compression.code(),
+            cookie: options.seed,
+            unmounted: false,
+            detaches: false,
+        };
+        let _why = fs.core.sim.clone().because(ffslab_sim::Reason::MountScan);
+        fs.load(format::ROOT_INO).map_err(Fail::from)?;
+        Ok(fs)
+    }
+
+    /// Present use of the space.
+    pub fn space(&self) -> SpaceReport {
+        let stats = &self.core.lpt.stats;
+        SpaceReport {
+            main_lebs: self.core.geo.main_lebs,
+            empty_lebs: stats.empty_lebs as u32,
+            index_lebs: stats.idx_lebs as u32,
+            free_bytes: stats.total_free as u64,
+            dirty_bytes: stats.total_dirty as u64,
+            used_bytes: stats.total_used as u64,
+            dead_bytes: stats.total_dead as u64,
+            dark_bytes: stats.total_dark as u64,
+            index_bytes: self.core.tnc.calc_idx_bytes as u64,
+        }
+    }
+}
+
+impl Drop for Ubifs {
+    fn drop(&mut self) {
+        if !self.unmounted {
+            self.core.stop_thread();
+        }
+        if self.detaches {
+            self.ubi.detach();
+        }
+    }
+}

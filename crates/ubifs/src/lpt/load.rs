@@ -1,0 +1,183 @@
+//! Reading the tree, and marking what changes.
+//!
+//! Follows `fs/ubifs/lpt.c` (`ubifs_read_nnode`, `read_pnode`, `ubifs_lpt_lookup`, `ubifs_lpt_lookup_dirty`,
+//! `ubifs_lpt_init`).
+
+use super::nodes::{unpack_nnode, unpack_pnode};
+use super::{Lpt, Place, FANOUT, FANOUT_SHIFT};
+use crate::core::Core;
+use crate::error::Res;
+
+impl Core {
+    /// Reads the table of the LPT area and, in the big model, the leaves that were saved for a quick start.
+    pub fn init_lpt(&mut self) -> Res<()> {
+        let mut bytes = vec![0; self.lpt.geo.ltab_bytes as usize];
+        let at = self.lpt.ltab_at;
+        self.leb_read(at.lnum, at.offs, &mut bytes)?;
+        self.lpt.unpack_ltab(self.geo.leb_bytes, &bytes)?;
+        if self.lpt.geo.big {
+            let mut bytes = vec![0; self.lpt.geo.lsave_bytes as usize];
+            let at = self.lpt.lsave_at;
+            self.leb_read(at.lnum, at.offs, &mut bytes)?;
+            let geo = self.geo;
+            self.lpt.unpack_lsave(&geo, &bytes)?;
+            for i in 0..self.lpt.lsave.len() {
+                let lnum = self.lpt.lsave[i];
+                self.lpt_lookup(lnum)?;
+            }
+        }
+        for i in 0..self.geo.lpt_lebs {
+            if self.lpt.ltab[i as usize].free == self.geo.leb_bytes {
+                self.leb_unmap(i + self.geo.lpt_first)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Index of a LEB's properties, after reading them if need be.
+    pub fn lpt_lookup(&mut self, lnum: u32) -> Res<usize> {
+        let i = lnum - self.geo.main_first;
+        self.load_pnode(i >> FANOUT_SHIFT)?;
+        Ok(i as usize)
+    }
+
+    /// The same, for a change: the leaf and everything above it will be written by the next commit.
+    pub fn lpt_lookup_dirty(&mut self, lnum: u32) -> Res<usize> {
+        let i = lnum - self.geo.main_first;
+        let pnode = i >> FANOUT_SHIFT;
+        if !self.lpt.pnodes[pnode as usize].dirty {
+            self.load_pnode(pnode)?;
+            self.make_pnode_dirty(pnode);
+        }
+        Ok(i as usize)
+    }
+
+    pub(super) fn load_pnode(&mut self, index: u32) -> Res<()> {
+        if self.lpt.pnodes[index as usize].loaded {
+            return Ok(());
+        }
+        for level in (1..=self.lpt.geo.height).rev() {
+            self.load_nnode(level, index >> (FANOUT_SHIFT * level))?;
+        }
+        self.read_pnode(index)?;
+        self.add_pnode_to_tree(index);
+        Ok(())
+    }
+
+    pub(super) fn load_nnode(&mut self, level: u32, index: u32) -> Res<()> {
+        if !self.lpt.node(level, index).loaded {
+            self.read_nnode(level, index)?;
+            self.lpt.node(level, index).loaded = true;
+        }
+        Ok(())
+    }
+
+    /// Reads an inner node: its children's places are known afterwards.
+    pub(super) fn read_nnode(&mut self, level: u32, index: u32) -> Res<()> {
+        let node = *self.lpt.node(level, index);
+        let mut children = [Place::default(); 4];
+        if node.lnum != 0 {
+            let mut bytes = std::mem::take(&mut self.lpt_node_buffer);
+            bytes.resize(self.lpt.geo.nnode_bytes as usize, 0);
+            let read = self.leb_read(node.lnum, node.offs, &mut bytes);
+            let unpacked = read.and_then(|()| unpack_nnode(&self.lpt.geo, &self.geo, level, index, &bytes));
+            self.lpt_node_buffer = bytes;
+            children = unpacked?;
+        }
+        for (i, place) in children.into_iter().enumerate() {
+            let child = index * FANOUT + i as u32;
+            if self.lpt.has_node(level - 1, child) {
+                let child = self.lpt.node(level - 1, child);
+                (child.lnum, child.offs) = (place.lnum, place.offs);
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads a leaf: the properties of its LEBs are known afterwards, but it is no part of the tree yet.
+    pub(super) fn read_pnode(&mut self, index: u32) -> Res<()> {
+        let node = self.lpt.pnodes[index as usize];
+        let mut props = [(self.geo.leb_bytes, 0, false); 4];
+        if node.lnum != 0 {
+            let mut bytes = std::mem::take(&mut self.lpt_node_buffer);
+            bytes.resize(self.lpt.geo.pnode_bytes as usize, 0);
+            let read = self.leb_read(node.lnum, node.offs, &mut bytes);
+            let unpacked = read.and_then(|()| unpack_pnode(&self.lpt.geo, &self.geo, index, &bytes));
+            self.lpt_node_buffer = bytes;
+            props = unpacked?;
+        }
+        for (i, (free, dirty, is_index)) in props.into_iter().enumerate() {
+            let lp = &mut self.lpt.props[(index * FANOUT) as usize + i];
+            (lp.free, lp.dirty, lp.is_index, lp.is_taken) = (free, dirty, is_index, false);
+            lp.category = lp.categorize(&self.geo);
+        }
+        Ok(())
+    }
+
+    /// The leaf becomes part of the tree, its LEBs enter their categories.
+    pub(super) fn add_pnode_to_tree(&mut self, index: u32) {
+        self.lpt.pnodes[index as usize].loaded = true;
+        self.lpt.pnodes_have += 1;
+        for i in index * FANOUT..(index + 1) * FANOUT {
+            if i >= self.geo.main_lebs {
+                break;
+            }
+            let category = self.lpt.props[i as usize].category;
+            self.lpt.add_to_category(i as usize, category);
+        }
+    }
+
+    // ---- changes -----------------------------------------------------------------------------------------------
+
+    pub(super) fn make_pnode_dirty(&mut self, index: u32) {
+        let first = self.geo.lpt_first;
+        let lpt = &mut self.lpt;
+        if std::mem::replace(&mut lpt.pnodes[index as usize].dirty, true) {
+            return;
+        }
+        lpt.dirty_pnodes += 1;
+        let bytes = lpt.geo.pnode_bytes;
+        let lnum = lpt.pnodes[index as usize].lnum;
+        lpt.add_dirt(first, lnum, bytes);
+        self.make_nnodes_dirty(1, index >> FANOUT_SHIFT);
+    }
+
+    /// Marks an inner node and those above it, up to one that is marked already.
+    pub(super) fn make_nnodes_dirty(&mut self, mut level: u32, mut index: u32) {
+        let first = self.geo.lpt_first;
+        let lpt = &mut self.lpt;
+        while level <= lpt.geo.height && !lpt.node(level, index).dirty {
+            let node = lpt.node(level, index);
+            node.dirty = true;
+            let lnum = node.lnum;
+            let bytes = lpt.geo.nnode_bytes;
+            lpt.add_dirt(first, lnum, bytes);
+            if level == lpt.geo.height {
+                lpt.make_ltab_dirty(first);
+            }
+            level += 1;
+            index >>= FANOUT_SHIFT;
+        }
+    }
+}
+
+impl Lpt {
+    /// Bytes of a LEB of the LPT area are not needed any more.
+    pub(super) fn add_dirt(&mut self, lpt_first: u32, lnum: u32, bytes: u32) {
+        if let Some(entry) = lnum.checked_sub(lpt_first).and_then(|i| self.ltab.get_mut(i as usize)) {
+            entry.dirty += bytes;
+        }
+    }
+
+    pub(super) fn make_ltab_dirty(&mut self, lpt_first: u32) {
+        if !std::mem::replace(&mut self.ltab_dirty, true) {
+            self.add_dirt(lpt_first, self.ltab_at.lnum, self.geo.ltab_bytes);
+        }
+    }
+
+    pub(super) fn make_lsave_dirty(&mut self, lpt_first: u32) {
+        if !std::mem::replace(&mut self.lsave_dirty, true) {
+            self.add_dirt(lpt_first, self.lsave_at.lnum, self.geo.lsave_bytes);
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! The LEB properties tree: how much of each LEB of the main area is free and dirty.
+//!
+//! Follows `fs/ubifs/lpt.c`. The tree on flash has leaves (pnodes) of four LEBs and inner nodes (nnodes) of four children;
+//! each is written anew, elsewhere, when it changes. In memory it is flat: arrays of nodes by level, where a node
+//! counts as part of the tree once it was read.
+
+mod bits;
+mod commit;
+mod default;
+mod gc;
+mod geometry;
+mod load;
+mod nodes;
+mod scan;
+
+pub(crate) use default::create_default_lpt;
+pub(crate) use geometry::LptGeometry;
+pub(crate) use scan::ScanFor;
+
+use crate::lprops::{Categories, Lprops};
+
+pub(crate) const FANOUT: u32 = 4;
+const FANOUT_SHIFT: u32 = 2;
+const CRC_BYTES: usize = 2;
+const CRC_BITS: u32 = 16;
+const TYPE_BITS: u32 = 4;
+
+/// Kinds of LPT nodes.
+const PNODE: u32 = 0;
+const NNODE: u32 = 1;
+const LTAB: u32 = 2;
+const LSAVE: u32 = 3;
+const NOT_A_NODE: u32 = 15;
+
+/// A node of the tree, leaf or inner; its place stands in its parent on flash.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct TreeNode {
+    pub loaded: bool,
+    pub dirty: bool,
+    /// 0: it was never written, everything below it is free.
+    pub lnum: u32,
+    pub offs: u32,
+}
+
+/// State of a LEB of the LPT area.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct LtabEntry {
+    pub free: u32,
+    pub dirty: u32,
+    /// To be unmapped at the end of the commit.
+    pub trivial_gc: bool,
+    /// Taken by the commit that is being laid out.
+    pub allocated: bool,
+}
+
+/// A place in the LPT area.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub lnum: u32,
+    pub offs: u32,
+}
+
+/// Sums over all LEBs of the main area (`ubifs_lp_stats`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Stats {
+    pub empty_lebs: i64,
+    pub taken_empty_lebs: i64,
+    pub idx_lebs: i64,
+    pub total_free: i64,
+    pub total_dirty: i64,
+    pub total_used: i64,
+    pub total_dead: i64,
+    pub total_dark: i64,
+}
+
+/// A packed part of the tree that the commit writes.
+#[derive(Debug, Default)]
+struct PendingWrite {
+    lnum: u32,
+    offs: u32,
+    /// The LEB begins anew.
+    unmap: bool,
+    bytes: Vec<u8>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Lpt {
+    pub geo: LptGeometry,
+    /// Properties by LEB, counted from the start of the main area.
+    pub props: Vec<Lprops>,
+    pub categories: Categories,
+    pub stats: Stats,
+    pnodes: Vec<TreeNode>,
+    /// Inner nodes by level; level 1 is just above the leaves and stands first.
+    nnodes: Vec<Vec<TreeNode>>,
+    pub ltab: Vec<LtabEntry>,
+    ltab_dirty: bool,
+    lsave: Vec<u32>,
+    lsave_dirty: bool,
+    pub nhead: Place,
+    pub ltab_at: Place,
+    pub lsave_at: Place,
+    pub lscan_lnum: u32,
+    dirty_pnodes: u32,
+    pnodes_have: u32,
+    /// After mount of a big model: make room before the first commit.
+    check_free: bool,
+    pending: Vec<PendingWrite>,
+}
+
+impl Lpt {
+    pub fn new(geo: LptGeometry, lpt_lebs: u32, leb_bytes: u32) -> Lpt {
+        let nnodes = (1..=geo.height).map(|level| {
+            let below = FANOUT_SHIFT * level;
+            vec![TreeNode::default(); (geo.pnode_cnt as usize).div_ceil(1 << below).max(1)]
+        });
+        Lpt {
+            props: vec![Lprops::free(leb_bytes); (geo.pnode_cnt * FANOUT) as usize],
+            categories: Categories::new((geo.pnode_cnt * FANOUT) as usize),
+            pnodes: vec![TreeNode::default(); geo.pnode_cnt as usize],
+            nnodes: nnodes.collect(),
+            ltab: vec![LtabEntry::default(); lpt_lebs as usize],
+            check_free: geo.big,
+            geo,
+            ..Lpt::default()
+        }
+    }
+
+    pub fn set_root(&mut self, place: Place) {
+        if let Some(root) = self.nnodes.last_mut().and_then(|level| level.first_mut()) {
+            (root.lnum, root.offs) = (place.lnum, place.offs);
+        }
+    }
+
+    pub fn root(&self) -> TreeNode {
+        self.nnodes.last().and_then(|level| level.first()).copied().unwrap_or_default()
+    }
+
+    /// Whether every leaf is in memory.
+    pub fn is_complete(&self) -> bool {
+        self.pnodes_have >= self.geo.pnode_cnt
+    }
+
+    fn node(&mut self, level: u32, index: u32) -> &mut TreeNode {
+        match level {
+            0 => &mut self.pnodes[index as usize],
+            _ => &mut self.nnodes[level as usize - 1][index as usize],
+        }
+    }
+
+    fn has_node(&self, level: u32, index: u32) -> bool {
+        let count = if level == 0 { self.pnodes.len() } else { self.nnodes[level as usize - 1].len() };
+        (index as usize) < count
+    }
+}

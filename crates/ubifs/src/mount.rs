@@ -1,0 +1,98 @@
+//! Mounting and unmounting.
+//!
+//! Follows `fs/ubifs/super.c` (`mount_ubifs`, `ubifs_put_super`).
+
+use crate::core::Core;
+use crate::error::{Fail, Res};
+use crate::format::*;
+use crate::geometry::Geometry;
+use crate::log::Log;
+use crate::lprops::Change;
+use crate::{MountError, Options};
+use ffslab_sim::{Reason, Sim};
+use ffslab_ubi::Volume;
+
+impl Core {
+    /// Mounts a volume; an empty one gets a file system first.
+    pub fn mount(sim: Sim, volume: Volume, options: &Options, now_s: u64) -> Result<Core, MountError> {
+        let (lebs, leb_bytes) = (volume.lebs(), volume.leb_bytes());
+        if lebs < LEBS_MIN {
+            return Err(MountError::TooFewLebs { lebs });
+        }
+        if leb_bytes < LEB_BYTES_MIN {
+            return Err(MountError::SmallLebs { leb_bytes });
+        }
+        let geo = Geometry::of_volume(leb_bytes, lebs, volume.min_io_bytes(), volume.max_write_bytes());
+        let _why = sim.because(Reason::MountScan);
+        let mut core = Core::new(sim.clone(), volume, geo);
+        core.wbuf_delay_ns = u64::from(options.wbuf_delay_ms) * 1_000_000;
+        let result = core.do_mount(options, now_s);
+        if let Err(fail) = result {
+            core.stop_thread();
+            return Err(fail.into());
+        }
+        core.mounting = false;
+        core.check_data_crc = options.check_data_crc;
+        Ok(core)
+    }
+
+    fn do_mount(&mut self, options: &Options, now_s: u64) -> Res<()> {
+        let is_empty = !(0..self.geo.leb_cnt).any(|lnum| self.volume.is_mapped(lnum));
+        if is_empty {
+            self.make_file_system(options, now_s)?;
+        }
+        self.read_superblock()?;
+        self.log = Log::new(self.geo.main_lebs);
+        self.start_thread();
+        self.read_master()?;
+        self.budget.min_idx_lebs = self.calc_min_idx_lebs();
+        self.need_recovery = self.master.flags & MASTER_DIRTY != 0;
+        if self.need_recovery {
+            self.recover_heads()?;
+        }
+        self.init_lpt()?;
+        if self.sb.space_fixup {
+            self.fix_up_free_space()?;
+        }
+        if !self.need_recovery {
+            self.master.flags |= MASTER_DIRTY;
+            self.write_master()?;
+        }
+        self.write_superblock_if_needed()?;
+        self.log.min_bytes = i64::from(self.geo.leb_bytes);
+        self.replay_journal()?;
+        self.budget.min_idx_lebs = self.calc_min_idx_lebs();
+        self.mount_orphans(self.need_recovery)?;
+        let stats = &self.lpt.stats;
+        if stats.total_free + stats.total_dirty < i64::from(self.geo.dark_wm) {
+            return Err(Fail::Errno(ffslab_fs::Errno::NoSpc));
+        }
+        if self.geo.next_log_lnum(self.log.head_lnum) == self.log.tail_lnum {
+            self.consolidate_log()?;
+        }
+        if self.need_recovery {
+            self.recover_sizes()?;
+            self.recover_gc()?;
+        } else if let Some(lnum) = self.gc_lnum {
+            let free = Some(self.geo.leb_bytes);
+            self.change_lp(lnum, Change { free, dirty: Some(0), taken: Some(true), ..Change::default() })?;
+            self.leb_unmap(lnum)?;
+        }
+        self.need_recovery = false;
+        Ok(())
+    }
+
+    /// Writes buffers and a master node that says that all is well. No commit: the journal is replayed by the next mount.
+    pub fn unmount(&mut self) -> Res<()> {
+        self.stop_thread();
+        if self.read_only {
+            return Ok(());
+        }
+        let _why = self.sim.because(Reason::Sync);
+        self.sync_all_heads()?;
+        self.master.flags &= !MASTER_DIRTY;
+        self.master.flags |= MASTER_NO_ORPHANS;
+        self.master.gc_lnum = self.gc_lnum.unwrap_or(self.master.gc_lnum);
+        self.write_master()
+    }
+}

@@ -1,0 +1,412 @@
+//! Names: making, linking, removing, renaming.
+//!
+//! Follows `fs/ubifs/dir.c`.
+
+use crate::budget::{Growth, Request};
+use crate::core::Core;
+use crate::error::NOT_FOUND;
+use crate::format::*;
+use crate::inode::{entry_type, kind_of_entry, Inode};
+use crate::journal_names::{NewEntry, Rename};
+use crate::key::Key;
+use crate::tnc::entry_name;
+use crate::Ubifs;
+use ffslab_fs::{DirEntry, Errno, FileKind, Host, Ino, InodeDirt, NewNode, Result, TimeSpec};
+use ffslab_sim::Reason;
+
+/// Inode numbers above this are not given out.
+const INO_MAX: u32 = 0xFFFF_FF00;
+
+impl Ubifs {
+    /// A number that a real kernel draws at random.
+    fn next_cookie(&mut self) -> u32 {
+        if !self.core.geo.double_hash {
+            return 0;
+        }
+        self.cookie = self.cookie.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.cookie >> 32) as u32
+    }
+
+    fn directory(&mut self, dir: Ino) -> Result<&mut Inode> {
+        let inode = self.inode(dir)?;
+        if inode.kind == FileKind::Directory {
+            Ok(inode)
+        } else {
+            Err(Errno::NotDir)
+        }
+    }
+
+    /// Inode that a name stands for.
+    pub(crate) fn find_name(&mut self, dir: Ino, name: &[u8]) -> Result<Ino> {
+        if name.len() > NAME_BYTES_MAX {
+            return Err(Errno::NameTooLong);
+        }
+        self.directory(dir)?;
+        let key = self.core.entry_key(dir, name);
+        let mut node = std::mem::take(&mut self.entry);
+        let found = self.core.lookup_name(key, name, &mut node);
+        let ino = get_u64(&node, dent::INUM) as u32;
+        self.entry = node;
+        found?;
+        Ok(ino)
+    }
+
+    fn is_empty_directory(&mut self, dir: Ino) -> Result<bool> {
+        let mut node = Vec::new();
+        match self.core.next_entry(Key::dent(dir, 0), b"", &mut node) {
+            Ok(()) => Ok(false),
+            Err(NOT_FOUND) => Ok(true),
+            Err(fail) => Err(fail.into()),
+        }
+    }
+
+    pub(crate) fn list_directory(&mut self, dir: Ino, emit: &mut dyn FnMut(DirEntry<'_>)) -> Result<()> {
+        self.directory(dir)?;
+        let mut key = Key::dent(dir, 0);
+        let (mut node, mut name) = (Vec::new(), Vec::new());
+        loop {
+            match self.core.next_entry(key, &name, &mut node) {
+                Ok(()) => {}
+                Err(NOT_FOUND) => return Ok(()),
+                Err(fail) => return Err(fail.into()),
+            }
+            name.clear();
+            name.extend_from_slice(entry_name(&node));
+            let ino = get_u64(&node, dent::INUM) as u32;
+            emit(DirEntry { ino, name: &name, kind: kind_of_entry(node[dent::TYPE]) });
+            key = Key::read(&node, KEY_AT);
+        }
+    }
+
+    /// Makes an inode and its first name.
+    pub(crate) fn create_node(&mut self, host: &mut dyn Host, dir: Ino, name: &[u8], node: &NewNode<'_>) -> Result<Ino> {
+        check_name(name)?;
+        self.directory(dir)?;
+        let data: Vec<u8> = match node.kind {
+            FileKind::Symlink => node.target.to_vec(),
+            FileKind::CharDevice | FileKind::BlockDevice => node.device.to_le_bytes().to_vec(),
+            _ => Vec::new(),
+        };
+        if data.len() > INODE_DATA_MAX || (node.kind == FileKind::Symlink && data.is_empty()) {
+            return Err(Errno::NameTooLong);
+        }
+        let request = Request {
+            new_ino: true,
+            new_dent: true,
+            dirtied_inos: 1,
+            new_ino_bytes: align8(data.len() as u32),
+            ..Request::default()
+        };
+        let growth = self.budget(host, &request)?;
+        let _why = self.core.sim.clone().because(Reason::Metadata);
+        if self.core.highest_ino >= INO_MAX {
+            self.core.release_budget(growth);
+            return Err(Errno::Inval);
+        }
+        self.core.highest_ino += 1;
+        let now = self.now(host);
+        let mut inode = Box::new(Inode::new(self.core.highest_ino, node.kind, now));
+        inode.creation_sqnum = self.core.next_sqnum();
+        (inode.permissions, inode.uid, inode.gid) = (node.permissions & 0o7777, node.uid, node.gid);
+        if node.kind == FileKind::File {
+            inode.compression = self.compression;
+        } else if !data.is_empty() {
+            inode.size_bytes = data.len() as u64;
+        }
+        inode.data = data;
+        let is_dir = node.kind == FileKind::Directory;
+        inode.links = 1 + u32::from(is_dir);
+        let cookie = self.next_cookie();
+        let parent = self.inodes.get_mut(&dir).ok_or(Errno::NoEnt)?;
+        inode.flags = parent.flags & (INODE_COMPR | INODE_SYNC | if is_dir { INODE_DIRSYNC } else { 0 });
+        let before = (parent.size_bytes, parent.links, parent.modified, parent.changed);
+        parent.size_bytes += Core::entry_bytes(name);
+        parent.links += u32::from(is_dir);
+        (parent.modified, parent.changed) = (now, now);
+        let entry = NewEntry { dir, name, ino: inode.ino, entry_type: entry_type(node.kind), cookie };
+        match self.core.write_name(parent, &entry, &mut inode) {
+            Ok(()) => {
+                inode.synced_bytes = inode.size_bytes;
+                self.core.mark_clean(parent);
+                self.core.release_budget(growth);
+                let ino = inode.ino;
+                self.inodes.insert(ino, inode);
+                Ok(ino)
+            }
+            Err(fail) => {
+                (parent.size_bytes, parent.links, parent.modified, parent.changed) = before;
+                self.core.release_budget(growth);
+                Err(fail.into())
+            }
+        }
+    }
+
+    /// Changes a name of an inode that exists, with its directory. `change` gets both and the present time.
+    fn update_name(
+        &mut self,
+        host: &mut dyn Host,
+        dir: Ino,
+        ino: Ino,
+        name: &[u8],
+        deletion: bool,
+        change: impl FnOnce(&mut Inode, &mut Inode, TimeSpec),
+    ) -> Result<()> {
+        let _why = self.core.sim.clone().because(Reason::Metadata);
+        let now = self.now(host);
+        let cookie = self.next_cookie();
+        let (Some(mut parent), Some(mut inode)) = (self.inodes.remove(&dir), self.inodes.remove(&ino)) else {
+            return Err(Errno::NoEnt);
+        };
+        let before = (parent.clone(), inode.clone());
+        change(&mut parent, &mut inode, now);
+        (parent.modified, parent.changed, inode.changed) = (now, now, now);
+        let shown = if deletion { 0 } else { ino };
+        let entry = NewEntry { dir, name, ino: shown, entry_type: entry_type(inode.kind), cookie };
+        let result = self.core.write_name(&parent, &entry, &mut inode);
+        match result {
+            Ok(()) => {
+                inode.synced_bytes = inode.size_bytes;
+                self.core.mark_clean(&mut inode);
+                self.core.mark_clean(&mut parent);
+            }
+            Err(_) => (parent, inode) = before,
+        }
+        self.inodes.insert(dir, parent);
+        self.inodes.insert(ino, inode);
+        result.map_err(Errno::from)
+    }
+
+    pub(crate) fn link_inode(&mut self, host: &mut dyn Host, ino: Ino, dir: Ino, name: &[u8]) -> Result<()> {
+        check_name(name)?;
+        self.directory(dir)?;
+        let inode = self.inode(ino)?;
+        if inode.kind == FileKind::Directory {
+            return Err(Errno::Perm);
+        }
+        let dirtied_ino_bytes = align8(inode.data.len() as u32);
+        let request = Request { new_dent: true, dirtied_inos: 2, dirtied_ino_bytes, ..Request::default() };
+        let growth = self.budget(host, &request)?;
+        if self.inode(ino)?.links == 0 {
+            self.core.delete_orphan(ino);
+        }
+        let result = self.update_name(host, dir, ino, name, false, |parent, inode, _| {
+            inode.links += 1;
+            parent.size_bytes += Core::entry_bytes(name);
+        });
+        self.core.release_budget(growth);
+        result
+    }
+
+    pub(crate) fn remove_name(&mut self, host: &mut dyn Host, dir: Ino, name: &[u8], directory: bool) -> Result<()> {
+        let ino = self.find_name(dir, name)?;
+        let kind = self.inode(ino)?.kind;
+        match (kind == FileKind::Directory, directory) {
+            (true, false) => return Err(Errno::IsDir),
+            (false, true) => return Err(Errno::NotDir),
+            (true, true) if !self.is_empty_directory(ino)? => return Err(Errno::NotEmpty),
+            _ => {}
+        }
+        let request = Request { mod_dent: true, dirtied_inos: 2, ..Request::default() };
+        let growth = self.budget_for_removal(host, &request)?;
+        let result = self.update_name(host, dir, ino, name, true, |parent, inode, _| {
+            if directory {
+                inode.links = 0;
+                parent.links = parent.links.saturating_sub(1);
+            } else {
+                inode.links = inode.links.saturating_sub(1);
+            }
+            parent.size_bytes = parent.size_bytes.saturating_sub(Core::entry_bytes(name));
+        });
+        self.release_removal(growth);
+        result
+    }
+
+    /// Deletions go on without a budget: there is a reserve for them.
+    fn budget_for_removal(&mut self, host: &mut dyn Host, request: &Request) -> Result<Option<Growth>> {
+        match self.budget(host, request) {
+            Ok(growth) => Ok(Some(growth)),
+            Err(Errno::NoSpc) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn release_removal(&mut self, growth: Option<Growth>) {
+        match growth {
+            Some(growth) => self.core.release_budget(growth),
+            None => self.core.budget.no_space = false,
+        }
+    }
+
+    pub(crate) fn rename_inode(
+        &mut self,
+        host: &mut dyn Host,
+        from: Ino,
+        name: &[u8],
+        to: Ino,
+        new_name: &[u8],
+    ) -> Result<()> {
+        check_name(new_name)?;
+        let ino = self.find_name(from, name)?;
+        let replaced = match self.find_name(to, new_name) {
+            Ok(replaced) if replaced == ino => return Ok(()),
+            Ok(replaced) => Some(replaced),
+            Err(Errno::NoEnt) => None,
+            Err(error) => return Err(error),
+        };
+        let moved = self.inode(ino)?;
+        let (is_dir, moved_data) = (moved.kind == FileKind::Directory, moved.data.len() as u32);
+        let mut replaced_data = 0;
+        if let Some(replaced) = replaced {
+            let target = self.inode(replaced)?;
+            replaced_data = target.data.len() as u32;
+            match (is_dir, target.kind == FileKind::Directory) {
+                (true, false) => return Err(Errno::NotDir),
+                (false, true) => return Err(Errno::IsDir),
+                (true, true) if !self.is_empty_directory(replaced)? => return Err(Errno::NotEmpty),
+                _ => {}
+            }
+        }
+        let request = Request {
+            new_dent: true,
+            mod_dent: true,
+            dirtied_inos: 3,
+            dirtied_ino_bytes: align8(replaced_data),
+            ..Request::default()
+        };
+        let growth = self.budget(host, &request)?;
+        let moved_request =
+            Request { dirtied_inos: 1, dirtied_ino_bytes: align8(moved_data), ..Request::default() };
+        let moved_growth = match self.budget(host, &moved_request) {
+            Ok(moved_growth) => moved_growth,
+            Err(error) => {
+                self.core.release_budget(growth);
+                return Err(error);
+            }
+        };
+        let result = self.do_rename(host, (from, name), (to, new_name), ino, replaced);
+        self.core.release_budget(growth);
+        match result {
+            // The moved inode has a new change time, which is not written yet.
+            Ok(()) if self.mark_dirty(host, ino, InodeDirt::Attributes)? => self.core.release_budget(moved_growth),
+            Ok(()) => {}
+            Err(_) => self.core.release_budget(moved_growth),
+        }
+        result
+    }
+
+    fn do_rename(
+        &mut self,
+        host: &mut dyn Host,
+        (from, name): (Ino, &[u8]),
+        (to, new_name): (Ino, &[u8]),
+        ino: Ino,
+        replaced: Option<Ino>,
+    ) -> Result<()> {
+        let _why = self.core.sim.clone().because(Reason::Metadata);
+        let now = self.now(host);
+        let cookies = (self.next_cookie(), self.next_cookie());
+        let is_move = from != to;
+        self.load(from)?;
+        self.load(to)?;
+        let copy = |fs: &Ubifs, ino: Ino| fs.inodes.get(&ino).cloned().ok_or(Errno::NoEnt);
+        let mut inode = copy(self, ino)?;
+        let mut old_dir = copy(self, from)?;
+        let mut new_dir = copy(self, to)?;
+        let mut target = replaced.map(|ino| copy(self, ino)).transpose()?;
+        let is_dir = inode.kind == FileKind::Directory;
+        inode.changed = now;
+        let grown = Core::entry_bytes(new_name);
+        let shrunk = Core::entry_bytes(name);
+        if is_dir && (is_move || target.is_some()) {
+            old_dir.links = old_dir.links.saturating_sub(1);
+        }
+        if is_dir && is_move && target.is_none() {
+            new_dir.links += 1;
+        }
+        old_dir.size_bytes = old_dir.size_bytes.saturating_sub(shrunk);
+        (old_dir.modified, old_dir.changed) = (now, now);
+        if !is_move {
+            new_dir = old_dir.clone();
+        }
+        (new_dir.modified, new_dir.changed) = (now, now);
+        match &mut target {
+            Some(target) => {
+                target.links = if is_dir { 0 } else { target.links.saturating_sub(1) };
+                target.changed = now;
+            }
+            None => new_dir.size_bytes += grown,
+        }
+        if !is_move {
+            old_dir = new_dir.clone();
+        }
+        let rename = Rename {
+            old_dir: &old_dir,
+            old_name: name,
+            new_dir: &new_dir,
+            new_name,
+            inode: &inode,
+            replaced: target.as_deref(),
+            cookies,
+        };
+        let is_last = self.core.write_rename(&rename)?;
+        if let Some(mut target) = target {
+            self.core.mark_clean(&mut target);
+            target.synced_bytes = target.size_bytes;
+            if is_last {
+                target.deleted_in = self.core.cmt_no;
+            }
+            self.inodes.insert(target.ino, target);
+        }
+        self.core.mark_clean(&mut old_dir);
+        if is_move {
+            self.core.mark_clean(&mut new_dir);
+            self.inodes.insert(to, new_dir);
+        }
+        self.inodes.insert(from, old_dir);
+        self.inodes.insert(ino, inode);
+        Ok(())
+    }
+
+    /// Deletes an inode that has no name and no user any more, or forgets one (`ubifs_evict_inode`).
+    pub(crate) fn evict_inode(&mut self, ino: Ino) -> Result<()> {
+        self.load(ino)?;
+        let Some(mut inode) = self.inodes.remove(&ino) else { return Ok(()) };
+        for state in std::mem::take(&mut inode.pages).into_values().filter(|state| state.dirty) {
+            let request = Request { new_page: state.hole, dirtied_page: !state.hole, ..Request::default() };
+            self.core.release_request(&request);
+        }
+        let mut result = Ok(());
+        if inode.links == 0 {
+            let _why = self.core.sim.clone().because(Reason::Metadata);
+            inode.size_bytes = 0;
+            result = self.delete_with_attributes(&inode);
+        }
+        if inode.dirty {
+            self.core.release_inode_budget(&inode);
+        } else {
+            self.core.budget.no_space = false;
+        }
+        result
+    }
+
+    fn delete_with_attributes(&mut self, inode: &Inode) -> Result<()> {
+        let mut attributes = Vec::new();
+        if inode.xattr_cnt > 0 {
+            for ino in self.core.attributes_of(inode.ino)? {
+                self.load(ino)?;
+                if let Some(mut attribute) = self.inodes.remove(&ino) {
+                    attribute.links = 0;
+                    attributes.push(*attribute);
+                }
+            }
+        }
+        self.core.delete_inode(inode, &attributes).map_err(Errno::from)
+    }
+}
+
+fn check_name(name: &[u8]) -> Result<()> {
+    if name.is_empty() || name.len() > NAME_BYTES_MAX {
+        return Err(Errno::NameTooLong);
+    }
+    Ok(())
+}

@@ -1,0 +1,230 @@
+//! Orphans: inodes without a name that are still open. Their numbers are written by the commit, so that a mount after a
+//! power cut deletes them.
+//!
+//! Follows `fs/ubifs/orphan.c`.
+
+use crate::core::Core;
+use crate::error::{Fail, Res, NOT_FOUND};
+use crate::format::*;
+use crate::key::Key;
+use crate::scan::ScannedLeb;
+use std::collections::BTreeMap;
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Orphan {
+    /// Position in the order in which they came.
+    order: u64,
+    /// No commit has written it yet.
+    new: bool,
+    /// Deleted, but on flash.
+    deleted: bool,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Orphans {
+    known: BTreeMap<u32, Orphan>,
+    next_order: u64,
+    /// What the running commit writes.
+    to_write: Vec<u32>,
+    head_lnum: u32,
+    head_offs: u32,
+    none: bool,
+}
+
+/// How far the reading of the orphan area has come.
+#[derive(Default)]
+struct ReadState {
+    last_cmt_no: u64,
+    /// The last node was the last of its commit.
+    ended: bool,
+}
+
+impl Orphans {
+    pub fn none_on_flash(&self) -> bool {
+        self.none
+    }
+
+    pub fn set_none(&mut self, none: bool) {
+        self.none = none;
+    }
+
+    fn in_order(&self, wanted: impl Fn(&Orphan) -> bool) -> Vec<u32> {
+        let mut found: Vec<(u64, u32)> =
+            self.known.iter().filter(|(_, orphan)| wanted(orphan)).map(|(&ino, orphan)| (orphan.order, ino)).collect();
+        found.sort_unstable();
+        found.into_iter().map(|(_, ino)| ino).collect()
+    }
+
+    fn insert(&mut self, ino: u32, new: bool, deleted: bool) {
+        self.next_order += 1;
+        let order = self.next_order;
+        self.known.entry(ino).or_insert(Orphan { order, new, deleted });
+    }
+}
+
+impl Core {
+    fn orphans_max(&self) -> usize {
+        let per_leb = ((self.geo.leb_bytes - ORPHAN_BYTES) / 8) as usize;
+        self.geo.orph_lebs as usize * per_leb / 2
+    }
+
+    /// The inode has lost its last name.
+    pub fn add_orphan(&mut self, ino: u32) -> Res<()> {
+        if self.orphans.known.len() >= self.orphans_max() {
+            return Err(Fail::Errno(ffslab_fs::Errno::NoSpc));
+        }
+        self.orphans.insert(ino, true, false);
+        Ok(())
+    }
+
+    /// The inode is deleted, or has a name again.
+    pub fn delete_orphan(&mut self, ino: u32) {
+        match self.orphans.known.get_mut(&ino) {
+            Some(orphan) if self.orphans.to_write.contains(&ino) => orphan.deleted = true,
+            Some(_) => {
+                self.orphans.known.remove(&ino);
+            }
+            None => {}
+        }
+    }
+
+    pub fn start_orphan_commit(&mut self) {
+        self.orphans.to_write = self.orphans.in_order(|orphan| orphan.new);
+        self.orphans.known.values_mut().for_each(|orphan| orphan.new = false);
+        self.orphans.none = self.orphans.known.is_empty();
+    }
+
+    pub fn end_orphan_commit(&mut self) -> Res<()> {
+        if !self.orphans.to_write.is_empty() {
+            let atomic = self.orphan_room() < self.orphans.to_write.len();
+            if atomic {
+                self.orphans.to_write = self.orphans.in_order(|orphan| !orphan.new);
+                if self.orphans.to_write.len() > self.orphans_max() {
+                    return Err(Fail::Corrupt("no space left in the orphan area"));
+                }
+                (self.orphans.head_lnum, self.orphans.head_offs) = (self.geo.orph_first, 0);
+            }
+            self.write_orphans(atomic)?;
+        }
+        self.orphans.known.retain(|_, orphan| !orphan.deleted);
+        Ok(())
+    }
+
+    /// Orphans that fit behind the last node.
+    fn orphan_room(&self) -> usize {
+        let lebs = self.geo.orph_last - self.orphans.head_lnum;
+        let mut room = (lebs * ((self.geo.leb_bytes - ORPHAN_BYTES) / 8)) as usize;
+        let gap = self.geo.leb_bytes - self.orphans.head_offs;
+        if gap >= ORPHAN_BYTES + 8 {
+            room += ((gap - ORPHAN_BYTES) / 8) as usize;
+        }
+        room
+    }
+
+    fn write_orphans(&mut self, atomic: bool) -> Res<()> {
+        let inos = std::mem::take(&mut self.orphans.to_write);
+        let mut left = &inos[..];
+        while !left.is_empty() {
+            let mut gap = self.geo.leb_bytes - self.orphans.head_offs;
+            if gap < ORPHAN_BYTES + 8 {
+                self.orphans.head_lnum += 1;
+                self.orphans.head_offs = 0;
+                gap = self.geo.leb_bytes;
+                if self.orphans.head_lnum > self.geo.orph_last {
+                    return Err(Fail::Corrupt("no space left in the orphan area"));
+                }
+            }
+            let count = left.len().min(((gap - ORPHAN_BYTES) / 8) as usize);
+            let len = ORPHAN_BYTES + 8 * count as u32;
+            let mut node = vec![0; align(len, self.geo.min_io) as usize];
+            for (i, &ino) in left[..count].iter().enumerate() {
+                put_u64(&mut node, ORPHAN_INOS_AT + 8 * i, u64::from(ino));
+            }
+            left = &left[count..];
+            put_u64(&mut node, CMT_NO_AT, self.cmt_no | if left.is_empty() { ORPHAN_LAST } else { 0 });
+            let (lnum, offs) = (self.orphans.head_lnum, self.orphans.head_offs);
+            if atomic {
+                self.finish_node(&mut node, len, ORPHAN_NODE, NO_GROUP);
+                crate::node::pad(&mut node[len as usize..]);
+                self.leb_change(lnum, &node)?;
+            } else {
+                if offs == 0 {
+                    self.leb_unmap(lnum)?;
+                }
+                self.write_node(&mut node, len, ORPHAN_NODE, lnum, offs)?;
+            }
+            self.orphans.head_offs += node.len() as u32;
+        }
+        if atomic {
+            for lnum in self.orphans.head_lnum + 1..=self.geo.orph_last {
+                self.leb_unmap(lnum)?;
+            }
+        }
+        Ok(())
+    }
+
+    // ---- mount -------------------------------------------------------------------------------------------------
+
+    /// Deletes what was orphaned before the last unclean end, or just clears the area.
+    pub fn mount_orphans(&mut self, unclean: bool) -> Res<()> {
+        (self.orphans.head_lnum, self.orphans.head_offs) = (self.geo.orph_first, 0);
+        if !unclean {
+            return (self.geo.orph_first..=self.geo.orph_last).try_for_each(|lnum| self.leb_unmap(lnum));
+        }
+        if self.orphans.none {
+            return Ok(());
+        }
+        let mut state = ReadState::default();
+        for lnum in self.geo.orph_first..=self.geo.orph_last {
+            let leb = match self.scan(lnum, 0) {
+                Err(Fail::Unclean) => self.recover_leb(lnum, 0, None)?,
+                result => result?,
+            };
+            let go_on = self.kill_orphans(&leb, &mut state);
+            let end = leb.end;
+            self.recycle(leb);
+            if !go_on? {
+                break;
+            }
+            if end > 0 {
+                (self.orphans.head_lnum, self.orphans.head_offs) = (lnum, end);
+            }
+        }
+        Ok(())
+    }
+
+    /// `false`: what follows is older.
+    fn kill_orphans(&mut self, leb: &ScannedLeb, state: &mut ReadState) -> Res<bool> {
+        let mut node = Vec::new();
+        for (i, found) in leb.nodes.iter().enumerate() {
+            if found.kind != ORPHAN_NODE {
+                return Err(Fail::Corrupt("other nodes in the orphan area"));
+            }
+            let bytes = leb.node(found);
+            let cmt_no = get_u64(bytes, CMT_NO_AT);
+            let number = cmt_no & !ORPHAN_LAST;
+            // The commit that wrote it may not have come to its end.
+            self.cmt_no = self.cmt_no.max(number);
+            if number < state.last_cmt_no && state.ended {
+                return match i {
+                    0 => Ok(false),
+                    _ => Err(Fail::Corrupt("orphan nodes out of order")),
+                };
+            }
+            for at in (ORPHAN_INOS_AT..bytes.len() / 8 * 8).step_by(8) {
+                let ino = get_u64(bytes, at) as u32;
+                match self.locate(Key::inode(ino), &mut node) {
+                    Ok(_) if get_u32(&node, ino::NLINK) == 0 => {
+                        self.tnc_remove_range(Key::lowest(ino), Key::highest(ino))?;
+                    }
+                    Ok(_) | Err(NOT_FOUND) => {}
+                    Err(fail) => return Err(fail),
+                }
+                self.orphans.insert(ino, false, true);
+            }
+            state.last_cmt_no = number;
+            state.ended = cmt_no & ORPHAN_LAST != 0;
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,370 @@
+//! Recovery: what a mount mends after a power cut.
+//!
+//! Follows `fs/ubifs/recovery.c`. Only what was being written when the power went may be damaged: the end of a journal
+//! head, the end of the log, a master node, the page behind the index head or the LPT head. Anything else is an error.
+
+use crate::core::Core;
+use crate::error::{Fail, Res, NOT_FOUND, NO_SPACE};
+use crate::find::PickFree;
+use crate::format::*;
+use crate::gc::Collected;
+use crate::geometry::Geometry;
+use crate::key::{Key, DATA_KEY, INO_KEY};
+use crate::lprops::Change;
+use crate::master::{same_master, Master};
+use crate::node::{check_node, pad};
+use crate::scan::{is_empty, scan_a_node, Found, ScannedLeb};
+use std::collections::BTreeMap;
+
+/// What the journal says about the size of an inode.
+#[derive(Clone, Copy, Debug, Default)]
+struct Size {
+    inode_bytes: u64,
+    data_bytes: u64,
+    exists: bool,
+}
+
+/// Sizes of inodes in the journal.
+#[derive(Debug, Default)]
+pub(crate) struct Sizes(BTreeMap<u32, Size>);
+
+/// A copy of the master node and what follows it in its LEB.
+struct MasterCopy {
+    node: Option<(Vec<u8>, u32)>,
+    /// The unit behind it was being written.
+    damaged: bool,
+}
+
+impl Core {
+    // ---- journal and log ---------------------------------------------------------------------------------------
+
+    /// Scans a LEB whose end may be damaged, and mends it. `head`: whose bud it is (`ubifs_recover_leb`).
+    pub fn recover_leb(&mut self, lnum: u32, start: u32, head: Option<usize>) -> Res<ScannedLeb> {
+        let mut leb = self.start_scan(lnum, start)?;
+        let result = recover_nodes(&self.geo, &mut leb, start, head).and_then(|()| self.mend_leb(&mut leb, start));
+        match result {
+            Ok(()) => Ok(leb),
+            Err(fail) => {
+                self.recycle(leb);
+                Err(fail)
+            }
+        }
+    }
+
+    /// Writes a LEB anew without its damaged end (`fix_unclean_leb`).
+    fn mend_leb(&mut self, leb: &mut ScannedLeb, start: u32) -> Res<()> {
+        let end = leb.nodes.last().map_or(start, |node| node.offs + node.len);
+        if end == 0 {
+            return self.leb_unmap(leb.lnum);
+        }
+        let len = align(end, self.geo.min_io);
+        if start > 0 {
+            self.leb_read(leb.lnum, 0, &mut leb.bytes[..start as usize])?;
+        }
+        let padded = align8(end);
+        if len > padded {
+            pad(&mut leb.bytes[padded as usize..len as usize]);
+        }
+        self.leb_change(leb.lnum, &leb.bytes[..len as usize])
+    }
+
+    /// Scans a LEB of the log whose end may be damaged: it must be the last one.
+    pub fn recover_log_leb(&mut self, lnum: u32, mut cs_sqnum: u64) -> Res<ScannedLeb> {
+        let next = self.geo.next_log_lnum(lnum);
+        if next != self.log.tail_lnum {
+            let leb = self.scan(next, 0)?;
+            let first = leb.nodes.first().map(|node| node.sqnum);
+            self.recycle(leb);
+            if let Some(sqnum) = first {
+                if cs_sqnum == 0 {
+                    let mut node = Vec::new();
+                    self.read_node(&mut node, CS_NODE, lnum, 0, CS_BYTES)?;
+                    if get_u64(&node, CMT_NO_AT) != self.cmt_no {
+                        return Err(Fail::Corrupt("commit start node of another commit"));
+                    }
+                    cs_sqnum = get_u64(&node, header::SQNUM);
+                }
+                if sqnum > cs_sqnum {
+                    return Err(Fail::Corrupt("damage in the middle of the log"));
+                }
+            }
+        }
+        self.recover_leb(lnum, 0, None)
+    }
+
+    /// The unit behind a head of index or LPT may be half written (`ubifs_recover_inl_heads`).
+    pub fn recover_heads(&mut self) -> Res<()> {
+        self.recover_head(self.tnc.ihead_lnum, self.tnc.ihead_offs)?;
+        self.recover_head(self.lpt.nhead.lnum, self.lpt.nhead.offs)
+    }
+
+    fn recover_head(&mut self, lnum: u32, offs: u32) -> Res<()> {
+        let len = self.geo.max_write.min(self.geo.leb_bytes - offs);
+        if len == 0 {
+            return Ok(());
+        }
+        let mut unit = vec![0; len as usize];
+        let is_clean = match self.leb_read(lnum, offs, &mut unit) {
+            Ok(()) => is_empty(&unit),
+            Err(Fail::BadMessage) => false,
+            Err(fail) => return Err(fail),
+        };
+        if is_clean {
+            return Ok(());
+        }
+        if offs == 0 {
+            return self.leb_unmap(lnum);
+        }
+        let mut bytes = vec![0; offs as usize];
+        self.leb_read(lnum, 0, &mut bytes)?;
+        self.leb_change(lnum, &bytes)
+    }
+
+    // ---- master node -------------------------------------------------------------------------------------------
+
+    /// Finds the valid master node when the copies differ, and writes both anew. Returns it and its place.
+    pub fn recover_master(&mut self) -> Res<(Vec<u8>, u32)> {
+        let one = self.read_master_copy(MASTER_LNUM)?;
+        let two = self.read_master_copy(MASTER_LNUM + 1)?;
+        let mut node = choose_master(&self.geo, one, two).ok_or(Fail::Corrupt("the master nodes contradict each other"))?;
+        self.max_sqnum = get_u64(&node, header::SQNUM).saturating_sub(1);
+        let flags = get_u32(&node, 40);
+        put_u32(&mut node, 40, flags | MASTER_RECOVERY);
+        node.resize(self.geo.master_bytes as usize, 0);
+        self.finish_node(&mut node, MASTER_BYTES, MASTER_NODE, NO_GROUP);
+        pad(&mut node[MASTER_BYTES as usize..]);
+        self.leb_change(MASTER_LNUM, &node)?;
+        self.leb_change(MASTER_LNUM + 1, &node)?;
+        put_u32(&mut node, 40, flags);
+        node.truncate(MASTER_BYTES as usize);
+        Ok((node, 0))
+    }
+
+    fn read_master_copy(&mut self, lnum: u32) -> Res<MasterCopy> {
+        let mut bytes = self.leb_buffer();
+        let read = self.leb_read(lnum, 0, &mut bytes);
+        let result = match read {
+            Ok(()) | Err(Fail::BadMessage) => find_master(&self.geo, &bytes),
+            Err(fail) => Err(fail),
+        };
+        self.leb_buffers.push(bytes);
+        result
+    }
+
+    // ---- garbage collection and sizes --------------------------------------------------------------------------
+
+    /// Garbage collection needs an empty LEB, and a commit, before anything else can be written
+    /// (`ubifs_rcvry_gc_commit`).
+    pub fn recover_gc(&mut self) -> Res<()> {
+        self.gc_lnum = None;
+        let head = &self.heads[GC_HEAD];
+        if head.lnum.is_none() || head.offs == self.geo.leb_bytes {
+            return self.grab_empty_leb();
+        }
+        let (lnum, lp) = match self.find_dirty_leb(head.offs, PickFree::YesNoIndex) {
+            Err(NO_SPACE) => return self.grab_empty_leb(),
+            result => result?,
+        };
+        self.run_commit()?;
+        let collected = self.collect_leb(lnum, &lp)?;
+        self.sync_head(GC_HEAD)?;
+        match (collected, self.gc_lnum) {
+            (Collected::Retained, Some(lnum)) => self.leb_unmap(lnum),
+            _ => Err(Fail::Corrupt("no LEB for garbage collection")),
+        }
+    }
+
+    fn grab_empty_leb(&mut self) -> Res<()> {
+        let lnum = self.find_free_leb_for_index()?;
+        self.change_lp(lnum, Change { index: Some(false), ..Change::default() })?;
+        self.gc_lnum = Some(lnum);
+        self.run_commit()
+    }
+
+    /// Remembers what a node of the journal says about its inode's size (`ubifs_recover_size_accum`).
+    pub fn note_size(&mut self, key: Key, deletion: bool, bytes: u64) {
+        let sizes = &mut self.sizes.0;
+        match key.kind() {
+            INO_KEY if deletion => {
+                sizes.remove(&key.ino);
+            }
+            INO_KEY => {
+                let size = sizes.entry(key.ino).or_default();
+                (size.inode_bytes, size.exists) = (bytes, true);
+            }
+            DATA_KEY => {
+                let size = sizes.entry(key.ino).or_default();
+                size.data_bytes = size.data_bytes.max(bytes);
+            }
+            _ => {
+                if let Some(size) = sizes.get_mut(&key.ino) {
+                    size.data_bytes = bytes;
+                }
+            }
+        }
+    }
+
+    /// An inode whose data reach beyond its size gets the size of the data; data without inode go
+    /// (`ubifs_recover_size`).
+    pub fn recover_sizes(&mut self) -> Res<()> {
+        let mut node = Vec::new();
+        for (ino, mut size) in std::mem::take(&mut self.sizes.0) {
+            if !size.exists {
+                match self.locate(Key::inode(ino), &mut node) {
+                    Ok(_) => {
+                        size.exists = true;
+                        size.inode_bytes = get_u64(&node, ino::SIZE);
+                    }
+                    Err(NOT_FOUND) => self.tnc_remove_ino(ino)?,
+                    Err(fail) => return Err(fail),
+                }
+            }
+            if size.exists && size.inode_bytes < size.data_bytes {
+                self.fix_size_in_place(ino, size.data_bytes)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn fix_size_in_place(&mut self, ino: u32, bytes: u64) -> Res<()> {
+        let mut node = Vec::new();
+        let at = self.locate(Key::inode(ino), &mut node)?;
+        if get_u64(&node, ino::SIZE) >= bytes {
+            return Ok(());
+        }
+        let mut leb = self.leb_buffer();
+        let result = self.leb_read(at.lnum, 0, &mut leb).and_then(|()| {
+            let node = &mut leb[at.offs as usize..(at.offs + at.len) as usize];
+            put_u64(node, ino::SIZE, bytes);
+            let crc = crc32(&node[8..]);
+            put_u32(node, header::CRC, crc);
+            let used = leb.iter().rposition(|&byte| byte != 0xFF).map_or(0, |last| last as u32 + 1);
+            self.leb_change(at.lnum, &leb[..align(used, self.geo.min_io) as usize])
+        });
+        self.leb_buffers.push(leb);
+        result
+    }
+}
+
+/// Scans up to the damage; what is damaged must be the last thing that was written.
+fn recover_nodes(geo: &Geometry, leb: &mut ScannedLeb, start: u32, head: Option<usize>) -> Res<()> {
+    let mut offs = start;
+    let mut found = Found::EmptySpace;
+    while geo.leb_bytes - offs >= 8 {
+        found = scan_a_node(geo, &leb.bytes[offs as usize..], offs);
+        match found {
+            Found::Node => offs = (offs + leb.add(offs)).min(geo.leb_bytes),
+            Found::Padding(bytes) => offs += bytes,
+            _ => break,
+        }
+    }
+    let rest = &leb.bytes[offs as usize..];
+    let is_last = match found {
+        Found::Garbage | Found::BadPadding => is_last_write(geo, rest, offs),
+        Found::CorruptNode => no_more_nodes(geo, rest, offs),
+        _ => is_empty(rest) || is_last_write(geo, rest, offs),
+    };
+    if !is_last {
+        return Err(Fail::Corrupt("damage that no interrupted write explains"));
+    }
+    let unit = offs / geo.min_io * geo.min_io;
+    let is_grouped = head.is_some_and(|head| head != GC_HEAD);
+    if is_grouped {
+        // A group counts only as a whole.
+        while let Some(node) = leb.nodes.pop_if(|node| node.group == IN_GROUP) {
+            offs = node.offs;
+        }
+    }
+    if head == Some(GC_HEAD) {
+        // What stands in the unit that was being written may not be safe; it is still where it was before.
+        while offs > unit {
+            let Some(node) = leb.nodes.pop() else { break };
+            offs = node.offs;
+        }
+    }
+    let end = align(offs, geo.min_io);
+    pad(&mut leb.bytes[offs as usize..end as usize]);
+    leb.bytes[end as usize..].fill(0xFF);
+    leb.end = end;
+    Ok(())
+}
+
+/// Whether nothing stands behind the unit in which `offs` is.
+fn is_last_write(geo: &Geometry, rest: &[u8], offs: u32) -> bool {
+    let empty_from = align(offs + 1, geo.max_write) - offs;
+    rest.get(empty_from as usize..).is_none_or(is_empty)
+}
+
+/// Whether nothing stands behind a damaged node.
+fn no_more_nodes(geo: &Geometry, rest: &[u8], offs: u32) -> bool {
+    let behind = |end: u32| rest.get((align(end, geo.max_write) - offs) as usize..).is_none_or(is_empty);
+    if behind(offs + HEADER_BYTES) {
+        return true;
+    }
+    let len = get_u32(rest, header::LEN);
+    check_node(geo, rest, offs, true) == Err(Fail::Unclean) && behind(offs.saturating_add(len).min(geo.leb_bytes))
+}
+
+/// The last good master node of a LEB.
+fn find_master(geo: &Geometry, bytes: &[u8]) -> Res<MasterCopy> {
+    let bad = Err(Fail::Corrupt("damaged master nodes"));
+    let unit = geo.master_bytes;
+    let mut offs = 0;
+    while offs + MASTER_BYTES <= geo.leb_bytes && get_u32(bytes, offs as usize) == NODE_MAGIC {
+        offs += unit;
+    }
+    let mut node = None;
+    if offs > 0 {
+        offs -= unit;
+        let mut found = scan_a_node(geo, &bytes[offs as usize..], offs);
+        if found != Found::Node && offs > 0 {
+            offs -= unit;
+            found = scan_a_node(geo, &bytes[offs as usize..], offs);
+            if found != Found::Node {
+                return bad;
+            }
+        }
+        if found == Found::Node {
+            if bytes[offs as usize + header::TYPE] != MASTER_NODE {
+                return bad;
+            }
+            node = Some((bytes[offs as usize..(offs + MASTER_BYTES) as usize].to_vec(), offs));
+            offs += unit;
+        }
+    }
+    let mut damaged = false;
+    if offs < geo.leb_bytes {
+        let end = (offs + unit).min(geo.leb_bytes);
+        damaged = !is_empty(&bytes[offs as usize..end as usize]);
+        offs = end;
+    }
+    if !is_empty(&bytes[offs as usize..]) {
+        return bad;
+    }
+    Ok(MasterCopy { node, damaged })
+}
+
+/// The first copy is written before the second (`ubifs_recover_master_node`).
+fn choose_master(geo: &Geometry, one: MasterCopy, two: MasterCopy) -> Option<Vec<u8>> {
+    let unit = geo.master_bytes;
+    match (one.node, two.node) {
+        (Some((node, offs)), second) => {
+            let flags = Master::unpack(&node, offs).flags;
+            if flags & MASTER_RECOVERY != 0 && offs == 0 && !one.damaged {
+                return Some(node);
+            }
+            match second {
+                Some((other, other_offs)) if offs == other_offs => same_master(&node, &other).then_some(node),
+                Some((_, other_offs)) => {
+                    let follows = other_offs + unit == offs;
+                    let wraps = offs == 0 && geo.leb_bytes - other_offs - unit < unit;
+                    ((follows || wraps) && !one.damaged).then_some(node)
+                }
+                None => (offs == 0 && !one.damaged).then_some(node),
+            }
+        }
+        // The first LEB was begun anew.
+        (None, Some((node, offs))) => (offs + 2 * unit > geo.leb_bytes).then_some(node),
+        (None, None) => None,
+    }
+}

@@ -1,0 +1,294 @@
+//! Replay: a mount brings the index up to date with what the journal holds.
+//!
+//! Follows `fs/ubifs/replay.c`. All nodes of all buds are sorted by sequence number and applied.
+
+use crate::core::Core;
+use crate::error::{Fail, Res};
+use crate::format::*;
+use crate::key::{Key, DATA_KEY, INO_KEY, TRUN_KEY};
+use crate::log::Bud;
+use crate::lprops::Change;
+use crate::tnc::{entry_name, validate_entry, NodeAt};
+
+/// A node of the journal.
+struct Entry {
+    key: Key,
+    at: NodeAt,
+    sqnum: u64,
+    deletion: bool,
+    /// Of an entry.
+    name: Vec<u8>,
+    /// Of a truncation.
+    old_size: u64,
+    new_size: u64,
+}
+
+/// A bud and what its replay found.
+struct BudEntry {
+    lnum: u32,
+    bud: Bud,
+    free: u32,
+    dirty: u32,
+}
+
+#[derive(Default)]
+pub(crate) struct Replay {
+    entries: Vec<Entry>,
+    buds: Vec<BudEntry>,
+    cs_sqnum: u64,
+}
+
+impl Core {
+    pub fn replay_journal(&mut self) -> Res<()> {
+        let i = self.change_lp(self.tnc.ihead_lnum, Change { taken: Some(true), ..Change::default() })?;
+        if self.tnc.ihead_offs != self.geo.leb_bytes - self.lpt.props[i].free {
+            return Err(Fail::Corrupt("bad place of the index head"));
+        }
+        self.replaying = true;
+        let result = self.replay();
+        self.replaying = false;
+        result
+    }
+
+    fn replay(&mut self) -> Res<()> {
+        let mut replay = Replay::default();
+        let start = self.log.head_lnum;
+        self.log.tail_lnum = start;
+        let mut lnum = start;
+        loop {
+            let goes_on = self.replay_log_leb(lnum, &mut replay)?;
+            if !goes_on {
+                if lnum == start && replay.cs_sqnum == 0 {
+                    return Err(Fail::Corrupt("no nodes at the start of the log"));
+                }
+                break;
+            }
+            lnum = self.geo.next_log_lnum(lnum);
+            if lnum == start {
+                break;
+            }
+        }
+        for i in 0..replay.buds.len() {
+            self.replay_bud(&mut replay, i)?;
+        }
+        replay.entries.sort_by_key(|entry| entry.sqnum);
+        for i in 0..replay.entries.len() {
+            self.apply(&replay.entries, i)?;
+        }
+        for bud in &replay.buds {
+            self.set_bud_lprops(bud)?;
+        }
+        self.budget.uncommitted_idx = self.tnc.dirty_cnt * i64::from(self.geo.idx_bytes_max);
+        Ok(())
+    }
+
+    /// `false`: the log ends before or with this LEB.
+    fn replay_log_leb(&mut self, lnum: u32, replay: &mut Replay) -> Res<bool> {
+        let leb = match self.scan(lnum, 0) {
+            Err(Fail::Unclean) if self.need_recovery => self.recover_log_leb(lnum, replay.cs_sqnum)?,
+            result => result?,
+        };
+        let result = self.replay_log_nodes(&leb, replay);
+        let end = leb.end;
+        if matches!(result, Ok(true)) && (end > 0 || self.log.head_offs >= self.geo.leb_bytes) {
+            (self.log.head_lnum, self.log.head_offs) = (lnum, end);
+        }
+        self.recycle(leb);
+        Ok(result? && end > 0)
+    }
+
+    fn replay_log_nodes(&mut self, leb: &crate::scan::ScannedLeb, replay: &mut Replay) -> Res<bool> {
+        let bad = Err(Fail::Corrupt("bad log"));
+        let Some(first) = leb.nodes.first() else { return Ok(false) };
+        if replay.cs_sqnum == 0 {
+            if first.kind != CS_NODE || get_u64(leb.node(first), CMT_NO_AT) != self.cmt_no || first.sqnum == 0 {
+                return bad;
+            }
+            replay.cs_sqnum = first.sqnum;
+        }
+        if first.sqnum < replay.cs_sqnum {
+            // Of the log before this commit.
+            return Ok(false);
+        }
+        if first.offs != 0 {
+            return bad;
+        }
+        for node in &leb.nodes {
+            if node.sqnum < replay.cs_sqnum {
+                return bad;
+            }
+            self.max_sqnum = self.max_sqnum.max(node.sqnum);
+            match node.kind {
+                REF_NODE => self.replay_reference(leb.node(node), replay)?,
+                CS_NODE if node.offs == 0 => {}
+                _ => return bad,
+            }
+        }
+        Ok(true)
+    }
+
+    fn replay_reference(&mut self, node: &[u8], replay: &mut Replay) -> Res<()> {
+        let (lnum, start) = (get_u32(node, reference::LNUM), get_u32(node, reference::OFFS));
+        let head = get_u32(node, reference::JHEAD) as usize;
+        if head >= HEADS || !self.geo.is_main(lnum) || start > self.geo.leb_bytes || start % self.geo.min_io != 0 {
+            return Err(Fail::Corrupt("bad reference node"));
+        }
+        if let Some(bud) = self.log.buds.get(&lnum) {
+            // A commit that was interrupted wrote it again.
+            if bud.head == head && bud.start <= start {
+                return Ok(());
+            }
+            return Err(Fail::Corrupt("LEB referred to twice in the log"));
+        }
+        let bud = Bud { start, head };
+        self.add_bud(lnum, bud);
+        replay.buds.push(BudEntry { lnum, bud, free: 0, dirty: 0 });
+        Ok(())
+    }
+
+    /// Whether a power cut may have damaged the end of this bud: it is the head's last, or the one before while the last
+    /// is empty.
+    fn is_last_bud(&mut self, lnum: u32, head: usize) -> bool {
+        let buds = &self.heads[head].buds;
+        let Some(position) = buds.iter().position(|&other| other == lnum) else { return true };
+        match buds[position + 1..] {
+            [] => true,
+            [next] => {
+                let start = self.log.buds.get(&next).map_or(0, |bud| bud.start);
+                let mut word = [0; 4];
+                if start + 4 > self.geo.leb_bytes {
+                    return false;
+                }
+                self.leb_read(next, start, &mut word).is_ok() && word == [0xFF; 4]
+            }
+            _ => false,
+        }
+    }
+
+    fn replay_bud(&mut self, replay: &mut Replay, i: usize) -> Res<()> {
+        let BudEntry { lnum, bud, .. } = replay.buds[i];
+        let is_last = self.is_last_bud(lnum, bud.head);
+        let leb = match self.need_recovery && is_last {
+            true => self.recover_leb(lnum, bud.start, Some(bud.head))?,
+            false => self.scan(lnum, bud.start)?,
+        };
+        let used = self.replay_nodes(&leb, replay);
+        let end = leb.end;
+        self.recycle(leb);
+        replay.buds[i].dirty = (end - bud.start).saturating_sub(used?);
+        replay.buds[i].free = self.geo.leb_bytes - end;
+        Ok(())
+    }
+
+    /// Returns how many bytes are in use.
+    fn replay_nodes(&mut self, leb: &crate::scan::ScannedLeb, replay: &mut Replay) -> Res<u32> {
+        let mut used = 0;
+        for node in &leb.nodes {
+            let bytes = leb.node(node);
+            self.max_sqnum = self.max_sqnum.max(node.sqnum);
+            let at = NodeAt { lnum: leb.lnum, offs: node.offs, len: node.len };
+            let mut entry = Entry {
+                key: node.key,
+                at,
+                sqnum: node.sqnum,
+                deletion: false,
+                name: Vec::new(),
+                old_size: 0,
+                new_size: 0,
+            };
+            match node.kind {
+                INO_NODE => {
+                    entry.new_size = get_u64(bytes, ino::SIZE);
+                    entry.deletion = get_u32(bytes, ino::NLINK) == 0;
+                }
+                DATA_NODE => {
+                    let size = get_u32(bytes, data::SIZE);
+                    entry.new_size = u64::from(size) + (u64::from(node.key.block()) << BLOCK_SHIFT);
+                }
+                DENT_NODE | XENT_NODE => {
+                    validate_entry(bytes)?;
+                    entry.name = entry_name(bytes).to_vec();
+                    entry.deletion = get_u64(bytes, dent::INUM) == 0;
+                }
+                TRUN_NODE => {
+                    entry.key = Key::truncation(get_u32(bytes, trun::INUM));
+                    entry.old_size = get_u64(bytes, trun::OLD_SIZE);
+                    entry.new_size = get_u64(bytes, trun::NEW_SIZE);
+                    entry.deletion = true;
+                    if entry.old_size <= entry.new_size || entry.old_size > FILE_BYTES_MAX {
+                        return Err(Fail::Corrupt("bad truncation node"));
+                    }
+                }
+                AUTH_NODE => continue,
+                _ => return Err(Fail::Corrupt("unexpected node in the journal")),
+            }
+            let expected = match node.kind {
+                INO_NODE => INO_KEY,
+                DATA_NODE => DATA_KEY,
+                TRUN_NODE => TRUN_KEY,
+                kind => u32::from(kind),
+            };
+            if entry.key.kind() != expected {
+                return Err(Fail::Corrupt("node of the journal with the key of another kind"));
+            }
+            if !entry.deletion {
+                used += align8(node.len);
+            }
+            self.highest_ino = self.highest_ino.max(entry.key.ino);
+            replay.entries.push(entry);
+        }
+        Ok(used)
+    }
+
+    fn apply(&mut self, entries: &[Entry], i: usize) -> Res<()> {
+        let entry = &entries[i];
+        let key = entry.key;
+        if key.is_hashed() {
+            return match entry.deletion {
+                true => self.tnc_remove_name(key, &entry.name),
+                false => self.tnc_add_name(key, entry.at, &entry.name),
+            };
+        }
+        match (entry.deletion, key.kind()) {
+            (true, INO_KEY) => {
+                // A file without a name may have got one again.
+                let mut later = entries.iter().rev().filter(|other| other.key == key);
+                if !later.next().is_some_and(|last| !last.deletion) {
+                    self.tnc_remove_ino(key.ino)?;
+                }
+            }
+            (true, TRUN_KEY) => {
+                let first = entry.new_size.div_ceil(u64::from(BLOCK_BYTES)) as u32;
+                let last = (entry.old_size.div_ceil(u64::from(BLOCK_BYTES))).saturating_sub(1) as u32;
+                if last >= first {
+                    self.tnc_remove_range(Key::data(key.ino, first), Key::data(key.ino, last))?;
+                }
+            }
+            (true, _) => self.tnc_remove(key)?,
+            (false, _) => self.tnc_add(key, entry.at)?,
+        }
+        if self.need_recovery {
+            self.note_size(key, entry.deletion, entry.new_size);
+        }
+        Ok(())
+    }
+
+    fn set_bud_lprops(&mut self, entry: &BudEntry) -> Res<()> {
+        let i = self.lpt_lookup_dirty(entry.lnum)?;
+        let lp = self.lpt.props[i];
+        let mut dirty = lp.dirty;
+        if entry.bud.start == 0 && (lp.free != self.geo.leb_bytes || lp.dirty != 0) {
+            // The LEB was collected after the last commit: what was in it is gone.
+            dirty = dirty.saturating_sub(self.geo.leb_bytes - lp.free);
+        }
+        let change =
+            Change { free: Some(entry.free), dirty: Some(dirty + entry.dirty), taken: Some(true), ..Change::default() };
+        self.change_lp(entry.lnum, change)?;
+        let geo = self.geo;
+        self.heads[entry.bud.head].seek(&geo, entry.lnum, self.geo.leb_bytes - entry.free);
+        Ok(())
+    }
+}
+
+/// Largest file: 2^29 blocks.
+pub(crate) const FILE_BYTES_MAX: u64 = 1 << (29 + BLOCK_SHIFT);

@@ -1,0 +1,229 @@
+//! The superblock: what the file system was made for.
+//!
+//! Follows `fs/ubifs/sb.c` (`ubifs_read_superblock`, `validate_sb`, `ubifs_fixup_free_space`).
+
+use crate::compress::COMPR_TYPES;
+use crate::core::Core;
+use crate::error::{Fail, Res};
+use crate::format::*;
+use crate::lpt::{Lpt, LptGeometry};
+
+/// Positions of the fields.
+pub(crate) mod field {
+    pub const KEY_HASH: usize = 26;
+    pub const KEY_FMT: usize = 27;
+    pub const FLAGS: usize = 28;
+    pub const MIN_IO: usize = 32;
+    pub const LEB_SIZE: usize = 36;
+    pub const LEB_CNT: usize = 40;
+    pub const MAX_LEB_CNT: usize = 44;
+    pub const MAX_BUD_BYTES: usize = 48;
+    pub const LOG_LEBS: usize = 56;
+    pub const LPT_LEBS: usize = 60;
+    pub const ORPH_LEBS: usize = 64;
+    pub const JHEAD_CNT: usize = 68;
+    pub const FANOUT: usize = 72;
+    pub const LSAVE_CNT: usize = 76;
+    pub const FMT_VERSION: usize = 80;
+    pub const DEFAULT_COMPR: usize = 84;
+    pub const RP_SIZE: usize = 96;
+    pub const TIME_GRAN: usize = 104;
+    pub const UUID: usize = 108;
+    pub const RO_COMPAT: usize = 124;
+    pub const HASH_ALGO: usize = 256;
+}
+
+/// The superblock node as it stands on flash, and what is needed of it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Superblock {
+    pub bytes: Vec<u8>,
+    pub default_compression: u16,
+    /// Time stamps are multiples of it.
+    pub time_granularity_ns: u32,
+    pub big_lpt: bool,
+    pub space_fixup: bool,
+    lsave_cnt: u32,
+    must_write: bool,
+}
+
+const BAD: Fail = Fail::Corrupt("bad superblock");
+
+impl Core {
+    /// Reads the superblock and calculates everything that follows from it.
+    pub fn read_superblock(&mut self) -> Res<()> {
+        let mut bytes = Vec::new();
+        self.read_node(&mut bytes, SB_NODE, SB_LNUM, 0, SB_BYTES)?;
+        let flags = get_u32(&bytes, field::FLAGS);
+        let version = get_u32(&bytes, field::FMT_VERSION);
+        if !(3..=FORMAT_VERSION).contains(&version) {
+            return Err(Fail::Corrupt("format version that is not supported"));
+        }
+        if flags & !SB_FLAGS != 0 || bytes[field::KEY_FMT] != 0 || bytes[field::KEY_HASH] > KEY_HASH_TEST {
+            return Err(BAD);
+        }
+        if flags & SB_AUTHENTICATION != 0 {
+            return Err(Fail::Corrupt("authenticated file systems are not supported"));
+        }
+        if flags & SB_ENCRYPTION != 0 {
+            return Err(Fail::Corrupt("encrypted file systems are not supported"));
+        }
+        let volume_lebs = self.geo.leb_cnt;
+        let geo = &mut self.geo;
+        if get_u32(&bytes, field::MIN_IO) != geo.min_io || get_u32(&bytes, field::LEB_SIZE) != geo.leb_bytes {
+            return Err(Fail::Corrupt("the superblock was made for another chip"));
+        }
+        geo.leb_cnt = get_u32(&bytes, field::LEB_CNT);
+        geo.max_leb_cnt = get_u32(&bytes, field::MAX_LEB_CNT);
+        geo.log_lebs = get_u32(&bytes, field::LOG_LEBS);
+        geo.lpt_lebs = get_u32(&bytes, field::LPT_LEBS);
+        geo.orph_lebs = get_u32(&bytes, field::ORPH_LEBS);
+        geo.fanout = get_u32(&bytes, field::FANOUT);
+        geo.key_hash = bytes[field::KEY_HASH];
+        geo.double_hash = flags & SB_DOUBLE_HASH != 0;
+        geo.max_bud_bytes = get_u64(&bytes, field::MAX_BUD_BYTES) as i64;
+        geo.rp_bytes = get_u64(&bytes, field::RP_SIZE) as i64;
+        self.sb = Superblock {
+            default_compression: get_u16(&bytes, field::DEFAULT_COMPR),
+            time_granularity_ns: get_u32(&bytes, field::TIME_GRAN),
+            big_lpt: flags & SB_BIG_LPT != 0,
+            space_fixup: flags & SB_SPACE_FIXUP != 0,
+            lsave_cnt: get_u32(&bytes, field::LSAVE_CNT),
+            must_write: false,
+            bytes,
+        };
+        if geo.leb_cnt > volume_lebs || geo.max_leb_cnt < geo.leb_cnt {
+            return Err(Fail::Corrupt("the superblock has more LEBs than the volume"));
+        }
+        if geo.leb_cnt < volume_lebs && geo.leb_cnt < geo.max_leb_cnt {
+            // The volume has grown.
+            geo.leb_cnt = geo.max_leb_cnt.min(volume_lebs);
+            put_u32(&mut self.sb.bytes, field::LEB_CNT, geo.leb_cnt);
+            self.sb.must_write = true;
+        }
+        self.place_areas()?;
+        self.validate_superblock(version)?;
+        self.calc_constants()
+    }
+
+    fn place_areas(&mut self) -> Res<()> {
+        let geo = &mut self.geo;
+        let before = [geo.log_lebs, geo.lpt_lebs, geo.orph_lebs].iter().map(|&n| u64::from(n)).sum::<u64>();
+        let main = u64::from(geo.leb_cnt).checked_sub(before + u64::from(LOG_LNUM)).ok_or(BAD)?;
+        geo.main_lebs = main as u32;
+        geo.main_first = geo.leb_cnt - geo.main_lebs;
+        geo.log_last = LOG_LNUM + geo.log_lebs.max(1) - 1;
+        geo.lpt_first = LOG_LNUM + geo.log_lebs;
+        geo.lpt_last = geo.lpt_first + geo.lpt_lebs.max(1) - 1;
+        geo.orph_first = geo.lpt_last + 1;
+        geo.orph_last = geo.orph_first + geo.orph_lebs.max(1) - 1;
+        Ok(())
+    }
+
+    fn validate_superblock(&self, version: u32) -> Res<()> {
+        let (geo, sb) = (&self.geo, &self.sb);
+        let leb = i64::from(geo.leb_bytes);
+        let main = geo.main_bytes();
+        let is_good = geo.log_lebs >= LOG_LEBS_MIN
+            && geo.lpt_lebs >= LPT_LEBS_MIN
+            && geo.orph_lebs >= ORPHAN_LEBS_MIN
+            && geo.main_lebs >= MAIN_LEBS_MIN
+            && geo.max_bud_bytes >= leb * i64::from(BUD_LEBS_MIN)
+            && geo.max_bud_bytes <= main
+            && get_u32(&sb.bytes, field::JHEAD_CNT) == 1
+            && geo.fanout >= 3
+            && u64::from(geo.fanout) < u64::from(geo.leb_bytes)
+            && idx_node_bytes(geo.fanout) <= geo.leb_bytes
+            && (sb.lsave_cnt <= 256 || sb.lsave_cnt <= geo.main_lebs)
+            && sb.default_compression < COMPR_TYPES
+            && (0..=main).contains(&geo.rp_bytes)
+            && (1..=1_000_000_000).contains(&sb.time_granularity_ns)
+            && (geo.double_hash || version < 5);
+        if is_good {
+            Ok(())
+        } else {
+            Err(BAD)
+        }
+    }
+
+    /// What follows from the superblock (`init_constants_sb`).
+    fn calc_constants(&mut self) -> Res<()> {
+        let geo = &mut self.geo;
+        geo.idx_bytes_min = align8(idx_node_bytes(1));
+        geo.idx_bytes_max = align8(idx_node_bytes(geo.fanout));
+        let leb = i64::from(geo.leb_bytes);
+        let buds = (geo.max_bud_bytes + leb - 1) / leb;
+        let log_lebs = (i64::from(geo.ref_bytes) * buds + leb - 1) / leb + 1;
+        if i64::from(geo.log_lebs) < log_lebs || align(geo.idx_bytes_max, geo.min_io) > geo.leb_bytes {
+            return Err(BAD);
+        }
+        // Below this the heads would get into each other's way.
+        let least = (HEADS as i64 + 1) * leb + 1;
+        geo.bg_bud_bytes = ((geo.max_bud_bytes * 13) >> 4).max(least);
+        geo.max_bud_bytes = geo.max_bud_bytes.max(least + leb);
+        geo.idx_leb_bytes = geo.leb_bytes - geo.idx_bytes_max;
+        let lpt = LptGeometry::checked(geo, self.sb.big_lpt, self.sb.lsave_cnt)?;
+        self.lpt = Lpt::new(lpt, geo.lpt_lebs, geo.leb_bytes);
+        Ok(())
+    }
+
+    /// Writes the superblock if something in it has changed.
+    pub fn write_superblock_if_needed(&mut self) -> Res<()> {
+        if !std::mem::take(&mut self.sb.must_write) {
+            return Ok(());
+        }
+        let mut bytes = std::mem::take(&mut self.sb.bytes);
+        bytes.resize(align(SB_BYTES, self.geo.min_io) as usize, 0);
+        self.finish_node(&mut bytes, SB_BYTES, SB_NODE, NO_GROUP);
+        crate::node::pad(&mut bytes[SB_BYTES as usize..]);
+        let result = self.leb_change(SB_LNUM, &bytes);
+        self.sb.bytes = bytes;
+        result
+    }
+
+    // ---- free space --------------------------------------------------------------------------------------------
+
+    /// An image may have been written by a flasher that programs pages of 0xFF: every LEB with free space is written anew.
+    pub fn fix_up_free_space(&mut self) -> Res<()> {
+        let used = self.master.offs + self.geo.master_bytes;
+        for lnum in MASTER_LNUM..LOG_LNUM {
+            self.fix_up_leb(lnum, used)?;
+        }
+        let mut lnum = self.geo.next_log_lnum(self.log.head_lnum);
+        while lnum != self.log.tail_lnum {
+            self.fix_up_leb(lnum, 0)?;
+            lnum = self.geo.next_log_lnum(lnum);
+        }
+        self.fix_up_leb(self.log.head_lnum, align(CS_BYTES, self.geo.min_io))?;
+        for lnum in self.geo.lpt_first..=self.geo.lpt_last {
+            let free = self.lpt.ltab[(lnum - self.geo.lpt_first) as usize].free;
+            if free > 0 {
+                self.fix_up_leb(lnum, self.geo.leb_bytes - free)?;
+            }
+        }
+        for lnum in self.geo.orph_first..=self.geo.orph_last {
+            self.fix_up_leb(lnum, 0)?;
+        }
+        for lnum in self.geo.main_first..self.geo.leb_cnt {
+            let free = self.read_lp(lnum)?.free;
+            if free > 0 {
+                self.fix_up_leb(lnum, self.geo.leb_bytes - free)?;
+            }
+        }
+        self.sb.space_fixup = false;
+        let flags = get_u32(&self.sb.bytes, field::FLAGS) & !SB_SPACE_FIXUP;
+        put_u32(&mut self.sb.bytes, field::FLAGS, flags);
+        self.sb.must_write = true;
+        Ok(())
+    }
+
+    fn fix_up_leb(&mut self, lnum: u32, used: u32) -> Res<()> {
+        if used == 0 {
+            return self.leb_unmap(lnum);
+        }
+        let mut bytes = self.leb_buffer();
+        let used = used as usize;
+        let result = self.leb_read(lnum, 0, &mut bytes[..used]).and_then(|()| self.leb_change(lnum, &bytes[..used]));
+        self.leb_buffers.push(bytes);
+        result
+    }
+}

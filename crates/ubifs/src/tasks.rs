@@ -1,0 +1,80 @@
+//! The background thread: it writes buffers that waited long enough, and commits.
+//!
+//! Follows `fs/ubifs/commit.c` (`ubifs_bg_thread`) and `io.c` (`ubifs_bg_wbufs_sync`, the timers of the buffers).
+
+use crate::core::Core;
+use crate::format::{GC_HEAD, HEADS};
+use ffslab_sim::{Reason, Task};
+
+/// The thread, as those who wake it know it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Thread {
+    pub exists: bool,
+    /// It was asked to work.
+    needed: bool,
+    /// When it wakes by itself; `u64::MAX`: never.
+    wakes_at_ns: u64,
+}
+
+impl Core {
+    pub fn start_thread(&mut self) {
+        self.sim.spawn(Task::UbifsThread, 0);
+        self.thread = Thread { exists: true, needed: false, wakes_at_ns: u64::MAX };
+    }
+
+    pub fn stop_thread(&mut self) {
+        if std::mem::take(&mut self.thread.exists) {
+            self.sim.kill(Task::UbifsThread);
+        }
+    }
+
+    pub fn wake_thread(&mut self) {
+        if self.thread.exists && !std::mem::replace(&mut self.thread.needed, true) {
+            self.sim.wake(Task::UbifsThread);
+        }
+    }
+
+    /// Something waits in a buffer: it is written after a while.
+    pub fn start_head_timer(&mut self, head: usize) {
+        if head == GC_HEAD {
+            return;
+        }
+        let at_ns = self.sim.now_ns() + self.wbuf_delay_ns;
+        self.heads[head].timer_at_ns = Some(at_ns);
+        // A timer that moves away leaves the thread to wake too early, and to see then that it has nothing to do.
+        if self.thread.exists && !self.thread.needed && at_ns < self.thread.wakes_at_ns {
+            self.thread.wakes_at_ns = at_ns;
+            self.sim.sleep_until(Task::UbifsThread, at_ns);
+        }
+    }
+
+    pub fn cancel_head_timer(&mut self, head: usize) {
+        self.heads[head].timer_at_ns = None;
+    }
+
+    /// A turn of the thread.
+    pub fn run_thread(&mut self) {
+        self.thread.needed = false;
+        self.sync_due_heads();
+        // An error has made the file system read-only; nobody waits for the answer.
+        let _ = self.run_background_commit();
+        let next = self.heads.iter().filter_map(|head| head.timer_at_ns).min();
+        self.thread.wakes_at_ns = next.unwrap_or(u64::MAX);
+        match next {
+            Some(at_ns) => self.sim.sleep_until(Task::UbifsThread, at_ns),
+            None => self.sim.block(Task::UbifsThread),
+        }
+    }
+
+    fn sync_due_heads(&mut self) {
+        let _why = self.sim.because(Reason::Padding);
+        let now_ns = self.sim.now_ns();
+        for head in 0..HEADS {
+            if self.heads[head].timer_at_ns.is_some_and(|at_ns| at_ns <= now_ns) && self.sync_head(head).is_err() {
+                self.read_only = true;
+                (0..HEADS).for_each(|head| self.cancel_head_timer(head));
+                return;
+            }
+        }
+    }
+}

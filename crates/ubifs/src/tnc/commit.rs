@@ -1,0 +1,270 @@
+//! Writing the changed index.
+//!
+//! Follows `fs/ubifs/tnc_commit.c`. First every changed znode gets its place (`layout_in_empty_space`, or the gaps of
+//! dirty LEBs when there are no empty ones), then they are written one behind the other.
+
+use super::{NodeAt, NO_ZNODE};
+use crate::core::Core;
+use crate::error::{Fail, Res, NO_SPACE};
+use crate::format::*;
+use crate::lprops::{Category, Change};
+use crate::node::pad;
+
+/// A commit of the index that is going on.
+#[derive(Debug, Default)]
+pub(super) struct Layout {
+    /// Changed znodes, children before parents; those from `rest` on go into empty space.
+    pub znodes: Vec<u32>,
+    pub rest: usize,
+    /// LEBs for the index, and how many of them are used.
+    pub lebs: Vec<u32>,
+    pub used: usize,
+    /// LEBs whose gaps were filled.
+    pub gap_lebs: Vec<u32>,
+    new_head: (u32, u32),
+}
+
+/// What a run through the layout decides about one znode.
+struct Step {
+    id: u32,
+    at: NodeAt,
+    /// A part of the buffer is full behind it: so many bytes are written.
+    flush: Option<Flush>,
+}
+
+struct Flush {
+    lnum: u32,
+    offs: u32,
+    bytes: u32,
+    /// Bytes of it that hold nodes.
+    used: u32,
+    /// Nothing more goes into this LEB.
+    leb_ends: bool,
+}
+
+impl Core {
+    /// Gives every changed znode its new place; returns the place of the root (`ubifs_tnc_start_commit`).
+    pub fn start_index_commit(&mut self) -> Res<NodeAt> {
+        let znodes = self.dirty_znodes();
+        let count = znodes.len();
+        self.tnc.commit = Layout { znodes, new_head: (self.tnc.ihead_lnum, self.tnc.ihead_offs), ..Layout::default() };
+        if count > 0 {
+            match self.allocate_index_lebs(count) {
+                Ok(()) => {}
+                Err(NO_SPACE) => self.lay_out_in_gaps(count)?,
+                Err(fail) => return Err(fail),
+            }
+            self.lay_out_in_empty_space()?;
+            for i in self.tnc.commit.used..self.tnc.commit.lebs.len() {
+                let lnum = self.tnc.commit.lebs[i];
+                let change = Change { taken: Some(false), index: Some(false), ..Change::default() };
+                self.change_lp(lnum, change)?;
+            }
+        }
+        self.tnc.old_idx.clear();
+        self.save_dirty_index_lebs();
+        self.budget.old_idx_bytes = self.tnc.calc_idx_bytes;
+        self.budget.uncommitted_idx = 0;
+        self.budget.min_idx_lebs = self.calc_min_idx_lebs();
+        Ok(self.tnc.root.at)
+    }
+
+    /// Changed znodes in the order in which they are written.
+    fn dirty_znodes(&self) -> Vec<u32> {
+        let mut znodes = Vec::new();
+        let root = self.tnc.root.child;
+        if root != NO_ZNODE {
+            self.add_dirty_znodes(root, &mut znodes);
+        }
+        znodes
+    }
+
+    fn add_dirty_znodes(&self, id: u32, znodes: &mut Vec<u32>) {
+        let znode = self.tnc.z(id);
+        if !znode.dirty {
+            return;
+        }
+        if znode.level > 0 {
+            for branch in &znode.branches {
+                if branch.child != NO_ZNODE {
+                    self.add_dirty_znodes(branch.child, znodes);
+                }
+            }
+        }
+        znodes.push(id);
+    }
+
+    pub(super) fn index_lebs_needed(&self, znodes: usize) -> usize {
+        let per_head = (self.geo.leb_bytes - self.tnc.ihead_offs) / self.geo.idx_bytes_max;
+        znodes.saturating_sub(per_head as usize).div_ceil((self.geo.leb_bytes / self.geo.idx_bytes_max) as usize)
+    }
+
+    fn allocate_index_lebs(&mut self, znodes: usize) -> Res<()> {
+        for _ in 0..self.index_lebs_needed(znodes) {
+            let lnum = self.find_free_leb_for_index()?;
+            self.tnc.commit.lebs.push(lnum);
+        }
+        Ok(())
+    }
+
+    pub(super) fn znode_bytes(&self, id: u32) -> u32 {
+        idx_node_bytes(self.tnc.z(id).branches.len() as u32)
+    }
+
+    /// The znode will stand here.
+    pub(super) fn place_znode(&mut self, id: u32, at: NodeAt) {
+        self.tnc.branch_to(id).at = at;
+        self.tnc.calc_idx_bytes += i64::from(align8(at.len));
+        self.tnc.dirty_cnt -= 1;
+    }
+
+    /// Runs through the znodes that go into empty space, with the buffer of the kernel's writer.
+    fn empty_space_steps(&self) -> Res<Vec<Step>> {
+        let commit = &self.tnc.commit;
+        let leb_bytes = self.geo.leb_bytes;
+        let buffer_bytes = align(self.geo.idx_bytes_max, self.geo.min_io);
+        let rest = &commit.znodes[commit.rest.min(commit.znodes.len())..];
+        let mut lebs = commit.lebs[commit.used..].iter().copied();
+        let mut head = Some(self.tnc.ihead_lnum);
+        let (mut offs, mut used, mut avail) = (self.tnc.ihead_offs, 0u32, i64::from(buffer_bytes));
+        if rest.first().is_some_and(|&id| offs + self.znode_bytes(id) > leb_bytes) {
+            head = None;
+        }
+        let mut steps = Vec::with_capacity(rest.len());
+        for (i, &id) in rest.iter().enumerate() {
+            let lnum = match head {
+                Some(lnum) => lnum,
+                None => {
+                    (offs, used, avail) = (0, 0, i64::from(buffer_bytes));
+                    let lnum = lebs.next().ok_or(NO_SPACE)?;
+                    head = Some(lnum);
+                    lnum
+                }
+            };
+            let len = self.znode_bytes(id);
+            let at = NodeAt { lnum, offs: offs + used, len };
+            used += align8(len);
+            avail -= i64::from(align8(len));
+            let next_len = rest.get(i + 1).map(|&next| self.znode_bytes(next));
+            let next_fits = next_len.is_some_and(|next| offs + used + next <= leb_bytes);
+            if next_fits && avail > 0 {
+                steps.push(Step { id, at, flush: None });
+                continue;
+            }
+            let bytes = if next_fits { buffer_bytes } else { align(used, self.geo.min_io) };
+            let from = offs;
+            offs += bytes;
+            let leb_ends = next_len.is_some_and(|next| offs + next > leb_bytes);
+            steps.push(Step { id, at, flush: Some(Flush { lnum, offs: from, bytes, used, leb_ends }) });
+            used = used.saturating_sub(bytes);
+            avail = i64::from(buffer_bytes) - i64::from(used);
+            if leb_ends {
+                head = None;
+            }
+        }
+        Ok(steps)
+    }
+
+    fn lay_out_in_empty_space(&mut self) -> Res<()> {
+        let steps = self.empty_space_steps()?;
+        let last = steps.len().saturating_sub(1);
+        for (i, step) in steps.iter().enumerate() {
+            if self.tnc.commit.lebs.get(self.tnc.commit.used) == Some(&step.at.lnum) {
+                self.tnc.commit.used += 1;
+            }
+            self.place_znode(step.id, step.at);
+            if let Some(flush) = &step.flush {
+                let end = flush.offs + flush.bytes;
+                if flush.leb_ends || i == last {
+                    let free = self.geo.leb_bytes - end;
+                    let dirt = flush.bytes.saturating_sub(flush.used);
+                    self.update_lp(flush.lnum, Some(free), dirt, Change::default())?;
+                }
+                self.tnc.commit.new_head = (flush.lnum, end);
+            }
+        }
+        Ok(())
+    }
+
+    /// Packs a znode as an index node.
+    pub(super) fn pack_znode(&mut self, id: u32, bytes: &mut [u8]) -> Res<()> {
+        let znode = self.tnc.z(id);
+        let len = idx_node_bytes(znode.branches.len() as u32);
+        bytes[..len as usize].fill(0);
+        put_u16(bytes, idx::CHILD_CNT, znode.branches.len() as u16);
+        put_u16(bytes, idx::LEVEL, znode.level);
+        for (i, branch) in znode.branches.iter().enumerate() {
+            let from = idx::BRANCHES + i * (BRANCH_BYTES + KEY_BYTES) as usize;
+            if branch.at.lnum == 0 || branch.at.len == 0 {
+                return Err(Fail::Corrupt("bad branch in an index node to write"));
+            }
+            put_u32(bytes, from, branch.at.lnum);
+            put_u32(bytes, from + 4, branch.at.offs);
+            put_u32(bytes, from + 8, branch.at.len);
+            branch.key.write(bytes, from + 12);
+        }
+        self.finish_node(&mut bytes[..len as usize], len, IDX_NODE, NO_GROUP);
+        self.tnc.zm(id).dirty = false;
+        Ok(())
+    }
+
+    /// Writes what [`Core::start_index_commit`] laid out (`ubifs_tnc_end_commit`).
+    pub fn end_index_commit(&mut self) -> Res<()> {
+        let commit = std::mem::take(&mut self.tnc.commit);
+        for &lnum in &commit.gap_lebs {
+            self.return_leb(lnum)?;
+        }
+        let rest = &commit.znodes[commit.rest.min(commit.znodes.len())..];
+        let Some(&first) = rest.first() else { return Ok(()) };
+        let released = Change { taken: Some(false), ..Change::default() };
+        let root_of = |core: &mut Core, id: u32| core.tnc.branch_to(id).at;
+        let (mut lnum, mut offs) = (self.tnc.ihead_lnum, self.tnc.ihead_offs);
+        if offs + self.znode_bytes(first) > self.geo.leb_bytes {
+            self.update_lp(lnum, None, 0, released)?;
+        }
+        let buffer_bytes = align(self.geo.idx_bytes_max, self.geo.min_io);
+        let mut buffer = vec![0; 2 * buffer_bytes as usize];
+        let mut used = 0u32;
+        for (i, &id) in rest.iter().enumerate() {
+            let at = root_of(self, id);
+            if at.lnum != lnum {
+                (lnum, offs, used) = (at.lnum, 0, 0);
+            }
+            debug_assert_eq!(at.offs, offs + used);
+            self.pack_znode(id, &mut buffer[used as usize..])?;
+            let end = align8(used + at.len);
+            buffer[(used + at.len) as usize..end as usize].fill(0);
+            used = end;
+            let next_len = rest.get(i + 1).map(|&next| self.znode_bytes(next));
+            let next_fits = next_len.is_some_and(|next| offs + used + next <= self.geo.leb_bytes);
+            if next_fits && used < buffer_bytes {
+                continue;
+            }
+            let bytes = if next_fits { buffer_bytes } else { align(used, self.geo.min_io) };
+            if !next_fits {
+                pad(&mut buffer[used as usize..bytes as usize]);
+            }
+            self.leb_write(lnum, offs, &buffer[..bytes as usize])?;
+            let leb_ends = next_len.is_some_and(|next| offs + used.max(bytes) + next > self.geo.leb_bytes);
+            offs += bytes;
+            if leb_ends {
+                self.update_lp(lnum, None, 0, released)?;
+            }
+            if used > bytes {
+                buffer.copy_within(bytes as usize..used as usize, 0);
+            }
+            used = used.saturating_sub(bytes);
+        }
+        (self.tnc.ihead_lnum, self.tnc.ihead_offs) = commit.new_head;
+        Ok(())
+    }
+
+    /// Remembers which LEBs of the index have gaps, for the next commit (`ubifs_save_dirty_idx_lnums`).
+    fn save_dirty_index_lebs(&mut self) {
+        let first = self.geo.main_first;
+        let props = &self.lpt.props;
+        let mut lebs: Vec<u32> = self.lpt.categories.heap(Category::DirtyIndex).to_vec();
+        lebs.sort_by_key(|&i| props[i as usize].dirty + props[i as usize].free);
+        self.tnc.dirty_idx_lebs = lebs.into_iter().map(|i| first + i).collect();
+    }
+}

@@ -1,0 +1,230 @@
+//! Finding keys.
+//!
+//! Follows `fs/ubifs/tnc.c` (`ubifs_lookup_level0`, `lookup_level0_dirty`, `ubifs_tnc_locate`, `is_leaf_node_in_tnc`,
+//! `lookup_znode`).
+
+use super::{NodeAt, Znode, NO_ZNODE};
+use crate::core::Core;
+use crate::error::{Res, NOT_FOUND};
+use crate::key::Key;
+
+/// A branch of a znode of level 0; `n` is -1 when the key sought is below all that are there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Position {
+    pub znode: u32,
+    pub n: i32,
+}
+
+/// Branch with this key, or the one before its place.
+fn search(znode: &Znode, key: Key) -> (bool, i32) {
+    let (mut begin, mut end) = (0, znode.branches.len());
+    while begin < end {
+        let middle = (begin + end) / 2;
+        match key.cmp(&znode.branches[middle].key) {
+            std::cmp::Ordering::Greater => begin = middle + 1,
+            std::cmp::Ordering::Less => end = middle,
+            std::cmp::Ordering::Equal => return (true, middle as i32),
+        }
+    }
+    (false, end as i32 - 1)
+}
+
+impl Core {
+    /// Finds a key. Of several branches with the same key any may be found.
+    pub(super) fn find(&mut self, key: Key) -> Res<(bool, Position)> {
+        let (exact, position) = self.descend(key, false)?;
+        self.step_back_if_hashed(key, exact, position)
+    }
+
+    /// The same; all znodes on the way will be written anew.
+    pub(super) fn find_dirty(&mut self, key: Key) -> Res<(bool, Position)> {
+        let (exact, position) = self.descend(key, true)?;
+        let found = self.step_back_if_hashed(key, exact, position)?;
+        if found.0 {
+            self.dirty_bottom_up(found.1.znode)?;
+        }
+        Ok(found)
+    }
+
+    fn descend(&mut self, key: Key, dirty: bool) -> Res<(bool, Position)> {
+        let mut znode = self.root_znode()?;
+        loop {
+            if dirty {
+                self.dirty_znode(znode)?;
+            }
+            let (exact, n) = search(self.tnc.z(znode), key);
+            if self.tnc.z(znode).level == 0 {
+                return Ok((exact, Position { znode, n }));
+            }
+            znode = self.child_znode(znode, n.max(0) as usize)?;
+        }
+    }
+
+    /// Branches with the same hashed key may spread over znodes; the last one of them may stand to the left.
+    fn step_back_if_hashed(&mut self, key: Key, exact: bool, position: Position) -> Res<(bool, Position)> {
+        if exact || !key.is_hashed() || position.n != -1 {
+            return Ok((exact, position));
+        }
+        match self.previous(position)? {
+            Some(before) if self.key_at(before) == key => Ok((true, before)),
+            _ => Ok((false, position)),
+        }
+    }
+
+    pub(super) fn key_at(&self, position: Position) -> Key {
+        self.tnc.z(position.znode).branches[position.n as usize].key
+    }
+
+    pub(super) fn at(&self, position: Position) -> NodeAt {
+        self.tnc.z(position.znode).branches[position.n as usize].at
+    }
+
+    /// Whether the index has this key.
+    pub fn has_key(&mut self, key: Key) -> Res<bool> {
+        Ok(self.find(key)?.0)
+    }
+
+    /// Finds the node with this key and reads it.
+    pub fn locate(&mut self, key: Key, node: &mut Vec<u8>) -> Res<NodeAt> {
+        let (found, position) = self.find(key)?;
+        if !found {
+            return Err(NOT_FOUND);
+        }
+        let at = self.at(position);
+        if key.is_hashed() {
+            node.clear();
+            node.extend_from_slice(self.entry(position.znode, position.n as usize)?);
+        } else {
+            self.read_leaf(key, at, node)?;
+        }
+        Ok(at)
+    }
+
+    /// Whether the index leads to the node of this key at this place.
+    pub fn has_leaf(&mut self, key: Key, lnum: u32, offs: u32) -> Res<bool> {
+        let (found, start) = self.find(key)?;
+        if !found {
+            return Ok(false);
+        }
+        self.seek_place(key, start, lnum, offs).map(|found| found.is_some())
+    }
+
+    /// Among the branches with this key the one that leads to a place.
+    pub(super) fn seek_place(&mut self, key: Key, start: Position, lnum: u32, offs: u32) -> Res<Option<Position>> {
+        let is_there = |core: &Core, position: Position| {
+            let at = core.at(position);
+            (at.lnum, at.offs) == (lnum, offs)
+        };
+        if is_there(self, start) {
+            return Ok(Some(start));
+        }
+        if !key.is_hashed() {
+            return Ok(None);
+        }
+        let mut position = start;
+        while let Some(before) = self.previous(position)? {
+            if self.key_at(before) != key {
+                break;
+            }
+            if is_there(self, before) {
+                return Ok(Some(before));
+            }
+            position = before;
+        }
+        let mut position = start;
+        while let Some(after) = self.next(position)? {
+            if self.key_at(after) != key {
+                break;
+            }
+            if is_there(self, after) {
+                return Ok(Some(after));
+            }
+            position = after;
+        }
+        Ok(None)
+    }
+
+    // ---- index nodes -------------------------------------------------------------------------------------------
+
+    /// The znode of the index node at this place, which has this first key and level.
+    pub(super) fn find_znode(&mut self, key: Key, level: u16, lnum: u32, offs: u32) -> Res<Option<u32>> {
+        let mut znode = self.root_znode()?;
+        let root = self.tnc.root.at;
+        if root.len > 0 && (root.lnum, root.offs) == (lnum, offs) {
+            return Ok(Some(znode));
+        }
+        if level >= self.tnc.z(znode).level {
+            return Ok(None);
+        }
+        let mut n;
+        loop {
+            n = search(self.tnc.z(znode), key).1;
+            if n < 0 {
+                let Some(left) = self.left_of(znode)? else { return Ok(None) };
+                znode = left;
+                n = search(self.tnc.z(znode), key).1.max(0);
+            }
+            if self.tnc.z(znode).level == level + 1 {
+                break;
+            }
+            znode = self.child_znode(znode, n as usize)?;
+        }
+        let leads = |core: &Core, znode: u32, n: usize| {
+            let at = core.tnc.z(znode).branches[n].at;
+            at.len > 0 && (at.lnum, at.offs) == (lnum, offs)
+        };
+        let (start, start_n) = (znode, n as usize);
+        if leads(self, start, start_n) {
+            return self.child_znode(start, start_n).map(Some);
+        }
+        if !key.is_hashed() {
+            return Ok(None);
+        }
+        let (mut znode, mut n) = (start, start_n);
+        loop {
+            if n > 0 {
+                n -= 1;
+            } else {
+                let Some(left) = self.left_of(znode)? else { break };
+                znode = left;
+                n = self.tnc.z(znode).branches.len() - 1;
+            }
+            if leads(self, znode, n) {
+                return self.child_znode(znode, n).map(Some);
+            }
+            if self.tnc.z(znode).branches[n].key < key {
+                break;
+            }
+        }
+        let (mut znode, mut n) = (start, start_n);
+        loop {
+            n += 1;
+            if n >= self.tnc.z(znode).branches.len() {
+                let Some(right) = self.right_of(znode)? else { break };
+                (znode, n) = (right, 0);
+            }
+            if leads(self, znode, n) {
+                return self.child_znode(znode, n).map(Some);
+            }
+            if self.tnc.z(znode).branches[n].key > key {
+                break;
+            }
+        }
+        Ok(None)
+    }
+
+    /// An index node's place is needed for something else: it will be written anew (`ubifs_dirty_idx_node`).
+    pub fn renew_index_node(&mut self, key: Key, level: u16, lnum: u32, offs: u32) -> Res<()> {
+        if let Some(znode) = self.find_znode(key, level, lnum, offs)? {
+            self.dirty_bottom_up(znode)?;
+        }
+        Ok(())
+    }
+
+    /// Whether the index in memory knows the index node at this place: `Some(dirty)`.
+    pub(super) fn index_node_state(&mut self, key: Key, level: u16, lnum: u32, offs: u32) -> Res<Option<bool>> {
+        let znode = self.find_znode(key, level, lnum, offs)?;
+        debug_assert!(znode != Some(NO_ZNODE));
+        Ok(znode.map(|znode| self.tnc.z(znode).dirty))
+    }
+}

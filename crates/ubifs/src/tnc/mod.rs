@@ -1,0 +1,179 @@
+//! The tree node cache: the index, a B+-tree whose nodes are read when they are needed and written by the commit.
+//!
+//! Follows `fs/ubifs/tnc.c` and `tnc_misc.c`. Nodes in memory ("znodes") live in an arena. The index on flash is never
+//! changed in place: a changed znode is written elsewhere, and with it all above it.
+
+mod commit;
+mod delete;
+mod gaps;
+mod insert;
+mod load;
+mod lookup;
+mod names;
+mod walk;
+
+pub(crate) use load::{entry_name, validate_entry};
+pub(crate) use lookup::Position;
+
+use crate::core::Core;
+use crate::error::Res;
+use crate::format::align8;
+use crate::key::Key;
+use std::collections::BTreeSet;
+
+pub(crate) const NO_ZNODE: u32 = u32::MAX;
+
+/// Where the index says that a node stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct NodeAt {
+    pub lnum: u32,
+    pub offs: u32,
+    pub len: u32,
+}
+
+/// A branch of an index node: a key, and what it leads to.
+#[derive(Clone, Debug)]
+pub(crate) struct Branch {
+    pub key: Key,
+    /// Length 0: not on flash yet.
+    pub at: NodeAt,
+    /// The znode below, if it is in memory.
+    pub child: u32,
+    /// The entry node below, if it was read (only at level 0 and for hashed keys).
+    pub leaf: Option<Box<[u8]>>,
+}
+
+impl Branch {
+    pub fn leaf(key: Key, at: NodeAt) -> Branch {
+        Branch { key, at, child: NO_ZNODE, leaf: None }
+    }
+}
+
+/// An index node in memory.
+#[derive(Clone, Debug)]
+pub(crate) struct Znode {
+    pub parent: u32,
+    /// Which branch of the parent leads here.
+    pub iip: u32,
+    pub level: u16,
+    pub dirty: bool,
+    /// The first key was changed: on flash the node cannot be found by its present keys.
+    pub alt: bool,
+    pub branches: Vec<Branch>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Tnc {
+    pub znodes: Vec<Znode>,
+    unused: Vec<u32>,
+    pub root: Branch,
+    /// Places of index nodes that belong to the index on flash but cannot be found by key any more.
+    old_idx: BTreeSet<(u32, u32)>,
+    pub dirty_cnt: i64,
+    /// Bytes of all index nodes as the next commit will leave them.
+    pub calc_idx_bytes: i64,
+    pub ihead_lnum: u32,
+    pub ihead_offs: u32,
+    /// LEBs of the index as the last commit left them, the dirtiest last.
+    pub dirty_idx_lebs: Vec<u32>,
+    commit: commit::Layout,
+}
+
+impl Tnc {
+    pub fn new(root: NodeAt) -> Tnc {
+        Tnc {
+            znodes: Vec::new(),
+            unused: Vec::new(),
+            root: Branch::leaf(Key::default(), root),
+            old_idx: BTreeSet::new(),
+            dirty_cnt: 0,
+            calc_idx_bytes: 0,
+            ihead_lnum: 0,
+            ihead_offs: 0,
+            dirty_idx_lebs: Vec::new(),
+            commit: commit::Layout::default(),
+        }
+    }
+
+    pub fn z(&self, id: u32) -> &Znode {
+        &self.znodes[id as usize]
+    }
+
+    pub fn zm(&mut self, id: u32) -> &mut Znode {
+        &mut self.znodes[id as usize]
+    }
+
+    pub fn is_root_dirty(&self) -> bool {
+        self.root.child != NO_ZNODE && self.z(self.root.child).dirty
+    }
+
+    fn allocate(&mut self, parent: u32, level: u16, fanout: u32) -> u32 {
+        match self.unused.pop() {
+            Some(id) => {
+                let znode = self.zm(id);
+                (znode.parent, znode.iip, znode.level) = (parent, 0, level);
+                (znode.dirty, znode.alt) = (false, false);
+                id
+            }
+            None => {
+                let branches = Vec::with_capacity(fanout as usize + 1);
+                self.znodes.push(Znode { parent, iip: 0, level, dirty: false, alt: false, branches });
+                (self.znodes.len() - 1) as u32
+            }
+        }
+    }
+
+    pub fn release(&mut self, id: u32) {
+        self.zm(id).branches.clear();
+        self.unused.push(id);
+    }
+
+    /// The branch that leads to a znode.
+    fn branch_to(&mut self, id: u32) -> &mut Branch {
+        let (parent, iip) = (self.z(id).parent, self.z(id).iip);
+        match parent {
+            NO_ZNODE => &mut self.root,
+            _ => &mut self.zm(parent).branches[iip as usize],
+        }
+    }
+
+    /// The node on flash that a znode was read from cannot be found by key any more, but stays in use until the commit.
+    fn keep_old_place(&mut self, id: u32) {
+        let at = self.branch_to(id).at;
+        if at.len > 0 {
+            self.old_idx.insert((at.lnum, at.offs));
+        }
+    }
+}
+
+impl Core {
+    /// An index node on flash becomes obsolete.
+    fn add_idx_dirt(&mut self, at: NodeAt) -> Res<()> {
+        self.tnc.calc_idx_bytes -= i64::from(align8(at.len));
+        self.add_dirt(at.lnum, at.len)
+    }
+
+    /// The znode will be written anew (`dirty_cow_znode`). Those above it must be dirty already.
+    fn dirty_znode(&mut self, id: u32) -> Res<()> {
+        if std::mem::replace(&mut self.tnc.zm(id).dirty, true) {
+            return Ok(());
+        }
+        self.tnc.dirty_cnt += 1;
+        let at = self.tnc.branch_to(id).at;
+        self.add_idx_dirt(at)
+    }
+
+    /// The znode and all above it will be written anew (`dirty_cow_bottom_up`).
+    fn dirty_bottom_up(&mut self, id: u32) -> Res<()> {
+        if self.tnc.z(id).dirty {
+            return Ok(());
+        }
+        let mut path = vec![id];
+        let mut at = self.tnc.z(id).parent;
+        while at != NO_ZNODE && !self.tnc.z(at).dirty {
+            path.push(at);
+            at = self.tnc.z(at).parent;
+        }
+        path.into_iter().rev().try_for_each(|id| self.dirty_znode(id))
+    }
+}

@@ -1,0 +1,169 @@
+//! Entries whose names have the same hash: they stand in the order of their names.
+//!
+//! Follows `fs/ubifs/tnc.c` (`resolve_collision`, `fallible_resolve_collision`).
+
+use super::load::entry_name;
+use super::Position;
+use crate::core::Core;
+use crate::error::{Res, NOT_FOUND};
+use crate::format::get_u32;
+use crate::key::Key;
+use std::cmp::Ordering;
+
+/// Whether the position that was found has the name, or is the one behind which it belongs.
+type Resolved = (bool, Position);
+
+impl Core {
+    /// How the name of an entry compares with `name`. `None`: the entry is not on flash any more (only during replay).
+    fn compare_name(&mut self, position: Position, name: &[u8]) -> Res<Option<Ordering>> {
+        let n = position.n as usize;
+        if !self.load_entry(position.znode, n)? {
+            return Ok(None);
+        }
+        let entry = self.tnc.z(position.znode).branches[n].leaf.as_deref().ok_or(NOT_FOUND)?;
+        Ok(Some(entry_name(entry).cmp(name)))
+    }
+
+    /// Finds the entry with this name among those with its key, from `start` on, which has the key.
+    pub(super) fn resolve_name(&mut self, key: Key, start: Position, name: &[u8], adding: bool) -> Res<Resolved> {
+        if self.replaying {
+            return self.resolve_name_in_replay(key, start, name, adding);
+        }
+        let mut position = start;
+        match self.compare_name(start, name)? {
+            Some(Ordering::Equal) => return Ok((true, start)),
+            Some(Ordering::Greater) => loop {
+                let Some(before) = self.previous(position)? else {
+                    return Ok((false, Position { n: -1, ..position }));
+                };
+                if self.key_at(before) != key {
+                    return Ok((false, self.behind(before, position)));
+                }
+                position = before;
+                match self.compare_name(position, name)? {
+                    Some(Ordering::Equal) => return Ok((true, position)),
+                    Some(Ordering::Less) => return Ok((false, position)),
+                    _ => {}
+                }
+            },
+            _ => loop {
+                let Some(after) = self.next(position)? else { return Ok((false, position)) };
+                if self.key_at(after) != key {
+                    return Ok((false, position));
+                }
+                match self.compare_name(after, name)? {
+                    Some(Ordering::Equal) => return Ok((true, after)),
+                    Some(Ordering::Greater) => return Ok((false, position)),
+                    _ => position = after,
+                }
+            },
+        }
+    }
+
+    /// The place between `before`, which has a lower key, and `after`: in the znode of `after` if they are in two.
+    fn behind(&self, before: Position, after: Position) -> Position {
+        if before.n as usize == self.tnc.z(before.znode).branches.len() - 1 {
+            Position { n: -1, ..after }
+        } else {
+            before
+        }
+    }
+
+    /// The same while nodes may be missing on flash, because garbage collection has moved or dropped them after the last
+    /// commit: a missing one may be the one that is sought.
+    fn resolve_name_in_replay(&mut self, key: Key, start: Position, name: &[u8], adding: bool) -> Res<Resolved> {
+        let mut missing = None;
+        let mut unsure = false;
+        let first = self.compare_name(start, name)?;
+        match first {
+            Some(Ordering::Equal) => return Ok((true, start)),
+            None => {
+                missing = Some(start);
+                unsure = true;
+            }
+            Some(_) if !adding => unsure = true,
+            Some(_) => {}
+        }
+        let mut result = start;
+        if first == Some(Ordering::Greater) || unsure {
+            loop {
+                let Some(before) = self.previous(result)? else {
+                    result.n = -1;
+                    break;
+                };
+                if self.key_at(before) != key {
+                    result = self.behind(before, result);
+                    break;
+                }
+                result = before;
+                match self.compare_name(result, name)? {
+                    Some(Ordering::Equal) => return Ok((true, result)),
+                    None => missing = Some(result),
+                    Some(_) if !adding => {}
+                    Some(Ordering::Less) => break,
+                    Some(_) => unsure = false,
+                }
+            }
+        }
+        if first == Some(Ordering::Less) || unsure {
+            result = start;
+            while let Some(after) = self.next(result)? {
+                if self.key_at(after) != key {
+                    break;
+                }
+                match self.compare_name(after, name)? {
+                    Some(Ordering::Equal) => return Ok((true, after)),
+                    Some(Ordering::Greater) => break,
+                    Some(Ordering::Less) => {}
+                    None => missing = Some(after),
+                }
+                result = after;
+            }
+        }
+        match missing {
+            Some(missing) if !adding => Ok((true, missing)),
+            _ => Ok((false, result)),
+        }
+    }
+
+    /// Reads the entry with this key and name.
+    pub fn lookup_name(&mut self, key: Key, name: &[u8], node: &mut Vec<u8>) -> Res<()> {
+        self.locate(key, node)?;
+        if entry_name(node) == name {
+            return Ok(());
+        }
+        let (found, start) = self.find(key)?;
+        if !found {
+            return Err(NOT_FOUND);
+        }
+        let (found, position) = self.resolve_name(key, start, name, false)?;
+        if !found {
+            return Err(NOT_FOUND);
+        }
+        node.clear();
+        node.extend_from_slice(self.entry(position.znode, position.n as usize)?);
+        Ok(())
+    }
+
+    /// Reads the entry that follows `key` and `name` in the same directory, or the first one from `key` on if the name is
+    /// empty. `NoEnt`: there is none (`ubifs_tnc_next_ent`).
+    pub fn next_entry(&mut self, key: Key, name: &[u8], node: &mut Vec<u8>) -> Res<()> {
+        let (found, mut position) = self.find(key)?;
+        if !name.is_empty() {
+            if found {
+                position = self.resolve_name(key, position, name, false)?.1;
+            }
+            position = self.next(position)?.ok_or(NOT_FOUND)?;
+        } else if !found {
+            position = self.next(position)?.ok_or(NOT_FOUND)?;
+        }
+        let at = self.key_at(position);
+        if at.ino != key.ino || at.kind() != key.kind() {
+            return Err(NOT_FOUND);
+        }
+        node.clear();
+        node.extend_from_slice(self.entry(position.znode, position.n as usize)?);
+        debug_assert!(get_u32(node, 0) == crate::format::NODE_MAGIC);
+        Ok(())
+    }
+}

@@ -1,0 +1,231 @@
+//! Write buffers: each journal head collects an I/O unit before it writes.
+//!
+//! Follows `fs/ubifs/io.c` (`ubifs_wbuf_write_nolock`, `ubifs_wbuf_sync_nolock`, `ubifs_wbuf_seek_nolock`).
+
+use crate::core::Core;
+use crate::error::{Fail, Res, NO_SPACE};
+use crate::format::{align, align8, GC_HEAD, HEADS};
+use crate::geometry::Geometry;
+use crate::lprops::Change;
+use crate::node::pad;
+use crate::tnc::NodeAt;
+use ffslab_sim::Reason;
+
+/// A journal head: where it writes, and what waits in its buffer.
+#[derive(Debug, Default)]
+pub(crate) struct Head {
+    /// `None`: it has no LEB yet.
+    pub lnum: Option<u32>,
+    /// Where the buffer will be written.
+    pub offs: u32,
+    pub used: u32,
+    /// Bytes until the next boundary of the largest write.
+    size: u32,
+    bytes: Vec<u8>,
+    /// Inodes that have nodes in the buffer.
+    inodes: Vec<u32>,
+    /// When the buffer is to be written by the background thread.
+    pub timer_at_ns: Option<u64>,
+    /// LEBs that this head has used since the last commit, in order.
+    pub buds: Vec<u32>,
+}
+
+impl Head {
+    pub fn new(max_write: u32) -> Head {
+        Head { size: max_write, bytes: vec![0; max_write as usize], ..Head::default() }
+    }
+
+    fn avail(&self) -> u32 {
+        self.size - self.used
+    }
+
+    /// Space left in the LEB.
+    pub fn space(&self, geo: &Geometry) -> u32 {
+        match self.lnum {
+            Some(_) => geo.leb_bytes - self.offs - self.used,
+            None => 0,
+        }
+    }
+
+    /// Where the next node goes.
+    pub fn next_offs(&self) -> u32 {
+        self.offs + self.used
+    }
+
+    pub fn holds(&self, ino: u32) -> bool {
+        self.inodes.contains(&ino)
+    }
+
+    /// The buffer holds a node of this inode.
+    pub fn note_inode(&mut self, ino: u32) {
+        if self.used > 0 {
+            self.inodes.push(ino);
+        }
+    }
+
+    fn set_size(&mut self, geo: &Geometry) {
+        self.size = if geo.leb_bytes - self.offs < geo.max_write {
+            geo.leb_bytes - self.offs
+        } else if self.offs % geo.max_write != 0 {
+            align(self.offs, geo.max_write) - self.offs
+        } else {
+            geo.max_write
+        };
+        self.used = 0;
+        self.inodes.clear();
+    }
+
+    /// Goes on at this place (`ubifs_wbuf_seek_nolock`).
+    pub fn seek(&mut self, geo: &Geometry, lnum: u32, offs: u32) {
+        self.lnum = Some(lnum);
+        self.offs = offs;
+        self.set_size(geo);
+    }
+}
+
+impl Core {
+    /// Writes out what waits in a buffer, padded.
+    pub fn sync_head(&mut self, head: usize) -> Res<()> {
+        self.cancel_head_timer(head);
+        let h = &mut self.heads[head];
+        let Some(lnum) = h.lnum.filter(|_| h.used > 0) else { return Ok(()) };
+        self.check_writable()?;
+        let h = &mut self.heads[head];
+        let end = align(h.used, self.geo.min_io);
+        let dirt = end - h.used;
+        if dirt > 0 {
+            pad(&mut h.bytes[h.used as usize..end as usize]);
+        }
+        let (offs, bytes) = (h.offs, std::mem::take(&mut h.bytes));
+        let written = {
+            let _why = (dirt > 0 && head != GC_HEAD && self.sim.reason() != Reason::Sync)
+                .then(|| self.sim.because(Reason::Padding));
+            self.leb_write(lnum, offs, &bytes[..end as usize])
+        };
+        self.heads[head].bytes = bytes;
+        written?;
+        let geo = self.geo;
+        let h = &mut self.heads[head];
+        h.offs += end;
+        h.set_size(&geo);
+        let free = geo.leb_bytes - h.offs;
+        self.update_lp(lnum, Some(free), dirt, Change::default())
+    }
+
+    pub fn sync_all_heads(&mut self) -> Res<()> {
+        (0..HEADS).try_for_each(|head| self.sync_head(head))
+    }
+
+    /// Writes the buffers that hold nodes of an inode (`ubifs_sync_wbufs_by_inode`).
+    pub fn sync_heads_of(&mut self, ino: u32) -> Res<()> {
+        for head in 0..HEADS {
+            if head != GC_HEAD && self.heads[head].holds(ino) {
+                self.sync_head(head)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends a node, or a group of nodes, to a head. There must be room for it.
+    pub fn write_head(&mut self, head: usize, node: &[u8]) -> Res<()> {
+        let aligned = align8(node.len() as u32);
+        let lnum = self.heads[head].lnum.ok_or(NO_SPACE)?;
+        if self.heads[head].space(&self.geo) < aligned {
+            return Err(NO_SPACE);
+        }
+        self.cancel_head_timer(head);
+        self.check_writable()?;
+        let mut bytes = std::mem::take(&mut self.heads[head].bytes);
+        let result = self.fill_head(head, lnum, &mut bytes, node, aligned);
+        self.heads[head].bytes = bytes;
+        result?;
+        let free = self.heads[head].space(&self.geo);
+        self.update_lp(lnum, Some(free), 0, Change::default())?;
+        if self.heads[head].used > 0 {
+            self.start_head_timer(head);
+        }
+        Ok(())
+    }
+
+    fn fill_head(&mut self, head: usize, lnum: u32, buffer: &mut [u8], node: &[u8], aligned: u32) -> Res<()> {
+        let geo = self.geo;
+        let mut done = 0usize;
+        let mut written = 0;
+        let mut left = aligned;
+        let h = &mut self.heads[head];
+        if left < h.avail() {
+            let at = h.used as usize;
+            put(&mut buffer[at..at + left as usize], node);
+            h.used += left;
+            return Ok(());
+        }
+        if h.used > 0 || left == h.avail() {
+            let (at, size, offs) = (h.used as usize, h.size as usize, h.offs);
+            let count = size - at;
+            put(&mut buffer[at..size], &node[..count.min(node.len())]);
+            self.leb_write(lnum, offs, &buffer[..size])?;
+            (done, written) = (count, size);
+        } else if h.offs % geo.max_write != 0 {
+            let (size, offs) = (h.size as usize, h.offs);
+            self.leb_write(lnum, offs, &node[..size])?;
+            (done, written) = (size, size);
+        }
+        let h = &mut self.heads[head];
+        h.offs += written as u32;
+        left -= done as u32;
+        let units = left / geo.max_write;
+        if units > 0 {
+            let many = ((units - 1) * geo.max_write) as usize;
+            if many > 0 {
+                let offs = h.offs;
+                self.leb_write(lnum, offs, &node[done..done + many])?;
+                self.heads[head].offs += many as u32;
+                done += many;
+            }
+            let unit = geo.max_write as usize;
+            put(&mut buffer[..unit], &node[done..(done + unit).min(node.len())]);
+            let offs = self.heads[head].offs;
+            self.leb_write(lnum, offs, &buffer[..unit])?;
+            self.heads[head].offs += geo.max_write;
+            done += unit;
+            left -= many as u32 + geo.max_write;
+        }
+        let h = &mut self.heads[head];
+        if left > 0 {
+            put(&mut buffer[..left as usize], &node[done..]);
+        }
+        h.size = geo.max_write.min(geo.leb_bytes - h.offs);
+        h.used = left;
+        h.inodes.clear();
+        Ok(())
+    }
+
+    /// Reads a node that may still be in a head's buffer, wholly or in part (`ubifs_read_node_wbuf`).
+    pub fn read_node_of_head(&mut self, head: usize, node: &mut Vec<u8>, kind: u8, at: NodeAt) -> Res<()> {
+        let h = &self.heads[head];
+        let end = at.offs + at.len;
+        if h.lnum != Some(at.lnum) || end <= h.offs {
+            return self.read_node(node, kind, at.lnum, at.offs, at.len);
+        }
+        if end > h.offs + h.used {
+            return Err(Fail::Corrupt("node behind the end of a journal head"));
+        }
+        node.resize(at.len as usize, 0);
+        let on_flash = h.offs.saturating_sub(at.offs) as usize;
+        let from = (at.offs + on_flash as u32 - h.offs) as usize;
+        node[on_flash..].copy_from_slice(&h.bytes[from..from + at.len as usize - on_flash]);
+        if on_flash > 0 {
+            match self.leb_read(at.lnum, at.offs, &mut node[..on_flash]) {
+                Ok(()) | Err(Fail::BadMessage) => {}
+                Err(fail) => return Err(fail),
+            }
+        }
+        self.check_read(node, kind, at.offs)
+    }
+}
+
+/// Copies a node and pads the rest.
+fn put(target: &mut [u8], node: &[u8]) {
+    target[..node.len()].copy_from_slice(node);
+    pad(&mut target[node.len()..]);
+}

@@ -1,0 +1,83 @@
+//! UBIFS on UBI under the conformance kit.
+
+mod subject;
+
+use ffslab_conformance::{counts, full, hostile, power_cuts, sequences, Machine};
+use ffslab_flash::Geometry;
+use ffslab_ubifs::{Compression, Options};
+use std::sync::Arc;
+use subject::UbifsSubject;
+
+/// 64 erase blocks of 128 KiB.
+const USUAL: Geometry = Geometry { page_bytes: 2048, oob_bytes: 64, pages_per_block: 64, blocks: 64 };
+/// 48 erase blocks of 32 KiB, of which hardly half hold data: soon full.
+const SMALL: Geometry = Geometry { page_bytes: 2048, oob_bytes: 64, pages_per_block: 16, blocks: 48 };
+
+fn plain(geometry: Geometry) -> UbifsSubject {
+    UbifsSubject { options: Options::default(), geometry }
+}
+
+fn compressed(geometry: Geometry) -> UbifsSubject {
+    UbifsSubject { options: Options { compression: Compression::Lzo, ..Options::default() }, geometry }
+}
+
+#[track_caller]
+fn must<T: std::fmt::Debug>(result: Result<T, ffslab_conformance::Failure>) -> T {
+    let report = result.unwrap_or_else(|failure| panic!("{failure}"));
+    println!("{report:?}");
+    report
+}
+
+#[test]
+fn random_sequences_behave_like_the_model() {
+    must(sequences::check(&plain(USUAL), &sequences::Options::default()));
+}
+
+#[test]
+fn random_sequences_with_hardly_any_page_cache() {
+    let options = sequences::Options { seed: 2, machine: Machine::TINY, ..sequences::Options::default() };
+    must(sequences::check(&plain(USUAL), &options));
+}
+
+#[test]
+fn random_sequences_on_a_small_partition_meet_the_garbage_collector() {
+    let options = sequences::Options { seed: 3, calls_max: 250, ..sequences::Options::default() };
+    let report = must(sequences::check(&plain(SMALL), &options));
+    assert!(report.full > 0, "no sequence filled the partition");
+}
+
+#[test]
+fn random_sequences_with_compression() {
+    let options = sequences::Options { seed: 4, ..sequences::Options::default() };
+    must(sequences::check(&compressed(SMALL), &options));
+}
+
+#[test]
+fn power_cuts_lose_nothing_that_was_safe() {
+    let report = must(power_cuts::check(&plain(SMALL), &power_cuts::Options::default()));
+    println!("{report}");
+    assert!(report.cut_points() > 1000, "{report}");
+}
+
+#[test]
+fn power_cuts_with_compression() {
+    let options = power_cuts::Options { points_max: 25, ..power_cuts::Options::default() };
+    println!("{}", must(power_cuts::check(&compressed(SMALL), &options)));
+}
+
+#[test]
+fn damaged_images_do_no_harm() {
+    let report = must(hostile::check(Arc::new(plain(SMALL)), &hostile::Options::default()));
+    assert!(report.writable > 0, "{report:?}");
+}
+
+#[test]
+fn a_full_partition_says_so_and_can_be_emptied() {
+    must(full::check(&plain(USUAL), Machine::USUAL));
+    must(full::check(&plain(SMALL), Machine::TINY));
+}
+
+#[test]
+fn requests_cost_the_same_in_large_files_and_among_many() {
+    must(counts::check(&plain(USUAL)));
+}

@@ -1,0 +1,58 @@
+//! UBIFS on UBI as the conformance kit sees it.
+
+use ffslab_conformance::Subject;
+use ffslab_flash::Geometry;
+use ffslab_fs::FileSystem;
+use ffslab_mtd::Mtd;
+use ffslab_ubi::{BadReserve, Ubi, UbiOptions, VolumeKind, VolumeRequest, VolumeSize};
+use ffslab_ubifs::{Options, Ubifs};
+
+/// UBIFS with some options on a UBI volume that takes the whole chip.
+pub struct UbifsSubject {
+    pub options: Options,
+    pub geometry: Geometry,
+}
+
+/// Attaches a partition and opens its volume, which is made if it does not exist.
+pub fn attach(mtd: Mtd) -> Result<(Ubi, ffslab_ubi::Volume), String> {
+    let options = UbiOptions { bad_reserve: BadReserve::Per1024OfChip(20), ..UbiOptions::default() };
+    let ubi = Ubi::attach(mtd, &options).map_err(|error| error.to_string())?;
+    let open = || -> Result<ffslab_ubi::Volume, String> {
+        if ubi.volumes().is_empty() {
+            let request = VolumeRequest::new("v", VolumeKind::Dynamic, VolumeSize::AllAvailable);
+            ubi.make_volume(&request).map_err(|error| error.to_string())?;
+        }
+        ubi.open_by_name("v").map_err(|error| error.to_string())
+    };
+    match open() {
+        Ok(volume) => Ok((ubi, volume)),
+        Err(text) => {
+            ubi.detach();
+            Err(text)
+        }
+    }
+}
+
+impl Subject for UbifsSubject {
+    fn name(&self) -> &str {
+        "ubifs"
+    }
+
+    fn geometry(&self) -> Geometry {
+        self.geometry
+    }
+
+    fn mount(&self, mtd: Mtd) -> Result<Box<dyn FileSystem>, String> {
+        let (ubi, volume) = attach(mtd)?;
+        match Ubifs::mount(&ubi, volume, self.options, 1_300_000_000) {
+            Ok(mut fs) => {
+                fs.detach_at_end();
+                Ok(Box::new(fs))
+            }
+            Err(error) => {
+                ubi.detach();
+                Err(error.to_string())
+            }
+        }
+    }
+}
