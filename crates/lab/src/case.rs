@@ -2,7 +2,7 @@
 
 use crate::error::LabError;
 use crate::input::friendlier;
-use crate::stack::{compression, unknown_fs, FsSpec, StackSpec, EPOCH_S, FILE_SYSTEMS};
+use crate::stack::{compression, ubi_options, ubifs_compression, unknown_fs, FsSpec, StackSpec, EPOCH_S, FILE_SYSTEMS};
 use crate::stack_keys::{CompressionName, EccName, NandWaitName};
 use ffslab_flash::{Geometry, Rules, Timing};
 use ffslab_jffs2::Options;
@@ -48,6 +48,14 @@ pub struct System {
     pub ram_mib: Option<u64>,
     pub vm: Option<WriteBack>,
     pub jffs2_summary: Option<bool>,
+    pub subpage_writes: Option<bool>,
+    pub ubi: Option<UbiSettings>,
+}
+
+/// How UBI was attached.
+#[derive(Clone, Debug, Deserialize)]
+pub struct UbiSettings {
+    pub max_beb_per1024: u32,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -195,12 +203,22 @@ impl Case {
                 costs: VfsCosts { clock_read_ns: CLOCK_READ_NS, ..VfsCosts::default() },
                 epoch_s: EPOCH_S,
             },
-            fs: FsSpec::Jffs2(Options {
-                compression: compression(system.mount.compression),
-                summary: system.jffs2_summary.unwrap_or(false),
-                wbuf_delay_ms: system.vm.as_ref().map_or(standard.wbuf_delay_ms, |vm| vm.dirty_writeback_ms),
-                ..standard
-            }),
+            fs: if system.fs == "ubifs" {
+                let options = ffslab_ubifs::Options {
+                    compression: ubifs_compression(system.mount.compression)?,
+                    wbuf_delay_ms: system.vm.as_ref().map_or(standard.wbuf_delay_ms, |vm| vm.dirty_writeback_ms),
+                    ..ffslab_ubifs::Options::default()
+                };
+                let per_1024 = system.ubi.as_ref().map_or(0, |ubi| ubi.max_beb_per1024);
+                FsSpec::Ubifs(options, ubi_options(per_1024, system.subpage_writes.unwrap_or(true), flash.chip_blocks))
+            } else {
+                FsSpec::Jffs2(Options {
+                    compression: compression(system.mount.compression)?,
+                    summary: system.jffs2_summary.unwrap_or(false),
+                    wbuf_delay_ms: system.vm.as_ref().map_or(standard.wbuf_delay_ms, |vm| vm.dirty_writeback_ms),
+                    ..standard
+                })
+            },
         })
     }
 }

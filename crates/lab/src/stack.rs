@@ -4,15 +4,21 @@ use crate::error::LabError;
 use crate::image::{self, ImageSpec};
 use crate::profile::Profile;
 use crate::stack_keys::{CompressionName, EccName, EndianName, NandWaitName, StackKeys};
+use ffslab_fs::FileSystem;
 use ffslab_flash::{hamming, Chip, Geometry, ImageLayout, Rules, Timing};
 use ffslab_jffs2::{Compression, Endian, Jffs2, Options};
 use ffslab_linux::{ReadAheadRules, Vfs, VfsConfig};
 use ffslab_mtd::{Driver, Ecc, Mtd, Nand};
-use ffslab_sim::{NandWait, Sim, SimConfig};
+use ffslab_sim::{NandWait, Sim, SimConfig, Switch};
+use ffslab_ubi::{BadReserve, Ubi, UbiOptions, VolumeKind, VolumeRequest, VolumeSize};
+use ffslab_ubifs::Ubifs;
 use std::path::Path;
 
 /// File systems that can be mounted.
-pub const FILE_SYSTEMS: &[&str] = &["jffs2"];
+pub const FILE_SYSTEMS: &[&str] = &["jffs2", "ubifs"];
+
+/// Name of the UBI volume.
+const VOLUME: &str = "v";
 
 /// 2011-01-01, the time of day at virtual time 0: the era of the boards in question. It only enters time stamps.
 pub const EPOCH_S: u64 = 1_293_840_000;
@@ -34,9 +40,10 @@ pub struct StackSpec {
 }
 
 /// A file system and its settings.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub enum FsSpec {
     Jffs2(Options),
+    Ubifs(ffslab_ubifs::Options, UbiOptions),
 }
 
 /// The message about a file system that cannot be mounted.
@@ -116,26 +123,66 @@ impl StackSpec {
                 costs,
                 epoch_s: EPOCH_S,
             },
-            fs: FsSpec::Jffs2(Options {
-                compression: compression(keys.compression),
-                summary: keys.summary,
-                endian: endian(keys.endian),
-                ..as_kernel
-            }),
+            fs: match keys.fs.as_str() {
+                "ubifs" => {
+                    let options = ffslab_ubifs::Options {
+                        compression: ubifs_compression(keys.compression).map_err(LabError::Input)?,
+                        wbuf_delay_ms: profile.write_back().writeback_interval_ms,
+                        ..ffslab_ubifs::Options::default()
+                    };
+                    let per_1024 = keys.max_beb_per1024.unwrap_or(ffslab_ubi::MAX_BEB_PER1024_DEFAULT);
+                    FsSpec::Ubifs(options, ubi_options(per_1024, true, profile.part.geometry().blocks))
+                }
+                _ => FsSpec::Jffs2(Options {
+                    compression: compression(keys.compression).map_err(LabError::Input)?,
+                    summary: keys.summary,
+                    endian: endian(keys.endian),
+                    ..as_kernel
+                }),
+            },
         };
         Ok((spec, keys))
     }
 }
 
 /// JFFS2's name for a compressor.
-pub fn compression(name: CompressionName) -> Compression {
-    match name {
+///
+/// Errors: one that it does not have.
+pub fn compression(name: CompressionName) -> Result<Compression, String> {
+    Ok(match name {
         CompressionName::None => Compression::None,
         CompressionName::Zlib => Compression::Zlib,
         CompressionName::Rtime => Compression::Rtime,
         CompressionName::Lzo => Compression::Lzo,
         CompressionName::Priority => Compression::Priority,
         CompressionName::Size => Compression::Size,
+        CompressionName::Zstd => return Err("compression = \"zstd\": jffs2 does not have it".to_string()),
+    })
+}
+
+/// UBIFS's name for a compressor.
+///
+/// Errors: one that it does not have.
+pub fn ubifs_compression(name: CompressionName) -> Result<ffslab_ubifs::Compression, String> {
+    Ok(match name {
+        CompressionName::None => ffslab_ubifs::Compression::None,
+        CompressionName::Lzo => ffslab_ubifs::Compression::Lzo,
+        CompressionName::Zlib => ffslab_ubifs::Compression::Zlib,
+        CompressionName::Zstd => ffslab_ubifs::Compression::Zstd,
+        other => {
+            let name = format!("{other:?}").to_lowercase();
+            return Err(format!("compression = \"{name}\": ubifs has none, lzo, zlib and zstd"));
+        }
+    })
+}
+
+/// How UBI is attached.
+pub fn ubi_options(max_beb_per1024: u32, subpage_writes: bool, chip_blocks: u32) -> UbiOptions {
+    UbiOptions {
+        bad_reserve: BadReserve::Per1024OfChip(max_beb_per1024),
+        subpage_writes,
+        chip_blocks: Some(chip_blocks),
+        ..UbiOptions::default()
     }
 }
 
@@ -153,6 +200,7 @@ pub struct Stack {
     pub vfs: Vfs,
     nand: Nand,
     mtd: Mtd,
+    ubi: Option<Ubi>,
     spec: StackSpec,
 }
 
@@ -170,7 +218,7 @@ impl Stack {
             nand.with_chip(|chip| image::load(chip, spec_image, blocks))?;
         }
         let vfs = Vfs::new(sim.clone(), spec.vfs.clone());
-        Ok(Stack { sim, vfs, nand, mtd, spec: spec.clone() })
+        Ok(Stack { sim, vfs, nand, mtd, ubi: None, spec: spec.clone() })
     }
 
     /// Mounts the partition and sets read-ahead.
@@ -178,22 +226,74 @@ impl Stack {
     /// Errors: what the file system says, options that it does not have.
     pub fn mount(&mut self, options: &[String]) -> Result<(), String> {
         if let Some(option) = options.first() {
-            return Err(format!("unknown mount option \"{option}\": jffs2 has none here, settings stand in the stack"));
+            return Err(format!("unknown mount option \"{option}\": there are none, settings stand in the stack"));
         }
         if self.vfs.fs().is_some() {
             return Err("the partition is mounted already: umount it first".to_string());
         }
-        let fs = match self.spec.fs {
-            FsSpec::Jffs2(options) => Jffs2::mount(self.mtd.clone(), options).map_err(|error| error.to_string())?,
+        let fs: Box<dyn FileSystem> = match &self.spec.fs {
+            FsSpec::Jffs2(options) => {
+                Box::new(Jffs2::mount(self.mtd.clone(), *options).map_err(|error| error.to_string())?)
+            }
+            FsSpec::Ubifs(options, _) => {
+                let ubi = self.ubi.as_ref().ok_or("UBI is not attached: a step ubi_attach must come before")?;
+                let volume = ubi.open_by_name(VOLUME).map_err(|error| {
+                    format!("{error}: there is no volume \"{VOLUME}\", a step ubi_make_volume makes one")
+                })?;
+                Box::new(Ubifs::mount(ubi, volume, *options, EPOCH_S).map_err(|error| error.to_string())?)
+            }
         };
-        self.vfs.mount(Box::new(fs)).map_err(|error| error.to_string())?;
+        self.vfs.mount(fs).map_err(|error| error.to_string())?;
         self.vfs.set_read_ahead_bytes(self.spec.vfs.read_ahead_bytes);
         Ok(())
+    }
+
+    /// Attaches UBI to the partition.
+    ///
+    /// Errors: what UBI says; a file system that does not work on it.
+    pub fn ubi_attach(&mut self) -> Result<(), String> {
+        let FsSpec::Ubifs(_, options) = &self.spec.fs else {
+            return Err("only ubifs works on UBI: fs says otherwise".to_string());
+        };
+        if self.ubi.is_some() {
+            return Err("UBI is attached already: detach it first".to_string());
+        }
+        let ubi = Ubi::attach(self.mtd.clone(), options).map_err(|error| error.to_string())?;
+        self.ubi = Some(ubi.clone());
+        let sim = self.sim.clone();
+        self.vfs.set_device_task(Some(Box::new(move |_| while ubi.run_task() && sim.resched() == Switch::Stay {})));
+        Ok(())
+    }
+
+    /// Detaches UBI.
+    ///
+    /// Errors: a mounted file system; nothing is attached.
+    pub fn ubi_detach(&mut self) -> Result<(), String> {
+        if self.vfs.fs().is_some() {
+            return Err("the file system is mounted: umount it first".to_string());
+        }
+        let ubi = self.ubi.take().ok_or("UBI is not attached")?;
+        self.vfs.set_device_task(None);
+        ubi.detach();
+        Ok(())
+    }
+
+    /// Makes one volume of all LEBs that are available.
+    ///
+    /// Errors: what UBI says; it is not attached.
+    pub fn ubi_make_volume(&mut self) -> Result<(), String> {
+        let ubi = self.ubi.as_ref().ok_or("UBI is not attached: a step ubi_attach must come before")?;
+        let request = VolumeRequest::new(VOLUME, VolumeKind::Dynamic, VolumeSize::AllAvailable);
+        ubi.make_volume(&request).map(drop).map_err(|error| error.to_string())
     }
 
     /// Power fails and comes back: memory is lost, the chip keeps what it holds.
     pub fn crash(&mut self) {
         self.vfs.crash();
+        self.vfs.set_device_task(None);
+        if let Some(ubi) = self.ubi.take() {
+            ubi.detach();
+        }
         self.nand.restart();
     }
 

@@ -15,7 +15,7 @@ pub struct StackKeys {
     /// Name or path of a NAND part, instead of the board's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<String>,
-    /// File system: "jffs2".
+    /// File system: "jffs2" or "ubifs".
     pub fs: String,
     /// First erase block of the partition.
     #[serde(default)]
@@ -28,9 +28,12 @@ pub struct StackKeys {
     /// Memory that the page cache may take.
     #[serde(rename = "page_cache_KiB", default, skip_serializing_if = "Option::is_none")]
     pub page_cache_kib: Option<u64>,
-    /// JFFS2's compressor.
+    /// The file system's compressor.
     #[serde(default)]
     pub compression: CompressionName,
+    /// UBI: erase blocks of 1024 of the whole chip that are kept to replace bad ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_beb_per1024: Option<u32>,
     /// JFFS2's erase block summaries.
     #[serde(default)]
     pub summary: bool,
@@ -60,7 +63,8 @@ pub struct StackKeys {
     pub clock_read_ns: Option<u64>,
 }
 
-/// JFFS2's mount option `compr=` and its compiled-in modes.
+/// The mount option `compr=`. JFFS2: none, zlib, rtime, lzo and its compiled-in modes priority and size. UBIFS: none, lzo,
+/// zlib, zstd.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum CompressionName {
@@ -69,6 +73,7 @@ pub enum CompressionName {
     Zlib,
     Rtime,
     Lzo,
+    Zstd,
     Priority,
     Size,
 }

@@ -29,6 +29,6 @@ mod write_back;
 
 pub use config::{DirtyLimits, Kernel, ReadAheadRules, VfsConfig, VfsCosts, WriteBackKnobs};
 pub use files::{Advice, Entry, Fd, OpenFlags, Whence};
-pub use vfs::Vfs;
+pub use vfs::{DeviceTask, Vfs};
 
 pub use ffslab_fs::Result;

@@ -5,7 +5,7 @@ use crate::dentries::Dentries;
 use crate::files::OpenFile;
 use crate::memory::Memory;
 use ffslab_fs::{run_turn, Errno, FileKind, FileSystem, Ino, Result, StatFs, PAGE_BYTES};
-use ffslab_sim::{Idle, Sim};
+use ffslab_sim::{Idle, Sim, Switch, Task};
 use rustc_hash::FxHashMap;
 
 /// Linux with at most one file system mounted, seen through its system calls. Paths begin at the mount's root: "/a/b"
@@ -25,7 +25,11 @@ pub struct Vfs {
     pub(crate) opens: FxHashMap<Ino, u32>,
     /// Read-ahead of the backing device; files opened from now on start with it.
     pub(crate) device_ra_pages: u64,
+    device_task: Option<DeviceTask>,
 }
+
+/// Runs a background task of a driver until it sleeps or yields.
+pub type DeviceTask = Box<dyn FnMut(Task)>;
 
 impl Vfs {
     pub fn new(sim: Sim, config: VfsConfig) -> Vfs {
@@ -40,7 +44,14 @@ impl Vfs {
             files: Vec::new(),
             opens: FxHashMap::default(),
             device_ra_pages,
+            device_task: None,
         }
+    }
+
+    /// Who runs background tasks of a driver, as UBI has one, while nothing is mounted. A mounted file system runs those
+    /// of the drivers below it.
+    pub fn set_device_task(&mut self, task: Option<DeviceTask>) {
+        self.device_task = task;
     }
 
     pub fn sim(&self) -> &Sim {
@@ -160,8 +171,7 @@ impl Vfs {
         while let Idle::Run(task) = self.sim.idle_next() {
             match self.fs.as_deref_mut() {
                 Some(fs) => run_turn(fs, &mut self.memory, task),
-                // Only a mounted file system has tasks: this one was left behind by one that is gone.
-                None => self.sim.kill(task),
+                None => self.run_device_task(task),
             }
         }
         self.schedule();
@@ -208,7 +218,21 @@ impl Vfs {
 
     fn schedule(&mut self) {
         if let Some(fs) = self.fs.as_deref_mut() {
-            fs.resched(&mut self.memory);
+            return fs.resched(&mut self.memory);
+        }
+        while let Switch::Run(task) = self.sim.resched() {
+            self.run_device_task(task);
+        }
+    }
+
+    fn run_device_task(&mut self, task: Task) {
+        match &mut self.device_task {
+            Some(run) => {
+                let _turn = self.sim.run_as(task);
+                run(task);
+            }
+            // Nobody has it any more: it was left behind by a file system that is gone.
+            None => self.sim.kill(task),
         }
     }
 

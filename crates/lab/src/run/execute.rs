@@ -39,9 +39,9 @@ impl Runner<'_> {
                 self.open.clear();
                 Ok(Facts::default())
             }
-            Step::UbiAttach(_) | Step::UbiDetach(_) | Step::UbiMakeVolume(_) => {
-                failed("UBI is not built yet".to_string())
-            }
+            Step::UbiAttach(_) => self.stack.ubi_attach().map_err(Stop::Failed).map(|()| Facts::default()),
+            Step::UbiDetach(_) => self.stack.ubi_detach().map_err(Stop::Failed).map(|()| Facts::default()),
+            Step::UbiMakeVolume(_) => self.stack.ubi_make_volume().map_err(Stop::Failed).map(|()| Facts::default()),
             Step::SyncDirectories(_) => failed("only YAFFS2 has this step, and it is not built yet".to_string()),
             Step::Create(create) => self.create(create),
             Step::Fill(fill) => self.fill(fill),
