@@ -9,7 +9,7 @@ use ffslab_jffs2::Options;
 use ffslab_linux::{DirtyLimits, Kernel, ReadAheadRules, VfsConfig, VfsCosts, WriteBackKnobs};
 use ffslab_mtd::{Driver, Ecc, OpCost};
 use ffslab_sim::units::us_to_ns;
-use ffslab_sim::{NandWait, PowerMilliwatt, SimConfig};
+use ffslab_sim::{NandWait, PowerMilliwatt, SchedulerClock, SimConfig};
 use ffslab_workload::Step;
 use flate2::read::MultiGzDecoder;
 use serde::Deserialize;
@@ -184,11 +184,12 @@ impl Case {
             partition_blocks: flash.partition_blocks,
             sim: SimConfig {
                 tick_rate_hz: system.tick_rate_hz.unwrap_or(100),
-                uptime_ns: UPTIME_NS,
+                uptime_ns: std::env::var("UPT").ok().and_then(|v| v.parse().ok()).unwrap_or(UPTIME_NS),
                 nand_wait: match system.nand_wait {
                     Some(NandWaitName::Sleep) => NandWait::Sleep,
                     _ => NandWait::Busy,
                 },
+                scheduler_clock: if std::env::var("EXACT").is_ok() { SchedulerClock::Exact } else { SchedulerClock::Tick },
             },
             vfs: VfsConfig {
                 kernel: Kernel {

@@ -114,7 +114,7 @@ impl StackSpec {
             driver,
             first_block: keys.first_block,
             partition_blocks: keys.partition_blocks,
-            sim: SimConfig { tick_rate_hz, uptime_ns: keys.uptime_us * 1_000, nand_wait },
+            sim: SimConfig { tick_rate_hz, uptime_ns: keys.uptime_us * 1_000, nand_wait, ..SimConfig::default() },
             vfs: VfsConfig {
                 kernel,
                 read_ahead_bytes,

@@ -13,7 +13,7 @@
 //! * The request takes effect at the next scheduling point (system call exit, `cond_resched`, sleep).
 
 use crate::cause::Task;
-use crate::SimConfig;
+use crate::{SchedulerClock, SimConfig};
 
 /// What a task does while the chip works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +66,7 @@ pub struct Cpu {
     turns: Vec<Task>,
     tick_ns: u64,
     sleeping_wait: bool,
+    charges_ticks: bool,
     charged_until_ns: u64,
     run_since_pick_ns: i64,
     min_virtual_run_ns: i64,
@@ -86,6 +87,7 @@ impl Cpu {
             turns: vec![Task::Caller],
             tick_ns: 1_000_000_000 / u64::from(config.tick_rate_hz),
             sleeping_wait: config.nand_wait == NandWait::Sleep,
+            charges_ticks: config.scheduler_clock == SchedulerClock::Tick,
             charged_until_ns: config.uptime_ns,
             run_since_pick_ns: 0,
             min_virtual_run_ns: 0,
@@ -136,7 +138,10 @@ impl Cpu {
         if until_ns <= self.charged_until_ns {
             return;
         }
-        let ran_ns = (until_ns - self.charged_until_ns) as i64;
+        let ran_ns = match self.charges_ticks {
+            true => (until_ns / self.tick_ns - self.charged_until_ns / self.tick_ns) * self.tick_ns,
+            false => until_ns - self.charged_until_ns,
+        } as i64;
         self.charged_until_ns = until_ns;
         let entity = &mut self.entities[self.turns[self.turns.len() - 1] as usize];
         if entity.runnable && !self.sleeping_wait {

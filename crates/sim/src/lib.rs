@@ -33,11 +33,27 @@ pub struct SimConfig {
     pub uptime_ns: u64,
     /// Whether a task holds the CPU or sleeps while the chip works.
     pub nand_wait: NandWait,
+    pub scheduler_clock: SchedulerClock,
+}
+
+/// How fine the clock is by which the scheduler charges run time (`sched_clock`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SchedulerClock {
+    #[default]
+    Exact,
+    /// The tick counter: whoever runs at a tick is charged all of it. So it is on machines that have nothing better
+    /// (`kernel/sched/clock.c`), as user-mode Linux.
+    Tick,
 }
 
 impl Default for SimConfig {
     fn default() -> Self {
-        Self { tick_rate_hz: 100, uptime_ns: 0, nand_wait: NandWait::Busy }
+        Self {
+            tick_rate_hz: 100,
+            uptime_ns: 0,
+            nand_wait: NandWait::Busy,
+            scheduler_clock: SchedulerClock::Exact,
+        }
     }
 }
 
