@@ -184,12 +184,13 @@ impl Case {
             partition_blocks: flash.partition_blocks,
             sim: SimConfig {
                 tick_rate_hz: system.tick_rate_hz.unwrap_or(100),
-                uptime_ns: std::env::var("UPT").ok().and_then(|v| v.parse().ok()).unwrap_or(UPTIME_NS),
+                uptime_ns: UPTIME_NS,
                 nand_wait: match system.nand_wait {
                     Some(NandWaitName::Sleep) => NandWait::Sleep,
                     _ => NandWait::Busy,
                 },
-                scheduler_clock: if std::env::var("EXACT").is_ok() { SchedulerClock::Exact } else { SchedulerClock::Tick },
+                // User-mode Linux has no finer clock for it.
+                scheduler_clock: SchedulerClock::Tick,
             },
             vfs: VfsConfig {
                 kernel: Kernel {

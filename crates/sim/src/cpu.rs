@@ -261,7 +261,8 @@ impl Cpu {
         }
         let Some(other) = self.least_waiting() else { return Switch::Stay };
         let mine = self.entities[self.running() as usize];
-        let better = self.entities[other as usize].virtual_run_ns < mine.virtual_run_ns;
+        // Among equals the one that ran goes behind the others (`__enqueue_entity`).
+        let better = self.entities[other as usize].virtual_run_ns <= mine.virtual_run_ns;
         if mine.runnable && !better && !self.sleeping_wait {
             self.need_resched = false;
             self.run_since_pick_ns = 0;
@@ -283,6 +284,10 @@ impl Cpu {
     pub fn switch_back(&mut self, operations: u64) {
         self.turns.pop();
         self.picked(operations);
+        // The one that was interrupted does not always come next: that may be a third task.
+        let mine = self.entities[self.running() as usize];
+        let least = self.least_waiting().map_or(i64::MAX, |task| self.entities[task as usize].virtual_run_ns);
+        self.need_resched = mine.runnable && least < mine.virtual_run_ns;
     }
 
     fn picked(&mut self, operations: u64) {

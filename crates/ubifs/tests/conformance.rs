@@ -13,6 +13,9 @@ const USUAL: Geometry = Geometry { page_bytes: 2048, oob_bytes: 64, pages_per_bl
 /// 48 erase blocks of 32 KiB, of which hardly half hold data: soon full.
 const SMALL: Geometry = Geometry { page_bytes: 2048, oob_bytes: 64, pages_per_block: 16, blocks: 48 };
 
+/// 28 erase blocks of 32 KiB: hardly more than UBIFS accepts.
+const TIGHT: Geometry = Geometry { page_bytes: 2048, oob_bytes: 64, pages_per_block: 16, blocks: 28 };
+
 fn plain(geometry: Geometry) -> UbifsSubject {
     UbifsSubject { options: Options::default(), geometry }
 }
@@ -42,7 +45,7 @@ fn random_sequences_with_hardly_any_page_cache() {
 #[test]
 fn random_sequences_on_a_small_partition_meet_the_garbage_collector() {
     let options = sequences::Options { seed: 3, calls_max: 250, ..sequences::Options::default() };
-    let report = must(sequences::check(&plain(SMALL), &options));
+    let report = must(sequences::check(&plain(TIGHT), &options));
     assert!(report.full > 0, "no sequence filled the partition");
 }
 

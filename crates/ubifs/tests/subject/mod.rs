@@ -42,6 +42,12 @@ impl Subject for UbifsSubject {
         self.geometry
     }
 
+    /// UBI's volume table and UBIFS's own areas are written one after the other by the first attach and mount. What is
+    /// left after a cut is neither empty nor complete, and Linux refuses it too.
+    fn may_refuse_unfinished_format(&self) -> bool {
+        true
+    }
+
     fn mount(&self, mtd: Mtd) -> Result<Box<dyn FileSystem>, String> {
         let (ubi, volume) = attach(mtd)?;
         match Ubifs::mount(&ubi, volume, self.options, 1_300_000_000) {
