@@ -165,7 +165,8 @@ impl Device {
 
     pub fn take_sequence_number(&mut self) -> u64 {
         let number = self.next_sequence_number;
-        self.next_sequence_number += 1;
+        // Only a damaged image has numbers near the end.
+        self.next_sequence_number = number.wrapping_add(1);
         number
     }
 

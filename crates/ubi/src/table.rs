@@ -134,7 +134,7 @@ fn create_copy(io: &mut Io, scan: &mut Scan, copy: u32, table: &[u8], buffer: &m
     let mut tries = 0;
     loop {
         let peb = early_peb(io, scan, buffer)?;
-        scan.sequence_number_max += 1;
+        scan.sequence_number_max = scan.sequence_number_max.wrapping_add(1);
         let header = VidHeader {
             kind: VolumeKind::Dynamic,
             is_copy: false,

@@ -174,6 +174,7 @@ fn a_static_volume_is_written_as_a_whole_and_checked_when_it_is_opened() {
     volume.read(1, 0, second).unwrap();
     assert_eq!(found, data);
     assert_eq!(volume.read(1, 0, &mut [0; 701]), Err(UbiError::BadRange));
+    assert_eq!(volume.read(u32::MAX, 0, &mut [0]), Err(UbiError::BadRange));
     assert_eq!(volume.info().unwrap().used_bytes, data.len() as u64);
     assert_eq!(ubi.resize_volume(0, 1), Err(UbiError::BadRequest("the data of the static volume would not fit")));
     ubi.resize_volume(0, 2).unwrap();
@@ -192,8 +193,8 @@ fn options_that_cannot_work_are_refused_with_a_reason() {
     };
     let layout = |offset: u32, reason| AttachError::Layout { offset, reason };
     assert_eq!(
-        refused(|options| options.vid_header_offset_bytes = Some(64)),
-        layout(64, "it would share a unit of programming with the erase counter header")
+        refused(|options| options.vid_header_offset_bytes = Some(60)),
+        layout(60, "the erase counter header stands there")
     );
     assert_eq!(
         refused(|options| options.vid_header_offset_bytes = Some(1000)),
@@ -218,6 +219,27 @@ fn options_that_cannot_work_are_refused_with_a_reason() {
     let mut data = vec![0; 2048];
     volume.read(0, 0, &mut data).unwrap();
     assert_eq!(data, content(0, 0, 2048));
+}
+
+#[test]
+fn without_sub_page_writes_a_partition_made_with_them_can_be_read() {
+    let mut rig = Rig::new(20);
+    let (ubi, volume) = rig.formatted();
+    volume.write(0, 0, &content(0, 0, 2048)).unwrap();
+    ubi.detach();
+    rig.options.subpage_writes = false;
+    rig.options.vid_header_offset_bytes = Some(512);
+    let ubi = rig.attach();
+    let volume = ubi.open(0).unwrap();
+    let mut data = vec![0; 2048];
+    volume.read(0, 0, &mut data).unwrap();
+    assert_eq!(data, content(0, 0, 2048));
+    assert!(ubi.is_read_only());
+    assert_eq!(volume.map(1), Err(UbiError::ReadOnly));
+    ubi.detach();
+    // With the header where it would be without sub-pages nothing fits.
+    rig.options.vid_header_offset_bytes = None;
+    assert!(matches!(Ubi::attach(rig.mtd.clone(), &rig.options), Err(AttachError::Block { peb: 0, .. })));
 }
 
 #[test]
