@@ -6,7 +6,7 @@ use ffslab_sim::Sim;
 
 use crate::error::UbiError;
 use crate::io::Io;
-use crate::media::{Record, VolumeKind, LAYOUT_VOLUME, RECORD_BYTES};
+use crate::media::{LebAddress, Record, VolumeKind, LAYOUT_VOLUME, RECORD_BYTES};
 use crate::options::{BadReserve, UbiOptions};
 use crate::wear::Wear;
 
@@ -71,7 +71,7 @@ pub struct Space {
 }
 
 impl Space {
-    pub fn new(options: &UbiOptions, partition_blocks: u32) -> Space {
+    pub fn new(options: &UbiOptions, chip_blocks: u32) -> Space {
         Space {
             good_pebs: 0,
             bad_pebs: 0,
@@ -81,7 +81,7 @@ impl Space {
             bad_reserve_pebs: 0,
             bad_reserve_level_pebs: 0,
             rule: options.bad_reserve,
-            chip_blocks: options.chip_blocks.unwrap_or(partition_blocks),
+            chip_blocks: options.chip_blocks.unwrap_or(chip_blocks),
         }
     }
 
@@ -126,7 +126,7 @@ pub struct Device {
     pub next_sequence_number: u64,
     pub next_birth_number: u64,
     /// The LEB whose writer looks for a free block.
-    pub locked_leb: Option<(u32, u32)>,
+    pub locked_leb: Option<LebAddress>,
     /// A PEB's worth of bytes; taken while in use.
     pub buffer: Vec<u8>,
 }
@@ -165,7 +165,8 @@ impl Device {
 
     pub fn take_sequence_number(&mut self) -> u64 {
         let number = self.next_sequence_number;
-        self.next_sequence_number += 1;
+        // Only a damaged image has numbers near the end.
+        self.next_sequence_number = number.wrapping_add(1);
         number
     }
 
@@ -204,7 +205,7 @@ pub enum Work {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EraseWork {
     pub peb_number: u32,
-    /// Volume and LEB that the block held.
-    pub owner: Option<(u32, u32)>,
+    /// The LEB that the block held.
+    pub owner: Option<LebAddress>,
     pub torture: bool,
 }

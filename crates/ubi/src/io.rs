@@ -48,7 +48,7 @@ pub struct Io {
 impl Io {
     pub fn new(mtd: Mtd, layout: Layout) -> Io {
         let header_unit = vec![0; layout.header_io_bytes as usize].into_boxed_slice();
-        Io { mtd, layout, read_only: false, image_number: 0, header_unit }
+        Io { mtd, layout, read_only: layout.is_read_only(), image_number: 0, header_unit }
     }
 
     fn address(&self, peb: u32, offset: u32) -> u64 {

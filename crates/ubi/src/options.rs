@@ -43,12 +43,13 @@ impl BadReserve {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UbiOptions {
     /// Where the volume identifier header stands. `None`: behind the erase counter header, in the next sub-page if there
-    /// are any, else in the next page.
+    /// are any, else in the next page. In the page of the erase counter header without sub-page writes: the partition can
+    /// only be read.
     pub vid_header_offset_bytes: Option<u32>,
     /// The driver can program a sub-page ([`Mtd::write_partial`]). The chip must allow several programs of a page.
     pub subpage_writes: bool,
     pub bad_reserve: BadReserve,
-    /// Erase blocks of the whole chip; `None`: of the partition.
+    /// Erase blocks of the whole chip, if the simulated one is only a part of it.
     pub chip_blocks: Option<u32>,
     /// Difference of erase counters from which on data move from a little worn block to a much worn one.
     pub wl_threshold_erases: u32,
@@ -117,9 +118,8 @@ impl Layout {
         if !offset.is_multiple_of(4) {
             return refuse("it must be a multiple of 4");
         }
-        if offset < header_io_bytes {
-            // The kernel attaches such a layout read-only; nothing could ever be written to it.
-            return refuse("it would share a unit of programming with the erase counter header");
+        if offset < header_bytes {
+            return refuse("the erase counter header stands there");
         }
         Ok(Layout {
             pebs: mtd.blocks(),
@@ -129,6 +129,11 @@ impl Layout {
             offsets: Offsets { vid_header_offset: offset, data_offset },
             leb_bytes: peb_bytes - data_offset,
         })
+    }
+
+    /// Both headers stand in one unit of programming, so nothing can be written.
+    pub fn is_read_only(&self) -> bool {
+        self.offsets.vid_header_offset < self.header_io_bytes
     }
 
     /// Where in its unit of programming the volume identifier header begins.

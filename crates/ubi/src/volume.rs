@@ -132,10 +132,13 @@ impl Volume {
         let mut device = self.device.borrow_mut();
         let volume = self.of(&device)?;
         let end = u64::from(offset_bytes) + buffer.len() as u64;
-        let usable = volume.usable_leb_bytes(device.io.layout.leb_bytes);
+        if leb >= volume.used_lebs {
+            return Err(UbiError::BadRange);
+        }
         let is_last_of_static = volume.kind == VolumeKind::Static && leb + 1 == volume.used_lebs;
+        let usable = volume.usable_leb_bytes(device.io.layout.leb_bytes);
         let limit = if is_last_of_static { volume.last_leb_bytes } else { usable };
-        if leb >= volume.used_lebs || end > u64::from(limit) {
+        if end > u64::from(limit) {
             return Err(UbiError::BadRange);
         }
         if volume.update_interrupted {
