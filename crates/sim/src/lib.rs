@@ -48,12 +48,7 @@ pub enum SchedulerClock {
 
 impl Default for SimConfig {
     fn default() -> Self {
-        Self {
-            tick_rate_hz: 100,
-            uptime_ns: 0,
-            nand_wait: NandWait::Busy,
-            scheduler_clock: SchedulerClock::Exact,
-        }
+        Self { tick_rate_hz: 100, uptime_ns: 0, nand_wait: NandWait::Busy, scheduler_clock: SchedulerClock::Exact }
     }
 }
 

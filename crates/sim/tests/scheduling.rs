@@ -2,7 +2,7 @@
 //! weight, request to yield at ticks and wake-ups, effect at the next scheduling point. "Run time" below is virtual:
 //! that of a task of nice 10 (weight 1024 / 1.25^10 = 110) grows 9.31 times as fast as real time.
 
-use ffslab_sim::{NandWait, Op, Sim, SimConfig, Switch, Task};
+use ffslab_sim::{NandWait, Op, SchedulerClock, Sim, SimConfig, Switch, Task};
 
 const MS: u64 = 1_000_000;
 
@@ -46,8 +46,8 @@ fn equal_tasks_share_the_latency_period() {
     // Slices of 3 ms. The tick at 3 ms finds the slice not exceeded, the one at 4 ms does.
     assert_eq!(works_until_it_gives_way(&sim), (4, Switch::Run(Task::Kworker)));
     let _turn = sim.run_as(Task::Kworker);
-    // After 4 ms more both have run as long: the worker goes on. 4 ms later it is ahead.
-    assert_eq!(works_until_it_gives_way(&sim), (8, Switch::Yield));
+    // After 4 ms more both have run as long, and the one that waited comes first.
+    assert_eq!(works_until_it_gives_way(&sim), (4, Switch::Yield));
 }
 
 #[test]
@@ -193,4 +193,39 @@ fn sleeping_waits_alternate_by_flash_operations() {
         }
         assert_eq!(sim.resched(), Switch::Stay, "step {step}: the caller goes on");
     }
+}
+
+/// 100 ticks a second, charged as a whole to whoever runs at them.
+fn ticking() -> Sim {
+    Sim::new(SimConfig { tick_rate_hz: 100, scheduler_clock: SchedulerClock::Tick, ..SimConfig::default() })
+}
+
+#[test]
+fn a_scheduler_clock_of_ticks_knows_no_time_between_them() {
+    let sim = ticking();
+    sim.spawn(Task::Kworker, 0);
+    sim.advance(9 * MS);
+    sim.wake(Task::Kworker);
+    // Nobody has run for any time yet, so the worker that wakes is not ahead.
+    assert_eq!(sim.resched(), Switch::Stay);
+    sim.advance(2 * MS);
+    // The tick charged 10 ms to the program.
+    assert_eq!(sim.resched(), Switch::Run(Task::Kworker));
+}
+
+#[test]
+fn when_a_turn_ends_a_third_task_may_come_next() {
+    let sim = fine();
+    sim.spawn(Task::Kworker, 0);
+    sim.spawn(Task::UbiThread, 0);
+    sim.advance(10 * MS);
+    sim.wake(Task::Kworker);
+    assert_eq!(sim.resched(), Switch::Run(Task::Kworker));
+    {
+        let _turn = sim.run_as(Task::Kworker);
+        sim.wake(Task::UbiThread);
+        sim.block(Task::Kworker);
+    }
+    // The program has run longer than the thread that was woken in between.
+    assert_eq!(sim.resched(), Switch::Run(Task::UbiThread));
 }

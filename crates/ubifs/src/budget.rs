@@ -147,9 +147,8 @@ impl Core {
         let outstanding = budget.growth.data + budget.growth.dirty;
         let mut available = self.calc_available(budget.min_idx_lebs);
         let reserved = self.reserved_index_lebs(budget.min_idx_lebs);
-        let lebs = stats.empty_lebs + self.lpt.categories.freeable_cnt + self.idx_gc_cnt
-            - stats.taken_empty_lebs
-            - reserved;
+        let lebs =
+            stats.empty_lebs + self.lpt.categories.freeable_cnt + self.idx_gc_cnt - stats.taken_empty_lebs - reserved;
         available += lebs * (i64::from(self.geo.dark_wm) - i64::from(self.geo.leb_overhead));
         self.reported_bytes((available - outstanding).max(0))
     }

@@ -176,11 +176,7 @@ impl Ubifs {
         let growth = match self.budget(host, &request) {
             Ok(growth) => growth,
             Err(Errno::NoSpc) => {
-                let slow = Request {
-                    new_page: true,
-                    dirtied_inos: u32::from(appending),
-                    ..Request::default()
-                };
+                let slow = Request { new_page: true, dirtied_inos: u32::from(appending), ..Request::default() };
                 let mut growth = self.budget(host, &slow)?;
                 // Making room may have written the page and the inode back.
                 let inode = self.inode(ino)?;
@@ -192,7 +188,8 @@ impl Ubifs {
                     growth = self.core.growth_of(&Request { dirtied_inos: slow.dirtied_inos, ..Request::default() });
                 } else if !hole {
                     self.core.convert_page_budget();
-                    let converted = Request { dirtied_page: true, dirtied_inos: slow.dirtied_inos, ..Request::default() };
+                    let converted =
+                        Request { dirtied_page: true, dirtied_inos: slow.dirtied_inos, ..Request::default() };
                     growth = self.core.growth_of(&converted);
                 }
                 if appending && inode_was_dirty {
@@ -327,12 +324,8 @@ impl Ubifs {
     /// Makes a file shorter (`do_truncation`).
     fn truncate(&mut self, host: &mut dyn Host, ino: Ino, change: &SetAttr, size: u64) -> Result<()> {
         let kept = (size % u64::from(BLOCK_BYTES)) as usize;
-        let request = Request {
-            dirtied_page: kept > 0,
-            dirtied_inos: 1,
-            dirtied_ino_bytes: TRUN_BYTES,
-            ..Request::default()
-        };
+        let request =
+            Request { dirtied_page: kept > 0, dirtied_inos: 1, dirtied_ino_bytes: TRUN_BYTES, ..Request::default() };
         let growth = match self.budget(host, &request) {
             Ok(growth) => Some(growth),
             // Emptying a file wins space: it is always allowed.

@@ -147,8 +147,7 @@ impl Core {
             None => return Err(NO_SPACE),
         };
         let free = Some(self.geo.leb_bytes);
-        let change =
-            Change { free, dirty: Some(0), taken: Some(true), index: Some(true), ..Change::default() };
+        let change = Change { free, dirty: Some(0), taken: Some(true), index: Some(true), ..Change::default() };
         self.change_lp(lnum, change)?;
         self.leb_unmap(lnum)?;
         Ok(lnum)

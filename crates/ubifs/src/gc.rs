@@ -258,8 +258,7 @@ impl Core {
         while let Some(i) = self.lpt.categories.first_of(Category::FreeableIndex) {
             let lnum = self.geo.main_first + i as u32;
             let free = Some(self.geo.leb_bytes);
-            let change =
-                Change { free, dirty: Some(0), taken: Some(true), index: Some(false), idx_gc: 1 };
+            let change = Change { free, dirty: Some(0), taken: Some(true), index: Some(false), idx_gc: 1 };
             self.change_lp(lnum, change)?;
             self.idx_gc.insert(0, IdxGc { lnum, unmap: true });
         }

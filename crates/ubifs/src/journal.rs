@@ -205,7 +205,9 @@ impl Core {
             core.add_dirt(lnum, TRUN_BYTES)?;
             let (first, end) = (new_bytes.div_ceil(u64::from(BLOCK_BYTES)), old_bytes.div_ceil(u64::from(BLOCK_BYTES)));
             match end.checked_sub(1) {
-                Some(to) if to >= first => core.tnc_remove_range(Key::data(ino, first as u32), Key::data(ino, to as u32)),
+                Some(to) if to >= first => {
+                    core.tnc_remove_range(Key::data(ino, first as u32), Key::data(ino, to as u32))
+                }
                 _ => Ok(()),
             }
         })

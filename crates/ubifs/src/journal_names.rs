@@ -124,8 +124,7 @@ impl Core {
         let is_last = replaced.is_some_and(|inode| inode.links == 0);
         let new_len = DENT_BYTES + new_name.len() as u32 + 1;
         let old_len = DENT_BYTES + old_name.len() as u32 + 1;
-        let replaced_len =
-            replaced.map_or(0, |inode| INO_BYTES + if is_last { 0 } else { inode.data.len() as u32 });
+        let replaced_len = replaced.map_or(0, |inode| INO_BYTES + if is_last { 0 } else { inode.data.len() as u32 });
         let mut len = align8(new_len) + align8(old_len) + align8(replaced_len) + INO_BYTES;
         if is_move {
             len += INO_BYTES;

@@ -31,7 +31,8 @@ impl Core {
         let geo = &mut self.geo;
         let fanout = options.fanout.unwrap_or(FANOUT);
         geo.fanout = fanout;
-        let mut journal_lebs = (geo.leb_cnt / 100 * JOURNAL_PERCENT).max(geo.leb_cnt.saturating_mul(JOURNAL_PERCENT) / 100);
+        let mut journal_lebs =
+            (geo.leb_cnt / 100 * JOURNAL_PERCENT).max(geo.leb_cnt.saturating_mul(JOURNAL_PERCENT) / 100);
         journal_lebs = journal_lebs.max(JOURNAL_LEBS_MIN);
         if u64::from(journal_lebs) * u64::from(geo.leb_bytes) > u64::from(JOURNAL_BYTES_MAX) {
             journal_lebs = JOURNAL_BYTES_MAX / geo.leb_bytes;

@@ -79,7 +79,13 @@ impl Ubifs {
     }
 
     /// Makes an inode and its first name.
-    pub(crate) fn create_node(&mut self, host: &mut dyn Host, dir: Ino, name: &[u8], node: &NewNode<'_>) -> Result<Ino> {
+    pub(crate) fn create_node(
+        &mut self,
+        host: &mut dyn Host,
+        dir: Ino,
+        name: &[u8],
+        node: &NewNode<'_>,
+    ) -> Result<Ino> {
         check_name(name)?;
         self.directory(dir)?;
         let data: Vec<u8> = match node.kind {
@@ -274,8 +280,7 @@ impl Ubifs {
             ..Request::default()
         };
         let growth = self.budget(host, &request)?;
-        let moved_request =
-            Request { dirtied_inos: 1, dirtied_ino_bytes: align8(moved_data), ..Request::default() };
+        let moved_request = Request { dirtied_inos: 1, dirtied_ino_bytes: align8(moved_data), ..Request::default() };
         let moved_growth = match self.budget(host, &moved_request) {
             Ok(moved_growth) => moved_growth,
             Err(error) => {

@@ -84,10 +84,7 @@ impl Core {
             return Err(Fail::Corrupt("place of a node outside of its LEB"));
         }
         node.resize(len as usize, 0);
-        match self.leb_read(lnum, offs, node) {
-            Ok(()) | Err(Fail::BadMessage) => {}
-            Err(fail) => return Err(fail),
-        }
+        self.leb_read_checked(lnum, offs, node)?;
         self.check_read(node, kind, offs)
     }
 

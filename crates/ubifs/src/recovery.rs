@@ -59,7 +59,7 @@ impl Core {
         }
         let len = align(end, self.geo.min_io);
         if start > 0 {
-            self.leb_read(leb.lnum, 0, &mut leb.bytes[..start as usize])?;
+            self.leb_read_checked(leb.lnum, 0, &mut leb.bytes[..start as usize])?;
         }
         let padded = align8(end);
         if len > padded {
@@ -116,7 +116,7 @@ impl Core {
             return self.leb_unmap(lnum);
         }
         let mut bytes = vec![0; offs as usize];
-        self.leb_read(lnum, 0, &mut bytes)?;
+        self.leb_read_checked(lnum, 0, &mut bytes)?;
         self.leb_change(lnum, &bytes)
     }
 
@@ -126,7 +126,8 @@ impl Core {
     pub fn recover_master(&mut self) -> Res<(Vec<u8>, u32)> {
         let one = self.read_master_copy(MASTER_LNUM)?;
         let two = self.read_master_copy(MASTER_LNUM + 1)?;
-        let mut node = choose_master(&self.geo, one, two).ok_or(Fail::Corrupt("the master nodes contradict each other"))?;
+        let mut node =
+            choose_master(&self.geo, one, two).ok_or(Fail::Corrupt("the master nodes contradict each other"))?;
         self.max_sqnum = get_u64(&node, header::SQNUM).saturating_sub(1);
         let flags = get_u32(&node, 40);
         put_u32(&mut node, 40, flags | MASTER_RECOVERY);
@@ -233,7 +234,7 @@ impl Core {
             return Ok(());
         }
         let mut leb = self.leb_buffer();
-        let result = self.leb_read(at.lnum, 0, &mut leb).and_then(|()| {
+        let result = self.leb_read_checked(at.lnum, 0, &mut leb).and_then(|()| {
             let node = &mut leb[at.offs as usize..(at.offs + at.len) as usize];
             put_u64(node, ino::SIZE, bytes);
             let crc = crc32(&node[8..]);

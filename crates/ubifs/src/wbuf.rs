@@ -215,10 +215,7 @@ impl Core {
         let from = (at.offs + on_flash as u32 - h.offs) as usize;
         node[on_flash..].copy_from_slice(&h.bytes[from..from + at.len as usize - on_flash]);
         if on_flash > 0 {
-            match self.leb_read(at.lnum, at.offs, &mut node[..on_flash]) {
-                Ok(()) | Err(Fail::BadMessage) => {}
-                Err(fail) => return Err(fail),
-            }
+            self.leb_read_checked(at.lnum, at.offs, &mut node[..on_flash])?;
         }
         self.check_read(node, kind, at.offs)
     }

@@ -267,7 +267,8 @@ impl Lpt {
         if !self.has_node(level, index) {
             return;
         }
-        let node = if level == 0 { &self.pnodes[index as usize] } else { &self.nnodes[level as usize - 1][index as usize] };
+        let node =
+            if level == 0 { &self.pnodes[index as usize] } else { &self.nnodes[level as usize - 1][index as usize] };
         if !node.dirty {
             return;
         }

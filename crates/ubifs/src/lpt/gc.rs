@@ -28,7 +28,7 @@ impl Core {
 
     fn renew_lpt_leb(&mut self, lnum: u32) -> Res<()> {
         let mut bytes = self.leb_buffer();
-        let read = self.leb_read(lnum, 0, &mut bytes);
+        let read = self.leb_read_checked(lnum, 0, &mut bytes);
         let mut at = 0u32;
         let mut result = read;
         while result.is_ok() && at < self.geo.leb_bytes {

@@ -13,12 +13,12 @@ impl Core {
     pub fn init_lpt(&mut self) -> Res<()> {
         let mut bytes = vec![0; self.lpt.geo.ltab_bytes as usize];
         let at = self.lpt.ltab_at;
-        self.leb_read(at.lnum, at.offs, &mut bytes)?;
+        self.leb_read_checked(at.lnum, at.offs, &mut bytes)?;
         self.lpt.unpack_ltab(self.geo.leb_bytes, &bytes)?;
         if self.lpt.geo.big {
             let mut bytes = vec![0; self.lpt.geo.lsave_bytes as usize];
             let at = self.lpt.lsave_at;
-            self.leb_read(at.lnum, at.offs, &mut bytes)?;
+            self.leb_read_checked(at.lnum, at.offs, &mut bytes)?;
             let geo = self.geo;
             self.lpt.unpack_lsave(&geo, &bytes)?;
             for i in 0..self.lpt.lsave.len() {
@@ -79,7 +79,7 @@ impl Core {
         if node.lnum != 0 {
             let mut bytes = std::mem::take(&mut self.lpt_node_buffer);
             bytes.resize(self.lpt.geo.nnode_bytes as usize, 0);
-            let read = self.leb_read(node.lnum, node.offs, &mut bytes);
+            let read = self.leb_read_checked(node.lnum, node.offs, &mut bytes);
             let unpacked = read.and_then(|()| unpack_nnode(&self.lpt.geo, &self.geo, level, index, &bytes));
             self.lpt_node_buffer = bytes;
             children = unpacked?;
@@ -101,7 +101,7 @@ impl Core {
         if node.lnum != 0 {
             let mut bytes = std::mem::take(&mut self.lpt_node_buffer);
             bytes.resize(self.lpt.geo.pnode_bytes as usize, 0);
-            let read = self.leb_read(node.lnum, node.offs, &mut bytes);
+            let read = self.leb_read_checked(node.lnum, node.offs, &mut bytes);
             let unpacked = read.and_then(|()| unpack_pnode(&self.lpt.geo, &self.geo, index, &bytes));
             self.lpt_node_buffer = bytes;
             props = unpacked?;

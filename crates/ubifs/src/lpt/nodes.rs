@@ -3,7 +3,9 @@
 //! Follows `fs/ubifs/lpt.c` (`ubifs_pack_pnode` ... `unpack_lsave`, `validate_nnode`, `validate_pnode`).
 
 use super::bits::{crc16, Packer, Unpacker};
-use super::{Lpt, LptGeometry, LtabEntry, Place, CRC_BYTES, FANOUT, FANOUT_SHIFT, LSAVE, LTAB, NNODE, PNODE, TYPE_BITS};
+use super::{
+    Lpt, LptGeometry, LtabEntry, Place, CRC_BYTES, FANOUT, FANOUT_SHIFT, LSAVE, LTAB, NNODE, PNODE, TYPE_BITS,
+};
 use crate::error::{Fail, Res};
 use crate::format::{get_u16, put_u16};
 use crate::geometry::Geometry;
@@ -80,13 +82,7 @@ pub(super) fn pack_nnode(lpt: &LptGeometry, geo: &Geometry, number: u32, childre
 }
 
 /// Places of the four children of the inner node at `level`.
-pub(super) fn unpack_nnode(
-    lpt: &LptGeometry,
-    geo: &Geometry,
-    level: u32,
-    index: u32,
-    bytes: &[u8],
-) -> Res<[Place; 4]> {
+pub(super) fn unpack_nnode(lpt: &LptGeometry, geo: &Geometry, level: u32, index: u32, bytes: &[u8]) -> Res<[Place; 4]> {
     let mut unpacker = open(bytes, NNODE)?;
     if lpt.big && unpacker.take(lpt.pcnt_bits) != nnode_number(lpt.height, level, index) {
         return Err(BAD);

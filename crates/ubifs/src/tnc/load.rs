@@ -100,8 +100,7 @@ impl Core {
         self.tnc.zm(id).iip = iip;
         for i in 0..children as usize {
             let from = idx::BRANCHES + i * (BRANCH_BYTES + KEY_BYTES) as usize;
-            let at =
-                NodeAt { lnum: get_u32(node, from), offs: get_u32(node, from + 4), len: get_u32(node, from + 8) };
+            let at = NodeAt { lnum: get_u32(node, from), offs: get_u32(node, from + 4), len: get_u32(node, from + 8) };
             let branch = Branch::leaf(Key::read(node, from + 12), at);
             let before = self.tnc.z(id).branches.last().map(|branch| branch.key);
             if let Err(fail) = self.check_branch(level, before, &branch) {
