@@ -12,6 +12,7 @@
 //! one turn, so nothing changes while it writes. See this crate's README for more.
 
 mod budget;
+mod check;
 mod commit;
 mod compress;
 mod core;

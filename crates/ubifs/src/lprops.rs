@@ -12,6 +12,8 @@ use crate::lpt::Lpt;
 /// Largest number of LEBs in a heap (`LPT_HEAP_SZ`).
 pub(crate) const HEAP_MAX: usize = 256;
 const NONE: u32 = u32::MAX;
+/// Far more than a LEB has: only a damaged medium accounts for so much.
+const DIRTY_MAX: u32 = 1 << 30;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Category {
@@ -337,13 +339,10 @@ impl Core {
             lp.free = free;
         }
         if let Some(dirty) = change.dirty {
-            // Only a damaged medium accounts for more than there is.
-            let dirty = align8(dirty).min(leb - lp.free);
+            // During replay a LEB may have dirt in what still counts as free.
+            let dirty = align8(dirty);
             stats.total_dirty += i64::from(dirty) - i64::from(lp.dirty);
             lp.dirty = dirty;
-        } else if lp.dirty > leb - lp.free {
-            stats.total_dirty -= i64::from(lp.dirty - (leb - lp.free));
-            lp.dirty = leb - lp.free;
         }
         if let Some(index) = change.index {
             stats.idx_lebs += i64::from(index) - i64::from(lp.is_index);
@@ -377,7 +376,7 @@ impl Core {
     /// Sets free space and adds dirt (`ubifs_update_one_lp`).
     pub fn update_lp(&mut self, lnum: u32, free: Option<u32>, dirt: u32, change: Change) -> Res<()> {
         let i = self.lpt_lookup_dirty(lnum)?;
-        let dirty = self.lpt.props[i].dirty + dirt;
+        let dirty = self.lpt.props[i].dirty.saturating_add(dirt).min(DIRTY_MAX);
         self.change_lp(lnum, Change { free, dirty: Some(dirty), ..change })?;
         Ok(())
     }

@@ -52,7 +52,7 @@ pub(crate) fn entry_name(node: &[u8]) -> &[u8] {
 
 impl Core {
     /// The root of the index.
-    pub(super) fn root_znode(&mut self) -> Res<u32> {
+    pub fn root_znode(&mut self) -> Res<u32> {
         match self.tnc.root.child {
             NO_ZNODE => {
                 let id = self.read_znode(self.tnc.root.at, NO_ZNODE, 0)?;
@@ -64,7 +64,7 @@ impl Core {
     }
 
     /// The znode below branch `n`.
-    pub(super) fn child_znode(&mut self, id: u32, n: usize) -> Res<u32> {
+    pub fn child_znode(&mut self, id: u32, n: usize) -> Res<u32> {
         let branch = &self.tnc.z(id).branches[n];
         if branch.child != NO_ZNODE {
             return Ok(branch.child);

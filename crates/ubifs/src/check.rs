@@ -1,0 +1,123 @@
+//! A check of the whole file system against itself, for tests: does what the LPT says about each LEB agree with what a
+//! scan of the LEB finds and with what the index leads to?
+//!
+//! Follows `fs/ubifs/lprops.c` (`scan_check_cb`, `dbg_check_lprops`).
+
+use crate::core::Core;
+use crate::error::{Fail, Res};
+use crate::format::{align8, GC_HEAD, IDX_NODE};
+use crate::lprops::Category;
+use crate::lpt::Stats;
+use crate::tnc::NO_ZNODE;
+use crate::Ubifs;
+use std::collections::BTreeMap;
+
+/// Bytes in use per LEB, as the index says, and whether they are index nodes.
+type Used = BTreeMap<u32, (u32, bool)>;
+
+impl Core {
+    fn count_used(&mut self, id: u32, used: &mut Used, nodes: &mut u64) -> Res<()> {
+        let level = self.tnc.z(id).level;
+        for n in 0..self.tnc.z(id).branches.len() {
+            let branch = &self.tnc.z(id).branches[n];
+            let (at, key, child) = (branch.at, branch.key, branch.child);
+            let is_dirty = child != NO_ZNODE && self.tnc.z(child).dirty;
+            if at.len > 0 && !is_dirty {
+                let entry = used.entry(at.lnum).or_insert((0, level > 0));
+                if entry.1 != (level > 0) {
+                    return Err(Fail::Corrupt("index nodes and others in one LEB"));
+                }
+                entry.0 += align8(at.len);
+            }
+            if level > 0 {
+                let child = self.child_znode(id, n)?;
+                if self.tnc.z(child).branches[0].key < key {
+                    return Err(Fail::Corrupt("a child begins below its branch"));
+                }
+                self.count_used(child, used, nodes)?;
+            } else {
+                *nodes += 1;
+                let mut node = Vec::new();
+                self.read_leaf(key, at, &mut node)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_leb(&mut self, lnum: u32, used: &Used, sums: &mut Stats) -> Result<(), String> {
+        let geo = self.geo;
+        let lp = self.read_lp(lnum).map_err(|fail| format!("LEB {lnum}: {fail:?}"))?;
+        let (in_use, _) = used.get(&lnum).copied().unwrap_or((0, lp.is_index));
+        let space = lp.free + lp.dirty;
+        let index_head = lnum == self.tnc.ihead_lnum;
+        let waits = self.idx_gc.iter().any(|entry| entry.lnum == lnum);
+        if space + in_use != geo.leb_bytes && !waits {
+            return Err(format!("LEB {lnum}: {in_use} bytes in use, {} free, {} dirty", lp.free, lp.dirty));
+        }
+        let scanned = space < geo.leb_bytes && !waits;
+        if scanned {
+            let leb = self.scan(lnum, 0).map_err(|fail| format!("LEB {lnum}: scan: {fail:?}"))?;
+            let end = leb.end;
+            let has_index = leb.nodes.first().is_some_and(|node| node.kind == IDX_NODE);
+            self.recycle(leb);
+            if geo.leb_bytes - end != lp.free && !(lp.is_index && !index_head) {
+                return Err(format!("LEB {lnum}: its free space begins at {end}, the LPT says {} free", lp.free));
+            }
+            if has_index != lp.is_index {
+                return Err(format!("LEB {lnum}: index flag {} is wrong", lp.is_index));
+            }
+        }
+        if !lp.is_taken && lp.category != Category::Uncategorized && lp.category != lp.categorize(&geo) {
+            return Err(format!("LEB {lnum}: category {:?} for {lp:?}", lp.category));
+        }
+        let head = self.head_of_bud(lnum).is_some() || index_head || self.gc_lnum == Some(lnum) || waits;
+        if lp.is_taken && !head {
+            return Err(format!("LEB {lnum} is taken by nobody"));
+        }
+        sums.empty_lebs += i64::from(lp.free == geo.leb_bytes);
+        sums.idx_lebs += i64::from(lp.is_index);
+        sums.total_free += i64::from(lp.free);
+        sums.total_dirty += i64::from(lp.dirty);
+        if !lp.is_index {
+            sums.total_used += i64::from(geo.leb_bytes - space);
+            if space < geo.dead_wm {
+                sums.total_dead += i64::from(space);
+            } else {
+                sums.total_dark += i64::from(geo.dark(space));
+            }
+        }
+        Ok(())
+    }
+
+    fn check(&mut self) -> Result<u64, String> {
+        let text = |fail: Fail| format!("{fail:?}");
+        (0..crate::format::HEADS).try_for_each(|head| self.sync_head(head)).map_err(text)?;
+        let root = self.root_znode().map_err(text)?;
+        let (mut used, mut nodes) = (Used::new(), 0);
+        let at = self.tnc.root.at;
+        if at.len > 0 && !self.tnc.z(root).dirty {
+            used.insert(at.lnum, (align8(at.len), true));
+        }
+        self.count_used(root, &mut used, &mut nodes).map_err(text)?;
+        let mut sums = Stats { taken_empty_lebs: self.lpt.stats.taken_empty_lebs, ..Stats::default() };
+        for lnum in self.geo.main_first..self.geo.leb_cnt {
+            self.check_leb(lnum, &used, &mut sums)?;
+        }
+        if sums != self.lpt.stats {
+            return Err(format!("the sums are {sums:?}, the file system has {:?}", self.lpt.stats));
+        }
+        if self.gc_lnum.is_none() && self.heads[GC_HEAD].lnum.is_none() {
+            return Err("garbage collection has no LEB".to_string());
+        }
+        Ok(nodes)
+    }
+}
+
+impl Ubifs {
+    /// Reads everything and compares it with the accounting. Returns the number of nodes that the index leads to.
+    ///
+    /// Errors: the first thing that does not agree, in words.
+    pub fn check(&mut self) -> Result<u64, String> {
+        self.core.check()
+    }
+}

@@ -1,0 +1,134 @@
+//! The accounting agrees with what a scan of the medium and a walk through the index find, whatever happened before:
+//! overwrites until garbage is collected, deletions, power cuts in the middle of anything.
+
+mod subject;
+
+use ffslab_flash::{Chip, Geometry, Rules, Timing, Torn};
+use ffslab_linux::{Kernel, OpenFlags, ReadAheadRules, Vfs, VfsConfig, VfsCosts, WriteBackKnobs};
+use ffslab_mtd::{Driver, Mtd, Nand};
+use ffslab_sim::{Sim, SimConfig};
+use ffslab_ubifs::{Compression, Options, Ubifs};
+use ffslab_workload::SplitMix64;
+
+struct Bench {
+    sim: Sim,
+    nand: Nand,
+    mtd: Mtd,
+    vfs: Vfs,
+    options: Options,
+}
+
+impl Bench {
+    fn new(blocks: u32, options: Options) -> Bench {
+        let sim = Sim::new(SimConfig::default());
+        let geometry = Geometry { page_bytes: 2048, oob_bytes: 64, pages_per_block: 16, blocks };
+        let timing = Timing { read_ns: 25_000, program_ns: 200_000, erase_ns: 500_000, bus_ps_per_byte: 50_000 };
+        let rules = Rules { partial_programs_max: 4, in_order: true };
+        let chip = Chip::new(sim.clone(), geometry, timing, rules).unwrap();
+        let nand = Nand::new(chip, Driver::default()).unwrap();
+        let mtd = Mtd::new(&nand, 0, blocks).unwrap();
+        let config = VfsConfig {
+            kernel: Kernel {
+                name: "6.1".to_string(),
+                read_ahead: ReadAheadRules::V6_1,
+                sequential_miss_bug: false,
+                timer_slack_ns: 50_000,
+            },
+            read_ahead_bytes: 0,
+            page_cache_bytes: 4 << 20,
+            write_back: WriteBackKnobs::default(),
+            costs: VfsCosts::default(),
+            epoch_s: 1_300_000_000,
+        };
+        let vfs = Vfs::new(sim.clone(), config);
+        Bench { sim, nand, mtd, vfs, options }
+    }
+
+    fn mount(&mut self) -> Result<(), String> {
+        let (ubi, volume) = subject::attach(self.mtd.clone())?;
+        let mut fs = Ubifs::mount(&ubi, volume, self.options, 1_300_000_000).map_err(|error| error.to_string())?;
+        fs.detach_at_end();
+        self.vfs.mount(Box::new(fs)).map_err(|error| error.to_string())
+    }
+
+    /// Mounts, compares, unmounts.
+    fn check(&mut self) -> Result<u64, String> {
+        let (ubi, volume) = subject::attach(self.mtd.clone())?;
+        let mut fs = Ubifs::mount(&ubi, volume, self.options, 1_300_000_000).map_err(|error| error.to_string())?;
+        fs.detach_at_end();
+        fs.check()
+    }
+
+    fn power_cycle(&mut self) {
+        self.vfs.crash();
+        self.nand.with_chip(Chip::power_on);
+        self.nand.restart();
+    }
+
+    /// One random call; errors are part of the game.
+    fn step(&mut self, random: &mut SplitMix64) {
+        let name = format!("f{}", random.below(24));
+        let path = name.as_bytes();
+        let flags = OpenFlags { create: true, ..OpenFlags::READ_WRITE };
+        match random.below(16) {
+            0..=8 => {
+                let Ok(fd) = self.vfs.open(path, flags, 0o644) else { return };
+                let bytes = 1 + random.below(12_000) as usize;
+                let at = random.below(60_000);
+                let pattern = random.next_u64().to_le_bytes();
+                let _ = self.vfs.write_pattern(fd, at, bytes, &pattern);
+                if random.below(3) == 0 {
+                    let _ = self.vfs.fsync(fd);
+                }
+                let _ = self.vfs.close(fd);
+            }
+            9..=10 => drop(self.vfs.unlink(path)),
+            11 => drop(self.vfs.truncate(path, random.below(50_000))),
+            12 => drop(self.vfs.rename(path, format!("f{}", random.below(24)).as_bytes())),
+            13 => drop(self.vfs.link(path, format!("l{}", random.below(8)).as_bytes())),
+            14 => drop(self.vfs.sync()),
+            _ => self.vfs.sleep_ns(random.below(8_000_000_000)),
+        }
+    }
+}
+
+fn check_through_power_cuts(options: Options, blocks: u32, seeds: std::ops::Range<u64>) {
+    for seed in seeds {
+        let mut random = SplitMix64::new(seed);
+        let mut bench = Bench::new(blocks, options);
+        bench.mount().unwrap();
+        bench.vfs.sync().unwrap();
+        for round in 0..6 {
+            let steps = 20 + random.below(120);
+            let cut = random.below(900);
+            let torn = match random.below(3) {
+                0 => Torn::Nothing,
+                1 => Torn::Partial { seed: cut },
+                _ => Torn::Complete,
+            };
+            bench.nand.with_chip(|chip| chip.cut_power_after(cut + 1, torn));
+            (0..steps).for_each(|_| bench.step(&mut random));
+            bench.power_cycle();
+            bench.check().unwrap_or_else(|text| panic!("seed {seed}, round {round}: {text}"));
+            bench.mount().unwrap_or_else(|text| panic!("seed {seed}, round {round}: {text}"));
+        }
+        bench.vfs.umount().unwrap();
+        bench.check().unwrap_or_else(|text| panic!("seed {seed}, after unmounting: {text}"));
+        assert!(bench.sim.now_ns() > 0);
+    }
+}
+
+#[test]
+fn accounting_agrees_after_power_cuts() {
+    check_through_power_cuts(Options::default(), 48, 1..13);
+}
+
+#[test]
+fn accounting_agrees_after_power_cuts_where_space_is_short() {
+    check_through_power_cuts(Options::default(), 30, 100..112);
+}
+
+#[test]
+fn accounting_agrees_with_compression() {
+    check_through_power_cuts(Options { compression: Compression::Zlib, ..Options::default() }, 40, 200..206);
+}
