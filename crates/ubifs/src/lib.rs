@@ -151,7 +151,7 @@ impl Ubifs {
     /// Mounts a volume of `ubi`. An empty one gets a file system first, whose root directory dates from `now_s`, seconds
     /// since 1970.
     pub fn mount(ubi: &Ubi, volume: Volume, options: Options, now_s: u64) -> Result<Ubifs, MountError> {
-        let core = Core::mount(ubi.sim(), volume, &options, now_s)?;
+        let core = Core::mount(ubi, volume, &options, now_s)?;
         let mut fs = Ubifs {
             core,
             ubi: ubi.clone(),

@@ -9,12 +9,12 @@ use crate::geometry::Geometry;
 use crate::log::Log;
 use crate::lprops::Change;
 use crate::{MountError, Options};
-use ffslab_sim::{Reason, Sim};
-use ffslab_ubi::Volume;
+use ffslab_sim::{Idle, Reason, Switch, Task};
+use ffslab_ubi::{Ubi, Volume};
 
 impl Core {
     /// Mounts a volume; an empty one gets a file system first.
-    pub fn mount(sim: Sim, volume: Volume, options: &Options, now_s: u64) -> Result<Core, MountError> {
+    pub fn mount(ubi: &Ubi, volume: Volume, options: &Options, now_s: u64) -> Result<Core, MountError> {
         let (lebs, leb_bytes) = (volume.lebs(), volume.leb_bytes());
         if lebs < LEBS_MIN {
             return Err(MountError::TooFewLebs { lebs });
@@ -23,10 +23,11 @@ impl Core {
             return Err(MountError::SmallLebs { leb_bytes });
         }
         let geo = Geometry::of_volume(leb_bytes, lebs, volume.min_io_bytes(), volume.max_write_bytes());
+        let sim = ubi.sim();
         let _why = sim.because(Reason::MountScan);
         let mut core = Core::new(sim.clone(), volume, geo);
         core.wbuf_delay_ns = u64::from(options.wbuf_delay_ms) * 1_000_000;
-        let result = core.do_mount(options, now_s);
+        let result = core.do_mount(ubi, options, now_s);
         if let Err(fail) = result {
             core.stop_thread();
             return Err(fail.into());
@@ -36,7 +37,7 @@ impl Core {
         Ok(core)
     }
 
-    fn do_mount(&mut self, options: &Options, now_s: u64) -> Res<()> {
+    fn do_mount(&mut self, ubi: &Ubi, options: &Options, now_s: u64) -> Res<()> {
         let is_empty = !(0..self.geo.leb_cnt).any(|lnum| self.volume.is_mapped(lnum));
         if is_empty {
             self.make_file_system(options, now_s)?;
@@ -44,6 +45,7 @@ impl Core {
         self.read_superblock()?;
         self.log = Log::new(self.geo.main_lebs);
         self.start_thread();
+        wait_for_new_thread(ubi);
         self.read_master()?;
         self.budget.min_idx_lebs = self.calc_min_idx_lebs();
         self.need_recovery = self.master.flags & MASTER_DIRTY != 0;
@@ -94,5 +96,20 @@ impl Core {
         self.master.flags |= MASTER_NO_ORPHANS;
         self.master.gc_lnum = self.gc_lnum.unwrap_or(self.master.gc_lnum);
         self.write_master()
+    }
+}
+
+/// Who makes a kernel thread sleeps until the thread says that it exists (`kernel/kthread.c`, `kthread_create_on_node`):
+/// others run meanwhile.
+fn wait_for_new_thread(ubi: &Ubi) {
+    let sim = ubi.sim();
+    sim.foreground_sleeps_until(sim.now_ns());
+    while let Idle::Run(task) = sim.idle_next() {
+        let _turn = sim.run_as(task);
+        match task {
+            Task::UbiThread => while ubi.run_task() && sim.resched() == Switch::Stay {},
+            // Tasks of file systems that are gone.
+            other => sim.block(other),
+        }
     }
 }
