@@ -8,7 +8,7 @@ use super::queues::Queue;
 use super::WriteBack;
 use crate::memory::Memory;
 use ffslab_fs::{take_turns, Errno, FileSystem, Ino, Result};
-use ffslab_sim::Task;
+use ffslab_sim::{Reason, Task};
 use std::collections::VecDeque;
 
 /// The least portion of pages of one inode before others get their turn (`MIN_WRITEBACK_PAGES`: 4 MiB).
@@ -443,6 +443,7 @@ impl Memory {
         if inode.dirt.take().is_none() {
             return Ok(());
         }
+        let _why = fs.sim().because(Reason::Metadata);
         match fs.write_inode(self, ino) {
             Err(Errno::PowerCut) => Err(Errno::PowerCut),
             _ => Ok(()),

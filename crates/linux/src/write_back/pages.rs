@@ -3,7 +3,7 @@
 use super::limits::tick;
 use crate::memory::Memory;
 use ffslab_fs::{take_turns, Errno, FileSystem, Ino, Result};
-use ffslab_sim::NandWait;
+use ffslab_sim::{NandWait, Reason};
 
 /// Pages that are looked up at once; others may run after each such batch (`PAGEVEC_SIZE`).
 const BATCH_PAGES: usize = 15;
@@ -174,7 +174,11 @@ impl Memory {
         if let Some(slot) = slot {
             self.pages.set_writing(slot, true);
         }
-        let written = fs.write_page(self, ino, index);
+        let written = {
+            // The file system may know better.
+            let _why = fs.sim().because(Reason::Data);
+            fs.write_page(self, ino, index)
+        };
         if let Some(slot) = slot.filter(|_| self.pages.find(ino, index) == slot) {
             self.pages.set_writing(slot, false);
         }
