@@ -3,44 +3,19 @@
 mod support;
 
 use ffslab_fs::{Errno, Ino};
-use ffslab_linux::{Advice, DirtyLimits, Fd, OpenFlags, ReadAheadRules, Vfs, VfsConfig};
+use ffslab_linux::{Advice, OpenFlags, ReadAheadRules, Vfs, VfsConfig};
 use ffslab_sim::Task;
 use std::cell::RefCell;
 use std::rc::Rc;
-use support::{config, mounted, Log, MemFs};
-
-const PAGE: u64 = 4096;
-const SECOND_NS: u64 = 1_000_000_000;
-const CREATE: OpenFlags = OpenFlags { create: true, ..OpenFlags::READ_WRITE };
+use support::delayed::{delaying_with, file, pages_of, write_pages, CREATE, PAGE, SECOND_NS};
+use support::{config, Log, MemFs};
 
 fn with_limits(dirty_pages: u64, background_pages: u64) -> VfsConfig {
-    let mut config = config(ReadAheadRules::V6_1, 0);
-    config.write_back.limits =
-        DirtyLimits::Bytes { dirty_bytes: dirty_pages * PAGE, background_bytes: background_pages * PAGE };
-    config
-}
-
-/// A page takes 650 us to write, as on SLC NAND.
-fn delaying_with(config: VfsConfig) -> (Vfs, Rc<RefCell<Log>>) {
-    let (vfs, log) = mounted(config, MemFs::delaying);
-    log.borrow_mut().write_ns = 650_000;
-    (vfs, log)
+    support::delayed::with_limits(ReadAheadRules::V6_1, dirty_pages, background_pages)
 }
 
 fn delaying() -> (Vfs, Rc<RefCell<Log>>) {
     delaying_with(config(ReadAheadRules::V6_1, 0))
-}
-
-fn write_pages(vfs: &mut Vfs, fd: Fd, pages: impl IntoIterator<Item = u64>) {
-    for index in pages {
-        assert_eq!(vfs.pwrite(fd, &[(index as u8).wrapping_add(1); PAGE as usize], index * PAGE), Ok(PAGE as usize));
-    }
-}
-
-fn file(vfs: &mut Vfs, name: &str, pages: impl IntoIterator<Item = u64>) -> (Fd, Ino) {
-    let fd = vfs.open(name.as_bytes(), CREATE, 0o644).unwrap();
-    write_pages(vfs, fd, pages);
-    (fd, vfs.fstat(fd).unwrap().ino)
 }
 
 /// The device wrote much, so that it has a share in the limits.
@@ -50,10 +25,6 @@ fn warm_up(vfs: &mut Vfs, log: &Rc<RefCell<Log>>) {
     vfs.sync().unwrap();
     vfs.close(fd).unwrap();
     log.borrow_mut().written.clear();
-}
-
-fn pages_of(ino: Ino, pages: impl IntoIterator<Item = u64>) -> Vec<(Ino, Option<u64>)> {
-    pages.into_iter().map(|index| (ino, Some(index))).collect()
 }
 
 #[test]

@@ -6,12 +6,14 @@ use super::limits::{tick, ticks, ticks_of_ms, Thresholds};
 use super::pages::{Certainty, Start, Walk};
 use super::queues::Queue;
 use super::WriteBack;
+use crate::config::WriteBackRules;
 use crate::memory::Memory;
 use ffslab_fs::{take_turns, Errno, FileSystem, Ino, Result};
 use ffslab_sim::{Reason, Task};
 use std::collections::VecDeque;
 
-/// The least portion of pages of one inode before others get their turn (`MIN_WRITEBACK_PAGES`: 4 MiB).
+/// The least portion of pages of one inode before others get their turn (`MIN_WRITEBACK_PAGES`: 4 MiB). In 2.6.37 the
+/// whole portion, which the inodes of a round share (`MAX_WRITEBACK_PAGES`).
 const PORTION_PAGES_MIN: i64 = 1024;
 /// The limits allow this many portions (`DIRTY_SCOPE`).
 const PORTIONS_PER_LIMIT: u64 = 8;
@@ -28,24 +30,37 @@ enum Cause {
     Old,
     /// There is too much (`for_background`).
     Background,
+    /// A writer writes by itself (2.6.37).
+    Writer,
 }
 
 /// A request from outside.
 #[derive(Clone, Copy)]
 pub(super) struct Request {
     certainty: Certainty,
+    start: Start,
     pages: i64,
 }
 
 impl Request {
     /// All that is dirty now, for certain (`sync_inodes_sb`).
     pub fn certain() -> Request {
-        Request { certainty: Certainty::All, pages: NO_LIMIT }
+        Request { certainty: Certainty::All, start: Start::First, pages: NO_LIMIT }
     }
 
-    /// About so many pages: whole inodes, until that many pages were written (`writeback_inodes_sb_nr`).
-    pub fn pages(pages: u64) -> Request {
-        Request { certainty: Certainty::DirtyNow, pages: i64::try_from(pages).unwrap_or(NO_LIMIT) }
+    /// About so many pages (`writeback_inodes_sb_nr`): whole inodes, until that many pages were written; in 2.6.37 one
+    /// portion after the other.
+    pub fn pages(rules: WriteBackRules, pages: u64) -> Request {
+        let certainty = match rules {
+            WriteBackRules::V6_1 => Certainty::DirtyNow,
+            WriteBackRules::V2_6 => Certainty::No,
+        };
+        Request { certainty, start: Start::First, pages: i64::try_from(pages).unwrap_or(NO_LIMIT) }
+    }
+
+    /// What sync(2) of 2.6.37 asks for first (`wakeup_flusher_threads`).
+    pub fn everything(pages: u64) -> Request {
+        Request { start: Start::WhereItStopped, ..Request::pages(WriteBackRules::V2_6, pages) }
     }
 }
 
@@ -53,6 +68,7 @@ impl Request {
 struct Work {
     cause: Cause,
     certainty: Certainty,
+    start: Start,
     /// Ends after so many pages.
     pages_left: i64,
     /// Inodes that became dirty later are left alone.
@@ -63,8 +79,10 @@ struct Work {
 /// A pass over the chosen inodes.
 struct Round {
     began_tick: u64,
-    /// Pages and inodes.
+    /// Pages and, in 6.1, inodes.
     written: i64,
+    /// What is left of the portion that all its inodes share (2.6.37).
+    pages_left: i64,
     portion: Option<Portion>,
 }
 
@@ -107,6 +125,8 @@ pub(super) struct Flusher {
     requested: u64,
     done: u64,
     start_all: bool,
+    /// A writer has found that there is too much (2.6.37).
+    background_asked: bool,
     last_old_tick: u64,
     /// It has been called and does not run yet, or will run again.
     is_called: bool,
@@ -148,6 +168,11 @@ impl Flusher {
     pub fn is_at_work(&self) -> bool {
         self.stage != Stage::Asleep
     }
+
+    /// Something was asked of it that it has not begun (2.6.37, `writeback_in_progress`).
+    pub fn has_requests(&self) -> bool {
+        self.background_asked || !self.requests.is_empty()
+    }
 }
 
 impl WriteBack {
@@ -166,11 +191,17 @@ impl WriteBack {
             return;
         }
         let delay_ticks = ticks_of_ms(&self.sim, self.knobs.writeback_interval_ms) as u32;
-        let at_ns = self.sim.timer_after_ticks(delay_ticks);
+        let at_ns = self.timer_ns(delay_ticks);
         self.flusher.timer_ns = Some(at_ns);
         if !self.flusher.is_at_work() {
             self.sim.sleep_until(Task::Flusher, at_ns);
         }
+    }
+
+    /// `bdi_start_background_writeback` of 2.6.37.
+    pub(super) fn ask_for_background(&mut self) {
+        self.flusher.background_asked = true;
+        self.wake_flusher();
     }
 
     /// Returns the request's number.
@@ -197,6 +228,9 @@ impl WriteBack {
     /// `wb_over_bg_thresh`: more than the limit allows all together, or this device its share of it.
     fn is_too_much_dirty(&mut self) -> bool {
         let thresholds = Thresholds::of(&self.knobs, self.memory_pages);
+        if self.rules == WriteBackRules::V2_6 {
+            return self.inodes.dirty_pages > thresholds.background;
+        }
         let share = self.share.of(&self.sim, thresholds.background);
         self.inodes.dirty_pages > share.min(thresholds.background)
     }
@@ -206,6 +240,7 @@ impl WriteBack {
         let loose = |cause, pages: u64| Work {
             cause,
             certainty: Certainty::No,
+            start: Start::WhereItStopped,
             pages_left: i64::try_from(pages).unwrap_or(NO_LIMIT),
             until_tick: now as i64,
             round: None,
@@ -214,8 +249,8 @@ impl WriteBack {
             match self.flusher.stage {
                 Stage::Asleep => return None,
                 Stage::Requests => match self.flusher.requests.pop_front() {
-                    Some(Request { certainty, pages }) => {
-                        return Some(Work { certainty, pages_left: pages, ..loose(Cause::Request, 0) });
+                    Some(Request { certainty, start, pages }) => {
+                        return Some(Work { certainty, start, pages_left: pages, ..loose(Cause::Request, 0) });
                     }
                     None => self.flusher.stage = Stage::StartAll,
                 },
@@ -240,12 +275,13 @@ impl WriteBack {
                 }
                 Stage::Background => {
                     self.flusher.stage = Stage::End;
-                    if self.is_too_much_dirty() {
+                    let is_asked = std::mem::take(&mut self.flusher.background_asked);
+                    if (is_asked || self.rules == WriteBackRules::V6_1) && self.is_too_much_dirty() {
                         return Some(loose(Cause::Background, u64::MAX));
                     }
                 }
                 Stage::End => {
-                    let is_asked = !self.flusher.requests.is_empty();
+                    let is_asked = self.flusher.has_requests();
                     self.flusher.stage = if is_asked { Stage::Requests } else { Stage::Asleep };
                 }
             }
@@ -262,31 +298,57 @@ impl WriteBack {
         match work.cause {
             Cause::Background => work.until_tick = now as i64,
             Cause::Old => work.until_tick = now as i64 - ticks_of_ms(&self.sim, self.knobs.expire_ms) as i64,
-            Cause::Request | Cause::StartAll => {}
+            Cause::Request | Cause::StartAll | Cause::Writer => {}
         }
-        if self.inodes.is_empty(Queue::Io) {
+        let always = self.rules == WriteBackRules::V2_6 && work.cause != Cause::Old;
+        if always || self.inodes.is_empty(Queue::Io) {
             self.inodes.begin_round(work.until_tick);
         }
-        work.round = Some(Round { began_tick: now, written: 0, portion: None });
+        let pages_left = if work.cause == Cause::Writer { work.pages_left } else { PORTION_PAGES_MIN };
+        work.round = Some(Round { began_tick: now, written: 0, pages_left, portion: None });
         true
     }
 
+    /// After a round: whether another one makes sense.
+    fn goes_on(&self, round: &Round) -> bool {
+        match self.rules {
+            WriteBackRules::V6_1 => round.written > 0,
+            WriteBackRules::V2_6 => {
+                round.pages_left <= 0 || (round.written > 0 && !self.inodes.is_empty(Queue::MoreIo))
+            }
+        }
+    }
+
+    /// Within a round: whether to look at the limits and for other work before the next inode.
+    fn pauses(&self, work: &Work, round: &Round) -> bool {
+        match self.rules {
+            WriteBackRules::V6_1 => {
+                let is_long = tick(&self.sim) > round.began_tick + ticks(&self.sim, 1) / 10;
+                round.written > 0 && (is_long || work.pages_left <= 0)
+            }
+            WriteBackRules::V2_6 => round.pages_left <= 0 && work.certainty != Certainty::All,
+        }
+    }
+
     /// The next inode of the round, if there is one.
-    fn begin_portion(&mut self, work: &Work) -> Option<Portion> {
-        let ino = self.inodes.first(Queue::Io)?;
-        let pages = self.portion_pages(work);
-        let start = match work.cause {
-            Cause::Request => Start::First,
-            _ => Start::WhereItStopped,
+    fn begin_portion(&mut self, work: &Work, round: &Round) -> Option<Portion> {
+        let mut ino = self.inodes.first(Queue::Io)?;
+        while self.flusher.inode() == Some(ino) {
+            // The flusher had to give way in the middle of it to the writer that is here.
+            self.inodes.put(ino, Queue::MoreIo);
+            ino = self.inodes.first(Queue::Io)?;
+        }
+        let pages = match self.rules {
+            _ if work.certainty != Certainty::No => NO_LIMIT,
+            WriteBackRules::V6_1 => self.portion_pages(work),
+            WriteBackRules::V2_6 => round.pages_left,
         };
-        Some(Portion { ino, pages, walk: Walk::of_file(work.certainty, start, pages), is_written: false })
+        let walk = Walk::of_file(work.certainty, work.start, work.cause != Cause::Writer, pages);
+        Some(Portion { ino, pages, walk, is_written: false })
     }
 
     /// How many pages of one inode are written before the next one has its turn (`writeback_chunk_size`).
     fn portion_pages(&mut self, work: &Work) -> i64 {
-        if work.certainty != Certainty::No {
-            return NO_LIMIT;
-        }
         self.bandwidth.catch_up(tick(&self.sim));
         let pages = (self.bandwidth.average_per_s() / 2).min(self.writer.limit_pages() / PORTIONS_PER_LIMIT);
         let pages = i64::try_from(pages).unwrap_or(NO_LIMIT).min(work.pages_left);
@@ -360,7 +422,7 @@ impl Memory {
                 Ok(Turn::Done) => match work.cause {
                     Cause::Request => self.write_back.flusher.done += 1,
                     Cause::StartAll => self.write_back.flusher.start_all = false,
-                    Cause::Old | Cause::Background => {}
+                    Cause::Old | Cause::Background | Cause::Writer => {}
                 },
                 Err(_) => self.write_back.flusher.is_dead = true,
             }
@@ -383,7 +445,7 @@ impl Memory {
                 work.round = Some(round);
                 return Ok(Turn::Yielded);
             }
-            if round.written == 0 {
+            if !self.write_back.goes_on(&round) {
                 return Ok(Turn::Done);
             }
         }
@@ -392,20 +454,20 @@ impl Memory {
     /// One inode after the other, until somebody should look whether to go on (`writeback_sb_inodes`).
     fn write_round(&mut self, fs: &mut dyn FileSystem, work: &mut Work, round: &mut Round) -> Result<Turn> {
         loop {
-            let Some(mut portion) = round.portion.take().or_else(|| self.write_back.begin_portion(work)) else {
+            let Some(mut portion) = round.portion.take().or_else(|| self.write_back.begin_portion(work, round)) else {
                 return Ok(Turn::Done);
             };
             if let Turn::Yielded = self.write_portion(fs, work, round, &mut portion)? {
                 round.portion = Some(portion);
                 return Ok(Turn::Yielded);
             }
-            let is_clean = !self.write_back.inodes.get(portion.ino).is_some_and(|inode| inode.is_dirty());
-            round.written += i64::from(is_clean);
+            if self.write_back.rules == WriteBackRules::V6_1 {
+                let is_clean = !self.write_back.inodes.get(portion.ino).is_some_and(|inode| inode.is_dirty());
+                round.written += i64::from(is_clean);
+            }
             self.write_back.requeue(portion.ino, &portion.walk);
             self.write_back.wake_waiting_program();
-            let now = tick(&self.write_back.sim);
-            let is_long = now > round.began_tick + ticks(&self.write_back.sim, 1) / 10;
-            if round.written > 0 && (is_long || work.pages_left <= 0) {
+            if self.write_back.pauses(work, round) {
                 return Ok(Turn::Done);
             }
         }
@@ -429,11 +491,29 @@ impl Memory {
         let pages = portion.pages - portion.walk.pages_left;
         work.pages_left = work.pages_left.saturating_sub(pages);
         round.written += (pages - portion.walk.pages_put_back).max(0);
+        round.pages_left -= pages;
         portion.is_written = true;
-        match take_turns(fs, self) {
+        match take_turns(fs, self) && work.cause != Cause::Writer {
             true => Ok(Turn::Yielded),
             false => Ok(Turn::Done),
         }
+    }
+
+    /// A writer over the limit writes about so many pages by itself (2.6.37, `writeback_inodes_wb`). Returns how many
+    /// it were.
+    pub(super) fn write_in_writer(&mut self, fs: &mut dyn FileSystem, pages: u64) -> Result<u64> {
+        let until_tick = tick(&self.write_back.sim) as i64;
+        let (certainty, start) = (Certainty::No, Start::WhereItStopped);
+        let pages_left = i64::try_from(pages).unwrap_or(NO_LIMIT);
+        let mut work = Work { cause: Cause::Writer, certainty, start, pages_left, until_tick, round: None };
+        if self.write_back.begin_round(&mut work) {
+            if let Some(mut round) = work.round.take() {
+                // It lets others run but goes on itself, so this is the whole round.
+                self.write_round(fs, &mut work, &mut round)?;
+                return Ok(round.written.max(0) as u64);
+            }
+        }
+        Ok(0)
     }
 
     /// `__writeback_single_inode`, after the pages. An inode of which only pages were dirty is not written.

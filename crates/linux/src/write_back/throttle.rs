@@ -3,13 +3,14 @@
 use super::bandwidth::Position;
 use super::limits::{tick, Thresholds};
 use super::WriteBack;
+use crate::config::WriteBackRules;
 use crate::memory::Memory;
 use ffslab_fs::{FileSystem, Result};
 
 /// A writer looks at the limits after so many pages at first (`INIT_TASK`, 128 KiB).
 const FIRST_LOOK_PAGES: u64 = 32;
 /// ... and after so many while the limit is exceeded (32 KiB).
-const EXCEEDED_LOOK_PAGES: u64 = 8;
+pub(super) const EXCEEDED_LOOK_PAGES: u64 = 8;
 
 /// The program as a writer, and the limit that all writers share.
 pub(super) struct Writer {
@@ -19,9 +20,9 @@ pub(super) struct Writer {
     /// It looks again after so many pages (`nr_dirtied_pause`).
     look_after: u64,
     /// Pages since any look, and how many there may be at most (`ratelimit_pages`).
-    unlooked: u64,
-    unlooked_max: u64,
-    is_exceeded: bool,
+    pub unlooked: u64,
+    pub unlooked_max: u64,
+    pub is_exceeded: bool,
     /// Follows the threshold up at once and down slowly (`dirty_limit`).
     limit: u64,
     limit_tick: u64,
@@ -38,13 +39,17 @@ enum Verdict {
 }
 
 impl Writer {
-    pub fn new(thresholds: Thresholds) -> Writer {
+    pub fn new(rules: WriteBackRules, thresholds: Thresholds, memory_pages: u64) -> Writer {
+        let unlooked_max = match rules {
+            WriteBackRules::V6_1 => (thresholds.dirty / 32).max(16),
+            WriteBackRules::V2_6 => (memory_pages / 32).clamp(16, 1024),
+        };
         Writer {
             dirtied: 0,
             paused_tick: None,
             look_after: FIRST_LOOK_PAGES,
             unlooked: 0,
-            unlooked_max: (thresholds.dirty / 32).max(16),
+            unlooked_max,
             is_exceeded: false,
             limit: thresholds.dirty,
             limit_tick: 0,
@@ -166,6 +171,9 @@ impl Memory {
     /// # Errors
     /// The power went away while it was held up.
     pub fn balance_dirty_pages(&mut self, fs: &mut dyn FileSystem) -> Result<()> {
+        if self.write_back.rules == WriteBackRules::V2_6 {
+            return self.balance_dirty_pages_2_6(fs);
+        }
         if !self.write_back.writer.looks() {
             return Ok(());
         }
