@@ -3,7 +3,7 @@
 //!
 //! Follows `fs/fs-writeback.c`, `mm/page-writeback.c` and `fs/sync.c` of Linux 6.1: dirty inodes wait in the order in
 //! which they became dirty ([`queues`]); the flusher writes them after a while, when too much is dirty, or when it is
-//! told to ([`flusher`], [`pages`]); limits follow the memory and the speed of the device ([`limits`], [`bandwidth`]);
+//! told to ([`flusher`], [`rounds`], [`pages`]); limits follow the memory and the speed of the device ([`limits`], [`bandwidth`]);
 //! writers are held up at them ([`throttle`]). Where Linux 2.6.37 differs: [`crate::WriteBackRules`], [`throttle_2_6`].
 //!
 //! Leaves out: control groups, `lazytime`, laptop mode, devices other than the mounted one.
@@ -13,6 +13,7 @@ mod flusher;
 mod limits;
 mod pages;
 mod queues;
+mod rounds;
 mod throttle;
 mod throttle_2_6;
 
