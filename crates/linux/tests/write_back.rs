@@ -356,6 +356,22 @@ fn a_page_that_is_put_back_is_tried_again_later() {
 }
 
 #[test]
+fn a_file_system_that_has_given_up_writing_does_not_hold_programs_up_for_ever() {
+    for rules in [ReadAheadRules::V2_6, ReadAheadRules::V6_1] {
+        let mut config = support::delayed::with_limits(rules, 64, 32);
+        config.page_cache_bytes = 1_024 * PAGE;
+        let (mut vfs, log) = delaying_with(config);
+        log.borrow_mut().put_back_pages = (0..2_000).collect();
+        log.borrow_mut().write_ns = 0;
+        let (fd, _) = file(&mut vfs, "f", 0..100);
+        write_pages(&mut vfs, fd, 1_100..1_110);
+        vfs.sleep_ns(60 * SECOND_NS);
+        vfs.close(fd).unwrap();
+        vfs.umount().unwrap();
+    }
+}
+
+#[test]
 fn a_power_cut_reaches_whoever_waits_for_the_flusher() {
     let (mut vfs, log) = delaying();
     let (fd, _) = file(&mut vfs, "f", 0..3);

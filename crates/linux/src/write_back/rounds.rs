@@ -117,7 +117,7 @@ impl WriteBack {
         match self.rules {
             WriteBackRules::V6_1 => round.written > 0,
             WriteBackRules::V2_6 => {
-                round.pages_left <= 0 || (round.written > 0 && !self.inodes.is_empty(Queue::MoreIo))
+                round.written > 0 && (round.pages_left <= 0 || !self.inodes.is_empty(Queue::MoreIo))
             }
         }
     }

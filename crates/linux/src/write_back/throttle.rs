@@ -12,6 +12,29 @@ const FIRST_LOOK_PAGES: u64 = 32;
 /// ... and after so many while the limit is exceeded (32 KiB).
 pub(super) const EXCEEDED_LOOK_PAGES: u64 = 8;
 
+/// So many pauses in which nothing at all was written end the waiting. The kernel would wait on, but there somebody can
+/// kill the program.
+const VAIN_PAUSES_MAX: u32 = 100;
+
+/// Counts pauses in vain: a file system that has given up writing must not hold the program up for ever.
+pub(super) struct Patience {
+    written: u64,
+    vain_pauses: u32,
+}
+
+impl Patience {
+    pub fn new(written: u64) -> Patience {
+        Patience { written, vain_pauses: 0 }
+    }
+
+    /// After a pause. `written`: pages written so far.
+    pub fn is_lost(&mut self, written: u64) -> bool {
+        let is_vain = std::mem::replace(&mut self.written, written) == written;
+        self.vain_pauses = if is_vain { self.vain_pauses + 1 } else { 0 };
+        self.vain_pauses >= VAIN_PAUSES_MAX
+    }
+}
+
 /// The program as a writer, and the limit that all writers share.
 pub(super) struct Writer {
     /// Pages dirtied since the last look or pause (`nr_dirtied`), and since when they count.
@@ -178,10 +201,11 @@ impl Memory {
             return Ok(());
         }
         let dirtied = self.write_back.writer.dirtied;
+        let mut patience = Patience::new(self.write_back.bandwidth.written);
         while let Verdict::Pause { ticks, last } = self.write_back.judge(dirtied) {
             self.pause(fs, ticks);
             self.check_power()?;
-            if last {
+            if last || patience.is_lost(self.write_back.bandwidth.written) {
                 break;
             }
         }

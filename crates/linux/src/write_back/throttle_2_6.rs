@@ -2,7 +2,7 @@
 //! first writes pages itself, then pauses, each time twice as long.
 
 use super::limits::{ticks, Thresholds};
-use super::throttle::EXCEEDED_LOOK_PAGES;
+use super::throttle::{Patience, EXCEEDED_LOOK_PAGES};
 use super::WriteBack;
 use crate::memory::Memory;
 use ffslab_fs::{FileSystem, Result};
@@ -38,6 +38,7 @@ impl Memory {
         let pause_ticks_max = (ticks(&self.write_back.sim, 1) / 10).max(1) as u32;
         let mut pause_ticks = 1;
         let mut written = 0;
+        let mut patience = Patience::new(self.write_back.bandwidth.written);
         loop {
             let dirty = self.write_back.inodes.dirty_pages;
             if dirty <= thresholds.free_run() {
@@ -57,6 +58,9 @@ impl Memory {
             }
             self.pause(fs, pause_ticks);
             self.check_power()?;
+            if patience.is_lost(self.write_back.bandwidth.written) {
+                break;
+            }
             pause_ticks = (2 * pause_ticks).min(pause_ticks_max);
         }
         let write_back = &mut self.write_back;
