@@ -315,6 +315,36 @@ fn portions_take_turns_between_large_files() {
 }
 
 #[test]
+fn the_next_portion_goes_on_where_the_last_one_ended() {
+    let (mut vfs, log) = delaying_with(with_limits(4_000, 10));
+    let (fd, a) = file(&mut vfs, "a", 0..1_300);
+    let (_, b) = file(&mut vfs, "b", 0..600);
+    vfs.sleep_ns(800_000_000);
+    assert_eq!(log.borrow().written.last().unwrap().ino, b, "the first portion of the first file is written");
+    write_pages(&mut vfs, fd, 0..20);
+    log.borrow_mut().written.clear();
+    vfs.sleep_ns(10 * SECOND_NS);
+    let written = log.borrow_mut().take_written();
+    let of_a: Vec<_> = written.into_iter().filter(|&(ino, index)| ino == a && index.is_some()).collect();
+    assert_eq!(of_a, pages_of(a, (1_024..1_300).chain(0..20)));
+}
+
+#[test]
+fn a_large_file_that_has_expired_is_written_to_its_end() {
+    let mut config = config(ReadAheadRules::V6_1, 0);
+    config.write_back.expire_ms = 10_000;
+    let (mut vfs, log) = delaying_with(config);
+    warm_up(&mut vfs, &log);
+    let (_, large) = file(&mut vfs, "large", 0..1_300);
+    vfs.sleep_ns(7 * SECOND_NS);
+    file(&mut vfs, "young", 0..3);
+    vfs.sleep_ns(9 * SECOND_NS);
+    let written = log.borrow_mut().take_written();
+    let expected = [pages_of(large, 0..1_024), vec![(large, None)], pages_of(large, 1_024..1_300)].concat();
+    assert_eq!(written, expected, "more than a portion, at one look");
+}
+
+#[test]
 fn an_error_of_write_back_is_reported_once_to_each_open_file() {
     let (mut vfs, log) = delaying();
     let (fd, _) = file(&mut vfs, "f", 0..4);
