@@ -41,7 +41,8 @@ pub trait Host {
     /// `None`: the inode itself is clean; it may have dirty pages.
     fn inode_dirt(&self, ino: Ino) -> Option<InodeDirt>;
 
-    /// The file system has written the inode by itself, as it does in [`FileSystem::fsync`].
+    /// The file system has written the inode by itself and the host need not ask for it any more. A file system that
+    /// keeps a dirty flag of its own may do without: [`FileSystem::write_inode`] then finds nothing to do.
     fn clean_inode(&mut self, ino: Ino);
 
     /// Cuts cached pages as [`FileSystem::setattr`] changes the size, for file systems that need it done at a moment of
@@ -50,7 +51,8 @@ pub trait Host {
 
     /// Space is short: the flusher writes about `pages` dirty pages back while the caller waits
     /// (`writeback_inodes_sb_nr`). Errors of single pages are kept for the next fsync; only
-    /// [`crate::Errno::PowerCut`] is passed on.
+    /// [`crate::Errno::PowerCut`] is passed on. For the program's calls only: a background task cannot wait for the
+    /// flusher, and nothing happens when it asks.
     fn write_back(&mut self, fs: &mut dyn FileSystem, pages: u64) -> Result<()>;
 
     /// Writes the dirty pages `first ..= last` of an inode, in the running task (`filemap_write_and_wait_range`).

@@ -106,7 +106,8 @@ pub trait FileSystem {
         Ok(())
     }
 
-    /// Writes a page back (`->writepage`); [`Host::page`] has its content. The host has marked it clean before.
+    /// Writes a page back (`->writepage`); [`Host::page`] has its content. The host has marked it clean before. A file
+    /// system that must try again later marks it dirty again; an error alone is only kept for the next fsync.
     fn write_page(&mut self, _host: &mut dyn Host, _ino: Ino, _index: u64) -> Result<()> {
         Err(Errno::NotSup)
     }

@@ -6,7 +6,7 @@ use crate::stack::{compression, ubi_options, ubifs_compression, unknown_fs, FsSp
 use crate::stack_keys::{CompressionName, EccName, NandWaitName};
 use ffslab_flash::{Geometry, Rules, Timing};
 use ffslab_jffs2::Options;
-use ffslab_linux::{DirtyLimits, Kernel, ReadAheadRules, VfsConfig, VfsCosts, WriteBackKnobs};
+use ffslab_linux::{DirtyLimits, Kernel, ReadAheadRules, VfsConfig, VfsCosts, WriteBackKnobs, WriteBackRules};
 use ffslab_mtd::{Driver, Ecc, OpCost};
 use ffslab_sim::units::us_to_ns;
 use ffslab_sim::{NandWait, PowerMilliwatt, SchedulerClock, SimConfig};
@@ -197,6 +197,7 @@ impl Case {
                     name: system.version.clone(),
                     read_ahead: ReadAheadRules::V6_1,
                     sequential_miss_bug: false,
+                    write_back: WriteBackRules::V6_1,
                     timer_slack_ns: TIMER_SLACK_NS,
                 },
                 read_ahead_bytes: system.read_ahead_kib.saturating_mul(1024),

@@ -6,7 +6,7 @@
 
 use crate::input::{nearest, parse_toml};
 use ffslab_flash::{Geometry, Rules, Timing};
-use ffslab_linux::{DirtyLimits, Kernel, ReadAheadRules, VfsCosts, WriteBackKnobs};
+use ffslab_linux::{DirtyLimits, Kernel, ReadAheadRules, VfsCosts, WriteBackKnobs, WriteBackRules};
 use ffslab_mtd::{Driver, Ecc, OpCost};
 use ffslab_sim::units::us_to_ns;
 use ffslab_sim::{NandWait, PowerMilliwatt};
@@ -208,6 +208,7 @@ pub struct KernelProfile {
     sequential_miss_bug: Sourced<bool>,
     hz: Sourced<u32>,
     timer_slack_us: Sourced<Amount>,
+    write_back_rules: Sourced<RulesName>,
     dirty_writeback_ms: Sourced<u32>,
     dirty_expire_ms: Sourced<u32>,
     dirty_ratio_pct: Sourced<u32>,
@@ -339,6 +340,10 @@ impl Profile {
                 RulesName::V6_1 => ReadAheadRules::V6_1,
             },
             sequential_miss_bug: self.kernel.sequential_miss_bug.value,
+            write_back: match self.kernel.write_back_rules.value {
+                RulesName::V2_6 => WriteBackRules::V2_6,
+                RulesName::V6_1 => WriteBackRules::V6_1,
+            },
             timer_slack_ns: us_to_ns(self.kernel.timer_slack_us.value.0),
         }
     }

@@ -12,6 +12,17 @@ pub enum ReadAheadRules {
     V6_1,
 }
 
+/// Whose write-back is simulated: `fs/fs-writeback.c` and `mm/page-writeback.c`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WriteBackRules {
+    /// Linux 2.6.37. Inodes share a portion of 1024 pages; the flusher looks for too much only when a writer asks; a
+    /// writer over the limit writes pages itself and then pauses, each time longer.
+    V2_6,
+    /// Linux 6.1. Each inode has a portion; the flusher looks for too much whenever it wakes; writers only pause, so
+    /// long that they dirty as much as is written.
+    V6_1,
+}
+
 /// Properties of a kernel that change what the file system is asked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Kernel {
@@ -21,6 +32,7 @@ pub struct Kernel {
     /// On 32-bit kernels before 3.13 the distance to the previous read was a signed 64-bit number compared with 1, so
     /// that every cache miss behind the previous read counted as sequential.
     pub sequential_miss_bug: bool,
+    pub write_back: WriteBackRules,
     /// How late `nanosleep` ends: the timer slack of a normal process, 50,000 ns by default (`init/init_task.c`).
     pub timer_slack_ns: u64,
 }

@@ -7,7 +7,8 @@
 //! **Follows.** Linux 6.1: `fs/namei.c` (path walk), `fs/dcache.c` and `fs/inode.c` (life of names and inodes),
 //! `fs/drop_caches.c`, `mm/filemap.c` (buffered read and write), `mm/readahead.c`, `mm/fadvise.c`; for file systems that
 //! delay writes `fs/fs-writeback.c`, `fs/sync.c`, `mm/page-writeback.c`. For the board of the papers the read side of
-//! Linux 2.6.37: `do_generic_file_read` and the read-ahead of that time ([`ReadAheadRules`]).
+//! Linux 2.6.37: `do_generic_file_read` and the read-ahead of that time ([`ReadAheadRules`]); and its write-back
+//! ([`WriteBackRules`]).
 //!
 //! **Leaves out.** More than one process and more than one mount, permissions (everything runs as root, with umask 0), access times
 //! (the flash file systems mount `noatime`), memory mapping, direct I/O, locks, extended attributes, the two-list
@@ -27,7 +28,7 @@ mod walk;
 mod write;
 mod write_back;
 
-pub use config::{DirtyLimits, Kernel, ReadAheadRules, VfsConfig, VfsCosts, WriteBackKnobs};
+pub use config::{DirtyLimits, Kernel, ReadAheadRules, VfsConfig, VfsCosts, WriteBackKnobs, WriteBackRules};
 pub use files::{Advice, Entry, Fd, OpenFlags, Whence};
 pub use vfs::{DeviceTask, Vfs};
 

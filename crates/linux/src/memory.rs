@@ -17,7 +17,7 @@ pub(crate) struct Memory {
 impl Memory {
     pub fn new(sim: Sim, config: &VfsConfig) -> Self {
         let pages = PageCache::new(config.page_cache_bytes);
-        let write_back = WriteBack::new(&sim, config.write_back, pages.capacity_pages());
+        let write_back = WriteBack::new(&sim, config.kernel.write_back, config.write_back, pages.capacity_pages());
         Self { pages, write_back, sim, epoch_s: config.epoch_s }
     }
 

@@ -3,8 +3,8 @@
 //!
 //! Follows `fs/fs-writeback.c`, `mm/page-writeback.c` and `fs/sync.c` of Linux 6.1: dirty inodes wait in the order in
 //! which they became dirty ([`queues`]); the flusher writes them after a while, when too much is dirty, or when it is
-//! told to ([`flusher`], [`pages`]); limits follow the memory and the speed of the device ([`limits`], [`bandwidth`]);
-//! writers are held up at them ([`throttle`]).
+//! told to ([`flusher`], [`rounds`], [`pages`]); limits follow the memory and the speed of the device ([`limits`], [`bandwidth`]);
+//! writers are held up at them ([`throttle`]). Where Linux 2.6.37 differs: [`crate::WriteBackRules`], [`throttle_2_6`].
 //!
 //! Leaves out: control groups, `lazytime`, laptop mode, devices other than the mounted one.
 
@@ -13,9 +13,11 @@ mod flusher;
 mod limits;
 mod pages;
 mod queues;
+mod rounds;
 mod throttle;
+mod throttle_2_6;
 
-use crate::config::WriteBackKnobs;
+use crate::config::{WriteBackKnobs, WriteBackRules};
 use crate::memory::Memory;
 use bandwidth::Bandwidth;
 use ffslab_fs::{run_turn, Errno, FileSystem, Ino, InodeDirt, Result};
@@ -28,6 +30,7 @@ use throttle::Writer;
 /// Everything that write-back remembers.
 pub(crate) struct WriteBack {
     sim: Sim,
+    rules: WriteBackRules,
     knobs: WriteBackKnobs,
     /// What of the memory could hold dirty pages.
     memory_pages: u64,
@@ -39,16 +42,17 @@ pub(crate) struct WriteBack {
 }
 
 impl WriteBack {
-    pub fn new(sim: &Sim, knobs: WriteBackKnobs, memory_pages: u64) -> WriteBack {
+    pub fn new(sim: &Sim, rules: WriteBackRules, knobs: WriteBackKnobs, memory_pages: u64) -> WriteBack {
         WriteBack {
             sim: sim.clone(),
+            rules,
             knobs,
             memory_pages,
             inodes: Inodes::default(),
             flusher: Flusher::default(),
             bandwidth: Bandwidth::new(sim),
-            share: Share::default(),
-            writer: Writer::new(Thresholds::of(&knobs, memory_pages)),
+            share: Share::new(rules),
+            writer: Writer::new(rules, Thresholds::of(&knobs, memory_pages), memory_pages),
         }
     }
 
@@ -71,6 +75,14 @@ impl WriteBack {
     /// Whether the inode must stay in memory.
     pub fn is_dirty(&self, ino: Ino) -> bool {
         self.inodes.get(ino).is_some_and(|inode| inode.is_dirty() || !inode.pages.is_empty())
+    }
+
+    /// When a timer of so many ticks fires: before 4.8 in that very tick.
+    fn timer_ns(&self, delay_ticks: u32) -> u64 {
+        match self.rules {
+            WriteBackRules::V6_1 => self.sim.timer_after_ticks(delay_ticks),
+            WriteBackRules::V2_6 => (tick(&self.sim) + u64::from(delay_ticks)) * self.sim.tick_ns(),
+        }
     }
 
     /// See [`ffslab_fs::Host::dirty_inode`].
@@ -154,8 +166,19 @@ impl WriteBack {
 impl Memory {
     /// sync(2): the flusher is woken for everything that is dirty, and asked for all of it for certain.
     pub fn sync_everything(&mut self, fs: &mut dyn FileSystem) -> Result<()> {
-        self.write_back.start_all();
-        self.ask_flusher(fs, Request::certain())
+        match self.write_back.rules {
+            WriteBackRules::V6_1 => {
+                self.write_back.start_all();
+                self.ask_flusher(fs, Request::certain())
+            }
+            WriteBackRules::V2_6 => {
+                let pages = self.write_back.pages_to_write();
+                if self.write_back.inodes.any_waits() {
+                    self.write_back.queue(Request::everything(pages));
+                }
+                self.sync_file_system(fs)
+            }
+        }
     }
 
     /// `sync_filesystem`, of syncfs(2) and umount(2): first what can be had easily, then all for certain.
@@ -168,7 +191,7 @@ impl Memory {
     /// `writeback_inodes_sb_nr`.
     pub fn ask_flusher_if_dirty(&mut self, fs: &mut dyn FileSystem, pages: u64) -> Result<()> {
         match self.write_back.inodes.any_waits() {
-            true => self.ask_flusher(fs, Request::pages(pages)),
+            true => self.ask_flusher(fs, Request::pages(self.write_back.rules, pages)),
             false => Ok(()),
         }
     }
@@ -216,7 +239,7 @@ impl Memory {
     /// The program sleeps for so many ticks.
     fn pause(&mut self, fs: &mut dyn FileSystem, pause_ticks: u32) {
         let sim = self.write_back.sim.clone();
-        sim.foreground_sleeps_until(sim.timer_after_ticks(pause_ticks));
+        sim.foreground_sleeps_until(self.write_back.timer_ns(pause_ticks));
         while let Idle::Run(task) = sim.idle_next() {
             run_turn(fs, self, task);
         }

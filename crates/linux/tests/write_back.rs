@@ -3,44 +3,19 @@
 mod support;
 
 use ffslab_fs::{Errno, Ino};
-use ffslab_linux::{Advice, DirtyLimits, Fd, OpenFlags, ReadAheadRules, Vfs, VfsConfig};
+use ffslab_linux::{Advice, OpenFlags, ReadAheadRules, Vfs, VfsConfig};
 use ffslab_sim::Task;
 use std::cell::RefCell;
 use std::rc::Rc;
-use support::{config, mounted, Log, MemFs};
-
-const PAGE: u64 = 4096;
-const SECOND_NS: u64 = 1_000_000_000;
-const CREATE: OpenFlags = OpenFlags { create: true, ..OpenFlags::READ_WRITE };
+use support::delayed::{delaying_with, file, pages_of, write_pages, CREATE, PAGE, SECOND_NS};
+use support::{config, Log, MemFs};
 
 fn with_limits(dirty_pages: u64, background_pages: u64) -> VfsConfig {
-    let mut config = config(ReadAheadRules::V6_1, 0);
-    config.write_back.limits =
-        DirtyLimits::Bytes { dirty_bytes: dirty_pages * PAGE, background_bytes: background_pages * PAGE };
-    config
-}
-
-/// A page takes 650 us to write, as on SLC NAND.
-fn delaying_with(config: VfsConfig) -> (Vfs, Rc<RefCell<Log>>) {
-    let (vfs, log) = mounted(config, MemFs::delaying);
-    log.borrow_mut().write_ns = 650_000;
-    (vfs, log)
+    support::delayed::with_limits(ReadAheadRules::V6_1, dirty_pages, background_pages)
 }
 
 fn delaying() -> (Vfs, Rc<RefCell<Log>>) {
     delaying_with(config(ReadAheadRules::V6_1, 0))
-}
-
-fn write_pages(vfs: &mut Vfs, fd: Fd, pages: impl IntoIterator<Item = u64>) {
-    for index in pages {
-        assert_eq!(vfs.pwrite(fd, &[(index as u8).wrapping_add(1); PAGE as usize], index * PAGE), Ok(PAGE as usize));
-    }
-}
-
-fn file(vfs: &mut Vfs, name: &str, pages: impl IntoIterator<Item = u64>) -> (Fd, Ino) {
-    let fd = vfs.open(name.as_bytes(), CREATE, 0o644).unwrap();
-    write_pages(vfs, fd, pages);
-    (fd, vfs.fstat(fd).unwrap().ino)
 }
 
 /// The device wrote much, so that it has a share in the limits.
@@ -50,10 +25,6 @@ fn warm_up(vfs: &mut Vfs, log: &Rc<RefCell<Log>>) {
     vfs.sync().unwrap();
     vfs.close(fd).unwrap();
     log.borrow_mut().written.clear();
-}
-
-fn pages_of(ino: Ino, pages: impl IntoIterator<Item = u64>) -> Vec<(Ino, Option<u64>)> {
-    pages.into_iter().map(|index| (ino, Some(index))).collect()
 }
 
 #[test]
@@ -344,6 +315,36 @@ fn portions_take_turns_between_large_files() {
 }
 
 #[test]
+fn the_next_portion_goes_on_where_the_last_one_ended() {
+    let (mut vfs, log) = delaying_with(with_limits(4_000, 10));
+    let (fd, a) = file(&mut vfs, "a", 0..1_300);
+    let (_, b) = file(&mut vfs, "b", 0..600);
+    vfs.sleep_ns(800_000_000);
+    assert_eq!(log.borrow().written.last().unwrap().ino, b, "the first portion of the first file is written");
+    write_pages(&mut vfs, fd, 0..20);
+    log.borrow_mut().written.clear();
+    vfs.sleep_ns(10 * SECOND_NS);
+    let written = log.borrow_mut().take_written();
+    let of_a: Vec<_> = written.into_iter().filter(|&(ino, index)| ino == a && index.is_some()).collect();
+    assert_eq!(of_a, pages_of(a, (1_024..1_300).chain(0..20)));
+}
+
+#[test]
+fn a_large_file_that_has_expired_is_written_to_its_end() {
+    let mut config = config(ReadAheadRules::V6_1, 0);
+    config.write_back.expire_ms = 10_000;
+    let (mut vfs, log) = delaying_with(config);
+    warm_up(&mut vfs, &log);
+    let (_, large) = file(&mut vfs, "large", 0..1_300);
+    vfs.sleep_ns(7 * SECOND_NS);
+    file(&mut vfs, "young", 0..3);
+    vfs.sleep_ns(9 * SECOND_NS);
+    let written = log.borrow_mut().take_written();
+    let expected = [pages_of(large, 0..1_024), vec![(large, None)], pages_of(large, 1_024..1_300)].concat();
+    assert_eq!(written, expected, "more than a portion, at one look");
+}
+
+#[test]
 fn an_error_of_write_back_is_reported_once_to_each_open_file() {
     let (mut vfs, log) = delaying();
     let (fd, _) = file(&mut vfs, "f", 0..4);
@@ -382,6 +383,22 @@ fn a_page_that_is_put_back_is_tried_again_later() {
     log.borrow_mut().put_back_pages.clear();
     vfs.sleep_ns(60 * SECOND_NS);
     assert_eq!(log.borrow_mut().take_written(), [(ino, Some(1))]);
+}
+
+#[test]
+fn a_file_system_that_has_given_up_writing_does_not_hold_programs_up_for_ever() {
+    for rules in [ReadAheadRules::V2_6, ReadAheadRules::V6_1] {
+        let mut config = support::delayed::with_limits(rules, 64, 32);
+        config.page_cache_bytes = 1_024 * PAGE;
+        let (mut vfs, log) = delaying_with(config);
+        log.borrow_mut().put_back_pages = (0..2_000).collect();
+        log.borrow_mut().write_ns = 0;
+        let (fd, _) = file(&mut vfs, "f", 0..100);
+        write_pages(&mut vfs, fd, 1_100..1_110);
+        vfs.sleep_ns(60 * SECOND_NS);
+        vfs.close(fd).unwrap();
+        vfs.umount().unwrap();
+    }
 }
 
 #[test]

@@ -64,7 +64,7 @@ impl Position {
         }
         let set_point = self.set_point() as i64;
         let x = ((set_point - dirty) << RATIO_BITS) / ((limit - set_point) | 1);
-        let cube = ((x * x) >> RATIO_BITS) * x >> RATIO_BITS;
+        let cube = (((x * x) >> RATIO_BITS) * x) >> RATIO_BITS;
         let mut ratio = (cube + (1 << RATIO_BITS)).clamp(0, 2 << RATIO_BITS);
         let threshold = self.thresholds.dirty as i64;
         let device = (self.device_threshold as i64).min(threshold).max((limit - dirty) / 8);
@@ -181,7 +181,7 @@ impl Bandwidth {
     fn adapt_limit(&mut self, elapsed: u64, position: &Position, ratio: u64) {
         let limit = self.limit_per_s;
         let dirty_rate = (self.dirtied - self.dirtied_at_update) * self.hz / elapsed;
-        let task_rate = (limit * ratio >> RATIO_BITS) + 1;
+        let task_rate = ((limit * ratio) >> RATIO_BITS) + 1;
         let balanced = (task_rate * self.average_per_s / (dirty_rate | 1)).min(self.average_per_s);
         let mut step = if position.dirty < position.set_point() {
             self.balanced_per_s.min(balanced).min(task_rate).saturating_sub(limit)
@@ -195,7 +195,7 @@ impl Bandwidth {
 
     /// The rate of a writer at this ratio, in pages per second.
     pub fn task_rate(&self, ratio: u64) -> u64 {
-        self.limit_per_s * ratio >> RATIO_BITS
+        (self.limit_per_s * ratio) >> RATIO_BITS
     }
 
     /// `wb_max_pause`, `wb_min_pause`: about 10 ms, never more than 200 ms, so that the flusher does not run dry and a
@@ -296,7 +296,7 @@ mod tests {
     fn pauses_are_a_tick_to_200_ms_long() {
         let bandwidth = Bandwidth::new(&Sim::new(SimConfig::default()));
         let fast = bandwidth.pause_bounds(1_600, 25_600);
-        assert_eq!(fast, PauseBounds { least: 1, most: 1 + 1_600 / 1_601, next_look_pages: 200 });
+        assert_eq!(fast, PauseBounds { least: 1, most: 1, next_look_pages: 200 });
         let slow = bandwidth.pause_bounds(1 << 20, 10);
         assert_eq!((slow.most, slow.least, slow.next_look_pages), (20, 20, 1));
     }

@@ -1,7 +1,7 @@
 //! How many pages may be dirty: the global limits, and the device's share of them by how much it wrote lately
 //! (`mm/page-writeback.c`, `lib/flex_proportions.c`).
 
-use crate::config::{DirtyLimits, WriteBackKnobs};
+use crate::config::{DirtyLimits, WriteBackKnobs, WriteBackRules};
 use ffslab_fs::PAGE_BYTES;
 use ffslab_sim::Sim;
 
@@ -42,6 +42,7 @@ impl Thresholds {
 /// The share of one device in all pages that were written lately. A device that has not written for a while has none,
 /// which makes the flusher write whatever is dirty as soon as it wakes.
 pub(super) struct Share {
+    rules: WriteBackRules,
     /// Of all devices; one at the start so that the share is less than the whole.
     all_events: u64,
     events: u64,
@@ -49,13 +50,11 @@ pub(super) struct Share {
     period_end_tick: Option<(u64, u64)>,
 }
 
-impl Default for Share {
-    fn default() -> Self {
-        Share { all_events: 1, events: 0, period_end_tick: None }
-    }
-}
-
 impl Share {
+    pub fn new(rules: WriteBackRules) -> Share {
+        Share { rules, all_events: 1, events: 0, period_end_tick: None }
+    }
+
     /// Another device takes the place of this one; what this one wrote still counts in the sum.
     pub fn new_device(&mut self) {
         self.events = 0;
@@ -66,7 +65,8 @@ impl Share {
         self.age(sim);
         self.events += 1;
         self.all_events += 1;
-        if self.period_end_tick.is_none() {
+        // 2.6.37 counted periods in pages, which changes nothing for a single device.
+        if self.period_end_tick.is_none() && self.rules == WriteBackRules::V6_1 {
             self.start_period(sim, tick(sim) + ticks(sim, PERIOD_S));
         }
     }
@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn a_device_that_has_not_written_has_no_share() {
         let sim = Sim::new(SimConfig::default());
-        let mut share = Share::default();
+        let mut share = Share::new(WriteBackRules::V6_1);
         assert_eq!(share.of(&sim, 1_000), 0);
         (0..99).for_each(|_| share.count(&sim));
         assert_eq!(share.of(&sim, 1_000), 990);
@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn what_was_written_counts_half_after_each_period() {
         let sim = Sim::new(SimConfig::default());
-        let mut share = Share::default();
+        let mut share = Share::new(WriteBackRules::V6_1);
         (0..999).for_each(|_| share.count(&sim));
         sim.program_computes(3_200_000_000);
         share.of(&sim, 1);

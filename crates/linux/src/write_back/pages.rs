@@ -3,7 +3,7 @@
 use super::limits::tick;
 use crate::memory::Memory;
 use ffslab_fs::{take_turns, Errno, FileSystem, Ino, Result};
-use ffslab_sim::NandWait;
+use ffslab_sim::{NandWait, Reason};
 
 /// Pages that are looked up at once; others may run after each such batch (`PAGEVEC_SIZE`).
 const BATCH_PAGES: usize = 15;
@@ -51,14 +51,14 @@ pub(super) struct Walk {
 }
 
 impl Walk {
-    /// Over a whole file, for the flusher; of `pages` pages at most unless `certainty` says more.
-    pub fn of_file(certainty: Certainty, start: Start, pages: i64) -> Walk {
+    /// Over a whole file; of `pages` pages at most unless `certainty` says more.
+    pub fn of_file(certainty: Certainty, start: Start, gives_way: bool, pages: i64) -> Walk {
         Walk {
             certainty,
             start,
             first: 0,
             last: u64::MAX,
-            gives_way: true,
+            gives_way,
             has_begun: false,
             is_done: false,
             next: 0,
@@ -74,7 +74,7 @@ impl Walk {
 
     /// Over a range of pages, for the running program.
     fn of_range(certainty: Certainty, first: u64, last: u64) -> Walk {
-        Walk { first, last, gives_way: false, ..Walk::of_file(certainty, Start::First, i64::MAX) }
+        Walk { first, last, ..Walk::of_file(certainty, Start::First, false, i64::MAX) }
     }
 
     fn is_of_whole_file(&self) -> bool {
@@ -174,7 +174,11 @@ impl Memory {
         if let Some(slot) = slot {
             self.pages.set_writing(slot, true);
         }
-        let written = fs.write_page(self, ino, index);
+        let written = {
+            // The file system may know better.
+            let _why = fs.sim().because(Reason::Data);
+            fs.write_page(self, ino, index)
+        };
         if let Some(slot) = slot.filter(|_| self.pages.find(ino, index) == slot) {
             self.pages.set_writing(slot, false);
         }

@@ -3,13 +3,37 @@
 use super::bandwidth::Position;
 use super::limits::{tick, Thresholds};
 use super::WriteBack;
+use crate::config::WriteBackRules;
 use crate::memory::Memory;
 use ffslab_fs::{FileSystem, Result};
 
 /// A writer looks at the limits after so many pages at first (`INIT_TASK`, 128 KiB).
 const FIRST_LOOK_PAGES: u64 = 32;
 /// ... and after so many while the limit is exceeded (32 KiB).
-const EXCEEDED_LOOK_PAGES: u64 = 8;
+pub(super) const EXCEEDED_LOOK_PAGES: u64 = 8;
+
+/// So many pauses in which nothing at all was written end the waiting. The kernel would wait on, but there somebody can
+/// kill the program.
+const VAIN_PAUSES_MAX: u32 = 100;
+
+/// Counts pauses in vain: a file system that has given up writing must not hold the program up for ever.
+pub(super) struct Patience {
+    written: u64,
+    vain_pauses: u32,
+}
+
+impl Patience {
+    pub fn new(written: u64) -> Patience {
+        Patience { written, vain_pauses: 0 }
+    }
+
+    /// After a pause. `written`: pages written so far.
+    pub fn is_lost(&mut self, written: u64) -> bool {
+        let is_vain = std::mem::replace(&mut self.written, written) == written;
+        self.vain_pauses = if is_vain { self.vain_pauses + 1 } else { 0 };
+        self.vain_pauses >= VAIN_PAUSES_MAX
+    }
+}
 
 /// The program as a writer, and the limit that all writers share.
 pub(super) struct Writer {
@@ -19,9 +43,9 @@ pub(super) struct Writer {
     /// It looks again after so many pages (`nr_dirtied_pause`).
     look_after: u64,
     /// Pages since any look, and how many there may be at most (`ratelimit_pages`).
-    unlooked: u64,
-    unlooked_max: u64,
-    is_exceeded: bool,
+    pub unlooked: u64,
+    pub unlooked_max: u64,
+    pub is_exceeded: bool,
     /// Follows the threshold up at once and down slowly (`dirty_limit`).
     limit: u64,
     limit_tick: u64,
@@ -38,13 +62,17 @@ enum Verdict {
 }
 
 impl Writer {
-    pub fn new(thresholds: Thresholds) -> Writer {
+    pub fn new(rules: WriteBackRules, thresholds: Thresholds, memory_pages: u64) -> Writer {
+        let unlooked_max = match rules {
+            WriteBackRules::V6_1 => (thresholds.dirty / 32).max(16),
+            WriteBackRules::V2_6 => (memory_pages / 32).clamp(16, 1024),
+        };
         Writer {
             dirtied: 0,
             paused_tick: None,
             look_after: FIRST_LOOK_PAGES,
             unlooked: 0,
-            unlooked_max: (thresholds.dirty / 32).max(16),
+            unlooked_max,
             is_exceeded: false,
             limit: thresholds.dirty,
             limit_tick: 0,
@@ -166,14 +194,18 @@ impl Memory {
     /// # Errors
     /// The power went away while it was held up.
     pub fn balance_dirty_pages(&mut self, fs: &mut dyn FileSystem) -> Result<()> {
+        if self.write_back.rules == WriteBackRules::V2_6 {
+            return self.balance_dirty_pages_2_6(fs);
+        }
         if !self.write_back.writer.looks() {
             return Ok(());
         }
         let dirtied = self.write_back.writer.dirtied;
+        let mut patience = Patience::new(self.write_back.bandwidth.written);
         while let Verdict::Pause { ticks, last } = self.write_back.judge(dirtied) {
             self.pause(fs, ticks);
             self.check_power()?;
-            if last {
+            if last || patience.is_lost(self.write_back.bandwidth.written) {
                 break;
             }
         }

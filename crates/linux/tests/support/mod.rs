@@ -1,11 +1,13 @@
 //! A small file system in memory for the tests: it stores nothing on a flash, but writes down what it is asked.
 #![allow(dead_code)]
 
+pub mod delayed;
+
 use ffslab_fs::{
     take_turns, DirEntry, Errno, FileKind, FileSystem, Host, Ino, InodeDirt, NewNode, Result, SetAttr, Stat, StatFs,
     TimeSpec, WritePlan, PAGE_BYTES,
 };
-use ffslab_linux::{Kernel, ReadAheadRules, Vfs, VfsConfig, VfsCosts, WriteBackKnobs};
+use ffslab_linux::{Kernel, ReadAheadRules, Vfs, VfsConfig, VfsCosts, WriteBackKnobs, WriteBackRules};
 use ffslab_sim::{PowerMilliwatt, Reason, Sim, SimConfig, Task};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -416,7 +418,11 @@ impl FileSystem for MemFs {
 }
 
 pub fn kernel(read_ahead: ReadAheadRules) -> Kernel {
-    Kernel { name: "test".to_string(), read_ahead, sequential_miss_bug: false, timer_slack_ns: 50_000 }
+    let write_back = match read_ahead {
+        ReadAheadRules::V2_6 => WriteBackRules::V2_6,
+        ReadAheadRules::V6_1 => WriteBackRules::V6_1,
+    };
+    Kernel { name: "test".to_string(), read_ahead, sequential_miss_bug: false, write_back, timer_slack_ns: 50_000 }
 }
 
 pub fn config(rules: ReadAheadRules, read_ahead_bytes: u32) -> VfsConfig {
