@@ -104,6 +104,11 @@ pub trait FileSystem {
 
     fn sync(&mut self, host: &mut dyn Host) -> Result<()>;
 
+    /// Writes out the headers of changed directories alone, where a file system defers them (YAFFS2).
+    fn sync_directories(&mut self, _host: &mut dyn Host) -> Result<()> {
+        Ok(())
+    }
+
     fn statfs(&mut self) -> StatFs;
 
     // ---- life of an inode in memory ------------------------------------------------------------------------

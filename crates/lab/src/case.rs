@@ -48,6 +48,8 @@ pub struct System {
     pub ram_mib: Option<u64>,
     pub vm: Option<WriteBack>,
     pub jffs2_summary: Option<bool>,
+    #[serde(flatten)]
+    pub yaffs2: crate::case_yaffs2::Settings,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -101,7 +103,7 @@ const UPTIME_NS: u64 = 27_400_000;
 const TIMER_SLACK_NS: u64 = 50_000;
 
 /// SLC NAND of the time allows this many programs of a page between erases.
-const PARTIAL_PROGRAMS_MAX: u32 = 4;
+pub(crate) const PARTIAL_PROGRAMS_MAX: u32 = 4;
 
 impl Case {
     /// The stack on which the case is to run.
@@ -116,6 +118,9 @@ impl Case {
         let ns = |us: Option<f64>| us_to_ns(us.unwrap_or(0.0));
         let free = OpCost { overhead_ns: 0, power: PowerMilliwatt::default() };
         let standard = Options::default();
+        if system.fs == "yaffs2" {
+            return self.yaffs2_stack();
+        }
         Ok(StackSpec {
             image: None,
             geometry: Geometry {

@@ -11,6 +11,7 @@
 //! **Leaves out.** Plots, tables and files of results: Python writes them. Several processes or file systems at once.
 
 pub mod case;
+mod case_yaffs2;
 pub mod error;
 pub mod experiment;
 pub mod glob;

@@ -3,16 +3,18 @@
 use crate::error::LabError;
 use crate::image::{self, ImageSpec};
 use crate::profile::Profile;
-use crate::stack_keys::{CompressionName, EccName, EndianName, NandWaitName, StackKeys};
+use crate::stack_keys::{CompressionName, EccName, EndianName, NandWaitName, StackKeys, Yaffs2Version};
 use ffslab_flash::{hamming, Chip, Geometry, ImageLayout, Rules, Timing};
+use ffslab_fs::FileSystem;
 use ffslab_jffs2::{Compression, Endian, Jffs2, Options};
 use ffslab_linux::{ReadAheadRules, Vfs, VfsConfig};
 use ffslab_mtd::{Driver, Ecc, Mtd, Nand};
 use ffslab_sim::{NandWait, Sim, SimConfig};
+use ffslab_yaffs2::{Background, Generation, Yaffs2};
 use std::path::Path;
 
 /// File systems that can be mounted.
-pub const FILE_SYSTEMS: &[&str] = &["jffs2"];
+pub const FILE_SYSTEMS: &[&str] = &["jffs2", "yaffs2"];
 
 /// 2011-01-01, the time of day at virtual time 0: the era of the boards in question. It only enters time stamps.
 pub const EPOCH_S: u64 = 1_293_840_000;
@@ -37,6 +39,7 @@ pub struct StackSpec {
 #[derive(Clone, Copy, Debug)]
 pub enum FsSpec {
     Jffs2(Options),
+    Yaffs2(ffslab_yaffs2::Options),
 }
 
 /// The message about a file system that cannot be mounted.
@@ -99,6 +102,22 @@ impl StackSpec {
         if keys.image_oob && keys.image.is_none() {
             return Err(LabError::input("image_oob is set, but there is no image: give one with image = \"FILE\""));
         }
+        let fs = match keys.fs.as_str() {
+            "yaffs2" => {
+                let version = *keys.yaffs2_version.get_or_insert(profile.yaffs2_version());
+                FsSpec::Yaffs2(ffslab_yaffs2::Options {
+                    inband_tags: keys.inband_tags,
+                    background: Some(Background::linux(tick_rate_hz)),
+                    ..ffslab_yaffs2::Options::of(generation(version))
+                })
+            }
+            _ => FsSpec::Jffs2(Options {
+                compression: compression(keys.compression),
+                summary: keys.summary,
+                endian: endian(keys.endian),
+                ..as_kernel
+            }),
+        };
         let spec = StackSpec {
             image: keys.image.as_ref().map(|file| ImageSpec { path: base_dir.join(file), oob: keys.image_oob }),
             geometry: profile.part.geometry(),
@@ -115,14 +134,19 @@ impl StackSpec {
                 costs,
                 epoch_s: EPOCH_S,
             },
-            fs: FsSpec::Jffs2(Options {
-                compression: compression(keys.compression),
-                summary: keys.summary,
-                endian: endian(keys.endian),
-                ..as_kernel
-            }),
+            fs,
         };
         Ok((spec, keys))
+    }
+}
+
+/// YAFFS2's name for the age of its sources.
+fn generation(version: Yaffs2Version) -> Generation {
+    match version {
+        Yaffs2Version::Y2010 => Generation::Y2010,
+        Yaffs2Version::Y2011 => Generation::Y2011,
+        Yaffs2Version::Y2012 => Generation::Y2012,
+        Yaffs2Version::Today => Generation::Today,
     }
 }
 
@@ -144,6 +168,40 @@ pub fn endian(name: EndianName) -> Endian {
         EndianName::Little => Endian::Little,
         EndianName::Big => Endian::Big,
     }
+}
+
+fn no_options(options: &[String]) -> Result<(), String> {
+    match options.first() {
+        Some(option) => {
+            Err(format!("unknown mount option \"{option}\": jffs2 has none here, settings stand in the stack"))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The mount options of the Linux port that change what a mount does.
+fn yaffs2_options(settings: ffslab_yaffs2::Options, options: &[String]) -> Result<ffslab_yaffs2::Options, String> {
+    let mut settings = settings;
+    for option in options {
+        match option.as_str() {
+            "no-checkpoint-read" => settings.checkpoint_read = false,
+            "no-checkpoint-write" => settings.checkpoint_write = false,
+            "no-checkpoint" => (settings.checkpoint_read, settings.checkpoint_write) = (false, false),
+            "disable-summary" => settings.block_summaries = false,
+            "no-cache" => settings.short_op_cache_pages = 0,
+            "lazy-loading-off" => settings.lazy_loading = false,
+            "tags-ecc-off" => settings.tags_ecc = false,
+            "empty-lost-and-found-off" => settings.empty_lost_and_found = false,
+            _ => {
+                return Err(format!(
+                    "unknown mount option \"{option}\": yaffs2 has no-checkpoint, no-checkpoint-read, \
+                     no-checkpoint-write, disable-summary, no-cache, lazy-loading-off, tags-ecc-off, \
+                     empty-lost-and-found-off"
+                ))
+            }
+        }
+    }
+    Ok(settings)
 }
 
 /// A simulated machine with one partition. The chip starts erased, or with an image, and outlives mounts and crashes.
@@ -176,16 +234,21 @@ impl Stack {
     ///
     /// Errors: what the file system says, options that it does not have.
     pub fn mount(&mut self, options: &[String]) -> Result<(), String> {
-        if let Some(option) = options.first() {
-            return Err(format!("unknown mount option \"{option}\": jffs2 has none here, settings stand in the stack"));
-        }
         if self.vfs.fs().is_some() {
             return Err("the partition is mounted already: umount it first".to_string());
         }
-        let fs = match self.spec.fs {
-            FsSpec::Jffs2(options) => Jffs2::mount(self.mtd.clone(), options).map_err(|error| error.to_string())?,
+        let mtd = self.mtd.clone();
+        let fs: Box<dyn FileSystem> = match self.spec.fs {
+            FsSpec::Jffs2(settings) => {
+                no_options(options)?;
+                Box::new(Jffs2::mount(mtd, settings).map_err(|error| error.to_string())?)
+            }
+            FsSpec::Yaffs2(settings) => {
+                let settings = yaffs2_options(settings, options)?;
+                Box::new(Yaffs2::mount(mtd, settings).map_err(|error| error.to_string())?)
+            }
         };
-        self.vfs.mount(Box::new(fs)).map_err(|error| error.to_string())?;
+        self.vfs.mount(fs).map_err(|error| error.to_string())?;
         self.vfs.set_read_ahead_bytes(self.spec.vfs.read_ahead_bytes);
         Ok(())
     }

@@ -107,6 +107,12 @@ impl Vfs {
         })
     }
 
+    /// Writes out the headers of changed directories alone: what YAFFS2's background thread does each second.
+    pub fn sync_directories(&mut self) -> Result<()> {
+        let (fs, memory) = self.parts()?;
+        fs.sync_directories(memory)
+    }
+
     /// syncfs(2); with one mount the same as [`Vfs::sync`].
     pub fn syncfs(&mut self) -> Result<()> {
         self.sync()

@@ -42,7 +42,7 @@ impl Runner<'_> {
             Step::UbiAttach(_) | Step::UbiDetach(_) | Step::UbiMakeVolume(_) => {
                 failed("UBI is not built yet".to_string())
             }
-            Step::SyncDirectories(_) => failed("only YAFFS2 has this step, and it is not built yet".to_string()),
+            Step::SyncDirectories(_) => plain(vfs.sync_directories()),
             Step::Create(create) => self.create(create),
             Step::Fill(fill) => self.fill(fill),
             Step::CreateFragmented(create) => self.create_fragmented(create),
