@@ -57,6 +57,11 @@ pub trait Subject: Send + Sync {
         false
     }
 
+    /// Entries of the root directory that the file system makes by itself and that the kit leaves alone.
+    fn own_entries(&self) -> &[&[u8]] {
+        &[]
+    }
+
     /// Makes the checksums of a damaged image right again (pages with their out-of-band bytes, in order), so that
     /// damage gets past them. The default leaves them wrong.
     fn reseal(&self, _image: &mut [u8]) {}

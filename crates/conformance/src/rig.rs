@@ -5,7 +5,7 @@ use crate::content::pattern;
 use crate::{Failure, Subject};
 use ffslab_flash::{Chip, ChipImage, Faults, Geometry, Rules, Timing};
 use ffslab_fs::{Errno, FileKind, Result, Stat};
-use ffslab_linux::{Fd, Kernel, OpenFlags, ReadAheadRules, Vfs, VfsConfig, VfsCosts, Whence};
+use ffslab_linux::{Entry, Fd, Kernel, OpenFlags, ReadAheadRules, Vfs, VfsConfig, VfsCosts, Whence};
 use ffslab_mtd::{Driver, Mtd, Nand};
 use ffslab_sim::{EventSink, OpEvent, Sim, SimConfig};
 
@@ -237,7 +237,8 @@ impl<'a> Rig<'a> {
             Call::Rmdir { path } => self.vfs.rmdir(path.as_bytes()).map(done),
             Call::Mknod { path, kind, device } => self.vfs.mknod(path.as_bytes(), *kind, 0o644, *device).map(done),
             Call::Readdir { path } => {
-                let entries = self.vfs.readdir_path(path.as_bytes())?;
+                let mut entries = self.vfs.readdir_path(path.as_bytes())?;
+                self.leave_out_own_entries(path.as_bytes(), &mut entries);
                 let mut names: Vec<_> = entries.into_iter().map(|entry| (entry.name, entry.kind)).collect();
                 names.sort();
                 Ok(Answer::Names(names))
@@ -261,6 +262,13 @@ impl<'a> Rig<'a> {
             }
             // Call::Remount and Call::SyncAndCrash: see Rig::call.
             Call::Remount | Call::SyncAndCrash => Err(Errno::Inval),
+        }
+    }
+
+    /// Takes out what the file system made by itself; see [`Subject::own_entries`].
+    pub fn leave_out_own_entries(&self, directory: &[u8], entries: &mut Vec<Entry>) {
+        if directory == b"/" {
+            entries.retain(|entry| !self.subject.own_entries().contains(&&entry.name[..]));
         }
     }
 

@@ -123,6 +123,7 @@ pub fn walk(rig: &mut Rig, limits: WalkLimits, visit: &mut Visit<'_>) -> Result<
             let entries = rig.vfs.readdir_path(&path);
             let mut entries =
                 entries.map_err(|error| Failure::new(format!("readdir(\"{}\"): {error}", show(&path))))?;
+            rig.leave_out_own_entries(&path, &mut entries);
             entries.sort_by(|a, b| b.name.cmp(&a.name));
             for entry in entries {
                 waiting.push((join(&path, &entry.name), entry.kind, depth + 1));

@@ -209,7 +209,8 @@ pub fn read_cases(path: &Path) -> Result<Vec<Case>, LabError> {
 ///
 /// Errors: what is wrong, in one line.
 pub fn parse_case(line: &str) -> Result<Case, String> {
-    let case: Case = serde_json::from_str(line).map_err(|error| friendlier(&error.to_string()))?;
+    let mut case: Case = serde_json::from_str(line).map_err(|error| friendlier(&error.to_string()))?;
+    case.add_unsaid_steps();
     for (list, steps) in [("setup", &case.setup), ("measure", &case.measure)] {
         for (index, step) in steps.iter().enumerate() {
             step.check().map_err(|text| format!("{list} step {} ({}): {text}", index + 1, step.title()))?;

@@ -1,0 +1,99 @@
+//! YAFFS2 as the conformance kit and the fuzz target see it.
+
+use ffslab_conformance::Subject;
+use ffslab_flash::Geometry;
+use ffslab_fs::FileSystem;
+use ffslab_mtd::Mtd;
+use ffslab_yaffs2::{Options, Yaffs2};
+
+/// YAFFS2 with some options on some chip.
+pub struct Yaffs2Subject {
+    pub options: Options,
+    pub geometry: Geometry,
+}
+
+impl Subject for Yaffs2Subject {
+    fn name(&self) -> &str {
+        "yaffs2"
+    }
+
+    fn geometry(&self) -> Geometry {
+        self.geometry
+    }
+
+    fn mount(&self, mtd: Mtd) -> Result<Box<dyn FileSystem>, String> {
+        match Yaffs2::mount(mtd, self.options) {
+            Ok(fs) => Ok(Box::new(fs)),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    fn own_entries(&self) -> &[&[u8]] {
+        &[b"lost+found"]
+    }
+
+    fn reseal(&self, image: &mut [u8]) {
+        let page_bytes = self.geometry.page_bytes as usize;
+        let stride = page_bytes + self.geometry.oob_bytes as usize;
+        for page in image.chunks_exact_mut(stride) {
+            reseal_tags(&mut page[page_bytes..]);
+        }
+        reseal_checkpoint(image, stride, page_bytes);
+    }
+}
+
+/// Tags stand behind the two bytes of the bad block mark.
+const TAGS_AT: usize = 2;
+
+fn word(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
+
+fn put(bytes: &mut [u8], at: usize, value: u32) {
+    bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());
+}
+
+/// Makes the ECC over the tags of a page right, from its definition bit by bit.
+fn reseal_tags(oob: &mut [u8]) {
+    if oob[TAGS_AT..TAGS_AT + 4] == [0xFF; 4] {
+        return;
+    }
+    let (mut pairs, mut line, mut inverse) = (0u8, 0u32, 0u32);
+    for i in 0..16 {
+        let byte = oob[TAGS_AT + i];
+        if byte.count_ones() % 2 == 1 {
+            line ^= i as u32;
+            inverse ^= !(i as u32);
+        }
+        for k in (0..8).filter(|k| byte >> k & 1 == 1) {
+            for digit in 0..3 {
+                pairs ^= 1 << (2 * digit + u8::from(k >> digit & 1 == 1));
+            }
+        }
+    }
+    oob[TAGS_AT + 16] = pairs;
+    put(oob, TAGS_AT + 20, line);
+    put(oob, TAGS_AT + 24, inverse);
+}
+
+/// Makes the running sums of a checkpoint's pages right, in the order of their numbers.
+fn reseal_checkpoint(image: &mut [u8], stride: usize, page_bytes: usize) {
+    let mut pages: Vec<(u32, usize)> = Vec::new();
+    for (index, page) in image.chunks_exact(stride).enumerate() {
+        let oob = &page[page_bytes..];
+        if word(oob, TAGS_AT) == 0x21 {
+            pages.push((word(oob, TAGS_AT + 8), index));
+        }
+    }
+    pages.sort_unstable();
+    let (mut sum, mut xor) = (0u32, 0u32);
+    for (_, index) in pages {
+        let page = &mut image[index * stride..index * stride + page_bytes];
+        put(page, 8, sum);
+        put(page, 12, xor);
+        for &byte in &page[16..] {
+            sum = sum.wrapping_add(u32::from(byte));
+            xor ^= u32::from(byte);
+        }
+    }
+}
