@@ -62,6 +62,17 @@ pub trait Subject: Send + Sync {
         &[]
     }
 
+    /// May a time that utimens(2) set be overwritten when data are written out later? The default is no.
+    fn keeps_set_times(&self) -> bool {
+        true
+    }
+
+    /// May a power cut during unlink(2) of a file that has hard links leave a directory in which the same name stands
+    /// twice? The default is no.
+    fn unlink_may_double_a_name(&self) -> bool {
+        false
+    }
+
     /// Makes the checksums of a damaged image right again (pages with their out-of-band bytes, in order), so that
     /// damage gets past them. The default leaves them wrong.
     fn reseal(&self, _image: &mut [u8]) {}

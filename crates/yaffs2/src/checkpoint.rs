@@ -418,7 +418,8 @@ mod tests {
     #[test]
     fn leaves_survive_at_every_width() {
         for width in [16, 18, 20, 30] {
-            let chunks: [u32; LEAF_CHUNKS] = std::array::from_fn(|i| (i as u32).wrapping_mul(0x9E37_79B9) & ((1 << width) - 1));
+            let chunks: [u32; LEAF_CHUNKS] =
+                std::array::from_fn(|i| (i as u32).wrapping_mul(0x9E37_79B9) & ((1 << width) - 1));
             let mut packed = Vec::new();
             pack_leaf(&mut packed, &chunks, width, width as usize * 2);
             assert_eq!(packed.len(), width as usize * 2);

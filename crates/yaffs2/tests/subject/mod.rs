@@ -32,6 +32,18 @@ impl Subject for Yaffs2Subject {
         &[b"lost+found"]
     }
 
+    /// A dirty file is stamped with the present time when it is flushed, at close at the latest (`yaffs_flush_file`,
+    /// `update_time`).
+    fn keeps_set_times(&self) -> bool {
+        false
+    }
+
+    /// The object takes the name of one of its hard links over, and only then that link is deleted
+    /// (`yaffs_unlink_worker`). A mount after a cut in between finds both (`yaffs_link_fixup` compares no names).
+    fn unlink_may_double_a_name(&self) -> bool {
+        true
+    }
+
     fn reseal(&self, image: &mut [u8]) {
         let page_bytes = self.geometry.page_bytes as usize;
         let stride = page_bytes + self.geometry.oob_bytes as usize;
