@@ -2,7 +2,7 @@
 //! to the bare minimum of work: copying the pages and computing their CRCs. All figures of one run belong together;
 //! machines are noisy, so compare ratios. The partitions are equally full.
 //!
-//! Run with `cargo bench -p ffslab-jffs2`.
+//! Run with `cargo bench -p ffslab-jffs2`; `-- 256` after it runs only the workloads with "256" in their name.
 
 #[path = "../tests/support/mod.rs"]
 mod support;
@@ -110,7 +110,8 @@ fn main() {
         ("random 4 KiB with GC, 20 MB partition", 160, 100_000, Workload::Random(3_000)),
         ("random 4 KiB with GC, 256 MB partition", 2_048, 400_000, Workload::Random(38_400)),
     ];
-    for (name, blocks, writes, workload) in workloads {
+    let wanted = std::env::args().skip(1).find(|argument| !argument.starts_with('-')).unwrap_or_default();
+    for (name, blocks, writes, workload) in workloads.into_iter().filter(|(name, ..)| name.contains(&wanted)) {
         let rate = run(blocks, writes, &workload);
         println!(
             "{name:<46} {:>12.0} {:>12.0} {:>9.0}%",
