@@ -1,13 +1,11 @@
 //! The fragment map of a file: which node holds which bytes.
 //!
 //! Follows `fs/jffs2/nodelist.c` (`jffs2_add_frag_to_fragtree`, `jffs2_truncate_fragtree`). The map is ordered by file
-//! offset, so every operation costs the logarithm of the number of fragments.
-
-use std::collections::BTreeMap;
-use std::ops::Bound;
+//! offset.
 
 use ffslab_fs::PAGE_BYTES;
 
+use crate::fragment_list::FragmentList;
 use crate::refs::{DnodeId, NodeState, NONE};
 use crate::store::Store;
 
@@ -30,53 +28,46 @@ impl Fragment {
 
 #[derive(Default)]
 pub struct FragmentMap {
-    map: BTreeMap<u32, (u32, DnodeId)>,
-}
-
-fn fragment((&offset, &(bytes, dnode)): (&u32, &(u32, DnodeId))) -> Fragment {
-    Fragment { offset, bytes, dnode }
+    list: FragmentList,
 }
 
 impl FragmentMap {
     /// The fragment that covers `offset`, or else the last one before it.
     pub fn lookup(&self, offset: u32) -> Option<Fragment> {
-        if let Some(&(bytes, dnode)) = self.map.get(&offset) {
-            return Some(Fragment { offset, bytes, dnode });
-        }
-        self.map.range(..=offset).next_back().map(fragment)
+        self.list.at_or_before(offset)
     }
 
     pub fn last(&self) -> Option<Fragment> {
-        self.map.iter().next_back().map(fragment)
+        self.list.last()
     }
 
     pub fn after(&self, offset: u32) -> Option<Fragment> {
-        self.map.range((Bound::Excluded(offset), Bound::Unbounded)).next().map(fragment)
+        self.list.starting_at(offset.checked_add(1)?).next()
     }
 
     pub fn before(&self, offset: u32) -> Option<Fragment> {
-        self.map.range(..offset).next_back().map(fragment)
+        self.list.at_or_before(offset.checked_sub(1)?)
     }
 
     /// Fragments that start at `from` or later, in order.
     pub fn starting_at(&self, from: u32) -> impl Iterator<Item = Fragment> + '_ {
-        self.map.range(from..).map(fragment)
+        self.list.starting_at(from)
     }
 
     pub fn len(&self) -> usize {
-        self.map.len()
+        self.list.len()
     }
 
     /// Lets a fragment come from another node (garbage collection rewrote a hole with its old version number).
     pub fn replace_node(&mut self, offset: u32, dnode: DnodeId) {
-        if let Some(entry) = self.map.get_mut(&offset) {
-            entry.1 = dnode;
+        if let Some(fragment) = self.list.get_mut(offset) {
+            fragment.dnode = dnode;
         }
     }
 
-    /// Removes and returns the first fragment, if any (used when the whole map goes).
-    pub fn pop(&mut self) -> Option<Fragment> {
-        self.map.pop_first().map(|(offset, (bytes, dnode))| Fragment { offset, bytes, dnode })
+    /// Takes all fragments out, in order (used when the whole map goes).
+    pub fn drain(&mut self) -> impl Iterator<Item = Fragment> {
+        self.list.drain()
     }
 
     /// The node `id` now holds its bytes; older nodes lose what it covers (`jffs2_add_full_dnode_to_inode`).
@@ -104,9 +95,9 @@ impl FragmentMap {
 
     fn insert(&mut self, store: &mut Store, new: Fragment) {
         // By far the most frequent case, a page for a page, needs one search.
-        if let Some(entry) = self.map.get_mut(&new.offset).filter(|entry| entry.0 == new.bytes) {
-            let old = std::mem::replace(&mut entry.1, new.dnode);
-            return release(store, old);
+        if let Some(old) = self.list.get_mut(new.offset).filter(|old| old.bytes == new.bytes) {
+            let old = std::mem::replace(old, new);
+            return release(store, old.dnode);
         }
         let this = self.lookup(new.offset);
         let last_end = this.map_or(0, |f| f.end());
@@ -119,9 +110,9 @@ impl FragmentMap {
                 }
             }
             if last_end < new.offset {
-                self.map.insert(last_end, (new.offset - last_end, NONE));
+                self.list.insert(Fragment { offset: last_end, bytes: new.offset - last_end, dnode: NONE });
             }
-            self.map.insert(new.offset, (new.bytes, new.dnode));
+            self.list.insert(new);
             return;
         }
         let Some(this) = this else { return };
@@ -129,22 +120,22 @@ impl FragmentMap {
             // The start of `this` remains.
             mark_normal(store, new.dnode);
             mark_normal(store, this.dnode);
-            self.map.insert(this.offset, (new.offset - this.offset, this.dnode));
-            self.map.insert(new.offset, (new.bytes, new.dnode));
+            self.list.insert(Fragment { offset: this.offset, bytes: new.offset - this.offset, dnode: this.dnode });
+            self.list.insert(new);
             if this.end() > new.end() {
                 // Its end, too: it is split in two.
-                self.map.insert(new.end(), (this.end() - new.end(), this.dnode));
+                self.list.insert(Fragment { offset: new.end(), bytes: this.end() - new.end(), dnode: this.dnode });
                 if this.dnode != NONE {
                     store.dnodes[this.dnode].fragments += 1;
                 }
                 return;
             }
         } else {
-            self.map.insert(new.offset, (new.bytes, new.dnode));
+            self.list.insert(new);
             if new.end() >= this.end() {
                 release(store, this.dnode);
             } else {
-                self.map.insert(new.end(), (this.end() - new.end(), this.dnode));
+                self.list.insert(Fragment { offset: new.end(), bytes: this.end() - new.end(), dnode: this.dnode });
                 return;
             }
         }
@@ -157,12 +148,12 @@ impl FragmentMap {
             if this.offset >= new.end() {
                 return;
             }
-            self.map.remove(&this.offset);
+            self.list.remove(this.offset);
             if new.end() >= this.end() {
                 release(store, this.dnode);
                 continue;
             }
-            self.map.insert(new.end(), (this.end() - new.end(), this.dnode));
+            self.list.insert(Fragment { offset: new.end(), bytes: this.end() - new.end(), dnode: this.dnode });
             mark_normal(store, this.dnode);
             mark_normal(store, new.dnode);
             return;
@@ -173,12 +164,13 @@ impl FragmentMap {
     pub fn truncate(&mut self, store: &mut Store, bytes: u32) -> u32 {
         if let Some(this) = self.lookup(bytes) {
             if this.offset < bytes && this.end() > bytes {
-                self.map.insert(this.offset, (bytes - this.offset, this.dnode));
+                self.list.insert(Fragment { offset: this.offset, bytes: bytes - this.offset, dnode: this.dnode });
             }
         }
-        while let Some((&offset, &(_, dnode))) = self.map.range(bytes..).next() {
-            self.map.remove(&offset);
-            release(store, dnode);
+        let next = |list: &FragmentList| list.starting_at(bytes).next();
+        while let Some(this) = next(&self.list) {
+            self.list.remove(this.offset);
+            release(store, this.dnode);
         }
         let Some(last) = self.last() else { return 0 };
         if bytes == 0 {

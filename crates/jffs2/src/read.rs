@@ -54,6 +54,10 @@ impl Store {
             out.copy_from_slice(data.get(skip..skip + out.len()).ok_or(Errno::Io)?);
             return Ok(());
         }
+        // The kernel would not get the memory (`kmalloc`).
+        if raw.data_bytes > self.block_bytes {
+            return Err(Errno::Io);
+        }
         let mut plain = std::mem::take(&mut self.plain);
         plain.clear();
         plain.resize(raw.data_bytes as usize, 0);

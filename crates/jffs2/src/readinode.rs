@@ -399,7 +399,7 @@ impl Store {
                 if bytes > NAME_BYTES_MAX {
                     return Err(Errno::NameTooLong);
                 }
-                let only = inode.fragments.pop().map_or(NONE, |f| f.dnode);
+                let only = inode.fragments.drain().next().map_or(NONE, |f| f.dnode);
                 inode.metadata = only;
                 if !checking {
                     let mut data = vec![0; bytes];
@@ -419,7 +419,7 @@ impl Store {
 
     /// Takes an inode out of memory; its nodes stay as they are.
     pub fn forget_inode(&mut self, inode: &mut Inode) {
-        while let Some(fragment) = inode.fragments.pop() {
+        for fragment in inode.fragments.drain() {
             self.forget_fragment(fragment.dnode);
         }
         let metadata = std::mem::replace(&mut inode.metadata, NONE);

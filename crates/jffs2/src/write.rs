@@ -242,7 +242,7 @@ impl Jffs2 {
     pub(crate) fn delete_inode(&mut self, ino: u32) {
         let Some(mut inode) = self.inodes.remove(&ino) else { return };
         inode.drop_metadata(&mut self.store);
-        while let Some(fragment) = inode.fragments.pop() {
+        for fragment in inode.fragments.drain() {
             if fragment.dnode != NONE {
                 crate::fragments::release(&mut self.store, fragment.dnode);
             }

@@ -1,9 +1,9 @@
 //! Nodes whose checksums are right and whose lengths are nonsense: found by the fuzzer.
 
-use ffslab_fs::FileSystem;
+use ffslab_fs::{Errno, FileSystem, PAGE_BYTES};
 
 use super::{audit, Bench, BLOCK_BYTES};
-use crate::format::{crc32, Endian, RawInode, HEADER_BYTES, INODE_BYTES, TYPE_INODE};
+use crate::format::{crc32, Endian, RawInode, COMPR_LZO, HEADER_BYTES, INODE_BYTES, TYPE_INODE};
 use crate::Options;
 
 const E: Endian = Endian::Little;
@@ -43,4 +43,24 @@ fn data_as_long_as_32_bits_allow_are_no_part_of_the_file() {
     assert_eq!(bench.fs.lookup(1, b"file"), Ok(ino));
     assert_eq!(bench.fs.getattr(ino).unwrap().size_bytes, 0);
     audit(&bench.fs.store);
+}
+
+/// A node without stored data may claim to cover anything, as holes do; with a compressor's code it was made room for,
+/// two gigabytes, before the compressor said no.
+#[test]
+fn data_that_cannot_be_decompressed_get_no_memory() {
+    let ino = 2;
+    let raw = RawInode {
+        ino,
+        version: 9,
+        mode: 0o100_644,
+        file_bytes: PAGE_BYTES as u32,
+        data_bytes: i32::MAX as u32,
+        compression: COMPR_LZO,
+        ..RawInode::default()
+    };
+    let mut bench = mount_with(&raw.encode(E));
+    let mut page = [0; PAGE_BYTES];
+    assert_eq!(bench.fs.read_page(ino, 0, &mut page), Err(Errno::Io));
+    assert!(bench.fs.store.plain.capacity() <= BLOCK_BYTES as usize);
 }
