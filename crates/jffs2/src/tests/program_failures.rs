@@ -2,9 +2,12 @@
 //! lost.
 
 use ffslab_flash::{Faults, Weak};
-use ffslab_fs::FileSystem;
+use ffslab_fs::{Errno, FileSystem};
+use ffslab_sim::Task;
 
 use super::{audit, content, Bench, BLOCK_BYTES};
+use crate::blocks::List;
+use crate::summary::NO_SUMMARY;
 use crate::Options;
 
 const PAGES_PER_BLOCK: u32 = 16;
@@ -83,4 +86,20 @@ fn space_comes_back_after_a_failure() {
     audit(&bench.fs.store);
     let space = bench.fs.space();
     assert!(space.used_bytes < BLOCK_BYTES, "{space:?}");
+}
+
+/// On a full medium a page could not be programmed; the blocks to be erased next waited for just that page. Recovery
+/// flushed the buffer that it had emptied itself, again and again (found by the fuzzer).
+#[test]
+fn recovery_does_not_wait_for_itself() {
+    let mut bench = Bench::new(16, Options::default());
+    let store = &mut bench.fs.store;
+    while let Some(block) = store.blocks.take_first(List::Free) {
+        store.blocks.append(block, List::BadUsed);
+    }
+    let waiting = store.blocks.take_first(List::BadUsed).unwrap();
+    store.blocks.append(waiting, List::ErasablePendingWbuf);
+    assert!(store.next_block.is_none() && !store.wbuf.is_dirty());
+    assert_eq!(store.reserve_for_gc(100, NO_SUMMARY), Err(Errno::NoSpc));
+    assert_eq!(bench.fs.gc_pass(&mut bench.host, Task::Caller), Err(Errno::Io));
 }
