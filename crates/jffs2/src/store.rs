@@ -12,7 +12,7 @@ use crate::blocks::{Blocks, List};
 use crate::format::{pad, Endian, INODE_BYTES, MIN_DATA_BYTES};
 use crate::levels::Levels;
 use crate::options::Options;
-use crate::refs::{Dnodes, NodeRefs, NodeState, RefId, NONE};
+use crate::refs::{NodeRefs, NodeState, RefId, NONE};
 use crate::summary::Collector;
 use crate::wakeups::ThreadSignal;
 use crate::wbuf::WriteBuffer;
@@ -60,7 +60,6 @@ pub struct Store {
     pub page_bytes: u32,
     pub blocks: Blocks,
     pub refs: NodeRefs,
-    pub dnodes: Dnodes,
     pub inode_caches: FxHashMap<u32, InodeCache>,
     pub highest_ino: u32,
     pub totals: Totals,
@@ -111,7 +110,6 @@ impl Store {
             page_bytes,
             blocks: Blocks::new(blocks, block_bytes),
             refs: NodeRefs::default(),
-            dnodes: Dnodes::default(),
             inode_caches: FxHashMap::default(),
             highest_ino: 1,
             totals: Totals { free_bytes: flash_bytes, ..Totals::default() },

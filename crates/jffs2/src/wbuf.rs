@@ -325,10 +325,9 @@ impl Store {
         b.dirty_bytes += bytes;
         self.totals.used_bytes -= bytes;
         self.totals.dirty_bytes += bytes;
-        let (owner, dnode) = (old.owner, old.dnode);
+        let owner = old.owner;
         self.unchain_from_inode(id);
         self.refs.relocate(id, to, old.state());
-        self.refs[id].dnode = dnode;
         self.link_existing(id, bytes, owner);
         bytes
     }

@@ -64,3 +64,15 @@ fn data_that_cannot_be_decompressed_get_no_memory() {
     assert_eq!(bench.fs.read_page(ino, 0, &mut page), Err(Errno::Io));
     assert!(bench.fs.store.plain.capacity() <= BLOCK_BYTES as usize);
 }
+
+/// No version can follow the highest one.
+#[test]
+fn a_file_with_the_highest_version_can_be_written() {
+    let ino = 2;
+    let raw = RawInode { ino, version: u32::MAX, mode: 0o100_644, ..RawInode::default() };
+    let mut bench = mount_with(&raw.encode(E));
+    assert_eq!(bench.fs.lookup(1, b"file"), Ok(ino));
+    bench.write(ino, 0, &[7; 100]).unwrap();
+    assert_eq!(bench.read(ino), [7; 100]);
+    audit(&bench.fs.store);
+}
