@@ -3,7 +3,7 @@
 //! Follows `fs/jffs2/jffs2_fs_sb.h` (`struct jffs2_sb_info`), `nodelist.c` (`jffs2_link_node_ref`) and `nodemgmt.c`
 //! (`jffs2_mark_node_obsolete`).
 
-use ffslab_fs::{Errno, Result};
+use ffslab_fs::{Errno, Result, PAGE_BYTES};
 use ffslab_mtd::{Mtd, MtdError};
 use ffslab_sim::Sim;
 use rustc_hash::FxHashMap;
@@ -77,8 +77,10 @@ pub struct Store {
     pub worker_busy: bool,
     /// Set while the mount scan runs: block lists do not exist yet.
     pub scanning: bool,
-    /// Buffer for erase checks and data CRCs, one erase block long.
+    /// Buffer for nodes and data CRCs, one erase block long.
     pub scratch: Vec<u8>,
+    /// Buffer for erase checks, which may be needed to make room for a node that is in `scratch`.
+    pub erase_check: Box<[u8]>,
     /// Buffer for node headers: two pages and what a header may need beyond them.
     pub header_buffer: Vec<u8>,
     /// Buffer for decompressed data.
@@ -123,6 +125,7 @@ impl Store {
             worker_busy: false,
             scanning: false,
             scratch: vec![0; block_bytes as usize],
+            erase_check: Box::new([0; PAGE_BYTES]),
             header_buffer: vec![0; 3 * page_bytes as usize + INODE_BYTES as usize],
             plain: Vec::new(),
             refile_counter: 0,
