@@ -14,6 +14,7 @@ mod support;
 use std::hint::black_box;
 use std::time::Instant;
 
+use ffslab_sim::Arena;
 use ffslab_workload::SplitMix64;
 use support::Bench;
 
@@ -97,13 +98,26 @@ fn run(blocks: u32, writes: u64, workload: &Workload) -> Rate {
 
 /// The least that a byte-real simulation must do for a page: copy it and compute its CRC. Pages per second.
 fn bare_minimum() -> f64 {
+    bare(vec![0u8; 64 << 20].as_mut_slice(), |i, _| i)
+}
+
+/// The same at random places of `blocks` erase blocks: what the memory of this machine makes of the larger partition.
+fn bare_at_random(blocks: u32) -> f64 {
+    let mut generator = SplitMix64::new(1);
+    let mut target = Arena::new(blocks as usize * support::BLOCK_BYTES);
+    bare(&mut target, |_, pages| (generator.next_u64() % pages as u64) as usize)
+}
+
+fn bare(target: &mut [u8], mut place: impl FnMut(usize, usize) -> usize) -> f64 {
     let source = support::content(0, PAGE_BYTES);
-    let mut target = vec![0u8; 64 << 20];
+    target.fill(1);
     let pages = target.len() / PAGE_BYTES;
     let mut best = f64::MAX;
     for _ in 0..ROUNDS {
         let start = Instant::now();
-        for page in target.chunks_exact_mut(PAGE_BYTES) {
+        for i in 0..pages {
+            let at = place(i, pages) * PAGE_BYTES;
+            let page = &mut target[at..at + PAGE_BYTES];
             page.copy_from_slice(&source);
             black_box(crc32fast::hash(page));
         }
@@ -133,4 +147,9 @@ fn main() {
         );
     }
     println!("{:<46} {:>12} {:>12.0} {:>9.0}%", "bare copy + CRC of a 4 KiB page", "", bare, 100.0);
+    for (name, blocks) in [("the same at random places of 20 MB", 160), ("the same at random places of 256 MB", 2_048)]
+    {
+        let rate = bare_at_random(blocks);
+        println!("{name:<46} {:>12} {rate:>12.0} {:>9.0}%", "", 100.0 * rate / bare);
+    }
 }
