@@ -164,7 +164,7 @@ impl Store {
         }
         // The previous node may have ended up to three bytes before `to`.
         if self.wbuf.bytes != to % page {
-            self.wbuf.skip_to(if to % page == 0 { page } else { to % page });
+            self.wbuf.skip_to(if to.is_multiple_of(page) { page } else { to % page });
             if self.wbuf.bytes == page {
                 self.flush_page(Fill::Full)?;
             }
