@@ -13,8 +13,8 @@ use crate::objects::{Obj, DELETED_ID, ID_MAX, LOST_AND_FOUND_ID, NONE, ROOT_ID, 
 use crate::tags::{EccResult, Extra, Kind, Tags};
 use crate::tnodes::CHUNK_ID_MAX;
 
-const SEQUENCE_LOWEST: u32 = 0x1000;
-const SEQUENCE_HIGHEST: u32 = 0xEFFF_FF00;
+pub const SEQUENCE_LOWEST: u32 = 0x1000;
+pub const SEQUENCE_HIGHEST: u32 = 0xEFFF_FF00;
 
 /// A chunk that is being looked at.
 #[derive(Clone, Copy)]
