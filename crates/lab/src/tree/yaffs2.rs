@@ -17,7 +17,8 @@ pub fn layout(image: &[u8], options: &ImageOptions) -> Option<Layout> {
 }
 
 pub fn read(image: &[u8], options: &ImageOptions) -> Result<Tree, String> {
-    let layout = layout(image, options).ok_or("there is no YAFFS2 object header in the image")?;
+    let layout = layout(image, options)
+        .ok_or("there is no YAFFS2 object header in the image: without in-band tags it needs its OOB areas")?;
     let stored_pages = image.len().div_ceil(layout.stride_bytes()) as u64;
     let wanted = options.block_bytes / layout.page_bytes;
     let pages_per_block = probe::pages_per_block(image, &layout, wanted)
