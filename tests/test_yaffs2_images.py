@@ -207,7 +207,7 @@ def test_unyaffs_notices_a_wrong_tag(tree: Path, tmp_path: Path) -> None:
     chunks = [at for at in range(0, len(image), layout.stride_B) if image[at + 2048 + 8] == 3]
     at = draw.choice(chunks)
     number = int.from_bytes(image[at + 2052 : at + 2056], "little")
-    image[at : at + layout.stride_B] = page(layout, image[at : at + 2048], (0x1000, number, 77, 2048))
+    image[at : at + layout.stride_B] = page(layout, bytes(image[at : at + 2048]), (0x1000, number, 77, 2048))
     (tmp_path / "image").write_bytes(image)
     ran = subprocess.run([program, tmp_path / "image", tmp_path / "out"], capture_output=True, text=True)
     assert ran.returncode == 1

@@ -68,7 +68,7 @@ def make_tree(root: Path) -> Path:
         os.chown(root / "etc/fstab", 1000, 1001)
     for i, path in enumerate(sorted(root.rglob("*"))):
         if not path.is_symlink():
-            path.chmod((0o644, 0o600, 0o4755, 0o444)[i % 4] if path.is_file() else (0o755, 0o700, 0o2775)[i % 3])
+            path.chmod((0o644, 0o600, 0o4755, 0o444)[i % 4] if path.is_file() else (0o755, 0o700, 0o1777)[i % 3])
         os.utime(path, (TIMES[i % 5], TIMES[i % 5]), follow_symlinks=False)
     return root
 
