@@ -1,7 +1,7 @@
 """YAFFS2 images both ways: those of others are read here, those written here are read by others.
 
-No package registry has an independent writer. What stands in for it is a writer made from the specification alone
-(`yaffs2_images.build`); where YAFFS2's own `mkyaffs2image` is installed, its images are read, too.
+An independent writer was not found in the package registries. What stands in for it is a writer made from the
+specification (`yaffs2_images.build`); where YAFFS2's own `mkyaffs2image` is installed, its images are read, too.
 """
 
 from __future__ import annotations
