@@ -2,10 +2,10 @@
 #![allow(dead_code)]
 
 use ffslab_flash::{Chip, Geometry, Rules, Timing};
-use ffslab_yaffs2::{Options, Yaffs2};
 use ffslab_linux::{Fd, Kernel, OpenFlags, ReadAheadRules, Vfs, VfsConfig, VfsCosts};
 use ffslab_mtd::{Driver, Mtd, Nand};
 use ffslab_sim::{OpCounts, Sim, SimConfig};
+use ffslab_yaffs2::{Options, Yaffs2};
 
 pub const SECOND_NS: u64 = 1_000_000_000;
 
