@@ -162,6 +162,7 @@ impl Chip {
         let geometry = self.geometry();
         let mut data = vec![0; geometry.page_bytes as usize];
         let mut oob = vec![0xFF; geometry.oob_bytes as usize];
+        let (erased, erased_oob) = (vec![0xFF; data.len()], oob.clone());
         let page_bytes = (data.len() + if layout.oob { oob.len() } else { 0 }) as u64;
         let pages = (bytes / page_bytes) as u32;
         let mut loaded = 0;
@@ -174,12 +175,12 @@ impl Chip {
             for index in 0..geometry.pages_per_block.min(pages - loaded) {
                 let page = block * geometry.pages_per_block + index;
                 from.read_exact(&mut data)?;
-                if data.iter().any(|&byte| byte != 0xFF) {
+                if data != erased {
                     self.cells.program_data(page, &data);
                 }
                 if layout.oob {
                     from.read_exact(&mut oob)?;
-                    if oob.iter().any(|&byte| byte != 0xFF) {
+                    if oob != erased_oob {
                         self.cells.program_oob(page, &oob);
                     }
                 }

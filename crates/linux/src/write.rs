@@ -137,7 +137,7 @@ impl Piece {
             }
         };
         // The garbage collection of the file system may have cached the page in between.
-        let slot = match memory.pages.find(self.ino, index) {
+        let slot = match cached.or_else(|| memory.pages.find(self.ino, index)) {
             Some(slot) => slot,
             None => {
                 let slot = memory.pages.insert(self.ino, index);
@@ -149,7 +149,8 @@ impl Piece {
                         return Err(error);
                     }
                 } else {
-                    page.fill(0);
+                    page[..start].fill(0);
+                    page[start + self.count..].fill(0);
                 }
                 slot
             }
