@@ -78,11 +78,13 @@ extract() {
   /sbin/tar -C /mnt --numeric-owner -xpf "$1"
 }
 
-# Everything below /mnt: $1.tar with contents, $1.find with what tar does not say. (busybox has programs of these names,
+# Everything below /mnt: $1.tar with contents, $1.find with what tar does not say, $1.ecc
+# with the bits corrected and the ECC steps lost so far. (busybox has programs of these names,
 # which can do less, and prefers its own.)
 list() {
   /sbin/tar -C /mnt --format=gnu --sort=name --numeric-owner -cf "$1.tar" .
   /sbin/find /mnt -printf '%y %i %n %m %U %G %s %T@ %P\0' > "$1.find"
+  cat /sys/class/mtd/mtd0/corrected_bits /sys/class/mtd/mtd0/ecc_failures > "$1.ecc"
 }
 
 # Does everything that changes a file system, below /mnt/$1. A number of rounds overwrites "big" in pieces.

@@ -39,9 +39,12 @@ def complaints(kernel_log: Sequence[str]) -> list[str]:
 
 def verdict(done: Done, name: str = "list") -> Verdict:
     data, dump = done.folder / "image.data", done.folder / "image.dump"
+    corrected, lost = (done.folder / f"{name}.ecc").read_text(encoding="utf-8").split()
+    # The kernel corrects without a word.
+    bits = [f"{corrected} bits corrected, {lost} ECC steps lost"] if (corrected, lost) != ("0", "0") else []
     return Verdict(
         from_kernel(done.folder / name),
-        complaints(done.kernel_log),
+        complaints(done.kernel_log) + bits,
         done.kernel_log,
         data if data.exists() else None,
         dump if dump.exists() else None,
