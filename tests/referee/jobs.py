@@ -25,11 +25,16 @@ SPEAKERS = re.compile(r"jffs2|ubi|nand_|mtd\d|ecc|BUG|WARNING|Oops|\[nandsim\] e
 class Verdict:
     """What the kernel found in an image and what it left of it."""
 
+    folder: Path  # what the job left
     listing: dict[str, Entry]
     complaints: list[str]  # lines of the kernel's log that do not belong to a medium in order
     kernel_log: list[str]
     data: Path | None = None  # page data after the last unmount
     dump: Path | None = None  # page data and OOB after the last unmount
+
+    def other(self, name: str) -> dict[str, Entry]:
+        """A further list that the script of a job made with `list NAME`."""
+        return from_kernel(self.folder / name)
 
 
 def complaints(kernel_log: Sequence[str]) -> list[str]:
@@ -43,6 +48,7 @@ def verdict(done: Done, name: str = "list") -> Verdict:
     # The kernel corrects without a word.
     bits = [f"{corrected} bits corrected, {lost} ECC steps lost"] if (corrected, lost) != ("0", "0") else []
     return Verdict(
+        done.folder,
         from_kernel(done.folder / name),
         complaints(done.kernel_log) + bits,
         done.kernel_log,
@@ -82,7 +88,7 @@ def mount_and_list(
     lines += [*attach, f"mount_fs {kind} {options}"]
     if change:
         lines += [change, "sync", "list before", "umount_fs", *attach, f"mount_fs {kind} ro"]
-    lines += ["list list", "umount_fs", "read_back image"]
+    lines += ["list list", "umount_fs"] + (["read_back image"] if change else [])
     done = machine.run("\n".join(lines), {"image": image})
     if change:
         before, after = from_kernel(done.folder / "before"), from_kernel(done.folder / "list")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 import tarfile
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -76,6 +77,28 @@ def from_kernel(place: Path) -> dict[str, Entry]:
     }
 
 
+def from_folder(root: Path) -> dict[str, Entry]:
+    """What a folder of this computer holds; "" is the folder."""
+    kinds = {stat.S_IFREG: "file", stat.S_IFDIR: "directory", stat.S_IFLNK: "symlink"}
+    found = {}
+    first_paths: dict[int, str] = {}
+    for path in sorted((root, *root.rglob("*")), key=os.fsencode):
+        info, name = path.lstat(), path.relative_to(root).as_posix().removeprefix(".")
+        kind = kinds[stat.S_IFMT(info.st_mode)]
+        data = path.read_bytes() if kind == "file" else os.fsencode(path.readlink()) if kind == "symlink" else b""
+        found[name] = Entry(
+            kind=kind,
+            permissions=stat.S_IMODE(info.st_mode),
+            owner=(info.st_uid, info.st_gid),
+            links=info.st_nlink,
+            modified_s=int(info.st_mtime),
+            device=0,
+            first_path=first_paths.setdefault(info.st_ino, name),
+            data=data,
+        )
+    return found
+
+
 def from_ffslab(tree: ImageTree) -> dict[str, Entry]:
     """What ffslab finds in an image; it must have no complaints."""
     assert tree.complaints == []
@@ -105,20 +128,21 @@ def differences(expected: Listing, found: Listing) -> list[str]:
         for field in fields(Entry):
             wanted, seen = getattr(expected[path], field.name), getattr(found[path], field.name)
             if wanted is not None and seen is not None and wanted != seen:
-                lines.append(f"/{path}: {field.name}: expected {short(wanted)}, found {short(seen)}")
+                show = oct if field.name == "permissions" else short
+                lines.append(f"/{path}: {field.name}: expected {show(wanted)}, found {show(seen)}")
     return lines
 
 
 def assert_same(expected: Listing, found: Listing) -> None:
     lines = differences(expected, found)
-    shown = lines[:DIFFERENCES_SHOWN] + ([f"and {len(lines) - DIFFERENCES_SHOWN} more"] if len(lines) > 12 else [])
-    assert not lines, "\n".join(shown)
+    more = len(lines) - DIFFERENCES_SHOWN
+    assert not lines, "\n".join(lines[:DIFFERENCES_SHOWN] + ([f"and {more} more"] if more > 0 else []))
 
 
 def short(value: Any) -> str:
     if isinstance(value, bytes) and len(value) > 40:
         return f"{len(value)} B, SHA-256 {hashlib.sha256(value).hexdigest()[:16]}"
-    return oct(value) if isinstance(value, int) and not isinstance(value, bool) and value > 9 else repr(value)
+    return repr(value)
 
 
 def manifest(listing: Listing) -> list[dict[str, Any]]:

@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from referee.kit import Kit, find_kit
 from referee.listing import Entry, from_kernel, manifest
-from referee.machine import Machine, kernel_lines
+from referee.machine import Machine
 
 COMPRESSORS = ("none", "lzo", "zlib", "zstd")
 BLOCKS = 96  # 12 MiB
@@ -39,7 +39,8 @@ Each sample NAME has
 - `NAME.json`: how it was made (`about`), where the VID header stands (`vid_offset_B`), what the kernel said when it
   mounted the image (`kernel_log`) and what it listed (`files`: path, kind, mode, uid, gid, links, modified_s, device,
   same_inode_as, size_B, sha256, target). Link counts of directories are the kernel's.
-- `NAME.data`: page data of all {BLOCKS} erase blocks of {BLOCK_B >> 10} KiB (pages of {PAGE_B} B), or what ubinize wrote.
+- `NAME.data`: page data of all {BLOCKS} erase blocks of {BLOCK_B >> 10} KiB (pages of {PAGE_B} B), or what ubinize
+  wrote.
 - `NAME.dump`: page data and OOB (64 B) in turns, as they were on the chip; bytes 40 to 63 of the OOB are the kernel's
   software Hamming ECC. Not for images of ubinize.
 - `NAME.ubifs`: only for images of mkfs.ubifs: the volume without UBI.
@@ -115,7 +116,12 @@ umount_fs
     yield Sample("kernel-orphans", "open files without names, after a commit", 2048, start + orphans)
     collected = """
 extract tree.tar
-for i in 1 2 3 4 5 6 7 8; do cp /bin/busybox /mnt/p$((i % 2)); modify round$i 40; sync; [ $i -lt 7 ] && rm -r /mnt/round$i; done
+for i in 1 2 3 4 5 6 7 8; do
+  cp /bin/busybox /mnt/p$((i % 2))
+  modify round$i 40
+  sync
+  if [ $i -lt 7 ]; then rm -r /mnt/round$i; fi
+done
 """
     text = "overwritten and deleted again and again"
     yield Sample("kernel-collected", text, 2048, start.replace("lzo", "none") + collected + CLEAN)
@@ -134,7 +140,9 @@ def mkfs_samples(kit: Kit, folder: Path) -> Iterator[Sample]:
                 continue
             name = f"mkfs-{compressor}-{kind}"
             ubifs, ubi = mkfs_ubi(kit, folder / "tree", folder / name, compressor, offset)
-            script = f"chip {BLOCKS}; write_data image.ubi; attach '-O {offset}'; mount_fs ubifs ro; list list; umount_fs"
+            script = (
+                f"chip {BLOCKS}; write_data image.ubi; attach '-O {offset}'; mount_fs ubifs ro; list list; umount_fs"
+            )
             yield Sample(name, f"mkfs.ubifs -x {compressor}, ubinize", offset, script, ubifs, ubi)
             if compressor == "lzo" and kind == "page":
                 script = f"chip {BLOCKS}; write_data image.ubi; attach '-O {offset}'; mount_fs ubifs; modify grown 60; "
