@@ -15,28 +15,47 @@ clean_up() {
 
 # ---- images in and out --------------------------------------------------------------------------------------
 
+# The tools of mtd-utils read and write a page at a time, which is slow on the shared folder.
+write() {
+  cp "$1" /tmp/image
+  shift
+  nandwrite -q "$@" /dev/mtd0 /tmp/image
+  rm /tmp/image
+}
+
+read_mtd() {
+  local to="$1"
+  shift
+  nanddump -q --bb=dumpbad "$@" -f /tmp/image /dev/mtd0
+  mv /tmp/image "$to"
+}
+
 # Page data only, as users write an image of mkfs.jffs2: the kernel adds ECC, flash_erase the clean markers.
 write_jffs2_data() {
   flash_erase -q -j /dev/mtd0 0 0
-  nandwrite -q -p /dev/mtd0 "$1"
+  write "$1" -p
 }
 
 # Page data only, on erased blocks.
 write_data() {
   flash_erase -q /dev/mtd0 0 0
-  nandwrite -q -p /dev/mtd0 "$1"
+  write "$1" -p
 }
 
 # Page data and OOB as they are: the image brings ECC and clean markers.
 write_dump() {
   flash_erase -q /dev/mtd0 0 0
-  nandwrite -q --noecc --oob /dev/mtd0 "$1"
+  write "$1" --noecc --oob
 }
 
-# $1.data: page data, corrected where need be; $1.dump: page data and OOB as they are.
-read_back() {
-  nanddump -q --bb=dumpbad -f "$1.data" /dev/mtd0
-  nanddump -q --bb=dumpbad --noecc --oob -f "$1.dump" /dev/mtd0
+# $1.dump: page data and OOB as they are.
+read_dump() {
+  read_mtd "$1.dump" --noecc --oob
+}
+
+# $1.data: page data, corrected where need be.
+read_data() {
+  read_mtd "$1.data"
 }
 
 # ---- mounts -------------------------------------------------------------------------------------------------

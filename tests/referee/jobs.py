@@ -88,7 +88,7 @@ def mount_and_list(
     lines += [*attach, f"mount_fs {kind} {options}"]
     if change:
         lines += [change, "sync", "list before", "umount_fs", *attach, f"mount_fs {kind} ro"]
-    lines += ["list list", "umount_fs"] + (["read_back image"] if change else [])
+    lines += ["list list", "umount_fs"] + (["read_dump image"] if change else [])
     done = machine.run("\n".join(lines), {"image": image})
     if change:
         before, after = from_kernel(done.folder / "before"), from_kernel(done.folder / "list")
@@ -112,5 +112,13 @@ def make_and_list(
     """The kernel formats a fresh chip and the script `fill` fills it; see [`mount_and_list`] for the rest."""
     lines = [f"chip {blocks}"]
     lines += ["flash_erase -q -j /dev/mtd0 0 0"] if kind == "jffs2" else [f"make_volume '{attach_options}'"]
-    lines += [f"mount_fs {kind} {options}", fill, "sync", "list list", "umount_fs", "read_back image"]
+    lines += [
+        f"mount_fs {kind} {options}",
+        fill,
+        "sync",
+        "list list",
+        "umount_fs",
+        "read_dump image",
+        "read_data image",
+    ]
     return verdict(machine.run("\n".join(lines), files))

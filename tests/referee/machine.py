@@ -86,7 +86,7 @@ class Machine:
 
     def _boot(self) -> None:
         share = f"local,path={self.jobs},mount_tag=host,security_model=none,multidevs=remap"
-        command: list[str | Path] = [self._kit.qemu, "-accel", "tcg", "-cpu", "max", "-smp", "1", "-m", MEMORY]
+        command: list[str | Path] = [self._kit.qemu, "-accel", "tcg", "-smp", "1", "-m", MEMORY]
         command += ["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-rtc", CLOCK]
         command += ["-kernel", self._kit.kernel.image, "-initrd", self.folder / "initramfs", "-append", COMMAND_LINE]
         command += ["-serial", f"file:{self.console}", "-serial", "stdio", "-virtfs", share]

@@ -82,10 +82,11 @@ rm /mnt/many/f0007
 echo replayed > /mnt/one
 sync -d /mnt/one 2> /dev/null || :
 list list
-read_back image
+read_dump image
+read_data image
 umount_fs
 """
-CLEAN = "sync; list list; umount_fs; read_back image"
+CLEAN = "sync; list list; umount_fs; read_dump image; read_data image"
 
 
 def kernel_samples() -> Iterator[Sample]:
@@ -109,7 +110,8 @@ list list
 mount -o remount,sync /mnt
 rm /mnt/orphan3
 list list
-read_back image
+read_dump image
+read_data image
 exec 4<&- 5<&- 6<&-
 umount_fs
 """
