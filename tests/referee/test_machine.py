@@ -9,13 +9,16 @@ from pathlib import Path
 import pytest
 
 from jffs2_images import experiment, run, step
+from left_out import NOTHING_LEFT_OUT, leave_out
 from referee.initramfs import Cpio, build
 from referee.jobs import mount_and_list
-from referee.kit import Kit
+from referee.kit import MODULES_AT_BOOT, MODULES_OF_JOBS, Kernel, Kit, find_kernel
 from referee.listing import Entry, differences
 from referee.machine import Machine, RefereeError
 
 BLOCKS = 16
+# Magic number and type of a node with data (include/uapi/linux/jffs2.h), little-endian.
+INODE_NODE = bytes.fromhex("851902e0")
 
 
 @pytest.fixture(scope="module")
@@ -34,15 +37,44 @@ def flipped(image: bytes, *places: int) -> bytes:
     return bytes(out)
 
 
-def test_an_archive_is_what_cpio_reads(tmp_path: Path) -> None:
+def test_an_archive_is_what_cpio_reads(kit: Kit) -> None:
     cpio = Cpio()
     cpio.add("a/b/file", stat.S_IFREG | 0o640, b"content")
     cpio.add("a/link", stat.S_IFLNK | 0o777, b"b/file")
     archive = cpio.finish()
-    ran = subprocess.run(["busybox", "cpio", "-t"], input=archive, capture_output=True, check=False)
-    if ran.returncode == 127:
-        pytest.skip("busybox has no cpio here")
+    ran = subprocess.run([kit.busybox, "cpio", "-t"], input=archive, capture_output=True, check=True)
     assert ran.stdout.decode().split() == ["a", "a/b", "a/b/file", "a/link"]
+
+
+def test_a_kernel_without_all_modules_is_passed_over(tmp_path: Path) -> None:
+    boot, modules = tmp_path / "boot", tmp_path / "modules"
+    boot.mkdir()
+    assert find_kernel(boot, modules) is None
+    names = [f"kernel/{name}.ko:" for name in (*MODULES_AT_BOOT, *MODULES_OF_JOBS)]
+    for version, lines in (("6.1.9", names), ("6.1.10", names), ("6.12.1-cloud", names[1:])):
+        (boot / f"vmlinuz-{version}").touch()
+        (modules / version).mkdir(parents=True)
+        (modules / version / "modules.dep").write_text("\n".join(lines), encoding="utf-8")
+        (modules / version / "modules.builtin").touch()
+    found = find_kernel(boot, modules)
+    assert found is not None
+    assert found.modules.name == "6.1.10"
+
+
+def test_modules_are_loaded_after_those_that_they_need(tmp_path: Path) -> None:
+    lines = ["a/top.ko: b/middle.ko c/bottom.ko", "b/middle.ko: c/bottom.ko", "c/bottom.ko:", "c/other.ko:"]
+    (tmp_path / "modules.dep").write_text("\n".join(lines), encoding="utf-8")
+    closure = Kernel(tmp_path / "vmlinuz", tmp_path).closure(["top", "compiled_in"])
+    assert [path.name for path in closure] == ["bottom.ko", "middle.ko", "top.ko"]
+
+
+@pytest.mark.parametrize(("set_to", "outcome"), [("", pytest.skip.Exception), ("1", pytest.fail.Exception)])
+def test_what_is_left_out_is_a_failure_where_nothing_may_be(
+    set_to: str, outcome: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(NOTHING_LEFT_OUT, set_to)
+    with pytest.raises(outcome, match="no kernel; apt-get install it"):
+        leave_out("no kernel; apt-get install it")
 
 
 def test_the_same_kit_gives_the_same_initramfs(kit: Kit) -> None:
@@ -57,21 +89,19 @@ def test_an_image_in_order_has_no_complaints(machine: Machine, images: dict[str,
 
 
 def test_a_wrong_byte_is_noticed(machine: Machine, images: dict[str, bytes]) -> None:
-    # In the data of a node: flash holds data from block 0 on, or wherever the last byte that is not erased stands.
-    last = max(at for at, byte in enumerate(images["data"]) if byte not in (0, 0xFF))
-    node = images["data"].rfind(b"\x85\x19\x02\xe0", 0, last) + 100
-    found = mount_and_list(machine, flipped(images["data"], node), blocks=BLOCKS)
+    node = images["data"].find(INODE_NODE)
+    found = mount_and_list(machine, flipped(images["data"], node + 20), blocks=BLOCKS)
     assert any("CRC" in line for line in found.complaints), found.kernel_log
 
 
 def test_a_bit_that_ecc_corrects_is_noticed(machine: Machine, images: dict[str, bytes]) -> None:
-    node = images["dump"].find(b"\x85\x19\x02\xe0")
+    node = images["dump"].find(INODE_NODE)
     found = mount_and_list(machine, flipped(images["dump"], node + 20), blocks=BLOCKS, oob=True)
     assert any("bits corrected, 0 ECC steps lost" in line for line in found.complaints), found.complaints
 
 
 def test_two_wrong_bits_that_ecc_cannot_correct_are_noticed(machine: Machine, images: dict[str, bytes]) -> None:
-    node = images["dump"].find(b"\x85\x19\x02\xe0")
+    node = images["dump"].find(INODE_NODE)
     found = mount_and_list(machine, flipped(images["dump"], node + 20, node + 21), blocks=BLOCKS, oob=True)
     assert any("ecc" in line.lower() for line in found.complaints), found.complaints
 
