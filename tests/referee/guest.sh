@@ -27,7 +27,8 @@ read_mtd() {
   local to="$1"
   shift
   nanddump -q --bb=dumpbad "$@" -f /tmp/image /dev/mtd0
-  mv /tmp/image "$to"
+  cp /tmp/image "$to"
+  rm /tmp/image
 }
 
 # Page data only, as users write an image of mkfs.jffs2: the kernel adds ECC, flash_erase the clean markers.
@@ -97,9 +98,8 @@ extract() {
   /sbin/tar -C /mnt --numeric-owner -xpf "$1"
 }
 
-# Everything below /mnt: $1.tar with contents, $1.find with what tar does not say, $1.ecc
-# with the bits corrected and the ECC steps lost so far. (busybox has programs of these names,
-# which can do less, and prefers its own.)
+# Everything below /mnt: $1.tar with contents, $1.find with what tar does not say, $1.ecc with the bits corrected and the
+# ECC steps lost so far. (busybox has programs of these names, which can do less, and prefers its own.)
 list() {
   /sbin/tar -C /mnt --format=gnu --sort=name --numeric-owner -cf "$1.tar" .
   /sbin/find /mnt -printf '%y %i %n %m %U %G %s %T@ %P\0' > "$1.find"

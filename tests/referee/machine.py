@@ -19,7 +19,10 @@ CLOCK = "base=2030-01-01T00:00:00"  # what the guest writes into time stamps doe
 BOOT_S_MAX = 180
 JOB_S_MAX = 240
 TAIL_LINES = 40
-COMMAND_LINE = "console=ttyS0 quiet panic=-1 nokaslr mitigations=off random.trust_cpu=on tsc=reliable no_timer_check"
+# Notices and worse go to the console, so that a hang leaves its last words there.
+COMMAND_LINE = (
+    "console=ttyS0 loglevel=6 panic=-1 nokaslr mitigations=off random.trust_cpu=on tsc=reliable no_timer_check"
+)
 
 
 class RefereeError(Exception):
