@@ -24,7 +24,8 @@ SOURCE_LINES_MAX = 500
 def repository_files(*suffixes: str) -> Iterator[Path]:
     """The repository's own files with one of these suffixes; nothing that was built."""
     built = {"target", "corpus", "artifacts", "__pycache__"}
-    top = [path for path in ROOT.iterdir() if path.is_file()]
+    # In a further work tree .git is a file.
+    top = [path for path in ROOT.iterdir() if path.is_file() and path.name != ".git"]
     for path in sorted(top + [path for folder in FOLDERS for path in (ROOT / folder).rglob("*") if path.is_file()]):
         if path.suffix in suffixes and not built.intersection(path.relative_to(ROOT).parts):
             yield path

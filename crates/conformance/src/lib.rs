@@ -15,6 +15,7 @@
 pub mod call;
 pub mod content;
 pub mod counts;
+pub mod exhibits;
 pub mod full;
 pub mod history;
 pub mod hostile;
