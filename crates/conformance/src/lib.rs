@@ -26,6 +26,7 @@ pub mod nodes;
 pub mod power_cuts;
 pub mod rig;
 pub mod sequences;
+pub mod soak;
 pub mod tree;
 pub mod workloads;
 
