@@ -46,6 +46,7 @@ TASKS = {
     "ubifs_thread": "UBIFS thread",
     "yaffs_thread": "YAFFS thread",
     "kworker": "kworker",
+    "flusher": "flusher",
 }
 ALL = "100.0 %"
 OPERATIONS = {

@@ -75,6 +75,12 @@ pub trait Subject: Send + Sync {
         false
     }
 
+    /// May data that were overwritten or cut off long ago come back, after a power cut, where a file was cut and grew
+    /// again? The default is no.
+    fn older_data_may_return(&self) -> bool {
+        false
+    }
+
     /// Makes the checksums of a damaged image right again (pages with their out-of-band bytes, in order), so that
     /// damage gets past them. The default leaves them wrong.
     fn reseal(&self, _image: &mut [u8]) {}

@@ -32,8 +32,10 @@ named_enum! {
         UbifsThread = "ubifs_thread",
         /// YAFFS2's background garbage collection.
         YaffsThread = "yaffs_thread",
-        /// Kernel workers: write-back, JFFS2's write-buffer timer.
+        /// Kernel workers of a file system: JFFS2's write-buffer timer.
         Kworker = "kworker",
+        /// Write-back of dirty pages and inodes: a kernel worker too, with a turn of its own.
+        Flusher = "flusher",
     }
 }
 
