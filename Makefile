@@ -36,7 +36,7 @@ check: setup ## run the checks that need no run: formatting, lints, types, docum
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# JFFS2's benchmark prints a table of its own; the others leave estimates, of which benches/table.py makes one.
+# The benchmarks of JFFS2 and UBI print tables of their own; the others leave estimates, of which benches/table.py makes one.
 bench: setup ## run the benchmarks and print their figures as tables
 	@cargo bench --quiet $(RUST_TESTED) --bench '*' --no-run
 	@rm -rf "$${CARGO_TARGET_DIR:-target}/criterion"
@@ -44,6 +44,8 @@ bench: setup ## run the benchmarks and print their figures as tables
 	@$(BIN)/python benches/table.py
 	@echo
 	@cargo bench --quiet -p ffslab-jffs2 --bench '*'
+	@echo
+	@cargo bench --quiet -p ffslab-ubi --bench '*'
 
 clean: ## remove everything that was built, .venv and results included
 	rm -rf $(VENV) results .pytest_cache .mypy_cache .ruff_cache .hypothesis

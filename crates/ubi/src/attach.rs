@@ -52,7 +52,7 @@ impl Device {
         };
         let autoresize_id = device.make_known_volumes(&mut scan)?;
         device.start_wear_levelling(&scan);
-        device.next_sequence_number = scan.sequence_number_max.wrapping_add(1);
+        device.next_sequence_number = scan.max_sequence_number.wrapping_add(1);
         device.reserve(WORKING_PEBS)?;
         device.space.calculate_level();
         device.space.refill_bad_reserve();

@@ -6,7 +6,7 @@ use ffslab_sim::Sim;
 
 use crate::error::UbiError;
 use crate::io::Io;
-use crate::media::{Record, VolumeKind, LAYOUT_VOLUME, RECORD_BYTES};
+use crate::media::{LebAddress, Record, VolumeKind, LAYOUT_VOLUME, RECORD_BYTES};
 use crate::options::{BadReserve, UbiOptions};
 use crate::wear::Wear;
 
@@ -126,7 +126,7 @@ pub struct Device {
     pub next_sequence_number: u64,
     pub next_birth_number: u64,
     /// The LEB whose writer looks for a free block.
-    pub locked_leb: Option<(u32, u32)>,
+    pub locked_leb: Option<LebAddress>,
     /// A PEB's worth of bytes; taken while in use.
     pub buffer: Vec<u8>,
 }
@@ -205,7 +205,7 @@ pub enum Work {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EraseWork {
     pub peb_number: u32,
-    /// Volume and LEB that the block held.
-    pub owner: Option<(u32, u32)>,
+    /// The LEB that the block held.
+    pub owner: Option<LebAddress>,
     pub torture: bool,
 }

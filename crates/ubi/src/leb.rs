@@ -8,7 +8,7 @@ use ffslab_sim::Reason;
 use crate::device::{Device, UNMAPPED};
 use crate::error::UbiError;
 use crate::io::{Found, RETRIES};
-use crate::media::{compat, crc, VidHeader, VolumeKind, LAYOUT_VOLUME};
+use crate::media::{compat, crc, LebAddress, VidHeader, VolumeKind, LAYOUT_VOLUME};
 
 /// Why a LEB was not moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,7 +135,7 @@ impl Device {
         let peb = self.peb_of(id, leb)?;
         if peb != UNMAPPED {
             self.map(id, leb, UNMAPPED)?;
-            self.put_peb(peb, (id, leb), false);
+            self.put_peb(peb, LebAddress { volume_id: id, leb_number: leb }, false);
         }
         Ok(())
     }
@@ -200,8 +200,8 @@ impl Device {
     }
 
     /// A free block for a LEB; works that are done on the way do not move that LEB.
-    fn get_peb_for(&mut self, id: u32, leb: u32) -> Result<u32, UbiError> {
-        self.locked_leb = Some((id, leb));
+    fn get_peb_for(&mut self, address: LebAddress) -> Result<u32, UbiError> {
+        self.locked_leb = Some(address);
         let peb = self.get_peb();
         self.locked_leb = None;
         self.ensure_wear_levelling();
@@ -222,7 +222,7 @@ impl Device {
 
     fn try_write_new(&mut self, header: &VidHeader, piece: Piece<'_>) -> Result<(), UbiError> {
         let (id, leb) = (header.volume_id, header.leb_number);
-        let peb = self.get_peb_for(id, leb)?;
+        let peb = self.get_peb_for(header.address())?;
         let old = self.peb_of(id, leb)?;
         let written = self.write_header(peb, header).and_then(|()| {
             if piece.data.is_empty() {
@@ -231,12 +231,12 @@ impl Device {
             self.io.write_data(peb, piece.offset, piece.data)
         });
         if written.is_err() {
-            self.put_peb(peb, (id, leb), true);
+            self.put_peb(peb, header.address(), true);
             return written;
         }
         self.map(id, leb, peb)?;
         if old != UNMAPPED {
-            self.put_peb(old, (id, leb), false);
+            self.put_peb(old, header.address(), false);
         }
         Ok(())
     }
@@ -244,19 +244,20 @@ impl Device {
     /// A write into a mapped LEB failed: what it holds and the new data move to another block (`recover_peb`).
     fn recover(&mut self, id: u32, leb: u32, peb: u32, piece: Piece<'_>) -> Result<(), UbiError> {
         let _why = self.sim.because(Reason::Recovery);
+        let address = LebAddress { volume_id: id, leb_number: leb };
         let mut tries = 0;
         loop {
-            let target = self.get_peb_for(id, leb)?;
+            let target = self.get_peb_for(address)?;
             let mut may_retry = false;
             let moved = self.with_buffer(|device, buffer| device.rewrite(peb, target, piece, buffer, &mut may_retry));
             match moved {
                 Ok(()) => {
                     self.map(id, leb, target)?;
-                    self.put_peb(peb, (id, leb), true);
+                    self.put_peb(peb, address, true);
                     return Ok(());
                 }
                 Err(error) => {
-                    self.put_peb(target, (id, leb), true);
+                    self.put_peb(target, address, true);
                     if !may_retry || tries == RETRIES || error == UbiError::PowerCut {
                         return Err(error);
                     }
@@ -295,7 +296,7 @@ impl Device {
     /// Copies the LEB that `from` holds, whose header is `header`, to `to` and maps it there (`ubi_eba_copy_leb`).
     pub fn copy_leb(&mut self, from: u32, to: u32, header: &VidHeader) -> Result<(), NotMoved> {
         let (id, leb) = (header.volume_id, header.leb_number);
-        if self.locked_leb == Some((id, leb)) {
+        if self.locked_leb == Some(header.address()) {
             return Err(NotMoved::Locked);
         }
         if self.peb_of(id, leb) != Ok(from) {

@@ -40,7 +40,7 @@ impl Device {
             Ok(Found::Garbage { .. }) => return self.lose_both(from, to, UbiError::Io),
             Err(error) => return self.lose_both(from, to, error),
         };
-        let owner = Some((header.volume_id, header.leb_number));
+        let owner = Some(header.address());
         match self.copy_leb(from, to, &header) {
             Ok(()) => {
                 self.wear.put(to, Place::Used);

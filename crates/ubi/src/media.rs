@@ -133,6 +133,13 @@ impl EcHeader {
     }
 }
 
+/// A LEB of a volume.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LebAddress {
+    pub volume_id: u32,
+    pub leb_number: u32,
+}
+
 /// Volume identifier header: which LEB an erase block holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VidHeader {
@@ -186,6 +193,10 @@ impl VidHeader {
             return Err(NoHeader::Content);
         }
         Ok(header)
+    }
+
+    pub fn address(&self) -> LebAddress {
+        LebAddress { volume_id: self.volume_id, leb_number: self.leb_number }
     }
 
     fn is_possible(&self, leb_bytes: u32) -> bool {

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use crate::error::{AttachError, UbiError};
 use crate::io::{Found, Io};
-use crate::media::{compat, crc, VidHeader, VolumeKind, LAYOUT_VOLUME, VOLUMES_MAX};
+use crate::media::{compat, crc, LebAddress, VidHeader, VolumeKind, LAYOUT_VOLUME, VOLUMES_MAX};
 
 /// An erase block that holds nothing of use.
 #[derive(Clone, Copy, Debug)]
@@ -16,7 +16,7 @@ pub struct ScannedPeb {
     pub peb_number: u32,
     /// `None`: not known; after the scan the mean takes its place.
     pub erases: Option<u32>,
-    pub owner: Option<(u32, u32)>,
+    pub owner: Option<LebAddress>,
 }
 
 /// The erase block that holds a LEB.
@@ -55,7 +55,7 @@ pub struct Scan {
     counted_pebs: u32,
     pub erases_max: u32,
     pub mean_erases: u32,
-    pub sequence_number_max: u64,
+    pub max_sequence_number: u64,
     /// Nothing but erased blocks: the partition is to be formatted.
     pub is_empty: bool,
 }
@@ -154,7 +154,7 @@ impl Scan {
     }
 
     /// `first`: before the others, because its content is not to be trusted.
-    fn queue_erase(&mut self, peb: u32, erases: Option<u32>, owner: Option<(u32, u32)>, first: bool) {
+    fn queue_erase(&mut self, peb: u32, erases: Option<u32>, owner: Option<LebAddress>, first: bool) {
         let peb = ScannedPeb { peb_number: peb, erases, owner };
         if first {
             self.erase.push_front(peb);
@@ -176,7 +176,7 @@ impl Scan {
         if header.volume_id > VOLUMES_MAX && header.volume_id != LAYOUT_VOLUME {
             match header.compat {
                 compat::DELETE => {
-                    self.queue_erase(peb, erases, Some((header.volume_id, header.leb_number)), true);
+                    self.queue_erase(peb, erases, Some(header.address()), true);
                     return Ok(false);
                 }
                 compat::READ_ONLY => io.read_only = true,
@@ -202,7 +202,7 @@ impl Scan {
         buffer: &mut [u8],
     ) -> Result<(), AttachError> {
         let (id, leb, sequence_number) = (header.volume_id, header.leb_number, header.sequence_number);
-        self.sequence_number_max = self.sequence_number_max.max(sequence_number);
+        self.max_sequence_number = self.max_sequence_number.max(sequence_number);
         let volume = self.volumes.entry(id).or_insert_with(|| ScannedVolume {
             kind: header.kind,
             used_lebs: header.used_lebs,
@@ -219,7 +219,7 @@ impl Scan {
             Some(known) => {
                 let comparison = compare(io, known, peb, header, buffer)?;
                 if !comparison.second_is_newer {
-                    self.queue_erase(peb, erases, Some((id, leb)), comparison.corrupted);
+                    self.queue_erase(peb, erases, Some(header.address()), comparison.corrupted);
                     return Ok(());
                 }
                 let old = std::mem::replace(known, ScannedLeb { scrub: flipped || comparison.flipped, ..entry });
@@ -236,7 +236,7 @@ impl Scan {
             None => {
                 volume.lebs.insert(leb, entry);
             }
-            Some((old, first)) => self.queue_erase(old.peb_number, old.erases, Some((id, leb)), first),
+            Some((old, first)) => self.queue_erase(old.peb_number, old.erases, Some(header.address()), first),
         }
         Ok(())
     }
@@ -262,7 +262,12 @@ impl Scan {
     pub fn forget_volume(&mut self, id: u32) {
         if let Some(volume) = self.volumes.remove(&id) {
             for (leb, found) in volume.lebs {
-                self.queue_erase(found.peb_number, found.erases, Some((id, leb)), false);
+                self.queue_erase(
+                    found.peb_number,
+                    found.erases,
+                    Some(LebAddress { volume_id: id, leb_number: leb }),
+                    false,
+                );
             }
         }
     }

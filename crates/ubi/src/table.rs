@@ -134,7 +134,7 @@ fn create_copy(io: &mut Io, scan: &mut Scan, copy: u32, table: &[u8], buffer: &m
     let mut tries = 0;
     loop {
         let peb = early_peb(io, scan, buffer)?;
-        scan.sequence_number_max = scan.sequence_number_max.wrapping_add(1);
+        scan.max_sequence_number = scan.max_sequence_number.wrapping_add(1);
         let header = VidHeader {
             kind: VolumeKind::Dynamic,
             is_copy: false,
@@ -145,7 +145,7 @@ fn create_copy(io: &mut Io, scan: &mut Scan, copy: u32, table: &[u8], buffer: &m
             used_lebs: 0,
             pad_bytes: 0,
             data_crc: 0,
-            sequence_number: scan.sequence_number_max,
+            sequence_number: scan.max_sequence_number,
         };
         let written =
             io.write_vid_header(peb.peb_number, &header).and_then(|()| io.write_data(peb.peb_number, 0, table));

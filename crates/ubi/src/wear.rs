@@ -7,7 +7,7 @@ use ffslab_sim::{Reason, Switch, Task};
 
 use crate::device::{Device, EraseWork, Work, Works};
 use crate::error::UbiError;
-use crate::media::ERASE_COUNTER_MAX;
+use crate::media::{LebAddress, ERASE_COUNTER_MAX};
 use crate::protection::ProtectionQueue;
 use crate::wear_tree::WearTree;
 
@@ -132,7 +132,7 @@ impl Device {
         }
     }
 
-    pub fn schedule_erase(&mut self, peb: u32, owner: Option<(u32, u32)>, torture: bool) {
+    pub fn schedule_erase(&mut self, peb: u32, owner: Option<LebAddress>, torture: bool) {
         self.wear.places[peb as usize] = Place::Pending;
         self.schedule(Work::Erase(EraseWork { peb_number: peb, owner, torture }));
     }
@@ -188,8 +188,8 @@ impl Device {
     pub fn flush(&mut self, volume: Option<u32>, leb: Option<u32>) -> Result<(), UbiError> {
         let wanted = |work: &Work| match (volume, work) {
             (None, _) => true,
-            (Some(volume), Work::Erase(EraseWork { owner: Some((id, number)), .. })) => {
-                *id == volume && leb.is_none_or(|leb| leb == *number)
+            (Some(volume), Work::Erase(EraseWork { owner: Some(owner), .. })) => {
+                owner.volume_id == volume && leb.is_none_or(|leb| leb == owner.leb_number)
             }
             _ => false,
         };
@@ -219,7 +219,7 @@ impl Device {
     }
 
     /// Gives a block back: it will be erased (`ubi_wl_put_peb`).
-    pub fn put_peb(&mut self, peb: u32, owner: (u32, u32), torture: bool) {
+    pub fn put_peb(&mut self, peb: u32, owner: LebAddress, torture: bool) {
         match self.wear.places[peb as usize] {
             // Lost by an error that made the device read-only; or its erase waits already.
             Place::Nowhere | Place::Pending | Place::Free => {}
