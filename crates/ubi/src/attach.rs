@@ -25,6 +25,7 @@ impl Device {
         options.check()?;
         let layout = Layout::new(&mtd, options)?;
         let sim = mtd.sim().clone();
+        let chip_blocks = mtd.nand().with_chip(|chip| chip.geometry().blocks);
         let _why = sim.because(Reason::UbiAttach);
         let mut io = Io::new(mtd, layout);
         let mut buffer = vec![0; layout.peb_bytes as usize];
@@ -33,7 +34,7 @@ impl Device {
             io.image_number = options.image_number;
         }
         let table = read_table(&mut io, &mut scan, &mut buffer)?;
-        let mut space = Space::new(options, layout.pebs);
+        let mut space = Space::new(options, chip_blocks);
         space.bad_pebs = scan.bad_pebs;
         space.good_pebs = layout.pebs - scan.bad_pebs;
         space.corrupted_pebs = scan.corrupted_pebs;

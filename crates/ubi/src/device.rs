@@ -71,7 +71,7 @@ pub struct Space {
 }
 
 impl Space {
-    pub fn new(options: &UbiOptions, partition_blocks: u32) -> Space {
+    pub fn new(options: &UbiOptions, chip_blocks: u32) -> Space {
         Space {
             good_pebs: 0,
             bad_pebs: 0,
@@ -81,7 +81,7 @@ impl Space {
             bad_reserve_pebs: 0,
             bad_reserve_level_pebs: 0,
             rule: options.bad_reserve,
-            chip_blocks: options.chip_blocks.unwrap_or(partition_blocks),
+            chip_blocks: options.chip_blocks.unwrap_or(chip_blocks),
         }
     }
 

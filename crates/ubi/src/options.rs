@@ -49,7 +49,7 @@ pub struct UbiOptions {
     /// The driver can program a sub-page ([`Mtd::write_partial`]). The chip must allow several programs of a page.
     pub subpage_writes: bool,
     pub bad_reserve: BadReserve,
-    /// Erase blocks of the whole chip; `None`: of the partition.
+    /// Erase blocks of the whole chip, if the simulated one is only a part of it.
     pub chip_blocks: Option<u32>,
     /// Difference of erase counters from which on data move from a little worn block to a much worn one.
     pub wl_threshold_erases: u32,

@@ -18,6 +18,8 @@ fn attach_reads_a_page_of_each_block_and_both_volume_tables() {
         let attach = rig.counts(|| drop(rig.attach()));
         assert_eq!(attach.page_reads, u64::from(blocks) + 2 * 11);
         assert_eq!((attach.page_programs, attach.erases, attach.oob_reads), (0, 0, 0));
+        // A page: 25 us, and 2112 bytes of 50 ns. Measured with 160 blocks: 23,769.2 us.
+        assert_eq!(attach.busy_ns, attach.page_reads * 130_600);
     }
 }
 
@@ -29,6 +31,8 @@ fn with_software_ecc_attach_reads_the_two_headers_of_a_block_apart() {
     ubi.detach();
     let attach = rig.counts(|| drop(rig.attach()));
     assert_eq!((attach.page_reads, attach.partial_page_reads), (2 * 160 + 2 * 11, 2 * 160));
+    // A header: one ECC step of 256 bytes and its 3 bytes of code. Measured: 15,017.2 us.
+    assert_eq!(attach.busy_ns, 15_017_200);
 }
 
 #[test]

@@ -242,6 +242,35 @@ fn what_ecc_cannot_correct_is_reported_and_the_block_tested_when_it_is_given_bac
     assert_eq!((ubi.peb_counts().doubtful_pebs, check_accounts(&ubi).bad_pebs), (0, 1));
 }
 
+/// Without free blocks the writer waits for the thread, which would like to move the very LEB because of bit flips.
+#[test]
+fn a_leb_that_is_being_rescued_is_not_moved_meanwhile() {
+    let (rig, ubi, volume) = rig();
+    for leb in 0..volume.lebs() {
+        volume.write(leb, 0, &content(leb, 1, 1024)).unwrap();
+    }
+    let block = block_with(&rig, &content(3, 1, 64));
+    let weakpages = weak([block * PAGES_PER_BLOCK + 3]);
+    set_faults(&rig, &Faults { weakpages: weakpages.clone(), bitflips: 1, seed: 1, ..Faults::default() });
+    let mut page = vec![0; 512];
+    while ubi.peb_counts().doubtful_pebs == 0 {
+        volume.read(3, 0, &mut page).unwrap();
+    }
+    set_faults(&rig, &Faults { weakpages, ..Faults::default() });
+    for leb in 8..8 + ubi.peb_counts().free_pebs {
+        volume.change(leb, &content(leb, 2, 1024)).unwrap();
+    }
+    assert_eq!(ubi.peb_counts().free_pebs, 0);
+    let erases = rig.sim.counts(Task::UbiThread, Reason::Erase).erases;
+    volume.write(3, 1024, &content(3, 2, 512)).unwrap();
+    assert!(rig.sim.counts(Task::UbiThread, Reason::Erase).erases > erases, "the thread had its turn");
+    let expected = [content(3, 1, 1024), content(3, 2, 512)].concat();
+    assert_eq!(&read(&volume, 3)[..1536], expected);
+    rig.sleep(&ubi, 1);
+    assert_eq!(&read(&volume, 3)[..1536], expected);
+    assert_eq!((check_accounts(&ubi).pending_pebs, ubi.peb_counts().doubtful_pebs), (0, 0));
+}
+
 #[test]
 fn a_damaged_copy_of_the_volume_table_is_written_anew() {
     for damaged in 0..2 {
