@@ -290,7 +290,10 @@ fn a_damaged_copy_of_the_volume_table_is_written_anew() {
         assert_eq!(copies.len(), 2);
         let page = copies[damaged] * PAGES_PER_BLOCK + 2;
         set_faults(&rig, &Faults { gravepages: vec![Weak { number: page, good_operations: 0 }], ..Faults::default() });
+        let before = rig.sim.total();
         let ubi = rig.attach();
+        // A header and the seven pages of the table.
+        assert_eq!((rig.sim.total() - before).page_programs, 1 + 7);
         set_faults(&rig, &Faults::default());
         ubi.flush().unwrap();
         let (ubi, volume) = rig.reattach(&ubi);

@@ -2,6 +2,7 @@
 
 mod support;
 
+use ffslab_flash::ImageLayout;
 use ffslab_sim::{Reason, Switch, Task};
 use support::{content, Rig};
 
@@ -48,6 +49,40 @@ fn data_that_do_not_change_move_to_worn_blocks() {
 fn below_the_threshold_nothing_moves() {
     let (lowest, highest) = wear_out(4096);
     assert!(lowest <= 3 && highest > 500, "{lowest} to {highest}");
+}
+
+/// Erase counters of 50 everywhere, and of 1 in the block that is handed out next: without the protection it would be
+/// moved at the next erase.
+#[test]
+fn a_block_that_was_just_handed_out_is_not_moved_for_ten_erases() {
+    let mut rig = Rig::small(BLOCKS);
+    let (ubi, _) = rig.formatted();
+    ubi.detach();
+    let mut image = Vec::new();
+    rig.nand.with_chip(|chip| chip.write_image(&mut image, 0..BLOCKS, ImageLayout::default())).unwrap();
+    for (block, bytes) in image.chunks_mut(8 * 512).enumerate() {
+        let erases: u64 = if block == 20 { 1 } else { 50 };
+        bytes[8..16].copy_from_slice(&erases.to_be_bytes());
+        let crc = !crc32fast::hash(&bytes[..60]);
+        bytes[60..64].copy_from_slice(&crc.to_be_bytes());
+    }
+    rig.nand.with_chip(|chip| chip.load_bytes("image", &image, 0..BLOCKS, ImageLayout::default())).unwrap();
+    rig.options.wl_threshold_erases = 20;
+    let ubi = rig.attach();
+    let volume = ubi.open(0).unwrap();
+    volume.write(0, 0, &content(0, 0, 512)).unwrap();
+    let moves = || rig.sim.counts(Task::Caller, Reason::WearLevelling).erases;
+    for _ in 0..9 {
+        volume.map(1).unwrap();
+        volume.erase(1).unwrap();
+        ubi.flush().unwrap();
+        assert_eq!(moves(), 0);
+    }
+    volume.map(1).unwrap();
+    volume.erase(1).unwrap();
+    ubi.flush().unwrap();
+    assert_eq!(moves(), 1);
+    assert_eq!(ubi.erase_counters()[20], Some(2));
 }
 
 #[test]
