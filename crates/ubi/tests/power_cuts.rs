@@ -2,7 +2,8 @@
 
 mod support;
 
-use ffslab_flash::Torn;
+use ffslab_flash::{Geometry, Torn};
+use ffslab_mtd::Ecc;
 use ffslab_ubi::{AttachError, Ubi, UbiError, VolumeKind, VolumeRequest, VolumeSize};
 use ffslab_workload::SplitMix64;
 use support::world::{Act, World};
@@ -10,12 +11,26 @@ use support::{content, Rig};
 
 const BLOCKS: u32 = 20;
 
-fn small_rig(subpage_writes: bool) -> Rig {
-    let mut rig = Rig::small(BLOCKS);
-    rig.options.subpage_writes = subpage_writes;
-    // Often enough that cuts hit moves as well.
+/// Wear levelling so often that cuts hit moves as well.
+fn restless(mut rig: Rig) -> Rig {
     rig.options.wl_threshold_erases = 2;
     rig
+}
+
+fn with_sub_pages() -> Rig {
+    restless(Rig::small(BLOCKS))
+}
+
+fn without_sub_pages() -> Rig {
+    let mut rig = restless(Rig::small(BLOCKS));
+    rig.options.subpage_writes = false;
+    rig
+}
+
+/// The two headers of a page are read apart, each with its own ECC.
+fn with_software_ecc() -> Rig {
+    let geometry = Geometry { page_bytes: 2048, oob_bytes: 64, pages_per_block: 8, blocks: BLOCKS };
+    restless(Rig::with(geometry, Ecc::Software))
 }
 
 fn random_acts(seed: u64, count: u32, world: &World) -> Vec<Act> {
@@ -69,8 +84,9 @@ fn recover(world: &mut World, in_flight: Option<Act>, seed: u64) {
 
 #[test]
 fn after_a_power_cut_every_leb_holds_what_was_written_or_what_was_being_written() {
-    for (seed, subpage_writes) in [(1, true), (2, false)] {
-        let mut uncut = World::new(small_rig(subpage_writes));
+    let rigs: [fn() -> Rig; 3] = [with_sub_pages, without_sub_pages, with_software_ecc];
+    for (seed, rig) in (1..).zip(rigs) {
+        let mut uncut = World::new(rig());
         let acts = random_acts(seed, 60, &uncut);
         let begun = uncut.rig.nand.with_chip(|chip| chip.modifying_operations());
         assert_eq!(run_until_cut(&mut uncut, &acts), None);
@@ -78,7 +94,7 @@ fn after_a_power_cut_every_leb_holds_what_was_written_or_what_was_being_written(
         assert!(operations > 100, "{operations} programs and erases");
         for k in 1..=operations {
             for torn in [Torn::Nothing, Torn::Partial { seed: k }, Torn::Complete] {
-                let mut world = World::new(small_rig(subpage_writes));
+                let mut world = World::new(rig());
                 world.cut_after(k, torn);
                 let in_flight = run_until_cut(&mut world, &acts);
                 assert!(in_flight.is_some());
@@ -90,10 +106,10 @@ fn after_a_power_cut_every_leb_holds_what_was_written_or_what_was_being_written(
 
 #[test]
 fn a_second_cut_during_the_recovery_from_the_first_does_no_harm() {
-    let acts = random_acts(3, 60, &World::new(small_rig(true)));
+    let acts = random_acts(3, 60, &World::new(with_sub_pages()));
     for first in (1..160).step_by(7) {
         for second in 1..20 {
-            let mut world = World::new(small_rig(true));
+            let mut world = World::new(with_sub_pages());
             world.cut_after(first, Torn::Partial { seed: first });
             let in_flight = run_until_cut(&mut world, &acts);
             world.power_on();
@@ -141,7 +157,7 @@ fn cut_everywhere(
 }
 
 fn two_volumes() -> (Rig, Ubi) {
-    let rig = small_rig(true);
+    let rig = with_sub_pages();
     let ubi = rig.attach();
     ubi.flush().unwrap();
     for (name, kind, lebs) in [("a", VolumeKind::Dynamic, 6), ("b", VolumeKind::Static, 4)] {
@@ -246,7 +262,7 @@ fn an_interrupted_format_is_finished_or_refused() {
     let mut finished = 0;
     for k in 1..60 {
         for torn in [Torn::Nothing, Torn::Partial { seed: k }, Torn::Complete] {
-            let rig = small_rig(true);
+            let rig = with_sub_pages();
             rig.nand.with_chip(|chip| chip.cut_power_after(k, torn));
             let first = Ubi::attach(rig.mtd.clone(), &rig.options).map(|ubi| {
                 let _ = ubi.flush();
