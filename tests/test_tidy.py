@@ -51,7 +51,8 @@ UNIT_OF_STRUCT = re.compile(r"(?:Milliwatt|Bytes|Blocks|Us|Ns)$")
 COUNTED_WORDS = """
     reads programs reprograms erases operations pages blocks requests calls links files inodes nodes entries count
     counts cycles records steps cases retries pieces copies failures fragments jiffies bytes bitflips badblocks
-    rows handles ignored depth n rounds remounts images mounted refused writable points cuts full different failed jobs
+    rows handles ignored depth n rounds remounts images mounted refused writable points cuts full different failed jobs lebs
+    pebs
 """
 COUNTED = frozenset(COUNTED_WORDS.split())
 # Numbers that are no quantity, by the last word of their name, with the reason.
@@ -62,6 +63,8 @@ UNITLESS = {
     "parent": "the inode above",
     "owner": "the inode that it belongs to",
     "device": "major and minor number of a device file",
+    "id": "a name for a volume",
+    "compat": "a code of the on-flash format",
     "permissions": "bits",
     "mode": "bits",
     "magic": "a fixed bit pattern",

@@ -76,6 +76,12 @@ named_enum! {
         Summary = "summary",
         /// Dealing with failed programs and erases.
         Recovery = "recovery",
+        /// UBI looks at every erase block when it attaches, and formats an erased partition.
+        UbiAttach = "UBI attach",
+        /// UBI's erase counters, volume identifiers and volume table.
+        UbiHeader = "UBI header",
+        /// UBI moves a logical erase block because of wear or bit flips.
+        WearLevelling = "wear levelling",
         /// None of these.
         Other = "other",
     }
