@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import random
 import re
+import shutil
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -68,7 +69,9 @@ def test_an_image_made_from_the_specification_is_read_identical(name: str, tree:
 
 
 def test_an_image_of_mkyaffs2image_is_read_identical(tree: Path, tmp_path: Path) -> None:
-    program = tool("mkyaffs2image", "utils/ of YAFFS2's sources")
+    program = shutil.which("mkyaffs2image")
+    if program is None:  # Debian has no such package, so nothing may depend on it
+        pytest.skip("mkyaffs2image is missing: it is in utils/ of YAFFS2's sources")
     # It keeps names of up to 254 bytes of a path of up to 499.
     subprocess.run([program, tree, tmp_path / "image"], check=True, capture_output=True)
     assert_same(read_image(tmp_path / "image"), seen_below(tree))
@@ -178,7 +181,7 @@ def test_an_image_goes_on_living_in_ffslab(name: str, version: str, tree: Path, 
 @pytest.mark.parametrize("tags_at", [2048, 2050])
 @pytest.mark.parametrize("version", ["2010", "2012", "today"])
 def test_unyaffs_extracts_what_ffslab_wrote(version: str, tags_at: int, tree: Path, tmp_path: Path) -> None:
-    tool("unyaffs", "apt-get install unyaffs")
+    tool("unyaffs")
     (tmp_path / "image").write_bytes(build(tree, LAYOUTS["nanddump"]))
     stack = {"fs": "yaffs2", "image": "image", "image_oob": True, "yaffs2_version": version}
     done = run(experiment(busy_steps(), partition_blocks=60, **stack), tmp_path)
@@ -200,7 +203,7 @@ def test_unyaffs_extracts_what_ffslab_wrote(version: str, tags_at: int, tree: Pa
 
 def test_unyaffs_notices_a_wrong_tag(tree: Path, tmp_path: Path) -> None:
     """The comparison can fail: a data chunk with another number breaks the image for unyaffs."""
-    program = tool("unyaffs", "apt-get install unyaffs")
+    program = tool("unyaffs")
     layout = LAYOUTS["mkyaffs2image"]
     image = bytearray(build(tree, layout))
     draw = random.Random(1)

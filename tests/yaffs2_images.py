@@ -17,9 +17,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
-
 from jffs2_images import Seen, text
+from left_out import leave_out
 
 FILE, SYMLINK, DIRECTORY, HARD_LINK, SPECIAL = 1, 2, 3, 4, 5
 ROOT = 1
@@ -30,11 +29,11 @@ EXTRA = 1 << 31
 TIMES = (0, 1, 946_684_800, 1_700_000_000, 2_147_483_647)
 
 
-def tool(name: str, package: str) -> str:
-    """Path of a program; the test is skipped when it is missing."""
+def tool(name: str) -> str:
+    """Path of a Debian program; see `left_out` about what happens when it is missing."""
     path = shutil.which(name)
     if path is None:
-        pytest.skip(f"{name} is missing: {package}")
+        leave_out(f"{name} is missing: apt-get install {name}")
     return path
 
 
@@ -254,7 +253,7 @@ def in_order(image: bytes, layout: Layout, tags_at: int) -> bytes:
 
 def unyaffs(image: Path, folder: Path, *options: str) -> dict[str, Seen]:
     """What unyaffs extracts."""
-    command: list[str | Path] = [tool("unyaffs", "apt-get install unyaffs"), *options, image, folder]
+    command: list[str | Path] = [tool("unyaffs"), *options, image, folder]
     ran = subprocess.run(command, capture_output=True, text=True)
     assert (ran.returncode, ran.stderr) == (0, ""), ran.stderr
     return seen_below(folder)

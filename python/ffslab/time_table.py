@@ -27,6 +27,9 @@ MEANING = {
     "checking": "nodes are checked after mount",
     "summary": "summaries of full blocks are written",
     "recovery": "failed programs and erases are dealt with",
+    "UBI attach": "UBI looks at all erase blocks, and formats an erased partition",
+    "UBI header": "UBI writes erase counters, block identifiers and its volume table",
+    "wear levelling": "UBI moves data because of wear or bit flips",
     "other": "flash operations without a stated reason",
 }
 CPU, PROGRAM, IDLE = "CPU", "program", "idle"
@@ -46,6 +49,7 @@ TASKS = {
     "ubifs_thread": "UBIFS thread",
     "yaffs_thread": "YAFFS thread",
     "kworker": "kworker",
+    "flusher": "flusher",
 }
 ALL = "100.0 %"
 OPERATIONS = {

@@ -15,6 +15,7 @@
 pub mod call;
 pub mod content;
 pub mod counts;
+pub mod exhibits;
 pub mod full;
 pub mod history;
 pub mod hostile;
@@ -25,6 +26,7 @@ pub mod nodes;
 pub mod power_cuts;
 pub mod rig;
 pub mod sequences;
+pub mod soak;
 pub mod tree;
 pub mod workloads;
 
@@ -70,6 +72,12 @@ pub trait Subject: Send + Sync {
     /// May a power cut during unlink(2) of a file that has hard links leave a directory in which the same name stands
     /// twice? The default is no.
     fn unlink_may_double_a_name(&self) -> bool {
+        false
+    }
+
+    /// May data that were overwritten or cut off long ago come back, after a power cut, where a file was cut and grew
+    /// again? The default is no.
+    fn older_data_may_return(&self) -> bool {
         false
     }
 

@@ -5,7 +5,9 @@ use crate::content::pattern;
 use crate::{Failure, Subject};
 use ffslab_flash::{Chip, ChipImage, Faults, Geometry, Rules, Timing};
 use ffslab_fs::{Errno, FileKind, Ino, Result, Stat};
-use ffslab_linux::{Entry, Fd, Kernel, OpenFlags, ReadAheadRules, Vfs, VfsConfig, VfsCosts, Whence};
+use ffslab_linux::{
+    Entry, Fd, Kernel, OpenFlags, ReadAheadRules, Vfs, VfsConfig, VfsCosts, Whence, WriteBackKnobs, WriteBackRules,
+};
 use ffslab_mtd::{Driver, Mtd, Nand};
 use ffslab_sim::{EventSink, OpEvent, Sim, SimConfig};
 use std::collections::BTreeMap;
@@ -60,10 +62,12 @@ impl<'a> Rig<'a> {
                 name: "6.1".to_string(),
                 read_ahead: ReadAheadRules::V6_1,
                 sequential_miss_bug: false,
+                write_back: WriteBackRules::V6_1,
                 timer_slack_ns: 50_000,
             },
             read_ahead_bytes: machine.read_ahead_bytes,
             page_cache_bytes: machine.page_cache_bytes,
+            write_back: WriteBackKnobs::default(),
             costs: VfsCosts::default(),
             epoch_s: 1_300_000_000,
         };

@@ -64,6 +64,16 @@ impl Tree {
         tree
     }
 
+    /// Where a file should hold zeros, whatever `found` holds is right.
+    pub fn forgive_zeros(&mut self, found: &Tree) {
+        for (path, entry) in &mut self.0 {
+            let Some(other) = found.0.get(path) else { continue };
+            for (byte, &there) in entry.content.iter_mut().zip(&other.content).filter(|(byte, _)| **byte == 0) {
+                *byte = there;
+            }
+        }
+    }
+
     /// What is different in `found`, if `self` is what ought to be there.
     pub fn difference(&self, found: &Tree) -> Option<String> {
         let mut differences = Vec::new();

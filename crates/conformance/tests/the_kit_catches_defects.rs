@@ -4,7 +4,7 @@ mod support;
 
 use ffslab_conformance::{counts, full, hostile, power_cuts, sequences, Failure, Machine};
 use std::sync::Arc;
-use support::{Defect, LogSubject};
+use support::{Defect, DelayingSubject, LogSubject};
 
 fn sequences_of(defect: Defect) -> Result<sequences::Report, Failure> {
     sequences::check(&LogSubject(defect), &sequences::Options { cases: 40, ..sequences::Options::default() })
@@ -104,4 +104,24 @@ fn full_media_and_faults_catch_silence_and_waste() {
 fn counts_catch_growth() {
     caught(counts::check(&LogSubject(Defect::CostGrowsWithFileSize)), "random read");
     caught(counts::check(&LogSubject(Defect::CostGrowsWithFileCount)), "small file");
+}
+
+#[test]
+fn a_file_system_that_delays_writes_is_driven_too() {
+    let subject = DelayingSubject(Defect::None);
+    for machine in [Machine::USUAL, Machine::TINY] {
+        passes(sequences::check(&subject, &sequences::Options { cases: 60, machine, ..sequences::Options::default() }));
+    }
+    let options = power_cuts::Options { points_max: 20, ..power_cuts::Options::default() };
+    passes(power_cuts::check(&subject, &options));
+    passes(full::check(&subject, Machine::USUAL));
+}
+
+#[test]
+fn write_back_that_is_forgotten_is_caught() {
+    let subject = DelayingSubject(Defect::WriteBackIsForgotten);
+    let options = sequences::Options { cases: 40, ..sequences::Options::default() };
+    caught(sequences::check(&subject, &options), "");
+    let options = power_cuts::Options { points_max: 20, ..power_cuts::Options::default() };
+    caught(power_cuts::check(&subject, &options), "");
 }

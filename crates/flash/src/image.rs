@@ -18,8 +18,8 @@ pub struct ImageLayout {
     /// Each page is followed by its OOB area.
     pub oob: bool,
     /// On saving with OOB: ECC bytes of programmed pages that are still 0xFF get the Hamming code that a kernel with
-    /// software ECC expects ([`hamming`]), so that it accepts what `nandwrite -o` puts back. Pages that lost their power
-    /// during a program keep theirs, because the kernel must find them uncorrectable too.
+    /// software ECC expects ([`hamming`]), so that it accepts what `nandwrite -o` puts back. Steps that lost their power
+    /// during a program get one with which the kernel must find them uncorrectable, too.
     pub hamming_ecc: bool,
 }
 
@@ -217,8 +217,9 @@ impl Chip {
             let place =
                 |k| hamming::oob_place(geometry.page_bytes, geometry.oob_bytes, first + k).map(|at| at as usize);
             let (Some(a), Some(b), Some(c)) = (place(0), place(1), place(2)) else { return };
-            if damaged >> step & 1 == 0 && oob[a] & oob[b] & oob[c] == 0xFF {
-                [oob[a], oob[b], oob[c]] = hamming::code(bytes);
+            if oob[a] & oob[b] & oob[c] == 0xFF {
+                let lost = damaged >> step & 1 == 1;
+                [oob[a], oob[b], oob[c]] = if lost { hamming::uncorrectable_code(bytes) } else { hamming::code(bytes) };
             }
         }
     }

@@ -11,14 +11,14 @@
 //! **Leaves out.** Locking: one simulation is one thread. Memory mapping: the page cache above serves it.
 
 mod errno;
+mod host;
 mod types;
 
 pub use errno::Errno;
-pub use types::{
-    DirEntry, FileKind, Host, Ino, NewNode, NoPageCache, SetAttr, Stat, StatFs, TimeSpec, WritePlan, PAGE_BYTES,
-};
+pub use host::{Host, InodeDirt, NoPageCache};
+pub use types::{DirEntry, FileKind, Ino, NewNode, SetAttr, Stat, StatFs, TimeSpec, WritePlan, PAGE_BYTES};
 
-use ffslab_sim::{Sim, Task};
+use ffslab_sim::{Sim, Switch, Task};
 
 pub type Result<T> = std::result::Result<T, Errno>;
 
@@ -93,8 +93,37 @@ pub trait FileSystem {
     /// were accepted, at least 1; the file size grows accordingly.
     fn write_end(&mut self, host: &mut dyn Host, ino: Ino, at: u64, bytes: usize) -> Result<usize>;
 
+    // ---- delayed writing -----------------------------------------------------------------------------------
+
+    /// Whether `write_end` only says that the page is dirty ([`Host::dirty_page`]) and leaves the writing to
+    /// [`FileSystem::write_page`]. Otherwise `write_end` writes, and the rest of this part is never called.
+    fn delays_writes(&self) -> bool {
+        false
+    }
+
+    /// A write(2) to `ino` begins, before its first page (`->write_iter`): time stamps change here.
+    fn write_starts(&mut self, _host: &mut dyn Host, _ino: Ino) -> Result<()> {
+        Ok(())
+    }
+
+    /// Writes a page back (`->writepage`); [`Host::page`] has its content. The host has marked it clean before. A file
+    /// system that must try again later marks it dirty again; an error alone is only kept for the next fsync.
+    fn write_page(&mut self, _host: &mut dyn Host, _ino: Ino, _index: u64) -> Result<()> {
+        Err(Errno::NotSup)
+    }
+
+    /// Writes an inode back (`->write_inode`). The host has marked it clean before.
+    fn write_inode(&mut self, _host: &mut dyn Host, _ino: Ino) -> Result<()> {
+        Ok(())
+    }
+
+    /// A dirty page was dropped unwritten, because the file was cut or deleted (`->invalidate_folio`).
+    fn drop_dirty_page(&mut self, _ino: Ino, _index: u64) {}
+
     // ---- durability ----------------------------------------------------------------------------------------
 
+    /// Makes an inode safe. Its dirty pages were written before; whether the inode itself is dirty says
+    /// [`Host::inode_dirt`].
     fn fsync(&mut self, host: &mut dyn Host, ino: Ino, data_only: bool) -> Result<()>;
 
     /// The last descriptor of an open file was closed.
@@ -102,6 +131,7 @@ pub trait FileSystem {
         Ok(())
     }
 
+    /// Makes everything safe (`->sync_fs`). Dirty pages and inodes were written before.
     fn sync(&mut self, host: &mut dyn Host) -> Result<()>;
 
     /// Writes out the headers of changed directories alone, where a file system defers them (YAFFS2).
@@ -125,9 +155,10 @@ pub trait FileSystem {
     /// The caller holds the turn ([`Sim::run_as`]).
     fn run_task(&mut self, host: &mut dyn Host, task: Task);
 
-    /// A scheduling point between two system calls or two pages: background tasks get their turn.
+    /// A scheduling point between two system calls or two pages: background tasks get their turn. A file system that
+    /// delays writes calls [`take_turns`] here.
     fn resched(&mut self, host: &mut dyn Host) {
-        while let ffslab_sim::Switch::Run(task) = self.sim().resched() {
+        while let Switch::Run(task) = self.sim().resched() {
             let sim = self.sim().clone();
             let _turn = sim.run_as(task);
             self.run_task(host, task);
@@ -140,4 +171,26 @@ pub trait FileSystem {
     /// medium is a shared handle that its owner mounts again. Dropping without `unmount` is a reset: everything in
     /// memory is forgotten and nothing is written.
     fn unmount(&mut self, host: &mut dyn Host) -> Result<()>;
+}
+
+/// A scheduling point of the running task. `true`: it must give way to the one below it on the stack of turns.
+pub fn take_turns(fs: &mut dyn FileSystem, host: &mut dyn Host) -> bool {
+    loop {
+        match fs.sim().resched() {
+            Switch::Stay => return false,
+            Switch::Yield => return true,
+            Switch::Run(task) => run_turn(fs, host, task),
+        }
+    }
+}
+
+/// Runs the background task that the CPU model has chosen until it sleeps or yields, whoever it belongs to: the flusher
+/// is the host's, all others are the file system's.
+pub fn run_turn(fs: &mut dyn FileSystem, host: &mut dyn Host, task: Task) {
+    let sim = fs.sim().clone();
+    let _turn = sim.run_as(task);
+    match task {
+        Task::Flusher => host.run_flusher(fs),
+        other => fs.run_task(host, other),
+    }
 }

@@ -6,7 +6,7 @@ use crate::stack::{compression, unknown_fs, FsSpec, StackSpec, EPOCH_S, FILE_SYS
 use crate::stack_keys::{CompressionName, EccName, NandWaitName};
 use ffslab_flash::{Geometry, Rules, Timing};
 use ffslab_jffs2::Options;
-use ffslab_linux::{Kernel, ReadAheadRules, VfsConfig, VfsCosts};
+use ffslab_linux::{DirtyLimits, Kernel, ReadAheadRules, VfsConfig, VfsCosts, WriteBackKnobs, WriteBackRules};
 use ffslab_mtd::{Driver, Ecc, OpCost};
 use ffslab_sim::units::us_to_ns;
 use ffslab_sim::{NandWait, PowerMilliwatt, SimConfig};
@@ -58,10 +58,38 @@ pub struct MountSettings {
     pub compression: CompressionName,
 }
 
-/// Write-back knobs that are used here.
+/// Write-back knobs: limits either in per cent of the page cache's memory or in bytes.
 #[derive(Clone, Debug, Deserialize)]
 pub struct WriteBack {
     pub dirty_writeback_ms: u32,
+    pub dirty_expire_ms: Option<u32>,
+    pub dirty_ratio_pct: Option<u32>,
+    pub dirty_background_ratio_pct: Option<u32>,
+    #[serde(rename = "dirty_B")]
+    pub dirty_bytes: Option<u64>,
+    #[serde(rename = "dirty_background_B")]
+    pub dirty_background_bytes: Option<u64>,
+}
+
+impl WriteBack {
+    /// What is not given is as in the kernel.
+    fn knobs(&self) -> WriteBackKnobs {
+        let standard = WriteBackKnobs::default();
+        let limits = match (self.dirty_bytes, self.dirty_background_bytes) {
+            (Some(dirty_bytes), Some(background_bytes)) => DirtyLimits::Bytes { dirty_bytes, background_bytes },
+            _ => match (self.dirty_ratio_pct, self.dirty_background_ratio_pct) {
+                (Some(dirty_percent), Some(background_percent)) => {
+                    DirtyLimits::Percent { dirty_percent, background_percent }
+                }
+                _ => standard.limits,
+            },
+        };
+        WriteBackKnobs {
+            writeback_interval_ms: self.dirty_writeback_ms,
+            expire_ms: self.dirty_expire_ms.unwrap_or(standard.expire_ms),
+            limits,
+        }
+    }
 }
 
 /// The chip. The partition begins at block 0.
@@ -164,10 +192,12 @@ impl Case {
                     name: system.version.clone(),
                     read_ahead: ReadAheadRules::V6_1,
                     sequential_miss_bug: false,
+                    write_back: WriteBackRules::V6_1,
                     timer_slack_ns: TIMER_SLACK_NS,
                 },
                 read_ahead_bytes: system.read_ahead_kib.saturating_mul(1024),
                 page_cache_bytes: system.ram_mib.map_or(u64::MAX, |mib| mib << 20),
+                write_back: system.vm.as_ref().map_or_else(WriteBackKnobs::default, WriteBack::knobs),
                 costs: VfsCosts { clock_read_ns: CLOCK_READ_NS, ..VfsCosts::default() },
                 epoch_s: EPOCH_S,
             },

@@ -6,7 +6,7 @@
 use crate::case::{Case, PARTIAL_PROGRAMS_MAX};
 use crate::stack::{FsSpec, StackSpec, EPOCH_S};
 use ffslab_flash::{Geometry, Rules, Timing};
-use ffslab_linux::{Kernel, ReadAheadRules, VfsConfig, VfsCosts};
+use ffslab_linux::{Kernel, ReadAheadRules, VfsConfig, VfsCosts, WriteBackKnobs, WriteBackRules};
 use ffslab_mtd::{Driver, Ecc, OpCost};
 use ffslab_sim::units::us_to_ns;
 use ffslab_sim::{PowerMilliwatt, SimConfig};
@@ -127,10 +127,12 @@ impl Case {
                     name: "2.6".to_string(),
                     read_ahead: ReadAheadRules::V2_6,
                     sequential_miss_bug: false,
+                    write_back: WriteBackRules::V2_6,
                     timer_slack_ns: 0,
                 },
                 read_ahead_bytes: system.read_ahead_kib.saturating_mul(1024),
                 page_cache_bytes: u64::MAX,
+                write_back: WriteBackKnobs::default(),
                 costs,
                 epoch_s: EPOCH_S,
             },

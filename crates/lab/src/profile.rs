@@ -7,7 +7,7 @@
 use crate::input::{nearest, parse_toml};
 use crate::stack_keys::Yaffs2Version;
 use ffslab_flash::{Geometry, Rules, Timing};
-use ffslab_linux::{Kernel, ReadAheadRules, VfsCosts};
+use ffslab_linux::{DirtyLimits, Kernel, ReadAheadRules, VfsCosts, WriteBackKnobs, WriteBackRules};
 use ffslab_mtd::{Driver, Ecc, OpCost};
 use ffslab_sim::units::us_to_ns;
 use ffslab_sim::{NandWait, PowerMilliwatt};
@@ -211,6 +211,11 @@ pub struct KernelProfile {
     timer_slack_us: Sourced<Amount>,
     /// YAFFS2 is no part of Linux: which sources it was patched with.
     yaffs2_version: Option<Sourced<Yaffs2Version>>,
+    write_back_rules: Sourced<RulesName>,
+    dirty_writeback_ms: Sourced<u32>,
+    dirty_expire_ms: Sourced<u32>,
+    dirty_ratio_pct: Sourced<u32>,
+    dirty_background_ratio_pct: Sourced<u32>,
 }
 
 /// What an experiment runs on: a board with its part and kernel, each possibly replaced.
@@ -261,6 +266,14 @@ impl Profile {
                 "kernel `{kernel_name}`: hz = {}: 1 to 10000 is needed",
                 kernel.hz.value
             )));
+        }
+        for (key, percent) in [
+            ("dirty_ratio_pct", kernel.dirty_ratio_pct.value),
+            ("dirty_background_ratio_pct", kernel.dirty_background_ratio_pct.value),
+        ] {
+            if percent > 100 {
+                return Err(ProfileError(format!("kernel `{kernel_name}`: {key} = {percent}: 0 to 100 is needed")));
+            }
         }
         Ok(Profile { board_name: board.to_string(), board: parsed, part_name, part, kernel_name, kernel, costs })
     }
@@ -335,7 +348,22 @@ impl Profile {
                 RulesName::V6_1 => ReadAheadRules::V6_1,
             },
             sequential_miss_bug: self.kernel.sequential_miss_bug.value,
+            write_back: match self.kernel.write_back_rules.value {
+                RulesName::V2_6 => WriteBackRules::V2_6,
+                RulesName::V6_1 => WriteBackRules::V6_1,
+            },
             timer_slack_ns: us_to_ns(self.kernel.timer_slack_us.value.0),
+        }
+    }
+
+    pub fn write_back(&self) -> WriteBackKnobs {
+        WriteBackKnobs {
+            writeback_interval_ms: self.kernel.dirty_writeback_ms.value,
+            expire_ms: self.kernel.dirty_expire_ms.value,
+            limits: DirtyLimits::Percent {
+                dirty_percent: self.kernel.dirty_ratio_pct.value,
+                background_percent: self.kernel.dirty_background_ratio_pct.value,
+            },
         }
     }
 

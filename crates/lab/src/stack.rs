@@ -138,6 +138,7 @@ impl StackSpec {
                 kernel,
                 read_ahead_bytes,
                 page_cache_bytes: page_cache_kib.saturating_mul(1024),
+                write_back: profile.write_back(),
                 costs,
                 epoch_s: EPOCH_S,
             },

@@ -3,6 +3,7 @@
 
 use ffslab_lab::case::parse_case;
 use ffslab_lab::{validate, LabError, ValidateOptions};
+use ffslab_linux::{DirtyLimits, WriteBackKnobs};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -38,6 +39,26 @@ fn steps_are_read_strictly_and_the_rest_leniently() {
     let mut wrong = case();
     wrong["expect"]["at_step"] = json!(2);
     assert!(parse_case(&wrong.to_string()).unwrap_err().contains("not within the 2 measured steps"));
+}
+
+#[test]
+fn write_back_knobs_are_in_per_cent_or_in_bytes() {
+    let knobs = |vm: serde_json::Value| {
+        let mut case = case();
+        case["system"]["vm"] = vm;
+        parse_case(&case.to_string()).unwrap().stack().unwrap().vfs.write_back
+    };
+    let limits = DirtyLimits::Percent { dirty_percent: 40, background_percent: 5 };
+    assert_eq!(
+        knobs(json!({"dirty_writeback_ms": 1000, "dirty_expire_ms": 2000, "dirty_ratio_pct": 40,
+            "dirty_background_ratio_pct": 5})),
+        WriteBackKnobs { writeback_interval_ms: 1_000, expire_ms: 2_000, limits }
+    );
+    let limits = DirtyLimits::Bytes { dirty_bytes: 8 << 20, background_bytes: 4 << 20 };
+    assert_eq!(
+        knobs(json!({"dirty_writeback_ms": 5000, "dirty_B": 8 << 20, "dirty_background_B": 4 << 20})),
+        WriteBackKnobs { limits, ..WriteBackKnobs::default() }
+    );
 }
 
 /// A file of cases that goes away with the test.

@@ -12,6 +12,17 @@ pub enum ReadAheadRules {
     V6_1,
 }
 
+/// Whose write-back is simulated: `fs/fs-writeback.c` and `mm/page-writeback.c`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WriteBackRules {
+    /// Linux 2.6.37. Inodes share a portion of 1024 pages; the flusher looks for too much only when a writer asks; a
+    /// writer over the limit writes pages itself and then pauses, each time longer.
+    V2_6,
+    /// Linux 6.1. Each inode has a portion; the flusher looks for too much whenever it wakes; writers only pause, so
+    /// long that they dirty as much as is written.
+    V6_1,
+}
+
 /// Properties of a kernel that change what the file system is asked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Kernel {
@@ -21,6 +32,7 @@ pub struct Kernel {
     /// On 32-bit kernels before 3.13 the distance to the previous read was a signed 64-bit number compared with 1, so
     /// that every cache miss behind the previous read counted as sequential.
     pub sequential_miss_bug: bool,
+    pub write_back: WriteBackRules,
     /// How late `nanosleep` ends: the timer slack of a normal process, 50,000 ns by default (`init/init_task.c`).
     pub timer_slack_ns: u64,
 }
@@ -38,6 +50,33 @@ pub struct VfsCosts {
     pub cpu_power: PowerMilliwatt,
 }
 
+/// How much may be dirty before the flusher writes without waiting for its time, and before writers are held up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DirtyLimits {
+    /// `dirty_ratio`, `dirty_background_ratio`: of the memory that the page cache may take.
+    Percent { dirty_percent: u32, background_percent: u32 },
+    /// `dirty_bytes`, `dirty_background_bytes`.
+    Bytes { dirty_bytes: u64, background_bytes: u64 },
+}
+
+/// Settings of write-back (`/proc/sys/vm`). They matter only to file systems that delay writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WriteBackKnobs {
+    /// How often the flusher looks for what is old (`dirty_writeback_centisecs`); 0: never.
+    pub writeback_interval_ms: u32,
+    /// How old that is (`dirty_expire_centisecs`).
+    pub expire_ms: u32,
+    pub limits: DirtyLimits,
+}
+
+impl Default for WriteBackKnobs {
+    /// `mm/page-writeback.c` of all kernels in question.
+    fn default() -> Self {
+        let limits = DirtyLimits::Percent { dirty_percent: 20, background_percent: 10 };
+        WriteBackKnobs { writeback_interval_ms: 5_000, expire_ms: 30_000, limits }
+    }
+}
+
 /// Everything [`crate::Vfs::new`] needs to know.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VfsConfig {
@@ -46,6 +85,7 @@ pub struct VfsConfig {
     pub read_ahead_bytes: u32,
     /// Memory that the page cache may take; at least 16 pages are granted.
     pub page_cache_bytes: u64,
+    pub write_back: WriteBackKnobs,
     pub costs: VfsCosts,
     /// Time of day at virtual time 0, in seconds since 1970.
     pub epoch_s: u64,

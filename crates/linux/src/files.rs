@@ -79,6 +79,8 @@ pub(crate) struct OpenFile {
     pub flags: OpenFlags,
     pub position: u64,
     pub read_ahead: ReadAhead,
+    /// Errors of write-back that it need not hear of any more (`f_wb_err`).
+    pub errors_known: u64,
 }
 
 impl Vfs {
@@ -122,7 +124,8 @@ impl Vfs {
         self.dentries.hold(found.dentry);
         *self.opens.entry(ino).or_insert(0) += 1;
         let read_ahead = ReadAhead::new(self.device_ra_pages);
-        let file = OpenFile { dentry: found.dentry, ino, kind, flags, position: 0, read_ahead };
+        let errors_known = self.memory.write_back.errors_at_open(ino);
+        let file = OpenFile { dentry: found.dentry, ino, kind, flags, position: 0, read_ahead, errors_known };
         let number = self.files.iter().position(Option::is_none).unwrap_or_else(|| {
             self.files.push(None);
             self.files.len() - 1
@@ -181,10 +184,22 @@ impl Vfs {
 
     fn do_fsync(&mut self, fd: Fd, data_only: bool) -> Result<()> {
         self.system_call(|vfs| {
-            let ino = vfs.file(fd)?.ino;
-            let (fs, memory) = vfs.parts()?;
-            fs.fsync(memory, ino, data_only)
+            vfs.file(fd)?;
+            vfs.sync_range(fd, 0, u64::MAX, data_only)
         })
+    }
+
+    /// Dirty pages `first ..= last`, then what the file system has to do (`vfs_fsync_range`). Errors of earlier
+    /// write-back are reported once to each open file.
+    pub(crate) fn sync_range(&mut self, fd: Fd, first: u64, last: u64, data_only: bool) -> Result<()> {
+        let Some(fs) = self.fs.as_deref_mut() else { return Err(Errno::NoDev) };
+        let file = self.files.get_mut(fd.0 as usize).and_then(Option::as_mut).ok_or(Errno::BadF)?;
+        if fs.delays_writes() {
+            let written = self.memory.write_range(fs, file.ino, first, last);
+            let earlier = self.memory.write_back.error_since(file.ino, &mut file.errors_known);
+            written.and(earlier)?;
+        }
+        fs.fsync(&mut self.memory, file.ino, data_only)
     }
 
     /// ftruncate(2).
@@ -221,7 +236,7 @@ impl Vfs {
         let modified = stamp.then(|| ffslab_fs::Host::now(memory));
         let change = SetAttr { size_bytes: Some(size_bytes), modified, ..SetAttr::default() };
         fs.setattr(memory, ino, &change)?;
-        memory.pages.truncate(ino, size_bytes);
+        memory.cut(fs, ino, size_bytes);
         Ok(())
     }
 

@@ -1,19 +1,48 @@
-//! The system's memory as the file system below sees it: page cache and time of day.
+//! The system's memory as the file system below sees it: page cache, what in it is dirty, and time of day.
 
+use crate::config::VfsConfig;
 use crate::page_cache::PageCache;
-use ffslab_fs::{Host, Ino, TimeSpec, PAGE_BYTES};
+use crate::write_back::WriteBack;
+use ffslab_fs::{FileSystem, Host, Ino, InodeDirt, Result, TimeSpec, PAGE_BYTES};
 use ffslab_sim::Sim;
 
 /// Stands apart from the file system in [`crate::Vfs`], so that a call into the file system can borrow both.
 pub(crate) struct Memory {
     pub pages: PageCache,
+    pub write_back: WriteBack,
     sim: Sim,
     epoch_s: u64,
 }
 
 impl Memory {
-    pub fn new(sim: Sim, page_cache_bytes: u64, epoch_s: u64) -> Self {
-        Self { pages: PageCache::new(page_cache_bytes), sim, epoch_s }
+    pub fn new(sim: Sim, config: &VfsConfig) -> Self {
+        let pages = PageCache::new(config.page_cache_bytes);
+        let write_back = WriteBack::new(&sim, config.kernel.write_back, config.write_back, pages.capacity_pages());
+        Self { pages, write_back, sim, epoch_s: config.epoch_s }
+    }
+
+    /// The page is about to be written: it is clean from now on. `false`: it was before, or is not cached any more.
+    pub fn clean_for_writing(&mut self, ino: Ino, index: u64) -> bool {
+        match self.pages.find(ino, index) {
+            Some(slot) if self.pages.set_dirty(slot, false) => {
+                self.write_back.page_cleaned(ino, index);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Cuts the cached pages of a file. The file system learns which dirty ones go unwritten.
+    pub fn cut(&mut self, fs: &mut dyn FileSystem, ino: Ino, size_bytes: u64) {
+        self.truncate_pages(ino, size_bytes, &mut |index| fs.drop_dirty_page(ino, index));
+    }
+
+    /// The file is deleted: nothing of it is written any more (`evict`).
+    pub fn delete(&mut self, fs: &mut dyn FileSystem, ino: Ino) -> Result<()> {
+        self.wait_for_flusher_to_leave(fs, ino)?;
+        self.cut(fs, ino, 0);
+        self.write_back.forget(ino);
+        Ok(())
     }
 }
 
@@ -38,5 +67,55 @@ impl Host for Memory {
             seconds: (self.epoch_s + now_ns / 1_000_000_000) as i64,
             nanoseconds: (now_ns % 1_000_000_000) as u32,
         }
+    }
+
+    fn dirty_page(&mut self, ino: Ino, index: u64) {
+        if let Some(slot) = self.pages.find(ino, index) {
+            if self.pages.set_dirty(slot, true) {
+                self.write_back.page_dirtied(ino, index);
+            }
+        }
+    }
+
+    fn is_page_dirty(&self, ino: Ino, index: u64) -> bool {
+        self.pages.find(ino, index).is_some_and(|slot| self.pages.is_dirty(slot))
+    }
+
+    fn clean_page(&mut self, ino: Ino, index: u64) -> bool {
+        self.clean_for_writing(ino, index)
+    }
+
+    fn dirty_inode(&mut self, ino: Ino, dirt: InodeDirt) {
+        self.write_back.mark_inode(ino, Some(dirt));
+    }
+
+    fn inode_dirt(&self, ino: Ino) -> Option<InodeDirt> {
+        self.write_back.inode_dirt(ino)
+    }
+
+    fn clean_inode(&mut self, ino: Ino) {
+        self.write_back.clean_inode(ino);
+    }
+
+    fn truncate_pages(&mut self, ino: Ino, size_bytes: u64, dropped: &mut dyn FnMut(u64)) {
+        let first = size_bytes.div_ceil(PAGE_BYTES as u64);
+        while let Some(index) = self.write_back.first_dirty_page(ino, first, u64::MAX) {
+            self.clean_for_writing(ino, index);
+            self.write_back.page_cleaned(ino, index);
+            dropped(index);
+        }
+        self.pages.truncate(ino, size_bytes);
+    }
+
+    fn write_back(&mut self, fs: &mut dyn FileSystem, pages: u64) -> Result<()> {
+        self.ask_flusher_if_dirty(fs, pages)
+    }
+
+    fn write_back_inode(&mut self, fs: &mut dyn FileSystem, ino: Ino, first: u64, last: u64) -> Result<()> {
+        self.write_range(fs, ino, first, last)
+    }
+
+    fn run_flusher(&mut self, fs: &mut dyn FileSystem) {
+        self.flusher_turn(fs);
     }
 }

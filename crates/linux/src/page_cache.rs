@@ -66,26 +66,48 @@ impl FilePages {
         self.0[at].pages += 1;
     }
 
-    /// Takes out the pages from `first` to `last`, both included.
-    fn remove_range(&mut self, first: u64, last: u64, mut gone: impl FnMut(Slot)) {
+    /// Takes out the pages from `first` to `last`, both included, to which `goes` says yes.
+    fn remove_range(&mut self, first: u64, last: u64, mut goes: impl FnMut(Slot) -> bool) {
         let from = self.position(first / PAGES_PER_LEAF).unwrap_or_else(|at| at);
         let mut to = from;
         while let Some(leaf) = self.0.get_mut(to).filter(|leaf| leaf.number <= last / PAGES_PER_LEAF) {
             let start = leaf.number * PAGES_PER_LEAF;
             for (slot, index) in leaf.slots.iter_mut().zip(start..) {
-                if *slot != NONE && (first..=last).contains(&index) {
-                    gone(std::mem::replace(slot, NONE));
+                if *slot != NONE && (first..=last).contains(&index) && goes(*slot) {
+                    *slot = NONE;
                     leaf.pages -= 1;
                 }
             }
             to += 1;
         }
-        // Only the outer ones may have pages left.
-        while to > from && self.0[to - 1].pages != 0 {
-            to -= 1;
+        if to - from == 1 {
+            if self.0[from].pages == 0 {
+                self.0.remove(from);
+            }
+        } else if to > from {
+            let mut at = 0;
+            self.0.retain(|leaf| {
+                at += 1;
+                !(from + 1..=to).contains(&at) || leaf.pages != 0
+            });
         }
-        let from = from + usize::from(to > from && self.0[from].pages != 0);
-        self.0.drain(from..to.max(from));
+    }
+}
+
+/// What is special about a page.
+#[derive(Clone, Copy, Default)]
+struct Flags {
+    /// The read-ahead mark (`PG_readahead`): touching this page starts the next window.
+    marked: bool,
+    /// It must be written before it may leave.
+    dirty: bool,
+    /// It is being written and must not leave.
+    writing: bool,
+}
+
+impl Flags {
+    fn must_stay(self) -> bool {
+        self.dirty || self.writing
     }
 }
 
@@ -94,8 +116,8 @@ pub(crate) struct PageCache {
     chunks: Vec<Arena>,
     /// What a slot holds.
     keys: Vec<(Ino, u64)>,
-    /// The read-ahead mark (`PG_readahead`) of a slot: touching this page starts the next window.
-    marked: Vec<bool>,
+    flags: Vec<Flags>,
+    dirty_pages: usize,
     /// The last place of a slot in the queue, or [`PINNED`].
     place: Vec<u64>,
     free: Vec<Slot>,
@@ -112,7 +134,8 @@ impl PageCache {
             capacity_pages: capacity.clamp(PAGES_MIN, NONE as usize),
             chunks: Vec::new(),
             keys: Vec::new(),
-            marked: Vec::new(),
+            flags: Vec::new(),
+            dirty_pages: 0,
             place: Vec::new(),
             free: Vec::new(),
             files: FxHashMap::default(),
@@ -147,7 +170,7 @@ impl PageCache {
     pub fn insert(&mut self, ino: Ino, index: u64) -> Slot {
         let slot = self.vacant_slot();
         self.keys[slot as usize] = (ino, index);
-        self.marked[slot as usize] = false;
+        self.flags[slot as usize] = Flags::default();
         self.files.entry(ino).or_default().insert(index, slot);
         self.append_to_queue(slot);
         slot
@@ -155,9 +178,7 @@ impl PageCache {
 
     fn vacant_slot(&mut self) -> Slot {
         if self.free.is_empty() && self.keys.len() >= self.capacity_pages {
-            if let Some(victim) = self.least_recent() {
-                self.remove(victim);
-            }
+            self.evict();
         }
         if let Some(slot) = self.free.pop() {
             return slot;
@@ -167,9 +188,47 @@ impl PageCache {
             self.chunks.push(Arena::new(PAGES_PER_CHUNK * PAGE_BYTES));
         }
         self.keys.push((0, 0));
-        self.marked.push(false);
+        self.flags.push(Flags::default());
         self.place.push(PINNED);
         slot as Slot
+    }
+
+    /// Drops the least recently used page that may leave. Dirty ones are passed over, as used now; when all are dirty
+    /// the cache grows beyond its capacity, and whoever makes pages dirty has to wait.
+    fn evict(&mut self) {
+        for _ in 0..self.keys.len() {
+            let Some(slot) = self.least_recent() else { return };
+            if !self.flags[slot as usize].must_stay() {
+                return self.remove(slot);
+            }
+            self.append_to_queue(slot);
+        }
+    }
+
+    /// No clean page is left that could make room for another one.
+    pub fn is_full_of_dirty_pages(&self) -> bool {
+        self.dirty_pages >= self.capacity_pages
+    }
+
+    #[inline]
+    pub fn is_dirty(&self, slot: Slot) -> bool {
+        self.flags[slot as usize].dirty
+    }
+
+    /// Returns whether that was news.
+    pub fn set_dirty(&mut self, slot: Slot, dirty: bool) -> bool {
+        let is_news = std::mem::replace(&mut self.flags[slot as usize].dirty, dirty) != dirty;
+        match (is_news, dirty) {
+            (true, true) => self.dirty_pages += 1,
+            (true, false) => self.dirty_pages -= 1,
+            _ => {}
+        }
+        is_news
+    }
+
+    /// While it is being written the page stays in the cache, clean or not.
+    pub fn set_writing(&mut self, slot: Slot, writing: bool) {
+        self.flags[slot as usize].writing = writing;
     }
 
     /// The page was used now.
@@ -197,46 +256,66 @@ impl PageCache {
 
     /// Sets the read-ahead mark.
     pub fn mark(&mut self, slot: Slot) {
-        self.marked[slot as usize] = true;
+        self.flags[slot as usize].marked = true;
     }
 
     #[inline]
     pub fn is_marked(&self, slot: Slot) -> bool {
-        self.marked[slot as usize]
+        self.flags[slot as usize].marked
     }
 
     pub fn clear_mark(&mut self, slot: Slot) {
-        self.marked[slot as usize] = false;
+        self.flags[slot as usize].marked = false;
     }
 
+    /// Drops a page, whatever state it is in.
     pub fn remove(&mut self, slot: Slot) {
         let (ino, index) = self.keys[slot as usize];
+        self.set_dirty(slot, false);
+        self.flags[slot as usize].writing = false;
         self.remove_range(ino, index, index);
     }
 
     /// Drops every page. The memory stays for the pages to come.
     pub fn clear(&mut self) {
         self.keys.clear();
-        self.marked.clear();
+        self.flags.clear();
+        self.dirty_pages = 0;
         self.place.clear();
         self.free.clear();
         self.files.clear();
         self.queue.clear();
     }
 
-    /// Drops the pages of `ino` from `first` to `last`, both included.
+    /// Drops every page that is not dirty.
+    pub fn clear_clean(&mut self) {
+        if self.dirty_pages == 0 {
+            return self.clear();
+        }
+        let inodes: Vec<Ino> = self.files.keys().copied().collect();
+        for ino in inodes {
+            self.remove_range(ino, 0, u64::MAX);
+        }
+    }
+
+    /// Drops the pages of `ino` from `first` to `last`, both included, that are not dirty.
     pub fn remove_range(&mut self, ino: Ino, first: u64, last: u64) {
         let Some(file) = self.files.get_mut(&ino) else { return };
         file.remove_range(first, last, |slot| {
-            self.place[slot as usize] = PINNED;
-            self.free.push(slot);
+            let goes = !self.flags[slot as usize].must_stay();
+            if goes {
+                self.place[slot as usize] = PINNED;
+                self.free.push(slot);
+            }
+            goes
         });
         if file.0.is_empty() {
             self.files.remove(&ino);
         }
     }
 
-    /// The file was cut to `size_bytes`: pages beyond it go, and what the last page holds behind the end becomes zero.
+    /// The file was cut to `size_bytes`: pages beyond it go (dirty ones must have been cleaned before), and what the last
+    /// page holds behind the end becomes zero.
     pub fn truncate(&mut self, ino: Ino, size_bytes: u64) {
         let page_bytes = PAGE_BYTES as u64;
         self.remove_range(ino, size_bytes.div_ceil(page_bytes), u64::MAX);

@@ -115,6 +115,10 @@ impl Vfs {
                     && last % PAGE != PAGE - 1
                     && last.checked_add(1) != Some(fs.getattr(ino)?.size_bytes);
                 let end = last / PAGE + u64::from(!spares_last);
+                if fs.delays_writes() {
+                    // Errors stay with the inode, for fsync.
+                    let _kept = memory.start_writing_range(fs, ino, at / PAGE, last / PAGE);
+                }
                 if first < end {
                     memory.pages.remove_range(ino, first, end - 1);
                 }

@@ -4,7 +4,7 @@ use crate::config::VfsConfig;
 use crate::dentries::Dentries;
 use crate::files::OpenFile;
 use crate::memory::Memory;
-use ffslab_fs::{Errno, FileKind, FileSystem, Ino, Result, StatFs, PAGE_BYTES};
+use ffslab_fs::{run_turn, Errno, FileKind, FileSystem, Ino, Result, StatFs, PAGE_BYTES};
 use ffslab_sim::{Idle, Sim};
 use rustc_hash::FxHashMap;
 
@@ -29,7 +29,7 @@ pub struct Vfs {
 
 impl Vfs {
     pub fn new(sim: Sim, config: VfsConfig) -> Vfs {
-        let memory = Memory::new(sim.clone(), config.page_cache_bytes, config.epoch_s);
+        let memory = Memory::new(sim.clone(), &config);
         let device_ra_pages = u64::from(config.read_ahead_bytes) / PAGE_BYTES as u64;
         Vfs {
             sim,
@@ -67,6 +67,9 @@ impl Vfs {
                 return Err(Errno::Busy);
             }
             vfs.dentries = Dentries::new(fs.root());
+            if fs.delays_writes() {
+                vfs.memory.write_back.start();
+            }
             vfs.fs = Some(fs);
             Ok(())
         })
@@ -80,7 +83,10 @@ impl Vfs {
                 return Err(Errno::Busy);
             }
             let mut fs = vfs.fs.take().ok_or(Errno::Inval)?;
-            let result = fs.unmount(&mut vfs.memory);
+            // What could not be written is lost, as in `generic_shutdown_super`.
+            let written = if fs.delays_writes() { vfs.memory.sync_file_system(fs.as_mut()) } else { Ok(()) };
+            let synced = if fs.delays_writes() { fs.sync(&mut vfs.memory) } else { Ok(()) };
+            let result = written.and(synced).and(fs.unmount(&mut vfs.memory));
             vfs.forget_everything();
             result
         })
@@ -94,6 +100,7 @@ impl Vfs {
 
     fn forget_everything(&mut self) {
         self.memory.pages.clear();
+        self.memory.write_back.stop();
         self.dentries = Dentries::new(0);
         self.files.clear();
         self.opens.clear();
@@ -101,10 +108,7 @@ impl Vfs {
 
     /// sync(2): everything dirty goes to the medium. Nothing to do when nothing is mounted.
     pub fn sync(&mut self) -> Result<()> {
-        self.system_call(|vfs| match vfs.fs.as_deref_mut() {
-            Some(fs) => fs.sync(&mut vfs.memory),
-            None => Ok(()),
-        })
+        self.sync_with(Memory::sync_everything)
     }
 
     /// Writes out the headers of changed directories alone: what YAFFS2's background thread does each second.
@@ -113,9 +117,19 @@ impl Vfs {
         fs.sync_directories(memory)
     }
 
-    /// syncfs(2); with one mount the same as [`Vfs::sync`].
+    /// syncfs(2) of the mount.
     pub fn syncfs(&mut self) -> Result<()> {
-        self.sync()
+        self.sync_with(Memory::sync_file_system)
+    }
+
+    fn sync_with(&mut self, write: impl FnOnce(&mut Memory, &mut dyn FileSystem) -> Result<()>) -> Result<()> {
+        self.system_call(|vfs| {
+            let Some(fs) = vfs.fs.as_deref_mut() else { return Ok(()) };
+            if fs.delays_writes() {
+                write(&mut vfs.memory, fs)?;
+            }
+            fs.sync(&mut vfs.memory)
+        })
     }
 
     /// statfs(2) of the mount.
@@ -123,14 +137,16 @@ impl Vfs {
         self.system_call(|vfs| Ok(vfs.parts()?.0.statfs()))
     }
 
-    /// `echo 3 > /proc/sys/vm/drop_caches`: clean pages, then names, then inodes that nothing open needs
+    /// `echo 3 > /proc/sys/vm/drop_caches`: clean pages (dirty ones and their inodes stay), then names, then inodes that nothing open needs
     /// (`fs/drop_caches.c`, `fs/super.c`).
     pub fn drop_caches(&mut self) {
         self.spend(self.config.costs.call_ns);
-        self.memory.pages.clear();
+        self.memory.pages.clear_clean();
         let in_use = self.dentries.shrink();
+        let write_back = &mut self.memory.write_back;
+        write_back.forget_clean(&|ino| in_use.contains(&ino));
         if let Some(fs) = self.fs.as_deref_mut() {
-            fs.drop_inodes(&|ino| in_use.contains(&ino));
+            fs.drop_inodes(&|ino| in_use.contains(&ino) || write_back.is_dirty(ino));
         }
         self.schedule();
     }
@@ -149,10 +165,7 @@ impl Vfs {
         self.sim.foreground_sleeps_until(until_ns);
         while let Idle::Run(task) = self.sim.idle_next() {
             match self.fs.as_deref_mut() {
-                Some(fs) => {
-                    let _turn = self.sim.run_as(task);
-                    fs.run_task(&mut self.memory, task);
-                }
+                Some(fs) => run_turn(fs, &mut self.memory, task),
                 // Only a mounted file system has tasks: this one was left behind by one that is gone.
                 None => self.sim.kill(task),
             }
@@ -222,7 +235,7 @@ impl Vfs {
         if kind != FileKind::Directory && fs.getattr(ino)?.links > 0 {
             return Ok(());
         }
-        memory.pages.remove_range(ino, 0, u64::MAX);
+        memory.delete(fs, ino)?;
         fs.evict(memory, ino)
     }
 }

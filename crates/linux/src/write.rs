@@ -71,6 +71,10 @@ impl Vfs {
             return Err(Errno::FBig);
         }
         source.len = source.len.min(usize::try_from(limit - at).unwrap_or(usize::MAX));
+        let delays = fs.delays_writes();
+        if delays {
+            fs.write_starts(&mut self.memory, ino)?;
+        }
         let mut written = 0;
         let mut failure = None;
         while written < source.len {
@@ -90,14 +94,18 @@ impl Vfs {
                 }
             }
             fs.resched(&mut self.memory);
+            if delays {
+                self.memory.balance_dirty_pages(fs)?;
+            }
         }
         match failure {
             Some(Errno::PowerCut) => return Err(Errno::PowerCut),
             Some(error) if written == 0 => return Err(error),
             _ => {}
         }
-        if flags.sync || flags.dsync {
-            fs.fsync(&mut self.memory, ino, !flags.sync)?;
+        if (flags.sync || flags.dsync) && written > 0 {
+            let last = (at + written as u64 - 1) / PAGE_BYTES as u64;
+            self.sync_range(fd, at / PAGE_BYTES as u64, last, !flags.sync)?;
         }
         Ok((written, at + written as u64))
     }
@@ -140,6 +148,9 @@ impl Piece {
         let slot = match cached.or_else(|| memory.pages.find(self.ino, index)) {
             Some(slot) => slot,
             None => {
+                if memory.pages.is_full_of_dirty_pages() {
+                    memory.reclaim(fs)?;
+                }
                 let slot = memory.pages.insert(self.ino, index);
                 let page = memory.pages.data_mut(slot);
                 if plan == WritePlan::ReadFirst {
@@ -162,7 +173,7 @@ impl Piece {
             other => other.map(|accepted| accepted.min(self.count)),
         };
         memory.pages.unpin(slot);
-        if ended != Ok(self.count) {
+        if ended != Ok(self.count) && !memory.pages.is_dirty(slot) {
             memory.pages.remove(slot);
         }
         ended

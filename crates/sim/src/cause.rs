@@ -32,8 +32,10 @@ named_enum! {
         UbifsThread = "ubifs_thread",
         /// YAFFS2's background garbage collection.
         YaffsThread = "yaffs_thread",
-        /// Kernel workers: write-back, JFFS2's write-buffer timer.
+        /// Kernel workers of a file system: JFFS2's write-buffer timer.
         Kworker = "kworker",
+        /// Write-back of dirty pages and inodes: a kernel worker too, with a turn of its own.
+        Flusher = "flusher",
     }
 }
 
@@ -74,6 +76,12 @@ named_enum! {
         Summary = "summary",
         /// Dealing with failed programs and erases.
         Recovery = "recovery",
+        /// UBI looks at every erase block when it attaches, and formats an erased partition.
+        UbiAttach = "UBI attach",
+        /// UBI's erase counters, volume identifiers and volume table.
+        UbiHeader = "UBI header",
+        /// UBI moves a logical erase block because of wear or bit flips.
+        WearLevelling = "wear levelling",
         /// None of these.
         Other = "other",
     }

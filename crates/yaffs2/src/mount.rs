@@ -60,7 +60,11 @@ impl Device {
     fn delete_leftovers(&mut self) -> Result<()> {
         for dir in [self.objects.unlinked, self.objects.deleted] {
             for obj in self.objects.children(dir) {
+                // A copy of the header that shadows it would no longer say so. `yaffs_rename_obj` keeps the collector out
+                // for that reason; the original does not do so here, and a second power cut can bring the object back.
+                self.gc.disabled = self.objects[obj].is_shadowed;
                 self.delete_object(obj)?;
+                self.gc.disabled = false;
             }
         }
         Ok(())

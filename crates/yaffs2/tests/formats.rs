@@ -37,7 +37,7 @@ fn written(
     geometry: Geometry,
     fill: impl FnOnce(&mut Bench),
 ) -> (Vec<Page>, Layout) {
-    let mut bench = Bench::new(geometry, options(generation, inband));
+    let mut bench = Bench::with_image(geometry, options(generation, inband), &[]);
     fill(&mut bench);
     bench.vfs.umount().unwrap();
     let layout = Layout { geometry, inband };
@@ -316,7 +316,7 @@ fn a_checkpoint_holds_what_the_medium_holds() {
                 if first == u32::MAX {
                     break;
                 }
-                for (number, chunk) in (first..).zip(leaf(&stream.take(2 * width).to_vec(), width)) {
+                for (number, chunk) in (first..).zip(leaf(stream.take(2 * width), width)) {
                     if chunk > 0 {
                         let page = on_medium(chunk);
                         assert_eq!((page.object, page.chunk), (id, number));

@@ -12,8 +12,8 @@ use ffslab_conformance::content::pattern;
 use ffslab_conformance::nodes::{Change, Content, Nodes};
 use ffslab_conformance::Subject;
 use ffslab_fs::{
-    DirEntry, Errno, FileKind, FileSystem, Host, Ino, NewNode, Result, SetAttr, Stat, StatFs, TimeSpec, WritePlan,
-    PAGE_BYTES,
+    take_turns, DirEntry, Errno, FileKind, FileSystem, Host, Ino, InodeDirt, NewNode, Result, SetAttr, Stat, StatFs,
+    TimeSpec, WritePlan, PAGE_BYTES,
 };
 use ffslab_mtd::Mtd;
 use ffslab_sim::{Sim, Task};
@@ -45,6 +45,7 @@ pub enum Defect {
     CostGrowsWithFileCount,
     WrongErrno,
     RefusesWithoutReason,
+    WriteBackIsForgotten,
 }
 
 #[derive(Clone, Copy)]
@@ -57,7 +58,23 @@ impl Subject for LogSubject {
 
     fn mount(&self, mtd: Mtd) -> std::result::Result<Box<dyn FileSystem>, String> {
         let (log, nodes) = Log::mount(mtd.clone(), self.0)?;
-        Ok(Box::new(LogFs { mtd, nodes, log, defect: self.0 }))
+        Ok(Box::new(LogFs { mtd, nodes, log, defect: self.0, delays: false }))
+    }
+}
+
+/// The same file system, but what is written to files is put into the log when it is written back.
+#[allow(dead_code)]
+#[derive(Clone, Copy)]
+pub struct DelayingSubject(pub Defect);
+
+impl Subject for DelayingSubject {
+    fn name(&self) -> &str {
+        "delaying logfs"
+    }
+
+    fn mount(&self, mtd: Mtd) -> std::result::Result<Box<dyn FileSystem>, String> {
+        let (log, nodes) = Log::mount(mtd.clone(), self.0)?;
+        Ok(Box::new(LogFs { mtd, nodes, log, defect: self.0, delays: true }))
     }
 }
 
@@ -66,6 +83,7 @@ struct LogFs {
     nodes: Nodes,
     log: Log,
     defect: Defect,
+    delays: bool,
 }
 
 impl LogFs {
@@ -271,8 +289,39 @@ impl FileSystem for LogFs {
         let start = at as usize % PAGE_BYTES;
         let data = page[start..start + bytes].to_vec();
         self.nodes.apply(Change::Data { id, at, data });
-        self.record()?;
+        if self.delays {
+            // Known here, but not in the log.
+            self.nodes.take_changes();
+            host.dirty_page(id, at / PAGE_BYTES as u64);
+            host.dirty_inode(id, InodeDirt::Data);
+        } else {
+            self.record()?;
+        }
         Ok(bytes)
+    }
+
+    fn delays_writes(&self) -> bool {
+        self.delays
+    }
+
+    fn write_page(&mut self, host: &mut dyn Host, id: Ino, index: u64) -> Result<()> {
+        let node = self.nodes.get(id)?;
+        let (size, modified) = (self.nodes.file(id)?.len(), node.modified);
+        let at = index * PAGE_BYTES as u64;
+        let bytes = size.saturating_sub(at as usize).min(PAGE_BYTES);
+        if bytes == 0 || self.defect == Defect::WriteBackIsForgotten {
+            return Ok(());
+        }
+        let data = host.page(id, index).ok_or(Errno::Io)?[..bytes].to_vec();
+        self.log.append(&Change::Data { id, at, data }, &self.nodes)?;
+        match modified {
+            Some(_) => self.log.append(&Change::Modified { id, time: modified }, &self.nodes),
+            None => Ok(()),
+        }
+    }
+
+    fn resched(&mut self, host: &mut dyn Host) {
+        take_turns(self, host);
     }
 
     fn fsync(&mut self, _host: &mut dyn Host, _ino: Ino, _data_only: bool) -> Result<()> {

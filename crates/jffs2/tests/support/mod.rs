@@ -3,7 +3,7 @@
 
 use ffslab_flash::{Chip, Geometry, Rules, Timing};
 use ffslab_jffs2::{Jffs2, Options};
-use ffslab_linux::{Fd, Kernel, OpenFlags, ReadAheadRules, Vfs, VfsConfig, VfsCosts};
+use ffslab_linux::{Fd, Kernel, OpenFlags, ReadAheadRules, Vfs, VfsConfig, VfsCosts, WriteBackKnobs, WriteBackRules};
 use ffslab_mtd::{Driver, Mtd, Nand};
 use ffslab_sim::{OpCounts, Sim, SimConfig};
 
@@ -47,12 +47,14 @@ impl Bench {
             name: "6.1".into(),
             read_ahead: ReadAheadRules::V6_1,
             sequential_miss_bug: false,
+            write_back: WriteBackRules::V6_1,
             timer_slack_ns: 50_000,
         };
         let config = VfsConfig {
             kernel,
             read_ahead_bytes: 0,
             page_cache_bytes: 512 << 20,
+            write_back: WriteBackKnobs::default(),
             costs: VfsCosts::default(),
             epoch_s: 1_000_000_000,
         };

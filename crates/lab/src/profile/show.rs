@@ -104,6 +104,8 @@ fn unit_of(key: &str) -> &'static str {
         ("_us", "us"),
         ("_uJ", "uJ"),
         ("_mW", "mW"),
+        ("_ms", "ms"),
+        ("_pct", "%"),
         ("_B", "B"),
     ];
     if key == "hz" {

@@ -99,6 +99,32 @@ fn a_user_board_is_a_file_and_errors_say_where() {
 }
 
 #[test]
+fn a_kernel_says_how_it_writes_back() {
+    for (kernel, rules) in [("2.6.37", WriteBackRules::V2_6), ("6.1", WriteBackRules::V6_1)] {
+        let profile = Profile::load("zero-overhead", None, Some(kernel), here()).unwrap();
+        assert_eq!((profile.kernel().write_back, profile.write_back()), (rules, WriteBackKnobs::default()));
+    }
+    let shown = show("6.1").unwrap();
+    let unit = |key: &str| {
+        let values = shown["values"].as_array().unwrap();
+        values.iter().find(|value| value["key"] == key).unwrap()["unit"].clone()
+    };
+    assert_eq!((unit("dirty_ratio_pct"), unit("dirty_expire_ms")), ("%".into(), "ms".into()));
+}
+
+#[test]
+fn a_ratio_above_100_is_refused() {
+    let folder = std::env::temp_dir().join(format!("ffslab-ratio-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let text = BUILT_IN.iter().find(|(_, n, _)| *n == "6.1").unwrap().2;
+    let text = text.replace("dirty_ratio_pct = { value = 20", "dirty_ratio_pct = { value = 120");
+    std::fs::write(folder.join("k.toml"), text).unwrap();
+    let message = Profile::load("zero-overhead", None, Some("./k.toml"), &folder).unwrap_err().to_string();
+    assert!(message.contains("dirty_ratio_pct = 120: 0 to 100 is needed"), "{message}");
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
 fn unknown_names_get_the_nearest_known_one() {
     let message = Profile::load("omap3ev", None, None, here()).unwrap_err().to_string();
     assert!(message.contains("unknown board `omap3ev`: did you mean `omap3evm`?"), "{message}");

@@ -1,6 +1,7 @@
 //! Window sequences, derived by hand from the rules in `mm/readahead.c`.
 
 use super::*;
+use crate::config::WriteBackRules;
 use std::collections::BTreeSet;
 
 /// A page cache without a file end: windows are read at once and marks are kept.
@@ -14,7 +15,13 @@ struct Bench {
 
 impl Bench {
     fn new(rules: ReadAheadRules) -> Bench {
-        let kernel = Kernel { name: String::new(), read_ahead: rules, sequential_miss_bug: false, timer_slack_ns: 0 };
+        let kernel = Kernel {
+            name: String::new(),
+            read_ahead: rules,
+            sequential_miss_bug: false,
+            write_back: WriteBackRules::V6_1,
+            timer_slack_ns: 0,
+        };
         let (cached, marks) = (BTreeSet::new(), BTreeSet::new());
         Bench { kernel, ra: ReadAhead::new(32), cached, marks, windows: Vec::new() }
     }

@@ -1,11 +1,13 @@
 //! A small file system in memory for the tests: it stores nothing on a flash, but writes down what it is asked.
 #![allow(dead_code)]
 
+pub mod delayed;
+
 use ffslab_fs::{
-    DirEntry, Errno, FileKind, FileSystem, Host, Ino, NewNode, Result, SetAttr, Stat, StatFs, TimeSpec, WritePlan,
-    PAGE_BYTES,
+    take_turns, DirEntry, Errno, FileKind, FileSystem, Host, Ino, InodeDirt, NewNode, Result, SetAttr, Stat, StatFs,
+    TimeSpec, WritePlan, PAGE_BYTES,
 };
-use ffslab_linux::{Kernel, ReadAheadRules, Vfs, VfsConfig, VfsCosts};
+use ffslab_linux::{Kernel, ReadAheadRules, Vfs, VfsConfig, VfsCosts, WriteBackKnobs, WriteBackRules};
 use ffslab_sim::{PowerMilliwatt, Reason, Sim, SimConfig, Task};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -36,11 +38,40 @@ pub struct Log {
     /// Twenty pages from this one on are put into the cache while a write is under way.
     pub cache_during_write: Option<u64>,
     pub readdirs: u32,
+    /// What was written back, in order.
+    pub written: Vec<Written>,
+    /// Dirty pages that were dropped.
+    pub dropped: Vec<(Ino, u64)>,
+    /// Virtual time of writing a page or an inode back.
+    pub write_ns: u64,
+    /// Pages whose writing fails, and what with.
+    pub failing_pages: Vec<u64>,
+    pub failure: Option<Errno>,
+    /// Pages that are not written but marked dirty again.
+    pub put_back_pages: Vec<u64>,
+    /// When so many pages are dirty a write asks for write-back first.
+    pub room_pages: Option<usize>,
+    pub syncs: u32,
+}
+
+/// Something that was written back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Written {
+    pub task: Task,
+    pub ino: Ino,
+    /// `None`: the inode itself.
+    pub index: Option<u64>,
+    pub at_ns: u64,
 }
 
 impl Log {
     pub fn pages(&self) -> Vec<u64> {
         self.page_reads.iter().map(|&(index, _)| index).collect()
+    }
+
+    /// Pages and inodes that were written since the last call, without times.
+    pub fn take_written(&mut self) -> Vec<(Ino, Option<u64>)> {
+        self.written.drain(..).map(|w| (w.ino, w.index)).collect()
     }
 }
 
@@ -55,12 +86,20 @@ pub struct MemFs {
     sim: Sim,
     nodes: BTreeMap<Ino, Node>,
     next_ino: Ino,
+    /// Writes are delayed: `nodes` holds what was written back.
+    delays_writes: bool,
     pub log: Rc<RefCell<Log>>,
 }
 
 impl MemFs {
+    /// One that delays writes.
+    pub fn delaying(sim: &Sim) -> MemFs {
+        MemFs { delays_writes: true, ..MemFs::new(sim) }
+    }
+
     pub fn new(sim: &Sim) -> MemFs {
-        let mut fs = MemFs { sim: sim.clone(), nodes: BTreeMap::new(), next_ino: 1, log: Rc::default() };
+        let (nodes, log) = (BTreeMap::new(), Rc::default());
+        let mut fs = MemFs { sim: sim.clone(), nodes, next_ino: 1, delays_writes: false, log };
         fs.make(&NewNode::of(FileKind::Directory), TimeSpec::default());
         fs.log.borrow_mut().read_first = true;
         fs
@@ -115,6 +154,13 @@ impl MemFs {
             page[..end - start].copy_from_slice(&data[start..end]);
             host.insert_page(ino, index, &page);
         }
+    }
+
+    fn note_written(&mut self, ino: Ino, index: Option<u64>) {
+        let written = Written { task: self.sim.running(), ino, index, at_ns: self.sim.now_ns() };
+        let mut log = self.log.borrow_mut();
+        log.written.push(written);
+        self.sim.compute(log.write_ns);
     }
 
     fn take(&mut self, dir: Ino, name: &[u8]) -> Result<Ino> {
@@ -235,6 +281,11 @@ impl FileSystem for MemFs {
     }
 
     fn write_begin(&mut self, host: &mut dyn Host, ino: Ino, at: u64, bytes: usize, cached: bool) -> Result<WritePlan> {
+        let room = self.log.borrow().room_pages;
+        let dirty = |host: &dyn Host| (0..1000).filter(|&index| host.is_page_dirty(ino, index)).count();
+        if room.is_some_and(|room| dirty(host) >= room) {
+            host.write_back(self, 16)?;
+        }
         let node = self.node(ino)?;
         if node.data.len() < at as usize {
             node.data.resize(at as usize, 0);
@@ -262,13 +313,60 @@ impl FileSystem for MemFs {
         let start = at as usize % PAGE_BYTES;
         let page = host.page(ino, index).expect("the page that is written is in the cache");
         let data = page[start..start + bytes].to_vec();
+        let delays = self.delays_writes;
         let node = self.node(ino)?;
         let end = at as usize + bytes;
-        if node.data.len() < end {
+        let grows = node.data.len() < end;
+        if grows {
             node.data.resize(end, 0);
+        }
+        if delays {
+            host.dirty_page(ino, index);
+            if grows {
+                host.dirty_inode(ino, InodeDirt::Data);
+            }
+            return Ok(bytes);
         }
         node.data[at as usize..end].copy_from_slice(&data);
         Ok(bytes)
+    }
+
+    fn delays_writes(&self) -> bool {
+        self.delays_writes
+    }
+
+    fn write_page(&mut self, host: &mut dyn Host, ino: Ino, index: u64) -> Result<()> {
+        self.note_written(ino, Some(index));
+        let (fails, is_put_back) = {
+            let log = self.log.borrow();
+            (log.failing_pages.contains(&index), log.put_back_pages.contains(&index))
+        };
+        if is_put_back {
+            host.dirty_page(ino, index);
+            return Ok(());
+        }
+        if fails {
+            return Err(self.log.borrow().failure.unwrap_or(Errno::Io));
+        }
+        let page = host.page(ino, index).expect("a page that is written is in the cache").to_vec();
+        let data = &mut self.node(ino)?.data;
+        let start = (index as usize * PAGE_BYTES).min(data.len());
+        let end = (start + PAGE_BYTES).min(data.len());
+        data[start..end].copy_from_slice(&page[..end - start]);
+        Ok(())
+    }
+
+    fn write_inode(&mut self, _host: &mut dyn Host, ino: Ino) -> Result<()> {
+        self.note_written(ino, None);
+        Ok(())
+    }
+
+    fn drop_dirty_page(&mut self, ino: Ino, index: u64) {
+        self.log.borrow_mut().dropped.push((ino, index));
+    }
+
+    fn resched(&mut self, host: &mut dyn Host) {
+        take_turns(self, host);
     }
 
     fn fsync(&mut self, _host: &mut dyn Host, ino: Ino, data_only: bool) -> Result<()> {
@@ -282,6 +380,7 @@ impl FileSystem for MemFs {
     }
 
     fn sync(&mut self, _host: &mut dyn Host) -> Result<()> {
+        self.log.borrow_mut().syncs += 1;
         Ok(())
     }
 
@@ -319,7 +418,11 @@ impl FileSystem for MemFs {
 }
 
 pub fn kernel(read_ahead: ReadAheadRules) -> Kernel {
-    Kernel { name: "test".to_string(), read_ahead, sequential_miss_bug: false, timer_slack_ns: 50_000 }
+    let write_back = match read_ahead {
+        ReadAheadRules::V2_6 => WriteBackRules::V2_6,
+        ReadAheadRules::V6_1 => WriteBackRules::V6_1,
+    };
+    Kernel { name: "test".to_string(), read_ahead, sequential_miss_bug: false, write_back, timer_slack_ns: 50_000 }
 }
 
 pub fn config(rules: ReadAheadRules, read_ahead_bytes: u32) -> VfsConfig {
@@ -327,6 +430,7 @@ pub fn config(rules: ReadAheadRules, read_ahead_bytes: u32) -> VfsConfig {
         kernel: kernel(rules),
         read_ahead_bytes,
         page_cache_bytes: 64 << 20,
+        write_back: WriteBackKnobs::default(),
         costs: VfsCosts { clock_read_ns: 256, call_ns: 0, page_ns: 0, cpu_power: PowerMilliwatt::default() },
         epoch_s: 1_000_000_000,
     }

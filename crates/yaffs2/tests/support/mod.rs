@@ -1,8 +1,8 @@
-//! A YAFFS2 partition under Linux 2.6, with the chip of the measured cases.
+//! A YAFFS2 partition under Linux, with the chip of the measured cases.
 #![allow(dead_code)]
 
 use ffslab_flash::{Chip, Geometry, ImageLayout, Rules, Timing};
-use ffslab_linux::{Fd, Kernel, OpenFlags, ReadAheadRules, Vfs, VfsConfig, VfsCosts};
+use ffslab_linux::{Fd, Kernel, OpenFlags, ReadAheadRules, Vfs, VfsConfig, VfsCosts, WriteBackKnobs, WriteBackRules};
 use ffslab_mtd::{Driver, Mtd, Nand};
 use ffslab_sim::{OpCounts, Sim, SimConfig};
 use ffslab_yaffs2::{Options, Yaffs2};
@@ -11,6 +11,13 @@ pub const SECOND_NS: u64 = 1_000_000_000;
 /// 64 pages of 2048 bytes.
 pub const BLOCK_BYTES: usize = 128 << 10;
 
+const WITH_OOB: ImageLayout = ImageLayout { oob: true, hamming_ecc: false };
+
+/// The chip of the measured cases, with so many erase blocks.
+pub fn usual(blocks: u32) -> Geometry {
+    Geometry { page_bytes: 2048, oob_bytes: 64, pages_per_block: 64, blocks }
+}
+
 pub struct Bench {
     pub sim: Sim,
     pub mtd: Mtd,
@@ -18,17 +25,10 @@ pub struct Bench {
     pub options: Options,
 }
 
-/// The chip of the measured cases, with so many erase blocks.
-pub fn usual(blocks: u32) -> Geometry {
-    Geometry { page_bytes: 2048, oob_bytes: 64, pages_per_block: 64, blocks }
-}
-
-const WITH_OOB: ImageLayout = ImageLayout { oob: true, hamming_ecc: false };
-
 impl Bench {
-    /// An erased chip, mounted.
-    pub fn new(geometry: Geometry, options: Options) -> Bench {
-        Bench::with_image(geometry, options, &[])
+    /// An erased chip of `blocks` erase blocks, mounted.
+    pub fn new(blocks: u32, options: Options) -> Bench {
+        Bench::with_image(usual(blocks), options, &[])
     }
 
     /// A chip with this image (pages with OOB) on it, mounted.
@@ -41,15 +41,17 @@ impl Bench {
         let nand = Nand::new(chip, Driver::default()).unwrap();
         let mtd = Mtd::new(&nand, 0, geometry.blocks).unwrap();
         let kernel = Kernel {
-            name: "2.6".into(),
-            read_ahead: ReadAheadRules::V2_6,
+            name: "6.1".into(),
+            read_ahead: ReadAheadRules::V6_1,
             sequential_miss_bug: false,
-            timer_slack_ns: 0,
+            write_back: WriteBackRules::V6_1,
+            timer_slack_ns: 50_000,
         };
         let config = VfsConfig {
             kernel,
             read_ahead_bytes: 0,
             page_cache_bytes: 512 << 20,
+            write_back: WriteBackKnobs::default(),
             costs: VfsCosts::default(),
             epoch_s: 1_000_000_000,
         };

@@ -1,0 +1,278 @@
+//! The flusher: the kernel worker that writes dirty inodes back (`fs/fs-writeback.c`, `wb_workfn` and what it calls).
+//!
+//! A state machine: it may have to give way between two batches of pages and goes on from there at its next turn. How a
+//! piece of work is done stands in [`super::rounds`].
+
+use super::limits::{tick, ticks_of_ms, Thresholds};
+use super::pages::{Certainty, Start};
+use super::rounds::{Cause, Turn, Work, NO_LIMIT};
+use super::WriteBack;
+use crate::config::WriteBackRules;
+use crate::memory::Memory;
+use ffslab_fs::{FileSystem, Ino};
+use ffslab_sim::Task;
+use std::collections::VecDeque;
+
+/// A request from outside.
+#[derive(Clone, Copy)]
+pub(super) struct Request {
+    certainty: Certainty,
+    start: Start,
+    pages: i64,
+}
+
+impl Request {
+    /// All that is dirty now, for certain (`sync_inodes_sb`).
+    pub fn certain() -> Request {
+        Request { certainty: Certainty::All, start: Start::First, pages: NO_LIMIT }
+    }
+
+    /// About so many pages (`writeback_inodes_sb_nr`): whole inodes, until that many pages were written; in 2.6.37 one
+    /// portion after the other.
+    pub fn pages(rules: WriteBackRules, pages: u64) -> Request {
+        let certainty = match rules {
+            WriteBackRules::V6_1 => Certainty::DirtyNow,
+            WriteBackRules::V2_6 => Certainty::No,
+        };
+        Request { certainty, start: Start::First, pages: i64::try_from(pages).unwrap_or(NO_LIMIT) }
+    }
+
+    /// What sync(2) of 2.6.37 asks for first (`wakeup_flusher_threads`).
+    pub fn everything(pages: u64) -> Request {
+        Request { start: Start::WhereItStopped, ..Request::pages(WriteBackRules::V2_6, pages) }
+    }
+}
+
+/// What it looks for next, in this order (`wb_do_writeback`).
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Stage {
+    #[default]
+    Asleep,
+    Requests,
+    StartAll,
+    Old,
+    Background,
+    End,
+}
+
+/// What the program sleeps for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum WaitFor {
+    /// A request, by its number.
+    Request(u64),
+    /// That the flusher leaves this inode.
+    Inode(Ino),
+}
+
+#[derive(Default)]
+pub(super) struct Flusher {
+    stage: Stage,
+    work: Option<Work>,
+    requests: VecDeque<Request>,
+    /// Requests that were ever made, and those of them that are done.
+    requested: u64,
+    done: u64,
+    start_all: bool,
+    /// A writer has found that there is too much (2.6.37).
+    background_asked: bool,
+    last_old_tick: u64,
+    /// It has been called and does not run yet, or will run again.
+    is_called: bool,
+    /// It will be called at this time.
+    timer_ns: Option<u64>,
+    /// The program sleeps for this.
+    pub program_waits: Option<WaitFor>,
+    is_dead: bool,
+}
+
+impl Flusher {
+    pub fn new(now_tick: u64) -> Flusher {
+        Flusher { last_old_tick: now_tick, ..Flusher::default() }
+    }
+
+    /// The power went away while it wrote.
+    pub fn is_dead(&self) -> bool {
+        self.is_dead
+    }
+
+    pub fn is_over(&self, wait: WaitFor) -> bool {
+        match wait {
+            WaitFor::Request(number) => self.done >= number,
+            WaitFor::Inode(ino) => self.inode() != Some(ino),
+        }
+    }
+
+    /// The inode it is at work on (`I_SYNC`).
+    pub fn inode(&self) -> Option<Ino> {
+        self.work.as_ref()?.inode()
+    }
+
+    pub fn is_at_work(&self) -> bool {
+        self.stage != Stage::Asleep
+    }
+
+    /// Something was asked of it that it has not begun (2.6.37, `writeback_in_progress`).
+    pub fn has_requests(&self) -> bool {
+        self.background_asked || !self.requests.is_empty()
+    }
+}
+
+impl WriteBack {
+    /// `wb_wakeup`.
+    pub(super) fn wake_flusher(&mut self) {
+        self.flusher.timer_ns = None;
+        self.flusher.is_called = true;
+        if !self.flusher.is_at_work() {
+            self.sim.wake(Task::Flusher);
+        }
+    }
+
+    /// `wb_wakeup_delayed`: a call that is on its way already is not put off.
+    pub(super) fn wake_flusher_later(&mut self) {
+        if self.flusher.is_called || self.flusher.timer_ns.is_some() || self.knobs.writeback_interval_ms == 0 {
+            return;
+        }
+        let delay_ticks = ticks_of_ms(&self.sim, self.knobs.writeback_interval_ms) as u32;
+        let at_ns = self.timer_ns(delay_ticks);
+        self.flusher.timer_ns = Some(at_ns);
+        if !self.flusher.is_at_work() {
+            self.sim.sleep_until(Task::Flusher, at_ns);
+        }
+    }
+
+    /// `bdi_start_background_writeback` of 2.6.37.
+    pub(super) fn ask_for_background(&mut self) {
+        self.flusher.background_asked = true;
+        self.wake_flusher();
+    }
+
+    /// Returns the request's number.
+    pub(super) fn queue(&mut self, request: Request) -> u64 {
+        self.flusher.requests.push_back(request);
+        self.flusher.requested += 1;
+        self.wake_flusher();
+        self.flusher.requested
+    }
+
+    /// `wb_start_writeback`.
+    pub(super) fn start_all(&mut self) {
+        if self.inodes.any_waits() && !self.flusher.start_all {
+            self.flusher.start_all = true;
+            self.wake_flusher();
+        }
+    }
+
+    /// An estimate of all there is to write (`get_nr_dirty_pages`).
+    pub(super) fn pages_to_write(&self) -> u64 {
+        self.inodes.dirty_pages + self.inodes.waiting()
+    }
+
+    /// `wb_over_bg_thresh`: more than the limit allows all together, or this device its share of it.
+    pub(super) fn is_too_much_dirty(&mut self) -> bool {
+        let thresholds = Thresholds::of(&self.knobs, self.memory_pages);
+        if self.rules == WriteBackRules::V2_6 {
+            return self.inodes.dirty_pages > thresholds.background;
+        }
+        let share = self.share.of(&self.sim, thresholds.background);
+        self.inodes.dirty_pages > share.min(thresholds.background)
+    }
+
+    fn next_work(&mut self) -> Option<Work> {
+        let now = tick(&self.sim);
+        let loose = |cause, pages| Work::loose(cause, pages, now);
+        loop {
+            match self.flusher.stage {
+                Stage::Asleep => return None,
+                Stage::Requests => match self.flusher.requests.pop_front() {
+                    Some(Request { certainty, start, pages }) => {
+                        return Some(Work { certainty, start, pages_left: pages, ..loose(Cause::Request, 0) });
+                    }
+                    None => self.flusher.stage = Stage::StartAll,
+                },
+                Stage::StartAll => {
+                    self.flusher.stage = Stage::Old;
+                    let pages = self.pages_to_write();
+                    if self.flusher.start_all && pages > 0 {
+                        return Some(loose(Cause::StartAll, pages));
+                    }
+                    self.flusher.start_all = false;
+                }
+                Stage::Old => {
+                    self.flusher.stage = Stage::Background;
+                    let interval = ticks_of_ms(&self.sim, self.knobs.writeback_interval_ms);
+                    if interval > 0 && now >= self.flusher.last_old_tick + interval {
+                        self.flusher.last_old_tick = now;
+                        let pages = self.pages_to_write();
+                        if pages > 0 {
+                            return Some(loose(Cause::Old, pages));
+                        }
+                    }
+                }
+                Stage::Background => {
+                    self.flusher.stage = Stage::End;
+                    let is_asked = std::mem::take(&mut self.flusher.background_asked);
+                    if (is_asked || self.rules == WriteBackRules::V6_1) && self.is_too_much_dirty() {
+                        return Some(loose(Cause::Background, u64::MAX));
+                    }
+                }
+                Stage::End => {
+                    let is_asked = self.flusher.has_requests();
+                    self.flusher.stage = if is_asked { Stage::Requests } else { Stage::Asleep };
+                }
+            }
+        }
+    }
+
+    /// Wakes the program if what it waits for has happened.
+    pub(super) fn wake_waiting_program(&mut self) {
+        if self.flusher.program_waits.is_some_and(|wait| self.flusher.is_dead || self.flusher.is_over(wait)) {
+            self.flusher.program_waits = None;
+            self.sim.wake(Task::Caller);
+        }
+    }
+}
+
+impl Memory {
+    /// The flusher's turn on the CPU.
+    pub fn flusher_turn(&mut self, fs: &mut dyn FileSystem) {
+        loop {
+            let sim = &self.write_back.sim;
+            let flusher = &mut self.write_back.flusher;
+            if flusher.is_dead {
+                return sim.block(Task::Flusher);
+            }
+            if flusher.stage == Stage::Asleep {
+                match flusher.timer_ns {
+                    Some(at_ns) if !flusher.is_called && at_ns > sim.now_ns() => {
+                        return sim.sleep_until(Task::Flusher, at_ns);
+                    }
+                    None if !flusher.is_called => return sim.block(Task::Flusher),
+                    _ => {}
+                }
+                flusher.is_called = false;
+                flusher.timer_ns = None;
+                flusher.stage = Stage::Requests;
+            }
+            let begun = flusher.work.take();
+            let Some(mut work) = begun.or_else(|| self.write_back.next_work()) else {
+                if self.write_back.inodes.any_waits() {
+                    self.write_back.wake_flusher_later();
+                }
+                continue;
+            };
+            match self.carry_on(fs, &mut work) {
+                Ok(Turn::Yielded) => {
+                    self.write_back.flusher.work = Some(work);
+                    return;
+                }
+                Ok(Turn::Done) => match work.cause {
+                    Cause::Request => self.write_back.flusher.done += 1,
+                    Cause::StartAll => self.write_back.flusher.start_all = false,
+                    Cause::Old | Cause::Background | Cause::Writer => {}
+                },
+                Err(_) => self.write_back.flusher.is_dead = true,
+            }
+            self.write_back.wake_waiting_program();
+        }
+    }
+}

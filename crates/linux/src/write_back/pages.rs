@@ -1,0 +1,237 @@
+//! The dirty pages of one inode are written, in ascending order (`write_cache_pages`, `filemap_write_and_wait_range`).
+
+use super::limits::tick;
+use crate::memory::Memory;
+use ffslab_fs::{take_turns, Errno, FileSystem, Ino, Result};
+use ffslab_sim::{NandWait, Reason};
+
+/// Pages that are looked up at once; others may run after each such batch (`PAGEVEC_SIZE`).
+const BATCH_PAGES: usize = 15;
+
+/// Which pages must be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Certainty {
+    /// As many as the portion holds, until one fails.
+    No,
+    /// All that are dirty when the walk begins, until one fails (`tagged_writepages`).
+    DirtyNow,
+    /// All that are dirty when the walk begins (`WB_SYNC_ALL`).
+    All,
+}
+
+/// Where a walk begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Start {
+    /// At the first page.
+    First,
+    /// Where the last one ended; it does not come back to the pages before (`range_cyclic`).
+    WhereItStopped,
+}
+
+/// A walk over dirty pages. It may be left after a batch, and be gone on with later.
+pub(super) struct Walk {
+    pub certainty: Certainty,
+    start: Start,
+    first: u64,
+    last: u64,
+    /// The flusher gives way to others, a program only lets them run.
+    gives_way: bool,
+    has_begun: bool,
+    is_done: bool,
+    next: u64,
+    /// Where the next walk begins.
+    reached: u64,
+    batch: [u64; BATCH_PAGES],
+    batch_at: usize,
+    batch_len: usize,
+    pub pages_left: i64,
+    /// Pages that the file system did not write and marked dirty again.
+    pub pages_put_back: i64,
+    error: Option<Errno>,
+}
+
+impl Walk {
+    /// Over a whole file; of `pages` pages at most unless `certainty` says more.
+    pub fn of_file(certainty: Certainty, start: Start, gives_way: bool, pages: i64) -> Walk {
+        Walk {
+            certainty,
+            start,
+            first: 0,
+            last: u64::MAX,
+            gives_way,
+            has_begun: false,
+            is_done: false,
+            next: 0,
+            reached: 0,
+            batch: [0; BATCH_PAGES],
+            batch_at: 0,
+            batch_len: 0,
+            pages_left: pages,
+            pages_put_back: 0,
+            error: None,
+        }
+    }
+
+    /// Over a range of pages, for the running program.
+    fn of_range(certainty: Certainty, first: u64, last: u64) -> Walk {
+        Walk { first, last, ..Walk::of_file(certainty, Start::First, false, i64::MAX) }
+    }
+
+    fn is_of_whole_file(&self) -> bool {
+        self.first == 0 && self.last == u64::MAX
+    }
+}
+
+impl Memory {
+    /// Writes dirty pages of a range and returns the first error of doing so (`filemap_write_and_wait_range`).
+    pub fn write_range(&mut self, fs: &mut dyn FileSystem, ino: Ino, first: u64, last: u64) -> Result<()> {
+        self.write_range_with(fs, ino, Walk::of_range(Certainty::All, first, last))
+    }
+
+    /// The same without certainty: it ends at the first error (`filemap_flush`).
+    pub fn start_writing_range(&mut self, fs: &mut dyn FileSystem, ino: Ino, first: u64, last: u64) -> Result<()> {
+        self.write_range_with(fs, ino, Walk::of_range(Certainty::No, first, last))
+    }
+
+    fn write_range_with(&mut self, fs: &mut dyn FileSystem, ino: Ino, mut walk: Walk) -> Result<()> {
+        if self.write_back.first_dirty_page(ino, 0, u64::MAX).is_none() {
+            return Ok(());
+        }
+        self.write_pages(fs, ino, &mut walk)?;
+        walk.error.map_or(Ok(()), Err)
+    }
+
+    /// Goes on with a walk. `false`: the flusher must give way before it is at its end.
+    ///
+    /// # Errors
+    /// Only that the power is gone; others are in the walk and with the inode.
+    pub(super) fn write_pages(&mut self, fs: &mut dyn FileSystem, ino: Ino, walk: &mut Walk) -> Result<bool> {
+        if !walk.has_begun {
+            self.begin_walk(ino, walk);
+        }
+        // A task that slept for the chip has given the CPU away with each page.
+        let sleeps = fs.sim().config().nand_wait == NandWait::Sleep;
+        loop {
+            if walk.batch_at == walk.batch_len && !self.next_batch(ino, walk) {
+                break;
+            }
+            while walk.batch_at < walk.batch_len {
+                let index = walk.batch[walk.batch_at];
+                walk.batch_at += 1;
+                walk.reached = index;
+                if self.clean_for_writing(ino, index) {
+                    self.write_page(fs, ino, index, walk)?;
+                    if sleeps && take_turns(fs, self) && walk.gives_way {
+                        return Ok(false);
+                    }
+                }
+            }
+            if take_turns(fs, self) && walk.gives_way {
+                return Ok(false);
+            }
+        }
+        self.end_walk(ino, walk);
+        Ok(true)
+    }
+
+    fn begin_walk(&mut self, ino: Ino, walk: &mut Walk) {
+        walk.has_begun = true;
+        let now = tick(&self.write_back.sim);
+        self.write_back.bandwidth.writing_starts(now);
+        let Some(inode) = self.write_back.inodes.get_mut(ino) else { return };
+        walk.next = match walk.start {
+            Start::First => walk.first,
+            Start::WhereItStopped => inode.next_index,
+        };
+        walk.reached = walk.next;
+        if walk.certainty != Certainty::No {
+            inode.to_write.extend(inode.pages.range(walk.next..=walk.last));
+        }
+    }
+
+    fn next_batch(&mut self, ino: Ino, walk: &mut Walk) -> bool {
+        if walk.is_done || walk.next > walk.last {
+            return false;
+        }
+        let Some(inode) = self.write_back.inodes.get(ino) else { return false };
+        let pages = match walk.certainty {
+            Certainty::No => &inode.pages,
+            Certainty::DirtyNow | Certainty::All => &inode.to_write,
+        };
+        (walk.batch_at, walk.batch_len) = (0, 0);
+        for (&index, place) in pages.range(walk.next..=walk.last).zip(&mut walk.batch) {
+            *place = index;
+            walk.batch_len += 1;
+        }
+        if walk.batch_len > 0 {
+            walk.next = walk.batch[walk.batch_len - 1] + 1;
+        }
+        walk.batch_len > 0
+    }
+
+    fn write_page(&mut self, fs: &mut dyn FileSystem, ino: Ino, index: u64, walk: &mut Walk) -> Result<()> {
+        let slot = self.pages.find(ino, index);
+        if let Some(slot) = slot {
+            self.pages.set_writing(slot, true);
+        }
+        let written = {
+            // The file system may know better.
+            let _why = fs.sim().because(Reason::Data);
+            fs.write_page(self, ino, index)
+        };
+        if let Some(slot) = slot.filter(|_| self.pages.find(ino, index) == slot) {
+            self.pages.set_writing(slot, false);
+        }
+        if ffslab_fs::Host::is_page_dirty(self, ino, index) {
+            walk.pages_put_back += 1;
+        } else {
+            self.page_was_written();
+        }
+        match written {
+            Err(Errno::PowerCut) => return Err(Errno::PowerCut),
+            Err(error) => {
+                self.write_back.page_failed(ino, error);
+                walk.error.get_or_insert(error);
+                if walk.certainty != Certainty::All {
+                    walk.reached = index + 1;
+                    walk.stop();
+                    return Ok(());
+                }
+            }
+            Ok(()) => {}
+        }
+        walk.pages_left = walk.pages_left.saturating_sub(1);
+        if walk.pages_left <= 0 && walk.certainty != Certainty::All {
+            walk.stop();
+        }
+        Ok(())
+    }
+
+    /// For the device's share and speed.
+    fn page_was_written(&mut self) {
+        let write_back = &mut self.write_back;
+        write_back.share.count(&write_back.sim);
+        write_back.bandwidth.page_written(tick(&write_back.sim));
+    }
+
+    fn end_walk(&mut self, ino: Ino, walk: &mut Walk) {
+        let is_cyclic = walk.start == Start::WhereItStopped;
+        if is_cyclic && !walk.is_done {
+            walk.reached = 0;
+        }
+        if is_cyclic || (walk.is_of_whole_file() && walk.pages_left > 0) {
+            if let Some(inode) = self.write_back.inodes.get_mut(ino) {
+                inode.next_index = walk.reached;
+            }
+        }
+        let now = tick(&self.write_back.sim);
+        self.write_back.bandwidth.writing_ends(now);
+    }
+}
+
+impl Walk {
+    fn stop(&mut self) {
+        self.is_done = true;
+        self.batch_at = self.batch_len;
+    }
+}

@@ -1,0 +1,281 @@
+//! A piece of work of the flusher: rounds over the dirty inodes, each inode with its portion of pages
+//! (`fs/fs-writeback.c`, `wb_writeback` and what it calls).
+
+use super::limits::{tick, ticks, ticks_of_ms};
+use super::pages::{Certainty, Start, Walk};
+use super::queues::Queue;
+use super::WriteBack;
+use crate::config::WriteBackRules;
+use crate::memory::Memory;
+use ffslab_fs::{take_turns, Errno, FileSystem, Ino, Result};
+use ffslab_sim::Reason;
+
+/// The least portion of pages of one inode before others get their turn (`MIN_WRITEBACK_PAGES`: 4 MiB). In 2.6.37 the
+/// whole portion, which the inodes of a round share (`MAX_WRITEBACK_PAGES`).
+const PORTION_PAGES_MIN: i64 = 1024;
+/// The limits allow this many portions (`DIRTY_SCOPE`).
+const PORTIONS_PER_LIMIT: u64 = 8;
+pub(super) const NO_LIMIT: i64 = i64::MAX;
+
+/// Why the flusher writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cause {
+    /// Somebody asked and may wait for it.
+    Request,
+    /// Everything is to go (`WB_start_all`).
+    StartAll,
+    /// What has been dirty for too long (`for_kupdate`).
+    Old,
+    /// There is too much (`for_background`).
+    Background,
+    /// A writer writes by itself (2.6.37).
+    Writer,
+}
+
+/// A piece of work (`struct wb_writeback_work`).
+pub(super) struct Work {
+    pub cause: Cause,
+    pub certainty: Certainty,
+    pub start: Start,
+    /// Ends after so many pages.
+    pub pages_left: i64,
+    /// Inodes that became dirty later are left alone.
+    pub until_tick: i64,
+    pub round: Option<Round>,
+}
+
+/// A pass over the chosen inodes.
+pub(super) struct Round {
+    began_tick: u64,
+    /// Pages and, in 6.1, inodes.
+    written: i64,
+    /// What is left of the portion that all its inodes share (2.6.37).
+    pages_left: i64,
+    portion: Option<Portion>,
+}
+
+/// The inode that is being written.
+pub(super) struct Portion {
+    ino: Ino,
+    pages: i64,
+    walk: Walk,
+    /// All that is left is to put it where it belongs.
+    is_written: bool,
+}
+
+pub(super) enum Turn {
+    Done,
+    /// It must give way and goes on later.
+    Yielded,
+}
+
+impl Work {
+    /// Written from where the last time ended, without certainty.
+    pub fn loose(cause: Cause, pages: u64, now_tick: u64) -> Work {
+        Work {
+            cause,
+            certainty: Certainty::No,
+            start: Start::WhereItStopped,
+            pages_left: i64::try_from(pages).unwrap_or(NO_LIMIT),
+            until_tick: now_tick as i64,
+            round: None,
+        }
+    }
+
+    /// The inode that is being written.
+    pub fn inode(&self) -> Option<Ino> {
+        self.round.as_ref()?.portion.as_ref().map(|portion| portion.ino)
+    }
+}
+
+impl WriteBack {
+    /// A round of the work begins. `false`: the work is over (`wb_writeback`).
+    fn begin_round(&mut self, work: &mut Work) -> bool {
+        let now = tick(&self.sim);
+        let gives_way = self.rules == WriteBackRules::V6_1
+            && matches!(work.cause, Cause::Old | Cause::Background)
+            && self.flusher.has_requests();
+        if work.pages_left <= 0 || gives_way || work.cause == Cause::Background && !self.is_too_much_dirty() {
+            return false;
+        }
+        match work.cause {
+            Cause::Background => work.until_tick = now as i64,
+            Cause::Old => work.until_tick = now as i64 - ticks_of_ms(&self.sim, self.knobs.expire_ms) as i64,
+            Cause::Request | Cause::StartAll | Cause::Writer => {}
+        }
+        let always = self.rules == WriteBackRules::V2_6 && work.cause != Cause::Old;
+        if always || self.inodes.is_empty(Queue::Io) {
+            self.inodes.begin_round(work.until_tick);
+        }
+        let pages_left = if work.cause == Cause::Writer { work.pages_left } else { PORTION_PAGES_MIN };
+        work.round = Some(Round { began_tick: now, written: 0, pages_left, portion: None });
+        true
+    }
+
+    /// After a round: whether another one makes sense.
+    fn goes_on(&self, round: &Round) -> bool {
+        match self.rules {
+            WriteBackRules::V6_1 => round.written > 0,
+            WriteBackRules::V2_6 => {
+                round.written > 0 && (round.pages_left <= 0 || !self.inodes.is_empty(Queue::MoreIo))
+            }
+        }
+    }
+
+    /// Within a round: whether to look at the limits and for other work before the next inode.
+    fn pauses(&self, work: &Work, round: &Round) -> bool {
+        match self.rules {
+            WriteBackRules::V6_1 => {
+                let is_long = tick(&self.sim) > round.began_tick + ticks(&self.sim, 1) / 10;
+                round.written > 0 && (is_long || work.pages_left <= 0)
+            }
+            WriteBackRules::V2_6 => round.pages_left <= 0 && work.certainty != Certainty::All,
+        }
+    }
+
+    /// The next inode of the round, if there is one.
+    fn begin_portion(&mut self, work: &Work, round: &Round) -> Option<Portion> {
+        let mut ino = self.inodes.first(Queue::Io)?;
+        while self.flusher.inode() == Some(ino) {
+            // The flusher had to give way in the middle of it to the writer that is here.
+            self.inodes.put(ino, Queue::MoreIo);
+            ino = self.inodes.first(Queue::Io)?;
+        }
+        let pages = match self.rules {
+            _ if work.certainty != Certainty::No => NO_LIMIT,
+            WriteBackRules::V6_1 => self.portion_pages(work),
+            WriteBackRules::V2_6 => round.pages_left,
+        };
+        let walk = Walk::of_file(work.certainty, work.start, work.cause != Cause::Writer, pages);
+        Some(Portion { ino, pages, walk, is_written: false })
+    }
+
+    /// How many pages of one inode are written before the next one has its turn (`writeback_chunk_size`).
+    fn portion_pages(&mut self, work: &Work) -> i64 {
+        self.bandwidth.catch_up(tick(&self.sim));
+        let pages = (self.bandwidth.average_per_s() / 2).min(self.writer.limit_pages() / PORTIONS_PER_LIMIT);
+        let pages = i64::try_from(pages).unwrap_or(NO_LIMIT).min(work.pages_left);
+        (pages / PORTION_PAGES_MIN + 1) * PORTION_PAGES_MIN
+    }
+
+    /// Puts an inode that was written where it belongs (`requeue_inode`).
+    fn requeue(&mut self, ino: Ino, walk: &Walk) {
+        let now = tick(&self.sim);
+        let Some(inode) = self.inodes.get_mut(ino) else { return };
+        let is_dirty = inode.is_dirty();
+        if is_dirty && walk.certainty != Certainty::No {
+            inode.dirtied_tick = now;
+        }
+        if walk.pages_put_back > 0 {
+            match is_dirty {
+                true => self.inodes.redirty(ino, now),
+                false => self.inodes.take(ino),
+            }
+        } else if !inode.pages.is_empty() && walk.pages_left <= 0 {
+            self.inodes.put(ino, Queue::MoreIo);
+        } else if !inode.pages.is_empty() || is_dirty {
+            self.inodes.redirty(ino, now);
+        } else {
+            self.inodes.take(ino);
+        }
+    }
+}
+
+impl Memory {
+    /// Rounds of a piece of work until it is over (`wb_writeback`).
+    ///
+    /// # Errors
+    /// Only that the power is gone; others are kept with their inodes.
+    pub(super) fn carry_on(&mut self, fs: &mut dyn FileSystem, work: &mut Work) -> Result<Turn> {
+        loop {
+            let mut round = match work.round.take() {
+                Some(round) => round,
+                None if !self.write_back.begin_round(work) => return Ok(Turn::Done),
+                None => continue,
+            };
+            if let Turn::Yielded = self.write_round(fs, work, &mut round)? {
+                work.round = Some(round);
+                return Ok(Turn::Yielded);
+            }
+            if !self.write_back.goes_on(&round) {
+                return Ok(Turn::Done);
+            }
+        }
+    }
+
+    /// One inode after the other, until somebody should look whether to go on (`writeback_sb_inodes`).
+    fn write_round(&mut self, fs: &mut dyn FileSystem, work: &mut Work, round: &mut Round) -> Result<Turn> {
+        loop {
+            let Some(mut portion) = round.portion.take().or_else(|| self.write_back.begin_portion(work, round)) else {
+                return Ok(Turn::Done);
+            };
+            if let Turn::Yielded = self.write_portion(fs, work, round, &mut portion)? {
+                round.portion = Some(portion);
+                return Ok(Turn::Yielded);
+            }
+            if self.write_back.rules == WriteBackRules::V6_1 {
+                let is_clean = !self.write_back.inodes.get(portion.ino).is_some_and(|inode| inode.is_dirty());
+                round.written += i64::from(is_clean);
+            }
+            self.write_back.requeue(portion.ino, &portion.walk);
+            self.write_back.wake_waiting_program();
+            if self.write_back.pauses(work, round) {
+                return Ok(Turn::Done);
+            }
+        }
+    }
+
+    /// The pages of an inode, as many as are its portion, then the inode itself.
+    fn write_portion(
+        &mut self,
+        fs: &mut dyn FileSystem,
+        work: &mut Work,
+        round: &mut Round,
+        portion: &mut Portion,
+    ) -> Result<Turn> {
+        if portion.is_written {
+            return Ok(Turn::Done);
+        }
+        if !self.write_pages(fs, portion.ino, &mut portion.walk)? {
+            return Ok(Turn::Yielded);
+        }
+        self.write_inode(fs, portion.ino)?;
+        let pages = portion.pages - portion.walk.pages_left;
+        work.pages_left = work.pages_left.saturating_sub(pages);
+        round.written += (pages - portion.walk.pages_put_back).max(0);
+        round.pages_left -= pages;
+        portion.is_written = true;
+        match take_turns(fs, self) && work.cause != Cause::Writer {
+            true => Ok(Turn::Yielded),
+            false => Ok(Turn::Done),
+        }
+    }
+
+    /// A writer over the limit writes about so many pages by itself (2.6.37, `writeback_inodes_wb`). Returns how many
+    /// it were.
+    pub(super) fn write_in_writer(&mut self, fs: &mut dyn FileSystem, pages: u64) -> Result<u64> {
+        let mut work = Work::loose(Cause::Writer, pages, tick(&self.write_back.sim));
+        if self.write_back.begin_round(&mut work) {
+            if let Some(mut round) = work.round.take() {
+                // It lets others run but goes on itself, so this is the whole round.
+                self.write_round(fs, &mut work, &mut round)?;
+                return Ok(round.written.max(0) as u64);
+            }
+        }
+        Ok(0)
+    }
+
+    /// `__writeback_single_inode`, after the pages. An inode of which only pages were dirty is not written.
+    fn write_inode(&mut self, fs: &mut dyn FileSystem, ino: Ino) -> Result<()> {
+        let Some(inode) = self.write_back.inodes.get_mut(ino) else { return Ok(()) };
+        inode.had_pages = !inode.pages.is_empty();
+        if inode.dirt.take().is_none() {
+            return Ok(());
+        }
+        let _why = fs.sim().because(Reason::Metadata);
+        match fs.write_inode(self, ino) {
+            Err(Errno::PowerCut) => Err(Errno::PowerCut),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Write-back of Linux 2.6.37 where it differs from that of 6.1.
+
+mod support;
+
+use ffslab_fs::Ino;
+use ffslab_linux::{ReadAheadRules, VfsConfig};
+use ffslab_sim::Task;
+use support::config;
+use support::delayed::{delaying_with, file, pages_of, with_limits, write_pages, PAGE, SECOND_NS};
+
+fn old() -> VfsConfig {
+    config(ReadAheadRules::V2_6, 0)
+}
+
+fn old_with_limits(dirty_pages: u64, background_pages: u64) -> VfsConfig {
+    with_limits(ReadAheadRules::V2_6, dirty_pages, background_pages)
+}
+
+#[test]
+fn a_few_dirty_pages_wait_until_they_are_old() {
+    let (mut vfs, log) = delaying_with(old());
+    let (_, ino) = file(&mut vfs, "f", 0..3);
+    vfs.sleep_ns(29 * SECOND_NS);
+    assert!(log.borrow().written.is_empty(), "although the device has not written lately");
+    vfs.sleep_ns(7 * SECOND_NS);
+    assert_eq!(log.borrow_mut().take_written(), [pages_of(ino, 0..3), vec![(ino, None)]].concat());
+}
+
+#[test]
+fn the_flusher_looks_for_too_much_only_when_a_writer_asks() {
+    let (mut vfs, log) = delaying_with(old_with_limits(2_000, 100));
+    // A writer looks after every 512 pages, a 32nd of the memory.
+    let (fd, _) = file(&mut vfs, "f", 0..500);
+    vfs.sleep_ns(20 * SECOND_NS);
+    assert!(log.borrow().written.is_empty());
+    write_pages(&mut vfs, fd, 500..520);
+    vfs.sleep_ns(SECOND_NS);
+    assert!(log.borrow().written.len() >= 420, "{}", log.borrow().written.len());
+    assert!(log.borrow().written.iter().all(|written| written.task == Task::Flusher));
+}
+
+#[test]
+fn the_inodes_of_a_round_share_a_portion() {
+    let (mut vfs, log) = delaying_with(old());
+    let (_, a) = file(&mut vfs, "a", 0..600);
+    let (_, b) = file(&mut vfs, "b", 0..600);
+    let (_, c) = file(&mut vfs, "c", 0..10);
+    vfs.sleep_ns(40 * SECOND_NS);
+    let order: Vec<Ino> = log.borrow().written.iter().map(|written| written.ino).collect();
+    let runs: Vec<(Ino, usize)> = order.chunk_by(|x, y| x == y).map(|run| (run[0], run.len())).collect();
+    // 600 + 424 pages and two inodes, then the third inode and what is left of the second.
+    assert_eq!(runs, [(a, 601), (b, 425), (c, 11), (b, 176)]);
+}
+
+#[test]
+fn a_writer_over_the_limit_writes_pages_itself() {
+    let (mut vfs, log) = delaying_with(old_with_limits(2_048, 1_024));
+    let (fd, _) = file(&mut vfs, "f", 0..1_500);
+    assert!(log.borrow().written.iter().all(|written| written.task == Task::Flusher));
+    write_pages(&mut vfs, fd, 1_500..6_000);
+    let written = log.borrow().written.len();
+    assert!(6_000 - written < 2_600, "{written} of 6000 pages are written");
+    assert!(log.borrow().written.iter().any(|written| written.task == Task::Caller));
+}
+
+#[test]
+fn nothing_is_lost_when_writer_and_flusher_write_the_same_file() {
+    let mut config = old_with_limits(64, 32);
+    config.page_cache_bytes = 128 * PAGE;
+    let (mut vfs, log) = delaying_with(config);
+    let (fd, _) = file(&mut vfs, "f", (0..400).chain(100..300).chain(0..50));
+    vfs.fsync(fd).unwrap();
+    vfs.close(fd).unwrap();
+    vfs.sync().unwrap();
+    vfs.drop_caches();
+    let fd = vfs.open(b"f", ffslab_linux::OpenFlags::READ, 0).unwrap();
+    for index in 0..400u64 {
+        let mut page = [0; PAGE as usize];
+        vfs.pread(fd, &mut page, index * PAGE).unwrap();
+        assert_eq!(page, [(index as u8).wrapping_add(1); PAGE as usize], "page {index}");
+    }
+    let tasks: Vec<Task> = log.borrow().written.iter().map(|written| written.task).collect();
+    assert!(tasks.contains(&Task::Caller) && tasks.contains(&Task::Flusher));
+}
+
+#[test]
+fn sync_writes_everything() {
+    let (mut vfs, log) = delaying_with(old());
+    let (_, a) = file(&mut vfs, "a", 0..2);
+    let (_, b) = file(&mut vfs, "b", 0..2);
+    vfs.sync().unwrap();
+    let expected = [pages_of(a, 0..2), vec![(a, None)], pages_of(b, 0..2), vec![(b, None)]].concat();
+    assert!(log.borrow().written.iter().all(|written| written.task == Task::Flusher));
+    assert_eq!(log.borrow_mut().take_written(), expected);
+}

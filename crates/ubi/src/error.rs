@@ -1,0 +1,82 @@
+//! What can go wrong.
+
+use ffslab_mtd::MtdError;
+use thiserror::Error;
+
+/// Answers of UBI calls, with the error numbers of the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum UbiError {
+    /// The chip has no power: nothing works until it is switched on and attached again.
+    #[error("the power was cut")]
+    PowerCut,
+    /// `EROFS`. After an error that it cannot deal with UBI writes nothing any more; a static volume is never written
+    /// piece by piece.
+    #[error("the UBI device or the volume is read-only")]
+    ReadOnly,
+    /// `ENOSPC`
+    #[error("there are not enough erase blocks")]
+    NoSpace,
+    /// `EBADMSG`. The buffer was filled all the same, with the data as they are in the cells.
+    #[error("more bits are wrong than ECC can correct, or a check sum is wrong")]
+    Uncorrectable,
+    /// `EINVAL`
+    #[error("the LEB number, the offset or the length is outside the volume or not aligned")]
+    BadRange,
+    /// `EINVAL`
+    #[error("the request is not possible: {0}")]
+    BadRequest(&'static str),
+    /// `EBADMSG`, from [`crate::Volume::map`].
+    #[error("the LEB is mapped already")]
+    AlreadyMapped,
+    /// `EBADF`. An update of the whole volume has begun and not ended: only another update makes it usable.
+    #[error("the volume's last update was interrupted")]
+    UpdateInterrupted,
+    /// `ENODEV`
+    #[error("there is no such volume")]
+    NoVolume,
+    /// `EEXIST`
+    #[error("there is a volume of this number or name already")]
+    VolumeExists,
+    /// `EIO`
+    #[error("an erase block failed, and its replacements too")]
+    Io,
+    /// `EINVAL`. A header that was good when UBI attached cannot be right.
+    #[error("a header on flash has impossible content")]
+    BadHeader,
+}
+
+impl From<MtdError> for UbiError {
+    fn from(error: MtdError) -> UbiError {
+        match error {
+            MtdError::PowerCut => UbiError::PowerCut,
+            MtdError::Uncorrectable => UbiError::Uncorrectable,
+            MtdError::OutOfRange | MtdError::Unaligned => UbiError::BadRange,
+            MtdError::ProgramFailed | MtdError::EraseFailed | MtdError::BadBlock | MtdError::RuleBroken => UbiError::Io,
+        }
+    }
+}
+
+/// Why a partition cannot be attached.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum AttachError {
+    #[error("the volume identifier header at byte {offset} does not fit: {reason}")]
+    Layout { offset: u32, reason: &'static str },
+    #[error("max_beb_per1024 = {0}: at most 768 erase blocks of 1024 can be kept for bad ones")]
+    BadReserve(u32),
+    #[error("the wear levelling threshold is {0}: it must be 2 to 65536 erases")]
+    WearThreshold(u32),
+    #[error("erase block {peb}: {reason}")]
+    Block { peb: u32, reason: &'static str },
+    #[error("{corrupted} erase blocks are corrupted; this is no UBI partition, or a badly damaged one")]
+    Corrupted { corrupted: u32 },
+    #[error("the partition is not formatted with UBI, and not empty")]
+    NotUbi,
+    #[error("the volume table is missing or damaged: {0}")]
+    VolumeTable(&'static str),
+    #[error("volume {id}: {reason}")]
+    Volume { id: u32, reason: &'static str },
+    #[error("not enough erase blocks: {needed} are needed, {available} are available")]
+    NoSpace { needed: u32, available: u32 },
+    #[error(transparent)]
+    Ubi(#[from] UbiError),
+}

@@ -1,0 +1,213 @@
+//! Reads, writes and erases of physical erase blocks (PEBs), and their headers.
+//!
+//! Follows Linux 6.1 `drivers/mtd/ubi/io.c`: failed reads and erases are tried three times more; a header is written
+//! with zeros to the end of its sub-page or page. The read-backs that its debug checks would do are not done.
+
+use ffslab_mtd::{Corrected, Mtd, MtdError};
+use ffslab_sim::Reason;
+
+use crate::error::UbiError;
+use crate::media::{EcHeader, NoHeader, VidHeader, HEADER_BYTES};
+use crate::options::Layout;
+
+/// `UBI_IO_RETRIES`
+pub const RETRIES: u32 = 3;
+/// What a block in doubt is programmed with (`io.c`, `patterns`).
+const TORTURE_PATTERNS: [u8; 3] = [0xA5, 0x5A, 0x00];
+
+/// What stands where a header belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found<T> {
+    /// `flipped`: with bit flips, so that the block should be scrubbed.
+    Header {
+        header: T,
+        flipped: bool,
+    },
+    Erased {
+        flipped: bool,
+    },
+    /// `uncorrectable`: ECC could not correct what was read.
+    Garbage {
+        uncorrectable: bool,
+    },
+}
+
+/// Did ECC have to correct so many bits that the block should be scrubbed?
+pub type Flipped = bool;
+
+pub struct Io {
+    pub mtd: Mtd,
+    pub layout: Layout,
+    /// No more writes, because of an error or of an internal volume that asks for it.
+    pub read_only: bool,
+    pub image_number: u32,
+    /// One unit of headers.
+    header_unit: Box<[u8]>,
+}
+
+impl Io {
+    pub fn new(mtd: Mtd, layout: Layout) -> Io {
+        let header_unit = vec![0; layout.header_io_bytes as usize].into_boxed_slice();
+        Io { mtd, layout, read_only: layout.is_read_only(), image_number: 0, header_unit }
+    }
+
+    fn address(&self, peb: u32, offset: u32) -> u64 {
+        u64::from(peb) * u64::from(self.layout.peb_bytes) + u64::from(offset)
+    }
+
+    // ---- data ----------------------------------------------------------------------------------------------
+
+    /// Reads from byte `offset` of a PEB. With [`UbiError::Uncorrectable`] the buffer has been filled.
+    pub fn read(&self, peb: u32, offset: u32, buffer: &mut [u8]) -> Result<Flipped, UbiError> {
+        let at = self.address(peb, offset);
+        let mut retries = 0;
+        loop {
+            match self.mtd.read(at, buffer) {
+                Ok(Corrected::Clean) => return Ok(false),
+                Ok(Corrected::BitFlips(_)) => return Ok(true),
+                Err(MtdError::PowerCut) => return Err(UbiError::PowerCut),
+                Err(error) if retries == RETRIES => return Err(error.into()),
+                Err(_) => retries += 1,
+            }
+        }
+    }
+
+    /// Reads from byte `offset` of the LEB that a PEB holds.
+    pub fn read_data(&self, peb: u32, offset: u32, buffer: &mut [u8]) -> Result<Flipped, UbiError> {
+        self.read(peb, offset + self.layout.offsets.data_offset, buffer)
+    }
+
+    /// Writes whole pages from byte `offset` of the LEB that a PEB holds.
+    pub fn write_data(&self, peb: u32, offset: u32, data: &[u8]) -> Result<(), UbiError> {
+        self.check_writable()?;
+        Ok(self.mtd.write(self.address(peb, offset + self.layout.offsets.data_offset), data)?)
+    }
+
+    fn check_writable(&self) -> Result<(), UbiError> {
+        if self.read_only {
+            Err(UbiError::ReadOnly)
+        } else {
+            Ok(())
+        }
+    }
+
+    // ---- headers -------------------------------------------------------------------------------------------
+
+    pub fn read_ec_header(&mut self, peb: u32) -> Result<Found<EcHeader>, UbiError> {
+        let offsets = self.layout.offsets;
+        self.read_header(peb, 0, 0, |bytes| EcHeader::decode(bytes, offsets))
+    }
+
+    pub fn read_vid_header(&mut self, peb: u32) -> Result<Found<VidHeader>, UbiError> {
+        let (shift, leb_bytes) = (self.layout.vid_header_shift(), self.layout.leb_bytes);
+        let unit_at = self.layout.offsets.vid_header_offset - shift as u32;
+        self.read_header(peb, unit_at, shift, |bytes| VidHeader::decode(bytes, leb_bytes))
+    }
+
+    fn read_header<T>(
+        &mut self,
+        peb: u32,
+        unit_at: u32,
+        shift: usize,
+        decode: impl FnOnce(&[u8]) -> Result<T, NoHeader>,
+    ) -> Result<Found<T>, UbiError> {
+        let mut unit = std::mem::take(&mut self.header_unit);
+        let read = self.read(peb, unit_at, &mut unit[..shift + HEADER_BYTES]);
+        let bytes = &unit[shift..shift + HEADER_BYTES];
+        let decoded = decode(bytes);
+        let erased = bytes.iter().all(|&byte| byte == 0xFF);
+        self.header_unit = unit;
+        let (flipped, uncorrectable) = match read {
+            Ok(flipped) => (flipped, false),
+            Err(UbiError::Uncorrectable) => (true, true),
+            Err(error) => return Err(error),
+        };
+        Ok(match decoded {
+            Ok(header) => Found::Header { header, flipped },
+            Err(NoHeader::Magic) if erased && !uncorrectable => Found::Erased { flipped },
+            Err(NoHeader::Magic) => Found::Garbage { uncorrectable },
+            Err(NoHeader::Crc) => Found::Garbage { uncorrectable: flipped },
+            Err(NoHeader::Content) => return Err(UbiError::BadHeader),
+        })
+    }
+
+    pub fn write_ec_header(&mut self, peb: u32, erases: u32) -> Result<(), UbiError> {
+        self.header_unit.fill(0);
+        let header = EcHeader { erases, image_number: self.image_number };
+        header.encode(self.layout.offsets, &mut self.header_unit);
+        self.write_header_unit(peb, 0)
+    }
+
+    pub fn write_vid_header(&mut self, peb: u32, header: &VidHeader) -> Result<(), UbiError> {
+        let shift = self.layout.vid_header_shift();
+        self.header_unit.fill(0);
+        header.encode(&mut self.header_unit[shift..]);
+        self.write_header_unit(peb, self.layout.offsets.vid_header_offset - shift as u32)
+    }
+
+    fn write_header_unit(&self, peb: u32, unit_at: u32) -> Result<(), UbiError> {
+        self.check_writable()?;
+        let at = self.address(peb, unit_at);
+        if self.layout.header_io_bytes == self.layout.min_io_bytes {
+            self.mtd.write(at, &self.header_unit)?;
+        } else {
+            self.mtd.write_partial(at, &self.header_unit)?;
+        }
+        Ok(())
+    }
+
+    // ---- erasing -------------------------------------------------------------------------------------------
+
+    fn erase_once(&self, peb: u32) -> Result<(), UbiError> {
+        self.check_writable()?;
+        let mut retries = 0;
+        loop {
+            match self.mtd.erase(self.address(peb, 0)) {
+                Ok(()) => return Ok(()),
+                Err(MtdError::PowerCut) => return Err(UbiError::PowerCut),
+                Err(error) if retries == RETRIES => return Err(error.into()),
+                Err(_) => retries += 1,
+            }
+        }
+    }
+
+    /// Erases a PEB, after testing it if `torture`. Returns the number of erases; [`UbiError::Io`]: the block is bad.
+    pub fn erase(&self, peb: u32, torture: bool, buffer: &mut [u8]) -> Result<u32, UbiError> {
+        self.check_writable()?;
+        let tests = if torture { self.torture(peb, buffer)? } else { 0 };
+        self.erase_once(peb)?;
+        Ok(tests + 1)
+    }
+
+    /// Tests a block in doubt with a few patterns (`torture_peb`); `buffer` has the size of a PEB.
+    fn torture(&self, peb: u32, buffer: &mut [u8]) -> Result<u32, UbiError> {
+        let _why = self.mtd.sim().because(Reason::Recovery);
+        for pattern in TORTURE_PATTERNS {
+            self.erase_once(peb)?;
+            self.expect_pattern(peb, 0xFF, buffer)?;
+            buffer.fill(pattern);
+            self.mtd.write(self.address(peb, 0), buffer)?;
+            self.expect_pattern(peb, pattern, buffer)?;
+        }
+        Ok(TORTURE_PATTERNS.len() as u32)
+    }
+
+    /// A fresh block that needs ECC is bad already.
+    fn expect_pattern(&self, peb: u32, pattern: u8, buffer: &mut [u8]) -> Result<(), UbiError> {
+        match self.read(peb, 0, buffer) {
+            Ok(false) if buffer.iter().all(|&byte| byte == pattern) => Ok(()),
+            Ok(_) | Err(UbiError::Uncorrectable) => Err(UbiError::Io),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub fn is_bad(&self, peb: u32) -> bool {
+        self.mtd.is_bad(self.address(peb, 0))
+    }
+
+    pub fn mark_bad(&self, peb: u32) -> Result<(), UbiError> {
+        self.check_writable()?;
+        let _why = self.mtd.sim().because(Reason::Recovery);
+        Ok(self.mtd.mark_bad(self.address(peb, 0))?)
+    }
+}

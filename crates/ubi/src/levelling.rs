@@ -1,0 +1,82 @@
+//! The work that moves a LEB to another erase block: wear levelling, and scrubbing after bit flips.
+//!
+//! Follows Linux 6.1 `drivers/mtd/ubi/wl.c` (`wear_leveling_worker`): a little worn block that holds data which do not
+//! change gives them to a much worn free one, and is used again.
+
+use crate::device::{Device, EraseWork};
+use crate::error::UbiError;
+use crate::io::Found;
+use crate::leb::NotMoved;
+use crate::wear::Place;
+
+impl Device {
+    pub fn move_worker(&mut self) -> Result<(), UbiError> {
+        self.wear.move_scheduled = false;
+        let scrubbing = !self.wear.scrub.is_empty();
+        let source = if scrubbing { self.wear.scrub.first() } else { self.wear.used.first() };
+        let (Some(from), Some(to)) = (source, self.wear.worn_free()) else { return Ok(()) };
+        self.wear.take(to);
+        if !scrubbing && !self.wear.should_move(from, to) {
+            self.wear.put(to, Place::Free);
+            return Ok(());
+        }
+        self.wear.take(from);
+        match self.move_between(from, to, scrubbing) {
+            Ok(()) => Ok(()),
+            Err(error) => {
+                self.io.read_only = true;
+                Err(error)
+            }
+        }
+    }
+
+    fn move_between(&mut self, from: u32, to: u32, scrubbing: bool) -> Result<(), UbiError> {
+        let place_of_source = if scrubbing { Place::Scrub } else { Place::Used };
+        let header = match self.io.read_vid_header(from) {
+            Ok(Found::Header { header, .. }) => header,
+            // Handed out, and its header not yet written.
+            Ok(Found::Erased { flipped: false }) => return self.keep_both(from, Place::Protected, to),
+            Ok(Found::Erased { flipped: true }) => return self.keep_both(from, Place::Scrub, to),
+            Ok(Found::Garbage { .. }) => return self.lose_both(from, to, UbiError::Io),
+            Err(error) => return self.lose_both(from, to, error),
+        };
+        let owner = Some(header.address());
+        match self.copy_leb(from, to, &header) {
+            Ok(()) => {
+                self.wear.put(to, Place::Used);
+                self.erase_worker(EraseWork { peb_number: from, owner, torture: false })
+            }
+            Err(NotMoved::Unmapped) => self.keep_both(from, Place::Protected, to),
+            Err(NotMoved::Locked) => {
+                // Whoever writes it asks for the move again.
+                self.wear.put(from, place_of_source);
+                self.wear.put(to, Place::Free);
+                Ok(())
+            }
+            Err(NotMoved::SourceUnreadable) if self.wear.erroneous_pebs > self.wear.erroneous_pebs_max => {
+                self.lose_both(from, to, UbiError::Io)
+            }
+            Err(NotMoved::SourceUnreadable) => self.keep_both(from, Place::Erroneous, to),
+            Err(NotMoved::TargetDoubtful) => {
+                self.wear.put(from, place_of_source);
+                self.erase_worker(EraseWork { peb_number: to, owner, torture: true })
+            }
+            Err(NotMoved::Error(error)) => self.lose_both(from, to, error),
+        }
+    }
+
+    /// Nothing was moved, and the target is as clean as before.
+    fn keep_both(&mut self, from: u32, place: Place, to: u32) -> Result<(), UbiError> {
+        self.wear.put(from, place);
+        self.wear.put(to, Place::Free);
+        self.ensure_wear_levelling();
+        Ok(())
+    }
+
+    /// Nobody knows what the blocks hold now; the device becomes read-only.
+    fn lose_both(&mut self, from: u32, to: u32, error: UbiError) -> Result<(), UbiError> {
+        self.wear.places[from as usize] = Place::Nowhere;
+        self.wear.places[to as usize] = Place::Nowhere;
+        Err(error)
+    }
+}

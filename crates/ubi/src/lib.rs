@@ -1,0 +1,207 @@
+//! # ubi: unsorted block images, the layer between UBIFS and raw NAND
+//!
+//! **Role.** Turns the erase blocks of a partition (PEBs), which wear out and go bad, into volumes of logical erase
+//! blocks (LEBs) that do not: finds out at attach which block holds which LEB, hands out free blocks by wear, erases in
+//! the background, moves data away from bit flips, replaces bad blocks. The true on-flash format.
+//!
+//! **Follows.** Linux 6.1 `drivers/mtd/ubi`: `ubi-media.h`, `io.c`, `attach.c`, `vtbl.c`, `vmt.c`, `upd.c`, `eba.c`,
+//! `wl.c`, `kapi.c`, `build.c`, and `lib/rbtree.c`, whose shape decides which free block comes next. The reserve for bad
+//! blocks can follow 2.6.37 instead.
+//!
+//! **Leaves out.** Fastmap (attach is always by full scan; `CONFIG_MTD_UBI_FASTMAP` is off in the kernels in question),
+//! the checks of its debug mode, NOR flash, read-only and exclusive opening of volumes, emulated MTD devices (gluebi) and
+//! block devices on volumes, volumes from before sequence numbers. The user's calls run to their end, so a LEB is never
+//! contended. An attached partition uses the one [`Task::UbiThread`] of its simulation: attach one at a time.
+
+mod attach;
+mod device;
+mod error;
+mod io;
+mod leb;
+mod levelling;
+mod media;
+mod options;
+mod protection;
+mod scan;
+mod table;
+mod volume;
+mod volumes;
+mod wear;
+mod wear_tree;
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use ffslab_mtd::Mtd;
+use ffslab_sim::Sim;
+#[cfg(doc)]
+use ffslab_sim::Task;
+
+use device::Device;
+use wear::Place;
+
+pub use error::{AttachError, UbiError};
+pub use media::VolumeKind;
+pub use options::{BadReserve, UbiOptions, MAX_BEB_PER1024_DEFAULT, WL_THRESHOLD_DEFAULT};
+pub use volume::{Volume, VolumeInfo};
+pub use volumes::{VolumeRequest, VolumeSize};
+
+/// An attached partition; clones are cheap and share it.
+#[derive(Clone)]
+pub struct Ubi(Rc<RefCell<Device>>);
+
+/// How many erase blocks are in which state; all of them together are the partition.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PebCounts {
+    /// Erased, with an erase counter header.
+    pub free_pebs: u32,
+    /// Hold a LEB.
+    pub used_pebs: u32,
+    /// Of those, the ones that wait to be moved because of bit flips, or cannot be moved because of read errors.
+    pub doubtful_pebs: u32,
+    /// Wait for their erase.
+    pub pending_pebs: u32,
+    pub bad_pebs: u32,
+    /// Corrupted, or of an internal volume that nobody knows: left alone.
+    pub kept_pebs: u32,
+}
+
+impl Ubi {
+    /// Reads the headers of all erase blocks and the volume table, and starts the background thread
+    /// ([`Task::UbiThread`]). An erased partition is formatted as far as the kernel does it: the volume table is written,
+    /// the other blocks wait for the thread.
+    pub fn attach(mtd: Mtd, options: &UbiOptions) -> Result<Ubi, AttachError> {
+        Ok(Ubi(Rc::new(RefCell::new(Device::attach(mtd, options)?))))
+    }
+
+    /// Ends the background thread. No flash operation: blocks that still wait for their erase are found again by the
+    /// next attach, and LEBs that were unmapped with them. Open volumes cannot be used any more.
+    pub fn detach(&self) {
+        self.0.borrow_mut().detach();
+    }
+
+    /// A turn of the background thread's loop: it does one work. The caller holds the CPU for [`Task::UbiThread`]
+    /// ([`Sim::run_as`]). `true`: the thread goes on at once, unless the scheduling point that follows its work
+    /// ([`Sim::resched`]) gives the CPU to somebody else; `false`: it sleeps.
+    ///
+    /// So whoever dispatches tasks calls this until it is `false` or another task has to run.
+    pub fn run_task(&self) -> bool {
+        self.0.borrow_mut().thread_step()
+    }
+
+    /// Does all works that wait for the background thread, in the caller.
+    pub fn flush(&self) -> Result<(), UbiError> {
+        self.0.borrow_mut().flush(None, None)
+    }
+
+    // ---- volumes -------------------------------------------------------------------------------------------
+
+    /// Makes a volume and returns its number.
+    pub fn make_volume(&self, request: &VolumeRequest) -> Result<u32, UbiError> {
+        self.0.borrow_mut().make_volume(request)
+    }
+
+    /// Changes the number of LEBs; those beyond the new end are lost.
+    pub fn resize_volume(&self, id: u32, lebs: u32) -> Result<(), UbiError> {
+        self.0.borrow_mut().resize_volume(id, lebs)
+    }
+
+    pub fn rename_volume(&self, id: u32, name: &str) -> Result<(), UbiError> {
+        self.0.borrow_mut().rename_volume(id, name)
+    }
+
+    pub fn remove_volume(&self, id: u32) -> Result<(), UbiError> {
+        self.0.borrow_mut().remove_volume(id)
+    }
+
+    /// Opens a volume. The data of a static one are read and checked when it is opened for the first time.
+    pub fn open(&self, id: u32) -> Result<Volume, UbiError> {
+        Volume::open(&self.0, id)
+    }
+
+    pub fn open_by_name(&self, name: &str) -> Result<Volume, UbiError> {
+        let id = {
+            let device = self.0.borrow();
+            let user_volumes = device.volumes.iter().take(device.slots() as usize).flatten();
+            let found = user_volumes.filter(|volume| volume.name == name.as_bytes()).map(|volume| volume.id).next();
+            found.ok_or(UbiError::NoVolume)?
+        };
+        self.open(id)
+    }
+
+    /// The volumes, by number.
+    pub fn volumes(&self) -> Vec<VolumeInfo> {
+        let device = self.0.borrow();
+        let leb_bytes = device.io.layout.leb_bytes;
+        let user_volumes = device.volumes.iter().take(device.slots() as usize).flatten();
+        user_volumes.map(|volume| VolumeInfo::of(volume, leb_bytes)).collect()
+    }
+
+    // ---- the device ----------------------------------------------------------------------------------------
+
+    pub fn sim(&self) -> Sim {
+        self.0.borrow().sim.clone()
+    }
+
+    /// Bytes of a LEB of a volume without alignment.
+    pub fn leb_bytes(&self) -> u32 {
+        self.0.borrow().io.layout.leb_bytes
+    }
+
+    /// Smallest unit that can be written: a page.
+    pub fn min_io_bytes(&self) -> u32 {
+        self.0.borrow().io.layout.min_io_bytes
+    }
+
+    /// LEBs that no volume and no reserve has.
+    pub fn available_lebs(&self) -> u32 {
+        self.0.borrow().space.available_pebs
+    }
+
+    /// LEBs of volumes, UBI's own blocks and the reserve for bad blocks.
+    pub fn reserved_lebs(&self) -> u32 {
+        self.0.borrow().space.reserved_pebs
+    }
+
+    /// Blocks that are left in the reserve for bad blocks.
+    pub fn bad_reserve_pebs(&self) -> u32 {
+        self.0.borrow().space.bad_reserve_pebs
+    }
+
+    pub fn max_erase_counter(&self) -> u32 {
+        self.0.borrow().wear.erases_max
+    }
+
+    /// The erase counter of each block; `None`: bad, or not UBI's.
+    pub fn erase_counters(&self) -> Vec<Option<u32>> {
+        let device = self.0.borrow();
+        let wear = &device.wear;
+        let known = wear.places.iter().zip(&wear.erases);
+        known.map(|(&place, &erases)| (place != Place::Nowhere).then_some(erases)).collect()
+    }
+
+    /// Did an error make the device read-only?
+    pub fn is_read_only(&self) -> bool {
+        self.0.borrow().io.read_only
+    }
+
+    pub fn peb_counts(&self) -> PebCounts {
+        let device = self.0.borrow();
+        let mut counts = PebCounts { bad_pebs: device.space.bad_pebs, ..PebCounts::default() };
+        let mut nowhere_pebs = 0;
+        for place in &device.wear.places {
+            match place {
+                Place::Free => counts.free_pebs += 1,
+                Place::Used | Place::Protected => counts.used_pebs += 1,
+                Place::Scrub | Place::Erroneous => {
+                    counts.used_pebs += 1;
+                    counts.doubtful_pebs += 1;
+                }
+                Place::Pending => counts.pending_pebs += 1,
+                Place::Nowhere => nowhere_pebs += 1,
+            }
+        }
+        counts.kept_pebs = nowhere_pebs - counts.bad_pebs;
+        counts
+    }
+}

@@ -1,0 +1,174 @@
+//! How a partition is attached, and what follows from that for the places of headers and data.
+//!
+//! From Linux 6.1 `drivers/mtd/ubi/build.c` (`io_init`, `get_bad_peb_limit`) and `Kconfig`; the rule of 2.6.37 from its
+//! `misc.c` (`ubi_calculate_reserved`).
+
+use ffslab_mtd::Mtd;
+
+use crate::error::AttachError;
+use crate::media::{Offsets, HEADER_BYTES};
+
+/// Difference of erase counters from which on blocks are moved (`CONFIG_MTD_UBI_WL_THRESHOLD`).
+pub const WL_THRESHOLD_DEFAULT: u32 = 4096;
+/// Erase blocks of 1024 that a chip may lose (`CONFIG_MTD_UBI_BEB_LIMIT`).
+pub const MAX_BEB_PER1024_DEFAULT: u32 = 20;
+/// `MAX_MTD_UBI_BEB_LIMIT`
+const MAX_BEB_PER1024_MAX: u32 = 768;
+
+/// How many erase blocks are kept to replace bad ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BadReserve {
+    /// Linux 3.7 and later: so many of 1024 blocks of the whole chip, less those that are bad already. 0 stands for the
+    /// kernel's default, 20.
+    Per1024OfChip(u32),
+    /// Before: a percentage of the partition's good blocks, at least 2 blocks (`CONFIG_MTD_UBI_BEB_RESERVE`, 1).
+    PercentOfPartition(u32),
+}
+
+impl BadReserve {
+    /// The number of blocks that should be in reserve now.
+    pub fn level_pebs(self, chip_blocks: u32, good_pebs: u32, bad_pebs: u32) -> u32 {
+        match self {
+            BadReserve::Per1024OfChip(per_1024) => {
+                let per_1024 = if per_1024 == 0 { MAX_BEB_PER1024_DEFAULT } else { per_1024 };
+                let limit = (u64::from(chip_blocks) * u64::from(per_1024)).div_ceil(1024);
+                (limit as u32).saturating_sub(bad_pebs)
+            }
+            BadReserve::PercentOfPartition(percent) => (good_pebs / 100).saturating_mul(percent).max(2),
+        }
+    }
+}
+
+/// Options of [`crate::Ubi::attach`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UbiOptions {
+    /// Where the volume identifier header stands. `None`: behind the erase counter header, in the next sub-page if there
+    /// are any, else in the next page. In the page of the erase counter header without sub-page writes: the partition can
+    /// only be read.
+    pub vid_header_offset_bytes: Option<u32>,
+    /// The driver can program a sub-page ([`Mtd::write_partial`]). The chip must allow several programs of a page.
+    pub subpage_writes: bool,
+    pub bad_reserve: BadReserve,
+    /// Erase blocks of the whole chip, if the simulated one is only a part of it.
+    pub chip_blocks: Option<u32>,
+    /// Difference of erase counters from which on data move from a little worn block to a much worn one.
+    pub wl_threshold_erases: u32,
+    /// Image sequence number that formatting writes. A real kernel draws it at random.
+    pub image_number: u32,
+}
+
+impl Default for UbiOptions {
+    fn default() -> UbiOptions {
+        UbiOptions {
+            vid_header_offset_bytes: None,
+            subpage_writes: true,
+            bad_reserve: BadReserve::Per1024OfChip(MAX_BEB_PER1024_DEFAULT),
+            chip_blocks: None,
+            wl_threshold_erases: WL_THRESHOLD_DEFAULT,
+            image_number: 0x5542_4931,
+        }
+    }
+}
+
+impl UbiOptions {
+    pub(crate) fn check(&self) -> Result<(), AttachError> {
+        if let BadReserve::Per1024OfChip(per_1024) = self.bad_reserve {
+            if per_1024 > MAX_BEB_PER1024_MAX {
+                return Err(AttachError::BadReserve(per_1024));
+            }
+        }
+        if !(2..=65536).contains(&self.wl_threshold_erases) {
+            return Err(AttachError::WearThreshold(self.wl_threshold_erases));
+        }
+        Ok(())
+    }
+}
+
+/// Sizes and places that do not change while a partition is attached.
+#[derive(Clone, Copy, Debug)]
+pub struct Layout {
+    pub pebs: u32,
+    pub peb_bytes: u32,
+    /// Smallest unit of data: a page.
+    pub min_io_bytes: u32,
+    /// Smallest unit of headers: a sub-page, or a page.
+    pub header_io_bytes: u32,
+    pub offsets: Offsets,
+    pub leb_bytes: u32,
+}
+
+impl Layout {
+    pub fn new(mtd: &Mtd, options: &UbiOptions) -> Result<Layout, AttachError> {
+        let min_io_bytes = mtd.page_bytes();
+        let header_io_bytes = if options.subpage_writes { mtd.subpage_bytes() } else { min_io_bytes };
+        let header_bytes = HEADER_BYTES as u32;
+        let offset = options.vid_header_offset_bytes.unwrap_or(header_bytes.next_multiple_of(header_io_bytes));
+        let refuse = |reason| Err(AttachError::Layout { offset, reason });
+        let peb_bytes = mtd.erase_block_bytes();
+        if offset > peb_bytes - 2 * header_bytes {
+            return refuse("there is no room for data behind it");
+        }
+        let data_offset = (offset + header_bytes).next_multiple_of(min_io_bytes);
+        if data_offset > peb_bytes - header_bytes {
+            return refuse("there is no room for data behind it");
+        }
+        if offset % header_io_bytes + header_bytes > header_io_bytes {
+            return refuse("it crosses the border of a page or sub-page");
+        }
+        if !offset.is_multiple_of(4) {
+            return refuse("it must be a multiple of 4");
+        }
+        if offset < header_bytes {
+            return refuse("the erase counter header stands there");
+        }
+        Ok(Layout {
+            pebs: mtd.blocks(),
+            peb_bytes,
+            min_io_bytes,
+            header_io_bytes,
+            offsets: Offsets { vid_header_offset: offset, data_offset },
+            leb_bytes: peb_bytes - data_offset,
+        })
+    }
+
+    /// Both headers stand in one unit of programming, so nothing can be written.
+    pub fn is_read_only(&self) -> bool {
+        self.offsets.vid_header_offset < self.header_io_bytes
+    }
+
+    /// Where in its unit of programming the volume identifier header begins.
+    pub fn vid_header_shift(&self) -> usize {
+        (self.offsets.vid_header_offset % self.header_io_bytes) as usize
+    }
+
+    /// Records in the volume table.
+    pub fn volume_slots(&self) -> u32 {
+        (self.leb_bytes / crate::media::RECORD_BYTES as u32).min(crate::media::VOLUMES_MAX)
+    }
+
+    /// Bytes of the volume table as it is written.
+    pub fn table_bytes(&self) -> usize {
+        (self.volume_slots() * crate::media::RECORD_BYTES as u32).next_multiple_of(self.min_io_bytes) as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reserve_for_bad_blocks_follows_the_whole_chip_since_3_7() {
+        // The measured partitions: 160 blocks at 1 of 1024, 800 at 4, on a chip of 2048; by default 40.
+        let of = |per_1024| BadReserve::Per1024OfChip(per_1024).level_pebs(2048, 160, 0);
+        assert_eq!((of(1), of(4), of(0)), (2, 8, 40));
+        assert_eq!(BadReserve::Per1024OfChip(20).level_pebs(2048, 160, 3), 37);
+        assert_eq!(BadReserve::Per1024OfChip(1).level_pebs(1025, 160, 0), 2);
+        assert_eq!(BadReserve::Per1024OfChip(1).level_pebs(1024, 160, 5), 0);
+    }
+
+    #[test]
+    fn the_reserve_for_bad_blocks_was_a_part_of_the_partition_before() {
+        let of = |good| BadReserve::PercentOfPartition(1).level_pebs(2048, good, 0);
+        assert_eq!((of(160), of(299), of(800)), (2, 2, 8));
+    }
+}

@@ -1,0 +1,256 @@
+//! A volume as its user sees it.
+//!
+//! Follows Linux 6.1 `drivers/mtd/ubi/kapi.c`: what a request must look like, and which errors it can have.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use crate::device::{Device, VolumeState, UNMAPPED};
+use crate::error::UbiError;
+use crate::media::VolumeKind;
+
+/// What is known about a volume.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VolumeInfo {
+    pub id: u32,
+    /// Bytes that are no UTF-8 are replaced.
+    pub name: String,
+    pub kind: VolumeKind,
+    pub lebs: u32,
+    pub leb_bytes: u32,
+    pub alignment_bytes: u32,
+    /// Bytes of a static volume's data; the whole size of a dynamic one.
+    pub used_bytes: u64,
+    /// A static volume that misses LEBs, or whose check sums are wrong.
+    pub corrupted: bool,
+    /// Only another update of the whole volume makes it usable again.
+    pub update_interrupted: bool,
+}
+
+impl VolumeInfo {
+    pub(crate) fn of(volume: &VolumeState, leb_bytes: u32) -> VolumeInfo {
+        VolumeInfo {
+            id: volume.id,
+            name: String::from_utf8_lossy(&volume.name).into_owned(),
+            kind: volume.kind,
+            lebs: volume.lebs(),
+            leb_bytes: volume.usable_leb_bytes(leb_bytes),
+            alignment_bytes: volume.alignment_bytes,
+            used_bytes: volume.used_bytes,
+            corrupted: volume.corrupted,
+            update_interrupted: volume.update_interrupted,
+        }
+    }
+}
+
+/// An open volume; clones are cheap. After the volume was removed or the device detached every call answers
+/// [`UbiError::NoVolume`].
+#[derive(Clone)]
+pub struct Volume {
+    pub(crate) device: Rc<RefCell<Device>>,
+    pub(crate) id: u32,
+    pub(crate) birth_number: u64,
+}
+
+impl Volume {
+    pub(crate) fn open(device: &Rc<RefCell<Device>>, id: u32) -> Result<Volume, UbiError> {
+        let mut state = device.borrow_mut();
+        if id >= state.slots() {
+            return Err(UbiError::NoVolume);
+        }
+        if !state.volume(id)?.checked {
+            let is_whole = state.check_volume(id)?;
+            let volume = state.volume_mut(id)?;
+            volume.checked = true;
+            volume.corrupted |= !is_whole;
+        }
+        let birth_number = state.volume(id)?.birth_number;
+        Ok(Volume { device: device.clone(), id, birth_number })
+    }
+
+    fn of<'a>(&self, device: &'a Device) -> Result<&'a VolumeState, UbiError> {
+        device.volume(self.id).and_then(|volume| {
+            if volume.birth_number == self.birth_number {
+                Ok(volume)
+            } else {
+                Err(UbiError::NoVolume)
+            }
+        })
+    }
+
+    // ---- what it is ----------------------------------------------------------------------------------------
+
+    pub fn id(&self) -> u32 {
+        self.id
+    }
+
+    pub fn info(&self) -> Result<VolumeInfo, UbiError> {
+        let device = self.device.borrow();
+        Ok(VolumeInfo::of(self.of(&device)?, device.io.layout.leb_bytes))
+    }
+
+    /// Empty when the volume is gone.
+    pub fn name(&self) -> String {
+        self.info().map(|info| info.name).unwrap_or_default()
+    }
+
+    /// LEBs of the volume; 0 when it is gone.
+    pub fn lebs(&self) -> u32 {
+        self.of(&self.device.borrow()).map_or(0, VolumeState::lebs)
+    }
+
+    /// Usable bytes of a LEB; 0 when the volume is gone.
+    pub fn leb_bytes(&self) -> u32 {
+        let device = self.device.borrow();
+        self.of(&device).map_or(0, |volume| volume.usable_leb_bytes(device.io.layout.leb_bytes))
+    }
+
+    pub fn is_static(&self) -> bool {
+        self.of(&self.device.borrow()).is_ok_and(|volume| volume.kind == VolumeKind::Static)
+    }
+
+    /// Unit of writes: a page.
+    pub fn min_io_bytes(&self) -> u32 {
+        self.device.borrow().io.layout.min_io_bytes
+    }
+
+    /// The same as [`Volume::min_io_bytes`].
+    pub fn min_write_bytes(&self) -> u32 {
+        self.min_io_bytes()
+    }
+
+    /// What the device writes best at once (`mtd->writebufsize`): a page on NAND.
+    pub fn max_write_bytes(&self) -> u32 {
+        self.min_io_bytes()
+    }
+
+    // ---- reading and writing -------------------------------------------------------------------------------
+
+    /// Reads a part of a LEB. What is not mapped reads as 0xFF. With [`UbiError::Uncorrectable`] the buffer has been
+    /// filled nevertheless; bits that ECC corrected let the LEB move to another block in the background.
+    pub fn read(&self, leb: u32, offset_bytes: u32, buffer: &mut [u8]) -> Result<(), UbiError> {
+        let mut device = self.device.borrow_mut();
+        let volume = self.of(&device)?;
+        let end = u64::from(offset_bytes) + buffer.len() as u64;
+        if leb >= volume.used_lebs {
+            return Err(UbiError::BadRange);
+        }
+        let is_last_of_static = volume.kind == VolumeKind::Static && leb + 1 == volume.used_lebs;
+        let usable = volume.usable_leb_bytes(device.io.layout.leb_bytes);
+        let limit = if is_last_of_static { volume.last_leb_bytes } else { usable };
+        if end > u64::from(limit) {
+            return Err(UbiError::BadRange);
+        }
+        if volume.update_interrupted {
+            return Err(UbiError::UpdateInterrupted);
+        }
+        if buffer.is_empty() {
+            return Ok(());
+        }
+        let result = device.read_leb(self.id, leb, offset_bytes, buffer, false);
+        if result == Err(UbiError::Uncorrectable) {
+            let volume = device.volume_mut(self.id)?;
+            volume.corrupted |= volume.kind == VolumeKind::Static;
+        }
+        result
+    }
+
+    /// Runs `f` for a LEB that may be written.
+    fn change_with(
+        &self,
+        leb: u32,
+        f: impl FnOnce(&mut Device) -> Result<(), UbiError>,
+        fits: impl FnOnce(&Device, u32) -> bool,
+    ) -> Result<(), UbiError> {
+        let mut device = self.device.borrow_mut();
+        let volume = self.of(&device)?;
+        if volume.kind == VolumeKind::Static {
+            return Err(UbiError::ReadOnly);
+        }
+        let usable = volume.usable_leb_bytes(device.io.layout.leb_bytes);
+        if leb >= volume.lebs() || !fits(&device, usable) {
+            return Err(UbiError::BadRange);
+        }
+        if volume.update_interrupted {
+            return Err(UbiError::UpdateInterrupted);
+        }
+        f(&mut device)
+    }
+
+    /// Writes whole pages of a LEB of a dynamic volume. Pages must be written in order, each once until the LEB is
+    /// unmapped; UBI does not check this.
+    pub fn write(&self, leb: u32, offset_bytes: u32, data: &[u8]) -> Result<(), UbiError> {
+        let write = |device: &mut Device| {
+            if data.is_empty() {
+                return Ok(());
+            }
+            device.write_leb(self.id, leb, offset_bytes, data)
+        };
+        self.change_with(leb, write, |device, usable| {
+            let page = device.io.layout.min_io_bytes;
+            let end = u64::from(offset_bytes) + data.len() as u64;
+            offset_bytes.is_multiple_of(page) && data.len().is_multiple_of(page as usize) && end <= u64::from(usable)
+        })
+    }
+
+    /// Replaces the content of a LEB of a dynamic volume by whole pages: after a power cut it has the old content or the
+    /// new one. If it was not mapped it may have a part of the new one. No data: nothing happens.
+    pub fn change(&self, leb: u32, data: &[u8]) -> Result<(), UbiError> {
+        let change = |device: &mut Device| {
+            if data.is_empty() {
+                return Ok(());
+            }
+            device.change_leb(self.id, leb, data)
+        };
+        self.change_with(leb, change, |device, usable| {
+            data.len().is_multiple_of(device.io.layout.min_io_bytes as usize) && data.len() <= usable as usize
+        })
+    }
+
+    /// Gives a LEB an empty erase block at once.
+    pub fn map(&self, leb: u32) -> Result<(), UbiError> {
+        let map = |device: &mut Device| {
+            let is_mapped = self.of(device)?.pebs[leb as usize] != UNMAPPED;
+            if is_mapped {
+                return Err(UbiError::AlreadyMapped);
+            }
+            device.write_leb(self.id, leb, 0, &[])
+        };
+        self.change_with(leb, map, |_, _| true)
+    }
+
+    /// Empties a LEB. Its block is erased in the background: after a power cut or a detach before that the old content
+    /// may be back.
+    pub fn unmap(&self, leb: u32) -> Result<(), UbiError> {
+        self.change_with(leb, |device| device.unmap_leb(self.id, leb), |_, _| true)
+    }
+
+    /// Empties a LEB and erases its block before it returns.
+    pub fn erase(&self, leb: u32) -> Result<(), UbiError> {
+        let erase = |device: &mut Device| {
+            device.unmap_leb(self.id, leb)?;
+            device.flush(Some(self.id), Some(leb))
+        };
+        self.change_with(leb, erase, |_, _| true)
+    }
+
+    /// `false` as well when there is no such LEB.
+    pub fn is_mapped(&self, leb: u32) -> bool {
+        let device = self.device.borrow();
+        self.of(&device).is_ok_and(|volume| volume.pebs.get(leb as usize).is_some_and(|&peb| peb != UNMAPPED))
+    }
+
+    /// Does all works that wait for the background thread on behalf of this volume (`ubi_flush`).
+    pub fn flush(&self) -> Result<(), UbiError> {
+        let mut device = self.device.borrow_mut();
+        self.of(&device)?;
+        device.flush(Some(self.id), None)
+    }
+
+    /// Replaces the whole content, the only way to write a static volume. Not atomic.
+    pub fn update(&self, data: &[u8]) -> Result<(), UbiError> {
+        let mut device = self.device.borrow_mut();
+        self.of(&device)?;
+        device.update_volume(self.id, data)
+    }
+}

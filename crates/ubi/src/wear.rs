@@ -1,0 +1,323 @@
+//! Free and used erase blocks: which one is handed out next, when blocks are erased, what goes bad.
+//!
+//! Follows Linux 6.1 `drivers/mtd/ubi/wl.c`. A block is in one place at a time ([`Place`]). Blocks that are put back
+//! wait as works for the background thread; a caller that finds no free block does works itself.
+
+use ffslab_sim::{Reason, Switch, Task};
+
+use crate::device::{Device, EraseWork, Work, Works};
+use crate::error::UbiError;
+use crate::media::{LebAddress, ERASE_COUNTER_MAX};
+use crate::protection::ProtectionQueue;
+use crate::wear_tree::WearTree;
+
+/// Works that may fail one after the other before the thread gives up (`WL_MAX_FAILURES`).
+const FAILURES_MAX: u32 = 32;
+
+/// Where an erase block is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Bad, corrupted, alien, or lost by an error that made the device read-only.
+    Nowhere,
+    Free,
+    Used,
+    /// Used, and its data should move because of bit flips.
+    Scrub,
+    /// Used, and its data cannot be read, so it is not moved again.
+    Erroneous,
+    /// Used, and handed out so recently that it is not moved.
+    Protected,
+    /// Waits for its erase, or is being erased or moved.
+    Pending,
+}
+
+pub struct Wear {
+    /// Erase counters; of a block that is nowhere without meaning.
+    pub erases: Box<[u32]>,
+    pub places: Box<[Place]>,
+    pub free: WearTree,
+    pub used: WearTree,
+    pub scrub: WearTree,
+    pub protection: ProtectionQueue,
+    pub works: Works,
+    /// A [`Work::Move`] is among the works.
+    pub move_scheduled: bool,
+    pub threshold_erases: u32,
+    pub erases_max: u32,
+    pub erroneous_pebs: u32,
+    pub erroneous_pebs_max: u32,
+    /// The thread exists and does works.
+    pub thread_enabled: bool,
+    failures: u32,
+}
+
+impl Wear {
+    pub fn new(pebs: u32, threshold_erases: u32) -> Wear {
+        Wear {
+            erases: vec![0; pebs as usize].into_boxed_slice(),
+            places: vec![Place::Nowhere; pebs as usize].into_boxed_slice(),
+            free: WearTree::new(pebs),
+            used: WearTree::new(pebs),
+            scrub: WearTree::new(pebs),
+            protection: ProtectionQueue::new(pebs),
+            works: Works::new(),
+            move_scheduled: false,
+            threshold_erases,
+            erases_max: 0,
+            erroneous_pebs: 0,
+            erroneous_pebs_max: (pebs / 10).max(16),
+            thread_enabled: false,
+            failures: 0,
+        }
+    }
+
+    /// Puts a block that is in no list or tree somewhere.
+    pub fn put(&mut self, peb: u32, place: Place) {
+        let erases = self.erases[peb as usize];
+        self.places[peb as usize] = place;
+        match place {
+            Place::Free => self.free.insert(peb, erases),
+            Place::Used => self.used.insert(peb, erases),
+            Place::Scrub => self.scrub.insert(peb, erases),
+            Place::Protected => self.protection.add(peb),
+            Place::Erroneous => self.erroneous_pebs += 1,
+            Place::Pending | Place::Nowhere => {}
+        }
+    }
+
+    /// Takes a block out of wherever it is.
+    pub fn take(&mut self, peb: u32) -> Place {
+        let place = std::mem::replace(&mut self.places[peb as usize], Place::Pending);
+        match place {
+            Place::Free => self.free.remove(peb),
+            Place::Used => self.used.remove(peb),
+            Place::Scrub => self.scrub.remove(peb),
+            Place::Protected => self.protection.remove(peb),
+            Place::Erroneous => self.erroneous_pebs -= 1,
+            Place::Pending | Place::Nowhere => {}
+        }
+        place
+    }
+
+    /// The free block for new data (`find_mean_wl_entry`): as long as the counters lie close together the root of the
+    /// tree, which is one of medium wear.
+    fn medium_free(&self) -> Option<u32> {
+        let (first, last) = (self.free.first()?, self.free.last()?);
+        if self.free.erases(last) - self.free.erases(first) < 2 * self.threshold_erases {
+            self.free.root()
+        } else {
+            self.free.below(self.threshold_erases)
+        }
+    }
+
+    /// A much worn free block, to move data of a little worn block to.
+    pub fn worn_free(&self) -> Option<u32> {
+        self.free.below(2 * self.threshold_erases)
+    }
+
+    /// Does `to` exceed `from` by so much that data should move?
+    pub fn should_move(&self, from: u32, to: u32) -> bool {
+        let (from, to) = (self.erases[from as usize], self.erases[to as usize]);
+        to >= from.saturating_add(self.threshold_erases)
+    }
+}
+
+impl Device {
+    // ---- works ---------------------------------------------------------------------------------------------
+
+    pub fn schedule(&mut self, work: Work) {
+        self.wear.works.push_back(work);
+        if self.wear.thread_enabled {
+            self.sim.wake(Task::UbiThread);
+        }
+    }
+
+    pub fn schedule_erase(&mut self, peb: u32, owner: Option<LebAddress>, torture: bool) {
+        self.wear.places[peb as usize] = Place::Pending;
+        self.schedule(Work::Erase(EraseWork { peb_number: peb, owner, torture }));
+    }
+
+    fn run_work(&mut self, work: Work) -> Result<(), UbiError> {
+        match work {
+            Work::Erase(work) => {
+                let _why = self.sim.because(Reason::Erase);
+                self.erase_worker(work)
+            }
+            Work::Move => {
+                let _why = self.sim.because(Reason::WearLevelling);
+                self.move_worker()
+            }
+        }
+    }
+
+    /// Does the first work, if there is one (`do_work`).
+    fn do_work(&mut self) -> Result<(), UbiError> {
+        match self.wear.works.pop_front() {
+            Some(work) => self.run_work(work),
+            None => Ok(()),
+        }
+    }
+
+    /// One turn of the background thread's loop; `false`: it sleeps until there is work (`ubi_thread`).
+    pub fn thread_step(&mut self) -> bool {
+        if self.wear.works.is_empty() || self.io.read_only || !self.wear.thread_enabled {
+            self.sim.block(Task::UbiThread);
+            return false;
+        }
+        match self.do_work() {
+            Ok(()) => self.wear.failures = 0,
+            Err(_) if self.wear.failures >= FAILURES_MAX => {
+                self.io.read_only = true;
+                self.wear.thread_enabled = false;
+            }
+            Err(_) => self.wear.failures += 1,
+        }
+        true
+    }
+
+    /// A scheduling point at which only UBI's own thread may get the CPU; other tasks wait for the next one outside.
+    fn let_thread_run(&mut self) {
+        while let Switch::Run(Task::UbiThread) = self.sim.resched() {
+            let sim = self.sim.clone();
+            let _turn = sim.run_as(Task::UbiThread);
+            while self.thread_step() && sim.resched() == Switch::Stay {}
+        }
+    }
+
+    /// Does the works of one LEB, of one volume or all that there are (`ubi_wl_flush`).
+    pub fn flush(&mut self, volume: Option<u32>, leb: Option<u32>) -> Result<(), UbiError> {
+        let wanted = |work: &Work| match (volume, work) {
+            (None, _) => true,
+            (Some(volume), Work::Erase(EraseWork { owner: Some(owner), .. })) => {
+                owner.volume_id == volume && leb.is_none_or(|leb| leb == owner.leb_number)
+            }
+            _ => false,
+        };
+        while let Some(at) = self.wear.works.iter().position(wanted) {
+            if let Some(work) = self.wear.works.remove(at) {
+                self.run_work(work)?;
+            }
+        }
+        Ok(())
+    }
+
+    // ---- handing out and taking back -----------------------------------------------------------------------
+
+    /// A free block, erased and with an erase counter header (`ubi_wl_get_peb`).
+    pub fn get_peb(&mut self) -> Result<u32, UbiError> {
+        while self.wear.free.is_empty() {
+            if self.wear.works.is_empty() {
+                return Err(UbiError::NoSpace);
+            }
+            self.let_thread_run();
+            self.do_work()?;
+        }
+        let peb = self.wear.medium_free().ok_or(UbiError::NoSpace)?;
+        self.wear.take(peb);
+        self.wear.put(peb, Place::Protected);
+        Ok(peb)
+    }
+
+    /// Gives a block back: it will be erased (`ubi_wl_put_peb`).
+    pub fn put_peb(&mut self, peb: u32, owner: LebAddress, torture: bool) {
+        match self.wear.places[peb as usize] {
+            // Lost by an error that made the device read-only; or its erase waits already.
+            Place::Nowhere | Place::Pending | Place::Free => {}
+            Place::Used | Place::Scrub | Place::Erroneous | Place::Protected => {
+                let erroneous = self.wear.take(peb) == Place::Erroneous;
+                self.schedule_erase(peb, Some(owner), torture || erroneous);
+            }
+        }
+    }
+
+    /// The data of a block should move because of bit flips (`ubi_wl_scrub_peb`).
+    pub fn scrub_peb(&mut self, peb: u32) {
+        if matches!(self.wear.places[peb as usize], Place::Used | Place::Protected) {
+            self.wear.take(peb);
+            self.wear.put(peb, Place::Scrub);
+            self.ensure_wear_levelling();
+        }
+    }
+
+    /// Schedules a move if one is needed (`ensure_wear_leveling`).
+    pub fn ensure_wear_levelling(&mut self) {
+        if self.wear.move_scheduled {
+            return;
+        }
+        if self.wear.scrub.is_empty() {
+            let (Some(from), Some(to)) = (self.wear.used.first(), self.wear.worn_free()) else { return };
+            if !self.wear.should_move(from, to) {
+                return;
+            }
+        }
+        self.wear.move_scheduled = true;
+        self.schedule(Work::Move);
+    }
+
+    // ---- erasing -------------------------------------------------------------------------------------------
+
+    /// Erases a block and writes its erase counter header (`ubi_sync_erase`).
+    fn erase_and_count(&mut self, peb: u32, torture: &mut bool) -> Result<(), UbiError> {
+        let tortured = *torture;
+        let erases = self.with_buffer(|device, buffer| device.io.erase(peb, tortured, buffer))?;
+        *torture = false;
+        let erases = u64::from(self.wear.erases[peb as usize]) + u64::from(erases);
+        if erases > u64::from(ERASE_COUNTER_MAX) {
+            return Err(UbiError::BadHeader);
+        }
+        {
+            let why = self.sim.reason();
+            let _why = self.sim.because(if why == Reason::Erase { Reason::UbiHeader } else { why });
+            self.io.write_ec_header(peb, erases as u32)?;
+        }
+        self.wear.erases[peb as usize] = erases as u32;
+        self.wear.erases_max = self.wear.erases_max.max(erases as u32);
+        Ok(())
+    }
+
+    /// Erases a block that was given back (`__erase_worker`).
+    pub fn erase_worker(&mut self, work: EraseWork) -> Result<(), UbiError> {
+        let EraseWork { peb_number: peb, mut torture, .. } = work;
+        match self.erase_and_count(peb, &mut torture) {
+            Ok(()) => {
+                self.wear.put(peb, Place::Free);
+                while let Some(peb) = self.wear.protection.serve() {
+                    self.wear.put(peb, Place::Used);
+                }
+                self.ensure_wear_levelling();
+                Ok(())
+            }
+            Err(error) => {
+                self.wear.places[peb as usize] = Place::Nowhere;
+                let result = if error == UbiError::Io { self.retire(peb) } else { Err(error) };
+                if result.is_err() {
+                    self.io.read_only = true;
+                }
+                result
+            }
+        }
+    }
+
+    /// A block went bad: it is marked, and one from the reserve takes its place.
+    fn retire(&mut self, peb: u32) -> Result<(), UbiError> {
+        let from_available = self.space.bad_reserve_pebs == 0;
+        if from_available {
+            if self.space.available_pebs == 0 {
+                return Err(UbiError::NoSpace);
+            }
+            self.space.available_pebs -= 1;
+        }
+        if let Err(error) = self.io.mark_bad(peb) {
+            self.space.available_pebs += u32::from(from_available);
+            return Err(error);
+        }
+        if !from_available {
+            self.space.bad_reserve_pebs -= 1;
+            self.space.reserved_pebs -= 1;
+        }
+        self.space.bad_pebs += 1;
+        self.space.good_pebs -= 1;
+        self.space.calculate_level();
+        Ok(())
+    }
+}

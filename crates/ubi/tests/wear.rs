@@ -1,0 +1,171 @@
+//! Wear levelling, and who erases when.
+
+mod support;
+
+use ffslab_flash::ImageLayout;
+use ffslab_sim::{Reason, Switch, Task};
+use support::{content, Rig};
+
+const BLOCKS: u32 = 40;
+
+fn spread(counters: &[Option<u32>]) -> (u32, u32) {
+    let known = || counters.iter().flatten().copied();
+    (known().min().unwrap(), known().max().unwrap())
+}
+
+/// Writes all LEBs once, then changes a few of them again and again; returns the lowest and the highest erase counter.
+fn wear_out(threshold: u32) -> (u32, u32) {
+    let mut rig = Rig::small(BLOCKS);
+    rig.options.wl_threshold_erases = threshold;
+    let (ubi, volume) = rig.formatted();
+    for leb in 0..volume.lebs() {
+        volume.write(leb, 0, &content(leb, 0, 7 * 512)).unwrap();
+    }
+    for round in 0..4_000 {
+        let leb = round % 3;
+        volume.change(leb, &content(leb, round, 512)).unwrap();
+        rig.sleep(&ubi, 1);
+    }
+    for leb in 3..volume.lebs() {
+        let mut data = vec![0; 7 * 512];
+        volume.read(leb, 0, &mut data).unwrap();
+        assert_eq!(data, content(leb, 0, 7 * 512));
+    }
+    let moves = rig.sim.counts(Task::UbiThread, Reason::WearLevelling).erases;
+    assert_eq!(moves > 0, threshold < 100, "{moves} moves");
+    let (ubi, _) = rig.reattach(&ubi);
+    assert_eq!(ubi.max_erase_counter(), spread(&ubi.erase_counters()).1);
+    spread(&ubi.erase_counters())
+}
+
+#[test]
+fn data_that_do_not_change_move_to_worn_blocks() {
+    let (lowest, highest) = wear_out(16);
+    // All blocks take part: 4000 erases and those of the moves on 40 blocks.
+    assert!(lowest >= 80 && highest <= lowest + 3 * 16, "{lowest} to {highest}");
+}
+
+#[test]
+fn below_the_threshold_nothing_moves() {
+    let (lowest, highest) = wear_out(4096);
+    assert!(lowest <= 3 && highest > 500, "{lowest} to {highest}");
+}
+
+/// Erase counters of 50 everywhere, and of 1 in the block that is handed out next: without the protection it would be
+/// moved at the next erase.
+#[test]
+fn a_block_that_was_just_handed_out_is_not_moved_for_ten_erases() {
+    let mut rig = Rig::small(BLOCKS);
+    let (ubi, _) = rig.formatted();
+    ubi.detach();
+    let mut image = Vec::new();
+    rig.nand.with_chip(|chip| chip.write_image(&mut image, 0..BLOCKS, ImageLayout::default())).unwrap();
+    for (block, bytes) in image.chunks_mut(8 * 512).enumerate() {
+        let erases: u64 = if block == 20 { 1 } else { 50 };
+        bytes[8..16].copy_from_slice(&erases.to_be_bytes());
+        let crc = !crc32fast::hash(&bytes[..60]);
+        bytes[60..64].copy_from_slice(&crc.to_be_bytes());
+    }
+    rig.nand.with_chip(|chip| chip.load_bytes("image", &image, 0..BLOCKS, ImageLayout::default())).unwrap();
+    rig.options.wl_threshold_erases = 20;
+    let ubi = rig.attach();
+    let volume = ubi.open(0).unwrap();
+    volume.write(0, 0, &content(0, 0, 512)).unwrap();
+    let moves = || rig.sim.counts(Task::Caller, Reason::WearLevelling).erases;
+    for _ in 0..9 {
+        volume.map(1).unwrap();
+        volume.erase(1).unwrap();
+        ubi.flush().unwrap();
+        assert_eq!(moves(), 0);
+    }
+    volume.map(1).unwrap();
+    volume.erase(1).unwrap();
+    ubi.flush().unwrap();
+    assert_eq!(moves(), 1);
+    assert_eq!(ubi.erase_counters()[20], Some(2));
+}
+
+#[test]
+fn a_caller_that_finds_no_free_block_erases_one_itself() {
+    let rig = Rig::small(BLOCKS);
+    let (ubi, volume) = rig.formatted();
+    let lebs = volume.lebs();
+    for leb in 0..lebs {
+        volume.write(leb, 0, &content(leb, 0, 512)).unwrap();
+    }
+    let free = u64::from(ubi.peb_counts().free_pebs);
+    let by = |task| rig.sim.counts(task, Reason::Erase).erases;
+    let before = (by(Task::Caller), by(Task::UbiThread));
+    for leb in 0..lebs {
+        volume.change(leb, &content(leb, 1, 512)).unwrap();
+    }
+    // Before each erase of its own there is a scheduling point at which the thread may have its turn.
+    let (own, of_thread) = (by(Task::Caller) - before.0, by(Task::UbiThread) - before.1);
+    assert!(own > 0 && of_thread > 0, "{own} and {of_thread}");
+    assert!((u64::from(lebs) - free..=u64::from(lebs)).contains(&(own + of_thread)));
+    rig.sleep(&ubi, 1);
+    assert_eq!(by(Task::Caller) - before.0, own);
+    assert_eq!(by(Task::UbiThread) - before.1, u64::from(lebs) - own);
+    assert_eq!(ubi.peb_counts().pending_pebs, 0);
+}
+
+#[test]
+fn the_thread_wakes_when_there_is_work_and_sleeps_when_there_is_none() {
+    let rig = Rig::small(BLOCKS);
+    let (ubi, volume) = rig.formatted();
+    for leb in 0..volume.lebs() {
+        volume.write(leb, 0, &content(leb, 0, 512)).unwrap();
+    }
+    assert_eq!(rig.sim.resched(), Switch::Stay);
+    volume.unmap(0).unwrap();
+    volume.unmap(1).unwrap();
+    // The caller has held the CPU for longer than the thread, which may run at the next scheduling point.
+    assert_eq!(rig.sim.resched(), Switch::Run(Task::UbiThread));
+    {
+        let _turn = rig.sim.run_as(Task::UbiThread);
+        assert!(ubi.run_task());
+        assert_eq!(ubi.peb_counts().pending_pebs, 1);
+        assert!(ubi.run_task());
+        assert!(!ubi.run_task());
+    }
+    assert_eq!(ubi.peb_counts().pending_pebs, 0);
+    assert_eq!(rig.sim.resched(), Switch::Stay);
+}
+
+#[test]
+fn detaching_ends_the_thread_and_leaves_what_was_not_erased() {
+    let rig = Rig::small(BLOCKS);
+    let (ubi, volume) = rig.formatted();
+    volume.write(0, 0, &content(0, 0, 512)).unwrap();
+    volume.write(1, 0, &content(1, 0, 512)).unwrap();
+    volume.erase(1).unwrap();
+    volume.unmap(0).unwrap();
+    assert!(!volume.is_mapped(0));
+    let detach = rig.counts(|| ubi.detach());
+    assert_eq!(detach.operations(), 0);
+    rig.sleep(&ubi, 1);
+    let ubi = rig.attach();
+    let volume = ubi.open(0).unwrap();
+    // As with the kernel: the block was never erased, so the next attach finds the LEB in it.
+    assert!(volume.is_mapped(0) && !volume.is_mapped(1));
+}
+
+#[test]
+fn blocks_are_handed_out_in_the_order_of_the_tree() {
+    let rig = Rig::small(160);
+    let ubi = rig.attach();
+    rig.sleep(&ubi, 10);
+    let head = |block: u32| rig.nand.with_chip(|chip| chip.peek_data(block * 8 + 1).map(|page| page[..16].to_vec()));
+    let volume = support::make_all(&ubi);
+    let table: Vec<u32> = (0..160).filter(|&block| head(block).is_some()).collect();
+    for leb in 0..4 {
+        volume.write(leb, 0, &content(leb, 0, 512)).unwrap();
+    }
+    let used: Vec<Option<u32>> =
+        (0..4).map(|leb| (0..160).find(|&block| head(block).as_deref() == Some(&content(leb, 0, 16)[..]))).collect();
+    // Blocks 0 and 1 were taken for the volume table while the partition was formatted. The others were erased in order,
+    // so the root of the tree is 65 (of 2 to 159, as it is 63 of 0 to 159), then its successors. Two of them hold the
+    // volume table since the volume was made.
+    assert_eq!(table, [0, 1, 65, 66]);
+    assert_eq!(used, [67, 68, 69, 70].map(Some));
+}
