@@ -104,8 +104,8 @@ fn is_header(page: &[u8], tags: &Tags) -> bool {
     kind != Kind::Unknown && tags.extra.is_none_or(|extra| extra.kind == kind)
 }
 
-/// Pages per erase block: `wanted` if all written pages of each such block have the same sequence number, else the
-/// largest power of two for which they do.
+/// Pages per erase block: `wanted` if that is usual and all written pages of each such block have the same sequence
+/// number, else the largest power of two for which they do.
 pub fn pages_per_block(image: &[u8], layout: &Layout, wanted: u32) -> Option<u32> {
     let sequences: Vec<Option<u32>> = image
         .chunks_exact(layout.stride_bytes())
@@ -121,5 +121,54 @@ pub fn pages_per_block(image: &[u8], layout: &Layout, wanted: u32) -> Option<u32
     };
     let (least, most) = BLOCK_PAGES;
     let powers = std::iter::successors(Some(most), |pages| Some(pages / 2)).take_while(|&pages| pages >= least);
-    Some(wanted).filter(|&pages| pages > 0).into_iter().chain(powers).find(suits)
+    Some(wanted)
+        .filter(|pages| (least..=most).contains(pages) && pages.is_power_of_two())
+        .into_iter()
+        .chain(powers)
+        .find(suits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A page of 2048 + 64 bytes with the header of a directory, tags at OOB offset `at`.
+    fn page(at: usize, sequence: u32) -> Vec<u8> {
+        let mut page = vec![0xFF; 2112];
+        page[..8].copy_from_slice(&[3, 0, 0, 0, 1, 0, 0, 0]);
+        let packed = Tags { sequence, object: 257, count_bytes: 0xFFFF, ..Tags::default() }.pack();
+        page[2048 + at..2064 + at].copy_from_slice(&packed);
+        page[2064 + at..2076 + at].copy_from_slice(&tags_ecc::compute(&packed));
+        page
+    }
+
+    #[test]
+    fn the_place_of_the_tags_is_found_whatever_is_tried_first() {
+        for at in [0, 2] {
+            let image = page(at, 0x1000).repeat(8);
+            let right = Layout { page_bytes: 2048, oob_bytes: 64, tags_at: 2048 + at as u32, tags_ecc: true };
+            for (page_bytes, oob_bytes, oob) in [(2048, 64, true), (2048, 64, false), (8192, 0, true), (0, 0, false)] {
+                assert_eq!(layout(&image, page_bytes, oob_bytes, oob), Some(right));
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_image_has_no_layout() {
+        for image in [vec![], vec![0xFF; 100_000], vec![0; 100_000], vec![3; 7]] {
+            assert_eq!(layout(&image, 2048, 64, true), None);
+        }
+    }
+
+    #[test]
+    fn blocks_are_as_large_as_their_sequence_numbers_allow() {
+        let image: Vec<u8> = (0..256).flat_map(|number| page(2, 0x1000 + number / 32)).collect();
+        let found = layout(&image, 2048, 64, true).unwrap();
+        assert_eq!(
+            [64, 32, 16, 0, 33].map(|wanted| pages_per_block(&image, &found, wanted)),
+            [32, 32, 16, 32, 32].map(Some)
+        );
+        let image: Vec<u8> = (0..16).flat_map(|number| page(2, 0x1000 + number)).collect();
+        assert_eq!(pages_per_block(&image, &found, 64), None);
+    }
 }
