@@ -55,26 +55,30 @@ impl Layout {
     }
 }
 
-/// Finds out how `image` is laid out, beginning with pages of `page_bytes` and, if `oob` says so, `oob_bytes`. `None`: no
-/// object header of YAFFS2 is found with any usual sizes.
+/// Finds out how `image` is laid out: as the layout that finds most object headers with tags that suit them. Of equals the
+/// first counts, beginning with pages of `page_bytes` and, if `oob` says so, `oob_bytes`. `None`: no usual sizes find any.
 pub fn layout(image: &[u8], page_bytes: u32, oob_bytes: u32, oob: bool) -> Option<Layout> {
     let given = if oob { [oob_bytes, 0] } else { [0, oob_bytes] };
     let first = given.into_iter().map(|oob_bytes| (page_bytes, oob_bytes));
     let usual = PAGES_BYTES.into_iter().flat_map(|page| OOBS_BYTES.into_iter().chain([0]).map(move |oob| (page, oob)));
-    first.chain(usual).find_map(|(page_bytes, oob_bytes)| {
+    let layouts = first.chain(usual).flat_map(|(page_bytes, oob_bytes)| {
         let inband = page_bytes.checked_sub(TAGS_BYTES as u32);
-        let beside = [page_bytes + FREE_AT, page_bytes].map(Some);
-        beside.into_iter().chain([inband]).flatten().find_map(|tags_at| {
-            let layout = Layout { page_bytes, oob_bytes, tags_at, tags_ecc: false };
-            let room = layout.stride_bytes().checked_sub(tags_at as usize)?;
-            (room >= TAGS_BYTES).then(|| fit(image, layout)).flatten()
-        })
-    })
+        let places = [Some(page_bytes + FREE_AT), Some(page_bytes), inband].into_iter().flatten();
+        places.map(move |tags_at| Layout { page_bytes, oob_bytes, tags_at, tags_ecc: false })
+    });
+    let have_room = layouts.filter(|layout| layout.tags_at as usize + TAGS_BYTES <= layout.stride_bytes());
+    let mut best = None;
+    for (layout, headers) in have_room.filter_map(|layout| fit(image, layout)) {
+        if best.is_none_or(|(_, most)| headers > most) {
+            best = Some((layout, headers));
+        }
+    }
+    best.map(|(layout, _)| layout)
 }
 
-/// The layout if it suits the image.
-fn fit(image: &[u8], layout: Layout) -> Option<Layout> {
-    let (mut headers, mut wrong, mut right_eccs, mut used) = (0, 0, 0, 0);
+/// The layout if it suits the image, with the number of headers that it finds.
+fn fit(image: &[u8], layout: Layout) -> Option<(Layout, u32)> {
+    let (mut headers, mut wrong, mut right_eccs, mut used) = (0u32, 0, 0, 0);
     for page in image.chunks_exact(layout.stride_bytes()).take(LOOKED_AT_PAGES) {
         let Some(tags) = layout.tags(page) else { continue };
         used += 1;
@@ -94,7 +98,7 @@ fn fit(image: &[u8], layout: Layout) -> Option<Layout> {
     }
     // A power cut leaves a page or two that make no sense.
     let fits = headers > 0 && wrong * 8 <= used;
-    fits.then_some(Layout { tags_ecc: !layout.is_inband() && right_eccs * 2 > used, ..layout })
+    fits.then_some((Layout { tags_ecc: !layout.is_inband() && right_eccs * 2 > used, ..layout }, headers))
 }
 
 /// Does the page begin as an object header does, of the kind that its tags say?
@@ -156,7 +160,9 @@ mod tests {
     #[test]
     fn what_is_no_image_has_no_layout() {
         for image in [vec![], vec![0xFF; 100_000], vec![0; 100_000], vec![3; 7]] {
-            assert_eq!(layout(&image, 2048, 64, true), None);
+            for page_bytes in [0, 1, 2048, 1 << 20] {
+                assert_eq!(layout(&image, page_bytes, 64, true), None);
+            }
         }
     }
 
