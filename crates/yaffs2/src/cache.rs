@@ -148,7 +148,7 @@ impl Device {
         let slot = &mut self.cache.slots[number];
         slot.data = data;
         slot.dirty = false;
-        Ok(written?)
+        written
     }
 
     /// Writes a file's dirty chunks out. `discard`: they leave the cache, too (today's sources decide by it; earlier ones

@@ -200,12 +200,10 @@ impl Device {
         let mut leaves = Vec::new();
         let width = self.tnode_width_bits();
         let bytes = self.tnode_bytes() as usize;
-        let collected: std::result::Result<(), ()> = self.tnodes.leaves(&tree, &mut |first_chunk, chunks| {
+        self.tnodes.leaves(&tree, &mut |first_chunk, chunks| {
             leaves.extend_from_slice(&first_chunk.to_le_bytes());
             pack_leaf(&mut leaves, chunks, width, bytes);
-            Ok(())
         });
-        debug_assert!(collected.is_ok());
         leaves.extend_from_slice(&u32::MAX.to_le_bytes());
         self.write_stream(writer, &leaves)
     }

@@ -78,13 +78,13 @@ impl Device {
             header[i * 4..i * 4 + 4].copy_from_slice(&value.to_le_bytes());
         }
         let mut data = self.buffer();
-        let mut page = self.summary.chunks;
         let mut whole = true;
-        for (part, id) in all.chunks(self.data_bytes as usize - HEADER_BYTES).zip(1..) {
+        for (part, number) in all.chunks(self.data_bytes as usize - HEADER_BYTES).zip(0..) {
+            let page = self.summary.chunks + number;
             data[..HEADER_BYTES].copy_from_slice(&header);
             data[HEADER_BYTES..HEADER_BYTES + part.len()].copy_from_slice(part);
             data[HEADER_BYTES + part.len()..].fill(0);
-            let mut tags = Tags::of_data(SUMMARY_ID, id, (part.len() + HEADER_BYTES) as u32);
+            let mut tags = Tags::of_data(SUMMARY_ID, number + 1, (part.len() + HEADER_BYTES) as u32);
             whole = self.program_chunk(block * self.blocks.chunks_per_block + page, &data, &mut tags)?;
             if !whole {
                 break;
@@ -92,7 +92,6 @@ impl Device {
             self.blocks.set_in_use(block, page);
             self.blocks.info_mut(block).in_use += 1;
             self.blocks.free_chunks -= 1;
-            page += 1;
         }
         self.release(data);
         self.blocks.info_mut(block).has_summary = whole;

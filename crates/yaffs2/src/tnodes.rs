@@ -148,33 +148,22 @@ impl Tnodes {
         }
     }
 
-    /// Calls `f` for each leaf, in the order of the file, with the first chunk of each. Ends early when `f` says `false`.
-    pub fn leaves<E>(
-        &self,
-        tree: &Tree,
-        f: &mut dyn FnMut(u32, &[u32; LEAF_CHUNKS]) -> std::result::Result<(), E>,
-    ) -> std::result::Result<(), E> {
-        self.leaves_below(tree.top, tree.top_level, 0, f)
+    /// Calls `f` for each leaf, in the order of the file, with the first chunk of each.
+    pub fn leaves(&self, tree: &Tree, f: &mut dyn FnMut(u32, &[u32; LEAF_CHUNKS])) {
+        self.leaves_below(tree.top, tree.top_level, 0, f);
     }
 
-    fn leaves_below<E>(
-        &self,
-        node: Tnode,
-        level: u32,
-        prefix: u32,
-        f: &mut dyn FnMut(u32, &[u32; LEAF_CHUNKS]) -> std::result::Result<(), E>,
-    ) -> std::result::Result<(), E> {
+    fn leaves_below(&self, node: Tnode, level: u32, prefix: u32, f: &mut dyn FnMut(u32, &[u32; LEAF_CHUNKS])) {
         if node == 0 {
-            return Ok(());
+            return;
         }
         let entries = &self.nodes[node as usize];
         if level == 0 {
             return f(prefix << LEAF_BITS, entries);
         }
         for (branch, &below) in entries[..BRANCHES].iter().enumerate() {
-            self.leaves_below(below, level - 1, prefix << BRANCH_BITS | branch as u32, f)?;
+            self.leaves_below(below, level - 1, prefix << BRANCH_BITS | branch as u32, f);
         }
-        Ok(())
     }
 
     /// The highest chunk of the file, `limit` at most, that lies on flash, and where.
