@@ -52,7 +52,7 @@ COUNTED_WORDS = """
     reads programs reprograms erases operations pages blocks requests calls links files inodes nodes entries count
     counts cycles records steps cases retries pieces copies failures fragments jiffies bytes bitflips badblocks
     rows handles ignored depth n rounds remounts images mounted refused writable points cuts full different failed jobs
-    lebs pebs chunks
+    lebs pebs chunks strikes
 """
 COUNTED = frozenset(COUNTED_WORDS.split())
 # Numbers that are no quantity, by the last word of their name, with the reason.
@@ -90,6 +90,9 @@ UNITLESS = {
     "shadows": "the number of an object",
     "chunk": "the number of a chunk",
     "sequence": "an ordinal",
+    "serial": "an ordinal",
+    "sum": "a check sum",
+    "level": "a height in a tree",
     "dnode": "a position in an arena",
     "amplification": "a ratio",
 }

@@ -1,7 +1,7 @@
 //! Writes a seed corpus: inputs that put headers of real nodes back where they stand, so that the fuzzer's changes to
 //! them are changes to headers. `cargo run --release --example jffs2_seeds -- FOLDER`, in `fuzz/`.
 
-#[path = "../fuzz_targets/images/mod.rs"]
+#[path = "../fuzz_targets/jffs2_images/mod.rs"]
 mod images;
 
 use images::STRIDE_BYTES;

@@ -27,13 +27,15 @@ pub mod stack;
 pub mod stack_keys;
 pub mod stats;
 pub mod traces;
+pub mod tree;
 pub mod validate;
 
 pub use error::LabError;
 pub use experiment::{schema, Experiment};
 pub use ffslab_jffs2::Endian;
-pub use image::{read_tree, ImageOptions, SavedImage, Tree, TreeEntry};
+pub use image::SavedImage;
 pub use lab::run_experiment;
 pub use profile as profiles;
 pub use result::{BlockColumns, RequestColumns, RunResult};
+pub use tree::{read_tree, ImageFs, ImageOptions, Tree, TreeEntry};
 pub use validate::{validate, ValidateOptions, ValidationReport};

@@ -102,6 +102,9 @@ impl StackSpec {
         if keys.image_oob && keys.image.is_none() {
             return Err(LabError::input("image_oob is set, but there is no image: give one with image = \"FILE\""));
         }
+        if keys.image_autoplace && !keys.image_oob {
+            return Err(LabError::input("image_autoplace is set, but not image_oob: there are no OOB bytes to place"));
+        }
         let fs = match keys.fs.as_str() {
             "yaffs2" => {
                 let version = *keys.yaffs2_version.get_or_insert(profile.yaffs2_version());
@@ -119,7 +122,11 @@ impl StackSpec {
             }),
         };
         let spec = StackSpec {
-            image: keys.image.as_ref().map(|file| ImageSpec { path: base_dir.join(file), oob: keys.image_oob }),
+            image: keys.image.as_ref().map(|file| ImageSpec {
+                path: base_dir.join(file),
+                oob: keys.image_oob,
+                autoplace: keys.image_autoplace,
+            }),
             geometry: profile.part.geometry(),
             timing: profile.part.timing(),
             rules: profile.part.rules(),
@@ -225,7 +232,7 @@ impl Stack {
         let mtd = Mtd::new(&nand, spec.first_block, spec.partition_blocks).map_err(|error| error.to_string())?;
         if let Some(spec_image) = &spec.image {
             let blocks = spec.first_block..spec.first_block + spec.partition_blocks;
-            nand.with_chip(|chip| image::load(chip, spec_image, blocks))?;
+            nand.with_chip(|chip| image::load(chip, &spec.driver, spec_image, blocks))?;
         }
         let vfs = Vfs::new(sim.clone(), spec.vfs.clone());
         Ok(Stack { sim, vfs, nand, mtd, spec: spec.clone() })

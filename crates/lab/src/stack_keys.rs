@@ -41,6 +41,10 @@ pub struct StackKeys {
     /// In the image each page is followed by its OOB area, as in `nanddump --oob`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub image_oob: bool,
+    /// The OOB areas in the image begin with the bytes that belong to the chip's free ones, as in images of
+    /// `mkyaffs2image`: they are put there (`nandwrite --autoplace`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub image_autoplace: bool,
     /// Age of YAFFS2's sources; that of the kernel profile if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub yaffs2_version: Option<Yaffs2Version>,

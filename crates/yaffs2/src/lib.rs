@@ -26,6 +26,7 @@ mod mount;
 mod namespace;
 mod objects;
 mod options;
+pub mod probe;
 mod scan;
 mod summary;
 mod tags;

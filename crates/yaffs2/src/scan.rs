@@ -13,8 +13,8 @@ use crate::objects::{Obj, DELETED_ID, ID_MAX, LOST_AND_FOUND_ID, NONE, ROOT_ID, 
 use crate::tags::{EccResult, Extra, Kind, Tags};
 use crate::tnodes::CHUNK_ID_MAX;
 
-const SEQUENCE_LOWEST: u32 = 0x1000;
-const SEQUENCE_HIGHEST: u32 = 0xEFFF_FF00;
+pub const SEQUENCE_LOWEST: u32 = 0x1000;
+pub const SEQUENCE_HIGHEST: u32 = 0xEFFF_FF00;
 
 /// A chunk that is being looked at.
 #[derive(Clone, Copy)]
@@ -94,7 +94,7 @@ impl Device {
         if info.state == BlockState::NeedsScan {
             info.state = BlockState::Full;
         }
-        if info.in_use == 0 && !info.has_shrink_header && info.state == BlockState::Full {
+        if info.in_use_chunks == 0 && !info.has_shrink_header && info.state == BlockState::Full {
             self.block_became_dirty(block)?;
         }
         Ok(())
@@ -125,7 +125,7 @@ impl Device {
         } else {
             *found = true;
             self.blocks.set_in_use(place.block, place.page);
-            self.blocks.info_mut(place.block).in_use += 1;
+            self.blocks.info_mut(place.block).in_use_chunks += 1;
             if tags.chunk > 0 {
                 self.scan_data(place, &tags)?;
             } else {

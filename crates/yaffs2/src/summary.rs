@@ -90,7 +90,7 @@ impl Device {
                 break;
             }
             self.blocks.set_in_use(block, page);
-            self.blocks.info_mut(block).in_use += 1;
+            self.blocks.info_mut(block).in_use_chunks += 1;
             self.blocks.free_chunks -= 1;
         }
         self.release(data);
@@ -126,7 +126,7 @@ impl Device {
                 && (tags.object, tags.chunk, tags.count_bytes as usize) == (SUMMARY_ID, id, count + HEADER_BYTES);
             if right {
                 self.blocks.set_in_use(block, page);
-                self.blocks.info_mut(block).in_use += 1;
+                self.blocks.info_mut(block).in_use_chunks += 1;
                 header.copy_from_slice(&data[..HEADER_BYTES]);
                 all.extend_from_slice(&data[HEADER_BYTES..HEADER_BYTES + count]);
                 page += 1;
@@ -159,7 +159,7 @@ impl Device {
         for page in self.summary.chunks..self.blocks.chunks_per_block {
             if self.blocks.is_in_use(block, page) {
                 self.blocks.clear_in_use(block, page);
-                self.blocks.info_mut(block).in_use -= 1;
+                self.blocks.info_mut(block).in_use_chunks -= 1;
                 self.blocks.free_chunks += 1;
             }
         }

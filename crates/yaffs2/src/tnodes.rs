@@ -159,7 +159,8 @@ impl Tnodes {
         }
         let entries = &self.nodes[node as usize];
         if level == 0 {
-            return f(prefix << LEAF_BITS, entries);
+            f(prefix << LEAF_BITS, entries);
+            return;
         }
         for (branch, &below) in entries[..BRANCHES].iter().enumerate() {
             self.leaves_below(below, level - 1, prefix << BRANCH_BITS | branch as u32, f);

@@ -55,13 +55,19 @@ impl Subject for Yaffs2Subject {
     fn reseal(&self, image: &mut [u8]) {
         let page_bytes = self.geometry.page_bytes as usize;
         let stride = page_bytes + self.geometry.oob_bytes as usize;
-        for page in image.chunks_exact_mut(stride) {
-            reseal_tags(&mut page[page_bytes..]);
+        let inband = self.options.inband_tags;
+        if !inband {
+            for page in image.chunks_exact_mut(stride) {
+                reseal_tags(&mut page[page_bytes..]);
+            }
         }
-        reseal_checkpoint(image, stride, page_bytes);
+        let tags_offset = if inband { page_bytes - INBAND_BYTES } else { page_bytes + TAGS_AT };
+        reseal_checkpoint(image, stride, page_bytes.min(tags_offset), tags_offset);
     }
 }
 
+/// In-band tags are the last bytes of a page, and have no ECC.
+const INBAND_BYTES: usize = 16;
 /// Tags stand behind the two bytes of the bad block mark.
 const TAGS_AT: usize = 2;
 
@@ -97,18 +103,17 @@ fn reseal_tags(oob: &mut [u8]) {
 }
 
 /// Makes the running sums of a checkpoint's pages right, in the order of their numbers.
-fn reseal_checkpoint(image: &mut [u8], stride: usize, page_bytes: usize) {
+fn reseal_checkpoint(image: &mut [u8], stride: usize, data_bytes: usize, tags_offset: usize) {
     let mut pages: Vec<(u32, usize)> = Vec::new();
     for (index, page) in image.chunks_exact(stride).enumerate() {
-        let oob = &page[page_bytes..];
-        if word(oob, TAGS_AT) == 0x21 {
-            pages.push((word(oob, TAGS_AT + 8), index));
+        if word(page, tags_offset) == 0x21 {
+            pages.push((word(page, tags_offset + 8), index));
         }
     }
     pages.sort_unstable();
     let (mut sum, mut xor) = (0u32, 0u32);
     for (_, index) in pages {
-        let page = &mut image[index * stride..index * stride + page_bytes];
+        let page = &mut image[index * stride..index * stride + data_bytes];
         put(page, 8, sum);
         put(page, 12, xor);
         for &byte in &page[16..] {

@@ -1,7 +1,7 @@
 //! A YAFFS2 partition under Linux, with the chip of the measured cases.
 #![allow(dead_code)]
 
-use ffslab_flash::{Chip, Geometry, Rules, Timing};
+use ffslab_flash::{Chip, Geometry, ImageLayout, Rules, Timing};
 use ffslab_linux::{Fd, Kernel, OpenFlags, ReadAheadRules, Vfs, VfsConfig, VfsCosts, WriteBackKnobs, WriteBackRules};
 use ffslab_mtd::{Driver, Mtd, Nand};
 use ffslab_sim::{OpCounts, Sim, SimConfig};
@@ -10,6 +10,13 @@ use ffslab_yaffs2::{Options, Yaffs2};
 pub const SECOND_NS: u64 = 1_000_000_000;
 /// 64 pages of 2048 bytes.
 pub const BLOCK_BYTES: usize = 128 << 10;
+
+const WITH_OOB: ImageLayout = ImageLayout { oob: true, hamming_ecc: false };
+
+/// The chip of the measured cases, with so many erase blocks.
+pub fn usual(blocks: u32) -> Geometry {
+    Geometry { page_bytes: 2048, oob_bytes: 64, pages_per_block: 64, blocks }
+}
 
 pub struct Bench {
     pub sim: Sim,
@@ -21,13 +28,18 @@ pub struct Bench {
 impl Bench {
     /// An erased chip of `blocks` erase blocks, mounted.
     pub fn new(blocks: u32, options: Options) -> Bench {
+        Bench::with_image(usual(blocks), options, &[])
+    }
+
+    /// A chip with this image (pages with OOB) on it, mounted.
+    pub fn with_image(geometry: Geometry, options: Options, image: &[u8]) -> Bench {
         let sim = Sim::new(SimConfig::default());
-        let geometry = Geometry { page_bytes: 2048, oob_bytes: 64, pages_per_block: 64, blocks };
         let timing = Timing { read_ns: 25_000, program_ns: 200_000, erase_ns: 500_000, bus_ps_per_byte: 50_000 };
         let rules = Rules { partial_programs_max: 4, in_order: true };
-        let chip = Chip::new(sim.clone(), geometry, timing, rules).unwrap();
+        let mut chip = Chip::new(sim.clone(), geometry, timing, rules).unwrap();
+        chip.load_bytes("image", image, 0..geometry.blocks, WITH_OOB).unwrap();
         let nand = Nand::new(chip, Driver::default()).unwrap();
-        let mtd = Mtd::new(&nand, 0, blocks).unwrap();
+        let mtd = Mtd::new(&nand, 0, geometry.blocks).unwrap();
         let kernel = Kernel {
             name: "6.1".into(),
             read_ahead: ReadAheadRules::V6_1,
@@ -47,6 +59,14 @@ impl Bench {
         let mut bench = Bench { sim, mtd, vfs, options };
         bench.mount();
         bench
+    }
+
+    /// The chip's pages with their OOB areas.
+    pub fn image(&self) -> Vec<u8> {
+        let mut image = Vec::new();
+        let blocks = 0..self.mtd.blocks();
+        self.mtd.nand().with_chip(|chip| chip.write_image(&mut image, blocks, WITH_OOB)).unwrap();
+        image
     }
 
     pub fn mount(&mut self) {
