@@ -51,8 +51,8 @@ UNIT_OF_STRUCT = re.compile(r"(?:Milliwatt|Bytes|Blocks|Us|Ns)$")
 COUNTED_WORDS = """
     reads programs reprograms erases operations pages blocks requests calls links files inodes nodes entries count
     counts cycles records steps cases retries pieces copies failures fragments jiffies bytes bitflips badblocks
-    rows handles ignored depth n rounds remounts images mounted refused writable points cuts full different failed jobs lebs
-    pebs
+    rows handles ignored depth n rounds remounts images mounted refused writable points cuts full different failed jobs
+    lebs pebs chunks strikes
 """
 COUNTED = frozenset(COUNTED_WORDS.split())
 # Numbers that are no quantity, by the last word of their name, with the reason.
@@ -85,6 +85,14 @@ UNITLESS = {
     "process": "a process id",
     "kind": "a code of the on-flash format",
     "index": "a position",
+    "object": "the number of an object",
+    "equivalent": "the number of an object",
+    "shadows": "the number of an object",
+    "chunk": "the number of a chunk",
+    "sequence": "an ordinal",
+    "serial": "an ordinal",
+    "sum": "a check sum",
+    "level": "a height in a tree",
     "dnode": "a position in an arena",
     "amplification": "a ratio",
 }

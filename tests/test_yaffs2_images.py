@@ -44,14 +44,14 @@ def assert_same(image: ImageTree, expected: dict[str, Seen]) -> None:
 
 LAYOUTS = {
     "nanddump": Layout(),
-    "mkyaffs2image": Layout(tags_at=2048, extra=False),
+    "mkyaffs2image": Layout(tags_offset=2048, extra=False),
     "without-extra-tags": Layout(extra=False),
     "without-ecc": Layout(ecc=False),
-    "inband": Layout(oob_B=0, tags_at=2032),
-    "inband-with-oob": Layout(tags_at=2032),
-    "pages-of-4-KiB": Layout(page_B=4096, oob_B=128, tags_at=4098),
-    "pages-of-4-KiB-224": Layout(page_B=4096, oob_B=224, tags_at=4096, block_pages=128),
-    "pages-of-8-KiB": Layout(page_B=8192, oob_B=256, tags_at=8194),
+    "inband": Layout(oob_B=0, tags_offset=2032),
+    "inband-with-oob": Layout(tags_offset=2032),
+    "pages-of-4-KiB": Layout(page_B=4096, oob_B=128, tags_offset=4098),
+    "pages-of-4-KiB-224": Layout(page_B=4096, oob_B=224, tags_offset=4096, block_pages=128),
+    "pages-of-8-KiB": Layout(page_B=8192, oob_B=256, tags_offset=8194),
     "small-blocks": Layout(block_pages=16),
     "large-blocks": Layout(block_pages=256),
 }
@@ -178,17 +178,17 @@ def test_an_image_goes_on_living_in_ffslab(name: str, version: str, tree: Path, 
         assert_same(ImageTree(rest, read.notes), expected)
 
 
-@pytest.mark.parametrize("tags_at", [2048, 2050])
+@pytest.mark.parametrize("tags_offset", [2048, 2050])
 @pytest.mark.parametrize("version", ["2010", "2012", "today"])
-def test_unyaffs_extracts_what_ffslab_wrote(version: str, tags_at: int, tree: Path, tmp_path: Path) -> None:
+def test_unyaffs_extracts_what_ffslab_wrote(version: str, tags_offset: int, tree: Path, tmp_path: Path) -> None:
     tool("unyaffs")
     (tmp_path / "image").write_bytes(build(tree, LAYOUTS["nanddump"]))
     stack = {"fs": "yaffs2", "image": "image", "image_oob": True, "yaffs2_version": version}
     done = run(experiment(busy_steps(), partition_blocks=60, **stack), tmp_path)
     (tmp_path / "dump.bin").write_bytes(done.images["dump.bin"])
     ours = {entry.path: from_image(entry, with_time=True) for entry in read_image(tmp_path / "dump.bin").entries}
-    (tmp_path / "ordered").write_bytes(in_order(done.images["dump.bin"], Layout(), tags_at))
-    options = ["-b", "-c", "2", "-s", "64"] if tags_at == 2050 else []
+    (tmp_path / "ordered").write_bytes(in_order(done.images["dump.bin"], Layout(), tags_offset))
+    options = ["-b", "-c", "2", "-s", "64"] if tags_offset == 2050 else []
     theirs = unyaffs(tmp_path / "ordered", tmp_path / "theirs", *options)
     assert theirs.keys() == ours.keys() - {""}
     for path, seen in theirs.items():

@@ -97,18 +97,18 @@ def seen_below(root: Path) -> dict[str, Seen]:
 
 @dataclass(frozen=True)
 class Layout:
-    """How an image is laid out. `tags_at` counts from the start of a page with its OOB area."""
+    """How an image is laid out. `tags_offset` counts from the start of a page with its OOB area."""
 
     page_B: int = 2048  # noqa: N815
     oob_B: int = 64  # noqa: N815
-    tags_at: int = 2050
+    tags_offset: int = 2050
     block_pages: int = 64
     extra: bool = True
     ecc: bool = True
 
     @property
     def inband(self) -> bool:
-        return self.tags_at < self.page_B
+        return self.tags_offset < self.page_B
 
     @property
     def chunk_B(self) -> int:  # noqa: N802
@@ -138,7 +138,7 @@ def page(layout: Layout, data: bytes, tags: tuple[int, int, int, int]) -> bytes:
     packed = struct.pack("<4I", *tags)
     if layout.ecc and not layout.inband:
         packed += tags_ecc(packed)
-    out[layout.tags_at : layout.tags_at + len(packed)] = packed
+    out[layout.tags_offset : layout.tags_offset + len(packed)] = packed
     return bytes(out)
 
 
@@ -211,18 +211,18 @@ def written_pages(image: bytes, layout: Layout) -> Iterator[tuple[int, int, int,
     found = []
     for number, start in enumerate(range(0, len(image), layout.stride_B)):
         whole = image[start : start + layout.stride_B]
-        sequence, number_of, chunk, count = struct.unpack_from("<4I", whole, layout.tags_at)
+        sequence, number_of, chunk, count = struct.unpack_from("<4I", whole, layout.tags_offset)
         if sequence not in (0xFFFF_FFFF, CHECKPOINT) and number_of != SUMMARY:
             found.append((sequence, number, number_of, chunk, count, whole))
     for _, _, number_of, chunk, count, whole in sorted(found, reverse=True):
         yield number_of, chunk, count, whole
 
 
-def in_order(image: bytes, layout: Layout, tags_at: int) -> bytes:
-    """The newest pages of a medium as mkyaffs2image would arrange them, tags at `tags_at` and without extracts."""
+def in_order(image: bytes, layout: Layout, tags_offset: int) -> bytes:
+    """The newest pages of a medium as mkyaffs2image would arrange them, tags at `tags_offset` and without extracts."""
     headers: dict[int, bytes] = {}
     data: dict[tuple[int, int], bytes] = {}
-    moved = Layout(layout.page_B, layout.oob_B, tags_at)
+    moved = Layout(layout.page_B, layout.oob_B, tags_offset)
     for number, chunk, count, whole in written_pages(image, layout):
         content = whole[: layout.page_B]
         if chunk == 0 or chunk & EXTRA:

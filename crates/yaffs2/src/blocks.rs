@@ -36,9 +36,9 @@ impl BlockState {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlockInfo {
     /// Chunks in use that belong to deleted files.
-    pub soft_deleted: i32,
+    pub soft_deleted_chunks: i32,
     /// Chunks in use, those included.
-    pub in_use: i32,
+    pub in_use_chunks: i32,
     pub state: BlockState,
     /// A program failed: take the data away, then mark the block bad.
     pub needs_retiring: bool,
@@ -57,7 +57,7 @@ pub struct BlockInfo {
 impl BlockInfo {
     /// Chunks that a garbage collection would have to copy.
     pub fn live(&self) -> i32 {
-        self.in_use - self.soft_deleted
+        self.in_use_chunks - self.soft_deleted_chunks
     }
 }
 
@@ -232,7 +232,7 @@ impl Blocks {
     pub fn take_chunk(&mut self) -> Option<u32> {
         let block = self.alloc_block?;
         let page = self.alloc_page;
-        self.info_mut(block).in_use += 1;
+        self.info_mut(block).in_use_chunks += 1;
         self.set_in_use(block, page);
         self.alloc_page += 1;
         self.free_chunks -= 1;

@@ -263,7 +263,7 @@ impl Device {
         for block in self.blocks.all() {
             let info = unpack_info(self.read_words(reader)?).ok_or(Broken::Useless)?;
             let range = 0..=per_block as i32;
-            demand(range.contains(&info.in_use) && range.contains(&info.soft_deleted))?;
+            demand(range.contains(&info.in_use_chunks) && range.contains(&info.soft_deleted_chunks))?;
             *self.blocks.info_mut(block) = info;
         }
         let mut bits = vec![0; self.blocks.bits().len()];
@@ -351,8 +351,8 @@ fn demand(condition: bool) -> StreamResult<()> {
 
 /// Bit fields of `struct yaffs_block_info`: counts of 10 bits, state of 4, flags.
 fn pack_info(info: &BlockInfo) -> [u32; 2] {
-    let bits = (info.soft_deleted as u32 & 0x3FF)
-        | (info.in_use as u32 & 0x3FF) << 10
+    let bits = (info.soft_deleted_chunks as u32 & 0x3FF)
+        | (info.in_use_chunks as u32 & 0x3FF) << 10
         | (info.state as u32) << 20
         | u32::from(info.needs_retiring) << 24
         | u32::from(info.skip_erased_check) << 25
@@ -366,8 +366,8 @@ fn pack_info(info: &BlockInfo) -> [u32; 2] {
 fn unpack_info([bits, sequence]: [u32; 2]) -> Option<BlockInfo> {
     let flag = |place: u32| bits >> place & 1 == 1;
     Some(BlockInfo {
-        soft_deleted: (bits & 0x3FF) as i32,
-        in_use: (bits >> 10 & 0x3FF) as i32,
+        soft_deleted_chunks: (bits & 0x3FF) as i32,
+        in_use_chunks: (bits >> 10 & 0x3FF) as i32,
         state: BlockState::from_number(bits >> 20 & 0xF)?,
         needs_retiring: flag(24),
         skip_erased_check: flag(25),
@@ -428,8 +428,8 @@ mod tests {
     #[test]
     fn block_information_survives() {
         let info = BlockInfo {
-            soft_deleted: 3,
-            in_use: 64,
+            soft_deleted_chunks: 3,
+            in_use_chunks: 64,
             state: BlockState::Full,
             error_strikes: 5,
             has_summary: true,

@@ -207,8 +207,8 @@ impl Device {
         self.blocks.free_chunks += 1;
         self.blocks.clear_in_use(block, page);
         let info = self.blocks.info_mut(block);
-        info.in_use -= 1;
-        if info.in_use == 0 && !info.has_shrink_header && matches!(state, Full | Collecting) {
+        info.in_use_chunks -= 1;
+        if info.in_use_chunks == 0 && !info.has_shrink_header && matches!(state, Full | Collecting) {
             self.block_became_dirty(block)?;
         }
         Ok(())
@@ -232,8 +232,8 @@ impl Device {
         let info = self.blocks.info_mut(block);
         info.state = BlockState::Empty;
         info.sequence = 0;
-        info.in_use = 0;
-        info.soft_deleted = 0;
+        info.in_use_chunks = 0;
+        info.soft_deleted_chunks = 0;
         info.has_shrink_header = false;
         info.skip_erased_check = true;
         info.gc_prioritise = false;

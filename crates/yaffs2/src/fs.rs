@@ -329,7 +329,7 @@ impl FileSystem for Yaffs2 {
     fn sync(&mut self, host: &mut dyn Host) -> Result<()> {
         self.set_clock(host);
         let urgent = self.device.options.background.is_some() && self.device.gc_urgency() > 0;
-        let checkpoint = self.device.options.auto_checkpoint >= 1 && !urgent;
+        let checkpoint = self.device.options.checkpoint_at_sync && !urgent;
         self.device.flush_everything(checkpoint)
     }
 

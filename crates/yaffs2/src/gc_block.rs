@@ -82,7 +82,7 @@ impl Device {
         if object.deleted && object.soft_deleted && tags.chunk != 0 {
             // Counted as free already when the file was deleted, and once more in a moment.
             self.blocks.free_chunks -= 1;
-            self.blocks.info_mut(block).soft_deleted -= 1;
+            self.blocks.info_mut(block).soft_deleted_chunks -= 1;
             object.file.chunks -= 1;
             if object.file.chunks <= 0 {
                 self.gc.clean_up.push(tags.object);

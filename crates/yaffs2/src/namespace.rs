@@ -272,7 +272,7 @@ impl Device {
         let blocks = &mut self.blocks;
         self.tnodes.take_all(&tree, &mut |chunk| {
             let block = blocks.of(chunk);
-            blocks.info_mut(block).soft_deleted += 1;
+            blocks.info_mut(block).soft_deleted_chunks += 1;
             blocks.free_chunks += 1;
             blocks.became_dirtier(block);
         });

@@ -66,9 +66,8 @@ pub struct Options {
     pub checkpoint_read: bool,
     /// Unmount and sync write checkpoints. Off: mount option `no-checkpoint-write`.
     pub checkpoint_write: bool,
-    /// `yaffs_auto_checkpoint`: 0 at unmount only, 1 also at sync(2), 2 also at periodic super block writes (which are
-    /// not modelled, so 2 is as 1).
-    pub auto_checkpoint: u32,
+    /// sync(2) writes a checkpoint, too (`yaffs_auto_checkpoint` of 1 or more).
+    pub checkpoint_at_sync: bool,
     /// Width of a pointer on the machine: a checkpoint's need of space is reckoned with tnodes as they are in memory.
     pub pointer_bits: u32,
     /// `None`: there is no background thread, as below RTEMS.
@@ -92,7 +91,7 @@ impl Options {
             deferred_directory_update: true,
             checkpoint_read: true,
             checkpoint_write: true,
-            auto_checkpoint: 1,
+            checkpoint_at_sync: true,
             pointer_bits: 32,
             background: Some(Background::linux(100)),
         }

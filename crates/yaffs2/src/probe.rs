@@ -25,7 +25,7 @@ pub struct Layout {
     /// Bytes of each page's OOB area in the image; 0: it has none.
     pub oob_bytes: u32,
     /// Where the tags begin, from the start of a page with its OOB area.
-    pub tags_at_bytes: u32,
+    pub tags_offset: u32,
     /// The tags' ECC follows them.
     pub tags_ecc: bool,
 }
@@ -37,11 +37,11 @@ impl Layout {
     }
 
     pub fn is_inband(&self) -> bool {
-        self.tags_at_bytes < self.page_bytes
+        self.tags_offset < self.page_bytes
     }
 
     fn packed<'a>(&self, page: &'a [u8]) -> Option<&'a [u8; TAGS_BYTES]> {
-        page.get(self.tags_at_bytes as usize..)?.first_chunk()
+        page.get(self.tags_offset as usize..)?.first_chunk()
     }
 
     fn tags(&self, page: &[u8]) -> Option<Tags> {
@@ -49,8 +49,7 @@ impl Layout {
     }
 
     fn ecc_is_right(&self, page: &[u8]) -> bool {
-        let code =
-            page.get(self.tags_at_bytes as usize + TAGS_BYTES..).and_then(|rest| rest.first_chunk::<ECC_BYTES>());
+        let code = page.get(self.tags_offset as usize + TAGS_BYTES..).and_then(|rest| rest.first_chunk::<ECC_BYTES>());
         let (Some(mut packed), Some(code)) = (self.packed(page).copied(), code) else { return false };
         tags_ecc::correct(&mut packed, code) != Checked::Wrong
     }
@@ -65,9 +64,9 @@ pub fn layout(image: &[u8], page_bytes: u32, oob_bytes: u32, oob: bool) -> Optio
     let layouts = first.chain(usual).flat_map(|(page_bytes, oob_bytes)| {
         let inband = page_bytes.checked_sub(TAGS_BYTES as u32);
         let places = [Some(page_bytes + FREE_AT), Some(page_bytes), inband].into_iter().flatten();
-        places.map(move |tags_at_bytes| Layout { page_bytes, oob_bytes, tags_at_bytes, tags_ecc: false })
+        places.map(move |tags_offset| Layout { page_bytes, oob_bytes, tags_offset, tags_ecc: false })
     });
-    let have_room = layouts.filter(|layout| layout.tags_at_bytes as usize + TAGS_BYTES <= layout.stride_bytes());
+    let have_room = layouts.filter(|layout| layout.tags_offset as usize + TAGS_BYTES <= layout.stride_bytes());
     let mut best = None;
     for (layout, headers) in have_room.filter_map(|layout| fit(image, layout)) {
         if best.is_none_or(|(_, most)| headers > most) {
@@ -151,7 +150,7 @@ mod tests {
     fn the_place_of_the_tags_is_found_whatever_is_tried_first() {
         for at in [0, 2] {
             let image = page(at, 0x1000).repeat(8);
-            let right = Layout { page_bytes: 2048, oob_bytes: 64, tags_at_bytes: 2048 + at as u32, tags_ecc: true };
+            let right = Layout { page_bytes: 2048, oob_bytes: 64, tags_offset: 2048 + at as u32, tags_ecc: true };
             for (page_bytes, oob_bytes, oob) in [(2048, 64, true), (2048, 64, false), (8192, 0, true), (0, 0, false)] {
                 assert_eq!(layout(&image, page_bytes, oob_bytes, oob), Some(right));
             }

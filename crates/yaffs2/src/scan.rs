@@ -94,7 +94,7 @@ impl Device {
         if info.state == BlockState::NeedsScan {
             info.state = BlockState::Full;
         }
-        if info.in_use == 0 && !info.has_shrink_header && info.state == BlockState::Full {
+        if info.in_use_chunks == 0 && !info.has_shrink_header && info.state == BlockState::Full {
             self.block_became_dirty(block)?;
         }
         Ok(())
@@ -125,7 +125,7 @@ impl Device {
         } else {
             *found = true;
             self.blocks.set_in_use(place.block, place.page);
-            self.blocks.info_mut(place.block).in_use += 1;
+            self.blocks.info_mut(place.block).in_use_chunks += 1;
             if tags.chunk > 0 {
                 self.scan_data(place, &tags)?;
             } else {

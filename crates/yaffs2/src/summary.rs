@@ -79,18 +79,18 @@ impl Device {
         }
         let mut data = self.buffer();
         let mut whole = true;
-        for (page, part) in (self.summary.chunks..).zip(all.chunks(self.data_bytes as usize - HEADER_BYTES)) {
-            let id = page - self.summary.chunks + 1;
+        for (part, number) in all.chunks(self.data_bytes as usize - HEADER_BYTES).zip(0..) {
+            let page = self.summary.chunks + number;
             data[..HEADER_BYTES].copy_from_slice(&header);
             data[HEADER_BYTES..HEADER_BYTES + part.len()].copy_from_slice(part);
             data[HEADER_BYTES + part.len()..].fill(0);
-            let mut tags = Tags::of_data(SUMMARY_ID, id, (part.len() + HEADER_BYTES) as u32);
+            let mut tags = Tags::of_data(SUMMARY_ID, number + 1, (part.len() + HEADER_BYTES) as u32);
             whole = self.program_chunk(block * self.blocks.chunks_per_block + page, &data, &mut tags)?;
             if !whole {
                 break;
             }
             self.blocks.set_in_use(block, page);
-            self.blocks.info_mut(block).in_use += 1;
+            self.blocks.info_mut(block).in_use_chunks += 1;
             self.blocks.free_chunks -= 1;
         }
         self.release(data);
@@ -126,7 +126,7 @@ impl Device {
                 && (tags.object, tags.chunk, tags.count_bytes as usize) == (SUMMARY_ID, id, count + HEADER_BYTES);
             if right {
                 self.blocks.set_in_use(block, page);
-                self.blocks.info_mut(block).in_use += 1;
+                self.blocks.info_mut(block).in_use_chunks += 1;
                 header.copy_from_slice(&data[..HEADER_BYTES]);
                 all.extend_from_slice(&data[HEADER_BYTES..HEADER_BYTES + count]);
                 page += 1;
@@ -159,7 +159,7 @@ impl Device {
         for page in self.summary.chunks..self.blocks.chunks_per_block {
             if self.blocks.is_in_use(block, page) {
                 self.blocks.clear_in_use(block, page);
-                self.blocks.info_mut(block).in_use -= 1;
+                self.blocks.info_mut(block).in_use_chunks -= 1;
                 self.blocks.free_chunks += 1;
             }
         }

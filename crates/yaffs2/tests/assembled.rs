@@ -125,7 +125,7 @@ fn add_large(medium: &mut Assembled, summary: bool) {
     let stride = layout.stride();
     let list: Vec<u8> = (first..medium.builder.next)
         .flat_map(|page| {
-            let at = page * stride + layout.tags_at() + 4;
+            let at = page * stride + layout.tags_offset() + 4;
             medium.builder.image[at..at + 12].to_vec()
         })
         .collect();

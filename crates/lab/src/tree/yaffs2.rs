@@ -60,7 +60,7 @@ fn laid_out_anew(image: &[u8], layout: &Layout, geometry: Geometry) -> Vec<u8> {
         let start = anew.len();
         anew.extend_from_slice(&page[..page_bytes.min(page.len())]);
         anew.resize(start + page_bytes + oob_bytes, 0xFF);
-        if let (false, Some(tags)) = (layout.is_inband(), page.get(layout.tags_at_bytes as usize..)) {
+        if let (false, Some(tags)) = (layout.is_inband(), page.get(layout.tags_offset as usize..)) {
             let count = tags.len().min(TAGS_BYTES);
             let at = start + page_bytes + FREE_AT;
             anew[at..at + count].copy_from_slice(&tags[..count]);

@@ -67,7 +67,7 @@ impl Layout {
         self.geometry.page_bytes as usize - if self.inband { 16 } else { 0 }
     }
 
-    pub fn tags_at(&self) -> usize {
+    pub fn tags_offset(&self) -> usize {
         self.geometry.page_bytes as usize + 2 - if self.inband { 18 } else { 0 }
     }
 
@@ -112,7 +112,7 @@ pub fn pages(image: &[u8], layout: Layout) -> Vec<Page> {
     let page_bytes = layout.geometry.page_bytes as usize;
     let mut found = Vec::new();
     for (number, page) in image.chunks_exact(layout.stride()).enumerate() {
-        let at = layout.tags_at();
+        let at = layout.tags_offset();
         let mut others = page[page_bytes..].to_vec();
         if !layout.inband {
             others[2..30].fill(0xFF);
@@ -195,7 +195,7 @@ impl Builder {
         let page = &mut self.image[start..start + self.layout.stride()];
         page[..self.layout.data_bytes()].fill(0);
         page[..data.len()].copy_from_slice(data);
-        let at = self.layout.tags_at();
+        let at = self.layout.tags_offset();
         for (i, value) in tags.into_iter().enumerate() {
             put(page, at + 4 * i, value);
         }

@@ -61,8 +61,8 @@ impl Subject for Yaffs2Subject {
                 reseal_tags(&mut page[page_bytes..]);
             }
         }
-        let tags_at = if inband { page_bytes - INBAND_BYTES } else { page_bytes + TAGS_AT };
-        reseal_checkpoint(image, stride, page_bytes.min(tags_at), tags_at);
+        let tags_offset = if inband { page_bytes - INBAND_BYTES } else { page_bytes + TAGS_AT };
+        reseal_checkpoint(image, stride, page_bytes.min(tags_offset), tags_offset);
     }
 }
 
@@ -103,11 +103,11 @@ fn reseal_tags(oob: &mut [u8]) {
 }
 
 /// Makes the running sums of a checkpoint's pages right, in the order of their numbers.
-fn reseal_checkpoint(image: &mut [u8], stride: usize, data_bytes: usize, tags_at: usize) {
+fn reseal_checkpoint(image: &mut [u8], stride: usize, data_bytes: usize, tags_offset: usize) {
     let mut pages: Vec<(u32, usize)> = Vec::new();
     for (index, page) in image.chunks_exact(stride).enumerate() {
-        if word(page, tags_at) == 0x21 {
-            pages.push((word(page, tags_at + 8), index));
+        if word(page, tags_offset) == 0x21 {
+            pages.push((word(page, tags_offset + 8), index));
         }
     }
     pages.sort_unstable();
