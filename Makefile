@@ -13,7 +13,7 @@ RUST_SOURCES := $(shell find crates profiles -type f \( -name '*.rs' -o -name '*
 RUST_TESTED := --workspace --exclude ffslab-python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench soak clean
+.PHONY: help setup packages demo test check bench soak clean
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -21,10 +21,13 @@ help: ## list the targets
 
 setup: $(VENV)/.built ## make .venv and build the package; .venv/bin/ffslab is the command
 
+packages: setup ## install what tests with a real kernel need (Debian packages), when root and something is missing
+	@$(BIN)/python tests/referee/install.py
+
 demo: setup ## replay a recorded SQLite session on JFFS2, read-ahead on and off, and write a report
 	$(FFSLAB) run experiments/first-run/*.toml
 
-test: setup ## run all tests: the Rust crates, then the Python package and the command
+test: setup packages ## run all tests: the Rust crates, then the Python package and the command
 	cargo test $(RUST_TESTED)
 	$(BIN)/python -m pytest
 
@@ -45,7 +48,13 @@ bench: setup ## run the benchmarks and print their figures as tables
 	@echo
 	@cargo bench --quiet -p ffslab-jffs2 --bench '*'
 	@echo
+	@cargo bench --quiet -p ffslab-yaffs2 --bench '*'
+	@echo
 	@cargo bench --quiet -p ffslab-ubi --bench '*'
+
+soak: setup ## cut the power at every flash operation of every workload, mount thousands of damaged images; takes long
+	cargo run --release --quiet -p ffslab-jffs2 --example soak
+	cargo run --release --quiet -p ffslab-yaffs2 --example soak
 
 clean: ## remove everything that was built, .venv and results included
 	rm -rf $(VENV) results .pytest_cache .mypy_cache .ruff_cache .hypothesis

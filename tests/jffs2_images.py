@@ -14,10 +14,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import pytest
-
 import ffslab
 from ffslab.images import ImageEntry, ImageTree
+from left_out import leave_out
 
 JEFFERSON = Path(sys.executable).with_name("jefferson")
 
@@ -26,7 +25,7 @@ def tool(name: str) -> str:
     """Path of a program of mtd-utils; the test is skipped when it is missing."""
     path = shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
     if path is None:
-        pytest.skip(f"{name} is missing: apt-get install mtd-utils")
+        leave_out(f"{name} is missing: apt-get install mtd-utils")
     return path
 
 
@@ -189,6 +188,39 @@ def run(text: str, base: Path) -> ffslab.Run:
     return ffslab.Experiment.from_toml(text, base).run()
 
 
+def contents(root: Path) -> Path:
+    """A folder to copy in: content of every kind, 60 files."""
+    draw = random.Random(11)
+    for i in range(60):
+        place = root / f"dir{i % 5}" / f"file{i:02}"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        size = draw.randint(0, 30_000)
+        place.write_bytes((text(size, i), draw.randbytes(size), bytes(size))[i % 3])
+    (root / "dir0" / "link").symlink_to("file00")
+    (root / "n").mkdir()
+    (root / "n" / ("l" * 254)).write_bytes(b"long name")
+    return root
+
+
+def busy_steps() -> list[str]:
+    """Copies, renames, deletes, overwrites what was copied until garbage was collected, and unmounts."""
+    steps = [step("mount"), step("sleep", us="5 s"), step("copy_in", **{"from": "contents"})]
+    steps += [step("rename", file=f"dir0/file{i:02}", to=f"dir0/renamed{i:02}") for i in (5, 10)]
+    steps += [step("unlink", file=f"dir1/file{i:02}") for i in (1, 6, 11)]
+    steps += [
+        step("create", file="target", bytes="1 MiB"),
+        step("open", file="target", flags=["wronly"]),
+        step("requests", file="target", op="write", pattern="random", request_B="4 KiB", count=3000, seed=3),
+        step("requests", file="target", op="write", pattern="random", request_B=700, count=500, seed=4),
+        step("close", file="target"),
+        step("sleep", us="60 s"),
+        step("umount"),
+        step("save_image", file="raw.bin"),
+        step("save_image", file="dump.bin", oob=True),
+    ]
+    return steps
+
+
 def wrong_crcs(image: Path, big_endian: bool = False) -> list[str]:
     """What jffs2dump says about CRCs."""
     command = [tool("jffs2dump"), "-b" if big_endian else "-l", "-c", image]
@@ -204,7 +236,7 @@ def wrong_crcs(image: Path, big_endian: bool = False) -> list[str]:
 def jefferson(image: Path, folder: Path, block_B: int = 128 << 10) -> dict[str, Path]:  # noqa: N803
     """What jefferson extracts. Blocks have no order, so one that begins with a node may stand first for its guess."""
     if not JEFFERSON.exists():
-        pytest.skip("jefferson is missing: pip install jefferson")
+        leave_out("jefferson is missing: pip install jefferson")
     data = image.read_bytes()
     blocks = [data[at : at + block_B] for at in range(0, len(data), block_B)]
     blocks.sort(key=lambda block: block[:2] not in (b"\x85\x19", b"\x19\x85"))

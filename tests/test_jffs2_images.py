@@ -26,6 +26,8 @@ from ffslab.images import ImageTree, read_image
 from jffs2_images import (
     DEVICES,
     assert_same,
+    busy_steps,
+    contents,
     expected_tree,
     experiment,
     from_host,
@@ -131,8 +133,8 @@ def test_erase_blocks_of_the_wrong_size_are_not_passed_over_in_silence(
 def test_what_is_no_image_is_refused(tmp_path: Path, ffslab: Command) -> None:
     for name, content, told in (
         ("nothing", b"", "the image is empty"),
-        ("erased", b"\xff" * 300_000, "there is no JFFS2 node in the image"),
-        ("text", text(300_000, 1), "there is no JFFS2 node in the image"),
+        ("erased", b"\xff" * 300_000, "there is neither a JFFS2 node nor a YAFFS2 object header in the image"),
+        ("text", text(300_000, 1), "there is neither a JFFS2 node nor a YAFFS2 object header in the image"),
     ):
         (tmp_path / name).write_bytes(content)
         ran = ffslab("extract", name, "out")
@@ -144,39 +146,6 @@ def test_what_is_no_image_is_refused(tmp_path: Path, ffslab: Command) -> None:
 
 
 # ---- ffslab -> others ---------------------------------------------------------------------------------------
-
-
-def contents(root: Path) -> Path:
-    """A folder to copy in: content of every kind, 60 files."""
-    draw = random.Random(11)
-    for i in range(60):
-        place = root / f"dir{i % 5}" / f"file{i:02}"
-        place.parent.mkdir(parents=True, exist_ok=True)
-        size = draw.randint(0, 30_000)
-        place.write_bytes((text(size, i), draw.randbytes(size), bytes(size))[i % 3])
-    (root / "dir0" / "link").symlink_to("file00")
-    (root / "n").mkdir()
-    (root / "n" / ("l" * 254)).write_bytes(b"long name")
-    return root
-
-
-def busy_steps() -> list[str]:
-    """Copies, renames, deletes, overwrites what was copied until garbage was collected, and unmounts."""
-    steps = [step("mount"), step("sleep", us="5 s"), step("copy_in", **{"from": "contents"})]
-    steps += [step("rename", file=f"dir0/file{i:02}", to=f"dir0/renamed{i:02}") for i in (5, 10)]
-    steps += [step("unlink", file=f"dir1/file{i:02}") for i in (1, 6, 11)]
-    steps += [
-        step("create", file="target", bytes="1 MiB"),
-        step("open", file="target", flags=["wronly"]),
-        step("requests", file="target", op="write", pattern="random", request_B="4 KiB", count=3000, seed=3),
-        step("requests", file="target", op="write", pattern="random", request_B=700, count=500, seed=4),
-        step("close", file="target"),
-        step("sleep", us="60 s"),
-        step("umount"),
-        step("save_image", file="raw.bin"),
-        step("save_image", file="dump.bin", oob=True),
-    ]
-    return steps
 
 
 def test_jffs2dump_notices_a_wrong_byte(tree: Path, device_table: Path, tmp_path: Path) -> None:

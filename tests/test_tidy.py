@@ -24,7 +24,8 @@ SOURCE_LINES_MAX = 500
 def repository_files(*suffixes: str) -> Iterator[Path]:
     """The repository's own files with one of these suffixes; nothing that was built."""
     built = {"target", "corpus", "artifacts", "__pycache__"}
-    top = [path for path in ROOT.iterdir() if path.is_file()]
+    # In a further work tree .git is a file.
+    top = [path for path in ROOT.iterdir() if path.is_file() and path.name != ".git"]
     for path in sorted(top + [path for folder in FOLDERS for path in (ROOT / folder).rglob("*") if path.is_file()]):
         if path.suffix in suffixes and not built.intersection(path.relative_to(ROOT).parts):
             yield path
@@ -50,8 +51,8 @@ UNIT_OF_STRUCT = re.compile(r"(?:Milliwatt|Bytes|Blocks|Us|Ns)$")
 COUNTED_WORDS = """
     reads programs reprograms erases operations pages blocks requests calls links files inodes nodes entries count
     counts cycles records steps cases retries pieces copies failures fragments jiffies bytes bitflips badblocks
-    rows handles ignored depth n rounds remounts images mounted refused writable points cuts full different failed jobs lebs
-    pebs
+    rows handles ignored depth n rounds remounts images mounted refused writable points cuts full different failed jobs
+    lebs pebs chunks strikes
 """
 COUNTED = frozenset(COUNTED_WORDS.split())
 # Numbers that are no quantity, by the last word of their name, with the reason.
@@ -84,6 +85,14 @@ UNITLESS = {
     "process": "a process id",
     "kind": "a code of the on-flash format",
     "index": "a position",
+    "object": "the number of an object",
+    "equivalent": "the number of an object",
+    "shadows": "the number of an object",
+    "chunk": "the number of a chunk",
+    "sequence": "an ordinal",
+    "serial": "an ordinal",
+    "sum": "a check sum",
+    "level": "a height in a tree",
     "dnode": "a position in an arena",
     "amplification": "a ratio",
 }

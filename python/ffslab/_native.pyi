@@ -32,9 +32,9 @@ def validate(
 TreeRow: TypeAlias = tuple[str, str, int, int, tuple[int, int], int, int, int, int, bytes, str | None]
 
 def read_tree(
-    path: str | PathLike[str], *, page_bytes: int, oob_bytes: int, block_bytes: int, oob: bool, endian: str
+    path: str | PathLike[str], *, fs: str, page_bytes: int, oob_bytes: int, block_bytes: int, oob: bool, endian: str
 ) -> tuple[list[TreeRow], list[str]]:
-    """The files of a JFFS2 image, as the fields of `ffslab.images.ImageEntry`, and notes. `endian` may be "auto"."""
+    """The files of an image, as the fields of `ffslab.images.ImageEntry`, and notes. `fs`, `endian` may be "auto"."""
 
 def schema() -> str:
     """JSON Schema of experiment files."""

@@ -49,7 +49,9 @@ class Think(StrEnum):
 class ImageFs(StrEnum):
     """File systems whose images can be read."""
 
+    AUTO = "auto"
     JFFS2 = "jffs2"
+    YAFFS2 = "yaffs2"
 
 
 class Endian(StrEnum):
@@ -174,7 +176,7 @@ def validate(
 def extract(
     image: Annotated[Path, _argument("extract", "image", "IMAGE")],
     folder: Annotated[Path | None, _argument("extract", "folder", "[DIR]")] = None,
-    fs: Annotated[ImageFs, _option("extract", "fs", "--fs")] = ImageFs.JFFS2,
+    fs: Annotated[ImageFs, _option("extract", "fs", "--fs")] = ImageFs.AUTO,
     block_KiB: Annotated[int, _option("extract", "block_KiB", "--block-KiB", metavar="KiB")] = 128,  # noqa: N803
     oob: Annotated[bool, _option("extract", "oob", "--oob")] = False,
     page_B: Annotated[int, _option("extract", "page_B", "--page-B", metavar="B")] = 2048,  # noqa: N803
@@ -185,7 +187,9 @@ def extract(
     """Lists or extracts the files of an image."""
     from ffslab import images, results
 
-    tree = images.read_image(image, block_KiB=block_KiB, page_B=page_B, oob_B=oob_B, oob=oob, endian=endian.value)
+    tree = images.read_image(
+        image, fs=fs.value, block_KiB=block_KiB, page_B=page_B, oob_B=oob_B, oob=oob, endian=endian.value
+    )
     complaints = tree.complaints
     if folder is not None:
         complaints = complaints + images.extract(tree, folder)

@@ -49,22 +49,24 @@ class ImageTree:
 def read_image(
     path: str | Path,
     *,
+    fs: str = "auto",
     block_KiB: int = 128,  # noqa: N803
     page_B: int = 2048,  # noqa: N803
     oob_B: int = 64,  # noqa: N803
     oob: bool = False,
     endian: str = "auto",
 ) -> ImageTree:
-    """Reads all files of a JFFS2 image.
+    """Reads all files of a JFFS2 or YAFFS2 image.
 
-    `block_KiB` is the size of its erase blocks. `oob`: each page of `page_B` is followed by an OOB area of `oob_B`.
-    `endian` is "little", "big" or "auto" (as the first node has it). Raises `ffslab.InputError`.
+    `fs` is "jffs2", "yaffs2" or "auto" (what the image looks like). `block_KiB` is the size of its erase blocks. `oob`:
+    each page of `page_B` is followed by an OOB area of `oob_B`. Of YAFFS2 images these sizes are only what is tried
+    first. `endian` of JFFS2 is "little", "big" or "auto" (as the first node has it). Raises `ffslab.InputError`.
     """
     for name, value in (("block_KiB", block_KiB), ("page_B", page_B), ("oob_B", oob_B)):
         if not 0 < value < 1 << 20:
             raise InputError(f"{name} {value}: must be 1 to 1048575")
     rows, notes = _native.read_tree(
-        path, page_bytes=page_B, oob_bytes=oob_B, block_bytes=block_KiB * 1024, oob=oob, endian=endian
+        path, fs=fs, page_bytes=page_B, oob_bytes=oob_B, block_bytes=block_KiB * 1024, oob=oob, endian=endian
     )
     return ImageTree([ImageEntry(*row) for row in rows], notes)
 

@@ -190,10 +190,11 @@ pub struct Attributes {
 }
 
 impl Attributes {
-    /// Are `self`, what the model says, and `found` the same as far as the model knows?
+    /// Are `self`, what the model says, and `found` the same as far as both are known?
     pub fn agree(&self, found: &Attributes) -> bool {
-        let known = Attributes { modified_s: self.modified_s.and(found.modified_s), ..found.clone() };
-        *self == known
+        let known =
+            |a: &Attributes, b: &Attributes| Attributes { modified_s: a.modified_s.and(b.modified_s), ..b.clone() };
+        known(found, self) == known(self, found)
     }
 }
 

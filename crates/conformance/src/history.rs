@@ -4,7 +4,7 @@ use crate::call::{Call, Outcome};
 use crate::model::Model;
 use crate::nodes::{Change, Content, NodeId, ROOT};
 use crate::tree::{show, Entry, Tree};
-use crate::Failure;
+use crate::{Failure, Subject};
 use ffslab_fs::FileKind;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -46,6 +46,28 @@ type Name<'t> = (&'t [u8], &'t [u8]);
 
 /// Inodes of the model, and the paths that may stand for each.
 type Found<'t> = BTreeMap<NodeId, BTreeSet<&'t [u8]>>;
+
+/// What a file system may leave behind beyond the contract, by design.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Latitude {
+    /// An interrupted rename may leave both names.
+    pub both_names: bool,
+    /// Zeros and what was cut off may show older data.
+    pub older_data: bool,
+}
+
+impl Latitude {
+    pub fn of(subject: &dyn Subject) -> Latitude {
+        Latitude { both_names: subject.rename_may_leave_both_names(), older_data: subject.older_data_may_return() }
+    }
+}
+
+/// What was found.
+struct Medium<'t> {
+    tree: &'t Tree,
+    children: Children<'t>,
+    latitude: Latitude,
+}
 
 /// The model together with what of it is safe.
 ///
@@ -222,11 +244,11 @@ impl History {
 
     // ---- judging -------------------------------------------------------------------------------------------
 
-    /// May this be what is found after a power cut now? `both_names`: an interrupted rename may leave both.
+    /// May this be what is found after a power cut now?
     ///
     /// # Errors
     /// What is missing, foreign or wrong.
-    pub fn explains(&self, tree: &Tree, both_names: bool) -> Result<(), Failure> {
+    pub fn explains(&self, tree: &Tree, latitude: Latitude) -> Result<(), Failure> {
         let mut children = Children::new();
         // A directory under two names shows its entries twice, but they are one name each.
         let mut names_of: BTreeMap<&[u8], BTreeSet<Name>> = BTreeMap::new();
@@ -241,7 +263,7 @@ impl History {
             }
         }
         let mut found = BTreeMap::new();
-        self.directory(ROOT, b"/", tree, &children, &mut found)?;
+        self.directory(ROOT, b"/", &Medium { tree, children, latitude }, &mut found)?;
         for (path, names) in &names_of {
             let attributes = &tree.0[*path].attributes;
             let count = names.len() as u32;
@@ -252,7 +274,7 @@ impl History {
             let links_max = |id: &NodeId| self.seen.get(id).map_or(0, |seen| seen.links_max);
             let candidates = found.iter().filter(|(_, paths)| paths.contains(*path));
             let links_max = candidates.map(|(id, _)| links_max(id)).max().unwrap_or(0);
-            if count > links_max + u32::from(both_names) {
+            if count > links_max + u32::from(latitude.both_names) {
                 return Err(Failure::new(format!(
                     "\"{}\" has {count} names, but never had more than {links_max}",
                     show(path)
@@ -269,11 +291,10 @@ impl History {
         &self,
         dir: NodeId,
         path: &[u8],
-        tree: &'t Tree,
-        children: &Children<'t>,
+        medium: &Medium<'t>,
         found: &mut Found<'t>,
     ) -> Result<(), Failure> {
-        let there = children.get(path).map_or(&[][..], Vec::as_slice);
+        let there = medium.children.get(path).map_or(&[][..], Vec::as_slice);
         for ((_, name), values) in self.names.range((dir, Vec::new())..(dir + 1, Vec::new())) {
             if !values.contains(&None) && !there.iter().any(|(other, _)| other == name) {
                 return Err(Failure::new(format!("\"{}\" is missing in \"{}\"", show(name), show(path))));
@@ -286,7 +307,7 @@ impl History {
             let mut reason = None;
             let mut fits = false;
             for &id in values.iter().flatten() {
-                match self.inode(id, child, tree, children, found) {
+                match self.inode(id, child, medium, found) {
                     Ok(()) => {
                         found.entry(id).or_default().insert(child);
                         fits = true;
@@ -303,16 +324,9 @@ impl History {
         Ok(())
     }
 
-    fn inode<'t>(
-        &self,
-        id: NodeId,
-        path: &'t [u8],
-        tree: &'t Tree,
-        children: &Children<'t>,
-        found: &mut Found<'t>,
-    ) -> Result<(), Failure> {
+    fn inode<'t>(&self, id: NodeId, path: &'t [u8], medium: &Medium<'t>, found: &mut Found<'t>) -> Result<(), Failure> {
         let wrong = |text: String| Err(Failure::new(format!("\"{}\": {text}", show(path))));
-        let (Some(seen), Some(entry)) = (self.seen.get(&id), tree.0.get(path)) else {
+        let (Some(seen), Some(entry)) = (self.seen.get(&id), medium.tree.0.get(path)) else {
             return wrong("unknown inode".to_string());
         };
         let Entry { attributes, content, .. } = entry;
@@ -323,9 +337,9 @@ impl History {
             return wrong(format!("permissions {:o}, before {:o}", attributes.permissions, seen.permissions[0]));
         }
         match seen.kind {
-            FileKind::Directory => self.directory(id, path, tree, children, found),
+            FileKind::Directory => self.directory(id, path, medium, found),
             FileKind::Symlink if *content != seen.target => wrong(format!("points to \"{}\"", show(content))),
-            FileKind::File => seen.file.explains(content).or_else(wrong),
+            FileKind::File => seen.file.explains(content, medium.latitude.older_data).or_else(wrong),
             _ => Ok(()),
         }
     }
@@ -337,13 +351,14 @@ impl History {
 }
 
 impl FileHistory {
-    fn explains(&self, found: &[u8]) -> Result<(), String> {
+    fn explains(&self, found: &[u8], older_data: bool) -> Result<(), String> {
         if !(self.size_min..=self.size_max).contains(&found.len()) {
             return Err(format!("{} bytes, expected {} to {}", found.len(), self.size_min, self.size_max));
         }
         for (at, &byte) in found.iter().enumerate() {
             let safe = self.safe.get(at).copied().unwrap_or(0);
-            if byte != safe && !self.pending.iter().any(|pending| pending.allows(at, byte)) {
+            let forgiven = older_data && (safe == 0 || self.pending.iter().any(|pending| pending.cuts(at)));
+            if byte != safe && !forgiven && !self.pending.iter().any(|pending| pending.allows(at, byte)) {
                 return Err(format!(
                     "byte {at} is {byte:#04x}, safe was {safe:#04x} (of {} bytes), and nobody wrote that since",
                     self.safe.len()
@@ -355,6 +370,10 @@ impl FileHistory {
 }
 
 impl Pending {
+    fn cuts(&self, offset: usize) -> bool {
+        matches!(self, Pending::Size(size) if offset >= *size)
+    }
+
     fn allows(&self, offset: usize, byte: u8) -> bool {
         match self {
             Pending::Data { at, data } => offset.checked_sub(*at).and_then(|i| data.get(i)) == Some(&byte),

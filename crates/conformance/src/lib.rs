@@ -15,6 +15,7 @@
 pub mod call;
 pub mod content;
 pub mod counts;
+pub mod exhibits;
 pub mod full;
 pub mod history;
 pub mod hostile;
@@ -25,6 +26,7 @@ pub mod nodes;
 pub mod power_cuts;
 pub mod rig;
 pub mod sequences;
+pub mod soak;
 pub mod tree;
 pub mod workloads;
 
@@ -54,6 +56,28 @@ pub trait Subject: Send + Sync {
 
     /// May a power cut during rename(2) leave both names? The default is no: the old or the new one.
     fn rename_may_leave_both_names(&self) -> bool {
+        false
+    }
+
+    /// Entries of the root directory that the file system makes by itself and that the kit leaves alone.
+    fn own_entries(&self) -> &[&[u8]] {
+        &[]
+    }
+
+    /// May a time that utimens(2) set be overwritten when data are written out later? The default is no.
+    fn keeps_set_times(&self) -> bool {
+        true
+    }
+
+    /// May a power cut during unlink(2) of a file that has hard links leave a directory in which the same name stands
+    /// twice? The default is no.
+    fn unlink_may_double_a_name(&self) -> bool {
+        false
+    }
+
+    /// May data that were overwritten or cut off long ago come back, after a power cut, where a file was cut and grew
+    /// again? The default is no.
+    fn older_data_may_return(&self) -> bool {
         false
     }
 

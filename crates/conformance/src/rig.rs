@@ -4,12 +4,13 @@ use crate::call::{Answer, Attributes, Call, How, Outcome, SLOTS};
 use crate::content::pattern;
 use crate::{Failure, Subject};
 use ffslab_flash::{Chip, ChipImage, Faults, Geometry, Rules, Timing};
-use ffslab_fs::{Errno, FileKind, Result, Stat};
+use ffslab_fs::{Errno, FileKind, Ino, Result, Stat};
 use ffslab_linux::{
-    Fd, Kernel, OpenFlags, ReadAheadRules, Vfs, VfsConfig, VfsCosts, Whence, WriteBackKnobs, WriteBackRules,
+    Entry, Fd, Kernel, OpenFlags, ReadAheadRules, Vfs, VfsConfig, VfsCosts, Whence, WriteBackKnobs, WriteBackRules,
 };
 use ffslab_mtd::{Driver, Mtd, Nand};
 use ffslab_sim::{EventSink, OpEvent, Sim, SimConfig};
+use std::collections::BTreeMap;
 
 /// Memory of the simulated machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +31,8 @@ pub struct Rig<'a> {
     pub nand: Nand,
     pub mtd: Mtd,
     pub vfs: Vfs,
+    /// Names that stand twice in their directory, by inode; see [`Subject::unlink_may_double_a_name`].
+    pub double_names: BTreeMap<Ino, u32>,
     sim: Sim,
     slots: [Option<(Fd, How)>; SLOTS],
 }
@@ -69,7 +72,7 @@ impl<'a> Rig<'a> {
             epoch_s: 1_300_000_000,
         };
         let vfs = Vfs::new(sim.clone(), config);
-        Ok(Rig { subject, nand, mtd, vfs, sim, slots: [None; SLOTS] })
+        Ok(Rig { subject, nand, mtd, vfs, double_names: BTreeMap::new(), sim, slots: [None; SLOTS] })
     }
 
     /// The same with the content of a snapshot.
@@ -241,14 +244,21 @@ impl<'a> Rig<'a> {
             Call::Rmdir { path } => self.vfs.rmdir(path.as_bytes()).map(done),
             Call::Mknod { path, kind, device } => self.vfs.mknod(path.as_bytes(), *kind, 0o644, *device).map(done),
             Call::Readdir { path } => {
-                let entries = self.vfs.readdir_path(path.as_bytes())?;
+                let mut entries = self.vfs.readdir_path(path.as_bytes())?;
+                self.leave_out_own_entries(path.as_bytes(), &mut entries);
                 let mut names: Vec<_> = entries.into_iter().map(|entry| (entry.name, entry.kind)).collect();
                 names.sort();
                 Ok(Answer::Names(names))
             }
-            Call::Stat { path } => self.vfs.stat(path.as_bytes()).map(|stat| Answer::Attributes(attributes(&stat))),
-            Call::Lstat { path } => self.vfs.lstat(path.as_bytes()).map(|stat| Answer::Attributes(attributes(&stat))),
-            Call::Fstat { slot } => self.vfs.fstat(self.fd(*slot)?).map(|stat| Answer::Attributes(attributes(&stat))),
+            Call::Stat { path } => {
+                self.vfs.stat(path.as_bytes()).map(|stat| Answer::Attributes(self.attributes(&stat)))
+            }
+            Call::Lstat { path } => {
+                self.vfs.lstat(path.as_bytes()).map(|stat| Answer::Attributes(self.attributes(&stat)))
+            }
+            Call::Fstat { slot } => {
+                self.vfs.fstat(self.fd(*slot)?).map(|stat| Answer::Attributes(self.attributes(&stat)))
+            }
             Call::Chmod { path, permissions } => self.vfs.chmod(path.as_bytes(), *permissions).map(done),
             Call::Chown { path, uid, gid } => self.vfs.chown(path.as_bytes(), Some(*uid), Some(*gid)).map(done),
             Call::SetModified { path, seconds } => {
@@ -266,6 +276,25 @@ impl<'a> Rig<'a> {
             // Call::Remount and Call::SyncAndCrash: see Rig::call.
             Call::Remount | Call::SyncAndCrash => Err(Errno::Inval),
         }
+    }
+
+    /// Takes out what the file system made by itself; see [`Subject::own_entries`].
+    pub fn leave_out_own_entries(&mut self, directory: &[u8], entries: &mut Vec<Entry>) {
+        let is_own = |entry: &Entry| self.subject.own_entries().contains(&&entry.name[..]);
+        if !entries.iter().any(is_own) {
+            return;
+        }
+        let root = self.vfs.fs().map(|fs| fs.root());
+        if self.vfs.stat(directory).is_ok_and(|stat| Some(stat.ino) == root) {
+            entries.retain(|entry| !is_own(entry));
+        }
+    }
+
+    /// What of a stat(2) the kit compares.
+    pub fn attributes(&self, stat: &Stat) -> Attributes {
+        let double_names = self.double_names.get(&stat.ino).copied().unwrap_or(0);
+        let modified_s = self.subject.keeps_set_times().then_some(stat.modified.seconds);
+        Attributes { modified_s, ..attributes(&Stat { links: stat.links.saturating_sub(double_names), ..*stat }) }
     }
 
     /// The descriptor in a slot.
@@ -342,8 +371,7 @@ fn flags(how: How) -> OpenFlags {
     }
 }
 
-/// What of a stat(2) the kit compares.
-pub fn attributes(stat: &Stat) -> Attributes {
+fn attributes(stat: &Stat) -> Attributes {
     let is_directory = stat.kind == FileKind::Directory;
     let is_device = matches!(stat.kind, FileKind::CharDevice | FileKind::BlockDevice);
     let has_size = matches!(stat.kind, FileKind::File | FileKind::Symlink);

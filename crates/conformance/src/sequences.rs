@@ -9,6 +9,7 @@ use crate::{Failure, Subject};
 use ffslab_fs::{Errno, FileKind};
 use proptest::prelude::*;
 use proptest::sample::select;
+use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestError, TestRng, TestRunner};
 use std::cell::RefCell;
 
@@ -50,9 +51,7 @@ pub struct Report {
 pub fn check(subject: &dyn Subject, options: &Options) -> Result<Report, Failure> {
     let config =
         Config { cases: options.cases, failure_persistence: None, max_shrink_iters: 2_000, ..Config::default() };
-    let mut seed = [0; 32];
-    seed[..8].copy_from_slice(&options.seed.to_le_bytes());
-    let mut runner = TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &seed));
+    let mut runner = runner(config, options.seed);
     let report = RefCell::new(Report::default());
     let result = runner.run(&sequence(options.calls_max), |calls| {
         let one = run(subject, options.machine, &calls).map_err(|failure| TestCaseError::fail(failure.to_string()))?;
@@ -73,11 +72,34 @@ pub fn check(subject: &dyn Subject, options: &Options) -> Result<Report, Failure
     }
 }
 
+fn runner(config: Config, seed: u64) -> TestRunner {
+    let mut bytes = [0; 32];
+    bytes[..8].copy_from_slice(&seed.to_le_bytes());
+    TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &bytes))
+}
+
+/// `count` calls, always the same for a seed.
+///
+/// # Errors
+/// None that is known; proptest could refuse to draw.
+pub fn random_calls(seed: u64, count: usize) -> Result<Vec<Call>, Failure> {
+    let tree = proptest::collection::vec(call(), count).new_tree(&mut runner(Config::default(), seed));
+    tree.map(|tree| tree.current()).map_err(Failure::of)
+}
+
 /// Runs one sequence on a new file system.
 ///
 /// # Errors
 /// The first call that the model answers otherwise, or a difference after a remount.
 pub fn run(subject: &dyn Subject, machine: Machine, calls: &[Call]) -> Result<Report, Failure> {
+    play(subject, machine, calls).map(|pair| pair.report)
+}
+
+/// The same; what was done is still mounted.
+///
+/// # Errors
+/// Those of [`run`].
+pub fn play<'a>(subject: &'a dyn Subject, machine: Machine, calls: &[Call]) -> Result<Pair<'a>, Failure> {
     let mut pair = Pair::new(Rig::new(subject, machine)?)?;
     for path in ["d0", "d1", "d0/d2"] {
         let _ = pair.step(&Call::Mkdir { path: path.to_string(), permissions: 0o755 })?;
@@ -93,7 +115,7 @@ pub fn run(subject: &dyn Subject, machine: Machine, calls: &[Call]) -> Result<Re
     }
     pair.compare().map_err(|failure| failure.at("at the end"))?;
     pair.remount().map_err(|failure| failure.at("remount at the end"))?;
-    Ok(pair.report)
+    Ok(pair)
 }
 
 /// The slot that a call needs something in.

@@ -3,7 +3,7 @@
 use crate::call::Attributes;
 use crate::model::Model;
 use crate::nodes::{Content, NodeId, ROOT};
-use crate::rig::{attributes, Rig};
+use crate::rig::Rig;
 use crate::Failure;
 use ffslab_fs::FileKind;
 use std::collections::BTreeMap;
@@ -41,6 +41,7 @@ impl Tree {
     pub fn read(rig: &mut Rig) -> Result<Tree, Failure> {
         let mut tree = Tree::default();
         let mut first_paths = BTreeMap::new();
+        rig.double_names.clear();
         walk(rig, WalkLimits::GENEROUS, &mut |rig, path| {
             let failed = |call: &str, error| Failure::new(format!("{call}(\"{}\"): {error}", show(path)));
             let stat = rig.vfs.lstat(path).map_err(|error| failed("lstat", error))?;
@@ -50,7 +51,7 @@ impl Tree {
                 _ => Vec::new(),
             };
             let first_path = first_paths.entry(stat.ino).or_insert_with(|| path.to_vec()).clone();
-            tree.0.insert(path.to_vec(), Entry { attributes: attributes(&stat), content, first_path });
+            tree.0.insert(path.to_vec(), Entry { attributes: rig.attributes(&stat), content, first_path });
             Ok(())
         })?;
         Ok(tree)
@@ -61,6 +62,16 @@ impl Tree {
         let mut tree = Tree::default();
         add_model_entry(model, ROOT, b"/".to_vec(), &mut tree, &mut BTreeMap::new());
         tree
+    }
+
+    /// Where a file should hold zeros, whatever `found` holds is right.
+    pub fn forgive_zeros(&mut self, found: &Tree) {
+        for (path, entry) in &mut self.0 {
+            let Some(other) = found.0.get(path) else { continue };
+            for (byte, &there) in entry.content.iter_mut().zip(&other.content).filter(|(byte, _)| **byte == 0) {
+                *byte = there;
+            }
+        }
     }
 
     /// What is different in `found`, if `self` is what ought to be there.
@@ -123,7 +134,16 @@ pub fn walk(rig: &mut Rig, limits: WalkLimits, visit: &mut Visit<'_>) -> Result<
             let entries = rig.vfs.readdir_path(&path);
             let mut entries =
                 entries.map_err(|error| Failure::new(format!("readdir(\"{}\"): {error}", show(&path))))?;
+            rig.leave_out_own_entries(&path, &mut entries);
             entries.sort_by(|a, b| b.name.cmp(&a.name));
+            if rig.subject.unlink_may_double_a_name() {
+                let double_names = &mut rig.double_names;
+                entries.dedup_by(|a, b| {
+                    let same = a.name == b.name && a.ino == b.ino;
+                    *double_names.entry(a.ino).or_insert(0) += u32::from(same);
+                    same
+                });
+            }
             for entry in entries {
                 waiting.push((join(&path, &entry.name), entry.kind, depth + 1));
             }

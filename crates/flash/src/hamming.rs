@@ -38,6 +38,16 @@ pub fn code(step: &[u8]) -> [u8; CODE_BYTES] {
     [!high, !low, !column_code]
 }
 
+/// ECC bytes that Linux finds two bits away from those of the data: it reports the step as lost and leaves the data as
+/// they are.
+///
+/// Erased ECC bytes would not do: the halves of each of their parity pairs are equal, so Linux takes the step for one
+/// with a single wrong bit whenever its data hold an odd number of ones, and "corrects" a bit that was right.
+pub fn uncorrectable_code(step: &[u8]) -> [u8; CODE_BYTES] {
+    let [a, b, c] = code(step);
+    [a ^ 0b11, b, c]
+}
+
 /// Bits 0..4 of `odd` on the odd places of a byte, those of `even` on the even places.
 fn interleave(odd: u8, even: u8) -> u8 {
     (0..4).fold(0, |byte, k| byte | (odd >> k & 1) << (2 * k + 1) | (even >> k & 1) << (2 * k))
@@ -105,6 +115,17 @@ mod tests {
             let index = usize::from(odd_places(difference[0])) << 4 | usize::from(odd_places(difference[1]));
             assert_eq!((index, odd_places(difference[2] >> 2)), (bit / 8, (bit % 8) as u8));
             assert_eq!(difference.iter().map(|byte| byte.count_ones()).sum::<u32>(), 11);
+        }
+    }
+
+    /// The rule of `ecc_sw_hamming_correct`: no difference, one half of every pair (a data bit), one bit (an ECC bit).
+    #[test]
+    fn a_lost_step_is_neither_right_nor_correctable() {
+        for step in random_steps(20) {
+            let (wanted, found) = (code(&step), uncorrectable_code(&step));
+            let difference = [wanted[0] ^ found[0], wanted[1] ^ found[1], wanted[2] ^ found[2]];
+            assert_eq!(difference.iter().map(|byte| byte.count_ones()).sum::<u32>(), 2);
+            assert_ne!((difference[0] ^ difference[0] >> 1) & 0x55, 0x55);
         }
     }
 

@@ -18,8 +18,8 @@ pub struct ImageLayout {
     /// Each page is followed by its OOB area.
     pub oob: bool,
     /// On saving with OOB: ECC bytes of programmed pages that are still 0xFF get the Hamming code that a kernel with
-    /// software ECC expects ([`hamming`]), so that it accepts what `nandwrite -o` puts back. Pages that lost their power
-    /// during a program keep theirs, because the kernel must find them uncorrectable too.
+    /// software ECC expects ([`hamming`]), so that it accepts what `nandwrite -o` puts back. Steps that lost their power
+    /// during a program get one with which the kernel must find them uncorrectable, too.
     pub hamming_ecc: bool,
 }
 
@@ -162,6 +162,7 @@ impl Chip {
         let geometry = self.geometry();
         let mut data = vec![0; geometry.page_bytes as usize];
         let mut oob = vec![0xFF; geometry.oob_bytes as usize];
+        let (erased, erased_oob) = (vec![0xFF; data.len()], oob.clone());
         let page_bytes = (data.len() + if layout.oob { oob.len() } else { 0 }) as u64;
         let pages = (bytes / page_bytes) as u32;
         let mut loaded = 0;
@@ -174,12 +175,12 @@ impl Chip {
             for index in 0..geometry.pages_per_block.min(pages - loaded) {
                 let page = block * geometry.pages_per_block + index;
                 from.read_exact(&mut data)?;
-                if data.iter().any(|&byte| byte != 0xFF) {
+                if data != erased {
                     self.cells.program_data(page, &data);
                 }
                 if layout.oob {
                     from.read_exact(&mut oob)?;
-                    if oob.iter().any(|&byte| byte != 0xFF) {
+                    if oob != erased_oob {
                         self.cells.program_oob(page, &oob);
                     }
                 }
@@ -216,8 +217,9 @@ impl Chip {
             let place =
                 |k| hamming::oob_place(geometry.page_bytes, geometry.oob_bytes, first + k).map(|at| at as usize);
             let (Some(a), Some(b), Some(c)) = (place(0), place(1), place(2)) else { return };
-            if damaged >> step & 1 == 0 && oob[a] & oob[b] & oob[c] == 0xFF {
-                [oob[a], oob[b], oob[c]] = hamming::code(bytes);
+            if oob[a] & oob[b] & oob[c] == 0xFF {
+                let lost = damaged >> step & 1 == 1;
+                [oob[a], oob[b], oob[c]] = if lost { hamming::uncorrectable_code(bytes) } else { hamming::code(bytes) };
             }
         }
     }

@@ -143,8 +143,8 @@ fn a_failed_save_leaves_nothing_behind() {
     assert_eq!(names, ["taken"]);
 }
 
-/// Each step of a programmed page gets its code at bytes 40..64; what is erased, was there before, or cannot be vouched
-/// for stays as it is.
+/// Each step of a programmed page gets its code at bytes 40..64, or one that says that it is lost; what is erased or was
+/// there before stays as it is.
 #[test]
 fn hamming_codes_for_a_real_kernel() {
     let mut chip = filled();
@@ -170,7 +170,11 @@ fn hamming_codes_for_a_real_kernel() {
     assert_eq!(oob(12)[43..46], hamming::code(&pattern(4, PAGE)[256..512]));
     assert_eq!(oob(13)[40..43], hamming::code(&header[..256]));
     assert_eq!(oob(13)[43..], [0xFF; 21], "the code of erased bytes is erased");
-    assert_eq!(oob(14)[40..], [0xFF; 24]);
+    for (step, data) in bytes[14 * 2112..][..PAGE].chunks(256).enumerate() {
+        let lost = damaged >> step & 1 == 1;
+        let code = if lost { hamming::uncorrectable_code(data) } else { hamming::code(data) };
+        assert_eq!(oob(14)[40 + 3 * step..43 + 3 * step], code);
+    }
 
     let mut other = common::chip();
     other.load_bytes("image", &bytes, 0..8, WITH_OOB).unwrap();

@@ -134,6 +134,11 @@ pub trait FileSystem {
     /// Makes everything safe (`->sync_fs`). Dirty pages and inodes were written before.
     fn sync(&mut self, host: &mut dyn Host) -> Result<()>;
 
+    /// Writes out the headers of changed directories alone, where a file system defers them (YAFFS2).
+    fn sync_directories(&mut self, _host: &mut dyn Host) -> Result<()> {
+        Ok(())
+    }
+
     fn statfs(&mut self) -> StatFs;
 
     // ---- life of an inode in memory ------------------------------------------------------------------------

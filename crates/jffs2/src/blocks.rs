@@ -34,8 +34,9 @@ pub enum List {
 
 const LISTS: usize = List::None as usize;
 
-/// One erase block. The five sizes add up to the block size.
+/// One erase block. The five sizes add up to the block size. A cache line: each superseded node looks at another block.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
 pub struct EraseBlock {
     pub unchecked_bytes: u32,
     pub used_bytes: u32,

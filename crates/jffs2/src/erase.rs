@@ -117,11 +117,11 @@ impl Store {
             let at = block * self.block_bytes + checked_bytes;
             let read = {
                 let _why = self.sim.because(Reason::EraseCheck);
-                self.mtd.read(u64::from(at), &mut self.scratch[..bytes])
+                self.mtd.read(u64::from(at), &mut self.erase_check[..bytes])
             };
             match read {
                 Err(MtdError::PowerCut) => return Err(Errno::PowerCut),
-                Ok(_) if all_erased(&self.scratch[..bytes]) => {}
+                Ok(_) if all_erased(&self.erase_check[..bytes]) => {}
                 _ => {
                     self.erase_failed(block)?;
                     return Ok(false);

@@ -36,10 +36,10 @@ pub const COMPR_RTIME: u8 = 2;
 pub const COMPR_ZLIB: u8 = 6;
 pub const COMPR_LZO: u8 = 7;
 
-/// Rounds a length up to the node alignment.
+/// Rounds a length up to the node alignment; a length that no node can have stays one.
 #[inline]
 pub fn pad(bytes: u32) -> u32 {
-    (bytes + 3) & !3
+    bytes.saturating_add(3) & !3
 }
 
 /// The kernel's `crc32(seed, data)`.
@@ -95,7 +95,7 @@ impl Endian {
         b[at..at + 4].copy_from_slice(&raw);
     }
 
-    fn put_header(self, b: &mut [u8], node_type: u16, total_bytes: u32) {
+    pub fn put_header(self, b: &mut [u8], node_type: u16, total_bytes: u32) {
         self.put16(b, 0, MAGIC);
         self.put16(b, 2, node_type);
         self.put32(b, 4, total_bytes);

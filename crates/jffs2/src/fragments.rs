@@ -1,14 +1,12 @@
 //! The fragment map of a file: which node holds which bytes.
 //!
 //! Follows `fs/jffs2/nodelist.c` (`jffs2_add_frag_to_fragtree`, `jffs2_truncate_fragtree`). The map is ordered by file
-//! offset, so every operation costs the logarithm of the number of fragments.
-
-use std::collections::BTreeMap;
-use std::ops::Bound;
+//! offset.
 
 use ffslab_fs::PAGE_BYTES;
 
-use crate::refs::{DnodeId, NodeState, NONE};
+use crate::fragment_list::FragmentList;
+use crate::refs::{NodeState, RefId, NONE};
 use crate::store::Store;
 
 const PAGE: u32 = PAGE_BYTES as u32;
@@ -19,7 +17,7 @@ pub struct Fragment {
     pub offset: u32,
     pub bytes: u32,
     /// [`NONE`] for a hole that no node covers.
-    pub dnode: DnodeId,
+    pub node: RefId,
 }
 
 impl Fragment {
@@ -30,83 +28,85 @@ impl Fragment {
 
 #[derive(Default)]
 pub struct FragmentMap {
-    map: BTreeMap<u32, (u32, DnodeId)>,
-}
-
-fn fragment((&offset, &(bytes, dnode)): (&u32, &(u32, DnodeId))) -> Fragment {
-    Fragment { offset, bytes, dnode }
+    list: FragmentList,
 }
 
 impl FragmentMap {
     /// The fragment that covers `offset`, or else the last one before it.
     pub fn lookup(&self, offset: u32) -> Option<Fragment> {
-        if let Some(&(bytes, dnode)) = self.map.get(&offset) {
-            return Some(Fragment { offset, bytes, dnode });
-        }
-        self.map.range(..=offset).next_back().map(fragment)
+        self.list.at_or_before(offset)
     }
 
     pub fn last(&self) -> Option<Fragment> {
-        self.map.iter().next_back().map(fragment)
+        self.list.last()
     }
 
     pub fn after(&self, offset: u32) -> Option<Fragment> {
-        self.map.range((Bound::Excluded(offset), Bound::Unbounded)).next().map(fragment)
+        self.list.starting_at(offset.checked_add(1)?).next()
     }
 
     pub fn before(&self, offset: u32) -> Option<Fragment> {
-        self.map.range(..offset).next_back().map(fragment)
+        self.list.at_or_before(offset.checked_sub(1)?)
     }
 
     /// Fragments that start at `from` or later, in order.
     pub fn starting_at(&self, from: u32) -> impl Iterator<Item = Fragment> + '_ {
-        self.map.range(from..).map(fragment)
+        self.list.starting_at(from)
     }
 
     pub fn len(&self) -> usize {
-        self.map.len()
+        self.list.len()
     }
 
-    /// Lets a fragment come from another node (garbage collection rewrote a hole with its old version number).
-    pub fn replace_node(&mut self, offset: u32, dnode: DnodeId) {
-        if let Some(entry) = self.map.get_mut(&offset) {
-            entry.1 = dnode;
+    /// Lets the fragments that begin in `start .. end` come from `new` instead of `old` (garbage collection copied the
+    /// node, or rewrote a hole with its old version number). Returns how many there are.
+    pub fn replace_node(&mut self, start: u32, end: u32, old: RefId, new: RefId) -> u32 {
+        let mut count = 0;
+        let mut at = start;
+        while at < end {
+            let Some(this) = self.list.starting_at(at).next().filter(|f| f.offset < end) else { break };
+            if let Some(fragment) = self.list.get_mut(this.offset).filter(|f| f.node == old) {
+                fragment.node = new;
+                count += 1;
+            }
+            at = this.end();
         }
+        count
     }
 
-    /// Removes and returns the first fragment, if any (used when the whole map goes).
-    pub fn pop(&mut self) -> Option<Fragment> {
-        self.map.pop_first().map(|(offset, (bytes, dnode))| Fragment { offset, bytes, dnode })
+    /// Takes all fragments out, in order (used when the whole map goes).
+    pub fn drain(&mut self) -> impl Iterator<Item = Fragment> {
+        self.list.drain()
     }
 
     /// The node `id` now holds its bytes; older nodes lose what it covers (`jffs2_add_full_dnode_to_inode`).
-    pub fn add(&mut self, store: &mut Store, id: DnodeId) {
-        let (offset, bytes) = (store.dnodes[id].offset, store.dnodes[id].bytes);
+    pub fn add(&mut self, store: &mut Store, id: RefId) {
+        let (offset, bytes) = (store.refs[id].file_offset, store.refs[id].file_bytes);
         if bytes == 0 {
             return;
         }
-        store.dnodes[id].fragments = 1;
-        self.insert(store, Fragment { offset, bytes, dnode: id });
+        store.refs[id].fragments_or_slot = 1;
+        self.insert(store, Fragment { offset, bytes, node: id });
         // Nodes that share a memory page must be looked at by garbage collection.
         if offset % PAGE != 0 {
             mark_normal(store, id);
             if let Some(previous) = self.before(offset) {
-                mark_normal(store, previous.dnode);
+                mark_normal(store, previous.node);
             }
         }
         if (offset + bytes) % PAGE != 0 {
             if let Some(next) = self.after(offset) {
                 mark_normal(store, id);
-                mark_normal(store, next.dnode);
+                mark_normal(store, next.node);
             }
         }
     }
 
     fn insert(&mut self, store: &mut Store, new: Fragment) {
         // By far the most frequent case, a page for a page, needs one search.
-        if let Some(entry) = self.map.get_mut(&new.offset).filter(|entry| entry.0 == new.bytes) {
-            let old = std::mem::replace(&mut entry.1, new.dnode);
-            return release(store, old);
+        if let Some(old) = self.list.get_mut(new.offset).filter(|old| old.bytes == new.bytes) {
+            let old = std::mem::replace(old, new);
+            return release(store, old.node);
         }
         let this = self.lookup(new.offset);
         let last_end = this.map_or(0, |f| f.end());
@@ -114,37 +114,37 @@ impl FragmentMap {
             // Nothing there yet, up to the end of what exists.
             if let Some(this) = this {
                 if (last_end - 1) / PAGE == new.offset / PAGE {
-                    mark_normal(store, this.dnode);
-                    mark_normal(store, new.dnode);
+                    mark_normal(store, this.node);
+                    mark_normal(store, new.node);
                 }
             }
             if last_end < new.offset {
-                self.map.insert(last_end, (new.offset - last_end, NONE));
+                self.list.insert(Fragment { offset: last_end, bytes: new.offset - last_end, node: NONE });
             }
-            self.map.insert(new.offset, (new.bytes, new.dnode));
+            self.list.insert(new);
             return;
         }
         let Some(this) = this else { return };
         if new.offset > this.offset {
             // The start of `this` remains.
-            mark_normal(store, new.dnode);
-            mark_normal(store, this.dnode);
-            self.map.insert(this.offset, (new.offset - this.offset, this.dnode));
-            self.map.insert(new.offset, (new.bytes, new.dnode));
+            mark_normal(store, new.node);
+            mark_normal(store, this.node);
+            self.list.insert(Fragment { offset: this.offset, bytes: new.offset - this.offset, node: this.node });
+            self.list.insert(new);
             if this.end() > new.end() {
                 // Its end, too: it is split in two.
-                self.map.insert(new.end(), (this.end() - new.end(), this.dnode));
-                if this.dnode != NONE {
-                    store.dnodes[this.dnode].fragments += 1;
+                self.list.insert(Fragment { offset: new.end(), bytes: this.end() - new.end(), node: this.node });
+                if this.node != NONE {
+                    store.refs[this.node].fragments_or_slot += 1;
                 }
                 return;
             }
         } else {
-            self.map.insert(new.offset, (new.bytes, new.dnode));
+            self.list.insert(new);
             if new.end() >= this.end() {
-                release(store, this.dnode);
+                release(store, this.node);
             } else {
-                self.map.insert(new.end(), (this.end() - new.end(), this.dnode));
+                self.list.insert(Fragment { offset: new.end(), bytes: this.end() - new.end(), node: this.node });
                 return;
             }
         }
@@ -157,14 +157,14 @@ impl FragmentMap {
             if this.offset >= new.end() {
                 return;
             }
-            self.map.remove(&this.offset);
+            self.list.remove(this.offset);
             if new.end() >= this.end() {
-                release(store, this.dnode);
+                release(store, this.node);
                 continue;
             }
-            self.map.insert(new.end(), (this.end() - new.end(), this.dnode));
-            mark_normal(store, this.dnode);
-            mark_normal(store, new.dnode);
+            self.list.insert(Fragment { offset: new.end(), bytes: this.end() - new.end(), node: this.node });
+            mark_normal(store, this.node);
+            mark_normal(store, new.node);
             return;
         }
     }
@@ -173,12 +173,13 @@ impl FragmentMap {
     pub fn truncate(&mut self, store: &mut Store, bytes: u32) -> u32 {
         if let Some(this) = self.lookup(bytes) {
             if this.offset < bytes && this.end() > bytes {
-                self.map.insert(this.offset, (bytes - this.offset, this.dnode));
+                self.list.insert(Fragment { offset: this.offset, bytes: bytes - this.offset, node: this.node });
             }
         }
-        while let Some((&offset, &(_, dnode))) = self.map.range(bytes..).next() {
-            self.map.remove(&offset);
-            release(store, dnode);
+        let next = |list: &FragmentList| list.starting_at(bytes).next();
+        while let Some(this) = next(&self.list) {
+            self.list.remove(this.offset);
+            release(store, this.node);
         }
         let Some(last) = self.last() else { return 0 };
         if bytes == 0 {
@@ -188,33 +189,30 @@ impl FragmentMap {
             return last.end();
         }
         // A last fragment that starts at a page's start is as good as a whole page.
-        if last.dnode != NONE && last.offset % PAGE == 0 {
-            let node = store.dnodes[last.dnode].node;
-            store.refs[node].set_state(NodeState::Pristine);
+        if last.node != NONE && last.offset % PAGE == 0 {
+            store.refs[last.node].set_state(NodeState::Pristine);
         }
         bytes
     }
 }
 
-fn mark_normal(store: &mut Store, id: DnodeId) {
+fn mark_normal(store: &mut Store, id: RefId) {
     if id != NONE {
-        let node = store.dnodes[id].node;
-        store.refs[node].set_state(NodeState::Normal);
+        store.refs[id].set_state(NodeState::Normal);
     }
 }
 
 /// A fragment of the node is gone. The last one takes the node with it (`jffs2_obsolete_node_frag`).
-pub fn release(store: &mut Store, id: DnodeId) {
+pub fn release(store: &mut Store, id: RefId) {
     if id == NONE {
         return;
     }
-    store.dnodes[id].fragments -= 1;
-    if store.dnodes[id].fragments == 0 {
-        let node = store.dnodes[id].node;
-        store.refs[node].dnode = NONE;
-        store.mark_obsolete(node);
-        store.dnodes.release(id);
+    let node = &mut store.refs[id];
+    node.fragments_or_slot -= 1;
+    if node.fragments_or_slot == 0 {
+        node.leave_memory();
+        store.mark_obsolete(id);
     } else {
-        mark_normal(store, id);
+        node.set_state(NodeState::Normal);
     }
 }

@@ -91,7 +91,7 @@ impl Jffs2 {
                 List::VeryDirty
             } else if has(List::Erasable) {
                 List::Erasable
-            } else if has(List::ErasablePendingWbuf) {
+            } else if self.store.flush_makes_erasable() {
                 self.store.flush_wbuf_padded()?;
                 continue;
             } else {

@@ -13,14 +13,14 @@ use crate::format::{
 };
 use crate::fragments::Fragment;
 use crate::inode::{encode_device, Dirent};
-use crate::refs::{DnodeId, NodeState, RefId, NONE};
+use crate::refs::{NodeState, RefId, NONE};
 use crate::store::{is_dirty, Store};
 use crate::summary::{dirent_entry_bytes, INODE_ENTRY_BYTES};
 use crate::Jffs2;
 
 impl Store {
     /// Copies a pristine node (`jffs2_garbage_collect_pristine`). `false`: it does not fit or is damaged, so it must
-    /// be rebuilt. References to the node from inodes in memory move along.
+    /// be rebuilt. What is known of the node in memory moves along to the new reference, the first of its inode's chain.
     pub fn copy_node(&mut self, id: RefId) -> Result<bool> {
         let bytes = self.ref_bytes(id);
         let owner = self.refs[id].owner;
@@ -51,8 +51,12 @@ impl Store {
             other => other?,
         }
         let new = self.add_node(offset, NodeState::Pristine, bytes, owner)?;
-        let dnode = std::mem::replace(&mut self.refs[id].dnode, NONE);
-        self.refs[new].dnode = dnode;
+        let old = self.refs[id];
+        let node = &mut self.refs[new];
+        node.file_offset = old.file_offset;
+        node.file_bytes = old.file_bytes;
+        node.fragments_or_slot = old.fragments_or_slot;
+        self.refs[id].leave_memory();
         self.mark_obsolete(id);
         Ok(true)
     }
@@ -92,47 +96,47 @@ impl Jffs2 {
                 self.collect_deletion(ino, &name, dirent)
             };
         }
-        let dnode = self.store.refs[id].dnode;
-        if dnode == NONE {
+        if !self.store.refs[id].is_in_memory() {
             self.store.mark_obsolete(id);
             return Ok(());
         }
-        if inode.metadata == dnode {
-            return self.move_metadata(ino, dnode);
+        if inode.metadata == id {
+            return self.move_metadata(ino, id);
         }
-        let Some((start, end)) = self.extent_of(ino, dnode) else { return Err(Errno::Io) };
+        let Some((start, end)) = self.extent_of(ino, id) else { return Err(Errno::Io) };
         if self.store.refs[id].state() == NodeState::Pristine && self.store.copy_node(id)? {
             let new = self.store.inode_caches.get(&ino).map_or(NONE, |c| c.first);
-            self.store.dnodes[dnode].node = new;
+            let inode = self.inodes.get_mut(&ino).ok_or(Errno::Io)?;
+            inode.fragments.replace_node(start, end, id, new);
             return Ok(());
         }
         let page = PAGE_BYTES as u32;
         if start / page < (end - 1) / page {
             // Data nodes never cross a page's end, so this is a hole.
-            self.move_hole(ino, dnode, start, end)
+            self.move_hole(ino, id, start, end)
         } else {
             self.rebuild(host, ino, start, end)
         }
     }
 
     /// From the first to the end of the last byte that still comes from the node.
-    fn extent_of(&self, ino: u32, dnode: DnodeId) -> Option<(u32, u32)> {
+    fn extent_of(&self, ino: u32, id: RefId) -> Option<(u32, u32)> {
         let inode = self.inodes.get(&ino)?;
-        let record = self.store.dnodes[dnode];
-        if record.fragments == 1 {
-            let whole = inode.fragments.lookup(record.offset).filter(|f| f.dnode == dnode);
+        let node = &self.store.refs[id];
+        if node.fragments_or_slot == 1 {
+            let whole = inode.fragments.lookup(node.file_offset).filter(|f| f.node == id);
             if let Some(only) = whole {
                 return Some((only.offset, only.end()));
             }
         }
         let mut extent: Option<(u32, u32)> = None;
-        let mut left = record.fragments;
-        let first = inode.fragments.lookup(record.offset).map_or(record.offset, |f| f.offset);
+        let mut left = node.fragments_or_slot;
+        let first = inode.fragments.lookup(node.file_offset).map_or(node.file_offset, |f| f.offset);
         for fragment in inode.fragments.starting_at(first) {
-            if left == 0 || fragment.offset >= record.offset + record.bytes {
+            if left == 0 || fragment.offset >= node.file_offset + node.file_bytes {
                 break;
             }
-            if fragment.dnode == dnode {
+            if fragment.node == id {
                 left -= 1;
                 extent = Some((extent.map_or(fragment.offset, |e| e.0), fragment.end()));
             }
@@ -141,13 +145,13 @@ impl Jffs2 {
     }
 
     /// Writes the attributes' node anew.
-    fn move_metadata(&mut self, ino: u32, dnode: DnodeId) -> Result<()> {
+    fn move_metadata(&mut self, ino: u32, id: RefId) -> Result<()> {
         let inode = self.inodes.get_mut(&ino).ok_or(Errno::Io)?;
         let data = match inode.kind {
             FileKind::CharDevice | FileKind::BlockDevice => encode_device(self.store.endian, inode.device),
             FileKind::Symlink => {
-                let mut data = vec![0; self.store.dnodes[dnode].bytes as usize];
-                self.store.read_dnode(dnode, 0, &mut data)?;
+                let mut data = vec![0; self.store.refs[id].file_bytes as usize];
+                self.store.read_data(id, 0, &mut data)?;
                 data
             }
             _ => Vec::new(),
@@ -236,12 +240,12 @@ impl Jffs2 {
     }
 
     /// Writes a hole anew; one that is partly overwritten keeps its version, or it would hide newer data.
-    fn move_hole(&mut self, ino: u32, dnode: DnodeId, start: u32, end: u32) -> Result<()> {
-        let keep_version = self.store.dnodes[dnode].fragments > 1;
+    fn move_hole(&mut self, ino: u32, id: RefId, start: u32, end: u32) -> Result<()> {
+        let keep_version = self.store.refs[id].fragments_or_slot > 1;
         let mut old = None;
         if keep_version {
             let mut header = [0u8; INODE_BYTES as usize];
-            let offset = self.store.refs[self.store.dnodes[dnode].node].offset();
+            let offset = self.store.refs[id].offset();
             self.store.flash_read(offset, &mut header)?;
             old = RawInode::decode(self.store.endian, &header).filter(|raw| raw.compression == COMPR_ZERO);
         }
@@ -264,23 +268,12 @@ impl Jffs2 {
             inode.drop_metadata(&mut self.store);
             return Ok(());
         }
-        let node = self.store.dnodes[new].node;
-        self.store.refs[node].set_state(NodeState::Normal);
-        let fragments: Vec<Fragment> = inode
-            .fragments
-            .starting_at(self.store.dnodes[dnode].offset)
-            .take_while(|f| f.offset < offset + bytes)
-            .filter(|f| f.dnode == dnode)
-            .collect();
-        for fragment in fragments {
-            inode.fragments.replace_node(fragment.offset, new);
-            self.store.dnodes[new].fragments += 1;
-            self.store.dnodes[dnode].fragments -= 1;
-        }
-        let old_node = self.store.dnodes[dnode].node;
-        self.store.refs[old_node].dnode = NONE;
-        self.store.mark_obsolete(old_node);
-        self.store.dnodes.release(dnode);
+        let first = self.store.refs[id].file_offset;
+        let fragments = inode.fragments.replace_node(first, offset + bytes, id, new);
+        self.store.refs[new].set_state(NodeState::Normal);
+        self.store.refs[new].fragments_or_slot = fragments;
+        self.store.refs[id].leave_memory();
+        self.store.mark_obsolete(id);
         Ok(())
     }
 
@@ -376,11 +369,10 @@ impl Jffs2 {
     }
 
     fn worth_joining(&self, fragment: Fragment) -> bool {
-        if fragment.dnode == NONE {
+        if fragment.node == NONE {
             return false;
         }
-        let node = self.store.dnodes[fragment.dnode].node;
-        let block = self.store.block_of(self.store.refs[node].offset());
+        let block = self.store.block_of(self.store.refs[fragment.node].offset());
         let b = &self.store.blocks[block];
         self.store.gc_block == Some(block) || is_dirty(b.dirty_bytes + b.wasted_bytes)
     }

@@ -10,7 +10,7 @@ use ffslab_fs::{FileKind, TimeSpec};
 
 use crate::format::{name_hash, Endian, RawInode};
 use crate::fragments::FragmentMap;
-use crate::refs::{DnodeId, RefId, NONE};
+use crate::refs::{RefId, NONE};
 use crate::store::Store;
 
 /// A name in a directory (`struct jffs2_full_dirent`). `ino` 0: the name was deleted.
@@ -28,7 +28,7 @@ struct Slot {
 }
 
 /// Names of a directory, ordered by hash as the kernel lists them. A node reference knows the slot of its entry
-/// (in its `dnode` field), so garbage collection finds an entry without a search.
+/// (in its `fragments_or_slot` field), so garbage collection finds an entry without a search.
 #[derive(Default)]
 pub struct Dirents {
     order: BTreeMap<(u32, Rc<[u8]>), u32>,
@@ -60,7 +60,7 @@ impl Dirents {
                     }
                 };
                 vacant.insert(id);
-                store.refs[new.node].dnode = id;
+                store.refs[new.node].fragments_or_slot = id;
                 self.live += usize::from(new.ino != 0);
             }
             Entry::Occupied(occupied) => {
@@ -71,8 +71,8 @@ impl Dirents {
                 } else {
                     self.slots[id as usize].dirent = new;
                     self.live = self.live + usize::from(new.ino != 0) - usize::from(old.ino != 0);
-                    store.refs[old.node].dnode = NONE;
-                    store.refs[new.node].dnode = id;
+                    store.refs[old.node].leave_memory();
+                    store.refs[new.node].fragments_or_slot = id;
                     store.mark_obsolete(old.node);
                 }
             }
@@ -81,14 +81,14 @@ impl Dirents {
 
     /// The entry that stands in `node`, with its name.
     pub fn of_node(&self, store: &Store, node: RefId) -> Option<(Rc<[u8]>, Dirent)> {
-        let slot = self.slots.get(store.refs[node].dnode as usize)?;
+        let slot = self.slots.get(store.refs[node].fragments_or_slot as usize)?;
         (slot.dirent.node == node).then(|| (slot.name.clone(), slot.dirent))
     }
 
     pub fn remove(&mut self, store: &mut Store, name: &[u8]) {
         if let Some(id) = self.order.remove(&(name_hash(name), name.into())) {
             let dirent = self.slots[id as usize].dirent;
-            store.refs[dirent.node].dnode = NONE;
+            store.refs[dirent.node].leave_memory();
             self.live -= usize::from(dirent.ino != 0);
             self.free.push(id);
         }
@@ -114,7 +114,7 @@ pub struct Inode {
     pub highest_version: u32,
     pub fragments: FragmentMap,
     /// Node that carries the attributes when no data node does.
-    pub metadata: DnodeId,
+    pub metadata: RefId,
     pub dirents: Dirents,
     /// Target of a symbolic link.
     pub target: Vec<u8>,
@@ -170,8 +170,9 @@ impl Inode {
         }
     }
 
+    /// Begins anew after the highest of all, which only a damaged node has, as the kernel's counter does.
     pub fn next_version(&mut self) -> u32 {
-        self.highest_version += 1;
+        self.highest_version = self.highest_version.wrapping_add(1);
         self.highest_version
     }
 
@@ -179,10 +180,8 @@ impl Inode {
     pub fn drop_metadata(&mut self, store: &mut Store) {
         let id = std::mem::replace(&mut self.metadata, NONE);
         if id != NONE {
-            let node = store.dnodes[id].node;
-            store.refs[node].dnode = NONE;
-            store.mark_obsolete(node);
-            store.dnodes.release(id);
+            store.refs[id].leave_memory();
+            store.mark_obsolete(id);
         }
     }
 

@@ -14,6 +14,7 @@ mod build;
 mod compress;
 mod erase;
 mod format;
+mod fragment_list;
 mod fragments;
 mod fs;
 mod gc;

@@ -293,7 +293,7 @@ impl Jffs2 {
                 let id = inode.metadata;
                 let mut data = vec![0; inode.target.len()];
                 if id != NONE {
-                    self.store.read_dnode(id, 0, &mut data)?;
+                    self.store.read_data(id, 0, &mut data)?;
                 }
                 Ok(data)
             }

@@ -7,13 +7,13 @@ use ffslab_fs::{Errno, Result};
 use crate::compress::decompress;
 use crate::format::{crc32, RawInode, COMPR_NONE, COMPR_ZERO, INODE_BYTES};
 use crate::inode::Inode;
-use crate::refs::{DnodeId, NONE};
+use crate::refs::{RefId, NONE};
 use crate::store::Store;
 
 impl Store {
     /// Reads `out.len()` bytes of a node's file data, beginning `skip` bytes after the first that it covers.
-    pub fn read_dnode(&mut self, id: DnodeId, skip: u32, out: &mut [u8]) -> Result<()> {
-        let offset = self.refs[self.dnodes[id].node].offset();
+    pub fn read_data(&mut self, id: RefId, skip: u32, out: &mut [u8]) -> Result<()> {
+        let offset = self.refs[id].offset();
         let mut header = [0u8; INODE_BYTES as usize];
         self.flash_read(offset, &mut header)?;
         let raw = RawInode::decode(self.endian, &header).ok_or(Errno::Io)?;
@@ -54,6 +54,10 @@ impl Store {
             out.copy_from_slice(data.get(skip..skip + out.len()).ok_or(Errno::Io)?);
             return Ok(());
         }
+        // The kernel would not get the memory (`kmalloc`).
+        if raw.data_bytes > self.block_bytes {
+            return Err(Errno::Io);
+        }
         let mut plain = std::mem::take(&mut self.plain);
         plain.clear();
         plain.resize(raw.data_bytes as usize, 0);
@@ -77,11 +81,11 @@ impl Store {
                 Some(f) if f.offset <= at && at < f.end() => {
                     let to = f.end().min(end);
                     let part = &mut out[here..(to - offset) as usize];
-                    if f.dnode == NONE {
+                    if f.node == NONE {
                         part.fill(0);
                     } else {
-                        let skip = at - self.dnodes[f.dnode].offset;
-                        self.read_dnode(f.dnode, skip, part)?;
+                        let skip = at - self.refs[f.node].file_offset;
+                        self.read_data(f.node, skip, part)?;
                     }
                     at = to;
                     next = inode.fragments.after(f.offset);

@@ -14,7 +14,7 @@ use crate::format::{
     crc32, pad, Header, RawDirent, RawInode, DIRENT_BYTES, INODE_BYTES, MAGIC, NAME_BYTES_MAX, TYPE_DIRENT, TYPE_INODE,
 };
 use crate::inode::{decode_device, Dirent, Inode};
-use crate::refs::{Dnode, NodeState, RefId, NONE};
+use crate::refs::{NodeState, RefId, NONE};
 use crate::store::{InodeState, Store};
 
 /// A data node that was read, not yet in the fragment map (`struct jffs2_tmp_dnode_info`).
@@ -342,21 +342,14 @@ impl Store {
                 if candidate.version > newest.0 {
                     newest = (candidate.version, candidate.node);
                 }
-                let id = self.dnodes.allocate(Dnode {
-                    node: candidate.node,
-                    offset: candidate.offset,
-                    bytes: candidate.bytes,
-                    fragments: 0,
-                });
-                self.refs[candidate.node].dnode = id;
-                loader.inode.fragments.add(self, id);
+                self.refs[candidate.node].set_covered(candidate.offset, candidate.bytes);
+                loader.inode.fragments.add(self, candidate.node);
             }
         }
         if let Some(metadata) = loader.metadata {
             if metadata.node == newest.1 {
-                let id = self.dnodes.allocate(Dnode { node: metadata.node, offset: 0, bytes: 0, fragments: 0 });
-                self.refs[metadata.node].dnode = id;
-                loader.inode.metadata = id;
+                self.refs[metadata.node].set_covered(0, 0);
+                loader.inode.metadata = metadata.node;
             } else {
                 self.mark_obsolete(metadata.node);
             }
@@ -399,7 +392,7 @@ impl Store {
                 if bytes > NAME_BYTES_MAX {
                     return Err(Errno::NameTooLong);
                 }
-                let only = inode.fragments.pop().map_or(NONE, |f| f.dnode);
+                let only = inode.fragments.drain().next().map_or(NONE, |f| f.node);
                 inode.metadata = only;
                 if !checking {
                     let mut data = vec![0; bytes];
@@ -419,29 +412,26 @@ impl Store {
 
     /// Takes an inode out of memory; its nodes stay as they are.
     pub fn forget_inode(&mut self, inode: &mut Inode) {
-        while let Some(fragment) = inode.fragments.pop() {
-            self.forget_fragment(fragment.dnode);
+        for fragment in inode.fragments.drain() {
+            self.forget_fragment(fragment.node);
         }
         let metadata = std::mem::replace(&mut inode.metadata, NONE);
         if metadata != NONE {
-            let node = self.dnodes[metadata].node;
-            self.refs[node].dnode = NONE;
-            self.dnodes.release(metadata);
+            self.refs[metadata].leave_memory();
         }
         for (_, dirent) in inode.dirents.iter() {
-            self.refs[dirent.node].dnode = NONE;
+            self.refs[dirent.node].leave_memory();
         }
     }
 
-    fn forget_fragment(&mut self, id: u32) {
+    fn forget_fragment(&mut self, id: RefId) {
         if id == NONE {
             return;
         }
-        self.dnodes[id].fragments -= 1;
-        if self.dnodes[id].fragments == 0 {
-            let node = self.dnodes[id].node;
-            self.refs[node].dnode = NONE;
-            self.dnodes.release(id);
+        let node = &mut self.refs[id];
+        node.fragments_or_slot -= 1;
+        if node.fragments_or_slot == 0 {
+            node.leave_memory();
         }
     }
 

@@ -339,7 +339,7 @@ impl Store {
         let have = EMPTY_SCAN_BYTES as u32;
         let mut at = from;
         loop {
-            if at + HEADER_BYTES > have {
+            if at.saturating_add(HEADER_BYTES) > have {
                 break;
             }
             let header = Header::decode(e, &data[at as usize..]);

@@ -104,7 +104,7 @@ impl Store {
                 self.trigger_gc_thread();
             }
         }
-        if self.erasing_blocks == 0 && !self.blocks.is_empty(List::ErasablePendingWbuf) {
+        if self.erasing_blocks == 0 && self.flush_makes_erasable() {
             self.flush_wbuf_padded()?;
             return Ok(false);
         }
@@ -113,6 +113,12 @@ impl Store {
         }
         self.erase_one_now()?;
         Ok(false)
+    }
+
+    /// Whether blocks can be erased once the write buffer is on flash. They also wait while recovery moves what was in
+    /// the buffer to a new block; then the buffer is empty and a flush does not help.
+    pub fn flush_makes_erasable(&self) -> bool {
+        self.wbuf.is_dirty() && !self.blocks.is_empty(List::ErasablePendingWbuf)
     }
 
     /// Registers a node that was written at the end of the current block (`jffs2_add_physical_node_ref`).

@@ -3,7 +3,7 @@
 //! Follows `fs/jffs2/jffs2_fs_sb.h` (`struct jffs2_sb_info`), `nodelist.c` (`jffs2_link_node_ref`) and `nodemgmt.c`
 //! (`jffs2_mark_node_obsolete`).
 
-use ffslab_fs::{Errno, Result};
+use ffslab_fs::{Errno, Result, PAGE_BYTES};
 use ffslab_mtd::{Mtd, MtdError};
 use ffslab_sim::Sim;
 use rustc_hash::FxHashMap;
@@ -12,7 +12,7 @@ use crate::blocks::{Blocks, List};
 use crate::format::{pad, Endian, INODE_BYTES, MIN_DATA_BYTES};
 use crate::levels::Levels;
 use crate::options::Options;
-use crate::refs::{Dnodes, NodeRefs, NodeState, RefId, NONE};
+use crate::refs::{NodeRefs, NodeState, RefId, NONE};
 use crate::summary::Collector;
 use crate::wakeups::ThreadSignal;
 use crate::wbuf::WriteBuffer;
@@ -60,7 +60,6 @@ pub struct Store {
     pub page_bytes: u32,
     pub blocks: Blocks,
     pub refs: NodeRefs,
-    pub dnodes: Dnodes,
     pub inode_caches: FxHashMap<u32, InodeCache>,
     pub highest_ino: u32,
     pub totals: Totals,
@@ -78,8 +77,10 @@ pub struct Store {
     pub worker_busy: bool,
     /// Set while the mount scan runs: block lists do not exist yet.
     pub scanning: bool,
-    /// Buffer for erase checks and data CRCs, one erase block long.
+    /// Buffer for nodes and data CRCs, one erase block long.
     pub scratch: Vec<u8>,
+    /// Buffer for erase checks, which may be needed to make room for a node that is in `scratch`.
+    pub erase_check: Box<[u8]>,
     /// Buffer for node headers: two pages and what a header may need beyond them.
     pub header_buffer: Vec<u8>,
     /// Buffer for decompressed data.
@@ -111,7 +112,6 @@ impl Store {
             page_bytes,
             blocks: Blocks::new(blocks, block_bytes),
             refs: NodeRefs::default(),
-            dnodes: Dnodes::default(),
             inode_caches: FxHashMap::default(),
             highest_ino: 1,
             totals: Totals { free_bytes: flash_bytes, ..Totals::default() },
@@ -125,6 +125,7 @@ impl Store {
             worker_busy: false,
             scanning: false,
             scratch: vec![0; block_bytes as usize],
+            erase_check: Box::new([0; PAGE_BYTES]),
             header_buffer: vec![0; 3 * page_bytes as usize + INODE_BYTES as usize],
             plain: Vec::new(),
             refile_counter: 0,

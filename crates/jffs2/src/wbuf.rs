@@ -61,6 +61,14 @@ impl WriteBuffer {
         }
     }
 
+    /// The cells up to byte `to` of the page stay as they are. The buffer holds old bytes from its end on.
+    fn skip_to(&mut self, to: u32) {
+        if let Some(skipped) = self.page.get_mut(self.bytes as usize..to as usize) {
+            skipped.fill(0xFF);
+        }
+        self.bytes = to;
+    }
+
     /// Appends what fits; a page that would be filled as a whole is left to a direct write.
     fn fill(&mut self, data: &[u8]) -> usize {
         let page_bytes = self.page.len();
@@ -121,7 +129,6 @@ impl Store {
             }
         }
         // From here on the buffer is empty, so blocks that waited for it go to erasure.
-        self.wbuf.page.fill(0xFF);
         self.wbuf.offset += self.page_bytes;
         self.wbuf.bytes = 0;
         self.wbuf.inodes.clear();
@@ -145,21 +152,20 @@ impl Store {
         let page = self.page_bytes;
         if self.wbuf.offset == NONE {
             self.wbuf.offset = to - to % page;
-            self.wbuf.bytes = to % page;
-            self.wbuf.page.fill(0xFF);
+            self.wbuf.skip_to(to % page);
         }
         if self.block_of(to) != self.block_of(self.wbuf.offset) {
             if self.wbuf.bytes != 0 {
                 self.flush_page(Fill::Pad)?;
             }
             self.wbuf.offset = to - to % page;
-            self.wbuf.bytes = to % page;
+            self.wbuf.bytes = 0;
+            self.wbuf.skip_to(to % page);
         }
         // The previous node may have ended up to three bytes before `to`.
         if self.wbuf.bytes != to % page {
-            self.wbuf.bytes = to % page;
-            if self.wbuf.bytes == 0 {
-                self.wbuf.bytes = page;
+            self.wbuf.skip_to(if to.is_multiple_of(page) { page } else { to % page });
+            if self.wbuf.bytes == page {
                 self.flush_page(Fill::Full)?;
             }
         }
@@ -274,7 +280,6 @@ impl Store {
         }
         self.wbuf.offset = to + whole as u32;
         self.wbuf.bytes = (data.len() - whole) as u32;
-        self.wbuf.page.fill(0xFF);
         self.wbuf.page[..data.len() - whole].copy_from_slice(&data[whole..]);
 
         // Nodes keep their distances: what was obsolete between two of them was copied along and is wasted.
@@ -320,10 +325,9 @@ impl Store {
         b.dirty_bytes += bytes;
         self.totals.used_bytes -= bytes;
         self.totals.dirty_bytes += bytes;
-        let (owner, dnode) = (old.owner, old.dnode);
+        let owner = old.owner;
         self.unchain_from_inode(id);
         self.refs.relocate(id, to, old.state());
-        self.refs[id].dnode = dnode;
         self.link_existing(id, bytes, owner);
         bytes
     }

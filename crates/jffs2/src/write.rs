@@ -7,7 +7,7 @@ use ffslab_sim::Reason;
 
 use crate::format::{crc32, RawDirent, RawInode, DIRENT_BYTES, INODE_BYTES, MIN_DATA_BYTES};
 use crate::inode::{Dirent, Inode};
-use crate::refs::{Dnode, DnodeId, NodeState, NONE};
+use crate::refs::{NodeState, RefId, NONE};
 use crate::reserve::Purpose;
 use crate::store::{node_bytes, Store};
 use crate::summary::{dirent_entry_bytes, INODE_ENTRY_BYTES};
@@ -27,14 +27,12 @@ fn state_of(raw: &RawInode) -> NodeState {
 
 impl Store {
     /// Writes an inode node into the space that was reserved. `for_ino` as in [`Store::flash_write`].
-    pub fn write_inode_node(&mut self, raw: &RawInode, data: &[u8], for_ino: u32) -> Result<DnodeId> {
+    pub fn write_inode_node(&mut self, raw: &RawInode, data: &[u8], for_ino: u32) -> Result<RefId> {
         let offset = self.write_offset();
         let header = raw.encode(self.endian);
         self.flash_write(offset, [&header, data], for_ino)?;
-        let node = self.add_node(offset, state_of(raw), node_bytes(INODE_BYTES, data.len()), raw.ino)?;
-        let dnode = Dnode { node, offset: raw.offset, bytes: raw.data_bytes, fragments: 0 };
-        let id = self.dnodes.allocate(dnode);
-        self.refs[node].dnode = id;
+        let id = self.add_node(offset, state_of(raw), node_bytes(INODE_BYTES, data.len()), raw.ino)?;
+        self.refs[id].set_covered(raw.offset, raw.data_bytes);
         Ok(id)
     }
 
@@ -49,7 +47,7 @@ impl Store {
     }
 
     /// As [`Store::write_inode_node`] for garbage collection: if a program fails, once more in new space.
-    pub fn write_inode_node_gc(&mut self, raw: &RawInode, data: &[u8]) -> Result<DnodeId> {
+    pub fn write_inode_node_gc(&mut self, raw: &RawInode, data: &[u8]) -> Result<RefId> {
         match self.write_inode_node(raw, data, 0) {
             Err(Errno::Io) => {
                 self.reserve_for_gc(INODE_BYTES + data.len() as u32, INODE_ENTRY_BYTES)?;
@@ -84,7 +82,7 @@ impl Jffs2 {
         purpose: Purpose,
         data: &[u8],
         make: &mut dyn FnMut(&mut Inode) -> RawInode,
-    ) -> Result<DnodeId> {
+    ) -> Result<RefId> {
         for attempt in 1.. {
             self.reserve(host, INODE_BYTES + data.len() as u32, purpose, INODE_ENTRY_BYTES)?;
             let inode = self.inodes.get_mut(&ino).ok_or(Errno::NoEnt)?;
@@ -230,7 +228,7 @@ impl Jffs2 {
     }
 
     /// Replaces the node that carries an inode's attributes.
-    pub(crate) fn set_metadata(&mut self, ino: u32, id: DnodeId) {
+    pub(crate) fn set_metadata(&mut self, ino: u32, id: RefId) {
         if let Some(inode) = self.inodes.get_mut(&ino) {
             inode.drop_metadata(&mut self.store);
             inode.metadata = id;
@@ -242,10 +240,8 @@ impl Jffs2 {
     pub(crate) fn delete_inode(&mut self, ino: u32) {
         let Some(mut inode) = self.inodes.remove(&ino) else { return };
         inode.drop_metadata(&mut self.store);
-        while let Some(fragment) = inode.fragments.pop() {
-            if fragment.dnode != NONE {
-                crate::fragments::release(&mut self.store, fragment.dnode);
-            }
+        for fragment in inode.fragments.drain() {
+            crate::fragments::release(&mut self.store, fragment.node);
         }
         self.store.forget_inode(&mut inode);
         self.mark_absent(ino);

@@ -50,6 +50,8 @@ pub struct System {
     pub jffs2_summary: Option<bool>,
     pub subpage_writes: Option<bool>,
     pub ubi: Option<UbiSettings>,
+    #[serde(flatten)]
+    pub yaffs2: crate::case_yaffs2::Settings,
 }
 
 /// How UBI was attached.
@@ -137,7 +139,7 @@ const UPTIME_NS: u64 = 27_400_000;
 const TIMER_SLACK_NS: u64 = 50_000;
 
 /// SLC NAND of the time allows this many programs of a page between erases.
-const PARTIAL_PROGRAMS_MAX: u32 = 4;
+pub(crate) const PARTIAL_PROGRAMS_MAX: u32 = 4;
 
 impl Case {
     /// The stack on which the case is to run.
@@ -152,6 +154,9 @@ impl Case {
         let ns = |us: Option<f64>| us_to_ns(us.unwrap_or(0.0));
         let free = OpCost { overhead_ns: 0, power: PowerMilliwatt::default() };
         let standard = Options::default();
+        if system.fs == "yaffs2" {
+            return self.yaffs2_stack();
+        }
         Ok(StackSpec {
             image: None,
             geometry: Geometry {
@@ -254,7 +259,8 @@ pub fn read_cases(path: &Path) -> Result<Vec<Case>, LabError> {
 ///
 /// Errors: what is wrong, in one line.
 pub fn parse_case(line: &str) -> Result<Case, String> {
-    let case: Case = serde_json::from_str(line).map_err(|error| friendlier(&error.to_string()))?;
+    let mut case: Case = serde_json::from_str(line).map_err(|error| friendlier(&error.to_string()))?;
+    case.add_unsaid_steps();
     for (list, steps) in [("setup", &case.setup), ("measure", &case.measure)] {
         for (index, step) in steps.iter().enumerate() {
             step.check().map_err(|text| format!("{list} step {} ({}): {text}", index + 1, step.title()))?;

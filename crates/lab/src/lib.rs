@@ -11,6 +11,7 @@
 //! **Leaves out.** Plots, tables and files of results: Python writes them. Several processes or file systems at once.
 
 pub mod case;
+mod case_yaffs2;
 pub mod error;
 pub mod experiment;
 pub mod glob;
@@ -26,13 +27,15 @@ pub mod stack;
 pub mod stack_keys;
 pub mod stats;
 pub mod traces;
+pub mod tree;
 pub mod validate;
 
 pub use error::LabError;
 pub use experiment::{schema, Experiment};
 pub use ffslab_jffs2::Endian;
-pub use image::{read_tree, ImageOptions, SavedImage, Tree, TreeEntry};
+pub use image::SavedImage;
 pub use lab::run_experiment;
 pub use profile as profiles;
 pub use result::{BlockColumns, RequestColumns, RunResult};
+pub use tree::{read_tree, ImageFs, ImageOptions, Tree, TreeEntry};
 pub use validate::{validate, ValidateOptions, ValidationReport};

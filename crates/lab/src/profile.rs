@@ -5,6 +5,7 @@
 //! and the power it draws are derived here, so that they stay the driver's when another part is put on the board.
 
 use crate::input::{nearest, parse_toml};
+use crate::stack_keys::Yaffs2Version;
 use ffslab_flash::{Geometry, Rules, Timing};
 use ffslab_linux::{DirtyLimits, Kernel, ReadAheadRules, VfsCosts, WriteBackKnobs, WriteBackRules};
 use ffslab_mtd::{Driver, Ecc, OpCost};
@@ -208,6 +209,8 @@ pub struct KernelProfile {
     sequential_miss_bug: Sourced<bool>,
     hz: Sourced<u32>,
     timer_slack_us: Sourced<Amount>,
+    /// YAFFS2 is no part of Linux: which sources it was patched with.
+    yaffs2_version: Option<Sourced<Yaffs2Version>>,
     write_back_rules: Sourced<RulesName>,
     dirty_writeback_ms: Sourced<u32>,
     dirty_expire_ms: Sourced<u32>,
@@ -325,6 +328,11 @@ impl Profile {
     /// The kernel's default read-ahead on MTD devices, in KiB.
     pub fn read_ahead_kib(&self) -> u32 {
         self.kernel.read_ahead_kib.value
+    }
+
+    /// The kernel's YAFFS2; today's unless it says so.
+    pub fn yaffs2_version(&self) -> Yaffs2Version {
+        self.kernel.yaffs2_version.as_ref().map_or(Yaffs2Version::Today, |version| version.value)
     }
 
     /// Timer ticks per second.

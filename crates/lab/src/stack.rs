@@ -3,7 +3,7 @@
 use crate::error::LabError;
 use crate::image::{self, ImageSpec};
 use crate::profile::Profile;
-use crate::stack_keys::{CompressionName, EccName, EndianName, NandWaitName, StackKeys};
+use crate::stack_keys::{CompressionName, EccName, EndianName, NandWaitName, StackKeys, Yaffs2Version};
 use ffslab_flash::{hamming, Chip, Geometry, ImageLayout, Rules, Timing};
 use ffslab_fs::FileSystem;
 use ffslab_jffs2::{Compression, Endian, Jffs2, Options};
@@ -12,10 +12,11 @@ use ffslab_mtd::{Driver, Ecc, Mtd, Nand};
 use ffslab_sim::{NandWait, Sim, SimConfig, Switch};
 use ffslab_ubi::{BadReserve, Ubi, UbiOptions, VolumeKind, VolumeRequest, VolumeSize};
 use ffslab_ubifs::Ubifs;
+use ffslab_yaffs2::{Background, Generation, Yaffs2};
 use std::path::Path;
 
 /// File systems that can be mounted.
-pub const FILE_SYSTEMS: &[&str] = &["jffs2", "ubifs"];
+pub const FILE_SYSTEMS: &[&str] = &["jffs2", "yaffs2", "ubifs"];
 
 /// Name of the UBI volume.
 const VOLUME: &str = "v";
@@ -43,6 +44,7 @@ pub struct StackSpec {
 #[derive(Clone, Debug)]
 pub enum FsSpec {
     Jffs2(Options),
+    Yaffs2(ffslab_yaffs2::Options),
     Ubifs(ffslab_ubifs::Options, UbiOptions),
 }
 
@@ -106,8 +108,40 @@ impl StackSpec {
         if keys.image_oob && keys.image.is_none() {
             return Err(LabError::input("image_oob is set, but there is no image: give one with image = \"FILE\""));
         }
+        if keys.image_autoplace && !keys.image_oob {
+            return Err(LabError::input("image_autoplace is set, but not image_oob: there are no OOB bytes to place"));
+        }
+        let fs = match keys.fs.as_str() {
+            "yaffs2" => {
+                let version = *keys.yaffs2_version.get_or_insert(profile.yaffs2_version());
+                FsSpec::Yaffs2(ffslab_yaffs2::Options {
+                    inband_tags: keys.inband_tags,
+                    background: Some(Background::linux(tick_rate_hz)),
+                    ..ffslab_yaffs2::Options::of(generation(version))
+                })
+            }
+            "ubifs" => {
+                let options = ffslab_ubifs::Options {
+                    compression: ubifs_compression(keys.compression).map_err(LabError::Input)?,
+                    wbuf_delay_ms: profile.write_back().writeback_interval_ms,
+                    ..ffslab_ubifs::Options::default()
+                };
+                let per_1024 = keys.max_beb_per1024.unwrap_or(ffslab_ubi::MAX_BEB_PER1024_DEFAULT);
+                FsSpec::Ubifs(options, ubi_options(per_1024, true, profile.part.geometry().blocks))
+            }
+            _ => FsSpec::Jffs2(Options {
+                compression: compression(keys.compression).map_err(LabError::Input)?,
+                summary: keys.summary,
+                endian: endian(keys.endian),
+                ..as_kernel
+            }),
+        };
         let spec = StackSpec {
-            image: keys.image.as_ref().map(|file| ImageSpec { path: base_dir.join(file), oob: keys.image_oob }),
+            image: keys.image.as_ref().map(|file| ImageSpec {
+                path: base_dir.join(file),
+                oob: keys.image_oob,
+                autoplace: keys.image_autoplace,
+            }),
             geometry: profile.part.geometry(),
             timing: profile.part.timing(),
             rules: profile.part.rules(),
@@ -123,25 +157,19 @@ impl StackSpec {
                 costs,
                 epoch_s: EPOCH_S,
             },
-            fs: match keys.fs.as_str() {
-                "ubifs" => {
-                    let options = ffslab_ubifs::Options {
-                        compression: ubifs_compression(keys.compression).map_err(LabError::Input)?,
-                        wbuf_delay_ms: profile.write_back().writeback_interval_ms,
-                        ..ffslab_ubifs::Options::default()
-                    };
-                    let per_1024 = keys.max_beb_per1024.unwrap_or(ffslab_ubi::MAX_BEB_PER1024_DEFAULT);
-                    FsSpec::Ubifs(options, ubi_options(per_1024, true, profile.part.geometry().blocks))
-                }
-                _ => FsSpec::Jffs2(Options {
-                    compression: compression(keys.compression).map_err(LabError::Input)?,
-                    summary: keys.summary,
-                    endian: endian(keys.endian),
-                    ..as_kernel
-                }),
-            },
+            fs,
         };
         Ok((spec, keys))
+    }
+}
+
+/// YAFFS2's name for the age of its sources.
+fn generation(version: Yaffs2Version) -> Generation {
+    match version {
+        Yaffs2Version::Y2010 => Generation::Y2010,
+        Yaffs2Version::Y2011 => Generation::Y2011,
+        Yaffs2Version::Y2012 => Generation::Y2012,
+        Yaffs2Version::Today => Generation::Today,
     }
 }
 
@@ -194,6 +222,40 @@ pub fn endian(name: EndianName) -> Endian {
     }
 }
 
+fn no_options(fs: &str, options: &[String]) -> Result<(), String> {
+    match options.first() {
+        Some(option) => {
+            Err(format!("unknown mount option \"{option}\": {fs} has none here, settings stand in the stack"))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The mount options of the Linux port that change what a mount does.
+fn yaffs2_options(settings: ffslab_yaffs2::Options, options: &[String]) -> Result<ffslab_yaffs2::Options, String> {
+    let mut settings = settings;
+    for option in options {
+        match option.as_str() {
+            "no-checkpoint-read" => settings.checkpoint_read = false,
+            "no-checkpoint-write" => settings.checkpoint_write = false,
+            "no-checkpoint" => (settings.checkpoint_read, settings.checkpoint_write) = (false, false),
+            "disable-summary" => settings.block_summaries = false,
+            "no-cache" => settings.short_op_cache_pages = 0,
+            "lazy-loading-off" => settings.lazy_loading = false,
+            "tags-ecc-off" => settings.tags_ecc = false,
+            "empty-lost-and-found-off" => settings.empty_lost_and_found = false,
+            _ => {
+                return Err(format!(
+                    "unknown mount option \"{option}\": yaffs2 has no-checkpoint, no-checkpoint-read, \
+                     no-checkpoint-write, disable-summary, no-cache, lazy-loading-off, tags-ecc-off, \
+                     empty-lost-and-found-off"
+                ))
+            }
+        }
+    }
+    Ok(settings)
+}
+
 /// A simulated machine with one partition. The chip starts erased, or with an image, and outlives mounts and crashes.
 pub struct Stack {
     pub sim: Sim,
@@ -215,7 +277,7 @@ impl Stack {
         let mtd = Mtd::new(&nand, spec.first_block, spec.partition_blocks).map_err(|error| error.to_string())?;
         if let Some(spec_image) = &spec.image {
             let blocks = spec.first_block..spec.first_block + spec.partition_blocks;
-            nand.with_chip(|chip| image::load(chip, spec_image, blocks))?;
+            nand.with_chip(|chip| image::load(chip, &spec.driver, spec_image, blocks))?;
         }
         let vfs = Vfs::new(sim.clone(), spec.vfs.clone());
         Ok(Stack { sim, vfs, nand, mtd, ubi: None, spec: spec.clone() })
@@ -225,22 +287,26 @@ impl Stack {
     ///
     /// Errors: what the file system says, options that it does not have.
     pub fn mount(&mut self, options: &[String]) -> Result<(), String> {
-        if let Some(option) = options.first() {
-            return Err(format!("unknown mount option \"{option}\": there are none, settings stand in the stack"));
-        }
         if self.vfs.fs().is_some() {
             return Err("the partition is mounted already: umount it first".to_string());
         }
+        let mtd = self.mtd.clone();
         let fs: Box<dyn FileSystem> = match &self.spec.fs {
-            FsSpec::Jffs2(options) => {
-                Box::new(Jffs2::mount(self.mtd.clone(), *options).map_err(|error| error.to_string())?)
+            FsSpec::Jffs2(settings) => {
+                no_options("jffs2", options)?;
+                Box::new(Jffs2::mount(mtd, *settings).map_err(|error| error.to_string())?)
             }
-            FsSpec::Ubifs(options, _) => {
+            FsSpec::Yaffs2(settings) => {
+                let settings = yaffs2_options(*settings, options)?;
+                Box::new(Yaffs2::mount(mtd, settings).map_err(|error| error.to_string())?)
+            }
+            FsSpec::Ubifs(settings, _) => {
+                no_options("ubifs", options)?;
                 let ubi = self.ubi.as_ref().ok_or("UBI is not attached: a step ubi_attach must come before")?;
                 let volume = ubi.open_by_name(VOLUME).map_err(|error| {
                     format!("{error}: there is no volume \"{VOLUME}\", a step ubi_make_volume makes one")
                 })?;
-                Box::new(Ubifs::mount(ubi, volume, *options, EPOCH_S).map_err(|error| error.to_string())?)
+                Box::new(Ubifs::mount(ubi, volume, *settings, EPOCH_S).map_err(|error| error.to_string())?)
             }
         };
         self.vfs.mount(fs).map_err(|error| error.to_string())?;

@@ -15,7 +15,7 @@ pub struct StackKeys {
     /// Name or path of a NAND part, instead of the board's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<String>,
-    /// File system: "jffs2" or "ubifs".
+    /// File system: "jffs2", "yaffs2" or "ubifs".
     pub fs: String,
     /// First erase block of the partition.
     #[serde(default)]
@@ -44,6 +44,16 @@ pub struct StackKeys {
     /// In the image each page is followed by its OOB area, as in `nanddump --oob`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub image_oob: bool,
+    /// The OOB areas in the image begin with the bytes that belong to the chip's free ones, as in images of
+    /// `mkyaffs2image`: they are put there (`nandwrite --autoplace`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub image_autoplace: bool,
+    /// Age of YAFFS2's sources; that of the kernel profile if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub yaffs2_version: Option<Yaffs2Version>,
+    /// YAFFS2 keeps its tags in the data area of a page instead of the OOB area.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub inband_tags: bool,
     /// Byte order of JFFS2's nodes.
     #[serde(default, skip_serializing_if = "EndianName::is_little")]
     pub endian: EndianName,
@@ -76,6 +86,23 @@ pub enum CompressionName {
     Zstd,
     Priority,
     Size,
+}
+
+/// Ages of YAFFS2's sources that differ in what they cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Yaffs2Version {
+    /// Before 2011-03: no block summaries.
+    #[serde(rename = "2010")]
+    Y2010,
+    /// 2011-03 to 2012-06: block summaries, whole chunks bypass the short-op cache.
+    #[serde(rename = "2011")]
+    Y2011,
+    /// From 2012-06 on: every write passes the cache.
+    #[serde(rename = "2012")]
+    Y2012,
+    /// 2026: a full cache writes one chunk.
+    #[serde(rename = "today")]
+    Today,
 }
 
 /// Byte order of a medium: that of the CPU that wrote it.

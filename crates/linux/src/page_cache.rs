@@ -1,7 +1,11 @@
 //! The page cache: up-to-date pages of files, least recently used ones leave first.
 //!
-//! Pages lie in a slab; a hash finds them by (inode, index), one intrusive list orders them by use, another one joins
-//! the pages of an inode. Nothing here costs more when files are large or many.
+//! Pages lie in a slab. A file finds them through leaves of 64 pages each, as in the kernel's tree. The order of use is
+//! a queue of pages to which every use appends; a page knows its last place in it, and older places count no more. So
+//! a use touches the page's own entries and the end of the queue, not neighbours in a list that lie anywhere in memory:
+//! with large caches, such accesses are what a page hit costs. Nothing here costs more when files are large or many.
+
+use std::collections::VecDeque;
 
 use ffslab_fs::{Ino, PAGE_BYTES};
 use ffslab_sim::Arena;
@@ -15,53 +19,112 @@ const NONE: Slot = Slot::MAX;
 const PAGES_PER_CHUNK: usize = 8192;
 /// The least capacity: a batch of a read pins up to 15 pages while one more is read.
 const PAGES_MIN: usize = 16;
+/// As `XA_CHUNK_SIZE` (`include/linux/xarray.h`).
+const PAGES_PER_LEAF: u64 = 64;
+/// The place of a page that is in use by the running system call, and therefore never a victim.
+const PINNED: u64 = 0;
+/// The queue is cleaned up when it is so many times as long as there are pages: rarely, and before it grows large.
+const QUEUE_LENGTHS_MAX: usize = 4;
 
-#[derive(Clone, Copy)]
-struct Link {
-    before: Slot,
-    after: Slot,
+/// Where neighbouring pages of a file are.
+struct Leaf {
+    /// The pages from `number * PAGES_PER_LEAF` on.
+    number: u64,
+    pages: u32,
+    slots: Box<[Slot; PAGES_PER_LEAF as usize]>,
 }
 
-const UNLINKED: Link = Link { before: NONE, after: NONE };
+/// The leaves of a file that hold a page, in order.
+#[derive(Default)]
+struct FilePages(Vec<Leaf>);
 
-impl Page {
-    const VACANT: Page = Page {
-        ino: 0,
-        index: 0,
-        marked: false,
-        pinned: false,
-        dirty: false,
-        writing: false,
-        by_use: UNLINKED,
-        of_inode: UNLINKED,
-    };
+impl FilePages {
+    /// Where a leaf is, or where it belongs.
+    #[inline]
+    fn position(&self, number: u64) -> Result<usize, usize> {
+        // A file that is cached from its start on has each leaf at its own number.
+        match usize::try_from(number).ok().and_then(|guess| self.0.get(guess)) {
+            Some(leaf) if leaf.number == number => Ok(number as usize),
+            _ => self.0.binary_search_by_key(&number, |leaf| leaf.number),
+        }
+    }
+
+    #[inline]
+    fn find(&self, index: u64) -> Option<Slot> {
+        let leaf = &self.0[self.position(index / PAGES_PER_LEAF).ok()?];
+        let slot = leaf.slots[(index % PAGES_PER_LEAF) as usize];
+        (slot != NONE).then_some(slot)
+    }
+
+    fn insert(&mut self, index: u64, slot: Slot) {
+        let number = index / PAGES_PER_LEAF;
+        let at = self.position(number).unwrap_or_else(|at| {
+            self.0.insert(at, Leaf { number, pages: 0, slots: Box::new([NONE; PAGES_PER_LEAF as usize]) });
+            at
+        });
+        self.0[at].slots[(index % PAGES_PER_LEAF) as usize] = slot;
+        self.0[at].pages += 1;
+    }
+
+    /// Takes out the pages from `first` to `last`, both included, to which `goes` says yes.
+    fn remove_range(&mut self, first: u64, last: u64, mut goes: impl FnMut(Slot) -> bool) {
+        let from = self.position(first / PAGES_PER_LEAF).unwrap_or_else(|at| at);
+        let mut to = from;
+        while let Some(leaf) = self.0.get_mut(to).filter(|leaf| leaf.number <= last / PAGES_PER_LEAF) {
+            let start = leaf.number * PAGES_PER_LEAF;
+            for (slot, index) in leaf.slots.iter_mut().zip(start..) {
+                if *slot != NONE && (first..=last).contains(&index) && goes(*slot) {
+                    *slot = NONE;
+                    leaf.pages -= 1;
+                }
+            }
+            to += 1;
+        }
+        if to - from == 1 {
+            if self.0[from].pages == 0 {
+                self.0.remove(from);
+            }
+        } else if to > from {
+            let mut at = 0;
+            self.0.retain(|leaf| {
+                at += 1;
+                !(from + 1..=to).contains(&at) || leaf.pages != 0
+            });
+        }
+    }
 }
 
-struct Page {
-    ino: Ino,
-    index: u64,
+/// What is special about a page.
+#[derive(Clone, Copy, Default)]
+struct Flags {
     /// The read-ahead mark (`PG_readahead`): touching this page starts the next window.
     marked: bool,
-    /// In use by the running system call; not on the use list and therefore never a victim.
-    pinned: bool,
     /// It must be written before it may leave.
     dirty: bool,
     /// It is being written and must not leave.
     writing: bool,
-    by_use: Link,
-    of_inode: Link,
+}
+
+impl Flags {
+    fn must_stay(self) -> bool {
+        self.dirty || self.writing
+    }
 }
 
 pub(crate) struct PageCache {
     capacity_pages: usize,
-    pages: Vec<Page>,
     chunks: Vec<Arena>,
-    free: Vec<Slot>,
-    by_key: FxHashMap<(Ino, u64), Slot>,
-    first_of_inode: FxHashMap<Ino, Slot>,
-    most_recent: Slot,
-    least_recent: Slot,
+    /// What a slot holds.
+    keys: Vec<(Ino, u64)>,
+    flags: Vec<Flags>,
     dirty_pages: usize,
+    /// The last place of a slot in the queue, or [`PINNED`].
+    place: Vec<u64>,
+    free: Vec<Slot>,
+    files: FxHashMap<Ino, FilePages>,
+    /// Pages in the order of use, the most recent one last. Places count on from that of the first.
+    queue: VecDeque<Slot>,
+    first_place: u64,
 }
 
 impl PageCache {
@@ -69,14 +132,15 @@ impl PageCache {
         let capacity = usize::try_from(capacity_bytes / PAGE_BYTES as u64).unwrap_or(usize::MAX);
         Self {
             capacity_pages: capacity.clamp(PAGES_MIN, NONE as usize),
-            pages: Vec::new(),
             chunks: Vec::new(),
-            free: Vec::new(),
-            by_key: FxHashMap::default(),
-            first_of_inode: FxHashMap::default(),
-            most_recent: NONE,
-            least_recent: NONE,
+            keys: Vec::new(),
+            flags: Vec::new(),
             dirty_pages: 0,
+            place: Vec::new(),
+            free: Vec::new(),
+            files: FxHashMap::default(),
+            queue: VecDeque::new(),
+            first_place: PINNED + 1,
         }
     }
 
@@ -86,7 +150,7 @@ impl PageCache {
 
     #[inline]
     pub fn find(&self, ino: Ino, index: u64) -> Option<Slot> {
-        self.by_key.get(&(ino, index)).copied()
+        self.files.get(&ino)?.find(index)
     }
 
     #[inline]
@@ -105,49 +169,40 @@ impl PageCache {
     /// then is left over from its last use.
     pub fn insert(&mut self, ino: Ino, index: u64) -> Slot {
         let slot = self.vacant_slot();
-        let first = self.first_of_inode.insert(ino, slot).unwrap_or(NONE);
-        if first != NONE {
-            self.pages[first as usize].of_inode.before = slot;
-        }
-        self.pages[slot as usize] = Page { ino, index, of_inode: Link { before: NONE, after: first }, ..Page::VACANT };
-        self.by_key.insert((ino, index), slot);
-        self.link_most_recent(slot);
+        self.keys[slot as usize] = (ino, index);
+        self.flags[slot as usize] = Flags::default();
+        self.files.entry(ino).or_default().insert(index, slot);
+        self.append_to_queue(slot);
         slot
     }
 
     fn vacant_slot(&mut self) -> Slot {
-        if self.free.is_empty() && self.pages.len() >= self.capacity_pages {
+        if self.free.is_empty() && self.keys.len() >= self.capacity_pages {
             self.evict();
         }
         if let Some(slot) = self.free.pop() {
             return slot;
         }
-        let slot = self.pages.len();
+        let slot = self.keys.len();
         if slot / PAGES_PER_CHUNK == self.chunks.len() {
             self.chunks.push(Arena::new(PAGES_PER_CHUNK * PAGE_BYTES));
         }
-        self.pages.push(Page::VACANT);
+        self.keys.push((0, 0));
+        self.flags.push(Flags::default());
+        self.place.push(PINNED);
         slot as Slot
     }
 
     /// Drops the least recently used page that may leave. Dirty ones are passed over, as used now; when all are dirty
     /// the cache grows beyond its capacity, and whoever makes pages dirty has to wait.
     fn evict(&mut self) {
-        for _ in 0..self.by_key.len() {
-            let slot = self.least_recent;
-            if slot == NONE {
-                return;
-            }
-            if !self.must_stay(slot) {
+        for _ in 0..self.keys.len() {
+            let Some(slot) = self.least_recent() else { return };
+            if !self.flags[slot as usize].must_stay() {
                 return self.remove(slot);
             }
-            self.touch(slot);
+            self.append_to_queue(slot);
         }
-    }
-
-    fn must_stay(&self, slot: Slot) -> bool {
-        let page = &self.pages[slot as usize];
-        page.dirty || page.writing
     }
 
     /// No clean page is left that could make room for another one.
@@ -157,12 +212,12 @@ impl PageCache {
 
     #[inline]
     pub fn is_dirty(&self, slot: Slot) -> bool {
-        self.pages[slot as usize].dirty
+        self.flags[slot as usize].dirty
     }
 
     /// Returns whether that was news.
     pub fn set_dirty(&mut self, slot: Slot, dirty: bool) -> bool {
-        let is_news = std::mem::replace(&mut self.pages[slot as usize].dirty, dirty) != dirty;
+        let is_news = std::mem::replace(&mut self.flags[slot as usize].dirty, dirty) != dirty;
         match (is_news, dirty) {
             (true, true) => self.dirty_pages += 1,
             (true, false) => self.dirty_pages -= 1,
@@ -173,68 +228,63 @@ impl PageCache {
 
     /// While it is being written the page stays in the cache, clean or not.
     pub fn set_writing(&mut self, slot: Slot, writing: bool) {
-        self.pages[slot as usize].writing = writing;
+        self.flags[slot as usize].writing = writing;
     }
 
     /// The page was used now.
     #[inline]
     pub fn touch(&mut self, slot: Slot) {
-        if slot != self.most_recent && !self.pages[slot as usize].pinned {
-            self.unlink_by_use(slot);
-            self.link_most_recent(slot);
+        let place = self.place[slot as usize];
+        if place != PINNED && place + 1 != self.first_place + self.queue.len() as u64 {
+            self.append_to_queue(slot);
         }
     }
 
     /// Keeps the page in the cache until [`PageCache::unpin`].
     #[inline]
     pub fn pin(&mut self, slot: Slot) {
-        if !self.pages[slot as usize].pinned {
-            self.unlink_by_use(slot);
-            self.pages[slot as usize].pinned = true;
-        }
+        self.place[slot as usize] = PINNED;
     }
 
     /// Ends [`PageCache::pin`]; the page counts as used now.
     #[inline]
     pub fn unpin(&mut self, slot: Slot) {
-        if self.pages[slot as usize].pinned {
-            self.pages[slot as usize].pinned = false;
-            self.link_most_recent(slot);
+        if self.place[slot as usize] == PINNED {
+            self.append_to_queue(slot);
         }
     }
 
     /// Sets the read-ahead mark.
     pub fn mark(&mut self, slot: Slot) {
-        self.pages[slot as usize].marked = true;
+        self.flags[slot as usize].marked = true;
     }
 
     #[inline]
     pub fn is_marked(&self, slot: Slot) -> bool {
-        self.pages[slot as usize].marked
+        self.flags[slot as usize].marked
     }
 
     pub fn clear_mark(&mut self, slot: Slot) {
-        self.pages[slot as usize].marked = false;
+        self.flags[slot as usize].marked = false;
     }
 
+    /// Drops a page, whatever state it is in.
     pub fn remove(&mut self, slot: Slot) {
-        let Page { ino, index, pinned, of_inode, .. } = self.pages[slot as usize];
-        if !pinned {
-            self.unlink_by_use(slot);
-        }
+        let (ino, index) = self.keys[slot as usize];
         self.set_dirty(slot, false);
-        if of_inode.after != NONE {
-            self.pages[of_inode.after as usize].of_inode.before = of_inode.before;
-        }
-        if of_inode.before != NONE {
-            self.pages[of_inode.before as usize].of_inode.after = of_inode.after;
-        } else if of_inode.after != NONE {
-            self.first_of_inode.insert(ino, of_inode.after);
-        } else {
-            self.first_of_inode.remove(&ino);
-        }
-        self.by_key.remove(&(ino, index));
-        self.free.push(slot);
+        self.flags[slot as usize].writing = false;
+        self.remove_range(ino, index, index);
+    }
+
+    /// Drops every page. The memory stays for the pages to come.
+    pub fn clear(&mut self) {
+        self.keys.clear();
+        self.flags.clear();
+        self.dirty_pages = 0;
+        self.place.clear();
+        self.free.clear();
+        self.files.clear();
+        self.queue.clear();
     }
 
     /// Drops every page that is not dirty.
@@ -242,40 +292,30 @@ impl PageCache {
         if self.dirty_pages == 0 {
             return self.clear();
         }
-        let mut slot = self.most_recent;
-        while slot != NONE {
-            let after = self.pages[slot as usize].by_use.after;
-            if !self.must_stay(slot) {
-                self.remove(slot);
-            }
-            slot = after;
+        let inodes: Vec<Ino> = self.files.keys().copied().collect();
+        for ino in inodes {
+            self.remove_range(ino, 0, u64::MAX);
         }
-    }
-
-    /// Drops every page. The memory stays for the pages to come.
-    pub fn clear(&mut self) {
-        self.pages.clear();
-        self.free.clear();
-        self.by_key.clear();
-        self.first_of_inode.clear();
-        self.most_recent = NONE;
-        self.least_recent = NONE;
-        self.dirty_pages = 0;
     }
 
     /// Drops the pages of `ino` from `first` to `last`, both included, that are not dirty.
     pub fn remove_range(&mut self, ino: Ino, first: u64, last: u64) {
-        let mut slot = self.first_of_inode.get(&ino).copied().unwrap_or(NONE);
-        while slot != NONE {
-            let Page { index, of_inode, .. } = self.pages[slot as usize];
-            if (first..=last).contains(&index) && !self.must_stay(slot) {
-                self.remove(slot);
+        let Some(file) = self.files.get_mut(&ino) else { return };
+        file.remove_range(first, last, |slot| {
+            let goes = !self.flags[slot as usize].must_stay();
+            if goes {
+                self.place[slot as usize] = PINNED;
+                self.free.push(slot);
             }
-            slot = of_inode.after;
+            goes
+        });
+        if file.0.is_empty() {
+            self.files.remove(&ino);
         }
     }
 
-    /// The file was cut to `size_bytes`: pages beyond it go (dirty ones must have been cleaned before), and what the last page holds behind the end becomes zero.
+    /// The file was cut to `size_bytes`: pages beyond it go (dirty ones must have been cleaned before), and what the last
+    /// page holds behind the end becomes zero.
     pub fn truncate(&mut self, ino: Ino, size_bytes: u64) {
         let page_bytes = PAGE_BYTES as u64;
         self.remove_range(ino, size_bytes.div_ceil(page_bytes), u64::MAX);
@@ -287,29 +327,41 @@ impl PageCache {
         }
     }
 
-    fn unlink_by_use(&mut self, slot: Slot) {
-        let Link { before, after } = self.pages[slot as usize].by_use;
-        if before != NONE {
-            self.pages[before as usize].by_use.after = after;
-        } else {
-            self.most_recent = after;
+    #[inline]
+    fn append_to_queue(&mut self, slot: Slot) {
+        if self.queue.len() >= QUEUE_LENGTHS_MAX * self.place.len().max(PAGES_MIN) {
+            self.clean_queue();
         }
-        if after != NONE {
-            self.pages[after as usize].by_use.before = before;
-        } else {
-            self.least_recent = before;
-        }
+        self.place[slot as usize] = self.first_place + self.queue.len() as u64;
+        self.queue.push_back(slot);
     }
 
-    fn link_most_recent(&mut self, slot: Slot) {
-        let first = self.most_recent;
-        self.pages[slot as usize].by_use = Link { before: NONE, after: first };
-        if first != NONE {
-            self.pages[first as usize].by_use.before = slot;
-        } else {
-            self.least_recent = slot;
+    /// The page whose last use is longest ago, if there is one that is not pinned.
+    fn least_recent(&mut self) -> Option<Slot> {
+        while let Some(&slot) = self.queue.front() {
+            if self.place[slot as usize] == self.first_place {
+                return Some(slot);
+            }
+            self.queue.pop_front();
+            self.first_place += 1;
         }
-        self.most_recent = slot;
+        None
+    }
+
+    /// Drops the places that do not count any more.
+    #[cold]
+    fn clean_queue(&mut self) {
+        let mut place = self.first_place;
+        let mut next = self.first_place;
+        self.queue.retain(|&slot| {
+            let counts = self.place[slot as usize] == place;
+            if counts {
+                self.place[slot as usize] = next;
+                next += 1;
+            }
+            place += 1;
+            counts
+        });
     }
 }
 
@@ -346,6 +398,45 @@ mod tests {
             cache.insert(1, index);
         }
         assert_eq!(indices(&cache, 1), (40..56).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn the_order_of_use_survives_many_uses() {
+        let mut cache = PageCache::new(16 * PAGE_BYTES as u64);
+        let pinned = cache.insert(9, 0);
+        cache.pin(pinned);
+        for index in 0..15 {
+            cache.insert(1, index);
+        }
+        for use_number in 0..1_000 {
+            cache.touch(cache.find(1, use_number * 7 % 15).unwrap());
+        }
+        assert!(cache.queue.len() <= QUEUE_LENGTHS_MAX * 16);
+        // The last uses were those of 10, 2, 9, 1, 8, 0, 7, 14, 6, 13, 5, 12, 4, 11, 3.
+        for (new, used_longest_ago) in [10, 2, 9, 1].into_iter().enumerate() {
+            cache.insert(2, new as u64);
+            assert_eq!(cache.find(1, used_longest_ago), None);
+        }
+        assert_eq!(indices(&cache, 1), [0, 3, 4, 5, 6, 7, 8, 11, 12, 13, 14]);
+        assert_eq!(indices(&cache, 9), [0]);
+    }
+
+    #[test]
+    fn pages_far_apart_are_found_and_dropped_in_any_order() {
+        let mut cache = PageCache::new(1 << 20);
+        let far = u64::from(u32::MAX);
+        for index in [far, 0, 1_000, 70, 64, 63, far - 100] {
+            cache.insert(1, index);
+        }
+        assert_eq!(indices(&cache, 1), [0, 63, 64, 70]);
+        assert!(cache.find(1, far).is_some() && cache.find(1, 1_000).is_some() && cache.find(1, far - 1).is_none());
+        cache.remove_range(1, 64, far - 1);
+        assert_eq!(indices(&cache, 1), [0, 63]);
+        assert!(cache.find(1, far).is_some() && cache.find(1, 1_000).is_none() && cache.find(1, far - 100).is_none());
+        cache.remove(cache.find(1, 63).unwrap());
+        cache.truncate(1, PAGE_BYTES as u64);
+        assert_eq!(indices(&cache, 1), [0]);
+        assert!(cache.find(1, far).is_none());
     }
 
     #[test]

@@ -122,6 +122,12 @@ impl Vfs {
         self.sync_with(Memory::sync_everything)
     }
 
+    /// Writes out the headers of changed directories alone: what YAFFS2's background thread does each second.
+    pub fn sync_directories(&mut self) -> Result<()> {
+        let (fs, memory) = self.parts()?;
+        fs.sync_directories(memory)
+    }
+
     /// syncfs(2) of the mount.
     pub fn syncfs(&mut self) -> Result<()> {
         self.sync_with(Memory::sync_file_system)

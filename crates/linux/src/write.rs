@@ -145,7 +145,7 @@ impl Piece {
             }
         };
         // The garbage collection of the file system may have cached the page in between.
-        let slot = match memory.pages.find(self.ino, index) {
+        let slot = match cached.or_else(|| memory.pages.find(self.ino, index)) {
             Some(slot) => slot,
             None => {
                 if memory.pages.is_full_of_dirty_pages() {
@@ -160,7 +160,8 @@ impl Piece {
                         return Err(error);
                     }
                 } else {
-                    page.fill(0);
+                    page[..start].fill(0);
+                    page[start + self.count..].fill(0);
                 }
                 slot
             }

@@ -19,5 +19,6 @@ mod partition;
 
 pub use driver::{Driver, DriverError, Ecc, OpCost};
 pub use error::{Corrected, MtdError};
+pub use layout::OobLayout;
 pub use nand::Nand;
 pub use partition::{Mtd, PartitionError};

@@ -27,12 +27,14 @@ fn row(py: Python<'_>, entry: TreeEntry) -> Row<'_> {
     )
 }
 
-/// Reads all files of a JFFS2 image. `endian` is "little", "big" or "auto". Returns the entries and notes.
+/// Reads all files of an image. `fs` is "jffs2", "yaffs2" or "auto", `endian` "little", "big" or "auto". Returns the
+/// entries and notes.
 #[pyfunction]
-#[pyo3(signature = (path, *, page_bytes, oob_bytes, block_bytes, oob, endian))]
+#[pyo3(signature = (path, *, fs, page_bytes, oob_bytes, block_bytes, oob, endian))]
 pub fn read_tree<'py>(
     py: Python<'py>,
     path: PathBuf,
+    fs: &str,
     page_bytes: u32,
     oob_bytes: u32,
     block_bytes: u32,
@@ -45,7 +47,13 @@ pub fn read_tree<'py>(
         "big" => Some(ffslab_lab::Endian::Big),
         other => return Err(InputError::new_err(format!("endian \"{other}\": must be little, big or auto"))),
     };
-    let options = ImageOptions { page_bytes, oob_bytes, block_bytes, oob, endian };
+    let fs = match fs {
+        "auto" => None,
+        "jffs2" => Some(ffslab_lab::ImageFs::Jffs2),
+        "yaffs2" => Some(ffslab_lab::ImageFs::Yaffs2),
+        other => return Err(InputError::new_err(format!("fs \"{other}\": must be jffs2, yaffs2 or auto"))),
+    };
+    let options = ImageOptions { fs, page_bytes, oob_bytes, block_bytes, oob, endian };
     let tree = py.detach(|| ffslab_lab::read_tree(&path, &options)).map_err(to_python)?;
     Ok((tree.entries.into_iter().map(|entry| row(py, entry)).collect(), tree.notes))
 }

@@ -1,6 +1,6 @@
 //! Images exchanged with the real tools: `ubinize` of mtd-utils makes them, `ubi_reader` (PyPI) reads them.
 //!
-//! A test whose tool is missing says so and passes, unless `FFSLAB_REQUIRE_TOOLS` is set.
+//! A test whose tool is missing says so and passes, unless `FFSLAB_NOTHING_LEFT_OUT` is set.
 
 mod support;
 
@@ -45,7 +45,7 @@ fn tool(name: &str, package: &str) -> Option<PathBuf> {
     let folders = env::split_paths(&path).chain([PathBuf::from("/usr/sbin"), PathBuf::from("/sbin"), venv]);
     let found = folders.map(|folder| folder.join(name)).find(|file| file.is_file());
     if found.is_none() {
-        assert!(env::var_os("FFSLAB_REQUIRE_TOOLS").is_none(), "{name} is missing ({package})");
+        assert!(env::var_os("FFSLAB_NOTHING_LEFT_OUT").is_none(), "{name} is missing ({package})");
         eprintln!("skipped: {name} is missing ({package})");
     }
     found

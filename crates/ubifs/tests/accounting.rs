@@ -4,7 +4,7 @@
 mod subject;
 
 use ffslab_flash::{Chip, Geometry, Rules, Timing, Torn};
-use ffslab_linux::{Kernel, OpenFlags, ReadAheadRules, Vfs, VfsConfig, VfsCosts, WriteBackKnobs};
+use ffslab_linux::{Kernel, OpenFlags, ReadAheadRules, Vfs, VfsConfig, VfsCosts, WriteBackKnobs, WriteBackRules};
 use ffslab_mtd::{Driver, Mtd, Nand};
 use ffslab_sim::{Sim, SimConfig};
 use ffslab_ubifs::{Compression, Options, Ubifs};
@@ -32,6 +32,7 @@ impl Bench {
                 name: "6.1".to_string(),
                 read_ahead: ReadAheadRules::V6_1,
                 sequential_miss_bug: false,
+                write_back: WriteBackRules::V6_1,
                 timer_slack_ns: 50_000,
             },
             read_ahead_bytes: 0,

@@ -5,7 +5,7 @@ use proptest::test_runner::RngSeed;
 
 use super::Bench;
 use crate::fragments::FragmentMap;
-use crate::refs::{Dnode, DnodeId, NodeState, NONE};
+use crate::refs::{NodeRef, NodeState, RefId, NONE};
 use crate::store::{InodeState, Store};
 use crate::Options;
 
@@ -29,22 +29,21 @@ fn op() -> impl Strategy<Value = Op> {
 }
 
 /// A node on flash, as if it had just been written.
-fn new_node(store: &mut Store, offset: u32, bytes: u32) -> DnodeId {
+fn new_node(store: &mut Store, offset: u32, bytes: u32) -> RefId {
     store.reserve_for_gc(NODE_BYTES, crate::summary::NO_SUMMARY).unwrap();
     let at = store.write_offset();
     let node = store.link_node(at, NodeState::Pristine, NODE_BYTES, INO);
-    let id = store.dnodes.allocate(Dnode { node, offset, bytes, fragments: 0 });
-    store.refs[node].dnode = id;
-    id
+    store.refs[node].set_covered(offset, bytes);
+    node
 }
 
 /// Node of each byte, `None` where no node ever was.
-fn bytes_of(map: &FragmentMap) -> Vec<DnodeId> {
+fn bytes_of(map: &FragmentMap) -> Vec<RefId> {
     let mut bytes = Vec::new();
     for fragment in map.starting_at(0) {
         assert_eq!(fragment.offset as usize, bytes.len(), "a gap or an overlap");
         assert_ne!(fragment.bytes, 0);
-        bytes.resize(fragment.end() as usize, fragment.dnode);
+        bytes.resize(fragment.end() as usize, fragment.node);
     }
     bytes
 }
@@ -58,14 +57,14 @@ proptest! {
         let store = &mut bench.fs.store;
         store.inode_cache_mut(INO).state = InodeState::Present;
         let mut map = FragmentMap::default();
-        let mut model: Vec<DnodeId> = Vec::new();
+        let mut model: Vec<RefId> = Vec::new();
         let mut nodes = Vec::new();
         let mut truncated = false;
         for op in ops {
             match op {
                 Op::Add { offset, bytes } => {
                     let id = new_node(store, offset, bytes);
-                    nodes.push((store.dnodes[id].node, id));
+                    nodes.push(id);
                     map.add(store, id);
                     let end = (offset + bytes) as usize;
                     if model.len() < end {
@@ -82,24 +81,24 @@ proptest! {
             }
             prop_assert_eq!(&bytes_of(&map), &model);
             // A node lives as long as a byte of the file comes from it, and knows from how many runs.
-            nodes.retain(|&(node, id)| {
-                let runs = map.starting_at(0).filter(|f| f.dnode == id).count() as u32;
-                assert_eq!(store.refs[node].is_obsolete(), runs == 0);
+            nodes.retain(|&id| {
+                let runs = map.starting_at(0).filter(|f| f.node == id).count() as u32;
+                assert_eq!(store.refs[id].is_obsolete(), runs == 0);
                 if runs != 0 {
-                    assert_eq!(store.dnodes[id].fragments, runs);
+                    assert_eq!(store.refs[id].fragments_or_slot, runs);
                 }
                 runs != 0
             });
             // Garbage collection copies pristine nodes as they are, so none may be overwritten in part. Two exceptions
             // are the kernel's: it takes what a truncation leaves of a node for as good as new, and it does not look
             // at nodes that cross the end of a page, as only holes do.
-            for &(node, id) in nodes.iter().filter(|_| !truncated) {
-                let Dnode { offset, bytes, .. } = store.dnodes[id];
+            for &id in nodes.iter().filter(|_| !truncated) {
+                let NodeRef { file_offset: offset, file_bytes: bytes, .. } = store.refs[id];
                 if offset / 4096 != (offset + bytes - 1) / 4096 {
                     continue;
                 }
                 let whole = model[offset as usize..(offset + bytes) as usize].iter().all(|&d| d == id);
-                prop_assert!(whole || store.refs[node].state() == NodeState::Normal, "node {id} at {offset}");
+                prop_assert!(whole || store.refs[id].state() == NodeState::Normal, "node {id} at {offset}");
             }
         }
     }

@@ -1,6 +1,7 @@
 //! A file system without an operating system above it, and the audit of its bookkeeping.
 
 mod accounting;
+mod damage;
 mod deletions;
 mod fragments;
 mod program_failures;

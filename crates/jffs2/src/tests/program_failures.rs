@@ -2,9 +2,13 @@
 //! lost.
 
 use ffslab_flash::{Faults, Weak};
-use ffslab_fs::FileSystem;
+use ffslab_fs::{Errno, FileSystem};
+use ffslab_sim::Task;
 
 use super::{audit, content, Bench, BLOCK_BYTES};
+use crate::blocks::List;
+use crate::refs::{NodeState, NONE};
+use crate::summary::NO_SUMMARY;
 use crate::Options;
 
 const PAGES_PER_BLOCK: u32 = 16;
@@ -83,4 +87,57 @@ fn space_comes_back_after_a_failure() {
     audit(&bench.fs.store);
     let space = bench.fs.space();
     assert!(space.used_bytes < BLOCK_BYTES, "{space:?}");
+}
+
+/// The node that garbage collection copied stood in the buffer that the erase check wanted to read into (found by the
+/// fuzzer).
+#[test]
+fn a_block_can_be_erased_for_a_copy_that_failed() {
+    let mut bench = Bench::new(16, Options::default());
+    let data = content(0, 175_000);
+    let ino = bench.create("file").unwrap();
+    bench.write(ino, 0, &data).unwrap();
+    bench.fs.sync(&mut bench.host).unwrap();
+    let store = &mut bench.fs.store;
+    assert!(store.blocks[store.next_block.unwrap()].free_bytes > 5_000, "room for the copy");
+    let current = store.next_block.unwrap();
+    let nodes = std::iter::successors(Some(store.inode_caches[&ino].first), |&id| Some(store.refs[id].next_in_inode));
+    let mut nodes = nodes.take_while(|&id| id != NONE);
+    let copied = nodes.find(|&id| {
+        let node = &store.refs[id];
+        node.state() == NodeState::Pristine && store.block_of(node.offset()) != current
+    });
+    let copied = copied.unwrap();
+    // The current block takes no more programs, and all others must be erased first.
+    let pages = current * PAGES_PER_BLOCK..(current + 1) * PAGES_PER_BLOCK;
+    let weakpages = pages.map(|number| Weak { number, good_operations: 0 }).collect();
+    bench.mtd.nand().with_chip(|chip| chip.set_faults(&Faults { weakpages, ..Faults::default() })).unwrap();
+    while let Some(block) = store.blocks.take_first(List::Free) {
+        store.blocks.append(block, List::ErasePending);
+        store.erasing_blocks += 1;
+    }
+    let victim = store.block_of(store.refs[copied].offset());
+    store.blocks.take(victim);
+    store.gc_block = Some(victim);
+    store.wasted_to_dirty(victim);
+    bench.fs.collect_live(&mut bench.host, victim, copied, ino).unwrap();
+    audit(&bench.fs.store);
+    bench.fs.drop_inodes(&|_| false);
+    assert!(bench.read(ino) == data);
+}
+
+/// On a full medium a page could not be programmed; the blocks to be erased next waited for just that page. Recovery
+/// flushed the buffer that it had emptied itself, again and again (found by the fuzzer).
+#[test]
+fn recovery_does_not_wait_for_itself() {
+    let mut bench = Bench::new(16, Options::default());
+    let store = &mut bench.fs.store;
+    while let Some(block) = store.blocks.take_first(List::Free) {
+        store.blocks.append(block, List::BadUsed);
+    }
+    let waiting = store.blocks.take_first(List::BadUsed).unwrap();
+    store.blocks.append(waiting, List::ErasablePendingWbuf);
+    assert!(store.next_block.is_none() && !store.wbuf.is_dirty());
+    assert_eq!(store.reserve_for_gc(100, NO_SUMMARY), Err(Errno::NoSpc));
+    assert_eq!(bench.fs.gc_pass(&mut bench.host, Task::Caller), Err(Errno::Io));
 }

@@ -8,6 +8,8 @@ use ffslab_mtd::{Driver, Mtd, Nand};
 use ffslab_sim::{OpCounts, Sim, SimConfig};
 
 pub const SECOND_NS: u64 = 1_000_000_000;
+/// 64 pages of 2048 bytes.
+pub const BLOCK_BYTES: usize = 128 << 10;
 
 pub struct Bench {
     pub sim: Sim,

@@ -42,7 +42,7 @@ impl Runner<'_> {
             Step::UbiAttach(_) => self.stack.ubi_attach().map_err(Stop::Failed).map(|()| Facts::default()),
             Step::UbiDetach(_) => self.stack.ubi_detach().map_err(Stop::Failed).map(|()| Facts::default()),
             Step::UbiMakeVolume(_) => self.stack.ubi_make_volume().map_err(Stop::Failed).map(|()| Facts::default()),
-            Step::SyncDirectories(_) => failed("only YAFFS2 has this step, and it is not built yet".to_string()),
+            Step::SyncDirectories(_) => plain(vfs.sync_directories()),
             Step::Create(create) => self.create(create),
             Step::Fill(fill) => self.fill(fill),
             Step::CreateFragmented(create) => self.create_fragmented(create),

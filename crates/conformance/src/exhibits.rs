@@ -1,0 +1,105 @@
+//! Chips with a history, for other readers of the format: a real kernel mounts them and says what it finds.
+
+use crate::call::{Call, How};
+use crate::rig::{Machine, Rig};
+use crate::{power_cuts, sequences, Failure, Subject};
+use ffslab_flash::{ImageLayout, Torn};
+use ffslab_fs::FileKind;
+
+/// Page data and OOB of a whole chip in turns, with the ECC bytes of a kernel with software ECC.
+pub type Dump = Vec<u8>;
+
+/// A file system that lost its power.
+#[derive(Clone, Debug)]
+pub struct Cut {
+    pub at_cut: Dump,
+    /// After it was mounted and unmounted again; `None`: nothing was safe yet, and the mount was refused.
+    pub recovered: Option<Dump>,
+}
+
+/// Everything that system calls can do, `count` random ones and files at the limits of the format, unmounted.
+///
+/// # Errors
+/// Something was not as the model has it.
+pub fn busy(subject: &dyn Subject, seed: u64, count: usize) -> Result<Dump, Failure> {
+    let mut calls = odd_files();
+    // Power cuts leave traces on the medium that a kernel mentions; see [`cut`].
+    calls.extend(sequences::random_calls(seed, count)?.into_iter().filter(|call| *call != Call::SyncAndCrash));
+    let mut pair = sequences::play(subject, Machine::USUAL, &calls)?;
+    pair.rig.umount().map_err(Failure::of)?;
+    dump(&pair.rig)
+}
+
+/// A workload of [`crate::workloads::ALL`] whose power goes away after `percent` of its programs and erases.
+///
+/// # Errors
+/// Something safe is missing after the cut, or something foreign is there.
+pub fn cut(subject: &dyn Subject, workload: &'static str, percent: u64, torn: Torn) -> Result<Cut, Failure> {
+    let (mut at_cut, mut recovered) = (Vec::new(), None);
+    power_cuts::show(
+        subject,
+        workload,
+        percent,
+        torn,
+        |rig| dump(rig).map(|dump| at_cut = dump),
+        |rig| {
+            rig.umount().map_err(Failure::of)?;
+            dump(rig).map(|dump| recovered = Some(dump))
+        },
+    )?;
+    Ok(Cut { at_cut, recovered })
+}
+
+fn dump(rig: &Rig<'_>) -> Result<Dump, Failure> {
+    let mut dump = Vec::new();
+    let layout = ImageLayout { oob: true, hamming_ecc: true };
+    rig.nand.with_chip(|chip| chip.write_image(&mut dump, 0..rig.geometry().blocks, layout)).map_err(Failure::of)?;
+    Ok(dump)
+}
+
+/// Names, numbers and times at the limits, and more files than the random calls know.
+fn odd_files() -> Vec<Call> {
+    let mut calls = Vec::new();
+    let file = |path: &str, bytes: usize, seed: u64| {
+        let how = How { truncate: true, ..How::CREATE };
+        [
+            Call::Open { slot: 3, path: path.to_string(), how },
+            Call::Write { slot: 3, bytes, seed },
+            Call::Close { slot: 3 },
+        ]
+    };
+    let mkdir = |path: &str| Call::Mkdir { path: path.to_string(), permissions: 0o755 };
+    calls.extend([mkdir("odd"), mkdir("many"), mkdir("many/deleted")]);
+    for number in 0..300 {
+        calls.extend(file(&format!("many/f{number}"), number * 13 % 5_000, number as u64));
+        calls.extend(file(&format!("many/deleted/f{number}"), 300, number as u64));
+    }
+    for number in (0..300).filter(|number| number % 8 != 0) {
+        calls.push(Call::Unlink { path: format!("many/deleted/f{number}") });
+    }
+    for (number, name) in
+        ["n".repeat(254), "\u{e4}\u{65e5}".repeat(50), " '\"\\ $x\u{7f}".to_string()].iter().enumerate()
+    {
+        calls.extend(file(&format!("odd/{name}"), 100, number as u64));
+    }
+    for (number, seconds) in [0, 1, 0x7FFF_FFFF, 0x8000_0000, 0xFFFF_FFFF].into_iter().enumerate() {
+        let path = format!("odd/time{number}");
+        calls.extend(file(&path, 5_000, number as u64));
+        calls.push(Call::SetModified { path: path.clone(), seconds });
+        calls.push(Call::Chown { path: path.clone(), uid: 65_535, gid: number as u32 });
+        calls.push(Call::Chmod { path, permissions: [0o7777, 0o4711, 0, 0o2640, 0o1000][number] });
+    }
+    // Numbers that fit in 16 bits, and such that do not (include/linux/kdev_t.h: major 300, minor 70000).
+    let devices =
+        [(FileKind::CharDevice, 0x0501), (FileKind::BlockDevice, 0xFFFF), (FileKind::CharDevice, 0x1111_2C70)];
+    for (number, (kind, device)) in devices.into_iter().enumerate() {
+        calls.push(Call::Mknod { path: format!("odd/device{number}"), kind, device });
+    }
+    calls.push(Call::Mknod { path: "odd/fifo".to_string(), kind: FileKind::Fifo, device: 0 });
+    calls.push(Call::Mknod { path: "odd/socket".to_string(), kind: FileKind::Socket, device: 0 });
+    for number in 0..40 {
+        calls.push(Call::Link { from: "odd/time2".to_string(), to: format!("odd/link{number}") });
+    }
+    calls.push(Call::Symlink { target: "t".repeat(254), path: "odd/long target".to_string() });
+    calls
+}

@@ -1,0 +1,51 @@
+//! The long form of the kit: the power goes away after every flash operation of every workload, and thousands of damaged
+//! images are used. A file system crate runs it as an example of its own.
+
+use crate::{hostile, power_cuts, Failure, Subject};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+/// A file system under a name that says what is special about it.
+pub type Variant = (&'static str, Arc<dyn Subject>);
+
+/// Cut points for each workload and kind of torn operation, and damaged images for each variant.
+const POINTS_MAX: u32 = 2_000;
+const IMAGES: u32 = 5_000;
+
+/// Reads `POINTS IMAGES` from the command line, or takes the default numbers, and soaks every variant.
+pub fn main(variants: &[Variant]) -> ExitCode {
+    let mut numbers = std::env::args().skip(1).map(|text| text.parse::<u32>());
+    let (points_max, images) = match (numbers.next(), numbers.next()) {
+        (None, None) => (POINTS_MAX, IMAGES),
+        (Some(Ok(points_max)), Some(Ok(images))) => (points_max, images),
+        _ => {
+            eprintln!("usage: soak [POINTS IMAGES], two whole numbers");
+            return ExitCode::from(2);
+        }
+    };
+    match soak(variants, u64::from(points_max), images) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("{failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn soak(variants: &[Variant], points_max: u64, images: u32) -> Result<(), Failure> {
+    let (mut cut_points, mut cuts_of_recovery, mut damaged) = (0, 0, 0);
+    for (name, subject) in variants {
+        let report = power_cuts::check(&**subject, &power_cuts::Options { points_max, ..Default::default() })?;
+        println!("power cuts, {name}:\n{report}");
+        cut_points += report.cut_points();
+        cuts_of_recovery += report.workloads.iter().map(|workload| workload.cuts_of_recovery).sum::<u64>();
+        let report = hostile::check(subject.clone(), &hostile::Options { images, seed: 3, ..Default::default() })?;
+        println!("damaged images, {name}: {report:?}");
+        damaged += images;
+    }
+    println!(
+        "{cut_points} cut points, {cuts_of_recovery} more during recovery, {damaged} damaged images: nothing lost, no panic, \
+         no hang"
+    );
+    Ok(())
+}

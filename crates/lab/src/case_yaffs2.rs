@@ -1,0 +1,154 @@
+//! Measured cases of YAFFS2: its settings, and the harness that measured.
+//!
+//! The core was called in the order of its Linux port, on a RAM NAND, with a page cache that never forgets and a clock
+//! that only the operations move (CASES.md: "Convention for the page cache").
+
+use crate::case::{Case, PARTIAL_PROGRAMS_MAX};
+use crate::stack::{FsSpec, StackSpec, EPOCH_S};
+use ffslab_flash::{Geometry, Rules, Timing};
+use ffslab_linux::{Kernel, ReadAheadRules, VfsConfig, VfsCosts, WriteBackKnobs, WriteBackRules};
+use ffslab_mtd::{Driver, Ecc, OpCost};
+use ffslab_sim::units::us_to_ns;
+use ffslab_sim::{PowerMilliwatt, SimConfig};
+use ffslab_workload::steps::{Step, SyncDirectories};
+use ffslab_yaffs2::{Background, Generation, Options};
+use serde::Deserialize;
+
+/// YAFFS2's part of a case's `system`.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct Settings {
+    pub pointer_bits: Option<u32>,
+    pub cache_bypass_aligned: Option<bool>,
+    pub block_summaries: Option<bool>,
+    pub background_gc: Option<bool>,
+    #[serde(rename = "short_op_caches")]
+    pub short_op_cache_pages: Option<u32>,
+    pub reserved_blocks: Option<u32>,
+    #[serde(rename = "refresh_period")]
+    pub refresh_period_blocks: Option<u32>,
+    pub deferred_dir_update: Option<bool>,
+    pub tags_ecc: Option<bool>,
+    pub inband_tags: Option<bool>,
+    pub clock_us: Option<ClockUs>,
+}
+
+/// What moves the clock of the harness.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub struct ClockUs {
+    page_read: f64,
+    oob_read: f64,
+    page_program: f64,
+    erase: f64,
+    #[serde(rename = "piece_4KiB")]
+    piece: f64,
+}
+
+impl ClockUs {
+    /// Array times that make up for what the chip adds for the bus, to the nanosecond: a page and an OOB read differ by
+    /// the bytes that they move.
+    fn timing(&self, page_bytes: u32, oob_bytes: u32) -> Timing {
+        let page_ns = us_to_ns(self.page_read);
+        let oob_ns = us_to_ns(self.oob_read);
+        // Rounded up, so that nothing is lost when the chip rounds down.
+        let bus_ps_per_byte = ((page_ns - oob_ns) * 1000).div_ceil(u64::from(page_bytes));
+        let moved_ns = bus_ps_per_byte * u64::from(page_bytes + oob_bytes) / 1000;
+        Timing {
+            read_ns: page_ns - moved_ns,
+            program_ns: us_to_ns(self.page_program) - moved_ns,
+            erase_ns: us_to_ns(self.erase),
+            bus_ps_per_byte,
+        }
+    }
+}
+
+/// The sources of that day. Whether summaries and the bypass are in use stands beside it.
+fn generation(date: &str) -> Generation {
+    match date {
+        date if date < "2011-03-29" => Generation::Y2010,
+        date if date < "2012-06-15" => Generation::Y2011,
+        // When eviction of single chunks came is not on record; it was there in 2018.
+        date if date < "2018" => Generation::Y2012,
+        _ => Generation::Today,
+    }
+}
+
+impl Case {
+    /// What the harness did without saying so: its free space shows that directories were brought up to date before
+    /// memory was lost, as the background thread does within a second.
+    pub(crate) fn add_unsaid_steps(&mut self) {
+        if self.system.fs == "yaffs2" {
+            let setup = std::mem::take(&mut self.setup);
+            self.setup = setup.into_iter().fold(Vec::new(), |mut steps, step| {
+                if let Step::Crash(_) = step {
+                    steps.push(Step::SyncDirectories(SyncDirectories {}));
+                }
+                steps.push(step);
+                steps
+            });
+        }
+    }
+
+    pub(crate) fn yaffs2_stack(&self) -> Result<StackSpec, String> {
+        let (system, flash) = (&self.system, &self.flash);
+        let settings = &system.yaffs2;
+        let standard = Options::of(generation(&system.version));
+        let free = OpCost { overhead_ns: 0, power: PowerMilliwatt::default() };
+        let mut costs = VfsCosts::default();
+        let mut timing = Timing { read_ns: 0, program_ns: 0, erase_ns: 0, bus_ps_per_byte: 0 };
+        if let Some(clock) = settings.clock_us {
+            timing = clock.timing(flash.page_bytes, flash.oob_bytes);
+            costs.page_ns = us_to_ns(clock.piece);
+        }
+        let background = Background { timer_late_ns: 0, ..Background::linux(100) };
+        Ok(StackSpec {
+            image: None,
+            geometry: Geometry {
+                page_bytes: flash.page_bytes,
+                oob_bytes: flash.oob_bytes,
+                pages_per_block: flash.pages_per_block,
+                blocks: flash.chip_blocks,
+            },
+            timing,
+            rules: Rules { partial_programs_max: PARTIAL_PROGRAMS_MAX, in_order: false },
+            driver: Driver {
+                ecc: Ecc::Hardware,
+                ecc_step_bytes: 256,
+                ecc_bytes_per_step: 3,
+                ecc_strength_bits: 1,
+                read: free,
+                program: free,
+                erase: free,
+            },
+            first_block: 0,
+            partition_blocks: flash.partition_blocks,
+            sim: SimConfig::default(),
+            vfs: VfsConfig {
+                kernel: Kernel {
+                    name: "2.6".to_string(),
+                    read_ahead: ReadAheadRules::V2_6,
+                    sequential_miss_bug: false,
+                    write_back: WriteBackRules::V2_6,
+                    timer_slack_ns: 0,
+                },
+                read_ahead_bytes: system.read_ahead_kib.saturating_mul(1024),
+                page_cache_bytes: u64::MAX,
+                write_back: WriteBackKnobs::default(),
+                costs,
+                epoch_s: EPOCH_S,
+            },
+            fs: FsSpec::Yaffs2(Options {
+                cache_bypass_aligned: settings.cache_bypass_aligned.unwrap_or(standard.cache_bypass_aligned),
+                block_summaries: settings.block_summaries.unwrap_or(standard.block_summaries),
+                short_op_cache_pages: settings.short_op_cache_pages.unwrap_or(standard.short_op_cache_pages),
+                reserved_blocks: settings.reserved_blocks.unwrap_or(standard.reserved_blocks),
+                refresh_period_blocks: settings.refresh_period_blocks.unwrap_or(standard.refresh_period_blocks),
+                tags_ecc: settings.tags_ecc.unwrap_or(standard.tags_ecc),
+                inband_tags: settings.inband_tags.unwrap_or(standard.inband_tags),
+                deferred_directory_update: settings.deferred_dir_update.unwrap_or(true),
+                pointer_bits: settings.pointer_bits.unwrap_or(standard.pointer_bits),
+                background: settings.background_gc.unwrap_or(false).then_some(background),
+                ..standard
+            }),
+        })
+    }
+}

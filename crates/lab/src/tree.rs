@@ -1,0 +1,252 @@
+//! The tree of files that an image holds.
+
+mod yaffs2;
+
+use crate::error::LabError;
+use crate::image::{put, read_file};
+use ffslab_flash::{Chip, Geometry, Rules, Timing};
+use ffslab_fs::{FileKind, FileSystem, Ino, PAGE_BYTES};
+use ffslab_jffs2::probe::{self, Misfit};
+use ffslab_jffs2::{Endian, Jffs2, Options};
+use ffslab_mtd::{Driver, Mtd, Nand};
+use ffslab_sim::{Sim, SimConfig};
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// File systems whose images can be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ImageFs {
+    Jffs2,
+    Yaffs2,
+}
+
+/// How to read an image file. Of YAFFS2 the sizes are only what is tried first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ImageOptions {
+    /// `None`: what the image looks like.
+    pub fs: Option<ImageFs>,
+    pub page_bytes: u32,
+    pub oob_bytes: u32,
+    pub block_bytes: u32,
+    /// Each page is followed by its OOB area.
+    pub oob: bool,
+    /// JFFS2: `None`: as the first node has it.
+    pub endian: Option<Endian>,
+}
+
+impl Default for ImageOptions {
+    /// The usual chip with 2 KiB pages, data only.
+    fn default() -> Self {
+        ImageOptions { fs: None, page_bytes: 2048, oob_bytes: 64, block_bytes: 128 << 10, oob: false, endian: None }
+    }
+}
+
+/// What stands under one name.
+#[derive(Clone, Debug)]
+pub struct TreeEntry {
+    /// Below the root, names separated by '/'; the root itself is empty.
+    pub path: Vec<u8>,
+    pub kind: FileKind,
+    pub ino: Ino,
+    /// Bits 07777.
+    pub permissions: u32,
+    pub uid: u32,
+    pub gid: u32,
+    pub links: u32,
+    /// Device number, as `makedev` of Linux's 32-bit numbers makes it.
+    pub device: u32,
+    pub size_bytes: u64,
+    /// Seconds since 1970.
+    pub modified_s: i64,
+    /// Content of a file, target of a symbolic link.
+    pub data: Vec<u8>,
+    /// Why the entry could not be read.
+    pub error: Option<String>,
+}
+
+/// The files of an image.
+#[derive(Clone, Debug, Default)]
+pub struct Tree {
+    /// Directories before what they hold, names in byte order.
+    pub entries: Vec<TreeEntry>,
+    /// What a reader should know: reasons to doubt that everything was found.
+    pub notes: Vec<String>,
+}
+
+/// Reads all files of an image, by mounting a copy of it on a simulated chip. The file is not changed.
+///
+/// Errors: one line; files that cannot be read, geometries that no chip has, images that the file system refuses.
+pub fn read_tree(path: &Path, options: &ImageOptions) -> Result<Tree, LabError> {
+    let image = read_file(path).map_err(LabError::Input)?;
+    let read = match options.fs {
+        Some(ImageFs::Jffs2) => read_jffs2(path, image, options),
+        Some(ImageFs::Yaffs2) => yaffs2::read(&image, options),
+        None if yaffs2::layout(&image, options).is_some() => yaffs2::read(&image, options),
+        None => read_jffs2(path, image, options),
+    };
+    read.map_err(|text| LabError::Input(format!("{}: {text}", path.display())))
+}
+
+/// A chip with the image on it, and a partition of all of it. Nothing is asked but the content: no time passes.
+fn chip_with(image: Vec<u8>, geometry: Geometry, oob: bool) -> Result<Mtd, String> {
+    let timing = Timing { read_ns: 0, program_ns: 0, erase_ns: 0, bus_ps_per_byte: 0 };
+    let rules = Rules { partial_programs_max: u32::MAX, in_order: false };
+    let sim = Sim::new(SimConfig::default());
+    let mut chip = Chip::new(sim, geometry, timing, rules).map_err(|error| error.to_string())?;
+    put(&mut chip, Path::new("its pages"), image, oob, 0..geometry.blocks)?;
+    let nand = Nand::new(chip, Driver::default()).map_err(|error| error.to_string())?;
+    Mtd::new(&nand, 0, geometry.blocks).map_err(|error| error.to_string())
+}
+
+fn read_jffs2(path: &Path, image: Vec<u8>, options: &ImageOptions) -> Result<Tree, String> {
+    let &ImageOptions { page_bytes, oob_bytes, block_bytes, oob, .. } = options;
+    let whole_pages = page_bytes > 0 && block_bytes.is_multiple_of(page_bytes);
+    if !whole_pages {
+        return Err(format!("erase blocks of {block_bytes} B are not made of pages of {page_bytes} B"));
+    }
+    let pages_per_block = block_bytes / page_bytes;
+    let stored_bytes = u64::from(page_bytes + if oob { oob_bytes } else { 0 }) * u64::from(pages_per_block);
+    // JFFS2 mounts nothing smaller than 5 blocks.
+    let blocks = (image.len() as u64).div_ceil(stored_bytes.max(1)).clamp(5, u64::from(u32::MAX)) as u32;
+    let geometry = Geometry { page_bytes, oob_bytes, pages_per_block, blocks };
+    geometry.check().map_err(|error| error.to_string())?;
+
+    let data = data_areas(&image, page_bytes as usize, if oob { oob_bytes as usize } else { 0 });
+    let endian = match options.endian.or_else(|| probe::byte_order(&data)) {
+        Some(endian) => endian,
+        None if options.fs.is_none() => {
+            return Err("there is neither a JFFS2 node nor a YAFFS2 object header in the image".to_string());
+        }
+        None => return Err("there is no JFFS2 node in the image".to_string()),
+    };
+    let notes = misfit_note(endian, &data, block_bytes);
+    drop(data);
+    let notes = notes.into_iter().map(|text| format!("{}: {text}", path.display())).collect();
+    let mtd = chip_with(image, geometry, oob)?;
+    let settings = Options { endian, ..Options::default() };
+    let mut fs = Jffs2::mount(mtd, settings).map_err(|error| error.to_string())?;
+    Ok(Tree { entries: walk(&mut fs), notes })
+}
+
+/// Everything below the root.
+fn walk(fs: &mut dyn FileSystem) -> Vec<TreeEntry> {
+    let mut entries = Vec::new();
+    let mut pending = vec![(Vec::new(), fs.root(), FileKind::Directory)];
+    let mut seen = BTreeSet::new();
+    while let Some((path, ino, kind)) = pending.pop() {
+        let mut entry = read_entry(fs, path, ino, kind);
+        if entry.kind == FileKind::Directory && entry.error.is_none() {
+            // A damaged image can hold a directory below itself.
+            if seen.insert(ino) {
+                list(fs, &entry, &mut pending).unwrap_or_else(|text| entry.error = Some(text));
+            } else {
+                entry.error = Some("this directory has another name already".to_string());
+            }
+        }
+        entries.push(entry);
+    }
+    entries
+}
+
+/// The page data of an image, without OOB.
+fn data_areas(image: &[u8], page_bytes: usize, oob_bytes: usize) -> Vec<u8> {
+    image.chunks(page_bytes + oob_bytes).flat_map(|page| &page[..page_bytes.min(page.len())]).copied().collect()
+}
+
+/// A warning about erase blocks of the wrong size, with the right one if there is one.
+fn misfit_note(endian: Endian, data: &[u8], block_bytes: u32) -> Option<String> {
+    let (what, offset) = match probe::misfit(endian, data, block_bytes)? {
+        Misfit::Crossing { offset } => ("crosses the end of its", offset),
+        Misfit::Hidden { offset } => ("stands in an empty-looking", offset),
+    };
+    let sizes = (13..=20).map(|power| 1u32 << power);
+    let right = sizes.rev().find(|&size| probe::misfit(endian, data, size).is_none());
+    let advice = right.map_or(String::new(), |size| format!("; blocks of {} KiB would suit it", size >> 10));
+    Some(format!(
+        "files may be missing: the node at {offset:#x} {what} erase block of {} KiB{advice}",
+        block_bytes >> 10
+    ))
+}
+
+fn read_entry(fs: &mut dyn FileSystem, path: Vec<u8>, ino: Ino, kind: FileKind) -> TreeEntry {
+    let mut entry = TreeEntry {
+        path,
+        kind,
+        ino,
+        permissions: 0,
+        uid: 0,
+        gid: 0,
+        links: 0,
+        device: 0,
+        size_bytes: 0,
+        modified_s: 0,
+        data: Vec::new(),
+        error: None,
+    };
+    match fs.getattr(ino) {
+        Ok(stat) => {
+            entry.kind = stat.kind;
+            entry.permissions = stat.permissions;
+            (entry.uid, entry.gid) = (stat.uid, stat.gid);
+            entry.links = stat.links;
+            entry.device = stat.device;
+            entry.size_bytes = stat.size_bytes;
+            entry.modified_s = stat.modified.seconds;
+        }
+        Err(error) => {
+            entry.error = Some(error.to_string());
+            return entry;
+        }
+    }
+    let data = match entry.kind {
+        FileKind::File => read_file_data(fs, ino, entry.size_bytes),
+        FileKind::Symlink => fs.readlink(ino).map_err(|error| error.to_string()),
+        _ => Ok(Vec::new()),
+    };
+    match data {
+        Ok(data) => entry.data = data,
+        Err(text) => entry.error = Some(text),
+    }
+    entry
+}
+
+/// A damaged size, or a hole, must not take more memory than this.
+const FILE_BYTES_MAX: u64 = 1 << 30;
+
+fn read_file_data(fs: &mut dyn FileSystem, ino: Ino, size_bytes: u64) -> Result<Vec<u8>, String> {
+    if size_bytes > FILE_BYTES_MAX {
+        return Err(format!("a file of {} MiB: {} MiB is the limit here", size_bytes >> 20, FILE_BYTES_MAX >> 20));
+    }
+    let pages = size_bytes.div_ceil(PAGE_BYTES as u64);
+    let mut data = vec![0; pages as usize * PAGE_BYTES];
+    for (index, page) in data.chunks_exact_mut(PAGE_BYTES).enumerate() {
+        fs.read_page(ino, index as u64, page).map_err(|error| format!("{error} at offset {}", index * PAGE_BYTES))?;
+    }
+    data.truncate(size_bytes as usize);
+    Ok(data)
+}
+
+/// Appends the names of a directory, last name first, because the caller takes from the end.
+fn list(fs: &mut dyn FileSystem, dir: &TreeEntry, pending: &mut Vec<(Vec<u8>, Ino, FileKind)>) -> Result<(), String> {
+    let first = pending.len();
+    let mut foreign = None;
+    fs.readdir(dir.ino, &mut |found| {
+        // Names that no system call could have made would lead out of the folder they are extracted to.
+        if found.name.contains(&b'/') || found.name == b"." || found.name == b".." {
+            foreign = Some(String::from_utf8_lossy(found.name).into_owned());
+            return;
+        }
+        let mut path = dir.path.clone();
+        if !path.is_empty() {
+            path.push(b'/');
+        }
+        path.extend_from_slice(found.name);
+        pending.push((path, found.ino, found.kind));
+    })
+    .map_err(|error| error.to_string())?;
+    pending[first..].sort_by(|a, b| b.0.cmp(&a.0));
+    match foreign {
+        Some(name) => Err(format!("it holds a name that cannot be: {name:?}")),
+        None => Ok(()),
+    }
+}

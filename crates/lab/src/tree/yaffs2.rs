@@ -1,0 +1,70 @@
+//! YAFFS2 images: laid out anew as the simulated driver expects them, then mounted and walked.
+
+use super::{chip_with, walk, ImageOptions, Tree};
+use ffslab_flash::Geometry;
+use ffslab_yaffs2::probe::{self, Layout};
+use ffslab_yaffs2::{Options, Yaffs2};
+
+/// Where the driver has its first free OOB byte.
+const FREE_AT: usize = 2;
+/// Packed tags with ECC.
+const TAGS_BYTES: usize = 28;
+/// YAFFS2 mounts nothing smaller than 9 blocks.
+const SPARE_BLOCKS: u32 = 9;
+
+pub fn layout(image: &[u8], options: &ImageOptions) -> Option<Layout> {
+    probe::layout(image, options.page_bytes, options.oob_bytes, options.oob)
+}
+
+pub fn read(image: &[u8], options: &ImageOptions) -> Result<Tree, String> {
+    let layout = layout(image, options)
+        .ok_or("there is no YAFFS2 object header in the image: without in-band tags it needs its OOB areas")?;
+    let stored_pages = image.len().div_ceil(layout.stride_bytes()) as u64;
+    let wanted = options.block_bytes / layout.page_bytes;
+    let pages_per_block = probe::pages_per_block(image, &layout, wanted)
+        .ok_or("pages side by side have different sequence numbers: no size of erase blocks suits the image")?;
+    let blocks = stored_pages.div_ceil(u64::from(pages_per_block)) + u64::from(SPARE_BLOCKS);
+    let geometry = Geometry {
+        page_bytes: layout.page_bytes,
+        oob_bytes: (layout.page_bytes / 32).max(64),
+        pages_per_block,
+        blocks: blocks.min(u64::from(u32::MAX)) as u32,
+    };
+    geometry.check().map_err(|error| error.to_string())?;
+    let mtd = chip_with(laid_out_anew(image, &layout, geometry), geometry, true)?;
+    let settings = Options {
+        // Tags are what counts: they tell the same, whatever the size of the blocks was.
+        checkpoint_read: false,
+        checkpoint_write: false,
+        block_summaries: false,
+        empty_lost_and_found: false,
+        background: None,
+        tags_ecc: layout.tags_ecc,
+        inband_tags: layout.is_inband(),
+        ..Options::default()
+    };
+    let mut fs = Yaffs2::mount(mtd, settings).map_err(|error| error.to_string())?;
+    let mut entries = walk(&mut fs);
+    // Mounting makes lost+found; unless something is in it, it says nothing about the image.
+    if !entries.iter().any(|entry| entry.path.starts_with(b"lost+found/")) {
+        entries.retain(|entry| entry.path != b"lost+found");
+    }
+    Ok(Tree { entries, notes: Vec::new() })
+}
+
+/// The image with OOB areas as the chip's driver has them.
+fn laid_out_anew(image: &[u8], layout: &Layout, geometry: Geometry) -> Vec<u8> {
+    let (page_bytes, oob_bytes) = (geometry.page_bytes as usize, geometry.oob_bytes as usize);
+    let mut anew = Vec::with_capacity(image.len() / layout.stride_bytes() * (page_bytes + oob_bytes));
+    for page in image.chunks(layout.stride_bytes()) {
+        let start = anew.len();
+        anew.extend_from_slice(&page[..page_bytes.min(page.len())]);
+        anew.resize(start + page_bytes + oob_bytes, 0xFF);
+        if let (false, Some(tags)) = (layout.is_inband(), page.get(layout.tags_offset as usize..)) {
+            let count = tags.len().min(TAGS_BYTES);
+            let at = start + page_bytes + FREE_AT;
+            anew[at..at + count].copy_from_slice(&tags[..count]);
+        }
+    }
+    anew
+}

@@ -1,0 +1,309 @@
+//! What memory knows of each erase block, and where the next chunk is written.
+//!
+//! Follows `struct yaffs_block_info` of `yaffs_guts.h`, `yaffs_bitmap.c`, the allocation functions of `yaffs_guts.c` and
+//! the oldest dirty block of `yaffs_yaffs2.c`. Blocks are counted from [`Blocks::first`], which is 1: chunk number 0 means
+//! "no chunk".
+
+/// States of a block, with the numbers that checkpoints hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u32)]
+pub enum BlockState {
+    #[default]
+    Unknown = 0,
+    Scanning = 1,
+    NeedsScan = 2,
+    Empty = 3,
+    /// Chunks are being written into it; at most one block is.
+    Allocating = 4,
+    Full = 5,
+    /// Nothing in it is in use any more; about to be erased.
+    Dirty = 6,
+    Checkpoint = 7,
+    Collecting = 8,
+    /// Bad.
+    Dead = 9,
+}
+
+impl BlockState {
+    pub fn from_number(number: u32) -> Option<BlockState> {
+        use BlockState::*;
+        [Unknown, Scanning, NeedsScan, Empty, Allocating, Full, Dirty, Checkpoint, Collecting, Dead]
+            .get(number as usize)
+            .copied()
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BlockInfo {
+    /// Chunks in use that belong to deleted files.
+    pub soft_deleted_chunks: i32,
+    /// Chunks in use, those included.
+    pub in_use_chunks: i32,
+    pub state: BlockState,
+    /// A program failed: take the data away, then mark the block bad.
+    pub needs_retiring: bool,
+    /// Erased by this mount, so nobody needs to look whether it is.
+    pub skip_erased_check: bool,
+    /// Something is odd about the block: collect it first.
+    pub gc_prioritise: bool,
+    /// How often that was so; three bits.
+    pub error_strikes: u8,
+    pub has_summary: bool,
+    /// It holds a shrink header that older blocks may still need.
+    pub has_shrink_header: bool,
+    pub sequence: u32,
+}
+
+impl BlockInfo {
+    /// Chunks that a garbage collection would have to copy.
+    pub fn live(&self) -> i32 {
+        self.in_use_chunks - self.soft_deleted_chunks
+    }
+}
+
+/// All blocks of the partition.
+pub struct Blocks {
+    pub chunks_per_block: u32,
+    info: Vec<BlockInfo>,
+    /// A bit for each chunk in use.
+    bits: Vec<u8>,
+    bit_stride: usize,
+    pub erased_blocks: i32,
+    pub free_chunks: i32,
+    pub alloc_block: Option<u32>,
+    pub alloc_page: u32,
+    pub alloc_finder: u32,
+    /// Sequence number of the block that was allocated last.
+    pub sequence: u32,
+    /// Lowest sequence number of a block with chunks that are not in use, and that block; 0: not known.
+    pub oldest_dirty_sequence: u32,
+    pub oldest_dirty_block: u32,
+}
+
+impl Blocks {
+    pub fn new(blocks: u32, chunks_per_block: u32) -> Blocks {
+        let bit_stride = chunks_per_block.div_ceil(8) as usize;
+        Blocks {
+            chunks_per_block,
+            info: vec![BlockInfo::default(); blocks as usize],
+            bits: vec![0; bit_stride * blocks as usize],
+            bit_stride,
+            erased_blocks: 0,
+            free_chunks: 0,
+            alloc_block: None,
+            alloc_page: 0,
+            alloc_finder: 0,
+            sequence: 0,
+            oldest_dirty_sequence: 0,
+            oldest_dirty_block: 0,
+        }
+    }
+
+    pub fn count(&self) -> u32 {
+        self.info.len() as u32
+    }
+
+    /// First block. Not 0, so that no chunk has number 0.
+    pub fn first(&self) -> u32 {
+        1
+    }
+
+    pub fn last(&self) -> u32 {
+        self.count()
+    }
+
+    pub fn all(&self) -> std::ops::RangeInclusive<u32> {
+        self.first()..=self.last()
+    }
+
+    pub fn contains_chunk(&self, chunk: u32) -> bool {
+        self.all().contains(&(chunk / self.chunks_per_block))
+    }
+
+    /// Block of a chunk.
+    #[inline]
+    pub fn of(&self, chunk: u32) -> u32 {
+        chunk / self.chunks_per_block
+    }
+
+    #[inline]
+    pub fn info(&self, block: u32) -> &BlockInfo {
+        &self.info[(block - 1) as usize]
+    }
+
+    #[inline]
+    pub fn info_mut(&mut self, block: u32) -> &mut BlockInfo {
+        &mut self.info[(block - 1) as usize]
+    }
+
+    pub fn infos(&self) -> &[BlockInfo] {
+        &self.info
+    }
+
+    pub fn bits(&self) -> &[u8] {
+        &self.bits
+    }
+
+    pub fn bits_mut(&mut self) -> &mut [u8] {
+        &mut self.bits
+    }
+
+    pub fn bit_stride_bytes(&self) -> usize {
+        self.bit_stride
+    }
+
+    fn bit(&self, block: u32, page: u32) -> (usize, u8) {
+        ((block - 1) as usize * self.bit_stride + (page / 8) as usize, 1 << (page % 8))
+    }
+
+    #[inline]
+    pub fn is_in_use(&self, block: u32, page: u32) -> bool {
+        let (at, mask) = self.bit(block, page);
+        self.bits[at] & mask != 0
+    }
+
+    #[inline]
+    pub fn set_in_use(&mut self, block: u32, page: u32) {
+        let (at, mask) = self.bit(block, page);
+        self.bits[at] |= mask;
+    }
+
+    #[inline]
+    pub fn clear_in_use(&mut self, block: u32, page: u32) {
+        let (at, mask) = self.bit(block, page);
+        self.bits[at] &= !mask;
+    }
+
+    fn bits_of(&self, block: u32) -> std::ops::Range<usize> {
+        let start = (block - 1) as usize * self.bit_stride;
+        start..start + self.bit_stride
+    }
+
+    pub fn clear_all(&mut self, block: u32) {
+        let range = self.bits_of(block);
+        self.bits[range].fill(0);
+    }
+
+    /// Is any chunk of the block in use?
+    pub fn has_chunks(&self, block: u32) -> bool {
+        self.bits[self.bits_of(block)].iter().any(|&byte| byte != 0)
+    }
+
+    /// The next chunk of a block in use from page `from` on.
+    pub fn next_in_use(&self, block: u32, from: u32) -> Option<u32> {
+        (from..self.chunks_per_block).find(|&page| self.is_in_use(block, page))
+    }
+
+    // ---- allocation ----------------------------------------------------------------------------------------
+
+    /// Takes the next empty block after the one taken last, round robin (`yaffs_find_alloc_block`).
+    fn find_block(&mut self) -> Option<u32> {
+        if self.erased_blocks < 1 {
+            return None;
+        }
+        for _ in self.all() {
+            self.alloc_finder += 1;
+            if !self.all().contains(&self.alloc_finder) {
+                self.alloc_finder = self.first();
+            }
+            let block = self.alloc_finder;
+            if self.info(block).state == BlockState::Empty {
+                self.sequence = self.sequence.wrapping_add(1);
+                let sequence = self.sequence;
+                let info = self.info_mut(block);
+                info.state = BlockState::Allocating;
+                info.sequence = sequence;
+                self.erased_blocks -= 1;
+                return Some(block);
+            }
+        }
+        None
+    }
+
+    /// Makes sure that there is a block to write into, as far as there is one.
+    pub fn open_block(&mut self) {
+        if self.alloc_block.is_none() {
+            self.alloc_block = self.find_block();
+            self.alloc_page = 0;
+        }
+    }
+
+    /// Takes the next chunk of the open block.
+    pub fn take_chunk(&mut self) -> Option<u32> {
+        let block = self.alloc_block?;
+        let page = self.alloc_page;
+        self.info_mut(block).in_use_chunks += 1;
+        self.set_in_use(block, page);
+        self.alloc_page += 1;
+        self.free_chunks -= 1;
+        if self.alloc_page >= self.chunks_per_block {
+            self.info_mut(block).state = BlockState::Full;
+            self.alloc_block = None;
+        }
+        Some(block * self.chunks_per_block + page)
+    }
+
+    /// Nothing more is written into the open block (`yaffs_skip_rest_of_block`).
+    pub fn skip_rest_of_block(&mut self) {
+        if let Some(block) = self.alloc_block {
+            if self.info(block).state == BlockState::Allocating {
+                self.info_mut(block).state = BlockState::Full;
+                self.alloc_block = None;
+            }
+        }
+    }
+
+    // ---- the oldest dirty block ----------------------------------------------------------------------------
+
+    fn is_full_and_dirty(&self, info: &BlockInfo) -> bool {
+        info.state == BlockState::Full && info.live() < self.chunks_per_block as i32
+    }
+
+    /// Finds the oldest dirty block unless it is known (`yaffs2_find_oldest_dirty_seq`).
+    pub fn find_oldest_dirty(&mut self) {
+        if self.oldest_dirty_sequence != 0 {
+            return;
+        }
+        let limit = self.sequence.wrapping_add(1);
+        let dirty =
+            self.info.iter().enumerate().filter(|(_, info)| self.is_full_and_dirty(info) && info.sequence < limit);
+        // Of equal ones the first.
+        if let Some((index, info)) = dirty.min_by_key(|(_, info)| info.sequence) {
+            self.oldest_dirty_sequence = info.sequence;
+            self.oldest_dirty_block = index as u32 + 1;
+        }
+    }
+
+    /// A block was erased or is bad: its sequence number means nothing any more.
+    pub fn forget_oldest_dirty(&mut self, block: u32) {
+        if self.info(block).sequence == self.oldest_dirty_sequence {
+            self.oldest_dirty_sequence = 0;
+            self.oldest_dirty_block = 0;
+        }
+    }
+
+    /// A chunk of the block is not in use any more.
+    #[inline]
+    pub fn became_dirtier(&mut self, block: u32) {
+        let sequence = self.info(block).sequence;
+        if self.oldest_dirty_sequence > sequence {
+            self.oldest_dirty_sequence = sequence;
+            self.oldest_dirty_block = block;
+        }
+    }
+
+    /// A shrink header must not go before everything older that it invalidates has gone (`yaffs_block_ok_for_gc`).
+    pub fn may_be_collected(&mut self, block: u32) -> bool {
+        if !self.info(block).has_shrink_header {
+            return true;
+        }
+        self.find_oldest_dirty();
+        self.info(block).sequence <= self.oldest_dirty_sequence
+    }
+
+    /// The full block with the lowest sequence number.
+    pub fn oldest_full(&self) -> Option<u32> {
+        let full = self.info.iter().enumerate().filter(|(_, info)| info.state == BlockState::Full);
+        full.min_by_key(|(_, info)| info.sequence).map(|(index, _)| index as u32 + 1)
+    }
+}

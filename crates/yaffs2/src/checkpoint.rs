@@ -1,0 +1,442 @@
+//! Checkpoints: what memory knows, written at unmount and sync, so that the next mount need not scan.
+//!
+//! Follows the checkpoint functions of `yaffs_yaffs2.c` and the structures of `yaffs_guts.h`, as a 32-bit little-endian CPU
+//! lays them out. The first change after it erases a checkpoint, so a stale one is never found.
+
+use ffslab_fs::Result;
+use ffslab_sim::Reason;
+
+use crate::blocks::{BlockInfo, BlockState};
+use crate::checkpoint_stream::{version, Broken, Reader, StreamResult, Writer};
+use crate::device::Device;
+use crate::objects::{Obj, NONE};
+use crate::options::Generation;
+use crate::tags::Kind;
+use crate::tnodes::LEAF_CHUNKS;
+
+/// Sequence number in the tags of checkpoint pages.
+pub const SEQUENCE_CHECKPOINT: u32 = 0x21;
+/// Smaller partitions have no checkpoints.
+const BLOCKS_MIN: u32 = 60;
+const MAGIC: u32 = 0x5941_FF53;
+
+const VALIDITY_BYTES: u32 = 16;
+const DEVICE_BYTES: u32 = 36;
+const BLOCK_INFO_BYTES: u32 = 8;
+const OBJECT_BYTES: u32 = 32;
+
+#[derive(Default)]
+pub(crate) struct CheckpointState {
+    /// What is on flash is up to date.
+    pub is_valid: bool,
+    /// Blocks that hold it, or an old one.
+    pub blocks: u32,
+}
+
+impl Device {
+    fn has_checkpoints(&self) -> bool {
+        self.options.checkpoint_write && self.blocks.count() >= BLOCKS_MIN
+    }
+
+    /// Bits of a chunk's number in a leaf of a tree (`tnode_width`).
+    fn tnode_width_bits(&self) -> u32 {
+        let chunks = self.blocks.chunks_per_block * (self.blocks.last() + 1);
+        chunks.next_power_of_two().trailing_zeros().next_multiple_of(2).max(16)
+    }
+
+    /// Bytes of a tnode in memory and in a checkpoint: a leaf or eight pointers, whichever is larger.
+    fn tnode_bytes(&self) -> u32 {
+        (self.tnode_width_bits() * LEAF_CHUNKS as u32 / 8).max(self.options.pointer_bits)
+    }
+
+    /// Blocks that must be kept for the next checkpoint beside those that the present one takes
+    /// (`yaffs_calc_checkpt_blocks_required`).
+    pub fn checkpoint_blocks_wanted(&self) -> i32 {
+        if !self.has_checkpoints() {
+            return 0;
+        }
+        let blocks = self.blocks.count();
+        let bytes = 2 * VALIDITY_BYTES
+            + DEVICE_BYTES
+            + blocks * (BLOCK_INFO_BYTES + self.blocks.bit_stride_bytes() as u32)
+            + (OBJECT_BYTES + 4) * self.objects.count()
+            + (self.tnode_bytes() + 4) * self.tnodes.count()
+            + 4;
+        // Rounded up, and two for bad blocks.
+        let wanted = bytes / (self.data_bytes * self.blocks.chunks_per_block) + 3;
+        wanted.saturating_sub(self.checkpoint.blocks) as i32
+    }
+
+    /// Something is about to change: the checkpoint goes.
+    #[inline]
+    pub fn invalidate_checkpoint(&mut self) -> Result<()> {
+        if self.checkpoint.is_valid || self.checkpoint.blocks > 0 {
+            self.checkpoint.is_valid = false;
+            self.erase_checkpoint()?;
+        }
+        Ok(())
+    }
+
+    pub fn erase_checkpoint(&mut self) -> Result<()> {
+        let _why = self.sim.because(Reason::Summary);
+        for block in self.blocks.all() {
+            if self.blocks.info(block).state != BlockState::Checkpoint {
+                continue;
+            }
+            if self.medium.erase(block - 1)? {
+                self.blocks.info_mut(block).state = BlockState::Empty;
+                self.blocks.erased_blocks += 1;
+                self.blocks.free_chunks += self.blocks.chunks_per_block as i32;
+            } else {
+                self.medium.mark_bad(block - 1)?;
+                self.blocks.info_mut(block).state = BlockState::Dead;
+            }
+        }
+        self.checkpoint.blocks = 0;
+        Ok(())
+    }
+
+    // ---- writing -------------------------------------------------------------------------------------------
+
+    /// Writes a checkpoint unless the one on flash is up to date (`yaffs_checkpoint_save`).
+    pub fn save_checkpoint(&mut self) -> Result<()> {
+        if self.checkpoint.is_valid {
+            return Ok(());
+        }
+        self.invalidate_checkpoint()?;
+        if !self.has_checkpoints() {
+            return Ok(());
+        }
+        let _why = self.sim.because(Reason::Summary);
+        let Some(mut writer) = self.open_checkpoint_for_writing()? else { return Ok(()) };
+        let written = self.write_checkpoint(&mut writer);
+        let closed = self.close_written(writer);
+        match written.and(closed) {
+            Ok(()) => self.checkpoint.is_valid = true,
+            Err(Broken::Useless) => {}
+            Err(Broken::Medium(error)) => return Err(error),
+        }
+        Ok(())
+    }
+
+    fn write_words(&mut self, writer: &mut Writer, words: &[u32]) -> StreamResult<()> {
+        for word in words {
+            self.write_stream(writer, &word.to_le_bytes())?;
+        }
+        Ok(())
+    }
+
+    fn write_checkpoint(&mut self, writer: &mut Writer) -> StreamResult<()> {
+        let version = version(self.options.generation);
+        self.write_words(writer, &[VALIDITY_BYTES, MAGIC, version, 1])?;
+        let device = [
+            DEVICE_BYTES,
+            self.blocks.erased_blocks as u32,
+            self.blocks.alloc_block.unwrap_or(u32::MAX),
+            self.blocks.alloc_page,
+            self.blocks.free_chunks as u32,
+            self.objects.deleted_files as u32,
+            self.objects.unlinked_files as u32,
+            0,
+            self.blocks.sequence,
+        ];
+        self.write_words(writer, &device)?;
+        for block in self.blocks.all() {
+            let info = pack_info(self.blocks.info(block));
+            self.write_words(writer, &info)?;
+        }
+        let bits = self.blocks.bits().to_vec();
+        self.write_stream(writer, &bits)?;
+        let objects: Vec<Obj> = self.objects.in_checkpoint_order().collect();
+        for obj in objects {
+            self.write_object(writer, obj)?;
+        }
+        let mut end = [u32::MAX; OBJECT_BYTES as usize / 4];
+        end[0] = OBJECT_BYTES;
+        self.write_words(writer, &end)?;
+        self.write_words(writer, &[VALIDITY_BYTES, MAGIC, version, 0])?;
+        self.write_check_sum(writer)
+    }
+
+    fn write_object(&mut self, writer: &mut Writer, obj: Obj) -> StreamResult<()> {
+        let object = &self.objects[obj];
+        if object.deferred_free {
+            return Ok(());
+        }
+        let flags = [
+            object.deleted,
+            object.soft_deleted,
+            object.unlinked,
+            object.fake,
+            object.rename_allowed,
+            object.unlink_allowed,
+        ];
+        let mut bits = object.kind as u32;
+        for (place, flag) in flags.into_iter().enumerate() {
+            bits |= u32::from(flag) << (3 + place);
+        }
+        bits |= u32::from(object.serial) << self.serial_shift();
+        let rest: u64 = match object.kind {
+            Kind::File => object.file.bytes,
+            Kind::HardLink => u64::from(object.equivalent_id),
+            _ => 0,
+        };
+        let parent = if object.parent == NONE { 0 } else { self.objects[object.parent].id };
+        let words = [
+            OBJECT_BYTES,
+            object.id,
+            parent,
+            object.header_chunk,
+            bits,
+            object.file.chunks as u32,
+            rest as u32,
+            (rest >> 32) as u32,
+        ];
+        let (kind, tree) = (object.kind, object.file.tree);
+        self.write_words(writer, &words)?;
+        if kind != Kind::File {
+            return Ok(());
+        }
+        let mut leaves = Vec::new();
+        let width = self.tnode_width_bits();
+        let bytes = self.tnode_bytes() as usize;
+        self.tnodes.leaves(&tree, &mut |first_chunk, chunks| {
+            leaves.extend_from_slice(&first_chunk.to_le_bytes());
+            pack_leaf(&mut leaves, chunks, width, bytes);
+        });
+        leaves.extend_from_slice(&u32::MAX.to_le_bytes());
+        self.write_stream(writer, &leaves)
+    }
+
+    /// Where an object's serial number stands among its bits: a byte of its own once, packed today.
+    fn serial_shift(&self) -> u32 {
+        if self.options.generation == Generation::Today {
+            9
+        } else {
+            16
+        }
+    }
+
+    // ---- reading -------------------------------------------------------------------------------------------
+
+    /// Takes over a checkpoint. `false`: there is none that can be trusted, and what it has left must be forgotten.
+    pub fn restore_checkpoint(&mut self) -> Result<bool> {
+        if !self.options.checkpoint_read {
+            return Ok(false);
+        }
+        let mut reader = self.open_checkpoint_for_reading();
+        let read = self.read_checkpoint(&mut reader);
+        self.close_read(reader);
+        match read {
+            Ok(()) => {
+                self.checkpoint.is_valid = true;
+                Ok(true)
+            }
+            Err(Broken::Useless) => Ok(false),
+            Err(Broken::Medium(error)) => Err(error),
+        }
+    }
+
+    fn read_checkpoint(&mut self, reader: &mut Reader) -> StreamResult<()> {
+        self.read_validity(reader, 1)?;
+        self.read_device(reader)?;
+        let mut links = Vec::new();
+        while self.read_object(reader, &mut links)? {}
+        self.join_links(&links);
+        self.read_validity(reader, 0)?;
+        self.read_check_sum(reader)
+    }
+
+    fn read_validity(&mut self, reader: &mut Reader, head: u32) -> StreamResult<()> {
+        let words = self.read_words(reader)?;
+        demand(words == [VALIDITY_BYTES, MAGIC, version(self.options.generation), head])
+    }
+
+    /// Numbers that no partition of this size has are refused, whatever the sums say.
+    fn read_device(&mut self, reader: &mut Reader) -> StreamResult<()> {
+        let [bytes, erased, alloc_block, alloc_page, free, deleted, unlinked, _, sequence] = self.read_words(reader)?;
+        demand(bytes == DEVICE_BYTES)?;
+        let (blocks, per_block) = (self.blocks.count(), self.blocks.chunks_per_block);
+        demand(erased <= blocks && free <= blocks * per_block && alloc_page <= per_block)?;
+        let alloc_block = Some(alloc_block).filter(|&block| block != u32::MAX);
+        demand(alloc_block.is_none_or(|block| self.blocks.all().contains(&block) && alloc_page < per_block))?;
+        for block in self.blocks.all() {
+            let info = unpack_info(self.read_words(reader)?).ok_or(Broken::Useless)?;
+            let range = 0..=per_block as i32;
+            demand(range.contains(&info.in_use_chunks) && range.contains(&info.soft_deleted_chunks))?;
+            *self.blocks.info_mut(block) = info;
+        }
+        let mut bits = vec![0; self.blocks.bits().len()];
+        self.read_stream(reader, &mut bits)?;
+        self.blocks.bits_mut().copy_from_slice(&bits);
+        self.blocks.erased_blocks = erased as i32;
+        self.blocks.free_chunks = free as i32;
+        self.blocks.alloc_block = alloc_block;
+        self.blocks.alloc_page = alloc_page;
+        self.blocks.sequence = sequence;
+        self.objects.deleted_files = deleted as i32;
+        self.objects.unlinked_files = unlinked as i32;
+        Ok(())
+    }
+
+    /// `false`: that was the last one.
+    fn read_object(&mut self, reader: &mut Reader, links: &mut Vec<Obj>) -> StreamResult<bool> {
+        let [bytes, id, parent, header_chunk, bits, chunks, low, high] = self.read_words(reader)?;
+        demand(bytes == OBJECT_BYTES)?;
+        if id == u32::MAX {
+            return Ok(false);
+        }
+        demand(header_chunk == 0 || self.blocks.contains_chunk(header_chunk))?;
+        let kind = Kind::from_number(bits & 7);
+        let obj = self.find_or_make(id, kind);
+        demand(self.objects[obj].kind == kind)?;
+        if parent != 0 {
+            let dir = self.find_or_make(parent, Kind::Directory);
+            demand(self.objects[dir].kind == Kind::Directory && dir != obj)?;
+            self.objects.enter_directory(dir, obj);
+        }
+        let serial_shift = self.serial_shift();
+        self.objects.rename(obj, |object| {
+            object.header_chunk = header_chunk;
+            object.lazy_loaded = header_chunk > 0;
+        });
+        let flag = |place: u32| bits >> (3 + place) & 1 == 1;
+        let object = &mut self.objects[obj];
+        object.deleted = flag(0);
+        object.soft_deleted = flag(1);
+        object.unlinked = flag(2);
+        object.fake = flag(3);
+        object.rename_allowed = flag(4);
+        object.unlink_allowed = flag(5);
+        object.serial = (bits >> serial_shift) as u8;
+        object.file.chunks = chunks as i32;
+        match kind {
+            Kind::File => {
+                object.file.bytes = u64::from(high) << 32 | u64::from(low);
+                object.file.stored_bytes = object.file.bytes;
+                self.read_leaves(reader, obj)?;
+            }
+            Kind::HardLink => {
+                object.equivalent_id = low;
+                links.push(obj);
+            }
+            _ => {}
+        }
+        Ok(true)
+    }
+
+    fn read_leaves(&mut self, reader: &mut Reader, obj: Obj) -> StreamResult<()> {
+        let width = self.tnode_width_bits();
+        let mut packed = vec![0; self.tnode_bytes() as usize];
+        loop {
+            let [first_chunk] = self.read_words(reader)?;
+            if first_chunk == u32::MAX {
+                return Ok(());
+            }
+            self.read_stream(reader, &mut packed)?;
+            let chunks = unpack_leaf(&packed, width);
+            demand(chunks.iter().all(|&chunk| chunk == 0 || self.blocks.contains_chunk(chunk)))?;
+            demand(self.tnodes.put_leaf(&mut self.objects[obj].file.tree, first_chunk, chunks))?;
+        }
+    }
+}
+
+fn demand(condition: bool) -> StreamResult<()> {
+    if condition {
+        Ok(())
+    } else {
+        Err(Broken::Useless)
+    }
+}
+
+/// Bit fields of `struct yaffs_block_info`: counts of 10 bits, state of 4, flags.
+fn pack_info(info: &BlockInfo) -> [u32; 2] {
+    let bits = (info.soft_deleted_chunks as u32 & 0x3FF)
+        | (info.in_use_chunks as u32 & 0x3FF) << 10
+        | (info.state as u32) << 20
+        | u32::from(info.needs_retiring) << 24
+        | u32::from(info.skip_erased_check) << 25
+        | u32::from(info.gc_prioritise) << 26
+        | u32::from(info.error_strikes & 7) << 27
+        | u32::from(info.has_summary) << 30
+        | u32::from(info.has_shrink_header) << 31;
+    [bits, info.sequence]
+}
+
+fn unpack_info([bits, sequence]: [u32; 2]) -> Option<BlockInfo> {
+    let flag = |place: u32| bits >> place & 1 == 1;
+    Some(BlockInfo {
+        soft_deleted_chunks: (bits & 0x3FF) as i32,
+        in_use_chunks: (bits >> 10 & 0x3FF) as i32,
+        state: BlockState::from_number(bits >> 20 & 0xF)?,
+        needs_retiring: flag(24),
+        skip_erased_check: flag(25),
+        gc_prioritise: flag(26),
+        error_strikes: (bits >> 27 & 7) as u8,
+        has_summary: flag(30),
+        has_shrink_header: flag(31),
+        sequence,
+    })
+}
+
+/// Sixteen numbers of `width` bits, the first in the lowest bits, in a tnode of `bytes`.
+fn pack_leaf(packed: &mut Vec<u8>, chunks: &[u32; LEAF_CHUNKS], width: u32, bytes: usize) {
+    let start = packed.len();
+    let (mut pending, mut pending_bits) = (0u64, 0);
+    for &chunk in chunks {
+        pending |= u64::from(chunk) << pending_bits;
+        pending_bits += width;
+        while pending_bits >= 8 {
+            packed.push(pending as u8);
+            pending >>= 8;
+            pending_bits -= 8;
+        }
+    }
+    packed.resize(start + bytes, 0);
+}
+
+fn unpack_leaf(packed: &[u8], width: u32) -> [u32; LEAF_CHUNKS] {
+    let (mut pending, mut pending_bits, mut bytes) = (0u64, 0, packed.iter());
+    std::array::from_fn(|_| {
+        while pending_bits < width {
+            pending |= u64::from(bytes.next().copied().unwrap_or(0)) << pending_bits;
+            pending_bits += 8;
+        }
+        let chunk = pending & ((1 << width) - 1);
+        pending >>= width;
+        pending_bits -= width;
+        chunk as u32
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn leaves_survive_at_every_width() {
+        for width in [16, 18, 20, 30] {
+            let chunks: [u32; LEAF_CHUNKS] =
+                std::array::from_fn(|i| (i as u32).wrapping_mul(0x9E37_79B9) & ((1 << width) - 1));
+            let mut packed = Vec::new();
+            pack_leaf(&mut packed, &chunks, width, width as usize * 2);
+            assert_eq!(packed.len(), width as usize * 2);
+            assert_eq!(unpack_leaf(&packed, width), chunks);
+        }
+    }
+
+    #[test]
+    fn block_information_survives() {
+        let info = BlockInfo {
+            soft_deleted_chunks: 3,
+            in_use_chunks: 64,
+            state: BlockState::Full,
+            error_strikes: 5,
+            has_summary: true,
+            has_shrink_header: true,
+            sequence: 0x1234,
+            ..BlockInfo::default()
+        };
+        assert_eq!(unpack_info(pack_info(&info)), Some(info));
+    }
+}

@@ -1,0 +1,47 @@
+//! The direct interface: files without a page cache above, as RTEMS and bare systems use YAFFS2.
+//!
+//! Follows `direct/yaffsfs.c`: reads and writes of any length go straight to the short-op cache and flash. Names,
+//! attributes and durability are those of [`ffslab_fs::FileSystem`].
+
+use ffslab_fs::{Errno, FileSystem, Ino, Result};
+
+use crate::Yaffs2;
+
+impl Yaffs2 {
+    /// Reads from byte `at` of a file on; returns how many bytes there were, fewer than `data` takes at the end of the
+    /// file. [`Errno::NoEnt`] when there is no such file.
+    pub fn read_at(&mut self, ino: Ino, at: u64, data: &mut [u8]) -> Result<usize> {
+        let obj = self.device.objects.find(ino).ok_or(Errno::NoEnt)?;
+        let there = self.device.objects[obj].file.bytes.saturating_sub(at).min(data.len() as u64) as usize;
+        self.device.read_file(obj, at, &mut data[..there])?;
+        Ok(there)
+    }
+
+    /// Writes from byte `at` of a file on; returns how many bytes found room. [`Errno::NoSpc`] when none did,
+    /// [`Errno::FBig`] beyond the longest file.
+    pub fn write_at(&mut self, ino: Ino, at: u64, data: &[u8]) -> Result<usize> {
+        let obj = self.device.objects.find(ino).ok_or(Errno::NoEnt)?;
+        if at.saturating_add(data.len() as u64) > self.file_bytes_max() {
+            return Err(Errno::FBig);
+        }
+        match self.device.write_file(obj, at, data)? {
+            0 if !data.is_empty() => Err(Errno::NoSpc),
+            written => Ok(written),
+        }
+    }
+
+    /// The last handle of a file is closed: when its name goes now, the file goes at once.
+    pub fn release(&mut self, ino: Ino) {
+        if let Some(obj) = self.device.objects.find_even_deferred(ino) {
+            self.device.release_object(obj);
+        }
+    }
+
+    /// One step of background garbage collection, which such systems call when they have time (`yaffs_bg_gc`). Returns
+    /// whether more than half of the free space is erased.
+    pub fn collect_garbage(&mut self) -> Result<bool> {
+        self.device.check_gc(true)?;
+        let erased = self.device.blocks.erased_blocks * self.device.blocks.chunks_per_block as i32;
+        Ok(erased > self.device.blocks.free_chunks / 2)
+    }
+}

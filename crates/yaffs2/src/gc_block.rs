@@ -1,0 +1,120 @@
+//! Garbage collection: emptying a block.
+//!
+//! Follows `yaffs_gc_block` and `yaffs_gc_process_chunk` of `yaffs_guts.c`.
+
+use ffslab_fs::Result;
+
+use crate::blocks::BlockState;
+use crate::device::Device;
+use crate::header;
+use crate::tags::{Extra, Kind, Tags};
+
+/// Chunks that one call copies when there is no hurry.
+const PASSIVE_COPIES_MAX: u32 = 5;
+
+impl Device {
+    /// Copies what is in use out of a block, all of it or some, and erases the block once it is empty.
+    pub fn collect_block(&mut self, block: u32, whole_block: bool) -> Result<()> {
+        let was_checkpoint = self.blocks.info(block).state == BlockState::Checkpoint;
+        if self.blocks.info(block).state == BlockState::Full {
+            self.blocks.info_mut(block).state = BlockState::Collecting;
+        }
+        self.blocks.info_mut(block).has_shrink_header = false;
+        self.gc.disabled = true;
+        self.drop_summary(block);
+        if was_checkpoint || !self.blocks.has_chunks(block) {
+            self.block_became_dirty(block)?;
+        } else {
+            self.copy_chunks(block, whole_block)?;
+        }
+        if self.blocks.info(block).state == BlockState::Collecting {
+            // To be continued; a checkpoint knows no block that is being collected.
+            self.blocks.info_mut(block).state = BlockState::Full;
+            if self.gc.page >= self.blocks.chunks_per_block {
+                // A copy found no space. The original comes back to this block for ever.
+                self.gc.block = 0;
+            }
+        } else {
+            let clean_up = std::mem::take(&mut self.gc.clean_up);
+            for id in clean_up {
+                if let Some(obj) = self.objects.find(id) {
+                    self.tnodes.release(self.objects[obj].file.tree.top);
+                    self.objects[obj].file.tree.top = 0;
+                    self.delete_object_for_good(obj)?;
+                    self.objects.deleted_files -= 1;
+                }
+            }
+            self.gc.block = 0;
+            self.gc.page = 0;
+        }
+        self.gc.disabled = false;
+        Ok(())
+    }
+
+    fn copy_chunks(&mut self, block: u32, whole_block: bool) -> Result<()> {
+        let mut copies_left = if whole_block { self.blocks.chunks_per_block } else { PASSIVE_COPIES_MAX };
+        let mut data = self.buffer();
+        let mut result = Ok(true);
+        while let Ok(true) = result {
+            if copies_left == 0 || self.blocks.info(block).state != BlockState::Collecting {
+                break;
+            }
+            let Some(page) = self.blocks.next_in_use(block, self.gc.page) else {
+                self.gc.page = self.blocks.chunks_per_block;
+                break;
+            };
+            copies_left -= 1;
+            result = self.copy_chunk(block, block * self.blocks.chunks_per_block + page, &mut data);
+            self.gc.page = page + 1;
+        }
+        self.release(data);
+        result.map(drop)
+    }
+
+    /// Moves one chunk. `false`: there was no space for it.
+    fn copy_chunk(&mut self, block: u32, chunk: u32, data: &mut [u8]) -> Result<bool> {
+        let mut tags = self.read_chunk(chunk, data)?;
+        let Some(obj) = self.objects.find(tags.object) else {
+            self.delete_chunk(chunk)?;
+            return Ok(true);
+        };
+        let object = &mut self.objects[obj];
+        if object.deleted && object.soft_deleted && tags.chunk != 0 {
+            // Counted as free already when the file was deleted, and once more in a moment.
+            self.blocks.free_chunks -= 1;
+            self.blocks.info_mut(block).soft_deleted_chunks -= 1;
+            object.file.chunks -= 1;
+            if object.file.chunks <= 0 {
+                self.gc.clean_up.push(tags.object);
+            }
+            self.delete_chunk(chunk)?;
+            return Ok(true);
+        }
+        if tags.chunk == 0 {
+            let file_bytes = (object.kind == Kind::File).then(|| self.header_file_bytes(obj));
+            header::strip_for_copy(data, file_bytes);
+            strip_tags(&mut tags, file_bytes);
+        }
+        let Some(copy) = self.write_new_chunk(data, &mut tags, true)? else { return Ok(false) };
+        if tags.chunk == 0 {
+            self.set_header_chunk(obj, copy);
+        } else if self.objects[obj].kind == Kind::File {
+            self.put_chunk(obj, tags.chunk, copy);
+        } else {
+            // Data of something that holds none: only a damaged medium has this.
+            self.delete_chunk(copy)?;
+        }
+        self.delete_chunk(chunk)?;
+        Ok(true)
+    }
+}
+
+fn strip_tags(tags: &mut Tags, file_bytes: Option<u64>) {
+    if let Some(Extra { is_shrink, shadows, file_bytes: in_tags, .. }) = &mut tags.extra {
+        *is_shrink = false;
+        *shadows = false;
+        if let Some(file_bytes) = file_bytes {
+            *in_tags = file_bytes;
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! The object header: the first 512 bytes of a chunk that stands for a file, directory, link or device.
+//!
+//! Follows `struct yaffs_obj_hdr` of `yaffs_guts.h`. Fields that a kind of object does not use stay 0xFF. Behind the header
+//! the chunk holds extended attributes, which are carried along unread.
+
+use crate::options::Generation;
+use crate::tags::Kind;
+
+pub const HEADER_BYTES: usize = 512;
+/// Longest name, in bytes.
+pub const NAME_BYTES_MAX: usize = 255;
+/// Longest target of a symbolic link, in bytes.
+pub const ALIAS_BYTES_MAX: usize = 159;
+
+const TYPE: usize = 0;
+const PARENT: usize = 4;
+const NAME: usize = 10;
+const MODE: usize = 268;
+const UID: usize = 272;
+const GID: usize = 276;
+const ATIME: usize = 280;
+const MTIME: usize = 284;
+const CTIME: usize = 288;
+const SIZE_LOW: usize = 292;
+const EQUIVALENT: usize = 296;
+const ALIAS: usize = 300;
+const DEVICE: usize = 460;
+const WIDE_CTIME: usize = 464;
+const WIDE_ATIME: usize = 472;
+const WIDE_MTIME: usize = 480;
+const INBAND_SHADOWED: usize = 488;
+const INBAND_IS_SHRINK: usize = 492;
+const SIZE_HIGH: usize = 496;
+const SHADOWS: usize = 504;
+const IS_SHRINK: usize = 508;
+
+/// Attributes that every object has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Attributes {
+    /// Kind and permission bits.
+    pub mode: u32,
+    pub uid: u32,
+    pub gid: u32,
+    pub accessed_s: u32,
+    pub modified_s: u32,
+    pub changed_s: u32,
+    pub device: u32,
+}
+
+/// What a header says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Header {
+    pub kind: Kind,
+    pub parent: u32,
+    pub name: Vec<u8>,
+    pub attributes: Attributes,
+    pub file_bytes: u64,
+    pub equivalent: u32,
+    pub alias: Vec<u8>,
+    pub shadows: u32,
+    pub is_shrink: bool,
+}
+
+fn get(chunk: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes([chunk[at], chunk[at + 1], chunk[at + 2], chunk[at + 3]])
+}
+
+fn put(chunk: &mut [u8], at: usize, value: u32) {
+    chunk[at..at + 4].copy_from_slice(&value.to_le_bytes());
+}
+
+/// Bytes up to the first NUL.
+fn text(field: &[u8]) -> Vec<u8> {
+    field.iter().copied().take_while(|&byte| byte != 0).collect()
+}
+
+/// Writes a text that is shorter than its field; the rest becomes NUL.
+fn put_text(field: &mut [u8], value: &[u8]) {
+    let count = value.len().min(field.len() - 1);
+    field[..count].copy_from_slice(&value[..count]);
+    field[count..].fill(0);
+}
+
+impl Header {
+    /// Reads the header at the start of a chunk of at least [`HEADER_BYTES`]. With in-band tags two fields stand
+    /// elsewhere.
+    pub fn load(chunk: &[u8], inband: bool) -> Header {
+        let high = get(chunk, SIZE_HIGH);
+        let low = u64::from(get(chunk, SIZE_LOW));
+        let (shadows_at, shrink_at) = if inband { (INBAND_SHADOWED, INBAND_IS_SHRINK) } else { (SHADOWS, IS_SHRINK) };
+        let shadows = get(chunk, shadows_at);
+        Header {
+            kind: Kind::from_number(get(chunk, TYPE)),
+            parent: get(chunk, PARENT),
+            name: name(chunk),
+            attributes: Attributes {
+                mode: get(chunk, MODE),
+                uid: get(chunk, UID),
+                gid: get(chunk, GID),
+                accessed_s: time(chunk, ATIME, WIDE_ATIME),
+                modified_s: time(chunk, MTIME, WIDE_MTIME),
+                changed_s: time(chunk, CTIME, WIDE_CTIME),
+                device: get(chunk, DEVICE),
+            },
+            file_bytes: if high == u32::MAX { low } else { u64::from(high) << 32 | low },
+            equivalent: get(chunk, EQUIVALENT),
+            alias: text(&chunk[ALIAS..=ALIAS + ALIAS_BYTES_MAX]),
+            shadows: if shadows as i32 > 0 { shadows } else { 0 },
+            is_shrink: get(chunk, shrink_at) != 0,
+        }
+    }
+
+    /// Writes the header at the start of a chunk; what follows it stays.
+    pub fn store(&self, chunk: &mut [u8], generation: Generation) {
+        chunk[..HEADER_BYTES].fill(0xFF);
+        put(chunk, TYPE, self.kind as u32);
+        put(chunk, PARENT, self.parent);
+        put_text(&mut chunk[NAME..=NAME + NAME_BYTES_MAX], &self.name);
+        let attributes = &self.attributes;
+        put(chunk, MODE, attributes.mode);
+        put(chunk, UID, attributes.uid);
+        put(chunk, GID, attributes.gid);
+        let times = [
+            (ATIME, WIDE_ATIME, attributes.accessed_s),
+            (MTIME, WIDE_MTIME, attributes.modified_s),
+            (CTIME, WIDE_CTIME, attributes.changed_s),
+        ];
+        for (at, wide_at, seconds) in times {
+            put(chunk, at, seconds);
+            // Later sources keep a second, 64-bit copy where the earlier ones had a place for Windows CE.
+            if generation == Generation::Today {
+                put(chunk, wide_at, seconds);
+                put(chunk, wide_at + 4, 0);
+            }
+        }
+        put(chunk, DEVICE, attributes.device);
+        put(chunk, SHADOWS, self.shadows);
+        put(chunk, INBAND_SHADOWED, self.shadows);
+        put(chunk, IS_SHRINK, u32::from(self.is_shrink));
+        match self.kind {
+            Kind::File => store_file_bytes(chunk, self.file_bytes),
+            Kind::HardLink => put(chunk, EQUIVALENT, self.equivalent),
+            // `strncpy`: NUL up to the end of the field.
+            Kind::Symlink => put_text(&mut chunk[ALIAS..=ALIAS + ALIAS_BYTES_MAX], &self.alias),
+            Kind::Unknown | Kind::Directory | Kind::Special => {}
+        }
+    }
+}
+
+/// The name in a header.
+pub fn name(chunk: &[u8]) -> Vec<u8> {
+    text(&chunk[NAME..NAME + NAME_BYTES_MAX])
+}
+
+/// A garbage collection moves a header: what it had to say about shrinking and shadowing has been heard.
+pub fn strip_for_copy(chunk: &mut [u8], file_bytes: Option<u64>) {
+    for at in [IS_SHRINK, SHADOWS, INBAND_SHADOWED] {
+        put(chunk, at, 0);
+    }
+    if let Some(file_bytes) = file_bytes {
+        store_file_bytes(chunk, file_bytes);
+    }
+}
+
+fn store_file_bytes(chunk: &mut [u8], file_bytes: u64) {
+    put(chunk, SIZE_LOW, file_bytes as u32);
+    put(chunk, SIZE_HIGH, (file_bytes >> 32) as u32);
+}
+
+/// The 64-bit time if there is one (`yaffs_oh_time_fetch`); seconds are kept in 32 bits.
+fn time(chunk: &[u8], at: usize, wide_at: usize) -> u32 {
+    if get(chunk, wide_at + 4) == u32::MAX {
+        get(chunk, at)
+    } else {
+        get(chunk, wide_at)
+    }
+}

@@ -1,0 +1,315 @@
+//! Making, finding, renaming and deleting objects.
+//!
+//! Follows the object functions of `yaffs_guts.c`. Nothing is ever deleted in place: an object that loses its name gets a
+//! header that puts it into the pseudo directory "unlinked" or "deleted", which programs cannot see.
+
+use ffslab_fs::Result;
+
+use crate::device::Device;
+use crate::header::Attributes;
+use crate::headers::HeaderUpdate;
+use crate::objects::{name_sum, Obj, LOST_AND_FOUND_ID, NONE};
+use crate::tags::Kind;
+
+const LOST_AND_FOUND_NAME: &[u8] = b"lost+found";
+
+/// What a new object is.
+pub struct NewObject<'a> {
+    pub kind: Kind,
+    pub attributes: Attributes,
+    /// Target of a symbolic link.
+    pub alias: &'a [u8],
+    /// What a hard link stands for.
+    pub equivalent: Obj,
+}
+
+impl Device {
+    // ---- making --------------------------------------------------------------------------------------------
+
+    /// An object in memory, in lost+found until it gets its place (`yaffs_new_obj`).
+    pub fn new_object(&mut self, id: u32, kind: Kind) -> Obj {
+        let top = if kind == Kind::File { self.tnodes.add() } else { 0 };
+        let obj = self.objects.add(id, kind);
+        let now_s = self.now_s;
+        let object = &mut self.objects[obj];
+        object.file.tree.top = top;
+        object.file.shrink_bytes = u64::from(crate::tnodes::CHUNK_ID_MAX) * u64::from(self.data_bytes);
+        object.attributes =
+            Attributes { accessed_s: now_s, modified_s: now_s, changed_s: now_s, ..Attributes::default() };
+        if self.objects.lost_and_found != NONE {
+            self.objects.enter_directory(self.objects.lost_and_found, obj);
+        }
+        obj
+    }
+
+    pub fn find_or_make(&mut self, id: u32, kind: Kind) -> Obj {
+        match self.objects.find(id) {
+            Some(obj) => obj,
+            None => self.new_object(id, kind),
+        }
+    }
+
+    /// Makes an object with a name that is not there yet. `None`: no space.
+    pub fn create_object(&mut self, dir: Obj, name: &[u8], new: &NewObject<'_>) -> Result<Option<Obj>> {
+        let id = self.objects.new_id();
+        let obj = self.new_object(id, new.kind);
+        let object = &mut self.objects[obj];
+        object.valid = true;
+        object.dirty = true;
+        object.attributes = new.attributes;
+        object.alias = new.alias.to_vec();
+        self.objects.set_name(obj, name);
+        self.objects.enter_directory(dir, obj);
+        if new.kind == Kind::HardLink {
+            self.objects[obj].equivalent = new.equivalent;
+            self.objects[obj].equivalent_id = self.objects[new.equivalent].id;
+            self.objects[new.equivalent].links.push(obj);
+        }
+        let update = HeaderUpdate { name: Some(name), ..HeaderUpdate::default() };
+        if !self.update_header(obj, update)? {
+            self.delete_object(obj)?;
+            return Ok(None);
+        }
+        self.directory_changed(dir)?;
+        Ok(Some(obj))
+    }
+
+    /// Entries of a directory have changed: its time stamps follow, now or later.
+    fn directory_changed(&mut self, dir: Obj) -> Result<()> {
+        if dir == NONE {
+            return Ok(());
+        }
+        let now_s = self.now_s;
+        let object = &mut self.objects[dir];
+        object.dirty = true;
+        object.attributes.modified_s = now_s;
+        object.attributes.changed_s = now_s;
+        if !self.options.deferred_directory_update {
+            return self.update_header(dir, HeaderUpdate::default()).map(drop);
+        }
+        if !object.in_dirty_list {
+            object.in_dirty_list = true;
+            self.dirty_directories.push(dir);
+        }
+        Ok(())
+    }
+
+    /// Writes the headers of changed directories (`yaffs_update_dirty_dirs`).
+    pub fn update_dirty_directories(&mut self) -> Result<()> {
+        while let Some(dir) = self.dirty_directories.pop() {
+            self.objects[dir].in_dirty_list = false;
+            if self.objects[dir].dirty {
+                self.update_header(dir, HeaderUpdate::default())?;
+            }
+        }
+        Ok(())
+    }
+
+    // ---- finding -------------------------------------------------------------------------------------------
+
+    /// The entry of that name. While names of a directory are not known yet, headers are read one after another, from
+    /// the newest entry on.
+    pub fn find_by_name(&mut self, dir: Obj, name: &[u8]) -> Result<Option<Obj>> {
+        let sum = name_sum(name);
+        if !self.objects.has_unnamed_children(dir) {
+            let special = self.objects.lost_and_found;
+            if name == LOST_AND_FOUND_NAME && self.objects[special].parent == dir {
+                return Ok(Some(special));
+            }
+            return self.find_among(self.objects.children_with_sum(dir, sum), name);
+        }
+        let mut next = self.objects.first_child(dir);
+        while let Some(child) = next {
+            self.load_details(child)?;
+            let object = &self.objects[child];
+            if object.id == LOST_AND_FOUND_ID {
+                if name == LOST_AND_FOUND_NAME {
+                    return Ok(Some(child));
+                }
+            } else if (object.name_sum == sum || object.header_chunk == 0) && self.name_of(child)? == name {
+                return Ok(Some(child));
+            }
+            next = self.objects.next_sibling(child);
+        }
+        Ok(None)
+    }
+
+    fn find_among(&mut self, candidates: Vec<Obj>, name: &[u8]) -> Result<Option<Obj>> {
+        for child in candidates {
+            let found = match self.objects[child].short_name() {
+                Some(short) => short == name,
+                None => self.objects[child].id != LOST_AND_FOUND_ID && self.name_of(child)? == name,
+            };
+            if found {
+                return Ok(Some(child));
+            }
+        }
+        Ok(None)
+    }
+
+    // ---- renaming ------------------------------------------------------------------------------------------
+
+    /// Gives an object a name and a directory, on flash, too. `shadows`: object whose name it takes. `false`: no space.
+    fn change_name(&mut self, obj: Obj, dir: Obj, name: &[u8], shadows: u32) -> Result<bool> {
+        let unlinking = dir == self.objects.unlinked;
+        let deleting = dir == self.objects.deleted;
+        // Whether the name is there is known; the original looks all the same, and may read headers on the way.
+        self.find_by_name(dir, name)?;
+        self.objects.set_name(obj, name);
+        self.objects[obj].dirty = true;
+        self.objects.enter_directory(dir, obj);
+        if unlinking {
+            self.objects[obj].unlinked = true;
+        }
+        let update = HeaderUpdate { name: Some(name), is_shrink: deleting, shadows, ..HeaderUpdate::default() };
+        self.update_header(obj, update)
+    }
+
+    /// Renames `obj` to `name` in `dir`, in place of `target` if that is there. `false`: no space.
+    pub fn rename_object(&mut self, obj: Obj, dir: Obj, name: &[u8], target: Option<Obj>) -> Result<bool> {
+        let old_dir = self.objects[obj].parent;
+        if let Some(target) = target.filter(|&target| target != obj) {
+            // The shadowing header must stay until the target is gone.
+            self.gc.disabled = true;
+            let shadows = self.objects[target].id;
+            self.change_name(obj, dir, name, shadows)?;
+            self.objects[target].is_shadowed = true;
+            self.unlink_object(target)?;
+            self.gc.disabled = false;
+        }
+        let renamed = self.change_name(obj, dir, name, 0)?;
+        self.directory_changed(old_dir)?;
+        if dir != old_dir {
+            self.directory_changed(dir)?;
+        }
+        Ok(renamed)
+    }
+
+    // ---- deleting ------------------------------------------------------------------------------------------
+
+    /// Takes an object's name away; what nobody uses is deleted at once (`yaffs_unlink_worker`).
+    pub fn unlink_object(&mut self, obj: Obj) -> Result<()> {
+        if !self.objects[obj].unlink_allowed {
+            return Ok(());
+        }
+        self.directory_changed(self.objects[obj].parent)?;
+        if self.objects[obj].kind == Kind::HardLink {
+            return self.delete_link(obj);
+        }
+        if let Some(link) = self.objects[obj].links.pop() {
+            // The object lives on under the name of one of its hard links.
+            let name = self.name_of(link)?;
+            let dir = self.objects[link].parent;
+            self.objects.enter_directory(self.objects.unlinked, link);
+            if self.change_name(obj, dir, &name, 0)? {
+                self.delete_object_for_good(link)?;
+            }
+            return Ok(());
+        }
+        if self.objects[obj].in_use {
+            return self.change_name(obj, self.objects.unlinked, b"unlinked", 0).map(drop);
+        }
+        self.delete_object(obj)
+    }
+
+    /// Deletes an object that has no name any more, or never got one (`yaffs_del_obj`).
+    pub fn delete_object(&mut self, obj: Obj) -> Result<()> {
+        match self.objects[obj].kind {
+            Kind::File => self.delete_file(obj),
+            Kind::Directory => {
+                if self.objects[obj].in_dirty_list {
+                    self.objects[obj].in_dirty_list = false;
+                    self.dirty_directories.retain(|&other| other != obj);
+                }
+                if self.objects.has_children(obj) {
+                    return Ok(());
+                }
+                self.delete_object_for_good(obj)
+            }
+            Kind::HardLink => self.delete_link(obj),
+            Kind::Symlink | Kind::Special => self.delete_object_for_good(obj),
+            Kind::Unknown => Ok(()),
+        }
+    }
+
+    fn delete_link(&mut self, obj: Obj) -> Result<()> {
+        let target = self.objects[obj].equivalent;
+        if target != NONE {
+            self.objects[target].links.retain(|&link| link != obj);
+        }
+        self.delete_object_for_good(obj)
+    }
+
+    fn delete_file(&mut self, obj: Obj) -> Result<()> {
+        self.resize_file(obj, 0)?;
+        if self.objects[obj].file.chunks <= 0 {
+            self.forget_tree(obj);
+            return self.delete_object_for_good(obj);
+        }
+        // Chunks beyond its end, or with a size of 0: the garbage collection drops them when it comes by.
+        if !self.objects[obj].unlinked {
+            self.change_name(obj, self.objects.deleted, b"deleted", 0)?;
+        }
+        if self.objects[obj].unlinked && !self.objects[obj].deleted {
+            self.objects[obj].deleted = true;
+            self.objects.deleted_files += 1;
+            self.soft_delete(obj);
+        }
+        Ok(())
+    }
+
+    fn forget_tree(&mut self, obj: Obj) {
+        // Chunks that are still in the tree by mistake stay on flash; their nodes go.
+        let tree = self.objects[obj].file.tree;
+        self.tnodes.take_all(&tree, &mut |_| {});
+        self.tnodes.release(tree.top);
+        self.objects[obj].file.tree = Default::default();
+    }
+
+    /// Declares all chunks of a file free without touching them (`yaffs_soft_del_file`).
+    fn soft_delete(&mut self, obj: Obj) {
+        let tree = self.objects[obj].file.tree;
+        let blocks = &mut self.blocks;
+        self.tnodes.take_all(&tree, &mut |chunk| {
+            let block = blocks.of(chunk);
+            blocks.info_mut(block).soft_deleted_chunks += 1;
+            blocks.free_chunks += 1;
+            blocks.became_dirtier(block);
+        });
+        self.objects[obj].soft_deleted = true;
+    }
+
+    /// The end of an object: a last header says that it is deleted, then that goes, too (`yaffs_generic_obj_del`).
+    pub fn delete_object_for_good(&mut self, obj: Obj) -> Result<()> {
+        self.cache.forget_file(obj);
+        if self.objects[obj].parent != self.objects.deleted {
+            self.change_name(obj, self.objects.deleted, b"deleted", 0)?;
+        }
+        self.objects.leave_directory(obj);
+        let chunk = self.objects[obj].header_chunk;
+        self.delete_chunk(chunk)?;
+        self.objects[obj].header_chunk = 0;
+        self.forget_object(obj);
+        Ok(())
+    }
+
+    fn forget_object(&mut self, obj: Obj) {
+        self.objects[obj].dirty = false;
+        for link in std::mem::take(&mut self.objects[obj].links) {
+            self.objects[link].equivalent = NONE;
+        }
+        if self.objects[obj].in_use {
+            self.objects[obj].deferred_free = true;
+        } else {
+            self.objects.remove(obj);
+        }
+    }
+
+    /// The system above uses the object no longer (`yaffs_unstitch_obj`).
+    pub fn release_object(&mut self, obj: Obj) {
+        self.objects[obj].in_use = false;
+        if self.objects[obj].deferred_free {
+            self.objects.remove(obj);
+        }
+    }
+}

@@ -1,0 +1,348 @@
+//! Mounting without a checkpoint: blocks are scanned from the newest to the oldest, so that the first chunk seen of
+//! something is the present one.
+//!
+//! Follows `yaffs2_scan_backwards` and `yaffs2_scan_chunk` of `yaffs_yaffs2.c`.
+
+use ffslab_fs::Result;
+
+use crate::blocks::BlockState;
+use crate::checkpoint::SEQUENCE_CHECKPOINT;
+use crate::device::{Device, SEQUENCE_BAD_BLOCK};
+use crate::header::Header;
+use crate::objects::{Obj, DELETED_ID, ID_MAX, LOST_AND_FOUND_ID, NONE, ROOT_ID, SUMMARY_ID, UNLINKED_ID};
+use crate::tags::{EccResult, Extra, Kind, Tags};
+use crate::tnodes::CHUNK_ID_MAX;
+
+pub const SEQUENCE_LOWEST: u32 = 0x1000;
+pub const SEQUENCE_HIGHEST: u32 = 0xEFFF_FF00;
+
+/// A chunk that is being looked at.
+#[derive(Clone, Copy)]
+struct Place {
+    block: u32,
+    page: u32,
+    chunk: u32,
+}
+
+impl Device {
+    /// Finds out what is on the medium.
+    pub fn scan(&mut self) -> Result<()> {
+        let mut to_scan = self.query_blocks()?;
+        to_scan.sort_unstable();
+        let mut links = Vec::new();
+        for &(_, block) in to_scan.iter().rev() {
+            self.scan_block(block, &mut links)?;
+        }
+        self.blocks.skip_rest_of_block();
+        self.join_links(&links);
+        Ok(())
+    }
+
+    /// State and sequence number of each block, from its first tags. Returns the blocks to scan with their sequence
+    /// numbers.
+    fn query_blocks(&mut self) -> Result<Vec<(u32, u32)>> {
+        self.blocks.sequence = SEQUENCE_LOWEST;
+        self.checkpoint.blocks = 0;
+        let mut to_scan = Vec::new();
+        for block in self.blocks.all() {
+            let (state, sequence) = self.query_block(block)?;
+            let info = self.blocks.info_mut(block);
+            (info.state, info.sequence) = (state, sequence);
+            match sequence {
+                SEQUENCE_CHECKPOINT => info.state = BlockState::Checkpoint,
+                SEQUENCE_BAD_BLOCK => info.state = BlockState::Dead,
+                _ => {}
+            }
+            match info.state {
+                BlockState::Checkpoint => self.checkpoint.blocks += 1,
+                BlockState::Empty => {
+                    self.blocks.erased_blocks += 1;
+                    self.blocks.free_chunks += self.blocks.chunks_per_block as i32;
+                }
+                BlockState::NeedsScan if (SEQUENCE_LOWEST..SEQUENCE_HIGHEST).contains(&sequence) => {
+                    to_scan.push((sequence, block));
+                    self.blocks.sequence = self.blocks.sequence.max(sequence);
+                }
+                _ => {}
+            }
+        }
+        Ok(to_scan)
+    }
+
+    /// `yaffs_tags_marshall_query_block`.
+    pub fn query_block(&mut self, block: u32) -> Result<(BlockState, u32)> {
+        if self.medium.is_bad(block - 1) {
+            return Ok((BlockState::Dead, 0));
+        }
+        let tags = self.medium.read_tags((block - 1) * self.blocks.chunks_per_block)?;
+        Ok(if tags.is_used { (BlockState::NeedsScan, tags.sequence) } else { (BlockState::Empty, 0) })
+    }
+
+    fn scan_block(&mut self, block: u32, links: &mut Vec<Obj>) -> Result<()> {
+        let summary = self.read_summary(block)?;
+        let pages = if summary { self.summary.chunks } else { self.blocks.chunks_per_block };
+        let mut found_chunks = false;
+        for page in (0..pages).rev() {
+            let state = self.blocks.info(block).state;
+            if !matches!(state, BlockState::NeedsScan | BlockState::Allocating) {
+                break;
+            }
+            let place = Place { block, page, chunk: block * self.blocks.chunks_per_block + page };
+            self.scan_chunk(place, summary, &mut found_chunks, links)?;
+        }
+        let info = self.blocks.info_mut(block);
+        if info.state == BlockState::NeedsScan {
+            info.state = BlockState::Full;
+        }
+        if info.in_use_chunks == 0 && !info.has_shrink_header && info.state == BlockState::Full {
+            self.block_became_dirty(block)?;
+        }
+        Ok(())
+    }
+
+    fn scan_chunk(&mut self, place: Place, summary: bool, found: &mut bool, links: &mut Vec<Obj>) -> Result<()> {
+        let sequence = self.blocks.info(place.block).sequence;
+        let mut tags = Tags::default();
+        if summary {
+            tags = self.summary.tags(place.page, sequence);
+        }
+        if !summary || tags.object == 0 {
+            tags = self.read_tags(place.chunk)?;
+        }
+        let is_odd = tags.ecc == EccResult::Unfixed
+            || tags.object > ID_MAX
+            || tags.chunk > CHUNK_ID_MAX
+            || tags.object == SUMMARY_ID
+            || (tags.chunk > 0 && tags.count_bytes > self.data_bytes)
+            || tags.sequence != sequence;
+        if !tags.is_used {
+            if !*found {
+                self.scan_unused(place);
+            }
+            self.blocks.free_chunks += 1;
+        } else if is_odd {
+            self.blocks.free_chunks += 1;
+        } else {
+            *found = true;
+            self.blocks.set_in_use(place.block, place.page);
+            self.blocks.info_mut(place.block).in_use_chunks += 1;
+            if tags.chunk > 0 {
+                self.scan_data(place, &tags)?;
+            } else {
+                self.scan_header(place, &tags, links)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// An unused chunk behind which nothing is used.
+    fn scan_unused(&mut self, place: Place) {
+        if place.page == 0 {
+            self.blocks.info_mut(place.block).state = BlockState::Empty;
+            self.blocks.erased_blocks += 1;
+        } else if self.blocks.info(place.block).sequence == self.blocks.sequence {
+            self.blocks.info_mut(place.block).state = BlockState::Allocating;
+            self.blocks.alloc_block = Some(place.block);
+            self.blocks.alloc_page = place.page;
+            self.blocks.alloc_finder = place.block;
+        }
+    }
+
+    fn scan_data(&mut self, place: Place, tags: &Tags) -> Result<()> {
+        let start = u64::from(tags.chunk - 1) * u64::from(self.data_bytes);
+        let obj = self.find_or_make(tags.object, Kind::File);
+        let object = &self.objects[obj];
+        if object.kind != Kind::File || start >= object.file.shrink_bytes {
+            // Cut off since, or the file is gone.
+            return self.delete_chunk(place.chunk);
+        }
+        if self.tnodes.find(&object.file.tree, tags.chunk).is_some() {
+            // A newer one has been seen.
+            self.delete_chunk(place.chunk)?;
+        } else {
+            self.put_chunk(obj, tags.chunk, place.chunk);
+        }
+        // Until a header is seen the data say how long the file is.
+        let end = start + u64::from(tags.count_bytes);
+        let object = &mut self.objects[obj];
+        if !object.valid && object.file.stored_bytes < end {
+            object.file.stored_bytes = end;
+            object.file.bytes = end;
+        }
+        Ok(())
+    }
+
+    fn scan_header(&mut self, place: Place, tags: &Tags, links: &mut Vec<Obj>) -> Result<()> {
+        let is_fake = matches!(tags.object, ROOT_ID | LOST_AND_FOUND_ID);
+        let mut known = tags.extra.map(|extra| self.find_or_make(tags.object, extra.kind));
+        let mut header = None;
+        let must_read = match (known, tags.extra) {
+            (Some(obj), Some(extra)) => {
+                let is_new = !self.objects[obj].valid;
+                is_new && (!self.options.lazy_loading || is_fake) || extra.shadows
+            }
+            _ => true,
+        };
+        if must_read {
+            let mut data = self.buffer();
+            let read = self.read_chunk(place.chunk, &mut data);
+            header = Some(Header::load(&data, self.options.inband_tags));
+            self.release(data);
+            read?;
+        }
+        let kind = header.as_ref().map(|header| header.kind);
+        let obj = match (known.take(), kind) {
+            (Some(obj), _) => obj,
+            (None, Some(kind)) => self.find_or_make(tags.object, kind),
+            (None, None) => return Ok(()),
+        };
+        let extract = match (&header, tags.extra) {
+            (Some(header), _) => Extra {
+                parent: header.parent,
+                is_shrink: header.is_shrink,
+                shadows: header.shadows > 0,
+                kind: header.kind,
+                file_bytes: header.file_bytes,
+                equivalent: header.equivalent,
+            },
+            (None, extra) => extra.unwrap_or_default(),
+        };
+        if self.objects[obj].valid {
+            return self.scan_older_header(place, obj, &extract);
+        }
+        self.objects[obj].valid = true;
+        if is_fake {
+            self.objects.rename(obj, |object| {
+                object.header_chunk = place.chunk;
+                object.lazy_loaded = header.is_none();
+                if let Some(header) = &header {
+                    object.attributes = header.attributes;
+                }
+            });
+            return Ok(());
+        }
+        self.take_header(place, obj, &extract, header, links)
+    }
+
+    /// A header of an object whose newest one has been seen: it can still say that the file was shorter once.
+    fn scan_older_header(&mut self, place: Place, obj: Obj, extract: &Extra) -> Result<()> {
+        if self.objects[obj].kind == Kind::File && extract.kind == Kind::File {
+            let gone = matches!(extract.parent, DELETED_ID | UNLINKED_ID);
+            if gone || extract.is_shrink {
+                let bytes = if gone { 0 } else { extract.file_bytes };
+                let file = &mut self.objects[obj].file;
+                file.shrink_bytes = file.shrink_bytes.min(bytes);
+                self.blocks.info_mut(place.block).has_shrink_header = true;
+            }
+        }
+        self.delete_chunk(place.chunk)
+    }
+
+    /// The newest header of an object.
+    fn take_header(
+        &mut self,
+        place: Place,
+        obj: Obj,
+        extract: &Extra,
+        header: Option<Header>,
+        links: &mut Vec<Obj>,
+    ) -> Result<()> {
+        self.set_kind(obj, extract.kind);
+        let shadowed = header.as_ref().map_or(0, |header| header.shadows);
+        self.objects.rename(obj, |object| {
+            object.header_chunk = place.chunk;
+            object.dirty = false;
+            object.lazy_loaded = header.is_none();
+            if let Some(header) = header {
+                object.attributes = header.attributes;
+                object.set_name(&header.name);
+                if object.kind == Kind::Symlink {
+                    object.alias = header.alias;
+                }
+            }
+        });
+        if shadowed > 0 {
+            self.take_shadowed(shadowed);
+        }
+        let parent = self.parent_for(extract.parent);
+        self.objects.enter_directory(parent, obj);
+        if extract.is_shrink {
+            self.blocks.info_mut(place.block).has_shrink_header = true;
+        }
+        match extract.kind {
+            Kind::File => {
+                let file = &mut self.objects[obj].file;
+                if file.stored_bytes < extract.file_bytes {
+                    file.bytes = extract.file_bytes;
+                    file.stored_bytes = extract.file_bytes;
+                }
+                file.shrink_bytes = file.shrink_bytes.min(extract.file_bytes);
+            }
+            Kind::HardLink if parent != self.objects.unlinked && parent != self.objects.deleted => {
+                self.objects[obj].equivalent_id = extract.equivalent;
+                links.push(obj);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// An object turns out to be of another kind than its tags made believe.
+    fn set_kind(&mut self, obj: Obj, kind: Kind) {
+        let before = self.objects[obj].kind;
+        if before == kind {
+            return;
+        }
+        if before == Kind::Directory {
+            for child in self.objects.children(obj) {
+                self.objects.enter_directory(self.objects.lost_and_found, child);
+            }
+        }
+        if kind == Kind::File && self.objects[obj].file.tree.top == 0 {
+            self.objects[obj].file.tree.top = self.tnodes.add();
+        }
+        self.objects[obj].kind = kind;
+    }
+
+    /// The directory that a header names; lost+found when it is none.
+    fn parent_for(&mut self, id: u32) -> Obj {
+        let parent = self.find_or_make(id, Kind::Directory);
+        match self.objects[parent].kind {
+            Kind::Directory => parent,
+            Kind::Unknown => {
+                self.objects[parent].kind = Kind::Directory;
+                parent
+            }
+            _ => self.objects.lost_and_found,
+        }
+    }
+
+    /// A rename was interrupted before the object that lost its name was deleted: that is done after the scan
+    /// (`yaffs_handle_shadowed_obj`).
+    fn take_shadowed(&mut self, id: u32) {
+        if id > ID_MAX || self.objects.find(id).is_some() {
+            return;
+        }
+        let obj = self.new_object(id, Kind::File);
+        self.objects.enter_directory(self.objects.unlinked, obj);
+        let object = &mut self.objects[obj];
+        object.is_shadowed = true;
+        object.file.shrink_bytes = 0;
+        object.valid = true;
+    }
+
+    /// Joins hard links with what they stand for (`yaffs_link_fixup`).
+    pub fn join_links(&mut self, links: &[Obj]) {
+        // The list is built from its head.
+        for &link in links.iter().rev() {
+            let target = self.objects.find(self.objects[link].equivalent_id);
+            match target.filter(|&target| self.objects[target].kind != Kind::HardLink) {
+                Some(target) => {
+                    self.objects[link].equivalent = target;
+                    self.objects[target].links.push(link);
+                }
+                None => self.objects[link].equivalent = NONE,
+            }
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! The background thread of the Linux port: headers of changed directories, and garbage collection when there is time.
+//!
+//! Follows `yaffs_bg_thread_fn` and `yaffs_bg_gc_urgency` of `yaffs_vfs_multi.c`.
+
+use ffslab_fs::Result;
+use ffslab_sim::Task;
+
+use crate::device::Device;
+use crate::options::Background;
+use crate::Yaffs2;
+
+/// When the thread has something to do next.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Schedule {
+    directory_update_at_ns: u64,
+    collect_at_ns: u64,
+}
+
+impl Device {
+    /// How much of the free space is scattered over blocks that are in use: 0 to 2.
+    pub fn gc_urgency(&self) -> usize {
+        let per_block = self.blocks.chunks_per_block as i32;
+        let (erased, free) = (self.blocks.erased_blocks * per_block, self.blocks.free_chunks);
+        if free - erased < per_block * 2 || erased > free / 2 {
+            0
+        } else if erased > free / 4 {
+            1
+        } else {
+            2
+        }
+    }
+}
+
+impl Yaffs2 {
+    pub(crate) fn start_thread(&mut self) {
+        if self.device.options.background.is_some() {
+            let sim = &self.device.sim;
+            let now_ns = sim.now_ns();
+            self.schedule = Schedule { directory_update_at_ns: now_ns, collect_at_ns: now_ns };
+            sim.spawn(Task::YaffsThread, 0);
+            sim.wake(Task::YaffsThread);
+        }
+    }
+
+    pub(crate) fn stop_thread(&mut self) {
+        if self.device.options.background.is_some() {
+            self.device.sim.kill(Task::YaffsThread);
+        }
+    }
+
+    /// One turn of the thread.
+    pub(crate) fn run_thread(&mut self) {
+        let Some(background) = self.device.options.background else { return };
+        let sim = self.device.sim.clone();
+        // Without power there is nothing to do; who waits for the thread hears of it from the next call.
+        let next_ns = self.thread_turn(&background).unwrap_or(u64::MAX / 2);
+        sim.sleep_until(Task::YaffsThread, next_ns.max(sim.now_ns() + 1));
+    }
+
+    /// Returns when the next turn is due.
+    fn thread_turn(&mut self, background: &Background) -> Result<u64> {
+        let late_ns = background.timer_late_ns;
+        // Linux sees time in ticks.
+        let now_ns = self.device.sim.now_ns();
+        let now_ns = now_ns - now_ns.checked_rem(late_ns).unwrap_or(0);
+        let schedule = &mut self.schedule;
+        if now_ns >= schedule.directory_update_at_ns + late_ns {
+            self.device.update_dirty_directories()?;
+            schedule.directory_update_at_ns = now_ns + background.directory_update_ns;
+        }
+        if now_ns >= schedule.collect_at_ns + late_ns {
+            if self.device.checkpoint.is_valid {
+                schedule.collect_at_ns = schedule.directory_update_at_ns;
+            } else {
+                let urgency = self.device.gc_urgency();
+                self.device.check_gc(true)?;
+                schedule.collect_at_ns = now_ns + background.collect_ns[urgency];
+            }
+        }
+        let due_ns = schedule.directory_update_at_ns.min(schedule.collect_at_ns);
+        Ok(if due_ns < now_ns { now_ns + background.directory_update_ns } else { due_ns } + late_ns)
+    }
+}

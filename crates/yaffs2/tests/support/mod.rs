@@ -1,0 +1,123 @@
+//! A YAFFS2 partition under Linux, with the chip of the measured cases.
+#![allow(dead_code)]
+
+use ffslab_flash::{Chip, Geometry, ImageLayout, Rules, Timing};
+use ffslab_linux::{Fd, Kernel, OpenFlags, ReadAheadRules, Vfs, VfsConfig, VfsCosts, WriteBackKnobs, WriteBackRules};
+use ffslab_mtd::{Driver, Mtd, Nand};
+use ffslab_sim::{OpCounts, Sim, SimConfig};
+use ffslab_yaffs2::{Options, Yaffs2};
+
+pub const SECOND_NS: u64 = 1_000_000_000;
+/// 64 pages of 2048 bytes.
+pub const BLOCK_BYTES: usize = 128 << 10;
+
+const WITH_OOB: ImageLayout = ImageLayout { oob: true, hamming_ecc: false };
+
+/// The chip of the measured cases, with so many erase blocks.
+pub fn usual(blocks: u32) -> Geometry {
+    Geometry { page_bytes: 2048, oob_bytes: 64, pages_per_block: 64, blocks }
+}
+
+pub struct Bench {
+    pub sim: Sim,
+    pub mtd: Mtd,
+    pub vfs: Vfs,
+    pub options: Options,
+}
+
+impl Bench {
+    /// An erased chip of `blocks` erase blocks, mounted.
+    pub fn new(blocks: u32, options: Options) -> Bench {
+        Bench::with_image(usual(blocks), options, &[])
+    }
+
+    /// A chip with this image (pages with OOB) on it, mounted.
+    pub fn with_image(geometry: Geometry, options: Options, image: &[u8]) -> Bench {
+        let sim = Sim::new(SimConfig::default());
+        let timing = Timing { read_ns: 25_000, program_ns: 200_000, erase_ns: 500_000, bus_ps_per_byte: 50_000 };
+        let rules = Rules { partial_programs_max: 4, in_order: true };
+        let mut chip = Chip::new(sim.clone(), geometry, timing, rules).unwrap();
+        chip.load_bytes("image", image, 0..geometry.blocks, WITH_OOB).unwrap();
+        let nand = Nand::new(chip, Driver::default()).unwrap();
+        let mtd = Mtd::new(&nand, 0, geometry.blocks).unwrap();
+        let kernel = Kernel {
+            name: "6.1".into(),
+            read_ahead: ReadAheadRules::V6_1,
+            sequential_miss_bug: false,
+            write_back: WriteBackRules::V6_1,
+            timer_slack_ns: 50_000,
+        };
+        let config = VfsConfig {
+            kernel,
+            read_ahead_bytes: 0,
+            page_cache_bytes: 512 << 20,
+            write_back: WriteBackKnobs::default(),
+            costs: VfsCosts::default(),
+            epoch_s: 1_000_000_000,
+        };
+        let vfs = Vfs::new(sim.clone(), config);
+        let mut bench = Bench { sim, mtd, vfs, options };
+        bench.mount();
+        bench
+    }
+
+    /// The chip's pages with their OOB areas.
+    pub fn image(&self) -> Vec<u8> {
+        let mut image = Vec::new();
+        let blocks = 0..self.mtd.blocks();
+        self.mtd.nand().with_chip(|chip| chip.write_image(&mut image, blocks, WITH_OOB)).unwrap();
+        image
+    }
+
+    pub fn mount(&mut self) {
+        self.vfs.mount(Box::new(Yaffs2::mount(self.mtd.clone(), self.options).unwrap())).unwrap();
+    }
+
+    pub fn remount(&mut self) {
+        self.vfs.umount().unwrap();
+        self.mount();
+    }
+
+    pub fn open_new(&mut self, path: &str) -> Fd {
+        let flags = OpenFlags { read: true, write: true, create: true, truncate: true, ..OpenFlags::default() };
+        self.vfs.open(path.as_bytes(), flags, 0o644).unwrap()
+    }
+
+    pub fn open(&mut self, path: &str) -> Fd {
+        self.vfs.open(path.as_bytes(), OpenFlags { read: true, ..OpenFlags::default() }, 0).unwrap()
+    }
+
+    /// Writes a file of `bytes`, `request` bytes at a time, with content that says where it belongs.
+    pub fn create(&mut self, path: &str, bytes: usize, request: usize) {
+        let fd = self.open_new(path);
+        let mut at = 0;
+        while at < bytes {
+            let piece = request.min(bytes - at);
+            self.vfs.pwrite(fd, &content(at, piece), at as u64).unwrap();
+            at += piece;
+        }
+        self.vfs.close(fd).unwrap();
+    }
+
+    pub fn read_all(&mut self, path: &str) -> Vec<u8> {
+        let size = self.vfs.stat(path.as_bytes()).unwrap().size_bytes as usize;
+        let fd = self.open(path);
+        let mut data = vec![0; size];
+        let read = self.vfs.pread(fd, &mut data, 0).unwrap();
+        self.vfs.close(fd).unwrap();
+        assert_eq!(read, size);
+        data
+    }
+
+    /// Counters of what `f` causes.
+    pub fn counts(&mut self, f: impl FnOnce(&mut Bench)) -> OpCounts {
+        let before = self.sim.total();
+        f(self);
+        self.sim.total() - before
+    }
+}
+
+/// Bytes that depend on their offset.
+pub fn content(at: usize, bytes: usize) -> Vec<u8> {
+    (at..at + bytes).map(|i| (i as u32).wrapping_mul(2_654_435_761).rotate_left(9) as u8).collect()
+}

@@ -1,0 +1,67 @@
+"""The referee's fixtures: one virtual machine for all tests, and what ffslab shows to it."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from left_out import leave_out
+from referee import make_ubifs_samples
+from referee.kit import INSTALL, Kit, find_kit
+from referee.machine import Machine
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+@pytest.fixture(scope="session")
+def kit() -> Kit:
+    """The referee's parts; without them its tests are left out."""
+    found, missing = find_kit()
+    if found is None:
+        leave_out(f"no real kernel as referee: {', '.join(missing)} missing; as root: make packages, or {INSTALL}")
+    return found
+
+
+@pytest.fixture(scope="session")
+def machine(kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
+    """A running kernel. Every job gets a fresh chip, so tests do not see each other."""
+    machine = Machine(kit, tmp_path_factory.mktemp("referee") / "machine")
+    yield machine
+    machine.stop()
+    # Dumps of many chips; pytest would keep them for three sessions.
+    shutil.rmtree(machine.folder)
+
+
+@pytest.fixture(scope="session")
+def jffs2_exhibits(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Dumps of chips on which JFFS2 has lived; see crates/jffs2/examples/exhibits.rs."""
+    if shutil.which("cargo") is None:
+        leave_out("cargo is missing, which makes dumps for the referee: https://rustup.rs")
+    folder = tmp_path_factory.mktemp("exhibits")
+    command: list[str | Path] = ["cargo", "run", "--quiet", "-p", "ffslab-jffs2", "--example", "exhibits", "--", folder]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="session")
+def ubifs_samples(kit: Kit, machine: Machine, pytestconfig: pytest.Config) -> Path:
+    """Images of UBI and UBIFS by the real kernel and by mkfs.ubifs, with lists; made once, kept in pytest's cache."""
+    made_by = hashlib.sha256(kit.kernel.image.name.encode())
+    for source in ("guest.sh", "make_ubifs_samples.py"):
+        made_by.update(Path(__file__).with_name(source).read_bytes())
+    assert pytestconfig.cache is not None
+    folder = pytestconfig.cache.mkdir("ubifs-samples") / made_by.hexdigest()[:16]
+    if not folder.exists():
+        for old in folder.parent.iterdir():
+            shutil.rmtree(old)
+        unfinished = folder.with_suffix(".unfinished")
+        make_ubifs_samples.make(unfinished, kit, machine)
+        unfinished.rename(folder)
+    return folder

@@ -1,0 +1,30 @@
+#!/bin/busybox sh
+# The guest's first process: loads the modules, then runs one job after the other. A line on ttyS1 names the folder of a
+# job on the host; the answer is a line "done STATUS". When the line ends, so does the machine.
+export PATH=/sbin:/bin
+/bin/busybox mkdir -p /bin
+/bin/busybox --install -s /bin
+mount -t proc proc /proc
+mount -t sysfs sysfs /sys
+mount -t devtmpfs dev /dev
+mount -t tmpfs tmpfs /tmp
+while read -r name; do
+  insmod "/modules/$name.ko" || echo "referee: $name.ko cannot be loaded"
+done < /modules/order
+mount -t 9p -o trans=virtio,version=9p2000.L,msize=262144,cache=none host /host || echo "referee: no shared folder"
+stty -F /dev/ttyS1 raw -echo
+exec 3<>/dev/ttyS1
+echo ready >&3
+while read -r job <&3; do
+  [ "$job" = poweroff ] && break
+  dmesg -c > /dev/null
+  # A shell of its own: `set -e` ends the job, not the machine.
+  (cd "/host/$job" && JOB="/host/$job" sh -eu ./job.sh > log 2>&1 < /dev/null)
+  status=$?
+  # What a failed job left mounted must not stand in the way of the next one.
+  sh /guest.sh clean_up > /dev/null 2>&1
+  dmesg > "/host/$job/dmesg"
+  sync
+  echo "done $status" >&3
+done
+poweroff -f

@@ -1,0 +1,45 @@
+"""Installs the Debian packages that tests need when something is missing and this is root; says nothing otherwise.
+
+It never fails: the tests say what is left out, or fail where nothing may be (`FFSLAB_NOTHING_LEFT_OUT`).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from referee.kit import INSTALL, PACKAGES, find_kit, program
+
+# Packages that are one program of their name: tests/test_yaffs2_images.py.
+OTHERS = ("unyaffs",)
+
+
+def main() -> None:
+    _, missing = find_kit()
+    missing += [name for name in OTHERS if program(name) is None]
+    if not missing:
+        return
+    packages = " ".join((PACKAGES, *OTHERS))
+    lacking = f"packages: {', '.join(missing)} missing"
+    if os.geteuid() != 0 or shutil.which("apt-get") is None:
+        print(f"{lacking}: tests are left out; to have them, as root: {INSTALL} {' '.join(OTHERS)}", file=sys.stderr)
+        return
+    print(f"{lacking}: installing {packages}", file=sys.stderr)
+    # No initial RAM disk: this kernel never boots here, only in the virtual machine, which brings its own.
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "INITRD": "No"}
+    install = ["apt-get", "install", "-qq", "--no-install-recommends", *packages.split()]
+    for command in (["apt-get", "update", "-qq"], install):
+        ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        if ran.returncode != 0:
+            reason = (ran.stderr.strip().splitlines() or ["no reason given"])[-1]
+            print(f"packages: {' '.join(command[:2])} failed: {reason}", file=sys.stderr)
+            return
+
+
+if __name__ == "__main__":
+    main()

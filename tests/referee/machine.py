@@ -1,0 +1,147 @@
+"""The virtual machine: boots the kernel once, then runs jobs (shell scripts) one after the other."""
+
+from __future__ import annotations
+
+import os
+import selectors
+import shutil
+import subprocess
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from referee import initramfs
+from referee.kit import Kit
+
+MEMORY = "1024M"  # nandsim keeps the programmed pages of its chip in the kernel's memory
+CLOCK = "base=2030-01-01T00:00:00"  # what the guest writes into time stamps does not depend on the day
+BOOT_S_MAX = 180
+JOB_S_MAX = 240
+TAIL_LINES = 40
+# Notices and worse go to the console, so that a hang leaves its last words there.
+COMMAND_LINE = (
+    "console=ttyS0 loglevel=6 panic=-1 nokaslr mitigations=off random.trust_cpu=on tsc=reliable no_timer_check"
+)
+
+
+class RefereeError(Exception):
+    """The kernel refused something, or hung; the message holds the last lines of what it said."""
+
+
+@dataclass(frozen=True)
+class Done:
+    """A job that ended with status 0."""
+
+    folder: Path  # what the job left in its folder
+    log: str  # what its commands printed
+    kernel_log: list[str]  # what the kernel said meanwhile, without time stamps
+
+
+class Machine:
+    """A running guest. `folder` holds the files of its jobs; the caller removes it."""
+
+    def __init__(self, kit: Kit, folder: Path) -> None:
+        self.folder = folder
+        self.jobs = folder / "jobs"
+        self.console = folder / "console.log"
+        self._kit = kit
+        self._count = 0
+        self._process: subprocess.Popen[bytes] | None = None
+        self._said = b""
+        self.jobs.mkdir(parents=True)
+        (folder / "initramfs").write_bytes(initramfs.build(kit))
+
+    def run(self, script: str, files: Mapping[str, Path | bytes] | None = None, timeout_s: float = JOB_S_MAX) -> Done:
+        """Runs a script (`sh -eu`) in a folder that holds `files`; boots when the machine is not running.
+
+        Raises `RefereeError` when a command of it fails or it takes too long.
+        """
+        if self._process is None:
+            self._boot()
+        self._count += 1
+        job = self.jobs / f"{self._count:03}"
+        job.mkdir()
+        for name, content in (files or {}).items():
+            if isinstance(content, bytes):
+                (job / name).write_bytes(content)
+            else:
+                shutil.copyfile(content, job / name)
+        (job / "job.sh").write_text(f". /guest.sh\n{script}\n", encoding="utf-8")
+        self._send(job.name)
+        try:
+            answer = self._answer(timeout_s)
+        except RefereeError as error:
+            self.stop()
+            raise RefereeError(f"{error}\n{self._story(job)}") from None
+        if answer != "done 0":
+            raise RefereeError(f"a command of the job failed ({answer})\n{self._story(job)}")
+        return Done(job, text_of(job / "log"), kernel_lines(text_of(job / "dmesg")))
+
+    def stop(self) -> None:
+        """Ends the guest; the next job boots again."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        process.kill()
+        process.communicate()
+        self._said = b""
+
+    def _boot(self) -> None:
+        share = f"local,path={self.jobs},mount_tag=host,security_model=none,multidevs=remap"
+        command: list[str | Path] = [self._kit.qemu, "-accel", "tcg", "-smp", "1", "-m", MEMORY]
+        command += ["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-rtc", CLOCK]
+        command += ["-kernel", self._kit.kernel.image, "-initrd", self.folder / "initramfs", "-append", COMMAND_LINE]
+        command += ["-serial", f"file:{self.console}", "-serial", "stdio", "-virtfs", share]
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.STDOUT)
+        try:
+            answer = self._answer(BOOT_S_MAX)
+        except RefereeError as error:
+            self.stop()
+            raise RefereeError(f"booting: {error}\n{self._story(None)}") from None
+        if answer != "ready":
+            self.stop()
+            raise RefereeError(f"booting: {answer}\n{self._story(None)}")
+
+    def _send(self, line: str) -> None:
+        assert self._process is not None
+        assert self._process.stdin is not None
+        self._process.stdin.write(line.encode() + b"\n")
+        self._process.stdin.flush()
+
+    def _answer(self, timeout_s: float) -> str:
+        """The guest's next line."""
+        assert self._process is not None
+        assert self._process.stdout is not None
+        deadline = time.monotonic() + timeout_s
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._process.stdout, selectors.EVENT_READ)
+            while b"\n" not in self._said:
+                if not selector.select(max(0.0, deadline - time.monotonic())):
+                    raise RefereeError(f"no answer after {timeout_s:.0f} s")
+                piece = os.read(self._process.stdout.fileno(), 4096)
+                if not piece:
+                    raise RefereeError(f"the virtual machine ended: {self._said.decode(errors='replace').strip()}")
+                self._said += piece
+        line, _, self._said = self._said.partition(b"\n")
+        return line.decode(errors="replace").strip()
+
+    def _story(self, job: Path | None) -> str:
+        parts = [("console", self.console)]
+        if job is not None:
+            parts += [("job", job / "log"), ("kernel", job / "dmesg")]
+        return "\n".join(f"---- {name} ----\n{tail(text_of(path))}" for name, path in parts)
+
+
+def text_of(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+
+
+def tail(text: str) -> str:
+    return "\n".join(text.splitlines()[-TAIL_LINES:])
+
+
+def kernel_lines(text: str) -> list[str]:
+    """Lines of dmesg without their time stamps."""
+    return [line.partition("] ")[2] if line.startswith("[") else line for line in text.splitlines()]
