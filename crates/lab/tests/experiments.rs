@@ -122,8 +122,8 @@ fn a_setup_that_does_not_fit_says_which_step_and_how_much_fits() {
 fn impossible_stacks_are_refused_before_anything_runs() {
     let line = input_error(&SMALL.replace("partition_blocks = 40", "partition_blocks = 40\nfirst_block = 100000"));
     assert!(line.starts_with("small.toml: variant read_ahead_KiB=0: [stack]: a partition of 40 blocks"), "{line}");
-    let line = input_error(&SMALL.replace("\"jffs2\"", "\"ubifs\""));
-    assert!(line.contains("fs \"ubifs\" is not built yet; known: jffs2"), "{line}");
+    let line = input_error(&SMALL.replace("\"jffs2\"", "\"rfs\""));
+    assert!(line.contains("fs \"rfs\" is not built yet; known: jffs2"), "{line}");
     let line = input_error(&SMALL.replace("\"zero-overhead\"", "\"omap3evn\""));
     assert!(line.contains("omap3evm"), "{line}");
     let line = input_error(&SMALL.replace("partition_blocks = 40", "partition_blocks = 40\nhz = 0"));
