@@ -96,7 +96,7 @@ def test_a_case_that_is_off_is_a_negative_answer(ffslab: Command, tmp_path: Path
 
 
 def test_the_json_has_the_agreed_shape(ffslab: Command, tmp_path: Path) -> None:
-    other_fs = {"id": "hand/R/ubifs/two-pages", "system": CASE["system"] | {"fs": "ubifs"}}
+    other_fs = {"id": "hand/R/logfs/two-pages", "system": CASE["system"] | {"fs": "logfs"}}
     ran = ffslab("validate", case_file(tmp_path, {}, other_fs), "--json")
     assert ran.returncode == 0
     report = json.loads(ran.stdout)
@@ -105,11 +105,11 @@ def test_the_json_has_the_agreed_shape(ffslab: Command, tmp_path: Path) -> None:
     assert (first["id"], first["family"], first["fs"], first["error"]) == (CASE["id"], "R", "jffs2", None)
     assert first["counters"]["page_reads"] == {"expected": 5, "simulated": 5}
     assert first["latency_us"] == {}
-    assert "ubifs" in second["error"]
+    assert "logfs" in second["error"]
 
 
 def test_a_case_that_cannot_run_is_no_agreement(ffslab: Command, tmp_path: Path) -> None:
-    path = case_file(tmp_path, {"system": CASE["system"] | {"fs": "ubifs"}})
+    path = case_file(tmp_path, {"system": CASE["system"] | {"fs": "logfs"}})
     assert ffslab("validate", path).returncode == 0
     assert ffslab("validate", path, "--max-error", "100").returncode == 1
 

@@ -57,7 +57,8 @@ pub struct System {
 /// How UBI was attached.
 #[derive(Clone, Debug, Deserialize)]
 pub struct UbiSettings {
-    pub max_beb_per1024: u32,
+    #[serde(rename = "max_beb_per1024")]
+    pub bad_reserve_per_1024: u32,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -217,7 +218,7 @@ impl Case {
                     wbuf_delay_ms: system.vm.as_ref().map_or(standard.wbuf_delay_ms, |vm| vm.dirty_writeback_ms),
                     ..ffslab_ubifs::Options::default()
                 };
-                let per_1024 = system.ubi.as_ref().map_or(0, |ubi| ubi.max_beb_per1024);
+                let per_1024 = system.ubi.as_ref().map_or(0, |ubi| ubi.bad_reserve_per_1024);
                 FsSpec::Ubifs(options, ubi_options(per_1024, system.subpage_writes.unwrap_or(true), flash.chip_blocks))
             } else {
                 FsSpec::Jffs2(Options {

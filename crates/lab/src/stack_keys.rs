@@ -32,8 +32,8 @@ pub struct StackKeys {
     #[serde(default)]
     pub compression: CompressionName,
     /// UBI: erase blocks of 1024 of the whole chip that are kept to replace bad ones.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_beb_per1024: Option<u32>,
+    #[serde(rename = "max_beb_per1024", default, skip_serializing_if = "Option::is_none")]
+    pub bad_reserve_per_1024: Option<u32>,
     /// JFFS2's erase block summaries.
     #[serde(default)]
     pub summary: bool,

@@ -60,7 +60,7 @@ impl Core {
             let end = leb.end;
             let has_index = leb.nodes.first().is_some_and(|node| node.kind == IDX_NODE);
             self.recycle(leb);
-            if geo.leb_bytes - end != lp.free && !(lp.is_index && !index_head) {
+            if geo.leb_bytes - end != lp.free && (!lp.is_index || index_head) {
                 return Err(format!("LEB {lnum}: its free space begins at {end}, the LPT says {} free", lp.free));
             }
             if has_index != lp.is_index {

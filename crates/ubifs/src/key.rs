@@ -16,8 +16,9 @@ const KIND_SHIFT: u32 = 29;
 pub const BLOCK_MASK: u32 = 0x1FFF_FFFF;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Key {
+pub(crate) struct Key {
     pub ino: u32,
+    /// Kind, then block number or hash.
     pub tail: u32,
 }
 

@@ -66,7 +66,7 @@ pub struct Options {
     /// How long data wait in a write buffer (`dirty_writeback_interval`).
     pub wbuf_delay_ms: u32,
     /// Formatting: branches of an index node; `None`: 8.
-    pub fanout: Option<u32>,
+    pub children_count: Option<u32>,
     /// Formatting: log and journal together; `None`: 5 % of the volume.
     pub journal_bytes: Option<u64>,
     /// What a real kernel draws at random: the identifier of a new file system, cookies of directory entries.
@@ -80,7 +80,7 @@ impl Default for Options {
             compression: Compression::None,
             check_data_crc: false,
             wbuf_delay_ms: 5_000,
-            fanout: None,
+            children_count: None,
             journal_bytes: None,
             seed: 1,
         }

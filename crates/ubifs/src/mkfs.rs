@@ -29,7 +29,7 @@ impl Core {
     pub fn make_file_system(&mut self, options: &Options, now_s: u64) -> Res<()> {
         let too_small = Fail::Corrupt("too few LEBs for a file system");
         let geo = &mut self.geo;
-        let fanout = options.fanout.unwrap_or(FANOUT);
+        let fanout = options.children_count.unwrap_or(FANOUT);
         geo.fanout = fanout;
         let mut journal_lebs =
             (geo.leb_cnt / 100 * JOURNAL_PERCENT).max(geo.leb_cnt.saturating_mul(JOURNAL_PERCENT) / 100);

@@ -253,7 +253,7 @@ impl Core {
             (true, INO_KEY) => {
                 // A file without a name may have got one again.
                 let mut later = entries.iter().rev().filter(|other| other.key == key);
-                if !later.next().is_some_and(|last| !last.deletion) {
+                if later.next().is_none_or(|last| last.deletion) {
                     self.tnc_remove_ino(key.ino)?;
                 }
             }

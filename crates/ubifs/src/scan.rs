@@ -148,7 +148,7 @@ fn scan_nodes(geo: &Geometry, leb: &mut ScannedLeb, mut offs: u32) -> Res<()> {
             Found::Garbage | Found::CorruptNode | Found::BadPadding => return Err(Fail::Unclean),
         }
     }
-    if offs % geo.min_io != 0 || !is_empty(&leb.bytes[offs as usize..]) {
+    if !offs.is_multiple_of(geo.min_io) || !is_empty(&leb.bytes[offs as usize..]) {
         return Err(Fail::Unclean);
     }
     leb.end = align(offs, geo.min_io);

@@ -66,7 +66,7 @@ impl Head {
     fn set_size(&mut self, geo: &Geometry) {
         self.size = if geo.leb_bytes - self.offs < geo.max_write {
             geo.leb_bytes - self.offs
-        } else if self.offs % geo.max_write != 0 {
+        } else if !self.offs.is_multiple_of(geo.max_write) {
             align(self.offs, geo.max_write) - self.offs
         } else {
             geo.max_write
@@ -165,7 +165,7 @@ impl Core {
             put(&mut buffer[at..size], &node[..count.min(node.len())]);
             self.leb_write(lnum, offs, &buffer[..size])?;
             (done, written) = (count, size);
-        } else if h.offs % geo.max_write != 0 {
+        } else if !h.offs.is_multiple_of(geo.max_write) {
             let (size, offs) = (h.size as usize, h.offs);
             self.leb_write(lnum, offs, &node[..size])?;
             (done, written) = (size, size);

@@ -31,7 +31,7 @@ impl Core {
         }
         let mut position = start;
         match self.compare_name(start, name)? {
-            Some(Ordering::Equal) => return Ok((true, start)),
+            Some(Ordering::Equal) => Ok((true, start)),
             Some(Ordering::Greater) => loop {
                 let Some(before) = self.previous(position)? else {
                     return Ok((false, Position { n: -1, ..position }));

@@ -1,4 +1,5 @@
-//! UBIFS on UBI as the conformance kit sees it.
+//! UBIFS on UBI as the conformance kit sees it; each test crate uses part of it.
+#![allow(dead_code)]
 
 use ffslab_conformance::Subject;
 use ffslab_flash::Geometry;
