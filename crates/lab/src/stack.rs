@@ -126,7 +126,7 @@ impl StackSpec {
                     wbuf_delay_ms: profile.write_back().writeback_interval_ms,
                     ..ffslab_ubifs::Options::default()
                 };
-                let per_1024 = keys.max_beb_per1024.unwrap_or(ffslab_ubi::MAX_BEB_PER1024_DEFAULT);
+                let per_1024 = keys.bad_reserve_per_1024.unwrap_or(ffslab_ubi::MAX_BEB_PER1024_DEFAULT);
                 FsSpec::Ubifs(options, ubi_options(per_1024, true, profile.part.geometry().blocks))
             }
             _ => FsSpec::Jffs2(Options {

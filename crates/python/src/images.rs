@@ -30,6 +30,7 @@ fn row(py: Python<'_>, entry: TreeEntry) -> Row<'_> {
 /// Reads all files of an image. `fs` is "jffs2", "yaffs2" or "auto", `endian` "little", "big" or "auto". Returns the
 /// entries and notes.
 #[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "in Python they are keyword arguments")]
 #[pyo3(signature = (path, *, fs, page_bytes, oob_bytes, block_bytes, oob, endian))]
 pub fn read_tree<'py>(
     py: Python<'py>,

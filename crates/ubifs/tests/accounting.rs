@@ -34,7 +34,6 @@ impl Bench {
                 sequential_miss_bug: false,
                 write_back: WriteBackRules::V6_1,
                 timer_slack_ns: 50_000,
-                write_back: WriteBackRules::V6_1,
             },
             read_ahead_bytes: 0,
             page_cache_bytes: 4 << 20,
