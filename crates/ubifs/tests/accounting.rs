@@ -2,62 +2,24 @@
 //! overwrites until garbage is collected, deletions, power cuts in the middle of anything.
 
 mod subject;
+mod support;
 
-use ffslab_flash::{Chip, Geometry, Rules, Timing, Torn};
-use ffslab_linux::{Kernel, OpenFlags, ReadAheadRules, Vfs, VfsConfig, VfsCosts, WriteBackKnobs, WriteBackRules};
-use ffslab_mtd::{Driver, Mtd, Nand};
-use ffslab_sim::{Sim, SimConfig};
-use ffslab_ubifs::{Compression, Options, Ubifs};
+use ffslab_flash::{Chip, Geometry, Torn};
+use ffslab_linux::OpenFlags;
+use ffslab_ubifs::{Compression, Options};
 use ffslab_workload::SplitMix64;
+use support::Bench;
 
-struct Bench {
-    sim: Sim,
-    nand: Nand,
-    mtd: Mtd,
-    vfs: Vfs,
-    options: Options,
+/// 16 pages of 2048 bytes in a block.
+fn small(blocks: u32, options: Options) -> Bench {
+    let geometry = Geometry { page_bytes: 2048, oob_bytes: 64, pages_per_block: 16, blocks };
+    Bench::new(geometry, 4 << 20, options)
 }
 
 impl Bench {
-    fn new(blocks: u32, options: Options) -> Bench {
-        let sim = Sim::new(SimConfig::default());
-        let geometry = Geometry { page_bytes: 2048, oob_bytes: 64, pages_per_block: 16, blocks };
-        let timing = Timing { read_ns: 25_000, program_ns: 200_000, erase_ns: 500_000, bus_ps_per_byte: 50_000 };
-        let rules = Rules { partial_programs_max: 4, in_order: true };
-        let chip = Chip::new(sim.clone(), geometry, timing, rules).unwrap();
-        let nand = Nand::new(chip, Driver::default()).unwrap();
-        let mtd = Mtd::new(&nand, 0, blocks).unwrap();
-        let config = VfsConfig {
-            kernel: Kernel {
-                name: "6.1".to_string(),
-                read_ahead: ReadAheadRules::V6_1,
-                sequential_miss_bug: false,
-                write_back: WriteBackRules::V6_1,
-                timer_slack_ns: 50_000,
-            },
-            read_ahead_bytes: 0,
-            page_cache_bytes: 4 << 20,
-            write_back: WriteBackKnobs::default(),
-            costs: VfsCosts::default(),
-            epoch_s: 1_300_000_000,
-        };
-        let vfs = Vfs::new(sim.clone(), config);
-        Bench { sim, nand, mtd, vfs, options }
-    }
-
-    fn mount(&mut self) -> Result<(), String> {
-        let (ubi, volume) = subject::attach(self.mtd.clone())?;
-        let mut fs = Ubifs::mount(&ubi, volume, self.options, 1_300_000_000).map_err(|error| error.to_string())?;
-        fs.detach_at_end();
-        self.vfs.mount(Box::new(fs)).map_err(|error| error.to_string())
-    }
-
     /// Mounts, compares, unmounts.
     fn check(&mut self) -> Result<u64, String> {
-        let (ubi, volume) = subject::attach(self.mtd.clone())?;
-        let mut fs = Ubifs::mount(&ubi, volume, self.options, 1_300_000_000).map_err(|error| error.to_string())?;
-        fs.detach_at_end();
-        fs.check()
+        self.file_system()?.check()
     }
 
     fn power_cycle(&mut self) {
@@ -96,7 +58,7 @@ impl Bench {
 fn check_through_power_cuts(options: Options, blocks: u32, seeds: std::ops::Range<u64>) {
     for seed in seeds {
         let mut random = SplitMix64::new(seed);
-        let mut bench = Bench::new(blocks, options);
+        let mut bench = small(blocks, options);
         bench.mount().unwrap();
         bench.vfs.sync().unwrap();
         for round in 0..6 {
