@@ -39,7 +39,7 @@ check: setup ## run the checks that need no run: formatting, lints, types, docum
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# The benchmarks of JFFS2 and UBI print tables of their own; the others leave estimates, of which benches/table.py makes one.
+# The benchmarks of file systems and UBI print tables of their own; the others leave estimates, of which benches/table.py makes one.
 bench: setup ## run the benchmarks and print their figures as tables
 	@cargo bench --quiet $(RUST_TESTED) --bench '*' --no-run
 	@rm -rf "$${CARGO_TARGET_DIR:-target}/criterion"
@@ -51,6 +51,8 @@ bench: setup ## run the benchmarks and print their figures as tables
 	@cargo bench --quiet -p ffslab-yaffs2 --bench '*'
 	@echo
 	@cargo bench --quiet -p ffslab-ubi --bench '*'
+	@echo
+	@cargo bench --quiet -p ffslab-ubifs --bench '*'
 
 soak: setup ## cut the power at every flash operation of every workload, mount thousands of damaged images; takes long
 	cargo run --release --quiet -p ffslab-jffs2 --example soak
