@@ -57,6 +57,7 @@ bench: setup ## run the benchmarks and print their figures as tables
 soak: setup ## cut the power at every flash operation of every workload, mount thousands of damaged images; takes long
 	cargo run --release --quiet -p ffslab-jffs2 --example soak
 	cargo run --release --quiet -p ffslab-yaffs2 --example soak
+	cargo run --release --quiet -p ffslab-ubifs --example soak
 
 clean: ## remove everything that was built, .venv and results included
 	rm -rf $(VENV) results .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,24 @@
+//! The long form of the conformance kit for UBIFS. Run with `make soak`, or
+//! `cargo run --release -p ffslab-ubifs --example soak -- POINTS IMAGES`.
+
+#[path = "../tests/subject/mod.rs"]
+mod subject;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use ffslab_conformance::soak::{self, Variant};
+use ffslab_flash::Geometry;
+use ffslab_ubifs::{Compression, Options};
+use subject::UbifsSubject;
+
+/// 32 erase blocks of 32 KiB: garbage collection is never far.
+const SMALL: Geometry = Geometry { page_bytes: 2048, oob_bytes: 64, pages_per_block: 16, blocks: 32 };
+
+fn variant(name: &'static str, compression: Compression) -> Variant {
+    (name, Arc::new(UbifsSubject { options: Options { compression, ..Options::default() }, geometry: SMALL }))
+}
+
+fn main() -> ExitCode {
+    soak::main(&[variant("not compressed", Compression::None), variant("zlib", Compression::Zlib)])
+}
