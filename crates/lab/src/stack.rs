@@ -89,7 +89,9 @@ impl StackSpec {
         });
         let mut costs = profile.vfs_costs();
         costs.clock_read_ns = *keys.clock_read_ns.get_or_insert(costs.clock_read_ns);
-        let read_ahead_kib = *keys.read_ahead_kib.get_or_insert(profile.read_ahead_kib());
+        // UBIFS switches the kernel's read-ahead off for its own mounts (fs/ubifs/super.c).
+        let by_default_kib = if keys.fs == "ubifs" { 0 } else { profile.read_ahead_kib() };
+        let read_ahead_kib = *keys.read_ahead_kib.get_or_insert(by_default_kib);
         let page_cache_kib = *keys.page_cache_kib.get_or_insert(profile.page_cache_bytes() >> 10);
         let tick_rate_hz = *keys.tick_rate_hz.get_or_insert(profile.tick_rate_hz());
         let kernel = profile.kernel();
@@ -291,6 +293,9 @@ impl Stack {
             return Err("the partition is mounted already: umount it first".to_string());
         }
         let mtd = self.mtd.clone();
+        if matches!(self.spec.fs, FsSpec::Ubifs(..)) && self.ubi.is_none() {
+            self.attach_at_boot()?;
+        }
         let fs: Box<dyn FileSystem> = match &self.spec.fs {
             FsSpec::Jffs2(settings) => {
                 no_options("jffs2", options)?;
@@ -329,6 +334,16 @@ impl Stack {
         let sim = self.sim.clone();
         self.vfs.set_device_task(Some(Box::new(move |_| while ubi.run_task() && sim.resched() == Switch::Stay {})));
         Ok(())
+    }
+
+    /// What a board does that names the partition on its kernel's command line (`ubi.mtd=`): UBI is attached before the
+    /// first mount. On a partition without volumes one is made of all of it, so an experiment can change only `fs`.
+    fn attach_at_boot(&mut self) -> Result<(), String> {
+        self.ubi_attach()?;
+        match self.ubi.as_ref().map(|ubi| ubi.open_by_name(VOLUME)) {
+            Some(Err(_)) => self.ubi_make_volume(),
+            _ => Ok(()),
+        }
     }
 
     /// Detaches UBI.

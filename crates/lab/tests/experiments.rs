@@ -118,6 +118,18 @@ fn a_setup_that_does_not_fit_says_which_step_and_how_much_fits() {
     assert!(line.contains("the partition holds 5.0 MiB (40 blocks)"), "{line}");
 }
 
+/// UBI is attached, and a volume made, by the first mount; UBIFS wants no read-ahead unless the experiment asks for it.
+#[test]
+fn an_experiment_runs_on_ubifs_when_only_fs_is_changed() {
+    let text = SMALL.replace("\"jffs2\"", "\"ubifs\"").replace("partition_blocks = 40", "partition_blocks = 160");
+    let result = run(&text).unwrap();
+    let [off, on] = &result.summary.variants[..] else { panic!("two variants") };
+    assert_eq!((off.user_read_bytes, on.user_read_bytes), (16 * 4096, 16 * 4096));
+    assert!(on.latency_us.sum > off.latency_us.sum);
+    let unasked = run(&text[..text.find("[axes]").unwrap()]).unwrap();
+    assert_eq!(unasked.summary.variants[0].latency_us.sum, off.latency_us.sum);
+}
+
 #[test]
 fn impossible_stacks_are_refused_before_anything_runs() {
     let line = input_error(&SMALL.replace("partition_blocks = 40", "partition_blocks = 40\nfirst_block = 100000"));
