@@ -12,6 +12,7 @@
 //! permissions (everything runs as root), access and change times, link counts and sizes of directories (each file
 //! system has its own), several processes.
 
+pub mod board;
 pub mod call;
 pub mod content;
 pub mod counts;
@@ -24,12 +25,14 @@ pub mod model;
 pub mod mutate;
 pub mod nodes;
 pub mod power_cuts;
+pub mod real_tools;
 pub mod rig;
 pub mod sequences;
 pub mod soak;
 pub mod tree;
 pub mod workloads;
 
+pub use board::Board;
 pub use rig::{Machine, Rig};
 
 use ffslab_flash::Geometry;
@@ -112,3 +115,11 @@ impl std::fmt::Display for Failure {
 }
 
 impl std::error::Error for Failure {}
+
+/// What a check reports, printed; a failure ends the test with its text.
+#[track_caller]
+pub fn must<T: std::fmt::Debug>(result: Result<T, Failure>) -> T {
+    let report = result.unwrap_or_else(|failure| panic!("{failure}"));
+    println!("{report:?}");
+    report
+}

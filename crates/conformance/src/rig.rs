@@ -2,14 +2,12 @@
 
 use crate::call::{Answer, Attributes, Call, How, Outcome, SLOTS};
 use crate::content::pattern;
-use crate::{Failure, Subject};
-use ffslab_flash::{Chip, ChipImage, Faults, Geometry, Rules, Timing};
+use crate::{Board, Failure, Subject};
+use ffslab_flash::{Chip, ChipImage, Faults, Geometry};
 use ffslab_fs::{Errno, FileKind, Ino, Result, Stat};
-use ffslab_linux::{
-    Entry, Fd, Kernel, OpenFlags, ReadAheadRules, Vfs, VfsConfig, VfsCosts, Whence, WriteBackKnobs, WriteBackRules,
-};
-use ffslab_mtd::{Driver, Mtd, Nand};
-use ffslab_sim::{EventSink, OpEvent, Sim, SimConfig};
+use ffslab_linux::{Entry, Fd, OpenFlags, Vfs, Whence};
+use ffslab_mtd::{Mtd, Nand};
+use ffslab_sim::{EventSink, OpEvent, Sim};
 use std::collections::BTreeMap;
 
 /// Memory of the simulated machine.
@@ -49,29 +47,7 @@ impl<'a> Rig<'a> {
         machine: Machine,
         prepare: impl FnOnce(&mut Chip) -> std::result::Result<(), Failure>,
     ) -> std::result::Result<Rig<'a>, Failure> {
-        let sim = Sim::new(SimConfig::default());
-        // SLC, as in the measured cases.
-        let timing = Timing { read_ns: 25_000, program_ns: 200_000, erase_ns: 500_000, bus_ps_per_byte: 50_000 };
-        let rules = Rules { partial_programs_max: 4, in_order: true };
-        let mut chip = Chip::new(sim.clone(), subject.geometry(), timing, rules).map_err(Failure::of)?;
-        prepare(&mut chip)?;
-        let nand = Nand::new(chip, Driver::default()).map_err(Failure::of)?;
-        let mtd = Mtd::new(&nand, 0, subject.geometry().blocks).map_err(Failure::of)?;
-        let config = VfsConfig {
-            kernel: Kernel {
-                name: "6.1".to_string(),
-                read_ahead: ReadAheadRules::V6_1,
-                sequential_miss_bug: false,
-                write_back: WriteBackRules::V6_1,
-                timer_slack_ns: 50_000,
-            },
-            read_ahead_bytes: machine.read_ahead_bytes,
-            page_cache_bytes: machine.page_cache_bytes,
-            write_back: WriteBackKnobs::default(),
-            costs: VfsCosts::default(),
-            epoch_s: 1_300_000_000,
-        };
-        let vfs = Vfs::new(sim.clone(), config);
+        let Board { sim, nand, mtd, vfs } = Board::new(subject.geometry(), machine, 1_300_000_000, prepare)?;
         Ok(Rig { subject, nand, mtd, vfs, double_names: BTreeMap::new(), sim, slots: [None; SLOTS] })
     }
 

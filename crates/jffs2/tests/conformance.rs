@@ -2,7 +2,7 @@
 
 mod subject;
 
-use ffslab_conformance::{counts, full, hostile, power_cuts, sequences, Machine};
+use ffslab_conformance::{counts, full, hostile, must, power_cuts, sequences, Machine};
 use ffslab_flash::Geometry;
 use ffslab_jffs2::{Compression, Options};
 use std::sync::Arc;
@@ -21,13 +21,6 @@ fn plain(geometry: Geometry) -> Jffs2Subject {
 
 fn compressed(geometry: Geometry) -> Jffs2Subject {
     Jffs2Subject { options: Options { compression: Compression::Zlib, summary: true, ..Options::default() }, geometry }
-}
-
-#[track_caller]
-fn must<T: std::fmt::Debug>(result: Result<T, ffslab_conformance::Failure>) -> T {
-    let report = result.unwrap_or_else(|failure| panic!("{failure}"));
-    println!("{report:?}");
-    report
 }
 
 #[test]

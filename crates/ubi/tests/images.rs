@@ -4,58 +4,16 @@
 
 mod support;
 
-use std::env;
 use std::fs;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use ffslab_conformance::real_tools::{run, tool, Folder};
 use ffslab_flash::ImageLayout;
 use ffslab_ubi::{Ubi, UbiError, VolumeKind, VolumeRequest, VolumeSize};
 use support::{content, Rig};
 
 const BLOCKS: u32 = 40;
 const BLOCK_BYTES: usize = 64 * 2048;
-
-/// A folder that goes with the test.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let path = env::temp_dir().join(format!("ffslab-ubi-{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir_all(&path).unwrap();
-        Folder(path)
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-/// Where a program is: on the search path, in the folders of administrators, or in the checkout's Python environment.
-fn tool(name: &str, package: &str) -> Option<PathBuf> {
-    let venv = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.venv/bin");
-    let path = env::var_os("PATH").unwrap_or_default();
-    let folders = env::split_paths(&path).chain([PathBuf::from("/usr/sbin"), PathBuf::from("/sbin"), venv]);
-    let found = folders.map(|folder| folder.join(name)).find(|file| file.is_file());
-    if found.is_none() {
-        assert!(env::var_os("FFSLAB_NOTHING_LEFT_OUT").is_none(), "{name} is missing ({package})");
-        eprintln!("skipped: {name} is missing ({package})");
-    }
-    found
-}
-
-fn run(command: &mut Command) {
-    let output = command.output().unwrap();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    assert!(output.status.success(), "{command:?}\n{}\n{}", text(&output.stdout), text(&output.stderr));
-}
 
 fn rig(subpage_writes: bool) -> Rig {
     let mut rig = Rig::new(BLOCKS);
@@ -85,7 +43,7 @@ fn read(ubi: &Ubi, name: &str) -> Vec<u8> {
 fn what_ubinize_makes_is_read_identical() {
     let Some(ubinize) = tool("ubinize", "Debian: mtd-utils") else { return };
     for subpage_writes in [true, false] {
-        let folder = Folder::new(if subpage_writes { "ubinize-s" } else { "ubinize" });
+        let folder = Folder::new(if subpage_writes { "ubi-ubinize-s" } else { "ubi-ubinize" });
         let leb = leb_bytes(subpage_writes);
         let dynamic = content(1, 1, 3 * leb + 5000);
         let fixed = content(2, 1, 2 * leb + 777);
@@ -146,7 +104,7 @@ fn what_ubinize_makes_is_read_identical() {
 fn what_is_written_here_is_read_identical_by_ubi_reader() {
     let Some(extract) = tool("ubireader_extract_images", "PyPI: ubi_reader") else { return };
     for subpage_writes in [true, false] {
-        let folder = Folder::new(if subpage_writes { "reader-s" } else { "reader" });
+        let folder = Folder::new(if subpage_writes { "ubi-reader-s" } else { "ubi-reader" });
         let leb = leb_bytes(subpage_writes);
         let rig = rig(subpage_writes);
         let ubi = rig.attach();

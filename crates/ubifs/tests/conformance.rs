@@ -2,7 +2,7 @@
 
 mod subject;
 
-use ffslab_conformance::{counts, full, hostile, power_cuts, sequences, Machine};
+use ffslab_conformance::{counts, full, hostile, must, power_cuts, sequences, Machine};
 use ffslab_flash::Geometry;
 use ffslab_ubifs::{Compression, Options};
 use std::sync::Arc;
@@ -22,13 +22,6 @@ fn plain(geometry: Geometry) -> UbifsSubject {
 
 fn compressed(geometry: Geometry) -> UbifsSubject {
     UbifsSubject { options: Options { compression: Compression::Lzo, ..Options::default() }, geometry }
-}
-
-#[track_caller]
-fn must<T: std::fmt::Debug>(result: Result<T, ffslab_conformance::Failure>) -> T {
-    let report = result.unwrap_or_else(|failure| panic!("{failure}"));
-    println!("{report:?}");
-    report
 }
 
 #[test]

@@ -5,59 +5,18 @@
 mod subject;
 mod support;
 
+use ffslab_conformance::real_tools::{run, tool, Folder};
 use ffslab_flash::{Geometry, ImageLayout};
 use ffslab_linux::OpenFlags;
 use ffslab_ubifs::{Compression, Options};
-use std::env;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use support::{content, Bench};
 
 const BLOCKS: u32 = 96;
 const PLAIN: ImageLayout = ImageLayout { oob: false, hamming_ecc: false };
 const GEOMETRY: Geometry = Geometry { page_bytes: 2048, oob_bytes: 64, pages_per_block: 64, blocks: BLOCKS };
-
-/// A folder that goes with the test.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let path = env::temp_dir().join(format!("ffslab-ubifs-{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir_all(&path).unwrap();
-        Folder(path)
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-/// Where a program is: on the search path, in the folders of administrators, or in the checkout's Python environment.
-fn tool(name: &str, package: &str) -> Option<PathBuf> {
-    let venv = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.venv/bin");
-    let path = env::var_os("PATH").unwrap_or_default();
-    let folders = env::split_paths(&path).chain([PathBuf::from("/usr/sbin"), PathBuf::from("/sbin"), venv]);
-    let found = folders.map(|folder| folder.join(name)).find(|file| file.is_file());
-    if found.is_none() {
-        assert!(env::var_os("FFSLAB_NOTHING_LEFT_OUT").is_none(), "{name} is missing ({package})");
-        eprintln!("skipped: {name} is missing ({package})");
-    }
-    found
-}
-
-fn run(command: &mut Command) {
-    let output = command.output().unwrap();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    assert!(output.status.success(), "{command:?}\n{}\n{}", text(&output.stdout), text(&output.stderr));
-}
 
 /// Names and contents: random and compressible ones, an empty one, one of several MiB.
 fn files() -> Vec<(String, Vec<u8>)> {
@@ -80,7 +39,7 @@ fn image(bench: &Bench) -> Vec<u8> {
 fn ubi_reader_reads_what_we_write() {
     let Some(extract) = tool("ubireader_extract_files", "PyPI: ubi_reader") else { return };
     for compression in [Compression::None, Compression::Lzo, Compression::Zlib, Compression::Zstd] {
-        let folder = Folder::new(&format!("ours-{compression:?}"));
+        let folder = Folder::new(&format!("ubifs-ours-{compression:?}"));
         let mut bench = Bench::new(GEOMETRY, 16 << 20, Options { compression, ..Options::default() });
         bench.mount().unwrap();
         bench.vfs.mkdir(b"folder", 0o755).unwrap();
@@ -109,7 +68,7 @@ fn ubi_reader_reads_what_we_write() {
 fn we_read_and_change_what_mkfs_ubifs_makes() {
     let (Some(mkfs), Some(ubinize)) = (tool("mkfs.ubifs", "mtd-utils"), tool("ubinize", "mtd-utils")) else { return };
     for (compression, name) in [(Compression::None, "none"), (Compression::Lzo, "lzo"), (Compression::Zlib, "zlib")] {
-        let folder = Folder::new(&format!("theirs-{name}"));
+        let folder = Folder::new(&format!("ubifs-theirs-{name}"));
         fs::create_dir_all(folder.path("root/folder")).unwrap();
         for (file, data) in files() {
             fs::write(folder.path("root/folder").join(file), data).unwrap();

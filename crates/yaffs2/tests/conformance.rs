@@ -2,7 +2,7 @@
 
 mod subject;
 
-use ffslab_conformance::{counts, full, hostile, power_cuts, sequences, Machine};
+use ffslab_conformance::{counts, full, hostile, must, power_cuts, sequences, Machine};
 use ffslab_flash::Geometry;
 use ffslab_yaffs2::{Generation, Options};
 use std::sync::Arc;
@@ -27,13 +27,6 @@ fn of(generation: Generation, geometry: Geometry) -> Yaffs2Subject {
 
 fn inband(geometry: Geometry) -> Yaffs2Subject {
     Yaffs2Subject { options: Options { inband_tags: true, ..Options::of(Generation::Y2012) }, geometry }
-}
-
-#[track_caller]
-fn must<T: std::fmt::Debug>(result: Result<T, ffslab_conformance::Failure>) -> T {
-    let report = result.unwrap_or_else(|failure| panic!("{failure}"));
-    println!("{report:?}");
-    report
 }
 
 #[test]

@@ -1,11 +1,12 @@
 //! A JFFS2 partition under Linux 6.1, with the chip of the measured cases.
 #![allow(dead_code)]
 
-use ffslab_flash::{Chip, Geometry, Rules, Timing};
+use ffslab_conformance::{Board, Machine};
+use ffslab_flash::Geometry;
 use ffslab_jffs2::{Jffs2, Options};
-use ffslab_linux::{Fd, Kernel, OpenFlags, ReadAheadRules, Vfs, VfsConfig, VfsCosts, WriteBackKnobs, WriteBackRules};
-use ffslab_mtd::{Driver, Mtd, Nand};
-use ffslab_sim::{OpCounts, Sim, SimConfig};
+use ffslab_linux::{Fd, OpenFlags, Vfs};
+use ffslab_mtd::Mtd;
+use ffslab_sim::{OpCounts, Sim};
 
 pub const SECOND_NS: u64 = 1_000_000_000;
 /// 64 pages of 2048 bytes.
@@ -36,29 +37,9 @@ impl Bench {
     }
 
     fn mounted(blocks: u32, options: Options) -> Bench {
-        let sim = Sim::new(SimConfig::default());
         let geometry = Geometry { page_bytes: 2048, oob_bytes: 64, pages_per_block: 64, blocks };
-        let timing = Timing { read_ns: 25_000, program_ns: 200_000, erase_ns: 500_000, bus_ps_per_byte: 50_000 };
-        let rules = Rules { partial_programs_max: 4, in_order: true };
-        let chip = Chip::new(sim.clone(), geometry, timing, rules).unwrap();
-        let nand = Nand::new(chip, Driver::default()).unwrap();
-        let mtd = Mtd::new(&nand, 0, blocks).unwrap();
-        let kernel = Kernel {
-            name: "6.1".into(),
-            read_ahead: ReadAheadRules::V6_1,
-            sequential_miss_bug: false,
-            write_back: WriteBackRules::V6_1,
-            timer_slack_ns: 50_000,
-        };
-        let config = VfsConfig {
-            kernel,
-            read_ahead_bytes: 0,
-            page_cache_bytes: 512 << 20,
-            write_back: WriteBackKnobs::default(),
-            costs: VfsCosts::default(),
-            epoch_s: 1_000_000_000,
-        };
-        let vfs = Vfs::new(sim.clone(), config);
+        let machine = Machine { page_cache_bytes: 512 << 20, read_ahead_bytes: 0 };
+        let Board { sim, mtd, vfs, .. } = Board::new(geometry, machine, 1_000_000_000, |_| Ok(())).unwrap();
         let mut bench = Bench { sim, mtd, vfs, options };
         bench.mount();
         bench

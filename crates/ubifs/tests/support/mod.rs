@@ -2,10 +2,11 @@
 #![allow(dead_code)]
 
 use crate::subject;
-use ffslab_flash::{Chip, Geometry, Rules, Timing};
-use ffslab_linux::{Fd, Kernel, OpenFlags, ReadAheadRules, Vfs, VfsConfig, VfsCosts, WriteBackKnobs, WriteBackRules};
-use ffslab_mtd::{Driver, Mtd, Nand};
-use ffslab_sim::{Sim, SimConfig};
+use ffslab_conformance::{Board, Machine};
+use ffslab_flash::Geometry;
+use ffslab_linux::{Fd, OpenFlags, Vfs};
+use ffslab_mtd::{Mtd, Nand};
+use ffslab_sim::Sim;
 use ffslab_ubifs::{Options, Ubifs};
 
 pub const SECOND_NS: u64 = 1_000_000_000;
@@ -24,28 +25,8 @@ pub struct Bench {
 impl Bench {
     /// An erased chip; nothing is mounted.
     pub fn new(geometry: Geometry, page_cache_bytes: u64, options: Options) -> Bench {
-        let sim = Sim::new(SimConfig::default());
-        let timing = Timing { read_ns: 25_000, program_ns: 200_000, erase_ns: 500_000, bus_ps_per_byte: 50_000 };
-        let rules = Rules { partial_programs_max: 4, in_order: true };
-        let chip = Chip::new(sim.clone(), geometry, timing, rules).unwrap();
-        let nand = Nand::new(chip, Driver::default()).unwrap();
-        let mtd = Mtd::new(&nand, 0, geometry.blocks).unwrap();
-        let kernel = Kernel {
-            name: "6.1".to_string(),
-            read_ahead: ReadAheadRules::V6_1,
-            sequential_miss_bug: false,
-            write_back: WriteBackRules::V6_1,
-            timer_slack_ns: 50_000,
-        };
-        let config = VfsConfig {
-            kernel,
-            read_ahead_bytes: 0,
-            page_cache_bytes,
-            write_back: WriteBackKnobs::default(),
-            costs: VfsCosts::default(),
-            epoch_s: NOW_S,
-        };
-        let vfs = Vfs::new(sim.clone(), config);
+        let machine = Machine { page_cache_bytes, read_ahead_bytes: 0 };
+        let Board { sim, nand, mtd, vfs } = Board::new(geometry, machine, NOW_S, |_| Ok(())).unwrap();
         Bench { sim, nand, mtd, vfs, options }
     }
 

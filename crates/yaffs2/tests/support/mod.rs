@@ -1,10 +1,11 @@
 //! A YAFFS2 partition under Linux, with the chip of the measured cases.
 #![allow(dead_code)]
 
-use ffslab_flash::{Chip, Geometry, ImageLayout, Rules, Timing};
-use ffslab_linux::{Fd, Kernel, OpenFlags, ReadAheadRules, Vfs, VfsConfig, VfsCosts, WriteBackKnobs, WriteBackRules};
-use ffslab_mtd::{Driver, Mtd, Nand};
-use ffslab_sim::{OpCounts, Sim, SimConfig};
+use ffslab_conformance::{Board, Machine};
+use ffslab_flash::{Geometry, ImageLayout};
+use ffslab_linux::{Fd, OpenFlags, Vfs};
+use ffslab_mtd::Mtd;
+use ffslab_sim::{OpCounts, Sim};
 use ffslab_yaffs2::{Options, Yaffs2};
 
 pub const SECOND_NS: u64 = 1_000_000_000;
@@ -33,29 +34,12 @@ impl Bench {
 
     /// A chip with this image (pages with OOB) on it, mounted.
     pub fn with_image(geometry: Geometry, options: Options, image: &[u8]) -> Bench {
-        let sim = Sim::new(SimConfig::default());
-        let timing = Timing { read_ns: 25_000, program_ns: 200_000, erase_ns: 500_000, bus_ps_per_byte: 50_000 };
-        let rules = Rules { partial_programs_max: 4, in_order: true };
-        let mut chip = Chip::new(sim.clone(), geometry, timing, rules).unwrap();
-        chip.load_bytes("image", image, 0..geometry.blocks, WITH_OOB).unwrap();
-        let nand = Nand::new(chip, Driver::default()).unwrap();
-        let mtd = Mtd::new(&nand, 0, geometry.blocks).unwrap();
-        let kernel = Kernel {
-            name: "6.1".into(),
-            read_ahead: ReadAheadRules::V6_1,
-            sequential_miss_bug: false,
-            write_back: WriteBackRules::V6_1,
-            timer_slack_ns: 50_000,
-        };
-        let config = VfsConfig {
-            kernel,
-            read_ahead_bytes: 0,
-            page_cache_bytes: 512 << 20,
-            write_back: WriteBackKnobs::default(),
-            costs: VfsCosts::default(),
-            epoch_s: 1_000_000_000,
-        };
-        let vfs = Vfs::new(sim.clone(), config);
+        let machine = Machine { page_cache_bytes: 512 << 20, read_ahead_bytes: 0 };
+        let board = Board::new(geometry, machine, 1_000_000_000, |chip| {
+            chip.load_bytes("image", image, 0..geometry.blocks, WITH_OOB).unwrap();
+            Ok(())
+        });
+        let Board { sim, mtd, vfs, .. } = board.unwrap();
         let mut bench = Bench { sim, mtd, vfs, options };
         bench.mount();
         bench

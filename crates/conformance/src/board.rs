@@ -1,0 +1,51 @@
+//! The hardware and the system below a file system under test.
+
+use crate::{Failure, Machine};
+use ffslab_flash::{Chip, Geometry, Rules, Timing};
+use ffslab_linux::{Kernel, ReadAheadRules, Vfs, VfsConfig, VfsCosts, WriteBackKnobs, WriteBackRules};
+use ffslab_mtd::{Driver, Mtd, Nand};
+use ffslab_sim::{Sim, SimConfig};
+
+/// A board with the chip of the measured cases, one partition that covers it, and Linux 6.1; nothing is mounted.
+pub struct Board {
+    pub sim: Sim,
+    pub nand: Nand,
+    pub mtd: Mtd,
+    pub vfs: Vfs,
+}
+
+impl Board {
+    /// A chip as `prepare` leaves it, which gets it erased. `epoch_s`: the time of day when virtual time begins.
+    ///
+    /// Errors: a geometry that no chip has; those of `prepare`.
+    pub fn new(
+        geometry: Geometry,
+        machine: Machine,
+        epoch_s: u64,
+        prepare: impl FnOnce(&mut Chip) -> Result<(), Failure>,
+    ) -> Result<Board, Failure> {
+        let sim = Sim::new(SimConfig::default());
+        let timing = Timing { read_ns: 25_000, program_ns: 200_000, erase_ns: 500_000, bus_ps_per_byte: 50_000 };
+        let rules = Rules { partial_programs_max: 4, in_order: true };
+        let mut chip = Chip::new(sim.clone(), geometry, timing, rules).map_err(Failure::of)?;
+        prepare(&mut chip)?;
+        let nand = Nand::new(chip, Driver::default()).map_err(Failure::of)?;
+        let mtd = Mtd::new(&nand, 0, geometry.blocks).map_err(Failure::of)?;
+        let config = VfsConfig {
+            kernel: Kernel {
+                name: "6.1".to_string(),
+                read_ahead: ReadAheadRules::V6_1,
+                sequential_miss_bug: false,
+                write_back: WriteBackRules::V6_1,
+                timer_slack_ns: 50_000,
+            },
+            read_ahead_bytes: machine.read_ahead_bytes,
+            page_cache_bytes: machine.page_cache_bytes,
+            write_back: WriteBackKnobs::default(),
+            costs: VfsCosts::default(),
+            epoch_s,
+        };
+        let vfs = Vfs::new(sim.clone(), config);
+        Ok(Board { sim, nand, mtd, vfs })
+    }
+}
