@@ -151,13 +151,12 @@ impl Case {
         if !FILE_SYSTEMS.contains(&system.fs.as_str()) {
             return Err(unknown_fs(&system.fs));
         }
-        let flash = &self.flash;
-        let ns = |us: Option<f64>| us_to_ns(us.unwrap_or(0.0));
-        let free = OpCost { overhead_ns: 0, power: PowerMilliwatt::default() };
-        let standard = Options::default();
         if system.fs == "yaffs2" {
             return self.yaffs2_stack();
         }
+        let flash = &self.flash;
+        let ns = |us: Option<f64>| us_to_ns(us.unwrap_or(0.0));
+        let free = OpCost { overhead_ns: 0, power: PowerMilliwatt::default() };
         Ok(StackSpec {
             image: None,
             geometry: Geometry {
@@ -213,14 +212,16 @@ impl Case {
                 epoch_s: EPOCH_S,
             },
             fs: if system.fs == "ubifs" {
+                let standard = ffslab_ubifs::Options::default();
                 let options = ffslab_ubifs::Options {
                     compression: ubifs_compression(system.mount.compression)?,
                     wbuf_delay_ms: system.vm.as_ref().map_or(standard.wbuf_delay_ms, |vm| vm.dirty_writeback_ms),
-                    ..ffslab_ubifs::Options::default()
+                    ..standard
                 };
                 let per_1024 = system.ubi.as_ref().map_or(0, |ubi| ubi.bad_reserve_per_1024);
                 FsSpec::Ubifs(options, ubi_options(per_1024, system.subpage_writes.unwrap_or(true), flash.chip_blocks))
             } else {
+                let standard = Options::default();
                 FsSpec::Jffs2(Options {
                     compression: compression(system.mount.compression)?,
                     summary: system.jffs2_summary.unwrap_or(false),
