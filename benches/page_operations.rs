@@ -15,7 +15,7 @@ use std::time::Instant;
 use ffslab_sim::Arena;
 use ffslab_workload::SplitMix64;
 
-use crate::support::{self, Bench};
+use crate::support::{self, Bench, Files};
 
 const PAGE_BYTES: usize = 4096;
 const ROUNDS: u32 = 3;

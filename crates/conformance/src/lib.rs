@@ -17,6 +17,7 @@ pub mod call;
 pub mod content;
 pub mod counts;
 pub mod exhibits;
+pub mod files;
 pub mod full;
 pub mod history;
 pub mod hostile;

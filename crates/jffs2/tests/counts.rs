@@ -4,7 +4,7 @@
 mod support;
 
 use ffslab_workload::SplitMix64;
-use support::{Bench, SECOND_NS};
+use support::{Bench, Files, SECOND_NS};
 
 #[test]
 fn an_erased_partition_is_erased_and_marked_in_the_background() {

@@ -3,7 +3,7 @@
 mod support;
 
 use ffslab_jffs2::{Compression, Endian, Jffs2, Options};
-use support::{content, Bench};
+use support::{content, Bench, Files};
 
 /// A few files and a directory, with names and data gone again.
 fn populate(bench: &mut Bench) {

@@ -10,7 +10,7 @@ mod support;
 use ffslab_flash::Geometry;
 use ffslab_ubifs::Options;
 use std::time::Instant;
-use support::Bench;
+use support::{Bench, Files};
 
 /// Small, so that pages are written soon instead of being overwritten in memory.
 const PAGE_CACHE_BYTES: u64 = 4 << 20;

@@ -12,7 +12,7 @@ use ffslab_ubifs::{Compression, Options};
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
-use support::{content, Bench};
+use support::{content, Bench, Files};
 
 const BLOCKS: u32 = 96;
 const PLAIN: ImageLayout = ImageLayout { oob: false, hamming_ecc: false };

@@ -7,7 +7,7 @@ use ffslab_flash::Geometry;
 use ffslab_fs::FileKind;
 use ffslab_yaffs2::{Generation, Options};
 use medium::{header, put, sum, xor, Builder, Layout, CHECKPOINT, EXTRA, SUMMARY};
-use support::{content, usual, Bench};
+use support::{content, usual, Bench, Files};
 
 const GENERATIONS: [Generation; 4] = [Generation::Y2010, Generation::Y2011, Generation::Y2012, Generation::Today];
 

@@ -4,7 +4,7 @@ mod support;
 
 use ffslab_sim::{Reason, Task};
 use ffslab_yaffs2::{Generation, Options};
-use support::{Bench, SECOND_NS};
+use support::{Bench, Files, SECOND_NS};
 
 #[test]
 fn headers_of_changed_directories_follow_within_a_second_or_two() {

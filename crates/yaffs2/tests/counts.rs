@@ -6,7 +6,7 @@ mod support;
 use ffslab_linux::{Fd, OpenFlags};
 use ffslab_sim::OpCounts;
 use ffslab_yaffs2::{Background, Generation, Options};
-use support::{content, Bench, BLOCK_BYTES};
+use support::{content, Bench, Files, BLOCK_BYTES};
 
 /// Without the thread nothing happens beside what is asked for.
 fn options(generation: Generation) -> Options {

@@ -9,7 +9,7 @@ use ffslab_linux::OpenFlags;
 use ffslab_yaffs2::{Generation, Options};
 use medium::{content_of, headers, pages, sum, word, xor, Layout, Page};
 use medium::{CHECKPOINT, EXTRA, FIRST_SEQUENCE, SUMMARY};
-use support::{content, usual, Bench};
+use support::{content, usual, Bench, Files};
 
 const GENERATIONS: [Generation; 4] = [Generation::Y2010, Generation::Y2011, Generation::Y2012, Generation::Today];
 const DEVICE: u32 = 0x0501;

@@ -1,10 +1,11 @@
 //! A UBIFS partition under Linux, with the chip of the measured cases or a smaller one.
-#![allow(dead_code)]
+#![allow(dead_code, unused_imports)]
 
 use crate::subject;
+pub use ffslab_conformance::files::Files;
 use ffslab_conformance::{Board, Machine};
 use ffslab_flash::Geometry;
-use ffslab_linux::{Fd, OpenFlags, Vfs};
+use ffslab_linux::Vfs;
 use ffslab_mtd::{Mtd, Nand};
 use ffslab_sim::Sim;
 use ffslab_ubifs::{Options, Ubifs};
@@ -42,10 +43,11 @@ impl Bench {
         let fs = self.file_system()?;
         self.vfs.mount(Box::new(fs)).map_err(|error| error.to_string())
     }
+}
 
-    pub fn open_new(&mut self, path: &str) -> Fd {
-        let flags = OpenFlags { read: true, write: true, create: true, truncate: true, ..OpenFlags::default() };
-        self.vfs.open(path.as_bytes(), flags, 0o644).unwrap()
+impl Files for Bench {
+    fn vfs(&mut self) -> &mut Vfs {
+        &mut self.vfs
     }
 }
 

@@ -1,9 +1,10 @@
 //! A YAFFS2 partition under Linux, with the chip of the measured cases.
-#![allow(dead_code)]
+#![allow(dead_code, unused_imports)]
 
+pub use ffslab_conformance::files::{content, Files};
 use ffslab_conformance::{Board, Machine};
 use ffslab_flash::{Geometry, ImageLayout};
-use ffslab_linux::{Fd, OpenFlags, Vfs};
+use ffslab_linux::Vfs;
 use ffslab_mtd::Mtd;
 use ffslab_sim::{OpCounts, Sim};
 use ffslab_yaffs2::{Options, Yaffs2};
@@ -62,37 +63,6 @@ impl Bench {
         self.mount();
     }
 
-    pub fn open_new(&mut self, path: &str) -> Fd {
-        let flags = OpenFlags { read: true, write: true, create: true, truncate: true, ..OpenFlags::default() };
-        self.vfs.open(path.as_bytes(), flags, 0o644).unwrap()
-    }
-
-    pub fn open(&mut self, path: &str) -> Fd {
-        self.vfs.open(path.as_bytes(), OpenFlags { read: true, ..OpenFlags::default() }, 0).unwrap()
-    }
-
-    /// Writes a file of `bytes`, `request` bytes at a time, with content that says where it belongs.
-    pub fn create(&mut self, path: &str, bytes: usize, request: usize) {
-        let fd = self.open_new(path);
-        let mut at = 0;
-        while at < bytes {
-            let piece = request.min(bytes - at);
-            self.vfs.pwrite(fd, &content(at, piece), at as u64).unwrap();
-            at += piece;
-        }
-        self.vfs.close(fd).unwrap();
-    }
-
-    pub fn read_all(&mut self, path: &str) -> Vec<u8> {
-        let size = self.vfs.stat(path.as_bytes()).unwrap().size_bytes as usize;
-        let fd = self.open(path);
-        let mut data = vec![0; size];
-        let read = self.vfs.pread(fd, &mut data, 0).unwrap();
-        self.vfs.close(fd).unwrap();
-        assert_eq!(read, size);
-        data
-    }
-
     /// Counters of what `f` causes.
     pub fn counts(&mut self, f: impl FnOnce(&mut Bench)) -> OpCounts {
         let before = self.sim.total();
@@ -101,7 +71,8 @@ impl Bench {
     }
 }
 
-/// Bytes that depend on their offset.
-pub fn content(at: usize, bytes: usize) -> Vec<u8> {
-    (at..at + bytes).map(|i| (i as u32).wrapping_mul(2_654_435_761).rotate_left(9) as u8).collect()
+impl Files for Bench {
+    fn vfs(&mut self) -> &mut Vfs {
+        &mut self.vfs
+    }
 }
