@@ -124,6 +124,13 @@ impl Volume {
         self.min_io_bytes()
     }
 
+    /// A scheduling point inside the user of the volume (`cond_resched`): UBI's thread may get the CPU, other tasks wait
+    /// for one outside, where nobody is in the middle of something.
+    #[inline]
+    pub fn cond_resched(&self) {
+        self.device.borrow_mut().let_thread_run();
+    }
+
     // ---- reading and writing -------------------------------------------------------------------------------
 
     /// Reads a part of a LEB. What is not mapped reads as 0xFF. With [`UbiError::Uncorrectable`] the buffer has been

@@ -176,7 +176,7 @@ impl Device {
     }
 
     /// A scheduling point at which only UBI's own thread may get the CPU; other tasks wait for the next one outside.
-    fn let_thread_run(&mut self) {
+    pub fn let_thread_run(&mut self) {
         while let Switch::Run(Task::UbiThread) = self.sim.resched() {
             let sim = self.sim.clone();
             let _turn = sim.run_as(Task::UbiThread);

@@ -198,7 +198,9 @@ impl Ubifs {
             if request.fast {
                 return Err(Errno::NoSpc);
             }
-            match self.make_free_space(host) {
+            let made = self.make_free_space(host);
+            self.core.cond_resched();
+            match made {
                 Err(Fail::Again) => {}
                 Err(NO_SPACE) if !retried => retried = true,
                 Err(NO_SPACE) => {

@@ -82,6 +82,7 @@ impl Core {
         let (dead_wm, dark_wm) = (self.geo.dead_wm, self.geo.dark_wm);
         let mut min_space = dead_wm;
         for round in 0.. {
+            self.cond_resched();
             if self.gc_should_commit() {
                 return Err(Fail::Again);
             }
@@ -238,6 +239,7 @@ impl Core {
     }
 
     fn move_node(&mut self, leb: &ScannedLeb, node: &ScannedNode) -> Res<()> {
+        self.cond_resched();
         let head = &self.heads[GC_HEAD];
         let lnum = head.lnum.ok_or(NO_SPACE)?;
         let at = NodeAt { lnum, offs: head.next_offs(), len: node.len };

@@ -59,6 +59,11 @@ impl Core {
         self.written(result)
     }
 
+    /// Where the kernel has a `cond_resched` in the middle of something that takes long.
+    pub fn cond_resched(&self) {
+        self.volume.cond_resched();
+    }
+
     pub fn check_writable(&self) -> Res<()> {
         if self.read_only {
             return Err(Fail::Errno(Errno::RoFs));

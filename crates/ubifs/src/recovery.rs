@@ -41,6 +41,7 @@ impl Core {
     /// Scans a LEB whose end may be damaged, and mends it. `head`: whose bud it is (`ubifs_recover_leb`).
     pub fn recover_leb(&mut self, lnum: u32, start: u32, head: Option<usize>) -> Res<ScannedLeb> {
         let mut leb = self.start_scan(lnum, start)?;
+        self.cond_resched();
         let result = recover_nodes(&self.geo, &mut leb, start, head).and_then(|()| self.mend_leb(&mut leb, start));
         match result {
             Ok(()) => Ok(leb),

@@ -73,6 +73,7 @@ impl Core {
         }
         replay.entries.sort_by_key(|entry| entry.sqnum);
         for i in 0..replay.entries.len() {
+            self.cond_resched();
             self.apply(&replay.entries, i)?;
         }
         for bud in &replay.buds {

@@ -128,6 +128,8 @@ impl Core {
     /// All nodes of a LEB from `offs` on. [`Fail::Unclean`]: there is something that is no node (`ubifs_scan`).
     pub fn scan(&mut self, lnum: u32, offs: u32) -> Res<ScannedLeb> {
         let mut leb = self.start_scan(lnum, offs)?;
+        // The kernel asks before each node, but what lies between two of them takes no time.
+        self.cond_resched();
         match scan_nodes(&self.geo, &mut leb, offs) {
             Ok(()) => Ok(leb),
             Err(fail) => {

@@ -226,6 +226,7 @@ impl Core {
         let mut buffer = vec![0; 2 * buffer_bytes as usize];
         let mut used = 0u32;
         for (i, &id) in rest.iter().enumerate() {
+            self.cond_resched();
             let at = root_of(self, id);
             if at.lnum != lnum {
                 (lnum, offs, used) = (at.lnum, 0, 0);
