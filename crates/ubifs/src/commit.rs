@@ -5,6 +5,8 @@
 use crate::core::Core;
 use crate::error::{Fail, Res};
 use crate::format::*;
+use crate::lpt::Stats;
+use crate::tnc::NodeAt;
 use ffslab_fs::Errno;
 use ffslab_sim::Reason;
 
@@ -17,13 +19,22 @@ pub(crate) enum CommitState {
     Background,
     /// Somebody cannot go on without.
     Required,
+    Running,
     /// One has failed: nothing can be written any more.
     Broken,
 }
 
+/// What the end of a commit must know of its beginning.
+#[derive(Debug)]
+pub(crate) struct Commit {
+    root: NodeAt,
+    log_lnum: u32,
+    stats: Stats,
+}
+
 impl Core {
     pub fn require_commit(&mut self) {
-        if self.commit_state != CommitState::Broken {
+        if !matches!(self.commit_state, CommitState::Broken | CommitState::Running) {
             self.commit_state = CommitState::Required;
         }
     }
@@ -43,66 +54,114 @@ impl Core {
         self.commit_state == CommitState::Required
     }
 
-    /// What the background thread does.
-    pub fn run_background_commit(&mut self) -> Res<()> {
+    /// Begins the commit that the background thread was asked for. `true`: there is one to go on with
+    /// (`run_bg_commit`).
+    pub fn begin_background_commit(&mut self) -> Res<bool> {
         match self.commit_state {
-            CommitState::Background | CommitState::Required => self.commit(),
-            _ => Ok(()),
+            CommitState::Background | CommitState::Required => self.begin_commit(),
+            CommitState::Running => Ok(true),
+            CommitState::Resting | CommitState::Broken => Ok(false),
         }
     }
 
+    /// Commits. One that the background thread has begun is brought to its end instead, as the caller would wait for it
+    /// (`ubifs_run_commit`).
     pub fn run_commit(&mut self) -> Res<()> {
-        match self.commit_state {
-            CommitState::Broken => Err(Fail::Errno(Errno::RoFs)),
-            _ => self.commit(),
+        let goes_on = match self.commit_state {
+            CommitState::Broken => return Err(Fail::Errno(Errno::RoFs)),
+            CommitState::Running => true,
+            _ => self.begin_commit()?,
+        };
+        if goes_on {
+            self.cond_resched();
+            while self.go_on_with_commit()? {
+                self.cond_resched();
+            }
         }
+        Ok(())
     }
 
-    fn commit(&mut self) -> Res<()> {
-        let _why = (self.sim.reason() != Reason::Sync).then(|| self.sim.because(Reason::Summary));
+    /// The part of a commit during which nobody else may change anything. `false`: there is nothing to commit.
+    fn begin_commit(&mut self) -> Res<bool> {
+        let _why = self.because_of_commit();
         self.check_writable()?;
-        let result = match !self.mounting && !self.tnc.is_root_dirty() && !self.lpt.is_dirty() {
-            true => Ok(()),
-            false => self.do_commit(),
-        };
-        self.commit_state = if result.is_ok() { CommitState::Resting } else { CommitState::Broken };
+        if !self.mounting && !self.tnc.is_root_dirty() && !self.lpt.is_dirty() {
+            self.commit_state = CommitState::Resting;
+            return Ok(false);
+        }
+        self.commit_state = CommitState::Running;
+        let begun = self.start_commit();
+        self.commit = Some(self.or_broken(begun)?);
+        Ok(true)
+    }
+
+    /// Goes on with the running commit up to the next scheduling point. `false`: it is over.
+    pub fn go_on_with_commit(&mut self) -> Res<bool> {
+        let _why = self.because_of_commit();
+        let result = self.step_commit();
+        self.or_broken(result)
+    }
+
+    fn step_commit(&mut self) -> Res<bool> {
+        if self.commit.is_none() || self.write_index_piece()? {
+            return Ok(self.commit.is_some());
+        }
+        if let Some(commit) = self.commit.take() {
+            self.end_commit(&commit)?;
+        }
+        self.commit_state = CommitState::Resting;
+        Ok(false)
+    }
+
+    fn because_of_commit(&self) -> Option<ffslab_sim::ReasonGuard> {
+        (self.sim.reason() != Reason::Sync).then(|| self.sim.because(Reason::Summary))
+    }
+
+    fn or_broken<T>(&mut self, result: Res<T>) -> Res<T> {
         if result.is_err() {
+            self.commit = None;
+            self.commit_state = CommitState::Broken;
             self.read_only = true;
         }
         result
     }
 
-    fn do_commit(&mut self) -> Res<()> {
+    fn start_commit(&mut self) -> Res<Commit> {
         self.sync_all_heads()?;
         self.cmt_no += 1;
         self.start_gc_commit()?;
-        let new_tail_lnum = self.start_log_commit()?;
+        let log_lnum = self.start_log_commit()?;
         let root = self.start_index_commit()?;
         self.start_lpt_commit()?;
         self.start_orphan_commit();
         let stats = self.lpt.stats;
-        self.end_index_commit()?;
+        self.begin_index_writes()?;
+        Ok(Commit { root, log_lnum, stats })
+    }
+
+    /// After the index is written.
+    fn end_commit(&mut self, commit: &Commit) -> Res<()> {
         self.end_lpt_commit()?;
         self.end_orphan_commit()?;
         let lpt = &self.lpt;
         let lpt_root = lpt.root();
         let master = &mut self.master;
         master.cmt_no = self.cmt_no;
-        master.log_lnum = new_tail_lnum;
-        master.root = root;
+        master.log_lnum = commit.log_lnum;
+        master.root = commit.root;
         (master.ihead_lnum, master.ihead_offs) = (self.tnc.ihead_lnum, self.tnc.ihead_offs);
         master.index_bytes = self.budget.old_idx_bytes;
         (master.lpt.lnum, master.lpt.offs) = (lpt_root.lnum, lpt_root.offs);
         (master.nhead, master.ltab, master.lsave) = (lpt.nhead, lpt.ltab_at, lpt.lsave_at);
         master.lscan_lnum = lpt.lscan_lnum;
-        master.stats = stats;
+        master.stats = commit.stats;
         if self.orphans.none_on_flash() {
             master.flags |= MASTER_NO_ORPHANS;
         } else {
             master.flags &= !MASTER_NO_ORPHANS;
         }
         let old_tail_lnum = self.log.tail_lnum;
-        self.end_log_commit(new_tail_lnum)?;
+        self.end_log_commit(commit.log_lnum)?;
         self.finish_log_commit(old_tail_lnum)?;
         self.end_gc_commit()?;
         self.finish_lpt_commit()

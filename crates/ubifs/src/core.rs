@@ -1,7 +1,7 @@
 //! The state of a mounted file system, below the inodes (`ubifs_info`).
 
 use crate::budget::Budget;
-use crate::commit::CommitState;
+use crate::commit::{Commit, CommitState};
 use crate::compress::Compressor;
 use crate::format::HEADS;
 use crate::gc::IdxGc;
@@ -36,6 +36,8 @@ pub(crate) struct Core {
     pub highest_ino: u32,
     pub cmt_no: u64,
     pub commit_state: CommitState,
+    /// The commit that is going on.
+    pub commit: Option<Commit>,
     /// The empty LEB that garbage collection keeps.
     pub gc_lnum: Option<u32>,
     /// LEBs of the index that are free after a commit, the latest first.
@@ -79,6 +81,7 @@ impl Core {
             highest_ino: crate::format::FIRST_INO,
             cmt_no: 0,
             commit_state: CommitState::default(),
+            commit: None,
             gc_lnum: None,
             idx_gc: Vec::new(),
             idx_gc_cnt: 0,

@@ -168,7 +168,13 @@ impl FileSystem for Ubifs {
 
     fn run_task(&mut self, host: &mut dyn Host, task: Task) {
         match task {
-            Task::UbifsThread => self.core.run_thread(),
+            Task::UbifsThread => {
+                while self.core.run_thread() {
+                    if take_turns(self, host) {
+                        return;
+                    }
+                }
+            }
             Task::UbiThread => {
                 while self.ubi.run_task() {
                     if take_turns(self, host) {

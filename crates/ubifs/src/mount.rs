@@ -91,6 +91,10 @@ impl Core {
             return Ok(());
         }
         let _why = self.sim.because(Reason::Sync);
+        if self.commit.is_some() {
+            // The thread may only stop after it.
+            self.run_commit()?;
+        }
         self.sync_all_heads()?;
         self.master.flags &= !MASTER_DIRTY;
         self.master.flags |= MASTER_NO_ORPHANS;

@@ -9,7 +9,8 @@ impl Core {
     /// Forgets every clean index node. A clean one has only clean ones below it.
     pub fn shrink_index(&mut self) {
         let root = self.tnc.root.child;
-        if root == NO_ZNODE {
+        // What a running commit has not written yet must stay.
+        if root == NO_ZNODE || self.commit.is_some() {
             return;
         }
         if self.tnc.z(root).dirty {

@@ -52,18 +52,27 @@ impl Core {
         self.heads[head].timer_at_ns = None;
     }
 
-    /// A turn of the thread.
-    pub fn run_thread(&mut self) {
-        self.thread.needed = false;
-        self.sync_due_heads();
+    /// Runs the thread up to its next scheduling point; `false`: it sleeps.
+    pub fn run_thread(&mut self) -> bool {
         // An error has made the file system read-only; nobody waits for the answer.
-        let _ = self.run_background_commit();
+        let goes_on = match self.commit {
+            Some(_) => self.go_on_with_commit(),
+            None => {
+                self.thread.needed = false;
+                self.sync_due_heads();
+                self.begin_background_commit()
+            }
+        };
+        if goes_on == Ok(true) || self.thread.needed {
+            return true;
+        }
         let next = self.heads.iter().filter_map(|head| head.timer_at_ns).min();
         self.thread.wakes_at_ns = next.unwrap_or(u64::MAX);
         match next {
             Some(at_ns) => self.sim.sleep_until(Task::UbifsThread, at_ns),
             None => self.sim.block(Task::UbifsThread),
         }
+        false
     }
 
     fn sync_due_heads(&mut self) {

@@ -251,7 +251,9 @@ impl Memory {
                 }
                 flusher.is_called = false;
                 flusher.timer_ns = None;
-                flusher.stage = Stage::Requests;
+                // sync(2) asks every file system to start and then waits for one after the other. The root file system
+                // comes before this one, so the flusher runs before the request of this one is there.
+                flusher.stage = if flusher.start_all { Stage::StartAll } else { Stage::Requests };
             }
             let begun = flusher.work.take();
             let Some(mut work) = begun.or_else(|| self.write_back.next_work()) else {

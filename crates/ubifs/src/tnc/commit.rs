@@ -1,7 +1,9 @@
 //! Writing the changed index.
 //!
 //! Follows `fs/ubifs/tnc_commit.c`. First every changed znode gets its place (`layout_in_empty_space`, or the gaps of
-//! dirty LEBs when there are no empty ones), then they are written one behind the other.
+//! dirty LEBs when there are no empty ones), then they are written one behind the other. Others may run in between and
+//! change the index: the kernel copies a znode that waits to be written before it changes it (`dirty_cow_znode`); here
+//! all are packed when they get their places, which comes to the same.
 
 use super::{NodeAt, NO_ZNODE};
 use crate::core::Core;
@@ -22,6 +24,13 @@ pub(super) struct Layout {
     /// LEBs whose gaps were filled.
     pub gap_lebs: Vec<u32>,
     new_head: (u32, u32),
+    /// The head's LEB has no room even for the first znode.
+    head_is_full: bool,
+    /// What goes into empty space, packed, and the pieces in which it is written.
+    stream: Vec<u8>,
+    writes: Vec<Flush>,
+    writes_done: usize,
+    bytes_done: usize,
 }
 
 /// What a run through the layout decides about one znode.
@@ -32,11 +41,12 @@ struct Step {
     flush: Option<Flush>,
 }
 
+#[derive(Clone, Copy, Debug)]
 struct Flush {
     lnum: u32,
     offs: u32,
     bytes: u32,
-    /// Bytes of it that hold nodes.
+    /// Bytes of it that hold nodes; more when the next piece begins in the middle of one.
     used: u32,
     /// Nothing more goes into this LEB.
     leb_ends: bool,
@@ -47,7 +57,10 @@ impl Core {
     pub fn start_index_commit(&mut self) -> Res<NodeAt> {
         let znodes = self.dirty_znodes();
         let count = znodes.len();
-        self.tnc.commit = Layout { znodes, new_head: (self.tnc.ihead_lnum, self.tnc.ihead_offs), ..Layout::default() };
+        let mut stream = std::mem::take(&mut self.tnc.commit.stream);
+        stream.clear();
+        let new_head = (self.tnc.ihead_lnum, self.tnc.ihead_offs);
+        self.tnc.commit = Layout { znodes, new_head, stream, ..Layout::default() };
         if count > 0 {
             match self.allocate_index_lebs(count) {
                 Ok(()) => {}
@@ -167,22 +180,36 @@ impl Core {
 
     fn lay_out_in_empty_space(&mut self) -> Res<()> {
         let steps = self.empty_space_steps()?;
+        let head = NodeAt { lnum: self.tnc.ihead_lnum, offs: self.tnc.ihead_offs, len: 0 };
+        self.tnc.commit.head_is_full = steps.first().is_some_and(|first| first.at.lnum != head.lnum);
+        let mut stream = std::mem::take(&mut self.tnc.commit.stream);
         let last = steps.len().saturating_sub(1);
+        let mut written = 0;
         for (i, step) in steps.iter().enumerate() {
             if self.tnc.commit.lebs.get(self.tnc.commit.used) == Some(&step.at.lnum) {
                 self.tnc.commit.used += 1;
             }
             self.place_znode(step.id, step.at);
-            if let Some(flush) = &step.flush {
-                let end = flush.offs + flush.bytes;
-                if flush.leb_ends || i == last {
-                    let free = self.geo.leb_bytes - end;
-                    let dirt = flush.bytes.saturating_sub(flush.used);
-                    self.update_lp(flush.lnum, Some(free), dirt, Change::default())?;
-                }
-                self.tnc.commit.new_head = (flush.lnum, end);
+            let at = stream.len();
+            stream.resize(at + align8(step.at.len) as usize, 0);
+            self.pack_znode(step.id, &mut stream[at..])?;
+            let Some(flush) = step.flush else { continue };
+            let end = flush.offs + flush.bytes;
+            if flush.leb_ends || i == last {
+                let free = self.geo.leb_bytes - end;
+                let dirt = flush.bytes.saturating_sub(flush.used);
+                self.update_lp(flush.lnum, Some(free), dirt, Change::default())?;
             }
+            written += flush.bytes as usize;
+            let packed = stream.len();
+            if packed < written {
+                stream.resize(written, 0);
+                pad(&mut stream[packed..]);
+            }
+            self.tnc.commit.writes.push(flush);
+            self.tnc.commit.new_head = (flush.lnum, end);
         }
+        self.tnc.commit.stream = stream;
         Ok(())
     }
 
@@ -208,56 +235,43 @@ impl Core {
         Ok(())
     }
 
-    /// Writes what [`Core::start_index_commit`] laid out (`ubifs_tnc_end_commit`).
-    pub fn end_index_commit(&mut self) -> Res<()> {
-        let commit = std::mem::take(&mut self.tnc.commit);
-        for &lnum in &commit.gap_lebs {
+    /// Before the first of what [`Core::start_index_commit`] laid out is written (`ubifs_tnc_end_commit`).
+    pub fn begin_index_writes(&mut self) -> Res<()> {
+        for lnum in std::mem::take(&mut self.tnc.commit.gap_lebs) {
             self.return_leb(lnum)?;
         }
-        let rest = &commit.znodes[commit.rest.min(commit.znodes.len())..];
-        let Some(&first) = rest.first() else { return Ok(()) };
-        let released = Change { taken: Some(false), ..Change::default() };
-        let root_of = |core: &mut Core, id: u32| core.tnc.branch_to(id).at;
-        let (mut lnum, mut offs) = (self.tnc.ihead_lnum, self.tnc.ihead_offs);
-        if offs + self.znode_bytes(first) > self.geo.leb_bytes {
-            self.update_lp(lnum, None, 0, released)?;
+        if self.tnc.commit.head_is_full {
+            self.release_index_leb(self.tnc.ihead_lnum)?;
         }
-        let buffer_bytes = align(self.geo.idx_bytes_max, self.geo.min_io);
-        let mut buffer = vec![0; 2 * buffer_bytes as usize];
-        let mut used = 0u32;
-        for (i, &id) in rest.iter().enumerate() {
-            self.cond_resched();
-            let at = root_of(self, id);
-            if at.lnum != lnum {
-                (lnum, offs, used) = (at.lnum, 0, 0);
+        Ok(())
+    }
+
+    /// Writes the next piece. `false`: all is written. Others may run between two pieces (`write_index`).
+    pub fn write_index_piece(&mut self) -> Res<bool> {
+        let commit = &mut self.tnc.commit;
+        if let Some(&piece) = commit.writes.get(commit.writes_done) {
+            let from = commit.bytes_done;
+            commit.writes_done += 1;
+            commit.bytes_done += piece.bytes as usize;
+            let stream = std::mem::take(&mut commit.stream);
+            let result = self.leb_write(piece.lnum, piece.offs, &stream[from..from + piece.bytes as usize]);
+            self.tnc.commit.stream = stream;
+            result?;
+            if piece.leb_ends {
+                self.release_index_leb(piece.lnum)?;
             }
-            debug_assert_eq!(at.offs, offs + used);
-            self.pack_znode(id, &mut buffer[used as usize..])?;
-            let end = align8(used + at.len);
-            buffer[(used + at.len) as usize..end as usize].fill(0);
-            used = end;
-            let next_len = rest.get(i + 1).map(|&next| self.znode_bytes(next));
-            let next_fits = next_len.is_some_and(|next| offs + used + next <= self.geo.leb_bytes);
-            if next_fits && used < buffer_bytes {
-                continue;
-            }
-            let bytes = if next_fits { buffer_bytes } else { align(used, self.geo.min_io) };
-            if !next_fits {
-                pad(&mut buffer[used as usize..bytes as usize]);
-            }
-            self.leb_write(lnum, offs, &buffer[..bytes as usize])?;
-            let leb_ends = next_len.is_some_and(|next| offs + used.max(bytes) + next > self.geo.leb_bytes);
-            offs += bytes;
-            if leb_ends {
-                self.update_lp(lnum, None, 0, released)?;
-            }
-            if used > bytes {
-                buffer.copy_within(bytes as usize..used as usize, 0);
-            }
-            used = used.saturating_sub(bytes);
+        }
+        let commit = &self.tnc.commit;
+        if commit.writes_done < commit.writes.len() {
+            return Ok(true);
         }
         (self.tnc.ihead_lnum, self.tnc.ihead_offs) = commit.new_head;
-        Ok(())
+        Ok(false)
+    }
+
+    /// The head of the index leaves a LEB.
+    fn release_index_leb(&mut self, lnum: u32) -> Res<()> {
+        self.update_lp(lnum, None, 0, Change { taken: Some(false), ..Change::default() })
     }
 
     /// Remembers which LEBs of the index have gaps, for the next commit (`ubifs_save_dirty_idx_lnums`).
