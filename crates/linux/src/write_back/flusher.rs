@@ -43,6 +43,10 @@ impl Request {
     }
 }
 
+/// Inodes that are in use in the whole system, with all its pseudo file systems: some hundreds on a small one. Only the
+/// order of magnitude matters.
+const INODES_IN_USE: u64 = 500;
+
 /// What it looks for next, in this order (`wb_do_writeback`).
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Stage {
@@ -162,9 +166,10 @@ impl WriteBack {
         }
     }
 
-    /// An estimate of all there is to write (`get_nr_dirty_pages`).
+    /// The kernel's estimate of all there is to write (`get_nr_dirty_pages`). It is generous: a flush may go over a file
+    /// again that becomes dirty meanwhile.
     pub(super) fn pages_to_write(&self) -> u64 {
-        self.inodes.dirty_pages + self.inodes.waiting()
+        self.inodes.dirty_pages + INODES_IN_USE
     }
 
     /// `wb_over_bg_thresh`: more than the limit allows all together, or this device its share of it.

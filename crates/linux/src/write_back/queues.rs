@@ -80,11 +80,6 @@ impl Inodes {
         self.queues.iter().any(|queue| !queue.is_empty())
     }
 
-    /// Inodes that wait, for estimates of how much there is to do.
-    pub fn waiting(&self) -> u64 {
-        self.queues.iter().map(|queue| queue.len() as u64).sum()
-    }
-
     /// The inode became dirty, or more so (`__mark_inode_dirty`). `true`: it is the first one that waits.
     pub fn mark(&mut self, ino: Ino, dirt: Option<InodeDirt>, tick: u64) -> bool {
         let nobody_waited = !self.any_waits();
