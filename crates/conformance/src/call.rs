@@ -1,6 +1,6 @@
 //! System calls as data: what a sequence consists of, and what comes back.
 
-use ffslab_fs::{Errno, FileKind};
+use ffslab_fs::{Errno, FileKind, XattrMode};
 
 /// Descriptors that a sequence has at the same time.
 pub const SLOTS: usize = 4;
@@ -120,6 +120,28 @@ pub enum Call {
         path: String,
         seconds: i64,
     },
+    /// lsetxattr(2).
+    SetXattr {
+        path: String,
+        name: String,
+        bytes: usize,
+        seed: u64,
+        mode: XattrMode,
+    },
+    /// lgetxattr(2).
+    GetXattr {
+        path: String,
+        name: String,
+    },
+    /// llistxattr(2).
+    ListXattr {
+        path: String,
+    },
+    /// lremovexattr(2).
+    RemoveXattr {
+        path: String,
+        name: String,
+    },
     /// No system call on files; background work may happen.
     DropCaches,
     Sleep {
@@ -170,6 +192,8 @@ pub enum Answer {
     /// Sorted by name.
     Names(Vec<(Vec<u8>, FileKind)>),
     Attributes(Attributes),
+    /// Names of extended attributes, sorted.
+    Xattrs(Vec<Vec<u8>>),
 }
 
 /// The part of stat(2) that every file system must agree on. Size and link count of directories are a file system's
@@ -225,5 +249,9 @@ pub fn describe(outcome: &Outcome) -> String {
             format!("[{}]", names.join(", "))
         }
         Ok(Answer::Attributes(attributes)) => format!("{attributes:?}"),
+        Ok(Answer::Xattrs(names)) => {
+            let names: Vec<_> = names.iter().map(|name| String::from_utf8_lossy(name)).collect();
+            format!("[{}]", names.join(", "))
+        }
     }
 }

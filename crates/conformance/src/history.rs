@@ -2,7 +2,7 @@
 
 use crate::call::{Call, Outcome};
 use crate::model::Model;
-use crate::nodes::{Change, Content, NodeId, ROOT};
+use crate::nodes::{Change, Content, NodeId, Xattrs, ROOT};
 use crate::tree::{show, Entry, Tree};
 use crate::{Failure, Subject};
 use ffslab_fs::FileKind;
@@ -36,6 +36,8 @@ struct Seen {
     /// Most names that it had at the end of a call since then.
     links_max: u32,
     file: FileHistory,
+    /// Values of each extended attribute since then; the present comes last.
+    xattrs: BTreeMap<Vec<u8>, Vec<Option<Vec<u8>>>>,
 }
 
 /// For each directory's path: name and path of what is in it.
@@ -104,6 +106,7 @@ impl History {
         }
         if let Some(root) = tree.0.get(&b"/"[..]) {
             model.nodes.apply(Change::Permissions { id: ROOT, permissions: root.attributes.permissions });
+            add_xattrs(&mut model, ROOT, root);
         }
         let mut history = History { model, names: BTreeMap::new(), seen: BTreeMap::new(), must_exist: BTreeSet::new() };
         history.record();
@@ -167,6 +170,7 @@ impl History {
         let (Ok(node), Some(seen)) = (self.model.nodes.get(id), self.seen.get_mut(&id)) else { return };
         seen.permissions = vec![node.permissions];
         seen.links_max = node.links;
+        seen.xattrs = node.xattrs.iter().map(|(name, value)| (name.clone(), vec![Some(value.clone())])).collect();
         if let Content::File(bytes) = &node.content {
             if !seen.file.pending.is_empty() {
                 seen.file.safe.clone_from(bytes);
@@ -200,7 +204,8 @@ impl History {
                     };
                     let size = safe.len();
                     let file = FileHistory { safe, pending: Vec::new(), size_min: size, size_max: size };
-                    self.seen.insert(id, Seen { kind, target, permissions: vec![permissions], links_max: 0, file });
+                    let (permissions, xattrs) = (vec![permissions], BTreeMap::new());
+                    self.seen.insert(id, Seen { kind, target, permissions, links_max: 0, file, xattrs });
                 }
                 Change::Name { dir, name, to } => {
                     let values = self.names.entry((dir, name)).or_insert_with(|| vec![None]);
@@ -235,6 +240,11 @@ impl History {
                 Change::Permissions { id, permissions } => {
                     if let Some(seen) = self.seen.get_mut(&id) {
                         seen.permissions.push(permissions);
+                    }
+                }
+                Change::Xattr { id, name, value } => {
+                    if let Some(seen) = self.seen.get_mut(&id) {
+                        seen.xattrs.entry(name).or_insert_with(|| vec![None]).push(value);
                     }
                 }
                 Change::Owner { .. } | Change::Modified { .. } | Change::Gone { .. } => {}
@@ -336,6 +346,9 @@ impl History {
         if !seen.permissions.contains(&attributes.permissions) {
             return wrong(format!("permissions {:o}, before {:o}", attributes.permissions, seen.permissions[0]));
         }
+        if let Err(text) = seen.explains_xattrs(&entry.xattrs) {
+            return wrong(text);
+        }
         match seen.kind {
             FileKind::Directory => self.directory(id, path, medium, found),
             FileKind::Symlink if *content != seen.target => wrong(format!("points to \"{}\"", show(content))),
@@ -347,6 +360,22 @@ impl History {
     fn name_of(&self, id: NodeId) -> String {
         let name = self.names.iter().find(|(_, values)| values.contains(&Some(id)));
         name.map_or_else(|| format!("inode {id}"), |((_, name), _)| format!("\"{}\"", show(name)))
+    }
+}
+
+impl Seen {
+    /// Each extended attribute has a value that it had since it was last safe, whole.
+    fn explains_xattrs(&self, found: &Xattrs) -> Result<(), String> {
+        for (name, value) in found {
+            let values = self.xattrs.get(name).map_or(&[][..], Vec::as_slice);
+            if !values.iter().flatten().any(|known| known == value) {
+                return Err(format!("extended attribute \"{}\" has a value that nobody set", show(name)));
+            }
+        }
+        match self.xattrs.iter().find(|(name, values)| !values.contains(&None) && !found.contains_key(*name)) {
+            Some((name, _)) => Err(format!("extended attribute \"{}\" is missing", show(name))),
+            None => Ok(()),
+        }
     }
 }
 
@@ -392,5 +421,12 @@ fn add_inode(model: &mut Model, id: NodeId, entry: &Entry) -> NodeId {
     };
     model.nodes.apply(Change::New { id, content, permissions: attributes.permissions });
     model.nodes.apply(Change::Owner { id, uid: attributes.uid, gid: attributes.gid });
+    add_xattrs(model, id, entry);
     id
+}
+
+fn add_xattrs(model: &mut Model, id: NodeId, entry: &Entry) {
+    for (name, value) in &entry.xattrs {
+        model.nodes.apply(Change::Xattr { id, name: name.clone(), value: Some(value.clone()) });
+    }
 }

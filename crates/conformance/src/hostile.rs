@@ -250,6 +250,7 @@ fn read_everything(rig: &mut Rig) -> Result<(), Failure> {
     let _ = walk(rig, limits, &mut |rig, path| {
         let Ok(stat) = rig.vfs.lstat(path) else { return Ok(()) };
         // Errors are good answers here.
+        let _ = rig.xattrs(path);
         match stat.kind {
             FileKind::File => {
                 let Ok(fd) = rig.vfs.open(path, OpenFlags { no_follow: true, ..OpenFlags::READ }, 0) else {

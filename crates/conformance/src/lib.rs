@@ -85,9 +85,30 @@ pub trait Subject: Send + Sync {
         false
     }
 
+    /// What it knows beyond the calls that every file system knows. The default is nothing.
+    fn features(&self) -> Features {
+        Features::default()
+    }
+
     /// Makes the checksums of a damaged image right again (pages with their out-of-band bytes, in order), so that
     /// damage gets past them. The default leaves them wrong.
     fn reseal(&self, _image: &mut [u8]) {}
+}
+
+/// Calls that not every file system knows; they are tested where they are known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Features {
+    /// Extended attributes in the namespaces `user.`, `trusted.` and `security.`.
+    pub xattrs: bool,
+}
+
+impl Features {
+    pub const NONE: Features = Features { xattrs: false };
+
+    /// Whether everything that `needed` has is there.
+    pub fn include(self, needed: Features) -> bool {
+        self.xattrs || !needed.xattrs
+    }
 }
 
 /// Why a file system does not conform: what was done, what was expected, what was found.

@@ -3,7 +3,7 @@
 use crate::call::{Answer, Attributes, Call, How, Outcome, SLOTS};
 use crate::content::pattern;
 use crate::nodes::{Change, Content, NodeId, Nodes, ROOT};
-use ffslab_fs::{Errno, FileKind, Result, TimeSpec};
+use ffslab_fs::{Errno, FileKind, Result, TimeSpec, XattrMode};
 
 /// Longest path with its final NUL.
 const PATH_BYTES_MAX: usize = 4096;
@@ -169,6 +169,24 @@ impl Model {
                 self.nodes.apply(Change::Modified { id, time });
                 Ok(Answer::Done)
             }
+            Call::SetXattr { path, name, bytes, seed, mode } => {
+                let node = self.existing(path, false)?;
+                self.set_xattr(node, name, pattern(*seed, 0, *bytes), *mode).map(done)
+            }
+            Call::GetXattr { path, name } => {
+                let node = self.existing(path, false)?;
+                self.xattr(node, name, Errno::NoData)?.map(Answer::Bytes).ok_or(Errno::NoData)
+            }
+            Call::ListXattr { path } => {
+                let node = self.nodes.get(self.existing(path, false)?)?;
+                Ok(Answer::Xattrs(node.xattrs.keys().cloned().collect()))
+            }
+            Call::RemoveXattr { path, name } => {
+                let id = self.existing(path, false)?;
+                self.xattr(id, name, Errno::Perm)?.ok_or(Errno::NoData)?;
+                self.nodes.apply(Change::Xattr { id, name: name.clone().into_bytes(), value: None });
+                Ok(Answer::Done)
+            }
             Call::Sync | Call::DropCaches | Call::Sleep { .. } => Ok(Answer::Done),
             Call::Remount | Call::SyncAndCrash => {
                 self.forget_descriptors();
@@ -310,6 +328,30 @@ impl Model {
             return Err(Errno::FBig);
         }
         self.nodes.apply(Change::Size { id, size_bytes });
+        Ok(())
+    }
+
+    /// An extended attribute's value, if there is one of this name. `unfit`: what is answered where only files and
+    /// directories may have one.
+    fn xattr(&self, id: NodeId, name: &str, unfit: Errno) -> Result<Option<Vec<u8>>> {
+        let node = self.nodes.get(id)?;
+        if name.starts_with("user.") && !matches!(node.content.kind(), FileKind::File | FileKind::Directory) {
+            return Err(unfit);
+        }
+        match ["user.", "trusted.", "security."].iter().find_map(|namespace| name.strip_prefix(namespace)) {
+            None => Err(Errno::NotSup),
+            Some("") => Err(Errno::Inval),
+            Some(_) => Ok(node.xattrs.get(name.as_bytes()).cloned()),
+        }
+    }
+
+    fn set_xattr(&mut self, id: NodeId, name: &str, value: Vec<u8>, mode: XattrMode) -> Result<()> {
+        match (self.xattr(id, name, Errno::Perm)?, mode) {
+            (Some(_), XattrMode::Create) => return Err(Errno::Exist),
+            (None, XattrMode::Replace) => return Err(Errno::NoData),
+            _ => {}
+        }
+        self.nodes.apply(Change::Xattr { id, name: name.as_bytes().to_vec(), value: Some(value) });
         Ok(())
     }
 

@@ -38,7 +38,11 @@ pub struct Node {
     pub modified: Option<TimeSpec>,
     /// Number of names.
     pub links: u32,
+    pub xattrs: Xattrs,
 }
+
+/// Extended attributes: name to value.
+pub type Xattrs = BTreeMap<Vec<u8>, Vec<u8>>;
 
 /// One elementary change. A list of them is the whole history of a file system.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,6 +80,12 @@ pub enum Change {
         id: NodeId,
         time: Option<TimeSpec>,
     },
+    /// The extended attribute has this value now, or is gone.
+    Xattr {
+        id: NodeId,
+        name: Vec<u8>,
+        value: Option<Vec<u8>>,
+    },
     /// Nothing refers to the inode any more.
     Gone {
         id: NodeId,
@@ -99,6 +109,7 @@ impl Default for Nodes {
             gid: 0,
             modified: None,
             links: 1,
+            xattrs: Xattrs::new(),
         };
         Nodes { all: BTreeMap::from([(ROOT, root)]), next: ROOT + 1, changes: Vec::new() }
     }
@@ -210,7 +221,8 @@ impl Nodes {
         match &change {
             Change::New { id, content, permissions } => {
                 let (content, permissions) = (content.clone(), *permissions);
-                self.all.insert(*id, Node { content, permissions, uid: 0, gid: 0, modified: None, links: 0 });
+                let xattrs = Xattrs::new();
+                self.all.insert(*id, Node { content, permissions, uid: 0, gid: 0, modified: None, links: 0, xattrs });
                 self.next = self.next.max(id.saturating_add(1));
             }
             Change::Name { dir, name, to } => self.set_name(*dir, name, *to),
@@ -225,6 +237,12 @@ impl Nodes {
             Change::Owner { id, uid, gid } => self.with(*id, |node| (node.uid, node.gid) = (*uid, *gid)),
             Change::Permissions { id, permissions } => self.with(*id, |node| node.permissions = *permissions),
             Change::Modified { id, time } => self.with(*id, |node| node.modified = *time),
+            Change::Xattr { id, name, value: Some(value) } => self.with(*id, |node| {
+                node.xattrs.insert(name.clone(), value.clone());
+            }),
+            Change::Xattr { id, name, value: None } => self.with(*id, |node| {
+                node.xattrs.remove(name);
+            }),
             Change::Gone { id } => {
                 self.all.remove(id);
             }

@@ -71,7 +71,11 @@ impl std::fmt::Display for Report {
 /// The first cut after which something safe is missing or something foreign is there, or the file system cannot go on.
 pub fn check(subject: &dyn Subject, options: &Options) -> Result<Report, Failure> {
     let mut report = Report::default();
-    for workload in ALL.iter().filter(|workload| options.only.is_none_or(|only| only == workload.name)) {
+    let features = subject.features();
+    let wanted = |workload: &&Workload| {
+        features.include(workload.needs) && options.only.is_none_or(|only| only == workload.name)
+    };
+    for workload in ALL.iter().filter(wanted) {
         let place = format!("{}, workload \"{}\"", subject.name(), workload.name);
         report.workloads.push(check_workload(subject, workload, options).map_err(|failure| failure.at(place))?);
     }

@@ -2,6 +2,7 @@
 
 use crate::call::{Answer, Attributes, Call, How, Outcome, SLOTS};
 use crate::content::pattern;
+use crate::nodes::Xattrs;
 use crate::{Board, Failure, Subject};
 use ffslab_flash::{Chip, ChipImage, Faults, Geometry};
 use ffslab_fs::{Errno, FileKind, Ino, Result, Stat};
@@ -249,6 +250,17 @@ impl<'a> Rig<'a> {
                 self.vfs.sleep_ns(ms * 1_000_000);
                 Ok(Answer::Done)
             }
+            Call::SetXattr { path, name, bytes, seed, mode } => {
+                let value = pattern(*seed, 0, *bytes);
+                self.vfs.lsetxattr(path.as_bytes(), name.as_bytes(), &value, *mode).map(done)
+            }
+            Call::GetXattr { path, name } => self.vfs.lgetxattr(path.as_bytes(), name.as_bytes()).map(Answer::Bytes),
+            Call::ListXattr { path } => {
+                let mut names = self.vfs.llistxattr(path.as_bytes())?;
+                names.sort();
+                Ok(Answer::Xattrs(names))
+            }
+            Call::RemoveXattr { path, name } => self.vfs.lremovexattr(path.as_bytes(), name.as_bytes()).map(done),
             // Call::Remount and Call::SyncAndCrash: see Rig::call.
             Call::Remount | Call::SyncAndCrash => Err(Errno::Inval),
         }
@@ -301,6 +313,15 @@ impl<'a> Rig<'a> {
             }
             data.extend_from_slice(&piece[..count]);
         }
+    }
+
+    /// All extended attributes; none where the file system does not know them.
+    pub fn xattrs(&mut self, path: &[u8]) -> Result<Xattrs> {
+        if !self.subject.features().xattrs {
+            return Ok(Xattrs::new());
+        }
+        let names = self.vfs.llistxattr(path)?;
+        names.into_iter().map(|name| Ok((name.clone(), self.vfs.lgetxattr(path, &name)?))).collect()
     }
 
     /// Makes or replaces a whole file.

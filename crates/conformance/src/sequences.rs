@@ -5,8 +5,8 @@ use crate::content::pattern;
 use crate::model::Model;
 use crate::rig::{Machine, Rig};
 use crate::tree::{bytes_difference, Tree};
-use crate::{Failure, Subject};
-use ffslab_fs::{Errno, FileKind};
+use crate::{Failure, Features, Subject};
+use ffslab_fs::{Errno, FileKind, XattrMode};
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::strategy::ValueTree;
@@ -53,7 +53,7 @@ pub fn check(subject: &dyn Subject, options: &Options) -> Result<Report, Failure
         Config { cases: options.cases, failure_persistence: None, max_shrink_iters: 2_000, ..Config::default() };
     let mut runner = runner(config, options.seed);
     let report = RefCell::new(Report::default());
-    let result = runner.run(&sequence(options.calls_max), |calls| {
+    let result = runner.run(&sequence(options.calls_max, subject.features()), |calls| {
         let one = run(subject, options.machine, &calls).map_err(|failure| TestCaseError::fail(failure.to_string()))?;
         let mut sum = report.borrow_mut();
         sum.calls += one.calls;
@@ -78,12 +78,12 @@ fn runner(config: Config, seed: u64) -> TestRunner {
     TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &bytes))
 }
 
-/// `count` calls, always the same for a seed.
+/// `count` calls that every file system knows, always the same for a seed.
 ///
 /// # Errors
 /// None that is known; proptest could refuse to draw.
 pub fn random_calls(seed: u64, count: usize) -> Result<Vec<Call>, Failure> {
-    let tree = proptest::collection::vec(call(), count).new_tree(&mut runner(Config::default(), seed));
+    let tree = proptest::collection::vec(call(Features::NONE), count).new_tree(&mut runner(Config::default(), seed));
     tree.map(|tree| tree.current()).map_err(Failure::of)
 }
 
@@ -329,8 +329,39 @@ impl<'a> Pair<'a> {
 // ---- strategies ------------------------------------------------------------------------------------------------
 
 /// Sequences of up to `calls_max` calls.
-pub fn sequence(calls_max: usize) -> impl Strategy<Value = Vec<Call>> {
-    proptest::collection::vec(call(), 1..=calls_max)
+pub fn sequence(calls_max: usize, features: Features) -> impl Strategy<Value = Vec<Call>> {
+    proptest::collection::vec(call(features), 1..=calls_max)
+}
+
+fn call(features: Features) -> BoxedStrategy<Call> {
+    let mut choices = vec![(12, usual_call().boxed())];
+    if features.xattrs {
+        choices.push((3, xattr_call().boxed()));
+    }
+    match choices.len() {
+        1 => usual_call().boxed(),
+        _ => proptest::strategy::Union::new_weighted(choices).boxed(),
+    }
+}
+
+fn xattr_call() -> impl Strategy<Value = Call> {
+    let long = format!("user.{}", "n".repeat(250));
+    let names = ["user.a", "user.b", "user.c", "trusted.a", "security.a", "user.", "odd.a", &long].map(str::to_string);
+    let name = move || {
+        let weight = |name: &str| if ["user.", "odd.a"].contains(&name) { 1 } else { 4 };
+        proptest::strategy::Union::new_weighted(
+            names.iter().map(|name| (weight(name), Just(name.clone()))).collect::<Vec<_>>(),
+        )
+    };
+    let bytes = prop_oneof![6 => 0usize..300, 2 => select(vec![0usize, 1, 8, 4095, 4096]), 1 => 0usize..4096];
+    let mode = prop_oneof![4 => Just(XattrMode::Any), 1 => Just(XattrMode::Create), 1 => Just(XattrMode::Replace)];
+    prop_oneof![
+        6 => (path(), name(), bytes, seed(), mode)
+            .prop_map(|(path, name, bytes, seed, mode)| Call::SetXattr { path, name, bytes, seed, mode }),
+        2 => (path(), name()).prop_map(|(path, name)| Call::GetXattr { path, name }),
+        2 => path().prop_map(|path| Call::ListXattr { path }),
+        3 => (path(), name()).prop_map(|(path, name)| Call::RemoveXattr { path, name }),
+    ]
 }
 
 fn path() -> impl Strategy<Value = String> {
@@ -379,7 +410,7 @@ fn seed() -> std::ops::Range<u64> {
     1..1_000
 }
 
-fn call() -> impl Strategy<Value = Call> {
+fn usual_call() -> impl Strategy<Value = Call> {
     let data = prop_oneof![
         8 => (slot(), path(), how()).prop_map(|(slot, path, how)| Call::Open { slot, path, how }),
         2 => slot().prop_map(|slot| Call::Close { slot }),

@@ -2,7 +2,7 @@
 
 use crate::call::Attributes;
 use crate::model::Model;
-use crate::nodes::{Content, NodeId, ROOT};
+use crate::nodes::{Content, NodeId, Xattrs, ROOT};
 use crate::rig::Rig;
 use crate::Failure;
 use ffslab_fs::FileKind;
@@ -16,6 +16,7 @@ pub struct Entry {
     pub content: Vec<u8>,
     /// The first path, in order, that stands for the same inode.
     pub first_path: Vec<u8>,
+    pub xattrs: Xattrs,
 }
 
 /// Path to entry. The root is "/".
@@ -51,7 +52,8 @@ impl Tree {
                 _ => Vec::new(),
             };
             let first_path = first_paths.entry(stat.ino).or_insert_with(|| path.to_vec()).clone();
-            tree.0.insert(path.to_vec(), Entry { attributes: rig.attributes(&stat), content, first_path });
+            let xattrs = rig.xattrs(path).map_err(|error| failed("getxattr", error))?;
+            tree.0.insert(path.to_vec(), Entry { attributes: rig.attributes(&stat), content, first_path, xattrs });
             Ok(())
         })?;
         Ok(tree)
@@ -107,6 +109,16 @@ impl Entry {
                 show(&self.first_path),
                 show(&found.first_path)
             ));
+        }
+        for name in self.xattrs.keys().chain(found.xattrs.keys()) {
+            let text = match (self.xattrs.get(name), found.xattrs.get(name)) {
+                (Some(_), None) => Some("is missing".to_string()),
+                (None, _) => Some("should not be there".to_string()),
+                (Some(expected), Some(value)) => bytes_difference(expected, value),
+            };
+            if let Some(text) = text {
+                return Some(format!("extended attribute \"{}\": {text}", show(name)));
+            }
         }
         bytes_difference(&self.content, &found.content)
     }
@@ -172,7 +184,8 @@ fn add_model_entry(
         Content::File(bytes) | Content::Symlink(bytes) => bytes.clone(),
         _ => Vec::new(),
     };
-    tree.0.insert(path.clone(), Entry { attributes, content, first_path });
+    let xattrs = node.xattrs.clone();
+    tree.0.insert(path.clone(), Entry { attributes, content, first_path, xattrs });
     if let Content::Directory(names) = &node.content {
         for (name, &child) in names {
             add_model_entry(model, child, join(&path, name), tree, first_paths);

@@ -3,7 +3,8 @@
 use crate::call::{Call, How};
 use crate::content::{pattern, Random};
 use crate::rig::Rig;
-use crate::Failure;
+use crate::{Failure, Features};
+use ffslab_fs::XattrMode;
 
 pub type Setup = fn(&mut Rig) -> Result<(), Failure>;
 
@@ -14,17 +15,23 @@ pub struct Workload {
     pub setup: Option<Setup>,
     /// What to do on a partition of so many bytes.
     pub calls: fn(u64) -> Vec<Call>,
+    /// What the file system must know.
+    pub needs: Features,
 }
 
+const USUAL: Features = Features::NONE;
+const XATTRS: Features = Features { xattrs: true };
+
 pub const ALL: &[Workload] = &[
-    Workload { name: "first mount", setup: None, calls: first_mount },
-    Workload { name: "appends with fsync", setup: Some(a_few_files), calls: appends },
-    Workload { name: "small files", setup: Some(a_few_files), calls: small_files },
-    Workload { name: "overwrites, nearly full", setup: Some(nearly_full), calls: overwrites },
-    Workload { name: "renames", setup: Some(a_few_files), calls: renames },
-    Workload { name: "directories and links", setup: Some(a_few_files), calls: directories },
-    Workload { name: "truncation", setup: Some(a_few_files), calls: truncations },
-    Workload { name: "background work", setup: Some(nearly_full), calls: background },
+    Workload { name: "first mount", setup: None, calls: first_mount, needs: USUAL },
+    Workload { name: "appends with fsync", setup: Some(a_few_files), calls: appends, needs: USUAL },
+    Workload { name: "small files", setup: Some(a_few_files), calls: small_files, needs: USUAL },
+    Workload { name: "overwrites, nearly full", setup: Some(nearly_full), calls: overwrites, needs: USUAL },
+    Workload { name: "renames", setup: Some(a_few_files), calls: renames, needs: USUAL },
+    Workload { name: "directories and links", setup: Some(a_few_files), calls: directories, needs: USUAL },
+    Workload { name: "truncation", setup: Some(a_few_files), calls: truncations, needs: USUAL },
+    Workload { name: "background work", setup: Some(nearly_full), calls: background, needs: USUAL },
+    Workload { name: "extended attributes", setup: Some(files_with_xattrs), calls: xattrs, needs: XATTRS },
 ];
 
 /// Size of the file that the overwriting workloads write to.
@@ -40,6 +47,18 @@ fn a_few_files(rig: &mut Rig) -> Result<(), Failure> {
     }
     rig.vfs.mkdir(b"old.d", 0o755).map_err(Failure::of)?;
     rig.write_file(b"old.d/f", &pattern(950, 0, 10_000), false).map_err(Failure::of)
+}
+
+fn files_with_xattrs(rig: &mut Rig) -> Result<(), Failure> {
+    a_few_files(rig)?;
+    for number in 0..4 {
+        let path = format!("old{number}");
+        for name in ["user.origin", "trusted.sum", "security.label"] {
+            let value = pattern(970 + number, 0, 20 + 300 * number as usize);
+            rig.vfs.setxattr(path.as_bytes(), name.as_bytes(), &value, XattrMode::Create).map_err(Failure::of)?;
+        }
+    }
+    Ok(())
 }
 
 /// Fills until statfs(2) calls a quarter free, with as many holes in the log as overwriting leaves.
@@ -260,6 +279,48 @@ fn background(partition_bytes: u64) -> Vec<Call> {
             calls.push(Call::Unlink { path: format!("passing{}", number / 10 - 1) });
             calls.push(Call::Sync);
         }
+    }
+    calls
+}
+
+/// What a package manager or a security module does: labels on new files, labels that change, files that go with theirs.
+fn xattrs(_partition_bytes: u64) -> Vec<Call> {
+    let mut random = Random(8);
+    let mut set = |path: &str, name: &str, seed: u64| {
+        let bytes = [9, 60, 700, 3_000][random.below(4) as usize];
+        let (path, name) = (path.to_string(), name.to_string());
+        Call::SetXattr { path, name, bytes, seed, mode: XattrMode::Any }
+    };
+    let remove = |path: &str, name: &str| Call::RemoveXattr { path: path.to_string(), name: name.to_string() };
+    let mut calls = Vec::new();
+    for number in 0..24u64 {
+        let path = format!("new{}", number % 5);
+        calls.extend(safe_file(&path, "/", 900, number));
+        calls.push(open(0, &path, How::WRITE));
+        calls.push(set(&path, "user.a", 10 + number));
+        if number % 2 == 0 {
+            calls.push(Call::Fsync { slot: 0 });
+        }
+        calls.push(set(&path, "security.label", 40 + number));
+        calls.push(set(&path, "user.a", 70 + number));
+        calls.push(set("old.d", "trusted.t", 100 + number));
+        let old = format!("old{}", number % 4);
+        calls.push(set(&old, "user.origin", 130 + number));
+        if number % 3 == 1 {
+            calls.push(remove(&path, "user.a"));
+            calls.push(Call::Fsync { slot: 0 });
+        }
+        if number % 6 == 3 {
+            calls.push(Call::Sync);
+        }
+        if number % 4 == 2 {
+            // It goes with its attributes: at once, or when the last descriptor is closed, after a commit.
+            calls.push(Call::Unlink { path });
+            if number % 8 == 2 {
+                calls.push(Call::Sync);
+            }
+        }
+        calls.push(Call::Close { slot: 0 });
     }
     calls
 }

@@ -4,7 +4,7 @@ mod support;
 
 use ffslab_conformance::{counts, full, hostile, power_cuts, sequences, Failure, Machine};
 use std::sync::Arc;
-use support::{Defect, DelayingSubject, LogSubject};
+use support::{Defect, DelayingSubject, LogSubject, XattrSubject};
 
 fn sequences_of(defect: Defect) -> Result<sequences::Report, Failure> {
     sequences::check(&LogSubject(defect), &sequences::Options { cases: 40, ..sequences::Options::default() })
@@ -104,6 +104,18 @@ fn full_media_and_faults_catch_silence_and_waste() {
 fn counts_catch_growth() {
     caught(counts::check(&LogSubject(Defect::CostGrowsWithFileSize)), "random read");
     caught(counts::check(&LogSubject(Defect::CostGrowsWithFileCount)), "small file");
+}
+
+#[test]
+fn extended_attributes_that_go_wrong_are_caught() {
+    let options = sequences::Options { cases: 40, ..sequences::Options::default() };
+    passes(sequences::check(&XattrSubject(Defect::None), &options));
+    caught(sequences::check(&XattrSubject(Defect::XattrRemovalIsForgotten), &options), "extended attribute");
+    let options =
+        power_cuts::Options { points_max: 40, only: Some("extended attributes"), ..power_cuts::Options::default() };
+    passes(power_cuts::check(&XattrSubject(Defect::None), &options));
+    caught(power_cuts::check(&XattrSubject(Defect::XattrIsTwoSteps), &options), "is missing");
+    caught(power_cuts::check(&LogSubject(Defect::None), &options), "there is no workload");
 }
 
 #[test]

@@ -46,6 +46,12 @@ pub enum Errno {
     Busy,
     #[error("ENOTSUP: operation not supported")]
     NotSup,
+    #[error("ENODATA: no such attribute")]
+    NoData,
+    #[error("ERANGE: result too large")]
+    Range,
+    #[error("E2BIG: value too large")]
+    TooBig,
     /// Not a Unix error: the simulated power went away during the operation.
     #[error("the power was cut")]
     PowerCut,
@@ -76,6 +82,9 @@ impl Errno {
             Errno::Loop => "ELOOP",
             Errno::Busy => "EBUSY",
             Errno::NotSup => "ENOTSUP",
+            Errno::NoData => "ENODATA",
+            Errno::Range => "ERANGE",
+            Errno::TooBig => "E2BIG",
             Errno::PowerCut => "power cut",
         }
     }

@@ -16,7 +16,9 @@ mod types;
 
 pub use errno::Errno;
 pub use host::{Host, InodeDirt, NoPageCache};
-pub use types::{DirEntry, FileKind, Ino, NewNode, SetAttr, Stat, StatFs, TimeSpec, WritePlan, PAGE_BYTES};
+pub use types::{
+    DirEntry, FileKind, Ino, NewNode, RenameFlags, SetAttr, Stat, StatFs, TimeSpec, WritePlan, XattrMode, PAGE_BYTES,
+};
 
 use ffslab_sim::{Sim, Switch, Task};
 
@@ -67,6 +69,28 @@ pub trait FileSystem {
     /// Moves a name; a target that exists is replaced (kinds agree and a directory is empty, else an error).
     fn rename(&mut self, host: &mut dyn Host, from: Ino, name: &[u8], to: Ino, new_name: &[u8]) -> Result<()>;
 
+    /// The same as renameat2(2) does it, with at least one flag. The caller has seen to `no_replace`: it is passed on so
+    /// that a file system can refuse what it does not know. `Inval`: not supported, which is the default but for
+    /// `no_replace` alone.
+    fn rename_with(
+        &mut self,
+        host: &mut dyn Host,
+        (from, name): (Ino, &[u8]),
+        (to, new_name): (Ino, &[u8]),
+        flags: RenameFlags,
+    ) -> Result<()> {
+        match flags {
+            RenameFlags::NONE | RenameFlags::NO_REPLACE => self.rename(host, from, name, to, new_name),
+            _ => Err(Errno::Inval),
+        }
+    }
+
+    /// Makes a file without a name (`O_TMPFILE`), link count 0. It lives until [`FileSystem::evict`], or gets a name by
+    /// [`FileSystem::link`]. `NotSup`: not supported, which is the default.
+    fn create_unnamed(&mut self, _host: &mut dyn Host, _dir: Ino, _node: &NewNode) -> Result<Ino> {
+        Err(Errno::NotSup)
+    }
+
     /// All entries of a directory, in the file system's order, without `.` and `..`.
     fn readdir(&mut self, dir: Ino, emit: &mut dyn FnMut(DirEntry<'_>)) -> Result<()>;
 
@@ -79,6 +103,41 @@ pub trait FileSystem {
 
     /// Changes attributes; a new size truncates or extends (with a hole). The caller cuts its cached pages afterwards.
     fn setattr(&mut self, host: &mut dyn Host, ino: Ino, change: &SetAttr) -> Result<()>;
+
+    // ---- extended attributes -------------------------------------------------------------------------------
+
+    /// Whether extended attributes of this full name (`user.comment`) are kept (`s_xattr`). The default is none at all.
+    fn keeps_xattr(&self, _name: &[u8]) -> bool {
+        false
+    }
+
+    /// The value of an extended attribute. `NoData`: there is none of this name. The caller has asked
+    /// [`FileSystem::keeps_xattr`].
+    fn getxattr(&mut self, _ino: Ino, _name: &[u8]) -> Result<Vec<u8>> {
+        Err(Errno::NotSup)
+    }
+
+    /// Makes or replaces an extended attribute, in one step that a power cut does not split.
+    fn setxattr(
+        &mut self,
+        _host: &mut dyn Host,
+        _ino: Ino,
+        _name: &[u8],
+        _value: &[u8],
+        _mode: XattrMode,
+    ) -> Result<()> {
+        Err(Errno::NotSup)
+    }
+
+    /// Full names of all extended attributes, in the file system's order.
+    fn listxattr(&mut self, _ino: Ino) -> Result<Vec<Vec<u8>>> {
+        Ok(Vec::new())
+    }
+
+    /// Takes an extended attribute away. `NoData`: there is none of this name.
+    fn removexattr(&mut self, _host: &mut dyn Host, _ino: Ino, _name: &[u8]) -> Result<()> {
+        Err(Errno::NotSup)
+    }
 
     // ---- data ----------------------------------------------------------------------------------------------
 

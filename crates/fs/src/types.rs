@@ -136,6 +136,37 @@ pub struct DirEntry<'a> {
     pub kind: FileKind,
 }
 
+/// What setxattr(2) does to an attribute that exists, or does not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum XattrMode {
+    /// It is made or replaced.
+    #[default]
+    Any,
+    /// `XATTR_CREATE`: `Exist` when it exists.
+    Create,
+    /// `XATTR_REPLACE`: `NoData` when it does not.
+    Replace,
+}
+
+/// Flags of renameat2(2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RenameFlags {
+    /// `RENAME_NOREPLACE`: `Exist` when the new name exists.
+    pub no_replace: bool,
+    /// `RENAME_EXCHANGE`: each name gets what the other one stood for.
+    pub exchange: bool,
+    /// `RENAME_WHITEOUT`: the old name stands for a whiteout afterwards, a character device 0:0 as overlayfs wants it.
+    pub whiteout: bool,
+}
+
+impl RenameFlags {
+    /// Those of rename(2).
+    pub const NONE: RenameFlags = RenameFlags { no_replace: false, exchange: false, whiteout: false };
+    pub const NO_REPLACE: RenameFlags = RenameFlags { no_replace: true, ..RenameFlags::NONE };
+    pub const EXCHANGE: RenameFlags = RenameFlags { exchange: true, ..RenameFlags::NONE };
+    pub const WHITEOUT: RenameFlags = RenameFlags { whiteout: true, ..RenameFlags::NONE };
+}
+
 /// What must happen to a page before a part of it is overwritten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WritePlan {

@@ -62,7 +62,7 @@ impl Vfs {
         })
     }
 
-    fn existing_inode(&mut self, path: &[u8], last_link: LastLink) -> Result<Ino> {
+    pub(crate) fn existing_inode(&mut self, path: &[u8], last_link: LastLink) -> Result<Ino> {
         let dentry = self.walk_existing(path, last_link)?;
         self.dentries.inode(dentry).map(|(ino, _)| ino).ok_or(Errno::NoEnt)
     }

@@ -4,14 +4,14 @@
 //! conformance kit, FUSE) call [`Vfs`]; what reaches the file system below is what a real kernel would have asked of
 //! it: which names are looked up, which pages are read, in which order, and when other tasks get the CPU.
 //!
-//! **Follows.** Linux 6.1: `fs/namei.c` (path walk), `fs/dcache.c` and `fs/inode.c` (life of names and inodes),
+//! **Follows.** Linux 6.1: `fs/namei.c` (path walk), `fs/dcache.c` and `fs/inode.c` (life of names and inodes), `fs/xattr.c`,
 //! `fs/drop_caches.c`, `mm/filemap.c` (buffered read and write), `mm/readahead.c`, `mm/fadvise.c`; for file systems that
 //! delay writes `fs/fs-writeback.c`, `fs/sync.c`, `mm/page-writeback.c`. For the board of the papers the read side of
 //! Linux 2.6.37: `do_generic_file_read` and the read-ahead of that time ([`ReadAheadRules`]); and its write-back
 //! ([`WriteBackRules`]).
 //!
 //! **Leaves out.** More than one process and more than one mount, permissions (everything runs as root, with umask 0), access times
-//! (the flash file systems mount `noatime`), memory mapping, direct I/O, locks, extended attributes, the two-list
+//! (the flash file systems mount `noatime`), memory mapping, direct I/O, locks, the two-list
 //! replacement of `mm/vmscan.c` (the page cache here is one LRU list).
 
 mod attributes;
@@ -27,6 +27,7 @@ mod vfs;
 mod walk;
 mod write;
 mod write_back;
+mod xattr;
 
 pub use config::{DirtyLimits, Kernel, ReadAheadRules, VfsConfig, VfsCosts, WriteBackKnobs, WriteBackRules};
 pub use files::{Advice, Entry, Fd, OpenFlags, Whence};

@@ -5,7 +5,7 @@ use crate::replay::FILE_BYTES_MAX;
 use crate::Ubifs;
 use ffslab_fs::{
     take_turns, DirEntry, Errno, FileKind, FileSystem, Host, Ino, InodeDirt, NewNode, Result, SetAttr, Stat, StatFs,
-    WritePlan,
+    WritePlan, XattrMode,
 };
 use ffslab_sim::{Reason, Sim, Task};
 
@@ -93,6 +93,26 @@ impl FileSystem for Ubifs {
 
     fn read_page(&mut self, ino: Ino, index: u64, page: &mut [u8]) -> Result<()> {
         self.read_file_page(ino, index, page)
+    }
+
+    fn keeps_xattr(&self, name: &[u8]) -> bool {
+        crate::xattr::is_kept(name)
+    }
+
+    fn getxattr(&mut self, ino: Ino, name: &[u8]) -> Result<Vec<u8>> {
+        self.read_xattr(ino, name)
+    }
+
+    fn setxattr(&mut self, host: &mut dyn Host, ino: Ino, name: &[u8], value: &[u8], mode: XattrMode) -> Result<()> {
+        self.write_xattr(host, ino, name, value, mode)
+    }
+
+    fn listxattr(&mut self, ino: Ino) -> Result<Vec<Vec<u8>>> {
+        self.list_xattrs(ino)
+    }
+
+    fn removexattr(&mut self, host: &mut dyn Host, ino: Ino, name: &[u8]) -> Result<()> {
+        self.delete_xattr(host, ino, name)
     }
 
     fn write_begin(&mut self, host: &mut dyn Host, ino: Ino, at: u64, bytes: usize, cached: bool) -> Result<WritePlan> {

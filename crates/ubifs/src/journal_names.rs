@@ -17,6 +17,18 @@ pub(crate) struct NewEntry<'a> {
     pub ino: u32,
     pub entry_type: u8,
     pub cookie: u32,
+    /// The name of an extended attribute; `dir` is the inode that has it.
+    pub is_xattr: bool,
+}
+
+impl NewEntry<'_> {
+    fn key(&self, core: &Core) -> Key {
+        if self.is_xattr {
+            core.xattr_key(self.dir, self.name)
+        } else {
+            core.entry_key(self.dir, self.name)
+        }
+    }
 }
 
 /// A rename as the journal sees it.
@@ -36,12 +48,16 @@ impl Core {
         Key::dent(dir, name_hash(self.geo.key_hash, name))
     }
 
+    pub fn xattr_key(&self, host: u32, name: &[u8]) -> Key {
+        Key::xent(host, name_hash(self.geo.key_hash, name))
+    }
+
     /// Appends an entry node, aligned; returns its length.
-    fn pack_entry(&mut self, nodes: &mut Vec<u8>, entry: &NewEntry<'_>) -> u32 {
+    pub fn pack_entry(&mut self, nodes: &mut Vec<u8>, entry: &NewEntry<'_>) -> u32 {
         let from = nodes.len();
         let len = DENT_BYTES + entry.name.len() as u32 + 1;
         nodes.resize(from + align8(len) as usize, 0);
-        let key = self.entry_key(entry.dir, entry.name);
+        let key = entry.key(self);
         let node = &mut nodes[from..];
         key.write_in_node(node, KEY_AT);
         put_u64(node, dent::INUM, u64::from(entry.ino));
@@ -49,37 +65,11 @@ impl Core {
         put_u16(node, dent::NLEN, entry.name.len() as u16);
         put_u32(node, dent::COOKIE, entry.cookie);
         node[dent::NAME..dent::NAME + entry.name.len()].copy_from_slice(entry.name);
-        self.finish_node(node, len, DENT_NODE, IN_GROUP);
+        self.finish_node(node, len, if entry.is_xattr { XENT_NODE } else { DENT_NODE }, IN_GROUP);
         len
     }
 
-    /// The inode has lost its last name: it and its extended attributes are orphans.
-    fn add_orphans(&mut self, ino: u32) -> Res<()> {
-        self.add_orphan(ino)?;
-        for attribute in self.attributes_of(ino)? {
-            self.add_orphan(attribute)?;
-        }
-        Ok(())
-    }
-
-    /// Inode numbers of extended attributes.
-    pub fn attributes_of(&mut self, ino: u32) -> Res<Vec<u32>> {
-        let mut key = Key::xent(ino, 0);
-        let (mut node, mut name, mut found) = (Vec::new(), Vec::new(), Vec::new());
-        loop {
-            match self.next_entry(key, &name, &mut node) {
-                Ok(()) => {}
-                Err(crate::error::NOT_FOUND) => return Ok(found),
-                Err(fail) => return Err(fail),
-            }
-            found.push(get_u64(&node, dent::INUM) as u32);
-            name.clear();
-            name.extend_from_slice(crate::tnc::entry_name(&node));
-            key = Key::read(&node, KEY_AT);
-        }
-    }
-
-    /// Writes a name, or that it goes, with its inode and its directory. Sets the commit number of an inode that loses
+    /// Writes a name, or that it goes, with its inode and its directory, or the inode that has it as an attribute. Sets the commit number of an inode that loses
     /// its last name.
     pub fn write_name(&mut self, dir: &Inode, entry: &NewEntry<'_>, inode: &mut Inode) -> Res<()> {
         let deletion = entry.ino == 0;
@@ -101,7 +91,7 @@ impl Core {
         let (lnum, offs) = self.append(BASE_HEAD, &nodes)?;
         self.heads[BASE_HEAD].note_inode(inode.ino);
         self.heads[BASE_HEAD].note_inode(dir.ino);
-        let key = self.entry_key(entry.dir, entry.name);
+        let key = entry.key(self);
         let (ino, dir_ino, dir_data) = (inode.ino, dir.ino, dir.data.len() as u32);
         self.index_change(|core| {
             if deletion {
@@ -132,9 +122,11 @@ impl Core {
         self.reserve(BASE_HEAD, len)?;
         let mut nodes = Vec::with_capacity(len as usize);
         let entry_type = entry_type(inode.kind);
-        let new = NewEntry { dir: new_dir.ino, name: new_name, ino: inode.ino, entry_type, cookie: cookies.0 };
+        let is_xattr = false;
+        let new =
+            NewEntry { dir: new_dir.ino, name: new_name, ino: inode.ino, entry_type, cookie: cookies.0, is_xattr };
         self.pack_entry(&mut nodes, &new);
-        let gone = NewEntry { dir: old_dir.ino, name: old_name, ino: 0, entry_type: 0, cookie: cookies.1 };
+        let gone = NewEntry { dir: old_dir.ino, name: old_name, ino: 0, entry_type: 0, cookie: cookies.1, is_xattr };
         self.pack_entry(&mut nodes, &gone);
         if let Some(replaced) = replaced {
             self.pack_inode(&mut nodes, replaced, false);

@@ -7,9 +7,8 @@
 //!
 //! **Follows.** Linux 6.1 `fs/ubifs` (the C file that each module follows is named at its top), format version 5.
 //!
-//! **Leaves out.** Authentication and encryption, bulk-read, read-only mounts, whiteouts and the exchange of two names;
-//! setting extended attributes (those of an image are kept, and deleted with their inode). A commit runs to its end in
-//! one turn, so nothing changes while it writes. See this crate's README for more.
+//! **Leaves out.** Authentication and encryption, bulk-read, read-only mounts, whiteouts and the exchange of two names.
+//! A commit runs to its end in one turn, so nothing changes while it writes. See this crate's README for more.
 
 mod budget;
 mod check;
@@ -26,6 +25,7 @@ mod geometry;
 mod inode;
 mod journal;
 mod journal_names;
+mod journal_xattr;
 mod key;
 mod leb;
 mod log;
@@ -45,6 +45,7 @@ mod shrinker;
 mod tasks;
 mod tnc;
 mod wbuf;
+mod xattr;
 
 pub use compress::Compression;
 

@@ -19,7 +19,7 @@ const INO_MAX: u32 = 0xFFFF_FF00;
 
 impl Ubifs {
     /// A number that a real kernel draws at random.
-    fn next_cookie(&mut self) -> u32 {
+    pub(crate) fn next_cookie(&mut self) -> u32 {
         if !self.core.geo.double_hash {
             return 0;
         }
@@ -78,6 +78,30 @@ impl Ubifs {
         }
     }
 
+    /// A new inode, not written yet, with the flags that one below `parent` inherits (`ubifs_new_inode`).
+    pub(crate) fn new_inode(&mut self, host: &dyn Host, parent: Ino, kind: FileKind) -> Result<Box<Inode>> {
+        if self.core.highest_ino >= INO_MAX {
+            return Err(Errno::Inval);
+        }
+        let now = self.now(host);
+        let compression = self.compression;
+        let parent = self.inode(parent)?;
+        let flags = match (parent.kind == FileKind::Directory, kind == FileKind::Directory) {
+            (true, true) => parent.flags & (INODE_COMPR | INODE_SYNC | INODE_DIRSYNC),
+            (true, false) => parent.flags & (INODE_COMPR | INODE_SYNC),
+            // An extended attribute.
+            (false, _) => 0,
+        };
+        self.core.highest_ino += 1;
+        let mut inode = Box::new(Inode::new(self.core.highest_ino, kind, now));
+        inode.flags = flags;
+        inode.creation_sqnum = self.core.next_sqnum();
+        if kind == FileKind::File {
+            inode.compression = compression;
+        }
+        Ok(inode)
+    }
+
     /// Makes an inode and its first name.
     pub(crate) fn create_node(
         &mut self,
@@ -105,18 +129,16 @@ impl Ubifs {
         };
         let growth = self.budget(host, &request)?;
         let _why = self.core.sim.clone().because(Reason::Metadata);
-        if self.core.highest_ino >= INO_MAX {
-            self.core.release_budget(growth);
-            return Err(Errno::Inval);
-        }
-        self.core.highest_ino += 1;
-        let now = self.now(host);
-        let mut inode = Box::new(Inode::new(self.core.highest_ino, node.kind, now));
-        inode.creation_sqnum = self.core.next_sqnum();
+        let mut inode = match self.new_inode(host, dir, node.kind) {
+            Ok(inode) => inode,
+            Err(error) => {
+                self.core.release_budget(growth);
+                return Err(error);
+            }
+        };
+        let now = inode.changed;
         (inode.permissions, inode.uid, inode.gid) = (node.permissions & 0o7777, node.uid, node.gid);
-        if node.kind == FileKind::File {
-            inode.compression = self.compression;
-        } else if !data.is_empty() {
+        if !data.is_empty() {
             inode.size_bytes = data.len() as u64;
         }
         inode.data = data;
@@ -124,12 +146,11 @@ impl Ubifs {
         inode.links = 1 + u32::from(is_dir);
         let cookie = self.next_cookie();
         let parent = self.inodes.get_mut(&dir).ok_or(Errno::NoEnt)?;
-        inode.flags = parent.flags & (INODE_COMPR | INODE_SYNC | if is_dir { INODE_DIRSYNC } else { 0 });
         let before = (parent.size_bytes, parent.links, parent.modified, parent.changed);
         parent.size_bytes += Core::entry_bytes(name);
         parent.links += u32::from(is_dir);
         (parent.modified, parent.changed) = (now, now);
-        let entry = NewEntry { dir, name, ino: inode.ino, entry_type: entry_type(node.kind), cookie };
+        let entry = NewEntry { dir, name, ino: inode.ino, entry_type: entry_type(node.kind), cookie, is_xattr: false };
         match self.core.write_name(parent, &entry, &mut inode) {
             Ok(()) => {
                 inode.synced_bytes = inode.size_bytes;
@@ -167,7 +188,7 @@ impl Ubifs {
         change(&mut parent, &mut inode, now);
         (parent.modified, parent.changed, inode.changed) = (now, now, now);
         let shown = if deletion { 0 } else { ino };
-        let entry = NewEntry { dir, name, ino: shown, entry_type: entry_type(inode.kind), cookie };
+        let entry = NewEntry { dir, name, ino: shown, entry_type: entry_type(inode.kind), cookie, is_xattr: false };
         let result = self.core.write_name(&parent, &entry, &mut inode);
         match result {
             Ok(()) => {
@@ -212,6 +233,7 @@ impl Ubifs {
             (true, true) if !self.is_empty_directory(ino)? => return Err(Errno::NotEmpty),
             _ => {}
         }
+        self.purge_xattrs(host, ino)?;
         let request = Request { mod_dent: true, dirtied_inos: 2, ..Request::default() };
         let growth = self.budget_for_removal(host, &request)?;
         let result = self.update_name(host, dir, ino, name, true, |parent, inode, _| {
@@ -271,6 +293,9 @@ impl Ubifs {
                 (true, true) if !self.is_empty_directory(replaced)? => return Err(Errno::NotEmpty),
                 _ => {}
             }
+        }
+        if let Some(replaced) = replaced {
+            self.purge_xattrs(host, replaced)?;
         }
         let request = Request {
             new_dent: true,

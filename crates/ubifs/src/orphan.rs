@@ -10,7 +10,7 @@ use crate::key::Key;
 use crate::scan::ScannedLeb;
 use std::collections::BTreeMap;
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Orphan {
     /// Position in the order in which they came.
     order: u64,
@@ -18,6 +18,8 @@ struct Orphan {
     new: bool,
     /// Deleted, but on flash.
     deleted: bool,
+    /// Inodes of its extended attributes, orphans too: they go with it.
+    attributes: Vec<u32>,
 }
 
 #[derive(Debug, Default)]
@@ -58,7 +60,7 @@ impl Orphans {
     fn insert(&mut self, ino: u32, new: bool, deleted: bool) {
         self.next_order += 1;
         let order = self.next_order;
-        self.known.entry(ino).or_insert(Orphan { order, new, deleted });
+        self.known.entry(ino).or_insert(Orphan { order, new, deleted, attributes: Vec::new() });
     }
 }
 
@@ -68,8 +70,18 @@ impl Core {
         self.geo.orph_lebs as usize * per_leb / 2
     }
 
-    /// The inode has lost its last name.
-    pub fn add_orphan(&mut self, ino: u32) -> Res<()> {
+    /// The inode has lost its last name: it and its extended attributes are orphans.
+    pub fn add_orphans(&mut self, ino: u32) -> Res<()> {
+        self.add_orphan(ino)?;
+        let attributes = self.attributes_of(ino)?;
+        attributes.iter().try_for_each(|&attribute| self.add_orphan(attribute))?;
+        if let Some(orphan) = self.orphans.known.get_mut(&ino) {
+            orphan.attributes = attributes;
+        }
+        Ok(())
+    }
+
+    fn add_orphan(&mut self, ino: u32) -> Res<()> {
         if self.orphans.known.len() >= self.orphans_max() {
             return Err(Fail::Errno(ffslab_fs::Errno::NoSpc));
         }
@@ -79,6 +91,12 @@ impl Core {
 
     /// The inode is deleted, or has a name again.
     pub fn delete_orphan(&mut self, ino: u32) {
+        let attributes = self.orphans.known.get_mut(&ino).map(|orphan| std::mem::take(&mut orphan.attributes));
+        attributes.into_iter().flatten().for_each(|attribute| self.drop_orphan(attribute));
+        self.drop_orphan(ino);
+    }
+
+    fn drop_orphan(&mut self, ino: u32) {
         match self.orphans.known.get_mut(&ino) {
             Some(orphan) if self.orphans.to_write.contains(&ino) => orphan.deleted = true,
             Some(_) => {

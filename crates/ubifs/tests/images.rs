@@ -7,6 +7,7 @@ mod support;
 
 use ffslab_conformance::real_tools::{run, tool, Folder};
 use ffslab_flash::{Geometry, ImageLayout};
+use ffslab_fs::XattrMode;
 use ffslab_linux::OpenFlags;
 use ffslab_ubifs::{Compression, Options};
 use std::fs;
@@ -64,6 +65,13 @@ fn ubi_reader_reads_what_we_write() {
     }
 }
 
+/// Gives a file of this computer an extended attribute. `false`: its file system does not keep them, or Python is missing.
+fn set_xattr(file: &std::path::Path, name: &str, value: &str) -> bool {
+    let program = "import os, sys; os.setxattr(sys.argv[1], sys.argv[2], sys.argv[3].encode())";
+    let set = Command::new("python3").args(["-c", program]).arg(file).args([name, value]).output();
+    set.is_ok_and(|output| output.status.success())
+}
+
 #[test]
 fn we_read_and_change_what_mkfs_ubifs_makes() {
     let (Some(mkfs), Some(ubinize)) = (tool("mkfs.ubifs", "mtd-utils"), tool("ubinize", "mtd-utils")) else { return };
@@ -73,6 +81,12 @@ fn we_read_and_change_what_mkfs_ubifs_makes() {
         for (file, data) in files() {
             fs::write(folder.path("root/folder").join(file), data).unwrap();
         }
+        let value = "so long that it does not fit in a page ".repeat(60);
+        // Debian builds it without.
+        let copies_xattrs = fs::read(&mkfs).unwrap().windows(9).any(|text| text == b"lgetxattr");
+        let has_xattrs = copies_xattrs
+            && set_xattr(&folder.path("root/folder/large"), "user.comment", &value)
+            && set_xattr(&folder.path("root/folder"), "user.short", "s");
         run(Command::new(&mkfs)
             .args(["-m", "2048", "-e", "129024", "-c", "80", "-x", name, "-r"])
             .arg(folder.path("root"))
@@ -92,6 +106,12 @@ fn we_read_and_change_what_mkfs_ubifs_makes() {
         bench.nand.with_chip(|chip| chip.load_bytes("theirs", &bytes, 0..BLOCKS, PLAIN)).unwrap();
         bench.file_system().unwrap().check().unwrap();
         bench.mount().unwrap();
+        if has_xattrs {
+            assert_eq!(bench.vfs.getxattr(b"folder/large", b"user.comment").unwrap(), value.as_bytes());
+            assert_eq!(bench.vfs.listxattr(b"folder").unwrap(), [b"user.short"]);
+            bench.vfs.setxattr(b"folder/large", b"user.comment", b"changed", XattrMode::Replace).unwrap();
+            bench.vfs.removexattr(b"folder", b"user.short").unwrap();
+        }
         for (file, data) in files() {
             let path = format!("folder/{file}");
             let fd = bench.vfs.open(path.as_bytes(), OpenFlags::READ_WRITE, 0).unwrap();

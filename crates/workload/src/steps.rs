@@ -5,6 +5,8 @@ use crate::quantity::{Bytes, Micros};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
+mod about;
+
 macro_rules! steps {
     ($($(#[$meta:meta])* $tag:literal $Variant:ident),+ $(,)?) => {
         /// One step. In a file: a table with the key `step` and the keys of the structure that the variant holds.
@@ -66,6 +68,10 @@ steps! {
     "stat_many" StatMany,
     "read_many" ReadMany,
     "unlink_many" UnlinkMany,
+    "setxattr" SetXattr,
+    "getxattr" GetXattr,
+    "listxattr" ListXattr,
+    "removexattr" RemoveXattr,
     "replay" Replay,
     "copy_in" CopyIn,
     "save_image" SaveImage,
@@ -234,6 +240,41 @@ step_keys! {
         dir: String,
         count: u64,
     }
+    /// setxattr(2): makes or replaces an extended attribute of a file or directory; "" is the root.
+    SetXattr {
+        file: String,
+        /// The full name, as "user.comment"; file systems keep some of user., trusted., security.
+        name: String,
+        /// The value as text.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        value: Option<String>,
+        /// Size of a value of any content, instead of `value`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        bytes: Option<Bytes>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        flag: Option<XattrFlag>,
+        /// The error in which it is to end.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        fails: Option<Failure>,
+    }
+    /// getxattr(2).
+    GetXattr {
+        file: String,
+        name: String,
+        /// The error in which it is to end.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        fails: Option<Failure>,
+    }
+    /// listxattr(2).
+    ListXattr { file: String }
+    /// removexattr(2).
+    RemoveXattr {
+        file: String,
+        name: String,
+        /// The error in which it is to end.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        fails: Option<Failure>,
+    }
     /// Replays the file system calls of a recorded program.
     Replay {
         /// A trace as `strace -f -ttt -T` writes it, relative to the experiment file.
@@ -307,6 +348,18 @@ words! {
         FBig = "EFBIG",
         Inval = "EINVAL",
         NameTooLong = "ENAMETOOLONG",
+        Perm = "EPERM",
+        NotSup = "ENOTSUP",
+        NoData = "ENODATA",
+        Range = "ERANGE",
+        TooBig = "E2BIG",
+    }
+    /// Flags of setxattr(2).
+    XattrFlag {
+        /// XATTR_CREATE: EEXIST when it exists.
+        Create = "create",
+        /// XATTR_REPLACE: ENODATA when it does not.
+        Replace = "replace",
     }
     RequestOp {
         Read = "read",
@@ -369,95 +422,6 @@ fn default_copy_request() -> Bytes {
 
 fn default_seed() -> u64 {
     1
-}
-
-impl Step {
-    /// The step and what it works on, for messages: `create "target"`. Of a path outside the simulation the last part.
-    pub fn title(&self) -> String {
-        let object = match self {
-            Step::Create(Create { file, .. })
-            | Step::Fill(Fill { file, .. })
-            | Step::CreateFragmented(CreateFragmented { file, .. })
-            | Step::Unlink(Unlink { file })
-            | Step::Rename(Rename { file, .. })
-            | Step::Truncate(Truncate { file, .. })
-            | Step::Open(Open { file, .. })
-            | Step::Close(Close { file })
-            | Step::Fsync(Fsync { file })
-            | Step::Stat(Stat { file, .. })
-            | Step::Fadvise(Fadvise { file, .. })
-            | Step::Requests(Requests { file, .. })
-            | Step::Append(Append { file, .. })
-            | Step::SaveImage(SaveImage { file, .. }) => file,
-            Step::Replay(Replay { file: path, .. }) | Step::CopyIn(CopyIn { from: path, .. }) => {
-                path.trim_end_matches('/').rsplit('/').next().unwrap_or(path)
-            }
-            Step::Mkdir(Mkdir { dir })
-            | Step::Readdir(Readdir { dir })
-            | Step::CreateMany(CreateMany { dir, .. })
-            | Step::StatMany(StatMany { dir, .. })
-            | Step::ReadMany(ReadMany { dir, .. })
-            | Step::UnlinkMany(UnlinkMany { dir, .. }) => dir,
-            _ => return self.name().to_string(),
-        };
-        format!("{} \"{object}\"", self.name())
-    }
-
-    /// How many calls the step makes, as far as its keys tell: the weight of the step in a progress bar.
-    pub fn calls(&self) -> u64 {
-        match self {
-            Step::Requests(Requests { count, .. })
-            | Step::Append(Append { count, .. })
-            | Step::StatMany(StatMany { count, .. })
-            | Step::ReadMany(ReadMany { count, .. })
-            | Step::UnlinkMany(UnlinkMany { count, .. })
-            | Step::CreateMany(CreateMany { count: Some(count), .. }) => (*count).max(1),
-            Step::Create(Create { bytes, request_bytes, .. }) => bytes.0.div_ceil(request_bytes.0.max(1)).max(1),
-            _ => 1,
-        }
-    }
-
-    /// Finds values that no system could run.
-    ///
-    /// Errors: the key, what is wrong with it and what would be right.
-    pub fn check(&self) -> Result<(), String> {
-        let positive = |key: &str, bytes: Bytes| match bytes.0 {
-            0 => Err(format!("{key} is 0: it must be at least 1")),
-            _ => Ok(()),
-        };
-        match self {
-            Step::Create(Create { request_bytes, .. })
-            | Step::Fill(Fill { request_bytes, .. })
-            | Step::Append(Append { request_bytes, .. })
-            | Step::CopyIn(CopyIn { request_bytes, .. })
-            | Step::CreateMany(CreateMany { request_bytes: Some(request_bytes), .. }) => {
-                positive("request_B", *request_bytes)?;
-            }
-            Step::Requests(Requests { request_bytes, range_bytes, .. }) => {
-                positive("request_B", *request_bytes)?;
-                if let Some(range) = range_bytes.filter(|range| range.0 < request_bytes.0) {
-                    let (range, request) = (range.0, request_bytes.0);
-                    return Err(format!("range_B {range} is less than request_B {request}: not one request fits"));
-                }
-            }
-            Step::Open(Open { flags, .. }) => {
-                let access = [OpenFlag::Rdonly, OpenFlag::Wronly, OpenFlag::Rdwr];
-                if flags.iter().filter(|flag| access.contains(flag)).count() != 1 {
-                    return Err("flags must hold exactly one of rdonly, wronly, rdwr".to_string());
-                }
-            }
-            Step::SaveImage(SaveImage { file, .. })
-                if file.is_empty() || file.starts_with('.') || file.contains(['/', '\\', '\0']) =>
-            {
-                return Err("file must be a plain name without folders, such as \"nand.bin\"".to_string());
-            }
-            _ => {}
-        }
-        if let Step::CreateMany(CreateMany { count: None, until: None, .. }) = self {
-            return Err("count is missing: give a number of files, or until = \"ENOSPC\"".to_string());
-        }
-        Ok(())
-    }
 }
 
 #[cfg(test)]

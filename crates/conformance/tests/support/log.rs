@@ -350,6 +350,12 @@ fn everything(nodes: &Nodes) -> Vec<Change> {
         changes.push(Change::Owner { id, uid: node.uid, gid: node.gid });
         changes.push(Change::Permissions { id, permissions: node.permissions });
         changes.push(Change::Modified { id, time: node.modified });
+        let xattrs = node.xattrs.iter();
+        changes.extend(xattrs.map(|(name, value)| Change::Xattr {
+            id,
+            name: name.clone(),
+            value: Some(value.clone()),
+        }));
     }
     changes
 }

@@ -10,10 +10,10 @@ mod records;
 
 use ffslab_conformance::content::pattern;
 use ffslab_conformance::nodes::{Change, Content, Nodes};
-use ffslab_conformance::Subject;
+use ffslab_conformance::{Features, Subject};
 use ffslab_fs::{
     take_turns, DirEntry, Errno, FileKind, FileSystem, Host, Ino, InodeDirt, NewNode, Result, SetAttr, Stat, StatFs,
-    TimeSpec, WritePlan, PAGE_BYTES,
+    TimeSpec, WritePlan, XattrMode, PAGE_BYTES,
 };
 use ffslab_mtd::Mtd;
 use ffslab_sim::{Sim, Task};
@@ -46,6 +46,8 @@ pub enum Defect {
     WrongErrno,
     RefusesWithoutReason,
     WriteBackIsForgotten,
+    XattrRemovalIsForgotten,
+    XattrIsTwoSteps,
 }
 
 #[derive(Clone, Copy)]
@@ -78,6 +80,25 @@ impl Subject for DelayingSubject {
     }
 }
 
+/// The log file system where extended attributes are tested too.
+#[allow(dead_code)]
+#[derive(Clone, Copy)]
+pub struct XattrSubject(pub Defect);
+
+impl Subject for XattrSubject {
+    fn name(&self) -> &str {
+        "logfs with extended attributes"
+    }
+
+    fn features(&self) -> Features {
+        Features { xattrs: true }
+    }
+
+    fn mount(&self, mtd: Mtd) -> std::result::Result<Box<dyn FileSystem>, String> {
+        LogSubject(self.0).mount(mtd)
+    }
+}
+
 struct LogFs {
     mtd: Mtd,
     nodes: Nodes,
@@ -94,6 +115,7 @@ impl LogFs {
                 Defect::TruncationIsForgotten => matches!(change, Change::Size { .. }),
                 Defect::UnlinkIsForgotten => matches!(change, Change::Name { to: None, .. }),
                 Defect::ModeIsForgotten => matches!(change, Change::Permissions { .. }),
+                Defect::XattrRemovalIsForgotten => matches!(change, Change::Xattr { value: None, .. }),
                 _ => false,
             };
             if !dropped {
@@ -238,6 +260,40 @@ impl FileSystem for LogFs {
             modified,
             changed: TimeSpec::default(),
         })
+    }
+
+    fn keeps_xattr(&self, name: &[u8]) -> bool {
+        [&b"user."[..], b"trusted.", b"security."].iter().any(|namespace| name.starts_with(namespace))
+    }
+
+    fn getxattr(&mut self, ino: Ino, name: &[u8]) -> Result<Vec<u8>> {
+        self.nodes.get(ino)?.xattrs.get(name).cloned().ok_or(Errno::NoData)
+    }
+
+    fn setxattr(&mut self, _host: &mut dyn Host, id: Ino, name: &[u8], value: &[u8], mode: XattrMode) -> Result<()> {
+        match (self.nodes.get(id)?.xattrs.contains_key(name), mode) {
+            (true, XattrMode::Create) => return Err(Errno::Exist),
+            (false, XattrMode::Replace) => return Err(Errno::NoData),
+            _ => {}
+        }
+        self.room_for(name.len() + value.len() + 100)?;
+        if self.defect == Defect::XattrIsTwoSteps {
+            self.nodes.apply(Change::Xattr { id, name: name.to_vec(), value: None });
+            self.record()?;
+            self.log.flush(&self.nodes)?;
+        }
+        self.nodes.apply(Change::Xattr { id, name: name.to_vec(), value: Some(value.to_vec()) });
+        self.record()
+    }
+
+    fn listxattr(&mut self, ino: Ino) -> Result<Vec<Vec<u8>>> {
+        Ok(self.nodes.get(ino)?.xattrs.keys().cloned().collect())
+    }
+
+    fn removexattr(&mut self, _host: &mut dyn Host, id: Ino, name: &[u8]) -> Result<()> {
+        self.getxattr(id, name)?;
+        self.nodes.apply(Change::Xattr { id, name: name.to_vec(), value: None });
+        self.record()
     }
 
     fn setattr(&mut self, _host: &mut dyn Host, id: Ino, change: &SetAttr) -> Result<()> {

@@ -51,6 +51,14 @@ pub fn encode(change: &Change, out: &mut Vec<u8>) {
             word(out, *id);
             word(out, time.map_or(u32::MAX, |time| time.seconds as u32));
         }
+        Change::Xattr { id, name, value } => {
+            out.push(9);
+            word(out, *id);
+            word(out, name.len() as u32);
+            out.extend_from_slice(name);
+            out.push(u8::from(value.is_some()));
+            out.extend_from_slice(value.as_deref().unwrap_or(b""));
+        }
         Change::Gone { id } => {
             out.push(8);
             word(out, *id);
@@ -86,6 +94,12 @@ pub fn decode(record: &[u8]) -> Option<Change> {
             Change::Modified { id, time }
         }
         8 => Change::Gone { id },
+        9 => {
+            let end = 9usize.checked_add(word(5)? as usize)?;
+            let name = record.get(9..end)?.to_vec();
+            let (&exists, value) = record.get(end..)?.split_first()?;
+            Change::Xattr { id, name, value: (exists != 0).then(|| value.to_vec()) }
+        }
         _ => return None,
     })
 }

@@ -86,14 +86,18 @@ impl Runner<'_> {
             Step::Requests(requests) => self.requests(requests),
             Step::Append(append) => self.append(append),
             Step::Mkdir(step) => plain(vfs.mkdir(step.dir.as_bytes(), DIRECTORY_PERMISSIONS)),
-            Step::Readdir(step) => {
-                // Relative to the mount point, so "" is the root.
-                plain(vfs.readdir_path(format!("/{}", step.dir).as_bytes()).map(drop))
-            }
+            Step::Readdir(step) => plain(vfs.readdir_path(&absolute(&step.dir)).map(drop)),
             Step::CreateMany(step) => self.create_many(step),
             Step::StatMany(step) => self.stat_many(step),
             Step::ReadMany(step) => self.read_many(step),
             Step::UnlinkMany(step) => self.unlink_many(step),
+            Step::SetXattr(step) => self.set_xattr(step),
+            Step::GetXattr(step) => self.get_xattr(step),
+            Step::ListXattr(step) => plain(vfs.listxattr(&absolute(&step.file)).map(drop)),
+            Step::RemoveXattr(step) => {
+                let result = vfs.removexattr(&absolute(&step.file), step.name.as_bytes());
+                as_expected(result, step.fails).map(|_| Facts::default())
+            }
             Step::Replay(step) => self.replay(step),
             Step::CopyIn(step) => self.copy_in(step),
             Step::SaveImage(step) => self.save_image(step),
@@ -323,6 +327,11 @@ impl Runner<'_> {
     }
 }
 
+/// Names are relative to the mount point, so "" is the root.
+pub(super) fn absolute(name: &str) -> Vec<u8> {
+    format!("/{name}").into_bytes()
+}
+
 /// A size as people read it.
 pub(super) fn size(bytes: u64) -> String {
     match bytes {
@@ -345,7 +354,7 @@ fn plain(result: Result<(), Errno>) -> Done {
 }
 
 /// Checks a result against the error in which the step is to end. `None`: it ended so.
-fn as_expected<T>(result: Result<T, Errno>, fails: Option<Failure>) -> Result<Option<T>, Stop> {
+pub(super) fn as_expected<T>(result: Result<T, Errno>, fails: Option<Failure>) -> Result<Option<T>, Stop> {
     match (result, fails) {
         (Ok(value), None) => Ok(Some(value)),
         (Err(error), None) => Err(refused(error)),

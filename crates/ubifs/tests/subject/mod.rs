@@ -1,7 +1,7 @@
 //! UBIFS on UBI as the conformance kit sees it; each test crate uses part of it.
 #![allow(dead_code)]
 
-use ffslab_conformance::Subject;
+use ffslab_conformance::{Features, Subject};
 use ffslab_flash::Geometry;
 use ffslab_fs::FileSystem;
 use ffslab_mtd::Mtd;
@@ -47,6 +47,10 @@ impl Subject for UbifsSubject {
     /// left after a cut is neither empty nor complete, and Linux refuses it too.
     fn may_refuse_unfinished_format(&self) -> bool {
         true
+    }
+
+    fn features(&self) -> Features {
+        Features { xattrs: true }
     }
 
     fn mount(&self, mtd: Mtd) -> Result<Box<dyn FileSystem>, String> {

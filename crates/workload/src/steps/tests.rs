@@ -47,6 +47,8 @@ fn values_that_nothing_could_run_are_named() {
     assert!(check(r#"{"step":"create","file":"x","bytes":1,"request_B":0}"#).contains("request_B is 0"));
     assert!(check(r#"{"step":"open","file":"x","flags":["create"]}"#).contains("exactly one of"));
     assert!(check(r#"{"step":"create_many","dir":"","bytes":1}"#).contains("count is missing"));
+    assert!(check(r#"{"step":"setxattr","file":"x","name":"user.a"}"#).contains("either a value"));
+    assert!(check(r#"{"step":"setxattr","file":"x","name":"user.a","value":"v","bytes":3}"#).contains("either"));
     let narrow =
         r#"{"step":"requests","file":"x","op":"read","pattern":"random","request_B":4096,"count":1,"range_B":100}"#;
     assert!(check(narrow).contains("range_B 100 is less than request_B 4096"));

@@ -1,0 +1,55 @@
+//! Steps and options that not every file system knows: extended attributes.
+
+use ffslab_lab::{run_experiment, LabError, RunResult};
+use std::path::Path;
+
+/// An experiment on `fs` whose measured steps are the tables of `steps`.
+fn run(fs: &str, steps: &[&str]) -> Result<RunResult, LabError> {
+    let mut text = format!(
+        "title = 'Extras'\n[stack]\nboard = 'zero-overhead'\nfs = '{fs}'\npartition_blocks = 160\n\
+         [[setup]]\nstep = 'mount'\n[[setup]]\nstep = 'create'\nfile = 'f'\nbytes = 5000\n"
+    );
+    for step in steps {
+        text += &format!("[[measure]]\n{step}\n");
+    }
+    run_experiment(&text, "extras.toml", Path::new("."), &|_| true)
+}
+
+#[track_caller]
+fn refused(fs: &str, steps: &[&str], says: &str) {
+    match run(fs, steps) {
+        Err(LabError::Input(line)) => assert!(line.contains(says), "{line}"),
+        Err(other) => panic!("{other}"),
+        Ok(_) => panic!("the experiment ran"),
+    }
+}
+
+#[test]
+fn extended_attributes_are_set_read_and_removed() {
+    let steps = [
+        "step = 'setxattr'\nfile = 'f'\nname = 'user.comment'\nvalue = 'a short text'",
+        "step = 'setxattr'\nfile = 'f'\nname = 'user.comment'\nbytes = '3 KiB'\nflag = 'replace'",
+        "step = 'setxattr'\nfile = 'f'\nname = 'user.comment'\nvalue = 'x'\nflag = 'create'\nfails = 'EEXIST'",
+        "step = 'setxattr'\nfile = ''\nname = 'trusted.of the root'\nbytes = '5 KiB'\nfails = 'ERANGE'",
+        "step = 'fsync'\nfile = 'f'",
+        "step = 'getxattr'\nfile = 'f'\nname = 'user.comment'",
+        "step = 'listxattr'\nfile = 'f'",
+        "step = 'removexattr'\nfile = 'f'\nname = 'user.comment'",
+        "step = 'getxattr'\nfile = 'f'\nname = 'user.comment'\nfails = 'ENODATA'",
+    ];
+    let open = "step = 'open'\nfile = 'f'\nflags = ['rdwr']";
+    let result = run("ubifs", &[&[open], &steps[..]].concat()).unwrap();
+    let variant = &result.summary.variants[0];
+    assert_eq!((variant.user_written_bytes, variant.user_read_bytes), (12 + 3072, 3072));
+    // The file's dirty data, 5000 bytes, and 3 KiB of value, each with their nodes: 5 or 6 pages.
+    assert!((5..=6).contains(&variant.steps[5].counts.page_programs), "{:?}", variant.steps[5].counts);
+}
+
+#[test]
+fn a_file_system_without_extended_attributes_says_so() {
+    for fs in ["jffs2", "yaffs2"] {
+        let set = "step = 'setxattr'\nfile = 'f'\nname = 'user.a'\nvalue = 'v'";
+        refused(fs, &[set], "measure step 1 (setxattr \"f\"): ENOTSUP");
+        run(fs, &[&format!("{set}\nfails = 'ENOTSUP'"), "step = 'listxattr'\nfile = 'f'"]).unwrap();
+    }
+}

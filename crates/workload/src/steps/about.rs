@@ -1,0 +1,99 @@
+//! What can be told of a step before it runs: its title, its weight, values that no system could run.
+
+use super::*;
+
+impl Step {
+    /// The step and what it works on, for messages: `create "target"`. Of a path outside the simulation the last part.
+    pub fn title(&self) -> String {
+        let object = match self {
+            Step::Create(Create { file, .. })
+            | Step::Fill(Fill { file, .. })
+            | Step::CreateFragmented(CreateFragmented { file, .. })
+            | Step::Unlink(Unlink { file })
+            | Step::Rename(Rename { file, .. })
+            | Step::Truncate(Truncate { file, .. })
+            | Step::Open(Open { file, .. })
+            | Step::Close(Close { file })
+            | Step::Fsync(Fsync { file })
+            | Step::Stat(Stat { file, .. })
+            | Step::Fadvise(Fadvise { file, .. })
+            | Step::Requests(Requests { file, .. })
+            | Step::Append(Append { file, .. })
+            | Step::SetXattr(SetXattr { file, .. })
+            | Step::GetXattr(GetXattr { file, .. })
+            | Step::ListXattr(ListXattr { file })
+            | Step::RemoveXattr(RemoveXattr { file, .. })
+            | Step::SaveImage(SaveImage { file, .. }) => file,
+            Step::Replay(Replay { file: path, .. }) | Step::CopyIn(CopyIn { from: path, .. }) => {
+                path.trim_end_matches('/').rsplit('/').next().unwrap_or(path)
+            }
+            Step::Mkdir(Mkdir { dir })
+            | Step::Readdir(Readdir { dir })
+            | Step::CreateMany(CreateMany { dir, .. })
+            | Step::StatMany(StatMany { dir, .. })
+            | Step::ReadMany(ReadMany { dir, .. })
+            | Step::UnlinkMany(UnlinkMany { dir, .. }) => dir,
+            _ => return self.name().to_string(),
+        };
+        format!("{} \"{object}\"", self.name())
+    }
+
+    /// How many calls the step makes, as far as its keys tell: the weight of the step in a progress bar.
+    pub fn calls(&self) -> u64 {
+        match self {
+            Step::Requests(Requests { count, .. })
+            | Step::Append(Append { count, .. })
+            | Step::StatMany(StatMany { count, .. })
+            | Step::ReadMany(ReadMany { count, .. })
+            | Step::UnlinkMany(UnlinkMany { count, .. })
+            | Step::CreateMany(CreateMany { count: Some(count), .. }) => (*count).max(1),
+            Step::Create(Create { bytes, request_bytes, .. }) => bytes.0.div_ceil(request_bytes.0.max(1)).max(1),
+            _ => 1,
+        }
+    }
+
+    /// Finds values that no system could run.
+    ///
+    /// Errors: the key, what is wrong with it and what would be right.
+    pub fn check(&self) -> Result<(), String> {
+        let positive = |key: &str, bytes: Bytes| match bytes.0 {
+            0 => Err(format!("{key} is 0: it must be at least 1")),
+            _ => Ok(()),
+        };
+        match self {
+            Step::Create(Create { request_bytes, .. })
+            | Step::Fill(Fill { request_bytes, .. })
+            | Step::Append(Append { request_bytes, .. })
+            | Step::CopyIn(CopyIn { request_bytes, .. })
+            | Step::CreateMany(CreateMany { request_bytes: Some(request_bytes), .. }) => {
+                positive("request_B", *request_bytes)?;
+            }
+            Step::Requests(Requests { request_bytes, range_bytes, .. }) => {
+                positive("request_B", *request_bytes)?;
+                if let Some(range) = range_bytes.filter(|range| range.0 < request_bytes.0) {
+                    let (range, request) = (range.0, request_bytes.0);
+                    return Err(format!("range_B {range} is less than request_B {request}: not one request fits"));
+                }
+            }
+            Step::Open(Open { flags, .. }) => {
+                let access = [OpenFlag::Rdonly, OpenFlag::Wronly, OpenFlag::Rdwr];
+                if flags.iter().filter(|flag| access.contains(flag)).count() != 1 {
+                    return Err("flags must hold exactly one of rdonly, wronly, rdwr".to_string());
+                }
+            }
+            Step::SetXattr(SetXattr { value, bytes, .. }) if value.is_some() == bytes.is_some() => {
+                return Err("give the attribute either a value, a text, or bytes, the size of any value".to_string());
+            }
+            Step::SaveImage(SaveImage { file, .. })
+                if file.is_empty() || file.starts_with('.') || file.contains(['/', '\\', '\0']) =>
+            {
+                return Err("file must be a plain name without folders, such as \"nand.bin\"".to_string());
+            }
+            _ => {}
+        }
+        if let Step::CreateMany(CreateMany { count: None, until: None, .. }) = self {
+            return Err("count is missing: give a number of files, or until = \"ENOSPC\"".to_string());
+        }
+        Ok(())
+    }
+}
