@@ -21,6 +21,12 @@ pub trait Host {
     /// Takes a page that the file system read for its own purposes into the cache.
     fn insert_page(&mut self, ino: Ino, index: u64, page: &[u8]);
 
+    /// Whether the page has a place in the cache, but is still to be read: it cannot be inserted. So are the pages of a
+    /// read-ahead of 6.1, which are read one after the other.
+    fn is_page_locked(&self, _ino: Ino, _index: u64) -> bool {
+        false
+    }
+
     /// Present time of day for time stamps.
     fn now(&self) -> TimeSpec;
 

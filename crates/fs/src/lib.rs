@@ -144,6 +144,15 @@ pub trait FileSystem {
     /// Reads page `index` (of [`PAGE_BYTES`]); what lies behind the end of file and in holes is zero.
     fn read_page(&mut self, ino: Ino, index: u64, page: &mut [u8]) -> Result<()>;
 
+    /// Reads a page that a program reads or that is read ahead (`->read_folio`). `true`: further pages were read with it,
+    /// which [`FileSystem::insert_read_pages`] gives to the page cache. The default reads this page alone.
+    fn read_folio(&mut self, ino: Ino, index: u64, page: &mut [u8]) -> Result<bool> {
+        self.read_page(ino, index, page).map(|()| false)
+    }
+
+    /// See [`FileSystem::read_folio`].
+    fn insert_read_pages(&mut self, _host: &mut dyn Host) {}
+
     /// Announces a write of `bytes` at `at`, all within one page. `cached`: the page is in the page cache.
     /// The answer says whether the page must be read first.
     fn write_begin(&mut self, host: &mut dyn Host, ino: Ino, at: u64, bytes: usize, cached: bool) -> Result<WritePlan>;

@@ -18,6 +18,7 @@ pub mod glob;
 pub mod image;
 pub mod input;
 mod lab;
+mod mount_options;
 pub mod profile;
 pub mod replay;
 pub mod requests;

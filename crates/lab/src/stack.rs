@@ -2,6 +2,7 @@
 
 use crate::error::LabError;
 use crate::image::{self, ImageSpec};
+use crate::mount_options::{no_options, ubifs_options, yaffs2_options};
 use crate::profile::Profile;
 use crate::stack_keys::{CompressionName, EccName, EndianName, NandWaitName, StackKeys, Yaffs2Version};
 use ffslab_flash::{hamming, Chip, Geometry, ImageLayout, Rules, Timing};
@@ -113,6 +114,9 @@ impl StackSpec {
         if keys.image_autoplace && !keys.image_oob {
             return Err(LabError::input("image_autoplace is set, but not image_oob: there are no OOB bytes to place"));
         }
+        if keys.bulk_read && keys.fs != "ubifs" {
+            return Err(LabError::Input(format!("bulk_read = true: only ubifs has it, not {}", keys.fs)));
+        }
         let fs = match keys.fs.as_str() {
             "yaffs2" => {
                 let version = *keys.yaffs2_version.get_or_insert(profile.yaffs2_version());
@@ -125,6 +129,7 @@ impl StackSpec {
             "ubifs" => {
                 let options = ffslab_ubifs::Options {
                     compression: ubifs_compression(keys.compression).map_err(LabError::Input)?,
+                    bulk_read: keys.bulk_read,
                     wbuf_delay_ms: profile.write_back().writeback_interval_ms,
                     ..ffslab_ubifs::Options::default()
                 };
@@ -224,40 +229,6 @@ pub fn endian(name: EndianName) -> Endian {
     }
 }
 
-fn no_options(fs: &str, options: &[String]) -> Result<(), String> {
-    match options.first() {
-        Some(option) => {
-            Err(format!("unknown mount option \"{option}\": {fs} has none here, settings stand in the stack"))
-        }
-        None => Ok(()),
-    }
-}
-
-/// The mount options of the Linux port that change what a mount does.
-fn yaffs2_options(settings: ffslab_yaffs2::Options, options: &[String]) -> Result<ffslab_yaffs2::Options, String> {
-    let mut settings = settings;
-    for option in options {
-        match option.as_str() {
-            "no-checkpoint-read" => settings.checkpoint_read = false,
-            "no-checkpoint-write" => settings.checkpoint_write = false,
-            "no-checkpoint" => (settings.checkpoint_read, settings.checkpoint_write) = (false, false),
-            "disable-summary" => settings.block_summaries = false,
-            "no-cache" => settings.short_op_cache_pages = 0,
-            "lazy-loading-off" => settings.lazy_loading = false,
-            "tags-ecc-off" => settings.tags_ecc = false,
-            "empty-lost-and-found-off" => settings.empty_lost_and_found = false,
-            _ => {
-                return Err(format!(
-                    "unknown mount option \"{option}\": yaffs2 has no-checkpoint, no-checkpoint-read, \
-                     no-checkpoint-write, disable-summary, no-cache, lazy-loading-off, tags-ecc-off, \
-                     empty-lost-and-found-off"
-                ))
-            }
-        }
-    }
-    Ok(settings)
-}
-
 /// A simulated machine with one partition. The chip starts erased, or with an image, and outlives mounts and crashes.
 pub struct Stack {
     pub sim: Sim,
@@ -306,12 +277,12 @@ impl Stack {
                 Box::new(Yaffs2::mount(mtd, settings).map_err(|error| error.to_string())?)
             }
             FsSpec::Ubifs(settings, _) => {
-                no_options("ubifs", options)?;
+                let settings = ubifs_options(*settings, options)?;
                 let ubi = self.ubi.as_ref().ok_or("UBI is not attached: a step ubi_attach must come before")?;
                 let volume = ubi.open_by_name(VOLUME).map_err(|error| {
                     format!("{error}: there is no volume \"{VOLUME}\", a step ubi_make_volume makes one")
                 })?;
-                Box::new(Ubifs::mount(ubi, volume, *settings, EPOCH_S).map_err(|error| error.to_string())?)
+                Box::new(Ubifs::mount(ubi, volume, settings, EPOCH_S).map_err(|error| error.to_string())?)
             }
         };
         self.vfs.mount(fs).map_err(|error| error.to_string())?;

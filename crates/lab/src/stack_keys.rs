@@ -34,6 +34,9 @@ pub struct StackKeys {
     /// UBI: erase blocks of 1024 of the whole chip that are kept to replace bad ones.
     #[serde(rename = "max_beb_per1024", default, skip_serializing_if = "Option::is_none")]
     pub bad_reserve_per_1024: Option<u32>,
+    /// UBIFS: files that are read page after page are read in larger pieces (mount option `bulk_read`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub bulk_read: bool,
     /// JFFS2's erase block summaries.
     #[serde(default)]
     pub summary: bool,

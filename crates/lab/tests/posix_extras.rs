@@ -1,4 +1,4 @@
-//! Steps and options that not every file system knows: extended attributes.
+//! Steps and options that not every file system knows: extended attributes, bulk-read.
 
 use ffslab_lab::{run_experiment, LabError, RunResult};
 use std::path::Path;
@@ -43,6 +43,32 @@ fn extended_attributes_are_set_read_and_removed() {
     assert_eq!((variant.user_written_bytes, variant.user_read_bytes), (12 + 3072, 3072));
     // The file's dirty data, 5000 bytes, and 3 KiB of value, each with their nodes: 5 or 6 pages.
     assert!((5..=6).contains(&variant.steps[5].counts.page_programs), "{:?}", variant.steps[5].counts);
+}
+
+#[test]
+fn bulk_read_is_a_key_of_the_stack_to_vary_and_a_mount_option() {
+    let text = "title = 'Bulk-read'\n[stack]\nboard = 'zero-overhead'\nfs = 'ubifs'\npartition_blocks = 160\n\
+                [[setup]]\nstep = 'mount'\n[[setup]]\nstep = 'create'\nfile = 'a'\nbytes = '1 MiB'\n\
+                [[setup]]\nstep = 'sync'\n[[setup]]\nstep = 'drop_caches'\n\
+                [[measure]]\nstep = 'open'\nfile = 'a'\nflags = ['rdonly']\n\
+                [[measure]]\nstep = 'requests'\nfile = 'a'\nop = 'read'\npattern = 'sequential'\nrequest_B = 4096\n\
+                count = 256\n[axes]\nbulk_read = [false, true]\n";
+    let result = run_experiment(text, "bulk.toml", Path::new("."), &|_| true).unwrap();
+    let [off, on] = &result.summary.variants[..] else { panic!("two variants") };
+    // The driver remembers the page that it read last, so node after node costs little more than a whole LEB at once: only
+    // index nodes that are read in between, one for 8 data nodes and those above, make it forget. But a request waits
+    // for up to 31 nodes, or for none.
+    let page_reads = [off, on].map(|variant| variant.steps[1].counts.page_reads as f64);
+    let data_pages = 256.0 * 4144.0 / 2048.0;
+    assert!((data_pages..data_pages + 40.0).contains(&page_reads[1]), "{page_reads:?}");
+    assert!((page_reads[1] + 32.0..page_reads[1] + 64.0).contains(&page_reads[0]), "{page_reads:?}");
+    let [max_off, max_on] = [off, on].map(|variant| variant.latency_us.max.unwrap());
+    let [p50_off, p50_on] = [off, on].map(|variant| variant.latency_us.p50.unwrap());
+    assert!(max_on > 10.0 * max_off && p50_on < p50_off / 10.0, "{max_off} {max_on} {p50_off} {p50_on}");
+
+    let mount = |option: &str| format!("step = 'umount'\n[[measure]]\nstep = 'mount'\noptions = ['{option}']");
+    run("ubifs", &[&mount("bulk_read")]).unwrap();
+    refused("ubifs", &[&mount("bulkread")], "unknown mount option \"bulkread\": ubifs has bulk_read");
 }
 
 #[test]

@@ -12,13 +12,15 @@ pub(crate) struct Memory {
     pub write_back: WriteBack,
     sim: Sim,
     epoch_s: u64,
+    /// A page that read-ahead has put into the cache and not read yet; see [`Host::is_page_locked`].
+    pub locked_page: Option<(Ino, u64)>,
 }
 
 impl Memory {
     pub fn new(sim: Sim, config: &VfsConfig) -> Self {
         let pages = PageCache::new(config.page_cache_bytes);
         let write_back = WriteBack::new(&sim, config.kernel.write_back, config.write_back, pages.capacity_pages());
-        Self { pages, write_back, sim, epoch_s: config.epoch_s }
+        Self { pages, write_back, sim, epoch_s: config.epoch_s, locked_page: None }
     }
 
     /// The page is about to be written: it is clean from now on. `false`: it was before, or is not cached any more.
@@ -59,6 +61,10 @@ impl Host for Memory {
             let slot = self.pages.insert(ino, index);
             self.pages.data_mut(slot).copy_from_slice(page);
         }
+    }
+
+    fn is_page_locked(&self, ino: Ino, index: u64) -> bool {
+        self.locked_page == Some((ino, index))
     }
 
     fn now(&self) -> TimeSpec {

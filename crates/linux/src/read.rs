@@ -368,15 +368,19 @@ impl Reader<'_> {
             count = in_file;
         }
         let mark = (lookahead > 0).then(|| (start + count).checked_sub(lookahead)).flatten();
+        // 6.1 puts all pages that are missing in a row into the cache before it reads the first: the next one is locked.
+        let locks = self.config.kernel.read_ahead == ReadAheadRules::V6_1;
         for index in start..start + in_file {
             if self.memory.pages.find(self.ino, index).is_some() {
                 continue;
             }
+            self.memory.locked_page = (locks && index + 1 < start + in_file).then_some((self.ino, index + 1));
             let Ok(slot) = self.read_page(index) else { continue };
             if mark == Some(index) {
                 self.memory.pages.mark(slot);
             }
         }
+        self.memory.locked_page = None;
     }
 
     /// Reads one page into the cache.
@@ -384,12 +388,19 @@ impl Reader<'_> {
         let reason = if index < self.demand_end { Reason::Read } else { Reason::ReadAhead };
         let _reason = self.sim.because(reason);
         let slot = self.memory.pages.insert(self.ino, index);
-        let result = self.fs.read_page(self.ino, index, self.memory.pages.data_mut(slot));
-        if let Err(error) = result {
-            self.memory.pages.remove(slot);
-            return Err(error);
+        match self.fs.read_folio(self.ino, index, self.memory.pages.data_mut(slot)) {
+            Ok(false) => Ok(slot),
+            Ok(true) => {
+                self.memory.pages.pin(slot);
+                self.fs.insert_read_pages(self.memory);
+                self.memory.pages.unpin(slot);
+                Ok(slot)
+            }
+            Err(error) => {
+                self.memory.pages.remove(slot);
+                Err(error)
+            }
         }
-        Ok(slot)
     }
 }
 

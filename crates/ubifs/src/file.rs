@@ -25,21 +25,23 @@ impl Core {
     /// Reads a block; [`NOT_FOUND`]: it is a hole. Returns how many bytes the node has.
     fn read_block(&mut self, ino: u32, block: u32, page: &mut [u8]) -> Res<()> {
         let mut node = std::mem::take(&mut self.data_buffer);
-        let result = self.locate(Key::data(ino, block), &mut node).and_then(|_| {
-            let size = get_u32(&node, data::SIZE) as usize;
-            if size == 0 || size > page.len() {
-                return Err(Fail::Corrupt("bad size in a data node"));
-            }
-            let kind = get_u16(&node, data::COMPR_TYPE);
-            let plain = self.compressor.decompress(kind, &node[data::DATA..], page);
-            if plain != Some(size) {
-                return Err(Fail::Corrupt("damaged data in a data node"));
-            }
-            page[size..].fill(0);
-            Ok(())
-        });
+        let result = self.locate(Key::data(ino, block), &mut node).and_then(|_| self.unpack_data(&node, page));
         self.data_buffer = node;
         result
+    }
+
+    /// The block that a data node holds, filled up with zeros.
+    pub fn unpack_data(&mut self, node: &[u8], page: &mut [u8]) -> Res<()> {
+        let size = get_u32(node, data::SIZE) as usize;
+        if size == 0 || size > page.len() {
+            return Err(Fail::Corrupt("bad size in a data node"));
+        }
+        let kind = get_u16(node, data::COMPR_TYPE);
+        if self.compressor.decompress(kind, &node[data::DATA..], page) != Some(size) {
+            return Err(Fail::Corrupt("damaged data in a data node"));
+        }
+        page[size..].fill(0);
+        Ok(())
     }
 }
 
@@ -80,6 +82,18 @@ impl Ubifs {
 
     // ---- reading -----------------------------------------------------------------------------------------------
 
+    /// The same for a program or for read-ahead. `true`: there is something for [`Ubifs::insert_bulk`].
+    pub(crate) fn read_folio_page(&mut self, ino: Ino, index: u64, page: &mut [u8]) -> Result<bool> {
+        let bulk_read = self.bulk_read;
+        if self.inode(ino)?.note_read(index, bulk_read) {
+            if let Some(is_hole) = self.read_page_in_bulk(ino, index, page) {
+                self.note_clean_page(ino, index, is_hole);
+                return Ok(true);
+            }
+        }
+        self.read_file_page(ino, index, page).map(|()| false)
+    }
+
     pub(crate) fn read_file_page(&mut self, ino: Ino, index: u64, page: &mut [u8]) -> Result<()> {
         let size_bytes = self.inode(ino)?.size_bytes;
         let beyond = size_bytes.div_ceil(u64::from(BLOCK_BYTES));
@@ -99,7 +113,14 @@ impl Ubifs {
             let end = (size_bytes - index * u64::from(BLOCK_BYTES)) as usize;
             page[end..].fill(0);
         }
-        let inode = self.inode(ino)?;
+        self.note_clean_page(ino, index, is_hole);
+        Ok(())
+    }
+
+    /// Remembers of a page that was read whether it is a hole.
+    pub(crate) fn note_clean_page(&mut self, ino: Ino, index: u64, is_hole: bool) {
+        let Some(inode) = self.inodes.get_mut(&ino) else { return };
+        let beyond = inode.size_bytes.div_ceil(u64::from(BLOCK_BYTES));
         match inode.pages.get_mut(&index) {
             Some(state) if state.dirty => {}
             Some(state) if is_hole => state.hole = true,
@@ -111,7 +132,6 @@ impl Ubifs {
             }
             None => {}
         }
-        Ok(())
     }
 
     /// Whether there is no node for a page on flash.

@@ -95,6 +95,14 @@ impl FileSystem for Ubifs {
         self.read_file_page(ino, index, page)
     }
 
+    fn read_folio(&mut self, ino: Ino, index: u64, page: &mut [u8]) -> Result<bool> {
+        self.read_folio_page(ino, index, page)
+    }
+
+    fn insert_read_pages(&mut self, host: &mut dyn Host) {
+        self.insert_bulk(host);
+    }
+
     fn keeps_xattr(&self, name: &[u8]) -> bool {
         crate::xattr::is_kept(name)
     }

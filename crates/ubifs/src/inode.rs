@@ -2,6 +2,7 @@
 //!
 //! Follows `fs/ubifs/super.c` (`ubifs_iget`), `journal.c` (`pack_inode`), `dir.c` (`ubifs_new_inode`).
 
+use crate::bulk_read::Reads;
 use crate::core::Core;
 use crate::error::{Fail, Res};
 use crate::format::*;
@@ -46,6 +47,8 @@ pub(crate) struct Inode {
     pub deleted_in: u64,
     /// Pages that are dirty or holes.
     pub pages: BTreeMap<u64, PageState>,
+    /// For bulk-read.
+    pub reads: Reads,
 }
 
 fn time_at(node: &[u8], seconds: usize, nanoseconds: usize) -> TimeSpec {
@@ -77,6 +80,7 @@ impl Inode {
             dirty: false,
             deleted_in: u64::MAX,
             pages: BTreeMap::new(),
+            reads: Reads::default(),
         }
     }
 

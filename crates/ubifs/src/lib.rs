@@ -7,10 +7,11 @@
 //!
 //! **Follows.** Linux 6.1 `fs/ubifs` (the C file that each module follows is named at its top), format version 5.
 //!
-//! **Leaves out.** Authentication and encryption, bulk-read, read-only mounts, whiteouts and the exchange of two names.
+//! **Leaves out.** Authentication and encryption, read-only mounts, whiteouts and the exchange of two names.
 //! A commit runs to its end in one turn, so nothing changes while it writes. See this crate's README for more.
 
 mod budget;
+mod bulk_read;
 mod check;
 mod commit;
 mod compress;
@@ -64,6 +65,8 @@ pub struct Options {
     pub compression: Compression,
     /// Check data nodes' check sums at every read (`chk_data_crc`).
     pub check_data_crc: bool,
+    /// Files that are read page after page are read in larger pieces (`bulk_read`).
+    pub bulk_read: bool,
     /// How long data wait in a write buffer (`dirty_writeback_interval`).
     pub wbuf_delay_ms: u32,
     /// Formatting: branches of an index node; `None`: 8.
@@ -80,6 +83,7 @@ impl Default for Options {
         Options {
             compression: Compression::None,
             check_data_crc: false,
+            bulk_read: false,
             wbuf_delay_ms: 5_000,
             children_count: None,
             journal_bytes: None,
@@ -137,6 +141,8 @@ pub struct Ubifs {
     pub(crate) begun: Option<file::BegunWrite>,
     pub(crate) page: Vec<u8>,
     pub(crate) entry: Vec<u8>,
+    pub(crate) bulk_read: bool,
+    pub(crate) bulk: bulk_read::Bulk,
     pub(crate) compression: u16,
     pub(crate) cookie: u64,
     unmounted: bool,
@@ -160,6 +166,8 @@ impl Ubifs {
             begun: None,
             page: Vec::new(),
             entry: Vec::new(),
+            bulk_read: options.bulk_read,
+            bulk: bulk_read::Bulk::default(),
             compression: options.compression.code(),
             cookie: options.seed,
             unmounted: false,

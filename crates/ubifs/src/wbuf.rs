@@ -207,17 +207,28 @@ impl Core {
         if h.lnum != Some(at.lnum) || end <= h.offs {
             return self.read_node(node, kind, at.lnum, at.offs, at.len);
         }
+        node.resize(at.len as usize, 0);
+        self.read_of_head(head, node, at)?;
+        self.check_read(node, kind, at.offs)
+    }
+
+    /// Reads bytes that may still be in a head's buffer, wholly or in part (`read_wbuf`).
+    pub fn read_of_head(&mut self, head: usize, bytes: &mut [u8], at: NodeAt) -> Res<()> {
+        let h = &self.heads[head];
+        let end = at.offs + at.len;
+        if h.lnum != Some(at.lnum) || end <= h.offs {
+            return self.leb_read_checked(at.lnum, at.offs, bytes);
+        }
         if end > h.offs + h.used {
             return Err(Fail::Corrupt("node behind the end of a journal head"));
         }
-        node.resize(at.len as usize, 0);
         let on_flash = h.offs.saturating_sub(at.offs) as usize;
         let from = (at.offs + on_flash as u32 - h.offs) as usize;
-        node[on_flash..].copy_from_slice(&h.bytes[from..from + at.len as usize - on_flash]);
-        if on_flash > 0 {
-            self.leb_read_checked(at.lnum, at.offs, &mut node[..on_flash])?;
+        bytes[on_flash..].copy_from_slice(&h.bytes[from..from + at.len as usize - on_flash]);
+        match on_flash {
+            0 => Ok(()),
+            _ => self.leb_read_checked(at.lnum, at.offs, &mut bytes[..on_flash]),
         }
-        self.check_read(node, kind, at.offs)
     }
 }
 

@@ -31,7 +31,7 @@ fn search(znode: &Znode, key: Key) -> (bool, i32) {
 
 impl Core {
     /// Finds a key. Of several branches with the same key any may be found.
-    pub(super) fn find(&mut self, key: Key) -> Res<(bool, Position)> {
+    pub(crate) fn find(&mut self, key: Key) -> Res<(bool, Position)> {
         let (exact, position) = self.descend(key, false)?;
         self.step_back_if_hashed(key, exact, position)
     }
@@ -71,11 +71,11 @@ impl Core {
         }
     }
 
-    pub(super) fn key_at(&self, position: Position) -> Key {
+    pub(crate) fn key_at(&self, position: Position) -> Key {
         self.tnc.z(position.znode).branches[position.n as usize].key
     }
 
-    pub(super) fn at(&self, position: Position) -> NodeAt {
+    pub(crate) fn at(&self, position: Position) -> NodeAt {
         self.tnc.z(position.znode).branches[position.n as usize].at
     }
 

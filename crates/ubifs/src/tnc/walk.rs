@@ -7,7 +7,7 @@ use crate::core::Core;
 use crate::error::Res;
 
 impl Core {
-    pub(super) fn next(&mut self, position: Position) -> Res<Option<Position>> {
+    pub(crate) fn next(&mut self, position: Position) -> Res<Option<Position>> {
         let n = position.n + 1;
         if (n as usize) < self.tnc.z(position.znode).branches.len() {
             return Ok(Some(Position { n, ..position }));
