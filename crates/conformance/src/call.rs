@@ -1,6 +1,6 @@
 //! System calls as data: what a sequence consists of, and what comes back.
 
-use ffslab_fs::{Errno, FileKind, XattrMode};
+use ffslab_fs::{Errno, FileKind, RenameFlags, XattrMode};
 
 /// Descriptors that a sequence has at the same time.
 pub const SLOTS: usize = 4;
@@ -119,6 +119,23 @@ pub enum Call {
     SetModified {
         path: String,
         seconds: i64,
+    },
+    /// renameat2(2).
+    RenameWith {
+        from: String,
+        to: String,
+        flags: RenameFlags,
+    },
+    /// open(2) with `O_TMPFILE`: a file without a name, of the directory `path`. `exclusive`: it can never get one.
+    OpenUnnamed {
+        slot: usize,
+        path: String,
+        exclusive: bool,
+    },
+    /// linkat(2) of an open file.
+    LinkSlot {
+        slot: usize,
+        to: String,
     },
     /// lsetxattr(2).
     SetXattr {

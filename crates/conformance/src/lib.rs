@@ -100,14 +100,20 @@ pub trait Subject: Send + Sync {
 pub struct Features {
     /// Extended attributes in the namespaces `user.`, `trusted.` and `security.`.
     pub xattrs: bool,
+    /// renameat2(2) with `RENAME_EXCHANGE` and `RENAME_WHITEOUT`.
+    pub rename_flags: bool,
+    /// `O_TMPFILE`, and linkat(2) of what it makes.
+    pub unnamed_files: bool,
 }
 
 impl Features {
-    pub const NONE: Features = Features { xattrs: false };
+    pub const NONE: Features = Features { xattrs: false, rename_flags: false, unnamed_files: false };
 
     /// Whether everything that `needed` has is there.
     pub fn include(self, needed: Features) -> bool {
-        self.xattrs || !needed.xattrs
+        (self.xattrs || !needed.xattrs)
+            && (self.rename_flags || !needed.rename_flags)
+            && (self.unnamed_files || !needed.unnamed_files)
     }
 }
 

@@ -1,9 +1,12 @@
 //! The reference system: paths, descriptors and errors as the manual pages of Linux have them, over [`Nodes`].
 
+mod extras;
+
 use crate::call::{Answer, Attributes, Call, How, Outcome, SLOTS};
 use crate::content::pattern;
 use crate::nodes::{Change, Content, NodeId, Nodes, ROOT};
-use ffslab_fs::{Errno, FileKind, Result, TimeSpec, XattrMode};
+use ffslab_fs::{Errno, FileKind, RenameFlags, Result, TimeSpec};
+use std::collections::BTreeSet;
 
 /// Longest path with its final NUL.
 const PATH_BYTES_MAX: usize = 4096;
@@ -21,6 +24,8 @@ pub struct OpenFile {
 pub struct Model {
     pub nodes: Nodes,
     open: [Option<OpenFile>; SLOTS],
+    /// Files without a name that may get one.
+    linkable: BTreeSet<NodeId>,
     name_bytes_max: usize,
     file_bytes_max: u64,
 }
@@ -37,7 +42,8 @@ struct Place {
 impl Model {
     /// Empty, with the limits of the file system that it is compared with.
     pub fn new(name_bytes_max: usize, file_bytes_max: u64) -> Model {
-        Model { nodes: Nodes::default(), open: [None; SLOTS], name_bytes_max, file_bytes_max }
+        let nodes = Nodes::default();
+        Model { nodes, open: [None; SLOTS], linkable: BTreeSet::new(), name_bytes_max, file_bytes_max }
     }
 
     /// What is open in a slot.
@@ -106,7 +112,10 @@ impl Model {
                 let node = self.existing(path, true)?;
                 self.nodes.directory(node).map(|_| Answer::Done)
             }
-            Call::Rename { from, to } => self.rename(from, to).map(done),
+            Call::Rename { from, to } => self.rename(from, to, RenameFlags::NONE).map(done),
+            Call::RenameWith { from, to, flags } => self.rename(from, to, *flags).map(done),
+            Call::OpenUnnamed { slot, path, exclusive } => self.open_unnamed(*slot, path, *exclusive).map(done),
+            Call::LinkSlot { slot, to } => self.link_slot(*slot, to).map(done),
             Call::Link { from, to } => {
                 let node = self.existing(from, false)?;
                 let target = self.vacant(to)?;
@@ -331,30 +340,6 @@ impl Model {
         Ok(())
     }
 
-    /// An extended attribute's value, if there is one of this name. `unfit`: what is answered where only files and
-    /// directories may have one.
-    fn xattr(&self, id: NodeId, name: &str, unfit: Errno) -> Result<Option<Vec<u8>>> {
-        let node = self.nodes.get(id)?;
-        if name.starts_with("user.") && !matches!(node.content.kind(), FileKind::File | FileKind::Directory) {
-            return Err(unfit);
-        }
-        match ["user.", "trusted.", "security."].iter().find_map(|namespace| name.strip_prefix(namespace)) {
-            None => Err(Errno::NotSup),
-            Some("") => Err(Errno::Inval),
-            Some(_) => Ok(node.xattrs.get(name.as_bytes()).cloned()),
-        }
-    }
-
-    fn set_xattr(&mut self, id: NodeId, name: &str, value: Vec<u8>, mode: XattrMode) -> Result<()> {
-        match (self.xattr(id, name, Errno::Perm)?, mode) {
-            (Some(_), XattrMode::Create) => return Err(Errno::Exist),
-            (None, XattrMode::Replace) => return Err(Errno::NoData),
-            _ => {}
-        }
-        self.nodes.apply(Change::Xattr { id, name: name.as_bytes().to_vec(), value: Some(value) });
-        Ok(())
-    }
-
     fn forget_if_unused(&mut self, node: NodeId) {
         if !self.open.iter().flatten().any(|file| file.node == node) {
             self.nodes.forget(node);
@@ -368,22 +353,37 @@ impl Model {
         self.nodes.create(place.dir, &place.name, content, permissions).map(|_| ())
     }
 
-    fn rename(&mut self, from: &str, to: &str) -> Result<()> {
+    fn rename(&mut self, from: &str, to: &str, flags: RenameFlags) -> Result<()> {
+        if flags.exchange && (flags.no_replace || flags.whiteout) {
+            return Err(Errno::Inval);
+        }
         let source = self.walk(from, false)?;
         let target = self.walk(to, false)?;
+        if flags.no_replace && target.special && !source.special {
+            return Err(Errno::Exist);
+        }
         if source.special || target.special {
             return Err(Errno::Busy);
         }
         let node = source.node.ok_or(Errno::NoEnt)?;
+        match target.node {
+            Some(_) if flags.no_replace => return Err(Errno::Exist),
+            None if flags.exchange => return Err(Errno::NoEnt),
+            _ => {}
+        }
         if (source.dir, &source.name) != (target.dir, &target.name) {
             if self.is_in(target.dir, node) {
                 return Err(Errno::Inval);
             }
             if target.node.is_some_and(|target| self.is_in(source.dir, target)) {
-                return Err(Errno::NotEmpty);
+                return Err(if flags.exchange { Errno::Inval } else { Errno::NotEmpty });
             }
         }
-        if let Some(replaced) = self.nodes.rename(source.dir, &source.name, target.dir, &target.name)? {
+        let (from, to) = ((source.dir, &source.name[..]), (target.dir, &target.name[..]));
+        if flags.exchange {
+            return if target.node == Some(node) { Ok(()) } else { self.nodes.exchange(from, to) };
+        }
+        if let Some(replaced) = self.nodes.rename_and_leave(from.0, from.1, to.0, to.1, flags.whiteout)? {
             self.forget_if_unused(replaced);
         }
         Ok(())

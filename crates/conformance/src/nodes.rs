@@ -188,8 +188,27 @@ impl Nodes {
         Ok(id)
     }
 
+    /// An inode without a name.
+    pub fn create_unnamed(&mut self, content: Content, permissions: u32) -> NodeId {
+        let id = self.next;
+        self.apply(Change::New { id, content, permissions });
+        id
+    }
+
     /// Moves a name. Returns the inode that the new name stood for before, if it was another one.
     pub fn rename(&mut self, dir: NodeId, name: &[u8], to: NodeId, new_name: &[u8]) -> Result<Option<NodeId>> {
+        self.rename_and_leave(dir, name, to, new_name, false)
+    }
+
+    /// The same; with `whiteout` the old name stands for a whiteout afterwards.
+    pub fn rename_and_leave(
+        &mut self,
+        dir: NodeId,
+        name: &[u8],
+        to: NodeId,
+        new_name: &[u8],
+        whiteout: bool,
+    ) -> Result<Option<NodeId>> {
         let id = self.lookup(dir, name)?;
         let is_directory = self.directory(id).is_ok();
         let replaced = self.directory(to)?.get(new_name).copied();
@@ -205,8 +224,17 @@ impl Nodes {
             }
         }
         self.apply(Change::Name { dir: to, name: new_name.to_vec(), to: Some(id) });
-        self.apply(Change::Name { dir, name: name.to_vec(), to: None });
+        let left = whiteout.then(|| self.create_unnamed(Content::Special(FileKind::CharDevice, 0), 0));
+        self.apply(Change::Name { dir, name: name.to_vec(), to: left });
         Ok(replaced)
+    }
+
+    /// Each of two names gets what the other one stood for.
+    pub fn exchange(&mut self, one: (NodeId, &[u8]), other: (NodeId, &[u8])) -> Result<()> {
+        let (first, second) = (self.lookup(one.0, one.1)?, self.lookup(other.0, other.1)?);
+        self.apply(Change::Name { dir: other.0, name: other.1.to_vec(), to: Some(first) });
+        self.apply(Change::Name { dir: one.0, name: one.1.to_vec(), to: Some(second) });
+        Ok(())
     }
 
     /// Removes an inode without a name.

@@ -250,6 +250,18 @@ impl<'a> Rig<'a> {
                 self.vfs.sleep_ns(ms * 1_000_000);
                 Ok(Answer::Done)
             }
+            Call::RenameWith { from, to, flags } => {
+                self.vfs.rename_with(from.as_bytes(), to.as_bytes(), *flags).map(done)
+            }
+            Call::OpenUnnamed { slot, path, exclusive } => {
+                if let Some((fd, _)) = self.slots[*slot].take() {
+                    self.vfs.close(fd)?;
+                }
+                let flags = OpenFlags { unnamed: true, exclusive: *exclusive, ..OpenFlags::READ_WRITE };
+                self.slots[*slot] = Some((self.vfs.open(path.as_bytes(), flags, 0o644)?, How::WRITE));
+                Ok(Answer::Done)
+            }
+            Call::LinkSlot { slot, to } => self.vfs.link_descriptor(self.fd(*slot)?, to.as_bytes()).map(done),
             Call::SetXattr { path, name, bytes, seed, mode } => {
                 let value = pattern(*seed, 0, *bytes);
                 self.vfs.lsetxattr(path.as_bytes(), name.as_bytes(), &value, *mode).map(done)

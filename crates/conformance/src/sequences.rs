@@ -6,7 +6,7 @@ use crate::model::Model;
 use crate::rig::{Machine, Rig};
 use crate::tree::{bytes_difference, Tree};
 use crate::{Failure, Features, Subject};
-use ffslab_fs::{Errno, FileKind, XattrMode};
+use ffslab_fs::{Errno, FileKind, RenameFlags, XattrMode};
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::strategy::ValueTree;
@@ -130,6 +130,7 @@ fn used_slot(call: &Call) -> Option<usize> {
         | Call::Ftruncate { slot, .. }
         | Call::Fsync { slot }
         | Call::Fdatasync { slot }
+        | Call::LinkSlot { slot, .. }
         | Call::Fstat { slot } => Some(*slot),
         // Closing an empty slot shows what a bad descriptor answers.
         _ => None,
@@ -266,7 +267,7 @@ impl<'a> Pair<'a> {
             }
             Call::Remount | Call::SyncAndCrash => Err(Failure::new("remount failed with ENOSPC")),
             _ => {
-                if let Call::Open { slot, .. } = call {
+                if let Call::Open { slot, .. } | Call::OpenUnnamed { slot, .. } = call {
                     // The slot was emptied before the open failed.
                     let _ = self.model.call(&Call::Close { slot: *slot });
                 }
@@ -274,7 +275,8 @@ impl<'a> Pair<'a> {
                 let tree = Tree::read(&mut self.rig)?;
                 let Some(difference) = Tree::of(&self.model).difference(&tree) else { return Ok(()) };
                 // Descriptors are not part of the tree: an open that failed opened nothing.
-                if matches!(call, Call::Open { .. }) || Tree::of(&after).difference(&tree).is_some() {
+                let opens = matches!(call, Call::Open { .. } | Call::OpenUnnamed { .. });
+                if opens || Tree::of(&after).difference(&tree).is_some() {
                     return Err(Failure::new(format!("ENOSPC, and yet: {difference}")));
                 }
                 self.model = after;
@@ -338,10 +340,38 @@ fn call(features: Features) -> BoxedStrategy<Call> {
     if features.xattrs {
         choices.push((3, xattr_call().boxed()));
     }
+    if features.rename_flags {
+        choices.push((1, rename_call().boxed()));
+    }
+    if features.unnamed_files {
+        choices.push((1, unnamed_call().boxed()));
+    }
     match choices.len() {
         1 => usual_call().boxed(),
         _ => proptest::strategy::Union::new_weighted(choices).boxed(),
     }
+}
+
+fn rename_call() -> impl Strategy<Value = Call> {
+    let both = RenameFlags { no_replace: true, ..RenameFlags::WHITEOUT };
+    let wrong = RenameFlags { exchange: true, ..both };
+    let flags = prop_oneof![
+        6 => Just(RenameFlags::EXCHANGE),
+        4 => Just(RenameFlags::WHITEOUT),
+        3 => Just(RenameFlags::NO_REPLACE),
+        1 => Just(both),
+        1 => Just(wrong),
+    ];
+    (path(), path(), flags).prop_map(|(from, to, flags)| Call::RenameWith { from, to, flags })
+}
+
+fn unnamed_call() -> impl Strategy<Value = Call> {
+    let directory = prop_oneof![4 => select(vec!["/", "d0", "d0/d2", "d1"]).prop_map(str::to_string), 1 => path()];
+    prop_oneof![
+        4 => (slot(), directory, proptest::bool::weighted(0.1))
+            .prop_map(|(slot, path, exclusive)| Call::OpenUnnamed { slot, path, exclusive }),
+        4 => (slot(), path()).prop_map(|(slot, to)| Call::LinkSlot { slot, to }),
+    ]
 }
 
 fn xattr_call() -> impl Strategy<Value = Call> {

@@ -4,7 +4,7 @@ use crate::call::{Call, How};
 use crate::content::{pattern, Random};
 use crate::rig::Rig;
 use crate::{Failure, Features};
-use ffslab_fs::XattrMode;
+use ffslab_fs::{RenameFlags, XattrMode};
 
 pub type Setup = fn(&mut Rig) -> Result<(), Failure>;
 
@@ -20,7 +20,9 @@ pub struct Workload {
 }
 
 const USUAL: Features = Features::NONE;
-const XATTRS: Features = Features { xattrs: true };
+const XATTRS: Features = Features { xattrs: true, ..Features::NONE };
+const RENAME_FLAGS: Features = Features { rename_flags: true, ..Features::NONE };
+const UNNAMED_FILES: Features = Features { unnamed_files: true, ..Features::NONE };
 
 pub const ALL: &[Workload] = &[
     Workload { name: "first mount", setup: None, calls: first_mount, needs: USUAL },
@@ -32,6 +34,8 @@ pub const ALL: &[Workload] = &[
     Workload { name: "truncation", setup: Some(a_few_files), calls: truncations, needs: USUAL },
     Workload { name: "background work", setup: Some(nearly_full), calls: background, needs: USUAL },
     Workload { name: "extended attributes", setup: Some(files_with_xattrs), calls: xattrs, needs: XATTRS },
+    Workload { name: "exchanges and whiteouts", setup: Some(a_few_files), calls: exchanges, needs: RENAME_FLAGS },
+    Workload { name: "files without names", setup: Some(a_few_files), calls: unnamed_files, needs: UNNAMED_FILES },
 ];
 
 /// Size of the file that the overwriting workloads write to.
@@ -318,6 +322,73 @@ fn xattrs(_partition_bytes: u64) -> Vec<Call> {
             calls.push(Call::Unlink { path });
             if number % 8 == 2 {
                 calls.push(Call::Sync);
+            }
+        }
+        calls.push(Call::Close { slot: 0 });
+    }
+    calls
+}
+
+/// What overlayfs and updates with two trees do: names that change places, also across directories, and names that are
+/// covered.
+fn exchanges(_partition_bytes: u64) -> Vec<Call> {
+    let with = |from: &str, to: &str, flags| Call::RenameWith { from: from.to_string(), to: to.to_string(), flags };
+    let mut calls = vec![Call::Mkdir { path: "b".to_string(), permissions: 0o700 }];
+    calls.extend(safe_file("b/f", "b", 5_000, 1));
+    calls.push(fsync_directory("/"));
+    for number in 0..20u64 {
+        calls.extend(safe_file("next", "/", 700 + 100 * number as usize, 10 + number));
+        calls.push(with("next", "b/f", RenameFlags::EXCHANGE));
+        calls.push(with("old.d", "b", RenameFlags::EXCHANGE));
+        calls.push(with("old1", "old2", RenameFlags::EXCHANGE));
+        if number % 3 == 0 {
+            calls.push(fsync_directory("/"));
+        }
+        // A directory and a file, and back.
+        calls.push(with("old.d/f", "b", RenameFlags::EXCHANGE));
+        calls.push(with("old.d/f", "b", RenameFlags::EXCHANGE));
+        calls.push(with("old.d", "b", RenameFlags::EXCHANGE));
+        if number % 4 == 0 {
+            calls.push(Call::Sync);
+        }
+        let covered = format!("covered{number}");
+        calls.push(with("old3", &covered, RenameFlags::WHITEOUT));
+        if number % 2 == 0 {
+            calls.push(fsync_directory("/"));
+        }
+        // The whiteout is replaced, and goes.
+        calls.push(with(&covered, "old3", RenameFlags::NONE));
+        calls.push(with("old4", &covered, RenameFlags::WHITEOUT));
+        calls.push(with(&covered, "old4", RenameFlags::EXCHANGE));
+        calls.push(Call::Unlink { path: covered });
+    }
+    calls
+}
+
+/// What a careful program does: a file gets its name only when it is complete. Others never get one.
+fn unnamed_files(_partition_bytes: u64) -> Vec<Call> {
+    let mut random = Random(9);
+    let mut calls = Vec::new();
+    for number in 0..24u64 {
+        let directory = ["/", "old.d"][number as usize % 2];
+        let path = format!("{directory}/done{number}").replace("//", "");
+        calls.push(Call::OpenUnnamed { slot: 0, path: directory.to_string(), exclusive: number % 5 == 4 });
+        calls.push(write(0, 1 + random.below(9_000) as usize, number));
+        if number % 3 == 1 {
+            // A commit writes the orphan.
+            calls.push(Call::Sync);
+        }
+        calls.push(write(0, 1 + random.below(3_000) as usize, 50 + number));
+        if number % 5 != 4 {
+            if number % 2 == 0 {
+                calls.push(Call::Fsync { slot: 0 });
+            }
+            calls.push(Call::LinkSlot { slot: 0, to: path.clone() });
+            calls.push(Call::Fsync { slot: 0 });
+            calls.push(fsync_directory(directory));
+            if number % 4 == 3 {
+                calls.push(Call::Unlink { path });
+                calls.push(write(0, 2_000, 90 + number));
             }
         }
         calls.push(Call::Close { slot: 0 });

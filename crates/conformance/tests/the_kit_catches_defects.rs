@@ -4,7 +4,7 @@ mod support;
 
 use ffslab_conformance::{counts, full, hostile, power_cuts, sequences, Failure, Machine};
 use std::sync::Arc;
-use support::{Defect, DelayingSubject, LogSubject, XattrSubject};
+use support::{Defect, DelayingSubject, ExtrasSubject, LogSubject};
 
 fn sequences_of(defect: Defect) -> Result<sequences::Report, Failure> {
     sequences::check(&LogSubject(defect), &sequences::Options { cases: 40, ..sequences::Options::default() })
@@ -109,13 +109,22 @@ fn counts_catch_growth() {
 #[test]
 fn extended_attributes_that_go_wrong_are_caught() {
     let options = sequences::Options { cases: 40, ..sequences::Options::default() };
-    passes(sequences::check(&XattrSubject(Defect::None), &options));
-    caught(sequences::check(&XattrSubject(Defect::XattrRemovalIsForgotten), &options), "extended attribute");
+    passes(sequences::check(&ExtrasSubject(Defect::None), &options));
+    let many = sequences::Options { cases: 300, ..options };
+    caught(sequences::check(&ExtrasSubject(Defect::XattrRemovalIsForgotten), &many), "extended attribute");
     let options =
         power_cuts::Options { points_max: 40, only: Some("extended attributes"), ..power_cuts::Options::default() };
-    passes(power_cuts::check(&XattrSubject(Defect::None), &options));
-    caught(power_cuts::check(&XattrSubject(Defect::XattrIsTwoSteps), &options), "is missing");
+    passes(power_cuts::check(&ExtrasSubject(Defect::None), &options));
+    caught(power_cuts::check(&ExtrasSubject(Defect::XattrIsTwoSteps), &options), "is missing");
     caught(power_cuts::check(&LogSubject(Defect::None), &options), "there is no workload");
+}
+
+#[test]
+fn an_exchange_of_names_that_is_two_steps_is_caught() {
+    let options =
+        power_cuts::Options { points_max: 60, only: Some("exchanges and whiteouts"), ..power_cuts::Options::default() };
+    passes(power_cuts::check(&ExtrasSubject(Defect::None), &options));
+    caught(power_cuts::check(&ExtrasSubject(Defect::ExchangeIsTwoSteps), &options), "");
 }
 
 #[test]

@@ -235,6 +235,7 @@ impl Player<'_> {
             dsync: mode.dsync,
             directory: mode.directory,
             no_follow: mode.no_follow,
+            unnamed: false,
         };
         let mut result = self.vfs.open(from_root(path), flags, permissions);
         if (result, mode.create, opened) == (Err(Errno::IsDir), false, true) {

@@ -3,6 +3,7 @@
 mod execute;
 mod images;
 mod many;
+mod names;
 mod xattr;
 
 use crate::image::SavedImage;

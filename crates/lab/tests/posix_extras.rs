@@ -1,7 +1,10 @@
-//! Steps and options that not every file system knows: extended attributes, bulk-read.
+//! Steps and options that not every file system knows: extended attributes, bulk-read, flags of renameat2(2), files
+//! without names.
 
 use ffslab_lab::{run_experiment, LabError, RunResult};
 use std::path::Path;
+
+const TMPFILE: &str = "step = 'open'\nfile = 'd/t'\nflags = ['wronly', 'tmpfile']";
 
 /// An experiment on `fs` whose measured steps are the tables of `steps`.
 fn run(fs: &str, steps: &[&str]) -> Result<RunResult, LabError> {
@@ -78,4 +81,36 @@ fn a_file_system_without_extended_attributes_says_so() {
         refused(fs, &[set], "measure step 1 (setxattr \"f\"): ENOTSUP");
         run(fs, &[&format!("{set}\nfails = 'ENOTSUP'"), "step = 'listxattr'\nfile = 'f'"]).unwrap();
     }
+}
+
+#[test]
+fn names_are_exchanged_covered_and_given_late() {
+    let steps = [
+        "step = 'mkdir'\ndir = 'd'",
+        TMPFILE,
+        "step = 'append'\nfile = 'd/t'\nrequest_B = 4096\ncount = 2",
+        "step = 'readdir'\ndir = 'd'",
+        "step = 'stat'\nfile = 'd/t'\nfails = 'ENOENT'",
+        "step = 'link'\nfile = 'd/t'\nto = 'd/done'",
+        "step = 'link'\nfile = 'd/t'\nto = 'd/done'\nfails = 'EEXIST'",
+        "step = 'close'\nfile = 'd/t'",
+        "step = 'link'\nfile = 'd/done'\nto = 'again'",
+        "step = 'rename'\nfile = 'f'\nto = 'again'\nflags = ['noreplace']\nfails = 'EEXIST'",
+        "step = 'rename'\nfile = 'f'\nto = 'd'\nflags = ['exchange']",
+        "step = 'open'\nfile = 'd/done'\nflags = ['rdonly']\nfails = 'ENOTDIR'",
+        "step = 'rename'\nfile = 'f/done'\nto = 'moved'\nflags = ['whiteout']",
+        "step = 'open'\nfile = 'f/done'\nflags = ['rdonly']\nfails = 'ENXIO'",
+    ];
+    run("ubifs", &steps).unwrap();
+}
+
+#[test]
+fn what_a_file_system_does_not_know_ends_as_on_linux() {
+    for fs in ["jffs2", "yaffs2"] {
+        let rename = |flag: &str| format!("step = 'rename'\nfile = 'f'\nto = 'g'\nflags = ['{flag}']");
+        run(fs, &[&rename("noreplace")]).unwrap();
+        refused(fs, &[&rename("whiteout")], "EINVAL");
+        run(fs, &["step = 'mkdir'\ndir = 'd'", &format!("{TMPFILE}\nfails = 'ENOTSUP'")]).unwrap();
+    }
+    refused("ubifs", &["step = 'open'\nfile = 't'\nflags = ['rdonly', 'tmpfile']"], "neither create nor rdonly");
 }

@@ -84,6 +84,13 @@ impl Dentries {
         id
     }
 
+    /// An entry that no look-up finds, for a file without a name (`d_tmpfile`).
+    pub fn add_unnamed(&mut self, directory: DentryId, inode: (Ino, FileKind)) -> DentryId {
+        let id = self.add(directory, b"", Some(inode));
+        self.unhash(id);
+        id
+    }
+
     pub fn set_inode(&mut self, id: DentryId, inode: (Ino, FileKind)) {
         self.all[id as usize].inode = Some(inode);
     }
@@ -140,6 +147,17 @@ impl Dentries {
         dentry.name = name.clone();
         self.all[parent as usize].children.insert(name, id);
         unused
+    }
+
+    /// Swaps the places of two entries (`d_exchange`).
+    pub fn exchange(&mut self, one: DentryId, other: DentryId) {
+        let places = [one, other].map(|id| (self.parent(id), self.name(id)));
+        [one, other].into_iter().for_each(|id| self.detach(id));
+        for (id, (parent, name)) in [other, one].into_iter().zip(places) {
+            let dentry = &mut self.all[id as usize];
+            (dentry.parent, dentry.name) = (parent, name.clone());
+            self.all[parent as usize].children.insert(name, id);
+        }
     }
 
     /// Whether `above` is `id` or one of the directories on the way from the root to it.
@@ -244,6 +262,29 @@ mod tests {
         assert_eq!(dentries.shrink().len(), 3);
         assert_eq!(dentries.release(file), [(3, FILE), (2, DIRECTORY)]);
         assert_eq!(dentries.shrink().len(), 1);
+    }
+
+    #[test]
+    fn two_names_change_places() {
+        let mut dentries = Dentries::new(1);
+        let directory = dentries.add(ROOT, b"d", Some((2, DIRECTORY)));
+        let inner = dentries.add(directory, b"f", Some((3, FILE)));
+        let outer = dentries.add(ROOT, b"g", Some((4, FILE)));
+        dentries.exchange(inner, outer);
+        assert_eq!((dentries.child(directory, b"f"), dentries.child(ROOT, b"g")), (Some(outer), Some(inner)));
+        assert_eq!((dentries.parent(inner), dentries.parent(outer)), (ROOT, directory));
+    }
+
+    #[test]
+    fn a_file_without_a_name_keeps_its_directory() {
+        let mut dentries = Dentries::new(1);
+        let directory = dentries.add(ROOT, b"d", Some((2, DIRECTORY)));
+        let file = dentries.add_unnamed(directory, (3, FILE));
+        dentries.hold(file);
+        assert_eq!(dentries.child(directory, b""), None);
+        assert!(dentries.shrink().contains(&2));
+        assert_eq!(dentries.release(file), [(3, FILE)]);
+        assert!(!dentries.shrink().contains(&2));
     }
 
     #[test]

@@ -26,6 +26,9 @@ pub struct OpenFlags {
     pub dsync: bool,
     pub directory: bool,
     pub no_follow: bool,
+    /// `O_TMPFILE`: a new file without a name, in the directory that the path names. With `exclusive` it can never get
+    /// one.
+    pub unnamed: bool,
 }
 
 impl OpenFlags {
@@ -40,6 +43,7 @@ impl OpenFlags {
         dsync: false,
         directory: false,
         no_follow: false,
+        unnamed: false,
     };
     pub const WRITE: OpenFlags = OpenFlags { read: false, write: true, ..OpenFlags::READ };
     pub const READ_WRITE: OpenFlags = OpenFlags { write: true, ..OpenFlags::READ };
@@ -87,7 +91,7 @@ impl Vfs {
     /// open(2). `permissions`: of a file that is created (07777, no umask).
     ///
     /// # Errors
-    /// Those of the manual page; [`Errno::NxIo`] for device files, which have no device here, and sockets;
+    /// Those of the manual page; [`Errno::NotSup`]: the file system knows no files without names; [`Errno::NxIo`] for device files, which have no device here, and sockets;
     /// [`Errno::NotSup`] for FIFOs, which nobody else could open.
     pub fn open(&mut self, path: &[u8], flags: OpenFlags, permissions: u32) -> Result<Fd> {
         self.system_call(|vfs| vfs.do_open(path, flags, permissions))
@@ -96,6 +100,9 @@ impl Vfs {
     fn do_open(&mut self, path: &[u8], flags: OpenFlags, permissions: u32) -> Result<Fd> {
         if !(flags.read || flags.write) || (flags.create && flags.directory) {
             return Err(Errno::Inval);
+        }
+        if flags.unnamed {
+            return self.open_unnamed(path, flags, permissions);
         }
         let last_link = match (flags.create && flags.exclusive, flags.no_follow) {
             (true, _) => LastLink::Keep,
@@ -121,17 +128,42 @@ impl Vfs {
             }
             None => return Err(Errno::NoEnt),
         };
-        self.dentries.hold(found.dentry);
+        Ok(self.add_file(found.dentry, (ino, kind), flags))
+    }
+
+    /// `do_tmpfile` of `fs/namei.c`.
+    fn open_unnamed(&mut self, path: &[u8], flags: OpenFlags, permissions: u32) -> Result<Fd> {
+        if !flags.write || flags.create {
+            return Err(Errno::Inval);
+        }
+        let last_link = if flags.no_follow { LastLink::FollowIfSlash } else { LastLink::Follow };
+        let directory = self.walk_existing(path, last_link)?;
+        let Some((directory_ino, FileKind::Directory)) = self.dentries.inode(directory) else {
+            return Err(Errno::NotDir);
+        };
+        let node = NewNode { permissions: permissions & 0o7777, ..NewNode::of(FileKind::File) };
+        let (fs, memory) = self.parts()?;
+        let inode = (fs.create_unnamed(memory, directory_ino, &node)?, FileKind::File);
+        if !flags.exclusive {
+            self.linkable.insert(inode.0);
+        }
+        let dentry = self.dentries.add_unnamed(directory, inode);
+        Ok(self.add_file(dentry, inode, flags))
+    }
+
+    /// A new open file; the lowest free number is its descriptor.
+    fn add_file(&mut self, dentry: DentryId, (ino, kind): (Ino, FileKind), flags: OpenFlags) -> Fd {
+        self.dentries.hold(dentry);
         *self.opens.entry(ino).or_insert(0) += 1;
         let read_ahead = ReadAhead::new(self.device_ra_pages);
         let errors_known = self.memory.write_back.errors_at_open(ino);
-        let file = OpenFile { dentry: found.dentry, ino, kind, flags, position: 0, read_ahead, errors_known };
+        let file = OpenFile { dentry, ino, kind, flags, position: 0, read_ahead, errors_known };
         let number = self.files.iter().position(Option::is_none).unwrap_or_else(|| {
             self.files.push(None);
             self.files.len() - 1
         });
         self.files[number] = Some(file);
-        Ok(Fd(number as u32))
+        Fd(number as u32)
     }
 
     /// close(2). The descriptor is gone even when the file system reports an error.

@@ -1,9 +1,10 @@
 //! Making, removing and moving names (`fs/namei.c`).
 
 use crate::dentries::DentryId;
+use crate::files::Fd;
 use crate::vfs::Vfs;
 use crate::walk::LastLink;
-use ffslab_fs::{Errno, FileKind, Ino, NewNode, Result};
+use ffslab_fs::{Errno, FileKind, Ino, NewNode, RenameFlags, Result};
 
 /// Longest target of a symbolic link (`PATH_MAX` without the final NUL).
 const TARGET_BYTES_MAX: usize = 4095;
@@ -58,15 +59,40 @@ impl Vfs {
             let source = vfs.walk_existing(old, LastLink::FollowIfSlash)?;
             let target = vfs.walk_new(new, false)?;
             let inode = vfs.dentries.inode(source).ok_or(Errno::NoEnt)?;
-            if inode.1 == FileKind::Directory {
-                return Err(Errno::Perm);
-            }
-            let (directory_ino, name) = vfs.place(target)?;
-            let (fs, memory) = vfs.parts()?;
-            fs.link(memory, inode.0, directory_ino, &name)?;
-            vfs.dentries.set_inode(target, inode);
-            Ok(())
+            vfs.link_inode(inode, target)
         })
+    }
+
+    /// linkat(2) of an open file, with `AT_EMPTY_PATH`: how a file without a name gets one. [`Errno::NoEnt`]: it had one
+    /// that was taken away, or was opened with `exclusive`.
+    pub fn link_descriptor(&mut self, fd: Fd, new: &[u8]) -> Result<()> {
+        self.system_call(|vfs| {
+            let file = vfs.file(fd)?;
+            let inode = (file.ino, file.kind);
+            let target = vfs.walk_new(new, false)?;
+            vfs.link_inode(inode, target)
+        })
+    }
+
+    /// Whether an open file was made without a name (`O_TMPFILE`), whatever became of it since.
+    pub fn is_unnamed(&self, fd: Fd) -> bool {
+        self.file(fd).is_ok_and(|file| file.flags.unnamed)
+    }
+
+    fn link_inode(&mut self, inode: (Ino, FileKind), target: DentryId) -> Result<()> {
+        if inode.1 == FileKind::Directory {
+            return Err(Errno::Perm);
+        }
+        let (directory_ino, name) = self.place(target)?;
+        let linkable = self.linkable.contains(&inode.0);
+        let (fs, memory) = self.parts()?;
+        if !linkable && fs.getattr(inode.0)?.links == 0 {
+            return Err(Errno::NoEnt);
+        }
+        fs.link(memory, inode.0, directory_ino, &name)?;
+        self.linkable.remove(&inode.0);
+        self.dentries.set_inode(target, inode);
+        Ok(())
     }
 
     /// unlink(2). An open file lives on without a name until its last descriptor is closed.
@@ -107,16 +133,34 @@ impl Vfs {
 
     /// rename(2): an existing `new` is replaced.
     pub fn rename(&mut self, old: &[u8], new: &[u8]) -> Result<()> {
+        self.rename_with(old, new, RenameFlags::NONE)
+    }
+
+    /// renameat2(2). [`Errno::Inval`]: the file system does not know one of the flags.
+    pub fn rename_with(&mut self, old: &[u8], new: &[u8], flags: RenameFlags) -> Result<()> {
         self.system_call(|vfs| {
+            if flags.exchange && (flags.no_replace || flags.whiteout) {
+                return Err(Errno::Inval);
+            }
             let source = vfs.walk(old, LastLink::Keep)?;
             let target = vfs.walk(new, LastLink::Keep)?;
-            if source.special || target.special {
-                return Err(Errno::Busy);
+            match (source.special, target.special) {
+                (false, true) if flags.no_replace => return Err(Errno::Exist),
+                (true, _) | (_, true) => return Err(Errno::Busy),
+                (false, false) => {}
             }
             let (ino, kind) = vfs.dentries.inode(source.dentry).ok_or(Errno::NoEnt)?;
             let replaced = vfs.dentries.inode(target.dentry);
             let is_directory = kind == FileKind::Directory;
-            if !is_directory && (source.trailing_slash || target.trailing_slash) {
+            match replaced {
+                Some(_) if flags.no_replace => return Err(Errno::Exist),
+                None if flags.exchange => return Err(Errno::NoEnt),
+                Some((_, other)) if flags.exchange && other != FileKind::Directory && target.trailing_slash => {
+                    return Err(Errno::NotDir);
+                }
+                _ => {}
+            }
+            if !is_directory && (source.trailing_slash || (target.trailing_slash && !flags.exchange)) {
                 return Err(Errno::NotDir);
             }
             if source.dentry != target.dentry {
@@ -124,11 +168,12 @@ impl Vfs {
                     return Err(Errno::Inval);
                 }
                 if vfs.dentries.is_ancestor(target.dentry, source.dentry) {
-                    return Err(Errno::NotEmpty);
+                    return Err(if flags.exchange { Errno::Inval } else { Errno::NotEmpty });
                 }
             }
             match replaced {
                 Some((other, _)) if other == ino => return Ok(()),
+                _ if flags.exchange => {}
                 Some((_, FileKind::Directory)) if !is_directory => return Err(Errno::IsDir),
                 Some((_, other)) if is_directory && other != FileKind::Directory => return Err(Errno::NotDir),
                 _ => {}
@@ -136,7 +181,14 @@ impl Vfs {
             let (from_ino, name) = vfs.place(source.dentry)?;
             let (to_ino, new_name) = vfs.place(target.dentry)?;
             let (fs, memory) = vfs.parts()?;
-            fs.rename(memory, from_ino, &name, to_ino, &new_name)?;
+            match flags {
+                RenameFlags::NONE => fs.rename(memory, from_ino, &name, to_ino, &new_name)?,
+                _ => fs.rename_with(memory, (from_ino, &name), (to_ino, &new_name), flags)?,
+            }
+            if flags.exchange {
+                vfs.dentries.exchange(source.dentry, target.dentry);
+                return Ok(());
+            }
             let unused = vfs.dentries.rename(source.dentry, target.dentry);
             match replaced {
                 Some((ino, kind)) if unused => vfs.evict_if_unused(ino, kind),

@@ -6,7 +6,7 @@ use crate::files::OpenFile;
 use crate::memory::Memory;
 use ffslab_fs::{run_turn, Errno, FileKind, FileSystem, Ino, Result, StatFs, PAGE_BYTES};
 use ffslab_sim::{Idle, Sim, Switch, Task};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Linux with at most one file system mounted, seen through its system calls. Paths begin at the mount's root: "/a/b"
 /// and "a/b" are the same.
@@ -23,6 +23,8 @@ pub struct Vfs {
     pub(crate) files: Vec<Option<OpenFile>>,
     /// Number of open descriptors of each inode that has any.
     pub(crate) opens: FxHashMap<Ino, u32>,
+    /// Files without a name that may get one (`I_LINKABLE`).
+    pub(crate) linkable: FxHashSet<Ino>,
     /// Read-ahead of the backing device; files opened from now on start with it.
     pub(crate) device_ra_pages: u64,
     device_task: Option<DeviceTask>,
@@ -43,6 +45,7 @@ impl Vfs {
             dentries: Dentries::new(0),
             files: Vec::new(),
             opens: FxHashMap::default(),
+            linkable: FxHashSet::default(),
             device_ra_pages,
             device_task: None,
         }
@@ -115,6 +118,7 @@ impl Vfs {
         self.dentries = Dentries::new(0);
         self.files.clear();
         self.opens.clear();
+        self.linkable.clear();
     }
 
     /// sync(2): everything dirty goes to the medium. Nothing to do when nothing is mounted.
@@ -255,10 +259,11 @@ impl Vfs {
         if self.opens.contains_key(&ino) {
             return Ok(());
         }
-        let (fs, memory) = self.parts()?;
-        if kind != FileKind::Directory && fs.getattr(ino)?.links > 0 {
+        if kind != FileKind::Directory && self.parts()?.0.getattr(ino)?.links > 0 {
             return Ok(());
         }
+        self.linkable.remove(&ino);
+        let (fs, memory) = self.parts()?;
         memory.delete(fs, ino)?;
         fs.evict(memory, ino)
     }

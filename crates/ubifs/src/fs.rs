@@ -4,8 +4,8 @@ use crate::format::{BLOCK_BYTES, NAME_BYTES_MAX, ROOT_INO};
 use crate::replay::FILE_BYTES_MAX;
 use crate::Ubifs;
 use ffslab_fs::{
-    take_turns, DirEntry, Errno, FileKind, FileSystem, Host, Ino, InodeDirt, NewNode, Result, SetAttr, Stat, StatFs,
-    WritePlan, XattrMode,
+    take_turns, DirEntry, Errno, FileKind, FileSystem, Host, Ino, InodeDirt, NewNode, RenameFlags, Result, SetAttr,
+    Stat, StatFs, WritePlan, XattrMode,
 };
 use ffslab_sim::{Reason, Sim, Task};
 
@@ -53,7 +53,24 @@ impl FileSystem for Ubifs {
     }
 
     fn rename(&mut self, host: &mut dyn Host, from: Ino, name: &[u8], to: Ino, new_name: &[u8]) -> Result<()> {
-        self.rename_inode(host, from, name, to, new_name)
+        self.rename_inode(host, from, name, to, new_name, false)
+    }
+
+    fn rename_with(
+        &mut self,
+        host: &mut dyn Host,
+        (from, name): (Ino, &[u8]),
+        (to, new_name): (Ino, &[u8]),
+        flags: RenameFlags,
+    ) -> Result<()> {
+        if flags.exchange {
+            return self.exchange_names(host, (from, name), (to, new_name));
+        }
+        self.rename_inode(host, from, name, to, new_name, flags.whiteout)
+    }
+
+    fn create_unnamed(&mut self, host: &mut dyn Host, dir: Ino, node: &NewNode<'_>) -> Result<Ino> {
+        self.create_unnamed_node(host, dir, node)
     }
 
     fn readdir(&mut self, dir: Ino, emit: &mut dyn FnMut(DirEntry<'_>)) -> Result<()> {

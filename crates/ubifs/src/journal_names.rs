@@ -8,6 +8,7 @@ use crate::format::*;
 use crate::inode::{entry_type, Inode};
 use crate::key::{name_hash, Key};
 use crate::tnc::NodeAt;
+use ffslab_fs::FileKind;
 
 /// An entry node to write.
 pub(crate) struct NewEntry<'a> {
@@ -40,6 +41,19 @@ pub(crate) struct Rename<'a> {
     pub inode: &'a Inode,
     /// What had the new name before.
     pub replaced: Option<&'a Inode>,
+    /// What gets the old name.
+    pub whiteout: Option<&'a Inode>,
+    pub cookies: (u32, u32),
+}
+
+/// Two names that are exchanged: `first_name` in `first_dir` stood for `first`.
+pub(crate) struct Exchange<'a> {
+    pub first_dir: &'a Inode,
+    pub first_name: &'a [u8],
+    pub first: (u32, FileKind),
+    pub second_dir: &'a Inode,
+    pub second_name: &'a [u8],
+    pub second: (u32, FileKind),
     pub cookies: (u32, u32),
 }
 
@@ -109,13 +123,14 @@ impl Core {
 
     /// Writes a rename. `true`: what was replaced is an orphan now.
     pub fn write_rename(&mut self, rename: &Rename<'_>) -> Res<bool> {
-        let Rename { old_dir, old_name, new_dir, new_name, inode, replaced, cookies } = *rename;
+        let Rename { old_dir, old_name, new_dir, new_name, inode, replaced, whiteout, cookies } = *rename;
         let is_move = old_dir.ino != new_dir.ino;
         let is_last = replaced.is_some_and(|inode| inode.links == 0);
         let new_len = DENT_BYTES + new_name.len() as u32 + 1;
         let old_len = DENT_BYTES + old_name.len() as u32 + 1;
         let replaced_len = replaced.map_or(0, |inode| INO_BYTES + if is_last { 0 } else { inode.data.len() as u32 });
-        let mut len = align8(new_len) + align8(old_len) + align8(replaced_len) + INO_BYTES;
+        let whiteout_len = whiteout.map_or(0, |inode| INO_BYTES + inode.data.len() as u32);
+        let mut len = align8(new_len) + align8(old_len) + align8(replaced_len) + align8(whiteout_len) + INO_BYTES;
         if is_move {
             len += INO_BYTES;
         }
@@ -126,10 +141,14 @@ impl Core {
         let new =
             NewEntry { dir: new_dir.ino, name: new_name, ino: inode.ino, entry_type, cookie: cookies.0, is_xattr };
         self.pack_entry(&mut nodes, &new);
-        let gone = NewEntry { dir: old_dir.ino, name: old_name, ino: 0, entry_type: 0, cookie: cookies.1, is_xattr };
+        let (ino, entry_type) = whiteout.map_or((0, 0), |inode| (inode.ino, self::entry_type(inode.kind)));
+        let gone = NewEntry { dir: old_dir.ino, name: old_name, ino, entry_type, cookie: cookies.1, is_xattr };
         self.pack_entry(&mut nodes, &gone);
         if let Some(replaced) = replaced {
             self.pack_inode(&mut nodes, replaced, false);
+        }
+        if let Some(whiteout) = whiteout {
+            self.pack_inode(&mut nodes, whiteout, false);
         }
         self.pack_inode(&mut nodes, old_dir, !is_move);
         if is_move {
@@ -140,16 +159,28 @@ impl Core {
         }
         let (lnum, offs) = self.append(BASE_HEAD, &nodes)?;
         let head = &mut self.heads[BASE_HEAD];
-        [Some(new_dir), Some(old_dir), replaced].into_iter().flatten().for_each(|inode| head.note_inode(inode.ino));
+        [Some(new_dir), Some(old_dir), replaced, whiteout]
+            .into_iter()
+            .flatten()
+            .for_each(|inode| head.note_inode(inode.ino));
         let (new_key, old_key) = (self.entry_key(new_dir.ino, new_name), self.entry_key(old_dir.ino, old_name));
         self.index_change(|core| {
             core.tnc_add_name(new_key, NodeAt { lnum, offs, len: new_len }, new_name)?;
-            core.add_dirt(lnum, old_len)?;
-            core.tnc_remove_name(old_key, old_name)?;
-            let mut offs = offs + align8(new_len) + align8(old_len);
+            let old_at = NodeAt { lnum, offs: offs + align8(new_len), len: old_len };
+            if whiteout.is_some() {
+                core.tnc_add_name(old_key, old_at, old_name)?;
+            } else {
+                core.add_dirt(lnum, old_len)?;
+                core.tnc_remove_name(old_key, old_name)?;
+            }
+            let mut offs = old_at.offs + align8(old_len);
             if let Some(replaced) = replaced {
                 core.tnc_add(Key::inode(replaced.ino), NodeAt { lnum, offs, len: replaced_len })?;
                 offs += align8(replaced_len);
+            }
+            if let Some(whiteout) = whiteout {
+                core.tnc_add(Key::inode(whiteout.ino), NodeAt { lnum, offs, len: whiteout_len })?;
+                offs += align8(whiteout_len);
             }
             core.tnc_add(Key::inode(old_dir.ino), NodeAt { lnum, offs, len: INO_BYTES })?;
             if is_move {
@@ -158,5 +189,39 @@ impl Core {
             Ok(())
         })?;
         Ok(is_last)
+    }
+
+    /// Writes an exchange of two names (`ubifs_jnl_xrename`).
+    pub fn write_exchange(&mut self, exchange: &Exchange<'_>) -> Res<()> {
+        let Exchange { first_dir, first_name, first, second_dir, second_name, second, cookies } = *exchange;
+        let is_move = first_dir.ino != second_dir.ino;
+        let lens = [second_name, first_name].map(|name| DENT_BYTES + name.len() as u32 + 1);
+        let dirs = if is_move { 2 } else { 1 };
+        self.reserve(BASE_HEAD, align8(lens[0]) + align8(lens[1]) + dirs * INO_BYTES)?;
+        let mut nodes = Vec::new();
+        let entries = [(second_dir.ino, second_name, first, cookies.0), (first_dir.ino, first_name, second, cookies.1)];
+        for (dir, name, (ino, kind), cookie) in entries {
+            let entry_type = entry_type(kind);
+            self.pack_entry(&mut nodes, &NewEntry { dir, name, ino, entry_type, cookie, is_xattr: false });
+        }
+        self.pack_inode(&mut nodes, first_dir, !is_move);
+        if is_move {
+            self.pack_inode(&mut nodes, second_dir, true);
+        }
+        let (lnum, offs) = self.append(BASE_HEAD, &nodes)?;
+        self.heads[BASE_HEAD].note_inode(first_dir.ino);
+        self.heads[BASE_HEAD].note_inode(second_dir.ino);
+        let keys = [self.entry_key(second_dir.ino, second_name), self.entry_key(first_dir.ino, first_name)];
+        self.index_change(|core| {
+            core.tnc_add_name(keys[0], NodeAt { lnum, offs, len: lens[0] }, second_name)?;
+            let offs = offs + align8(lens[0]);
+            core.tnc_add_name(keys[1], NodeAt { lnum, offs, len: lens[1] }, first_name)?;
+            let offs = offs + align8(lens[1]);
+            core.tnc_add(Key::inode(first_dir.ino), NodeAt { lnum, offs, len: INO_BYTES })?;
+            if is_move {
+                core.tnc_add(Key::inode(second_dir.ino), NodeAt { lnum, offs: offs + INO_BYTES, len: INO_BYTES })?;
+            }
+            Ok(())
+        })
     }
 }

@@ -7,7 +7,7 @@
 //!
 //! **Follows.** Linux 6.1 `fs/ubifs` (the C file that each module follows is named at its top), format version 5.
 //!
-//! **Leaves out.** Authentication and encryption, read-only mounts, whiteouts and the exchange of two names.
+//! **Leaves out.** Authentication and encryption, read-only mounts.
 //! A commit runs to its end in one turn, so nothing changes while it writes. See this crate's README for more.
 
 mod budget;
@@ -39,6 +39,7 @@ mod namespace;
 mod node;
 mod orphan;
 mod recovery;
+mod rename;
 mod replay;
 mod sb;
 mod scan;

@@ -7,11 +7,11 @@ use crate::core::Core;
 use crate::error::NOT_FOUND;
 use crate::format::*;
 use crate::inode::{entry_type, kind_of_entry, Inode};
-use crate::journal_names::{NewEntry, Rename};
+use crate::journal_names::NewEntry;
 use crate::key::Key;
 use crate::tnc::entry_name;
 use crate::Ubifs;
-use ffslab_fs::{DirEntry, Errno, FileKind, Host, Ino, InodeDirt, NewNode, Result, TimeSpec};
+use ffslab_fs::{DirEntry, Errno, FileKind, Host, Ino, NewNode, Result, TimeSpec};
 use ffslab_sim::Reason;
 
 /// Inode numbers above this are not given out.
@@ -51,7 +51,7 @@ impl Ubifs {
         Ok(ino)
     }
 
-    fn is_empty_directory(&mut self, dir: Ino) -> Result<bool> {
+    pub(crate) fn is_empty_directory(&mut self, dir: Ino) -> Result<bool> {
         let mut node = Vec::new();
         match self.core.next_entry(Key::dent(dir, 0), b"", &mut node) {
             Ok(()) => Ok(false),
@@ -168,6 +168,40 @@ impl Ubifs {
         }
     }
 
+    /// Makes a file without a name (`ubifs_tmpfile`). The journal gets it as one whose last name was taken away. The kernel
+    /// calls that name "#", by accident, and takes a file of this name out of its directory; no file can be called "/".
+    pub(crate) fn create_unnamed_node(&mut self, host: &mut dyn Host, dir: Ino, node: &NewNode<'_>) -> Result<Ino> {
+        self.directory(dir)?;
+        let request = Request { new_ino: true, new_dent: true, dirtied_inos: 1, ..Request::default() };
+        let growth = self.budget(host, &request)?;
+        let inode_growth = match self.budget(host, &Request { dirtied_inos: 1, ..Request::default() }) {
+            Ok(inode_growth) => inode_growth,
+            Err(error) => {
+                self.core.release_budget(growth);
+                return Err(error);
+            }
+        };
+        let result = self.write_unnamed(host, dir, node);
+        self.core.release_budget(growth);
+        self.core.release_budget(inode_growth);
+        result
+    }
+
+    fn write_unnamed(&mut self, host: &mut dyn Host, dir: Ino, node: &NewNode<'_>) -> Result<Ino> {
+        let _why = self.core.sim.clone().because(Reason::Metadata);
+        let mut inode = self.new_inode(host, dir, node.kind)?;
+        (inode.permissions, inode.uid, inode.gid) = (node.permissions & 0o7777, node.uid, node.gid);
+        inode.links = 0;
+        let (cookie, entry_type) = (self.next_cookie(), entry_type(node.kind));
+        let parent = self.inodes.get_mut(&dir).ok_or(Errno::NoEnt)?;
+        let entry = NewEntry { dir, name: b"/", ino: 0, entry_type, cookie, is_xattr: false };
+        self.core.write_name(parent, &entry, &mut inode)?;
+        self.core.mark_clean(parent);
+        let ino = inode.ino;
+        self.inodes.insert(ino, inode);
+        Ok(ino)
+    }
+
     /// Changes a name of an inode that exists, with its directory. `change` gets both and the present time.
     fn update_name(
         &mut self,
@@ -213,13 +247,17 @@ impl Ubifs {
         let dirtied_ino_bytes = align8(inode.data.len() as u32);
         let request = Request { new_dent: true, dirtied_inos: 2, dirtied_ino_bytes, ..Request::default() };
         let growth = self.budget(host, &request)?;
-        if self.inode(ino)?.links == 0 {
+        let was_unnamed = self.inode(ino)?.links == 0;
+        if was_unnamed {
             self.core.delete_orphan(ino);
         }
         let result = self.update_name(host, dir, ino, name, false, |parent, inode, _| {
             inode.links += 1;
             parent.size_bytes += Core::entry_bytes(name);
         });
+        if was_unnamed && result.is_err() {
+            self.core.add_orphans(ino)?;
+        }
         self.core.release_budget(growth);
         result
     }
@@ -265,138 +303,6 @@ impl Ubifs {
         }
     }
 
-    pub(crate) fn rename_inode(
-        &mut self,
-        host: &mut dyn Host,
-        from: Ino,
-        name: &[u8],
-        to: Ino,
-        new_name: &[u8],
-    ) -> Result<()> {
-        check_name(new_name)?;
-        let ino = self.find_name(from, name)?;
-        let replaced = match self.find_name(to, new_name) {
-            Ok(replaced) if replaced == ino => return Ok(()),
-            Ok(replaced) => Some(replaced),
-            Err(Errno::NoEnt) => None,
-            Err(error) => return Err(error),
-        };
-        let moved = self.inode(ino)?;
-        let (is_dir, moved_data) = (moved.kind == FileKind::Directory, moved.data.len() as u32);
-        let mut replaced_data = 0;
-        if let Some(replaced) = replaced {
-            let target = self.inode(replaced)?;
-            replaced_data = target.data.len() as u32;
-            match (is_dir, target.kind == FileKind::Directory) {
-                (true, false) => return Err(Errno::NotDir),
-                (false, true) => return Err(Errno::IsDir),
-                (true, true) if !self.is_empty_directory(replaced)? => return Err(Errno::NotEmpty),
-                _ => {}
-            }
-        }
-        if let Some(replaced) = replaced {
-            self.purge_xattrs(host, replaced)?;
-        }
-        let request = Request {
-            new_dent: true,
-            mod_dent: true,
-            dirtied_inos: 3,
-            dirtied_ino_bytes: align8(replaced_data),
-            ..Request::default()
-        };
-        let growth = self.budget(host, &request)?;
-        let moved_request = Request { dirtied_inos: 1, dirtied_ino_bytes: align8(moved_data), ..Request::default() };
-        let moved_growth = match self.budget(host, &moved_request) {
-            Ok(moved_growth) => moved_growth,
-            Err(error) => {
-                self.core.release_budget(growth);
-                return Err(error);
-            }
-        };
-        let result = self.do_rename(host, (from, name), (to, new_name), ino, replaced);
-        self.core.release_budget(growth);
-        match result {
-            // The moved inode has a new change time, which is not written yet.
-            Ok(()) if self.mark_dirty(host, ino, InodeDirt::Attributes)? => self.core.release_budget(moved_growth),
-            Ok(()) => {}
-            Err(_) => self.core.release_budget(moved_growth),
-        }
-        result
-    }
-
-    fn do_rename(
-        &mut self,
-        host: &mut dyn Host,
-        (from, name): (Ino, &[u8]),
-        (to, new_name): (Ino, &[u8]),
-        ino: Ino,
-        replaced: Option<Ino>,
-    ) -> Result<()> {
-        let _why = self.core.sim.clone().because(Reason::Metadata);
-        let now = self.now(host);
-        let cookies = (self.next_cookie(), self.next_cookie());
-        let is_move = from != to;
-        self.load(from)?;
-        self.load(to)?;
-        let copy = |fs: &Ubifs, ino: Ino| fs.inodes.get(&ino).cloned().ok_or(Errno::NoEnt);
-        let mut inode = copy(self, ino)?;
-        let mut old_dir = copy(self, from)?;
-        let mut new_dir = copy(self, to)?;
-        let mut target = replaced.map(|ino| copy(self, ino)).transpose()?;
-        let is_dir = inode.kind == FileKind::Directory;
-        inode.changed = now;
-        let grown = Core::entry_bytes(new_name);
-        let shrunk = Core::entry_bytes(name);
-        if is_dir && (is_move || target.is_some()) {
-            old_dir.links = old_dir.links.saturating_sub(1);
-        }
-        if is_dir && is_move && target.is_none() {
-            new_dir.links += 1;
-        }
-        old_dir.size_bytes = old_dir.size_bytes.saturating_sub(shrunk);
-        (old_dir.modified, old_dir.changed) = (now, now);
-        if !is_move {
-            new_dir = old_dir.clone();
-        }
-        (new_dir.modified, new_dir.changed) = (now, now);
-        match &mut target {
-            Some(target) => {
-                target.links = if is_dir { 0 } else { target.links.saturating_sub(1) };
-                target.changed = now;
-            }
-            None => new_dir.size_bytes += grown,
-        }
-        if !is_move {
-            old_dir = new_dir.clone();
-        }
-        let rename = Rename {
-            old_dir: &old_dir,
-            old_name: name,
-            new_dir: &new_dir,
-            new_name,
-            inode: &inode,
-            replaced: target.as_deref(),
-            cookies,
-        };
-        let is_last = self.core.write_rename(&rename)?;
-        if let Some(mut target) = target {
-            self.core.mark_clean(&mut target);
-            target.synced_bytes = target.size_bytes;
-            if is_last {
-                target.deleted_in = self.core.cmt_no;
-            }
-            self.inodes.insert(target.ino, target);
-        }
-        self.core.mark_clean(&mut old_dir);
-        if is_move {
-            self.core.mark_clean(&mut new_dir);
-            self.inodes.insert(to, new_dir);
-        }
-        self.inodes.insert(from, old_dir);
-        self.inodes.insert(ino, inode);
-        Ok(())
-    }
-
     /// Deletes an inode that has no name and no user any more, or forgets one (`ubifs_evict_inode`).
     pub(crate) fn evict_inode(&mut self, ino: Ino) -> Result<()> {
         self.load(ino)?;
@@ -434,7 +340,7 @@ impl Ubifs {
     }
 }
 
-fn check_name(name: &[u8]) -> Result<()> {
+pub(crate) fn check_name(name: &[u8]) -> Result<()> {
     if name.is_empty() || name.len() > NAME_BYTES_MAX {
         return Err(Errno::NameTooLong);
     }

@@ -5,6 +5,7 @@ mod subject;
 mod support;
 
 use ffslab_flash::{Chip, Geometry, Torn};
+use ffslab_fs::{RenameFlags, XattrMode};
 use ffslab_linux::OpenFlags;
 use ffslab_ubifs::{Compression, Options};
 use ffslab_workload::SplitMix64;
@@ -33,7 +34,7 @@ impl Bench {
         let name = format!("f{}", random.below(24));
         let path = name.as_bytes();
         let flags = OpenFlags { create: true, ..OpenFlags::READ_WRITE };
-        match random.below(16) {
+        match random.below(20) {
             0..=8 => {
                 let Ok(fd) = self.vfs.open(path, flags, 0o644) else { return };
                 let bytes = 1 + random.below(12_000) as usize;
@@ -50,6 +51,27 @@ impl Bench {
             12 => drop(self.vfs.rename(path, format!("f{}", random.below(24)).as_bytes())),
             13 => drop(self.vfs.link(path, format!("l{}", random.below(8)).as_bytes())),
             14 => drop(self.vfs.sync()),
+            15..=16 => {
+                let value = vec![7; random.below(3_000) as usize];
+                let name = format!("user.{}", random.below(6));
+                let _ = match random.below(3) {
+                    0 => self.vfs.removexattr(path, name.as_bytes()),
+                    _ => self.vfs.setxattr(path, name.as_bytes(), &value, XattrMode::Any),
+                };
+            }
+            17 => {
+                let flags = if random.below(2) == 0 { RenameFlags::EXCHANGE } else { RenameFlags::WHITEOUT };
+                let _ = self.vfs.rename_with(path, format!("f{}", random.below(24)).as_bytes(), flags);
+            }
+            18 => {
+                let Ok(fd) = self.vfs.open(b"/", OpenFlags { unnamed: true, ..OpenFlags::READ_WRITE }, 0o644) else {
+                    return;
+                };
+                let _ = self.vfs.write_pattern(fd, 0, 9_000, b"pattern!");
+                let _ = (random.below(2) == 0).then(|| self.vfs.sync());
+                let _ = (random.below(2) == 0).then(|| self.vfs.link_descriptor(fd, path));
+                let _ = self.vfs.close(fd);
+            }
             _ => self.vfs.sleep_ns(random.below(8_000_000_000)),
         }
     }

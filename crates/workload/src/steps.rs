@@ -49,6 +49,7 @@ steps! {
     "create_fragmented" CreateFragmented,
     "unlink" Unlink,
     "rename" Rename,
+    "link" Link,
     "truncate" Truncate,
     "sync" Sync,
     "sync_directories" SyncDirectories,
@@ -132,6 +133,20 @@ step_keys! {
     Rename {
         file: String,
         to: String,
+        /// Those of renameat2(2).
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        flags: Vec<RenameFlag>,
+        /// The error in which it is to end.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        fails: Option<Failure>,
+    }
+    /// link(2): a further name, or the first one of a file that was opened with `tmpfile`.
+    Link {
+        file: String,
+        to: String,
+        /// The error in which it is to end.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        fails: Option<Failure>,
     }
     /// Cuts or extends (with a hole) a file to `bytes`.
     Truncate {
@@ -335,6 +350,17 @@ words! {
         Append = "append",
         /// O_SYNC.
         Sync = "sync",
+        /// O_TMPFILE: a file without a name in the directory part of `file`; other steps call it by `file` nevertheless.
+        Tmpfile = "tmpfile",
+    }
+    /// Flags of renameat2(2).
+    RenameFlag {
+        /// RENAME_NOREPLACE: EEXIST when `to` exists.
+        NoReplace = "noreplace",
+        /// RENAME_EXCHANGE: each name gets what the other one stood for.
+        Exchange = "exchange",
+        /// RENAME_WHITEOUT: the old name stands for a whiteout afterwards.
+        Whiteout = "whiteout",
     }
     /// Errors that a step may be expected to end in.
     Failure {
@@ -345,6 +371,7 @@ words! {
         NotEmpty = "ENOTEMPTY",
         NoSpc = "ENOSPC",
         RoFs = "EROFS",
+        NxIo = "ENXIO",
         FBig = "EFBIG",
         Inval = "EINVAL",
         NameTooLong = "ENAMETOOLONG",

@@ -12,8 +12,8 @@ use ffslab_conformance::content::pattern;
 use ffslab_conformance::nodes::{Change, Content, Nodes};
 use ffslab_conformance::{Features, Subject};
 use ffslab_fs::{
-    take_turns, DirEntry, Errno, FileKind, FileSystem, Host, Ino, InodeDirt, NewNode, Result, SetAttr, Stat, StatFs,
-    TimeSpec, WritePlan, XattrMode, PAGE_BYTES,
+    take_turns, DirEntry, Errno, FileKind, FileSystem, Host, Ino, InodeDirt, NewNode, RenameFlags, Result, SetAttr,
+    Stat, StatFs, TimeSpec, WritePlan, XattrMode, PAGE_BYTES,
 };
 use ffslab_mtd::Mtd;
 use ffslab_sim::{Sim, Task};
@@ -48,6 +48,7 @@ pub enum Defect {
     WriteBackIsForgotten,
     XattrRemovalIsForgotten,
     XattrIsTwoSteps,
+    ExchangeIsTwoSteps,
 }
 
 #[derive(Clone, Copy)]
@@ -80,18 +81,18 @@ impl Subject for DelayingSubject {
     }
 }
 
-/// The log file system where extended attributes are tested too.
+/// The log file system where extended attributes and flags of renameat2(2) are tested too.
 #[allow(dead_code)]
 #[derive(Clone, Copy)]
-pub struct XattrSubject(pub Defect);
+pub struct ExtrasSubject(pub Defect);
 
-impl Subject for XattrSubject {
+impl Subject for ExtrasSubject {
     fn name(&self) -> &str {
-        "logfs with extended attributes"
+        "logfs with extras"
     }
 
     fn features(&self) -> Features {
-        Features { xattrs: true }
+        Features { xattrs: true, rename_flags: true, ..Features::NONE }
     }
 
     fn mount(&self, mtd: Mtd) -> std::result::Result<Box<dyn FileSystem>, String> {
@@ -220,6 +221,28 @@ impl FileSystem for LogFs {
             return Ok(());
         }
         self.nodes.rename(from, name, to, new_name)?;
+        self.record()
+    }
+
+    fn rename_with(
+        &mut self,
+        _host: &mut dyn Host,
+        (from, name): (Ino, &[u8]),
+        (to, new_name): (Ino, &[u8]),
+        flags: RenameFlags,
+    ) -> Result<()> {
+        self.room_for(name.len() + new_name.len() + 200)?;
+        if !flags.exchange {
+            self.nodes.rename_and_leave(from, name, to, new_name, flags.whiteout)?;
+            return self.record();
+        }
+        self.nodes.exchange((from, name), (to, new_name))?;
+        if self.defect == Defect::ExchangeIsTwoSteps {
+            for change in self.nodes.take_changes() {
+                self.log.append(&change, &self.nodes)?;
+                self.log.flush(&self.nodes)?;
+            }
+        }
         self.record()
     }
 

@@ -47,7 +47,8 @@ impl Runner<'_> {
             Step::Fill(fill) => self.fill(fill),
             Step::CreateFragmented(create) => self.create_fragmented(create),
             Step::Unlink(step) => plain(vfs.unlink(step.file.as_bytes())),
-            Step::Rename(step) => plain(vfs.rename(step.file.as_bytes(), step.to.as_bytes())),
+            Step::Rename(step) => self.rename(step),
+            Step::Link(step) => self.link(step),
             Step::Truncate(step) => plain(vfs.truncate(step.file.as_bytes(), step.bytes.0)),
             Step::Sync(_) => plain(vfs.sync()),
             Step::DropCaches(_) => {
@@ -124,9 +125,14 @@ impl Runner<'_> {
             truncate: has(OpenFlag::Truncate),
             append: has(OpenFlag::Append),
             sync: has(OpenFlag::Sync),
+            unnamed: has(OpenFlag::Tmpfile),
             ..OpenFlags::READ
         };
-        let result = self.stack.vfs.open(step.file.as_bytes(), flags, FILE_PERMISSIONS);
+        let path = match flags.unnamed {
+            true => absolute(step.file.rsplit_once('/').map_or("", |(directory, _)| directory)),
+            false => step.file.clone().into_bytes(),
+        };
+        let result = self.stack.vfs.open(&path, flags, FILE_PERMISSIONS);
         if let Some(fd) = as_expected(result, step.fails)? {
             self.open.insert(step.file.clone(), fd);
         }

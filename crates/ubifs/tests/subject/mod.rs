@@ -50,7 +50,7 @@ impl Subject for UbifsSubject {
     }
 
     fn features(&self) -> Features {
-        Features { xattrs: true }
+        Features { xattrs: true, rename_flags: true, unnamed_files: true }
     }
 
     fn mount(&self, mtd: Mtd) -> Result<Box<dyn FileSystem>, String> {

@@ -11,6 +11,7 @@ impl Step {
             | Step::CreateFragmented(CreateFragmented { file, .. })
             | Step::Unlink(Unlink { file })
             | Step::Rename(Rename { file, .. })
+            | Step::Link(Link { file, .. })
             | Step::Truncate(Truncate { file, .. })
             | Step::Open(Open { file, .. })
             | Step::Close(Close { file })
@@ -79,6 +80,12 @@ impl Step {
                 let access = [OpenFlag::Rdonly, OpenFlag::Wronly, OpenFlag::Rdwr];
                 if flags.iter().filter(|flag| access.contains(flag)).count() != 1 {
                     return Err("flags must hold exactly one of rdonly, wronly, rdwr".to_string());
+                }
+                let has = |flag| flags.contains(&flag);
+                if has(OpenFlag::Tmpfile) && (has(OpenFlag::Create) || has(OpenFlag::Rdonly)) {
+                    return Err(
+                        "the flag tmpfile makes a file to write: neither create nor rdonly goes with it".to_string()
+                    );
                 }
             }
             Step::SetXattr(SetXattr { value, bytes, .. }) if value.is_some() == bytes.is_some() => {

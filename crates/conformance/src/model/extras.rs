@@ -1,0 +1,58 @@
+//! What not every file system knows: extended attributes, files without names.
+
+use super::{Model, OpenFile};
+use crate::call::How;
+use crate::nodes::{Change, Content, NodeId};
+use ffslab_fs::{Errno, FileKind, Result, XattrMode};
+
+impl Model {
+    pub(super) fn open_unnamed(&mut self, slot: usize, path: &str, exclusive: bool) -> Result<()> {
+        if self.open_file(slot).is_some() {
+            self.close(slot)?;
+        }
+        self.nodes.directory(self.existing(path, true)?)?;
+        let node = self.nodes.create_unnamed(Content::File(Vec::new()), 0o644);
+        if !exclusive {
+            self.linkable.insert(node);
+        }
+        self.open[slot] = Some(OpenFile { node, how: How::WRITE, position: 0 });
+        Ok(())
+    }
+
+    pub(super) fn link_slot(&mut self, slot: usize, to: &str) -> Result<()> {
+        let node = self.slot(slot)?.node;
+        let target = self.vacant(to)?;
+        if self.nodes.directory(node).is_ok() {
+            return Err(Errno::Perm);
+        }
+        if self.nodes.get(node)?.links == 0 && !self.linkable.contains(&node) {
+            return Err(Errno::NoEnt);
+        }
+        self.linkable.remove(&node);
+        self.nodes.link(node, target.dir, &target.name)
+    }
+
+    /// An extended attribute's value, if there is one of this name. `unfit`: what is answered where only files and
+    /// directories may have one.
+    pub(super) fn xattr(&self, id: NodeId, name: &str, unfit: Errno) -> Result<Option<Vec<u8>>> {
+        let node = self.nodes.get(id)?;
+        if name.starts_with("user.") && !matches!(node.content.kind(), FileKind::File | FileKind::Directory) {
+            return Err(unfit);
+        }
+        match ["user.", "trusted.", "security."].iter().find_map(|namespace| name.strip_prefix(namespace)) {
+            None => Err(Errno::NotSup),
+            Some("") => Err(Errno::Inval),
+            Some(_) => Ok(node.xattrs.get(name.as_bytes()).cloned()),
+        }
+    }
+
+    pub(super) fn set_xattr(&mut self, id: NodeId, name: &str, value: Vec<u8>, mode: XattrMode) -> Result<()> {
+        match (self.xattr(id, name, Errno::Perm)?, mode) {
+            (Some(_), XattrMode::Create) => return Err(Errno::Exist),
+            (None, XattrMode::Replace) => return Err(Errno::NoData),
+            _ => {}
+        }
+        self.nodes.apply(Change::Xattr { id, name: name.as_bytes().to_vec(), value: Some(value) });
+        Ok(())
+    }
+}
