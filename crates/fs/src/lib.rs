@@ -233,6 +233,24 @@ pub trait FileSystem {
         }
     }
 
+    // ---- read-only -----------------------------------------------------------------------------------------
+
+    /// Whether it is mounted read-only: then the system above answers calls that would change something with `RoFs`, and
+    /// none of them comes here.
+    fn is_read_only(&self) -> bool {
+        false
+    }
+
+    /// Mounts read-only or read-write from now on (`mount -o remount,ro`). Everything dirty was written before, nothing is
+    /// open for writing. `Inval`: cannot be changed, which is the default.
+    fn remount(&mut self, _host: &mut dyn Host, read_only: bool) -> Result<()> {
+        if read_only == self.is_read_only() {
+            Ok(())
+        } else {
+            Err(Errno::Inval)
+        }
+    }
+
     // ---- the end -------------------------------------------------------------------------------------------
 
     /// Writes out what must be written and ends the background tasks. Afterwards the value can only be dropped; the

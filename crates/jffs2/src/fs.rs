@@ -203,10 +203,32 @@ impl FileSystem for Jffs2 {
         self.take_turns(host);
     }
 
+    fn is_read_only(&self) -> bool {
+        self.read_only
+    }
+
+    /// Follows `fs/jffs2/fs.c` (`jffs2_do_remount_fs`): the write buffer is flushed, the thread ends or begins.
+    fn remount(&mut self, host: &mut dyn Host, read_only: bool) -> Result<()> {
+        if read_only == self.read_only {
+            return Ok(());
+        }
+        if read_only {
+            self.sync(host)?;
+            self.stop_tasks();
+        } else {
+            self.start_tasks();
+        }
+        self.read_only = read_only;
+        Ok(())
+    }
+
     fn unmount(&mut self, host: &mut dyn Host) -> Result<()> {
+        self.unmounted = true;
+        if self.read_only {
+            return Ok(());
+        }
         let flushed = self.sync(host);
         self.stop_tasks();
-        self.unmounted = true;
         flushed
     }
 }

@@ -99,6 +99,7 @@ pub struct Jffs2 {
     pub(crate) to_check: Vec<u32>,
     pub(crate) checked: usize,
     pub(crate) gc_page: Vec<u8>,
+    pub(crate) read_only: bool,
     unmounted: bool,
 }
 
@@ -124,11 +125,14 @@ impl Jffs2 {
             to_check: Vec::new(),
             checked: 0,
             gc_page: vec![0; PAGE_BYTES],
+            read_only: options.read_only,
             unmounted: false,
         };
         fs.build()?;
         fs.load(1)?;
-        fs.start_tasks();
+        if !fs.read_only {
+            fs.start_tasks();
+        }
         Ok(fs)
     }
 
@@ -150,7 +154,7 @@ impl Jffs2 {
 
 impl Drop for Jffs2 {
     fn drop(&mut self) {
-        if !self.unmounted {
+        if !self.unmounted && !self.read_only {
             self.stop_tasks();
         }
     }

@@ -32,6 +32,8 @@ pub struct Options {
     pub wake_during_pass: WakeDuringPass,
     /// Byte order of the medium.
     pub endian: Endian,
+    /// Nothing is written, and there is no garbage collection thread (`ro`).
+    pub read_only: bool,
 }
 
 impl Default for Options {
@@ -44,6 +46,7 @@ impl Default for Options {
             wbuf_delay_ms: 5_000,
             wake_during_pass: WakeDuringPass::Kept,
             endian: Endian::Little,
+            read_only: false,
         }
     }
 }

@@ -1,13 +1,37 @@
 //! Mount options, by the names that mount(8) takes them under.
 
-/// For file systems that have none.
+/// Options that every file system has, and what is left for it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MountOptions {
+    pub read_only: bool,
+    /// What is mounted changes, instead of being mounted.
+    pub remount: bool,
+    pub others: Vec<String>,
+}
+
+impl MountOptions {
+    pub fn of(options: &[String]) -> MountOptions {
+        let mut found = MountOptions::default();
+        for option in options {
+            match option.as_str() {
+                "ro" => found.read_only = true,
+                "rw" => found.read_only = false,
+                "remount" => found.remount = true,
+                _ => found.others.push(option.clone()),
+            }
+        }
+        found
+    }
+}
+
+/// For file systems that have no options of their own.
 ///
 /// Errors: one line about the first option.
 pub fn no_options(fs: &str, options: &[String]) -> Result<(), String> {
     match options.first() {
-        Some(option) => {
-            Err(format!("unknown mount option \"{option}\": {fs} has none here, settings stand in the stack"))
-        }
+        Some(option) => Err(format!(
+            "unknown mount option \"{option}\": {fs} has ro, rw and remount here, settings stand in the stack"
+        )),
         None => Ok(()),
     }
 }
@@ -29,7 +53,7 @@ pub fn yaffs2_options(settings: ffslab_yaffs2::Options, options: &[String]) -> R
             "empty-lost-and-found-off" => settings.empty_lost_and_found = false,
             _ => {
                 return Err(format!(
-                    "unknown mount option \"{option}\": yaffs2 has no-checkpoint, no-checkpoint-read, \
+                    "unknown mount option \"{option}\": yaffs2 has ro, rw, remount, no-checkpoint, no-checkpoint-read, \
                      no-checkpoint-write, disable-summary, no-cache, lazy-loading-off, tags-ecc-off, \
                      empty-lost-and-found-off"
                 ))
@@ -52,7 +76,7 @@ pub fn ubifs_options(settings: ffslab_ubifs::Options, options: &[String]) -> Res
             "no_chk_data_crc" => settings.check_data_crc = false,
             _ => {
                 return Err(format!(
-                "unknown mount option \"{option}\": ubifs has bulk_read, no_bulk_read, chk_data_crc, no_chk_data_crc; \
+                "unknown mount option \"{option}\": ubifs has ro, rw, remount, bulk_read, no_bulk_read, chk_data_crc, no_chk_data_crc; \
                      compression stands in the stack"
             ))
             }

@@ -2,7 +2,7 @@
 
 use crate::error::LabError;
 use crate::image::{self, ImageSpec};
-use crate::mount_options::{no_options, ubifs_options, yaffs2_options};
+use crate::mount_options::{no_options, ubifs_options, yaffs2_options, MountOptions};
 use crate::profile::Profile;
 use crate::stack_keys::{CompressionName, EccName, EndianName, NandWaitName, StackKeys, Yaffs2Version};
 use ffslab_flash::{hamming, Chip, Geometry, ImageLayout, Rules, Timing};
@@ -260,8 +260,12 @@ impl Stack {
     ///
     /// Errors: what the file system says, options that it does not have.
     pub fn mount(&mut self, options: &[String]) -> Result<(), String> {
+        let MountOptions { read_only, remount, others: options } = MountOptions::of(options);
+        if remount {
+            return self.remount(read_only, &options);
+        }
         if self.vfs.fs().is_some() {
-            return Err("the partition is mounted already: umount it first".to_string());
+            return Err("the partition is mounted already: umount it first, or add the option \"remount\"".to_string());
         }
         let mtd = self.mtd.clone();
         if matches!(self.spec.fs, FsSpec::Ubifs(..)) && self.ubi.is_none() {
@@ -269,15 +273,15 @@ impl Stack {
         }
         let fs: Box<dyn FileSystem> = match &self.spec.fs {
             FsSpec::Jffs2(settings) => {
-                no_options("jffs2", options)?;
-                Box::new(Jffs2::mount(mtd, *settings).map_err(|error| error.to_string())?)
+                no_options("jffs2", &options)?;
+                Box::new(Jffs2::mount(mtd, Options { read_only, ..*settings }).map_err(|error| error.to_string())?)
             }
             FsSpec::Yaffs2(settings) => {
-                let settings = yaffs2_options(*settings, options)?;
+                let settings = yaffs2_options(ffslab_yaffs2::Options { read_only, ..*settings }, &options)?;
                 Box::new(Yaffs2::mount(mtd, settings).map_err(|error| error.to_string())?)
             }
             FsSpec::Ubifs(settings, _) => {
-                let settings = ubifs_options(*settings, options)?;
+                let settings = ubifs_options(ffslab_ubifs::Options { read_only, ..*settings }, &options)?;
                 let ubi = self.ubi.as_ref().ok_or("UBI is not attached: a step ubi_attach must come before")?;
                 let volume = ubi.open_by_name(VOLUME).map_err(|error| {
                     format!("{error}: there is no volume \"{VOLUME}\", a step ubi_make_volume makes one")
@@ -288,6 +292,16 @@ impl Stack {
         self.vfs.mount(fs).map_err(|error| error.to_string())?;
         self.vfs.set_read_ahead_bytes(self.spec.vfs.read_ahead_bytes);
         Ok(())
+    }
+
+    /// `mount -o remount`: read-only or read-write.
+    ///
+    /// Errors: nothing is mounted, files are open for writing, what the file system says.
+    fn remount(&mut self, read_only: bool, others: &[String]) -> Result<(), String> {
+        if let Some(option) = others.first() {
+            return Err(format!("a remount changes only ro and rw here, not \"{option}\": umount and mount for that"));
+        }
+        self.vfs.remount(read_only).map_err(|error| error.to_string())
     }
 
     /// Attaches UBI to the partition.

@@ -54,6 +54,7 @@ impl Vfs {
     fn change(&mut self, path: &[u8], change: SetAttr) -> Result<()> {
         self.system_call(|vfs| {
             let ino = vfs.existing_inode(path, LastLink::Follow)?;
+            vfs.want_write()?;
             if change == SetAttr::default() {
                 return Ok(());
             }

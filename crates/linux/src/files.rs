@@ -117,12 +117,16 @@ impl Vfs {
             Some(_) if flags.create && flags.exclusive => return Err(Errno::Exist),
             Some((ino, kind)) => {
                 check_open(kind, flags, found.trailing_slash)?;
+                if flags.write || flags.truncate {
+                    self.want_write()?;
+                }
                 if flags.truncate && kind == FileKind::File {
                     self.set_size(ino, 0, true)?;
                 }
                 (ino, kind)
             }
             None if flags.create => {
+                self.want_write()?;
                 let node = NewNode { permissions: permissions & 0o7777, ..NewNode::of(FileKind::File) };
                 (self.make_node(found.dentry, &node)?, FileKind::File)
             }
@@ -141,6 +145,7 @@ impl Vfs {
         let Some((directory_ino, FileKind::Directory)) = self.dentries.inode(directory) else {
             return Err(Errno::NotDir);
         };
+        self.want_write()?;
         let node = NewNode { permissions: permissions & 0o7777, ..NewNode::of(FileKind::File) };
         let (fs, memory) = self.parts()?;
         let inode = (fs.create_unnamed(memory, directory_ino, &node)?, FileKind::File);
@@ -226,6 +231,9 @@ impl Vfs {
     pub(crate) fn sync_range(&mut self, fd: Fd, first: u64, last: u64, data_only: bool) -> Result<()> {
         let Some(fs) = self.fs.as_deref_mut() else { return Err(Errno::NoDev) };
         let file = self.files.get_mut(fd.0 as usize).and_then(Option::as_mut).ok_or(Errno::BadF)?;
+        if fs.is_read_only() {
+            return Ok(());
+        }
         if fs.delays_writes() {
             let written = self.memory.write_range(fs, file.ino, first, last);
             let earlier = self.memory.write_back.error_since(file.ino, &mut file.errors_known);
@@ -251,7 +259,10 @@ impl Vfs {
         self.system_call(|vfs| {
             let dentry = vfs.walk_existing(path, LastLink::Follow)?;
             match vfs.dentries.inode(dentry) {
-                Some((ino, FileKind::File)) => vfs.set_size(ino, size_bytes, false),
+                Some((ino, FileKind::File)) => {
+                    vfs.want_write()?;
+                    vfs.set_size(ino, size_bytes, false)
+                }
                 Some((_, FileKind::Directory)) => Err(Errno::IsDir),
                 _ => Err(Errno::Inval),
             }

@@ -99,6 +99,9 @@ impl Vfs {
     pub fn unlink(&mut self, path: &[u8]) -> Result<()> {
         self.system_call(|vfs| {
             let found = vfs.walk(path, LastLink::Keep)?;
+            if !found.special {
+                vfs.want_write()?;
+            }
             let (ino, kind) = match vfs.dentries.inode(found.dentry) {
                 Some((_, FileKind::Directory)) => return Err(Errno::IsDir),
                 Some(_) if found.trailing_slash => return Err(Errno::NotDir),
@@ -119,6 +122,7 @@ impl Vfs {
             if found.special {
                 return Err(special_rmdir_error(path));
             }
+            vfs.want_write()?;
             let (ino, kind) = match vfs.dentries.inode(found.dentry) {
                 Some((ino, FileKind::Directory)) => (ino, FileKind::Directory),
                 Some(_) => return Err(Errno::NotDir),
@@ -147,7 +151,7 @@ impl Vfs {
             match (source.special, target.special) {
                 (false, true) if flags.no_replace => return Err(Errno::Exist),
                 (true, _) | (_, true) => return Err(Errno::Busy),
-                (false, false) => {}
+                (false, false) => vfs.want_write()?,
             }
             let (ino, kind) = vfs.dentries.inode(source.dentry).ok_or(Errno::NoEnt)?;
             let replaced = vfs.dentries.inode(target.dentry);
@@ -216,6 +220,7 @@ impl Vfs {
         } else if found.trailing_slash && !is_directory {
             Err(Errno::NoEnt)
         } else {
+            self.want_write()?;
             Ok(found.dentry)
         }
     }

@@ -89,6 +89,41 @@ impl Vfs {
         })
     }
 
+    /// Mounts read-only or read-write from now on (`reconfigure_super` of `fs/super.c`). [`Errno::Busy`]: a file is open for
+    /// writing, or lives without a name.
+    pub fn remount(&mut self, read_only: bool) -> Result<()> {
+        self.system_call(|vfs| {
+            let was_read_only = vfs.parts()?.0.is_read_only();
+            if read_only && !was_read_only && vfs.keeps_writable()? {
+                return Err(Errno::Busy);
+            }
+            vfs.dentries.shrink();
+            let (fs, memory) = vfs.parts()?;
+            if !was_read_only {
+                if fs.delays_writes() {
+                    memory.sync_file_system(fs)?;
+                }
+                fs.sync(memory)?;
+            }
+            fs.remount(memory, read_only)
+        })
+    }
+
+    /// Whether something may still be written without a further call (`sb_prepare_remount_readonly`).
+    fn keeps_writable(&mut self) -> Result<bool> {
+        if self.files.iter().flatten().any(|file| file.flags.write) {
+            return Ok(true);
+        }
+        let open: Vec<Ino> = self.opens.keys().copied().collect();
+        let (fs, _) = self.parts()?;
+        for ino in open {
+            if fs.getattr(ino)?.links == 0 {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// Unmounts and drops every cache. [`Errno::Busy`] with open files, [`Errno::Inval`] when nothing is mounted. After
     /// any other error the file system is gone nevertheless, as after [`Vfs::crash`].
     pub fn umount(&mut self) -> Result<()> {
@@ -98,8 +133,9 @@ impl Vfs {
             }
             let mut fs = vfs.fs.take().ok_or(Errno::Inval)?;
             // What could not be written is lost, as in `generic_shutdown_super`.
-            let written = if fs.delays_writes() { vfs.memory.sync_file_system(fs.as_mut()) } else { Ok(()) };
-            let synced = if fs.delays_writes() { fs.sync(&mut vfs.memory) } else { Ok(()) };
+            let writes = fs.delays_writes() && !fs.is_read_only();
+            let written = if writes { vfs.memory.sync_file_system(fs.as_mut()) } else { Ok(()) };
+            let synced = if writes { fs.sync(&mut vfs.memory) } else { Ok(()) };
             let result = written.and(synced).and(fs.unmount(&mut vfs.memory));
             vfs.forget_everything();
             result
@@ -139,7 +175,7 @@ impl Vfs {
 
     fn sync_with(&mut self, write: impl FnOnce(&mut Memory, &mut dyn FileSystem) -> Result<()>) -> Result<()> {
         self.system_call(|vfs| {
-            let Some(fs) = vfs.fs.as_deref_mut() else { return Ok(()) };
+            let Some(fs) = vfs.fs.as_deref_mut().filter(|fs| !fs.is_read_only()) else { return Ok(()) };
             if fs.delays_writes() {
                 write(&mut vfs.memory, fs)?;
             }
@@ -219,6 +255,14 @@ impl Vfs {
         match self.fs.as_deref_mut() {
             Some(fs) => Ok((fs, &mut self.memory)),
             None => Err(Errno::NoDev),
+        }
+    }
+
+    /// [`Errno::RoFs`] where nothing may be changed (`mnt_want_write`).
+    pub(crate) fn want_write(&mut self) -> Result<()> {
+        match self.parts()?.0.is_read_only() {
+            true => Err(Errno::RoFs),
+            false => Ok(()),
         }
     }
 

@@ -95,6 +95,7 @@ impl Vfs {
     fn set_attribute(&mut self, target: Target<'_>, name: &[u8], value: &[u8], mode: XattrMode) -> Result<()> {
         self.system_call(|vfs| {
             let ino = vfs.target(target)?;
+            vfs.want_write()?;
             check_name_bytes(name)?;
             if value.len() > VALUE_BYTES_MAX {
                 return Err(Errno::TooBig);
@@ -124,6 +125,7 @@ impl Vfs {
     fn remove_attribute(&mut self, target: Target<'_>, name: &[u8]) -> Result<()> {
         self.system_call(|vfs| {
             let ino = vfs.target(target)?;
+            vfs.want_write()?;
             check_name_bytes(name)?;
             vfs.check_attribute(ino, name, Errno::Perm)?;
             let (fs, memory) = vfs.parts()?;

@@ -11,6 +11,7 @@ use crate::lpt::Lpt;
 use crate::master::Master;
 use crate::orphan::Orphans;
 use crate::recovery::Sizes;
+use crate::remount::Deferred;
 use crate::sb::Superblock;
 use crate::tasks::Thread;
 use crate::tnc::{NodeAt, Tnc};
@@ -45,6 +46,11 @@ pub(crate) struct Core {
     pub idx_gc_cnt: i64,
     /// After an error nothing is written any more.
     pub read_only: bool,
+    /// Mounted read-only: what a power cut left is mended in memory alone.
+    pub ro_mount: bool,
+    /// What a read-only mount has left to be written by a remount.
+    pub deferred: Deferred,
+    /// Mounting, or remounting read-write.
     pub mounting: bool,
     pub replaying: bool,
     pub need_recovery: bool,
@@ -86,6 +92,8 @@ impl Core {
             idx_gc: Vec::new(),
             idx_gc_cnt: 0,
             read_only: false,
+            ro_mount: false,
+            deferred: Deferred::default(),
             mounting: true,
             replaying: false,
             need_recovery: false,

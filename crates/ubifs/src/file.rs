@@ -68,7 +68,11 @@ impl Ubifs {
         let read = self.core.locate(Key::inode(ino), &mut node);
         let inode = read.and_then(|_| Inode::unpack(ino, &node));
         self.entry = node;
-        self.inodes.insert(ino, Box::new(inode?));
+        let mut inode = inode?;
+        if let Some(&bytes) = self.core.deferred.sizes.get(&ino) {
+            (inode.size_bytes, inode.synced_bytes) = (bytes, bytes);
+        }
+        self.inodes.insert(ino, Box::new(inode));
         Ok(())
     }
 

@@ -235,6 +235,14 @@ impl FileSystem for Ubifs {
         take_turns(self, host);
     }
 
+    fn is_read_only(&self) -> bool {
+        self.core.ro_mount
+    }
+
+    fn remount(&mut self, host: &mut dyn Host, read_only: bool) -> Result<()> {
+        self.change_read_only(host, read_only)
+    }
+
     fn unmount(&mut self, _host: &mut dyn Host) -> Result<()> {
         self.unmounted = true;
         self.core.unmount().map_err(Errno::from)

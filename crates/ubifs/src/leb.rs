@@ -65,7 +65,7 @@ impl Core {
     }
 
     pub fn check_writable(&self) -> Res<()> {
-        if self.read_only {
+        if self.read_only || self.ro_mount {
             return Err(Fail::Errno(Errno::RoFs));
         }
         Ok(())

@@ -7,7 +7,7 @@
 //!
 //! **Follows.** Linux 6.1 `fs/ubifs` (the C file that each module follows is named at its top), format version 5.
 //!
-//! **Leaves out.** Authentication and encryption, read-only mounts.
+//! **Leaves out.** Authentication and encryption.
 //! A commit runs to its end in one turn, so nothing changes while it writes. See this crate's README for more.
 
 mod budget;
@@ -39,6 +39,7 @@ mod namespace;
 mod node;
 mod orphan;
 mod recovery;
+mod remount;
 mod rename;
 mod replay;
 mod sb;
@@ -68,6 +69,8 @@ pub struct Options {
     pub check_data_crc: bool,
     /// Files that are read page after page are read in larger pieces (`bulk_read`).
     pub bulk_read: bool,
+    /// Nothing is written; recovery after a power cut happens in memory (`ro`).
+    pub read_only: bool,
     /// How long data wait in a write buffer (`dirty_writeback_interval`).
     pub wbuf_delay_ms: u32,
     /// Formatting: branches of an index node; `None`: 8.
@@ -85,6 +88,7 @@ impl Default for Options {
             compression: Compression::None,
             check_data_crc: false,
             bulk_read: false,
+            read_only: false,
             wbuf_delay_ms: 5_000,
             children_count: None,
             journal_bytes: None,

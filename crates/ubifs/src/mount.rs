@@ -27,6 +27,7 @@ impl Core {
         let _why = sim.because(Reason::MountScan);
         let mut core = Core::new(sim.clone(), volume, geo);
         core.wbuf_delay_ns = u64::from(options.wbuf_delay_ms) * 1_000_000;
+        core.ro_mount = options.read_only;
         let result = core.do_mount(ubi, options, now_s);
         if let Err(fail) = result {
             core.stop_thread();
@@ -40,56 +41,88 @@ impl Core {
     fn do_mount(&mut self, ubi: &Ubi, options: &Options, now_s: u64) -> Res<()> {
         let is_empty = !(0..self.geo.leb_cnt).any(|lnum| self.volume.is_mapped(lnum));
         if is_empty {
+            // A read-only mount cannot make a file system.
+            self.check_writable()?;
             self.make_file_system(options, now_s)?;
         }
         self.read_superblock()?;
         self.log = Log::new(self.geo.main_lebs);
-        self.start_thread();
-        wait_for_new_thread(ubi);
+        if !self.ro_mount {
+            self.start_thread();
+            wait_for_new_thread(ubi);
+        }
         self.read_master()?;
         self.budget.min_idx_lebs = self.calc_min_idx_lebs();
         self.need_recovery = self.master.flags & MASTER_DIRTY != 0;
-        if self.need_recovery {
+        if self.need_recovery && !self.ro_mount {
             self.recover_heads()?;
         }
-        self.init_lpt()?;
-        if self.sb.space_fixup {
-            self.fix_up_free_space()?;
+        self.init_lpt_for_reading()?;
+        if !self.ro_mount {
+            self.init_lpt_for_writing()?;
+            if self.sb.space_fixup {
+                self.fix_up_free_space()?;
+            }
+            if !self.need_recovery {
+                self.master.flags |= MASTER_DIRTY;
+                self.write_master()?;
+            }
+            self.write_superblock_if_needed()?;
         }
-        if !self.need_recovery {
-            self.master.flags |= MASTER_DIRTY;
-            self.write_master()?;
-        }
-        self.write_superblock_if_needed()?;
         self.log.min_bytes = i64::from(self.geo.leb_bytes);
         self.replay_journal()?;
         self.budget.min_idx_lebs = self.calc_min_idx_lebs();
         self.mount_orphans(self.need_recovery)?;
-        let stats = &self.lpt.stats;
-        if stats.total_free + stats.total_dirty < i64::from(self.geo.dark_wm) {
-            return Err(Fail::Errno(ffslab_fs::Errno::NoSpc));
+        if self.ro_mount {
+            return self.finish_read_only();
         }
-        if self.geo.next_log_lnum(self.log.head_lnum) == self.log.tail_lnum {
-            self.consolidate_log()?;
-        }
+        self.check_free_space()?;
+        self.consolidate_log_if_full()?;
         if self.need_recovery {
             self.recover_sizes()?;
             self.recover_gc()?;
         } else if let Some(lnum) = self.gc_lnum {
-            let free = Some(self.geo.leb_bytes);
-            self.change_lp(lnum, Change { free, dirty: Some(0), taken: Some(true), ..Change::default() })?;
+            self.take_gc_leb()?;
             self.leb_unmap(lnum)?;
         }
         self.need_recovery = false;
         Ok(())
     }
 
+    /// The LEB that garbage collection keeps is empty.
+    pub fn take_gc_leb(&mut self) -> Res<()> {
+        let Some(lnum) = self.gc_lnum else { return Ok(()) };
+        let free = Some(self.geo.leb_bytes);
+        let change = Change { free, dirty: Some(0), taken: Some(true), ..Change::default() };
+        self.change_lp(lnum, change).map(drop)
+    }
+
+    pub fn check_free_space(&self) -> Res<()> {
+        let stats = &self.lpt.stats;
+        if stats.total_free + stats.total_dirty < i64::from(self.geo.dark_wm) {
+            return Err(Fail::Errno(ffslab_fs::Errno::NoSpc));
+        }
+        Ok(())
+    }
+
+    pub fn consolidate_log_if_full(&mut self) -> Res<()> {
+        match self.geo.next_log_lnum(self.log.head_lnum) == self.log.tail_lnum {
+            true => self.consolidate_log(),
+            false => Ok(()),
+        }
+    }
+
     /// Writes buffers and a master node that says that all is well. No commit: the journal is replayed by the next mount.
     pub fn unmount(&mut self) -> Res<()> {
         self.stop_thread();
-        if self.read_only {
+        if self.read_only || self.ro_mount {
             return Ok(());
         }
+        self.leave_clean()
+    }
+
+    /// Writes what waits, and that the file system is clean.
+    pub fn leave_clean(&mut self) -> Res<()> {
         let _why = self.sim.because(Reason::Sync);
         if self.commit.is_some() {
             // The thread may only stop after it.
@@ -105,7 +138,7 @@ impl Core {
 
 /// Who makes a kernel thread sleeps until the thread says that it exists (`kernel/kthread.c`, `kthread_create_on_node`):
 /// others run meanwhile.
-fn wait_for_new_thread(ubi: &Ubi) {
+pub(crate) fn wait_for_new_thread(ubi: &Ubi) {
     let sim = ubi.sim();
     sim.foreground_sleeps_until(sim.now_ns());
     while let Idle::Run(task) = sim.idle_next() {

@@ -186,8 +186,10 @@ impl Core {
     /// Deletes what was orphaned before the last unclean end, or just clears the area.
     pub fn mount_orphans(&mut self, unclean: bool) -> Res<()> {
         (self.orphans.head_lnum, self.orphans.head_offs) = (self.geo.orph_first, 0);
-        if !unclean {
-            return (self.geo.orph_first..=self.geo.orph_last).try_for_each(|lnum| self.leb_unmap(lnum));
+        match unclean {
+            true => {}
+            false if self.ro_mount => return Ok(()),
+            false => return self.clear_orphans(),
         }
         if self.orphans.none {
             return Ok(());
@@ -209,6 +211,12 @@ impl Core {
             }
         }
         Ok(())
+    }
+
+    /// Empties the area.
+    pub fn clear_orphans(&mut self) -> Res<()> {
+        (self.orphans.head_lnum, self.orphans.head_offs) = (self.geo.orph_first, 0);
+        (self.geo.orph_first..=self.geo.orph_last).try_for_each(|lnum| self.leb_unmap(lnum))
     }
 
     /// `false`: what follows is older.

@@ -55,6 +55,10 @@ impl Core {
     /// Writes a LEB anew without its damaged end (`fix_unclean_leb`).
     fn mend_leb(&mut self, leb: &mut ScannedLeb, start: u32) -> Res<()> {
         let end = leb.nodes.last().map_or(start, |node| node.offs + node.len);
+        if self.ro_mount {
+            self.deferred.unclean_lebs.push((leb.lnum, end));
+            return Ok(());
+        }
         if end == 0 {
             return self.leb_unmap(leb.lnum);
         }
@@ -129,17 +133,30 @@ impl Core {
         let two = self.read_master_copy(MASTER_LNUM + 1)?;
         let mut node =
             choose_master(&self.geo, one, two).ok_or(Fail::Corrupt("the master nodes contradict each other"))?;
+        if self.ro_mount {
+            self.deferred.master = Some(node.clone());
+            // It may be of a clean file system; that it had to be chosen shows that the power went away.
+            let flags = get_u32(&node, 40);
+            put_u32(&mut node, 40, flags | MASTER_DIRTY);
+            return Ok((node, 0));
+        }
         self.max_sqnum = get_u64(&node, header::SQNUM).saturating_sub(1);
-        let flags = get_u32(&node, 40);
-        put_u32(&mut node, 40, flags | MASTER_RECOVERY);
-        node.resize(self.geo.master_bytes as usize, 0);
-        self.finish_node(&mut node, MASTER_BYTES, MASTER_NODE, NO_GROUP);
-        pad(&mut node[MASTER_BYTES as usize..]);
-        self.leb_change(MASTER_LNUM, &node)?;
-        self.leb_change(MASTER_LNUM + 1, &node)?;
-        put_u32(&mut node, 40, flags);
-        node.truncate(MASTER_BYTES as usize);
+        self.write_recovered_master(&mut node)?;
         Ok((node, 0))
+    }
+
+    /// Writes both copies of the master node anew (`write_rcvrd_mst_node`).
+    pub fn write_recovered_master(&mut self, node: &mut Vec<u8>) -> Res<()> {
+        let flags = get_u32(node, 40);
+        put_u32(node, 40, flags | MASTER_RECOVERY);
+        node.resize(self.geo.master_bytes as usize, 0);
+        self.finish_node(node, MASTER_BYTES, MASTER_NODE, NO_GROUP);
+        pad(&mut node[MASTER_BYTES as usize..]);
+        self.leb_change(MASTER_LNUM, node)?;
+        self.leb_change(MASTER_LNUM + 1, node)?;
+        put_u32(node, 40, flags);
+        node.truncate(MASTER_BYTES as usize);
+        Ok(())
     }
 
     fn read_master_copy(&mut self, lnum: u32) -> Res<MasterCopy> {
@@ -222,13 +239,17 @@ impl Core {
                 }
             }
             if size.exists && size.inode_bytes < size.data_bytes {
-                self.fix_size_in_place(ino, size.data_bytes)?;
+                if self.ro_mount {
+                    self.deferred.sizes.insert(ino, size.data_bytes);
+                } else {
+                    self.fix_size_in_place(ino, size.data_bytes)?;
+                }
             }
         }
         Ok(())
     }
 
-    fn fix_size_in_place(&mut self, ino: u32, bytes: u64) -> Res<()> {
+    pub fn fix_size_in_place(&mut self, ino: u32, bytes: u64) -> Res<()> {
         let mut node = Vec::new();
         let at = self.locate(Key::inode(ino), &mut node)?;
         if get_u64(&node, ino::SIZE) >= bytes {

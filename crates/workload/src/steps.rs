@@ -90,7 +90,7 @@ macro_rules! step_keys {
 step_keys! {
     /// Mounts the partition; an erased one gets a new file system. Read-ahead is set right after it.
     Mount {
-        /// Mount options of the file system.
+        /// Mount options of the file system; "ro" mounts read-only, "remount" with "ro" or "rw" changes what is mounted.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         options: Vec<String>,
     }

@@ -379,10 +379,32 @@ impl FileSystem for Yaffs2 {
         }
     }
 
+    fn is_read_only(&self) -> bool {
+        self.device.options.read_only
+    }
+
+    fn remount(&mut self, host: &mut dyn Host, read_only: bool) -> Result<()> {
+        if read_only == self.is_read_only() {
+            return Ok(());
+        }
+        if read_only {
+            self.set_clock(host);
+            self.stop_thread();
+            self.device.flush_everything(true)?;
+        } else {
+            self.start_thread();
+        }
+        self.device.options.read_only = read_only;
+        Ok(())
+    }
+
     fn unmount(&mut self, host: &mut dyn Host) -> Result<()> {
+        self.unmounted = true;
+        if self.is_read_only() {
+            return Ok(());
+        }
         self.set_clock(host);
         self.stop_thread();
-        self.unmounted = true;
         self.device.flush_everything(true)
     }
 }

@@ -91,7 +91,9 @@ impl Yaffs2 {
         check(&mtd, &options)?;
         let mut fs = Yaffs2 { device: Device::new(mtd, options), schedule: Schedule::default(), unmounted: false };
         fs.device.load()?;
-        fs.start_thread();
+        if !options.read_only {
+            fs.start_thread();
+        }
         Ok(fs)
     }
 
@@ -111,7 +113,7 @@ impl Yaffs2 {
 
 impl Drop for Yaffs2 {
     fn drop(&mut self) {
-        if !self.unmounted {
+        if !self.unmounted && !self.device.options.read_only {
             self.stop_thread();
         }
     }

@@ -29,7 +29,7 @@ impl Device {
         }
         self.delete_leftovers()?;
         self.catch_hanging_objects();
-        if self.options.empty_lost_and_found {
+        if self.options.empty_lost_and_found && !self.options.read_only {
             self.empty_directory(self.objects.lost_and_found)?;
         }
         if !self.checkpoint.is_valid && self.checkpoint.blocks > 0 {

@@ -72,6 +72,9 @@ pub struct Options {
     pub pointer_bits: u32,
     /// `None`: there is no background thread, as below RTEMS.
     pub background: Option<Background>,
+    /// Nothing is changed, and there is no background thread (`ro`). As in the original, a mount after a power cut may still
+    /// erase blocks that hold nothing any more.
+    pub read_only: bool,
 }
 
 impl Options {
@@ -94,6 +97,7 @@ impl Options {
             checkpoint_at_sync: true,
             pointer_bits: 32,
             background: Some(Background::linux(100)),
+            read_only: false,
         }
     }
 }

@@ -9,12 +9,16 @@ use crate::core::Core;
 use crate::error::Res;
 
 impl Core {
-    /// Reads the table of the LPT area and, in the big model, the leaves that were saved for a quick start.
-    pub fn init_lpt(&mut self) -> Res<()> {
+    /// Reads the table of the LPT area (`lpt_init_rd`).
+    pub fn init_lpt_for_reading(&mut self) -> Res<()> {
         let mut bytes = vec![0; self.lpt.geo.ltab_bytes as usize];
         let at = self.lpt.ltab_at;
         self.leb_read_checked(at.lnum, at.offs, &mut bytes)?;
-        self.lpt.unpack_ltab(self.geo.leb_bytes, &bytes)?;
+        self.lpt.unpack_ltab(self.geo.leb_bytes, &bytes)
+    }
+
+    /// Reads, in the big model, the leaves that were saved for a quick start, and frees empty LEBs (`lpt_init_wr`).
+    pub fn init_lpt_for_writing(&mut self) -> Res<()> {
         if self.lpt.geo.big {
             let mut bytes = vec![0; self.lpt.geo.lsave_bytes as usize];
             let at = self.lpt.lsave_at;

@@ -1,0 +1,143 @@
+//! Read-only mounts, and remounting. A read-only mount writes nothing: what a power cut has left is mended in memory, and
+//! written when the file system is remounted read-write.
+//!
+//! Follows `fs/ubifs/super.c` (`ubifs_remount_rw`, `ubifs_remount_ro`) and `recovery.c` (`ubifs_write_rcvrd_mst_node`,
+//! `ubifs_clean_lebs`, `inode_fixup_size`).
+
+use crate::core::Core;
+use crate::error::{Fail, Res};
+use crate::format::*;
+use crate::mount::wait_for_new_thread;
+use crate::node::pad;
+use crate::scan::{scan_a_node, Found};
+use crate::Ubifs;
+use ffslab_fs::{Errno, Host, Result};
+use ffslab_sim::Reason;
+use ffslab_ubi::Ubi;
+use std::collections::BTreeMap;
+
+/// What a read-only mount has found and could not write.
+#[derive(Debug, Default)]
+pub(crate) struct Deferred {
+    /// The master node, if its copies differed (`rcvrd_mst_node`).
+    pub master: Option<Vec<u8>>,
+    /// LEBs whose end is damaged, and where it begins (`unclean_leb_list`).
+    pub unclean_lebs: Vec<(u32, u32)>,
+    /// Sizes of inodes whose data reach further than their node says.
+    pub sizes: BTreeMap<u32, u64>,
+}
+
+impl Deferred {
+    fn is_empty(&self) -> bool {
+        self.master.is_none() && self.unclean_lebs.is_empty() && self.sizes.is_empty()
+    }
+}
+
+impl Core {
+    /// The end of a read-only mount.
+    pub fn finish_read_only(&mut self) -> Res<()> {
+        match self.need_recovery {
+            true => self.recover_sizes(),
+            // Or the free space would change by a remount.
+            false => self.take_gc_leb(),
+        }
+    }
+
+    fn remount_read_write(&mut self, ubi: &Ubi) -> Res<()> {
+        let _why = self.sim.because(Reason::MountScan);
+        let check_data_crc = std::mem::replace(&mut self.check_data_crc, true);
+        (self.ro_mount, self.mounting) = (false, true);
+        let result = self.do_remount_read_write(ubi);
+        (self.mounting, self.check_data_crc) = (false, check_data_crc);
+        if result.is_err() {
+            self.ro_mount = true;
+            self.stop_thread();
+            // What had been deferred may be written in part: there is no second attempt.
+            self.read_only = self.need_recovery && self.deferred.is_empty();
+        }
+        result
+    }
+
+    fn do_remount_read_write(&mut self, ubi: &Ubi) -> Res<()> {
+        if self.sb.space_fixup {
+            self.fix_up_free_space()?;
+        }
+        self.check_free_space()?;
+        if self.need_recovery {
+            let deferred = std::mem::take(&mut self.deferred);
+            if let Some(mut master) = deferred.master {
+                let flags = get_u32(&master, 40);
+                put_u32(&mut master, 40, flags | MASTER_DIRTY);
+                self.write_recovered_master(&mut master)?;
+            }
+            deferred.sizes.into_iter().try_for_each(|(ino, bytes)| self.fix_size_in_place(ino, bytes))?;
+            deferred.unclean_lebs.into_iter().try_for_each(|(lnum, end)| self.clean_leb(lnum, end))?;
+            self.recover_heads()?;
+        } else {
+            self.clear_orphans()?;
+        }
+        if self.master.flags & MASTER_DIRTY == 0 {
+            self.master.flags |= MASTER_DIRTY;
+            self.write_master()?;
+        }
+        self.write_superblock_if_needed()?;
+        self.init_lpt_for_writing()?;
+        self.start_thread();
+        wait_for_new_thread(ubi);
+        self.consolidate_log_if_full()?;
+        if self.need_recovery {
+            self.recover_gc()?;
+        } else if let Some(lnum) = self.gc_lnum {
+            self.leb_unmap(lnum)?;
+        }
+        self.need_recovery = false;
+        Ok(())
+    }
+
+    /// Writes a LEB anew up to where its damage begins (`clean_an_unclean_leb`).
+    fn clean_leb(&mut self, lnum: u32, end: u32) -> Res<()> {
+        if end == 0 {
+            return self.leb_unmap(lnum);
+        }
+        let mut bytes = self.leb_buffer();
+        let result = self.leb_read_checked(lnum, 0, &mut bytes[..end as usize]).and_then(|()| {
+            let mut offs = 0;
+            while end.saturating_sub(offs) >= 8 {
+                offs += match scan_a_node(&self.geo, &bytes[offs as usize..end as usize], offs) {
+                    Found::Node => align8(get_u32(&bytes, offs as usize + header::LEN)),
+                    Found::Padding(bytes) => bytes,
+                    _ => return Err(Fail::Unclean),
+                };
+            }
+            let len = align(end, self.geo.min_io);
+            let padded = align8(end).min(len);
+            bytes[end as usize..padded as usize].fill(0);
+            pad(&mut bytes[padded as usize..len as usize]);
+            self.leb_change(lnum, &bytes[..len as usize])
+        });
+        self.leb_buffers.push(bytes);
+        result
+    }
+
+    fn remount_read_only(&mut self) -> Res<()> {
+        self.stop_thread();
+        let written = self.leave_clean();
+        self.ro_mount = true;
+        written
+    }
+}
+
+impl Ubifs {
+    pub(crate) fn change_read_only(&mut self, _host: &mut dyn Host, read_only: bool) -> Result<()> {
+        let result = match (self.core.ro_mount, read_only) {
+            (true, false) | (false, true) if self.core.read_only => return Err(Errno::RoFs),
+            (true, false) => {
+                let ubi = self.ubi.clone();
+                self.core.remount_read_write(&ubi)
+            }
+            (false, true) => self.core.remount_read_only(),
+            _ => Ok(()),
+        };
+        result.map_err(Errno::from)
+    }
+}
