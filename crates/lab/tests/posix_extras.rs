@@ -1,5 +1,5 @@
 //! Steps and options that not every file system knows: extended attributes, bulk-read, flags of renameat2(2), files
-//! without names.
+//! without names, read-only mounts.
 
 use ffslab_lab::{run_experiment, LabError, RunResult};
 use std::path::Path;
@@ -71,7 +71,7 @@ fn bulk_read_is_a_key_of_the_stack_to_vary_and_a_mount_option() {
 
     let mount = |option: &str| format!("step = 'umount'\n[[measure]]\nstep = 'mount'\noptions = ['{option}']");
     run("ubifs", &[&mount("bulk_read")]).unwrap();
-    refused("ubifs", &[&mount("bulkread")], "unknown mount option \"bulkread\": ubifs has bulk_read");
+    refused("ubifs", &[&mount("bulkread")], "unknown mount option \"bulkread\": ubifs has ro, rw, remount, bulk_read");
 }
 
 #[test]
@@ -113,4 +113,39 @@ fn what_a_file_system_does_not_know_ends_as_on_linux() {
         run(fs, &["step = 'mkdir'\ndir = 'd'", &format!("{TMPFILE}\nfails = 'ENOTSUP'")]).unwrap();
     }
     refused("ubifs", &["step = 'open'\nfile = 't'\nflags = ['rdonly', 'tmpfile']"], "neither create nor rdonly");
+}
+
+#[test]
+fn a_read_only_mount_refuses_changes_until_it_is_remounted() {
+    for fs in ["jffs2", "yaffs2", "ubifs"] {
+        let mount = |options: &str| format!("step = 'mount'\noptions = [{options}]");
+        let create = |fails: &str| format!("step = 'open'\nfile = 'new'\nflags = ['wronly', 'create']{fails}");
+        let steps = [
+            "step = 'umount'".to_string(),
+            // Erases that are left over from before.
+            "step = 'sleep'\nus = '60 s'".to_string(),
+            mount("'ro'"),
+            create("\nfails = 'EROFS'"),
+            "step = 'rename'\nfile = 'f'\nto = 'g'\nfails = 'EROFS'".to_string(),
+            "step = 'sync'".to_string(),
+            "step = 'sleep'\nus = '60 s'".to_string(),
+            "step = 'umount'".to_string(),
+            mount("'ro'"),
+            mount("'remount', 'rw'"),
+            create(""),
+            "step = 'close'\nfile = 'new'".to_string(),
+            mount("'remount', 'ro'"),
+            "step = 'unlink'\nfile = 'new'".to_string(),
+        ];
+        let steps: Vec<&str> = steps.iter().map(String::as_str).collect();
+        refused(fs, &steps, "(unlink \"new\"): EROFS");
+        let result = run(fs, &steps[..steps.len() - 1]).unwrap();
+        let variant = &result.summary.variants[0];
+        let written: u64 = variant.steps[2..8].iter().map(|step| step.counts.page_programs + step.counts.erases).sum();
+        assert_eq!(written, 0, "{fs} writes while it is mounted read-only");
+        assert!(variant.steps[9..].iter().any(|step| step.counts.page_programs > 0), "{fs} wrote nothing after it");
+        refused(fs, &[&mount("'ro'")], "mounted already");
+        refused(fs, &[&mount("'remount', 'noatime'")], "a remount changes only ro and rw");
+        refused(fs, &["step = 'open'\nfile = 'f'\nflags = ['wronly']", &mount("'remount', 'ro'")], "EBUSY");
+    }
 }
