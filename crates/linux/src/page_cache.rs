@@ -66,6 +66,16 @@ impl FilePages {
         self.0[at].pages += 1;
     }
 
+    /// Takes out one page, which is there.
+    fn remove(&mut self, index: u64) {
+        let Ok(at) = self.position(index / PAGES_PER_LEAF) else { return };
+        self.0[at].slots[(index % PAGES_PER_LEAF) as usize] = NONE;
+        self.0[at].pages -= 1;
+        if self.0[at].pages == 0 {
+            self.0.remove(at);
+        }
+    }
+
     /// Takes out the pages from `first` to `last`, both included, to which `goes` says yes.
     fn remove_range(&mut self, first: u64, last: u64, mut goes: impl FnMut(Slot) -> bool) {
         let from = self.position(first / PAGES_PER_LEAF).unwrap_or_else(|at| at);
@@ -111,15 +121,22 @@ impl Flags {
     }
 }
 
+/// What is remembered of a slot. All of it in one place: in a large cache each look at a page is a cache miss of the host.
+#[derive(Clone, Copy)]
+struct Page {
+    ino: Ino,
+    flags: Flags,
+    index: u64,
+    /// The last place in the queue, or [`PINNED`].
+    place: u64,
+}
+
 pub(crate) struct PageCache {
     capacity_pages: usize,
     chunks: Vec<Arena>,
-    /// What a slot holds.
-    keys: Vec<(Ino, u64)>,
-    flags: Vec<Flags>,
+    /// By slot.
+    slots: Vec<Page>,
     dirty_pages: usize,
-    /// The last place of a slot in the queue, or [`PINNED`].
-    place: Vec<u64>,
     free: Vec<Slot>,
     files: FxHashMap<Ino, FilePages>,
     /// Pages in the order of use, the most recent one last. Places count on from that of the first.
@@ -133,10 +150,8 @@ impl PageCache {
         Self {
             capacity_pages: capacity.clamp(PAGES_MIN, NONE as usize),
             chunks: Vec::new(),
-            keys: Vec::new(),
-            flags: Vec::new(),
+            slots: Vec::new(),
             dirty_pages: 0,
-            place: Vec::new(),
             free: Vec::new(),
             files: FxHashMap::default(),
             queue: VecDeque::new(),
@@ -169,36 +184,33 @@ impl PageCache {
     /// then is left over from its last use.
     pub fn insert(&mut self, ino: Ino, index: u64) -> Slot {
         let slot = self.vacant_slot();
-        self.keys[slot as usize] = (ino, index);
-        self.flags[slot as usize] = Flags::default();
+        self.slots[slot as usize] = Page { ino, index, flags: Flags::default(), place: PINNED };
         self.files.entry(ino).or_default().insert(index, slot);
         self.append_to_queue(slot);
         slot
     }
 
     fn vacant_slot(&mut self) -> Slot {
-        if self.free.is_empty() && self.keys.len() >= self.capacity_pages {
+        if self.free.is_empty() && self.slots.len() >= self.capacity_pages {
             self.evict();
         }
         if let Some(slot) = self.free.pop() {
             return slot;
         }
-        let slot = self.keys.len();
+        let slot = self.slots.len();
         if slot / PAGES_PER_CHUNK == self.chunks.len() {
             self.chunks.push(Arena::new(PAGES_PER_CHUNK * PAGE_BYTES));
         }
-        self.keys.push((0, 0));
-        self.flags.push(Flags::default());
-        self.place.push(PINNED);
+        self.slots.push(Page { ino: 0, index: 0, flags: Flags::default(), place: PINNED });
         slot as Slot
     }
 
     /// Drops the least recently used page that may leave. Dirty ones are passed over, as used now; when all are dirty
     /// the cache grows beyond its capacity, and whoever makes pages dirty has to wait.
     fn evict(&mut self) {
-        for _ in 0..self.keys.len() {
+        for _ in 0..self.slots.len() {
             let Some(slot) = self.least_recent() else { return };
-            if !self.flags[slot as usize].must_stay() {
+            if !self.slots[slot as usize].flags.must_stay() {
                 return self.remove(slot);
             }
             self.append_to_queue(slot);
@@ -212,12 +224,12 @@ impl PageCache {
 
     #[inline]
     pub fn is_dirty(&self, slot: Slot) -> bool {
-        self.flags[slot as usize].dirty
+        self.slots[slot as usize].flags.dirty
     }
 
     /// Returns whether that was news.
     pub fn set_dirty(&mut self, slot: Slot, dirty: bool) -> bool {
-        let is_news = std::mem::replace(&mut self.flags[slot as usize].dirty, dirty) != dirty;
+        let is_news = std::mem::replace(&mut self.slots[slot as usize].flags.dirty, dirty) != dirty;
         match (is_news, dirty) {
             (true, true) => self.dirty_pages += 1,
             (true, false) => self.dirty_pages -= 1,
@@ -228,13 +240,13 @@ impl PageCache {
 
     /// While it is being written the page stays in the cache, clean or not.
     pub fn set_writing(&mut self, slot: Slot, writing: bool) {
-        self.flags[slot as usize].writing = writing;
+        self.slots[slot as usize].flags.writing = writing;
     }
 
     /// The page was used now.
     #[inline]
     pub fn touch(&mut self, slot: Slot) {
-        let place = self.place[slot as usize];
+        let place = self.slots[slot as usize].place;
         if place != PINNED && place + 1 != self.first_place + self.queue.len() as u64 {
             self.append_to_queue(slot);
         }
@@ -243,45 +255,50 @@ impl PageCache {
     /// Keeps the page in the cache until [`PageCache::unpin`].
     #[inline]
     pub fn pin(&mut self, slot: Slot) {
-        self.place[slot as usize] = PINNED;
+        self.slots[slot as usize].place = PINNED;
     }
 
     /// Ends [`PageCache::pin`]; the page counts as used now.
     #[inline]
     pub fn unpin(&mut self, slot: Slot) {
-        if self.place[slot as usize] == PINNED {
+        if self.slots[slot as usize].place == PINNED {
             self.append_to_queue(slot);
         }
     }
 
     /// Sets the read-ahead mark.
     pub fn mark(&mut self, slot: Slot) {
-        self.flags[slot as usize].marked = true;
+        self.slots[slot as usize].flags.marked = true;
     }
 
     #[inline]
     pub fn is_marked(&self, slot: Slot) -> bool {
-        self.flags[slot as usize].marked
+        self.slots[slot as usize].flags.marked
     }
 
     pub fn clear_mark(&mut self, slot: Slot) {
-        self.flags[slot as usize].marked = false;
+        self.slots[slot as usize].flags.marked = false;
     }
 
     /// Drops a page, whatever state it is in.
     pub fn remove(&mut self, slot: Slot) {
-        let (ino, index) = self.keys[slot as usize];
         self.set_dirty(slot, false);
-        self.flags[slot as usize].writing = false;
-        self.remove_range(ino, index, index);
+        let page = &mut self.slots[slot as usize];
+        page.flags.writing = false;
+        page.place = PINNED;
+        let (ino, index) = (page.ino, page.index);
+        let Some(file) = self.files.get_mut(&ino) else { return };
+        file.remove(index);
+        if file.0.is_empty() {
+            self.files.remove(&ino);
+        }
+        self.free.push(slot);
     }
 
     /// Drops every page. The memory stays for the pages to come.
     pub fn clear(&mut self) {
-        self.keys.clear();
-        self.flags.clear();
+        self.slots.clear();
         self.dirty_pages = 0;
-        self.place.clear();
         self.free.clear();
         self.files.clear();
         self.queue.clear();
@@ -302,9 +319,9 @@ impl PageCache {
     pub fn remove_range(&mut self, ino: Ino, first: u64, last: u64) {
         let Some(file) = self.files.get_mut(&ino) else { return };
         file.remove_range(first, last, |slot| {
-            let goes = !self.flags[slot as usize].must_stay();
+            let goes = !self.slots[slot as usize].flags.must_stay();
             if goes {
-                self.place[slot as usize] = PINNED;
+                self.slots[slot as usize].place = PINNED;
                 self.free.push(slot);
             }
             goes
@@ -329,17 +346,17 @@ impl PageCache {
 
     #[inline]
     fn append_to_queue(&mut self, slot: Slot) {
-        if self.queue.len() >= QUEUE_LENGTHS_MAX * self.place.len().max(PAGES_MIN) {
+        if self.queue.len() >= QUEUE_LENGTHS_MAX * self.slots.len().max(PAGES_MIN) {
             self.clean_queue();
         }
-        self.place[slot as usize] = self.first_place + self.queue.len() as u64;
+        self.slots[slot as usize].place = self.first_place + self.queue.len() as u64;
         self.queue.push_back(slot);
     }
 
     /// The page whose last use is longest ago, if there is one that is not pinned.
     fn least_recent(&mut self) -> Option<Slot> {
         while let Some(&slot) = self.queue.front() {
-            if self.place[slot as usize] == self.first_place {
+            if self.slots[slot as usize].place == self.first_place {
                 return Some(slot);
             }
             self.queue.pop_front();
@@ -354,9 +371,9 @@ impl PageCache {
         let mut place = self.first_place;
         let mut next = self.first_place;
         self.queue.retain(|&slot| {
-            let counts = self.place[slot as usize] == place;
+            let counts = self.slots[slot as usize].place == place;
             if counts {
-                self.place[slot as usize] = next;
+                self.slots[slot as usize].place = next;
                 next += 1;
             }
             place += 1;
