@@ -12,10 +12,12 @@
 
 mod errno;
 mod host;
+mod page_set;
 mod types;
 
 pub use errno::Errno;
 pub use host::{Host, InodeDirt, NoPageCache};
+pub use page_set::PageSet;
 pub use types::{
     DirEntry, FileKind, Ino, NewNode, RenameFlags, SetAttr, Stat, StatFs, TimeSpec, WritePlan, XattrMode, PAGE_BYTES,
 };

@@ -6,7 +6,7 @@ use crate::budget::{Growth, Request};
 use crate::core::Core;
 use crate::error::{Fail, Res, NOT_FOUND};
 use crate::format::*;
-use crate::inode::{Inode, PageState};
+use crate::inode::Inode;
 use crate::key::Key;
 use crate::Ubifs;
 use ffslab_fs::{Errno, FileKind, Host, Ino, InodeDirt, Result, SetAttr, TimeSpec, WritePlan};
@@ -125,24 +125,23 @@ impl Ubifs {
     pub(crate) fn note_clean_page(&mut self, ino: Ino, index: u64, is_hole: bool) {
         let Some(inode) = self.inodes.get_mut(&ino) else { return };
         let beyond = inode.size_bytes.div_ceil(u64::from(BLOCK_BYTES));
-        match inode.pages.get_mut(&index) {
-            Some(state) if state.dirty => {}
-            Some(state) if is_hole => state.hole = true,
-            Some(_) => {
-                inode.pages.remove(&index);
+        if !inode.dirty_pages.contains(index) {
+            if !is_hole {
+                inode.holes.remove(index);
+            } else if index < beyond {
+                inode.holes.insert(index);
             }
-            None if is_hole && index < beyond => {
-                inode.pages.insert(index, PageState { dirty: false, hole: true });
-            }
-            None => {}
         }
     }
 
     /// Whether there is no node for a page on flash.
     fn is_hole(&mut self, ino: Ino, index: u64, cached: bool) -> Result<bool> {
         let inode = self.inode(ino)?;
-        if let Some(state) = inode.pages.get(&index) {
-            return Ok(state.hole);
+        if inode.holes.contains(index) {
+            return Ok(true);
+        }
+        if inode.dirty_pages.contains(index) {
+            return Ok(false);
         }
         if index >= inode.size_bytes.div_ceil(u64::from(BLOCK_BYTES)) {
             return Ok(true);
@@ -192,7 +191,7 @@ impl Ubifs {
         let mut hole = if !cached && is_whole { true } else { self.is_hole(ino, index, cached)? };
         let mut request = Request { fast: true, ..Request::default() };
         let inode = self.inode(ino)?;
-        let had_budget = inode.pages.get(&index).is_some_and(|state| state.dirty);
+        let had_budget = inode.dirty_pages.contains(index);
         request.dirtied_inos = u32::from(appending && !inode.dirty);
         if !had_budget {
             (request.new_page, request.dirtied_page) = (hole, !hole);
@@ -204,10 +203,10 @@ impl Ubifs {
                 let mut growth = self.budget(host, &slow)?;
                 // Making room may have written the page and the inode back.
                 let inode = self.inode(ino)?;
-                let state = inode.pages.get(&index).copied().unwrap_or_default();
+                let is_dirty = inode.dirty_pages.contains(index);
                 let inode_was_dirty = inode.dirty;
                 hole = if !cached && is_whole { true } else { self.is_hole(ino, index, cached)? };
-                if state.dirty {
+                if is_dirty {
                     self.core.release_request(&Request { new_page: true, ..Request::default() });
                     growth = self.core.growth_of(&Request { dirtied_inos: slow.dirtied_inos, ..Request::default() });
                 } else if !hole {
@@ -241,9 +240,12 @@ impl Ubifs {
         let index = at >> BLOCK_SHIFT;
         let begun = self.begun.take().filter(|begun| (begun.ino, begun.index) == (ino, index)).ok_or(Errno::Inval)?;
         let inode = self.inode(ino)?;
-        let state = inode.pages.entry(index).or_default();
-        if !std::mem::replace(&mut state.dirty, true) {
-            state.hole = begun.hole;
+        if inode.dirty_pages.insert(index) {
+            if begun.hole {
+                inode.holes.insert(index);
+            } else {
+                inode.holes.remove(index);
+            }
             host.dirty_page(ino, index);
         }
         let end = at + bytes as u64;
@@ -295,8 +297,11 @@ impl Ubifs {
     /// The page is clean or gone: its budget is free.
     pub(crate) fn forget_dirty_page(&mut self, ino: Ino, index: u64) {
         let Some(inode) = self.inodes.get_mut(&ino) else { return };
-        let Some(state) = inode.pages.remove(&index).filter(|state| state.dirty) else { return };
-        let request = Request { new_page: state.hole, dirtied_page: !state.hole, ..Request::default() };
+        let is_hole = inode.holes.remove(index);
+        if !inode.dirty_pages.remove(index) {
+            return;
+        }
+        let request = Request { new_page: is_hole, dirtied_page: !is_hole, ..Request::default() };
         self.core.release_request(&request);
     }
 
@@ -362,11 +367,12 @@ impl Ubifs {
         let now = self.now(host);
         let inode = self.inode(ino)?;
         let old_size = std::mem::replace(&mut inode.size_bytes, size);
-        let gone = inode.pages.split_off(&size.div_ceil(u64::from(BLOCK_BYTES)));
-        for state in gone.values().filter(|state| state.dirty) {
-            let request = Request { new_page: state.hole, dirtied_page: !state.hole, ..Request::default() };
-            self.core.release_request(&request);
+        let first_gone = size.div_ceil(u64::from(BLOCK_BYTES));
+        while let Some(index) = self.inode(ino)?.dirty_pages.next(first_gone) {
+            self.forget_dirty_page(ino, index);
         }
+        let inode = self.inode(ino)?;
+        while inode.holes.take_next(first_gone).is_some() {}
         let index = size >> BLOCK_SHIFT;
         let mut result = Ok(());
         if kept > 0 && host.clean_page(ino, index) {

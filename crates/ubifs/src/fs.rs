@@ -206,7 +206,7 @@ impl FileSystem for Ubifs {
 
     fn drop_inodes(&mut self, in_use: &dyn Fn(Ino) -> bool) {
         self.inodes.retain(|&ino, inode| {
-            ino == ROOT_INO || in_use(ino) || inode.dirty || inode.links == 0 || inode.has_dirty_pages()
+            ino == ROOT_INO || in_use(ino) || inode.dirty || inode.links == 0 || !inode.dirty_pages.is_empty()
         });
         self.core.shrink_index();
     }

@@ -7,17 +7,7 @@ use crate::core::Core;
 use crate::error::{Fail, Res};
 use crate::format::*;
 use crate::replay::FILE_BYTES_MAX;
-use ffslab_fs::{FileKind, TimeSpec};
-use std::collections::BTreeMap;
-
-/// What the budget knows about a page.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct PageState {
-    /// It is dirty and has a budget (`PagePrivate`).
-    pub dirty: bool,
-    /// There is no node for it on flash (`PageChecked`).
-    pub hole: bool,
-}
+use ffslab_fs::{FileKind, PageSet, TimeSpec};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Inode {
@@ -45,8 +35,10 @@ pub(crate) struct Inode {
     pub dirty: bool,
     /// Commit number when it lost its last name.
     pub deleted_in: u64,
-    /// Pages that are dirty or holes.
-    pub pages: BTreeMap<u64, PageState>,
+    /// Pages that are dirty and have a budget (`PagePrivate`).
+    pub dirty_pages: PageSet,
+    /// Pages, dirty or clean, for which there is no node on flash (`PageChecked`).
+    pub holes: PageSet,
     /// For bulk-read.
     pub reads: Reads,
 }
@@ -79,7 +71,8 @@ impl Inode {
             xattr_names: 0,
             dirty: false,
             deleted_in: u64::MAX,
-            pages: BTreeMap::new(),
+            dirty_pages: PageSet::default(),
+            holes: PageSet::default(),
             reads: Reads::default(),
         }
     }
@@ -154,10 +147,6 @@ impl Inode {
     /// Device number (`new_decode_dev` is the same layout as stat(2) has).
     pub fn device(&self) -> u32 {
         get_u32(&self.data, 0)
-    }
-
-    pub fn has_dirty_pages(&self) -> bool {
-        self.pages.values().any(|page| page.dirty)
     }
 
     /// How the pages of this inode are compressed.

@@ -307,8 +307,9 @@ impl Ubifs {
     pub(crate) fn evict_inode(&mut self, ino: Ino) -> Result<()> {
         self.load(ino)?;
         let Some(mut inode) = self.inodes.remove(&ino) else { return Ok(()) };
-        for state in std::mem::take(&mut inode.pages).into_values().filter(|state| state.dirty) {
-            let request = Request { new_page: state.hole, dirtied_page: !state.hole, ..Request::default() };
+        while let Some(page) = inode.dirty_pages.take_next(0) {
+            let is_hole = inode.holes.contains(page);
+            let request = Request { new_page: is_hole, dirtied_page: !is_hole, ..Request::default() };
             self.core.release_request(&request);
         }
         let mut result = Ok(());

@@ -145,7 +145,7 @@ impl Memory {
         };
         walk.reached = walk.next;
         if walk.certainty != Certainty::No {
-            inode.to_write.extend(inode.pages.range(walk.next..=walk.last));
+            inode.to_write.extend(inode.pages.range(walk.next, walk.last));
         }
     }
 
@@ -159,7 +159,7 @@ impl Memory {
             Certainty::DirtyNow | Certainty::All => &inode.to_write,
         };
         (walk.batch_at, walk.batch_len) = (0, 0);
-        for (&index, place) in pages.range(walk.next..=walk.last).zip(&mut walk.batch) {
+        for (index, place) in pages.range(walk.next, walk.last).zip(&mut walk.batch) {
             *place = index;
             walk.batch_len += 1;
         }

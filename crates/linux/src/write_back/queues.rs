@@ -4,9 +4,9 @@
 //! second one and takes its inodes one after the other; an inode whose share of the round was used up before its pages
 //! were written waits on the third one for the next round.
 
-use ffslab_fs::{Errno, Ino, InodeDirt};
+use ffslab_fs::{Errno, Ino, InodeDirt, PageSet};
 use rustc_hash::FxHashMap;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// Where an inode waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,9 +27,9 @@ pub(super) struct Inode {
     /// It was given dirty pages since it was last written (`I_DIRTY_PAGES`); they may be clean again by now.
     pub had_pages: bool,
     /// Its dirty pages.
-    pub pages: BTreeSet<u64>,
+    pub pages: PageSet,
     /// Those of them that a running round must write and no later ones (`PAGECACHE_TAG_TOWRITE`).
-    pub to_write: BTreeSet<u64>,
+    pub to_write: PageSet,
     /// Tick at which it became dirty (`dirtied_when`).
     pub dirtied_tick: u64,
     /// Where cyclic write-back of its pages goes on (`writeback_index`).
@@ -150,15 +150,15 @@ impl Inodes {
     /// `true`: the page was dirty before.
     pub fn clean_page(&mut self, ino: Ino, index: u64) -> bool {
         let Some(inode) = self.all.get_mut(&ino) else { return false };
-        inode.to_write.remove(&index);
-        let removed = inode.pages.remove(&index);
+        inode.to_write.remove(index);
+        let removed = inode.pages.remove(index);
         self.dirty_pages -= u64::from(removed);
         removed
     }
 
     /// The first dirty page of the range.
     pub fn first_dirty_page(&self, ino: Ino, first: u64, last: u64) -> Option<u64> {
-        self.all.get(&ino)?.pages.range(first..=last).next().copied()
+        self.all.get(&ino)?.pages.next(first).filter(|&page| page <= last)
     }
 
     /// The inode leaves memory. What of its pages is dirty must have been dropped before.
