@@ -283,13 +283,10 @@ impl Ubifs {
     }
 
     fn do_write_page(&mut self, host: &mut dyn Host, ino: Ino, index: u64, len: usize) -> Result<()> {
-        let mut page = std::mem::take(&mut self.page);
-        page.clear();
-        page.extend_from_slice(host.page(ino, index).ok_or(Errno::Io)?);
         let compression = self.inode(ino)?.data_compression();
         let _why = (self.core.sim.reason() == Reason::Other).then(|| self.core.sim.because(Reason::Data));
+        let page = host.page(ino, index).ok_or(Errno::Io)?;
         let written = self.core.write_data(ino, index as u32, &page[..len], compression);
-        self.page = page;
         self.forget_dirty_page(ino, index);
         written.map_err(|fail| self.core.fatal(fail).into())
     }

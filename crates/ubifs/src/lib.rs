@@ -144,7 +144,6 @@ pub struct Ubifs {
     pub(crate) inodes: FxHashMap<u32, Box<Inode>>,
     /// The write between `write_begin` and `write_end`.
     pub(crate) begun: Option<file::BegunWrite>,
-    pub(crate) page: Vec<u8>,
     pub(crate) entry: Vec<u8>,
     pub(crate) bulk_read: bool,
     pub(crate) bulk: bulk_read::Bulk,
@@ -169,7 +168,6 @@ impl Ubifs {
             ubi: ubi.clone(),
             inodes: FxHashMap::default(),
             begun: None,
-            page: Vec::new(),
             entry: Vec::new(),
             bulk_read: options.bulk_read,
             bulk: bulk_read::Bulk::default(),

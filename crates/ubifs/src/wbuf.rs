@@ -183,9 +183,15 @@ impl Core {
                 done += many;
             }
             let unit = geo.max_write as usize;
-            put(&mut buffer[..unit], &node[done..(done + unit).min(node.len())]);
             let offs = self.heads[head].offs;
-            self.leb_write(lnum, offs, &buffer[..unit])?;
+            match node.get(done..done + unit) {
+                Some(whole) => self.leb_write(lnum, offs, whole)?,
+                // The node ends before the unit does.
+                None => {
+                    put(&mut buffer[..unit], &node[done..]);
+                    self.leb_write(lnum, offs, &buffer[..unit])?;
+                }
+            }
             self.heads[head].offs += geo.max_write;
             done += unit;
             left -= many as u32 + geo.max_write;
