@@ -74,6 +74,12 @@ impl Key {
         matches!(self.kind(), DENT_KEY | XENT_KEY)
     }
 
+    /// Orders as the key does, in one comparison.
+    #[inline]
+    pub const fn order(self) -> u64 {
+        (self.ino as u64) << 32 | self.tail as u64
+    }
+
     #[inline]
     pub fn read(bytes: &[u8], at: usize) -> Key {
         Key { ino: get_u32(bytes, at), tail: get_u32(bytes, at + 4) }

@@ -15,12 +15,25 @@ pub(crate) struct Position {
     pub n: i32,
 }
 
+/// With so few branches they are all looked at. No look depends on the one before it, so what is not in the host's cache is
+/// fetched at once, and there is no branch to predict.
+const FEW_BRANCHES: usize = 16;
+
 /// Branch with this key, or the one before its place.
+#[inline]
 fn search(znode: &Znode, key: Key) -> (bool, i32) {
-    let (mut begin, mut end) = (0, znode.branches.len());
+    let branches = &znode.branches[..];
+    if branches.len() <= FEW_BRANCHES && !key.is_hashed() {
+        let order = key.order();
+        let before = branches.iter().filter(|branch| branch.key.order() < order).count();
+        let exact = branches.get(before).is_some_and(|branch| branch.key == key);
+        return (exact, before as i32 - i32::from(!exact));
+    }
+    // As the kernel does it: which of several equal keys is found depends on the way of searching.
+    let (mut begin, mut end) = (0, branches.len());
     while begin < end {
         let middle = (begin + end) / 2;
-        match key.cmp(&znode.branches[middle].key) {
+        match key.cmp(&branches[middle].key) {
             std::cmp::Ordering::Greater => begin = middle + 1,
             std::cmp::Ordering::Less => end = middle,
             std::cmp::Ordering::Equal => return (true, middle as i32),
