@@ -108,6 +108,13 @@ impl Cpu {
         self.waiting == 0
     }
 
+    /// Until the next tick or timer a scheduling point changes nothing: the running task goes on, and its time may as well
+    /// be charged later. Only at the usual weight, where charging it at once or in parts comes to the same.
+    #[inline]
+    pub fn surely_stays(&self) -> bool {
+        !self.need_resched && !self.sleeping_wait && self.entities[self.running() as usize].weight == NICE_0_WEIGHT
+    }
+
     /// The next instant at which [`Cpu::catch_up`] must be called.
     pub fn attention_at_ns(&self) -> u64 {
         if self.waiting > 0 {

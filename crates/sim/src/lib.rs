@@ -284,8 +284,11 @@ impl Sim {
     /// A scheduling point of the running task: may somebody else have the CPU now? See [`Switch`].
     #[inline]
     pub fn resched(&self) -> Switch {
-        if self.0.cpu.borrow().nobody_waits() {
-            return Switch::Stay;
+        {
+            let cpu = self.0.cpu.borrow();
+            if cpu.nobody_waits() || (self.now_ns() < self.0.attention_at_ns.get() && cpu.surely_stays()) {
+                return Switch::Stay;
+            }
         }
         self.with_cpu(|cpu| cpu.resched(self.0.operations.get()))
     }
