@@ -51,6 +51,13 @@ impl Cells {
         }
     }
 
+    /// Block of a page, and its place there. Without a division: pages per block are a power of two (`Geometry::check`).
+    #[inline]
+    fn place_of(&self, page: u32) -> (usize, u32) {
+        let pages_per_block = self.geometry.pages_per_block;
+        ((page >> pages_per_block.trailing_zeros()) as usize, page & (pages_per_block - 1))
+    }
+
     #[inline]
     pub fn programs(&self, page: u32) -> u32 {
         u32::from(self.programs[page as usize])
@@ -99,11 +106,12 @@ impl Cells {
         } else {
             and_into(self.data.get_mut(slot), data);
         }
-        let block = &mut self.blocks[(page / self.geometry.pages_per_block) as usize];
+        let (block, place) = self.place_of(page);
+        let block = &mut self.blocks[block];
         if self.programs[index] == 0 {
             block.programmed_pages += 1;
         }
-        block.order_floor_page = block.order_floor_page.max(page % self.geometry.pages_per_block + 1);
+        block.order_floor_page = block.order_floor_page.max(place + 1);
         self.programs[index] = self.programs[index].saturating_add(1);
     }
 
@@ -116,7 +124,8 @@ impl Cells {
             let slot = self.oob.take();
             self.oob_slot[index] = slot;
             self.oob.get_mut(slot).copy_from_slice(oob);
-            self.blocks[(page / self.geometry.pages_per_block) as usize].oob_slots += 1;
+            let (block, _) = self.place_of(page);
+            self.blocks[block].oob_slots += 1;
         } else {
             and_into(self.oob.get_mut(slot), oob);
         }

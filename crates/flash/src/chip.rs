@@ -218,7 +218,7 @@ impl Chip {
         }
         if self.rules.in_order {
             let floor = self.cells.blocks[block as usize].order_floor_page;
-            if page % pages_per_block + 1 < floor {
+            if (page & (pages_per_block - 1)) + 1 < floor {
                 return Err(FlashError::OutOfOrder { page, last: block * pages_per_block + floor - 1 });
             }
         }
