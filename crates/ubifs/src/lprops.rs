@@ -316,7 +316,7 @@ impl Core {
     /// Changes properties and all sums that depend on them (`ubifs_change_lp`).
     pub fn change_lp(&mut self, lnum: u32, change: Change) -> Res<usize> {
         let i = self.lpt_lookup_dirty(lnum)?;
-        let geo = self.geo;
+        let geo = &self.geo;
         let stats = &mut self.lpt.stats;
         let lp = &mut self.lpt.props[i];
         let leb = geo.leb_bytes;
@@ -363,7 +363,7 @@ impl Core {
         if lp.is_taken && lp.free == leb {
             stats.taken_empty_lebs += 1;
         }
-        self.lpt.change_category(&geo, i);
+        self.lpt.change_category(geo, i);
         self.idx_gc_cnt += change.idx_gc;
         Ok(i)
     }

@@ -104,11 +104,10 @@ impl Core {
         };
         self.heads[head].bytes = bytes;
         written?;
-        let geo = self.geo;
         let h = &mut self.heads[head];
         h.offs += end;
-        h.set_size(&geo);
-        let free = geo.leb_bytes - h.offs;
+        h.set_size(&self.geo);
+        let free = self.geo.leb_bytes - h.offs;
         self.update_lp(lnum, Some(free), dirt, Change::default())
     }
 
@@ -148,7 +147,7 @@ impl Core {
     }
 
     fn fill_head(&mut self, head: usize, lnum: u32, buffer: &mut [u8], node: &[u8], aligned: u32) -> Res<()> {
-        let geo = self.geo;
+        let (max_write, leb_bytes) = (self.geo.max_write, self.geo.leb_bytes);
         let mut done = 0usize;
         let mut written = 0;
         let mut left = aligned;
@@ -165,7 +164,7 @@ impl Core {
             put(&mut buffer[at..size], &node[..count.min(node.len())]);
             self.leb_write(lnum, offs, &buffer[..size])?;
             (done, written) = (count, size);
-        } else if !h.offs.is_multiple_of(geo.max_write) {
+        } else if !h.offs.is_multiple_of(max_write) {
             let (size, offs) = (h.size as usize, h.offs);
             self.leb_write(lnum, offs, &node[..size])?;
             (done, written) = (size, size);
@@ -173,16 +172,16 @@ impl Core {
         let h = &mut self.heads[head];
         h.offs += written as u32;
         left -= done as u32;
-        let units = left / geo.max_write;
+        let units = left / max_write;
         if units > 0 {
-            let many = ((units - 1) * geo.max_write) as usize;
+            let many = ((units - 1) * max_write) as usize;
             if many > 0 {
                 let offs = h.offs;
                 self.leb_write(lnum, offs, &node[done..done + many])?;
                 self.heads[head].offs += many as u32;
                 done += many;
             }
-            let unit = geo.max_write as usize;
+            let unit = max_write as usize;
             let offs = self.heads[head].offs;
             match node.get(done..done + unit) {
                 Some(whole) => self.leb_write(lnum, offs, whole)?,
@@ -192,15 +191,15 @@ impl Core {
                     self.leb_write(lnum, offs, &buffer[..unit])?;
                 }
             }
-            self.heads[head].offs += geo.max_write;
+            self.heads[head].offs += max_write;
             done += unit;
-            left -= many as u32 + geo.max_write;
+            left -= many as u32 + max_write;
         }
         let h = &mut self.heads[head];
         if left > 0 {
             put(&mut buffer[..left as usize], &node[done..]);
         }
-        h.size = geo.max_write.min(geo.leb_bytes - h.offs);
+        h.size = max_write.min(leb_bytes - h.offs);
         h.used = left;
         h.inodes.clear();
         Ok(())

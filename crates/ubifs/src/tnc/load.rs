@@ -2,7 +2,7 @@
 //!
 //! Follows `fs/ubifs/tnc_misc.c` (`read_znode`, `ubifs_tnc_read_node`) and `tnc.c` (`fallible_read_node`).
 
-use super::{Branch, NodeAt, NO_ZNODE};
+use super::{Branch, Leaf, NodeAt, NO_ZNODE};
 use crate::core::Core;
 use crate::error::{Fail, Res, NOT_FOUND};
 use crate::format::*;
@@ -180,7 +180,7 @@ impl Core {
         let loaded = read.and_then(|is_there| {
             if is_there {
                 validate_entry(&node)?;
-                self.tnc.zm(id).branches[n].leaf = Some(node.clone().into_boxed_slice());
+                self.tnc.zm(id).branches[n].leaf = Some(Box::new(Leaf(node.clone().into_boxed_slice())));
             }
             Ok(is_there)
         });
@@ -193,6 +193,6 @@ impl Core {
         if !self.load_entry(id, n)? {
             return Err(NOT_FOUND);
         }
-        self.tnc.z(id).branches[n].leaf.as_deref().ok_or(NOT_FOUND)
+        self.tnc.z(id).branches[n].leaf.as_ref().map(|leaf| &leaf.0[..]).ok_or(NOT_FOUND)
     }
 }

@@ -19,6 +19,7 @@ use crate::core::Core;
 use crate::error::Res;
 use crate::format::align8;
 use crate::key::Key;
+use smallvec::SmallVec;
 use std::collections::BTreeSet;
 
 pub(crate) const NO_ZNODE: u32 = u32::MAX;
@@ -40,8 +41,15 @@ pub(crate) struct Branch {
     /// The znode below, if it is in memory.
     pub child: u32,
     /// The entry node below, if it was read (only at level 0 and for hashed keys).
-    pub leaf: Option<Box<[u8]>>,
+    pub leaf: Option<Box<Leaf>>,
 }
+
+/// An entry node. Boxed where it hangs, so that the many branches without one are small.
+#[derive(Clone, Debug)]
+pub(crate) struct Leaf(pub Box<[u8]>);
+
+/// Branches of a node as formatted by default, and one more while it is split.
+const USUAL_BRANCHES: usize = 9;
 
 impl Branch {
     pub fn leaf(key: Key, at: NodeAt) -> Branch {
@@ -59,7 +67,9 @@ pub(crate) struct Znode {
     pub dirty: bool,
     /// The first key was changed: on flash the node cannot be found by its present keys.
     pub alt: bool,
-    pub branches: Vec<Branch>,
+    /// Within the znode: a search then reads neighbouring memory of the host, at an address that follows from the number
+    /// of the znode. With an index of some size, waiting for the host's memory is what a search costs.
+    pub branches: SmallVec<[Branch; USUAL_BRANCHES]>,
 }
 
 #[derive(Debug)]
@@ -116,7 +126,7 @@ impl Tnc {
                 id
             }
             None => {
-                let branches = Vec::with_capacity(fanout as usize + 1);
+                let branches = SmallVec::with_capacity(fanout as usize + 1);
                 self.znodes.push(Znode { parent, iip: 0, level, dirty: false, alt: false, branches });
                 (self.znodes.len() - 1) as u32
             }

@@ -20,8 +20,8 @@ impl Core {
         if !self.load_entry(position.znode, n)? {
             return Ok(None);
         }
-        let entry = self.tnc.z(position.znode).branches[n].leaf.as_deref().ok_or(NOT_FOUND)?;
-        Ok(Some(entry_name(entry).cmp(name)))
+        let entry = self.tnc.z(position.znode).branches[n].leaf.as_ref().ok_or(NOT_FOUND)?;
+        Ok(Some(entry_name(&entry.0).cmp(name)))
     }
 
     /// Finds the entry with this name among those with its key, from `start` on, which has the key.
