@@ -1,12 +1,18 @@
 //! The medium: what the cells hold and what happened to each page and block. No time, no faults, no power.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use crate::geometry::Geometry;
 use crate::slab::{Slab, NONE};
 
 /// Unit in which damage is remembered. Every ECC step in use is a multiple of it or starts on a multiple of it.
 pub const DAMAGE_UNIT_BYTES: u32 = 256;
+
+/// Neighbouring pages of a block share a slot of so many bytes: they stay neighbours in the host's memory however often
+/// slots change hands, and reading a block does not jump about in it. More would cost memory where a block has but a few
+/// programmed pages.
+const RUN_BYTES: u32 = 16 << 10;
 
 #[derive(Clone, Copy, Default)]
 pub struct Block {
@@ -22,9 +28,12 @@ pub struct Block {
 
 pub struct Cells {
     pub geometry: Geometry,
-    data_slot: Vec<u32>,
+    /// Pages of a run, as a power of two.
+    run_shift: u32,
+    /// Where the data of a run of pages stand.
+    run_slot: Vec<u32>,
     oob_slot: Vec<u32>,
-    /// Programs of the data area since the erase, per page; stays at 255.
+    /// Programs of the data area since the erase, per page; stays at 255. 0: the data area is erased.
     programs: Vec<u8>,
     data: Slab,
     oob: Slab,
@@ -38,12 +47,15 @@ impl Cells {
     /// An erased medium. The geometry has been checked.
     pub fn new(geometry: Geometry) -> Cells {
         let (pages, blocks) = (geometry.pages() as usize, geometry.blocks as usize);
+        let run_pages = (RUN_BYTES / geometry.page_bytes).clamp(1, geometry.pages_per_block);
+        let runs = geometry.pages() / run_pages;
         Cells {
             geometry,
-            data_slot: vec![NONE; pages],
+            run_shift: run_pages.trailing_zeros(),
+            run_slot: vec![NONE; runs as usize],
             oob_slot: vec![NONE; pages],
             programs: vec![0; pages],
-            data: Slab::new(geometry.page_bytes, geometry.pages()),
+            data: Slab::new(geometry.page_bytes * run_pages, runs),
             oob: Slab::new(geometry.oob_bytes, geometry.pages()),
             blocks: vec![Block::default(); blocks],
             erase_counts: vec![0; blocks],
@@ -65,8 +77,27 @@ impl Cells {
 
     #[inline]
     pub fn data(&self, page: u32) -> Option<&[u8]> {
-        let slot = self.data_slot[page as usize];
-        (slot != NONE).then(|| self.data.get(slot))
+        (self.programs[page as usize] != 0)
+            .then(|| &self.data.get(self.run_slot[self.run_of(page)])[self.within_run(page)])
+    }
+
+    #[inline]
+    fn data_mut(&mut self, page: u32) -> &mut [u8] {
+        let (slot, range) = (self.run_slot[self.run_of(page)], self.within_run(page));
+        &mut self.data.get_mut(slot)[range]
+    }
+
+    #[inline]
+    fn run_of(&self, page: u32) -> usize {
+        (page >> self.run_shift) as usize
+    }
+
+    /// Bytes of the run that are the page's.
+    #[inline]
+    fn within_run(&self, page: u32) -> Range<usize> {
+        let page_bytes = self.geometry.page_bytes as usize;
+        let start = (page & ((1 << self.run_shift) - 1)) as usize * page_bytes;
+        start..start + page_bytes
     }
 
     #[inline]
@@ -98,13 +129,14 @@ impl Cells {
     #[inline]
     pub fn program_data(&mut self, page: u32, data: &[u8]) {
         let index = page as usize;
-        let slot = self.data_slot[index];
-        if slot == NONE {
-            let slot = self.data.take();
-            self.data_slot[index] = slot;
-            self.data.get_mut(slot).copy_from_slice(data);
+        if self.programs[index] == 0 {
+            let run = self.run_of(page);
+            if self.run_slot[run] == NONE {
+                self.run_slot[run] = self.data.take();
+            }
+            self.data_mut(page).copy_from_slice(data);
         } else {
-            and_into(self.data.get_mut(slot), data);
+            and_into(self.data_mut(page), data);
         }
         let (block, place) = self.place_of(page);
         let block = &mut self.blocks[block];
@@ -133,16 +165,20 @@ impl Cells {
 
     /// Sets every bit of a block. Wear is the business of the caller.
     pub fn wipe(&mut self, block: u32) {
-        let first = block * self.geometry.pages_per_block;
+        let (first, end) = self.pages_of(block);
         let state = self.blocks[block as usize];
-        if state.programmed_pages != 0 || state.oob_slots != 0 {
-            // Last page first: the free list then hands the slots out in ascending order again.
-            for page in (first..first + self.geometry.pages_per_block).rev() {
-                self.wipe_page(page);
+        if state.programmed_pages != 0 {
+            self.programs[first as usize..end as usize].fill(0);
+            self.free_erased_runs(block);
+        }
+        if state.oob_slots != 0 {
+            // The last one first: the free list then hands the slots out in ascending order again.
+            for page in (first..end).rev() {
+                self.free_oob(page);
             }
         }
         if !self.damage.is_empty() {
-            for page in first..first + self.geometry.pages_per_block {
+            for page in first..end {
                 self.damage.remove(&page);
             }
         }
@@ -152,40 +188,53 @@ impl Cells {
         };
     }
 
-    fn wipe_page(&mut self, page: u32) {
-        let index = page as usize;
-        if self.data_slot[index] != NONE {
-            self.data.give_back(self.data_slot[index]);
-            self.data_slot[index] = NONE;
+    fn pages_of(&self, block: u32) -> (u32, u32) {
+        let first = block * self.geometry.pages_per_block;
+        (first, first + self.geometry.pages_per_block)
+    }
+
+    /// Gives the slots of runs back in which no page is programmed. The last one first, as in [`Cells::wipe`].
+    fn free_erased_runs(&mut self, block: u32) {
+        let (first, end) = self.pages_of(block);
+        for run in (self.run_of(first)..=self.run_of(end - 1)).rev() {
+            let pages = run << self.run_shift..(run + 1) << self.run_shift;
+            if self.run_slot[run] != NONE && self.programs[pages].iter().all(|&programs| programs == 0) {
+                self.data.give_back(self.run_slot[run]);
+                self.run_slot[run] = NONE;
+            }
         }
-        if self.oob_slot[index] != NONE {
-            self.oob.give_back(self.oob_slot[index]);
-            self.oob_slot[index] = NONE;
+    }
+
+    fn free_oob(&mut self, page: u32) {
+        let slot = &mut self.oob_slot[page as usize];
+        if *slot != NONE {
+            self.oob.give_back(*slot);
+            *slot = NONE;
         }
-        self.programs[index] = 0;
     }
 
     /// An interrupted erase: `fate` decides for each programmed page whether it is erased (`true`) or keeps a mix of
     /// its content and ones, made by `mix`.
     pub fn wipe_partly(&mut self, block: u32, mut fate: impl FnMut() -> bool, mut mix: impl FnMut(&mut [u8])) {
-        let first = block * self.geometry.pages_per_block;
+        let (first, end) = self.pages_of(block);
         let mut kept = Block {
             reads_between_erases_max: self.blocks[block as usize].reads_between_erases_max,
             reads_since_erase: self.blocks[block as usize].reads_since_erase,
             ..Block::default()
         };
-        for page in first..first + self.geometry.pages_per_block {
-            let (data_slot, oob_slot) = (self.data_slot[page as usize], self.oob_slot[page as usize]);
-            if data_slot == NONE && oob_slot == NONE {
+        for page in first..end {
+            let (is_programmed, oob_slot) = (self.programs[page as usize] != 0, self.oob_slot[page as usize]);
+            if !is_programmed && oob_slot == NONE {
                 continue;
             }
             if fate() {
-                self.wipe_page(page);
+                self.programs[page as usize] = 0;
+                self.free_oob(page);
                 self.damage.remove(&page);
                 continue;
             }
-            if data_slot != NONE {
-                mix(self.data.get_mut(data_slot));
+            if is_programmed {
+                mix(self.data_mut(page));
                 kept.programmed_pages += 1;
                 kept.order_floor_page = page - first + 1;
                 self.add_damage(page, u64::MAX);
@@ -195,6 +244,7 @@ impl Cells {
                 kept.oob_slots += 1;
             }
         }
+        self.free_erased_runs(block);
         self.blocks[block as usize] = kept;
     }
 
@@ -250,7 +300,8 @@ impl Clone for Cells {
     fn clone(&self) -> Cells {
         Cells {
             geometry: self.geometry,
-            data_slot: self.data_slot.clone(),
+            run_shift: self.run_shift,
+            run_slot: self.run_slot.clone(),
             oob_slot: self.oob_slot.clone(),
             programs: self.programs.clone(),
             data: self.data.clone(),
@@ -263,7 +314,8 @@ impl Clone for Cells {
 
     fn clone_from(&mut self, source: &Cells) {
         self.geometry = source.geometry;
-        self.data_slot.clone_from(&source.data_slot);
+        self.run_shift = source.run_shift;
+        self.run_slot.clone_from(&source.run_slot);
         self.oob_slot.clone_from(&source.oob_slot);
         self.programs.clone_from(&source.programs);
         self.data.clone_from(&source.data);

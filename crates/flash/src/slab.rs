@@ -1,5 +1,6 @@
 //! Memory for the pages that hold something: equal slots with a free list, each committed when it is first used.
-//! An erased page owns no slot, so memory follows what is programmed and not the size of the chip.
+//! Erased pages own no slot (but may share one with a programmed page), so memory follows what is programmed and not the
+//! size of the chip.
 
 use ffslab_sim::Arena;
 
