@@ -1,4 +1,4 @@
-//! How fast is the simulation? Simulated page operations per second of real time on one core, byte-real, and the ratio
+//! How fast is the simulation? Simulated page operations per second of CPU time, byte-real, and the ratio
 //! to the bare minimum of work: copying the pages and computing their CRCs. All figures of one run belong together;
 //! machines are noisy, so compare ratios. The partitions are equally full.
 //!
@@ -10,8 +10,8 @@
 //! make a mounted partition. `-- 256` on the command line runs only the workloads with "256" in their name.
 
 use std::hint::black_box;
-use std::time::Instant;
 
+use ffslab_conformance::cpu_time::Stopwatch;
 use ffslab_sim::Arena;
 use ffslab_workload::SplitMix64;
 
@@ -82,11 +82,11 @@ fn run(make: &dyn Fn(u32) -> Bench, blocks: u32, writes: u64, workload: &Workloa
             }
         }
         let before = bench.sim.total().operations();
-        let start = Instant::now();
+        let watch = Stopwatch::start();
         for i in 0..writes {
             write(&mut bench, i);
         }
-        let seconds = start.elapsed().as_secs_f64();
+        let seconds = watch.seconds();
         let rate = Rate { operations: bench.sim.total().operations() - before, writes, seconds };
         if best.as_ref().is_none_or(|b| rate.seconds < b.seconds) {
             best = Some(rate);
@@ -113,14 +113,14 @@ fn bare(target: &mut [u8], mut place: impl FnMut(usize, usize) -> usize) -> f64 
     let pages = target.len() / PAGE_BYTES;
     let mut best = f64::MAX;
     for _ in 0..ROUNDS {
-        let start = Instant::now();
+        let watch = Stopwatch::start();
         for i in 0..pages {
             let at = place(i, pages) * PAGE_BYTES;
             let page = &mut target[at..at + PAGE_BYTES];
             page.copy_from_slice(&source);
             black_box(crc32fast::hash(page));
         }
-        best = best.min(start.elapsed().as_secs_f64());
+        best = best.min(watch.seconds());
     }
     pages as f64 / best
 }
@@ -128,7 +128,7 @@ fn bare(target: &mut [u8], mut place: impl FnMut(usize, usize) -> usize) -> f64 
 /// Prints the table of one file system.
 pub fn table(title: &str, make: impl Fn(u32) -> Bench) {
     let bare = bare_minimum();
-    println!("{title}: simulated page operations per second of real time, best of {ROUNDS} runs");
+    println!("{title}: simulated page operations per second of CPU time, best of {ROUNDS} runs");
     println!("{:<46} {:>12} {:>12} {:>10}", "workload", "ops/s", "writes/s", "of bare");
     let workloads = [
         ("sequential 4 KiB, new file, 128 MB partition", 1_024, 10_000, Workload::NewFile),

@@ -16,6 +16,7 @@ pub mod board;
 pub mod call;
 pub mod content;
 pub mod counts;
+pub mod cpu_time;
 pub mod exhibits;
 pub mod files;
 pub mod full;

@@ -7,15 +7,15 @@
 mod support;
 
 use std::hint::black_box;
-use std::time::Instant;
 
+use ffslab_conformance::cpu_time::Stopwatch;
 use ffslab_ubi::{Ubi, Volume};
 use ffslab_workload::SplitMix64;
 use support::{content, Rig, LEB_BYTES, PAGE_BYTES};
 
 const ROUNDS: u32 = 3;
 
-/// Flash operations and written pages of one run, and its real time.
+/// Flash operations and written pages of one run, and the CPU time they took.
 #[derive(Clone, Copy)]
 struct Rate {
     operations: u64,
@@ -29,9 +29,9 @@ fn best(run: impl Fn() -> Rate) -> Rate {
 
 fn measured(rig: &Rig, pages: u64, f: impl FnOnce()) -> Rate {
     let before = rig.sim.total().operations();
-    let start = Instant::now();
+    let watch = Stopwatch::start();
     f();
-    let seconds = start.elapsed().as_secs_f64();
+    let seconds = watch.seconds();
     Rate { operations: rig.sim.total().operations() - before, pages, seconds }
 }
 
@@ -93,19 +93,19 @@ fn bare_minimum() -> f64 {
     let mut target = vec![0u8; 64 << 20];
     let mut least = f64::MAX;
     for _ in 0..ROUNDS {
-        let start = Instant::now();
+        let watch = Stopwatch::start();
         for page in target.chunks_exact_mut(PAGE_BYTES) {
             page.copy_from_slice(&source);
             black_box(crc32fast::hash(page));
         }
-        least = least.min(start.elapsed().as_secs_f64());
+        least = least.min(watch.seconds());
     }
     (target.len() / PAGE_BYTES) as f64 / least
 }
 
 fn main() {
     let bare = bare_minimum();
-    println!("ubi: simulated page operations per second of real time, best of {ROUNDS} runs");
+    println!("ubi: simulated page operations per second of CPU time, best of {ROUNDS} runs");
     println!("{:<46} {:>12} {:>12} {:>10}", "workload", "ops/s", "pages/s", "of bare");
     let show = |name: &str, rate: Rate| {
         let pages = rate.pages as f64 / rate.seconds;
