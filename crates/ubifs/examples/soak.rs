@@ -10,13 +10,14 @@ use std::sync::Arc;
 use ffslab_conformance::soak::{self, Variant};
 use ffslab_flash::Geometry;
 use ffslab_ubifs::{Compression, Options};
-use subject::UbifsSubject;
+use subject::{UbifsSubject, BAD_RESERVE};
 
 /// 32 erase blocks of 32 KiB: garbage collection is never far.
 const SMALL: Geometry = Geometry { page_bytes: 2048, oob_bytes: 64, pages_per_block: 16, blocks: 32 };
 
 fn variant(name: &'static str, compression: Compression) -> Variant {
-    (name, Arc::new(UbifsSubject { options: Options { compression, ..Options::default() }, geometry: SMALL }))
+    let options = Options { compression, ..Options::default() };
+    (name, Arc::new(UbifsSubject { options, geometry: SMALL, bad_reserve: BAD_RESERVE }))
 }
 
 fn main() -> ExitCode {

@@ -2,11 +2,11 @@
 
 mod subject;
 
-use ffslab_conformance::{counts, full, hostile, must, power_cuts, sequences, Machine};
+use ffslab_conformance::{counts, full, hostile, must, power_cuts, sequences, Machine, Subject};
 use ffslab_flash::Geometry;
 use ffslab_ubifs::{Compression, Options};
 use std::sync::Arc;
-use subject::UbifsSubject;
+use subject::{structures, UbifsSubject, BAD_RESERVE};
 
 /// 64 erase blocks of 128 KiB.
 const USUAL: Geometry = Geometry { page_bytes: 2048, oob_bytes: 64, pages_per_block: 64, blocks: 64 };
@@ -17,11 +17,12 @@ const SMALL: Geometry = Geometry { page_bytes: 2048, oob_bytes: 64, pages_per_bl
 const TIGHT: Geometry = Geometry { page_bytes: 2048, oob_bytes: 64, pages_per_block: 16, blocks: 28 };
 
 fn plain(geometry: Geometry) -> UbifsSubject {
-    UbifsSubject { options: Options::default(), geometry }
+    UbifsSubject { options: Options::default(), geometry, bad_reserve: BAD_RESERVE }
 }
 
 fn compressed(geometry: Geometry) -> UbifsSubject {
-    UbifsSubject { options: Options { compression: Compression::Lzo, ..Options::default() }, geometry }
+    let options = Options { compression: Compression::Lzo, ..Options::default() };
+    UbifsSubject { options, geometry, bad_reserve: BAD_RESERVE }
 }
 
 #[test]
@@ -65,6 +66,19 @@ fn power_cuts_with_compression() {
 fn damaged_images_do_no_harm() {
     let report = must(hostile::check(Arc::new(plain(SMALL)), &hostile::Options::default()));
     assert!(report.writable > 0, "{report:?}");
+}
+
+/// The kit relies on it: what it makes right after damage must be all that there is, and right.
+#[test]
+fn resealing_a_sound_image_changes_nothing() {
+    for image in hostile::base_images(&plain(SMALL)).unwrap() {
+        let mut resealed = image.clone();
+        plain(SMALL).reseal(&mut resealed);
+        assert!(resealed == image);
+        let data = structures::data_areas(&image, SMALL);
+        let count = structures::structures(&data, SMALL).len();
+        assert!(count > 300, "{count} structures");
+    }
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! UBIFS on UBI as the conformance kit sees it; each test crate uses part of it.
 #![allow(dead_code)]
 
+pub mod structures;
+
 use ffslab_conformance::{Features, Subject};
 use ffslab_flash::Geometry;
 use ffslab_fs::FileSystem;
@@ -12,11 +14,15 @@ use ffslab_ubifs::{Options, Ubifs};
 pub struct UbifsSubject {
     pub options: Options,
     pub geometry: Geometry,
+    pub bad_reserve: BadReserve,
 }
 
+/// Linux's default.
+pub const BAD_RESERVE: BadReserve = BadReserve::Per1024OfChip(20);
+
 /// Attaches a partition and opens its volume, which is made if it does not exist.
-pub fn attach(mtd: Mtd) -> Result<(Ubi, ffslab_ubi::Volume), String> {
-    let options = UbiOptions { bad_reserve: BadReserve::Per1024OfChip(20), ..UbiOptions::default() };
+pub fn attach(mtd: Mtd, bad_reserve: BadReserve) -> Result<(Ubi, ffslab_ubi::Volume), String> {
+    let options = UbiOptions { bad_reserve, ..UbiOptions::default() };
     let ubi = Ubi::attach(mtd, &options).map_err(|error| error.to_string())?;
     let open = || -> Result<ffslab_ubi::Volume, String> {
         if ubi.volumes().is_empty() {
@@ -54,7 +60,7 @@ impl Subject for UbifsSubject {
     }
 
     fn mount(&self, mtd: Mtd) -> Result<Box<dyn FileSystem>, String> {
-        let (ubi, volume) = attach(mtd)?;
+        let (ubi, volume) = attach(mtd, self.bad_reserve)?;
         match Ubifs::mount(&ubi, volume, self.options, 1_300_000_000) {
             Ok(mut fs) => {
                 fs.detach_at_end();
@@ -65,5 +71,13 @@ impl Subject for UbifsSubject {
                 Err(error.to_string())
             }
         }
+    }
+
+    fn reseal(&self, image: &mut [u8]) {
+        let mut data = structures::data_areas(image, self.geometry);
+        for structure in structures::structures(&data, self.geometry) {
+            structures::seal(&mut data, &structure);
+        }
+        structures::put_data_areas(image, self.geometry, &data);
     }
 }

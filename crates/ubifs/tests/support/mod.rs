@@ -33,7 +33,7 @@ impl Bench {
 
     /// The file system, mounted but not yet given to the system.
     pub fn file_system(&self) -> Result<Ubifs, String> {
-        let (ubi, volume) = subject::attach(self.mtd.clone())?;
+        let (ubi, volume) = subject::attach(self.mtd.clone(), subject::BAD_RESERVE)?;
         let mut fs = Ubifs::mount(&ubi, volume, self.options, NOW_S).map_err(|error| error.to_string())?;
         fs.detach_at_end();
         Ok(fs)
