@@ -202,14 +202,14 @@ def contents(root: Path) -> Path:
     return root
 
 
-def busy_steps() -> list[str]:
-    """Copies, renames, deletes, overwrites what was copied until garbage was collected, and unmounts."""
+def busy_steps(flags: Sequence[str] = ("wronly",)) -> list[str]:
+    """Copies, renames, deletes, overwrites a file that is opened with `flags` until garbage was collected, unmounts."""
     steps = [step("mount"), step("sleep", us="5 s"), step("copy_in", **{"from": "contents"})]
     steps += [step("rename", file=f"dir0/file{i:02}", to=f"dir0/renamed{i:02}") for i in (5, 10)]
     steps += [step("unlink", file=f"dir1/file{i:02}") for i in (1, 6, 11)]
     steps += [
         step("create", file="target", bytes="1 MiB"),
-        step("open", file="target", flags=["wronly"]),
+        step("open", file="target", flags=list(flags)),
         step("requests", file="target", op="write", pattern="random", request_B="4 KiB", count=3000, seed=3),
         step("requests", file="target", op="write", pattern="random", request_B=700, count=500, seed=4),
         step("close", file="target"),

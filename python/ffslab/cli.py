@@ -52,6 +52,7 @@ class ImageFs(StrEnum):
     AUTO = "auto"
     JFFS2 = "jffs2"
     YAFFS2 = "yaffs2"
+    UBIFS = "ubifs"
 
 
 class Endian(StrEnum):

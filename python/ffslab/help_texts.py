@@ -64,9 +64,9 @@ VERBS = {
         about="List or extract the files of a flash image.",
         example="ffslab extract rootfs.jffs2 files --block-KiB 64",
         options={
-            "image": "JFFS2 or YAFFS2 image: from mkfs.jffs2, mkyaffs2image, nanddump, or a save_image step.",
+            "image": "JFFS2, YAFFS2 or UBI image: of mkfs.jffs2, mkyaffs2image, ubinize, nanddump, a save_image step.",
             "folder": "New or empty folder for the files; without one they are listed.",
-            "fs": "File system of the image: jffs2, yaffs2, or auto (what it looks like).",
+            "fs": "File system of the image: jffs2, yaffs2, ubifs, or auto (what it looks like).",
             "block_KiB": "Size of the erase blocks. Of YAFFS2 this and the next three are guessed if they do not fit.",
             "oob": "Each page is followed by its OOB area (nanddump --oob).",
             "page_B": "Size of a page; matters with --oob.",

@@ -56,11 +56,12 @@ def read_image(
     oob: bool = False,
     endian: str = "auto",
 ) -> ImageTree:
-    """Reads all files of a JFFS2 or YAFFS2 image.
+    """Reads all files of a JFFS2 or YAFFS2 image, or of an image of UBI that holds UBIFS.
 
-    `fs` is "jffs2", "yaffs2" or "auto" (what the image looks like). `block_KiB` is the size of its erase blocks. `oob`:
-    each page of `page_B` is followed by an OOB area of `oob_B`. Of YAFFS2 images these sizes are only what is tried
-    first. `endian` of JFFS2 is "little", "big" or "auto" (as the first node has it). Raises `ffslab.InputError`.
+    `fs` is "jffs2", "yaffs2", "ubifs" or "auto" (what the image looks like). `block_KiB` is the size of its erase
+    blocks. `oob`: each page of `page_B` is followed by an OOB area of `oob_B`. Of YAFFS2 images these sizes are only
+    what is tried first. `endian` of JFFS2 is "little", "big" or "auto" (as the first node has it). Raises
+    `ffslab.InputError`.
     """
     for name, value in (("block_KiB", block_KiB), ("page_B", page_B), ("oob_B", oob_B)):
         if not 0 < value < 1 << 20:

@@ -37,17 +37,26 @@ def machine(kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mach
     shutil.rmtree(machine.folder)
 
 
-@pytest.fixture(scope="session")
-def jffs2_exhibits(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Dumps of chips on which JFFS2 has lived; see crates/jffs2/examples/exhibits.rs."""
+def exhibits(package: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """What the example `exhibits` of a crate writes: dumps of chips on which its file system has lived."""
     if shutil.which("cargo") is None:
         leave_out("cargo is missing, which makes dumps for the referee: https://rustup.rs")
-    folder = tmp_path_factory.mktemp("exhibits")
-    command: list[str | Path] = ["cargo", "run", "--quiet", "-p", "ffslab-jffs2", "--example", "exhibits", "--", folder]
+    folder = tmp_path_factory.mktemp(f"exhibits-{package}")
+    command: list[str | Path] = ["cargo", "run", "--quiet", "-p", package, "--example", "exhibits", "--", folder]
     ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
     yield folder
     shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="session")
+def jffs2_exhibits(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    yield from exhibits("ffslab-jffs2", tmp_path_factory)
+
+
+@pytest.fixture(scope="session")
+def ubifs_exhibits(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    yield from exhibits("ffslab-ubifs", tmp_path_factory)
 
 
 @pytest.fixture(scope="session")

@@ -11,6 +11,7 @@ clean_up() {
   if grep -q ' /mnt ' /proc/mounts; then umount /mnt; fi
   if [ -e /dev/ubi0 ]; then ubidetach -d 0 > /dev/null; fi
   if [ -e /dev/mtd0 ]; then rmmod nandsim; fi
+  write_back_after 500 3000
 }
 
 # ---- images in and out --------------------------------------------------------------------------------------
@@ -79,6 +80,8 @@ mount_fs() {
     jffs2) mount -t jffs2 -o "${2:-rw}" mtd0 /mnt ;;
     ubifs)
       [ -e /dev/ubi0 ] || attach
+      # As ffslab does when the power went away before there was one.
+      [ -e /dev/ubi0_0 ] || ubimkvol /dev/ubi0 -N volume -m > /dev/null
       mount -t ubifs -o "${2:-rw}" ubi0_0 /mnt
       ;;
     *) echo "unknown file system: $1"; return 1 ;;
@@ -89,6 +92,18 @@ mount_fs() {
 umount_fs() {
   umount /mnt
   if [ -e /dev/ubi0 ]; then ubidetach -d 0 > /dev/null; fi
+}
+
+# When dirty pages are written, in units of 10 ms: how often the flusher looks, after which age; UBIFS's write buffers are
+# written after the first.
+write_back_after() {
+  echo "$1" > /proc/sys/vm/dirty_writeback_centisecs
+  echo "$2" > /proc/sys/vm/dirty_expire_centisecs
+}
+
+# Until the end of the job nothing is written because of its age, so that a dump is of one moment.
+hold_write_back() {
+  write_back_after 360000 360000
 }
 
 # ---- files --------------------------------------------------------------------------------------------------

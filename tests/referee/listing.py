@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from ffslab.images import ImageTree
+from ffslab.images import ImageTree, read_image
 
 KINDS = {"f": "file", "d": "directory", "l": "symlink", "c": "char device", "b": "block device", "p": "fifo"}
 KINDS |= {"s": "socket"}
@@ -120,6 +120,11 @@ def from_ffslab(tree: ImageTree) -> dict[str, Entry]:
     }
 
 
+def ours(image: Path, oob: bool = True) -> dict[str, Entry]:
+    """What ffslab finds in an image, mounted on a chip of its own."""
+    return from_ffslab(read_image(image, oob=oob))
+
+
 def differences(expected: Listing, found: Listing) -> list[str]:
     """What is not as expected, one line each."""
     lines = [f"/{path}: missing" for path in expected if path not in found]
@@ -137,6 +142,12 @@ def assert_same(expected: Listing, found: Listing) -> None:
     lines = differences(expected, found)
     more = len(lines) - DIFFERENCES_SHOWN
     assert not lines, "\n".join(lines[:DIFFERENCES_SHOWN] + ([f"and {more} more"] if more > 0 else []))
+
+
+def assert_kept(before: Listing, after: Listing) -> None:
+    """What was there before is there still; the root has new names in it."""
+    kept = {path: entry for path, entry in before.items() if path}
+    assert_same(kept, {path: entry for path, entry in after.items() if path in kept})
 
 
 def short(value: Any) -> str:

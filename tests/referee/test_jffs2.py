@@ -4,35 +4,23 @@ from __future__ import annotations
 
 import io
 import tarfile
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from ffslab.images import read_image
 from jffs2_images import busy_steps, contents, experiment, make_tree, run, step
 from referee.jobs import make_and_list, mount_and_list
-from referee.listing import Entry, Listing, assert_same, from_ffslab
+from referee.listing import Entry, Listing, assert_kept, assert_same, ours
 from referee.machine import Machine, RefereeError
 
 BLOCKS = 64
 DUMPED_BLOCK_B = 64 * (2048 + 64)
 
 
-def ours(image: Path, oob: bool = True) -> dict[str, Entry]:
-    return from_ffslab(read_image(image, oob=oob))
-
-
 def without_root_time(listing: Listing) -> dict[str, Entry]:
     """The root has no inode node: only while it is mounted does it have the time of its last change."""
     return {**listing, "": replace(listing[""], modified_s=None)}
-
-
-def assert_kept(before: Mapping[str, Entry], after: Mapping[str, Entry]) -> None:
-    """What was there before is there still; the root has new names in it."""
-    kept = {path: entry for path, entry in before.items() if path}
-    assert_same(kept, {path: entry for path, entry in after.items() if path in kept})
 
 
 @pytest.fixture(scope="module")

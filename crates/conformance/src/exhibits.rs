@@ -2,9 +2,68 @@
 
 use crate::call::{Call, How};
 use crate::rig::{Machine, Rig};
-use crate::{power_cuts, sequences, Failure, Subject};
+use crate::soak::Variant;
+use crate::{power_cuts, sequences, workloads, Failure, Subject};
 use ffslab_flash::{ImageLayout, Torn};
 use ffslab_fs::FileKind;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Random system calls of a busy exhibit.
+const CALLS: usize = 2_500;
+
+/// Reads `FOLDER [CUTS]` from the command line and fills the folder; CUTS: power cuts of each workload, 1 unless given.
+/// FOLDER then holds `busy-VARIANT.dump` of each of the variants `busy`, unmounted, and `cut-NUMBER.dump`, whose power
+/// went away in the middle of something, beside `cut-NUMBER.recovered`: the same after a mount, missing where the mount
+/// was refused. The cuts take turns with the variants `cut`.
+pub fn main(busy: &[Variant], cut: &[Variant]) -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let (folder, cuts) = match arguments.as_slice() {
+        [folder] => (folder, Ok(1)),
+        [folder, cuts] => (folder, cuts.parse()),
+        _ => {
+            eprintln!("usage: exhibits FOLDER [CUTS]");
+            return ExitCode::from(2);
+        }
+    };
+    let Ok(cuts) = cuts else {
+        eprintln!("CUTS must be a whole number");
+        return ExitCode::from(2);
+    };
+    match write_all(Path::new(folder), cuts, busy, cut) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("{failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn write_all(folder: &Path, cuts: u64, busy: &[Variant], cut: &[Variant]) -> Result<(), Failure> {
+    std::fs::create_dir_all(folder).map_err(Failure::of)?;
+    let write = |name: String, dump: Dump| std::fs::write(folder.join(name), dump).map_err(Failure::of);
+    for (seed, (name, subject)) in (0..).zip(busy) {
+        write(format!("busy-{name}.dump"), self::busy(&**subject, seed, CALLS)?)?;
+    }
+    let mut number = 0;
+    for workload in workloads::ALL {
+        for _ in 0..cuts {
+            // Spread over the workload's programs and erases.
+            let percent = 5 + number * 37 % 90;
+            let torn = [Torn::Partial { seed: number }, Torn::Nothing, Torn::Complete][number as usize % 3];
+            let (name, subject) = &cut[number as usize % cut.len()];
+            let shown = self::cut(&**subject, workload.name, percent, torn)
+                .map_err(|failure| failure.at(format!("cut {number}, {name}, {}, {percent} %", workload.name)))?;
+            write(format!("cut-{number:03}.dump"), shown.at_cut)?;
+            if let Some(recovered) = shown.recovered {
+                write(format!("cut-{number:03}.recovered"), recovered)?;
+            }
+            println!("cut-{number:03}: {name}, {}, {percent} %, {torn:?}", workload.name);
+            number += 1;
+        }
+    }
+    Ok(())
+}
 
 /// Page data and OOB of a whole chip in turns, with the ECC bytes of a kernel with software ECC.
 pub type Dump = Vec<u8>;

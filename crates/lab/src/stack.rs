@@ -11,7 +11,7 @@ use ffslab_jffs2::{Compression, Endian, Jffs2, Options};
 use ffslab_linux::{ReadAheadRules, Vfs, VfsConfig};
 use ffslab_mtd::{Driver, Ecc, Mtd, Nand};
 use ffslab_sim::{NandWait, Sim, SimConfig, Switch};
-use ffslab_ubi::{BadReserve, Ubi, UbiOptions, VolumeKind, VolumeRequest, VolumeSize};
+use ffslab_ubi::{BadReserve, Ubi, UbiOptions, Volume, VolumeKind, VolumeRequest, VolumeSize};
 use ffslab_ubifs::Ubifs;
 use ffslab_yaffs2::{Background, Generation, Yaffs2};
 use std::path::Path;
@@ -229,6 +229,24 @@ pub fn endian(name: EndianName) -> Endian {
     }
 }
 
+/// The volume to mount: the only one, whatever an image calls it, or the one named [`VOLUME`].
+fn open_volume(ubi: &Ubi) -> Result<Volume, String> {
+    let volumes = ubi.volumes();
+    let id = match volumes.as_slice() {
+        [] => return Err("UBI has no volume: a step ubi_make_volume makes one".to_string()),
+        [only] => only.id,
+        several => match several.iter().find(|volume| volume.name == VOLUME) {
+            Some(named) => named.id,
+            None => {
+                let names: Vec<String> = several.iter().map(|volume| format!("\"{}\"", volume.name)).collect();
+                let names = names.join(", ");
+                return Err(format!("UBI has {} volumes, {names}: call the one to mount \"{VOLUME}\"", several.len()));
+            }
+        },
+    };
+    ubi.open(id).map_err(|error| error.to_string())
+}
+
 /// A simulated machine with one partition. The chip starts erased, or with an image, and outlives mounts and crashes.
 pub struct Stack {
     pub sim: Sim,
@@ -283,10 +301,7 @@ impl Stack {
             FsSpec::Ubifs(settings, _) => {
                 let settings = ubifs_options(ffslab_ubifs::Options { read_only, ..*settings }, &options)?;
                 let ubi = self.ubi.as_ref().ok_or("UBI is not attached: a step ubi_attach must come before")?;
-                let volume = ubi.open_by_name(VOLUME).map_err(|error| {
-                    format!("{error}: there is no volume \"{VOLUME}\", a step ubi_make_volume makes one")
-                })?;
-                Box::new(Ubifs::mount(ubi, volume, settings, EPOCH_S).map_err(|error| error.to_string())?)
+                Box::new(Ubifs::mount(ubi, open_volume(ubi)?, settings, EPOCH_S).map_err(|error| error.to_string())?)
             }
         };
         self.vfs.mount(fs).map_err(|error| error.to_string())?;
@@ -325,8 +340,8 @@ impl Stack {
     /// first mount. On a partition without volumes one is made of all of it, so an experiment can change only `fs`.
     fn attach_at_boot(&mut self) -> Result<(), String> {
         self.ubi_attach()?;
-        match self.ubi.as_ref().map(|ubi| ubi.open_by_name(VOLUME)) {
-            Some(Err(_)) => self.ubi_make_volume(),
+        match &self.ubi {
+            Some(ubi) if ubi.volumes().is_empty() => self.ubi_make_volume(),
             _ => Ok(()),
         }
     }

@@ -1,5 +1,6 @@
 //! The tree of files that an image holds.
 
+mod ubifs;
 mod yaffs2;
 
 use crate::error::LabError;
@@ -18,6 +19,7 @@ use std::path::Path;
 pub enum ImageFs {
     Jffs2,
     Yaffs2,
+    Ubifs,
 }
 
 /// How to read an image file. Of YAFFS2 the sizes are only what is tried first.
@@ -81,6 +83,8 @@ pub fn read_tree(path: &Path, options: &ImageOptions) -> Result<Tree, LabError> 
     let read = match options.fs {
         Some(ImageFs::Jffs2) => read_jffs2(path, image, options),
         Some(ImageFs::Yaffs2) => yaffs2::read(&image, options),
+        Some(ImageFs::Ubifs) => ubifs::read(image, options),
+        None if ubifs::looks_like(&image, options) => ubifs::read(image, options),
         None if yaffs2::layout(&image, options).is_some() => yaffs2::read(&image, options),
         None => read_jffs2(path, image, options),
     };
@@ -98,24 +102,36 @@ fn chip_with(image: Vec<u8>, geometry: Geometry, oob: bool) -> Result<Mtd, Strin
     Mtd::new(&nand, 0, geometry.blocks).map_err(|error| error.to_string())
 }
 
-fn read_jffs2(path: &Path, image: Vec<u8>, options: &ImageOptions) -> Result<Tree, String> {
+/// Bytes of an erase block in the image, OOB included.
+fn stored_block_bytes(options: &ImageOptions) -> Result<usize, String> {
     let &ImageOptions { page_bytes, oob_bytes, block_bytes, oob, .. } = options;
-    let whole_pages = page_bytes > 0 && block_bytes.is_multiple_of(page_bytes);
-    if !whole_pages {
+    if page_bytes == 0 || block_bytes == 0 || !block_bytes.is_multiple_of(page_bytes) {
         return Err(format!("erase blocks of {block_bytes} B are not made of pages of {page_bytes} B"));
     }
-    let pages_per_block = block_bytes / page_bytes;
-    let stored_bytes = u64::from(page_bytes + if oob { oob_bytes } else { 0 }) * u64::from(pages_per_block);
-    // JFFS2 mounts nothing smaller than 5 blocks.
-    let blocks = (image.len() as u64).div_ceil(stored_bytes.max(1)).clamp(5, u64::from(u32::MAX)) as u32;
-    let geometry = Geometry { page_bytes, oob_bytes, pages_per_block, blocks };
+    let page_stride = page_bytes as usize + if oob { oob_bytes as usize } else { 0 };
+    Ok(page_stride * (block_bytes / page_bytes) as usize)
+}
+
+/// The smallest chip that takes the image, of at least `blocks_min` erase blocks.
+fn geometry_of(image: &[u8], options: &ImageOptions, blocks_min: u32) -> Result<Geometry, String> {
+    let &ImageOptions { page_bytes, oob_bytes, block_bytes, .. } = options;
+    let blocks = image.len().div_ceil(stored_block_bytes(options)?);
+    let blocks = u32::try_from(blocks).unwrap_or(u32::MAX).max(blocks_min);
+    let geometry = Geometry { page_bytes, oob_bytes, pages_per_block: block_bytes / page_bytes, blocks };
     geometry.check().map_err(|error| error.to_string())?;
+    Ok(geometry)
+}
+
+fn read_jffs2(path: &Path, image: Vec<u8>, options: &ImageOptions) -> Result<Tree, String> {
+    let &ImageOptions { page_bytes, oob_bytes, block_bytes, oob, .. } = options;
+    // JFFS2 mounts nothing smaller than 5 blocks.
+    let geometry = geometry_of(&image, options, 5)?;
 
     let data = data_areas(&image, page_bytes as usize, if oob { oob_bytes as usize } else { 0 });
     let endian = match options.endian.or_else(|| probe::byte_order(&data)) {
         Some(endian) => endian,
         None if options.fs.is_none() => {
-            return Err("there is neither a JFFS2 node nor a YAFFS2 object header in the image".to_string());
+            return Err("there is no JFFS2 node, no YAFFS2 object header and no UBI header in the image".to_string());
         }
         None => return Err("there is no JFFS2 node in the image".to_string()),
     };

@@ -27,7 +27,7 @@ fn row(py: Python<'_>, entry: TreeEntry) -> Row<'_> {
     )
 }
 
-/// Reads all files of an image. `fs` is "jffs2", "yaffs2" or "auto", `endian` "little", "big" or "auto". Returns the
+/// Reads all files of an image. `fs` is "jffs2", "yaffs2", "ubifs" or "auto", `endian` "little", "big" or "auto". Returns the
 /// entries and notes.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "in Python they are keyword arguments")]
@@ -52,7 +52,8 @@ pub fn read_tree<'py>(
         "auto" => None,
         "jffs2" => Some(ffslab_lab::ImageFs::Jffs2),
         "yaffs2" => Some(ffslab_lab::ImageFs::Yaffs2),
-        other => return Err(InputError::new_err(format!("fs \"{other}\": must be jffs2, yaffs2 or auto"))),
+        "ubifs" => Some(ffslab_lab::ImageFs::Ubifs),
+        other => return Err(InputError::new_err(format!("fs \"{other}\": must be jffs2, yaffs2, ubifs or auto"))),
     };
     let options = ImageOptions { fs, page_bytes, oob_bytes, block_bytes, oob, endian };
     let tree = py.detach(|| ffslab_lab::read_tree(&path, &options)).map_err(to_python)?;

@@ -41,7 +41,7 @@ use device::Device;
 use wear::Place;
 
 pub use error::{AttachError, UbiError};
-pub use media::VolumeKind;
+pub use media::{vid_header_offset, VolumeKind};
 pub use options::{BadReserve, UbiOptions, MAX_BEB_PER1024_DEFAULT, WL_THRESHOLD_DEFAULT};
 pub use volume::{Volume, VolumeInfo};
 pub use volumes::{VolumeRequest, VolumeSize};

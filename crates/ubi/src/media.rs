@@ -133,6 +133,13 @@ impl EcHeader {
     }
 }
 
+/// Where the erase counter header at the start of an erase block says that the volume identifier header stands; `None`:
+/// there is no erase counter header. For images of partitions that were attached elsewhere.
+pub fn vid_header_offset(block: &[u8]) -> Option<u32> {
+    let header = block.get(..HEADER_BYTES)?;
+    check_header(header, EC_MAGIC).is_ok().then(|| u32_at(header, 16))
+}
+
 /// A LEB of a volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LebAddress {
