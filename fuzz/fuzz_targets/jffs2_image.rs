@@ -16,7 +16,7 @@ const OPERATIONS_MAX: u64 = 1_000_000;
 static IMAGES: LazyLock<Vec<Vec<u8>>> = LazyLock::new(jffs2_images::make);
 
 fuzz_target!(|input: &[u8]| {
-    let Some(mut damaged) = damage::apply(input, &IMAGES, GEOMETRY) else { return };
+    let Some(mut damaged) = damage::apply(input, &IMAGES, &[], GEOMETRY) else { return };
     let jffs2 = jffs2_images::jffs2(Compression::None, true);
     if damaged.reseal {
         jffs2.reseal(&mut damaged.image);

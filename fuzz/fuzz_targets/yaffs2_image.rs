@@ -18,7 +18,7 @@ static IMAGES: LazyLock<(Vec<usize>, Vec<Vec<u8>>)> =
 
 fuzz_target!(|input: &[u8]| {
     let (writers, images) = &*IMAGES;
-    let Some(mut damaged) = damage::apply(input, images, GEOMETRY) else { return };
+    let Some(mut damaged) = damage::apply(input, images, &[], GEOMETRY) else { return };
     let yaffs2 = yaffs2_images::writers().swap_remove(writers[damaged.number]);
     if damaged.reseal {
         yaffs2.reseal(&mut damaged.image);

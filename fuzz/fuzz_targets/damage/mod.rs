@@ -1,6 +1,10 @@
 //! What an input means: see ../README.md.
 
 use ffslab_flash::Geometry;
+use std::ops::Range;
+
+/// In the place of a page: the number of a structure.
+pub const STRUCTURE: u16 = 0x8000;
 
 /// The damaged image that an input stands for.
 pub struct Damaged {
@@ -11,15 +15,29 @@ pub struct Damaged {
     pub reseal: bool,
 }
 
-/// Takes an image and applies the patches of `input` to it. `None`: the input is empty.
-pub fn apply(input: &[u8], images: &[Vec<u8>], geometry: Geometry) -> Option<Damaged> {
+/// Takes an image and applies the patches of `input` to it. `structures` of each image are places in it without OOB; where
+/// there are none, only pages can be named. `None`: the input is empty.
+pub fn apply(
+    input: &[u8],
+    images: &[Vec<u8>],
+    structures: &[Vec<Range<usize>>],
+    geometry: Geometry,
+) -> Option<Damaged> {
     let (&choice, mut patches) = input.split_first()?;
     let number = usize::from(choice & 0x7F) % images.len();
+    let structures = structures.get(number).map_or(&[][..], Vec::as_slice);
     let mut image = images[number].clone();
     let stride = (geometry.page_bytes + geometry.oob_bytes) as usize;
-    while let [page_low, page_high, offset_low, offset_high, length, rest @ ..] = patches {
-        let page = usize::from(u16::from_le_bytes([*page_low, *page_high])) % geometry.pages() as usize;
-        let offset = usize::from(u16::from_le_bytes([*offset_low, *offset_high])) % stride;
+    while let [place_low, place_high, offset_low, offset_high, length, rest @ ..] = patches {
+        let place = u16::from_le_bytes([*place_low, *place_high]);
+        let offset = usize::from(u16::from_le_bytes([*offset_low, *offset_high]));
+        let (page, offset) = if place & STRUCTURE == 0 || structures.is_empty() {
+            (usize::from(place) % geometry.pages() as usize, offset % stride)
+        } else {
+            let structure = &structures[usize::from(place & !STRUCTURE) % structures.len()];
+            let at = structure.start + offset % structure.len().max(1);
+            (at / geometry.page_bytes as usize, at % geometry.page_bytes as usize)
+        };
         let length = usize::from(*length).min(rest.len()).min(stride - offset);
         let start = page * stride + offset;
         image[start..start + length].copy_from_slice(&rest[..length]);
