@@ -52,6 +52,89 @@ def test_an_experiment_that_cannot_be_run_is_named(
     assert [path.name for path in tmp_path.iterdir()] == ["small.toml"]
 
 
+UBIFS = """\
+title = "UBIFS"
+[stack]
+board = "zero-overhead"
+fs = "ubifs"
+partition_blocks = 64
+[[measure]]
+step = "ubi_attach"
+[[measure]]
+step = "ubi_make_volume"
+[[measure]]
+step = "mount"
+"""
+ROOM = "of {} erase blocks, 2 hold the volume table, 2 are kept for moving data, {} for blocks that go bad"
+ADVICE = "; partition_blocks = {} would do, or a smaller max_beb_per1024, which counts the whole chip"
+
+
+@pytest.mark.parametrize(
+    ("blocks", "stack", "says"),
+    [
+        (1, "", "ubi_attach): not enough erase blocks for the volume table: 2 are needed, 1 of 1 are available"),
+        (
+            3,
+            "",
+            "ubi_attach): not enough erase blocks for moving data, beside the volumes: 2 are needed, "
+            "1 of 3 are available",
+        ),
+        (
+            44,
+            "",
+            "ubi_make_volume): a volume would need 1 more LEBs, 0 are available: "
+            + ROOM.format(44, 40)
+            + ", 0 are available"
+            + ADVICE.format(61),
+        ),
+        (
+            50,
+            "",
+            "mount): UBIFS needs at least 17 LEBs, the volume has 6: "
+            + ROOM.format(50, 40)
+            + ", 6 belong to volumes, 0 are available"
+            + ADVICE.format(61),
+        ),
+        (22, "max_beb_per1024 = 1\n", ADVICE.format(23)),
+        (64, "max_beb_per1024 = 769\n", "at most 768 erase blocks of 1024"),
+        (64, "vid_hdr_offset_B = 131000\n", "the volume identifier header at byte 131000 does not fit"),
+        (64, 'compression = "rtime"\n', "ubifs has none, lzo, zlib and zstd"),
+    ],
+)
+def test_a_partition_that_ubifs_does_not_fit_is_told_with_numbers(
+    ffslab: Command, tmp_path: Path, blocks: int, stack: str, says: str
+) -> None:
+    text = UBIFS.replace("partition_blocks = 64\n", f"partition_blocks = {blocks}\n{stack}")
+    (tmp_path / "ubifs.toml").write_text(text, encoding="utf-8")
+    line = refused(ffslab("run", "ubifs.toml"))
+    assert line.startswith("ffslab: ubifs.toml: ")
+    assert says in line
+    assert [path.name for path in tmp_path.iterdir()] == ["ubifs.toml"]
+
+
+def test_the_blocks_that_the_advice_names_do(ffslab: Command, tmp_path: Path) -> None:
+    text = UBIFS.replace("partition_blocks = 64", "partition_blocks = 61")
+    (tmp_path / "ubifs.toml").write_text(text, encoding="utf-8")
+    assert ffslab("run", "ubifs.toml").returncode == 0
+
+
+def test_an_image_with_headers_elsewhere_is_told_and_can_be_attached(ffslab: Command, tmp_path: Path) -> None:
+    kept = UBIFS.replace("[[measure]]\n", "vid_hdr_offset_B = 2048\n[[measure]]\n", 1)
+    kept += '[[measure]]\nstep = "umount"\n[[measure]]\nstep = "save_image"\nfile = "image"\n'
+    (tmp_path / "make.toml").write_text(kept, encoding="utf-8")
+    assert ffslab("run", "make.toml", "--out", "made").returncode == 0
+    start = 'image = "made/images/image"\n[[measure]]\n'
+    mount = UBIFS.replace('[[measure]]\nstep = "ubi_attach"\n[[measure]]\nstep = "ubi_make_volume"\n', "")
+    (tmp_path / "mount.toml").write_text(mount.replace("[[measure]]\n", start, 1), encoding="utf-8")
+    line = refused(ffslab("run", "mount.toml"))
+    says = "erase block 0 was written with the volume identifier header at byte 2048, here it is expected at 512"
+    assert f"{says}: vid_hdr_offset_B = 2048 says so" in line
+    (tmp_path / "mount.toml").write_text(
+        mount.replace("[[measure]]\n", "vid_hdr_offset_B = 2048\n" + start, 1), encoding="utf-8"
+    )
+    assert ffslab("run", "mount.toml").returncode == 0
+
+
 def test_an_unknown_key_is_named_with_its_line(ffslab: Command, tmp_path: Path) -> None:
     (tmp_path / "small.toml").write_text(SMALL.replace("count = 20", "cuont = 20"), encoding="utf-8")
     assert f"small.toml:{line_of('count = 20')}" in refused(ffslab("run", "small.toml"))

@@ -11,7 +11,7 @@ use ffslab_jffs2::{Compression, Endian, Jffs2, Options};
 use ffslab_linux::{ReadAheadRules, Vfs, VfsConfig};
 use ffslab_mtd::{Driver, Ecc, Mtd, Nand};
 use ffslab_sim::{NandWait, Sim, SimConfig, Switch};
-use ffslab_ubi::{BadReserve, Ubi, UbiOptions, Volume, VolumeKind, VolumeRequest, VolumeSize};
+use ffslab_ubi::{AttachError, BadReserve, Ubi, UbiError, UbiOptions, Volume, VolumeKind, VolumeRequest, VolumeSize};
 use ffslab_ubifs::Ubifs;
 use ffslab_yaffs2::{Background, Generation, Yaffs2};
 use std::path::Path;
@@ -134,7 +134,8 @@ impl StackSpec {
                     ..ffslab_ubifs::Options::default()
                 };
                 let per_1024 = keys.bad_reserve_per_1024.unwrap_or(ffslab_ubi::MAX_BEB_PER1024_DEFAULT);
-                FsSpec::Ubifs(options, ubi_options(per_1024, true, profile.part.geometry().blocks))
+                let ubi = ubi_options(per_1024, true, profile.part.geometry().blocks);
+                FsSpec::Ubifs(options, UbiOptions { vid_header_offset_bytes: keys.vid_header_offset_bytes, ..ubi })
             }
             _ => FsSpec::Jffs2(Options {
                 compression: compression(keys.compression).map_err(LabError::Input)?,
@@ -247,6 +248,14 @@ fn open_volume(ubi: &Ubi) -> Result<Volume, String> {
     ubi.open(id).map_err(|error| error.to_string())
 }
 
+/// How many LEBs a volume lacks.
+fn missing_lebs(error: &ffslab_ubifs::MountError) -> Option<u32> {
+    match error {
+        ffslab_ubifs::MountError::TooFewLebs { lebs, needed } => Some(needed.saturating_sub(*lebs)),
+        _ => None,
+    }
+}
+
 /// A simulated machine with one partition. The chip starts erased, or with an image, and outlives mounts and crashes.
 pub struct Stack {
     pub sim: Sim,
@@ -301,7 +310,8 @@ impl Stack {
             FsSpec::Ubifs(settings, _) => {
                 let settings = ubifs_options(ffslab_ubifs::Options { read_only, ..*settings }, &options)?;
                 let ubi = self.ubi.as_ref().ok_or("UBI is not attached: a step ubi_attach must come before")?;
-                Box::new(Ubifs::mount(ubi, open_volume(ubi)?, settings, EPOCH_S).map_err(|error| error.to_string())?)
+                let mounted = Ubifs::mount(ubi, open_volume(ubi)?, settings, EPOCH_S);
+                Box::new(mounted.map_err(|error| self.with_room(ubi, &error, missing_lebs(&error)))?)
             }
         };
         self.vfs.mount(fs).map_err(|error| error.to_string())?;
@@ -329,7 +339,10 @@ impl Stack {
         if self.ubi.is_some() {
             return Err("UBI is attached already: detach it first".to_string());
         }
-        let ubi = Ubi::attach(self.mtd.clone(), options).map_err(|error| error.to_string())?;
+        let ubi = Ubi::attach(self.mtd.clone(), options).map_err(|error| match error {
+            AttachError::OtherLayout { found, .. } => format!("{error}: vid_hdr_offset_B = {found} says so"),
+            _ => error.to_string(),
+        })?;
         self.ubi = Some(ubi.clone());
         let sim = self.sim.clone();
         self.vfs.set_device_task(Some(Box::new(move |_| while ubi.run_task() && sim.resched() == Switch::Stay {})));
@@ -365,7 +378,30 @@ impl Stack {
     pub fn ubi_make_volume(&mut self) -> Result<(), String> {
         let ubi = self.ubi.as_ref().ok_or("UBI is not attached: a step ubi_attach must come before")?;
         let request = VolumeRequest::new(VOLUME, VolumeKind::Dynamic, VolumeSize::AllAvailable);
-        ubi.make_volume(&request).map(drop).map_err(|error| error.to_string())
+        ubi.make_volume(&request).map(drop).map_err(|error| match error {
+            UbiError::NoRoom { available_lebs, .. } => {
+                self.with_room(ubi, &error, Some(ffslab_ubifs::LEBS_MIN - available_lebs.min(ffslab_ubifs::LEBS_MIN)))
+            }
+            _ => error.to_string(),
+        })
+    }
+
+    /// An error, followed by who has the erase blocks and what would be right if `missing_lebs` are missing.
+    fn with_room(&self, ubi: &Ubi, error: &dyn std::fmt::Display, missing_lebs: Option<u32>) -> String {
+        let Some(missing_lebs) = missing_lebs else { return error.to_string() };
+        let room = ubi.room();
+        let blocks = room.pebs + missing_lebs;
+        let advice = match &self.spec.image {
+            // The image says how large its volumes are.
+            Some(_) => String::new(),
+            None if room.bad_reserve_pebs > 0 => {
+                format!(
+                    "; partition_blocks = {blocks} would do, or a smaller max_beb_per1024, which counts the whole chip"
+                )
+            }
+            None => format!("; partition_blocks = {blocks} would do"),
+        };
+        format!("{error}: {room}{advice}")
     }
 
     /// Power fails and comes back: memory is lost, the chip keeps what it holds.

@@ -37,6 +37,10 @@ pub struct StackKeys {
     /// UBIFS: files that are read page after page are read in larger pieces (mount option `bulk_read`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub bulk_read: bool,
+    /// UBI: where in an erase block the volume identifier header stands, if not in the first sub-page or page behind the
+    /// erase counter header (`-O` of ubinize).
+    #[serde(rename = "vid_hdr_offset_B", default, skip_serializing_if = "Option::is_none")]
+    pub vid_header_offset_bytes: Option<u32>,
     /// JFFS2's erase block summaries.
     #[serde(default)]
     pub summary: bool,

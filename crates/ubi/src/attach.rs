@@ -16,7 +16,7 @@ use crate::table::read_table;
 use crate::wear::{Place, Wear};
 
 /// Blocks for wear levelling (`WL_RESERVED_PEBS`) and for the atomic change of a LEB (`EBA_RESERVED_PEBS`).
-const WORKING_PEBS: u32 = 1 + 1;
+pub const WORKING_PEBS: u32 = 1 + 1;
 /// Unix priority of the background thread: that of every kernel thread.
 const THREAD_NICE: i8 = 0;
 
@@ -30,6 +30,12 @@ impl Device {
         let mut io = Io::new(mtd, layout);
         let mut buffer = vec![0; layout.peb_bytes as usize];
         let mut scan = Scan::run(&mut io, &mut buffer)?;
+        if scan.is_empty && layout.is_read_only() {
+            let reason =
+                "the erase counter header stands in the same page or sub-page, so the partition can only be read, \
+                          and it is empty";
+            return Err(AttachError::Layout { offset: layout.offsets.vid_header_offset, reason });
+        }
         if scan.is_empty {
             io.image_number = options.image_number;
         }
@@ -54,7 +60,7 @@ impl Device {
         let autoresize_id = device.make_known_volumes(&mut scan)?;
         device.start_wear_levelling(&scan);
         device.next_sequence_number = scan.max_sequence_number.wrapping_add(1);
-        device.reserve(WORKING_PEBS)?;
+        device.reserve(WORKING_PEBS, "moving data, beside the volumes")?;
         device.space.calculate_level();
         device.space.refill_bad_reserve();
         device.ensure_wear_levelling();
@@ -67,12 +73,12 @@ impl Device {
         Ok(device)
     }
 
-    fn reserve(&mut self, pebs: u32) -> Result<(), AttachError> {
+    fn reserve(&mut self, needed: u32, purpose: &'static str) -> Result<(), AttachError> {
         let available = self.space.available_pebs;
-        if self.space.reserve(pebs) {
+        if self.space.reserve(needed) {
             Ok(())
         } else {
-            Err(AttachError::NoSpace { needed: pebs, available })
+            Err(AttachError::NoSpace { purpose, needed, available, pebs: self.io.layout.pebs })
         }
     }
 
@@ -94,7 +100,7 @@ impl Device {
             }
         }
         // Before anything is allocated for the volumes.
-        self.reserve(u32::try_from(needed).unwrap_or(u32::MAX))?;
+        self.reserve(u32::try_from(needed).unwrap_or(u32::MAX), "the volume table and its volumes")?;
         for id in 0..slots {
             let record = self.record(id);
             let volume = (record.reserved_pebs() != 0).then(|| self.volume_of_record(id, &record));

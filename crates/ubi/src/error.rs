@@ -13,9 +13,12 @@ pub enum UbiError {
     /// piece by piece.
     #[error("the UBI device or the volume is read-only")]
     ReadOnly,
-    /// `ENOSPC`
-    #[error("there are not enough erase blocks")]
+    /// `ENOSPC`. All blocks hold something, or went bad with none in reserve.
+    #[error("there is no free erase block left to write to")]
     NoSpace,
+    /// `ENOSPC`. [`crate::Ubi::room`] says who has the blocks.
+    #[error("a volume would need {needed_lebs} more LEBs, {available_lebs} are available")]
+    NoRoom { needed_lebs: u64, available_lebs: u32 },
     /// `EBADMSG`. The buffer was filled all the same, with the data as they are in the cells.
     #[error("more bits are wrong than ECC can correct, or a check sum is wrong")]
     Uncorrectable,
@@ -67,6 +70,10 @@ pub enum AttachError {
     WearThreshold(u32),
     #[error("erase block {peb}: {reason}")]
     Block { peb: u32, reason: &'static str },
+    #[error(
+        "erase block {peb} was written with the volume identifier header at byte {found}, here it is expected at {expected}"
+    )]
+    OtherLayout { peb: u32, found: u32, expected: u32 },
     #[error("{corrupted} erase blocks are corrupted; this is no UBI partition, or a badly damaged one")]
     Corrupted { corrupted: u32 },
     #[error("the partition is not formatted with UBI, and not empty")]
@@ -75,8 +82,8 @@ pub enum AttachError {
     VolumeTable(&'static str),
     #[error("volume {id}: {reason}")]
     Volume { id: u32, reason: &'static str },
-    #[error("not enough erase blocks: {needed} are needed, {available} are available")]
-    NoSpace { needed: u32, available: u32 },
+    #[error("not enough erase blocks for {purpose}: {needed} are needed, {available} of {pebs} are available")]
+    NoSpace { purpose: &'static str, needed: u32, available: u32, pebs: u32 },
     #[error(transparent)]
     Ubi(#[from] UbiError),
 }

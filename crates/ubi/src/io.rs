@@ -7,7 +7,7 @@ use ffslab_mtd::{Corrected, Mtd, MtdError};
 use ffslab_sim::Reason;
 
 use crate::error::UbiError;
-use crate::media::{EcHeader, NoHeader, VidHeader, HEADER_BYTES};
+use crate::media::{vid_header_offset, EcHeader, NoHeader, VidHeader, HEADER_BYTES};
 use crate::options::Layout;
 
 /// `UBI_IO_RETRIES`
@@ -96,6 +96,12 @@ impl Io {
     pub fn read_ec_header(&mut self, peb: u32) -> Result<Found<EcHeader>, UbiError> {
         let offsets = self.layout.offsets;
         self.read_header(peb, 0, 0, |bytes| EcHeader::decode(bytes, offsets))
+    }
+
+    /// After an erase counter header that could not be: where it says that the volume identifier header stands, if that is
+    /// somewhere else than here.
+    pub fn other_vid_header_offset(&self) -> Option<u32> {
+        vid_header_offset(&self.header_unit).filter(|&offset| offset != self.layout.offsets.vid_header_offset)
     }
 
     pub fn read_vid_header(&mut self, peb: u32) -> Result<Found<VidHeader>, UbiError> {

@@ -22,6 +22,7 @@ mod levelling;
 mod media;
 mod options;
 mod protection;
+mod room;
 mod scan;
 mod table;
 mod volume;
@@ -43,6 +44,7 @@ use wear::Place;
 pub use error::{AttachError, UbiError};
 pub use media::{vid_header_offset, VolumeKind};
 pub use options::{BadReserve, UbiOptions, MAX_BEB_PER1024_DEFAULT, WL_THRESHOLD_DEFAULT};
+pub use room::Room;
 pub use volume::{Volume, VolumeInfo};
 pub use volumes::{VolumeRequest, VolumeSize};
 
@@ -156,6 +158,11 @@ impl Ubi {
     /// LEBs that no volume and no reserve has.
     pub fn available_lebs(&self) -> u32 {
         self.0.borrow().space.available_pebs
+    }
+
+    /// Who has the erase blocks.
+    pub fn room(&self) -> Room {
+        self.0.borrow().room()
     }
 
     /// LEBs of volumes, UBI's own blocks and the reserve for bad blocks.

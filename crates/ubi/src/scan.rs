@@ -108,7 +108,11 @@ impl Scan {
             self.bad_pebs += 1;
             return Ok(());
         }
-        let (erases, flipped, ec_uncorrectable) = match io.read_ec_header(peb).map_err(of_block(peb))? {
+        let header = io.read_ec_header(peb);
+        if let (Err(UbiError::BadHeader), Some(found)) = (&header, io.other_vid_header_offset()) {
+            return Err(AttachError::OtherLayout { peb, found, expected: io.layout.offsets.vid_header_offset });
+        }
+        let (erases, flipped, ec_uncorrectable) = match header.map_err(of_block(peb))? {
             Found::Erased { flipped } => {
                 self.empty_pebs += 1;
                 self.queue_erase(peb, None, None, flipped);

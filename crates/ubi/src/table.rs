@@ -30,6 +30,11 @@ pub fn read_table(io: &mut Io, scan: &mut Scan, buffer: &mut [u8]) -> Result<Vec
     if io.layout.volume_slots() == 0 {
         return Err(AttachError::VolumeTable("a LEB is too small for a record"));
     }
+    let pebs = io.layout.pebs;
+    let available = pebs - scan.bad_pebs - scan.corrupted_pebs - scan.alien_pebs;
+    if available < LAYOUT_LEBS {
+        return Err(AttachError::NoSpace { purpose: "the volume table", needed: LAYOUT_LEBS, available, pebs });
+    }
     let Some(layout_volume) = scan.volumes.get(&LAYOUT_VOLUME) else {
         if !scan.is_empty {
             return Err(AttachError::VolumeTable("the partition is not empty, and no block holds the table"));

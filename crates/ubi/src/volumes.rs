@@ -68,9 +68,9 @@ impl Device {
             VolumeSize::Lebs(lebs) => lebs,
             VolumeSize::Bytes(bytes) => {
                 let lebs = bytes.div_ceil(u64::from(layout.leb_bytes - pad_bytes));
-                u32::try_from(lebs).map_err(|_| UbiError::NoSpace)?
+                u32::try_from(lebs).map_err(|_| self.no_room(lebs))?
             }
-            VolumeSize::AllAvailable if self.space.available_pebs == 0 => return Err(UbiError::NoSpace),
+            VolumeSize::AllAvailable if self.space.available_pebs == 0 => return Err(self.no_room(1)),
             VolumeSize::AllAvailable => self.space.available_pebs,
         };
         if lebs == 0 {
@@ -84,7 +84,7 @@ impl Device {
         let flag = |wanted, flag| if wanted { flag } else { 0 };
         record.set_flags(flag(request.autoresize, FLAG_AUTORESIZE) | flag(request.skip_check, FLAG_SKIP_CHECK));
         if !self.space.reserve(lebs) {
-            return Err(UbiError::NoSpace);
+            return Err(self.no_room(u64::from(lebs)));
         }
         // LEBs of an earlier volume of this number may still wait for their erase.
         if let Err(error) = self.flush(Some(id), None) {
@@ -100,6 +100,10 @@ impl Device {
             return Err(error);
         }
         Ok(id)
+    }
+
+    fn no_room(&self, needed_lebs: u64) -> UbiError {
+        UbiError::NoRoom { needed_lebs, available_lebs: self.space.available_pebs }
     }
 
     fn check_name(&self, name: &[u8]) -> Result<(), UbiError> {
@@ -149,7 +153,7 @@ impl Device {
         }
         if lebs > old_lebs {
             if !self.space.reserve(lebs - old_lebs) {
-                return Err(UbiError::NoSpace);
+                return Err(self.no_room(u64::from(lebs - old_lebs)));
             }
             self.volume_mut(id)?.pebs.resize(lebs as usize, UNMAPPED);
         } else {

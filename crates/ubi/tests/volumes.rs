@@ -41,12 +41,13 @@ fn impossible_requests_are_refused_and_change_nothing() {
             assert!(matches!(refused(request), UbiError::BadRequest(_)));
         }
     }
-    assert_eq!(refused(dynamic("b", available + 1)), UbiError::NoSpace);
+    let no_room = |needed_lebs, available_lebs| UbiError::NoRoom { needed_lebs, available_lebs };
+    assert_eq!(refused(dynamic("b", available + 1)), no_room(u64::from(available) + 1, available));
     let huge = VolumeRequest { size: VolumeSize::Bytes(u64::MAX), ..dynamic("b", 1) };
-    assert_eq!(refused(huge), UbiError::NoSpace);
+    assert!(matches!(refused(huge), UbiError::NoRoom { needed_lebs: 4_294_967_296.., .. }));
     assert_eq!((ubi.available_lebs(), ubi.volumes().len()), (available, 1));
     ubi.make_volume(&dynamic(&"n".repeat(127), available)).unwrap();
-    assert_eq!(refused(VolumeRequest { size: VolumeSize::AllAvailable, ..dynamic("c", 1) }), UbiError::NoSpace);
+    assert_eq!(refused(VolumeRequest { size: VolumeSize::AllAvailable, ..dynamic("c", 1) }), no_room(1, 0));
 }
 
 #[test]
@@ -129,7 +130,10 @@ fn a_volume_grows_and_shrinks() {
     volume.write(5, 0, &content(5, 0, 512)).unwrap();
     ubi.resize_volume(0, 2).unwrap();
     assert_eq!((volume.lebs(), ubi.available_lebs()), (2, available + 2));
-    assert_eq!(ubi.resize_volume(0, available + 5), Err(UbiError::NoSpace));
+    assert_eq!(
+        ubi.resize_volume(0, available + 5),
+        Err(UbiError::NoRoom { needed_lebs: u64::from(available) + 3, available_lebs: available + 2 })
+    );
     assert!(matches!(ubi.resize_volume(0, 0), Err(UbiError::BadRequest(_))));
     let (ubi, volume) = rig.reattach(&ubi);
     let mut data = [0; 512];
@@ -241,16 +245,41 @@ fn without_sub_page_writes_a_partition_made_with_them_can_be_read() {
     ubi.detach();
     // With the header where it would be without sub-pages nothing fits.
     rig.options.vid_header_offset_bytes = None;
-    assert!(matches!(Ubi::attach(rig.mtd.clone(), &rig.options), Err(AttachError::Block { peb: 0, .. })));
+    assert_eq!(
+        Ubi::attach(rig.mtd.clone(), &rig.options).map(|_| ()),
+        Err(AttachError::OtherLayout { peb: 0, found: 512, expected: 2048 })
+    );
 }
 
 #[test]
 fn a_partition_that_is_too_small_is_refused() {
-    let rig = Rig::small(3);
-    assert_eq!(
-        Ubi::attach(rig.mtd.clone(), &rig.options).map(|_| ()),
-        Err(AttachError::NoSpace { needed: 2, available: 1 })
-    );
-    let rig = Rig::small(1);
-    assert_eq!(Ubi::attach(rig.mtd.clone(), &rig.options).map(|_| ()), Err(AttachError::Ubi(UbiError::NoSpace)));
+    for (blocks, told) in [
+        (1, "not enough erase blocks for the volume table: 2 are needed, 1 of 1 are available"),
+        (3, "not enough erase blocks for moving data, beside the volumes: 2 are needed, 1 of 3 are available"),
+    ] {
+        let rig = Rig::small(blocks);
+        let error = Ubi::attach(rig.mtd.clone(), &rig.options).map(|_| ()).unwrap_err();
+        assert_eq!(error.to_string(), told);
+    }
+}
+
+#[test]
+fn an_empty_partition_that_could_only_be_read_is_refused() {
+    let mut rig = Rig::new(20);
+    rig.options.vid_header_offset_bytes = Some(64);
+    let error = Ubi::attach(rig.mtd.clone(), &rig.options).map(|_| ()).unwrap_err().to_string();
+    assert!(error.starts_with("the volume identifier header at byte 64 does not fit: "), "{error}");
+    assert!(error.ends_with("can only be read, and it is empty"), "{error}");
+}
+
+#[test]
+fn who_has_the_blocks_is_told() {
+    let (_, ubi) = attached();
+    ubi.make_volume(&dynamic("v", 4)).unwrap();
+    let room = ubi.room();
+    let parts = [room.volume_table_pebs, room.working_pebs, room.bad_reserve_pebs, room.bad_pebs, room.kept_pebs];
+    assert_eq!(parts.iter().sum::<u32>() + room.volume_pebs + room.available_pebs, room.pebs);
+    assert_eq!((room.volume_pebs, room.available_pebs), (4, ubi.available_lebs()));
+    assert!(room.to_string().contains("2 hold the volume table, 2 are kept for moving data"), "{room}");
+    assert!(room.to_string().contains("4 belong to volumes"), "{room}");
 }

@@ -12,6 +12,11 @@ pub(crate) enum Fail {
     Unclean,
     /// The medium returned data with more wrong bits than ECC corrects (`-EBADMSG`).
     BadMessage,
+    /// A new file system does not fit the volume.
+    TooFewLebs {
+        lebs: u32,
+        needed: u32,
+    },
     /// The medium contradicts itself; the text says where.
     Corrupt(&'static str),
 }
@@ -30,7 +35,7 @@ impl From<Fail> for Errno {
             Fail::Errno(error) => error,
             Fail::Again => Errno::NoSpc,
             Fail::Unclean | Fail::BadMessage => Errno::Io,
-            Fail::Corrupt(_) => Errno::Inval,
+            Fail::Corrupt(_) | Fail::TooFewLebs { .. } => Errno::Inval,
         }
     }
 }

@@ -51,6 +51,7 @@ mod wbuf;
 mod xattr;
 
 pub use compress::Compression;
+pub use format::LEBS_MIN;
 
 use crate::core::Core;
 use error::Fail;
@@ -100,8 +101,9 @@ impl Default for Options {
 /// Why a volume could not be mounted.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum MountError {
-    #[error("UBIFS needs at least 17 LEBs, the volume has {lebs}")]
-    TooFewLebs { lebs: u32 },
+    /// The superblock, two LEBs for the master node, log, LPT, orphans and main area; a large journal needs more.
+    #[error("UBIFS needs at least {needed} LEBs, the volume has {lebs}")]
+    TooFewLebs { lebs: u32, needed: u32 },
     #[error("UBIFS needs LEBs of at least 15 KiB, the volume's have {leb_bytes} bytes")]
     SmallLebs { leb_bytes: u32 },
     #[error("the volume holds no valid UBIFS: {0}")]
@@ -114,6 +116,7 @@ impl From<Fail> for MountError {
     fn from(fail: Fail) -> MountError {
         match fail {
             Fail::Corrupt(what) => MountError::Corrupt(what),
+            Fail::TooFewLebs { lebs, needed } => MountError::TooFewLebs { lebs, needed },
             Fail::Unclean => MountError::Corrupt("damaged nodes"),
             other => MountError::Medium(other.into()),
         }

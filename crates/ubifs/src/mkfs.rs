@@ -27,8 +27,8 @@ const GC_LEB: u32 = 2;
 impl Core {
     /// Writes an empty file system with the kernel's default geometry, as far as `options` have no other numbers.
     pub fn make_file_system(&mut self, options: &Options, now_s: u64) -> Res<()> {
-        let too_small = Fail::Corrupt("too few LEBs for a file system");
         let geo = &mut self.geo;
+        let lebs = geo.leb_cnt;
         let fanout = options.children_count.unwrap_or(FANOUT);
         geo.fanout = fanout;
         let mut journal_lebs =
@@ -49,13 +49,17 @@ impl Core {
         }
         let max_buds = journal_lebs.saturating_sub(geo.log_lebs).max(BUD_LEBS_MIN);
         geo.orph_lebs = ORPHAN_LEBS_MIN + u32::from(geo.leb_cnt - lebs_min > 1);
-        let rest = geo.leb_cnt.checked_sub(LOG_LNUM + geo.log_lebs + geo.orph_lebs).ok_or(too_small)?;
+        // The journal is a part of the main area (`validate_sb` refuses a larger one).
+        let main_lebs_min = MAIN_LEBS_MIN.max(max_buds);
+        let before = LOG_LNUM + geo.log_lebs + geo.orph_lebs;
+        let too_small = Fail::TooFewLebs { lebs, needed: before + LPT_LEBS_MIN + main_lebs_min };
+        let rest = lebs.checked_sub(before).ok_or(too_small)?;
         geo.lpt_first = LOG_LNUM + geo.log_lebs;
         let lpt_geo = LptGeometry::default_for(geo, rest, LSAVE_CNT).ok_or(too_small)?;
         geo.lpt_last = geo.lpt_first + geo.lpt_lebs - 1;
         geo.main_first = geo.leb_cnt - geo.main_lebs;
-        if geo.main_lebs < MAIN_LEBS_MIN {
-            return Err(too_small);
+        if geo.main_lebs < main_lebs_min {
+            return Err(Fail::TooFewLebs { lebs, needed: lebs - geo.main_lebs + main_lebs_min });
         }
         let geo = self.geo;
         let index_len = idx_node_bytes(1);

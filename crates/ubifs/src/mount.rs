@@ -17,7 +17,7 @@ impl Core {
     pub fn mount(ubi: &Ubi, volume: Volume, options: &Options, now_s: u64) -> Result<Core, MountError> {
         let (lebs, leb_bytes) = (volume.lebs(), volume.leb_bytes());
         if lebs < LEBS_MIN {
-            return Err(MountError::TooFewLebs { lebs });
+            return Err(MountError::TooFewLebs { lebs, needed: LEBS_MIN });
         }
         if leb_bytes < LEB_BYTES_MIN {
             return Err(MountError::SmallLebs { leb_bytes });

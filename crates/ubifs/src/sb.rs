@@ -123,25 +123,38 @@ impl Core {
         let (geo, sb) = (&self.geo, &self.sb);
         let leb = i64::from(geo.leb_bytes);
         let main = geo.main_bytes();
-        let is_good = geo.log_lebs >= LOG_LEBS_MIN
-            && geo.lpt_lebs >= LPT_LEBS_MIN
-            && geo.orph_lebs >= ORPHAN_LEBS_MIN
-            && geo.main_lebs >= MAIN_LEBS_MIN
-            && geo.max_bud_bytes >= leb * i64::from(BUD_LEBS_MIN)
-            && geo.max_bud_bytes <= main
-            && get_u32(&sb.bytes, field::JHEAD_CNT) == 1
-            && geo.fanout >= 3
-            && u64::from(geo.fanout) < u64::from(geo.leb_bytes)
-            && idx_node_bytes(geo.fanout) <= geo.leb_bytes
-            && (sb.lsave_cnt <= 256 || sb.lsave_cnt <= geo.main_lebs)
-            && sb.default_compression < COMPR_TYPES
-            && (0..=main).contains(&geo.rp_bytes)
-            && (1..=1_000_000_000).contains(&sb.time_granularity_ns)
-            && (geo.double_hash || version < 5);
-        if is_good {
-            Ok(())
-        } else {
-            Err(BAD)
+        let rules = [
+            (geo.log_lebs >= LOG_LEBS_MIN, "bad superblock: too few LEBs for the log"),
+            (geo.lpt_lebs >= LPT_LEBS_MIN, "bad superblock: too few LEBs for the LPT"),
+            (geo.orph_lebs >= ORPHAN_LEBS_MIN, "bad superblock: too few LEBs for orphans"),
+            (
+                geo.main_lebs >= MAIN_LEBS_MIN,
+                "bad superblock: too few LEBs for the main area; is the volume too small?",
+            ),
+            (geo.max_bud_bytes >= leb * i64::from(BUD_LEBS_MIN), "bad superblock: the journal is too small"),
+            (
+                geo.max_bud_bytes <= main,
+                "bad superblock: the journal is larger than the main area; is the volume too small?",
+            ),
+            (get_u32(&sb.bytes, field::JHEAD_CNT) == 1, "bad superblock: another number of journal heads than 1"),
+            (
+                geo.fanout >= 3
+                    && u64::from(geo.fanout) < u64::from(geo.leb_bytes)
+                    && idx_node_bytes(geo.fanout) <= geo.leb_bytes,
+                "bad superblock: impossible number of branches of an index node",
+            ),
+            (sb.lsave_cnt <= 256 || sb.lsave_cnt <= geo.main_lebs, "bad superblock: the LPT's save table is too large"),
+            (sb.default_compression < COMPR_TYPES, "bad superblock: unknown compressor"),
+            ((0..=main).contains(&geo.rp_bytes), "bad superblock: more is reserved than there is"),
+            (
+                (1..=1_000_000_000).contains(&sb.time_granularity_ns),
+                "bad superblock: time stamps are multiples of 1 ns to 1 s",
+            ),
+            (geo.double_hash || version < 5, "bad superblock: format version 5 without double hashes"),
+        ];
+        match rules.into_iter().find(|(is_kept, _)| !is_kept) {
+            None => Ok(()),
+            Some((_, what)) => Err(Fail::Corrupt(what)),
         }
     }
 

@@ -1,0 +1,59 @@
+//! Who has the erase blocks of a partition, for messages about too few of them.
+
+use crate::attach::WORKING_PEBS;
+use crate::device::Device;
+use crate::media::LAYOUT_LEBS;
+use std::fmt;
+
+/// The erase blocks of a partition; all the others together are `pebs`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    pub pebs: u32,
+    pub volume_table_pebs: u32,
+    /// For moving data and for changing a LEB at once.
+    pub working_pebs: u32,
+    /// Kept to replace blocks that go bad.
+    pub bad_reserve_pebs: u32,
+    pub bad_pebs: u32,
+    /// Corrupted, or of an internal volume that nobody knows: left alone.
+    pub kept_pebs: u32,
+    pub volume_pebs: u32,
+    pub available_pebs: u32,
+}
+
+impl Device {
+    pub fn room(&self) -> Room {
+        let space = &self.space;
+        let own = LAYOUT_LEBS + WORKING_PEBS + space.bad_reserve_pebs;
+        let pebs = self.io.layout.pebs;
+        Room {
+            pebs,
+            volume_table_pebs: LAYOUT_LEBS,
+            working_pebs: WORKING_PEBS,
+            bad_reserve_pebs: space.bad_reserve_pebs,
+            bad_pebs: space.bad_pebs,
+            kept_pebs: pebs.saturating_sub(space.bad_pebs + space.reserved_pebs + space.available_pebs),
+            volume_pebs: space.reserved_pebs.saturating_sub(own),
+            available_pebs: space.available_pebs,
+        }
+    }
+}
+
+impl fmt::Display for Room {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Room { pebs, volume_table_pebs, working_pebs, bad_reserve_pebs, .. } = self;
+        write!(
+            f,
+            "of {pebs} erase blocks, {volume_table_pebs} hold the volume table, {working_pebs} are kept for moving data, \
+             {bad_reserve_pebs} for blocks that go bad"
+        )?;
+        for (count, what) in
+            [(self.bad_pebs, "are bad"), (self.kept_pebs, "are not UBI's"), (self.volume_pebs, "belong to volumes")]
+        {
+            if count > 0 {
+                write!(f, ", {count} {what}")?;
+            }
+        }
+        write!(f, ", {} are available", self.available_pebs)
+    }
+}
