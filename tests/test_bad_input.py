@@ -82,7 +82,7 @@ ADVICE = "; partition_blocks = {} would do, or a smaller max_beb_per1024, which 
         (
             44,
             "",
-            "ubi_make_volume): a volume would need 1 more LEBs, 0 are available: "
+            "ubi_make_volume): there are too few LEBs for the volume: 1 needed, 0 available: "
             + ROOM.format(44, 40)
             + ", 0 are available"
             + ADVICE.format(61),

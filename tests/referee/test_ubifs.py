@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from jffs2_images import busy_steps, contents, experiment, run, step
 from referee.jobs import complaints, make_and_list, mount_and_list
 from referee.kit import Kit
-from referee.listing import assert_kept, assert_same, from_folder, from_kernel, ours
+from referee.listing import assert_kept, assert_same, from_folder, from_kernel, manifest, ours
 from referee.machine import Machine, RefereeError
 from referee.make_ubifs_samples import BLOCKS, LEB_B, UNCLEAN, make_tree, mkfs_ubi
 
@@ -174,6 +175,18 @@ def test_a_journal_is_replayed(machine: Machine, tmp_path: Path) -> None:
     assert found.complaints == []
     assert "UBIFS (ubi0:0): recovery completed" in found.kernel_log
     assert_same(expected, found.listing)
+
+
+def test_ffslab_reads_every_sample_of_the_kernel_and_of_mkfs(ubifs_samples: Path) -> None:
+    """Each compressor and layout; unmounted, with a journal, with orphans, after garbage collection."""
+    samples = sorted(ubifs_samples.glob("*.json"))
+    assert len(samples) > 15
+    for sample in samples:
+        expected = json.loads(sample.read_text(encoding="utf-8"))["files"]
+        for suffix, oob in ((".dump", True), (".data", False)):
+            image = sample.with_suffix(suffix)
+            if image.exists():
+                assert manifest(ours(image, oob)) == expected, image.name
 
 
 # ---- the referee's side of it, with images of mkfs.ubifs and ubinize -------------------------------------------

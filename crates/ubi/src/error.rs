@@ -17,7 +17,7 @@ pub enum UbiError {
     #[error("there is no free erase block left to write to")]
     NoSpace,
     /// `ENOSPC`. [`crate::Ubi::room`] says who has the blocks.
-    #[error("a volume would need {needed_lebs} more LEBs, {available_lebs} are available")]
+    #[error("there are too few LEBs for the volume: {needed_lebs} needed, {available_lebs} available")]
     NoRoom { needed_lebs: u64, available_lebs: u32 },
     /// `EBADMSG`. The buffer was filled all the same, with the data as they are in the cells.
     #[error("more bits are wrong than ECC can correct, or a check sum is wrong")]
