@@ -64,17 +64,28 @@ impl Ubifs {
         self.directory(dir)?;
         let mut key = Key::dent(dir, 0);
         let (mut node, mut name) = (Vec::new(), Vec::new());
+        // Names whose hashes are the same.
+        let mut names_of_key: Vec<Vec<u8>> = Vec::new();
         loop {
             match self.core.next_entry(key, &name, &mut node) {
                 Ok(()) => {}
                 Err(NOT_FOUND) => return Ok(()),
                 Err(fail) => return Err(fail.into()),
             }
+            let next = Key::read(&node, KEY_AT);
+            if next != key {
+                names_of_key.clear();
+            }
+            // On a damaged medium an entry can lead back, and the walk would never end.
+            if next < key || entry_name(&node).is_empty() || names_of_key.iter().any(|seen| seen == entry_name(&node)) {
+                return Err(Errno::Io);
+            }
             name.clear();
             name.extend_from_slice(entry_name(&node));
+            names_of_key.push(name.clone());
             let ino = get_u64(&node, dent::INUM) as u32;
             emit(DirEntry { ino, name: &name, kind: kind_of_entry(node[dent::TYPE]) });
-            key = Key::read(&node, KEY_AT);
+            key = next;
         }
     }
 

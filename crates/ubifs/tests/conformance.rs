@@ -2,6 +2,7 @@
 
 mod subject;
 
+use ffslab_conformance::mutate::{self, Mutation};
 use ffslab_conformance::{counts, full, hostile, must, power_cuts, sequences, Machine, Subject};
 use ffslab_flash::Geometry;
 use ffslab_ubifs::{Compression, Options};
@@ -66,6 +67,18 @@ fn power_cuts_with_compression() {
 fn damaged_images_do_no_harm() {
     let report = must(hostile::check(Arc::new(plain(SMALL)), &hostile::Options::default()));
     assert!(report.writable > 0, "{report:?}");
+}
+
+/// A page of entries was copied over another one: the entry that the index led to had a smaller key than the one before
+/// it, so reading the directory began anew and never ended.
+#[test]
+fn a_directory_whose_entries_lead_back_comes_to_an_end() {
+    let subject = plain(Geometry { blocks: 32, ..SMALL });
+    for mut image in hostile::base_images(&subject).unwrap() {
+        mutate::apply(&mut image, subject.geometry, &Mutation::CopyPage { from: 226, to: 229 });
+        subject.reseal(&mut image);
+        must(hostile::use_image(&subject, &image, 100_000));
+    }
 }
 
 /// The kit relies on it: what it makes right after damage must be all that there is, and right.
