@@ -7,7 +7,7 @@ use ffslab_conformance::{must, sequences, Machine};
 use ffslab_flash::Geometry;
 use ffslab_linux::{Fd, OpenFlags};
 use ffslab_ubifs::Options;
-use subject::UbifsSubject;
+use subject::{UbifsSubject, BAD_RESERVE};
 use support::{content, Bench, Files};
 
 const GEOMETRY: Geometry = Geometry { page_bytes: 2048, oob_bytes: 64, pages_per_block: 64, blocks: 96 };
@@ -102,7 +102,11 @@ fn read_ahead_leaves_bulk_read_nothing_to_insert_within_its_window() {
 
 #[test]
 fn random_sequences_with_bulk_read() {
-    let subject = UbifsSubject { options: Options { bulk_read: true, ..Options::default() }, geometry: GEOMETRY };
+    let subject = UbifsSubject {
+        options: Options { bulk_read: true, ..Options::default() },
+        geometry: GEOMETRY,
+        bad_reserve: BAD_RESERVE,
+    };
     must(sequences::check(&subject, &sequences::Options { seed: 21, cases: 40, ..sequences::Options::default() }));
     let tiny = sequences::Options { seed: 22, cases: 30, machine: Machine::TINY, ..sequences::Options::default() };
     must(sequences::check(&subject, &tiny));

@@ -13,7 +13,7 @@ use ffslab_sim::{cause, Reason, Sim, Task};
 use ffslab_ubifs::{MountError, Options, Ubifs};
 use ffslab_workload::SplitMix64;
 use std::collections::BTreeMap;
-use subject::{attach, UbifsSubject};
+use subject::{attach, UbifsSubject, BAD_RESERVE};
 use support::{Bench, Files};
 
 const SMALL: Geometry = Geometry { page_bytes: 2048, oob_bytes: 64, pages_per_block: 16, blocks: 48 };
@@ -65,7 +65,7 @@ impl Subject for Remounted {
     }
 
     fn mount(&self, mtd: Mtd) -> Result<Box<dyn FileSystem>, String> {
-        let (ubi, volume) = attach(mtd.clone())?;
+        let (ubi, volume) = attach(mtd.clone(), BAD_RESERVE)?;
         let before = changes(mtd.sim());
         let mut fs = match Ubifs::mount(&ubi, volume, READ_ONLY, 1_300_000_000) {
             Ok(fs) => fs,
@@ -88,7 +88,7 @@ impl Subject for Remounted {
 
 #[test]
 fn a_remount_after_a_power_cut_completes_what_recovery_began() {
-    let subject = Remounted(UbifsSubject { options: Options::default(), geometry: SMALL });
+    let subject = Remounted(UbifsSubject { options: Options::default(), geometry: SMALL, bad_reserve: BAD_RESERVE });
     let options = power_cuts::Options { points_max: 25, ..power_cuts::Options::default() };
     println!("{}", must(power_cuts::check(&subject, &options)));
 }
