@@ -52,6 +52,14 @@ pub enum Errno {
     Range,
     #[error("E2BIG: value too large")]
     TooBig,
+    #[error("ENFILE: too many open files")]
+    NFile,
+    #[error("ESPIPE: illegal seek")]
+    SPipe,
+    #[error("ENOSYS: function not implemented")]
+    NoSys,
+    #[error("ENOMEM: out of memory")]
+    NoMem,
     /// Not a Unix error: the simulated power went away during the operation.
     #[error("the power was cut")]
     PowerCut,
@@ -85,6 +93,10 @@ impl Errno {
             Errno::NoData => "ENODATA",
             Errno::Range => "ERANGE",
             Errno::TooBig => "E2BIG",
+            Errno::NFile => "ENFILE",
+            Errno::SPipe => "ESPIPE",
+            Errno::NoSys => "ENOSYS",
+            Errno::NoMem => "ENOMEM",
             Errno::PowerCut => "power cut",
         }
     }

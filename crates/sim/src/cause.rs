@@ -36,6 +36,10 @@ named_enum! {
         Kworker = "kworker",
         /// Write-back of dirty pages and inodes: a kernel worker too, with a turn of its own.
         Flusher = "flusher",
+        /// RTEMS: the task that writes modified block buffers, and its workers.
+        BdbufSwapout = "bdbuf_swapout",
+        /// RTEMS: the task that reads blocks ahead.
+        BdbufReadAhead = "bdbuf_read_ahead",
     }
 }
 

@@ -1,0 +1,259 @@
+//! What file systems call: get, read, release, release modified, sync.
+
+use super::buffers::{BufferId, DiskId};
+use super::config::BdbufError;
+use super::tasks::Waiting;
+use super::{Bdbuf, List, State};
+
+impl Bdbuf {
+    /// `rtems_bdbuf_get`: a buffer to fill completely. The device is not asked; the bytes may be those of another block.
+    pub fn get(&mut self, disk: DiskId, block: u32) -> Result<BufferId, BdbufError> {
+        self.counts.get_calls += 1;
+        if self.trace.is_some() {
+            let bytes = self.disks[usize::from(disk.0)].block_bytes;
+            self.note("get", block, bytes);
+        }
+        let media_block = self.disks[usize::from(disk.0)].media_block(block)?;
+        let buffer = self.buffer_for_access(disk, media_block)?;
+        let record = self.buffers.get_mut(buffer);
+        record.state = match record.state {
+            State::Cached => State::AccessCached,
+            State::Modified => State::AccessModified,
+            _ => State::AccessEmpty,
+        };
+        self.let_others_run();
+        Ok(BufferId(buffer))
+    }
+
+    /// `rtems_bdbuf_read`: a buffer with the block's content.
+    pub fn read(&mut self, disk: DiskId, block: u32) -> Result<BufferId, BdbufError> {
+        self.counts.read_calls += 1;
+        if self.trace.is_some() {
+            let bytes = self.disks[usize::from(disk.0)].block_bytes;
+            self.note("read", block, bytes);
+        }
+        let media_block = self.disks[usize::from(disk.0)].media_block(block)?;
+        let buffer = self.buffer_for_access(disk, media_block)?;
+        let mut result = Ok(BufferId(buffer));
+        match self.buffers.get(buffer).state {
+            State::Cached => {
+                self.counts.read_hits_count += 1;
+                self.buffers.get_mut(buffer).state = State::AccessCached;
+            }
+            State::Modified => {
+                self.counts.read_hits_count += 1;
+                self.buffers.get_mut(buffer).state = State::AccessModified;
+            }
+            _ => {
+                self.counts.read_misses_count += 1;
+                self.set_read_ahead_trigger(disk, block);
+                match self.read_now(disk, buffer) {
+                    Ok(()) => {
+                        self.buffers.get_mut(buffer).state = State::AccessCached;
+                        self.buffers.extract(buffer);
+                        self.buffers.obtain_group(buffer);
+                    }
+                    Err(error) => result = Err(error),
+                }
+            }
+        }
+        self.check_read_ahead_trigger(disk, block);
+        self.let_others_run();
+        result
+    }
+
+    /// `rtems_bdbuf_release`: gives a buffer back. If it was modified earlier it stays so.
+    pub fn release(&mut self, buffer: BufferId) {
+        self.counts.release_calls += 1;
+        self.note_buffer("release", buffer);
+        match self.buffers.get(buffer.0).state {
+            State::AccessCached => {
+                self.buffers.release_group(buffer.0);
+                self.buffers.make_cached(buffer.0);
+                self.wake_after_access(buffer.0);
+            }
+            State::AccessModified => self.to_modified_list(buffer.0),
+            _ => self.discard_after_access(buffer.0),
+        }
+        self.let_others_run();
+    }
+
+    /// `rtems_bdbuf_release_modified`: gives a buffer back whose content is to be written.
+    pub fn release_modified(&mut self, buffer: BufferId) {
+        self.counts.release_modified_calls += 1;
+        self.note_buffer("release_modified", buffer);
+        match self.buffers.get(buffer.0).state {
+            State::AccessPurged => self.discard_after_access(buffer.0),
+            _ => self.to_modified_list(buffer.0),
+        }
+        self.let_others_run();
+    }
+
+    /// `rtems_bdbuf_sync`: gives a buffer back and waits until its content is written.
+    pub fn sync(&mut self, buffer: BufferId) -> Result<(), BdbufError> {
+        let buffer = buffer.0;
+        if self.buffers.get(buffer).state == State::AccessPurged {
+            self.discard_after_access(buffer);
+            self.let_others_run();
+            return Ok(());
+        }
+        self.buffers.get_mut(buffer).state = State::Sync;
+        self.buffers.append(List::Sync, buffer);
+        if self.buffers.get(buffer).waiters > 0 {
+            self.wake(Waiting::Access);
+        }
+        self.wake_swapout();
+        while matches!(self.buffers.get(buffer).state, State::Sync | State::Transfer | State::TransferPurged) {
+            self.wait_for(buffer, Waiting::Transfer)?;
+        }
+        let record = *self.buffers.get(buffer);
+        if record.waiters == 0 && matches!(record.state, State::Cached | State::Empty) {
+            if record.state == State::Empty {
+                self.buffers.remove_key(buffer);
+                self.buffers.make_free(buffer);
+            }
+            self.wake(Waiting::Buffer);
+        }
+        self.let_others_run();
+        Ok(())
+    }
+
+    /// `rtems_bdbuf_syncdev`: waits until no modified buffer of the device is left.
+    pub fn syncdev(&mut self, disk: DiskId) -> Result<(), BdbufError> {
+        self.counts.syncdev_calls += 1;
+        self.note("syncdev", 0, 0);
+        self.synchronise(disk)
+    }
+
+    pub(super) fn synchronise(&mut self, disk: DiskId) -> Result<(), BdbufError> {
+        self.sync_active = Some(disk);
+        self.tasks.sync_done = false;
+        self.wake_swapout();
+        self.let_others_run();
+        if !self.tasks.sync_done {
+            self.wait(Waiting::SyncDone)?;
+        }
+        match self.device(disk).power_is_cut() {
+            true => Err(BdbufError::PowerCut),
+            false => Ok(()),
+        }
+    }
+
+    // ---- behind these ----------------------------------------------------------------------------------------------
+
+    /// `rtems_bdbuf_get_buffer_for_access`: the block's buffer, taken off its list and counted in its group.
+    fn buffer_for_access(&mut self, disk: DiskId, media_block: u32) -> Result<u32, BdbufError> {
+        let buffers_per_group = self.disks[usize::from(disk.0)].buffers_per_group;
+        let buffer = loop {
+            if let Some(buffer) = self.buffers.find(disk, media_block) {
+                if self.buffers.group(buffer).buffers == buffers_per_group {
+                    break buffer;
+                }
+                if self.wait_for_recycle(buffer)? {
+                    self.buffers.remove_from_table_and_lru(buffer);
+                    self.buffers.make_free(buffer);
+                    self.wake(Waiting::Buffer);
+                }
+            } else if let Some((buffer, others)) = self.buffers.recycle(disk, media_block, buffers_per_group) {
+                if others {
+                    self.wake(Waiting::Buffer);
+                }
+                break buffer;
+            } else {
+                if !self.buffers.is_empty(List::Modified) {
+                    self.wake_swapout();
+                }
+                self.wait(Waiting::Buffer)?;
+            }
+        };
+        self.wait_for_access(buffer)?;
+        self.buffers.obtain_group(buffer);
+        Ok(buffer)
+    }
+
+    /// `rtems_bdbuf_wait_for_access`.
+    fn wait_for_access(&mut self, buffer: u32) -> Result<(), BdbufError> {
+        loop {
+            match self.buffers.get(buffer).state {
+                State::Modified => {
+                    self.buffers.release_group(buffer);
+                    self.buffers.extract(buffer);
+                    return Ok(());
+                }
+                State::Cached => {
+                    self.buffers.extract(buffer);
+                    return Ok(());
+                }
+                State::Empty | State::Free => return Ok(()),
+                State::Sync | State::Transfer | State::TransferPurged => self.wait_for(buffer, Waiting::Transfer)?,
+                _ => self.wait_for(buffer, Waiting::Access)?,
+            }
+        }
+    }
+
+    /// `rtems_bdbuf_wait_for_recycle`: whether the buffer can be recycled now; otherwise it must be looked up again.
+    fn wait_for_recycle(&mut self, buffer: u32) -> Result<bool, BdbufError> {
+        loop {
+            match self.buffers.get(buffer).state {
+                State::Free => return Ok(true),
+                State::Modified => {
+                    self.buffers.get_mut(buffer).state = State::Sync;
+                    self.buffers.extract(buffer);
+                    self.buffers.append(List::Sync, buffer);
+                    self.wake_swapout();
+                }
+                State::Cached | State::Empty => {
+                    if self.buffers.get(buffer).waiters == 0 {
+                        return Ok(true);
+                    }
+                    self.wait(Waiting::Buffer)?;
+                    return Ok(false);
+                }
+                State::Sync | State::Transfer | State::TransferPurged => self.wait_for(buffer, Waiting::Transfer)?,
+                _ => self.wait_for(buffer, Waiting::Access)?,
+            }
+        }
+    }
+
+    /// `rtems_bdbuf_wait`.
+    fn wait_for(&mut self, buffer: u32, what: Waiting) -> Result<(), BdbufError> {
+        self.buffers.obtain_group(buffer);
+        self.buffers.get_mut(buffer).waiters += 1;
+        let result = self.wait(what);
+        self.buffers.get_mut(buffer).waiters -= 1;
+        self.buffers.release_group(buffer);
+        result
+    }
+
+    /// `rtems_bdbuf_add_to_modified_list_after_access`.
+    fn to_modified_list(&mut self, buffer: u32) {
+        let hold_ms = self.config.swapout_block_hold_ms;
+        let record = self.buffers.get_mut(buffer);
+        // Only the first modification starts the timer.
+        if record.state != State::AccessModified {
+            record.hold_timer_ms = hold_ms;
+        }
+        record.state = State::Modified;
+        let waiters = record.waiters;
+        self.buffers.append(List::Modified, buffer);
+        if waiters > 0 {
+            self.wake(Waiting::Access);
+        } else if self.tasks.application_waits_for_buffer() {
+            self.wake_swapout();
+        }
+    }
+
+    fn discard_after_access(&mut self, buffer: u32) {
+        self.buffers.release_group(buffer);
+        self.buffers.discard(buffer);
+        self.wake_after_access(buffer);
+    }
+
+    #[inline]
+    fn wake_after_access(&mut self, buffer: u32) {
+        match self.buffers.get(buffer).waiters {
+            0 => self.wake(Waiting::Buffer),
+            _ => self.wake(Waiting::Access),
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! The block device buffer cache: one write-back cache for all devices, below RFS and DOSFS.
+//!
+//! Follows `cpukit/libblock/src/bdbuf.c` of RTEMS cf811a4eb2. One application task calls in; the swap-out task, its
+//! workers and the read-ahead task are state machines that [`tasks`] runs by strict priority whenever the application
+//! waits, or at once when they are more urgent than it.
+//!
+//! Left out: further application tasks (so that nobody ever waits for a buffer that somebody else holds, nor for the sync
+//! lock), partitions.
+
+mod access;
+mod buffers;
+mod config;
+mod disk;
+mod read_ahead;
+mod swapout;
+mod tasks;
+
+pub use buffers::{BufferId, DiskId};
+pub use config::{BdbufConfig, BdbufCounts, BdbufError, Priority};
+pub use disk::Geometry;
+
+use crate::device::{Device, DeviceError, Segment};
+use buffers::{Buffers, List, State};
+use disk::Disk;
+use ffslab_sim::Sim;
+use tasks::{Tasks, Waiting};
+
+/// What the cache did, for comparisons operation by operation. Items are those of the measured traces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TraceEvent {
+    pub op: &'static str,
+    /// Calls that fetch: block at the present block size. All others: media block.
+    pub block: u32,
+    pub bytes: u32,
+}
+
+/// The cache with its devices and background tasks.
+pub struct Bdbuf {
+    sim: Sim,
+    config: BdbufConfig,
+    buffers: Buffers,
+    disks: Vec<Disk>,
+    tasks: Tasks,
+    /// The device that is being synchronised.
+    sync_active: Option<DiskId>,
+    counts: BdbufCounts,
+    trace: Option<Vec<TraceEvent>>,
+    segments: Vec<Segment>,
+}
+
+impl Bdbuf {
+    /// `rtems_bdbuf_init`.
+    pub fn new(sim: Sim, config: BdbufConfig) -> Result<Bdbuf, BdbufError> {
+        config.check()?;
+        let mut cache = Bdbuf {
+            buffers: Buffers::new(&config),
+            disks: Vec::new(),
+            tasks: Tasks::new(&config, &sim),
+            sync_active: None,
+            counts: BdbufCounts::default(),
+            trace: None,
+            segments: Vec::new(),
+            sim,
+            config,
+        };
+        cache.let_others_run();
+        Ok(cache)
+    }
+
+    /// Registers a device; its block size is that of its media.
+    pub fn add_disk(&mut self, device: Device) -> DiskId {
+        let disk = Disk::new(device, &self.buffers, &self.config);
+        self.disks.push(disk);
+        DiskId(self.disks.len() as u16 - 1)
+    }
+
+    pub fn sim(&self) -> &Sim {
+        &self.sim
+    }
+
+    pub fn config(&self) -> &BdbufConfig {
+        &self.config
+    }
+
+    pub fn counts(&self) -> BdbufCounts {
+        self.counts
+    }
+
+    /// Block sizes and numbers of a device.
+    pub fn geometry(&self, disk: DiskId) -> Geometry {
+        self.disks[usize::from(disk.0)].geometry()
+    }
+
+    pub fn device(&self, disk: DiskId) -> &Device {
+        &self.disks[usize::from(disk.0)].device
+    }
+
+    pub fn device_mut(&mut self, disk: DiskId) -> &mut Device {
+        &mut self.disks[usize::from(disk.0)].device
+    }
+
+    /// The bytes of a held buffer: one block at the device's present block size.
+    #[inline]
+    pub fn data(&self, buffer: BufferId) -> &[u8] {
+        let bytes = self.disk_of(buffer).block_bytes;
+        self.buffers.data(buffer.0, bytes)
+    }
+
+    #[inline]
+    pub fn data_mut(&mut self, buffer: BufferId) -> &mut [u8] {
+        let bytes = self.disk_of(buffer).block_bytes;
+        self.buffers.data_mut(buffer.0, bytes)
+    }
+
+    #[inline]
+    fn disk_of(&self, buffer: BufferId) -> &Disk {
+        &self.disks[usize::from(self.buffers.get(buffer.0).disk.0)]
+    }
+
+    /// Memory for buffers, and for the stacks of the tasks.
+    pub fn memory_bytes(&self) -> u64 {
+        let tasks = 1 + self.config.swapout_worker_tasks_count + u32::from(self.config.max_read_ahead_blocks > 0);
+        let groups = self.config.groups();
+        u64::from(groups) * u64::from(self.config.buffer_max_bytes)
+            + u64::from(tasks) * u64::from(self.config.task_stack_bytes)
+    }
+
+    /// The application sleeps; background tasks do their work meanwhile.
+    pub fn sleep_until(&mut self, at_ns: u64) {
+        if at_ns > self.sim.now_ns() {
+            // Nothing can keep a sleeper from its timer.
+            let _ = self.wait(Waiting::Time(at_ns));
+        }
+    }
+
+    // ---- traces --------------------------------------------------------------------------------------------------
+
+    /// Starts or stops recording what happens.
+    pub fn set_tracing(&mut self, on: bool) {
+        self.trace = on.then(Vec::new);
+    }
+
+    /// What was recorded since the last time.
+    pub fn take_trace(&mut self) -> Vec<TraceEvent> {
+        self.trace.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    #[inline]
+    fn note(&mut self, op: &'static str, block: u32, bytes: u32) {
+        if let Some(trace) = &mut self.trace {
+            trace.push(TraceEvent { op, block, bytes });
+        }
+    }
+
+    #[inline]
+    fn note_buffer(&mut self, op: &'static str, buffer: BufferId) {
+        if self.trace.is_some() {
+            let block = self.buffers.get(buffer.0).block;
+            self.note(op, block, 0);
+        }
+    }
+}
+
+impl From<DeviceError> for BdbufError {
+    fn from(error: DeviceError) -> Self {
+        match error {
+            DeviceError::PowerCut => BdbufError::PowerCut,
+            DeviceError::OutOfRange | DeviceError::Failed => BdbufError::Io,
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! Block devices: what a driver does with a request, and how long it takes.
+//!
+//! * **RAM disk** (`cpukit/libblock/src/ramdisk-driver.c`): copies each buffer with the CPU, any list of buffers in one
+//!   request, done when the call returns.
+//! * **SD card** (rtems-libbsd, `freebsd/sys/dev/mmc/mmcsd.c`): wants consecutive blocks in a request, and still issues one
+//!   command per buffer: a single-block command when the buffer is 512 B, a multi-block command otherwise. After a write
+//!   it polls the card's state until it is ready. The caller sleeps meanwhile.
+//! * **USB stick**: one SCSI command per buffer over bulk-only transport, consecutive blocks.
+//!
+//! The time of a request is a sum over its commands; the constants are in `profiles/block-devices`.
+
+use crate::profile::DeviceProfile;
+use thiserror::Error;
+
+/// One buffer of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// First media block.
+    pub block: u32,
+    pub bytes: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum DeviceError {
+    #[error("the transfer ends beyond the last block of the device")]
+    OutOfRange,
+    #[error("the device failed")]
+    Failed,
+    #[error("the power was cut")]
+    PowerCut,
+}
+
+/// How long a request keeps its task waiting.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Service {
+    pub duration_ns: u64,
+    /// The CPU does the work, so that nobody else can run; otherwise the task sleeps.
+    pub occupies_cpu: bool,
+}
+
+/// A device with real bytes.
+pub struct Device {
+    bytes: Vec<u8>,
+    media_block_bytes: u32,
+    profile: DeviceProfile,
+    /// Buffers that may still be written before the power goes away.
+    writes_until_cut: Option<u64>,
+    fails: bool,
+}
+
+impl Device {
+    /// An empty (zeroed) device. The size is a whole number of blocks.
+    pub fn new(profile: DeviceProfile, media_block_bytes: u32, media_blocks: u32) -> Device {
+        let size = media_block_bytes as usize * media_blocks as usize;
+        Device::with_image(profile, media_block_bytes, vec![0; size])
+    }
+
+    /// A device that holds an image; a last block that is not whole is filled up with zeros.
+    pub fn with_image(profile: DeviceProfile, media_block_bytes: u32, mut image: Vec<u8>) -> Device {
+        image.resize(image.len().next_multiple_of(media_block_bytes as usize), 0);
+        Device { bytes: image, media_block_bytes, profile, writes_until_cut: None, fails: false }
+    }
+
+    pub fn media_block_bytes(&self) -> u32 {
+        self.media_block_bytes
+    }
+
+    pub fn media_blocks(&self) -> u32 {
+        (self.bytes.len() / self.media_block_bytes as usize) as u32
+    }
+
+    /// `RTEMS_BLKDEV_CAP_MULTISECTOR_CONT`.
+    pub fn wants_consecutive_blocks(&self) -> bool {
+        self.profile.consecutive_blocks
+    }
+
+    /// Everything on the device.
+    pub fn image(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    pub fn into_image(self) -> Vec<u8> {
+        self.bytes
+    }
+
+    /// From now on the device writes so many buffers, and then none: the power is gone.
+    pub fn cut_power_after(&mut self, written_buffers_count: u64) {
+        self.writes_until_cut = Some(written_buffers_count);
+    }
+
+    /// From now on every transfer fails, or works again.
+    pub fn set_failing(&mut self, fails: bool) {
+        self.fails = fails;
+    }
+
+    pub fn power_is_cut(&self) -> bool {
+        self.writes_until_cut == Some(0)
+    }
+
+    fn range(&self, segment: Segment) -> Result<std::ops::Range<usize>, DeviceError> {
+        let start = segment.block as usize * self.media_block_bytes as usize;
+        let end = start + segment.bytes as usize;
+        if end > self.bytes.len() {
+            return Err(DeviceError::OutOfRange);
+        }
+        Ok(start..end)
+    }
+
+    pub(crate) fn read(&mut self, segment: Segment, buffer: &mut [u8]) -> Result<(), DeviceError> {
+        if self.power_is_cut() {
+            return Err(DeviceError::PowerCut);
+        }
+        if self.fails {
+            return Err(DeviceError::Failed);
+        }
+        let range = self.range(segment)?;
+        buffer[..segment.bytes as usize].copy_from_slice(&self.bytes[range]);
+        Ok(())
+    }
+
+    pub(crate) fn write(&mut self, segment: Segment, buffer: &[u8]) -> Result<(), DeviceError> {
+        if let Some(left) = &mut self.writes_until_cut {
+            if *left == 0 {
+                return Err(DeviceError::PowerCut);
+            }
+            *left -= 1;
+        }
+        if self.fails {
+            return Err(DeviceError::Failed);
+        }
+        let range = self.range(segment)?;
+        self.bytes[range].copy_from_slice(&buffer[..segment.bytes as usize]);
+        Ok(())
+    }
+
+    /// How long a request of these buffers takes.
+    pub(crate) fn service(&self, write: bool, segments: &[Segment]) -> Service {
+        let profile = &self.profile;
+        let commands = segments.iter().map(|segment| {
+            let bytes = u64::from(segment.bytes);
+            let transfer_ps = bytes * if write { profile.write_ps_per_byte } else { profile.read_ps_per_byte };
+            let busy_ns = if write { profile.write_busy_ns } else { profile.read_access_ns };
+            profile.command_ns + busy_ns + transfer_ps / 1000
+        });
+        Service {
+            duration_ns: profile.request_ns + commands.sum::<u64>(),
+            occupies_cpu: profile.occupies_cpu,
+        }
+    }
+}

@@ -1,0 +1,325 @@
+//! IMFS as a file system of [`crate::libio`].
+
+use super::{new_content, now_s, Content, Imfs, Memfile, LINKS_MAX, NAME_MAX, ROOT};
+use crate::bdbuf::{Bdbuf, DiskId};
+use crate::libio::{DirEntry, FileSystem, Kind, Node, OpenFile, Stat, Step, S_IFLNK, S_IFREG};
+use crate::raw;
+use ffslab_fs::Errno;
+
+impl Imfs {
+    fn not_in_mini(&self) -> Result<(), Errno> {
+        match self.options.mini {
+            true => Err(Errno::NotSup),
+            false => Ok(()),
+        }
+    }
+
+    fn touch_modified(&mut self, cache: &Bdbuf, node: u32) -> Result<(), Errno> {
+        let node = self.node_mut(node)?;
+        node.mtime_s = now_s(cache);
+        node.ctime_s = node.mtime_s;
+        Ok(())
+    }
+
+    /// A file of a tar image becomes one in memory.
+    fn copy_on_write(&mut self, node: u32) -> Result<(), Errno> {
+        let Content::Linear { image, start, bytes } = &self.node(node)?.content else { return Ok(()) };
+        let (image, range) = (image.clone(), *start..start + bytes);
+        let mut file = Memfile::default();
+        let options = &self.options;
+        if !range.is_empty() {
+            file.write(options.block_size, &mut self.counts, options.memory_blocks, 0, &image[range])?;
+        }
+        self.node_mut(node)?.content = Content::Memory(file);
+        Ok(())
+    }
+}
+
+impl FileSystem for Imfs {
+    fn root(&self) -> Node {
+        Node { access: ROOT, access_2: 0, kind: Kind::Directory }
+    }
+
+    fn clone_node(&mut self, node: Node) {
+        if let Ok(node) = self.node_mut(node.access) {
+            node.references += 1;
+        }
+    }
+
+    fn free_node(&mut self, _cache: &mut Bdbuf, node: Node) {
+        self.drop_reference(node.access);
+    }
+
+    fn look_up(&mut self, _cache: &mut Bdbuf, at: &mut Node, name: &[u8], follow: bool) -> Result<Step, Errno> {
+        let found = match name {
+            b"." => Some(at.access),
+            b".." => Some(self.node(at.access)?.parent),
+            _ => self.find(at.access, name),
+        };
+        let Some(mut found) = found else { return Ok(Step::NoEntry) };
+        // A hard link is followed everywhere but where the link itself is meant: there the name is not followed.
+        if let (Content::HardLink(target), true) = (&self.node(found)?.content, follow) {
+            found = *target;
+        }
+        match &self.node(found)?.content {
+            Content::Link(target) if follow => return Ok(Step::Link(target.clone())),
+            Content::Directory { mounted: Some(mount), .. } => return Ok(Step::Mounted(*mount)),
+            _ => {}
+        }
+        self.node_mut(found)?.references += 1;
+        self.drop_reference(at.access);
+        *at = Node { access: found, access_2: 0, kind: self.kind(found)? };
+        Ok(Step::Found)
+    }
+
+    fn stat(&mut self, _cache: &mut Bdbuf, node: Node) -> Result<Stat, Errno> {
+        let mut number = node.access;
+        if let Content::HardLink(target) = &self.node(number)?.content {
+            number = *target;
+        }
+        let node = self.node(number)?;
+        let size_bytes = match &node.content {
+            Content::Memory(file) => file.size,
+            Content::Linear { bytes, .. } => *bytes as u64,
+            Content::Link(target) => target.len() as u64,
+            _ => 0,
+        };
+        Ok(Stat {
+            ino: number,
+            mode: node.mode,
+            links: node.links,
+            uid: node.uid,
+            gid: node.gid,
+            size_bytes,
+            blocks: 0,
+            block_bytes: self.options.block_size.bytes(),
+            atime_s: node.atime_s,
+            mtime_s: node.mtime_s,
+            ctime_s: node.ctime_s,
+        })
+    }
+
+    fn mknod(&mut self, cache: &mut Bdbuf, parent: Node, name: &[u8], mode: u32) -> Result<(), Errno> {
+        self.create(now_s(cache), parent.access, name, mode, new_content(mode)?)?;
+        self.touch_modified(cache, parent.access)
+    }
+
+    fn rmnod(&mut self, _cache: &mut Bdbuf, _parent: Node, node: Node) -> Result<(), Errno> {
+        match &self.node(node.access)?.content {
+            Content::Directory { entries, .. } if !entries.is_empty() => return Err(Errno::NotEmpty),
+            Content::Directory { mounted: Some(_), .. } => return Err(Errno::Busy),
+            Content::HardLink(target) => {
+                let target = *target;
+                self.node_mut(target)?.links -= 1;
+                self.drop_reference(target);
+            }
+            _ => {}
+        }
+        self.node_mut(node.access)?.links -= 1;
+        self.remove_from_directory(node.access)?;
+        // The name's reference; the caller's location still has its own.
+        self.drop_reference(node.access);
+        Ok(())
+    }
+
+    fn link(&mut self, cache: &mut Bdbuf, parent: Node, target: Node, name: &[u8]) -> Result<(), Errno> {
+        self.not_in_mini()?;
+        if self.node(target.access)?.links >= LINKS_MAX {
+            return Err(Errno::MLink);
+        }
+        let content = Content::HardLink(target.access);
+        let now_s = now_s(cache);
+        self.create(now_s, parent.access, name, S_IFREG | 0o777, content)?;
+        let target = self.node_mut(target.access)?;
+        target.references += 1;
+        target.links += 1;
+        target.ctime_s = now_s;
+        Ok(())
+    }
+
+    fn symlink(&mut self, cache: &mut Bdbuf, parent: Node, name: &[u8], target: &[u8]) -> Result<(), Errno> {
+        self.not_in_mini()?;
+        self.create(now_s(cache), parent.access, name, S_IFLNK | 0o777, Content::Link(target.to_vec()))?;
+        Ok(())
+    }
+
+    fn readlink(&mut self, _cache: &mut Bdbuf, node: Node) -> Result<Vec<u8>, Errno> {
+        self.not_in_mini()?;
+        match &self.node(node.access)?.content {
+            Content::Link(target) => Ok(target.clone()),
+            _ => Err(Errno::Inval),
+        }
+    }
+
+    fn rename(
+        &mut self,
+        cache: &mut Bdbuf,
+        _old_parent: Node,
+        old: Node,
+        new_parent: Node,
+        name: &[u8],
+    ) -> Result<(), Errno> {
+        self.not_in_mini()?;
+        if old.access == ROOT {
+            return Err(Errno::Inval);
+        }
+        if name.len() >= NAME_MAX {
+            return Err(Errno::NameTooLong);
+        }
+        // The original lets a directory move into itself and is then lost; that would be a cycle here.
+        let mut above = new_parent.access;
+        while above != ROOT {
+            if above == old.access {
+                return Err(Errno::Inval);
+            }
+            above = self.node(above)?.parent;
+        }
+        self.remove_from_directory(old.access)?;
+        self.add_to_directory(new_parent.access, old.access)?;
+        let node = self.node_mut(old.access)?;
+        node.name = name.to_vec();
+        node.ctime_s = now_s(cache);
+        Ok(())
+    }
+
+    fn chmod(&mut self, cache: &mut Bdbuf, node: Node, mode: u32) -> Result<(), Errno> {
+        self.not_in_mini()?;
+        let node = self.node_mut(node.access)?;
+        node.mode = mode;
+        node.ctime_s = now_s(cache);
+        Ok(())
+    }
+
+    fn chown(&mut self, cache: &mut Bdbuf, node: Node, uid: u16, gid: u16) -> Result<(), Errno> {
+        self.not_in_mini()?;
+        let node = self.node_mut(node.access)?;
+        (node.uid, node.gid) = (uid, gid);
+        node.ctime_s = now_s(cache);
+        Ok(())
+    }
+
+    fn utime(&mut self, cache: &mut Bdbuf, node: Node, atime_s: u32, mtime_s: u32) -> Result<(), Errno> {
+        self.not_in_mini()?;
+        let node = self.node_mut(node.access)?;
+        (node.atime_s, node.mtime_s) = (atime_s, mtime_s);
+        node.ctime_s = now_s(cache);
+        Ok(())
+    }
+
+    fn mount_on(&mut self, node: Node, mount: usize) -> Result<(), Errno> {
+        match &mut self.node_mut(node.access)?.content {
+            Content::Directory { mounted: Some(_), .. } => Err(Errno::Busy),
+            Content::Directory { mounted, .. } => {
+                *mounted = Some(mount);
+                Ok(())
+            }
+            _ => Err(Errno::NotDir),
+        }
+    }
+
+    fn unmount_from(&mut self, mount: usize) -> Result<(), Errno> {
+        self.not_in_mini()?;
+        for node in self.nodes.iter_mut().flatten() {
+            if let Content::Directory { mounted, .. } = &mut node.content {
+                if *mounted == Some(mount) {
+                    *mounted = None;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn memory_blocks(&self) -> u64 {
+        self.counts.blocks
+    }
+
+    fn disk_of(&self, node: Node) -> Option<DiskId> {
+        match self.node(node.access).ok()?.content {
+            Content::Disk(disk) => Some(disk),
+            _ => None,
+        }
+    }
+
+    fn open(&mut self, _cache: &mut Bdbuf, file: &mut OpenFile) -> Result<(), Errno> {
+        if file.writable {
+            self.copy_on_write(file.node.access)?;
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, cache: &mut Bdbuf, file: &mut OpenFile, into: &mut [u8]) -> Result<usize, Errno> {
+        let now_s = now_s(cache);
+        let block_size = self.options.block_size;
+        let node = self.nodes.get_mut(file.node.access as usize).and_then(Option::as_mut).ok_or(Errno::NxIo)?;
+        let count = match &node.content {
+            Content::Memory(memory) => memory.read(block_size, &mut self.counts, file.offset, into),
+            Content::Linear { image, start, bytes } => {
+                let from = (file.offset as usize).min(*bytes);
+                let count = into.len().min(bytes - from);
+                into[..count].copy_from_slice(&image[start + from..start + from + count]);
+                self.counts.copies += 1;
+                count
+            }
+            Content::Disk(disk) => {
+                raw::read(cache, *disk, file.offset, into)?;
+                into.len()
+            }
+            Content::Directory { .. } => return Err(Errno::IsDir),
+            Content::Link(_) | Content::HardLink(_) => return Err(Errno::NotSup),
+        };
+        node.atime_s = now_s;
+        file.offset += count as u64;
+        Ok(count)
+    }
+
+    fn write(&mut self, cache: &mut Bdbuf, file: &mut OpenFile, data: &[u8]) -> Result<usize, Errno> {
+        let options = &self.options;
+        let node = self.nodes.get_mut(file.node.access as usize).and_then(Option::as_mut).ok_or(Errno::NxIo)?;
+        match &mut node.content {
+            Content::Memory(memory) => {
+                if file.append {
+                    file.offset = memory.size;
+                }
+                memory.write(options.block_size, &mut self.counts, options.memory_blocks, file.offset, data)?;
+            }
+            Content::Disk(disk) => raw::write(cache, *disk, file.offset, data)?,
+            _ => return Err(Errno::NotSup),
+        }
+        file.offset += data.len() as u64;
+        self.touch_modified(cache, file.node.access)?;
+        Ok(data.len())
+    }
+
+    /// A file that becomes shorter keeps its memory.
+    fn truncate(&mut self, cache: &mut Bdbuf, file: &mut OpenFile, bytes: u64) -> Result<(), Errno> {
+        let options = &self.options;
+        let node = self.nodes.get_mut(file.node.access as usize).and_then(Option::as_mut).ok_or(Errno::NxIo)?;
+        match &mut node.content {
+            Content::Memory(memory) if bytes > memory.size => {
+                memory.extend(options.block_size, &mut self.counts, options.memory_blocks, true, bytes)?;
+            }
+            Content::Memory(memory) => memory.size = bytes,
+            Content::Directory { .. } => return Err(Errno::IsDir),
+            _ => return Err(Errno::Inval),
+        }
+        self.touch_modified(cache, file.node.access)
+    }
+
+    fn fsync(&mut self, cache: &mut Bdbuf, file: &mut OpenFile) -> Result<(), Errno> {
+        match self.disk_of(file.node) {
+            Some(disk) => Ok(cache.syncdev(disk)?),
+            None => Ok(()),
+        }
+    }
+
+    /// Children only: there are no entries for "." and "..".
+    fn read_dir(&mut self, _cache: &mut Bdbuf, file: &mut OpenFile) -> Result<Option<DirEntry>, Errno> {
+        let Content::Directory { entries, .. } = &self.node(file.node.access)?.content else {
+            return Err(Errno::NotDir);
+        };
+        let Some(&ino) = entries.get(file.offset as usize) else { return Ok(None) };
+        let name = self.node(ino)?.name.clone();
+        file.offset += 1;
+        Ok(Some(DirEntry { ino, name }))
+    }
+}

@@ -1,0 +1,20 @@
+//! # rtems: the storage stack of RTEMS
+//!
+//! **Role.** System calls with descriptors and paths ([`libio`]), the block device buffer cache ([`bdbuf`]), block devices
+//! ([`device`]), and the file systems IMFS and mini-IMFS ([`imfs`]), DOSFS ([`dosfs`]) and RFS ([`rfs`]). Devices hold
+//! real bytes, file systems write their true on-disk formats, and every call into the cache and every request to a driver
+//! is the one that the real code makes.
+//!
+//! **Follows.** RTEMS at commit cf811a4eb2 (9 July 2018): `cpukit/libblock`, `cpukit/libfs`, `cpukit/libcsupport`.
+//!
+//! **Leaves out.** More than one application task, partitions, users and permissions, device nodes other than block
+//! devices, FIFOs; the CPU time of the code. JFFS2 and YAFFS2 are crates of their own.
+
+pub mod bdbuf;
+pub mod device;
+pub mod imfs;
+pub mod libio;
+pub mod phases;
+pub mod profile;
+pub mod raw;
+pub mod rfs;

@@ -1,0 +1,385 @@
+//! Open files: position, size, reading and writing block by block.
+//!
+//! Follows `rtems-rfs-file.c` and `rtems-rfs-rtems-file.c`. All descriptors of a file share its inode and block map.
+
+use super::handle::Handle;
+use super::inode::Inode;
+use super::map::{Map, Position, Size};
+use super::store::Store;
+use super::{now_s, Rfs};
+use crate::bdbuf::Bdbuf;
+use crate::libio::OpenFile;
+use ffslab_fs::Errno;
+
+/// What all descriptors of a file have in common.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shared {
+    pub references: u32,
+    pub inode: Inode,
+    pub map: Map,
+    pub size: Size,
+    pub atime_s: u32,
+    pub mtime_s: u32,
+    pub ctime_s: u32,
+    /// Its last name went while it was open; only when the bugs of 2018 are fixed.
+    pub unlinked: bool,
+}
+
+/// One descriptor.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct File {
+    pub shared: usize,
+    handle: Handle,
+    position: Position,
+}
+
+impl Shared {
+    fn open(store: &mut Store, cache: &mut Bdbuf, ino: u32) -> Result<Shared, Errno> {
+        let mut inode = store.inode_open(cache, ino)?;
+        let map = store.map_open(cache, &mut inode)?;
+        let shared = Shared {
+            references: 1,
+            map,
+            size: Size { count: inode.block_count(cache), offset: u32::from(inode.block_offset(cache)) },
+            atime_s: inode.atime(cache),
+            mtime_s: inode.mtime(cache),
+            ctime_s: inode.ctime(cache),
+            unlinked: false,
+            inode,
+        };
+        store.inode_unload(cache, &mut inode, false);
+        Ok(Shared { inode, ..shared })
+    }
+
+    /// Size and times go into the inode, which is loaded then.
+    fn write_back(&mut self, store: &mut Store, cache: &mut Bdbuf) -> Result<(), Errno> {
+        if !self.inode.is_loaded() {
+            store.inode_load(cache, &mut self.inode)?;
+        }
+        self.inode.set_atime(cache, self.atime_s);
+        self.inode.set_mtime(cache, self.mtime_s);
+        self.inode.set_ctime(cache, self.ctime_s);
+        if self.size != self.map.size {
+            self.map.set_size(self.size);
+        }
+        Ok(())
+    }
+}
+
+impl Rfs {
+    pub(super) fn shared_of(&self, ino: u32) -> Option<usize> {
+        self.shares.iter().position(|shared| shared.as_ref().is_some_and(|shared| shared.inode.ino == ino))
+    }
+
+    /// `rtems_rfs_file_open`. Gives the number of the descriptor.
+    pub(super) fn file_open(&mut self, cache: &mut Bdbuf, ino: u32) -> Result<usize, Errno> {
+        let shared = match self.shared_of(ino) {
+            Some(shared) => {
+                self.shares[shared].iter_mut().for_each(|shared| shared.references += 1);
+                shared
+            }
+            None => {
+                let new = Shared::open(&mut self.store, cache, ino)?;
+                put(&mut self.shares, new)
+            }
+        };
+        Ok(put(&mut self.files, File { shared, handle: Handle::default(), position: Position::default() }))
+    }
+
+    /// `rtems_rfs_file_close`: the last one writes the inode.
+    pub(super) fn file_close(&mut self, cache: &mut Bdbuf, file: usize) -> Result<(), Errno> {
+        let mut file = self.files.get_mut(file).and_then(Option::take).ok_or(Errno::BadF)?;
+        let store = &mut self.store;
+        let mut result = Ok(());
+        if let Some(shared) = &mut self.shares[file.shared] {
+            shared.references -= 1;
+            if shared.references == 0 {
+                result = shared.write_back(store, cache);
+                let closed = store.map_close(cache, &mut shared.map, Some(&mut shared.inode));
+                if shared.unlinked {
+                    result = result.and(store.inode_delete(cache, &mut shared.inode));
+                }
+                result = result.and(closed).and(store.inode_close(cache, &mut shared.inode));
+                self.shares[file.shared] = None;
+            }
+        }
+        self.store.held.close(cache, &mut file.handle);
+        result
+    }
+
+    /// Runs something on a descriptor and what it shares.
+    fn on_file<R>(
+        &mut self,
+        file: &OpenFile,
+        f: impl FnOnce(&mut Store, &mut File, &mut Shared) -> Result<R, Errno>,
+    ) -> Result<R, Errno> {
+        let file = self.files.get_mut(file.node.access_2 as usize).and_then(Option::as_mut).ok_or(Errno::BadF)?;
+        let shared = self.shares[file.shared].as_mut().ok_or(Errno::BadF)?;
+        f(&mut self.store, file, shared)
+    }
+
+    /// `rtems_rfs_rtems_file_read`.
+    pub(super) fn file_read(
+        &mut self,
+        cache: &mut Bdbuf,
+        open: &mut OpenFile,
+        into: &mut [u8],
+    ) -> Result<usize, Errno> {
+        let pos = open.offset;
+        let read = self.on_file(open, |store, file, shared| {
+            let mut read = 0;
+            if pos >= shared.size.bytes(store.layout.block_bytes) {
+                return Ok(0);
+            }
+            while read < into.len() {
+                let mut size = 0;
+                io_start(store, cache, file, shared, &mut size, true)?;
+                if size == 0 {
+                    break;
+                }
+                let size = (size as usize).min(into.len() - read);
+                let from = file.position.offset as usize;
+                into[read..read + size].copy_from_slice(&file.handle.data(cache)[from..from + size]);
+                read += size;
+                io_end(store, cache, file, shared, size as u32, true);
+            }
+            Ok(read)
+        })?;
+        open.offset = pos + read as u64;
+        Ok(read)
+    }
+
+    /// `rtems_rfs_rtems_file_write`.
+    pub(super) fn file_write(&mut self, cache: &mut Bdbuf, open: &mut OpenFile, data: &[u8]) -> Result<usize, Errno> {
+        let mut pos = open.offset;
+        let append = open.append;
+        let written = self.on_file(open, |store, file, shared| {
+            let size = shared.size.bytes(store.layout.block_bytes);
+            if pos > size {
+                set_size(store, cache, file, shared, pos)?;
+                file.position = Position::of_bytes(pos, store.layout.block_bytes);
+            } else if pos < size && append {
+                pos = size;
+                seek(store, cache, file, shared, pos)?;
+            }
+            let mut written = 0;
+            while written < data.len() {
+                let mut available = (data.len() - written).min(u32::MAX as usize) as u32;
+                if let Err(error) = io_start(store, cache, file, shared, &mut available, false) {
+                    match written {
+                        0 => return Err(error),
+                        _ => break,
+                    }
+                }
+                let size = (available as usize).min(data.len() - written);
+                let to = file.position.offset as usize;
+                file.handle.data_mut(cache)[to..to + size].copy_from_slice(&data[written..written + size]);
+                written += size;
+                io_end(store, cache, file, shared, size as u32, false);
+            }
+            Ok(written)
+        })?;
+        open.offset = pos + written as u64;
+        Ok(written)
+    }
+
+    pub(super) fn file_seek(&mut self, cache: &mut Bdbuf, open: &mut OpenFile, to: u64) -> Result<(), Errno> {
+        self.on_file(open, |store, file, shared| seek(store, cache, file, shared, to))?;
+        open.offset = to;
+        Ok(())
+    }
+
+    pub(super) fn file_truncate(&mut self, cache: &mut Bdbuf, open: &mut OpenFile, bytes: u64) -> Result<(), Errno> {
+        self.on_file(open, |store, file, shared| set_size(store, cache, file, shared, bytes))
+    }
+
+    /// In 2018 nothing but the device is synchronised: size, times and tables of an open file stay in memory.
+    pub(super) fn file_sync(&mut self, cache: &mut Bdbuf, open: &mut OpenFile) -> Result<(), Errno> {
+        if self.store.fixed() {
+            self.on_file(open, |store, _, shared| {
+                if shared.unlinked {
+                    return Ok(());
+                }
+                let written = shared.write_back(store, cache);
+                store.map_release_tables(cache, &mut shared.map);
+                let written = written.and(store.map_write(cache, &mut shared.map, &mut shared.inode));
+                store.inode_unload(cache, &mut shared.inode, true);
+                written
+            })?;
+            self.store.held.release_all(cache);
+        }
+        cache.syncdev(self.store.held.disk)?;
+        Ok(())
+    }
+}
+
+/// Puts a value into the first free place.
+fn put<T>(slots: &mut Vec<Option<T>>, value: T) -> usize {
+    match slots.iter().position(Option::is_none) {
+        Some(at) => {
+            slots[at] = Some(value);
+            at
+        }
+        None => {
+            slots.push(Some(value));
+            slots.len() - 1
+        }
+    }
+}
+
+/// `rtems_rfs_file_io_start`: the buffer of the present block. `available`: in, what is wanted; out, what is there.
+fn io_start(
+    store: &mut Store,
+    cache: &mut Bdbuf,
+    file: &mut File,
+    shared: &mut Shared,
+    available: &mut u32,
+    read: bool,
+) -> Result<(), Errno> {
+    let block_bytes = store.layout.block_bytes;
+    if !file.handle.has_block() {
+        let mut with_content = read;
+        let block = match store.map_find(cache, &mut shared.map, &file.position) {
+            Ok(block) => {
+                with_content |= file.position.offset > 0 || *available < block_bytes;
+                block
+            }
+            Err(Errno::NxIo) if read => {
+                *available = 0;
+                return Ok(());
+            }
+            Err(Errno::NxIo) => {
+                with_content = false;
+                store.map_grow(cache, &mut shared.map)?
+            }
+            Err(error) => return Err(error),
+        };
+        store.held.request(cache, &mut file.handle, block, with_content)?;
+    }
+    let map = &shared.map;
+    let size = match read && map.size.is_last(&map.position) && map.size.offset > 0 {
+        true => map.size.offset,
+        false => block_bytes,
+    };
+    *available = size.saturating_sub(file.position.offset);
+    Ok(())
+}
+
+/// `rtems_rfs_file_io_end`: gives the buffer back and moves on.
+fn io_end(store: &mut Store, cache: &mut Bdbuf, file: &mut File, shared: &mut Shared, size: u32, read: bool) {
+    if file.handle.has_block() {
+        file.handle.dirty |= !read;
+        store.held.release(cache, &mut file.handle);
+    }
+    file.position.offset += size;
+    if file.position.offset >= store.layout.block_bytes {
+        file.position.number += 1;
+        file.position.offset -= store.layout.block_bytes;
+    }
+    let now_s = now_s(cache);
+    if read {
+        shared.atime_s = now_s;
+        return;
+    }
+    shared.mtime_s = now_s;
+    if shared.map.size.is_past(&file.position, store.fixed()) {
+        shared.map.set_size_offset(file.position.offset);
+        shared.size = shared.map.size;
+    }
+}
+
+/// `rtems_rfs_file_seek`.
+fn seek(store: &mut Store, cache: &mut Bdbuf, file: &mut File, shared: &mut Shared, to: u64) -> Result<(), Errno> {
+    if to > shared.size.bytes(store.layout.block_bytes) {
+        store.held.release(cache, &mut file.handle);
+        return Ok(());
+    }
+    file.position = Position::of_bytes(to, store.layout.block_bytes);
+    if file.handle.has_block() {
+        let block = store.map_find(cache, &mut shared.map, &file.position)?;
+        if file.handle.block() != block {
+            store.held.release(cache, &mut file.handle);
+        }
+    }
+    Ok(())
+}
+
+/// `rtems_rfs_file_set_size`: there are no holes; what is added is allocated and filled with zeros block by block.
+fn set_size(
+    store: &mut Store,
+    cache: &mut Bdbuf,
+    file: &mut File,
+    shared: &mut Shared,
+    bytes: u64,
+) -> Result<(), Errno> {
+    let block_bytes = store.layout.block_bytes;
+    let size = shared.size.bytes(block_bytes);
+    if size != bytes {
+        let result = match bytes {
+            0 => store.map_free_all(cache, &mut shared.map),
+            _ if size < bytes => extend(store, cache, file, shared, bytes - size),
+            _ => shorten(store, cache, file, shared, bytes),
+        };
+        // In 2018 a failure leaves the size that the open file shows behind that of its map.
+        if store.fixed() || result.is_ok() {
+            shared.size = shared.map.size;
+        }
+        result?;
+    }
+    shared.mtime_s = now_s(cache);
+    Ok(())
+}
+
+fn extend(
+    store: &mut Store,
+    cache: &mut Bdbuf,
+    file: &mut File,
+    shared: &mut Shared,
+    bytes: u64,
+) -> Result<(), Errno> {
+    let mut left = bytes;
+    let mut length = store.layout.block_bytes;
+    let mut with_content = false;
+    while left > 0 {
+        let position = shared.map.size.end();
+        let block = match store.map_find(cache, &mut shared.map, &position) {
+            Err(Errno::NxIo) => store.map_grow(cache, &mut shared.map)?,
+            found => found?,
+        };
+        if left < u64::from(length - position.offset) {
+            length = left as u32 + position.offset;
+            with_content = true;
+            shared.map.set_size_offset(length);
+        } else {
+            shared.map.set_size_offset(0);
+        }
+        // In 2018 the block that was last is filled up without being read: what the cache does not hold is lost.
+        let read = with_content || (store.fixed() && position.offset > 0);
+        store.held.request(cache, &mut file.handle, block, read)?;
+        file.handle.data_mut(cache)[position.offset as usize..length as usize].fill(0);
+        file.handle.dirty = true;
+        store.held.release(cache, &mut file.handle);
+        left -= u64::from(length - position.offset);
+    }
+    Ok(())
+}
+
+fn shorten(
+    store: &mut Store,
+    cache: &mut Bdbuf,
+    file: &mut File,
+    shared: &mut Shared,
+    bytes: u64,
+) -> Result<(), Errno> {
+    let block_bytes = u64::from(store.layout.block_bytes);
+    let keep = bytes.div_ceil(block_bytes) as u32;
+    let blocks = shared.map.size.count.saturating_sub(keep);
+    if blocks > 0 {
+        store.map_shrink(cache, &mut shared.map, blocks)?;
+    }
+    shared.map.set_size_offset((bytes % block_bytes) as u32);
+    if shared.map.size.is_past(&file.position, store.fixed()) {
+        file.position = shared.map.size.end();
+    }
+    Ok(())
+}

@@ -1,0 +1,81 @@
+//! Every count of the measured cases: the real RTEMS did the same, on the same device. Skipped when the cases are not there.
+
+mod support;
+
+use std::collections::BTreeMap;
+use support::{compare, measured_runs, Comparison};
+
+/// Compares all runs of a file; prints the phases that differ.
+fn check(file: &str) -> Option<Comparison> {
+    let runs = measured_runs(file)?;
+    let mut total = Comparison::default();
+    let mut differing = BTreeMap::<String, u32>::new();
+    for run in &runs {
+        let comparison = compare(run);
+        for difference in &comparison.differences {
+            *differing.entry(difference.phase.clone()).or_default() += 1;
+            if total.differences.len() < 12 {
+                println!("{file}: {difference}");
+                total.differences.push(difference.clone());
+            }
+        }
+        total.phases += comparison.phases;
+        total.exact += comparison.exact;
+    }
+    println!("{file}: {} of {} phases exact; {differing:?}", total.exact, total.phases);
+    Some(total)
+}
+
+#[test]
+fn rfs_on_16_mib() {
+    let Some(total) = check("rfs_16MB") else { return };
+    assert_eq!(total.exact, total.phases);
+}
+
+#[test]
+fn rfs_with_other_block_sizes() {
+    let Some(total) = check("rfs_other_block_sizes") else { return };
+    assert_eq!(total.exact, total.phases);
+}
+
+#[test]
+fn dosfs_on_16_mib() {
+    let Some(total) = check("dosfs_16MB") else { return };
+    assert_eq!(total.exact, total.phases);
+}
+
+#[test]
+fn the_papers_configuration() {
+    let Some(total) = check("paper_config_128MB_cache10K_bmax1K") else { return };
+    assert_eq!(total.exact, total.phases);
+}
+
+#[test]
+fn cache_sizes() {
+    let Some(total) = check("cache_sweep_io4096_128MB") else { return };
+    assert_eq!(total.exact, total.phases);
+}
+
+#[test]
+fn media_that_want_consecutive_blocks() {
+    let Some(total) = check("storage_media_512B_contiguous_cap") else { return };
+    assert_eq!(total.exact, total.phases);
+}
+
+#[test]
+fn read_ahead() {
+    let Some(total) = check("read_ahead") else { return };
+    assert_eq!(total.exact, total.phases);
+}
+
+#[test]
+fn hold_timer() {
+    let Some(total) = check("hold_timer") else { return };
+    assert_eq!(total.exact, total.phases);
+}
+
+#[test]
+fn imfs() {
+    let Some(total) = check("imfs") else { return };
+    assert_eq!(total.exact, total.phases);
+}
