@@ -142,9 +142,6 @@ impl Device {
             let busy_ns = if write { profile.write_busy_ns } else { profile.read_access_ns };
             profile.command_ns + busy_ns + transfer_ps / 1000
         });
-        Service {
-            duration_ns: profile.request_ns + commands.sum::<u64>(),
-            occupies_cpu: profile.occupies_cpu,
-        }
+        Service { duration_ns: profile.request_ns + commands.sum::<u64>(), occupies_cpu: profile.occupies_cpu }
     }
 }

@@ -12,9 +12,32 @@
 
 pub mod bdbuf;
 pub mod device;
+pub mod dosfs;
 pub mod imfs;
 pub mod libio;
 pub mod phases;
 pub mod profile;
 pub mod raw;
 pub mod rfs;
+
+/// What the code of 2018 does wrong; the README of the crate lists it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Quirks {
+    /// "2018": as RTEMS cf811a4eb2.
+    #[default]
+    Rtems2018,
+    /// "fixed": as it was meant.
+    Fixed,
+}
+
+impl std::str::FromStr for Quirks {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Quirks, String> {
+        match name {
+            "2018" => Ok(Quirks::Rtems2018),
+            "fixed" => Ok(Quirks::Fixed),
+            _ => Err(format!("unknown quirks '{name}'; there are: 2018, fixed")),
+        }
+    }
+}

@@ -77,8 +77,8 @@ impl DeviceProfile {
             let known = DeviceProfile::names().collect::<Vec<_>>().join(", ");
             return Err(ProfileError::Unknown { name: name.into(), known });
         };
-        let file: File = toml::from_str(text)
-            .map_err(|error| ProfileError::Bad { name, message: error.message().to_string() })?;
+        let file: File =
+            toml::from_str(text).map_err(|error| ProfileError::Bad { name, message: error.message().to_string() })?;
         let ns = |us: &Constant<f64>| ffslab_sim::units::us_to_ns(us.value);
         // A picosecond is to a nanosecond as a nanosecond to a microsecond.
         Ok(DeviceProfile {

@@ -84,7 +84,9 @@ impl BdbufConfig {
         }
         if self.groups() == 0 {
             let (memory, max) = (self.cache_memory_bytes, self.buffer_max_bytes);
-            return bad(format!("the cache memory ({memory} B) does not hold one buffer of the largest size ({max} B)"));
+            return bad(format!(
+                "the cache memory ({memory} B) does not hold one buffer of the largest size ({max} B)"
+            ));
         }
         if self.cache_memory_bytes > 1 << 30 {
             return bad(format!("the cache memory ({} B) exceeds 1 GiB", self.cache_memory_bytes));

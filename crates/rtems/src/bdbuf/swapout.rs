@@ -55,6 +55,7 @@ impl Bdbuf {
                     false => Stage::Pass,
                 };
             }
+            Stage::Idle => self.receive(task),
             Stage::Receive => {
                 // The event or the end of the period.
                 self.tasks.all[task].event = false;
@@ -114,19 +115,29 @@ impl Bdbuf {
             }
             return;
         }
+        self.tasks.all[task].stage = Stage::Idle;
         if sync_disk.is_some() {
             self.sync_active = None;
             self.tasks.sync_done = true;
+            // Who waited may be more urgent: then the task stays where it is, ready, until that one waits again.
             self.wake(Waiting::SyncDone);
+        } else {
+            self.receive(task);
         }
-        // `rtems_event_receive` with a timeout of one period.
+    }
+
+    /// `rtems_event_receive` with a timeout of one period.
+    fn receive(&mut self, task: usize) {
+        if self.tasks.all[task].event {
+            self.tasks.all[task].event = false;
+            self.tasks.all[task].stage = Stage::Cycle;
+            return;
+        }
         self.tasks.all[task].stage = Stage::Receive;
-        if !self.tasks.all[task].event {
-            let tick_ns = u64::from(self.config.tick_us) * 1000;
-            let period_ticks = u64::from(self.config.swapout_swap_period_ms) * 1000 / u64::from(self.config.tick_us);
-            let at_ns = (self.sim.now_ns() / tick_ns + period_ticks.max(1)) * tick_ns;
-            self.tasks.sleep(task, at_ns);
-        }
+        let tick_ns = u64::from(self.config.tick_us) * 1000;
+        let period_ticks = u64::from(self.config.swapout_swap_period_ms) * 1000 / u64::from(self.config.tick_us);
+        let at_ns = (self.sim.now_ns() / tick_ns + period_ticks.max(1)) * tick_ns;
+        self.tasks.sleep(task, at_ns);
     }
 
     /// `rtems_bdbuf_swapout_modified_processing`: takes the buffers to write off a list.

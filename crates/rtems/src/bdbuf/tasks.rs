@@ -45,6 +45,8 @@ pub(super) enum Stage {
     Write,
     /// The device works; then the request's buffers are clean.
     InFlight,
+    /// Swap-out: nothing to do; about to wait.
+    Idle,
     /// Waits for its event. Swap-out: or for the end of the period.
     Receive,
 }

@@ -33,10 +33,17 @@ pub struct ImfsOptions {
 }
 
 enum Content {
-    Directory { entries: Vec<u32>, mounted: Option<usize> },
+    Directory {
+        entries: Vec<u32>,
+        mounted: Option<usize>,
+    },
     Memory(Memfile),
     /// A file in a tar image: copied to memory when it is opened for writing.
-    Linear { image: Rc<[u8]>, start: usize, bytes: usize },
+    Linear {
+        image: Rc<[u8]>,
+        start: usize,
+        bytes: usize,
+    },
     Link(Vec<u8>),
     /// A further name of another node.
     HardLink(u32),

@@ -6,14 +6,8 @@ use super::Libio;
 use crate::bdbuf::Bdbuf;
 use ffslab_fs::Errno;
 
-const FOLLOW: Flags = Flags {
-    make: false,
-    exclusive: false,
-    follow: true,
-    write: false,
-    residual_delimiters: false,
-    reject_dot: false,
-};
+const FOLLOW: Flags =
+    Flags { make: false, exclusive: false, follow: true, write: false, residual_delimiters: false, reject_dot: false };
 /// A name that must not be there yet.
 const NEW: Flags = Flags { make: true, exclusive: true, follow: false, ..FOLLOW };
 
@@ -85,9 +79,8 @@ impl Libio {
     /// The new name must not be there: nothing is ever replaced.
     pub fn rename(&mut self, old: &[u8], new: &[u8]) -> Result<(), Errno> {
         let (old, parent) = self.evaluate_with_parent(old, Flags::default(), true)?;
-        let result = self.at_new(new, old.at, |fs, cache, to, name| {
-            fs.rename(cache, parent.node, old.at.node, to.node, name)
-        });
+        let result =
+            self.at_new(new, old.at, |fs, cache, to, name| fs.rename(cache, parent.node, old.at.node, to.node, name));
         self.end_with_parent(old.at, parent);
         result
     }

@@ -20,14 +20,8 @@ pub struct OpenFlags {
 }
 
 impl OpenFlags {
-    const NONE: OpenFlags = OpenFlags {
-        read: false,
-        write: false,
-        create: false,
-        exclusive: false,
-        truncate: false,
-        append: false,
-    };
+    const NONE: OpenFlags =
+        OpenFlags { read: false, write: false, create: false, exclusive: false, truncate: false, append: false };
     pub const READ: OpenFlags = OpenFlags { read: true, ..OpenFlags::NONE };
     pub const WRITE: OpenFlags = OpenFlags { write: true, ..OpenFlags::NONE };
     pub const READ_WRITE: OpenFlags = OpenFlags { read: true, write: true, ..OpenFlags::NONE };
@@ -78,13 +72,8 @@ impl Libio {
         }
         // The location belongs to the descriptor from now on.
         self.unlock(at.mount);
-        let mut file = OpenFile {
-            node: at.node,
-            offset: 0,
-            readable: flags.read,
-            writable: flags.write,
-            append: flags.append,
-        };
+        let mut file =
+            OpenFile { node: at.node, offset: 0, readable: flags.read, writable: flags.write, append: flags.append };
         if let Err(error) = self.locked(at.mount, |fs, cache| fs.open(cache, &mut file)) {
             self.locked(at.mount, |fs, cache| fs.free_node(cache, file.node));
             return Err(error);

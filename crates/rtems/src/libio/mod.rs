@@ -13,8 +13,8 @@ mod path;
 
 pub use files::{Fd, OpenFlags, Whence};
 pub use fs::{
-    DirEntry, FileSystem, Kind, Node, OpenFile, Stat, StatVfs, Step, S_IFBLK, S_IFCHR, S_IFDIR, S_IFIFO, S_IFLNK, S_IFMT,
-    S_IFREG,
+    DirEntry, FileSystem, Kind, Node, OpenFile, Stat, StatVfs, Step, S_IFBLK, S_IFCHR, S_IFDIR, S_IFIFO, S_IFLNK,
+    S_IFMT, S_IFREG,
 };
 
 use crate::bdbuf::Bdbuf;

@@ -9,7 +9,7 @@ use crate::device::Device;
 use crate::imfs::{BlockSize, Imfs, ImfsOptions};
 use crate::libio::{FileSystem, Libio};
 use crate::profile::DeviceProfile;
-use crate::rfs;
+use crate::{dosfs, rfs, Quirks};
 use ffslab_fs::Errno;
 use ffslab_sim::{Sim, SimConfig};
 use serde::Deserialize;
@@ -130,6 +130,8 @@ impl Run {
         let blocks = settings.disk_bytes / u64::from(settings.media_block_bytes.max(1));
         let disk = cache.add_disk(Device::new(profile, settings.media_block_bytes, blocks as u32));
         cache.set_tracing(traces);
+        // The harness sets the medium's block size before it starts to count.
+        cache.set_block_size(disk, settings.media_block_bytes, false)?;
         let block_size = match settings.fs.as_str() {
             "imfs" => BlockSize::new(settings.fs_block_bytes),
             _ => Ok(BlockSize::default()),
@@ -184,21 +186,26 @@ impl Run {
         let settings = self.settings.clone();
         self.single("format", |libio| {
             let cache = libio.cache_mut();
-            // The harness that was measured asks the device for its own block size first.
             match settings.fs.as_str() {
                 "rfs" => {
                     let options =
                         rfs::FormatOptions { block_bytes: settings.fs_block_bytes, ..rfs::FormatOptions::default() };
                     rfs::format(cache, disk, &options).map(|_| ())
                 }
-                _ => Err(Errno::NotSup),
+                _ => {
+                    let options = dosfs::FormatOptions {
+                        sectors_per_cluster_count: settings.cluster_blocks,
+                        ..dosfs::FormatOptions::default()
+                    };
+                    dosfs::format(cache, disk, &options)
+                }
             }
         })?;
         self.single("mount", |libio| {
             let cache = libio.cache_mut();
             let fs: Box<dyn FileSystem> = match settings.fs.as_str() {
                 "rfs" => Box::new(rfs::Rfs::mount(cache, disk, &rfs::MountOptions::default())?),
-                _ => return Err(Errno::NotSup),
+                _ => Box::new(dosfs::Dosfs::mount(cache, disk, Quirks::Rtems2018)?),
             };
             libio.mount(fs, b"/mnt", true)
         })

@@ -144,13 +144,7 @@ impl Store {
     }
 
     /// `rtems_rfs_dir_del_entry`: removes the entry of an inode; from its position, if that is known (not 0).
-    pub fn dir_remove_entry(
-        &mut self,
-        cache: &mut Bdbuf,
-        inode: &mut Inode,
-        ino: u32,
-        at: u32,
-    ) -> Result<(), Errno> {
+    pub fn dir_remove_entry(&mut self, cache: &mut Bdbuf, inode: &mut Inode, ino: u32, at: u32) -> Result<(), Errno> {
         let block_bytes = self.layout.block_bytes;
         let search = at == 0;
         self.with_directory(cache, inode, |store, cache, map, handle| {
@@ -191,10 +185,16 @@ impl Store {
     }
 
     /// `rtems_rfs_dir_read`: the entry at a position, and how far the next one is; `None` at the end.
-    pub fn dir_read(&mut self, cache: &mut Bdbuf, inode: &mut Inode, at: u64) -> Result<Option<(DirEntry, u64)>, Errno> {
+    pub fn dir_read(
+        &mut self,
+        cache: &mut Bdbuf,
+        inode: &mut Inode,
+        at: u64,
+    ) -> Result<Option<(DirEntry, u64)>, Errno> {
         let block_bytes = u64::from(self.layout.block_bytes);
         let in_block = at % block_bytes;
-        let at = if block_bytes - in_block <= u64::from(ENTRY_BYTES) { (at / block_bytes + 1) * block_bytes } else { at };
+        let at =
+            if block_bytes - in_block <= u64::from(ENTRY_BYTES) { (at / block_bytes + 1) * block_bytes } else { at };
         let result = self.with_directory(cache, inode, |store, cache, map, handle| {
             let mut length = 0;
             let mut block = Self::or_none(store.map_seek(cache, map, at))?;

@@ -330,13 +330,7 @@ fn set_size(
     Ok(())
 }
 
-fn extend(
-    store: &mut Store,
-    cache: &mut Bdbuf,
-    file: &mut File,
-    shared: &mut Shared,
-    bytes: u64,
-) -> Result<(), Errno> {
+fn extend(store: &mut Store, cache: &mut Bdbuf, file: &mut File, shared: &mut Shared, bytes: u64) -> Result<(), Errno> {
     let mut left = bytes;
     let mut length = store.layout.block_bytes;
     let mut with_content = false;

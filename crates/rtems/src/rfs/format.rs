@@ -6,9 +6,10 @@ use super::bitmap::Bitmap;
 use super::handle::{Handle, Held};
 use super::layout::{Layout, GROUP_BLOCK_BITMAP, GROUP_INODES, GROUP_INODE_BITMAP, INODE_BYTES, ROOT_INO};
 use super::store::Of;
-use super::{MountOptions, Quirks, Rfs};
+use super::{MountOptions, Rfs};
 use crate::bdbuf::{Bdbuf, DiskId};
 use crate::libio::S_IFDIR;
+use crate::Quirks;
 use ffslab_fs::Errno;
 
 /// `rtems_rfs_format_config`; 0 leaves the choice to the formatter.
@@ -73,15 +74,8 @@ fn choose(options: &FormatOptions, media_block_bytes: u32, media_blocks: u32) ->
     };
     let group_inodes = (quotient(group_inodes, per_block) * per_block).min(bits);
     let name_max_bytes = if options.name_max_bytes == 0 { 512 } else { options.name_max_bytes };
-    let layout = Layout {
-        blocks,
-        block_bytes,
-        bad_blocks: 0,
-        name_max_bytes,
-        groups_count,
-        group_blocks,
-        group_inodes,
-    };
+    let layout =
+        Layout { blocks, block_bytes, bad_blocks: 0, name_max_bytes, groups_count, group_blocks, group_inodes };
     // A last group without room for its bitmaps would be written beyond the end.
     let last = u64::from(layout.group_base(groups_count - 1)) + u64::from(GROUP_INODES);
     match last < u64::from(blocks) {

@@ -77,10 +77,8 @@ impl FileSystem for Rfs {
         let shared = self.shared_of(node.access).and_then(|shared| self.shares[shared]);
         let block_bytes = self.store.layout.block_bytes;
         self.with_inode(cache, node.access, |cache, inode| {
-            let mut size = super::map::Size {
-                count: inode.block_count(cache),
-                offset: u32::from(inode.block_offset(cache)),
-            };
+            let mut size =
+                super::map::Size { count: inode.block_count(cache), offset: u32::from(inode.block_offset(cache)) };
             let mut times_s = (inode.atime(cache), inode.mtime(cache), inode.ctime(cache));
             if let Some(shared) = shared {
                 size = shared.size;
@@ -184,7 +182,8 @@ impl FileSystem for Rfs {
                 Ok(())
             }
             Kind::Directory => {
-                let is_directory = self.with_inode(cache, file.node.access, |cache, inode| inode.is_directory(cache))?;
+                let is_directory =
+                    self.with_inode(cache, file.node.access, |cache, inode| inode.is_directory(cache))?;
                 if is_directory {
                     Ok(())
                 } else {

@@ -194,13 +194,7 @@ impl Store {
     }
 
     /// `rtems_rfs_block_map_indirect_alloc`: a new table. `upping`: it takes over the slots of the inode.
-    fn new_table(
-        &mut self,
-        cache: &mut Bdbuf,
-        map: &mut Map,
-        doubly: bool,
-        upping: bool,
-    ) -> Result<u32, Errno> {
+    fn new_table(&mut self, cache: &mut Bdbuf, map: &mut Map, doubly: bool, upping: bool) -> Result<u32, Errno> {
         let block = self.allocate(cache, map.last_map_block, Of::Blocks)?;
         let slots = map.slots;
         let table = if doubly { &mut map.doubly } else { &mut map.singly };

@@ -22,22 +22,13 @@ pub use hash::name_hash;
 pub use layout::Layout;
 
 use crate::bdbuf::{Bdbuf, DiskId};
-use file::{File, Shared};
+use crate::Quirks;
 use ffslab_fs::Errno;
+use file::{File, Shared};
 use handle::{Handle, Held};
 use inode::Inode;
 use layout::ROOT_INO;
 use store::Store;
-
-/// What the code of 2018 does wrong, see the README.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Quirks {
-    /// As RTEMS cf811a4eb2.
-    #[default]
-    Rtems2018,
-    /// As it was meant.
-    Fixed,
-}
 
 /// Mount options.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -118,7 +109,8 @@ impl Rfs {
                 return Err(error);
             }
         };
-        let store = Store { layout, held, groups: Vec::new(), hold_bitmaps: options.hold_bitmaps, quirks: options.quirks };
+        let store =
+            Store { layout, held, groups: Vec::new(), hold_bitmaps: options.hold_bitmaps, quirks: options.quirks };
         let mut rfs = Rfs { store, shares: Vec::new(), files: Vec::new(), paths: Vec::new() };
         let opened = rfs.open_rest(cache, any_root);
         if let Err(error) = opened {

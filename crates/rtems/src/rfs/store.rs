@@ -5,8 +5,8 @@
 use super::bitmap::Bitmap;
 use super::handle::{Handle, Held};
 use super::layout::{Layout, GROUP_BLOCK_BITMAP, GROUP_INODE_BITMAP, ROOT_INO, SUPERBLOCK_BLOCKS};
-use super::Quirks;
 use crate::bdbuf::Bdbuf;
+use crate::Quirks;
 use ffslab_fs::Errno;
 
 pub(super) struct Group {

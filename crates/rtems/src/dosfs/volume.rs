@@ -1,0 +1,546 @@
+//! The volume: what the boot sector says, and the one-sector window through which everything is read and written.
+//!
+//! Follows `fat.c`. The window is a buffer of the cache that stays held between calls. It is known by its *sector*:
+//! another sector of the same cache block counts as another. A modified sector of the FAT is copied to the other FATs when
+//! the window leaves it.
+
+use crate::bdbuf::{Bdbuf, BufferId, DiskId};
+use ffslab_fs::Errno;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FatType {
+    Fat12,
+    Fat16,
+    Fat32,
+}
+
+/// Clusters from which on a volume is FAT16.
+pub(super) const FAT12_CLUSTERS_MAX: u32 = 4085;
+/// Clusters from which on a volume is FAT32.
+pub(super) const FAT16_CLUSTERS_MAX: u32 = 65525;
+/// What is not known: a free count, a next free cluster.
+pub(super) const UNDEFINED: u32 = u32::MAX;
+pub(super) const FREE: u32 = 0;
+/// End of a chain, for every FAT type.
+pub(super) const END_OF_CHAIN: u32 = u32::MAX;
+
+const FSINFO_FREE_COUNT: u32 = 488;
+const FSINFO_NEXT_FREE: u32 = 492;
+
+pub(super) fn le16(bytes: &[u8], at: usize) -> u16 {
+    bytes.get(at..at + 2).map_or(0, |b| u16::from_le_bytes([b[0], b[1]]))
+}
+
+pub(super) fn le32(bytes: &[u8], at: usize) -> u32 {
+    bytes.get(at..at + 4).map_or(0, |b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
+}
+
+/// What the boot sector says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BootSector {
+    pub sector_bytes: u32,
+    pub sectors_per_cluster_count: u32,
+    pub reserved_sectors_count: u32,
+    pub fats_count: u32,
+    pub root_entries: u32,
+    pub sectors_count: u32,
+    pub fat_sectors_count: u32,
+    pub fat_type: FatType,
+    /// FAT32: the root directory.
+    pub root_cluster_number: u32,
+    /// FAT32: where the free count is.
+    pub info_sector_number: u32,
+    ext_flags: u32,
+}
+
+impl BootSector {
+    /// EINVAL for what is no FAT volume, or one that does not fit the device.
+    pub fn read(bytes: &[u8], device_bytes: u64) -> Result<BootSector, Errno> {
+        let or = |first: u32, second: u32| if first != 0 { first } else { second };
+        let mut boot = BootSector {
+            sector_bytes: u32::from(le16(bytes, 11)),
+            sectors_per_cluster_count: u32::from(bytes.get(13).copied().unwrap_or(0)),
+            reserved_sectors_count: u32::from(le16(bytes, 14)),
+            fats_count: u32::from(bytes.get(16).copied().unwrap_or(0)),
+            root_entries: u32::from(le16(bytes, 17)),
+            sectors_count: or(u32::from(le16(bytes, 19)), le32(bytes, 32)),
+            fat_sectors_count: or(u32::from(le16(bytes, 22)), le32(bytes, 36)),
+            fat_type: FatType::Fat12,
+            root_cluster_number: 0,
+            info_sector_number: 0,
+            ext_flags: 0,
+        };
+        if !matches!(boot.sector_bytes, 512 | 1024 | 2048 | 4096) || !boot.sectors_per_cluster_count.is_power_of_two() {
+            return Err(Errno::Inval);
+        }
+        // The original believes the rest.
+        let first_data = u64::from(boot.reserved_sectors_count)
+            + u64::from(boot.fats_count) * u64::from(boot.fat_sectors_count)
+            + u64::from(boot.root_sectors());
+        let fits = u64::from(boot.sectors_count) * u64::from(boot.sector_bytes) <= device_bytes;
+        if boot.fats_count == 0
+            || boot.reserved_sectors_count == 0
+            || first_data >= u64::from(boot.sectors_count)
+            || !fits
+        {
+            return Err(Errno::Inval);
+        }
+        let clusters = boot.clusters();
+        if clusters >= FAT16_CLUSTERS_MAX {
+            boot.fat_type = FatType::Fat32;
+            boot.root_cluster_number = le32(bytes, 44);
+            boot.info_sector_number = u32::from(le16(bytes, 48));
+            boot.ext_flags = u32::from(le16(bytes, 40));
+            if boot.info_sector_number == 0 || boot.root_cluster_number < 2 {
+                return Err(Errno::Inval);
+            }
+        } else if clusters >= FAT12_CLUSTERS_MAX {
+            boot.fat_type = FatType::Fat16;
+        }
+        let fat_bytes = u64::from(boot.fat_sectors_count) * u64::from(boot.sector_bytes);
+        if clusters == 0 || u64::from(boot.fat_offset(clusters + 1)) + 2 > fat_bytes {
+            return Err(Errno::Inval);
+        }
+        Ok(boot)
+    }
+
+    pub fn root_sectors(&self) -> u32 {
+        (self.root_entries * 32).div_ceil(self.sector_bytes)
+    }
+
+    fn root_start(&self) -> u32 {
+        self.reserved_sectors_count + self.fats_count * self.fat_sectors_count
+    }
+
+    fn data_start(&self) -> u32 {
+        self.root_start() + self.root_sectors()
+    }
+
+    pub fn clusters(&self) -> u32 {
+        (self.sectors_count - self.data_start()) / self.sectors_per_cluster_count
+    }
+
+    pub fn cluster_bytes(&self) -> u32 {
+        self.sector_bytes * self.sectors_per_cluster_count
+    }
+
+    /// Where a cluster's entry starts in the FAT.
+    fn fat_offset(&self, cluster: u32) -> u32 {
+        match self.fat_type {
+            FatType::Fat12 => cluster + (cluster >> 1),
+            FatType::Fat16 => cluster << 1,
+            FatType::Fat32 => cluster << 2,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Window {
+    sector: u32,
+    buffer: BufferId,
+    modified: bool,
+}
+
+/// A mounted volume.
+pub(super) struct Volume {
+    pub disk: DiskId,
+    pub boot: BootSector,
+    /// The cache's block size: the cluster if everything is aligned to it, a sector otherwise.
+    pub block_bytes: u32,
+    pub free_clusters: u32,
+    free_clusters_on_disk: u32,
+    /// Where the search for a free cluster starts.
+    pub next_cluster: u32,
+    next_cluster_on_disk: u32,
+    window: Option<Window>,
+    /// FAT32 with one active FAT.
+    single_fat: bool,
+    active_fat: u32,
+    /// Without the bugs of 2018.
+    pub fixed: bool,
+}
+
+impl Volume {
+    /// `fat_init_volume_info`.
+    pub fn open(cache: &mut Bdbuf, disk: DiskId, fixed: bool) -> Result<Volume, Errno> {
+        let geometry = cache.geometry(disk);
+        let device_bytes = u64::from(geometry.media_blocks) * u64::from(geometry.media_block_bytes);
+        let buffer = cache.read(disk, 0)?;
+        let boot = BootSector::read(cache.data(buffer), device_bytes);
+        cache.release(buffer);
+        let boot = boot?;
+        cache.set_block_size(disk, boot.sector_bytes, true).map_err(|_| Errno::Inval)?;
+        let single_fat = boot.ext_flags & 0x80 != 0;
+        let mut volume = Volume {
+            disk,
+            boot,
+            block_bytes: boot.sector_bytes,
+            free_clusters: UNDEFINED,
+            free_clusters_on_disk: UNDEFINED,
+            next_cluster: UNDEFINED,
+            next_cluster_on_disk: UNDEFINED,
+            window: None,
+            single_fat,
+            fixed,
+            active_fat: if single_fat { (boot.ext_flags & 0xf).min(boot.fats_count - 1) } else { 0 },
+        };
+        if boot.fat_type == FatType::Fat32 {
+            volume.read_info(cache)?;
+        }
+        let aligned = |sector: u32| sector.is_multiple_of(boot.sectors_per_cluster_count);
+        let root_aligned = boot.fat_type == FatType::Fat32 || aligned(boot.root_start());
+        if aligned(boot.data_start()) && root_aligned {
+            // A cluster that is larger than the largest buffer leaves it at sectors.
+            if cache.set_block_size(disk, boot.cluster_bytes(), true).is_ok() {
+                volume.block_bytes = boot.cluster_bytes();
+            }
+        }
+        Ok(volume)
+    }
+
+    fn read_info(&mut self, cache: &mut Bdbuf) -> Result<(), Errno> {
+        let sector = self.boot.info_sector_number;
+        let mut lead = [0; 4];
+        let mut counts = [0; 12];
+        let result = self.read_bytes(cache, sector, 0, &mut lead).and_then(|()| {
+            if lead != *b"RRaA" {
+                return Err(Errno::Inval);
+            }
+            self.read_bytes(cache, sector, 484, &mut counts)
+        });
+        self.release(cache)?;
+        result?;
+        self.free_clusters = le32(&counts, 4);
+        self.free_clusters_on_disk = self.free_clusters;
+        self.next_cluster = le32(&counts, 8);
+        self.next_cluster_on_disk = self.next_cluster;
+        Ok(())
+    }
+
+    // ---- geometry ------------------------------------------------------------------------------------------------
+
+    pub fn is_fat32(&self) -> bool {
+        self.boot.fat_type == FatType::Fat32
+    }
+
+    fn mask(&self) -> u32 {
+        match self.boot.fat_type {
+            FatType::Fat12 => 0xfff,
+            FatType::Fat16 => 0xffff,
+            FatType::Fat32 => 0x0fff_ffff,
+        }
+    }
+
+    /// Whether a FAT entry says that the chain ends.
+    pub fn is_end(&self, entry: u32) -> bool {
+        entry & self.mask() >= self.mask() & !7
+    }
+
+    pub fn root_bytes(&self) -> u32 {
+        self.boot.root_sectors() * self.boot.sector_bytes
+    }
+
+    /// First sector of a cluster; cluster 0 of FAT12 and FAT16 is the root directory.
+    pub fn sector_of(&self, cluster: u32) -> u32 {
+        if cluster == 0 && !self.is_fat32() {
+            return self.boot.root_start();
+        }
+        let offset = cluster.wrapping_sub(2).wrapping_mul(self.boot.sectors_per_cluster_count);
+        offset.wrapping_add(self.boot.data_start())
+    }
+
+    fn sectors_per_block(&self) -> u32 {
+        self.block_bytes / self.boot.sector_bytes
+    }
+
+    fn in_fat(&self, sector: u32) -> bool {
+        (self.boot.reserved_sectors_count..self.boot.root_start()).contains(&sector)
+    }
+
+    // ---- the window ----------------------------------------------------------------------------------------------
+
+    /// `fat_buf_access`: moves the window. Gives the buffer and where the sector is in it. `whole_block`: its content will
+    /// be overwritten.
+    pub fn access(&mut self, cache: &mut Bdbuf, sector: u32, whole_block: bool) -> Result<(BufferId, usize), Errno> {
+        let per_block = self.sectors_per_block();
+        let skip = (sector % per_block * self.boot.sector_bytes) as usize;
+        if let Some(window) = self.window.filter(|window| window.sector == sector) {
+            return Ok((window.buffer, skip));
+        }
+        self.release(cache)?;
+        let block = sector / per_block;
+        let buffer = match whole_block {
+            true => cache.get(self.disk, block)?,
+            false => cache.read(self.disk, block)?,
+        };
+        self.window = Some(Window { sector, buffer, modified: false });
+        Ok((buffer, skip))
+    }
+
+    pub fn mark_modified(&mut self) {
+        if let Some(window) = &mut self.window {
+            window.modified = true;
+        }
+    }
+
+    /// `fat_buf_release`: gives the window back and copies a modified sector of the FAT to the other FATs.
+    pub fn release(&mut self, cache: &mut Bdbuf) -> Result<(), Errno> {
+        let Some(window) = self.window.take() else { return Ok(()) };
+        if !window.modified {
+            cache.release(window.buffer);
+            return Ok(());
+        }
+        let per_block = self.sectors_per_block();
+        let bytes = self.boot.sector_bytes as usize;
+        let mirrored = self.in_fat(window.sector) && !self.single_fat && self.boot.fats_count > 1;
+        let skip_of = |sector: u32| (sector % per_block) as usize * bytes;
+        let mut copy = [0; 4096];
+        if mirrored {
+            let skip = skip_of(window.sector);
+            copy[..bytes].copy_from_slice(&cache.data(window.buffer)[skip..skip + bytes]);
+        }
+        cache.release_modified(window.buffer);
+        if mirrored {
+            for fat in 1..self.boot.fats_count {
+                let sector = window.sector + self.boot.fat_sectors_count * fat;
+                let block = sector / per_block;
+                let buffer = match per_block {
+                    1 => cache.get(self.disk, block)?,
+                    _ => cache.read(self.disk, block)?,
+                };
+                let skip = skip_of(sector);
+                cache.data_mut(buffer)[skip..skip + bytes].copy_from_slice(&copy[..bytes]);
+                cache.release_modified(buffer);
+            }
+        }
+        Ok(())
+    }
+
+    /// `_fat_block_read`: bytes from sectors in a row.
+    pub fn read_bytes(&mut self, cache: &mut Bdbuf, sector: u32, offset: u32, into: &mut [u8]) -> Result<(), Errno> {
+        let (mut sector, mut offset, mut done) = (sector, offset as usize, 0);
+        while done < into.len() {
+            let (buffer, skip) = self.access(cache, sector, false)?;
+            let count = (self.boot.sector_bytes as usize - offset).min(into.len() - done);
+            into[done..done + count].copy_from_slice(&cache.data(buffer)[skip + offset..skip + offset + count]);
+            done += count;
+            sector += 1;
+            offset = 0;
+        }
+        Ok(())
+    }
+
+    /// `fat_sector_write`: bytes within a sector (and the next ones).
+    pub fn write_bytes(&mut self, cache: &mut Bdbuf, sector: u32, offset: u32, data: &[u8]) -> Result<(), Errno> {
+        let (mut sector, mut offset, mut done) = (sector, offset as usize, 0);
+        while done < data.len() {
+            let count = (self.boot.sector_bytes as usize - offset).min(data.len() - done);
+            let (buffer, skip) = self.access(cache, sector, count == self.block_bytes as usize)?;
+            let target = &mut cache.data_mut(buffer)[skip + offset..skip + offset + count];
+            target.copy_from_slice(&data[done..done + count]);
+            self.mark_modified();
+            done += count;
+            sector += 1;
+            offset = 0;
+        }
+        Ok(())
+    }
+
+    /// `fat_cluster_write` and `fat_cluster_set`: bytes of a cluster, cache block by cache block. `None` writes zeros.
+    pub fn write_cluster(
+        &mut self,
+        cache: &mut Bdbuf,
+        cluster: u32,
+        offset: u32,
+        count: u32,
+        data: Option<&[u8]>,
+    ) -> Result<u32, Errno> {
+        let count = count.min(self.boot.cluster_bytes() - offset);
+        let first = self.sector_of(cluster) / self.sectors_per_block() + offset / self.block_bytes;
+        let (mut block, mut offset, mut done) = (first, offset % self.block_bytes, 0);
+        while done < count {
+            let part = (self.block_bytes - offset).min(count - done);
+            let sector = block * self.sectors_per_block();
+            let (buffer, _) = self.access(cache, sector, part == self.block_bytes)?;
+            let target = &mut cache.data_mut(buffer)[offset as usize..(offset + part) as usize];
+            match data {
+                Some(data) => target.copy_from_slice(&data[done as usize..(done + part) as usize]),
+                None => target.fill(0),
+            }
+            self.mark_modified();
+            done += part;
+            block += 1;
+            offset = 0;
+        }
+        Ok(count)
+    }
+
+    // ---- FAT entries ---------------------------------------------------------------------------------------------
+
+    fn entry_place(&self, cluster: u32) -> Result<(u32, usize), Errno> {
+        if !(2..=self.boot.clusters() + 1).contains(&cluster) {
+            return Err(Errno::Io);
+        }
+        let offset = self.boot.fat_offset(cluster);
+        let start = self.boot.reserved_sectors_count + self.boot.fat_sectors_count * self.active_fat;
+        Ok((start + offset / self.boot.sector_bytes, (offset % self.boot.sector_bytes) as usize))
+    }
+
+    /// `fat_get_fat_cluster`.
+    pub fn next_of(&mut self, cache: &mut Bdbuf, cluster: u32) -> Result<u32, Errno> {
+        let (sector, offset) = self.entry_place(cluster)?;
+        let (buffer, skip) = self.access(cache, sector, false)?;
+        let at = skip + offset;
+        match self.boot.fat_type {
+            FatType::Fat16 => Ok(u32::from(le16(cache.data(buffer), at))),
+            FatType::Fat32 => Ok(le32(cache.data(buffer), at)),
+            FatType::Fat12 => {
+                let low = u32::from(cache.data(buffer)[at]);
+                let high = if offset == self.boot.sector_bytes as usize - 1 {
+                    let (buffer, skip) = self.access(cache, sector + 1, false)?;
+                    u32::from(cache.data(buffer)[skip])
+                } else {
+                    u32::from(cache.data(buffer)[at + 1])
+                };
+                let entry = low | high << 8;
+                Ok(if cluster & 1 == 1 { entry >> 4 } else { entry & 0xfff })
+            }
+        }
+    }
+
+    /// `fat_set_fat_cluster`.
+    pub fn set_next_of(&mut self, cache: &mut Bdbuf, cluster: u32, value: u32) -> Result<(), Errno> {
+        let (sector, offset) = self.entry_place(cluster)?;
+        let (buffer, skip) = self.access(cache, sector, false)?;
+        let at = skip + offset;
+        let data = cache.data_mut(buffer);
+        match self.boot.fat_type {
+            FatType::Fat16 => data[at..at + 2].copy_from_slice(&(value as u16).to_le_bytes()),
+            FatType::Fat32 => {
+                let kept = le32(data, at) & 0xf000_0000;
+                data[at..at + 4].copy_from_slice(&(kept | value & 0x0fff_ffff).to_le_bytes());
+            }
+            FatType::Fat12 => {
+                let odd = cluster & 1 == 1;
+                let [low, high] = (if odd { (value as u16) << 4 } else { value as u16 & 0xfff }).to_le_bytes();
+                data[at] = if odd { data[at] & 0x0f | low & 0xf0 } else { low };
+                self.mark_modified();
+                let (buffer, at) = if offset == self.boot.sector_bytes as usize - 1 {
+                    self.access(cache, sector + 1, false)?
+                } else {
+                    (buffer, at + 1)
+                };
+                let second = &mut cache.data_mut(buffer)[at];
+                *second = if odd { high } else { *second & 0xf0 | high };
+            }
+        }
+        self.mark_modified();
+        Ok(())
+    }
+
+    /// `fat_scan_fat_for_free_clusters`: allocates up to `count` clusters as a chain. Gives first and last and how many.
+    pub fn allocate(&mut self, cache: &mut Bdbuf, count: u32, zero: bool) -> Result<(u32, u32, u32), Errno> {
+        let end = self.boot.clusters() + 2;
+        let mut cluster = if (2..end).contains(&self.next_cluster) { self.next_cluster } else { 2 };
+        let (mut first, mut last, mut added) = (UNDEFINED, UNDEFINED, 0);
+        for _ in 2..end {
+            if added == count {
+                break;
+            }
+            let taken = self.take_if_free(cache, cluster, last, zero);
+            match taken {
+                Ok(true) => {
+                    if added == 0 {
+                        first = cluster;
+                    }
+                    last = cluster;
+                    added += 1;
+                }
+                Ok(false) => {}
+                Err(error) => {
+                    if added > 0 {
+                        let _ = self.free_chain(cache, first);
+                    }
+                    return Err(error);
+                }
+            }
+            cluster = if cluster + 1 >= end { 2 } else { cluster + 1 };
+        }
+        self.next_cluster = last;
+        if self.free_clusters != UNDEFINED {
+            self.free_clusters = self.free_clusters.saturating_sub(added);
+        }
+        self.release(cache)?;
+        Ok((first, last, added))
+    }
+
+    /// Takes a cluster if it is free and links it behind the one before.
+    fn take_if_free(&mut self, cache: &mut Bdbuf, cluster: u32, before: u32, zero: bool) -> Result<bool, Errno> {
+        // The original compares the whole word; the upper four bits of FAT32 are not part of the entry.
+        if self.next_of(cache, cluster)? & self.mask() != FREE {
+            return Ok(false);
+        }
+        self.set_next_of(cache, cluster, END_OF_CHAIN)?;
+        if before != UNDEFINED {
+            self.set_next_of(cache, before, cluster)?;
+        }
+        if zero {
+            self.write_cluster(cache, cluster, 0, self.boot.cluster_bytes(), None)?;
+        }
+        Ok(true)
+    }
+
+    /// `fat_free_fat_clusters_chain`.
+    pub fn free_chain(&mut self, cache: &mut Bdbuf, chain: u32) -> Result<(), Errno> {
+        let mut cluster = chain;
+        let mut freed = 0;
+        let mut result = Ok(());
+        // A chain that runs in a circle ends where it meets what has been freed.
+        while !self.is_end(cluster) && freed <= self.boot.clusters() {
+            let next = match self.next_of(cache, cluster) {
+                Ok(next) => next,
+                Err(error) => {
+                    self.count_freed(freed);
+                    self.release(cache)?;
+                    return Err(error);
+                }
+            };
+            result = result.and(self.set_next_of(cache, cluster, FREE));
+            freed += 1;
+            cluster = next;
+        }
+        self.next_cluster = chain;
+        self.count_freed(freed);
+        self.release(cache)?;
+        result
+    }
+
+    fn count_freed(&mut self, freed: u32) {
+        if self.free_clusters != UNDEFINED {
+            self.free_clusters += freed;
+        }
+    }
+
+    // ---- the end ---------------------------------------------------------------------------------------------------
+
+    /// `fat_sync`: FSInfo, the window, the device.
+    pub fn sync(&mut self, cache: &mut Bdbuf) -> Result<(), Errno> {
+        let mut result = Ok(());
+        if self.is_fat32() {
+            let sector = self.boot.info_sector_number;
+            if self.free_clusters != self.free_clusters_on_disk {
+                self.free_clusters_on_disk = self.free_clusters;
+                let count = self.free_clusters.to_le_bytes();
+                result = result.and(self.write_bytes(cache, sector, FSINFO_FREE_COUNT, &count));
+            }
+            if self.next_cluster != self.next_cluster_on_disk {
+                self.next_cluster_on_disk = self.next_cluster;
+                let next = self.next_cluster.to_le_bytes();
+                result = result.and(self.write_bytes(cache, sector, FSINFO_NEXT_FREE, &next));
+            }
+        }
+        let released = self.release(cache);
+        let synced = cache.syncdev(self.disk).map_err(Errno::from);
+        result.and(released).and(synced)
+    }
+}
