@@ -33,7 +33,7 @@ pub struct Settings {
     #[serde(rename = "media_block")]
     pub media_block_bytes: u32,
     /// 1: one request holds consecutive blocks only.
-    #[serde(rename = "cap_multisector_cont")]
+    #[serde(rename = "cap_multisector_cont", default)]
     pub consecutive_blocks: u32,
     #[serde(rename = "io_size")]
     pub io_bytes: usize,

@@ -122,10 +122,12 @@ impl Run {
 
         let second = b"/mnt/g.dat";
         let fd = self.single("open_create_2", |libio| libio.open(second, OpenFlags::CREATE, 0o644))?;
-        let bytes = self.settings.file_bytes;
-        self.single("ftruncate_extend", |libio| libio.ftruncate(fd, bytes))?;
-        self.writes(fd, None, n)?;
-        self.phase("seq_write_after_truncate");
+        if self.settings.test == "io" {
+            let bytes = self.settings.file_bytes;
+            self.single("ftruncate_extend", |libio| libio.ftruncate(fd, bytes))?;
+            self.writes(fd, None, n)?;
+            self.phase("seq_write_after_truncate");
+        }
         self.single("close_4", |libio| libio.close(fd))?;
         self.single("unlink_closed", |libio| libio.unlink(second))?;
 
