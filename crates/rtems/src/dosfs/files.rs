@@ -144,7 +144,7 @@ impl Volume {
         file.size = 0;
         let (mut cluster, mut last) = (file.cluster, 0);
         while !self.is_end(cluster) {
-            if file.size / self.boot.cluster_bytes() > self.boot.clusters() {
+            if file.size / self.boot.cluster_bytes() > self.clusters {
                 // The chain runs in a circle.
                 return Err(Errno::Io);
             }

@@ -5,6 +5,7 @@
 use super::volume::{FatType, FAT12_CLUSTERS_MAX, FAT16_CLUSTERS_MAX};
 use crate::bdbuf::{Bdbuf, DiskId};
 use crate::raw;
+use crate::Quirks;
 use ffslab_fs::Errno;
 
 /// `msdos_format_request_param_t`; 0 leaves the choice to the formatter.
@@ -22,6 +23,9 @@ pub struct FormatOptions {
     /// Eleven characters at most.
     pub label: Option<String>,
     pub volume_id: u32,
+    /// In 2018 a volume without a label has blanks where "NO NAME" should stand, and the first FAT entries end in 8 instead
+    /// of f: fsck.fat minds the one, mtools the other.
+    pub quirks: Quirks,
 }
 
 const ENTRY_BYTES: u32 = 32;
@@ -216,7 +220,8 @@ fn boot_sector(sector: &mut [u8], choice: &Choice, options: &FormatOptions) {
     let partitions: Vec<u8> = sector[446..510].to_vec();
     sector[..512].fill(0);
     sector[446..510].copy_from_slice(&partitions);
-    let label = label_bytes(options.label.as_deref().unwrap_or(""));
+    let no_label = if options.quirks == Quirks::Fixed { "NO NAME" } else { "" };
+    let label = label_bytes(options.label.as_deref().unwrap_or(no_label));
     let short_count = choice.sectors < 0x1_0000;
     let mut put = |at: usize, bytes: &[u8]| sector[at..at + bytes.len()].copy_from_slice(bytes);
     put(0, &[0xeb, 0x3c, 0x90]);
@@ -241,6 +246,9 @@ fn boot_sector(sector: &mut [u8], choice: &Choice, options: &FormatOptions) {
         put(48, &1u16.to_le_bytes());
         put(50, &6u16.to_le_bytes());
         put(66, &[0x29]);
+        if options.quirks == Quirks::Fixed {
+            put(71, &label);
+        }
         put(82, b"FAT32   ");
     } else {
         put(22, &(choice.fat_sectors as u16).to_le_bytes());
@@ -311,13 +319,16 @@ pub fn format(cache: &mut Bdbuf, disk: DiskId, options: &FormatOptions) -> Resul
         writer.write(choice.root_start(), &entry)?;
     }
     let mut fat = vec![0; sector_bytes as usize];
+    // The last three bits of an end mark may be anything.
+    let low_bits: u32 = if options.quirks == Quirks::Fixed { 7 } else { 0 };
+    let low = low_bits as u8;
     match choice.fat_type {
-        FatType::Fat12 => fat[..3].copy_from_slice(&[MEDIA_FIXED, 0x8f, 0xff]),
-        FatType::Fat16 => fat[..4].copy_from_slice(&[MEDIA_FIXED, 0xff, 0xf8, 0xff]),
+        FatType::Fat12 => fat[..3].copy_from_slice(&[MEDIA_FIXED, 0x8f | low << 4, 0xff]),
+        FatType::Fat16 => fat[..4].copy_from_slice(&[MEDIA_FIXED, 0xff, 0xf8 | low, 0xff]),
         FatType::Fat32 => {
             fat[0..4].copy_from_slice(&(0xffff_ff00 | u32::from(MEDIA_FIXED)).to_le_bytes());
-            fat[4..8].copy_from_slice(&0xcfff_fff8_u32.to_le_bytes());
-            fat[8..12].copy_from_slice(&0x0fff_fff8_u32.to_le_bytes());
+            fat[4..8].copy_from_slice(&(0xcfff_fff8 | low_bits).to_le_bytes());
+            fat[8..12].copy_from_slice(&(0x0fff_fff8 | low_bits).to_le_bytes());
         }
     }
     for number in 0..choice.fats {

@@ -152,7 +152,7 @@ impl FileSystem for Dosfs {
     /// Walks the whole FAT when the free count is not known.
     fn statvfs(&mut self, cache: &mut Bdbuf) -> Result<StatVfs, Errno> {
         let volume = &mut self.volume;
-        let clusters = volume.boot.clusters();
+        let clusters = volume.clusters;
         let mut free = volume.free_clusters;
         if free == UNDEFINED {
             free = 0;

@@ -155,9 +155,12 @@ pub(super) struct Volume {
     window: Option<Window>,
     /// FAT32 with one active FAT.
     single_fat: bool,
-    active_fat: u32,
     /// Without the bugs of 2018.
     pub fixed: bool,
+    pub clusters: u32,
+    sector_shift: u32,
+    /// First sector of the active FAT.
+    fat_start: u32,
 }
 
 impl Volume {
@@ -182,8 +185,13 @@ impl Volume {
             window: None,
             single_fat,
             fixed,
-            active_fat: if single_fat { (boot.ext_flags & 0xf).min(boot.fats_count - 1) } else { 0 },
+            clusters: boot.clusters(),
+            sector_shift: boot.sector_bytes.trailing_zeros(),
+            fat_start: boot.reserved_sectors_count,
         };
+        if single_fat {
+            volume.fat_start += boot.fat_sectors_count * (boot.ext_flags & 0xf).min(boot.fats_count - 1);
+        }
         if boot.fat_type == FatType::Fat32 {
             volume.read_info(cache)?;
         }
@@ -262,13 +270,12 @@ impl Volume {
     /// `fat_buf_access`: moves the window. Gives the buffer and where the sector is in it. `whole_block`: its content will
     /// be overwritten.
     pub fn access(&mut self, cache: &mut Bdbuf, sector: u32, whole_block: bool) -> Result<(BufferId, usize), Errno> {
-        let per_block = self.sectors_per_block();
-        let skip = (sector % per_block * self.boot.sector_bytes) as usize;
+        let skip = (sector << self.sector_shift & (self.block_bytes - 1)) as usize;
         if let Some(window) = self.window.filter(|window| window.sector == sector) {
             return Ok((window.buffer, skip));
         }
         self.release(cache)?;
-        let block = sector / per_block;
+        let block = sector / self.sectors_per_block();
         let buffer = match whole_block {
             true => cache.get(self.disk, block)?,
             false => cache.read(self.disk, block)?,
@@ -377,13 +384,14 @@ impl Volume {
 
     // ---- FAT entries ---------------------------------------------------------------------------------------------
 
+    #[inline]
     fn entry_place(&self, cluster: u32) -> Result<(u32, usize), Errno> {
-        if !(2..=self.boot.clusters() + 1).contains(&cluster) {
+        if cluster < 2 || cluster > self.clusters + 1 {
             return Err(Errno::Io);
         }
         let offset = self.boot.fat_offset(cluster);
-        let start = self.boot.reserved_sectors_count + self.boot.fat_sectors_count * self.active_fat;
-        Ok((start + offset / self.boot.sector_bytes, (offset % self.boot.sector_bytes) as usize))
+        let within = offset & (self.boot.sector_bytes - 1);
+        Ok((self.fat_start + (offset >> self.sector_shift), within as usize))
     }
 
     /// `fat_get_fat_cluster`.
@@ -440,7 +448,7 @@ impl Volume {
 
     /// `fat_scan_fat_for_free_clusters`: allocates up to `count` clusters as a chain. Gives first and last and how many.
     pub fn allocate(&mut self, cache: &mut Bdbuf, count: u32, zero: bool) -> Result<(u32, u32, u32), Errno> {
-        let end = self.boot.clusters() + 2;
+        let end = self.clusters + 2;
         let mut cluster = if (2..end).contains(&self.next_cluster) { self.next_cluster } else { 2 };
         let (mut first, mut last, mut added) = (UNDEFINED, UNDEFINED, 0);
         for _ in 2..end {
@@ -496,7 +504,7 @@ impl Volume {
         let mut freed = 0;
         let mut result = Ok(());
         // A chain that runs in a circle ends where it meets what has been freed.
-        while !self.is_end(cluster) && freed <= self.boot.clusters() {
+        while !self.is_end(cluster) && freed <= self.clusters {
             let next = match self.next_of(cache, cluster) {
                 Ok(next) => next,
                 Err(error) => {

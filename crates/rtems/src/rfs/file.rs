@@ -282,7 +282,13 @@ fn io_end(store: &mut Store, cache: &mut Bdbuf, file: &mut File, shared: &mut Sh
         return;
     }
     shared.mtime_s = now_s;
-    if shared.map.size.is_past(&file.position, store.fixed()) {
+    let block_bytes = store.layout.block_bytes;
+    let past = match store.fixed() {
+        true => file.position.bytes(block_bytes) > shared.size.bytes(block_bytes),
+        // A position inside a full last block counts as past the end: the file becomes shorter.
+        false => shared.map.size.is_past(&file.position, false),
+    };
+    if past {
         shared.map.set_size_offset(file.position.offset);
         shared.size = shared.map.size;
     }
