@@ -256,7 +256,9 @@ pub(super) fn unix_time(date: u16, time: u16) -> u32 {
     let (year, month, day) = (1980 + (date >> 9), (date >> 5 & 15).clamp(1, 12), (date & 31).max(1));
     let years: u32 = (1970..year).map(days_of_year).sum();
     let months: u32 = (1..month).map(|month| days_of_month(year, month)).sum();
-    (years + months + day - 1) * DAY_S + (time >> 11) * 3600 + (time >> 5 & 63) * 60 + (time & 31) * 2
+    let in_day_s = (time >> 11) * 3600 + (time >> 5 & 63) * 60 + (time & 31) * 2;
+    // The years behind 2106 do not fit, here as there.
+    (years + months + day - 1).wrapping_mul(DAY_S).wrapping_add(in_day_s)
 }
 
 #[cfg(test)]

@@ -36,7 +36,13 @@ pub(super) struct File {
 impl Shared {
     fn open(store: &mut Store, cache: &mut Bdbuf, ino: u32) -> Result<Shared, Errno> {
         let mut inode = store.inode_open(cache, ino)?;
-        let map = store.map_open(cache, &mut inode)?;
+        let map = match store.map_open(cache, &mut inode) {
+            Ok(map) => map,
+            Err(error) => {
+                let _ = store.inode_close(cache, &mut inode);
+                return Err(error);
+            }
+        };
         let shared = Shared {
             references: 1,
             map,

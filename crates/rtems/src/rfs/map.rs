@@ -38,7 +38,7 @@ impl Size {
 
     /// Where the next byte goes.
     pub fn end(&self) -> Position {
-        let number = if self.offset > 0 { self.count - 1 } else { self.count };
+        let number = if self.offset > 0 { self.count.saturating_sub(1) } else { self.count };
         Position { number, offset: self.offset, block: 0 }
     }
 
@@ -110,7 +110,11 @@ impl Store {
             map.slots[slot as usize] = inode.slot(cache, slot);
         }
         self.inode_unload(cache, inode, false);
-        Ok(map)
+        // Not checked by the original, which would copy beyond the buffer.
+        match map.size.offset < self.layout.block_bytes {
+            true => Ok(map),
+            false => Err(Errno::Io),
+        }
     }
 
     /// `rtems_rfs_block_map_write`: what the map says goes into the inode.
@@ -216,7 +220,7 @@ impl Store {
 
     /// `rtems_rfs_block_map_grow` by one block. Gives the new block.
     pub fn map_grow(&mut self, cache: &mut Bdbuf, map: &mut Map) -> Result<u32, Errno> {
-        if map.size.count + 1 >= self.layout.doubly_blocks() {
+        if map.size.count.saturating_add(1) >= self.layout.doubly_blocks() {
             return Err(Errno::FBig);
         }
         let block = self.allocate(cache, map.last_data_block, Of::Blocks)?;

@@ -3,7 +3,8 @@
 //! Follows `rtems-rfs-link.c`.
 
 use super::handle::Handle;
-use super::inode::INLINE_NAME_BYTES;
+use super::inode::{Inode, INLINE_NAME_BYTES};
+use super::store::Store;
 use super::{now_s, Rfs};
 use crate::bdbuf::Bdbuf;
 use crate::libio::S_IFLNK;
@@ -115,20 +116,8 @@ impl Rfs {
             inode.set_slot_bytes(cache, 0, target);
             inode.set_block_count(cache, 0);
         } else {
-            let mut map = store.map_open(cache, &mut inode)?;
-            let mut handle = Handle::default();
-            let written = store.map_grow(cache, &mut map).and_then(|block| {
-                store.held.request(cache, &mut handle, block, false)?;
-                let data = handle.data_mut(cache);
-                data.fill(0xff);
-                data[..target.len()].copy_from_slice(target);
-                // In 2018 nobody says that the block was modified, so it is never written.
-                handle.dirty |= store.fixed();
-                Ok(())
-            });
-            store.held.close(cache, &mut handle);
-            let closed = store.map_close(cache, &mut map, Some(&mut inode));
-            if let Err(error) = written.and(closed) {
+            let written = store.write_link_block(cache, &mut inode, target);
+            if let Err(error) = written {
                 let _ = store.inode_close(cache, &mut inode);
                 return Err(error);
             }
@@ -149,19 +138,42 @@ impl Rfs {
         let content = if inode.block_count(cache) == 0 {
             Ok(inode.slot_bytes(cache, length).to_vec())
         } else {
-            let mut map = store.map_open(cache, &mut inode)?;
-            let mut handle = Handle::default();
-            let content = store.map_seek(cache, &mut map, 0).and_then(|block| {
-                // In 2018 the block is not read: what the cache does not hold is whatever its buffer held before.
-                let read = store.fixed();
-                store.held.request(cache, &mut handle, block, read)?;
-                Ok(handle.data(cache).get(..length).unwrap_or(&[]).to_vec())
-            });
-            store.held.close(cache, &mut handle);
-            store.map_close(cache, &mut map, Some(&mut inode))?;
-            content
+            store.read_link_block(cache, &mut inode, length)
         };
         store.inode_close(cache, &mut inode)?;
         content
+    }
+}
+
+impl Store {
+    fn write_link_block(&mut self, cache: &mut Bdbuf, inode: &mut Inode, target: &[u8]) -> Result<(), Errno> {
+        let mut map = self.map_open(cache, inode)?;
+        let mut handle = Handle::default();
+        let written = self.map_grow(cache, &mut map).and_then(|block| {
+            self.held.request(cache, &mut handle, block, false)?;
+            let data = handle.data_mut(cache);
+            data.fill(0xff);
+            data[..target.len()].copy_from_slice(target);
+            // In 2018 nobody says that the block was modified, so it is never written.
+            handle.dirty |= self.fixed();
+            Ok(())
+        });
+        self.held.close(cache, &mut handle);
+        let closed = self.map_close(cache, &mut map, Some(inode));
+        written.and(closed)
+    }
+
+    fn read_link_block(&mut self, cache: &mut Bdbuf, inode: &mut Inode, length: usize) -> Result<Vec<u8>, Errno> {
+        let mut map = self.map_open(cache, inode)?;
+        let mut handle = Handle::default();
+        let content = self.map_seek(cache, &mut map, 0).and_then(|block| {
+            // In 2018 the block is not read: what the cache does not hold is whatever its buffer held before.
+            let read = self.fixed();
+            self.held.request(cache, &mut handle, block, read)?;
+            Ok(handle.data(cache).get(..length).unwrap_or(&[]).to_vec())
+        });
+        self.held.close(cache, &mut handle);
+        let closed = self.map_close(cache, &mut map, Some(inode));
+        closed.and(content)
     }
 }
