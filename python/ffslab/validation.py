@@ -60,6 +60,10 @@ GROUPS = (
 HEADLINES = frozenset(
     {
         *("page_reads", "oob_reads", "page_programs", "oob_programs", "erases", "partial_page_reads", "reprograms"),
+        *("bdbuf_read", "bdbuf_get", "bdbuf_release", "bdbuf_release_modified", "bdbuf_syncdev"),
+        *("bdbuf_set_block_size", "read_hits", "read_misses", "imfs_memfile_blocks"),
+        *("dev_read_requests", "dev_read_buffers", "dev_read_bytes"),
+        *("dev_write_requests", "dev_write_buffers", "dev_write_bytes"),
         "latency_mean_us",
     }
 )

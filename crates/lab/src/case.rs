@@ -239,11 +239,9 @@ impl Case {
 /// Errors: an unreadable file; the line and what is wrong with the first case that cannot be understood.
 pub fn read_cases(path: &Path) -> Result<Vec<Case>, LabError> {
     let unreadable = |error: std::io::Error| LabError::Input(format!("{}: cannot be read: {error}", path.display()));
-    let file = File::open(path).map_err(unreadable)?;
-    let is_gzip = path.extension().is_some_and(|extension| extension == "gz");
-    let reader: Box<dyn Read> = if is_gzip { Box::new(MultiGzDecoder::new(file)) } else { Box::new(file) };
+    let reader = open_text(path)?;
     let mut cases = Vec::new();
-    for (index, line) in BufReader::new(reader).lines().enumerate() {
+    for (index, line) in reader.lines().enumerate() {
         let line = line.map_err(unreadable)?;
         if line.trim().is_empty() {
             continue;
@@ -275,4 +273,12 @@ pub fn parse_case(line: &str) -> Result<Case, String> {
         return Err(format!("the phase from_step {from:?} to at_step {at} is not within the {steps} measured steps"));
     }
     Ok(case)
+}
+
+/// A file of cases, unpacked if its name ends in `.gz`.
+pub fn open_text(path: &Path) -> Result<BufReader<Box<dyn Read>>, LabError> {
+    let unreadable = |error: std::io::Error| LabError::Input(format!("{}: cannot be read: {error}", path.display()));
+    let file = File::open(path).map_err(unreadable)?;
+    let is_gzip = path.extension().is_some_and(|extension| extension == "gz");
+    Ok(BufReader::new(if is_gzip { Box::new(MultiGzDecoder::new(file)) } else { Box::new(file) }))
 }

@@ -1,5 +1,6 @@
 //! Simulations against measurements: runs cases and compares.
 
+mod rtems;
 mod summary;
 
 use crate::case::{read_cases, Case, Expect};
@@ -93,16 +94,35 @@ pub fn validate(
     options: &ValidateOptions,
     progress: &(dyn Fn(f64) -> bool + Sync),
 ) -> Result<ValidationReport, LabError> {
+    if rtems::are_in(path)? {
+        return rtems::validate(path, options, progress);
+    }
     let mut cases = read_cases(path)?;
     if let Some(pattern) = &options.only {
-        let all = cases.len();
-        let example = cases[0].id.clone();
+        let (all, example) = (cases.len(), cases[0].id.clone());
         cases.retain(|case| glob::matches(pattern, &case.id));
         if cases.is_empty() {
-            let text = format!("no case of {all} matches \"{pattern}\": ids look like {example}");
-            return Err(LabError::Input(format!("{}: {text}", path.display())));
+            return Err(nothing_matches(path, pattern, all, &example));
         }
     }
+    let reports = in_parallel(&cases, weight, options, progress, check)?;
+    Ok(ValidationReport { summary: summarize(&reports), cases: reports })
+}
+
+fn nothing_matches(path: &Path, pattern: &str, all: usize, example: &str) -> LabError {
+    let text = format!("no case of {all} matches \"{pattern}\": ids look like {example}");
+    LabError::Input(format!("{}: {text}", path.display()))
+}
+
+/// Runs all cases on the threads that `options` allow; the results in the order of the cases. `run` gives `None` when it was
+/// interrupted.
+fn in_parallel<C: Sync, R: Send>(
+    cases: &[C],
+    weight: impl Fn(&C) -> u64,
+    options: &ValidateOptions,
+    progress: &(dyn Fn(f64) -> bool + Sync),
+    run: impl Fn(&C, &dyn Fn() -> bool) -> Option<R> + Sync,
+) -> Result<Vec<R>, LabError> {
     let weights: Vec<u64> = cases.iter().map(weight).collect();
     let total = weights.iter().sum::<u64>().max(1);
     let done = AtomicU64::new(0);
@@ -111,7 +131,7 @@ pub fn validate(
         .num_threads(options.jobs)
         .build()
         .map_err(|error| LabError::Internal(format!("threads: {error}")))?;
-    let reports: Vec<Option<CaseReport>> = pool.install(|| {
+    let results: Vec<Option<R>> = pool.install(|| {
         // One case at a time per thread: cases differ too much in length to be dealt out in advance.
         cases
             .par_iter()
@@ -124,14 +144,13 @@ pub fn validate(
                     }
                     !stop.load(Ordering::Relaxed)
                 };
-                let report = check(case, &watch)?;
+                let result = run(case, &watch)?;
                 done.fetch_add(*weight, Ordering::Relaxed);
-                watch().then_some(report)
+                watch().then_some(result)
             })
             .collect()
     });
-    let reports = reports.into_iter().collect::<Option<Vec<CaseReport>>>().ok_or(LabError::Interrupted)?;
-    Ok(ValidationReport { summary: summarize(&reports), cases: reports })
+    results.into_iter().collect::<Option<Vec<R>>>().ok_or(LabError::Interrupted)
 }
 
 /// A guess of the work in a case: mounting costs about as much as a hundred calls.

@@ -147,3 +147,35 @@ fn the_smoke_cases_agree() {
         }
     }
 }
+
+/// A run of RTEMS as its measured cases write it, with one phase too many.
+#[test]
+fn runs_of_rtems_are_cases_too() {
+    let phases = serde_json::json!([
+        {"phase": "open_create", "calls": 1}, {"phase": "seq_write_append", "calls": 8, "imfs_memfile_blocks": 87},
+        {"phase": "fsync_1", "calls": 1, "bdbuf_read": 2}, {"phase": "another", "calls": 1}
+    ]);
+    let run = serde_json::json!({
+        "fs": "imfs", "fs_block_size": 16, "sectors_per_cluster_requested": 0, "cache_bytes": 10240,
+        "bdbuf_max_buffer": 1024, "bdbuf_min_buffer": 512, "disk_bytes": 16777216, "media_block": 512,
+        "cap_multisector_cont": 0, "io_size": 128, "file_bytes": 1024, "app_priority": 1, "read_ahead_blocks": 0,
+        "test": "io", "phases": phases
+    });
+    let file = Cases::new("rtems", &format!("[{run}]"));
+    let report = validate(&file.0, &ValidateOptions::default(), &|_| true).unwrap();
+    let exact = |i: usize| report.cases[i].counters.values().all(|pair| pair.expected == pair.simulated);
+    assert_eq!([exact(0), exact(1), exact(2)], [true, true, false]);
+    assert_eq!(report.cases[1].counters["imfs_memfile_blocks"].simulated, 87.0);
+    assert!(report.cases[1].id.ends_with("/seq_write_append"), "{}", report.cases[1].id);
+    assert!(report.cases[3].error.as_ref().unwrap().contains("another phase"));
+
+    let only = ValidateOptions { only: Some("*/seq_write_append".into()), jobs: 1 };
+    assert_eq!(validate(&file.0, &only, &|_| true).unwrap().cases.len(), 1);
+    let none = ValidateOptions { only: Some("*/nothing".into()), jobs: 1 };
+    let Err(LabError::Input(message)) = validate(&file.0, &none, &|_| true) else { panic!("nothing matches") };
+    assert!(message.contains("ids look like rtems/imfs/io/001-"), "{message}");
+
+    let file = Cases::new("rtems-bad", r#"[{"fs": "rfs"}]"#);
+    let Err(LabError::Input(message)) = validate(&file.0, &ValidateOptions::default(), &|_| true) else { panic!("bad") };
+    assert!(message.ends_with("run 1: the key `phases` is missing: a list"), "{message}");
+}

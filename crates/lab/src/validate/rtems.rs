@@ -1,0 +1,143 @@
+//! Measured runs of RTEMS: a JSON list of runs, each with its settings and its phases. Each phase is a case.
+
+use super::{in_parallel, nothing_matches, summarize, CaseReport, Pair, ValidateOptions, ValidationReport};
+use crate::case::open_text;
+use crate::error::LabError;
+use crate::glob;
+use ffslab_rtems::phases::{run, Phase, Settings};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::io::BufRead;
+use std::path::Path;
+
+/// A run, and what was measured in its phases.
+struct Measured {
+    fs: String,
+    family: String,
+    /// Before the names of its phases.
+    id: String,
+    settings: Result<Settings, String>,
+    phases: Vec<(String, BTreeMap<String, i64>)>,
+}
+
+/// Whether a file holds runs of RTEMS: a list, where other cases are one object a line.
+pub(super) fn are_in(path: &Path) -> Result<bool, LabError> {
+    let mut reader = open_text(path)?;
+    loop {
+        let bytes = reader.fill_buf().map_err(|error| input(path, &format!("cannot be read: {error}")))?;
+        let length = bytes.len();
+        match bytes.iter().find(|byte| !byte.is_ascii_whitespace()) {
+            Some(byte) => return Ok(*byte == b'['),
+            None if length == 0 => return Ok(false),
+            None => reader.consume(length),
+        }
+    }
+}
+
+fn input(path: &Path, text: &str) -> LabError {
+    LabError::Input(format!("{}: {text}", path.display()))
+}
+
+fn read(path: &Path) -> Result<Vec<Measured>, LabError> {
+    let runs: Vec<Map<String, Value>> =
+        serde_json::from_reader(open_text(path)?).map_err(|error| input(path, &format!("no list of runs: {error}")))?;
+    let runs = runs.iter().enumerate().map(|(index, run)| {
+        measured(index, run).map_err(|text| input(path, &format!("run {}: {text}", index + 1)))
+    });
+    let runs: Vec<Measured> = runs.collect::<Result<_, _>>()?;
+    match runs.is_empty() {
+        true => Err(input(path, "there is no run in it")),
+        false => Ok(runs),
+    }
+}
+
+fn measured(index: usize, run: &Map<String, Value>) -> Result<Measured, String> {
+    let text = |key: &str| run.get(key).and_then(Value::as_str).map(str::to_string);
+    let number = |key: &str| run.get(key).and_then(Value::as_u64).unwrap_or(0);
+    let fs = text("fs").ok_or("the key `fs` is missing: rfs, dosfs or imfs")?;
+    let phases = run.get("phases").and_then(Value::as_array).ok_or("the key `phases` is missing: a list")?;
+    let mut counted = Vec::with_capacity(phases.len());
+    for phase in phases {
+        let phase = phase.as_object().ok_or("a phase is an object with counters")?;
+        let name = phase.get("phase").and_then(Value::as_str).ok_or("a phase has no name (`phase`)")?;
+        let counters = phase.iter().filter_map(|(key, value)| Some((key.clone(), value.as_i64()?)));
+        counted.push((name.to_string(), counters.collect()));
+    }
+    let settings = match fs.as_str() {
+        "rfs" | "dosfs" | "imfs" => {
+            serde_json::from_value(Value::Object(run.clone())).map_err(|error| format!("settings: {error}"))
+        }
+        other => Err(format!("the file system '{other}' of RTEMS is not simulated; there are rfs, dosfs, imfs")),
+    };
+    let family = text("test").unwrap_or_else(|| "io".into());
+    let id = format!(
+        "rtems/{fs}/{family}/{:03}-bs{}-spc{}-io{}-cache{}-max{}-cont{}-ra{}-prio{}",
+        index + 1,
+        number("fs_block_size"),
+        number("sectors_per_cluster_requested"),
+        number("io_size"),
+        number("cache_bytes"),
+        number("bdbuf_max_buffer"),
+        number("cap_multisector_cont"),
+        number("read_ahead_blocks"),
+        number("app_priority"),
+    );
+    Ok(Measured { fs, family, id, settings, phases: counted })
+}
+
+/// As [`super::validate`], with a row per phase.
+pub(super) fn validate(
+    path: &Path,
+    options: &ValidateOptions,
+    progress: &(dyn Fn(f64) -> bool + Sync),
+) -> Result<ValidationReport, LabError> {
+    let mut runs = read(path)?;
+    let chosen = |id: &str| options.only.as_ref().is_none_or(|pattern| glob::matches(pattern, id));
+    let id_of = |run: &Measured, phase: &str| format!("{}/{phase}", run.id);
+    let all: usize = runs.iter().map(|run| run.phases.len()).sum();
+    let example = runs[0].phases.first().map_or_else(String::new, |(phase, _)| id_of(&runs[0], phase));
+    runs.retain(|run| run.phases.iter().any(|(phase, _)| chosen(&id_of(run, phase))));
+    if let (true, Some(pattern)) = (runs.is_empty(), &options.only) {
+        return Err(nothing_matches(path, pattern, all, &example));
+    }
+    let weight = |run: &Measured| run.phases.iter().filter_map(|(_, counters)| counters.get("calls")).sum::<i64>() as u64;
+    let reports = in_parallel(&runs, weight, options, progress, |run, _| Some(check(run)))?;
+    let mut reports = reports.concat();
+    reports.retain(|report| chosen(&report.id));
+    Ok(ValidationReport { summary: summarize(&reports), cases: reports })
+}
+
+fn check(measured: &Measured) -> Vec<CaseReport> {
+    let simulated = match &measured.settings {
+        Ok(settings) => run(settings, false).map_err(|error| error.to_string()),
+        Err(error) => Err(error.clone()),
+    };
+    let report = |(index, (phase, expected)): (usize, &(String, BTreeMap<String, i64>))| {
+        let mut report = CaseReport {
+            id: format!("{}/{phase}", measured.id),
+            family: measured.family.clone(),
+            fs: measured.fs.clone(),
+            ..CaseReport::default()
+        };
+        match simulated.as_ref().map(|phases| phases.get(index).filter(|found| found.name == *phase)) {
+            Ok(Some(found)) => compare(found, expected, &mut report),
+            Ok(None) => report.error = Some("the simulated run has another phase at this place".into()),
+            Err(error) => report.error = Some(error.clone()),
+        }
+        report
+    };
+    measured.phases.iter().enumerate().map(report).collect()
+}
+
+/// A counter that is not there is 0.
+fn compare(found: &Phase, expected: &BTreeMap<String, i64>, report: &mut CaseReport) {
+    for (name, simulated) in found.counters() {
+        let expected = expected.get(name).copied().unwrap_or(0);
+        let pair = Pair { expected: expected as f64, simulated: simulated as f64 };
+        report.counters.insert(name.to_string(), pair);
+    }
+    for (name, &expected) in expected.iter().filter(|(name, _)| !report.counters.contains_key(*name)).collect::<Vec<_>>()
+    {
+        report.counters.insert(name.clone(), Pair { expected: expected as f64, simulated: 0.0 });
+    }
+}
