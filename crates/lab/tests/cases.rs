@@ -176,6 +176,8 @@ fn runs_of_rtems_are_cases_too() {
     assert!(message.contains("ids look like rtems/imfs/io/001-"), "{message}");
 
     let file = Cases::new("rtems-bad", r#"[{"fs": "rfs"}]"#);
-    let Err(LabError::Input(message)) = validate(&file.0, &ValidateOptions::default(), &|_| true) else { panic!("bad") };
+    let Err(LabError::Input(message)) = validate(&file.0, &ValidateOptions::default(), &|_| true) else {
+        panic!("bad")
+    };
     assert!(message.ends_with("run 1: the key `phases` is missing: a list"), "{message}");
 }

@@ -41,9 +41,10 @@ fn input(path: &Path, text: &str) -> LabError {
 fn read(path: &Path) -> Result<Vec<Measured>, LabError> {
     let runs: Vec<Map<String, Value>> =
         serde_json::from_reader(open_text(path)?).map_err(|error| input(path, &format!("no list of runs: {error}")))?;
-    let runs = runs.iter().enumerate().map(|(index, run)| {
-        measured(index, run).map_err(|text| input(path, &format!("run {}: {text}", index + 1)))
-    });
+    let runs = runs
+        .iter()
+        .enumerate()
+        .map(|(index, run)| measured(index, run).map_err(|text| input(path, &format!("run {}: {text}", index + 1))));
     let runs: Vec<Measured> = runs.collect::<Result<_, _>>()?;
     match runs.is_empty() {
         true => Err(input(path, "there is no run in it")),
@@ -100,7 +101,8 @@ pub(super) fn validate(
     if let (true, Some(pattern)) = (runs.is_empty(), &options.only) {
         return Err(nothing_matches(path, pattern, all, &example));
     }
-    let weight = |run: &Measured| run.phases.iter().filter_map(|(_, counters)| counters.get("calls")).sum::<i64>() as u64;
+    let weight =
+        |run: &Measured| run.phases.iter().filter_map(|(_, counters)| counters.get("calls")).sum::<i64>() as u64;
     let reports = in_parallel(&runs, weight, options, progress, |run, _| Some(check(run)))?;
     let mut reports = reports.concat();
     reports.retain(|report| chosen(&report.id));
@@ -136,7 +138,8 @@ fn compare(found: &Phase, expected: &BTreeMap<String, i64>, report: &mut CaseRep
         let pair = Pair { expected: expected as f64, simulated: simulated as f64 };
         report.counters.insert(name.to_string(), pair);
     }
-    for (name, &expected) in expected.iter().filter(|(name, _)| !report.counters.contains_key(*name)).collect::<Vec<_>>()
+    for (name, &expected) in
+        expected.iter().filter(|(name, _)| !report.counters.contains_key(*name)).collect::<Vec<_>>()
     {
         report.counters.insert(name.clone(), Pair { expected: expected as f64, simulated: 0.0 });
     }
