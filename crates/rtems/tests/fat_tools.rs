@@ -16,6 +16,9 @@ fn content(bytes: usize, seed: usize) -> Vec<u8> {
     (0..bytes).map(|i| ((i * 7 + seed * 13) >> 2) as u8).collect()
 }
 
+/// Paths and contents.
+type Files = Vec<(String, Vec<u8>)>;
+
 /// What fsck.fat has to say; nothing to correct.
 fn fsck(image: &Path) {
     let Some(fsck) = tool("fsck.fat", "Debian: dosfstools") else { return };
@@ -23,7 +26,7 @@ fn fsck(image: &Path) {
 }
 
 /// Directories, long and short names, files that grow, shrink, move and go.
-fn fill(system: &mut System, seed: usize) -> Vec<(String, Vec<u8>)> {
+fn fill(system: &mut System, seed: usize) -> Files {
     let mut files = Vec::new();
     system.libio.mkdir(b"/mnt/dir", 0o755).unwrap();
     system.libio.mkdir(b"/mnt/dir/Another directory with a long name", 0o755).unwrap();
@@ -86,7 +89,7 @@ fn the_real_tools_read_what_we_write() {
 }
 
 /// A volume made by mkfs.fat and filled by mtools.
-fn foreign(folder: &Folder, size: usize, arguments: &[&str]) -> Option<(PathBuf, Vec<(String, Vec<u8>)>)> {
+fn foreign(folder: &Folder, size: usize, arguments: &[&str]) -> Option<(PathBuf, Files)> {
     let mkfs = tool("mkfs.fat", "Debian: dosfstools")?;
     let (mmd, mcopy) = (tool("mmd", "Debian: mtools")?, tool("mcopy", "Debian: mtools")?);
     let image = folder.path("foreign");

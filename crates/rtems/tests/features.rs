@@ -11,15 +11,17 @@ use ffslab_rtems::Quirks;
 use ffslab_sim::{Sim, SimConfig};
 use system::{Fs, System};
 
-const OK: Result<(), Errno> = Ok(());
-const NO: Result<(), Errno> = Err(Errno::NotSup);
+type Outcome = Result<(), Errno>;
+type Call = fn(&mut System) -> Outcome;
+
+const OK: Outcome = Ok(());
+const NO: Outcome = Err(Errno::NotSup);
 
 /// Section 8 of the facts, call by call.
 #[test]
 fn feature_matrix() {
     let columns = [Fs::Imfs, Fs::MiniImfs, Fs::Dosfs(0), Fs::Rfs(1024)];
-    type Call = fn(&mut System) -> Result<(), Errno>;
-    let rows: [(&str, Call, [Result<(), Errno>; 4]); 11] = [
+    let rows: [(&str, Call, [Outcome; 4]); 11] = [
         ("link", |s| s.libio.link(b"/mnt/f", b"/mnt/hard"), [OK, NO, NO, OK]),
         ("link of a directory", |s| s.libio.link(b"/mnt/d", b"/mnt/hard_d"), [OK, NO, NO, NO]),
         ("symlink", |s| s.libio.symlink(b"f", b"/mnt/soft"), [OK, NO, NO, OK]),

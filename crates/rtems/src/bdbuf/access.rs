@@ -72,7 +72,7 @@ impl Bdbuf {
                 self.buffers.make_cached(buffer.0);
                 self.wake_after_access(buffer.0);
             }
-            State::AccessModified => self.to_modified_list(buffer.0),
+            State::AccessModified => self.append_to_modified_list(buffer.0),
             _ => self.discard_after_access(buffer.0),
         }
         self.let_others_run();
@@ -84,7 +84,7 @@ impl Bdbuf {
         self.note_buffer("release_modified", buffer);
         match self.buffers.get(buffer.0).state {
             State::AccessPurged => self.discard_after_access(buffer.0),
-            _ => self.to_modified_list(buffer.0),
+            _ => self.append_to_modified_list(buffer.0),
         }
         self.let_others_run();
     }
@@ -225,8 +225,8 @@ impl Bdbuf {
         result
     }
 
-    /// `rtems_bdbuf_add_to_modified_list_after_access`.
-    fn to_modified_list(&mut self, buffer: u32) {
+    /// `rtems_bdbuf_add_append_to_modified_list_after_access`.
+    fn append_to_modified_list(&mut self, buffer: u32) {
         let hold_ms = self.config.swapout_block_hold_ms;
         let record = self.buffers.get_mut(buffer);
         // Only the first modification starts the timer.

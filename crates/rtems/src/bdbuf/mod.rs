@@ -55,7 +55,7 @@ impl Bdbuf {
         let mut cache = Bdbuf {
             buffers: Buffers::new(&config),
             disks: Vec::new(),
-            tasks: Tasks::new(&config, &sim),
+            tasks: Tasks::new(&config),
             sync_active: None,
             counts: BdbufCounts::default(),
             trace: None,

@@ -3,7 +3,8 @@
 //! Follows `fat_file.c`. A file remembers one pair of file cluster and disk cluster, and its last cluster; a step forward
 //! walks the FAT from the pair, a step backward from the first cluster.
 
-use super::volume::{le32, Volume, END_OF_CHAIN, UNDEFINED};
+use super::boot::le32;
+use super::volume::{Volume, END_OF_CHAIN, UNDEFINED};
 use super::Dosfs;
 use crate::bdbuf::Bdbuf;
 use ffslab_fs::Errno;

@@ -2,7 +2,7 @@
 //!
 //! Follows `msdos_format.c`: it writes to the device node, sector by sector, and does not synchronise.
 
-use super::volume::{FatType, FAT12_CLUSTERS_MAX, FAT16_CLUSTERS_MAX};
+use super::boot::{FatType, FAT12_CLUSTERS_MAX, FAT16_CLUSTERS_MAX};
 use crate::bdbuf::{Bdbuf, DiskId};
 use crate::raw;
 use crate::Quirks;

@@ -68,11 +68,11 @@ impl Dosfs {
 
 impl FileSystem for Dosfs {
     fn root(&self) -> Node {
-        Node { access: ROOT, access_2: 0, kind: Kind::Directory }
+        Node { id: ROOT, extra_id: 0, kind: Kind::Directory }
     }
 
     fn clone_node(&mut self, node: Node) {
-        let _ = self.with_file(node.access, |_, file| {
+        let _ = self.with_file(node.id, |_, file| {
             file.links += 1;
             Ok(())
         });
@@ -80,21 +80,21 @@ impl FileSystem for Dosfs {
 
     fn free_node(&mut self, cache: &mut Bdbuf, node: Node) {
         // Nobody asks a location how its end went.
-        let _ = self.file_close(cache, node.access);
+        let _ = self.file_close(cache, node.id);
     }
 
     fn look_up(&mut self, cache: &mut Bdbuf, at: &mut Node, name: &[u8], _follow: bool) -> Result<Step, Errno> {
         if name == b"." {
             return Ok(Step::Found);
         }
-        let Some(file) = self.open_name(cache, at.access, name)? else { return Ok(Step::NoEntry) };
+        let Some(file) = self.open_name(cache, at.id, name)? else { return Ok(Step::NoEntry) };
         let kind = if self.file(file)?.is_directory { Kind::Directory } else { Kind::File };
-        *at = Node { access: file, access_2: 0, kind };
+        *at = Node { id: file, extra_id: 0, kind };
         Ok(Step::Found)
     }
 
     fn stat(&mut self, _cache: &mut Bdbuf, node: Node) -> Result<Stat, Errno> {
-        let file = self.file(node.access)?;
+        let file = self.file(node.id)?;
         let boot = &self.volume.boot;
         let kind = if file.is_directory { S_IFDIR } else { S_IFREG };
         let used = match file.is_directory {
@@ -118,14 +118,14 @@ impl FileSystem for Dosfs {
 
     fn mknod(&mut self, cache: &mut Bdbuf, parent: Node, name: &[u8], mode: u32) -> Result<(), Errno> {
         match mode & S_IFMT {
-            S_IFDIR => self.make(cache, parent.access, name, New::Directory),
-            S_IFREG => self.make(cache, parent.access, name, New::File),
+            S_IFDIR => self.make(cache, parent.id, name, New::Directory),
+            S_IFREG => self.make(cache, parent.id, name, New::File),
             _ => Err(Errno::Inval),
         }
     }
 
     fn rmnod(&mut self, cache: &mut Bdbuf, _parent: Node, node: Node) -> Result<(), Errno> {
-        self.remove(cache, node.access)
+        self.remove(cache, node.id)
     }
 
     fn rename(
@@ -136,14 +136,14 @@ impl FileSystem for Dosfs {
         new_parent: Node,
         name: &[u8],
     ) -> Result<(), Errno> {
-        self.make(cache, new_parent.access, name, New::Renamed(old.access))
+        self.make(cache, new_parent.id, name, New::Renamed(old.id))
     }
 
     fn utime(&mut self, _cache: &mut Bdbuf, node: Node, atime_s: u32, mtime_s: u32) -> Result<(), Errno> {
         if atime_s != mtime_s {
             return Err(Errno::NotSup);
         }
-        self.with_file(node.access, |_, file| {
+        self.with_file(node.id, |_, file| {
             file.set_mtime(mtime_s);
             Ok(())
         })
@@ -182,7 +182,7 @@ impl FileSystem for Dosfs {
             return Err(Errno::IsDir);
         }
         let Ok(start) = u32::try_from(file.offset) else { return Ok(0) };
-        let count = self.with_file(file.node.access, |volume, open| volume.read_file(cache, open, start, into))?;
+        let count = self.with_file(file.node.id, |volume, open| volume.read_file(cache, open, start, into))?;
         file.offset += count as u64;
         Ok(count)
     }
@@ -194,7 +194,7 @@ impl FileSystem for Dosfs {
         let now_s = now_s(cache);
         let append = file.append;
         let mut offset = file.offset;
-        let count = self.with_file(file.node.access, |volume, open| {
+        let count = self.with_file(file.node.id, |volume, open| {
             if append {
                 offset = u64::from(open.size);
             }
@@ -219,7 +219,7 @@ impl FileSystem for Dosfs {
         }
         let bytes = u32::try_from(bytes).map_err(|_| Errno::FBig)?;
         let now_s = now_s(cache);
-        self.with_file(file.node.access, |volume, open| {
+        self.with_file(file.node.id, |volume, open| {
             let before = open.size;
             if bytes < before {
                 volume.truncate_file(cache, open, bytes)?;
@@ -237,7 +237,7 @@ impl FileSystem for Dosfs {
     }
 
     fn fsync(&mut self, cache: &mut Bdbuf, file: &mut OpenFile) -> Result<(), Errno> {
-        self.with_file(file.node.access, |volume, open| {
+        self.with_file(file.node.id, |volume, open| {
             if file.node.kind == Kind::File {
                 volume.update_entry(cache, open)?;
             }
@@ -246,7 +246,7 @@ impl FileSystem for Dosfs {
     }
 
     fn read_dir(&mut self, cache: &mut Bdbuf, file: &mut OpenFile) -> Result<Option<DirEntry>, Errno> {
-        let entry = self.entry_number(cache, file.node.access, file.offset)?;
+        let entry = self.entry_number(cache, file.node.id, file.offset)?;
         file.offset += u64::from(entry.is_some());
         Ok(entry)
     }

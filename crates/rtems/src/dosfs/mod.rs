@@ -3,6 +3,7 @@
 //! Follows `cpukit/libfs/src/dosfs` of RTEMS cf811a4eb2. [`Quirks`] says whether the bugs of that age are there that
 //! damage a volume; see the README.
 
+mod boot;
 mod dirs;
 mod files;
 mod format;
@@ -11,8 +12,8 @@ mod names;
 mod nodes;
 mod volume;
 
+pub use boot::{BootSector, FatType};
 pub use format::{format, FormatOptions};
-pub use volume::{BootSector, FatType};
 
 use crate::bdbuf::{Bdbuf, DiskId};
 use crate::Quirks;

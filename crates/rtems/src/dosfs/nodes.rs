@@ -2,10 +2,10 @@
 //!
 //! Follows `msdos_create.c`, `msdos_rename.c`, `msdos_rmnod.c` and parts of `msdos_misc.c`.
 
+use super::boot::{le16, le32};
 use super::dirs::{Entry, ATTR_ARCHIVE, ATTR_DIRECTORY, ATTR_VOLUME_ID, DELETED, ENTRY_BYTES};
 use super::files::{first_cluster, DirPos, Pos};
 use super::names::{classify, dos_time, unix_time, NameType, NAME_MAX_WITH_DOT};
-use super::volume::{le16, le32};
 use super::Dosfs;
 use crate::bdbuf::Bdbuf;
 use crate::rfs::now_s;
@@ -44,7 +44,7 @@ impl Dosfs {
         if name == b".." {
             match first_cluster(&entry) {
                 0 => dir_pos = DirPos::ROOT,
-                cluster => (dir_pos, entry) = self.way_up(cache, cluster, dir_pos, entry)?,
+                cluster => (dir_pos, entry) = self.way_up(cache, cluster, dir_pos)?,
             }
         }
         if dir_pos != DirPos::ROOT && entry[11] & ATTR_VOLUME_ID != 0 {
@@ -109,13 +109,7 @@ impl Dosfs {
 
     /// `msdos_get_dotdot_dir_info_cluster_num_and_offset`: the entry of the directory above, which only its own parent has:
     /// up once more, and there look for its cluster.
-    fn way_up(
-        &mut self,
-        cache: &mut Bdbuf,
-        cluster: u32,
-        dir_pos: DirPos,
-        _entry: Entry,
-    ) -> Result<(DirPos, Entry), Errno> {
+    fn way_up(&mut self, cache: &mut Bdbuf, cluster: u32, dir_pos: DirPos) -> Result<(DirPos, Entry), Errno> {
         let above = self.open_directory_at(cache, dir_pos, cluster)?;
         let dots = self.find(cache, above, b".", NameType::Short).and_then(|dot| {
             let dotdot = self.find(cache, above, b"..", NameType::Short)?;
@@ -216,9 +210,8 @@ impl Dosfs {
             volume.write_file(cache, file, 0, &dots)?;
             volume.write_first_cluster(cache, file)
         });
-        let closed = self.file_close(cache, new);
         // The original does not look at how the close went.
-        let _ = closed;
+        let _ = self.file_close(cache, new);
         made
     }
 

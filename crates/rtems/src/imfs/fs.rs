@@ -37,24 +37,24 @@ impl Imfs {
 
 impl FileSystem for Imfs {
     fn root(&self) -> Node {
-        Node { access: ROOT, access_2: 0, kind: Kind::Directory }
+        Node { id: ROOT, extra_id: 0, kind: Kind::Directory }
     }
 
     fn clone_node(&mut self, node: Node) {
-        if let Ok(node) = self.node_mut(node.access) {
+        if let Ok(node) = self.node_mut(node.id) {
             node.references += 1;
         }
     }
 
     fn free_node(&mut self, _cache: &mut Bdbuf, node: Node) {
-        self.drop_reference(node.access);
+        self.drop_reference(node.id);
     }
 
     fn look_up(&mut self, _cache: &mut Bdbuf, at: &mut Node, name: &[u8], follow: bool) -> Result<Step, Errno> {
         let found = match name {
-            b"." => Some(at.access),
-            b".." => Some(self.node(at.access)?.parent),
-            _ => self.find(at.access, name),
+            b"." => Some(at.id),
+            b".." => Some(self.node(at.id)?.parent),
+            _ => self.find(at.id, name),
         };
         let Some(mut found) = found else { return Ok(Step::NoEntry) };
         // A hard link is followed everywhere but where the link itself is meant: there the name is not followed.
@@ -67,13 +67,13 @@ impl FileSystem for Imfs {
             _ => {}
         }
         self.node_mut(found)?.references += 1;
-        self.drop_reference(at.access);
-        *at = Node { access: found, access_2: 0, kind: self.kind(found)? };
+        self.drop_reference(at.id);
+        *at = Node { id: found, extra_id: 0, kind: self.kind(found)? };
         Ok(Step::Found)
     }
 
     fn stat(&mut self, _cache: &mut Bdbuf, node: Node) -> Result<Stat, Errno> {
-        let mut number = node.access;
+        let mut number = node.id;
         if let Content::HardLink(target) = &self.node(number)?.content {
             number = *target;
         }
@@ -100,12 +100,12 @@ impl FileSystem for Imfs {
     }
 
     fn mknod(&mut self, cache: &mut Bdbuf, parent: Node, name: &[u8], mode: u32) -> Result<(), Errno> {
-        self.create(now_s(cache), parent.access, name, mode, new_content(mode)?)?;
-        self.touch_modified(cache, parent.access)
+        self.create(now_s(cache), parent.id, name, mode, new_content(mode)?)?;
+        self.touch_modified(cache, parent.id)
     }
 
     fn rmnod(&mut self, _cache: &mut Bdbuf, _parent: Node, node: Node) -> Result<(), Errno> {
-        match &self.node(node.access)?.content {
+        match &self.node(node.id)?.content {
             Content::Directory { entries, .. } if !entries.is_empty() => return Err(Errno::NotEmpty),
             Content::Directory { mounted: Some(_), .. } => return Err(Errno::Busy),
             Content::HardLink(target) => {
@@ -115,22 +115,22 @@ impl FileSystem for Imfs {
             }
             _ => {}
         }
-        self.node_mut(node.access)?.links -= 1;
-        self.remove_from_directory(node.access)?;
+        self.node_mut(node.id)?.links -= 1;
+        self.remove_from_directory(node.id)?;
         // The name's reference; the caller's location still has its own.
-        self.drop_reference(node.access);
+        self.drop_reference(node.id);
         Ok(())
     }
 
     fn link(&mut self, cache: &mut Bdbuf, parent: Node, target: Node, name: &[u8]) -> Result<(), Errno> {
         self.not_in_mini()?;
-        if self.node(target.access)?.links >= LINKS_MAX {
+        if self.node(target.id)?.links >= LINKS_MAX {
             return Err(Errno::MLink);
         }
-        let content = Content::HardLink(target.access);
+        let content = Content::HardLink(target.id);
         let now_s = now_s(cache);
-        self.create(now_s, parent.access, name, S_IFREG | 0o777, content)?;
-        let target = self.node_mut(target.access)?;
+        self.create(now_s, parent.id, name, S_IFREG | 0o777, content)?;
+        let target = self.node_mut(target.id)?;
         target.references += 1;
         target.links += 1;
         target.ctime_s = now_s;
@@ -139,13 +139,13 @@ impl FileSystem for Imfs {
 
     fn symlink(&mut self, cache: &mut Bdbuf, parent: Node, name: &[u8], target: &[u8]) -> Result<(), Errno> {
         self.not_in_mini()?;
-        self.create(now_s(cache), parent.access, name, S_IFLNK | 0o777, Content::Link(target.to_vec()))?;
+        self.create(now_s(cache), parent.id, name, S_IFLNK | 0o777, Content::Link(target.to_vec()))?;
         Ok(())
     }
 
     fn readlink(&mut self, _cache: &mut Bdbuf, node: Node) -> Result<Vec<u8>, Errno> {
         self.not_in_mini()?;
-        match &self.node(node.access)?.content {
+        match &self.node(node.id)?.content {
             Content::Link(target) => Ok(target.clone()),
             _ => Err(Errno::Inval),
         }
@@ -160,23 +160,23 @@ impl FileSystem for Imfs {
         name: &[u8],
     ) -> Result<(), Errno> {
         self.not_in_mini()?;
-        if old.access == ROOT {
+        if old.id == ROOT {
             return Err(Errno::Inval);
         }
         if name.len() >= NAME_MAX {
             return Err(Errno::NameTooLong);
         }
         // The original lets a directory move into itself and is then lost; that would be a cycle here.
-        let mut above = new_parent.access;
+        let mut above = new_parent.id;
         while above != ROOT {
-            if above == old.access {
+            if above == old.id {
                 return Err(Errno::Inval);
             }
             above = self.node(above)?.parent;
         }
-        self.remove_from_directory(old.access)?;
-        self.add_to_directory(new_parent.access, old.access)?;
-        let node = self.node_mut(old.access)?;
+        self.remove_from_directory(old.id)?;
+        self.add_to_directory(new_parent.id, old.id)?;
+        let node = self.node_mut(old.id)?;
         node.name = name.to_vec();
         node.ctime_s = now_s(cache);
         Ok(())
@@ -184,7 +184,7 @@ impl FileSystem for Imfs {
 
     fn chmod(&mut self, cache: &mut Bdbuf, node: Node, mode: u32) -> Result<(), Errno> {
         self.not_in_mini()?;
-        let node = self.node_mut(node.access)?;
+        let node = self.node_mut(node.id)?;
         node.mode = mode;
         node.ctime_s = now_s(cache);
         Ok(())
@@ -192,7 +192,7 @@ impl FileSystem for Imfs {
 
     fn chown(&mut self, cache: &mut Bdbuf, node: Node, uid: u16, gid: u16) -> Result<(), Errno> {
         self.not_in_mini()?;
-        let node = self.node_mut(node.access)?;
+        let node = self.node_mut(node.id)?;
         (node.uid, node.gid) = (uid, gid);
         node.ctime_s = now_s(cache);
         Ok(())
@@ -200,14 +200,14 @@ impl FileSystem for Imfs {
 
     fn utime(&mut self, cache: &mut Bdbuf, node: Node, atime_s: u32, mtime_s: u32) -> Result<(), Errno> {
         self.not_in_mini()?;
-        let node = self.node_mut(node.access)?;
+        let node = self.node_mut(node.id)?;
         (node.atime_s, node.mtime_s) = (atime_s, mtime_s);
         node.ctime_s = now_s(cache);
         Ok(())
     }
 
     fn mount_on(&mut self, node: Node, mount: usize) -> Result<(), Errno> {
-        match &mut self.node_mut(node.access)?.content {
+        match &mut self.node_mut(node.id)?.content {
             Content::Directory { mounted: Some(_), .. } => Err(Errno::Busy),
             Content::Directory { mounted, .. } => {
                 *mounted = Some(mount);
@@ -234,7 +234,7 @@ impl FileSystem for Imfs {
     }
 
     fn disk_of(&self, node: Node) -> Option<DiskId> {
-        match self.node(node.access).ok()?.content {
+        match self.node(node.id).ok()?.content {
             Content::Disk(disk) => Some(disk),
             _ => None,
         }
@@ -242,7 +242,7 @@ impl FileSystem for Imfs {
 
     fn open(&mut self, _cache: &mut Bdbuf, file: &mut OpenFile) -> Result<(), Errno> {
         if file.writable {
-            self.copy_on_write(file.node.access)?;
+            self.copy_on_write(file.node.id)?;
         }
         Ok(())
     }
@@ -250,7 +250,7 @@ impl FileSystem for Imfs {
     fn read(&mut self, cache: &mut Bdbuf, file: &mut OpenFile, into: &mut [u8]) -> Result<usize, Errno> {
         let now_s = now_s(cache);
         let block_size = self.options.block_size;
-        let node = self.nodes.get_mut(file.node.access as usize).and_then(Option::as_mut).ok_or(Errno::NxIo)?;
+        let node = self.nodes.get_mut(file.node.id as usize).and_then(Option::as_mut).ok_or(Errno::NxIo)?;
         let count = match &node.content {
             Content::Memory(memory) => memory.read(block_size, &mut self.counts, file.offset, into),
             Content::Linear { image, start, bytes } => {
@@ -274,7 +274,7 @@ impl FileSystem for Imfs {
 
     fn write(&mut self, cache: &mut Bdbuf, file: &mut OpenFile, data: &[u8]) -> Result<usize, Errno> {
         let options = &self.options;
-        let node = self.nodes.get_mut(file.node.access as usize).and_then(Option::as_mut).ok_or(Errno::NxIo)?;
+        let node = self.nodes.get_mut(file.node.id as usize).and_then(Option::as_mut).ok_or(Errno::NxIo)?;
         match &mut node.content {
             Content::Memory(memory) => {
                 if file.append {
@@ -286,14 +286,14 @@ impl FileSystem for Imfs {
             _ => return Err(Errno::NotSup),
         }
         file.offset += data.len() as u64;
-        self.touch_modified(cache, file.node.access)?;
+        self.touch_modified(cache, file.node.id)?;
         Ok(data.len())
     }
 
     /// A file that becomes shorter keeps its memory.
     fn truncate(&mut self, cache: &mut Bdbuf, file: &mut OpenFile, bytes: u64) -> Result<(), Errno> {
         let options = &self.options;
-        let node = self.nodes.get_mut(file.node.access as usize).and_then(Option::as_mut).ok_or(Errno::NxIo)?;
+        let node = self.nodes.get_mut(file.node.id as usize).and_then(Option::as_mut).ok_or(Errno::NxIo)?;
         match &mut node.content {
             Content::Memory(memory) if bytes > memory.size => {
                 memory.extend(options.block_size, &mut self.counts, options.memory_blocks, true, bytes)?;
@@ -302,7 +302,7 @@ impl FileSystem for Imfs {
             Content::Directory { .. } => return Err(Errno::IsDir),
             _ => return Err(Errno::Inval),
         }
-        self.touch_modified(cache, file.node.access)
+        self.touch_modified(cache, file.node.id)
     }
 
     fn fsync(&mut self, cache: &mut Bdbuf, file: &mut OpenFile) -> Result<(), Errno> {
@@ -314,7 +314,7 @@ impl FileSystem for Imfs {
 
     /// Children only: there are no entries for "." and "..".
     fn read_dir(&mut self, _cache: &mut Bdbuf, file: &mut OpenFile) -> Result<Option<DirEntry>, Errno> {
-        let Content::Directory { entries, .. } = &self.node(file.node.access)?.content else {
+        let Content::Directory { entries, .. } = &self.node(file.node.id)?.content else {
             return Err(Errno::NotDir);
         };
         let Some(&ino) = entries.get(file.offset as usize) else { return Ok(None) };

@@ -40,9 +40,9 @@ impl Kind {
 #[derive(Clone, Copy, Debug)]
 pub struct Node {
     /// Names the node: `node_access`.
-    pub access: u32,
+    pub id: u32,
     /// Whatever else the file system wants to know: `node_access_2`.
-    pub access_2: u32,
+    pub extra_id: u32,
     pub kind: Kind,
 }
 

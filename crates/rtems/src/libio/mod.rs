@@ -156,7 +156,7 @@ impl Libio {
     }
 
     fn is_mount_root(&self, at: Location) -> bool {
-        self.mount_root(at.mount).access == at.node.access
+        self.mount_root(at.mount).id == at.node.id
     }
 
     fn mount_point_of(&self, mount: usize) -> Option<Location> {

@@ -79,7 +79,7 @@ pub enum RunError {
 }
 
 /// A system between phases.
-pub(self) struct Run {
+struct Run {
     settings: Settings,
     libio: Libio,
     disk: DiskId,

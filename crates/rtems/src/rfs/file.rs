@@ -119,7 +119,7 @@ impl Rfs {
         file: &OpenFile,
         f: impl FnOnce(&mut Store, &mut File, &mut Shared) -> Result<R, Errno>,
     ) -> Result<R, Errno> {
-        let file = self.files.get_mut(file.node.access_2 as usize).and_then(Option::as_mut).ok_or(Errno::BadF)?;
+        let file = self.files.get_mut(file.node.extra_id as usize).and_then(Option::as_mut).ok_or(Errno::BadF)?;
         let shared = self.shares[file.shared].as_mut().ok_or(Errno::BadF)?;
         f(&mut self.store, file, shared)
     }

@@ -31,11 +31,11 @@ impl FileSystem for Rfs {
     }
 
     fn root(&self) -> Node {
-        Node { access: ROOT_INO, access_2: 0, kind: Kind::Directory }
+        Node { id: ROOT_INO, extra_id: 0, kind: Kind::Directory }
     }
 
     fn start_path(&mut self, cache: &mut Bdbuf, node: Node) -> Result<(), Errno> {
-        let inode = self.store.inode_open(cache, node.access)?;
+        let inode = self.store.inode_open(cache, node.id)?;
         self.paths.push(inode);
         Ok(())
     }
@@ -69,14 +69,14 @@ impl FileSystem for Rfs {
         if kind == Kind::Link && follow {
             return Ok(Step::Link(self.read_symlink(cache, ino)?));
         }
-        *at = Node { access: ino, access_2: position, kind };
+        *at = Node { id: ino, extra_id: position, kind };
         Ok(Step::Found)
     }
 
     fn stat(&mut self, cache: &mut Bdbuf, node: Node) -> Result<Stat, Errno> {
-        let shared = self.shared_of(node.access).and_then(|shared| self.shares[shared]);
+        let shared = self.shared_of(node.id).and_then(|shared| self.shares[shared]);
         let block_bytes = self.store.layout.block_bytes;
-        self.with_inode(cache, node.access, |cache, inode| {
+        self.with_inode(cache, node.id, |cache, inode| {
             let mut size =
                 super::map::Size { count: inode.block_count(cache), offset: u32::from(inode.block_offset(cache)) };
             let mut times_s = (inode.atime(cache), inode.mtime(cache), inode.ctime(cache));
@@ -103,7 +103,7 @@ impl FileSystem for Rfs {
     }
 
     fn mknod(&mut self, cache: &mut Bdbuf, parent: Node, name: &[u8], mode: u32) -> Result<(), Errno> {
-        let ino = self.store.inode_create(cache, parent.access, name, mode)?;
+        let ino = self.store.inode_create(cache, parent.id, name, mode)?;
         self.with_inode(cache, ino, |cache, inode| {
             if Kind::of_mode(mode) == Some(Kind::Device) {
                 // Major and minor number.
@@ -114,19 +114,19 @@ impl FileSystem for Rfs {
     }
 
     fn rmnod(&mut self, cache: &mut Bdbuf, parent: Node, node: Node) -> Result<(), Errno> {
-        self.remove_link(cache, parent.access, node.access, node.access_2, true)
+        self.remove_link(cache, parent.id, node.id, node.extra_id, true)
     }
 
     fn link(&mut self, cache: &mut Bdbuf, parent: Node, target: Node, name: &[u8]) -> Result<(), Errno> {
-        self.add_link(cache, parent.access, target.access, name, false)
+        self.add_link(cache, parent.id, target.id, name, false)
     }
 
     fn symlink(&mut self, cache: &mut Bdbuf, parent: Node, name: &[u8], target: &[u8]) -> Result<(), Errno> {
-        self.make_symlink(cache, parent.access, name, target)
+        self.make_symlink(cache, parent.id, name, target)
     }
 
     fn readlink(&mut self, cache: &mut Bdbuf, node: Node) -> Result<Vec<u8>, Errno> {
-        self.read_symlink(cache, node.access)
+        self.read_symlink(cache, node.id)
     }
 
     fn rename(
@@ -137,20 +137,20 @@ impl FileSystem for Rfs {
         new_parent: Node,
         name: &[u8],
     ) -> Result<(), Errno> {
-        self.add_link(cache, new_parent.access, old.access, name, true)?;
-        self.remove_link(cache, old_parent.access, old.access, old.access_2, false)
+        self.add_link(cache, new_parent.id, old.id, name, true)?;
+        self.remove_link(cache, old_parent.id, old.id, old.extra_id, false)
     }
 
     fn chmod(&mut self, cache: &mut Bdbuf, node: Node, mode: u32) -> Result<(), Errno> {
-        self.with_inode(cache, node.access, |cache, inode| inode.set_mode(cache, mode as u16))
+        self.with_inode(cache, node.id, |cache, inode| inode.set_mode(cache, mode as u16))
     }
 
     fn chown(&mut self, cache: &mut Bdbuf, node: Node, uid: u16, gid: u16) -> Result<(), Errno> {
-        self.with_inode(cache, node.access, |cache, inode| inode.set_uid_gid(cache, uid, gid))
+        self.with_inode(cache, node.id, |cache, inode| inode.set_uid_gid(cache, uid, gid))
     }
 
     fn utime(&mut self, cache: &mut Bdbuf, node: Node, atime_s: u32, mtime_s: u32) -> Result<(), Errno> {
-        self.with_inode(cache, node.access, |cache, inode| {
+        self.with_inode(cache, node.id, |cache, inode| {
             inode.set_atime(cache, atime_s);
             inode.set_mtime(cache, mtime_s);
         })
@@ -178,12 +178,11 @@ impl FileSystem for Rfs {
     fn open(&mut self, cache: &mut Bdbuf, file: &mut OpenFile) -> Result<(), Errno> {
         match file.node.kind {
             Kind::File => {
-                file.node.access_2 = self.file_open(cache, file.node.access)? as u32;
+                file.node.extra_id = self.file_open(cache, file.node.id)? as u32;
                 Ok(())
             }
             Kind::Directory => {
-                let is_directory =
-                    self.with_inode(cache, file.node.access, |cache, inode| inode.is_directory(cache))?;
+                let is_directory = self.with_inode(cache, file.node.id, |cache, inode| inode.is_directory(cache))?;
                 if is_directory {
                     Ok(())
                 } else {
@@ -198,7 +197,7 @@ impl FileSystem for Rfs {
 
     fn close(&mut self, cache: &mut Bdbuf, file: &mut OpenFile) -> Result<(), Errno> {
         match file.node.kind {
-            Kind::File => self.file_close(cache, file.node.access_2 as usize),
+            Kind::File => self.file_close(cache, file.node.extra_id as usize),
             _ => Ok(()),
         }
     }
@@ -244,7 +243,7 @@ impl FileSystem for Rfs {
     }
 
     fn read_dir(&mut self, cache: &mut Bdbuf, file: &mut OpenFile) -> Result<Option<DirEntry>, Errno> {
-        let mut inode = self.store.inode_open(cache, file.node.access)?;
+        let mut inode = self.store.inode_open(cache, file.node.id)?;
         let entry = self.store.dir_read(cache, &mut inode, file.offset);
         self.store.inode_close(cache, &mut inode)?;
         Ok(entry?.map(|(entry, bytes)| {
