@@ -192,7 +192,8 @@ fn a_slow_device_takes_its_time() {
     let sim = cache.sim();
     let accounted: u64 = sim.all_counts().iter().map(|counts| counts.time_ns()).sum();
     assert_eq!(accounted + sim.idle_ns(), sim.now_ns());
-    assert!(sim.counts(Task::Caller, Reason::Other).driver_ns >= COMMAND_NS);
+    assert_eq!(sim.counts(Task::Caller, Reason::Other).driver_ns, COMMAND_NS);
+    assert_eq!(sim.counts(Task::BdbufSwapout, Reason::Data).driver_ns, 4 * COMMAND_NS);
 }
 
 /// The application is more urgent: it goes on as soon as the first request is done, while the second is in flight.

@@ -34,6 +34,16 @@ pub(super) enum Role {
     ReadAhead,
 }
 
+impl Role {
+    /// Under what its work is counted.
+    fn cause(self) -> (SimTask, Reason) {
+        match self {
+            Role::ReadAhead => (SimTask::BdbufReadAhead, Reason::ReadAhead),
+            Role::Swapout | Role::Worker => (SimTask::BdbufSwapout, Reason::Data),
+        }
+    }
+}
+
 /// Where a background task goes on when it runs next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
@@ -261,24 +271,28 @@ impl Bdbuf {
         result
     }
 
-    /// Nobody can run: time goes on to the next timer.
+    /// Nobody can run: time goes on to the next timer. What the devices take counts for whom they work.
     fn pass_time(&mut self, what: Waiting) {
         let at_ns = self.tasks.next_timer_ns;
-        let device_works = matches!(what, Waiting::Device(_)) || self.tasks.in_flight();
-        let now_ns = self.sim.now_ns();
-        if device_works {
-            self.sim.drive(at_ns - now_ns);
-        } else {
-            self.sim.foreground_sleeps_until(at_ns);
-            while self.sim.idle_next() != ffslab_sim::Idle::Over {}
+        let duration_ns = at_ns - self.sim.now_ns();
+        let busy = self.tasks.all.iter().find(|task| task.stage == Stage::InFlight);
+        match (what, busy) {
+            (Waiting::Device(_), _) => self.sim.drive(duration_ns),
+            (_, Some(task)) => {
+                let (task, reason) = task.role.cause();
+                let _turn = self.sim.run_as(task);
+                let _why = self.sim.because(reason);
+                self.sim.drive(duration_ns);
+            }
+            (_, None) => {
+                self.sim.foreground_sleeps_until(at_ns);
+                while self.sim.idle_next() != ffslab_sim::Idle::Over {}
+            }
         }
     }
 
     fn run_step(&mut self, task: usize) {
-        let (as_task, reason) = match self.tasks.all[task].role {
-            Role::ReadAhead => (SimTask::BdbufReadAhead, Reason::ReadAhead),
-            Role::Swapout | Role::Worker => (SimTask::BdbufSwapout, Reason::Data),
-        };
+        let (as_task, reason) = self.tasks.all[task].role.cause();
         let sim = self.sim.clone();
         let _turn = sim.run_as(as_task);
         let _why = sim.because(reason);
