@@ -94,3 +94,25 @@ impl DeviceProfile {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_profile_can_be_read() {
+        for name in DeviceProfile::names() {
+            let profile = DeviceProfile::named(name).unwrap();
+            assert!(!profile.title.is_empty(), "{name}");
+        }
+        let sd = DeviceProfile::named("sd-card").unwrap();
+        assert_eq!((sd.command_ns, sd.write_busy_ns, sd.read_ps_per_byte), (100_000, 2_000_000, 80_000));
+        assert!(sd.consecutive_blocks && !sd.occupies_cpu);
+    }
+
+    #[test]
+    fn an_unknown_device_is_told_the_known_ones() {
+        let error = DeviceProfile::named("floppy").unwrap_err().to_string();
+        assert_eq!(error, "there is no block device 'floppy'; there are ram-disk-beaglebone, sd-card, usb-stick");
+    }
+}

@@ -74,6 +74,12 @@ impl Bdbuf {
         DiskId(self.disks.len() as u16 - 1)
     }
 
+    /// Seconds since 1970. A system whose clock was never set starts in 1988.
+    pub fn now_s(&self) -> u32 {
+        const RTEMS_EPOCH_S: u32 = 567_993_600;
+        RTEMS_EPOCH_S + (self.sim.now_ns() / 1_000_000_000) as u32
+    }
+
     pub fn sim(&self) -> &Sim {
         &self.sim
     }

@@ -11,7 +11,6 @@ use super::volume::{FREE, UNDEFINED};
 use super::{Dosfs, ROOT};
 use crate::bdbuf::Bdbuf;
 use crate::libio::{DirEntry, FileSystem, Kind, Node, OpenFile, Stat, StatVfs, Step, S_IFDIR, S_IFMT, S_IFREG};
-use crate::rfs::now_s;
 use ffslab_fs::Errno;
 
 const NAME_MAX: u32 = 255;
@@ -191,7 +190,7 @@ impl FileSystem for Dosfs {
         if file.node.kind == Kind::Directory {
             return Err(Errno::NotSup);
         }
-        let now_s = now_s(cache);
+        let now_s = cache.now_s();
         let append = file.append;
         let mut offset = file.offset;
         let count = self.with_file(file.node.id, |volume, open| {
@@ -218,7 +217,7 @@ impl FileSystem for Dosfs {
             return Err(Errno::IsDir);
         }
         let bytes = u32::try_from(bytes).map_err(|_| Errno::FBig)?;
-        let now_s = now_s(cache);
+        let now_s = cache.now_s();
         self.with_file(file.node.id, |volume, open| {
             let before = open.size;
             if bytes < before {

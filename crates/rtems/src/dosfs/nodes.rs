@@ -8,7 +8,6 @@ use super::files::{first_cluster, DirPos, Pos};
 use super::names::{classify, dos_time, unix_time, NameType, NAME_MAX_WITH_DOT};
 use super::Dosfs;
 use crate::bdbuf::Bdbuf;
-use crate::rfs::now_s;
 use ffslab_fs::Errno;
 
 /// `MSDOS_MAX_DIR_LENGTH`.
@@ -142,7 +141,7 @@ impl Dosfs {
         }
         let mut short: Entry = [0; ENTRY_BYTES as usize];
         put(&mut short, 0, &short_name);
-        let now_s = now_s(cache);
+        let now_s = cache.now_s();
         self.with_file(parent, |_, file| {
             file.set_times(now_s);
             Ok(())

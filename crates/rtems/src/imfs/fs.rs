@@ -1,6 +1,6 @@
 //! IMFS as a file system of [`crate::libio`].
 
-use super::{new_content, now_s, Content, Imfs, Memfile, LINKS_MAX, NAME_MAX, ROOT};
+use super::{new_content, Content, Imfs, Memfile, LINKS_MAX, NAME_MAX, ROOT};
 use crate::bdbuf::{Bdbuf, DiskId};
 use crate::libio::{DirEntry, FileSystem, Kind, Node, OpenFile, Stat, Step, S_IFLNK, S_IFREG};
 use crate::raw;
@@ -16,7 +16,7 @@ impl Imfs {
 
     fn touch_modified(&mut self, cache: &Bdbuf, node: u32) -> Result<(), Errno> {
         let node = self.node_mut(node)?;
-        node.mtime_s = now_s(cache);
+        node.mtime_s = cache.now_s();
         node.ctime_s = node.mtime_s;
         Ok(())
     }
@@ -100,7 +100,7 @@ impl FileSystem for Imfs {
     }
 
     fn mknod(&mut self, cache: &mut Bdbuf, parent: Node, name: &[u8], mode: u32) -> Result<(), Errno> {
-        self.create(now_s(cache), parent.id, name, mode, new_content(mode)?)?;
+        self.create(cache.now_s(), parent.id, name, mode, new_content(mode)?)?;
         self.touch_modified(cache, parent.id)
     }
 
@@ -128,7 +128,7 @@ impl FileSystem for Imfs {
             return Err(Errno::MLink);
         }
         let content = Content::HardLink(target.id);
-        let now_s = now_s(cache);
+        let now_s = cache.now_s();
         self.create(now_s, parent.id, name, S_IFREG | 0o777, content)?;
         let target = self.node_mut(target.id)?;
         target.references += 1;
@@ -139,7 +139,7 @@ impl FileSystem for Imfs {
 
     fn symlink(&mut self, cache: &mut Bdbuf, parent: Node, name: &[u8], target: &[u8]) -> Result<(), Errno> {
         self.not_in_mini()?;
-        self.create(now_s(cache), parent.id, name, S_IFLNK | 0o777, Content::Link(target.to_vec()))?;
+        self.create(cache.now_s(), parent.id, name, S_IFLNK | 0o777, Content::Link(target.to_vec()))?;
         Ok(())
     }
 
@@ -178,7 +178,7 @@ impl FileSystem for Imfs {
         self.add_to_directory(new_parent.id, old.id)?;
         let node = self.node_mut(old.id)?;
         node.name = name.to_vec();
-        node.ctime_s = now_s(cache);
+        node.ctime_s = cache.now_s();
         Ok(())
     }
 
@@ -186,7 +186,7 @@ impl FileSystem for Imfs {
         self.not_in_mini()?;
         let node = self.node_mut(node.id)?;
         node.mode = mode;
-        node.ctime_s = now_s(cache);
+        node.ctime_s = cache.now_s();
         Ok(())
     }
 
@@ -194,7 +194,7 @@ impl FileSystem for Imfs {
         self.not_in_mini()?;
         let node = self.node_mut(node.id)?;
         (node.uid, node.gid) = (uid, gid);
-        node.ctime_s = now_s(cache);
+        node.ctime_s = cache.now_s();
         Ok(())
     }
 
@@ -202,7 +202,7 @@ impl FileSystem for Imfs {
         self.not_in_mini()?;
         let node = self.node_mut(node.id)?;
         (node.atime_s, node.mtime_s) = (atime_s, mtime_s);
-        node.ctime_s = now_s(cache);
+        node.ctime_s = cache.now_s();
         Ok(())
     }
 
@@ -248,7 +248,7 @@ impl FileSystem for Imfs {
     }
 
     fn read(&mut self, cache: &mut Bdbuf, file: &mut OpenFile, into: &mut [u8]) -> Result<usize, Errno> {
-        let now_s = now_s(cache);
+        let now_s = cache.now_s();
         let block_size = self.options.block_size;
         let node = self.nodes.get_mut(file.node.id as usize).and_then(Option::as_mut).ok_or(Errno::NxIo)?;
         let count = match &node.content {

@@ -11,7 +11,6 @@ pub use memfile::{BlockSize, MemoryCounts};
 
 use crate::bdbuf::{Bdbuf, DiskId};
 use crate::libio::{Kind, S_IFBLK, S_IFDIR, S_IFLNK, S_IFMT, S_IFREG};
-use crate::rfs::now_s;
 use ffslab_fs::Errno;
 use memfile::Memfile;
 use std::rc::Rc;
@@ -186,13 +185,13 @@ impl Imfs {
             Some(directory) => directory,
             None => {
                 let content = Content::Directory { entries: Vec::new(), mounted: None };
-                self.create(now_s(cache), ROOT, directory, S_IFDIR | 0o755, content)?
+                self.create(cache.now_s(), ROOT, directory, S_IFDIR | 0o755, content)?
             }
         };
         if self.find(directory, name).is_some() {
             return Err(Errno::Exist);
         }
-        self.create(now_s(cache), directory, name, S_IFBLK | 0o777, Content::Disk(disk))?;
+        self.create(cache.now_s(), directory, name, S_IFBLK | 0o777, Content::Disk(disk))?;
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 //! Follows `imfs_load_tar.c`: ustar headers of 512 B, names of up to 99 characters, directories, files, symbolic links; the
 //! first bad header ends it.
 
-use super::{now_s, Content, Imfs, ROOT};
+use super::{Content, Imfs, ROOT};
 use crate::bdbuf::Bdbuf;
 use crate::libio::{S_IFDIR, S_IFLNK, S_IFREG};
 use ffslab_fs::Errno;
@@ -30,7 +30,7 @@ impl Imfs {
     /// Hangs the content of a tar image below the root. Stops at the first header that is not good; fails when a name
     /// cannot be made.
     pub fn load_tar(&mut self, cache: &Bdbuf, image: Rc<[u8]>) -> Result<(), Errno> {
-        let now_s = now_s(cache);
+        let now_s = cache.now_s();
         let mut offset = 0;
         while let Some(header) = image.get(offset..offset + RECORD_BYTES) {
             offset += RECORD_BYTES;

@@ -6,7 +6,7 @@ use super::handle::Handle;
 use super::inode::Inode;
 use super::map::{Map, Position, Size};
 use super::store::Store;
-use super::{now_s, Rfs};
+use super::Rfs;
 use crate::bdbuf::Bdbuf;
 use crate::libio::OpenFile;
 use ffslab_fs::Errno;
@@ -282,7 +282,7 @@ fn io_end(store: &mut Store, cache: &mut Bdbuf, file: &mut File, shared: &mut Sh
         file.position.number += 1;
         file.position.offset -= store.layout.block_bytes;
     }
-    let now_s = now_s(cache);
+    let now_s = cache.now_s();
     if read {
         shared.atime_s = now_s;
         return;
@@ -338,7 +338,7 @@ fn set_size(
         }
         result?;
     }
-    shared.mtime_s = now_s(cache);
+    shared.mtime_s = cache.now_s();
     Ok(())
 }
 

@@ -173,7 +173,7 @@ impl Store {
         inode.loads -= 1;
         if inode.loads == 0 {
             if inode.handle.dirty && update_ctime {
-                let now_s = super::now_s(cache);
+                let now_s = cache.now_s();
                 inode.set_ctime(cache, now_s);
             }
             self.held.release(cache, &mut inode.handle);
@@ -202,7 +202,7 @@ impl Store {
         }
         inode.set_last_map_block(cache, 0);
         inode.set_last_data_block(cache, 0);
-        let now_s = super::now_s(cache);
+        let now_s = cache.now_s();
         inode.touch(cache, now_s);
     }
 
@@ -255,7 +255,7 @@ impl Store {
             let links = directory.links(cache) + 1;
             directory.set_links(cache, links);
         }
-        let now_s = super::now_s(cache);
+        let now_s = cache.now_s();
         directory.touch(cache, now_s);
         self.inode_close(cache, &mut directory)
     }

@@ -80,12 +80,6 @@ pub struct Rfs {
     paths: Vec<Inode>,
 }
 
-/// Seconds since 1970. A system without a clock starts in 1988 (`rtems_clock_set` has never been called).
-pub(crate) fn now_s(cache: &Bdbuf) -> u32 {
-    const RTEMS_EPOCH_S: u32 = 567_993_600;
-    RTEMS_EPOCH_S + (cache.sim().now_ns() / 1_000_000_000) as u32
-}
-
 impl Rfs {
     /// Mounts: superblock, block size, both bitmaps of every group, root inode. EIO when it is no RFS.
     pub fn mount(cache: &mut Bdbuf, disk: DiskId, options: &MountOptions) -> Result<Rfs, Errno> {

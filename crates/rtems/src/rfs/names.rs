@@ -5,7 +5,7 @@
 use super::handle::Handle;
 use super::inode::{Inode, INLINE_NAME_BYTES};
 use super::store::Store;
-use super::{now_s, Rfs};
+use super::Rfs;
 use crate::bdbuf::Bdbuf;
 use crate::libio::S_IFLNK;
 use ffslab_fs::Errno;
@@ -37,7 +37,7 @@ impl Rfs {
         if added.is_ok() {
             let links = inode.links(cache) + 1;
             inode.set_links(cache, links);
-            let now_s = now_s(cache);
+            let now_s = cache.now_s();
             directory.touch(cache, now_s);
         }
         let closed = store.inode_close(cache, &mut directory);
@@ -89,7 +89,7 @@ impl Rfs {
             }
         }
         if result.is_ok() {
-            let now_s = now_s(cache);
+            let now_s = cache.now_s();
             directory.touch(cache, now_s);
         }
         let closed = store.inode_close(cache, &mut directory);
