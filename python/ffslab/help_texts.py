@@ -53,7 +53,7 @@ VERBS = {
         about="Compare simulations with measured cases.",
         example="ffslab validate cases.jsonl.gz --only '*/R1/*' --max-error 2",
         options={
-            "cases": "Measured cases, one JSON object per line; .gz is read as it is.",
+            "cases": "Measured cases, one JSON object per line, or a list of RTEMS runs; .gz is read as it is.",
             "only": "Only cases whose id matches this pattern (* ? [a-c]; * also matches /).",
             "jobs": "Simulations that run at once. [default: one per core]",
             "max_error": "Exit with 1 when a counter or mean latency of any case is further off than this.",

@@ -1,7 +1,7 @@
 //! The block device buffer cache: one write-back cache for all devices, below RFS and DOSFS.
 //!
 //! Follows `cpukit/libblock/src/bdbuf.c` of RTEMS cf811a4eb2. One application task calls in; the swap-out task, its
-//! workers and the read-ahead task are state machines that [`tasks`] runs by strict priority whenever the application
+//! workers and the read-ahead task are state machines that `tasks.rs` runs by strict priority whenever the application
 //! waits, or at once when they are more urgent than it.
 //!
 //! Left out: further application tasks (so that nobody ever waits for a buffer that somebody else holds, nor for the sync
