@@ -113,13 +113,11 @@ impl Volume {
         if file_cluster == walked.file_cluster {
             return Ok(walked.disk_cluster);
         }
-        let (mut cluster, steps) = match file_cluster > walked.file_cluster {
+        let (from, steps) = match file_cluster > walked.file_cluster {
             true => (walked.disk_cluster, file_cluster - walked.file_cluster),
             false => (file.cluster, file_cluster),
         };
-        for _ in 0..steps {
-            cluster = self.next_of(cache, cluster)?;
-        }
+        let cluster = self.follow(cache, from, steps)?;
         file.walked.file_cluster = file_cluster;
         file.walked.disk_cluster = cluster;
         Ok(cluster)

@@ -299,6 +299,30 @@ impl Volume {
         }
     }
 
+    /// So many steps along a chain. Entries in the window's sector cost the cache nothing, so they are read in one go.
+    pub fn follow(&mut self, cache: &mut Bdbuf, cluster: u32, steps: u32) -> Result<u32, Errno> {
+        let (mut cluster, mut left) = (cluster, steps);
+        while left > 0 {
+            cluster = self.next_of(cache, cluster)?;
+            left -= 1;
+            let (Some(window), false) = (self.window, self.boot.fat_type == FatType::Fat12) else { continue };
+            let data = cache.data(window.buffer);
+            let skip = (window.sector << self.sector_shift & (self.block_bytes - 1)) as usize;
+            while left > 0 {
+                let (sector, offset) = self.entry_place(cluster)?;
+                if sector != window.sector {
+                    break;
+                }
+                cluster = match self.boot.fat_type {
+                    FatType::Fat16 => u32::from(le16(data, skip + offset)),
+                    _ => le32(data, skip + offset),
+                };
+                left -= 1;
+            }
+        }
+        Ok(cluster)
+    }
+
     /// `fat_set_fat_cluster`.
     pub fn set_next_of(&mut self, cache: &mut Bdbuf, cluster: u32, value: u32) -> Result<(), Errno> {
         let (sector, offset) = self.entry_place(cluster)?;
