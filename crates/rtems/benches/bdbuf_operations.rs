@@ -2,12 +2,12 @@
 //!
 //! A bdbuf operation is one call of get, read, release or release modified. The goal is 5,000,000 per second.
 
+use ffslab_conformance::cpu_time::Stopwatch;
 use ffslab_rtems::bdbuf::{Bdbuf, BdbufConfig, BdbufCounts, DiskId};
 use ffslab_rtems::device::Device;
 use ffslab_rtems::phases::{run, Settings};
 use ffslab_rtems::profile::DeviceProfile;
 use ffslab_sim::{Sim, SimConfig};
-use std::time::Instant;
 
 const DISK_BLOCKS: u32 = 1 << 15;
 
@@ -33,11 +33,11 @@ fn measure(name: &str, cache_bytes: u32, mut step: impl FnMut(&mut Bdbuf, DiskId
         step(&mut cache, disk, i);
     }
     let before = operations(cache.counts());
-    let start = Instant::now();
+    let watch = Stopwatch::start();
     for i in 0..2_000_000 {
         step(&mut cache, disk, i);
     }
-    let seconds = start.elapsed().as_secs_f64();
+    let seconds = watch.seconds();
     row(name, operations(cache.counts()) - before, seconds);
 }
 
@@ -64,9 +64,9 @@ fn file_system(fs: &str, io_bytes: usize) {
         read_ahead_blocks: 0,
         test: "io".into(),
     };
-    let start = Instant::now();
+    let watch = Stopwatch::start();
     let phases = run(&settings, false).expect("the case runs");
-    let seconds = start.elapsed().as_secs_f64();
+    let seconds = watch.seconds();
     let done: u64 = phases.iter().map(|phase| operations(phase.cache)).sum();
     row(&format!("{fs}, 2 MiB file, {io_bytes} B requests, all phases"), done, seconds);
 }
