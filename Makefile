@@ -60,6 +60,7 @@ soak: setup ## cut the power at every flash operation of every workload, mount t
 	cargo run --release --quiet -p ffslab-jffs2 --example soak
 	cargo run --release --quiet -p ffslab-yaffs2 --example soak
 	cargo run --release --quiet -p ffslab-ubifs --example soak
+	$(BIN)/python -m pytest --quiet -m soak
 
 clean: ## remove everything that was built, .venv and results included
 	rm -rf $(VENV) results .pytest_cache .mypy_cache .ruff_cache .hypothesis

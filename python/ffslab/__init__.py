@@ -15,24 +15,34 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ffslab._native import InputError, __version__
+from ffslab._native import InputError, PowerCut, __version__
 
 if TYPE_CHECKING:
+    from ffslab import sqlite
     from ffslab.experiment import Experiment, Run
+    from ffslab.stack import Stack
     from ffslab.validation import validate
 
-__all__ = ["Experiment", "InputError", "Run", "__version__", "validate"]
+__all__ = ["Experiment", "InputError", "PowerCut", "Run", "Stack", "__version__", "sqlite", "validate"]
 
 # pandas takes longer to import than the command line may take to start: modules are loaded when first used.
-_HOMES = {"Experiment": "ffslab.experiment", "Run": "ffslab.experiment", "validate": "ffslab.validation"}
+_HOMES = {
+    "Experiment": "ffslab.experiment",
+    "Run": "ffslab.experiment",
+    "Stack": "ffslab.stack",
+    "validate": "ffslab.validation",
+}
+_MODULES = frozenset({"sqlite"})
 
 
 def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    if name in _MODULES:
+        return import_module(f"ffslab.{name}")
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'ffslab' has no attribute {name!r}")
-    from importlib import import_module
-
     return getattr(import_module(home), name)
 
 

@@ -146,6 +146,28 @@ def _run_and_print(experiment: Experiment, name: str, out: Path | None, json: bo
         _say(f"{summary_text(done.summary)}\n\nReport: {folder / results.REPORT}")
 
 
+@app.command(help=VERBS["sqlite"].about, epilog=VERBS["sqlite"].epilog)
+def sqlite(
+    script: Annotated[Path | None, _argument("sqlite", "script", "[SCRIPT.sql]")] = None,
+    setup: Annotated[Path | None, _option("sqlite", "setup", "--setup", metavar="SCRIPT.sql")] = None,
+    board: Annotated[str, _option("sqlite", "board", "--board", metavar="NAME")] = "omap3evm",
+    fs: Annotated[list[str] | None, _option("sqlite", "fs", "--fs", metavar="NAME")] = None,
+    partition_blocks: Annotated[
+        int, _option("sqlite", "partition_blocks", "--partition-blocks", metavar="BLOCKS")
+    ] = 400,
+    read_ahead: Annotated[list[int] | None, _option("sqlite", "read_ahead", "--read-ahead", metavar="KiB")] = None,
+    database: Annotated[str, _option("sqlite", "database", "--database", metavar="NAME")] = "database.db",
+    rows: Annotated[bool, _option("sqlite", "rows", "--rows")] = False,
+    out: Annotated[Path | None, _option("sqlite", "out", "--out", metavar="DIR")] = None,
+    json: Annotated[bool, _option("sqlite", "json", "--json")] = False,
+) -> None:
+    """Runs SQL with the real SQLite."""
+    from ffslab.sqlite import verb
+
+    machine = verb.Machine(board, partition_blocks, fs or ["jffs2"], read_ahead or [])
+    _say(verb.run(script, setup, machine, database, rows=rows, out=out, json=json))
+
+
 @app.command(help=VERBS["validate"].about, epilog=VERBS["validate"].epilog)
 def validate(
     cases: Annotated[Path, _argument("validate", "cases", "CASES.jsonl[.gz]")],

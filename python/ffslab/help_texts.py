@@ -49,6 +49,22 @@ VERBS = {
             "json": "Print the summary as JSON instead of a table.",
         },
     ),
+    "sqlite": Verb(
+        about="Run SQL with the real SQLite on a simulated file system.",
+        example="ffslab sqlite --fs jffs2 --fs ubifs --setup make.sql < queries.sql",
+        options={
+            "script": "SQL whose statements are measured; without a file it is read from the standard input.",
+            "setup": "SQL that is executed before, unmeasured; then all is synced and the caches are dropped.",
+            "board": "Board profile; `ffslab profiles` lists them.",
+            "fs": "File system: jffs2, yaffs2 or ubifs; give it several times to compare. [default: jffs2]",
+            "partition_blocks": "Erase blocks of the partition.",
+            "read_ahead": "Read-ahead window in KiB; give it several times to compare. [default: the board's kernel's]",
+            "database": "Name of the data base file.",
+            "rows": "Print the rows that the statements return before the tables.",
+            "out": "Results folder [default: results/SCRIPT].",
+            "json": "Print the summary as JSON instead of tables; its steps are the statements.",
+        },
+    ),
     "validate": Verb(
         about="Compare simulations with measured cases.",
         example="ffslab validate cases.jsonl.gz --only '*/R1/*' --max-error 2",

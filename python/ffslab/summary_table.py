@@ -71,13 +71,14 @@ def main_cells(summary: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
 def summary_text(summary: dict[str, Any]) -> str:
     """Title, tables and what they mean, for a terminal."""
     variants = summary["variants"]
-    tables = [_aligned(*main_cells(summary))]
+    tables = [aligned(*main_cells(summary))]
     if len(variants) <= COLUMNS_MAX:
-        tables.append(_aligned(*(causes_table(variants[0]) if len(variants) == 1 else variants_table(variants))))
+        tables.append(aligned(*(causes_table(variants[0]) if len(variants) == 1 else variants_table(variants))))
     return "\n\n".join([summary["title"], *tables, "\n".join(sentences(summary))])
 
 
-def _aligned(head: list[str], rows: list[list[str]]) -> str:
+def aligned(head: list[str], rows: list[list[str]]) -> str:
+    """A table whose first column is text and whose others are numbers."""
     return text_table(head, rows, "l" + "r" * (len(head) - 1))
 
 

@@ -101,7 +101,7 @@ pub fn run_experiment(
         let name = &ready.variant.name;
         requests.extend(name, &outcome.requests);
         blocks.extend(name, &outcome);
-        summaries.push(VariantSummary::of(ready.variant, ready.keys.clone(), &ready.spec, &outcome));
+        summaries.push(VariantSummary::of(ready.variant.into(), ready.keys.clone(), &ready.spec, &outcome));
     }
     if !progress(1.0) {
         return Err(LabError::Interrupted);

@@ -234,9 +234,24 @@ impl BlockColumns {
     }
 }
 
+/// How a variant and its measured steps are called.
+#[derive(Clone, Debug)]
+pub struct Labels<'a> {
+    pub name: &'a str,
+    pub axes: &'a [(String, toml::Value)],
+    pub steps: Vec<String>,
+}
+
+impl<'a> From<&'a Variant> for Labels<'a> {
+    fn from(variant: &'a Variant) -> Labels<'a> {
+        let steps = variant.measure.iter().map(Step::title).collect();
+        Labels { name: &variant.name, axes: &variant.axes, steps }
+    }
+}
+
 impl VariantSummary {
-    /// Summary of a run of `variant` on `spec`; `stack` are its keys with the board's values filled in.
-    pub fn of(variant: &Variant, stack: StackKeys, spec: &StackSpec, outcome: &Outcome) -> VariantSummary {
+    /// Summary of a run on `spec`; `stack` are its keys with the board's values filled in.
+    pub fn of(labels: Labels, stack: StackKeys, spec: &StackSpec, outcome: &Outcome) -> VariantSummary {
         let last = outcome.last();
         let page_bytes = u64::from(spec.geometry.page_bytes);
         let sum = |bytes: fn(&StepOutcome) -> u64| outcome.measure.iter().map(bytes).sum::<u64>();
@@ -244,8 +259,8 @@ impl VariantSummary {
         let user_written_bytes = sum(|step| step.facts.user_written_bytes);
         let ratio = |pages: u64, bytes: u64| (bytes > 0).then(|| (pages * page_bytes) as f64 / bytes as f64);
         VariantSummary {
-            name: variant.name.clone(),
-            axes: variant.axes.iter().cloned().collect(),
+            name: labels.name.to_string(),
+            axes: labels.axes.iter().cloned().collect(),
             stack,
             flash: FlashSummary {
                 page_bytes: spec.geometry.page_bytes,
@@ -278,18 +293,18 @@ impl VariantSummary {
             write_amplification: ratio(last.counts.page_programs, user_written_bytes),
             read_amplification: ratio(last.counts.page_reads, user_read_bytes),
             erases_per_block: MeanSd::of(&outcome.erases_main),
-            steps: step_summaries(&variant.measure, outcome),
+            steps: step_summaries(labels.steps, outcome),
             notes: outcome.setup.iter().chain(&outcome.measure).flat_map(|step| step.facts.notes.clone()).collect(),
         }
     }
 }
 
-fn step_summaries(steps: &[Step], outcome: &Outcome) -> Vec<StepSummary> {
-    let mut summaries = Vec::with_capacity(steps.len());
+fn step_summaries(titles: Vec<String>, outcome: &Outcome) -> Vec<StepSummary> {
+    let mut summaries = Vec::with_capacity(titles.len());
     let (mut counts_before, mut energy_before) = (OpCounts::default(), Energy::default());
-    for (step, done) in steps.iter().zip(&outcome.measure) {
+    for (title, done) in titles.into_iter().zip(&outcome.measure) {
         summaries.push(StepSummary {
-            step: step.title(),
+            step: title,
             counts: (done.counts - counts_before).into(),
             elapsed_us: ns_to_us(done.elapsed_ns),
             latency_us: LatencyUs::of(&outcome.requests.latency_ns[done.rows.clone()]),

@@ -13,6 +13,7 @@ use crate::traces::Traces;
 use ffslab_linux::Fd;
 use ffslab_sim::{cause, Energy, OpCounts, Reason, Task, CAUSES};
 use ffslab_workload::{Content, Step};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -109,6 +110,35 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// Of a session, whose main phase is all that was measured.
+    pub(crate) fn of_session(
+        stack: &Stack,
+        start: &Instants,
+        setup: Vec<StepOutcome>,
+        measure: Vec<StepOutcome>,
+        requests: RequestLog,
+        erases_before: &[u32],
+    ) -> Outcome {
+        let end = Instants::of(stack);
+        let last = measure.last().cloned().unwrap_or_default();
+        let erases_total = stack.erase_counts();
+        Outcome {
+            setup,
+            measure,
+            requests,
+            by_cause: by_cause(&start.causes, &end.causes),
+            program_ns: end.program_ns - start.program_ns,
+            idle_ns: end.idle_ns - start.idle_ns,
+            main: last.counts,
+            main_by_task: Vec::new(),
+            main_time_ns: last.time_ns,
+            erases_main: erases_total.iter().zip(erases_before).map(|(after, before)| after - before).collect(),
+            erases_total,
+            programmed_pages: stack.programmed_pages(),
+            images: Vec::new(),
+        }
+    }
+
     pub fn last(&self) -> &StepOutcome {
         self.measure.last().expect("a plan has a measured step")
     }
@@ -120,16 +150,14 @@ pub type Watch<'a> = dyn FnMut(u64) -> bool + 'a;
 /// Runs a plan on a new stack. See [`RunError`].
 pub fn run(plan: &Plan, watch: &mut Watch) -> Result<Outcome, RunError> {
     let stack = Stack::new(plan.stack).map_err(RunError::Step)?;
-    let mut runner = Runner::new(stack, plan, watch);
+    let mut runner = Runner::new(stack, plan.seed, Cow::Borrowed(plan.traces), Box::new(watch));
     let mut setup = Vec::with_capacity(plan.setup.len());
-    runner.begin();
+    runner.begin_setup();
     for (index, step) in plan.setup.iter().enumerate() {
         setup.push(runner.step("setup", index, step)?);
     }
     runner.prepare_replays(plan.measure)?;
-    let causes_before = runner.begin();
-    let (program_before_ns, idle_before_ns) = (runner.stack.sim.program_ns(), runner.stack.sim.idle_ns());
-    runner.measuring = true;
+    let start = runner.begin_measurement();
     let mut boundary = Boundary::of(&runner.stack, None);
     let mut measure = Vec::with_capacity(plan.measure.len());
     let mut main = None;
@@ -145,13 +173,13 @@ pub fn run(plan: &Plan, watch: &mut Watch) -> Result<Outcome, RunError> {
     }
     let (main, main_time_ns, erases_main, main_by_task) = main
         .ok_or_else(|| RunError::Step(format!("the main phase ends with step {}, which is none", plan.main_steps.1)))?;
-    let causes = runner.stack.sim.all_counts();
+    let end = Instants::of(&runner.stack);
     Ok(Outcome {
         setup,
         measure,
-        by_cause: by_cause(&causes_before, &causes),
-        program_ns: runner.stack.sim.program_ns() - program_before_ns,
-        idle_ns: runner.stack.sim.idle_ns() - idle_before_ns,
+        by_cause: by_cause(&start.causes, &end.causes),
+        program_ns: end.program_ns - start.program_ns,
+        idle_ns: end.idle_ns - start.idle_ns,
         main,
         main_by_task,
         main_time_ns,
@@ -161,6 +189,20 @@ pub fn run(plan: &Plan, watch: &mut Watch) -> Result<Outcome, RunError> {
         requests: runner.log,
         images: runner.images,
     })
+}
+
+/// Where the counters of a stack stood.
+pub(crate) struct Instants {
+    causes: Box<[OpCounts; CAUSES]>,
+    program_ns: u64,
+    idle_ns: u64,
+}
+
+impl Instants {
+    pub fn of(stack: &Stack) -> Instants {
+        let sim = &stack.sim;
+        Instants { causes: sim.all_counts(), program_ns: sim.program_ns(), idle_ns: sim.idle_ns() }
+    }
 }
 
 /// State at the start of the main phase.
@@ -210,28 +252,28 @@ fn by_cause(before: &[OpCounts; CAUSES], after: &[OpCounts; CAUSES]) -> Vec<(Tas
 /// Calls between two looks at the progress function.
 const WATCH_EVERY: u64 = 256;
 
-struct Runner<'a> {
-    stack: Stack,
+pub(crate) struct Runner<'a> {
+    pub(crate) stack: Stack,
     content: Content,
     /// Open files by name.
     open: BTreeMap<String, Fd>,
-    log: RequestLog,
-    images: Vec<SavedImage>,
-    measuring: bool,
-    start_ns: u64,
+    pub(crate) log: RequestLog,
+    pub(crate) images: Vec<SavedImage>,
+    pub(crate) measuring: bool,
+    pub(crate) start_ns: u64,
     start_counts: OpCounts,
     start_energy: Energy,
-    traces: &'a Traces,
+    pub(crate) traces: Cow<'a, Traces>,
     calls: u64,
-    watch: &'a mut Watch<'a>,
-    step: u32,
+    watch: Box<Watch<'a>>,
+    pub(crate) step: u32,
 }
 
 impl<'a> Runner<'a> {
-    fn new(stack: Stack, plan: &Plan<'a>, watch: &'a mut Watch<'_>) -> Self {
+    pub(crate) fn new(stack: Stack, seed: u64, traces: Cow<'a, Traces>, watch: Box<Watch<'a>>) -> Self {
         Runner {
             stack,
-            content: Content::new(plan.seed),
+            content: Content::new(seed),
             open: BTreeMap::new(),
             log: RequestLog::default(),
             images: Vec::new(),
@@ -239,44 +281,81 @@ impl<'a> Runner<'a> {
             start_ns: 0,
             start_counts: OpCounts::default(),
             start_energy: Energy::default(),
-            traces: plan.traces,
+            traces,
             calls: 0,
             watch,
             step: 0,
         }
     }
 
-    /// Sets the instant from which counters and time are reckoned.
-    fn begin(&mut self) -> Box<[OpCounts; CAUSES]> {
+    /// Counters and time of setup steps are reckoned from here.
+    pub(crate) fn begin_setup(&mut self) {
         self.start_ns = self.stack.sim.now_ns();
         self.start_counts = self.stack.sim.total();
         self.start_energy = self.stack.sim.energy();
-        self.stack.sim.all_counts()
     }
 
-    fn step(&mut self, phase: &str, index: usize, step: &Step) -> Result<StepOutcome, RunError> {
-        self.step = index as u32;
-        let first_row = self.log.len();
-        // The measuring program reads the clock before and after each measured step.
-        let before_ns = if self.measuring { self.stack.vfs.read_clock_ns() } else { self.stack.sim.now_ns() };
+    /// Those of measured steps from here; their calls are kept.
+    pub(crate) fn begin_measurement(&mut self) -> Instants {
+        self.begin_setup();
+        self.measuring = true;
+        Instants::of(&self.stack)
+    }
+
+    pub(crate) fn step(&mut self, phase: &str, index: usize, step: &Step) -> Result<StepOutcome, RunError> {
+        let begun = self.step_begins(index);
         let facts = self.execute(step).map_err(|error| match error {
             Stop::Failed(text) => RunError::Step(format!("{phase} step {} ({}): {text}", index + 1, step.title())),
             Stop::Interrupted => RunError::Interrupted,
         })?;
-        let after_ns = if self.measuring { self.stack.vfs.read_clock_ns() } else { self.stack.sim.now_ns() };
-        Ok(StepOutcome {
-            counts: self.stack.sim.total() - self.start_counts,
-            time_ns: after_ns - self.start_ns,
-            energy: self.stack.sim.energy() - self.start_energy,
-            elapsed_ns: after_ns - before_ns,
-            rows: first_row..self.log.len(),
-            fs_free_bytes: self.free_bytes(),
-            facts,
+        Ok(self.step_ends(begun, facts))
+    }
+
+    /// Does a step as a part of one that has begun.
+    pub(crate) fn part_of_step(&mut self, step: &Step) -> Result<Facts, RunError> {
+        self.execute(step).map_err(|error| match error {
+            Stop::Failed(text) => RunError::Step(format!("{}: {text}", step.title())),
+            Stop::Interrupted => RunError::Interrupted,
         })
     }
 
+    /// Power is lost and comes back.
+    pub(crate) fn crash(&mut self) {
+        self.stack.crash();
+        self.open.clear();
+    }
+
+    /// What the runner does before a step. Its answer is for [`Runner::step_ends`].
+    pub(crate) fn step_begins(&mut self, index: usize) -> StepBegun {
+        self.step = index as u32;
+        let first_row = self.log.len();
+        StepBegun { first_row, at_ns: self.step_clock_ns() }
+    }
+
+    pub(crate) fn step_ends(&mut self, begun: StepBegun, facts: Facts) -> StepOutcome {
+        let after_ns = self.step_clock_ns();
+        StepOutcome {
+            counts: self.stack.sim.total() - self.start_counts,
+            time_ns: after_ns - self.start_ns,
+            energy: self.stack.sim.energy() - self.start_energy,
+            elapsed_ns: after_ns - begun.at_ns,
+            rows: begun.first_row..self.log.len(),
+            fs_free_bytes: self.free_bytes(),
+            facts,
+        }
+    }
+
+    /// The measuring program reads the clock before and after each measured step.
+    fn step_clock_ns(&mut self) -> u64 {
+        if self.measuring {
+            self.stack.vfs.read_clock_ns()
+        } else {
+            self.stack.sim.now_ns()
+        }
+    }
+
     /// Free space of the mounted file system, asked without a system call so that nothing is charged.
-    fn free_bytes(&mut self) -> Option<u64> {
+    pub(crate) fn free_bytes(&mut self) -> Option<u64> {
         let statfs = self.stack.vfs.fs_mut()?.statfs();
         Some(statfs.blocks_free * u64::from(statfs.block_bytes))
     }
@@ -289,6 +368,12 @@ impl<'a> Runner<'a> {
         }
         Ok(())
     }
+}
+
+/// A step that is under way.
+pub(crate) struct StepBegun {
+    first_row: usize,
+    at_ns: u64,
 }
 
 /// Why a step ended early.

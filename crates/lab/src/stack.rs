@@ -404,6 +404,11 @@ impl Stack {
         format!("{error}: {room}{advice}")
     }
 
+    /// Access to the chip beside all operations: power cuts, faults.
+    pub fn with_chip<R>(&self, act: impl FnOnce(&mut Chip) -> R) -> R {
+        self.nand.with_chip(act)
+    }
+
     /// Power fails and comes back: memory is lost, the chip keeps what it holds.
     pub fn crash(&mut self) {
         self.vfs.crash();
@@ -411,6 +416,7 @@ impl Stack {
         if let Some(ubi) = self.ubi.take() {
             ubi.detach();
         }
+        self.nand.with_chip(Chip::power_on);
         self.nand.restart();
     }
 

@@ -5,10 +5,12 @@
 //!
 //! **Follows.** `pydantic-core`: a private native module with a typed stub (`python/ffslab/_native.pyi`).
 //!
-//! **Leaves out.** Objects below an experiment (a chip, a file system): Python describes what to run and gets results.
+//! **Leaves out.** Objects below the system calls (a chip, a file system): Python describes what to run and gets results,
+//! or makes system calls in a session.
 
 mod columns;
 mod images;
+mod session;
 mod watched;
 
 use ffslab_lab::LabError;
@@ -104,6 +106,9 @@ fn profile(name: &str) -> PyResult<String> {
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("InputError", module.py().get_type::<InputError>())?;
+    module.add("EPOCH_S", ffslab_lab::stack::EPOCH_S)?;
+    module.add("PowerCut", module.py().get_type::<session::PowerCut>())?;
+    module.add_class::<session::Session>()?;
     module.add_function(wrap_pyfunction!(run_experiment, module)?)?;
     module.add_function(wrap_pyfunction!(validate, module)?)?;
     module.add_function(wrap_pyfunction!(images::read_tree, module)?)?;

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ffslab import __version__
 from ffslab.report import plots
 from ffslab.report.style import STYLE
+from ffslab.step_groups import step_groups
 from ffslab.summary_table import COLUMNS_MAX, main_cells
 from ffslab.text_table import number
 from ffslab.time_table import EXPLAINED, causes_table, variants_table
@@ -96,20 +97,15 @@ def _step_cells(variants: list[Variant]) -> tuple[list[str], list[list[str]]]:
     """The measured steps of each variant that took time or flash operations; latency only where calls are recorded."""
     head = ["step", "variant", "elapsed, ms", "calls", "mean latency, us", "page reads", "page programs", "erases"]
     rows = []
-    for i, first in enumerate(variants[0]["steps"]):
-        if not any(_did_something(variant["steps"][i]) for variant in variants):
+    columns = [step_groups(variant) for variant in variants]
+    for i, first in enumerate(columns[0]):
+        same = [(variant, groups[i]) for variant, groups in zip(variants, columns, strict=True) if i < len(groups)]
+        if not any(group.did_something for _, group in same):
             continue
-        for variant in variants[: plots.VARIANTS_MAX]:
-            step = variant["steps"][i]
-            counts, latency = step["counts"], step["latency_us"]
-            counted = (number(counts[key]) for key in ("page_reads", "page_programs", "erases"))
-            calls = number(latency["n"]) if latency["n"] else "-"
-            elapsed = number(step["elapsed_us"] / 1e3)
-            rows.append(
-                [f"{i + 1} {first['step']}", variant["name"], elapsed, calls, number(latency["mean"]), *counted]
-            )
+        for variant, group in same[: plots.VARIANTS_MAX]:
+            counted = (number(count) for count in (group.page_reads, group.page_programs, group.erases))
+            calls = number(group.calls) if group.calls else "-"
+            mean = number(group.latency_sum_us / group.calls) if group.calls else "-"
+            title = f"{first.steps} x {first.title}" if first.steps > 1 else f"{i + 1} {first.title}"
+            rows.append([title, variant["name"], number(group.elapsed_us / 1e3), calls, mean, *counted])
     return head, rows
-
-
-def _did_something(step: dict[str, Any]) -> bool:
-    return bool(step["elapsed_us"] or any(step["counts"].values()))

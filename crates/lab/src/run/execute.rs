@@ -35,8 +35,7 @@ impl Runner<'_> {
                 plain(vfs.umount())
             }
             Step::Crash(_) => {
-                self.stack.crash();
-                self.open.clear();
+                self.crash();
                 Ok(Facts::default())
             }
             Step::UbiAttach(_) => self.stack.ubi_attach().map_err(Stop::Failed).map(|()| Facts::default()),
@@ -311,7 +310,7 @@ impl Runner<'_> {
     }
 
     /// Keeps a call of the measurement.
-    pub(super) fn record(&mut self, i: u64, call: Call) {
+    pub(crate) fn record(&mut self, i: u64, call: Call) {
         if self.measuring {
             self.log.push(self.step, i as u32, call);
         }

@@ -1,0 +1,360 @@
+//! An interactive session: a stack whose system calls are made one by one from outside, by Python.
+//!
+//! It runs the steps of experiments, too, and what it did is summed up as the result of a variant, so that a program that
+//! is really run (SQLite) ends in the same tables and reports as an experiment.
+
+use crate::error::LabError;
+use crate::input::friendlier;
+use crate::requests::{Call, CallOp};
+use crate::result::{BlockColumns, Counts, EnergySummary, Labels, RequestColumns, VariantSummary};
+use crate::run::{Facts, Instants, Outcome, RunError, Runner, StepBegun, StepOutcome};
+use crate::stack::{Stack, StackSpec};
+use crate::stack_keys::StackKeys;
+use crate::traces::Traces;
+pub use ffslab_flash::Torn;
+use ffslab_fs::{Errno, Stat};
+use ffslab_linux::{Entry, Fd, OpenFlags, Vfs};
+use ffslab_sim::units::ns_to_us;
+use ffslab_workload::Step;
+use serde::Serialize;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+type SysResult<T> = Result<T, Errno>;
+
+/// The most that one call moves (`MAX_RW_COUNT` of `include/linux/fs.h`).
+const READ_BYTES_MAX: usize = 0x7FFF_F000;
+
+/// A stack with nothing mounted, and the calls made on it so far.
+pub struct Session {
+    runner: Runner<'static>,
+    spec: StackSpec,
+    keys: StackKeys,
+    base_dir: PathBuf,
+    /// Names of open files, for the rows of calls.
+    names: BTreeMap<u32, String>,
+    setup: Vec<StepOutcome>,
+    measured: Option<Measured>,
+    /// Number of the next call within its step.
+    next_i: u64,
+}
+
+/// The measurement, once it has begun.
+struct Measured {
+    start: Instants,
+    erases_before: Vec<u32>,
+    titles: Vec<String>,
+    steps: Vec<StepOutcome>,
+    running: Option<(StepBegun, Facts)>,
+}
+
+/// The result of a session as that of a variant.
+#[derive(Clone, Debug)]
+pub struct SessionResult {
+    pub summary: VariantSummary,
+    pub requests: RequestColumns,
+    pub blocks: BlockColumns,
+}
+
+/// What a stack has done since it was made.
+#[derive(Clone, Debug, Serialize)]
+pub struct SessionTotals {
+    #[serde(flatten)]
+    pub counts: Counts,
+    #[serde(rename = "energy_uJ")]
+    pub energy_uj: EnergySummary,
+    pub time_us: f64,
+}
+
+/// Keys come from a program, each on a line of its own: a message names the key instead of the line.
+fn wrong_key(stack_toml: &str, error: &toml::de::Error) -> LabError {
+    let text = friendlier(error.message());
+    let line = error.span().and_then(|span| stack_toml[..span.end].lines().last());
+    match line.and_then(|line| line.split_once(" =")) {
+        Some((key, _)) => LabError::Input(format!("stack: {key}: {text}")),
+        None => LabError::Input(format!("stack: {text}")),
+    }
+}
+
+/// A step written as a JSON object, as in a measured case.
+///
+/// Errors: unknown steps and keys, values that nothing could run.
+pub fn read_step(json: &str) -> Result<Step, LabError> {
+    let step: Step = serde_json::from_str(json)
+        .map_err(|error| LabError::Input(format!("step {json}: {}", friendlier(&error.to_string()))))?;
+    step.check().map_err(|text| LabError::Input(format!("{}: {text}", step.title())))?;
+    Ok(step)
+}
+
+impl Session {
+    /// A stack from the keys of an experiment's `[stack]` table. `seed` is that of the file content that steps write;
+    /// files that keys and steps name are found from `base_dir`.
+    ///
+    /// Errors: unknown keys, profiles and file systems; a partition or an image that does not fit.
+    pub fn new(stack_toml: &str, seed: u64, base_dir: &Path) -> Result<Session, LabError> {
+        let keys: StackKeys = toml::from_str(stack_toml).map_err(|error| wrong_key(stack_toml, &error))?;
+        let (spec, keys) = StackSpec::from_keys(&keys, base_dir)?;
+        let stack = Stack::new(&spec).map_err(LabError::Input)?;
+        let mut runner = Runner::new(stack, seed, Cow::Owned(Traces::default()), Box::new(|_| true));
+        runner.begin_setup();
+        Ok(Session {
+            runner,
+            spec,
+            keys,
+            base_dir: base_dir.to_path_buf(),
+            names: BTreeMap::new(),
+            setup: Vec::new(),
+            measured: None,
+            next_i: 0,
+        })
+    }
+
+    /// The stack's keys with the board's values filled in.
+    pub fn keys(&self) -> &StackKeys {
+        &self.keys
+    }
+
+    pub fn stack(&self) -> &Stack {
+        &self.runner.stack
+    }
+
+    pub fn stack_mut(&mut self) -> &mut Stack {
+        &mut self.runner.stack
+    }
+
+    /// Power fails and comes back: open files and whatever was in memory are gone.
+    pub fn crash(&mut self) {
+        self.names.clear();
+        self.runner.crash();
+    }
+
+    /// The power goes away at the `operations`-th program or erase from now; see [`ffslab_flash::Chip::cut_power_after`].
+    pub fn cut_power_after(&mut self, operations: u64, torn: Torn) {
+        self.runner.stack.with_chip(|chip| chip.cut_power_after(operations, torn));
+    }
+
+    /// Flash operations, energy and time since the stack was made.
+    pub fn totals(&self) -> SessionTotals {
+        let sim = &self.runner.stack.sim;
+        let now_us = ns_to_us(sim.now_ns() - sim.config().uptime_ns);
+        SessionTotals { counts: sim.total().into(), energy_uj: sim.energy().into(), time_us: now_us }
+    }
+
+    /// Free space of the mounted file system.
+    pub fn free_bytes(&mut self) -> Option<u64> {
+        self.runner.free_bytes()
+    }
+
+    // ---- measuring -----------------------------------------------------------------------------------------
+
+    /// A measured step begins; the first one begins the measurement. What happens between two steps is counted with the
+    /// later one. A step that is still running ends.
+    pub fn begin_step(&mut self, title: &str) {
+        self.end_step();
+        let measured = self.measured.get_or_insert_with(|| Measured {
+            start: self.runner.begin_measurement(),
+            erases_before: self.runner.stack.erase_counts(),
+            titles: Vec::new(),
+            steps: Vec::new(),
+            running: None,
+        });
+        self.next_i = 0;
+        let begun = self.runner.step_begins(measured.steps.len());
+        measured.titles.push(title.to_string());
+        measured.running = Some((begun, Facts::default()));
+    }
+
+    /// Something that a reader of the results should know; kept with the step that is running.
+    pub fn note(&mut self, text: &str) {
+        if let Some((_, facts)) = self.measured.as_mut().and_then(|measured| measured.running.as_mut()) {
+            facts.notes.push(text.to_string());
+        }
+    }
+
+    /// The measured step that is running ends.
+    pub fn end_step(&mut self) {
+        if let Some(measured) = &mut self.measured {
+            if let Some((begun, facts)) = measured.running.take() {
+                measured.steps.push(self.runner.step_ends(begun, facts));
+            }
+        }
+    }
+
+    /// Runs a step of the experiments' vocabulary: a measured step of its own once the measurement has begun and no step
+    /// is running, part of the running step, or else setup.
+    ///
+    /// Errors: what is wrong with the step, or why it cannot be done.
+    pub fn run_step(&mut self, step: &Step) -> Result<Facts, LabError> {
+        let traces = self.runner.traces.to_mut();
+        traces.read(std::iter::once(step), &self.base_dir).map_err(LabError::Input)?;
+        let place = |error| match error {
+            RunError::Step(text) => LabError::Input(text),
+            RunError::Interrupted => LabError::Interrupted,
+        };
+        match &mut self.measured {
+            None => {
+                let outcome = self.runner.step("setup", self.setup.len(), step).map_err(place)?;
+                let facts = outcome.facts.clone();
+                self.setup.push(outcome);
+                Ok(facts)
+            }
+            Some(measured) => {
+                if let Some((_, running)) = &mut measured.running {
+                    let facts = self.runner.part_of_step(step).map_err(place)?;
+                    running.user_read_bytes += facts.user_read_bytes;
+                    running.user_written_bytes += facts.user_written_bytes;
+                    running.notes.extend(facts.notes.iter().cloned());
+                    return Ok(facts);
+                }
+                let outcome = self.runner.step("measure", measured.steps.len(), step).map_err(place)?;
+                let facts = outcome.facts.clone();
+                measured.titles.push(step.title());
+                measured.steps.push(outcome);
+                Ok(facts)
+            }
+        }
+    }
+
+    /// What was measured so far, as a variant called `name` with what `axes` (a JSON object) chose.
+    ///
+    /// Errors: nothing was measured.
+    pub fn result(&mut self, name: &str, axes_json: &str) -> Result<SessionResult, LabError> {
+        let axes: BTreeMap<String, toml::Value> =
+            serde_json::from_str(axes_json).map_err(|error| LabError::Input(format!("axes: {error}")))?;
+        let axes: Vec<_> = axes.into_iter().collect();
+        self.end_step();
+        let Some(measured) = self.measured.as_ref().filter(|measured| !measured.steps.is_empty()) else {
+            return Err(LabError::input("nothing was measured: begin a step before the calls"));
+        };
+        let stack = &self.runner.stack;
+        let outcome = Outcome::of_session(
+            stack,
+            &measured.start,
+            self.setup.clone(),
+            measured.steps.clone(),
+            self.runner.log.clone(),
+            &measured.erases_before,
+        );
+        let labels = Labels { name, axes: &axes, steps: measured.titles.clone() };
+        let summary = VariantSummary::of(labels, self.keys.clone(), &self.spec, &outcome);
+        let (mut requests, mut blocks) = (RequestColumns::default(), BlockColumns::default());
+        requests.extend(name, &outcome.requests);
+        blocks.extend(name, &outcome);
+        Ok(SessionResult { summary, requests, blocks })
+    }
+
+    // ---- system calls ---------------------------------------------------------------------------------------
+
+    /// Makes a call and keeps a row of it while a step is running. `bytes` of its result are those that it moved.
+    fn call<R>(
+        &mut self,
+        op: CallOp,
+        file: &str,
+        offset_bytes: u64,
+        body: impl FnOnce(&mut Vfs) -> SysResult<R>,
+        bytes: impl FnOnce(&R) -> u64,
+    ) -> SysResult<R> {
+        let vfs = &mut self.runner.stack.vfs;
+        let Some((_, facts)) = self.measured.as_mut().and_then(|measured| measured.running.as_mut()) else {
+            return body(vfs);
+        };
+        let start_ns = vfs.sim().now_ns() - self.runner.start_ns;
+        let (result, latency_ns) = vfs.timed(body);
+        let bytes = result.as_ref().map_or(0, bytes);
+        match op {
+            CallOp::Read => facts.user_read_bytes += bytes,
+            CallOp::Write => facts.user_written_bytes += bytes,
+            _ => {}
+        }
+        let file = self.runner.log.file_index(file);
+        self.runner.record(self.next_i, Call { op, file, offset_bytes, bytes, start_ns, latency_ns });
+        self.next_i += 1;
+        result
+    }
+
+    fn name(&self, fd: u32) -> String {
+        self.names.get(&fd).cloned().unwrap_or_default()
+    }
+
+    /// open(2).
+    pub fn open(&mut self, path: &str, flags: OpenFlags, permissions: u32) -> SysResult<u32> {
+        let fd = self.call(CallOp::Open, path, 0, |vfs| vfs.open(path.as_bytes(), flags, permissions), |_| 0)?;
+        self.names.insert(fd.0, path.trim_start_matches('/').to_string());
+        Ok(fd.0)
+    }
+
+    /// close(2).
+    pub fn close(&mut self, fd: u32) -> SysResult<()> {
+        let name = self.name(fd);
+        self.names.remove(&fd);
+        self.call(CallOp::Close, &name, 0, |vfs| vfs.close(Fd(fd)), |()| 0)
+    }
+
+    /// pread(2): up to `bytes` bytes.
+    pub fn pread(&mut self, fd: u32, bytes: usize, at: u64) -> SysResult<Vec<u8>> {
+        let read = |vfs: &mut Vfs| {
+            let mut buffer = vec![0; bytes.min(READ_BYTES_MAX)];
+            let count = vfs.pread(Fd(fd), &mut buffer, at)?;
+            buffer.truncate(count);
+            Ok(buffer)
+        };
+        self.call(CallOp::Read, &self.name(fd), at, read, |buffer| buffer.len() as u64)
+    }
+
+    /// pwrite(2).
+    pub fn pwrite(&mut self, fd: u32, data: &[u8], at: u64) -> SysResult<usize> {
+        self.call(CallOp::Write, &self.name(fd), at, |vfs| vfs.pwrite(Fd(fd), data, at), |&written| written as u64)
+    }
+
+    /// ftruncate(2).
+    pub fn ftruncate(&mut self, fd: u32, bytes: u64) -> SysResult<()> {
+        self.call(CallOp::Other, &self.name(fd), bytes, |vfs| vfs.ftruncate(Fd(fd), bytes), |()| 0)
+    }
+
+    /// fsync(2) or, with `data_only`, fdatasync(2).
+    pub fn fsync(&mut self, fd: u32, data_only: bool) -> SysResult<()> {
+        let sync = |vfs: &mut Vfs| if data_only { vfs.fdatasync(Fd(fd)) } else { vfs.fsync(Fd(fd)) };
+        self.call(CallOp::Sync, &self.name(fd), 0, sync, |()| 0)
+    }
+
+    /// sync(2).
+    pub fn sync(&mut self) -> SysResult<()> {
+        self.call(CallOp::Sync, "", 0, Vfs::sync, |()| 0)
+    }
+
+    /// fstat(2).
+    pub fn fstat(&mut self, fd: u32) -> SysResult<Stat> {
+        self.call(CallOp::Stat, &self.name(fd), 0, |vfs| vfs.fstat(Fd(fd)), |_| 0)
+    }
+
+    /// stat(2).
+    pub fn stat(&mut self, path: &str) -> SysResult<Stat> {
+        self.call(CallOp::Stat, path, 0, |vfs| vfs.stat(path.as_bytes()), |_| 0)
+    }
+
+    /// unlink(2).
+    pub fn unlink(&mut self, path: &str) -> SysResult<()> {
+        self.call(CallOp::Unlink, path, 0, |vfs| vfs.unlink(path.as_bytes()), |()| 0)
+    }
+
+    /// rename(2).
+    pub fn rename(&mut self, from: &str, to: &str) -> SysResult<()> {
+        self.call(CallOp::Other, from, 0, |vfs| vfs.rename(from.as_bytes(), to.as_bytes()), |()| 0)
+    }
+
+    /// mkdir(2).
+    pub fn mkdir(&mut self, path: &str, permissions: u32) -> SysResult<()> {
+        self.call(CallOp::Other, path, 0, |vfs| vfs.mkdir(path.as_bytes(), permissions), |()| 0)
+    }
+
+    /// opendir(3), all entries, closedir(3).
+    pub fn readdir(&mut self, path: &str) -> SysResult<Vec<Entry>> {
+        self.call(CallOp::Other, path, 0, |vfs| vfs.readdir_path(path.as_bytes()), |_| 0)
+    }
+
+    /// nanosleep(2).
+    pub fn sleep_ns(&mut self, duration_ns: u64) {
+        self.runner.stack.vfs.sleep_ns(duration_ns);
+    }
+}

@@ -1,0 +1,237 @@
+//! A session on the simulated stack: its system calls one by one.
+
+use crate::{columns, to_json, to_python, InputError};
+use ffslab_lab::session::Torn;
+use ffslab_lab::{Errno, OpenFlags};
+use pyo3::create_exception;
+use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use std::path::PathBuf;
+
+create_exception!(
+    _native,
+    PowerCut,
+    PyOSError,
+    "The simulated power went away during the call: crash() switches it on again."
+);
+
+/// The exception of a failed call: an `OSError` with the number that this computer's system has for it.
+fn refused(py: Python<'_>, error: Errno) -> PyErr {
+    if error == Errno::PowerCut {
+        return PowerCut::new_err(error.to_string());
+    }
+    let text = error.to_string();
+    let text = text.split_once(": ").map_or(text.as_str(), |(_, text)| text).to_string();
+    match py.import("errno").and_then(|errno| errno.getattr(error.name())?.extract::<i32>()) {
+        Ok(number) => PyOSError::new_err((number, text)),
+        Err(other) => other,
+    }
+}
+
+fn flags(py: Python<'_>, words: &str) -> PyResult<OpenFlags> {
+    let mut flags = OpenFlags::default();
+    for word in words.split_whitespace() {
+        match word {
+            "rdonly" => flags.read = true,
+            "wronly" => flags.write = true,
+            "rdwr" => (flags.read, flags.write) = (true, true),
+            "create" => flags.create = true,
+            "exclusive" => flags.exclusive = true,
+            "truncate" => flags.truncate = true,
+            "append" => flags.append = true,
+            "sync" => flags.sync = true,
+            "dsync" => flags.dsync = true,
+            "directory" => flags.directory = true,
+            "nofollow" => flags.no_follow = true,
+            other => {
+                return Err(InputError::new_err(format!(
+                    "flag \"{other}\": must be rdonly, wronly or rdwr, with create, exclusive, truncate, append, sync, \
+                     dsync, directory, nofollow"
+                )))
+            }
+        }
+    }
+    if !(flags.read || flags.write) {
+        return Err(refused(py, Errno::Inval));
+    }
+    Ok(flags)
+}
+
+/// Lives in the thread that made it: the simulation behind it is one thread.
+#[pyclass(unsendable, module = "ffslab._native")]
+pub struct Session(ffslab_lab::Session);
+
+#[pymethods]
+impl Session {
+    #[new]
+    fn new(stack_toml: &str, seed: u64, base_dir: PathBuf) -> PyResult<Session> {
+        ffslab_lab::Session::new(stack_toml, seed, &base_dir).map(Session).map_err(to_python)
+    }
+
+    fn keys(&self) -> PyResult<String> {
+        to_json(self.0.keys())
+    }
+
+    fn mount(&mut self, options: Vec<String>) -> PyResult<()> {
+        self.0.stack_mut().mount(&options).map_err(InputError::new_err)
+    }
+
+    fn umount(&mut self, py: Python<'_>) -> PyResult<()> {
+        self.0.stack_mut().vfs.umount().map_err(|error| refused(py, error))
+    }
+
+    fn is_mounted(&self) -> bool {
+        self.0.stack().vfs.fs().is_some()
+    }
+
+    fn crash(&mut self) {
+        self.0.crash();
+    }
+
+    #[pyo3(signature = (operations, torn, seed))]
+    fn cut_power_after(&mut self, operations: u64, torn: &str, seed: u64) -> PyResult<()> {
+        let torn = match torn {
+            "nothing" => Torn::Nothing,
+            "partial" => Torn::Partial { seed },
+            "complete" => Torn::Complete,
+            other => {
+                return Err(InputError::new_err(format!("torn \"{other}\": must be nothing, partial or complete")))
+            }
+        };
+        self.0.cut_power_after(operations, torn);
+        Ok(())
+    }
+
+    fn is_powered(&self) -> bool {
+        self.0.stack().with_chip(|chip| chip.is_on())
+    }
+
+    fn modifying_operations(&self) -> u64 {
+        self.0.stack().with_chip(|chip| chip.modifying_operations())
+    }
+
+    fn drop_caches(&mut self) {
+        self.0.stack_mut().vfs.drop_caches();
+    }
+
+    fn set_read_ahead_bytes(&mut self, bytes: u32) {
+        self.0.stack_mut().vfs.set_read_ahead_bytes(bytes);
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.0.stack().sim.now_ns()
+    }
+
+    fn sleep_ns(&mut self, duration_ns: u64) {
+        self.0.sleep_ns(duration_ns);
+    }
+
+    fn counts(&self) -> PyResult<String> {
+        to_json(&self.0.totals())
+    }
+
+    fn free_bytes(&mut self) -> Option<u64> {
+        self.0.free_bytes()
+    }
+
+    fn erase_counts(&self) -> Vec<u32> {
+        self.0.stack().erase_counts()
+    }
+
+    fn image<'py>(&self, py: Python<'py>, oob: bool) -> PyResult<Bound<'py, PyBytes>> {
+        let image = self.0.stack().image(oob).map_err(PyValueError::new_err)?;
+        Ok(PyBytes::new(py, &image))
+    }
+
+    // ---- measuring -----------------------------------------------------------------------------------------
+
+    fn run_step(&mut self, step_json: &str) -> PyResult<()> {
+        let step = ffslab_lab::session::read_step(step_json).map_err(to_python)?;
+        self.0.run_step(&step).map(drop).map_err(to_python)
+    }
+
+    fn begin_step(&mut self, title: &str) {
+        self.0.begin_step(title);
+    }
+
+    fn note(&mut self, text: &str) {
+        self.0.note(text);
+    }
+
+    fn end_step(&mut self) {
+        self.0.end_step();
+    }
+
+    fn result<'py>(
+        &mut self,
+        py: Python<'py>,
+        name: &str,
+        axes_json: &str,
+    ) -> PyResult<(String, Bound<'py, PyDict>, Bound<'py, PyDict>)> {
+        let result = self.0.result(name, axes_json).map_err(to_python)?;
+        Ok((to_json(&result.summary)?, columns::requests(py, &result.requests)?, columns::blocks(py, &result.blocks)?))
+    }
+
+    // ---- system calls ---------------------------------------------------------------------------------------
+
+    fn open(&mut self, py: Python<'_>, path: &str, words: &str, permissions: u32) -> PyResult<u32> {
+        let flags = flags(py, words)?;
+        self.0.open(path, flags, permissions).map_err(|error| refused(py, error))
+    }
+
+    fn close(&mut self, py: Python<'_>, fd: u32) -> PyResult<()> {
+        self.0.close(fd).map_err(|error| refused(py, error))
+    }
+
+    fn pread<'py>(&mut self, py: Python<'py>, fd: u32, bytes: usize, at: u64) -> PyResult<Bound<'py, PyBytes>> {
+        self.0.pread(fd, bytes, at).map(|data| PyBytes::new(py, &data)).map_err(|error| refused(py, error))
+    }
+
+    fn pwrite(&mut self, py: Python<'_>, fd: u32, data: &[u8], at: u64) -> PyResult<usize> {
+        self.0.pwrite(fd, data, at).map_err(|error| refused(py, error))
+    }
+
+    fn ftruncate(&mut self, py: Python<'_>, fd: u32, bytes: u64) -> PyResult<()> {
+        self.0.ftruncate(fd, bytes).map_err(|error| refused(py, error))
+    }
+
+    fn fsync(&mut self, py: Python<'_>, fd: u32, data_only: bool) -> PyResult<()> {
+        self.0.fsync(fd, data_only).map_err(|error| refused(py, error))
+    }
+
+    fn sync(&mut self, py: Python<'_>) -> PyResult<()> {
+        self.0.sync().map_err(|error| refused(py, error))
+    }
+
+    /// Kind, size, inode number, permissions.
+    fn fstat(&mut self, py: Python<'_>, fd: u32) -> PyResult<(&'static str, u64, u32, u32)> {
+        self.0.fstat(fd).map(described).map_err(|error| refused(py, error))
+    }
+
+    fn stat(&mut self, py: Python<'_>, path: &str) -> PyResult<(&'static str, u64, u32, u32)> {
+        self.0.stat(path).map(described).map_err(|error| refused(py, error))
+    }
+
+    fn unlink(&mut self, py: Python<'_>, path: &str) -> PyResult<()> {
+        self.0.unlink(path).map_err(|error| refused(py, error))
+    }
+
+    fn rename(&mut self, py: Python<'_>, from: &str, to: &str) -> PyResult<()> {
+        self.0.rename(from, to).map_err(|error| refused(py, error))
+    }
+
+    fn mkdir(&mut self, py: Python<'_>, path: &str, permissions: u32) -> PyResult<()> {
+        self.0.mkdir(path, permissions).map_err(|error| refused(py, error))
+    }
+
+    fn readdir(&mut self, py: Python<'_>, path: &str) -> PyResult<Vec<(String, &'static str)>> {
+        let entries = self.0.readdir(path).map_err(|error| refused(py, error))?;
+        let text = |name: &[u8]| String::from_utf8_lossy(name).into_owned();
+        Ok(entries.into_iter().map(|entry| (text(&entry.name), entry.kind.name())).collect())
+    }
+}
+
+fn described(stat: ffslab_lab::Stat) -> (&'static str, u64, u32, u32) {
+    (stat.kind.name(), stat.size_bytes, stat.ino, stat.permissions)
+}

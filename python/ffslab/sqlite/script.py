@@ -1,0 +1,76 @@
+"""SQL scripts, cut into statements."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import apsw
+
+from ffslab._native import InputError
+
+# What may stand before a statement.
+_GAP = re.compile(r"(?:\s+|--[^\n]*(?:\n|$)|/\*.*?(?:\*/|$)|;)*", re.DOTALL)
+# So much of a statement names it.
+TITLE_CHARACTERS_MAX = 160
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A statement, and where it stands in its script (from 1)."""
+
+    sql: str
+    line: int
+
+    @property
+    def title(self) -> str:
+        """The statement in one line, cut when it is long."""
+        text = " ".join(self.sql.split()).rstrip("; ")
+        return text if len(text) <= TITLE_CHARACTERS_MAX else text[: TITLE_CHARACTERS_MAX - 3] + "..."
+
+
+@dataclass(frozen=True)
+class Script:
+    """Statements, and the name of their file for messages."""
+
+    name: str
+    text: str
+    statements: list[Statement]
+
+    @classmethod
+    def parse(cls, text: str, name: str) -> Script:
+        """Cuts a text into statements.
+
+        Raises `InputError` for commands of the `sqlite3` shell and for a last statement that is not complete.
+        """
+        found: list[Statement] = []
+        at = _end_of_gap(text, 0)
+        line, counted = 1, 0
+        while at < len(text):
+            line += text.count("\n", counted, at)
+            counted = at
+            if text[at] == ".":
+                command = text[at:].split(maxsplit=1)[0]
+                raise InputError(f"{name}:{line}: {command} is a command of the sqlite3 shell, not SQL: leave it out")
+            end = _end_of_statement(text, at)
+            if end is None:
+                if not apsw.complete(text[at:] + ";"):
+                    raise InputError(f"{name}:{line}: the statement is not complete: a quote or an END is missing")
+                end = len(text)
+            found.append(Statement(text[at:end].strip(), line))
+            at = _end_of_gap(text, end)
+        return cls(name, text, found)
+
+
+def _end_of_gap(text: str, at: int) -> int:
+    gap = _GAP.match(text, at)
+    return gap.end() if gap else at
+
+
+def _end_of_statement(text: str, start: int) -> int | None:
+    end = text.find(";", start)
+    while end >= 0:
+        if apsw.complete(text[start : end + 1]):
+            return end + 1
+        end = text.find(";", end + 1)
+    return None

@@ -1,0 +1,81 @@
+"""`ffslab sqlite`: reads the scripts, runs them, writes the results folder, says what came out."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ffslab import results
+from ffslab._native import InputError
+from ffslab.experiment import read_text
+from ffslab.progress import progress_bar
+from ffslab.sqlite.run import rows_text, run_scripts, table_text
+from ffslab.sqlite.script import Script
+
+# Name of the script and its results folder when it comes from the standard input.
+STDIN = "stdin"
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What the options say of the stack; several values are compared."""
+
+    board: str
+    partition_blocks: int
+    fs: Sequence[str]
+    read_ahead_kib: Sequence[int]
+
+
+def run(
+    script: Path | None,
+    setup: Path | None,
+    machine: Machine,
+    database: str,
+    *,
+    rows: bool,
+    out: Path | None,
+    json: bool,
+) -> str:
+    """What the verb prints."""
+    name = script.stem if script is not None else STDIN
+    if not database or database in (".", "..") or "/" in database:
+        raise InputError(f'--database "{database}": must be a plain file name, such as contacts.db')
+    if rows and json:
+        raise InputError("--rows and --json: rows are no part of the JSON, ask for one of them")
+    for option, values in (("--fs", machine.fs), ("--read-ahead", machine.read_ahead_kib)):
+        if len(set(values)) < len(values):
+            raise InputError(f"{option}: a value is given twice")
+    stacks: dict[str, Sequence[str | int | bool]] = {"fs": machine.fs}
+    if machine.read_ahead_kib:
+        stacks["read_ahead_KiB"] = machine.read_ahead_kib
+    folder = out if out is not None else Path("results") / name
+    results.check_free(folder)
+    measured = _read(script)
+    prepared = _read(setup) if setup is not None else None
+    with progress_bar(name) as progress:
+        done = run_scripts(
+            measured,
+            stacks,
+            keys={"board": machine.board, "partition_blocks": machine.partition_blocks},
+            setup=prepared,
+            database=database,
+            progress=progress,
+        )
+    done.run.save(folder)
+    if json:
+        return results.dump_json(done.run.summary).rstrip()
+    printed = [rows_text(done.rows)] if rows and done.rows else []
+    return "\n\n".join([*printed, table_text(done.run.summary), f"Report: {folder / results.REPORT}"])
+
+
+def _read(path: Path | None) -> Script:
+    if path is not None:
+        return Script.parse(read_text(path, "the script"), str(path))
+    if sys.stdin.isatty():
+        raise InputError("no SQL: name a script or give it on the standard input, as in `ffslab sqlite < script.sql`")
+    try:
+        return Script.parse(sys.stdin.read(), STDIN)
+    except UnicodeDecodeError as error:
+        raise InputError(f"{STDIN}: the script is not UTF-8 text (byte {error.start})") from None
