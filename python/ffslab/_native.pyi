@@ -24,6 +24,7 @@ def run_experiment(
     file_name: str,
     base_dir: str | PathLike[str],
     progress: Callable[[float], object] | None,
+    states: tuple[str | PathLike[str], str] | None = None,
 ) -> tuple[str, Columns, Columns, str, dict[str, bytes]]:
     """Summary (JSON), columns of the requests and of the erase blocks, resolved experiment (TOML), saved images."""
 

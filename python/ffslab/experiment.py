@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ffslab import _native
+from ffslab import _native, states
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,10 +54,12 @@ class Experiment:
     def run(self, progress: Progress | None = None) -> Run:
         """Simulates every variant. `progress` is called with the finished share (0 to 1) now and then.
 
+        Initial states (`[[state]]`) are kept for later runs, see `ffslab.states`.
+
         Raises `ffslab.InputError` (a `ValueError`) when the experiment is wrong or its setup cannot be done.
         """
         summary, requests, blocks, resolved, images = _native.run_experiment(
-            self.text, self.file_name, self.base_dir, progress
+            self.text, self.file_name, self.base_dir, progress, states.kept()
         )
         return Run(json.loads(summary), requests, blocks, resolved, images)
 
@@ -92,7 +94,8 @@ class Run:
 
     @property
     def blocks(self) -> pd.DataFrame:
-        """One row per variant and erase block: `erases_main` (measured steps), `erases_total`, `programmed_pages`."""
+        """One row per variant and erase block: `erases_main` (measured steps), `erases_total`, `programmed_pages`, and
+        what it holds before and after (`valid_before_B` ...; NaN when nothing is mounted then)."""
         return _frame(self.block_columns)
 
     def report(self, path: str | Path) -> None:

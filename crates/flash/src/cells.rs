@@ -1,5 +1,7 @@
 //! The medium: what the cells hold and what happened to each page and block. No time, no faults, no power.
 
+mod stored;
+
 use std::collections::BTreeMap;
 use std::ops::Range;
 

@@ -14,6 +14,16 @@ impl ChipImage {
     pub fn geometry(&self) -> Geometry {
         self.0.geometry
     }
+
+    /// The content as bytes, for [`ChipImage::from_bytes`].
+    pub fn to_bytes(&self) -> Vec<u8> {
+        self.0.to_bytes()
+    }
+
+    /// `None`: these are not the bytes of a chip of this geometry. They are trusted otherwise.
+    pub fn from_bytes(bytes: &[u8], geometry: Geometry) -> Option<ChipImage> {
+        Cells::from_bytes(bytes, geometry).map(ChipImage)
+    }
 }
 
 /// A snapshot of a different chip.

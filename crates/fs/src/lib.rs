@@ -19,7 +19,8 @@ pub use errno::Errno;
 pub use host::{Host, InodeDirt, NoPageCache};
 pub use page_set::PageSet;
 pub use types::{
-    DirEntry, FileKind, Ino, NewNode, RenameFlags, SetAttr, Stat, StatFs, TimeSpec, WritePlan, XattrMode, PAGE_BYTES,
+    BlockSpace, DirEntry, FileKind, Ino, NewNode, RenameFlags, SetAttr, Stat, StatFs, TimeSpec, WritePlan, XattrMode,
+    PAGE_BYTES,
 };
 
 use ffslab_sim::{Sim, Switch, Task};
@@ -210,6 +211,12 @@ pub trait FileSystem {
     }
 
     fn statfs(&mut self) -> StatFs;
+
+    /// What each erase block of the partition holds. Only looks: takes no time and no flash operation, and changes
+    /// nothing. Empty: not known.
+    fn block_space(&self) -> Vec<BlockSpace> {
+        Vec::new()
+    }
 
     // ---- life of an inode in memory ------------------------------------------------------------------------
 

@@ -129,6 +129,17 @@ pub struct StatFs {
     pub files_free: u64,
 }
 
+/// What an erase block holds, as its file system accounts for it. The sizes add up to the block; a bad block has none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BlockSpace {
+    /// Still needed: the file system's own data, too.
+    pub valid_bytes: u32,
+    /// Superseded, deleted or padding: garbage collection gets it back.
+    pub invalid_bytes: u32,
+    /// Erased, or to be written without another erase.
+    pub free_bytes: u32,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DirEntry<'a> {
     pub ino: Ino,

@@ -1,8 +1,8 @@
 //! The seam to the operating system: what `fs/jffs2/file.c`, `dir.c` and `super.c` offer to Linux.
 
 use ffslab_fs::{
-    DirEntry, Errno, FileKind, FileSystem, Host, Ino, NewNode, Result, SetAttr, Stat, StatFs, TimeSpec, WritePlan,
-    PAGE_BYTES,
+    BlockSpace, DirEntry, Errno, FileKind, FileSystem, Host, Ino, NewNode, Result, SetAttr, Stat, StatFs, TimeSpec,
+    WritePlan, PAGE_BYTES,
 };
 use ffslab_sim::{Reason, Sim, Task};
 
@@ -160,6 +160,10 @@ impl FileSystem for Jffs2 {
     fn sync(&mut self, _host: &mut dyn Host) -> Result<()> {
         self.store.disarm_wbuf_timer();
         self.store.flush_wbuf_padded()
+    }
+
+    fn block_space(&self) -> Vec<BlockSpace> {
+        self.store.block_space()
     }
 
     fn statfs(&mut self) -> StatFs {

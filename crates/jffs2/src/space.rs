@@ -3,7 +3,7 @@
 //! Follows `fs/jffs2/nodemgmt.c` (`jffs2_do_reserve_space`, `jffs2_find_nextblock`, `jffs2_close_nextblock`). What a
 //! program's write may use, and when it must collect garbage first, stands in `reserve.rs`.
 
-use ffslab_fs::{Errno, Result};
+use ffslab_fs::{BlockSpace, Errno, Result};
 
 use crate::blocks::List;
 use crate::format::pad;
@@ -20,6 +20,27 @@ pub enum Attempt {
 }
 
 impl Store {
+    /// What each block holds. Nodes whose check sums were not looked at yet count as valid.
+    pub fn block_space(&self) -> Vec<BlockSpace> {
+        let all = self.block_bytes;
+        let of = |block| {
+            let b = &self.blocks[block];
+            match b.list() {
+                List::Bad => BlockSpace::default(),
+                List::ErasePending | List::Erasing | List::EraseChecking => {
+                    BlockSpace { invalid_bytes: all, ..BlockSpace::default() }
+                }
+                List::EraseComplete | List::Free => BlockSpace { free_bytes: all, ..BlockSpace::default() },
+                _ => BlockSpace {
+                    valid_bytes: b.used_bytes + b.unchecked_bytes,
+                    invalid_bytes: b.dirty_bytes + b.wasted_bytes,
+                    free_bytes: b.free_bytes,
+                },
+            }
+        };
+        (0..self.blocks.count()).map(of).collect()
+    }
+
     /// Space for garbage collection, which may use the reserve (`jffs2_reserve_space_gc`). Returns how many bytes the
     /// block has left, at least `bytes`.
     pub fn reserve_for_gc(&mut self, bytes: u32, summary_bytes: u32) -> Result<u32> {

@@ -26,20 +26,24 @@ pub struct ExperimentFile {
     pub seed: u64,
     /// The machine and its file system.
     pub stack: StackKeys,
-    /// Steps before the measurement, in order. They start from an erased partition.
+    /// Steps that make the initial state of the partition, in order, from an erased one. They end with a shutdown; what
+    /// they leave on the chip is kept and used again by all runs that agree in it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub state: Vec<Step>,
+    /// Steps before the measurement, in order. They start from an erased partition, or from `state`.
     #[serde(default)]
     pub setup: Vec<Step>,
     /// The measured steps, in order.
     pub measure: Vec<Step>,
-    /// What is varied: a stack key, `step.key` of the measured steps of that name, or `setup.step.key`, each with a
-    /// list of values. The experiment runs once for each combination.
+    /// What is varied: a stack key, `step.key` of the measured steps of that name, `setup.step.key` or
+    /// `state.step.key`, each with a list of values. The experiment runs once for each combination.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     pub axes: BTreeMap<String, Vec<toml::Value>>,
 }
 
 /// Keys at the top of a file; a test compares them with the schema.
-const TOP_KEYS: &[&str] = &["title", "seed", "stack", "setup", "measure", "axes"];
+const TOP_KEYS: &[&str] = &["title", "seed", "stack", "state", "setup", "measure", "axes"];
 
 fn default_seed() -> u64 {
     1
@@ -63,6 +67,7 @@ pub struct Variant {
     pub axes: Vec<(String, toml::Value)>,
     pub seed: u64,
     pub stack: StackKeys,
+    pub state: Vec<Step>,
     pub setup: Vec<Step>,
     pub measure: Vec<Step>,
 }
@@ -218,6 +223,7 @@ fn read_variant<'i>(
         axes: chosen,
         seed,
         stack: required(source, &root, "stack")?,
+        state: read_steps(source, &root, "state")?,
         setup: read_steps(source, &root, "setup")?,
         measure,
     })
@@ -249,8 +255,9 @@ fn put<'i>(source: &Source, root: &mut DeTable<'i>, axis: &Axis<'i>, value: &Val
         }
         [step, key] => ("measure", step, key),
         ["setup", step, key] => ("setup", step, key),
+        ["state", step, key] => ("state", step, key),
         _ => {
-            let forms = "a stack key, `step.key` or `setup.step.key`";
+            let forms = "a stack key, `step.key`, `setup.step.key` or `state.step.key`";
             return Err(source.error(axis.offset, format!("axis `{}` is none of {forms}", axis.name())));
         }
     };

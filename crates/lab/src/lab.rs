@@ -7,6 +7,7 @@ use crate::result::{BlockColumns, RequestColumns, RunResult, Summary, VariantSum
 use crate::run::{run, Outcome, Plan, RunError};
 use crate::stack::{Stack, StackSpec};
 use crate::stack_keys::StackKeys;
+use crate::state::{check_steps, Recipe, State, StateCache};
 use crate::traces::Traces;
 use rayon::prelude::*;
 use std::path::Path;
@@ -18,10 +19,12 @@ struct Ready<'a> {
     spec: StackSpec,
     /// The stack's keys with the board's values filled in.
     keys: StackKeys,
+    /// Its initial state among those of all variants.
+    state: Option<usize>,
 }
 
 impl Ready<'_> {
-    fn plan<'a>(&'a self, traces: &'a Traces) -> Plan<'a> {
+    fn plan<'a>(&'a self, traces: &'a Traces, states: &'a [State]) -> Plan<'a> {
         let variant = self.variant;
         Plan {
             stack: &self.spec,
@@ -30,7 +33,48 @@ impl Ready<'_> {
             main_steps: (None, variant.measure.len() - 1),
             seed: variant.seed,
             traces,
+            state: self.state.and_then(|number| states.get(number)),
         }
+    }
+}
+
+/// The initial states of all variants: each once, in the order in which variants name them.
+#[derive(Default)]
+struct Recipes<'a> {
+    keys: Vec<String>,
+    recipes: Vec<Recipe<'a>>,
+}
+
+impl<'a> Recipes<'a> {
+    /// The number of the state of a variant; `None`: it starts from an erased partition.
+    fn add(&mut self, variant: &'a Variant, spec: &StackSpec, build: &str) -> Result<Option<usize>, String> {
+        if variant.state.is_empty() {
+            return Ok(None);
+        }
+        check_steps(&variant.state)?;
+        let recipe = Recipe::new(spec, &variant.state, variant.seed);
+        let key = recipe.key(build)?;
+        let known = self.keys.iter().position(|known| *known == key);
+        Ok(Some(known.unwrap_or_else(|| {
+            self.keys.push(key);
+            self.recipes.push(recipe);
+            self.keys.len() - 1
+        })))
+    }
+
+    /// Finds or makes all states.
+    fn states(&self, cache: Option<&StateCache>, go_on: &(dyn Fn() -> bool + Sync)) -> Result<Vec<State>, RunError> {
+        let one = |(key, recipe): (&String, &Recipe)| {
+            if let Some(state) = cache.and_then(|cache| cache.find(key, recipe)) {
+                return Ok(state);
+            }
+            let state = recipe.make(&mut |_| go_on())?;
+            if let Some(cache) = cache {
+                cache.keep(key, &state);
+            }
+            Ok(state)
+        };
+        self.keys.par_iter().zip(&self.recipes).with_max_len(1).map(one).collect()
     }
 }
 
@@ -47,6 +91,19 @@ pub fn run_experiment(
     base_dir: &Path,
     progress: &(dyn Fn(f64) -> bool + Sync),
 ) -> Result<RunResult, LabError> {
+    run_experiment_with(toml_text, file_name, base_dir, None, progress)
+}
+
+/// The same; initial states are kept in `cache` and found there.
+///
+/// Errors: as [`run_experiment`].
+pub fn run_experiment_with(
+    toml_text: &str,
+    file_name: &str,
+    base_dir: &Path,
+    cache: Option<&StateCache>,
+    progress: &(dyn Fn(f64) -> bool + Sync),
+) -> Result<RunResult, LabError> {
     let experiment = Experiment::parse(toml_text, file_name)?;
     let several = experiment.variants.len() > 1;
     let place = |variant: &Variant, text: &str| {
@@ -55,6 +112,7 @@ pub fn run_experiment(
     };
     let mut traces = Traces::default();
     let mut ready = Vec::with_capacity(experiment.variants.len());
+    let mut recipes = Recipes::default();
     for variant in &experiment.variants {
         let (spec, keys) = StackSpec::from_keys(&variant.stack, base_dir).map_err(|error| match error {
             LabError::Input(text) => place(variant, &format!("[stack]: {text}")),
@@ -66,16 +124,22 @@ pub fn run_experiment(
         traces.read(steps.clone(), base_dir).map_err(|text| place(variant, &text))?;
         check_saves(steps, stack.partition_bytes(), experiment.variants.len() as u64)
             .map_err(|text| place(variant, &text))?;
-        ready.push(Ready { variant, spec, keys });
+        let build = cache.map_or("", |cache| &cache.build);
+        let state = recipes.add(variant, &spec, build).map_err(|text| place(variant, &text))?;
+        ready.push(Ready { variant, spec, keys, state });
     }
-    let total = ready.iter().map(|ready| ready.plan(&traces).calls()).sum::<u64>().max(1);
+    let states = recipes.states(cache, &|| progress(0.0)).map_err(|error| match error {
+        RunError::Step(text) => LabError::Input(format!("{file_name}: {text}")),
+        RunError::Interrupted => LabError::Interrupted,
+    })?;
+    let total = ready.iter().map(|ready| ready.plan(&traces, &states).calls()).sum::<u64>().max(1);
     let (done, stop) = (AtomicU64::new(0), AtomicBool::new(false));
     let outcomes: Vec<Result<Outcome, RunError>> = ready
         .par_iter()
         .with_max_len(1)
         .map(|ready| {
             let mut counted = 0;
-            run(&ready.plan(&traces), &mut |calls| {
+            run(&ready.plan(&traces, &states), &mut |calls| {
                 done.fetch_add(calls - counted, Ordering::Relaxed);
                 counted = calls;
                 let share = done.load(Ordering::Relaxed) as f64 / total as f64;

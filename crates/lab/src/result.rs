@@ -6,6 +6,7 @@ use crate::run::{Outcome, StepOutcome};
 use crate::stack::StackSpec;
 use crate::stack_keys::StackKeys;
 use crate::stats::{mean_sd, LatencyUs};
+use ffslab_fs::BlockSpace;
 use ffslab_sim::units::ns_to_us;
 use ffslab_sim::{Energy, OpCounts};
 use ffslab_workload::prng::GENERATOR;
@@ -68,8 +69,33 @@ pub struct VariantSummary {
     /// Bytes of the pages read / bytes that programs read; null if they read none.
     pub read_amplification: Option<f64>,
     pub erases_per_block: MeanSd,
+    /// What the partition holds at the start of the measured steps and at their end; null: nothing was mounted then.
+    pub space_before: Option<SpaceSummary>,
+    pub space_after: Option<SpaceSummary>,
     pub steps: Vec<StepSummary>,
     pub notes: Vec<String>,
+}
+
+/// The sums over all erase blocks of a partition, as the file system accounts for them.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct SpaceSummary {
+    #[serde(rename = "valid_B")]
+    pub valid_bytes: u64,
+    #[serde(rename = "invalid_B")]
+    pub invalid_bytes: u64,
+    #[serde(rename = "free_B")]
+    pub free_bytes: u64,
+}
+
+impl SpaceSummary {
+    fn of(space: &[BlockSpace]) -> Option<SpaceSummary> {
+        let sum = |of: fn(&BlockSpace) -> u32| space.iter().map(|held| u64::from(of(held))).sum();
+        (!space.is_empty()).then(|| SpaceSummary {
+            valid_bytes: sum(|held| held.valid_bytes),
+            invalid_bytes: sum(|held| held.invalid_bytes),
+            free_bytes: sum(|held| held.free_bytes),
+        })
+    }
 }
 
 /// The chip of a variant.
@@ -207,6 +233,26 @@ pub struct BlockColumns {
     /// Since the chip was made.
     pub erases_total: Vec<u32>,
     pub programmed_pages: Vec<u32>,
+    /// What the block holds at the start of the measurement and at its end; NaN: no file system was mounted to tell.
+    pub before: SpaceColumns,
+    pub after: SpaceColumns,
+}
+
+/// What erase blocks hold, as the file system accounts for it.
+#[derive(Clone, Debug, Default)]
+pub struct SpaceColumns {
+    pub valid_bytes: Vec<f64>,
+    pub invalid_bytes: Vec<f64>,
+    pub free_bytes: Vec<f64>,
+}
+
+impl SpaceColumns {
+    fn extend(&mut self, space: &[BlockSpace], blocks: usize) {
+        let value = |i: usize, of: fn(&BlockSpace) -> u32| space.get(i).map_or(f64::NAN, |held| f64::from(of(held)));
+        self.valid_bytes.extend((0..blocks).map(|i| value(i, |held| held.valid_bytes)));
+        self.invalid_bytes.extend((0..blocks).map(|i| value(i, |held| held.invalid_bytes)));
+        self.free_bytes.extend((0..blocks).map(|i| value(i, |held| held.free_bytes)));
+    }
 }
 
 impl RequestColumns {
@@ -231,6 +277,8 @@ impl BlockColumns {
         self.erases_main.extend_from_slice(&outcome.erases_main);
         self.erases_total.extend_from_slice(&outcome.erases_total);
         self.programmed_pages.extend_from_slice(&outcome.programmed_pages);
+        self.before.extend(&outcome.space_before, blocks);
+        self.after.extend(&outcome.space_after, blocks);
     }
 }
 
@@ -293,6 +341,8 @@ impl VariantSummary {
             write_amplification: ratio(last.counts.page_programs, user_written_bytes),
             read_amplification: ratio(last.counts.page_reads, user_read_bytes),
             erases_per_block: MeanSd::of(&outcome.erases_main),
+            space_before: SpaceSummary::of(&outcome.space_before),
+            space_after: SpaceSummary::of(&outcome.space_after),
             steps: step_summaries(labels.steps, outcome),
             notes: outcome.setup.iter().chain(&outcome.measure).flat_map(|step| step.facts.notes.clone()).collect(),
         }

@@ -4,12 +4,16 @@ mod execute;
 mod images;
 mod many;
 mod names;
+mod states;
+mod uflip;
 mod xattr;
 
 use crate::image::SavedImage;
 use crate::requests::RequestLog;
 use crate::stack::{Stack, StackSpec};
+use crate::state::State;
 use crate::traces::Traces;
+use ffslab_fs::BlockSpace;
 use ffslab_linux::Fd;
 use ffslab_sim::{cause, Energy, OpCounts, Reason, Task, CAUSES};
 use ffslab_workload::{Content, Step};
@@ -18,7 +22,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// What to run.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Plan<'a> {
     pub stack: &'a StackSpec,
     pub setup: &'a [Step],
@@ -29,6 +33,8 @@ pub struct Plan<'a> {
     pub seed: u64,
     /// What the `replay` steps name.
     pub traces: &'a Traces,
+    /// What the partition holds at the start, instead of what `stack` says.
+    pub state: Option<&'a State>,
 }
 
 impl Plan<'_> {
@@ -105,6 +111,9 @@ pub struct Outcome {
     pub erases_total: Vec<u32>,
     /// Programmed pages of each block at the end.
     pub programmed_pages: Vec<u32>,
+    /// What each block holds at the start of the measurement and at its end. Empty: nothing was mounted then.
+    pub space_before: Vec<BlockSpace>,
+    pub space_after: Vec<BlockSpace>,
     /// Of the `save_image` steps.
     pub images: Vec<SavedImage>,
 }
@@ -135,6 +144,8 @@ impl Outcome {
             erases_main: erases_total.iter().zip(erases_before).map(|(after, before)| after - before).collect(),
             erases_total,
             programmed_pages: stack.programmed_pages(),
+            space_before: start.space.clone(),
+            space_after: end.space,
             images: Vec::new(),
         }
     }
@@ -149,8 +160,15 @@ pub type Watch<'a> = dyn FnMut(u64) -> bool + 'a;
 
 /// Runs a plan on a new stack. See [`RunError`].
 pub fn run(plan: &Plan, watch: &mut Watch) -> Result<Outcome, RunError> {
-    let stack = Stack::new(plan.stack).map_err(RunError::Step)?;
-    let mut runner = Runner::new(stack, plan.seed, Cow::Borrowed(plan.traces), Box::new(watch));
+    let stack = match plan.state {
+        Some(state) => Stack::restored(plan.stack, &state.chip, state.at_ns),
+        None => Stack::new(plan.stack),
+    };
+    let mut runner =
+        Runner::new(stack.map_err(RunError::Step)?, plan.seed, Cow::Borrowed(plan.traces), Box::new(watch));
+    if let Some(state) = plan.state {
+        runner.content = Content::at(plan.seed, state.content_position_bytes);
+    }
     let mut setup = Vec::with_capacity(plan.setup.len());
     runner.begin_setup();
     for (index, step) in plan.setup.iter().enumerate() {
@@ -186,6 +204,8 @@ pub fn run(plan: &Plan, watch: &mut Watch) -> Result<Outcome, RunError> {
         erases_main,
         erases_total: runner.stack.erase_counts(),
         programmed_pages: runner.stack.programmed_pages(),
+        space_before: start.space,
+        space_after: end.space,
         requests: runner.log,
         images: runner.images,
     })
@@ -196,12 +216,18 @@ pub(crate) struct Instants {
     causes: Box<[OpCounts; CAUSES]>,
     program_ns: u64,
     idle_ns: u64,
+    space: Vec<BlockSpace>,
 }
 
 impl Instants {
     pub fn of(stack: &Stack) -> Instants {
         let sim = &stack.sim;
-        Instants { causes: sim.all_counts(), program_ns: sim.program_ns(), idle_ns: sim.idle_ns() }
+        Instants {
+            causes: sim.all_counts(),
+            program_ns: sim.program_ns(),
+            idle_ns: sim.idle_ns(),
+            space: stack.block_space(),
+        }
     }
 }
 
@@ -254,7 +280,7 @@ const WATCH_EVERY: u64 = 256;
 
 pub(crate) struct Runner<'a> {
     pub(crate) stack: Stack,
-    content: Content,
+    pub(crate) content: Content,
     /// Open files by name.
     open: BTreeMap<String, Fd>,
     pub(crate) log: RequestLog,
@@ -309,6 +335,17 @@ impl<'a> Runner<'a> {
             Stop::Interrupted => RunError::Interrupted,
         })?;
         Ok(self.step_ends(begun, facts))
+    }
+
+    /// Ends a state: whatever is mounted is unmounted, as a shutdown does.
+    pub(crate) fn shut_down(&mut self) -> Result<(), String> {
+        if self.stack.vfs.fs().is_none() {
+            return Ok(());
+        }
+        for (_, fd) in std::mem::take(&mut self.open) {
+            self.stack.vfs.close(fd).map_err(|error| error.to_string())?;
+        }
+        self.stack.vfs.umount().map_err(|error| error.to_string())
     }
 
     /// Does a step as a part of one that has begun.

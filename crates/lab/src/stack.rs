@@ -5,8 +5,8 @@ use crate::image::{self, ImageSpec};
 use crate::mount_options::{no_options, ubifs_options, yaffs2_options, MountOptions};
 use crate::profile::Profile;
 use crate::stack_keys::{CompressionName, EccName, EndianName, NandWaitName, StackKeys, Yaffs2Version};
-use ffslab_flash::{hamming, Chip, Geometry, ImageLayout, Rules, Timing};
-use ffslab_fs::FileSystem;
+use ffslab_flash::{hamming, Chip, ChipImage, Geometry, ImageLayout, Rules, Timing};
+use ffslab_fs::{BlockSpace, FileSystem};
 use ffslab_jffs2::{Compression, Endian, Jffs2, Options};
 use ffslab_linux::{ReadAheadRules, Vfs, VfsConfig};
 use ffslab_mtd::{Driver, Ecc, Mtd, Nand};
@@ -283,6 +283,23 @@ impl Stack {
         Ok(Stack { sim, vfs, nand, mtd, ubi: None, spec: spec.clone() })
     }
 
+    /// A stack whose chip holds what another one's did, nothing mounted, at the time of day that it was then.
+    ///
+    /// Errors: as [`Stack::new`]; a snapshot of another chip.
+    pub fn restored(spec: &StackSpec, chip: &ChipImage, at_ns: u64) -> Result<Stack, String> {
+        let mut spec = StackSpec { image: None, ..spec.clone() };
+        spec.sim.uptime_ns = at_ns;
+        let stack = Stack::new(&spec)?;
+        stack.nand.with_chip(|target| target.restore(chip)).map_err(|error| error.to_string())?;
+        stack.nand.restart();
+        Ok(stack)
+    }
+
+    /// A copy of what the chip holds.
+    pub fn snapshot(&self) -> ChipImage {
+        self.nand.with_chip(|chip| chip.snapshot())
+    }
+
     /// Mounts the partition and sets read-ahead.
     ///
     /// Errors: what the file system says, options that it does not have.
@@ -457,6 +474,11 @@ impl Stack {
     pub fn erase_counts(&self) -> Vec<u32> {
         let (first, blocks) = (self.spec.first_block as usize, self.spec.partition_blocks as usize);
         self.nand.with_chip(|chip| chip.erase_counts()[first..first + blocks].to_vec())
+    }
+
+    /// What each block of the partition holds, as the mounted file system accounts for it; empty: nothing is mounted.
+    pub fn block_space(&self) -> Vec<BlockSpace> {
+        self.vfs.fs().map(FileSystem::block_space).unwrap_or_default()
     }
 
     /// Programmed pages of each block of the partition.

@@ -188,6 +188,7 @@ fn simulate(case: &Case, go_on: &dyn Fn() -> bool) -> Result<Outcome, RunError> 
         main_steps: (case.expect.from_step, case.expect.at_step),
         seed: 1,
         traces: &Traces::default(),
+        state: None,
     };
     run(&plan, &mut |_| go_on())
 }

@@ -152,6 +152,31 @@ impl Mtd {
         core.report(result)
     }
 
+    /// What the cells hold, for observers of a simulation: no operation, no time, no ECC.
+    pub fn look(&self, at: u64, data: &mut [u8]) -> Result<(), MtdError> {
+        self.check_range(at, data.len() as u64)?;
+        let core = self.nand.0.borrow();
+        let (mut page, mut column, mut rest) = (self.page_of(at), self.column_of(at), data);
+        while !rest.is_empty() {
+            let (part, after) = rest.split_at_mut(rest.len().min(self.page_bytes as usize - column));
+            match core.chip().peek_data(page) {
+                Some(cells) => part.copy_from_slice(&cells[column..column + part.len()]),
+                None => part.fill(0xFF),
+            }
+            (page, column, rest) = (page + 1, 0, after);
+        }
+        Ok(())
+    }
+
+    /// Programmed pages of the block that begins at `at`, counted from its start to the last one; for observers.
+    pub fn look_at_written_pages(&self, at: u64) -> Result<u32, MtdError> {
+        self.check_range(at, u64::from(self.erase_block_bytes()))?;
+        let core = self.nand.0.borrow();
+        let first = self.page_of(at);
+        let written = |page: &u32| core.chip().peek_data(first + page).is_some();
+        Ok((0..self.pages_per_block).rev().find(written).map_or(0, |page| page + 1))
+    }
+
     /// Reads one page, and its free OOB bytes (from the first on, as many as `free` takes), in one operation.
     pub fn read_page_with_oob(&self, at: u64, data: &mut [u8], free: &mut [u8]) -> Result<Corrected, MtdError> {
         self.check_page_with_oob(at, data.len(), free.len())?;

@@ -26,5 +26,10 @@ pub fn blocks<'py>(py: Python<'py>, columns: &BlockColumns) -> PyResult<Bound<'p
     table.set_item("erases_main", PyArray1::from_slice(py, &columns.erases_main))?;
     table.set_item("erases_total", PyArray1::from_slice(py, &columns.erases_total))?;
     table.set_item("programmed_pages", PyArray1::from_slice(py, &columns.programmed_pages))?;
+    for (when, space) in [("before", &columns.before), ("after", &columns.after)] {
+        table.set_item(format!("valid_{when}_B"), PyArray1::from_slice(py, &space.valid_bytes))?;
+        table.set_item(format!("invalid_{when}_B"), PyArray1::from_slice(py, &space.invalid_bytes))?;
+        table.set_item(format!("free_{when}_B"), PyArray1::from_slice(py, &space.free_bytes))?;
+    }
     Ok(table)
 }

@@ -44,18 +44,23 @@ fn to_json(value: &impl serde::Serialize) -> PyResult<String> {
 type Ran<'py> = (String, Bound<'py, PyDict>, Bound<'py, PyDict>, String, Bound<'py, PyDict>);
 
 /// Runs an experiment. `file_name` names it in error messages; relative paths in it start at `base_dir`.
-/// `progress` is called with the finished share (0 to 1) now and then.
+/// `progress` is called with the finished share (0 to 1) now and then. `states`: the folder where initial states are kept,
+/// and what tells this build from others.
 #[pyfunction]
+#[pyo3(signature = (text, file_name, base_dir, progress, states=None))]
 fn run_experiment<'py>(
     py: Python<'py>,
     text: &str,
     file_name: &str,
     base_dir: PathBuf,
     progress: Option<Bound<'py, PyAny>>,
+    states: Option<(PathBuf, String)>,
 ) -> PyResult<Ran<'py>> {
-    let result =
-        watched::run(py, progress.as_ref(), |report| ffslab_lab::run_experiment(text, file_name, &base_dir, report))?
-            .map_err(to_python)?;
+    let cache = states.map(|(dir, build)| ffslab_lab::StateCache { dir, build });
+    let result = watched::run(py, progress.as_ref(), |report| {
+        ffslab_lab::run_experiment_with(text, file_name, &base_dir, cache.as_ref(), report)
+    })?
+    .map_err(to_python)?;
     let images = PyDict::new(py);
     for (file, image) in result.images {
         images.set_item(file, PyBytes::new(py, &image))?;

@@ -77,6 +77,17 @@ impl Io {
         self.read(peb, offset + self.layout.offsets.data_offset, buffer)
     }
 
+    /// See [`ffslab_mtd::Mtd::look`].
+    pub fn look_at_data(&self, peb: u32, offset: u32, buffer: &mut [u8]) -> Result<(), UbiError> {
+        Ok(self.mtd.look(self.address(peb, offset + self.layout.offsets.data_offset), buffer)?)
+    }
+
+    /// Bytes of a LEB up to the last page that is programmed; for observers.
+    pub fn look_at_written_bytes(&self, peb: u32) -> Result<u32, UbiError> {
+        let pages = self.mtd.look_at_written_pages(self.address(peb, 0))?;
+        Ok((pages * self.layout.min_io_bytes).saturating_sub(self.layout.offsets.data_offset))
+    }
+
     /// Writes whole pages from byte `offset` of the LEB that a PEB holds.
     pub fn write_data(&self, peb: u32, offset: u32, data: &[u8]) -> Result<(), UbiError> {
         self.check_writable()?;

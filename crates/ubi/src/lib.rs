@@ -38,11 +38,11 @@ use ffslab_sim::Sim;
 #[cfg(doc)]
 use ffslab_sim::Task;
 
-use device::Device;
+use device::{Device, UNMAPPED};
 use wear::Place;
 
 pub use error::{AttachError, UbiError};
-pub use media::{vid_header_offset, VolumeKind};
+pub use media::{vid_header_offset, LebAddress, VolumeKind};
 pub use options::{BadReserve, UbiOptions, MAX_BEB_PER1024_DEFAULT, WL_THRESHOLD_DEFAULT};
 pub use room::Room;
 pub use volume::{Volume, VolumeInfo};
@@ -66,6 +66,19 @@ pub struct PebCounts {
     pub bad_pebs: u32,
     /// Corrupted, or of an internal volume that nobody knows: left alone.
     pub kept_pebs: u32,
+}
+
+/// What an erase block is used for. See [`Ubi::look_at_pebs`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PebUse {
+    /// Bad, corrupted, or unknown.
+    Nowhere,
+    /// Erased: only the header of its erase counter is in it.
+    Free,
+    /// Waits for its erase.
+    Pending,
+    /// Holds a LEB; `written_bytes` reach to the last page that is programmed.
+    Leb { address: LebAddress, written_bytes: u32 },
 }
 
 impl Ubi {
@@ -185,6 +198,30 @@ impl Ubi {
         let wear = &device.wear;
         let known = wear.places.iter().zip(&wear.erases);
         known.map(|(&place, &erases)| (place != Place::Nowhere).then_some(erases)).collect()
+    }
+
+    /// What each erase block is used for; for observers of a simulation: no operation, no time.
+    pub fn look_at_pebs(&self) -> Vec<PebUse> {
+        let device = self.0.borrow();
+        let of_place = |place: &Place| match place {
+            Place::Nowhere => PebUse::Nowhere,
+            Place::Free => PebUse::Free,
+            _ => PebUse::Pending,
+        };
+        let mut uses: Vec<PebUse> = device.wear.places.iter().map(of_place).collect();
+        for volume in device.volumes.iter().flatten() {
+            for (leb, &peb) in volume.pebs.iter().enumerate().filter(|(_, &peb)| peb != UNMAPPED) {
+                let written_bytes = device.io.look_at_written_bytes(peb).unwrap_or(device.io.layout.leb_bytes);
+                let address = LebAddress { volume_id: volume.id, leb_number: leb as u32 };
+                uses[peb as usize] = PebUse::Leb { address, written_bytes };
+            }
+        }
+        uses
+    }
+
+    /// Bytes of an erase block, of which [`Ubi::leb_bytes`] are left for data.
+    pub fn peb_bytes(&self) -> u32 {
+        self.0.borrow().io.layout.peb_bytes
     }
 
     /// Did an error make the device read-only?

@@ -131,6 +131,19 @@ impl Volume {
         self.device.borrow_mut().let_thread_run();
     }
 
+    // ---- for observers of a simulation ---------------------------------------------------------------------
+
+    /// What the cells of a part of a LEB hold: no operation, no time, no ECC. 0xFF where nothing is mapped.
+    pub fn look(&self, leb: u32, offset_bytes: u32, buffer: &mut [u8]) -> Result<(), UbiError> {
+        let device = self.device.borrow();
+        let peb = *self.of(&device)?.pebs.get(leb as usize).ok_or(UbiError::BadRange)?;
+        if peb == UNMAPPED {
+            buffer.fill(0xFF);
+            return Ok(());
+        }
+        device.io.look_at_data(peb, offset_bytes, buffer)
+    }
+
     // ---- reading and writing -------------------------------------------------------------------------------
 
     /// Reads a part of a LEB. What is not mapped reads as 0xFF. With [`UbiError::Uncorrectable`] the buffer has been

@@ -92,6 +92,8 @@ impl Core {
     fn check(&mut self) -> Result<u64, String> {
         let text = |fail: Fail| format!("{fail:?}");
         (0..crate::format::HEADS).try_for_each(|head| self.sync_head(head)).map_err(text)?;
+        // Before the leaves come into memory.
+        let looked = self.look_at_lprops().map_err(text)?;
         let root = self.root_znode().map_err(text)?;
         let (mut used, mut nodes) = (Used::new(), 0);
         let at = self.tnc.root.at;
@@ -100,8 +102,12 @@ impl Core {
         }
         self.count_used(root, &mut used, &mut nodes).map_err(text)?;
         let mut sums = Stats { taken_empty_lebs: self.lpt.stats.taken_empty_lebs, ..Stats::default() };
-        for lnum in self.geo.main_first..self.geo.leb_cnt {
+        for (lnum, seen) in (self.geo.main_first..self.geo.leb_cnt).zip(looked) {
             self.check_leb(lnum, &used, &mut sums)?;
+            let lp = self.read_lp(lnum).map_err(text)?;
+            if seen != (lp.free, lp.dirty) {
+                return Err(format!("LEB {lnum}: an observer sees {seen:?} free and dirty bytes, it has {lp:?}"));
+            }
         }
         if sums != self.lpt.stats {
             return Err(format!("the sums are {sums:?}, the file system has {:?}", self.lpt.stats));

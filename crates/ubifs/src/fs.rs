@@ -4,8 +4,8 @@ use crate::format::{BLOCK_BYTES, NAME_BYTES_MAX, ROOT_INO};
 use crate::replay::FILE_BYTES_MAX;
 use crate::Ubifs;
 use ffslab_fs::{
-    take_turns, DirEntry, Errno, FileKind, FileSystem, Host, Ino, InodeDirt, NewNode, RenameFlags, Result, SetAttr,
-    Stat, StatFs, WritePlan, XattrMode,
+    take_turns, BlockSpace, DirEntry, Errno, FileKind, FileSystem, Host, Ino, InodeDirt, NewNode, RenameFlags, Result,
+    SetAttr, Stat, StatFs, WritePlan, XattrMode,
 };
 use ffslab_sim::{Reason, Sim, Task};
 
@@ -183,6 +183,10 @@ impl FileSystem for Ubifs {
         let _why = self.core.sim.clone().because(Reason::Sync);
         self.core.sync_all_heads()?;
         self.core.run_commit().map_err(Errno::from)
+    }
+
+    fn block_space(&self) -> Vec<BlockSpace> {
+        self.look_at_blocks()
     }
 
     fn statfs(&mut self) -> StatFs {

@@ -30,6 +30,7 @@ mod journal_xattr;
 mod key;
 mod leb;
 mod log;
+mod look;
 mod lprops;
 mod lpt;
 mod master;

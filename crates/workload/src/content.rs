@@ -20,6 +20,16 @@ impl Content {
         Content { prng: SplitMix64::new(seed ^ 0x636F_6E74_656E_7473), pool: Vec::new(), start: 0 }
     }
 
+    /// How far the content has come, for [`Content::at`].
+    pub fn position(&self) -> usize {
+        self.start
+    }
+
+    /// The content of `seed` from where another one had come.
+    pub fn at(seed: u64, position: usize) -> Self {
+        Content { start: position % POOL_BYTES, ..Content::new(seed) }
+    }
+
     /// The next `bytes` bytes of content.
     pub fn take(&mut self, bytes: usize) -> &[u8] {
         let wanted = POOL_BYTES + bytes;

@@ -5,7 +5,8 @@
 //! written ([`Content`]). Nothing here runs: `lab` executes steps on a simulated stack.
 //!
 //! **Follows.** The step format of the measured cases, whose requests in turn are uFLIP's base patterns
-//! (Bouganim et al., CIDR 2009): sequential or random, request size, count, pause between requests.
+//! (Bouganim et al., CIDR 2009): sequential or random, request size, count, pause between requests. The whole of uFLIP's
+//! patterns is in [`uflip`].
 //!
 //! **Leaves out.** Concurrent programs: one process runs all steps. Content that compresses well.
 
@@ -15,6 +16,7 @@ pub mod prng;
 pub mod quantity;
 pub mod steps;
 pub mod strace;
+pub mod uflip;
 
 pub use content::Content;
 pub use prng::SplitMix64;

@@ -47,6 +47,9 @@ steps! {
     "create" Create,
     "fill" Fill,
     "create_fragmented" CreateFragmented,
+    "saturate" Saturate,
+    "occupy" Occupy,
+    "age" Age,
     "unlink" Unlink,
     "rename" Rename,
     "link" Link,
@@ -62,6 +65,7 @@ steps! {
     "fadvise" Fadvise,
     "read_ahead" ReadAhead,
     "requests" Requests,
+    "uflip" Uflip,
     "append" Append,
     "mkdir" Mkdir,
     "readdir" Readdir,
@@ -244,11 +248,14 @@ step_keys! {
         dir: String,
         count: u64,
     }
-    /// Opens, reads (one pread of `bytes`) and closes the files of `create_many`, in the order of creation.
+    /// Opens, reads (`bytes` from the beginning) and closes the files of `create_many`, in the order of creation.
     ReadMany {
         dir: String,
         count: u64,
         bytes: Bytes,
+        /// Bytes of one pread; absent: one pread for all.
+        #[serde(rename = "request_B", default, skip_serializing_if = "Option::is_none")]
+        request_bytes: Option<Bytes>,
     }
     /// Deletes the files of `create_many`, in the order of creation.
     UnlinkMany {
@@ -451,5 +458,8 @@ fn default_seed() -> u64 {
     1
 }
 
+mod states;
 #[cfg(test)]
 mod tests;
+
+pub use states::{Age, BasePattern, Distribution, Occupy, Saturate, Uflip};

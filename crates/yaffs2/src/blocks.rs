@@ -4,6 +4,8 @@
 //! the oldest dirty block of `yaffs_yaffs2.c`. Blocks are counted from [`Blocks::first`], which is 1: chunk number 0 means
 //! "no chunk".
 
+use ffslab_fs::BlockSpace;
+
 /// States of a block, with the numbers that checkpoints hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u32)]
@@ -61,6 +63,29 @@ impl BlockInfo {
     }
 }
 
+impl BlockInfo {
+    /// What the block holds. `written_pages`: of the block that is being filled.
+    fn space(&self, pages_per_block: u32, written_pages: u32, page_bytes: u32) -> BlockSpace {
+        let written_pages = match self.state {
+            BlockState::Dead => return BlockSpace::default(),
+            BlockState::Empty => 0,
+            BlockState::Allocating => written_pages,
+            _ => pages_per_block,
+        };
+        let valid_pages = match self.state {
+            BlockState::Checkpoint => pages_per_block,
+            BlockState::Dirty => 0,
+            // Chunks of deleted files stay in use until the block is collected; then they are dropped.
+            _ => (self.live().max(0) as u32).min(written_pages),
+        };
+        BlockSpace {
+            valid_bytes: valid_pages * page_bytes,
+            invalid_bytes: (written_pages - valid_pages) * page_bytes,
+            free_bytes: (pages_per_block - written_pages) * page_bytes,
+        }
+    }
+}
+
 /// All blocks of the partition.
 pub struct Blocks {
     pub chunks_per_block: u32,
@@ -97,6 +122,12 @@ impl Blocks {
             oldest_dirty_sequence: 0,
             oldest_dirty_block: 0,
         }
+    }
+
+    /// What each block holds, from the partition's first on.
+    pub fn space(&self, page_bytes: u32) -> Vec<BlockSpace> {
+        let of = |info: &BlockInfo| info.space(self.chunks_per_block, self.alloc_page, page_bytes);
+        self.info.iter().map(of).collect()
     }
 
     pub fn count(&self) -> u32 {

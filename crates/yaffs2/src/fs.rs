@@ -4,8 +4,8 @@
 //! the page was read if it was not cached, even when all of it is overwritten.
 
 use ffslab_fs::{
-    DirEntry, Errno, FileKind, FileSystem, Host, Ino, NewNode, Result, SetAttr, Stat, StatFs, TimeSpec, WritePlan,
-    PAGE_BYTES,
+    BlockSpace, DirEntry, Errno, FileKind, FileSystem, Host, Ino, NewNode, Result, SetAttr, Stat, StatFs, TimeSpec,
+    WritePlan, PAGE_BYTES,
 };
 use ffslab_sim::{Sim, Task};
 
@@ -336,6 +336,10 @@ impl FileSystem for Yaffs2 {
     fn sync_directories(&mut self, host: &mut dyn Host) -> Result<()> {
         self.set_clock(host);
         self.device.update_dirty_directories()
+    }
+
+    fn block_space(&self) -> Vec<BlockSpace> {
+        self.device.blocks.space(self.device.medium.page_bytes())
     }
 
     fn statfs(&mut self) -> StatFs {

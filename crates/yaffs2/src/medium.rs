@@ -39,6 +39,11 @@ impl Medium {
         }
     }
 
+    /// Bytes of the page that a chunk lies in.
+    pub fn page_bytes(&self) -> u32 {
+        self.page_bytes
+    }
+
     /// Bytes of a chunk that hold data.
     pub fn data_bytes(&self) -> u32 {
         self.page_bytes - if self.inband { TAGS_BYTES as u32 } else { 0 }

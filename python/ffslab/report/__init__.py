@@ -42,6 +42,12 @@ def html(run: Run) -> str:
             [plots.operations_by_cause(variants)],
         ),
         _plots("Erases per block", "Each cell is an erase block; measured steps only.", [plots.erase_map(run)]),
+        _plots(
+            "Space",
+            "What each erase block holds, as the file system accounts for it: valid (still needed), invalid (superseded or "
+            "deleted), free. Before and after the measured steps.",
+            [plots.space_map(run)],
+        ),
         _plots("Energy", "Above idle, by supply rail.", [plots.energy_by_rail(variants)]),
         "<details><summary>The experiment, with every default</summary>"
         f"<pre>{escape(run.resolved_toml)}</pre></details>",

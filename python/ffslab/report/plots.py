@@ -163,6 +163,43 @@ def erase_map(run: Run) -> str | None:
     return _svg(figure, "erase-map")
 
 
+SPACE_KINDS = (("valid", "valid", "#0072b2"), ("invalid", "invalid", "#d55e00"), ("free", "free", "#d9d9d9"))
+
+
+def space_map(run: Run) -> str | None:
+    """What each erase block holds before and after the measured steps, in pages: a bar a block."""
+    names = np.asarray(run.block_columns["variant"])
+    drawn: list[tuple[str, list[Any]]] = []
+    for variant in run.summary["variants"][:VARIANTS_MAX]:
+        chosen = names == variant["name"]
+        page_bytes = variant["flash"]["page_B"]
+        for when in ("before", "after"):
+            held = [
+                np.asarray(run.block_columns[f"{kind}_{when}_B"])[chosen] / page_bytes for kind, _, _ in SPACE_KINDS
+            ]
+            if len(held[0]) and not np.isnan(held[0]).any():
+                sums = ", ".join(
+                    f"{label} {pages.sum() * page_bytes / 2**20:,.1f} MiB"
+                    for pages, (_, label, _) in zip(held, SPACE_KINDS, strict=True)
+                )
+                drawn.append((f"{variant['name']}, {when}: {sums}", held))
+    if not drawn:
+        return None
+    figure = _figure(0.6 + 0.95 * len(drawn))
+    panels = np.atleast_1d(figure.subplots(len(drawn), 1))
+    for axes, (title, held) in zip(panels, drawn, strict=True):
+        blocks = np.arange(len(held[0]) + 1)
+        bottom = np.zeros(len(held[0]))
+        for pages, (_, label, colour) in zip(held, SPACE_KINDS, strict=True):
+            axes.stairs(bottom + pages, blocks, baseline=bottom, fill=True, color=colour, label=label)
+            bottom = bottom + pages
+        axes.set_title(title, fontsize=9)
+        axes.set(xlim=(0, len(bottom)), ylim=(0, bottom.max() or 1), ylabel="pages")
+    panels[-1].set_xlabel("erase block")
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=8)
+    return _svg(figure, "space-map")
+
+
 def energy_by_rail(variants: list[Variant]) -> str | None:
     """Stacked bars: energy above idle per variant and supply rail."""
     variants = variants[:VARIANTS_MAX]

@@ -22,7 +22,7 @@ impl Experiment {
         let steps = |steps: &[Step]| steps.iter().map(|step| located_step(base_dir, step)).collect();
         let mut axes = self.axes.clone();
         for (name, values) in &mut axes {
-            let key = name.strip_prefix("setup.").unwrap_or(name);
+            let key = name.strip_prefix("setup.").or_else(|| name.strip_prefix("state.")).unwrap_or(name);
             for value in values {
                 let toml::Value::String(text) = value else { continue };
                 if PROFILE_AXES.contains(&key) {
@@ -36,6 +36,7 @@ impl Experiment {
             title: self.title.clone(),
             seed: first.seed,
             stack,
+            state: steps(&first.state),
             setup: steps(&first.setup),
             measure: steps(&first.measure),
             axes: axes.into_iter().collect(),

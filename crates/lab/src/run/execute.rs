@@ -45,6 +45,10 @@ impl Runner<'_> {
             Step::Create(create) => self.create(create),
             Step::Fill(fill) => self.fill(fill),
             Step::CreateFragmented(create) => self.create_fragmented(create),
+            Step::Saturate(step) => self.saturate(step),
+            Step::Occupy(step) => self.occupy(step),
+            Step::Age(step) => self.age(step),
+            Step::Uflip(step) => self.uflip(step),
             Step::Unlink(step) => plain(vfs.unlink(step.file.as_bytes())),
             Step::Rename(step) => self.rename(step),
             Step::Link(step) => self.link(step),
@@ -104,7 +108,7 @@ impl Runner<'_> {
         }
     }
 
-    fn fd(&self, file: &str) -> Result<Fd, Stop> {
+    pub(super) fn fd(&self, file: &str) -> Result<Fd, Stop> {
         self.open.get(file).copied().ok_or_else(|| {
             let open: Vec<&str> = self.open.keys().map(String::as_str).collect();
             let known = if open.is_empty() { "no file is".to_string() } else { format!("open: {}", open.join(", ")) };
@@ -138,7 +142,7 @@ impl Runner<'_> {
         Ok(Facts::default())
     }
 
-    fn create(&mut self, step: &steps::Create) -> Done {
+    pub(super) fn create(&mut self, step: &steps::Create) -> Done {
         let fd = self.stack.vfs.open(step.file.as_bytes(), CREATE, FILE_PERMISSIONS).map_err(refused)?;
         let written = match step.fails {
             Some(_) => {
@@ -159,7 +163,7 @@ impl Runner<'_> {
         Ok(Facts { bytes_accepted: Some(written), user_written_bytes: written, ..Facts::default() })
     }
 
-    fn fill(&mut self, step: &steps::Fill) -> Done {
+    pub(super) fn fill(&mut self, step: &steps::Fill) -> Done {
         let fd = self.stack.vfs.open(step.file.as_bytes(), CREATE, FILE_PERMISSIONS).map_err(refused)?;
         let (written, error) = self.write_on(fd, step.request_bytes.0, None)?;
         match error {
@@ -354,7 +358,7 @@ pub(super) fn refused(error: Errno) -> Stop {
     Stop::Failed(error.to_string())
 }
 
-fn plain(result: Result<(), Errno>) -> Done {
+pub(super) fn plain(result: Result<(), Errno>) -> Done {
     result.map(|()| Facts::default()).map_err(refused)
 }
 

@@ -86,12 +86,20 @@ impl Runner<'_> {
     }
 
     pub(super) fn read_many(&mut self, step: &steps::ReadMany) -> Done {
-        let bytes = step.bytes.0 as usize;
+        let bytes = step.bytes.0;
+        let request_bytes = step.request_bytes.map_or(bytes, |request| request.0).max(1);
         self.each(&step.dir, step.count, CallOp::Read, |vfs, path| {
             let fd = vfs.open(path, OpenFlags::READ, 0)?;
-            let read = vfs.read_discard(fd, 0, bytes)?;
+            let mut read = 0;
+            while read < bytes {
+                let request = request_bytes.min(bytes - read) as usize;
+                match vfs.read_discard(fd, read, request)? {
+                    0 => break,
+                    count => read += count as u64,
+                }
+            }
             vfs.close(fd)?;
-            Ok(read as u64)
+            Ok(read)
         })
     }
 

@@ -10,6 +10,7 @@ mod default;
 mod gc;
 mod geometry;
 mod load;
+mod look;
 mod nodes;
 mod scan;
 

@@ -2,6 +2,14 @@
 
 use super::*;
 
+/// Errors: the key of a size that is 0.
+pub(super) fn positive(key: &str, bytes: Bytes) -> Result<(), String> {
+    match bytes.0 {
+        0 => Err(format!("{key} is 0: it must be at least 1")),
+        _ => Ok(()),
+    }
+}
+
 impl Step {
     /// The step and what it works on, for messages: `create "target"`. Of a path outside the simulation the last part.
     pub fn title(&self) -> String {
@@ -18,6 +26,10 @@ impl Step {
             | Step::Fsync(Fsync { file })
             | Step::Stat(Stat { file, .. })
             | Step::Fadvise(Fadvise { file, .. })
+            | Step::Saturate(Saturate { file, .. })
+            | Step::Occupy(Occupy { file, .. })
+            | Step::Age(Age { file, .. })
+            | Step::Uflip(Uflip { file, .. })
             | Step::Requests(Requests { file, .. })
             | Step::Append(Append { file, .. })
             | Step::SetXattr(SetXattr { file, .. })
@@ -48,6 +60,7 @@ impl Step {
             | Step::ReadMany(ReadMany { count, .. })
             | Step::UnlinkMany(UnlinkMany { count, .. })
             | Step::CreateMany(CreateMany { count: Some(count), .. }) => (*count).max(1),
+            Step::Uflip(uflip) => uflip.count().max(1),
             Step::Create(Create { bytes, request_bytes, .. }) => bytes.0.div_ceil(request_bytes.0.max(1)).max(1),
             _ => 1,
         }
@@ -57,15 +70,13 @@ impl Step {
     ///
     /// Errors: the key, what is wrong with it and what would be right.
     pub fn check(&self) -> Result<(), String> {
-        let positive = |key: &str, bytes: Bytes| match bytes.0 {
-            0 => Err(format!("{key} is 0: it must be at least 1")),
-            _ => Ok(()),
-        };
         match self {
             Step::Create(Create { request_bytes, .. })
             | Step::Fill(Fill { request_bytes, .. })
+            | Step::Saturate(Saturate { request_bytes, .. })
             | Step::Append(Append { request_bytes, .. })
             | Step::CopyIn(CopyIn { request_bytes, .. })
+            | Step::ReadMany(ReadMany { request_bytes: Some(request_bytes), .. })
             | Step::CreateMany(CreateMany { request_bytes: Some(request_bytes), .. }) => {
                 positive("request_B", *request_bytes)?;
             }
@@ -76,6 +87,9 @@ impl Step {
                     return Err(format!("range_B {range} is less than request_B {request}: not one request fits"));
                 }
             }
+            Step::Occupy(occupy) => occupy.check()?,
+            Step::Age(age) => age.check()?,
+            Step::Uflip(uflip) => uflip.check()?,
             Step::Open(Open { flags, .. }) => {
                 let access = [OpenFlag::Rdonly, OpenFlag::Wronly, OpenFlag::Rdwr];
                 if flags.iter().filter(|flag| access.contains(flag)).count() != 1 {

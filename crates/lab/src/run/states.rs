@@ -1,0 +1,125 @@
+//! The steps that bring a partition into a stated condition before a measurement.
+
+use super::execute::{failed, plain, refused};
+use super::{Facts, Runner, Stop};
+use ffslab_linux::OpenFlags;
+use ffslab_workload::prng::SplitMix64;
+use ffslab_workload::steps::{self, Distribution};
+use ffslab_workload::Bytes;
+
+type Done = Result<Facts, Stop>;
+
+impl Runner<'_> {
+    /// Fills and deletes: what was just written is all invalid, and no time passes in which it could be collected.
+    pub(super) fn saturate(&mut self, step: &steps::Saturate) -> Done {
+        if self.stack.vfs.stat(step.file.as_bytes()).is_ok() {
+            return failed(format!("{} exists already: name another file", step.file));
+        }
+        let facts = self.fill(&steps::Fill { file: step.file.clone(), request_bytes: step.request_bytes })?;
+        // Unsynced, data that wait in memory would vanish unwritten.
+        plain(self.stack.vfs.sync())?;
+        plain(self.stack.vfs.unlink(step.file.as_bytes()))?;
+        plain(self.stack.vfs.sync())?;
+        Ok(facts)
+    }
+
+    pub(super) fn occupy(&mut self, step: &steps::Occupy) -> Done {
+        let bytes = Bytes((self.stack.partition_bytes() as f64 * step.percent / 100.0) as u64);
+        let request_bytes = step.request_bytes;
+        self.create(&steps::Create { file: step.file.clone(), bytes, request_bytes, fails: None })
+    }
+
+    pub(super) fn age(&mut self, step: &steps::Age) -> Done {
+        let fd = self.stack.vfs.open(step.file.as_bytes(), OpenFlags::WRITE, 0).map_err(refused)?;
+        let file_bytes = self.stack.vfs.fstat(fd).map_err(refused)?.size_bytes;
+        let request_bytes = step.request_bytes.0;
+        let slots = file_bytes / request_bytes;
+        if slots == 0 {
+            return failed(format!("the file has {file_bytes} B: not one request of {request_bytes} B fits"));
+        }
+        let count = (file_bytes as f64 * step.overwrites / request_bytes as f64).ceil() as u64;
+        let mut offsets = Offsets::new(step, slots);
+        for i in 0..count {
+            let at = offsets.next_slot(i) * request_bytes;
+            let mut done = 0;
+            while done < request_bytes {
+                let data = self.content.take((request_bytes - done) as usize);
+                let written = self.stack.vfs.pwrite(fd, data, at + done);
+                done += written.map_err(|error| {
+                    Stop::Failed(format!("{} after {i} of {count} writes{}", error.name(), self.holds(error)))
+                })? as u64;
+            }
+            if step.fsync_every > 0 && (i + 1).is_multiple_of(step.fsync_every) {
+                self.stack.vfs.fsync(fd).map_err(refused)?;
+            }
+            self.tick()?;
+        }
+        self.stack.vfs.fsync(fd).map_err(refused)?;
+        self.stack.vfs.close(fd).map_err(refused)?;
+        let written = count * request_bytes;
+        let requests_done = Some(count);
+        Ok(Facts { bytes_accepted: Some(written), requests_done, user_written_bytes: written, ..Facts::default() })
+    }
+}
+
+/// Where `age` writes next.
+struct Offsets {
+    prng: SplitMix64,
+    distribution: Distribution,
+    slots: u64,
+    /// Of `hot_cold`: slots that are hot, and how many of a million writes go there.
+    hot_slots: u64,
+    hot_writes: u64,
+}
+
+const MILLION: u64 = 1_000_000;
+
+impl Offsets {
+    fn new(step: &steps::Age, slots: u64) -> Offsets {
+        let hot_slots = (slots as f64 * step.hot_percent / 100.0).round() as u64;
+        Offsets {
+            prng: SplitMix64::new(step.seed),
+            distribution: step.distribution,
+            slots,
+            hot_slots: hot_slots.clamp(1, slots),
+            hot_writes: (step.hot_writes_percent / 100.0 * MILLION as f64) as u64,
+        }
+    }
+
+    fn next_slot(&mut self, i: u64) -> u64 {
+        match self.distribution {
+            Distribution::Sequential => i % self.slots,
+            Distribution::Uniform => self.prng.below(self.slots),
+            Distribution::HotCold if self.prng.below(MILLION) < self.hot_writes => self.prng.below(self.hot_slots),
+            Distribution::HotCold if self.hot_slots < self.slots => {
+                self.hot_slots + self.prng.below(self.slots - self.hot_slots)
+            }
+            Distribution::HotCold => self.prng.below(self.slots),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn slots(keys: &str, count: u64) -> Vec<u64> {
+        let step: steps::Age =
+            serde_json::from_str(&format!("{{\"file\": \"f\", \"overwrites\": 1.0, {keys}}}")).unwrap();
+        let mut offsets = Offsets::new(&step, 100);
+        (0..count).map(|i| offsets.next_slot(i)).collect()
+    }
+
+    #[test]
+    fn hot_slots_get_their_share_and_cold_ones_the_rest() {
+        let found = slots(r#""distribution": "hot_cold", "hot_percent": 10, "hot_writes_percent": 90"#, 10_000);
+        let hot = found.iter().filter(|&&slot| slot < 10).count();
+        assert!((8_850..9_150).contains(&hot), "{hot}");
+        assert!((10..100).all(|slot| found.contains(&slot)));
+    }
+
+    #[test]
+    fn sequential_writes_visit_every_slot_in_turn() {
+        assert_eq!(slots(r#""distribution": "sequential""#, 102)[98..], [98, 99, 0, 1]);
+    }
+}

@@ -1,0 +1,143 @@
+//! Initial states: what the steps under `state` of an experiment leave on the chip. Making one may take long, so it is
+//! made once for all variants that agree in everything that determines it, and kept in a file for later runs.
+//!
+//! Whether a state is made or found must not matter. So it ends with a shutdown: what follows always starts from a chip
+//! that was switched on again, with nothing in memory, at the time of day at which the state was complete.
+
+use crate::run::{RunError, Runner, Watch};
+use crate::stack::{Stack, StackSpec};
+use crate::traces::Traces;
+use ffslab_flash::ChipImage;
+use ffslab_workload::Step;
+use sha2::{Digest, Sha256};
+use std::borrow::Cow;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A chip, switched off.
+pub struct State {
+    pub chip: ChipImage,
+    /// Virtual time when it was complete.
+    pub at_ns: u64,
+    /// How far the content that steps write has come.
+    pub content_position_bytes: usize,
+}
+
+/// Where states are kept between runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StateCache {
+    pub dir: PathBuf,
+    /// Tells this build of the program from all others: another build may make other states.
+    pub build: String,
+}
+
+/// What to make: the stack, the steps, and the seed of the content.
+#[derive(Clone, Debug)]
+pub struct Recipe<'a> {
+    pub spec: StackSpec,
+    pub steps: &'a [Step],
+    pub seed: u64,
+}
+
+impl<'a> Recipe<'a> {
+    /// Read-ahead is left out, so that variants which differ only in it share a state: it is off while one is made.
+    pub fn new(spec: &StackSpec, steps: &'a [Step], seed: u64) -> Recipe<'a> {
+        let mut spec = spec.clone();
+        spec.vfs.read_ahead_bytes = 0;
+        Recipe { spec, steps, seed }
+    }
+
+    /// A hash of everything that determines the state. `build` tells builds of the program apart.
+    ///
+    /// Errors: an image that cannot be read.
+    pub fn key(&self, build: &str) -> Result<String, String> {
+        let mut hash = Sha256::new();
+        // The debug format names every field of the stack; a new one changes it by itself.
+        let image = self.spec.image.as_ref();
+        let spec = StackSpec { image: None, ..self.spec.clone() };
+        let steps = serde_json::to_string(self.steps).map_err(|error| error.to_string())?;
+        for part in [build, &format!("{spec:?}"), &steps, &self.seed.to_string()] {
+            hash.update((part.len() as u64).to_le_bytes());
+            hash.update(part.as_bytes());
+        }
+        if let Some(image) = image {
+            hash.update([1, u8::from(image.oob), u8::from(image.autoplace)]);
+            hash.update(crate::image::read_file(&image.path)?);
+        }
+        Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+
+    /// Runs the steps. See [`RunError`].
+    pub fn make(&self, watch: &mut Watch) -> Result<State, RunError> {
+        let traces = Traces::default();
+        let stack = Stack::new(&self.spec).map_err(RunError::Step)?;
+        let mut runner = Runner::new(stack, self.seed, Cow::Borrowed(&traces), Box::new(watch));
+        runner.begin_setup();
+        for (index, step) in self.steps.iter().enumerate() {
+            runner.step("state", index, step)?;
+        }
+        runner.shut_down().map_err(|text| RunError::Step(format!("end of the state: {text}")))?;
+        Ok(State {
+            chip: runner.stack.snapshot(),
+            at_ns: runner.stack.sim.now_ns(),
+            content_position_bytes: runner.content.position(),
+        })
+    }
+}
+
+/// Finds steps that cannot be part of a state: what they depend on or leave is outside of it.
+///
+/// Errors: one line.
+pub fn check_steps(steps: &[Step]) -> Result<(), String> {
+    for (i, step) in steps.iter().enumerate() {
+        if matches!(step, Step::Replay(_) | Step::CopyIn(_) | Step::SaveImage(_)) {
+            let (number, name) = (i + 1, step.name());
+            return Err(format!("state step {number} ({name}): cannot be part of a state, put it into [[setup]]"));
+        }
+    }
+    Ok(())
+}
+
+/// `at_ns`, content position.
+const HEAD_BYTES: usize = 16;
+/// Fast: most of what flash holds here does not compress at all.
+const ZSTD_LEVEL: i32 = 1;
+
+impl StateCache {
+    fn path(&self, key: &str) -> PathBuf {
+        self.dir.join(format!("{key}.state"))
+    }
+
+    /// The state of this key, if it was kept. A file that is damaged counts as none.
+    pub fn find(&self, key: &str, recipe: &Recipe) -> Option<State> {
+        let bytes = zstd::decode_all(fs::read(self.path(key)).ok()?.as_slice()).ok()?;
+        let (head, chip) = bytes.split_at_checked(HEAD_BYTES)?;
+        let number = |at: usize| Some(u64::from_le_bytes(head[at..at + 8].try_into().ok()?));
+        Some(State {
+            chip: ChipImage::from_bytes(chip, recipe.spec.geometry)?,
+            at_ns: number(0)?,
+            content_position_bytes: usize::try_from(number(8)?).ok()?,
+        })
+    }
+
+    /// Keeps a state. When there is no room for it, it is made again next time.
+    pub fn keep(&self, key: &str, state: &State) {
+        let mut bytes = state.at_ns.to_le_bytes().to_vec();
+        bytes.extend_from_slice(&(state.content_position_bytes as u64).to_le_bytes());
+        bytes.extend_from_slice(&state.chip.to_bytes());
+        let Ok(packed) = zstd::encode_all(bytes.as_slice(), ZSTD_LEVEL) else { return };
+        let path = self.path(key);
+        let temporary = path.with_extension(format!("{}.part", std::process::id()));
+        let written = fs::create_dir_all(&self.dir)
+            .and_then(|()| fs::write(&temporary, packed))
+            .and_then(|()| fs::rename(&temporary, &path));
+        if written.is_err() {
+            remove(&temporary);
+        }
+    }
+}
+
+fn remove(path: &Path) {
+    // It may not be there at all.
+    let _ = fs::remove_file(path);
+}

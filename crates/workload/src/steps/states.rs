@@ -1,0 +1,194 @@
+//! The steps that bring a partition into a stated condition, and uFLIP's.
+
+use super::about::positive;
+use super::{default_request, default_seed};
+use crate::quantity::{Bytes, Micros};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+step_keys! {
+    /// Fills the partition with one file, syncs, deletes it and syncs: nearly all of it is invalid then, and there was no
+    /// time to collect it.
+    Saturate {
+        #[serde(rename = "request_B", default = "default_request")]
+        request_bytes: Bytes,
+        /// Name of the file; it must not exist.
+        #[serde(default = "default_saturating_file")]
+        file: String,
+    }
+    /// Makes a file that takes a share of the partition: static data beside what the measurement works on.
+    Occupy {
+        file: String,
+        /// Of the partition's erase blocks, in per cent.
+        percent: f64,
+        #[serde(rename = "request_B", default = "default_request")]
+        request_bytes: Bytes,
+    }
+    /// Overwrites a file again and again, in requests of one size.
+    Age {
+        file: String,
+        /// Bytes written, as a multiple of the file's size.
+        overwrites: f64,
+        #[serde(rename = "request_B", default = "default_age_request")]
+        request_bytes: Bytes,
+        #[serde(default)]
+        distribution: Distribution,
+        /// `hot_cold`: this share of the writes goes into ...
+        #[serde(default = "default_hot_writes_percent")]
+        hot_writes_percent: f64,
+        /// ... this share of the file, its beginning.
+        #[serde(default = "default_hot_percent")]
+        hot_percent: f64,
+        /// Writes between two fsync calls; 0: one at the end.
+        #[serde(default)]
+        fsync_every: u64,
+        #[serde(default = "default_seed")]
+        seed: u64,
+    }
+    /// An I/O pattern of uFLIP on an open file; see the module `uflip`. Calls of the start-up phase are made but not
+    /// recorded.
+    Uflip {
+        file: String,
+        /// The base pattern: sequential or random, reads or writes.
+        pattern: BasePattern,
+        /// IOSize.
+        #[serde(rename = "io_size_B", default = "default_io_size")]
+        io_size_bytes: Bytes,
+        /// IOCount, the start-up phase included.
+        #[serde(default = "default_io_count")]
+        io_count: u64,
+        /// So many calls as move these bytes, instead of `io_count`.
+        #[serde(rename = "total_B", default, skip_serializing_if = "Option::is_none")]
+        total_bytes: Option<Bytes>,
+        /// IOIgnore: calls of the start-up phase.
+        #[serde(default)]
+        io_ignore: u64,
+        /// TargetSize; absent: the rest of the file.
+        #[serde(rename = "target_size_B", default, skip_serializing_if = "Option::is_none")]
+        target_size_bytes: Option<Bytes>,
+        #[serde(rename = "target_offset_B", default)]
+        target_offset_bytes: Bytes,
+        /// IOShift: how far the calls are from alignment.
+        #[serde(rename = "io_shift_B", default)]
+        io_shift_bytes: Bytes,
+        /// Partitions: a sequential pattern visits so many parts of the target in turn.
+        #[serde(default = "one")]
+        partitions: u64,
+        /// Incr: a sequential pattern steps by so many calls; -1 is backwards, 0 in place.
+        #[serde(default = "one_step")]
+        incr: i64,
+        /// ParallelDegree: so many processes, each in a part of the target of its own, one call each in turn.
+        #[serde(default = "one")]
+        parallel_degree: u64,
+        /// A second base pattern in the second half of the target.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        mix_with: Option<BasePattern>,
+        /// Ratio: calls of the first pattern for one of the second.
+        #[serde(default = "one")]
+        ratio: u64,
+        /// Pause, after each burst.
+        #[serde(default)]
+        pause_us: Micros,
+        /// Burst: calls between two pauses.
+        #[serde(default = "one")]
+        burst: u64,
+        /// Seed of the random offsets.
+        #[serde(default = "default_seed")]
+        seed: u64,
+    }
+}
+
+words! {
+    /// Where `age` writes.
+    Distribution {
+        /// From the beginning to the end, and again.
+        Sequential = "sequential",
+        Uniform = "uniform",
+        HotCold = "hot_cold",
+    }
+    /// Base patterns of uFLIP.
+    BasePattern {
+        SequentialReads = "SR",
+        RandomReads = "RR",
+        SequentialWrites = "SW",
+        RandomWrites = "RW",
+    }
+}
+
+// Not derived: the default is a choice, not the first word of the list.
+#[allow(clippy::derivable_impls)]
+impl Default for Distribution {
+    fn default() -> Self {
+        Distribution::Uniform
+    }
+}
+
+/// A page of the page cache.
+fn default_age_request() -> Bytes {
+    Bytes(4 << 10)
+}
+
+fn default_saturating_file() -> String {
+    "saturating".to_string()
+}
+
+/// The proportion that is commonly meant by "hot and cold".
+fn default_hot_writes_percent() -> f64 {
+    80.0
+}
+
+fn default_hot_percent() -> f64 {
+    20.0
+}
+
+/// The paper's reference value (uFLIP, section 5.2).
+fn default_io_size() -> Bytes {
+    Bytes(32 << 10)
+}
+
+/// The paper's choice for all patterns but random writes.
+fn default_io_count() -> u64 {
+    1_024
+}
+
+fn one() -> u64 {
+    1
+}
+
+fn one_step() -> i64 {
+    1
+}
+
+/// Errors: a share that is no share.
+fn share(key: &str, percent: f64) -> Result<(), String> {
+    if percent > 0.0 && percent < 100.0 {
+        return Ok(());
+    }
+    Err(format!("{key} is {percent}: it must be more than 0 and less than 100"))
+}
+
+impl Occupy {
+    /// Errors: the key, what is wrong with it and what would be right.
+    pub fn check(&self) -> Result<(), String> {
+        positive("request_B", self.request_bytes)?;
+        share("percent", self.percent)
+    }
+}
+
+/// More is a mistake.
+const OVERWRITES_MAX: f64 = 1e6;
+
+impl Age {
+    /// Errors: the key, what is wrong with it and what would be right.
+    pub fn check(&self) -> Result<(), String> {
+        positive("request_B", self.request_bytes)?;
+        if !(self.overwrites > 0.0 && self.overwrites <= OVERWRITES_MAX) {
+            return Err(format!(
+                "overwrites is {}: it must be more than 0 and at most {OVERWRITES_MAX}",
+                self.overwrites
+            ));
+        }
+        share("hot_writes_percent", self.hot_writes_percent)?;
+        share("hot_percent", self.hot_percent)
+    }
+}
