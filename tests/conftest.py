@@ -77,7 +77,7 @@ def ffslab(tmp_path: Path) -> Command:
         return subprocess.run(
             [FFSLAB, *map(str, args)],
             cwd=cwd,
-            env={**os.environ, "COLUMNS": "120", **env},
+            env={**os.environ, "COLUMNS": "120", "FFSLAB_STATES": "", **env},
             capture_output=True,
             text=True,
             timeout=300,

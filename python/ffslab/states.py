@@ -1,7 +1,7 @@
 """Where initial states of experiments are kept between runs.
 
-In the folder that `FFSLAB_STATES` names, or else in the user's cache folder; `FFSLAB_STATES=` (empty) keeps none. Files in
-it may be deleted at any time: a state that is missing is made again.
+In the folder that `FFSLAB_STATES` names, or else in the user's cache folder; `FFSLAB_STATES=` (empty) keeps none.
+Files in it may be deleted at any time: a state that is missing is made again.
 """
 
 from __future__ import annotations

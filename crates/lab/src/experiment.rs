@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use toml::de::{DeTable, DeValue, ValueDeserializer};
 use toml::Spanned;
 
+mod initial;
 mod resolved;
 
 /// Shape of an experiment file; the JSON Schema is made from it. Reading goes through [`Experiment::parse`], which
@@ -26,6 +27,10 @@ pub struct ExperimentFile {
     pub seed: u64,
     /// The machine and its file system.
     pub stack: StackKeys,
+    /// An initial state in one line, for a mount and setup steps before all others: "saturated", "filled 60 %",
+    /// "aged 3", "fragmented 5 MiB", or several with commas between them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub initial: Option<String>,
     /// Steps that make the initial state of the partition, in order, from an erased one. They end with a shutdown; what
     /// they leave on the chip is kept and used again by all runs that agree in it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -35,7 +40,7 @@ pub struct ExperimentFile {
     pub setup: Vec<Step>,
     /// The measured steps, in order.
     pub measure: Vec<Step>,
-    /// What is varied: a stack key, `step.key` of the measured steps of that name, `setup.step.key` or
+    /// What is varied: a stack key, `initial`, `step.key` of the measured steps of that name, `setup.step.key` or
     /// `state.step.key`, each with a list of values. The experiment runs once for each combination.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
@@ -43,7 +48,7 @@ pub struct ExperimentFile {
 }
 
 /// Keys at the top of a file; a test compares them with the schema.
-const TOP_KEYS: &[&str] = &["title", "seed", "stack", "state", "setup", "measure", "axes"];
+const TOP_KEYS: &[&str] = &["title", "seed", "stack", "initial", "state", "setup", "measure", "axes"];
 
 fn default_seed() -> u64 {
     1
@@ -68,8 +73,18 @@ pub struct Variant {
     pub seed: u64,
     pub stack: StackKeys,
     pub state: Vec<Step>,
+    pub initial: Option<String>,
+    /// Those that `initial` stands for included.
     pub setup: Vec<Step>,
     pub measure: Vec<Step>,
+}
+
+impl Variant {
+    /// Number of setup steps that stand in the file: the others come from `initial`.
+    fn own_setup_steps(&self) -> usize {
+        let short = self.initial.as_ref().and_then(|text| initial::steps(text).ok()).unwrap_or_default();
+        self.setup.len() - short.len()
+    }
 }
 
 type Value<'i> = Spanned<DeValue<'i>>;
@@ -218,13 +233,20 @@ fn read_variant<'i>(
         let text = "there is no [[measure]] step: nothing would be measured";
         return Err(LabError::Input(format!("{}: {text}", source.file_name)));
     }
+    let initial: Option<String> = root.get("initial").map(|value| read(source, value.clone())).transpose()?;
+    let mut setup = match (&initial, root.get("initial")) {
+        (Some(text), Some(value)) => initial::steps(text).map_err(|error| source.error(value.span().start, error))?,
+        _ => Vec::new(),
+    };
+    setup.extend(read_steps(source, &root, "setup")?);
     Ok(Variant {
         name: if labels.is_empty() { "base".to_string() } else { labels.join(", ") },
         axes: chosen,
         seed,
         stack: required(source, &root, "stack")?,
         state: read_steps(source, &root, "state")?,
-        setup: read_steps(source, &root, "setup")?,
+        initial,
+        setup,
         measure,
     })
 }
@@ -246,6 +268,10 @@ fn file_name(path: &str) -> &str {
 fn put<'i>(source: &Source, root: &mut DeTable<'i>, axis: &Axis<'i>, value: &Value<'i>) -> Result<(), LabError> {
     let path: Vec<&str> = axis.path.iter().map(String::as_str).collect();
     let (list, step, key) = match path[..] {
+        ["initial"] => {
+            set(root, "initial", axis.offset, value);
+            return Ok(());
+        }
         [key] => {
             // An unknown key is found when the stack is read, with the line of the axis.
             if let Some(DeValue::Table(stack)) = root.get_mut("stack").map(Spanned::get_mut) {
@@ -257,7 +283,7 @@ fn put<'i>(source: &Source, root: &mut DeTable<'i>, axis: &Axis<'i>, value: &Val
         ["setup", step, key] => ("setup", step, key),
         ["state", step, key] => ("state", step, key),
         _ => {
-            let forms = "a stack key, `step.key`, `setup.step.key` or `state.step.key`";
+            let forms = "a stack key, `initial`, `step.key`, `setup.step.key` or `state.step.key`";
             return Err(source.error(axis.offset, format!("axis `{}` is none of {forms}", axis.name())));
         }
     };

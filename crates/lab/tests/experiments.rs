@@ -1,6 +1,7 @@
 //! Experiments from end to end: text in, results or one clear line out.
 
-use ffslab_lab::{run_experiment, LabError, RunResult};
+use ffslab_lab::stack::StackSpec;
+use ffslab_lab::{run_experiment, Experiment, LabError, RunResult};
 use std::path::Path;
 
 const SMALL: &str = r#"
@@ -49,6 +50,28 @@ file = "target"
 [axes]
 read_ahead_KiB = [0, 128]
 "#;
+
+/// All experiments that come with the program.
+#[test]
+fn every_experiment_of_the_repository_can_be_read() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
+    let mut found = 0;
+    for study in std::fs::read_dir(folder).unwrap() {
+        let study = study.unwrap().path();
+        for file in std::fs::read_dir(&study).unwrap().map(|file| file.unwrap().path()) {
+            if file.extension().is_none_or(|extension| extension != "toml") {
+                continue;
+            }
+            let text = std::fs::read_to_string(&file).unwrap();
+            let experiment = Experiment::parse(&text, &file.display().to_string()).unwrap();
+            for variant in &experiment.variants {
+                StackSpec::from_keys(&variant.stack, &study).unwrap();
+            }
+            found += 1;
+        }
+    }
+    assert!(found > 15, "{found}");
+}
 
 fn run(text: &str) -> Result<RunResult, LabError> {
     run_experiment(text, "small.toml", Path::new("."), &|_| true)

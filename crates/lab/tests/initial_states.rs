@@ -46,8 +46,8 @@ fn a_new_partition_is_free_a_saturated_one_invalid() {
         assert!(free > 0.9, "{fs}: {free}");
         step(&mut session, r#"{"step": "saturate"}"#);
         let [valid, invalid, free] = shares(&session);
-        // UBI keeps 40 blocks free for ones that go bad on a chip of 2048.
-        let filled = if fs == "ubifs" { 0.35 } else { 0.85 };
+        // UBI keeps 40 blocks for ones that go bad on a chip of 2048, UBIFS several for its index and for collecting.
+        let filled = if fs == "ubifs" { 0.33 } else { 0.85 };
         assert!(invalid > filled && valid < 0.2, "{fs}: {valid} valid, {invalid} invalid, {free} free");
     }
 }

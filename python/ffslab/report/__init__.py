@@ -44,8 +44,8 @@ def html(run: Run) -> str:
         _plots("Erases per block", "Each cell is an erase block; measured steps only.", [plots.erase_map(run)]),
         _plots(
             "Space",
-            "What each erase block holds, as the file system accounts for it: valid (still needed), invalid (superseded or "
-            "deleted), free. Before and after the measured steps.",
+            "What each erase block holds before and after the measured steps, as the file system accounts for it: "
+            "valid (still needed), invalid (superseded or deleted), free.",
             [plots.space_map(run)],
         ),
         _plots("Energy", "Above idle, by supply rail.", [plots.energy_by_rail(variants)]),

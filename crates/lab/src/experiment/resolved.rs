@@ -36,8 +36,9 @@ impl Experiment {
             title: self.title.clone(),
             seed: first.seed,
             stack,
+            initial: first.initial.clone(),
             state: steps(&first.state),
-            setup: steps(&first.setup),
+            setup: steps(&first.setup[first.setup.len() - first.own_setup_steps()..]),
             measure: steps(&first.measure),
             axes: axes.into_iter().collect(),
         };

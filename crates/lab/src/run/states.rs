@@ -19,7 +19,6 @@ impl Runner<'_> {
         // Unsynced, data that wait in memory would vanish unwritten.
         plain(self.stack.vfs.sync())?;
         plain(self.stack.vfs.unlink(step.file.as_bytes()))?;
-        plain(self.stack.vfs.sync())?;
         Ok(facts)
     }
 

@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 step_keys! {
-    /// Fills the partition with one file, syncs, deletes it and syncs: nearly all of it is invalid then, and there was no
-    /// time to collect it.
+    /// Fills the partition with one file, syncs and deletes it: nearly all of it is invalid then, and there was no time
+    /// to collect it.
     Saturate {
         #[serde(rename = "request_B", default = "default_request")]
         request_bytes: Bytes,
