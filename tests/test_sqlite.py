@@ -15,6 +15,7 @@ import pytest
 import ffslab
 from conftest import ROOT, Command
 from ffslab.sqlite import connected, contacts, measure_script, run_scripts
+from ffslab.sqlite.look_ups import gains, look_ups
 from ffslab.sqlite.script import Script
 from ffslab.sqlite.vfs import execute
 
@@ -220,6 +221,17 @@ def test_caches_are_cold_after_the_setup() -> None:
     steps = run_scripts(twice, {}, keys=keys, setup=make).run.summary["variants"][0]["steps"]
     assert steps[1]["counts"]["page_reads"] > 0
     assert steps[2]["counts"]["page_reads"] == 0
+
+
+def test_look_ups_at_random_gain_less_the_more_records_are_wanted() -> None:
+    gained = gains(look_ups(("jffs2",), ("small",), (50, 200, 1000)))
+    random = gained[gained["pattern"] == "random"]["time_gain"].tolist()
+    assert random == sorted(random, reverse=True)
+    assert random[0] > 0.4
+    # RA-8: 70 % at most; where all of the file is read it makes no difference.
+    assert gained["time_gain"].between(-0.02, 0.75).all()
+    # RA-7: energy follows time.
+    assert (gained["time_gain"] - gained["energy_gain"]).abs().max() < 0.01
 
 
 # ---- scripts ---------------------------------------------------------------------------------------------------

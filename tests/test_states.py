@@ -16,9 +16,7 @@ percent = 30
 """
 
 
-def test_a_state_is_made_once_and_results_do_not_depend_on_where_it_came_from(
-    ffslab: Command, tmp_path: Path
-) -> None:
+def test_a_state_is_made_once_and_results_do_not_depend_on_where_it_came_from(ffslab: Command, tmp_path: Path) -> None:
     (tmp_path / "a.toml").write_text(SMALL.replace("[[setup]]", STATE + "[[setup]]", 1), encoding="utf-8")
     summaries = []
     for states in ("kept", "kept", ""):

@@ -6,7 +6,7 @@
     ...     database.execute("CREATE TABLE t (x)")
 
 `vfs` makes SQLite's system calls on a stack, `script` cuts SQL into statements, `run` runs scripts and sums up,
-`contacts` is the data base of the read-ahead study.
+`contacts` is the data base of the read-ahead study, `look_ups` its experiment.
 """
 
 from ffslab.sqlite.run import SqlRun, measure_script, run_scripts
