@@ -1,6 +1,6 @@
 //! The key `initial`: an initial state in one line, such as `"filled 60 %, saturated"`.
 
-use ffslab_workload::steps::{Age, CreateFragmented, Mount, Occupy, Saturate};
+use ffslab_workload::steps::{Age, Create, CreateFragmented, Mount, Occupy, Saturate, Sync, Unlink};
 use ffslab_workload::{Bytes, Step};
 use serde::de::value::{Error, StrDeserializer};
 use serde::de::{DeserializeOwned, IntoDeserializer};
@@ -10,8 +10,11 @@ use serde::Deserialize;
 const FILLED: &str = "filled";
 /// File of `fragmented`.
 const FRAGMENTED: &str = "fragmented";
+/// File of `dirty`, which is deleted.
+const DIRTY: &str = "dirty";
 const FORMS: &str =
-    "\"saturated\", \"filled 60 %\", \"aged 3\", \"fragmented 5 MiB\", or several with commas between them";
+    "\"saturated\", \"filled 60 %\", \"dirty 20 MiB\", \"aged 3\", \"fragmented 5 MiB\", or several with \
+                     commas between them";
 
 /// The setup steps that `text` stands for: a mount, and one step for each part.
 ///
@@ -22,7 +25,11 @@ pub fn steps(text: &str) -> Result<Vec<Step>, String> {
     for part in text.split(',').map(str::trim) {
         let (word, amount) = part.split_once(' ').map_or((part, ""), |(word, amount)| (word, amount.trim()));
         let wrong = || format!("initial = \"{text}\": \"{part}\" is not understood: write {FORMS}");
-        let number = |text: &str| text.trim().parse::<f64>().map_err(|_| wrong());
+        let number = |text: &str| text.trim().parse::<f64>().ok().filter(|number| number.is_finite()).ok_or_else(wrong);
+        let size = || {
+            let amount: StrDeserializer<Error> = amount.into_deserializer();
+            Bytes::deserialize(amount).map(|bytes| bytes.0).map_err(|error| format!("initial: {error}"))
+        };
         let step = match word {
             "saturated" if amount.is_empty() => Step::Saturate(defaults::<Saturate>("")?),
             "filled" => {
@@ -39,10 +46,14 @@ pub fn steps(text: &str) -> Result<Vec<Step>, String> {
                 Step::Age(defaults::<Age>(&format!(r#""file": "{FILLED}", "overwrites": {overwrites}"#))?)
             }
             "fragmented" => {
-                let amount: StrDeserializer<Error> = amount.into_deserializer();
-                let bytes = Bytes::deserialize(amount).map_err(|error| format!("initial: {error}"))?.0;
-                let keys = format!(r#""file": "{FRAGMENTED}", "bytes": {bytes}"#);
+                let keys = format!(r#""file": "{FRAGMENTED}", "bytes": {}"#, size()?);
                 Step::CreateFragmented(defaults::<CreateFragmented>(&keys)?)
+            }
+            "dirty" => {
+                let keys = format!(r#""file": "{DIRTY}", "bytes": {}"#, size()?);
+                // Unsynced, data that wait in memory would vanish unwritten.
+                steps.extend([Step::Create(defaults::<Create>(&keys)?), Step::Sync(Sync {})]);
+                Step::Unlink(Unlink { file: DIRTY.to_string() })
             }
             _ => return Err(wrong()),
         };
@@ -78,11 +89,15 @@ mod tests {
         assert!(matches!(&made[1], Step::Occupy(step) if step.percent == 60.0));
         assert!(matches!(&made[2], Step::Age(step) if step.overwrites == 2.5));
         assert!(matches!(&made[4], Step::CreateFragmented(step) if step.bytes.0 == 5 << 20));
+        let beside = ["mount", "occupy \"filled\"", "create \"dirty\"", "sync", "unlink \"dirty\""];
+        assert_eq!(names("filled 60 %, dirty 20 MiB"), beside);
     }
 
     #[test]
     fn what_is_not_understood_is_answered_with_the_forms() {
-        for text in ["", "full", "filled 60", "filled %", "filled 60 %, aged", "saturated twice", "filled nan%"] {
+        for text in
+            ["", "full", "filled 60", "filled %", "filled 60 %, aged", "saturated twice", "filled nan%", "dirty 20"]
+        {
             let error = steps(text).unwrap_err();
             assert!(error.starts_with("initial"), "{error}");
         }
