@@ -1,7 +1,7 @@
 //! The key `initial`: an initial state in one line, such as `"filled 60 %, saturated"`.
 
-use ffslab_workload::steps::{Age, Create, CreateFragmented, Mount, Occupy, Saturate, Sync, Unlink};
-use ffslab_workload::{Bytes, Step};
+use ffslab_workload::steps::{Age, Create, CreateFragmented, Mount, Occupy, Saturate, Sleep, Sync, Unlink};
+use ffslab_workload::{Bytes, Micros, Step};
 use serde::de::value::{Error, StrDeserializer};
 use serde::de::{DeserializeOwned, IntoDeserializer};
 use serde::Deserialize;
@@ -16,11 +16,14 @@ const FORMS: &str =
     "\"saturated\", \"filled 60 %\", \"dirty 20 MiB\", \"aged 3\", \"fragmented 5 MiB\", or several with \
                      commas between them";
 
-/// The setup steps that `text` stands for: a mount, and one step for each part.
+/// In this time JFFS2 erases and marks the blocks of a new partition. Before, they are not free but wait for it.
+const SETTLES_US: Micros = Micros(30_000_000);
+
+/// The setup steps that `text` stands for: a mount, time to settle, and the steps of each part.
 ///
 /// Errors: what is wrong, and what would be right.
 pub fn steps(text: &str) -> Result<Vec<Step>, String> {
-    let mut steps = vec![Step::Mount(Mount { options: Vec::new() })];
+    let mut steps = vec![Step::Mount(Mount { options: Vec::new() }), Step::Sleep(Sleep { time_us: SETTLES_US })];
     let mut filled = false;
     for part in text.split(',').map(str::trim) {
         let (word, amount) = part.split_once(' ').map_or((part, ""), |(word, amount)| (word, amount.trim()));
@@ -75,7 +78,7 @@ mod tests {
     #[test]
     fn one_line_stands_for_several_steps() {
         let names = |text| steps(text).unwrap().iter().map(Step::title).collect::<Vec<_>>();
-        assert_eq!(names("saturated"), ["mount", "saturate \"saturating\""]);
+        assert_eq!(names("saturated"), ["mount", "sleep", "saturate \"saturating\""]);
         let several = "filled 60 %, aged 2.5, saturated, fragmented 5 MiB";
         let titles = [
             "mount",
@@ -86,10 +89,10 @@ mod tests {
         ];
         assert_eq!(names(several), titles);
         let made = steps(several).unwrap();
-        assert!(matches!(&made[1], Step::Occupy(step) if step.percent == 60.0));
-        assert!(matches!(&made[2], Step::Age(step) if step.overwrites == 2.5));
-        assert!(matches!(&made[4], Step::CreateFragmented(step) if step.bytes.0 == 5 << 20));
-        let beside = ["mount", "occupy \"filled\"", "create \"dirty\"", "sync", "unlink \"dirty\""];
+        assert!(matches!(&made[2], Step::Occupy(step) if step.percent == 60.0));
+        assert!(matches!(&made[3], Step::Age(step) if step.overwrites == 2.5));
+        assert!(matches!(&made[5], Step::CreateFragmented(step) if step.bytes.0 == 5 << 20));
+        let beside = ["mount", "sleep", "occupy \"filled\"", "create \"dirty\"", "sync", "unlink \"dirty\""];
         assert_eq!(names("filled 60 %, dirty 20 MiB"), beside);
     }
 
