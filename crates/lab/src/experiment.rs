@@ -27,9 +27,9 @@ pub struct ExperimentFile {
     pub seed: u64,
     /// The machine and its file system.
     pub stack: StackKeys,
-    /// An initial state in one line, for a mount, 30 s in which the blocks of a new
-    /// partition are erased, and setup steps before all others: "saturated", "filled 60 %",
-    /// "dirty 20 MiB", "aged 3", "fragmented 5 MiB", or several with commas between them.
+    /// An initial state in one line, for a mount, 30 s in which the blocks of a new partition are erased, and setup steps
+    /// before all others: "saturated", "filled 60 %", "dirty 20 MiB", "aged 3", "fragmented 5 MiB", or several with commas
+    /// between them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub initial: Option<String>,
     /// Steps that make the initial state of the partition, in order, from an erased one. They end with a shutdown; what

@@ -82,6 +82,7 @@ mod tests {
         let several = "filled 60 %, aged 2.5, saturated, fragmented 5 MiB";
         let titles = [
             "mount",
+            "sleep",
             "occupy \"filled\"",
             "age \"filled\"",
             "saturate \"saturating\"",
