@@ -27,7 +27,7 @@ pub struct ExperimentFile {
     pub seed: u64,
     /// The machine and its file system.
     pub stack: StackKeys,
-    /// An initial state in one line, for a mount, 30 s in which the blocks of a new partition are erased, and setup steps
+    /// An initial state in one line, for a mount, 5 min in which the blocks of a new partition are erased, and setup steps
     /// before all others: "saturated", "filled 60 %", "dirty 20 MiB", "aged 3", "fragmented 5 MiB", or several with commas
     /// between them.
     #[serde(default, skip_serializing_if = "Option::is_none")]

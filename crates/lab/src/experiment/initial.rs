@@ -16,8 +16,9 @@ const FORMS: &str =
     "\"saturated\", \"filled 60 %\", \"dirty 20 MiB\", \"aged 3\", \"fragmented 5 MiB\", or several with \
                      commas between them";
 
-/// In this time JFFS2 erases and marks the blocks of a new partition. Before, they are not free but wait for it.
-const SETTLES_US: Micros = Micros(30_000_000);
+/// In this time JFFS2 erases and marks the blocks of a new partition, 14 a second on the OMAP3 board. Before, they are not
+/// free but wait for it.
+const SETTLES_US: Micros = Micros(300_000_000);
 
 /// The setup steps that `text` stands for: a mount, time to settle, and the steps of each part.
 ///
