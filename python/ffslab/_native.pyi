@@ -18,8 +18,8 @@ def run_experiment(
     file_name: str,
     base_dir: str | PathLike[str],
     progress: Callable[[float], object] | None,
-) -> tuple[str, Columns, Columns, str, dict[str, bytes]]:
-    """Summary (JSON), columns of the requests and of the erase blocks, resolved experiment (TOML), saved images."""
+) -> tuple[str, Columns, Columns, str, dict[str, bytes], dict[str, str]]:
+    """Summary (JSON), columns of requests and of erase blocks, resolved experiment (TOML), saved images, logs."""
 
 def validate(
     path: str | PathLike[str],

@@ -10,6 +10,15 @@ EXIT_CODES = "Exit codes: 0 done, 1 negative answer (validate --max-error, extra
 
 JSON = "Print JSON instead of a table."
 
+# The machine that a verb runs on.
+STACK = {
+    "board": "Board profile; `ffslab profiles` lists them.",
+    "kernel": "Kernel profile, instead of the board's own.",
+    "fs": "File system: jffs2, yaffs2 or ubifs.",
+    "partition_blocks": "Erase blocks of the partition.",
+    "read_ahead": "Read-ahead window in KiB; 0 switches it off. [default: the board's kernel's]",
+}
+
 
 @dataclass(frozen=True)
 class Verb:
@@ -40,13 +49,22 @@ VERBS = {
         example="ffslab replay examples/sqlite/insert.strace.gz --read-ahead 128 --read-ahead 0",
         options={
             "trace": "Recorded system calls; .gz is read as it is.",
-            "board": "Board profile; `ffslab profiles` lists them.",
-            "fs": "File system.",
-            "partition_blocks": "Erase blocks of the partition.",
+            **STACK,
             "read_ahead": "Read-ahead window in KiB; give it several times to compare. [default: the board's kernel's]",
             "think": "keep: the application's pauses between calls are slept; none: they are left out.",
             "out": "Results folder [default: results/TRACE].",
             "json": "Print the summary as JSON instead of a table.",
+        },
+    ),
+    "fio": Verb(
+        about="Run the jobs of a fio job file; docs/fio.md lists the options.",
+        example="ffslab fio random-write.fio --fs ubifs --json",
+        options={
+            "jobfile": "Job file, as fio 3.33 reads it.",
+            **STACK,
+            "lenient": "Leave options that are not honoured out, with a warning each, instead of refusing them.",
+            "out": "Results folder [default: results/JOBFILE].",
+            "json": "Print JSON as fio's --output-format=json does, with an object `ffslab`.",
         },
     ),
     "validate": Verb(

@@ -88,7 +88,7 @@ pub fn run_experiment(
         .collect();
     let mut summaries = Vec::with_capacity(ready.len());
     let (mut requests, mut blocks) = (RequestColumns::default(), BlockColumns::default());
-    let mut images = Vec::new();
+    let (mut images, mut logs) = (Vec::new(), Vec::new());
     for (number, (ready, outcome)) in ready.iter().zip(outcomes).enumerate() {
         let mut outcome = outcome.map_err(|error| match error {
             RunError::Step(text) => place(ready.variant, &text),
@@ -97,6 +97,9 @@ pub fn run_experiment(
         for saved in std::mem::take(&mut outcome.images) {
             let file = if several { format!("{}/{}", number + 1, saved.file) } else { saved.file };
             images.push((file, saved.image));
+        }
+        for (name, text) in std::mem::take(&mut outcome.logs) {
+            logs.push((if several { format!("{}/{name}", number + 1) } else { name }, text));
         }
         let name = &ready.variant.name;
         requests.extend(name, &outcome.requests);
@@ -108,5 +111,6 @@ pub fn run_experiment(
     }
     let seed = experiment.variants[0].seed;
     let resolved_toml = experiment.resolved(ready[0].keys.clone(), base_dir);
-    Ok(RunResult { summary: Summary::new(&experiment.title, seed, summaries), requests, blocks, resolved_toml, images })
+    let summary = Summary::new(&experiment.title, seed, summaries);
+    Ok(RunResult { summary, requests, blocks, resolved_toml, images, logs })
 }

@@ -14,6 +14,7 @@ pub mod case;
 mod case_yaffs2;
 pub mod error;
 pub mod experiment;
+pub mod fio;
 pub mod glob;
 pub mod image;
 pub mod input;

@@ -2,10 +2,12 @@
 
 mod execute;
 mod images;
+mod jobs;
 mod many;
 mod names;
 mod xattr;
 
+use crate::fio::{self, FioReport};
 use crate::image::SavedImage;
 use crate::requests::RequestLog;
 use crate::stack::{Stack, StackSpec};
@@ -78,6 +80,8 @@ pub struct Facts {
     pub fragment_pieces: Option<u64>,
     /// What a reader of the results should know, such as calls of a replay that ended differently.
     pub notes: Vec<String>,
+    /// `fio`: what its jobs did.
+    pub fio: Option<FioReport>,
     /// Bytes that programs read and wrote in the step, for the amplification factors.
     pub user_read_bytes: u64,
     pub user_written_bytes: u64,
@@ -106,6 +110,8 @@ pub struct Outcome {
     pub programmed_pages: Vec<u32>,
     /// Of the `save_image` steps.
     pub images: Vec<SavedImage>,
+    /// Logs that steps wrote, by name.
+    pub logs: Vec<(String, String)>,
 }
 
 impl Outcome {
@@ -127,6 +133,7 @@ pub fn run(plan: &Plan, watch: &mut Watch) -> Result<Outcome, RunError> {
         setup.push(runner.step("setup", index, step)?);
     }
     runner.prepare_replays(plan.measure)?;
+    runner.prepare_jobs(plan.measure)?;
     let causes_before = runner.begin();
     let (program_before_ns, idle_before_ns) = (runner.stack.sim.program_ns(), runner.stack.sim.idle_ns());
     runner.measuring = true;
@@ -160,6 +167,7 @@ pub fn run(plan: &Plan, watch: &mut Watch) -> Result<Outcome, RunError> {
         programmed_pages: runner.stack.programmed_pages(),
         requests: runner.log,
         images: runner.images,
+        logs: runner.logs,
     })
 }
 
@@ -217,6 +225,9 @@ struct Runner<'a> {
     open: BTreeMap<String, Fd>,
     log: RequestLog,
     images: Vec<SavedImage>,
+    logs: Vec<(String, String)>,
+    /// Of the measured `fio` steps, by their number.
+    ready_jobs: BTreeMap<usize, fio::Ready>,
     measuring: bool,
     start_ns: u64,
     start_counts: OpCounts,
@@ -235,6 +246,8 @@ impl<'a> Runner<'a> {
             open: BTreeMap::new(),
             log: RequestLog::default(),
             images: Vec::new(),
+            logs: Vec::new(),
+            ready_jobs: BTreeMap::new(),
             measuring: false,
             start_ns: 0,
             start_counts: OpCounts::default(),

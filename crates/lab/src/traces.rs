@@ -1,7 +1,9 @@
-//! The recorded programs that an experiment replays and the folders that it copies, read once for all its variants.
+//! The recorded programs that an experiment replays, the job files that it runs and the folders that it copies, read
+//! once for all its variants.
 
+use crate::fio::FioFile;
 use ffslab_workload::host_tree::HostTree;
-use ffslab_workload::steps::{CopyIn, Replay};
+use ffslab_workload::steps::{CopyIn, Fio, Replay};
 use ffslab_workload::strace::{self, Trace};
 use ffslab_workload::Step;
 use std::collections::BTreeMap;
@@ -14,18 +16,27 @@ pub struct Traces {
     /// By file and root.
     traces: BTreeMap<(String, Option<String>), Arc<Trace>>,
     trees: BTreeMap<String, Arc<HostTree>>,
+    /// By file and whether it is read leniently.
+    jobs: BTreeMap<(String, bool), Arc<FioFile>>,
 }
 
 impl Traces {
-    /// Reads what the `replay` and `copy_in` steps among `steps` name and is not read yet; files are relative to `base_dir`.
+    /// Reads what the `replay`, `fio` and `copy_in` steps among `steps` name and is not read yet; files are relative to `base_dir`.
     ///
-    /// Errors: one line of the trace or folder reader.
+    /// Errors: one line of the trace, job file or folder reader.
     pub fn read<'a>(&mut self, steps: impl Iterator<Item = &'a Step>, base_dir: &Path) -> Result<(), String> {
         for step in steps {
             if let Step::CopyIn(copy) = step {
                 if !self.trees.contains_key(&copy.from) {
                     let tree = HostTree::read(&base_dir.join(&copy.from))?;
                     self.trees.insert(copy.from.clone(), Arc::new(tree));
+                }
+            }
+            if let Step::Fio(fio) = step {
+                let key = (fio.file.clone(), fio.lenient);
+                if !self.jobs.contains_key(&key) {
+                    let jobs = FioFile::read(&base_dir.join(&fio.file), fio.lenient)?;
+                    self.jobs.insert(key, Arc::new(jobs));
                 }
             }
             let Step::Replay(replay) = step else { continue };
@@ -49,11 +60,17 @@ impl Traces {
         self.trees.get(&step.from).cloned()
     }
 
+    /// The job file of a step, if it has been read.
+    pub fn jobs_of(&self, step: &Fio) -> Option<Arc<FioFile>> {
+        self.jobs.get(&(step.file.clone(), step.lenient)).cloned()
+    }
+
     /// Number of calls that a step makes; see [`Step::calls`].
     pub fn calls(&self, step: &Step) -> u64 {
         match step {
             Step::Replay(replay) => self.of(replay).map_or(1, |trace| trace.records.len() as u64),
             Step::CopyIn(copy) => self.tree_of(copy).map_or(1, |tree| tree.entries.len().max(1) as u64),
+            Step::Fio(fio) => self.jobs_of(fio).map_or(1, |jobs| jobs.calls()),
             other => other.calls(),
         }
     }

@@ -38,8 +38,8 @@ fn to_json(value: &impl serde::Serialize) -> PyResult<String> {
 }
 
 /// What `run_experiment` returns: summary (JSON), columns of requests, columns of blocks, resolved experiment (TOML),
-/// saved images by name.
-type Ran<'py> = (String, Bound<'py, PyDict>, Bound<'py, PyDict>, String, Bound<'py, PyDict>);
+/// saved images by name, logs by name.
+type Ran<'py> = (String, Bound<'py, PyDict>, Bound<'py, PyDict>, String, Bound<'py, PyDict>, Bound<'py, PyDict>);
 
 /// Runs an experiment. `file_name` names it in error messages; relative paths in it start at `base_dir`.
 /// `progress` is called with the finished share (0 to 1) now and then.
@@ -58,12 +58,17 @@ fn run_experiment<'py>(
     for (file, image) in result.images {
         images.set_item(file, PyBytes::new(py, &image))?;
     }
+    let logs = PyDict::new(py);
+    for (file, text) in result.logs {
+        logs.set_item(file, text)?;
+    }
     Ok((
         to_json(&result.summary)?,
         columns::requests(py, &result.requests)?,
         columns::blocks(py, &result.blocks)?,
         result.resolved_toml,
         images,
+        logs,
     ))
 }
 

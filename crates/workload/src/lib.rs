@@ -10,11 +10,13 @@
 //! **Leaves out.** Concurrent programs: one process runs all steps. Content that compresses well.
 
 pub mod content;
+pub mod fio;
 pub mod host_tree;
 pub mod prng;
 pub mod quantity;
 pub mod steps;
 pub mod strace;
+pub mod text;
 
 pub use content::Content;
 pub use prng::SplitMix64;

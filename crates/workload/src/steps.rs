@@ -74,6 +74,7 @@ steps! {
     "listxattr" ListXattr,
     "removexattr" RemoveXattr,
     "replay" Replay,
+    "fio" Fio,
     "copy_in" CopyIn,
     "save_image" SaveImage,
 }
@@ -300,6 +301,14 @@ step_keys! {
         /// Only calls below this directory of the traced machine are replayed; absent: their common directory.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         root: Option<String>,
+    }
+    /// Runs the jobs of a fio job file. Their files are laid out before; of a measured step at the end of the setup.
+    Fio {
+        /// The job file, relative to the experiment file.
+        file: String,
+        /// Options that are not honoured are left out with a note instead of being refused.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        lenient: bool,
     }
     /// Copies what a folder of this computer holds into the file system, as `cp -R`: files, directories and symbolic
     /// links with their permissions, sorted by name. Nothing may be in the way.

@@ -100,6 +100,7 @@ impl Runner<'_> {
                 as_expected(result, step.fails).map(|_| Facts::default())
             }
             Step::Replay(step) => self.replay(step),
+            Step::Fio(step) => self.fio(step),
             Step::CopyIn(step) => self.copy_in(step),
             Step::SaveImage(step) => self.save_image(step),
         }
