@@ -25,7 +25,7 @@ OPTIONS = {
     "range-directions": "rw=randrw\nbsrange=1k-4k,4k-8k\nsize=256k",
     "split": "rw=randread\nbssplit=4k/60:16k/30:1k\nsize=512k",
     "split-directions": "rw=rw\nbssplit=2k/50:4k/50,4k/90:8k/10\nsize=256k",
-    "by-order": "rw=randrw\nbs=4k,8k\nbs_is_seq_rand\npercentage_random=50\nnorandommap\nsize=256k",
+    "by-order": "rw=randrw\nbs=4k,8k\nbs_is_seq_rand=1\npercentage_random=50\nnorandommap\nsize=256k",
     "align": "rw=randread\nbs=4k\nba=512\nsize=128k",
     "zipf": "rw=randread\nbs=4k\nsize=4m\nio_size=1m\nrandom_distribution=zipf:1.2",
     "zipf-center": "rw=randread\nbs=4k\nsize=4m\nio_size=512k\nrandom_distribution=zipf:0.8:0.3",

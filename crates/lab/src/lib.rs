@@ -20,6 +20,7 @@ pub mod image;
 pub mod input;
 mod lab;
 mod mount_options;
+pub mod postmark;
 pub mod profile;
 pub mod replay;
 pub mod requests;

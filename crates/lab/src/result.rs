@@ -2,6 +2,7 @@
 
 use crate::experiment::Variant;
 use crate::fio::FioReport;
+use crate::postmark::PostmarkReport;
 use crate::requests::RequestLog;
 use crate::run::{Outcome, StepOutcome};
 use crate::stack::StackSpec;
@@ -186,6 +187,9 @@ pub struct StepSummary {
     /// Of a `fio` step.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fio: Option<FioReport>,
+    /// Of a `postmark` step: a report for each run.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub postmark: Vec<PostmarkReport>,
 }
 
 /// Columns of `requests.parquet`, of equal length.
@@ -306,6 +310,7 @@ fn step_summaries(steps: &[Step], outcome: &Outcome) -> Vec<StepSummary> {
             stopped_by: done.facts.stopped_by,
             files: done.facts.files,
             fio: done.facts.fio.clone(),
+            postmark: done.facts.postmark.clone(),
         });
         (counts_before, energy_before) = (done.counts, done.energy);
     }

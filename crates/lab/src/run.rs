@@ -5,10 +5,12 @@ mod images;
 mod jobs;
 mod many;
 mod names;
+mod postmark;
 mod xattr;
 
 use crate::fio::{self, FioReport};
 use crate::image::SavedImage;
+use crate::postmark::PostmarkReport;
 use crate::requests::RequestLog;
 use crate::stack::{Stack, StackSpec};
 use crate::traces::Traces;
@@ -82,6 +84,8 @@ pub struct Facts {
     pub notes: Vec<String>,
     /// `fio`: what its jobs did.
     pub fio: Option<FioReport>,
+    /// `postmark`: what each of its runs did.
+    pub postmark: Vec<PostmarkReport>,
     /// Bytes that programs read and wrote in the step, for the amplification factors.
     pub user_read_bytes: u64,
     pub user_written_bytes: u64,

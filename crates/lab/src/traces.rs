@@ -3,7 +3,8 @@
 
 use crate::fio::FioFile;
 use ffslab_workload::host_tree::HostTree;
-use ffslab_workload::steps::{CopyIn, Fio, Replay};
+use ffslab_workload::postmark::{self, CommandFile};
+use ffslab_workload::steps::{CopyIn, Fio, Postmark, Replay};
 use ffslab_workload::strace::{self, Trace};
 use ffslab_workload::Step;
 use std::collections::BTreeMap;
@@ -18,10 +19,11 @@ pub struct Traces {
     trees: BTreeMap<String, Arc<HostTree>>,
     /// By file and whether it is read leniently.
     jobs: BTreeMap<(String, bool), Arc<FioFile>>,
+    postmarks: BTreeMap<String, Arc<CommandFile>>,
 }
 
 impl Traces {
-    /// Reads what the `replay`, `fio` and `copy_in` steps among `steps` name and is not read yet; files are relative to `base_dir`.
+    /// Reads what the `replay`, `fio`, `postmark` and `copy_in` steps among `steps` name and is not read yet; files are relative to `base_dir`.
     ///
     /// Errors: one line of the trace, job file or folder reader.
     pub fn read<'a>(&mut self, steps: impl Iterator<Item = &'a Step>, base_dir: &Path) -> Result<(), String> {
@@ -37,6 +39,14 @@ impl Traces {
                 if !self.jobs.contains_key(&key) {
                     let jobs = FioFile::read(&base_dir.join(&fio.file), fio.lenient)?;
                     self.jobs.insert(key, Arc::new(jobs));
+                }
+            }
+            if let Step::Postmark(step) = step {
+                if !self.postmarks.contains_key(&step.file) {
+                    let path = base_dir.join(&step.file);
+                    let place = path.display().to_string();
+                    let text = std::fs::read_to_string(&path).map_err(|error| format!("{place}: {error}"))?;
+                    self.postmarks.insert(step.file.clone(), Arc::new(postmark::parse(&text, &place)?));
                 }
             }
             let Step::Replay(replay) = step else { continue };
@@ -65,12 +75,21 @@ impl Traces {
         self.jobs.get(&(step.file.clone(), step.lenient)).cloned()
     }
 
+    /// The command file of a step, if it has been read.
+    pub fn postmark_of(&self, step: &Postmark) -> Option<Arc<CommandFile>> {
+        self.postmarks.get(&step.file).cloned()
+    }
+
     /// Number of calls that a step makes; see [`Step::calls`].
     pub fn calls(&self, step: &Step) -> u64 {
         match step {
             Step::Replay(replay) => self.of(replay).map_or(1, |trace| trace.records.len() as u64),
             Step::CopyIn(copy) => self.tree_of(copy).map_or(1, |tree| tree.entries.len().max(1) as u64),
             Step::Fio(fio) => self.jobs_of(fio).map_or(1, |jobs| jobs.calls()),
+            Step::Postmark(step) => self.postmark_of(step).map_or(1, |file| {
+                let of_run = |settings: &postmark::Settings| 2 * (settings.files + settings.transactions_n);
+                file.runs.iter().map(|run| of_run(&run.settings)).sum()
+            }),
             other => other.calls(),
         }
     }

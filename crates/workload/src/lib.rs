@@ -12,6 +12,7 @@
 pub mod content;
 pub mod fio;
 pub mod host_tree;
+pub mod postmark;
 pub mod prng;
 pub mod quantity;
 pub mod steps;

@@ -75,6 +75,7 @@ steps! {
     "removexattr" RemoveXattr,
     "replay" Replay,
     "fio" Fio,
+    "postmark" Postmark,
     "copy_in" CopyIn,
     "save_image" SaveImage,
 }
@@ -309,6 +310,11 @@ step_keys! {
         /// Options that are not honoured are left out with a note instead of being refused.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         lenient: bool,
+    }
+    /// Runs a command file of the program `postmark`.
+    Postmark {
+        /// The command file, relative to the experiment file.
+        file: String,
     }
     /// Copies what a folder of this computer holds into the file system, as `cp -R`: files, directories and symbolic
     /// links with their permissions, sorted by name. Nothing may be in the way.

@@ -88,7 +88,9 @@ impl Reader {
             self.place = Place::Global;
         } else {
             self.place = Place::Job;
-            self.sections.push(Section { name: name.to_string(), line, options: self.globals.clone() });
+            // A `name` of [global] is that of no job: each begins with the name of its section.
+            let options = self.globals.iter().filter(|option| option.key != "name").cloned().collect();
+            self.sections.push(Section { name: name.to_string(), line, options });
         }
     }
 
@@ -122,12 +124,12 @@ mod tests {
 
     #[test]
     fn globals_reach_the_jobs_behind_them() {
-        let text = "; a comment\n[global]\nbs=4k # trailing\n[a]\nrw=read\n[global]\nsync\n[b]\nrw = write\n";
+        let text = "; a comment\n[global]\nname=all\nbs=4k # trailing\n[a]\nrw=read\n[global]\nsync\n[b]\nrw = write\n";
         let jobs = sections(text, "x.fio").unwrap();
         let keys = |i: usize| jobs[i].options.iter().map(|l| format!("{}={}", l.key, l.value)).collect::<Vec<_>>();
         assert_eq!(keys(0), ["bs=4k", "rw=read"]);
         assert_eq!(keys(1), ["bs=4k", "sync=", "rw=write"]);
-        assert_eq!((jobs[1].name.as_str(), jobs[1].line, jobs[1].options[2].line), ("b", 8, 9));
+        assert_eq!((jobs[1].name.as_str(), jobs[1].line, jobs[1].options[2].line), ("b", 9, 10));
     }
 
     #[test]
