@@ -64,16 +64,18 @@ OPTIONS = {
 
 EXAMPLES = {
     "backwards-read": "[backwards-read]\nbs=4k\nrw=read:-8k\nfilename=1m\nsize=1m\n",
-    "butterfly": "[global]\nfilename=testfile\nbs=4k\nsize=256k\n[forward]\nrw=read\n[backward]\nstonewall\nrw=read:-8k\n",
+    "butterfly": "[global]\nfilename=testfile\nbs=4k\nsize=256k\n"
+    "[forward]\nrw=read\n[backward]\nstonewall\nrw=read:-8k\n",
     "fio-rand-RW": "[global]\nname=fio-rand-RW\nfilename=fio-rand-RW\nrw=randrw\nrwmixread=60\nrwmixwrite=40\nbs=4K\n"
     "direct=0\n[file1]\nsize=512k\niodepth=16\n",
     "fio-rand-read": "[global]\nname=fio-rand-read\nfilename=fio-rand-read\nrw=randread\nbs=4K\ndirect=0\nnumjobs=1\n"
     "[file1]\nsize=1M\niodepth=16\n",
     "fio-rand-write": "[global]\nname=fio-rand-write\nfilename=fio-rand-write\nrw=randwrite\nbs=4K\ndirect=0\n"
     "[file1]\nsize=1M\niodepth=16\n",
-    "fio-seq-RW": "[global]\nname=fio-seq-RW\nfilename=fio-seq-RW\nrw=rw\nrwmixread=60\nrwmixwrite=40\nbs=256K\ndirect=0\n"
-    "[file1]\nsize=4M\niodepth=16\n",
-    "fio-seq-read": "[global]\nname=fio-seq-reads\nfilename=fio-seq-reads\nrw=read\nbs=256K\nnumjobs=1\n[file1]\nsize=4M\n",
+    "fio-seq-RW": "[global]\nname=fio-seq-RW\nfilename=fio-seq-RW\nrw=rw\nrwmixread=60\nrwmixwrite=40\nbs=256K\n"
+    "direct=0\n[file1]\nsize=4M\niodepth=16\n",
+    "fio-seq-read": "[global]\nname=fio-seq-reads\nfilename=fio-seq-reads\nrw=read\nbs=256K\nnumjobs=1\n"
+    "[file1]\nsize=4M\n",
     "fio-seq-write": "[global]\nname=fio-seq-write\nfilename=fio-seq-write\nrw=write\nbs=256K\n[file1]\nsize=4M\n",
     "fsx": "[file]\nioengine=psync\niodepth=1\nrw=randrw\nsize=256k\nbs=4k\nnorandommap\nloops=5\n",
     "iometer-file-access-server": "[global]\ndescription=Emulation of Intel IOmeter File Server Access Pattern\n"

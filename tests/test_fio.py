@@ -12,18 +12,22 @@ from typing import Any
 import pytest
 
 from conftest import Command
+from ffslab.experiment import Run
+from ffslab.fio import fio_experiment, fio_json
+from ffslab.stack import Stack
 from fio_jobs import job_files, with_logs
 from left_out import leave_out
 
 Request = tuple[str, ...]
 JOBS = job_files()
+# For the command; a small partition without costs.
 STACK = ("--board", "zero-overhead", "--partition-blocks", "160")
 
 
-def requests_of(log: Path) -> dict[str, list[Request]]:
+def requests_of(log: str) -> dict[str, list[Request]]:
     """What a log says of each file: action, offset, length; of a sync only that it was made."""
     found: dict[str, list[Request]] = defaultdict(list)
-    for line in log.read_text(encoding="utf-8").splitlines():
+    for line in log.splitlines():
         if line.startswith("fio version"):
             continue
         _, file, action, *span = line.split()
@@ -44,31 +48,30 @@ def fio_ran(folder: Path, job: str) -> tuple[dict[str, dict[str, list[Request]]]
     assert ran.returncode == 0, ran.stdout + ran.stderr
     text = (folder / "out.json").read_text(encoding="utf-8")
     report = json.loads(text[text.index("{") :])
-    return {path.name: requests_of(path) for path in folder.glob("*.log")}, report
+    return {path.name: requests_of(path.read_text(encoding="utf-8")) for path in folder.glob("*.log")}, report
 
 
-def own_logs(folder: Path) -> dict[str, dict[str, list[Request]]]:
+def own_logs(run: Run) -> dict[str, dict[str, list[Request]]]:
     """The logs of ffslab; those of the processes of one job put together, as fio does."""
     found: dict[str, dict[str, list[Request]]] = defaultdict(dict)
-    for path in sorted(folder.iterdir()):
-        name = path.name[: path.name.index(".log") + 4]
-        for file, requests in requests_of(path).items():
-            found[name].setdefault(file, []).extend(requests)
+    for name, text in sorted(run.logs.items()):
+        log = found[name[: name.index(".log") + 4]]
+        for file, requests in requests_of(text).items():
+            log.setdefault(file, []).extend(requests)
     return dict(found)
 
 
 @pytest.mark.parametrize("name", JOBS)
-def test_a_job_makes_the_requests_that_fio_makes(ffslab: Command, tmp_path: Path, name: str) -> None:
+def test_a_job_makes_the_requests_that_fio_makes(tmp_path: Path, name: str) -> None:
     job = with_logs(JOBS[name])
     expected, report = fio_ran(tmp_path / "fio", job)
     (tmp_path / "job.fio").write_text(job, encoding="utf-8")
-    ran = ffslab("fio", "job.fio", *STACK, "--out", "out", "--json")
-    assert ran.returncode == 0, ran.stderr
-    logs = own_logs(tmp_path / "out" / "logs")
+    run = fio_experiment(tmp_path / "job.fio", Stack("zero-overhead", None, "jffs2", 160), lenient=False).run()
+    logs = own_logs(run)
     assert logs.keys() == expected.keys()
     for log, files in expected.items():
         assert logs[log] == files, log
-    own = json.loads(ran.stdout)["jobs"]
+    own = fio_json(run.summary)["jobs"]
     assert [job["jobname"] for job in own] == [job["jobname"] for job in report["jobs"]]
     for ours, theirs in zip(own, report["jobs"], strict=True):
         assert ours["groupid"] == theirs["groupid"]
@@ -83,7 +86,7 @@ MIXED = "[mixed]\nrw=randrw\nbs=4k\nsize=256k\nfsync=8\n"
 @pytest.mark.parametrize("fs", ["jffs2", "yaffs2", "ubifs"])
 def test_the_results_have_the_shape_of_fio_and_those_of_flash(ffslab: Command, tmp_path: Path, fs: str) -> None:
     (tmp_path / "mixed.fio").write_text(MIXED, encoding="utf-8")
-    ran = ffslab("fio", "mixed.fio", "--fs", fs, "--kernel", "linux-6.1", "--json")
+    ran = ffslab("fio", "mixed.fio", "--fs", fs, "--kernel", "6.1", "--json")
     assert (ran.returncode, ran.stderr) == (0, "")
     found = json.loads(ran.stdout)
     job = found["jobs"][0]

@@ -18,8 +18,12 @@ def run_experiment(
     file_name: str,
     base_dir: str | PathLike[str],
     progress: Callable[[float], object] | None,
+    tables: dict[str, str],
 ) -> tuple[str, Columns, Columns, str, dict[str, bytes], dict[str, str]]:
-    """Summary (JSON), columns of requests and of erase blocks, resolved experiment (TOML), saved images, logs."""
+    """Summary (JSON), columns of requests and of erase blocks, resolved experiment (TOML), saved images, logs.
+
+    `tables`: recordings as CSV, by the name that `replay` steps give.
+    """
 
 def validate(
     path: str | PathLike[str],
@@ -35,6 +39,9 @@ def read_tree(
     path: str | PathLike[str], *, fs: str, page_bytes: int, oob_bytes: int, block_bytes: int, oob: bool, endian: str
 ) -> tuple[list[TreeRow], list[str]]:
     """The files of an image, as the fields of `ffslab.images.ImageEntry`, and notes. `fs`, `endian` may be "auto"."""
+
+def trace_table(path: str | PathLike[str], root: str | None) -> tuple[dict[str, Any], str, list[str]]:
+    """A recording as columns, the root of its paths, and notes on what is not in it."""
 
 def schema() -> str:
     """JSON Schema of experiment files."""

@@ -37,6 +37,13 @@ profiles_app = typer.Typer(
     invoke_without_command=True,
 )
 app.add_typer(profiles_app, name="profiles")
+trace_app = typer.Typer(
+    help=VERBS["trace"].about,
+    epilog=VERBS["trace"].epilog,
+    rich_markup_mode=None,
+    no_args_is_help=True,
+)
+app.add_typer(trace_app, name="trace")
 
 
 class Think(StrEnum):
@@ -130,7 +137,8 @@ def replay(
 
     stack = Stack(board, kernel, fs, partition_blocks)
     experiment = replay_experiment(trace, stack, read_ahead or [], think.value)
-    _run_and_print(experiment, trace.name.removesuffix(".gz").removesuffix(".strace"), out, json)
+    name = trace.name.removesuffix(".gz").removesuffix(".strace").removesuffix(".parquet")
+    _run_and_print(experiment, name, out, json)
 
 
 @app.command(help=VERBS["fio"].about, epilog=VERBS["fio"].epilog)
@@ -160,6 +168,54 @@ def fio(
         _say(f"{jobs.fio_text(done.summary)}\n\nReport: {folder / results.REPORT}")
     if jobs.failed(done.summary):
         raise typer.Exit(EXIT_NEGATIVE)
+
+
+@app.command(help=VERBS["postmark"].about, epilog=VERBS["postmark"].epilog)
+def postmark(
+    commands: Annotated[Path, _argument("postmark", "commands", "COMMANDS")],
+    board: Annotated[str, _option("postmark", "board", "--board", metavar="NAME")] = "omap3evm",
+    kernel: Annotated[str | None, _option("postmark", "kernel", "--kernel", metavar="NAME")] = None,
+    fs: Annotated[str, _option("postmark", "fs", "--fs", metavar="NAME")] = "jffs2",
+    partition_blocks: Annotated[
+        int, _option("postmark", "partition_blocks", "--partition-blocks", metavar="BLOCKS")
+    ] = 400,
+    read_ahead: Annotated[int | None, _option("postmark", "read_ahead", "--read-ahead", metavar="KiB")] = None,
+    out: Annotated[Path | None, _option("postmark", "out", "--out", metavar="DIR")] = None,
+    json: Annotated[bool, _option("postmark", "json", "--json")] = False,
+) -> None:
+    """Runs a command file: an experiment with one `postmark` step."""
+    from ffslab import postmark as mail
+    from ffslab import results
+    from ffslab.stack import Stack
+
+    experiment = mail.postmark_experiment(commands, Stack(board, kernel, fs, partition_blocks, read_ahead))
+    done, folder = _run(experiment, commands.name, out)
+    if json:
+        _say(results.dump_json(done.summary).rstrip())
+    else:
+        _say(f"{mail.postmark_text(done.summary)}\n\nReport: {folder / results.REPORT}")
+    if mail.failed(done.summary):
+        raise typer.Exit(EXIT_NEGATIVE)
+
+
+@trace_app.callback()
+def _trace() -> None:
+    pass
+
+
+@trace_app.command("convert", help=VERBS["trace convert"].about, epilog=VERBS["trace convert"].epilog)
+def trace_convert(
+    source: Annotated[Path, _argument("trace convert", "source", "IN")],
+    target: Annotated[Path, _argument("trace convert", "target", "OUT")],
+    root: Annotated[str | None, _option("trace convert", "root", "--root", metavar="DIR")] = None,
+) -> None:
+    """Writes a recording as a table."""
+    from ffslab import traces
+
+    rows, notes = traces.convert(source, target, root)
+    for note in notes:
+        print(f"ffslab: {note}", file=sys.stderr)
+    _say(f"{target}: {rows} rows")
 
 
 def _run_and_print(experiment: Experiment, name: str, out: Path | None, json: bool) -> None:

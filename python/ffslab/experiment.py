@@ -56,8 +56,11 @@ class Experiment:
 
         Raises `ffslab.InputError` (a `ValueError`) when the experiment is wrong or its setup cannot be done.
         """
+        from ffslab.traces import parquet_tables
+
+        tables = parquet_tables(self.text, self.base_dir)
         summary, requests, blocks, resolved, images, logs = _native.run_experiment(
-            self.text, self.file_name, self.base_dir, progress
+            self.text, self.file_name, self.base_dir, progress, tables
         )
         return Run(json.loads(summary), requests, blocks, resolved, images, logs)
 

@@ -15,7 +15,7 @@ def replay_experiment(trace: Path, stack: Stack, read_ahead_kib: list[int], thin
     Several read-ahead windows (KiB) make several variants.
     """
     if not trace.is_file():
-        raise InputError(f"{trace}: no such trace (a file recorded with strace -f -ttt -T)")
+        raise InputError(f"{trace}: no such trace (a recording, for example of strace -f -ttt -T)")
     lines = [f"title = {quoted(f'Replay of {trace.name}')}", *stack.lines()]
     if len(read_ahead_kib) == 1:
         lines.append(f"read_ahead_KiB = {read_ahead_kib[0]}")

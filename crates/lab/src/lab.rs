@@ -9,6 +9,7 @@ use crate::stack::{Stack, StackSpec};
 use crate::stack_keys::StackKeys;
 use crate::traces::Traces;
 use rayon::prelude::*;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -47,13 +48,25 @@ pub fn run_experiment(
     base_dir: &Path,
     progress: &(dyn Fn(f64) -> bool + Sync),
 ) -> Result<RunResult, LabError> {
+    run_experiment_with_tables(toml_text, file_name, base_dir, BTreeMap::new(), progress)
+}
+
+/// As [`run_experiment`]. `tables` holds, by the name that `replay` steps give, recordings that the caller has read
+/// already, as CSV: Python reads Parquet.
+pub fn run_experiment_with_tables(
+    toml_text: &str,
+    file_name: &str,
+    base_dir: &Path,
+    tables: BTreeMap<String, String>,
+    progress: &(dyn Fn(f64) -> bool + Sync),
+) -> Result<RunResult, LabError> {
     let experiment = Experiment::parse(toml_text, file_name)?;
     let several = experiment.variants.len() > 1;
     let place = |variant: &Variant, text: &str| {
         let which = if several { format!("variant {}: ", variant.name) } else { String::new() };
         LabError::Input(format!("{file_name}: {which}{text}"))
     };
-    let mut traces = Traces::default();
+    let mut traces = Traces::with_tables(tables);
     let mut ready = Vec::with_capacity(experiment.variants.len());
     for variant in &experiment.variants {
         let (spec, keys) = StackSpec::from_keys(&variant.stack, base_dir).map_err(|error| match error {

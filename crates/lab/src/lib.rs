@@ -8,7 +8,8 @@
 //! **Follows.** The format of the measured cases (steps, counters, statistics); the methodology of the papers: explore,
 //! model, simulate, compare.
 //!
-//! **Leaves out.** Plots, tables and files of results: Python writes them. Several processes or file systems at once.
+//! **Leaves out.** Plots, tables and files of results: Python writes them. Several file systems at once; several
+//! processes but for those of fio jobs.
 
 pub mod case;
 mod case_yaffs2;
@@ -36,9 +37,11 @@ pub mod validate;
 pub use error::LabError;
 pub use experiment::{schema, Experiment};
 pub use ffslab_jffs2::Endian;
+pub use ffslab_workload::trace::table::TraceColumns;
 pub use image::SavedImage;
-pub use lab::run_experiment;
+pub use lab::{run_experiment, run_experiment_with_tables};
 pub use profile as profiles;
 pub use result::{BlockColumns, RequestColumns, RunResult};
+pub use traces::{trace_table, TraceTable};
 pub use tree::{read_tree, ImageFs, ImageOptions, Tree, TreeEntry};
 pub use validate::{validate, ValidateOptions, ValidationReport};

@@ -121,11 +121,11 @@ pub fn run(
     let totals: &Totals = &run.totals;
     let us = |from: u64, to: u64| (to - from) as f64 / 1e3;
     Ok(PostmarkReport {
-        files_created: totals.created,
-        files_read: totals.read,
-        files_appended: totals.appended,
-        files_deleted: totals.deleted,
-        files_deleted_in_transactions: totals.deleted_in_transactions,
+        files_created: totals.files_created,
+        files_read: totals.files_read,
+        files_appended: totals.files_appended,
+        files_deleted: totals.files_deleted,
+        files_deleted_in_transactions: totals.files_deleted_in_transactions,
         read_bytes: totals.read_bytes,
         written_bytes: totals.written_bytes,
         creation_us: us(start_ns, begin_ns),

@@ -298,6 +298,14 @@ impl<'a> Runner<'a> {
         Some(statfs.blocks_free * u64::from(statfs.block_bytes))
     }
 
+    /// Keeps a log; what comes under a name that is there already is added to it.
+    fn keep_log(&mut self, name: &str, text: &str) {
+        match self.logs.iter_mut().find(|(known, _)| known == name) {
+            Some((_, before)) => before.push_str(text),
+            None => self.logs.push((name.to_string(), text.to_string())),
+        }
+    }
+
     /// One call is done: looks at the progress function now and then.
     fn tick(&mut self) -> Result<(), Stop> {
         self.calls += 1;

@@ -1,13 +1,15 @@
 //! The recorded programs that an experiment replays, the job files that it runs and the folders that it copies, read
 //! once for all its variants.
 
+use crate::error::LabError;
 use crate::fio::FioFile;
 use ffslab_workload::host_tree::HostTree;
 use ffslab_workload::postmark::{self, CommandFile};
 use ffslab_workload::steps::{CopyIn, Fio, Postmark, Replay};
-use ffslab_workload::strace::{self, Trace};
+use ffslab_workload::trace::table::TraceColumns;
+use ffslab_workload::trace::{self, Trace};
 use ffslab_workload::Step;
-use std::collections::BTreeMap;
+use std::collections::btree_map::{BTreeMap, Entry};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -20,9 +22,16 @@ pub struct Traces {
     /// By file and whether it is read leniently.
     jobs: BTreeMap<(String, bool), Arc<FioFile>>,
     postmarks: BTreeMap<String, Arc<CommandFile>>,
+    /// Tables that stand for files which only the caller can read, by the name that a step gives.
+    tables: BTreeMap<String, String>,
 }
 
 impl Traces {
+    /// `tables`: see [`crate::run_experiment_with_tables`].
+    pub fn with_tables(tables: BTreeMap<String, String>) -> Traces {
+        Traces { tables, ..Traces::default() }
+    }
+
     /// Reads what the `replay`, `fio`, `postmark` and `copy_in` steps among `steps` name and is not read yet; files are relative to `base_dir`.
     ///
     /// Errors: one line of the trace, job file or folder reader.
@@ -36,9 +45,8 @@ impl Traces {
             }
             if let Step::Fio(fio) = step {
                 let key = (fio.file.clone(), fio.lenient);
-                if !self.jobs.contains_key(&key) {
-                    let jobs = FioFile::read(&base_dir.join(&fio.file), fio.lenient)?;
-                    self.jobs.insert(key, Arc::new(jobs));
+                if let Entry::Vacant(place) = self.jobs.entry(key) {
+                    place.insert(Arc::new(FioFile::read(&base_dir.join(&fio.file), fio.lenient)?));
                 }
             }
             if let Step::Postmark(step) = step {
@@ -54,7 +62,11 @@ impl Traces {
             if self.traces.contains_key(&key) {
                 continue;
             }
-            let trace = strace::read(&base_dir.join(&replay.file), replay.root.as_deref());
+            let (path, root) = (base_dir.join(&replay.file), replay.root.as_deref());
+            let trace = match self.tables.get(&replay.file) {
+                Some(table) => trace::parse(&path, table, root),
+                None => trace::read(&path, root),
+            };
             self.traces.insert(key, Arc::new(trace.map_err(|error| error.to_string())?));
         }
         Ok(())
@@ -93,4 +105,23 @@ impl Traces {
             other => other.calls(),
         }
     }
+}
+
+/// A recording as a table, for who keeps it.
+#[derive(Clone, Debug)]
+pub struct TraceTable {
+    pub columns: TraceColumns,
+    /// The directory to which the paths are relative.
+    pub root: String,
+    /// Calls that are not in the table.
+    pub notes: Vec<String>,
+}
+
+/// Reads a recording of any format (see [`trace::read`]) as a table.
+///
+/// Errors: one line of the reader.
+pub fn trace_table(path: &Path, root: Option<&str>) -> Result<TraceTable, LabError> {
+    let trace = trace::read(path, root).map_err(|error| LabError::Input(error.to_string()))?;
+    let notes = trace.ignored.iter().map(|(what, count)| format!("not in the table: {what} ({count})")).collect();
+    Ok(TraceTable { columns: TraceColumns::of(&trace), root: trace.root, notes })
 }

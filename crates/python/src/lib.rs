@@ -16,6 +16,7 @@ use pyo3::create_exception;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 create_exception!(
@@ -42,7 +43,8 @@ fn to_json(value: &impl serde::Serialize) -> PyResult<String> {
 type Ran<'py> = (String, Bound<'py, PyDict>, Bound<'py, PyDict>, String, Bound<'py, PyDict>, Bound<'py, PyDict>);
 
 /// Runs an experiment. `file_name` names it in error messages; relative paths in it start at `base_dir`.
-/// `progress` is called with the finished share (0 to 1) now and then.
+/// `progress` is called with the finished share (0 to 1) now and then. `tables`: recordings as CSV, by the name that
+/// `replay` steps give.
 #[pyfunction]
 fn run_experiment<'py>(
     py: Python<'py>,
@@ -50,10 +52,12 @@ fn run_experiment<'py>(
     file_name: &str,
     base_dir: PathBuf,
     progress: Option<Bound<'py, PyAny>>,
+    tables: BTreeMap<String, String>,
 ) -> PyResult<Ran<'py>> {
-    let result =
-        watched::run(py, progress.as_ref(), |report| ffslab_lab::run_experiment(text, file_name, &base_dir, report))?
-            .map_err(to_python)?;
+    let result = watched::run(py, progress.as_ref(), |report| {
+        ffslab_lab::run_experiment_with_tables(text, file_name, &base_dir, tables, report)
+    })?
+    .map_err(to_python)?;
     let images = PyDict::new(py);
     for (file, image) in result.images {
         images.set_item(file, PyBytes::new(py, &image))?;
@@ -87,6 +91,17 @@ fn validate(
     to_json(&report)
 }
 
+/// A recording as columns, the root of its paths, and notes on what is not in it.
+#[pyfunction]
+fn trace_table<'py>(
+    py: Python<'py>,
+    path: PathBuf,
+    root: Option<String>,
+) -> PyResult<(Bound<'py, PyDict>, String, Vec<String>)> {
+    let table = py.detach(|| ffslab_lab::trace_table(&path, root.as_deref())).map_err(to_python)?;
+    Ok((columns::trace(py, &table.columns)?, table.root, table.notes))
+}
+
 /// JSON Schema of experiment files.
 #[pyfunction]
 fn schema() -> PyResult<String> {
@@ -112,6 +127,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(run_experiment, module)?)?;
     module.add_function(wrap_pyfunction!(validate, module)?)?;
     module.add_function(wrap_pyfunction!(images::read_tree, module)?)?;
+    module.add_function(wrap_pyfunction!(trace_table, module)?)?;
     module.add_function(wrap_pyfunction!(schema, module)?)?;
     module.add_function(wrap_pyfunction!(profiles, module)?)?;
     module.add_function(wrap_pyfunction!(profile, module)?)?;

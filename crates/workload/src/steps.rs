@@ -294,7 +294,8 @@ step_keys! {
     }
     /// Replays the file system calls of a recorded program.
     Replay {
-        /// A trace as `strace -f -ttt -T` writes it, relative to the experiment file.
+        /// A recording, relative to the experiment file: of `strace -f -ttt -T`, fio, blkparse, OpenFlash, or a table.
+        /// docs/traces.md describes them.
         file: String,
         /// Whether the program's think time between calls is kept.
         #[serde(default)]

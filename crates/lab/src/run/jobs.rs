@@ -69,7 +69,9 @@ impl Runner<'_> {
                 facts.notes.push(format!("job [{}] ended with {error}", job.name));
             }
         }
-        self.logs.extend(report.logs.iter().cloned());
+        for (name, text) in &report.logs {
+            self.keep_log(name, text);
+        }
         facts.fio = Some(report);
         Ok(facts)
     }

@@ -58,7 +58,7 @@ impl Runner<'_> {
                 facts.notes.push(text.to_string());
             }
             if let Some(name) = &report.report_file {
-                self.logs.push((name.clone(), report.report.clone()));
+                self.keep_log(name, &report.report);
             }
         }
         Ok(facts)

@@ -19,7 +19,7 @@ pub struct FileState {
     pub real_bytes: u64,
     /// Behind the latest request, for reads and writes.
     pub next_offset: [u64; 2],
-    pub last_start: [Option<u64>; 2],
+    pub last_offset: [Option<u64>; 2],
     pub open: bool,
     pub done: bool,
     pub map: Option<RandomMap>,
@@ -30,7 +30,7 @@ impl FileState {
     /// Back to the beginning: no block has been touched.
     pub fn restart(&mut self) {
         self.next_offset = [self.offset; 2];
-        self.last_start = [None; 2];
+        self.last_offset = [None; 2];
         if let Some(map) = &mut self.map {
             map.clear();
         }

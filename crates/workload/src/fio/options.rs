@@ -36,7 +36,8 @@ struct OnlySome {
 /// Sets an option of a job.
 pub fn apply(job: &mut Job, key: &str, value: &str) -> Verdict {
     let shown = if value.is_empty() { key.to_string() } else { format!("{key}={value}") };
-    if let Some(option) = HONOURED.iter().find(|option| option.name == key || (option.alias == key && key != "")) {
+    if let Some(option) = HONOURED.iter().find(|option| option.name == key || (option.alias == key && !key.is_empty()))
+    {
         return match (option.set)(job, value) {
             Ok(()) => Verdict::Taken,
             Err(message) => match message.strip_prefix(NOT_HERE) {

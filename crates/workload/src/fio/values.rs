@@ -166,7 +166,7 @@ impl RequestSizes {
             ));
         }
         // fio's own rounding: a single size without a percentage gets nothing and is taken all the same.
-        let rest = if open == 0 { 0 } else { (100 - given) / open };
+        let rest = (100 - given).checked_div(open).unwrap_or(0);
         let mut split: Vec<SplitBytes> = entries
             .into_iter()
             .map(|(request_bytes, percent)| SplitBytes { request_bytes, percent: percent.unwrap_or(rest) })

@@ -8,11 +8,11 @@ use std::fmt::Write;
 pub struct Totals {
     /// Files of the beginning.
     pub first_files: u64,
-    pub created: u64,
-    pub deleted: u64,
-    pub deleted_in_transactions: u64,
-    pub read: u64,
-    pub appended: u64,
+    pub files_created: u64,
+    pub files_deleted: u64,
+    pub files_deleted_in_transactions: u64,
+    pub files_read: u64,
+    pub files_appended: u64,
     pub read_bytes: f32,
     pub written_bytes: f32,
 }
@@ -60,21 +60,21 @@ impl Totals {
 
     fn verbose(&self, text: &mut String, settings: &Settings, at: &Instants) -> std::fmt::Result {
         let (all, transactions) = (at.all_s(), at.transactions_s());
-        let deleted_alone = self.deleted - self.deleted_in_transactions;
-        let created_mixed = self.created.saturating_sub(self.first_files);
+        let deleted_alone = self.files_deleted - self.files_deleted_in_transactions;
+        let created_mixed = self.files_created.saturating_sub(self.first_files);
         let files = |count: u64, seconds: u64| format!("{count} files ({} per second)", count / seconds);
         let plain = |count: u64, what: &str, seconds: u64| format!("\t{count} {what} ({} per second)", count / seconds);
         writeln!(text, "Time:\n\t{all} seconds total")?;
         let rate = settings.transactions_n / transactions;
         writeln!(text, "\t{transactions} seconds of transactions ({rate} per second)")?;
-        writeln!(text, "\nFiles:\n{}", plain(self.created, "created", all))?;
+        writeln!(text, "\nFiles:\n{}", plain(self.files_created, "created", all))?;
         writeln!(text, "\t\tCreation alone: {}", files(self.first_files, at.creation_s()))?;
         writeln!(text, "\t\tMixed with transactions: {}", files(created_mixed, transactions))?;
-        writeln!(text, "{}", plain(self.read, "read", transactions))?;
-        writeln!(text, "{}", plain(self.appended, "appended", transactions))?;
-        writeln!(text, "{}", plain(self.deleted, "deleted", all))?;
+        writeln!(text, "{}", plain(self.files_read, "read", transactions))?;
+        writeln!(text, "{}", plain(self.files_appended, "appended", transactions))?;
+        writeln!(text, "{}", plain(self.files_deleted, "deleted", all))?;
         writeln!(text, "\t\tDeletion alone: {}", files(deleted_alone, at.deletion_s()))?;
-        writeln!(text, "\t\tMixed with transactions: {}", files(self.deleted_in_transactions, transactions))?;
+        writeln!(text, "\t\tMixed with transactions: {}", files(self.files_deleted_in_transactions, transactions))?;
         let data =
             |bytes: f32, what: &str| format!("\t{} {what} ({} per second)", scaled(bytes), scaled(bytes / all as f32));
         writeln!(text, "\nData:\n{}\n{}", data(self.read_bytes, "read"), data(self.written_bytes, "written"))
@@ -82,18 +82,18 @@ impl Totals {
 
     fn terse(&self, text: &mut String, settings: &Settings, at: &Instants) -> std::fmt::Result {
         let (all, transactions) = (at.all_s() as f32, at.transactions_s() as f32);
-        let deleted_alone = self.deleted - self.deleted_in_transactions;
-        let created_mixed = self.created.saturating_sub(self.first_files);
+        let deleted_alone = self.files_deleted - self.files_deleted_in_transactions;
+        let created_mixed = self.files_created.saturating_sub(self.first_files);
         let rates = [
             settings.transactions_n as f32 / transactions,
-            self.created as f32 / all,
+            self.files_created as f32 / all,
             self.first_files as f32 / at.creation_s() as f32,
             created_mixed as f32 / transactions,
-            self.read as f32 / transactions,
-            self.appended as f32 / transactions,
-            self.deleted as f32 / all,
+            self.files_read as f32 / transactions,
+            self.files_appended as f32 / transactions,
+            self.files_deleted as f32 / all,
             deleted_alone as f32 / at.deletion_s() as f32,
-            self.deleted_in_transactions as f32 / transactions,
+            self.files_deleted_in_transactions as f32 / transactions,
             self.read_bytes / all,
             self.written_bytes / all,
         ];

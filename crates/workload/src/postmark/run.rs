@@ -135,7 +135,7 @@ impl Run {
                     Some(operation) => return Some(operation),
                     None if self.phase == Phase::Transactions => {}
                     None => {
-                        self.totals.deleted_in_transactions = self.totals.deleted;
+                        self.totals.files_deleted_in_transactions = self.totals.files_deleted;
                         return Some(Operation::TransactionsEnd);
                     }
                 },
@@ -170,16 +170,16 @@ impl Run {
         match std::mem::replace(&mut self.pending, Pending::Nothing) {
             Pending::Nothing => {}
             Pending::Read { bytes } => {
-                self.totals.read += 1;
+                self.totals.files_read += 1;
                 self.totals.read_bytes += bytes as f32;
             }
             Pending::Append { slot, bytes } => {
                 self.slots[slot].bytes += bytes;
-                self.totals.appended += 1;
+                self.totals.files_appended += 1;
             }
             Pending::Delete { slot } => {
                 self.slots[slot].bytes = 0;
-                self.totals.deleted += 1;
+                self.totals.files_deleted += 1;
             }
         }
     }
@@ -200,7 +200,7 @@ impl Run {
                 }
             };
         }
-        let none_left = self.totals.created == self.totals.deleted;
+        let none_left = self.totals.files_created == self.totals.files_deleted;
         if none_left || self.transactions_done == self.settings.transactions_n {
             self.out_of_files = none_left && self.transactions_done < self.settings.transactions_n;
             self.phase = Phase::Deletion(0);
@@ -266,8 +266,8 @@ impl Run {
         if self.settings.subdirectories_n > 1 {
             path += &format!("s{}/", self.random.below(self.settings.subdirectories_n));
         }
-        self.totals.created += 1;
-        path + &self.totals.created.to_string()
+        self.totals.files_created += 1;
+        path + &self.totals.files_created.to_string()
     }
 
     fn writes(&self, bytes: u64) -> Vec<u64> {
@@ -341,10 +341,10 @@ mod tests {
     fn every_file_that_is_created_is_deleted() {
         let (operations, run) = all(Settings { files: 50, transactions_n: 200, ..Settings::default() });
         let count = |wanted: fn(&Operation) -> bool| operations.iter().filter(|&o| wanted(o)).count() as u64;
-        assert_eq!(count(|o| matches!(o, Operation::Create { .. })), run.totals.created);
-        assert_eq!(count(|o| matches!(o, Operation::Delete { .. })), run.totals.created);
-        assert_eq!(run.totals.deleted, run.totals.created);
-        assert!(run.totals.read + run.totals.appended <= 200 && run.totals.read > 60);
+        assert_eq!(count(|o| matches!(o, Operation::Create { .. })), run.totals.files_created);
+        assert_eq!(count(|o| matches!(o, Operation::Delete { .. })), run.totals.files_created);
+        assert_eq!(run.totals.files_deleted, run.totals.files_created);
+        assert!(run.totals.files_read + run.totals.files_appended <= 200 && run.totals.files_read > 60);
         assert!(!run.ran_out_of_files());
     }
 

@@ -44,7 +44,7 @@ impl Process {
         if bytes == 0 {
             return false;
         }
-        (file.last_start[direction], file.next_offset[direction]) = (Some(at), at + bytes);
+        (file.last_offset[direction], file.next_offset[direction]) = (Some(at), at + bytes);
         self.issues[direction] += 1;
         self.issued_bytes[direction] += bytes;
         self.queue.push_back(Action::Transfer { file: i, write: direction == WRITE, offset: at, bytes });
@@ -168,7 +168,7 @@ impl Process {
             (self.sequential_offset(i, direction)?, false)
         } else if job.sequencer == Sequencer::Identical {
             let file = &self.files[i];
-            (file.last_start[direction].map_or(0, |start| start - file.offset), false)
+            (file.last_offset[direction].map_or(0, |start| start - file.offset), false)
         } else {
             match self.sequential_offset(i, direction) {
                 Some(at) => (at, false),
