@@ -94,7 +94,7 @@ def test_the_results_have_the_shape_of_fio_and_those_of_flash(ffslab: Command, t
     assert job["sync"]["total_ios"] > 0
     latency = job["write"]["clat_ns"]
     shares = latency["percentile"]
-    assert latency["min"] <= shares["01.000000"] <= shares["50.000000"] <= shares["99.000000"] <= latency["max"]
+    assert latency["min"] <= shares["1.000000"] <= shares["50.000000"] <= shares["99.000000"] <= latency["max"]
     assert job["write"]["iops"] == pytest.approx(job["write"]["total_ios"] / job["job_runtime"] * 1e3, rel=0.02)
     own = found["ffslab"]
     assert own["flash_operations"]["page_programs"] > 0

@@ -58,7 +58,7 @@ VERBS = {
     ),
     "fio": Verb(
         about="Run the jobs of a fio job file; docs/fio.md lists the options.",
-        example="ffslab fio random-write.fio --fs ubifs --json",
+        example="ffslab fio examples/fio/random-write.fio --fs ubifs",
         options={
             "jobfile": "Job file, as fio 3.33 reads it.",
             **STACK,
@@ -69,7 +69,7 @@ VERBS = {
     ),
     "postmark": Verb(
         about="Run a command file of the program postmark; docs/postmark.md.",
-        example="ffslab postmark mail.pmrc --fs yaffs2",
+        example="ffslab postmark examples/postmark/mail.pmrc --fs yaffs2",
         options={
             "commands": "Command file: lines such as `set number 500`, `run`.",
             **STACK,

@@ -311,7 +311,7 @@ impl Machine<'_> {
                 Ok(true)
             }
             Action::WaitUntil { ns } => {
-                pause_until_ns = self.running[i].start_ns + ns;
+                pause_until_ns = self.running[i].start_ns.saturating_add(ns);
                 Ok(true)
             }
             Action::Transfer { file, write, offset, bytes } => self.transfer(i, file, write, offset, bytes, each),

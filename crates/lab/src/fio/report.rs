@@ -3,7 +3,7 @@
 use super::{Kind, Running};
 use ffslab_fs::Errno;
 use ffslab_workload::fio::{iolog, random, Job};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -94,11 +94,17 @@ pub struct Latency {
     pub deviation_ns: f64,
     #[serde(rename = "N")]
     pub requests: u64,
-    #[serde(rename = "percentile", skip_serializing_if = "BTreeMap::is_empty")]
-    pub percentiles: BTreeMap<String, u64>,
+    /// fio's name of the percentage, nanoseconds.
+    #[serde(rename = "percentile", skip_serializing_if = "Vec::is_empty", serialize_with = "as_object")]
+    pub percentiles_ns: Vec<(String, u64)>,
 }
 
-/// fio's `percentile_list`, by its own width, so that text order is number order.
+/// An object whose keys keep their order.
+fn as_object<S: Serializer>(pairs: &[(String, u64)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(pairs.iter().map(|(key, value)| (key, value)))
+}
+
+/// fio's `percentile_list`.
 const PERCENTILES: [f64; 17] =
     [1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99];
 
@@ -113,11 +119,11 @@ impl Latency {
         let (mean_ns, population_ns) = crate::stats::mean_sd(sorted.iter().map(|&ns| ns as f64));
         let deviation_ns = if n > 1 { population_ns * (n as f64 / (n - 1) as f64).sqrt() } else { 0.0 };
         let at = |percent: f64| sorted[((percent / 100.0 * n as f64).ceil() as usize).clamp(1, n) - 1];
-        let percentiles = match with_percentiles {
-            true => PERCENTILES.iter().map(|&percent| (format!("{percent:09.6}"), at(percent))).collect(),
-            false => BTreeMap::new(),
+        let percentiles_ns = match with_percentiles {
+            true => PERCENTILES.iter().map(|&percent| (format!("{percent:.6}"), at(percent))).collect(),
+            false => Vec::new(),
         };
-        Latency { min_ns: sorted[0], max_ns: sorted[n - 1], mean_ns, deviation_ns, requests: n as u64, percentiles }
+        Latency { min_ns: sorted[0], max_ns: sorted[n - 1], mean_ns, deviation_ns, requests: n as u64, percentiles_ns }
     }
 }
 
@@ -201,6 +207,9 @@ fn job_report(jobs: &[Job], members: &[&Running], genesis_ns: u64) -> JobReport 
         if latencies.is_empty() {
             return DirectionReport::default();
         }
+        // Of the processes that moved data this way.
+        let moved = members.iter().filter(|process| !process.measured.latency_ns[kind as usize].is_empty());
+        let longest_ns = moved.map(runtime_ns).max().unwrap_or(0);
         let per_s = |amount: f64| if longest_ns == 0 { 0.0 } else { amount * 1e9 / longest_ns as f64 };
         let bandwidth_bytes_per_s = per_s(io_bytes as f64) as u64;
         DirectionReport {

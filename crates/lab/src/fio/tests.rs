@@ -77,7 +77,7 @@ fn a_group_is_reported_as_one() {
     let read = &report.jobs[0].read;
     assert_eq!((read.requests, read.io_bytes), (48, 3 * 65536));
     assert_eq!(read.completion_ns.requests, 48);
-    assert_eq!(read.completion_ns.percentiles.len(), 17);
+    assert_eq!(read.completion_ns.percentiles_ns.len(), 17);
     assert_eq!(report.jobs[0].write.requests, 0);
 }
 

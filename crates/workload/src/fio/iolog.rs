@@ -140,6 +140,8 @@ pub struct Replayer {
     entries: Vec<Entry>,
     files: Vec<(String, u64)>,
     names: Vec<String>,
+    /// Index into `files` of each entry.
+    file_of_entry: Vec<usize>,
     next: usize,
     waited: bool,
     no_stall: bool,
@@ -154,9 +156,23 @@ impl Replayer {
     pub fn new(entries: Vec<Entry>, no_stall: bool, invalidate: bool) -> Replayer {
         let files = files_of(&entries);
         let names: Vec<String> = files.iter().map(|(name, _)| name.trim_start_matches('/').to_string()).collect();
+        let index: BTreeMap<&str, usize> = files.iter().enumerate().map(|(i, (name, _))| (name.as_str(), i)).collect();
+        let file_of_entry = entries.iter().map(|entry| index.get(entry.file.as_str()).copied().unwrap_or(0)).collect();
         let open = vec![false; files.len()];
         let (next, waited, last_issue_ns, last_at_us) = (0, false, 0, None);
-        Replayer { entries, files, names, next, waited, no_stall, last_issue_ns, last_at_us, open, invalidate }
+        Replayer {
+            entries,
+            files,
+            names,
+            file_of_entry,
+            next,
+            waited,
+            no_stall,
+            last_issue_ns,
+            last_at_us,
+            open,
+            invalidate,
+        }
     }
 
     /// Paths from the root of the file system.
@@ -185,20 +201,21 @@ impl Replayer {
         while let Some(entry) = self.entries.get(self.next) {
             if let (Event::Wait { ms }, false) = (entry.event, self.no_stall) {
                 self.next += 1;
-                queue.push_back(Action::WaitUntil { ns: ms * 1_000_000 });
+                queue.push_back(Action::WaitUntil { ns: ms.saturating_mul(1_000_000) });
                 return true;
             }
             if let (Some(at_us), Some(last_us), false, false) =
                 (entry.at_us, self.last_at_us, self.waited, self.no_stall)
             {
-                let due_ns = self.last_issue_ns + at_us.saturating_sub(last_us) * 1_000;
+                let pause_ns = at_us.saturating_sub(last_us).saturating_mul(1_000);
+                let due_ns = self.last_issue_ns.saturating_add(pause_ns);
                 if due_ns > elapsed_ns {
                     self.waited = true;
                     queue.push_back(Action::WaitUntil { ns: due_ns });
                     return true;
                 }
             }
-            let index = self.files.iter().position(|(name, _)| *name == entry.file).unwrap_or(0);
+            let index = self.file_of_entry[self.next];
             let action = match entry.event {
                 Event::Add | Event::Wait { .. } => None,
                 Event::Open => Some(Action::Open { file: index }),

@@ -212,6 +212,8 @@ pub struct JobFile {
 
 /// More processes than this are a mistake in `numjobs`.
 const PROCESSES_MAX: u64 = 1024;
+/// More files than this are one in `nrfiles`.
+const FILES_MAX: u64 = 100_000;
 
 /// Reads a job file. `name` names it in messages; `include` starts beside it. With `lenient`, options that cannot be
 /// honoured become warnings.
@@ -235,6 +237,9 @@ pub fn parse(text: &str, name: &str, lenient: bool) -> Result<JobFile, String> {
     }
     if jobs.iter().map(|job| job.processes_n).sum::<u64>() > PROCESSES_MAX {
         return Err(format!("{name}: the jobs have more than {PROCESSES_MAX} processes in all: lower numjobs"));
+    }
+    if jobs.iter().map(|job| job.processes_n * job.files_n).sum::<u64>() > FILES_MAX {
+        return Err(format!("{name}: the jobs have more than {FILES_MAX} files in all: lower nrfiles or numjobs"));
     }
     Ok(JobFile { jobs, warnings })
 }
@@ -353,6 +358,7 @@ mod tests {
         assert!(first("[a]\nsize=1k\nbs=4k\n").unwrap_err().contains("less than the block size"));
         assert!(first("[a]\nsize=1m\ntime_based\n").unwrap_err().contains("needs a runtime"));
         assert!(first("[a]\nsize=1m\nwait_for=b\n").unwrap_err().contains("no job before it"));
+        assert!(first("[a]\nsize=1g\nnumjobs=500\nnrfiles=500\n").unwrap_err().contains("100000 files"));
         assert!(first("[a]\nsize=1m\nnumjobs=5000\n").unwrap_err().contains("1024 processes"));
         assert!(first("[a]\nfilename=a:b\nnrfiles=3\nsize=1m\n").unwrap_err().contains("2 names"));
     }

@@ -70,6 +70,11 @@ pub struct Layout {
     pub request_bytes: u64,
 }
 
+/// No file reaches beyond this offset.
+const START_MAX: u64 = 1 << 60;
+/// A random map beyond this, 128 MiB, belongs to no partition here.
+const MAP_BLOCKS_MAX: u64 = 1 << 30;
+
 /// Where a loop over the files stands.
 enum Phase {
     /// Not begun: the loop is about to start.
@@ -213,7 +218,8 @@ impl Process {
         let least = job.least_request_bytes();
         let each = job.size_bytes / count;
         let mut larger = (job.size_bytes - each * count) / least;
-        let start = job.offset + self.subjob_index * job.increment_bytes;
+        let start = job.offset.saturating_add(self.subjob_index.saturating_mul(job.increment_bytes));
+        let start = start.min(START_MAX);
         let mut layouts = Vec::new();
         let mut total_bytes = 0;
         for i in 0..self.files.len() {
@@ -257,11 +263,11 @@ impl Process {
         if self.size_bytes < least {
             return Err(format!("{} B is less than a request of {least} B", self.size_bytes));
         }
-        self.make_maps();
+        self.make_maps()?;
         Ok(layouts)
     }
 
-    fn make_maps(&mut self) {
+    fn make_maps(&mut self) -> Result<(), String> {
         let job = &self.job;
         let least = job.least_request_bytes();
         for (file, name) in self.files.iter_mut().zip(&self.file_names) {
@@ -273,9 +279,14 @@ impl Process {
                 };
                 file.skewed = Skewed::new(job.distribution, range.div_ceil(least).max(1), seed);
             } else if job.uses_random_map() {
-                file.map = Some(RandomMap::new(range / least));
+                let blocks = range / least;
+                if blocks > MAP_BLOCKS_MAX {
+                    return Err(format!("its random map would hold {blocks} blocks: raise bs or set norandommap"));
+                }
+                file.map = Some(RandomMap::new(blocks));
             }
         }
+        Ok(())
     }
 
     /// The next action, `elapsed_ns` after the process began; `None`: it has ended.
@@ -335,7 +346,7 @@ impl Process {
 
     fn requests_exceeded(&self) -> bool {
         let limit = self.job.requests_limit_n;
-        limit > 0 && self.completed.iter().sum::<u64>() >= limit * self.job.loops_n
+        limit > 0 && self.completed.iter().sum::<u64>() >= limit.saturating_mul(self.job.loops_n)
     }
 
     /// One round of `do_io`: queues a request with what belongs to it, or the end of the loop.

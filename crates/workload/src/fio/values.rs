@@ -1,5 +1,9 @@
 //! Values of fio options: sizes, times, ranges, splits, as `parse.c` and `options.c` of fio 3.33 read them.
 
+/// Sizes and times beyond these are slips; below them no sum of a few overflows.
+const BYTES_MAX: u64 = 1 << 50;
+const TIME_US_MAX: u64 = 366 * 86_400_000_000;
+
 /// Reads a size: "4096", "4k", "1M", "0x1000". Suffixes are powers of 1024 (`kb_base=1024`, fio's default); with an "i"
 /// ("4kib") they are, as in fio, powers of 1000.
 ///
@@ -11,7 +15,7 @@ pub fn bytes(text: &str) -> Result<u64, String> {
     }
     let lower = text.to_ascii_lowercase();
     if let Some(digits) = lower.strip_prefix("0x") {
-        return u64::from_str_radix(digits, 16).map_err(|_| wrong());
+        return u64::from_str_radix(digits, 16).ok().filter(|&bytes| bytes <= BYTES_MAX).ok_or_else(wrong);
     }
     let split = lower.find(|c: char| !c.is_ascii_digit()).unwrap_or(lower.len());
     let number: u64 = lower[..split].parse().map_err(|_| wrong())?;
@@ -27,7 +31,8 @@ pub fn bytes(text: &str) -> Result<u64, String> {
         "tib" => (1000, 4),
         _ => return Err(wrong()),
     };
-    number.checked_mul(base.pow(power)).ok_or_else(|| format!("\"{text}\" is too large"))
+    let product = number.checked_mul(base.pow(power)).filter(|&bytes| bytes <= BYTES_MAX);
+    product.ok_or_else(|| format!("\"{text}\" is more than any file here can hold"))
 }
 
 /// Reads a time in microseconds. `unit_us` is what a bare number counts.
@@ -48,7 +53,8 @@ pub fn time_us(text: &str, unit_us: u64) -> Result<u64, String> {
         "d" => 86_400_000_000,
         _ => return Err(wrong()),
     };
-    number.checked_mul(factor).ok_or_else(|| format!("\"{text}\" is too large"))
+    let product = number.checked_mul(factor).filter(|&us| us <= TIME_US_MAX);
+    product.ok_or_else(|| format!("\"{text}\" is longer than a simulation lasts: a year is the limit"))
 }
 
 /// Reads a whole number.
@@ -190,6 +196,7 @@ mod tests {
         assert_eq!(bytes("0x10"), Ok(16));
         assert_eq!(bytes("2g"), Ok(2 << 30));
         assert!(bytes("20%").unwrap_err().contains("percentages"));
+        assert!(bytes("9999999t").unwrap_err().contains("more than any file"));
         assert!(bytes("4q").unwrap_err().contains("is no size"));
     }
 
@@ -199,6 +206,7 @@ mod tests {
         assert_eq!(time_us("2", 1), Ok(2));
         assert_eq!(time_us("3ms", 1_000_000), Ok(3_000));
         assert!(time_us("soon", 1).is_err());
+        assert!(time_us("9999d", 1).unwrap_err().contains("a year"));
     }
 
     #[test]

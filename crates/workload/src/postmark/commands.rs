@@ -66,8 +66,10 @@ pub struct CommandFile {
     pub runs: Vec<ConfiguredRun>,
 }
 
-/// Files, transactions and sizes beyond this are a slip; it also keeps the table of files in memory.
+/// Numbers beyond these are slips; they also keep the table of files, and what is to be written, in memory.
 const COUNT_MAX: u64 = 100_000_000;
+const FILES_MAX: u64 = 1_000_000;
+const SIZE_BYTES_MAX: u64 = 64 << 20;
 const LOAD_DEPTH_MAX: usize = 16;
 
 /// Reads a command file. `name` names it in messages; what it loads is read beside it.
@@ -135,22 +137,23 @@ impl Reader {
         };
         let rest = line[command.len()..].trim();
         let settings = &mut self.settings;
-        let positive = || match rest.parse::<u64>() {
-            Ok(value) if (1..=COUNT_MAX).contains(&value) => Ok(value),
-            _ => Err(format!("`{command}` needs a number from 1 to {COUNT_MAX}, not \"{rest}\"")),
+        let up_to = |most: u64| match rest.parse::<u64>() {
+            Ok(value) if (1..=most).contains(&value) => Ok(value),
+            _ => Err(format!("`{command}` needs a number from 1 to {most}, not \"{rest}\"")),
         };
+        let positive = || up_to(COUNT_MAX);
         let bias = || match rest.parse::<i64>() {
             Ok(value) if (-1..=10).contains(&value) => Ok(value),
             _ => Err(format!("`{command}` needs a number from -1 to 10, not \"{rest}\"")),
         };
         match *command {
             "set size" => (settings.size_low_bytes, settings.size_high_bytes) = sizes(rest)?,
-            "set number" => settings.files = positive()?,
+            "set number" => settings.files = up_to(FILES_MAX)?,
             "set seed" => settings.seed = positive()? as u32,
             "set transactions" => settings.transactions_n = positive()?,
             "set subdirectories" => settings.subdirectories_n = positive()?,
-            "set read" => settings.read_bytes = positive()?,
-            "set write" => settings.write_bytes = positive()?,
+            "set read" => settings.read_bytes = up_to(SIZE_BYTES_MAX)?,
+            "set write" => settings.write_bytes = up_to(SIZE_BYTES_MAX)?,
             "set bias read" => settings.bias_read_n = bias()?,
             "set bias create" => settings.bias_create_n = bias()?,
             "set location" => locate(&mut settings.locations, rest)?,
@@ -185,9 +188,10 @@ impl Reader {
 const LOADED: &str = "\u{0}";
 
 fn sizes(rest: &str) -> Result<(u64, u64), String> {
-    let wanted = || format!("`set size` needs a low and perhaps a high bound in bytes, not \"{rest}\"");
+    let wanted =
+        || format!("`set size` needs a low and perhaps a high bound in bytes up to {SIZE_BYTES_MAX}, not \"{rest}\"");
     let mut words =
-        rest.split_whitespace().map(|word| word.parse::<u64>().ok().filter(|&n| (1..=COUNT_MAX).contains(&n)));
+        rest.split_whitespace().map(|word| word.parse::<u64>().ok().filter(|&n| (1..=SIZE_BYTES_MAX).contains(&n)));
     let low = words.next().flatten().ok_or_else(wanted)?;
     let high = match words.next() {
         Some(high) => high.filter(|&high| high >= low).ok_or_else(wanted)?,

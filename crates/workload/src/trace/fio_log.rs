@@ -20,7 +20,7 @@ pub fn rows(text: &str) -> Result<Rows, Refused> {
                 continue;
             }
         };
-        let start_ns = entry.at_us.map(|us| us * 1_000);
+        let start_ns = entry.at_us.map(|us| us.saturating_mul(1_000));
         let (line, path) = (entry.line, Some(entry.file));
         rows.rows.push(Row { line, start_ns, op: op.to_string(), path, offset, bytes, ..Row::default() });
     }

@@ -91,7 +91,8 @@ fn common_directory(rows: &[Row]) -> String {
     let all: BTreeSet<&str> = paths.filter(|path| path.starts_with('/')).collect();
     for &path in &all {
         // A directory that holds other paths is one; of the others the directory counts.
-        let is_directory = all.iter().any(|other| other.strip_prefix(path).is_some_and(|rest| rest.starts_with('/')));
+        let inside = format!("{path}/");
+        let is_directory = all.range(&inside[..]..).next().is_some_and(|other| other.starts_with(&inside));
         let directory = if is_directory { path } else { path.rsplit_once('/').map_or("", |(above, _)| above) };
         let parts: Vec<&str> = directory.split('/').collect();
         common = Some(match common {
@@ -149,10 +150,10 @@ impl<'a> Maker<'a> {
             used.opened |= row.op == "open";
             used.directory |= row.op == "getdents";
         }
-        let paths: Vec<Vec<u8>> = uses.keys().cloned().collect();
+        // What other paths lead through is a directory.
+        let above: BTreeSet<Vec<u8>> = uses.keys().flat_map(|path| parents(path)).collect();
         for (path, used) in &mut uses {
-            used.directory |= path.is_empty()
-                || paths.iter().any(|other| other.strip_prefix(&path[..]).is_some_and(|rest| rest.starts_with(b"/")));
+            used.directory |= path.is_empty() || above.contains(path);
         }
         maker.uses = uses;
         maker
@@ -377,7 +378,7 @@ impl<'a> Maker<'a> {
         let at_ns = row.start_ns.unwrap_or_else(|| self.latest_end_ns.unwrap_or(0));
         let duration_ns = row.duration_ns.unwrap_or(0);
         let think_ns = row.think_ns.unwrap_or_else(|| self.latest_end_ns.map_or(0, |end| at_ns.saturating_sub(end)));
-        let end_ns = at_ns + duration_ns;
+        let end_ns = at_ns.saturating_add(duration_ns);
         self.latest_end_ns = Some(self.latest_end_ns.map_or(end_ns, |latest| latest.max(end_ns)));
         let result = match &row.error {
             Some(error) => Outcome::Error(error.clone()),

@@ -96,4 +96,6 @@ fn the_processes_of_a_job_differ() {
 fn a_job_without_a_size_is_refused() {
     let job = parse("[a]\nrw=read\n", "x", false).unwrap().jobs.remove(0);
     assert!(Process::new(job, 0, 1, None).set_up(&[None]).unwrap_err().contains("size is missing"));
+    let job = parse("[a]\nrw=randread\nbs=1\nsize=2g\n", "x", false).unwrap().jobs.remove(0);
+    assert!(Process::new(job, 0, 1, None).set_up(&[None]).unwrap_err().contains("random map"));
 }
