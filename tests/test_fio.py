@@ -14,7 +14,7 @@ import pytest
 from conftest import Command
 from ffslab.experiment import Run
 from ffslab.fio import fio_experiment, fio_json
-from ffslab.stack import Stack
+from ffslab.stack_table import Stack
 from fio_jobs import job_files, with_logs
 from left_out import leave_out
 

@@ -14,7 +14,7 @@ import pytest
 from conftest import Command
 from ffslab.experiment import Run
 from ffslab.postmark import postmark_experiment, reports
-from ffslab.stack import Stack
+from ffslab.stack_table import Stack
 from left_out import leave_out
 
 # Command files; the program gets the same.

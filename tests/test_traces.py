@@ -11,7 +11,7 @@ import pytest
 
 from conftest import ROOT, Command
 from ffslab.replay import replay_experiment
-from ffslab.stack import Stack
+from ffslab.stack_table import Stack
 from ffslab.traces import convert
 
 FIO = """\

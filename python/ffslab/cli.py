@@ -133,7 +133,7 @@ def replay(
 ) -> None:
     """Replays one trace: an experiment written from the options."""
     from ffslab.replay import replay_experiment
-    from ffslab.stack import Stack
+    from ffslab.stack_table import Stack
 
     stack = Stack(board, kernel, fs, partition_blocks)
     experiment = replay_experiment(trace, stack, read_ahead or [], think.value)
@@ -156,7 +156,7 @@ def fio(
     """Runs a job file: an experiment with one `fio` step."""
     from ffslab import fio as jobs
     from ffslab import results
-    from ffslab.stack import Stack
+    from ffslab.stack_table import Stack
 
     experiment = jobs.fio_experiment(jobfile, Stack(board, kernel, fs, partition_blocks, read_ahead), lenient)
     done, folder = _run(experiment, jobfile.name.removesuffix(".fio"), out)
@@ -186,7 +186,7 @@ def postmark(
     """Runs a command file: an experiment with one `postmark` step."""
     from ffslab import postmark as mail
     from ffslab import results
-    from ffslab.stack import Stack
+    from ffslab.stack_table import Stack
 
     experiment = mail.postmark_experiment(commands, Stack(board, kernel, fs, partition_blocks, read_ahead))
     done, folder = _run(experiment, commands.name, out)

@@ -8,7 +8,7 @@ from typing import Any
 from ffslab import __version__
 from ffslab._native import InputError
 from ffslab.experiment import Experiment
-from ffslab.stack import Stack, quoted
+from ffslab.stack_table import Stack, quoted
 from ffslab.summary_table import summary_text
 from ffslab.text_table import number, text_table
 

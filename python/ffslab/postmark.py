@@ -7,7 +7,7 @@ from typing import Any
 
 from ffslab._native import InputError
 from ffslab.experiment import Experiment
-from ffslab.stack import Stack, quoted
+from ffslab.stack_table import Stack, quoted
 from ffslab.summary_table import summary_text
 
 

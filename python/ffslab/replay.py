@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ffslab._native import InputError
 from ffslab.experiment import Experiment
-from ffslab.stack import Stack, quoted
+from ffslab.stack_table import Stack, quoted
 
 
 def replay_experiment(trace: Path, stack: Stack, read_ahead_kib: list[int], think: str) -> Experiment:
