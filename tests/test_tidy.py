@@ -85,6 +85,8 @@ UNITLESS = {
     "process": "a process id",
     "kind": "a code of the on-flash format",
     "index": "a position",
+    "handle": "the number of an open file",
+    "result": "what a call returned",
     "object": "the number of an object",
     "equivalent": "the number of an object",
     "shadows": "the number of an object",

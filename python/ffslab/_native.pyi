@@ -24,9 +24,14 @@ def run_experiment(
     file_name: str,
     base_dir: str | PathLike[str],
     progress: Callable[[float], object] | None,
+    tables: dict[str, str],
     states: tuple[str | PathLike[str], str] | None = None,
-) -> tuple[str, Columns, Columns, str, dict[str, bytes]]:
-    """Summary (JSON), columns of the requests and of the erase blocks, resolved experiment (TOML), saved images."""
+) -> tuple[str, Columns, Columns, str, dict[str, bytes], dict[str, str]]:
+    """Summary (JSON), columns of the requests and of the erase blocks, resolved experiment (TOML), saved images, logs.
+
+    `tables`: recordings as CSV, by the name that `replay` steps give. `states`: the folder where initial states are kept,
+    and what tells this build from others.
+    """
 
 def validate(
     path: str | PathLike[str],
@@ -42,6 +47,9 @@ def read_tree(
     path: str | PathLike[str], *, fs: str, page_bytes: int, oob_bytes: int, block_bytes: int, oob: bool, endian: str
 ) -> tuple[list[TreeRow], list[str]]:
     """The files of an image, as the fields of `ffslab.images.ImageEntry`, and notes. `fs`, `endian` may be "auto"."""
+
+def trace_table(path: str | PathLike[str], root: str | None) -> tuple[dict[str, Any], str, list[str]]:
+    """A recording as columns, the root of its paths, and notes on what is not in it."""
 
 FileRow: TypeAlias = tuple[str, int, int, int]
 

@@ -17,7 +17,7 @@ from ffslab import InputError, __version__
 from ffslab.help_texts import EXIT_CODES, PROGRAM, VERBS
 
 if TYPE_CHECKING:
-    from ffslab.experiment import Experiment
+    from ffslab.experiment import Experiment, Run
 
 EXIT_NEGATIVE = 1
 EXIT_BAD_INPUT = 2
@@ -37,6 +37,13 @@ profiles_app = typer.Typer(
     invoke_without_command=True,
 )
 app.add_typer(profiles_app, name="profiles")
+trace_app = typer.Typer(
+    help=VERBS["trace"].about,
+    epilog=VERBS["trace"].epilog,
+    rich_markup_mode=None,
+    no_args_is_help=True,
+)
+app.add_typer(trace_app, name="trace")
 
 
 class Think(StrEnum):
@@ -114,6 +121,7 @@ def run(
 def replay(
     trace: Annotated[Path, _argument("replay", "trace", "TRACE")],
     board: Annotated[str, _option("replay", "board", "--board", metavar="NAME")] = "omap3evm",
+    kernel: Annotated[str | None, _option("replay", "kernel", "--kernel", metavar="NAME")] = None,
     fs: Annotated[str, _option("replay", "fs", "--fs", metavar="NAME")] = "jffs2",
     partition_blocks: Annotated[
         int, _option("replay", "partition_blocks", "--partition-blocks", metavar="BLOCKS")
@@ -125,25 +133,113 @@ def replay(
 ) -> None:
     """Replays one trace: an experiment written from the options."""
     from ffslab.replay import replay_experiment
+    from ffslab.stack_table import Stack
 
-    experiment = replay_experiment(trace, board, fs, partition_blocks, read_ahead or [], think.value)
-    _run_and_print(experiment, trace.name.removesuffix(".gz").removesuffix(".strace"), out, json)
+    stack = Stack(board, kernel, fs, partition_blocks)
+    experiment = replay_experiment(trace, stack, read_ahead or [], think.value)
+    name = trace.name.removesuffix(".gz").removesuffix(".strace").removesuffix(".parquet")
+    _run_and_print(experiment, name, out, json)
+
+
+@app.command(help=VERBS["fio"].about, epilog=VERBS["fio"].epilog)
+def fio(
+    jobfile: Annotated[Path, _argument("fio", "jobfile", "JOBFILE")],
+    board: Annotated[str, _option("fio", "board", "--board", metavar="NAME")] = "omap3evm",
+    kernel: Annotated[str | None, _option("fio", "kernel", "--kernel", metavar="NAME")] = None,
+    fs: Annotated[str, _option("fio", "fs", "--fs", metavar="NAME")] = "jffs2",
+    partition_blocks: Annotated[int, _option("fio", "partition_blocks", "--partition-blocks", metavar="BLOCKS")] = 400,
+    read_ahead: Annotated[int | None, _option("fio", "read_ahead", "--read-ahead", metavar="KiB")] = None,
+    lenient: Annotated[bool, _option("fio", "lenient", "--lenient")] = False,
+    out: Annotated[Path | None, _option("fio", "out", "--out", metavar="DIR")] = None,
+    json: Annotated[bool, _option("fio", "json", "--json")] = False,
+) -> None:
+    """Runs a job file: an experiment with one `fio` step."""
+    from ffslab import fio as jobs
+    from ffslab import results
+    from ffslab.stack_table import Stack
+
+    experiment = jobs.fio_experiment(jobfile, Stack(board, kernel, fs, partition_blocks, read_ahead), lenient)
+    done, folder = _run(experiment, jobfile.name.removesuffix(".fio"), out)
+    for warning in jobs.warnings(done.summary):
+        print(f"ffslab: warning: {warning}", file=sys.stderr)
+    if json:
+        _say(results.dump_json(jobs.fio_json(done.summary)).rstrip())
+    else:
+        _say(f"{jobs.fio_text(done.summary)}\n\nReport: {folder / results.REPORT}")
+    if jobs.failed(done.summary):
+        raise typer.Exit(EXIT_NEGATIVE)
+
+
+@app.command(help=VERBS["postmark"].about, epilog=VERBS["postmark"].epilog)
+def postmark(
+    commands: Annotated[Path, _argument("postmark", "commands", "COMMANDS")],
+    board: Annotated[str, _option("postmark", "board", "--board", metavar="NAME")] = "omap3evm",
+    kernel: Annotated[str | None, _option("postmark", "kernel", "--kernel", metavar="NAME")] = None,
+    fs: Annotated[str, _option("postmark", "fs", "--fs", metavar="NAME")] = "jffs2",
+    partition_blocks: Annotated[
+        int, _option("postmark", "partition_blocks", "--partition-blocks", metavar="BLOCKS")
+    ] = 400,
+    read_ahead: Annotated[int | None, _option("postmark", "read_ahead", "--read-ahead", metavar="KiB")] = None,
+    out: Annotated[Path | None, _option("postmark", "out", "--out", metavar="DIR")] = None,
+    json: Annotated[bool, _option("postmark", "json", "--json")] = False,
+) -> None:
+    """Runs a command file: an experiment with one `postmark` step."""
+    from ffslab import postmark as mail
+    from ffslab import results
+    from ffslab.stack_table import Stack
+
+    experiment = mail.postmark_experiment(commands, Stack(board, kernel, fs, partition_blocks, read_ahead))
+    done, folder = _run(experiment, commands.name, out)
+    if json:
+        _say(results.dump_json(done.summary).rstrip())
+    else:
+        _say(f"{mail.postmark_text(done.summary)}\n\nReport: {folder / results.REPORT}")
+    if mail.failed(done.summary):
+        raise typer.Exit(EXIT_NEGATIVE)
+
+
+@trace_app.callback()
+def _trace() -> None:
+    pass
+
+
+@trace_app.command("convert", help=VERBS["trace convert"].about, epilog=VERBS["trace convert"].epilog)
+def trace_convert(
+    source: Annotated[Path, _argument("trace convert", "source", "IN")],
+    target: Annotated[Path, _argument("trace convert", "target", "OUT")],
+    root: Annotated[str | None, _option("trace convert", "root", "--root", metavar="DIR")] = None,
+) -> None:
+    """Writes a recording as a table."""
+    from ffslab import traces
+
+    rows, notes = traces.convert(source, target, root)
+    for note in notes:
+        print(f"ffslab: {note}", file=sys.stderr)
+    _say(f"{target}: {rows} rows")
 
 
 def _run_and_print(experiment: Experiment, name: str, out: Path | None, json: bool) -> None:
     from ffslab import results
-    from ffslab.progress import progress_bar
     from ffslab.summary_table import summary_text
+
+    done, folder = _run(experiment, name, out)
+    if json:
+        _say(results.dump_json(done.summary).rstrip())
+    else:
+        _say(f"{summary_text(done.summary)}\n\nReport: {folder / results.REPORT}")
+
+
+def _run(experiment: Experiment, name: str, out: Path | None) -> tuple[Run, Path]:
+    """Runs with a progress bar and saves; the run and its folder."""
+    from ffslab import results
+    from ffslab.progress import progress_bar
 
     folder = out if out is not None else Path("results") / name
     results.check_free(folder)
     with progress_bar(name) as progress:
         done = experiment.run(progress)
     done.save(folder)
-    if json:
-        _say(results.dump_json(done.summary).rstrip())
-    else:
-        _say(f"{summary_text(done.summary)}\n\nReport: {folder / results.REPORT}")
+    return done, folder
 
 
 @app.command(help=VERBS["sqlite"].about, epilog=VERBS["sqlite"].epilog)

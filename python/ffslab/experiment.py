@@ -58,10 +58,13 @@ class Experiment:
 
         Raises `ffslab.InputError` (a `ValueError`) when the experiment is wrong or its setup cannot be done.
         """
-        summary, requests, blocks, resolved, images = _native.run_experiment(
-            self.text, self.file_name, self.base_dir, progress, states.kept()
+        from ffslab.traces import parquet_tables
+
+        tables = parquet_tables(self.text, self.base_dir)
+        summary, requests, blocks, resolved, images, logs = _native.run_experiment(
+            self.text, self.file_name, self.base_dir, progress, tables, states.kept()
         )
-        return Run(json.loads(summary), requests, blocks, resolved, images)
+        return Run(json.loads(summary), requests, blocks, resolved, images, logs)
 
 
 class Run:
@@ -71,6 +74,7 @@ class Run:
     `resolved_toml`: the experiment with every default and profile value written out.
     `images`: what `save_image` steps kept, by file name; with several variants the name begins with the variant's
     number, from 1: "2/nand.bin".
+    `logs`: what jobs wrote (`write_iolog` of fio), by file name as with images.
     """
 
     def __init__(
@@ -80,12 +84,14 @@ class Run:
         blocks: Columns,
         resolved_toml: str,
         images: dict[str, bytes] | None = None,
+        logs: dict[str, str] | None = None,
     ) -> None:
         self.summary = summary
         self.resolved_toml = resolved_toml
         self.request_columns = requests
         self.block_columns = blocks
         self.images = images or {}
+        self.logs = logs or {}
 
     @property
     def requests(self) -> pd.DataFrame:

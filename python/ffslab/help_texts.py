@@ -10,6 +10,15 @@ EXIT_CODES = "Exit codes: 0 done, 1 negative answer (validate --max-error, extra
 
 JSON = "Print JSON instead of a table."
 
+# The machine that a verb runs on.
+STACK = {
+    "board": "Board profile; `ffslab profiles` lists them.",
+    "kernel": "Kernel profile, instead of the board's own.",
+    "fs": "File system: jffs2, yaffs2 or ubifs.",
+    "partition_blocks": "Erase blocks of the partition.",
+    "read_ahead": "Read-ahead window in KiB; 0 switches it off. [default: the board's kernel's]",
+}
+
 
 @dataclass(frozen=True)
 class Verb:
@@ -36,13 +45,11 @@ VERBS = {
         },
     ),
     "replay": Verb(
-        about="Replay a recorded application (strace -f -ttt -T).",
+        about="Replay a recorded application; docs/traces.md lists formats.",
         example="ffslab replay examples/sqlite/insert.strace.gz --read-ahead 128 --read-ahead 0",
         options={
-            "trace": "Recorded system calls; .gz is read as it is.",
-            "board": "Board profile; `ffslab profiles` lists them.",
-            "fs": "File system.",
-            "partition_blocks": "Erase blocks of the partition.",
+            "trace": "Recording: strace, fio's iolog, blkparse, OpenFlash's CSV, a table; .gz is read as it is.",
+            **STACK,
             "read_ahead": "Read-ahead window in KiB; give it several times to compare. [default: the board's kernel's]",
             "think": "keep: the application's pauses between calls are slept; none: they are left out.",
             "out": "Results folder [default: results/TRACE].",
@@ -63,6 +70,40 @@ VERBS = {
             "rows": "Print the rows that the statements return before the tables.",
             "out": "Results folder [default: results/SCRIPT].",
             "json": "Print the summary as JSON instead of tables; its steps are the statements.",
+        },
+    ),
+    "fio": Verb(
+        about="Run the jobs of a fio job file; docs/fio.md lists the options.",
+        example="ffslab fio examples/fio/random-write.fio --fs ubifs",
+        options={
+            "jobfile": "Job file, as fio 3.33 reads it.",
+            **STACK,
+            "lenient": "Leave options that are not honoured out, with a warning each, instead of refusing them.",
+            "out": "Results folder [default: results/JOBFILE].",
+            "json": "Print JSON as fio's --output-format=json does, with an object `ffslab`.",
+        },
+    ),
+    "postmark": Verb(
+        about="Run a command file of the program postmark; docs/postmark.md.",
+        example="ffslab postmark examples/postmark/mail.pmrc --fs yaffs2",
+        options={
+            "commands": "Command file: lines such as `set number 500`, `run`.",
+            **STACK,
+            "out": "Results folder [default: results/COMMANDS].",
+            "json": "Print the summary as JSON instead of the report.",
+        },
+    ),
+    "trace": Verb(
+        about="Recordings of programs as tables; docs/traces.md.",
+        example="ffslab trace convert app.strace.gz app.parquet",
+    ),
+    "trace convert": Verb(
+        about="Write a recording as a table with units in its column names.",
+        example="ffslab trace convert app.strace.gz app.parquet",
+        options={
+            "source": "Recording: strace, fio's iolog, blkparse, OpenFlash's CSV, a table; .gz is read as it is.",
+            "target": "New file; its ending says what it becomes: .parquet or .csv.",
+            "root": "Only calls below this directory. [default: the deepest one that holds all files]",
         },
     ),
     "validate": Verb(

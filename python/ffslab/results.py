@@ -24,8 +24,9 @@ REQUESTS = "requests.parquet"
 BLOCKS = "blocks.parquet"
 REPORT = "report.html"
 FILES = frozenset({RESOLVED, SUMMARY, REQUESTS, BLOCKS, REPORT})
-# A folder, there when a step saved an image.
+# Folders, there when a step saved an image or wrote a log.
 IMAGES = "images"
+LOGS = "logs"
 
 
 def dump_json(value: Any) -> str:
@@ -37,7 +38,7 @@ def check_free(folder: Path) -> None:
     """Refuses a place where results must not be written. Call it before a long run."""
     if folder.is_dir():
         held = {entry.name for entry in folder.iterdir()}
-        foreign_names = held - FILES - {IMAGES}
+        foreign_names = held - FILES - {IMAGES, LOGS}
         if held and (foreign_names or SUMMARY not in held):
             foreign = min(foreign_names) if foreign_names else f"no {SUMMARY}"
             raise InputError(f"{folder}: not a results folder ({foreign}): name a new or empty one with --out")
@@ -75,10 +76,12 @@ def _write(run: Run, folder: Path) -> None:
     (folder / SUMMARY).write_text(dump_json(run.summary), encoding="utf-8")
     _write_parquet(run.request_columns, folder / REQUESTS)
     _write_parquet(run.block_columns, folder / BLOCKS)
-    for name, image in run.images.items():
-        place = folder / IMAGES / name
+    extra = {f"{IMAGES}/{name}": image for name, image in run.images.items()}
+    extra |= {f"{LOGS}/{name}": text.encode() for name, text in run.logs.items()}
+    for name, content in extra.items():
+        place = folder / name
         place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_bytes(image)
+        place.write_bytes(content)
     run.report(folder / REPORT)
 
 

@@ -15,8 +15,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from referee.kit import INSTALL, PACKAGES, find_kit, program
 
-# Packages that are one program of their name: tests/test_yaffs2_images.py.
-OTHERS = ("unyaffs",)
+# Packages that are one program of their name: tests/test_yaffs2_images.py, test_fio.py, test_postmark.py.
+OTHERS = ("unyaffs", "fio", "postmark", "strace")
 
 
 def main() -> None:

@@ -100,4 +100,38 @@ impl Errno {
             Errno::PowerCut => "power cut",
         }
     }
+
+    /// Number on Linux (`asm-generic/errno-base.h`, `errno.h`); a power cut, which no program sees, has that of EIO.
+    pub fn number(self) -> u32 {
+        match self {
+            Errno::Perm => 1,
+            Errno::NoEnt => 2,
+            Errno::Io | Errno::PowerCut => 5,
+            Errno::NxIo => 6,
+            Errno::TooBig => 7,
+            Errno::BadF => 9,
+            Errno::NoMem => 12,
+            Errno::Acces => 13,
+            Errno::Busy => 16,
+            Errno::Exist => 17,
+            Errno::XDev => 18,
+            Errno::NoDev => 19,
+            Errno::NotDir => 20,
+            Errno::IsDir => 21,
+            Errno::Inval => 22,
+            Errno::FBig => 27,
+            Errno::NFile => 23,
+            Errno::NoSpc => 28,
+            Errno::SPipe => 29,
+            Errno::RoFs => 30,
+            Errno::MLink => 31,
+            Errno::Range => 34,
+            Errno::NameTooLong => 36,
+            Errno::NoSys => 38,
+            Errno::NotEmpty => 39,
+            Errno::Loop => 40,
+            Errno::NoData => 61,
+            Errno::NotSup => 95,
+        }
+    }
 }

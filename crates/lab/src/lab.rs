@@ -10,6 +10,7 @@ use crate::stack_keys::StackKeys;
 use crate::state::{check_steps, Recipe, State, StateCache};
 use crate::traces::Traces;
 use rayon::prelude::*;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -91,26 +92,34 @@ pub fn run_experiment(
     base_dir: &Path,
     progress: &(dyn Fn(f64) -> bool + Sync),
 ) -> Result<RunResult, LabError> {
-    run_experiment_with(toml_text, file_name, base_dir, None, progress)
+    run_experiment_with(toml_text, file_name, base_dir, Given::default(), progress)
 }
 
-/// The same; initial states are kept in `cache` and found there.
-///
-/// Errors: as [`run_experiment`].
+/// What a caller may have ready for an experiment.
+#[derive(Default)]
+pub struct Given<'a> {
+    /// Initial states are kept in it and found there.
+    pub cache: Option<&'a StateCache>,
+    /// By the name that `replay` steps give: recordings that the caller has read already, as CSV. Python reads Parquet.
+    pub tables: BTreeMap<String, String>,
+}
+
+/// As [`run_experiment`], with what the caller has ready.
 pub fn run_experiment_with(
     toml_text: &str,
     file_name: &str,
     base_dir: &Path,
-    cache: Option<&StateCache>,
+    given: Given,
     progress: &(dyn Fn(f64) -> bool + Sync),
 ) -> Result<RunResult, LabError> {
+    let Given { cache, tables } = given;
     let experiment = Experiment::parse(toml_text, file_name)?;
     let several = experiment.variants.len() > 1;
     let place = |variant: &Variant, text: &str| {
         let which = if several { format!("variant {}: ", variant.name) } else { String::new() };
         LabError::Input(format!("{file_name}: {which}{text}"))
     };
-    let mut traces = Traces::default();
+    let mut traces = Traces::with_tables(tables);
     let mut ready = Vec::with_capacity(experiment.variants.len());
     let mut recipes = Recipes::default();
     for variant in &experiment.variants {
@@ -152,7 +161,7 @@ pub fn run_experiment_with(
         .collect();
     let mut summaries = Vec::with_capacity(ready.len());
     let (mut requests, mut blocks) = (RequestColumns::default(), BlockColumns::default());
-    let mut images = Vec::new();
+    let (mut images, mut logs) = (Vec::new(), Vec::new());
     for (number, (ready, outcome)) in ready.iter().zip(outcomes).enumerate() {
         let mut outcome = outcome.map_err(|error| match error {
             RunError::Step(text) => place(ready.variant, &text),
@@ -161,6 +170,9 @@ pub fn run_experiment_with(
         for saved in std::mem::take(&mut outcome.images) {
             let file = if several { format!("{}/{}", number + 1, saved.file) } else { saved.file };
             images.push((file, saved.image));
+        }
+        for (name, text) in std::mem::take(&mut outcome.logs) {
+            logs.push((if several { format!("{}/{name}", number + 1) } else { name }, text));
         }
         let name = &ready.variant.name;
         requests.extend(name, &outcome.requests);
@@ -172,5 +184,6 @@ pub fn run_experiment_with(
     }
     let seed = experiment.variants[0].seed;
     let resolved_toml = experiment.resolved(ready[0].keys.clone(), base_dir);
-    Ok(RunResult { summary: Summary::new(&experiment.title, seed, summaries), requests, blocks, resolved_toml, images })
+    let summary = Summary::new(&experiment.title, seed, summaries);
+    Ok(RunResult { summary, requests, blocks, resolved_toml, images, logs })
 }

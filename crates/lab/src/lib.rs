@@ -8,17 +8,20 @@
 //! **Follows.** The format of the measured cases (steps, counters, statistics); the methodology of the papers: explore,
 //! model, simulate, compare.
 //!
-//! **Leaves out.** Plots, tables and files of results: Python writes them. Several processes or file systems at once.
+//! **Leaves out.** Plots, tables and files of results: Python writes them. Several file systems at once; several
+//! processes but for those of fio jobs.
 
 pub mod case;
 mod case_yaffs2;
 pub mod error;
 pub mod experiment;
+pub mod fio;
 pub mod glob;
 pub mod image;
 pub mod input;
 mod lab;
 mod mount_options;
+pub mod postmark;
 pub mod profile;
 pub mod replay;
 pub mod requests;
@@ -38,11 +41,13 @@ pub use experiment::{schema, Experiment};
 pub use ffslab_fs::{Errno, Stat};
 pub use ffslab_jffs2::Endian;
 pub use ffslab_linux::OpenFlags;
+pub use ffslab_workload::trace::table::TraceColumns;
 pub use image::SavedImage;
-pub use lab::{run_experiment, run_experiment_with};
+pub use lab::{run_experiment, run_experiment_with, Given};
 pub use profile as profiles;
 pub use result::{BlockColumns, RequestColumns, RunResult};
 pub use session::{Session, SessionResult};
 pub use state::StateCache;
+pub use traces::{trace_table, TraceTable};
 pub use tree::{read_tree, ImageFs, ImageOptions, Tree, TreeEntry};
 pub use validate::{validate, ValidateOptions, ValidationReport};

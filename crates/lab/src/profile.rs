@@ -4,13 +4,14 @@
 //! its own instead. Published driver times are totals of one operation, chip and bus included: what the driver adds
 //! and the power it draws are derived here, so that they stay the driver's when another part is put on the board.
 
-use crate::input::{nearest, parse_toml};
+use crate::input::parse_toml;
 use crate::stack_keys::Yaffs2Version;
 use ffslab_flash::{Geometry, Rules, Timing};
 use ffslab_linux::{DirtyLimits, Kernel, ReadAheadRules, VfsCosts, WriteBackKnobs, WriteBackRules};
 use ffslab_mtd::{Driver, Ecc, OpCost};
 use ffslab_sim::units::us_to_ns;
 use ffslab_sim::{NandWait, PowerMilliwatt};
+use ffslab_workload::text::nearest;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use thiserror::Error;

@@ -1,11 +1,11 @@
-//! Replays a recorded program: the calls of an strace trace, one after the other, on the simulated system calls.
+//! Replays a recorded program: the calls of a trace, one after the other, on the simulated system calls.
 //!
 //! Calls of several processes run in the order of the trace. What the program wrote is not in a trace; the replay writes
 //! content that does not compress. Paths begin at the mount's root.
 
 use ffslab_fs::{Errno, TimeSpec};
 use ffslab_linux::{Advice, Fd, OpenFlags, Vfs, Whence};
-use ffslab_workload::strace::{self, Call, Handle, OpenMode, Outcome, Record, SeekFrom, Target, Trace};
+use ffslab_workload::trace::{self, Call, Handle, OpenMode, Outcome, Record, SeekFrom, Target, Trace};
 use ffslab_workload::Content;
 
 mod prepare;
@@ -392,13 +392,13 @@ impl Player<'_> {
             Call::Advise { handle, offset, bytes, advice } => {
                 let fd = fd!(*handle);
                 let advice = match advice {
-                    strace::Advice::Normal => Advice::Normal,
-                    strace::Advice::Random => Advice::Random,
-                    strace::Advice::Sequential => Advice::Sequential,
-                    strace::Advice::WillNeed => Advice::WillNeed,
-                    strace::Advice::DontNeed => Advice::DontNeed,
+                    trace::Advice::Normal => Advice::Normal,
+                    trace::Advice::Random => Advice::Random,
+                    trace::Advice::Sequential => Advice::Sequential,
+                    trace::Advice::WillNeed => Advice::WillNeed,
+                    trace::Advice::DontNeed => Advice::DontNeed,
                     // Without effect on Linux.
-                    strace::Advice::NoReuse => return Ok(Some(0)),
+                    trace::Advice::NoReuse => return Ok(Some(0)),
                 };
                 self.vfs.posix_fadvise(fd, *offset, *bytes, advice)
             }

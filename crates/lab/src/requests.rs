@@ -19,7 +19,7 @@ macro_rules! ops {
 ops! {
     Read = "read",
     Write = "write",
-    /// A write at the end of a file with the sync that follows it.
+    /// A write at the end of a file with the sync that follows it; of `postmark` open, writes, close.
     Append = "append",
     /// open, writes, perhaps fsync, close of a new file.
     Create = "create",

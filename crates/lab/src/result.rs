@@ -1,6 +1,8 @@
 //! Results of an experiment: a summary for people and reports, columns for tables.
 
 use crate::experiment::Variant;
+use crate::fio::FioReport;
+use crate::postmark::PostmarkReport;
 use crate::requests::RequestLog;
 use crate::run::{Outcome, StepOutcome};
 use crate::stack::StackSpec;
@@ -25,6 +27,8 @@ pub struct RunResult {
     /// Of the `save_image` steps: name below `images/` of the results folder, image. With several variants the name
     /// begins with the variant's number, from 1: "2/nand.bin".
     pub images: Vec<(String, Vec<u8>)>,
+    /// Logs that steps wrote: name below `logs/` of the results folder, text. Names as those of images.
+    pub logs: Vec<(String, String)>,
 }
 
 /// `summary.json`. Units stand in the key names; times are virtual.
@@ -206,6 +210,12 @@ pub struct StepSummary {
     pub requests_done: Option<u64>,
     pub stopped_by: Option<&'static str>,
     pub files: Option<u64>,
+    /// Of a `fio` step.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fio: Option<FioReport>,
+    /// Of a `postmark` step: a report for each run.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub postmark: Vec<PostmarkReport>,
 }
 
 /// Columns of `requests.parquet`, of equal length.
@@ -364,6 +374,8 @@ fn step_summaries(titles: Vec<String>, outcome: &Outcome) -> Vec<StepSummary> {
             requests_done: done.facts.requests_done,
             stopped_by: done.facts.stopped_by,
             files: done.facts.files,
+            fio: done.facts.fio.clone(),
+            postmark: done.facts.postmark.clone(),
         });
         (counts_before, energy_before) = (done.counts, done.energy);
     }

@@ -2,13 +2,17 @@
 
 mod execute;
 mod images;
+mod jobs;
 mod many;
 mod names;
+mod postmark;
 mod states;
 mod uflip;
 mod xattr;
 
+use crate::fio::{self, FioReport};
 use crate::image::SavedImage;
+use crate::postmark::PostmarkReport;
 use crate::requests::RequestLog;
 use crate::stack::{Stack, StackSpec};
 use crate::state::State;
@@ -85,6 +89,10 @@ pub struct Facts {
     pub fragment_pieces: Option<u64>,
     /// What a reader of the results should know, such as calls of a replay that ended differently.
     pub notes: Vec<String>,
+    /// `fio`: what its jobs did.
+    pub fio: Option<FioReport>,
+    /// `postmark`: what each of its runs did.
+    pub postmark: Vec<PostmarkReport>,
     /// Bytes that programs read and wrote in the step, for the amplification factors.
     pub user_read_bytes: u64,
     pub user_written_bytes: u64,
@@ -116,6 +124,8 @@ pub struct Outcome {
     pub space_after: Vec<BlockSpace>,
     /// Of the `save_image` steps.
     pub images: Vec<SavedImage>,
+    /// Logs that steps wrote, by name.
+    pub logs: Vec<(String, String)>,
 }
 
 impl Outcome {
@@ -147,6 +157,7 @@ impl Outcome {
             space_before: start.space.clone(),
             space_after: end.space,
             images: Vec::new(),
+            logs: Vec::new(),
         }
     }
 
@@ -175,6 +186,7 @@ pub fn run(plan: &Plan, watch: &mut Watch) -> Result<Outcome, RunError> {
         setup.push(runner.step("setup", index, step)?);
     }
     runner.prepare_replays(plan.measure)?;
+    runner.prepare_jobs(plan.measure)?;
     let start = runner.begin_measurement();
     let mut boundary = Boundary::of(&runner.stack, None);
     let mut measure = Vec::with_capacity(plan.measure.len());
@@ -208,6 +220,7 @@ pub fn run(plan: &Plan, watch: &mut Watch) -> Result<Outcome, RunError> {
         space_after: end.space,
         requests: runner.log,
         images: runner.images,
+        logs: runner.logs,
     })
 }
 
@@ -285,6 +298,9 @@ pub(crate) struct Runner<'a> {
     open: BTreeMap<String, Fd>,
     pub(crate) log: RequestLog,
     pub(crate) images: Vec<SavedImage>,
+    logs: Vec<(String, String)>,
+    /// Of the measured `fio` steps, by their number.
+    ready_jobs: BTreeMap<usize, fio::Ready>,
     pub(crate) measuring: bool,
     pub(crate) start_ns: u64,
     start_counts: OpCounts,
@@ -303,6 +319,8 @@ impl<'a> Runner<'a> {
             open: BTreeMap::new(),
             log: RequestLog::default(),
             images: Vec::new(),
+            logs: Vec::new(),
+            ready_jobs: BTreeMap::new(),
             measuring: false,
             start_ns: 0,
             start_counts: OpCounts::default(),
@@ -395,6 +413,14 @@ impl<'a> Runner<'a> {
     pub(crate) fn free_bytes(&mut self) -> Option<u64> {
         let statfs = self.stack.vfs.fs_mut()?.statfs();
         Some(statfs.blocks_free * u64::from(statfs.block_bytes))
+    }
+
+    /// Keeps a log; what comes under a name that is there already is added to it.
+    fn keep_log(&mut self, name: &str, text: &str) {
+        match self.logs.iter_mut().find(|(known, _)| known == name) {
+            Some((_, before)) => before.push_str(text),
+            None => self.logs.push((name.to_string(), text.to_string())),
+        }
     }
 
     /// One call is done: looks at the progress function now and then.

@@ -1,10 +1,15 @@
-//! The recorded programs that an experiment replays and the folders that it copies, read once for all its variants.
+//! The recorded programs that an experiment replays, the job files that it runs and the folders that it copies, read
+//! once for all its variants.
 
+use crate::error::LabError;
+use crate::fio::FioFile;
 use ffslab_workload::host_tree::HostTree;
-use ffslab_workload::steps::{CopyIn, Replay};
-use ffslab_workload::strace::{self, Trace};
+use ffslab_workload::postmark::{self, CommandFile};
+use ffslab_workload::steps::{CopyIn, Fio, Postmark, Replay};
+use ffslab_workload::trace::table::TraceColumns;
+use ffslab_workload::trace::{self, Trace};
 use ffslab_workload::Step;
-use std::collections::BTreeMap;
+use std::collections::btree_map::{BTreeMap, Entry};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -14,12 +19,22 @@ pub struct Traces {
     /// By file and root.
     traces: BTreeMap<(String, Option<String>), Arc<Trace>>,
     trees: BTreeMap<String, Arc<HostTree>>,
+    /// By file and whether it is read leniently.
+    jobs: BTreeMap<(String, bool), Arc<FioFile>>,
+    postmarks: BTreeMap<String, Arc<CommandFile>>,
+    /// Tables that stand for files which only the caller can read, by the name that a step gives.
+    tables: BTreeMap<String, String>,
 }
 
 impl Traces {
-    /// Reads what the `replay` and `copy_in` steps among `steps` name and is not read yet; files are relative to `base_dir`.
+    /// `tables`: see [`crate::Given`].
+    pub fn with_tables(tables: BTreeMap<String, String>) -> Traces {
+        Traces { tables, ..Traces::default() }
+    }
+
+    /// Reads what the `replay`, `fio`, `postmark` and `copy_in` steps among `steps` name and is not read yet; files are relative to `base_dir`.
     ///
-    /// Errors: one line of the trace or folder reader.
+    /// Errors: one line of the trace, job file or folder reader.
     pub fn read<'a>(&mut self, steps: impl Iterator<Item = &'a Step>, base_dir: &Path) -> Result<(), String> {
         for step in steps {
             if let Step::CopyIn(copy) = step {
@@ -28,12 +43,30 @@ impl Traces {
                     self.trees.insert(copy.from.clone(), Arc::new(tree));
                 }
             }
+            if let Step::Fio(fio) = step {
+                let key = (fio.file.clone(), fio.lenient);
+                if let Entry::Vacant(place) = self.jobs.entry(key) {
+                    place.insert(Arc::new(FioFile::read(&base_dir.join(&fio.file), fio.lenient)?));
+                }
+            }
+            if let Step::Postmark(step) = step {
+                if !self.postmarks.contains_key(&step.file) {
+                    let path = base_dir.join(&step.file);
+                    let place = path.display().to_string();
+                    let text = std::fs::read_to_string(&path).map_err(|error| format!("{place}: {error}"))?;
+                    self.postmarks.insert(step.file.clone(), Arc::new(postmark::parse(&text, &place)?));
+                }
+            }
             let Step::Replay(replay) = step else { continue };
             let key = (replay.file.clone(), replay.root.clone());
             if self.traces.contains_key(&key) {
                 continue;
             }
-            let trace = strace::read(&base_dir.join(&replay.file), replay.root.as_deref());
+            let (path, root) = (base_dir.join(&replay.file), replay.root.as_deref());
+            let trace = match self.tables.get(&replay.file) {
+                Some(table) => trace::parse(&path, table, root),
+                None => trace::read(&path, root),
+            };
             self.traces.insert(key, Arc::new(trace.map_err(|error| error.to_string())?));
         }
         Ok(())
@@ -49,12 +82,46 @@ impl Traces {
         self.trees.get(&step.from).cloned()
     }
 
+    /// The job file of a step, if it has been read.
+    pub fn jobs_of(&self, step: &Fio) -> Option<Arc<FioFile>> {
+        self.jobs.get(&(step.file.clone(), step.lenient)).cloned()
+    }
+
+    /// The command file of a step, if it has been read.
+    pub fn postmark_of(&self, step: &Postmark) -> Option<Arc<CommandFile>> {
+        self.postmarks.get(&step.file).cloned()
+    }
+
     /// Number of calls that a step makes; see [`Step::calls`].
     pub fn calls(&self, step: &Step) -> u64 {
         match step {
             Step::Replay(replay) => self.of(replay).map_or(1, |trace| trace.records.len() as u64),
             Step::CopyIn(copy) => self.tree_of(copy).map_or(1, |tree| tree.entries.len().max(1) as u64),
+            Step::Fio(fio) => self.jobs_of(fio).map_or(1, |jobs| jobs.calls()),
+            Step::Postmark(step) => self.postmark_of(step).map_or(1, |file| {
+                let of_run = |settings: &postmark::Settings| 2 * (settings.files + settings.transactions_n);
+                file.runs.iter().map(|run| of_run(&run.settings)).sum()
+            }),
             other => other.calls(),
         }
     }
+}
+
+/// A recording as a table, for who keeps it.
+#[derive(Clone, Debug)]
+pub struct TraceTable {
+    pub columns: TraceColumns,
+    /// The directory to which the paths are relative.
+    pub root: String,
+    /// Calls that are not in the table.
+    pub notes: Vec<String>,
+}
+
+/// Reads a recording of any format (see [`trace::read`]) as a table.
+///
+/// Errors: one line of the reader.
+pub fn trace_table(path: &Path, root: Option<&str>) -> Result<TraceTable, LabError> {
+    let trace = trace::read(path, root).map_err(|error| LabError::Input(error.to_string()))?;
+    let notes = trace.ignored.iter().map(|(what, count)| format!("not in the table: {what} ({count})")).collect();
+    Ok(TraceTable { columns: TraceColumns::of(&trace), root: trace.root, notes })
 }

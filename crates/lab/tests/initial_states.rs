@@ -2,7 +2,7 @@
 //! good as one that was made.
 
 use ffslab_lab::session::read_step;
-use ffslab_lab::{run_experiment, run_experiment_with, LabError, RunResult, Session, StateCache};
+use ffslab_lab::{run_experiment, run_experiment_with, Given, LabError, RunResult, Session, StateCache};
 use std::path::{Path, PathBuf};
 
 const FILE_SYSTEMS: [&str; 3] = ["jffs2", "yaffs2", "ubifs"];
@@ -137,7 +137,10 @@ fn a_state_is_made_once_and_found_again_with_the_same_results() {
         let dir = folder(&format!("states-{fs}"));
         let cache = StateCache { dir: dir.clone(), build: "1".to_string() };
         let other_build = StateCache { dir: dir.clone(), build: "2".to_string() };
-        let run = |cache| run_experiment_with(&text, "aged.toml", Path::new("."), cache, &|_| true).unwrap();
+        let run = |cache| {
+            run_experiment_with(&text, "aged.toml", Path::new("."), Given { cache, ..Given::default() }, &|_| true)
+                .unwrap()
+        };
         let without = run(None);
         let made = run(Some(&cache));
         let files = || -> Vec<PathBuf> {
@@ -176,7 +179,14 @@ fn whatever_determines_a_state_tells_it_from_others() {
         text.replace("overwrites = 2", "overwrites = 1.5"),
     ];
     for (i, text) in differing.iter().enumerate() {
-        run_experiment_with(text, "aged.toml", Path::new("."), Some(&cache), &|_| true).unwrap();
+        run_experiment_with(
+            text,
+            "aged.toml",
+            Path::new("."),
+            Given { cache: Some(&cache), ..Given::default() },
+            &|_| true,
+        )
+        .unwrap();
         assert_eq!(std::fs::read_dir(&dir).unwrap().count(), i + 1, "{text}");
     }
 }

@@ -1,6 +1,6 @@
-//! Tables of results as Python dictionaries of columns: numpy arrays for numbers, lists for text.
+//! Tables as Python dictionaries of columns: numpy arrays for numbers, lists for text and for what may be missing.
 
-use ffslab_lab::{BlockColumns, RequestColumns};
+use ffslab_lab::{BlockColumns, RequestColumns, TraceColumns};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -31,5 +31,26 @@ pub fn blocks<'py>(py: Python<'py>, columns: &BlockColumns) -> PyResult<Bound<'p
         table.set_item(format!("invalid_{when}_B"), PyArray1::from_slice(py, &space.invalid_bytes))?;
         table.set_item(format!("free_{when}_B"), PyArray1::from_slice(py, &space.free_bytes))?;
     }
+    Ok(table)
+}
+
+pub fn trace<'py>(py: Python<'py>, columns: &TraceColumns) -> PyResult<Bound<'py, PyDict>> {
+    let table = PyDict::new(py);
+    table.set_item("op", &columns.op)?;
+    table.set_item("path", &columns.path)?;
+    table.set_item("to", &columns.to)?;
+    table.set_item("handle", &columns.handle)?;
+    table.set_item("process", PyArray1::from_slice(py, &columns.process))?;
+    table.set_item("start_ns", PyArray1::from_slice(py, &columns.start_ns))?;
+    table.set_item("duration_ns", PyArray1::from_slice(py, &columns.duration_ns))?;
+    table.set_item("think_ns", PyArray1::from_slice(py, &columns.think_ns))?;
+    table.set_item("offset_B", &columns.offset_bytes)?;
+    table.set_item("size_B", &columns.size_bytes)?;
+    table.set_item("flags", &columns.flags)?;
+    table.set_item("permissions", &columns.permissions)?;
+    table.set_item("uid", &columns.uid)?;
+    table.set_item("gid", &columns.gid)?;
+    table.set_item("result", &columns.result)?;
+    table.set_item("error", &columns.error)?;
     Ok(table)
 }

@@ -18,6 +18,7 @@ use pyo3::create_exception;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 create_exception!(
@@ -40,30 +41,36 @@ fn to_json(value: &impl serde::Serialize) -> PyResult<String> {
 }
 
 /// What `run_experiment` returns: summary (JSON), columns of requests, columns of blocks, resolved experiment (TOML),
-/// saved images by name.
-type Ran<'py> = (String, Bound<'py, PyDict>, Bound<'py, PyDict>, String, Bound<'py, PyDict>);
+/// saved images by name, logs by name.
+type Ran<'py> = (String, Bound<'py, PyDict>, Bound<'py, PyDict>, String, Bound<'py, PyDict>, Bound<'py, PyDict>);
 
 /// Runs an experiment. `file_name` names it in error messages; relative paths in it start at `base_dir`.
-/// `progress` is called with the finished share (0 to 1) now and then. `states`: the folder where initial states are kept,
-/// and what tells this build from others.
+/// `progress` is called with the finished share (0 to 1) now and then. `tables`: recordings as CSV, by the name that
+/// `replay` steps give. `states`: the folder where initial states are kept, and what tells this build from others.
 #[pyfunction]
-#[pyo3(signature = (text, file_name, base_dir, progress, states=None))]
+#[pyo3(signature = (text, file_name, base_dir, progress, tables, states=None))]
 fn run_experiment<'py>(
     py: Python<'py>,
     text: &str,
     file_name: &str,
     base_dir: PathBuf,
     progress: Option<Bound<'py, PyAny>>,
+    tables: BTreeMap<String, String>,
     states: Option<(PathBuf, String)>,
 ) -> PyResult<Ran<'py>> {
     let cache = states.map(|(dir, build)| ffslab_lab::StateCache { dir, build });
     let result = watched::run(py, progress.as_ref(), |report| {
-        ffslab_lab::run_experiment_with(text, file_name, &base_dir, cache.as_ref(), report)
+        let given = ffslab_lab::Given { cache: cache.as_ref(), tables };
+        ffslab_lab::run_experiment_with(text, file_name, &base_dir, given, report)
     })?
     .map_err(to_python)?;
     let images = PyDict::new(py);
     for (file, image) in result.images {
         images.set_item(file, PyBytes::new(py, &image))?;
+    }
+    let logs = PyDict::new(py);
+    for (file, text) in result.logs {
+        logs.set_item(file, text)?;
     }
     Ok((
         to_json(&result.summary)?,
@@ -71,6 +78,7 @@ fn run_experiment<'py>(
         columns::blocks(py, &result.blocks)?,
         result.resolved_toml,
         images,
+        logs,
     ))
 }
 
@@ -87,6 +95,17 @@ fn validate(
     let report = watched::run(py, progress.as_ref(), |report| ffslab_lab::validate(&path, &options, report))?
         .map_err(to_python)?;
     to_json(&report)
+}
+
+/// A recording as columns, the root of its paths, and notes on what is not in it.
+#[pyfunction]
+fn trace_table<'py>(
+    py: Python<'py>,
+    path: PathBuf,
+    root: Option<String>,
+) -> PyResult<(Bound<'py, PyDict>, String, Vec<String>)> {
+    let table = py.detach(|| ffslab_lab::trace_table(&path, root.as_deref())).map_err(to_python)?;
+    Ok((columns::trace(py, &table.columns)?, table.root, table.notes))
 }
 
 /// JSON Schema of experiment files.
@@ -117,6 +136,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(run_experiment, module)?)?;
     module.add_function(wrap_pyfunction!(validate, module)?)?;
     module.add_function(wrap_pyfunction!(images::read_tree, module)?)?;
+    module.add_function(wrap_pyfunction!(trace_table, module)?)?;
     module.add_function(wrap_pyfunction!(schema, module)?)?;
     module.add_function(wrap_pyfunction!(profiles, module)?)?;
     module.add_function(wrap_pyfunction!(profile, module)?)?;

@@ -10,6 +10,8 @@
 //! * A sleeper that wakes is placed at most half a latency period (3 ms) behind the minimum.
 //! * At a tick the running task is asked to yield when it has used up its slice: latency period 6 ms shared by weight.
 //! * A waking task asks the running one to yield when it is ahead by more than 1 ms, scaled by its weight.
+//! * A timer may have slack (`kernel/time/hrtimer.c`): it fires with the first interrupt in its range, which is the next
+//!   tick while somebody runs, else another timer, and at the range's end in any case.
 //! * The request takes effect at the next scheduling point (system call exit, `cond_resched`, sleep).
 
 use crate::cause::Task;
@@ -54,11 +56,19 @@ struct Entity {
     runnable: bool,
     weight: i64,
     virtual_run_ns: i64,
+    /// Its timer fires no earlier and no later.
     wake_at_ns: u64,
+    wake_by_ns: u64,
 }
 
-const ABSENT: Entity =
-    Entity { exists: false, runnable: false, weight: NICE_0_WEIGHT, virtual_run_ns: 0, wake_at_ns: u64::MAX };
+const ABSENT: Entity = Entity {
+    exists: false,
+    runnable: false,
+    weight: NICE_0_WEIGHT,
+    virtual_run_ns: 0,
+    wake_at_ns: u64::MAX,
+    wake_by_ns: u64::MAX,
+};
 
 pub struct Cpu {
     entities: [Entity; Task::ALL.len()],
@@ -178,7 +188,15 @@ impl Cpu {
     }
 
     fn find_next_timer(&mut self) {
-        self.next_timer_ns = self.entities.iter().map(|e| e.wake_at_ns).min().unwrap_or(u64::MAX);
+        let is_idle = !self.entities.iter().any(|e| e.runnable);
+        let fires_at = |entity: &Entity| {
+            if entity.wake_at_ns == entity.wake_by_ns || is_idle {
+                return entity.wake_by_ns;
+            }
+            let tick = entity.wake_at_ns.max(self.charged_until_ns).next_multiple_of(self.tick_ns);
+            tick.min(entity.wake_by_ns)
+        };
+        self.next_timer_ns = self.entities.iter().map(fires_at).min().unwrap_or(u64::MAX);
     }
 
     fn count_waiting(&mut self) {
@@ -225,14 +243,15 @@ impl Cpu {
         self.count_waiting();
     }
 
-    pub fn sleep(&mut self, task: Task, wake_at_ns: Option<u64>) {
+    /// `wake`: when its timer fires, no earlier and no later.
+    pub fn sleep(&mut self, task: Task, wake: Option<(u64, u64)>) {
         let entity = &mut self.entities[task as usize];
         if !entity.exists {
             // A timer of nobody would never be taken off.
             return;
         }
         entity.runnable = false;
-        entity.wake_at_ns = wake_at_ns.unwrap_or(u64::MAX);
+        (entity.wake_at_ns, entity.wake_by_ns) = wake.unwrap_or((u64::MAX, u64::MAX));
         self.find_next_timer();
         self.count_waiting();
     }
@@ -243,7 +262,7 @@ impl Cpu {
         if !entity.exists {
             return;
         }
-        entity.wake_at_ns = u64::MAX;
+        (entity.wake_at_ns, entity.wake_by_ns) = (u64::MAX, u64::MAX);
         if entity.runnable {
             return;
         }

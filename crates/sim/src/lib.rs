@@ -258,7 +258,13 @@ impl Sim {
 
     /// `task` sleeps until `at_ns` or until somebody wakes it.
     pub fn sleep_until(&self, task: Task, at_ns: u64) {
-        self.with_cpu(|cpu| cpu.sleep(task, Some(at_ns)));
+        self.with_cpu(|cpu| cpu.sleep(task, Some((at_ns, at_ns))));
+    }
+
+    /// `task` sleeps until an interrupt between `at_ns` and `by_ns`, which comes at `by_ns` if no other does
+    /// (`hrtimer_start_range_ns`), or until somebody wakes it.
+    pub fn sleep_between(&self, task: Task, at_ns: u64, by_ns: u64) {
+        self.with_cpu(|cpu| cpu.sleep(task, Some((at_ns, by_ns))));
     }
 
     /// When a timer wheel timer armed now for `delay_ticks` fires: never early, and coarser the further away it is
@@ -301,7 +307,7 @@ impl Sim {
 
     /// The foreground sleeps until `at_ns`. Call [`Sim::idle_next`] until it says [`Idle::Over`].
     pub fn foreground_sleeps_until(&self, at_ns: u64) {
-        self.with_cpu(|cpu| cpu.sleep(Task::Caller, Some(at_ns)));
+        self.with_cpu(|cpu| cpu.sleep(Task::Caller, Some((at_ns, at_ns))));
     }
 
     /// What happens next while the foreground sleeps; moves time to that instant when nobody can run.

@@ -1,6 +1,6 @@
 //! The clock, the tick counter, the timer wheel, and what happens while the foreground sleeps.
 
-use ffslab_sim::{Idle, Sim, SimConfig, Task};
+use ffslab_sim::{Idle, Sim, SimConfig, Switch, Task};
 
 const MS: u64 = 1_000_000;
 const TICK_NS: u64 = 10 * MS;
@@ -148,4 +148,45 @@ fn a_timer_of_a_killed_task_does_not_fire() {
     sim.foreground_sleeps_until(20 * MS);
     assert_eq!(sim.idle_next(), Idle::Over);
     assert_eq!(sim.now_ns(), 20 * MS);
+}
+
+/// A timer between 5 and 15 ms: in an idle machine it fires at its end, or with another one on the way; while somebody
+/// runs at the tick.
+#[test]
+fn a_timer_with_slack_fires_with_the_first_interrupt() {
+    let timer = || {
+        let sim = started_at(0);
+        sim.spawn(Task::UbifsThread, 0);
+        sim.sleep_between(Task::UbifsThread, 5 * MS, 15 * MS);
+        sim
+    };
+    let fires = |sim: &Sim| {
+        assert_eq!(sim.idle_next(), Idle::Run(Task::UbifsThread));
+        sim.now_ns()
+    };
+    let idle = timer();
+    idle.foreground_sleeps_until(20 * MS);
+    assert_eq!(fires(&idle), 15 * MS);
+
+    let early = timer();
+    early.spawn(Task::Kworker, 0);
+    early.sleep_until(Task::Kworker, 3 * MS);
+    early.foreground_sleeps_until(20 * MS);
+    assert_eq!(early.idle_next(), Idle::Run(Task::Kworker));
+    early.block(Task::Kworker);
+    assert_eq!(fires(&early), 15 * MS, "at 3 ms its range has not begun");
+
+    let with_another = timer();
+    with_another.spawn(Task::Kworker, 0);
+    with_another.sleep_until(Task::Kworker, 7 * MS);
+    with_another.foreground_sleeps_until(20 * MS);
+    assert!(matches!(with_another.idle_next(), Idle::Run(_)));
+    with_another.block(Task::Kworker);
+    assert_eq!(fires(&with_another), 7 * MS);
+
+    let busy = timer();
+    busy.advance(9 * MS);
+    assert_eq!(busy.resched(), Switch::Stay);
+    busy.advance(2 * MS);
+    assert_ne!(busy.resched(), Switch::Stay, "the tick at 10 ms has woken it");
 }

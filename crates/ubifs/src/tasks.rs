@@ -44,8 +44,13 @@ impl Core {
         // A timer that moves away leaves the thread to wake too early, and to see then that it has nothing to do.
         if self.thread.exists && !self.thread.needed && at_ns < self.thread.wakes_at_ns {
             self.thread.wakes_at_ns = at_ns;
-            self.sim.sleep_until(Task::UbifsThread, at_ns);
+            self.sleep_until_timer(at_ns);
         }
+    }
+
+    /// A buffer's timer may fire a tenth of its time late (`new_wbuf_timer_nolock`).
+    fn sleep_until_timer(&self, at_ns: u64) {
+        self.sim.sleep_between(Task::UbifsThread, at_ns, at_ns + self.wbuf_delay_ns / 10);
     }
 
     pub fn cancel_head_timer(&mut self, head: usize) {
@@ -69,7 +74,7 @@ impl Core {
         let next = self.heads.iter().filter_map(|head| head.timer_at_ns).min();
         self.thread.wakes_at_ns = next.unwrap_or(u64::MAX);
         match next {
-            Some(at_ns) => self.sim.sleep_until(Task::UbifsThread, at_ns),
+            Some(at_ns) => self.sleep_until_timer(at_ns),
             None => self.sim.block(Task::UbifsThread),
         }
         false

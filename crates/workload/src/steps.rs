@@ -78,6 +78,8 @@ steps! {
     "listxattr" ListXattr,
     "removexattr" RemoveXattr,
     "replay" Replay,
+    "fio" Fio,
+    "postmark" Postmark,
     "copy_in" CopyIn,
     "save_image" SaveImage,
 }
@@ -299,7 +301,8 @@ step_keys! {
     }
     /// Replays the file system calls of a recorded program.
     Replay {
-        /// A trace as `strace -f -ttt -T` writes it, relative to the experiment file.
+        /// A recording, relative to the experiment file: of `strace -f -ttt -T`, fio, blkparse, OpenFlash, or a table.
+        /// docs/traces.md describes them.
         file: String,
         /// Whether the program's think time between calls is kept.
         #[serde(default)]
@@ -307,6 +310,19 @@ step_keys! {
         /// Only calls below this directory of the traced machine are replayed; absent: their common directory.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         root: Option<String>,
+    }
+    /// Runs the jobs of a fio job file. Their files are laid out before; of a measured step at the end of the setup.
+    Fio {
+        /// The job file, relative to the experiment file.
+        file: String,
+        /// Options that are not honoured are left out with a note instead of being refused.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        lenient: bool,
+    }
+    /// Runs a command file of the program `postmark`.
+    Postmark {
+        /// The command file, relative to the experiment file.
+        file: String,
     }
     /// Copies what a folder of this computer holds into the file system, as `cp -R`: files, directories and symbolic
     /// links with their permissions, sorted by name. Nothing may be in the way.

@@ -7,7 +7,7 @@ use std::path::Path;
 
 /// Axes whose values name profiles, and files.
 const PROFILE_AXES: &[&str] = &["board", "part", "kernel"];
-const FILE_AXES: &[&str] = &["image", "replay.file", "copy_in.from"];
+const FILE_AXES: &[&str] = &["image", "replay.file", "copy_in.from", "fio.file", "postmark.file"];
 
 impl Experiment {
     /// The experiment with every default; `stack` holds the values that the board gave. Files that it names are found
@@ -50,6 +50,8 @@ fn located_step(base_dir: &Path, step: &Step) -> Step {
     let mut step = step.clone();
     match &mut step {
         Step::Replay(replay) => replay.file = located(base_dir, &replay.file),
+        Step::Postmark(postmark) => postmark.file = located(base_dir, &postmark.file),
+        Step::Fio(fio) => fio.file = located(base_dir, &fio.file),
         Step::CopyIn(copy) => copy.from = located(base_dir, &copy.from),
         _ => {}
     }

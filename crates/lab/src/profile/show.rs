@@ -1,8 +1,8 @@
 //! Profiles for people: which there are, and every number of one with its unit, source and status.
 
 use super::{find, read, KernelProfile, Kind, Part, Profile, ProfileError, Text, BUILT_IN};
-use crate::input::nearest;
 use ffslab_mtd::OpCost;
+use ffslab_workload::text::nearest;
 use serde_json::{json, Value};
 use std::path::Path;
 

@@ -2,7 +2,7 @@
 
 use ffslab_fs::Errno;
 use ffslab_linux::{OpenFlags, Vfs};
-use ffslab_workload::strace::{Call, ExistingKind, OpenMode, Trace};
+use ffslab_workload::trace::{Call, ExistingKind, OpenMode, Trace};
 use ffslab_workload::Content;
 use std::collections::BTreeSet;
 

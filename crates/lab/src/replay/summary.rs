@@ -1,6 +1,6 @@
 //! What a replay tells about itself.
 
-use ffslab_workload::strace::{Call, Trace};
+use ffslab_workload::trace::{Call, Trace};
 
 /// What a replay did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -2,6 +2,7 @@ use super::summary::grouped;
 use super::*;
 use crate::stack::{Stack, StackSpec};
 use crate::Experiment;
+use ffslab_workload::strace;
 use std::path::Path;
 
 fn stack() -> Stack {

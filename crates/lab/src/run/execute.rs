@@ -103,6 +103,8 @@ impl Runner<'_> {
                 as_expected(result, step.fails).map(|_| Facts::default())
             }
             Step::Replay(step) => self.replay(step),
+            Step::Fio(step) => self.fio(step),
+            Step::Postmark(step) => self.postmark(step),
             Step::CopyIn(step) => self.copy_in(step),
             Step::SaveImage(step) => self.save_image(step),
         }

@@ -7,7 +7,7 @@ use crate::requests::{Call, CallOp};
 use ffslab_fs::Errno;
 use ffslab_linux::OpenFlags;
 use ffslab_workload::steps::{self, Step, Think};
-use ffslab_workload::strace::{self, Trace};
+use ffslab_workload::trace::{self, Trace};
 use std::sync::Arc;
 
 type Done = Result<Facts, Stop>;
@@ -194,15 +194,15 @@ impl Runner<'_> {
 }
 
 /// Under which kind a replayed call is recorded.
-fn op_of(call: &strace::Call) -> CallOp {
+fn op_of(call: &trace::Call) -> CallOp {
     match call {
-        strace::Call::Read { .. } | strace::Call::ReadAt { .. } => CallOp::Read,
-        strace::Call::Write { .. } | strace::Call::WriteAt { .. } => CallOp::Write,
-        strace::Call::Open { .. } => CallOp::Open,
-        strace::Call::Close { .. } => CallOp::Close,
-        strace::Call::Fsync { .. } | strace::Call::Sync | strace::Call::SyncFs { .. } => CallOp::Sync,
-        strace::Call::Stat { .. } => CallOp::Stat,
-        strace::Call::Unlink { .. } => CallOp::Unlink,
+        trace::Call::Read { .. } | trace::Call::ReadAt { .. } => CallOp::Read,
+        trace::Call::Write { .. } | trace::Call::WriteAt { .. } => CallOp::Write,
+        trace::Call::Open { .. } => CallOp::Open,
+        trace::Call::Close { .. } => CallOp::Close,
+        trace::Call::Fsync { .. } | trace::Call::Sync | trace::Call::SyncFs { .. } => CallOp::Sync,
+        trace::Call::Stat { .. } => CallOp::Stat,
+        trace::Call::Unlink { .. } => CallOp::Unlink,
         _ => CallOp::Other,
     }
 }

@@ -37,9 +37,10 @@ impl Step {
             | Step::ListXattr(ListXattr { file })
             | Step::RemoveXattr(RemoveXattr { file, .. })
             | Step::SaveImage(SaveImage { file, .. }) => file,
-            Step::Replay(Replay { file: path, .. }) | Step::CopyIn(CopyIn { from: path, .. }) => {
-                path.trim_end_matches('/').rsplit('/').next().unwrap_or(path)
-            }
+            Step::Replay(Replay { file: path, .. })
+            | Step::Fio(Fio { file: path, .. })
+            | Step::Postmark(Postmark { file: path })
+            | Step::CopyIn(CopyIn { from: path, .. }) => path.trim_end_matches('/').rsplit('/').next().unwrap_or(path),
             Step::Mkdir(Mkdir { dir })
             | Step::Readdir(Readdir { dir })
             | Step::CreateMany(CreateMany { dir, .. })

@@ -1,0 +1,471 @@
+//! Runs the jobs of a fio file on the simulated system calls.
+//!
+//! There is one CPU, and a call is not interrupted by another process: **of the processes that could run, the one that
+//! has been ready longest makes its next call** (a process is ready again when its call has returned, or when its think
+//! time is over). When none is ready, the machine sleeps until the first one is, and background tasks run.
+//!
+//! As in fio, files are laid out before the first job starts, and this is not part of what is measured.
+
+use ffslab_fs::Errno;
+use ffslab_linux::{Fd, OpenFlags, Vfs, Whence};
+use ffslab_workload::fio::job::{Engine, OpenSync};
+use ffslab_workload::fio::{iolog, parse, Action, Advice, Job, JobFile, Layout, Process, Replayer};
+use ffslab_workload::Content;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+mod report;
+
+pub use report::{FioReport, JobReport};
+use report::{Log, Measured};
+
+/// Permissions of files and directories that jobs make.
+const FILE_PERMISSIONS: u32 = 0o644;
+const DIRECTORY_PERMISSIONS: u32 = 0o755;
+
+/// The largest piece in which a request's data are moved; a larger request is one call in several pieces.
+const PIECE_BYTES_MAX: u64 = 8 << 20;
+
+/// A job file and the logs that it replays.
+#[derive(Clone, Debug)]
+pub struct FioFile {
+    pub file: JobFile,
+    logs: BTreeMap<String, Vec<iolog::Entry>>,
+}
+
+impl FioFile {
+    /// Reads a job file. Logs that it names lie beside it.
+    ///
+    /// Errors: one line with file, line, option, what is wrong.
+    pub fn read(path: &Path, lenient: bool) -> Result<FioFile, String> {
+        let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let file = parse(&text, &path.display().to_string(), lenient)?;
+        let mut logs = BTreeMap::new();
+        for name in file.jobs.iter().filter_map(|job| job.read_log.as_ref()) {
+            let place = path.parent().unwrap_or(Path::new("")).join(name);
+            let text = std::fs::read_to_string(&place).map_err(|error| format!("{}: {error}", place.display()))?;
+            let entries =
+                iolog::parse(&text).map_err(|(line, message)| format!("{}:{line}: {message}", place.display()))?;
+            logs.insert(name.clone(), entries);
+        }
+        Ok(FioFile { file, logs })
+    }
+
+    /// How many requests the jobs make, as far as their sizes tell: the weight in a progress bar.
+    pub fn calls(&self) -> u64 {
+        let of_job = |job: &Job| {
+            let bytes = if job.io_size_bytes > 0 { job.io_size_bytes } else { job.size_bytes };
+            (bytes / job.least_request_bytes().max(1)).saturating_mul(job.loops_n).saturating_mul(job.processes_n)
+        };
+        self.file.jobs.iter().map(of_job).sum::<u64>().max(1)
+    }
+
+    fn log_of(&self, job: &Job) -> Option<Replayer> {
+        let entries = self.logs.get(job.read_log.as_ref()?)?;
+        Some(Replayer::new(entries.clone(), job.no_stall, job.invalidate))
+    }
+}
+
+/// A request or sync that was made, for who keeps a log.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    pub kind: Kind,
+    pub path: &'a str,
+    pub offset_bytes: u64,
+    pub bytes: u64,
+    /// Virtual time.
+    pub start_ns: u64,
+    pub latency_ns: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Read,
+    Write,
+    Sync,
+}
+
+/// Why jobs could not be run to their ends.
+#[derive(Clone, Debug)]
+pub enum FioError {
+    /// One line: which job, what is wrong.
+    Failed(String),
+    Interrupted,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Waiting,
+    /// Ready at this time; among equals the smaller ticket goes first.
+    Active {
+        ready_ns: u64,
+        ticket: u64,
+    },
+    Ended,
+}
+
+struct Running {
+    process: Process,
+    job_index: usize,
+    /// Number of its reporting group.
+    group: u32,
+    state: State,
+    start_ns: u64,
+    descriptors: Vec<Option<Fd>>,
+    /// Where the engines with a file position left it.
+    positions: Vec<u64>,
+    measured: Measured,
+    log: Option<Log>,
+}
+
+/// Jobs whose files are laid out.
+pub struct Ready {
+    jobs: Vec<Job>,
+    warnings: Vec<String>,
+    running: Vec<Running>,
+}
+
+/// Multiplies the jobs into processes and lays their files out.
+///
+/// Errors: which job, what is wrong.
+pub fn prepare(vfs: &mut Vfs, file: &FioFile, content: &mut Content) -> Result<Ready, String> {
+    let mut running: Vec<Running> = Vec::new();
+    let mut group = 0;
+    for (job_index, job) in file.file.jobs.iter().enumerate() {
+        if (job.stonewall || job.new_group) && job_index > 0 {
+            group += 1;
+        }
+        // fio numbers the clones of a process backwards (`init.c`, add_job).
+        for subjob in std::iter::once(0).chain((1..job.processes_n).rev()) {
+            let mut process = Process::new(job.clone(), subjob, running.len() as u64 + 1, file.log_of(job));
+            let failed = |text: String| format!("job [{}]: {text}", job.section);
+            let mut present = Vec::with_capacity(process.file_names.len());
+            for name in &process.file_names {
+                make_directories(vfs, name).map_err(|error| failed(format!("{name}: {error}")))?;
+                present.push(vfs.stat(name.as_bytes()).ok().map(|stat| stat.size_bytes));
+            }
+            for layout in process.set_up(&present).map_err(failed)? {
+                let name = &process.file_names[layout.file];
+                lay_out(vfs, name, &layout, job, content)
+                    .map_err(|error| failed(format!("{name} cannot be laid out: {error}")))?;
+            }
+            let log = job.write_log.as_ref().map(|name| Log::new(name, subjob, job.processes_n, &process.file_names));
+            running.push(Running {
+                job_index,
+                group,
+                state: State::Waiting,
+                start_ns: 0,
+                descriptors: vec![None; process.file_names.len()],
+                positions: vec![u64::MAX; process.file_names.len()],
+                measured: Measured::default(),
+                log,
+                process,
+            });
+        }
+    }
+    Ok(Ready { jobs: file.file.jobs.clone(), warnings: file.file.warnings.clone(), running })
+}
+
+/// The directories above a file, as far as they are missing.
+fn make_directories(vfs: &mut Vfs, name: &str) -> Result<(), Errno> {
+    for (at, _) in name.match_indices('/') {
+        match vfs.mkdir(&name.as_bytes()[..at], DIRECTORY_PERMISSIONS) {
+            Ok(()) | Err(Errno::Exist) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// `extend_file` of fio's `filesetup.c`: a file that is read is written first and leaves the cache; one that is only
+/// written is made anew.
+fn lay_out(vfs: &mut Vfs, name: &str, layout: &Layout, job: &Job, content: &mut Content) -> Result<(), Errno> {
+    match vfs.unlink(name.as_bytes()) {
+        Ok(()) | Err(Errno::NoEnt) => {}
+        Err(error) => return Err(error),
+    }
+    let flags = OpenFlags { create: true, truncate: layout.fill, ..OpenFlags::WRITE };
+    let fd = vfs.open(name.as_bytes(), flags, FILE_PERMISSIONS)?;
+    let filled = if layout.fill { fill(vfs, fd, layout, job.create_fsync, content) } else { Ok(()) };
+    let closed = vfs.close(fd);
+    filled.and(closed)
+}
+
+fn fill(vfs: &mut Vfs, fd: Fd, layout: &Layout, fsync: bool, content: &mut Content) -> Result<(), Errno> {
+    vfs.ftruncate(fd, layout.size_bytes)?;
+    let mut at = 0;
+    while at < layout.size_bytes {
+        let count = layout.request_bytes.min(layout.size_bytes - at).min(PIECE_BYTES_MAX);
+        at += vfs.write(fd, content.take(count as usize))? as u64;
+    }
+    if fsync {
+        vfs.fsync(fd)?;
+    }
+    vfs.posix_fadvise(fd, 0, layout.size_bytes, ffslab_linux::Advice::DontNeed)
+}
+
+/// Runs jobs that are ready. `each` sees every request; when it returns false the jobs end.
+///
+/// Errors: [`FioError::Failed`] only when the power goes; a job that fails is in the report.
+pub fn run(
+    vfs: &mut Vfs,
+    ready: Ready,
+    content: &mut Content,
+    each: &mut dyn FnMut(Request<'_>) -> bool,
+) -> Result<FioReport, FioError> {
+    let Ready { jobs, warnings, running } = ready;
+    let genesis_ns = vfs.sim().now_ns();
+    let mut machine = Machine { vfs, content, running, genesis_ns, tickets: 0, buffer: Vec::new() };
+    loop {
+        machine.start_jobs(&jobs);
+        let next = machine.running.iter().enumerate().filter_map(|(i, running)| match running.state {
+            State::Active { ready_ns, ticket } => Some((ready_ns, ticket, i)),
+            _ => None,
+        });
+        let next = next.min();
+        let starts_ns = machine.next_start_ns(&jobs);
+        let now_ns = machine.vfs.sim().now_ns();
+        let wake_ns = match (next, starts_ns) {
+            (Some((ready_ns, ..)), Some(starts_ns)) => ready_ns.min(starts_ns),
+            (Some((ready_ns, ..)), None) => ready_ns,
+            (None, Some(starts_ns)) => starts_ns,
+            (None, None) => break,
+        };
+        if wake_ns > now_ns {
+            machine.vfs.sleep_ns(wake_ns - now_ns);
+            continue;
+        }
+        let Some((.., i)) = next else { continue };
+        machine.turn(i, each)?;
+    }
+    Ok(report::report(&jobs, warnings, machine.running, genesis_ns))
+}
+
+struct Machine<'a> {
+    vfs: &'a mut Vfs,
+    content: &'a mut Content,
+    running: Vec<Running>,
+    genesis_ns: u64,
+    tickets: u64,
+    buffer: Vec<u8>,
+}
+
+impl Machine<'_> {
+    fn ticket(&mut self) -> u64 {
+        self.tickets += 1;
+        self.tickets
+    }
+
+    fn start_delay_is_over(&self, job: &Job) -> bool {
+        self.vfs.sim().now_ns() >= self.genesis_ns + job.start_delay_us * 1_000
+    }
+
+    /// Starts what may start now (`run_threads` of fio's `backend.c`): not before its delay, with `stonewall` not before
+    /// all others have ended, with `wait_for` not before that job.
+    fn start_jobs(&mut self, jobs: &[Job]) {
+        let now_ns = self.vfs.sim().now_ns();
+        for i in 0..self.running.len() {
+            if self.running[i].state != State::Waiting {
+                continue;
+            }
+            let (job_index, subjob) = (self.running[i].job_index, self.running[i].process.subjob_index);
+            let job = &jobs[job_index];
+            if !self.start_delay_is_over(job) {
+                continue;
+            }
+            let active = |running: &Running| matches!(running.state, State::Active { .. });
+            if job.stonewall && subjob == 0 && self.running.iter().any(active) {
+                break;
+            }
+            if let Some(wanted) = &job.wait_for {
+                let of_wanted = |running: &&Running| jobs[running.job_index].report_name() == wanted;
+                if self.running[..i].iter().filter(of_wanted).any(|running| running.state != State::Ended) {
+                    continue;
+                }
+            }
+            let ticket = self.ticket();
+            let running = &mut self.running[i];
+            (running.state, running.start_ns) = (State::Active { ready_ns: now_ns, ticket }, now_ns);
+        }
+    }
+
+    /// When the next job starts by its delay alone.
+    fn next_start_ns(&self, jobs: &[Job]) -> Option<u64> {
+        let waiting = self.running.iter().filter(|running| running.state == State::Waiting);
+        let starts = waiting.map(|running| self.genesis_ns + jobs[running.job_index].start_delay_us * 1_000);
+        starts.filter(|&start_ns| start_ns > self.vfs.sim().now_ns()).min()
+    }
+
+    /// Process `i` makes its next call.
+    fn turn(&mut self, i: usize, each: &mut dyn FnMut(Request<'_>) -> bool) -> Result<(), FioError> {
+        let elapsed_ns = self.vfs.sim().now_ns() - self.running[i].start_ns;
+        let Some(action) = self.running[i].process.next_action(elapsed_ns) else {
+            self.running[i].state = State::Ended;
+            self.running[i].measured.ended_ns = self.vfs.sim().now_ns();
+            return Ok(());
+        };
+        let mut pause_until_ns = 0;
+        let done = match action {
+            Action::Think { ns } => {
+                pause_until_ns = self.vfs.sim().now_ns() + ns;
+                Ok(true)
+            }
+            Action::WaitUntil { ns } => {
+                pause_until_ns = self.running[i].start_ns.saturating_add(ns);
+                Ok(true)
+            }
+            Action::Transfer { file, write, offset, bytes } => self.transfer(i, file, write, offset, bytes, each),
+            Action::Sync { file, data_only } => self.sync(i, file, data_only, each),
+            other => self.plain(i, other).map(|()| true),
+        };
+        match done {
+            Ok(true) => {}
+            Ok(false) => return Err(FioError::Interrupted),
+            Err(Errno::PowerCut) => return Err(FioError::Failed(Errno::PowerCut.to_string())),
+            Err(error) => {
+                self.running[i].measured.error = Some(error);
+                self.running[i].process.fail();
+            }
+        }
+        let ready_ns = self.vfs.sim().now_ns().max(pause_until_ns);
+        let ticket = self.ticket();
+        self.running[i].state = State::Active { ready_ns, ticket };
+        Ok(())
+    }
+
+    fn descriptor(&self, i: usize, file: usize) -> Result<Fd, Errno> {
+        self.running[i].descriptors[file].ok_or(Errno::BadF)
+    }
+
+    fn log(&mut self, i: usize, file: usize, what: &str, range: Option<(u64, u64)>) {
+        let running = &mut self.running[i];
+        let elapsed_ns = self.vfs.sim().now_ns() - running.start_ns;
+        if let Some(log) = &mut running.log {
+            log.line(elapsed_ns, &running.process.file_names[file], what, range);
+        }
+    }
+
+    fn transfer(
+        &mut self,
+        i: usize,
+        file: usize,
+        write: bool,
+        offset: u64,
+        bytes: u64,
+        each: &mut dyn FnMut(Request<'_>) -> bool,
+    ) -> Result<bool, Errno> {
+        let fd = self.descriptor(i, file)?;
+        self.log(i, file, if write { "write" } else { "read" }, Some((offset, bytes)));
+        let engine = self.running[i].process.job().engine;
+        let seeks = match engine {
+            Engine::Psync => false,
+            Engine::Sync => self.running[i].positions[file] != offset,
+            Engine::Vsync => true,
+        };
+        if seeks {
+            self.vfs.lseek(fd, offset as i64, Whence::Set)?;
+        }
+        let (content, buffer) = (&mut *self.content, &mut self.buffer);
+        let start_ns = self.vfs.sim().now_ns();
+        let (moved, latency_ns) = self.vfs.timed(|vfs| {
+            let mut done = 0;
+            while done < bytes {
+                let count = (bytes - done).min(PIECE_BYTES_MAX) as usize;
+                let moved = match (write, engine) {
+                    (true, Engine::Psync) => vfs.pwrite(fd, content.take(count), offset + done)?,
+                    (true, _) => vfs.write(fd, content.take(count))?,
+                    (false, Engine::Psync) => vfs.read_discard(fd, offset + done, count)?,
+                    (false, _) => {
+                        buffer.resize(count.max(buffer.len()), 0);
+                        vfs.read(fd, &mut buffer[..count])?
+                    }
+                };
+                if moved == 0 {
+                    // fio: "full resid".
+                    return Err(Errno::Io);
+                }
+                done += moved as u64;
+            }
+            Ok(done)
+        });
+        let moved = moved?;
+        let running = &mut self.running[i];
+        running.positions[file] = offset + moved;
+        running.process.transferred(write, moved);
+        let kind = if write { Kind::Write } else { Kind::Read };
+        running.measured.add(kind, moved, latency_ns);
+        let path = &running.process.file_names[file];
+        Ok(each(Request { kind, path, offset_bytes: offset, bytes: moved, start_ns, latency_ns }))
+    }
+
+    fn sync(
+        &mut self,
+        i: usize,
+        file: usize,
+        data_only: bool,
+        each: &mut dyn FnMut(Request<'_>) -> bool,
+    ) -> Result<bool, Errno> {
+        let fd = self.descriptor(i, file)?;
+        self.log(i, file, if data_only { "datasync" } else { "sync" }, Some((0, 0)));
+        let start_ns = self.vfs.sim().now_ns();
+        let (done, latency_ns) = self.vfs.timed(|vfs| if data_only { vfs.fdatasync(fd) } else { vfs.fsync(fd) });
+        done?;
+        let running = &mut self.running[i];
+        running.process.synced();
+        running.measured.add(Kind::Sync, 0, latency_ns);
+        let path = &running.process.file_names[file];
+        Ok(each(Request { kind: Kind::Sync, path, offset_bytes: 0, bytes: 0, start_ns, latency_ns }))
+    }
+
+    /// Calls that fio does not account for.
+    fn plain(&mut self, i: usize, action: Action) -> Result<(), Errno> {
+        match action {
+            Action::Open { file } => {
+                let job = self.running[i].process.job();
+                let (reads, writes) = (job.access.read, job.access.write);
+                let flags = OpenFlags {
+                    read: true,
+                    write: writes,
+                    create: writes,
+                    sync: job.open_sync == OpenSync::Sync,
+                    dsync: job.open_sync == OpenSync::DataSync,
+                    ..OpenFlags::default()
+                };
+                debug_assert!(reads || writes);
+                let name = self.running[i].process.file_names[file].clone();
+                let fd = self.vfs.open(name.as_bytes(), flags, FILE_PERMISSIONS)?;
+                self.running[i].descriptors[file] = Some(fd);
+                self.running[i].positions[file] = u64::MAX;
+                self.log(i, file, "open", None);
+                Ok(())
+            }
+            Action::Close { file } => {
+                self.log(i, file, "close", None);
+                match self.running[i].descriptors[file].take() {
+                    Some(fd) => self.vfs.close(fd),
+                    None => Ok(()),
+                }
+            }
+            Action::Unlink { file } => {
+                match self.vfs.unlink(self.running[i].process.file_names[file].as_bytes()) {
+                    // Another process of the job was faster.
+                    Err(Errno::NoEnt) => Ok(()),
+                    other => other,
+                }
+            }
+            Action::Advise { file, advice, offset, bytes } => {
+                let advice = match advice {
+                    Advice::Random => ffslab_linux::Advice::Random,
+                    Advice::Sequential => ffslab_linux::Advice::Sequential,
+                    Advice::DontNeed => ffslab_linux::Advice::DontNeed,
+                };
+                let fd = self.descriptor(i, file)?;
+                self.vfs.posix_fadvise(fd, offset, bytes, advice)
+            }
+            Action::Transfer { .. } | Action::Sync { .. } | Action::Think { .. } | Action::WaitUntil { .. } => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,243 @@
+//! What jobs did, in the shape of fio's own JSON: names and units are fio's.
+
+use super::{Kind, Running};
+use ffslab_fs::Errno;
+use ffslab_workload::fio::{iolog, random, Job};
+use serde::{Serialize, Serializer};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// All jobs of a file.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FioReport {
+    pub jobs: Vec<JobReport>,
+    /// Random number generators of the requests.
+    pub generator: &'static str,
+    /// Options that a lenient reading left out, and what else a reader should know.
+    pub warnings: Vec<String>,
+    /// Logs of I/O by file name.
+    #[serde(skip)]
+    pub logs: Vec<(String, String)>,
+}
+
+/// One process, or all processes of a group (`group_reporting`).
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct JobReport {
+    #[serde(rename = "jobname")]
+    pub name: String,
+    #[serde(rename = "groupid")]
+    pub group_index: u32,
+    /// Number of the error that ended it; 0: none.
+    #[serde(rename = "error")]
+    pub error_number: u32,
+    /// Its Unix name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error_name: Option<&'static str>,
+    /// Whole seconds, rounded up.
+    #[serde(rename = "elapsed")]
+    pub elapsed_s: u64,
+    #[serde(rename = "job options")]
+    pub options: BTreeMap<String, String>,
+    pub read: DirectionReport,
+    pub write: DirectionReport,
+    pub sync: SyncReport,
+    /// Of all processes together.
+    #[serde(rename = "job_runtime")]
+    pub runtime_ms: u64,
+    /// Since the first job began.
+    pub start_ns: u64,
+}
+
+/// Reads or writes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct DirectionReport {
+    pub io_bytes: u64,
+    #[serde(rename = "io_kbytes")]
+    pub io_kib: u64,
+    #[serde(rename = "bw_bytes")]
+    pub bandwidth_bytes_per_s: u64,
+    #[serde(rename = "bw")]
+    pub bandwidth_kib_per_s: u64,
+    #[serde(rename = "iops")]
+    pub requests_per_s: f64,
+    /// Of the longest process.
+    #[serde(rename = "runtime")]
+    pub runtime_ms: u64,
+    #[serde(rename = "total_ios")]
+    pub requests: u64,
+    #[serde(rename = "slat_ns")]
+    pub submission_ns: Latency,
+    #[serde(rename = "clat_ns")]
+    pub completion_ns: Latency,
+    #[serde(rename = "lat_ns")]
+    pub latency_ns: Latency,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct SyncReport {
+    #[serde(rename = "total_ios")]
+    pub requests: u64,
+    #[serde(rename = "lat_ns")]
+    pub latency_ns: Latency,
+}
+
+/// Nanoseconds. Percentiles are exact: the smallest value that so many percent of the values do not exceed.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Latency {
+    #[serde(rename = "min")]
+    pub min_ns: u64,
+    #[serde(rename = "max")]
+    pub max_ns: u64,
+    #[serde(rename = "mean")]
+    pub mean_ns: f64,
+    #[serde(rename = "stddev")]
+    pub deviation_ns: f64,
+    #[serde(rename = "N")]
+    pub requests: u64,
+    /// fio's name of the percentage, nanoseconds.
+    #[serde(rename = "percentile", skip_serializing_if = "Vec::is_empty", serialize_with = "as_object")]
+    pub percentiles_ns: Vec<(String, u64)>,
+}
+
+/// An object whose keys keep their order.
+fn as_object<S: Serializer>(pairs: &[(String, u64)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(pairs.iter().map(|(key, value)| (key, value)))
+}
+
+/// fio's `percentile_list`.
+const PERCENTILES: [f64; 17] =
+    [1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99];
+
+impl Latency {
+    fn of(values: &[u64], with_percentiles: bool) -> Latency {
+        let n = values.len();
+        if n == 0 {
+            return Latency::default();
+        }
+        let mut sorted = values.to_vec();
+        sorted.sort_unstable();
+        let (mean_ns, population_ns) = crate::stats::mean_sd(sorted.iter().map(|&ns| ns as f64));
+        let deviation_ns = if n > 1 { population_ns * (n as f64 / (n - 1) as f64).sqrt() } else { 0.0 };
+        let at = |percent: f64| sorted[((percent / 100.0 * n as f64).ceil() as usize).clamp(1, n) - 1];
+        let percentiles_ns = match with_percentiles {
+            true => PERCENTILES.iter().map(|&percent| (format!("{percent:.6}"), at(percent))).collect(),
+            false => Vec::new(),
+        };
+        Latency { min_ns: sorted[0], max_ns: sorted[n - 1], mean_ns, deviation_ns, requests: n as u64, percentiles_ns }
+    }
+}
+
+/// What a process has done so far.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Measured {
+    latency_ns: [Vec<u64>; 3],
+    bytes: [u64; 3],
+    pub(super) error: Option<Errno>,
+    pub(super) ended_ns: u64,
+}
+
+impl Measured {
+    pub(super) fn add(&mut self, kind: Kind, bytes: u64, latency_ns: u64) {
+        self.latency_ns[kind as usize].push(latency_ns);
+        self.bytes[kind as usize] += bytes;
+    }
+}
+
+/// A log of I/O, version 3.
+pub(super) struct Log {
+    name: String,
+    text: String,
+}
+
+impl Log {
+    /// Each process has a log of its own: with several of them the name ends in the process's number.
+    pub(super) fn new(name: &str, subjob_index: u64, processes_n: u64, files: &[String]) -> Log {
+        let name = if processes_n > 1 { format!("{name}.{subjob_index}") } else { name.to_string() };
+        let mut log = Log { name, text: format!("{}\n", iolog::HEADS[1]) };
+        files.iter().for_each(|file| log.line(0, file, "add", None));
+        log
+    }
+
+    pub(super) fn line(&mut self, elapsed_ns: u64, file: &str, what: &str, range: Option<(u64, u64)>) {
+        let at_us = elapsed_ns / 1_000;
+        // Writing to a text cannot fail.
+        let _ = match range {
+            Some((offset, bytes)) => writeln!(self.text, "{at_us} {file} {what} {offset} {bytes}"),
+            None => writeln!(self.text, "{at_us} {file} {what}"),
+        };
+    }
+}
+
+pub(super) fn report(jobs: &[Job], warnings: Vec<String>, running: Vec<Running>, genesis_ns: u64) -> FioReport {
+    let mut warnings = warnings;
+    for job in jobs.iter().filter(|job| job.access.random && job.read_log.is_none()) {
+        if job.seed.is_some() && job.repeat {
+            warnings.push(format!(
+                "job [{}]: as in fio 3.33, randseed does not change random offsets unless randrepeat=0",
+                job.section
+            ));
+        }
+    }
+    let mut members: Vec<Vec<&Running>> = Vec::new();
+    for process in &running {
+        let grouped = jobs[process.job_index].group_reporting;
+        match members.last_mut() {
+            Some(last) if grouped && last[0].group == process.group && jobs[last[0].job_index].group_reporting => {
+                last.push(process);
+            }
+            _ => members.push(vec![process]),
+        }
+    }
+    let reports = members.iter().map(|members| job_report(jobs, members, genesis_ns)).collect();
+    let logs = running.iter().filter_map(|process| process.log.as_ref());
+    let logs = logs.map(|log| (log.name.clone(), log.text.clone())).collect();
+    FioReport { jobs: reports, generator: random::GENERATOR, warnings, logs }
+}
+
+fn job_report(jobs: &[Job], members: &[&Running], genesis_ns: u64) -> JobReport {
+    let job = &jobs[members[0].job_index];
+    let runtime_ns = |process: &&Running| process.measured.ended_ns - process.start_ns;
+    let longest_ns = members.iter().map(runtime_ns).max().unwrap_or(0);
+    let values = |kind: Kind| -> Vec<u64> {
+        members.iter().flat_map(|process| process.measured.latency_ns[kind as usize].iter().copied()).collect()
+    };
+    let direction = |kind: Kind| {
+        let latencies = values(kind);
+        let io_bytes: u64 = members.iter().map(|process| process.measured.bytes[kind as usize]).sum();
+        if latencies.is_empty() {
+            return DirectionReport::default();
+        }
+        // Of the processes that moved data this way.
+        let moved = members.iter().filter(|process| !process.measured.latency_ns[kind as usize].is_empty());
+        let longest_ns = moved.map(runtime_ns).max().unwrap_or(0);
+        let per_s = |amount: f64| if longest_ns == 0 { 0.0 } else { amount * 1e9 / longest_ns as f64 };
+        let bandwidth_bytes_per_s = per_s(io_bytes as f64) as u64;
+        DirectionReport {
+            io_bytes,
+            io_kib: io_bytes >> 10,
+            bandwidth_bytes_per_s,
+            bandwidth_kib_per_s: bandwidth_bytes_per_s >> 10,
+            requests_per_s: per_s(latencies.len() as f64),
+            runtime_ms: longest_ns / 1_000_000,
+            requests: latencies.len() as u64,
+            submission_ns: Latency::default(),
+            completion_ns: Latency::of(&latencies, true),
+            latency_ns: Latency::of(&latencies, false),
+        }
+    };
+    let syncs = values(Kind::Sync);
+    let error = members.iter().find_map(|process| process.measured.error);
+    JobReport {
+        name: job.report_name().to_string(),
+        group_index: members[0].group,
+        error_number: error.map_or(0, Errno::number),
+        error_name: error.map(Errno::name),
+        elapsed_s: longest_ns.div_ceil(1_000_000_000),
+        options: job.options.iter().cloned().collect(),
+        read: direction(Kind::Read),
+        write: direction(Kind::Write),
+        sync: SyncReport { requests: syncs.len() as u64, latency_ns: Latency::of(&syncs, true) },
+        runtime_ms: members.iter().map(runtime_ns).sum::<u64>() / 1_000_000,
+        start_ns: members[0].start_ns.saturating_sub(genesis_ns),
+    }
+}

@@ -1,0 +1,224 @@
+//! Runs Postmark's operations on the simulated system calls.
+
+use ffslab_fs::Errno;
+use ffslab_linux::{OpenFlags, Vfs};
+use ffslab_workload::postmark::{ConfiguredRun, Instants, Operation, Run, Totals, GENERATOR};
+use ffslab_workload::Content;
+use serde::Serialize;
+
+/// What a run did: the numbers of the program's report, and the report itself.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PostmarkReport {
+    pub files_created: u64,
+    pub files_read: u64,
+    pub files_appended: u64,
+    pub files_deleted: u64,
+    pub files_deleted_in_transactions: u64,
+    /// As the program counts them, in single precision; data that an error kept from the flash are in it.
+    #[serde(rename = "read_B")]
+    pub read_bytes: f32,
+    #[serde(rename = "written_B")]
+    pub written_bytes: f32,
+    pub creation_us: f64,
+    pub transactions_us: f64,
+    pub deletion_us: f64,
+    /// Operations that a system call refused, and the first error.
+    pub failed_operations: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_error: Option<&'static str>,
+    pub ran_out_of_files: bool,
+    pub generator: &'static str,
+    /// The block that the program prints; empty when it ran out of files.
+    pub report: String,
+    /// Where it is printed to; absent: to the output.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub report_file: Option<String>,
+}
+
+/// An operation that was made, for who keeps a log.
+#[derive(Clone, Copy, Debug)]
+pub struct Done<'a> {
+    pub operation: &'a Operation,
+    pub path: &'a str,
+    /// That the calls moved.
+    pub bytes: u64,
+    /// Virtual time.
+    pub start_ns: u64,
+    pub latency_ns: u64,
+}
+
+/// Why a run ended early.
+#[derive(Clone, Debug)]
+pub enum PostmarkError {
+    Failed(String),
+    Interrupted,
+}
+
+/// What the program asks for; fopen asks for 0666, of which the usual mask leaves this.
+const FILE_PERMISSIONS: u32 = 0o644;
+const DIRECTORY_PERMISSIONS: u32 = 0o700;
+
+/// Runs one `run` command. `each` sees every operation; when it returns false the run ends.
+///
+/// Errors: a location that cannot be made, a power cut. Other errors the program ignores; they are counted.
+pub fn run(
+    vfs: &mut Vfs,
+    configured: &ConfiguredRun,
+    content: &mut Content,
+    each: &mut dyn FnMut(Done<'_>) -> bool,
+) -> Result<PostmarkReport, PostmarkError> {
+    let settings = &configured.settings;
+    for location in settings.locations.iter().filter(|location| !location.directory.is_empty()) {
+        make_directories(vfs, &location.directory)
+            .map_err(|error| PostmarkError::Failed(format!("set location {}: {error}", location.directory)))?;
+    }
+    let mut run = Run::new(settings.clone());
+    let clock_ns = |vfs: &Vfs| vfs.sim().now_ns();
+    let second = |ns: u64| ns / 1_000_000_000;
+    let (mut start_ns, mut marks_ns) = (clock_ns(vfs), [0; 3]);
+    let mut begun = false;
+    let (mut failed_operations, mut first_error) = (0, None);
+    while let Some(operation) = run.next_operation() {
+        let mark = match &operation {
+            Operation::TransactionsBegin => Some(0),
+            Operation::TransactionsEnd => Some(1),
+            Operation::FilesDeleted => Some(2),
+            _ => None,
+        };
+        if let Some(mark) = mark {
+            marks_ns[mark] = clock_ns(vfs);
+            continue;
+        }
+        if !begun && matches!(operation, Operation::Create { .. }) {
+            (start_ns, begun) = (clock_ns(vfs), true);
+        }
+        let operation_start_ns = clock_ns(vfs);
+        let (result, latency_ns) = vfs.timed(|vfs| execute(vfs, &operation, settings.buffered, content));
+        let (bytes, opened, error) = match result {
+            Ok((bytes, error)) => (bytes, true, error),
+            Err(error) => (0, false, Some(error)),
+        };
+        if error == Some(Errno::PowerCut) {
+            return Err(PostmarkError::Failed(Errno::PowerCut.to_string()));
+        }
+        if let Some(error) = error {
+            failed_operations += 1;
+            first_error.get_or_insert(error.name());
+        }
+        run.done(opened);
+        let path = path_of(&operation);
+        if !each(Done { operation: &operation, path, bytes, start_ns: operation_start_ns, latency_ns }) {
+            return Err(PostmarkError::Interrupted);
+        }
+    }
+    let [begin_ns, end_ns, deleted_ns] = marks_ns;
+    let instants = Instants {
+        start_s: second(start_ns),
+        transactions_start_s: second(begin_ns),
+        transactions_end_s: second(end_ns),
+        end_s: second(deleted_ns),
+    };
+    let totals: &Totals = &run.totals;
+    let us = |from: u64, to: u64| (to - from) as f64 / 1e3;
+    Ok(PostmarkReport {
+        files_created: totals.files_created,
+        files_read: totals.files_read,
+        files_appended: totals.files_appended,
+        files_deleted: totals.files_deleted,
+        files_deleted_in_transactions: totals.files_deleted_in_transactions,
+        read_bytes: totals.read_bytes,
+        written_bytes: totals.written_bytes,
+        creation_us: us(start_ns, begin_ns),
+        transactions_us: us(begin_ns, end_ns),
+        deletion_us: us(end_ns, deleted_ns),
+        failed_operations,
+        first_error,
+        ran_out_of_files: run.ran_out_of_files(),
+        generator: GENERATOR,
+        report: if run.ran_out_of_files() { String::new() } else { totals.text(settings, &instants) },
+        report_file: configured.report_file.clone(),
+    })
+}
+
+fn make_directories(vfs: &mut Vfs, directory: &str) -> Result<(), Errno> {
+    let ends = directory.match_indices('/').map(|(at, _)| at).chain(std::iter::once(directory.len()));
+    for end in ends {
+        match vfs.mkdir(&directory.as_bytes()[..end], 0o755) {
+            Ok(()) | Err(Errno::Exist) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+fn path_of(operation: &Operation) -> &str {
+    match operation {
+        Operation::MakeDirectory { path }
+        | Operation::Create { path, .. }
+        | Operation::Read { path, .. }
+        | Operation::Append { path, .. }
+        | Operation::Delete { path }
+        | Operation::RemoveDirectory { path } => path,
+        Operation::TransactionsBegin | Operation::TransactionsEnd | Operation::FilesDeleted => "",
+    }
+}
+
+/// The calls of an operation: bytes moved and, once the file is open, the first error. The error of the call that
+/// opens, deletes or makes is an error.
+fn execute(
+    vfs: &mut Vfs,
+    operation: &Operation,
+    buffered: bool,
+    content: &mut Content,
+) -> Result<(u64, Option<Errno>), Errno> {
+    let plain = |result: Result<(), Errno>| result.map(|()| (0, None));
+    match operation {
+        Operation::MakeDirectory { path } => plain(vfs.mkdir(path.as_bytes(), DIRECTORY_PERMISSIONS)),
+        Operation::RemoveDirectory { path } => plain(vfs.rmdir(path.as_bytes())),
+        // remove(3) calls unlink first.
+        Operation::Delete { path } => plain(vfs.unlink(path.as_bytes())),
+        Operation::Create { path, writes_bytes } => {
+            // fopen "w", or open O_RDWR | O_CREAT.
+            let flags = OpenFlags { read: !buffered, create: true, truncate: buffered, ..OpenFlags::WRITE };
+            write(vfs, path, flags, writes_bytes, content)
+        }
+        Operation::Append { path, writes_bytes } => {
+            // fopen "a", or open O_RDWR | O_APPEND.
+            let flags = OpenFlags { read: !buffered, create: buffered, append: true, ..OpenFlags::WRITE };
+            write(vfs, path, flags, writes_bytes, content)
+        }
+        Operation::Read { path, reads_bytes } => {
+            let fd = vfs.open(path.as_bytes(), OpenFlags::READ, 0)?;
+            let mut buffer = vec![0; reads_bytes.iter().copied().max().unwrap_or(0) as usize];
+            let (mut moved, mut first_error) = (0, None);
+            for &count in reads_bytes {
+                match vfs.read(fd, &mut buffer[..count as usize]) {
+                    Ok(read) => moved += read as u64,
+                    Err(error) => first_error = first_error.or(Some(error)),
+                }
+            }
+            let closed = vfs.close(fd);
+            Ok((moved, first_error.or(closed.err())))
+        }
+        Operation::TransactionsBegin | Operation::TransactionsEnd | Operation::FilesDeleted => Ok((0, None)),
+    }
+}
+
+fn write(
+    vfs: &mut Vfs,
+    path: &str,
+    flags: OpenFlags,
+    writes_bytes: &[u64],
+    content: &mut Content,
+) -> Result<(u64, Option<Errno>), Errno> {
+    let fd = vfs.open(path.as_bytes(), flags, FILE_PERMISSIONS)?;
+    let (mut moved, mut first_error) = (0, None);
+    for &count in writes_bytes {
+        match vfs.write(fd, content.take(count as usize)) {
+            Ok(written) => moved += written as u64,
+            Err(error) => first_error = first_error.or(Some(error)),
+        }
+    }
+    let closed = vfs.close(fd);
+    Ok((moved, first_error.or(closed.err())))
+}

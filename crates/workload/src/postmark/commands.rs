@@ -1,0 +1,263 @@
+//! Command files: the lines that `postmark` reads at its prompt or from a file.
+
+use std::path::Path;
+
+/// What the `set` commands set, with the program's defaults.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    pub size_low_bytes: u64,
+    pub size_high_bytes: u64,
+    /// Files that exist at once.
+    pub files: u64,
+    pub seed: u32,
+    pub transactions_n: u64,
+    /// 0 and 1: none.
+    pub subdirectories_n: u64,
+    pub read_bytes: u64,
+    pub write_bytes: u64,
+    /// Of ten choices those for reading rather than appending; -1: neither.
+    pub bias_read_n: i64,
+    /// Of ten choices those for creating rather than deleting; -1: neither.
+    pub bias_create_n: i64,
+    pub buffered: bool,
+    pub terse: bool,
+    pub locations: Vec<Location>,
+}
+
+/// A directory that gets files, and how many shares of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Location {
+    /// From the root of the file system, without a leading slash.
+    pub directory: String,
+    pub weight_n: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            size_low_bytes: 500,
+            size_high_bytes: 10_000,
+            files: 500,
+            seed: 42,
+            transactions_n: 500,
+            subdirectories_n: 0,
+            read_bytes: 512,
+            write_bytes: 512,
+            bias_read_n: 5,
+            bias_create_n: 5,
+            buffered: true,
+            terse: false,
+            locations: Vec::new(),
+        }
+    }
+}
+
+/// A `run` command with what was set before it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfiguredRun {
+    pub settings: Settings,
+    /// Where its report goes; `None`: with the rest of the output.
+    pub report_file: Option<String>,
+}
+
+/// A command file that has been read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommandFile {
+    pub runs: Vec<ConfiguredRun>,
+}
+
+/// Numbers beyond these are slips; they also keep the table of files, and what is to be written, in memory.
+const COUNT_MAX: u64 = 100_000_000;
+const FILES_MAX: u64 = 1_000_000;
+const SIZE_BYTES_MAX: u64 = 64 << 20;
+const LOAD_DEPTH_MAX: usize = 16;
+
+/// Reads a command file. `name` names it in messages; what it loads is read beside it.
+///
+/// Errors: `file:line: what is wrong`. The program itself only prints "Eh?" and goes on with another benchmark than meant.
+pub fn parse(text: &str, name: &str) -> Result<CommandFile, String> {
+    let mut reader = Reader { settings: Settings::default(), runs: Vec::new(), quit: false };
+    reader.read(text, name, 0)?;
+    match reader.runs.is_empty() {
+        true => Err(format!("{name}: holds no command `run`: nothing would be measured")),
+        false => Ok(CommandFile { runs: reader.runs }),
+    }
+}
+
+struct Reader {
+    settings: Settings,
+    runs: Vec<ConfiguredRun>,
+    quit: bool,
+}
+
+const COMMANDS: &[&str] = &[
+    "set size",
+    "set number",
+    "set seed",
+    "set transactions",
+    "set location",
+    "set subdirectories",
+    "set read",
+    "set write",
+    "set buffering",
+    "set bias read",
+    "set bias create",
+    "set report",
+    "run",
+    "load",
+    "show",
+    "help",
+    "quit",
+    "exit",
+];
+
+impl Reader {
+    fn read(&mut self, text: &str, name: &str, depth: usize) -> Result<(), String> {
+        for (number, line) in text.lines().enumerate() {
+            let line = line.trim_end();
+            if self.quit || line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            self.command(line, name, depth).map_err(|message| match message.starts_with(LOADED) {
+                true => message,
+                false => format!("{name}:{}: {message}", number + 1),
+            })?;
+        }
+        Ok(())
+    }
+
+    fn command(&mut self, line: &str, name: &str, depth: usize) -> Result<(), String> {
+        let is = |command: &&&str| line == **command || line.starts_with(&format!("{command} "));
+        let Some(command) = COMMANDS.iter().find(is) else {
+            let hint = match line.starts_with('!') {
+                true => "a shell cannot be started from here".to_string(),
+                false => format!("known: {}", COMMANDS.join(", ")),
+            };
+            return Err(format!("unknown command `{line}`: {hint}"));
+        };
+        let rest = line[command.len()..].trim();
+        let settings = &mut self.settings;
+        let up_to = |most: u64| match rest.parse::<u64>() {
+            Ok(value) if (1..=most).contains(&value) => Ok(value),
+            _ => Err(format!("`{command}` needs a number from 1 to {most}, not \"{rest}\"")),
+        };
+        let positive = || up_to(COUNT_MAX);
+        let bias = || match rest.parse::<i64>() {
+            Ok(value) if (-1..=10).contains(&value) => Ok(value),
+            _ => Err(format!("`{command}` needs a number from -1 to 10, not \"{rest}\"")),
+        };
+        match *command {
+            "set size" => (settings.size_low_bytes, settings.size_high_bytes) = sizes(rest)?,
+            "set number" => settings.files = up_to(FILES_MAX)?,
+            "set seed" => settings.seed = positive()? as u32,
+            "set transactions" => settings.transactions_n = positive()?,
+            "set subdirectories" => settings.subdirectories_n = positive()?,
+            "set read" => settings.read_bytes = up_to(SIZE_BYTES_MAX)?,
+            "set write" => settings.write_bytes = up_to(SIZE_BYTES_MAX)?,
+            "set bias read" => settings.bias_read_n = bias()?,
+            "set bias create" => settings.bias_create_n = bias()?,
+            "set location" => locate(&mut settings.locations, rest)?,
+            "set buffering" => settings.buffered = word(command, rest, "true", "false")?,
+            "set report" => settings.terse = word(command, rest, "terse", "verbose")?,
+            "run" => {
+                let report_file = rest.rsplit('/').next().filter(|file| !file.is_empty()).map(str::to_string);
+                if report_file.as_ref().is_some_and(|file| file.starts_with('.')) {
+                    return Err(format!("`run {rest}`: name a plain file for the report"));
+                }
+                self.runs.push(ConfiguredRun { settings: settings.clone(), report_file });
+            }
+            "load" => self.load(rest, name, depth)?,
+            "quit" | "exit" => self.quit = true,
+            // `show` and `help` only print.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn load(&mut self, file: &str, name: &str, depth: usize) -> Result<(), String> {
+        if file.is_empty() || depth == LOAD_DEPTH_MAX {
+            return Err("`load` needs a file, and files must not load each other without end".to_string());
+        }
+        let path = Path::new(name).parent().unwrap_or(Path::new("")).join(file);
+        let text = std::fs::read_to_string(&path).map_err(|error| format!("load {file}: {error}"))?;
+        self.read(&text, &path.display().to_string(), depth + 1).map_err(|message| format!("{LOADED}{message}"))
+    }
+}
+
+/// Marks a message that has its place already; it is not seen by a user.
+const LOADED: &str = "\u{0}";
+
+fn sizes(rest: &str) -> Result<(u64, u64), String> {
+    let wanted =
+        || format!("`set size` needs a low and perhaps a high bound in bytes up to {SIZE_BYTES_MAX}, not \"{rest}\"");
+    let mut words =
+        rest.split_whitespace().map(|word| word.parse::<u64>().ok().filter(|&n| (1..=SIZE_BYTES_MAX).contains(&n)));
+    let low = words.next().flatten().ok_or_else(wanted)?;
+    let high = match words.next() {
+        Some(high) => high.filter(|&high| high >= low).ok_or_else(wanted)?,
+        None => low,
+    };
+    Ok((low, high))
+}
+
+/// "DIR [WEIGHT]" replaces all, "+DIR [WEIGHT]" adds one, "-DIR" takes one away.
+fn locate(locations: &mut Vec<Location>, rest: &str) -> Result<(), String> {
+    let plain = rest.trim_start_matches(['+', '-']);
+    let (directory, weight) = plain.rsplit_once(' ').unwrap_or((plain, "1"));
+    let directory = directory.trim_matches('/').to_string();
+    let weight_n = weight.parse::<u64>().ok().filter(|&weight| (1..=COUNT_MAX).contains(&weight));
+    let (Some(weight_n), false) = (weight_n, directory.is_empty() && plain.is_empty()) else {
+        return Err(format!("`set location` needs a directory and perhaps a weight, not \"{rest}\""));
+    };
+    if rest.starts_with('-') {
+        let before = locations.len();
+        locations.retain(|location| location.directory != directory);
+        return match locations.len() < before {
+            true => Ok(()),
+            false => Err(format!("`set location {rest}`: there is no such location")),
+        };
+    }
+    if !rest.starts_with('+') {
+        locations.clear();
+    }
+    locations.push(Location { directory, weight_n });
+    Ok(())
+}
+
+fn word(command: &str, rest: &str, yes: &str, no: &str) -> Result<bool, String> {
+    match rest {
+        text if text == yes => Ok(true),
+        text if text == no => Ok(false),
+        _ => Err(format!("`{command}` needs {yes} or {no}, not \"{rest}\"")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_run_has_what_was_set_before_it() {
+        let text = "set size 100 200\nset number 10\nrun\nset location +/b 3\nset bias read -1\nset report terse\nrun out\nquit\nrun\n";
+        let file = parse(text, "pm").unwrap();
+        assert_eq!(file.runs.len(), 2);
+        let first = &file.runs[0].settings;
+        assert_eq!((first.size_low_bytes, first.size_high_bytes, first.files), (100, 200, 10));
+        let second = &file.runs[1];
+        assert_eq!(second.settings.locations, [Location { directory: "b".to_string(), weight_n: 3 }]);
+        assert_eq!((second.settings.bias_read_n, second.settings.terse), (-1, true));
+        assert_eq!(second.report_file.as_deref(), Some("out"));
+    }
+
+    #[test]
+    fn what_the_program_would_not_understand_is_named() {
+        let error = |text: &str| parse(text, "pm").unwrap_err();
+        assert!(error("set numbr 5\nrun\n").starts_with("pm:1: unknown command `set numbr 5`: known: set size"));
+        assert!(error("\nset number none\nrun\n").starts_with("pm:2: `set number` needs a number from 1"));
+        assert!(error("set size 10 5\nrun\n").contains("low and perhaps a high bound"));
+        assert!(error("set buffering on\nrun\n").contains("needs true or false"));
+        assert!(error("set location -/a\nrun\n").contains("no such location"));
+        assert!(error("set number 5\n").contains("no command `run`"));
+        assert!(error("!ls\nrun\n").contains("shell"));
+    }
+}

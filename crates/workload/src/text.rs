@@ -1,0 +1,40 @@
+//! Words that people mistype.
+
+/// The known word with the fewest edits from `word`, if it is near enough to be a slip.
+pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let allowed = (word.chars().count() / 3).max(1);
+    let with_edits =
+        known.into_iter().map(|candidate| (edits(&word.to_lowercase(), &candidate.to_lowercase()), candidate));
+    with_edits.min_by_key(|(count, _)| *count).filter(|(count, _)| *count <= allowed).map(|(_, candidate)| candidate)
+}
+
+/// Edit distance in which swapping two neighbours counts once (optimal string alignment).
+fn edits(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let mut rows = vec![(0..=b.len()).collect::<Vec<usize>>()];
+    for i in 1..=a.len() {
+        let mut row = vec![i];
+        for j in 1..=b.len() {
+            let replace = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            let mut best = replace.min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                best = best.min(rows[i - 2][j - 2] + 1);
+            }
+            row.push(best);
+        }
+        rows.push(row);
+    }
+    rows[a.len()][b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn near_means_a_slip_not_another_word() {
+        assert_eq!(nearest("parititon_blocks", ["first_block", "partition_blocks"]), Some("partition_blocks"));
+        assert_eq!(nearest("fsnyc", ["fsync", "sync"]), Some("fsync"));
+        assert_eq!(nearest("colour", ["fsync", "sync"]), None);
+    }
+}

@@ -1,0 +1,321 @@
+//! Recorded programs, whatever recorded them: the calls of a [`Trace`], ready for replay.
+//!
+//! Role: the one form of a recording ([`Trace`]) and the choice of its reader ([`read`]). Readers: [`crate::strace`], and
+//! here fio's logs, the text of blkparse, the CSV of OpenFlash's tracers, and tables with units in their column names
+//! ([`table`]), which every trace can be written as.
+//! Leaves out what a recording does not hold: contents, and for all but strace the errors of calls.
+
+mod blkparse;
+mod fio_log;
+mod names;
+mod openflash;
+mod rows;
+pub mod table;
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// A trace that cannot be used; one line: file, line number, what was expected.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum TraceError {
+    #[error("{}: cannot be read: {why}", path.display())]
+    Unreadable { path: PathBuf, why: String },
+    #[error("{}:{line}: {message}", path.display())]
+    Line { path: PathBuf, line: u64, message: String },
+    #[error("{}: {message}", path.display())]
+    Content { path: PathBuf, message: String },
+}
+
+/// A recorded run of a program, ready for replay.
+#[derive(Clone, Debug)]
+pub struct Trace {
+    pub path: PathBuf,
+    /// The directory whose contents are replayed; paths in the records are relative to it.
+    pub root: String,
+    pub records: Vec<Record>,
+    /// What must exist before the first record, parents before their contents.
+    pub existing: Vec<Existing>,
+    /// Calls below the root that are not replayed: name (with the reason where it is not plain) and number.
+    pub ignored: Vec<(String, u64)>,
+    /// All system calls in the file, below the root or not.
+    pub calls_seen: u64,
+    /// Open file descriptions: [`Handle`]s run from 0 to one less.
+    pub handles: u32,
+}
+
+/// An open file description (what `open` makes and `dup` and `fork` share). Never reused within a trace.
+pub type Handle = u32;
+
+/// One system call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// Line of the trace on which the call begins, from 1.
+    pub line: u64,
+    /// Process or thread; 0 when the trace was made without `-f`.
+    pub process: u32,
+    /// Start, since the first line of the trace.
+    pub at_ns: u64,
+    /// Time between the end of the latest replayed call before this one and its start; 0 if they overlap.
+    pub think_ns: u64,
+    /// How long the call took when it was recorded.
+    pub duration_ns: u64,
+    pub call: Call,
+    pub result: Outcome,
+}
+
+/// How a call ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    Value(i64),
+    /// Unix name of the error, such as ENOENT.
+    Error(String),
+}
+
+/// What `open` was asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OpenMode {
+    pub read: bool,
+    pub write: bool,
+    pub create: bool,
+    pub exclusive: bool,
+    pub truncate: bool,
+    pub append: bool,
+    pub sync: bool,
+    pub dsync: bool,
+    pub directory: bool,
+    pub no_follow: bool,
+}
+
+/// Origin of a seek.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SeekFrom {
+    Start,
+    Current,
+    End,
+}
+
+/// Advice of `posix_fadvise`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Advice {
+    Normal,
+    Random,
+    Sequential,
+    WillNeed,
+    DontNeed,
+    NoReuse,
+}
+
+/// A file by name or by open description.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// `follow`: a symbolic link at the end stands for what it points to.
+    Path {
+        path: Vec<u8>,
+        follow: bool,
+    },
+    Handle(Handle),
+}
+
+/// The calls that are replayed. Paths are relative to the root, without a leading slash; the root itself is empty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Call {
+    Open {
+        handle: Handle,
+        path: Vec<u8>,
+        mode: OpenMode,
+        permissions: u32,
+    },
+    Close {
+        handle: Handle,
+    },
+    Read {
+        handle: Handle,
+        bytes: u64,
+    },
+    Write {
+        handle: Handle,
+        bytes: u64,
+    },
+    ReadAt {
+        handle: Handle,
+        offset: u64,
+        bytes: u64,
+    },
+    WriteAt {
+        handle: Handle,
+        offset: u64,
+        bytes: u64,
+    },
+    Seek {
+        handle: Handle,
+        offset: i64,
+        from: SeekFrom,
+    },
+    Fsync {
+        handle: Handle,
+        data_only: bool,
+    },
+    Sync,
+    SyncFs {
+        handle: Handle,
+    },
+    Truncate {
+        target: Target,
+        bytes: u64,
+    },
+    Rename {
+        from: Vec<u8>,
+        to: Vec<u8>,
+        no_replace: bool,
+    },
+    Unlink {
+        path: Vec<u8>,
+    },
+    MakeDirectory {
+        path: Vec<u8>,
+        permissions: u32,
+    },
+    RemoveDirectory {
+        path: Vec<u8>,
+    },
+    Link {
+        from: Vec<u8>,
+        to: Vec<u8>,
+    },
+    Symlink {
+        target: Vec<u8>,
+        path: Vec<u8>,
+    },
+    ReadLink {
+        path: Vec<u8>,
+    },
+    /// Also `access`, which looks the name up in the same way.
+    Stat {
+        target: Target,
+    },
+    /// The first `getdents` of an open directory; the further ones are part of it.
+    ListDirectory {
+        handle: Handle,
+    },
+    ChangeMode {
+        target: Target,
+        permissions: u32,
+    },
+    ChangeOwner {
+        target: Target,
+        uid: Option<u32>,
+        gid: Option<u32>,
+    },
+    /// `utimensat` and its older forms; the new times are those of the replay.
+    ChangeTimes {
+        target: Target,
+    },
+    StatFs {
+        target: Target,
+    },
+    Advise {
+        handle: Handle,
+        offset: u64,
+        bytes: u64,
+        advice: Advice,
+    },
+}
+
+/// Something that was there before the trace began.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Existing {
+    /// Relative to the root.
+    pub path: Vec<u8>,
+    pub kind: ExistingKind,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ExistingKind {
+    Directory,
+    /// The smallest size that explains all that the trace shows.
+    File {
+        size_bytes: u64,
+    },
+    /// A symbolic link with this target, as `readlink` returned it.
+    Symlink {
+        target: Vec<u8>,
+    },
+}
+
+/// Recordings that are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Format {
+    Strace,
+    FioLog,
+    Blkparse,
+    OpenFlash,
+    Table,
+}
+
+/// Bytes that are looked at to tell formats apart.
+const LOOK_BYTES: usize = 64 << 10;
+
+/// Reads a recording, gzipped or not, of any format. Only calls on files below `root` are replayed; without a `root` it
+/// is the deepest directory that holds all files that matter.
+///
+/// Errors: one line with file, line, what was expected.
+pub fn read(path: &Path, root: Option<&str>) -> Result<Trace, TraceError> {
+    let unreadable = |e: std::io::Error| TraceError::Unreadable { path: path.to_path_buf(), why: e.to_string() };
+    let bytes = std::fs::read(path).map_err(unreadable)?;
+    let mut start = Vec::new();
+    let gzipped = bytes.starts_with(&[0x1f, 0x8b]);
+    let mut plain: Box<dyn Read> = match gzipped {
+        true => Box::new(flate2::read::MultiGzDecoder::new(&bytes[..])),
+        false => Box::new(&bytes[..]),
+    };
+    plain.by_ref().take(LOOK_BYTES as u64).read_to_end(&mut start).map_err(unreadable)?;
+    let format = format_of(&String::from_utf8_lossy(&start));
+    if format == Format::Strace {
+        return crate::strace::read(path, root);
+    }
+    plain.read_to_end(&mut start).map_err(unreadable)?;
+    let text = String::from_utf8(start).map_err(|_| TraceError::Content {
+        path: path.to_path_buf(),
+        message: "is no text: known are strace, fio's logs, blkparse, OpenFlash and tables (docs/traces.md)"
+            .to_string(),
+    })?;
+    parse(path, &text, root)
+}
+
+/// As [`read`], from text in memory; `path` only names it in errors. Not for strace.
+pub fn parse(path: &Path, text: &str, root: Option<&str>) -> Result<Trace, TraceError> {
+    let rows = match format_of(text) {
+        Format::FioLog => fio_log::rows(text),
+        Format::Blkparse => blkparse::rows(text),
+        Format::OpenFlash => openflash::rows(text),
+        Format::Table | Format::Strace => table::rows(text),
+    };
+    let at_line = |(line, message)| TraceError::Line { path: path.to_path_buf(), line, message };
+    rows::trace(path, rows.map_err(at_line)?, root).map_err(|(line, message)| match line {
+        0 => TraceError::Content { path: path.to_path_buf(), message },
+        line => TraceError::Line { path: path.to_path_buf(), line, message },
+    })
+}
+
+fn format_of(text: &str) -> Format {
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let first = lines.next().unwrap_or("");
+    if first.starts_with("fio version") {
+        return Format::FioLog;
+    }
+    if table::is_head(first) {
+        return Format::Table;
+    }
+    let first_data = std::iter::once(first).chain(lines).find(|line| !line.starts_with('#')).unwrap_or("");
+    if openflash::is_line(first_data) {
+        return Format::OpenFlash;
+    }
+    match blkparse::is_line(first_data) {
+        true => Format::Blkparse,
+        false => Format::Strace,
+    }
+}
+
+#[cfg(test)]
+mod tests;

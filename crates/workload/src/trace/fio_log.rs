@@ -1,0 +1,28 @@
+//! fio's logs of I/O (`write_iolog`), versions 2 and 3. They hold when a request was issued and not how long it took, so
+//! the whole distance between two requests counts as think time.
+
+use super::rows::{Refused, Row, Rows};
+use crate::fio::iolog::{self, Event};
+
+pub fn rows(text: &str) -> Result<Rows, Refused> {
+    let mut rows = Rows::default();
+    for entry in iolog::parse(text)? {
+        let (op, offset, bytes) = match entry.event {
+            Event::Add => continue,
+            Event::Open => ("open", None, None),
+            Event::Close => ("close", None, None),
+            Event::Read { offset, bytes } => ("read", i64::try_from(offset).ok(), Some(bytes)),
+            Event::Write { offset, bytes } => ("write", i64::try_from(offset).ok(), Some(bytes)),
+            Event::Sync => ("fsync", None, None),
+            Event::DataSync => ("fdatasync", None, None),
+            Event::Wait { .. } => {
+                *rows.ignored.entry("wait".to_string()).or_default() += 1;
+                continue;
+            }
+        };
+        let start_ns = entry.at_us.map(|us| us.saturating_mul(1_000));
+        let (line, path) = (entry.line, Some(entry.file));
+        rows.rows.push(Row { line, start_ns, op: op.to_string(), path, offset, bytes, ..Row::default() });
+    }
+    Ok(rows)
+}

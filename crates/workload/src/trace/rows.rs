@@ -1,0 +1,410 @@
+//! From rows, one an event, to a [`Trace`]: descriptors, what must exist, think time.
+//!
+//! A recording that names files and not descriptors gets one descriptor a file, opened before its first use; one that
+//! does not say how a file was opened gets the access that its calls need.
+
+use super::names::from_text;
+use super::{Call, Existing, ExistingKind, Handle, OpenMode, Outcome, Record, Target, Trace};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+/// An error: line (0: none) and message.
+pub type Refused = (u64, String);
+
+/// One event as a recording tells it. What it does not tell is `None`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Row {
+    /// Of the recording, from 1.
+    pub line: u64,
+    pub start_ns: Option<u64>,
+    pub duration_ns: Option<u64>,
+    pub think_ns: Option<u64>,
+    pub process: u32,
+    pub op: String,
+    pub handle: Option<Handle>,
+    /// As text, see [`super::names`].
+    pub path: Option<String>,
+    pub to: Option<String>,
+    pub offset: Option<i64>,
+    pub bytes: Option<u64>,
+    /// Words with "|" between them.
+    pub flags: Option<String>,
+    pub permissions: Option<u32>,
+    pub uid: Option<u32>,
+    pub gid: Option<u32>,
+    pub result: Option<i64>,
+    pub error: Option<String>,
+}
+
+/// Rows with what could not become one.
+#[derive(Clone, Debug, Default)]
+pub struct Rows {
+    pub rows: Vec<Row>,
+    /// Kinds of events that are left out, and their number.
+    pub ignored: BTreeMap<String, u64>,
+    /// Paths are relative to the root already.
+    pub rooted: bool,
+}
+
+/// What the calls on a path need.
+#[derive(Clone, Copy, Debug, Default)]
+struct Use {
+    reads: bool,
+    writes: bool,
+    opened: bool,
+    directory: bool,
+}
+
+/// Makes the trace. `path` is that of the recording.
+///
+/// Errors: rows that cannot be, no rows at all.
+pub fn trace(path: &Path, rows: Rows, root: Option<&str>) -> Result<Trace, Refused> {
+    if rows.rows.is_empty() {
+        return Err((0, "holds no event that could be replayed".to_string()));
+    }
+    let calls_seen = rows.rows.len() as u64;
+    let root = match (root, rows.rooted) {
+        (Some(root), _) => root.trim_end_matches('/').to_string(),
+        (None, true) => String::new(),
+        (None, false) => common_directory(&rows.rows),
+    };
+    let mut maker = Maker::new(&rows.rows, &root);
+    for row in &rows.rows {
+        maker.row(row).map_err(|message| (row.line, message))?;
+    }
+    let existing = maker.existing();
+    let mut ignored: Vec<(String, u64)> = rows.ignored.into_iter().collect();
+    if maker.outside > 0 {
+        ignored.push((format!("outside of {root}"), maker.outside));
+    }
+    if maker.records.is_empty() {
+        return Err((0, format!("holds no call on a file below {root}")));
+    }
+    let (records, handles) = (maker.records, maker.next_handle);
+    Ok(Trace { path: path.to_path_buf(), root, records, existing, ignored, calls_seen, handles })
+}
+
+/// The deepest directory that holds every absolute path; "" when there is none.
+fn common_directory(rows: &[Row]) -> String {
+    let paths = rows.iter().flat_map(|row| [row.path.as_deref(), row.to.as_deref()]).flatten();
+    let mut common: Option<Vec<&str>> = None;
+    let all: BTreeSet<&str> = paths.filter(|path| path.starts_with('/')).collect();
+    for &path in &all {
+        // A directory that holds other paths is one; of the others the directory counts.
+        let inside = format!("{path}/");
+        let is_directory = all.range(&inside[..]..).next().is_some_and(|other| other.starts_with(&inside));
+        let directory = if is_directory { path } else { path.rsplit_once('/').map_or("", |(above, _)| above) };
+        let parts: Vec<&str> = directory.split('/').collect();
+        common = Some(match common {
+            None => parts,
+            Some(before) => before.iter().zip(&parts).take_while(|(a, b)| a == b).map(|(a, _)| *a).collect(),
+        });
+    }
+    common.map_or_else(String::new, |parts| parts.join("/"))
+}
+
+struct Maker<'a> {
+    root: &'a str,
+    uses: BTreeMap<Vec<u8>, Use>,
+    records: Vec<Record>,
+    outside: u64,
+    next_handle: Handle,
+    /// Descriptors of the recording.
+    by_number: BTreeMap<Handle, (Handle, Vec<u8>)>,
+    /// Descriptors by file, of recordings without them.
+    by_path: BTreeMap<Vec<u8>, Handle>,
+    positions: BTreeMap<Handle, u64>,
+    latest_end_ns: Option<u64>,
+    /// Size at the start and now, as far as it is known.
+    sizes: BTreeMap<Vec<u8>, (u64, u64)>,
+    /// What has been made since.
+    made: BTreeSet<Vec<u8>>,
+    needed: BTreeMap<Vec<u8>, ExistingKind>,
+    /// The recording says itself what existed.
+    told: bool,
+}
+
+impl<'a> Maker<'a> {
+    fn new(rows: &[Row], root: &'a str) -> Maker<'a> {
+        let mut maker = Maker {
+            root,
+            uses: BTreeMap::new(),
+            records: Vec::new(),
+            outside: 0,
+            next_handle: 0,
+            by_number: BTreeMap::new(),
+            by_path: BTreeMap::new(),
+            positions: BTreeMap::new(),
+            latest_end_ns: None,
+            sizes: BTreeMap::new(),
+            made: BTreeSet::new(),
+            needed: BTreeMap::new(),
+            told: rows.iter().any(|row| row.op.starts_with("exists")),
+        };
+        let mut uses: BTreeMap<Vec<u8>, Use> = BTreeMap::new();
+        for row in rows {
+            let Some(path) = row.path.as_deref().and_then(|path| maker.inside(path)) else { continue };
+            let used = uses.entry(path).or_default();
+            used.reads |= matches!(row.op.as_str(), "read" | "pread");
+            used.writes |= matches!(row.op.as_str(), "write" | "pwrite" | "ftruncate");
+            used.opened |= row.op == "open";
+            used.directory |= row.op == "getdents";
+        }
+        // What other paths lead through is a directory.
+        let above: BTreeSet<Vec<u8>> = uses.keys().flat_map(|path| parents(path)).collect();
+        for (path, used) in &mut uses {
+            used.directory |= path.is_empty() || above.contains(path);
+        }
+        maker.uses = uses;
+        maker
+    }
+
+    /// The path below the root.
+    fn inside(&self, path: &str) -> Option<Vec<u8>> {
+        if path == "." {
+            return Some(Vec::new());
+        }
+        let below = if path.starts_with('/') { path.strip_prefix(self.root)? } else { path };
+        (below.is_empty() || below.starts_with('/') || !path.starts_with('/'))
+            .then(|| from_text(below.trim_start_matches('/')))
+    }
+
+    fn row(&mut self, row: &Row) -> Result<(), String> {
+        let path = match &row.path {
+            Some(path) => match self.inside(path) {
+                Some(path) => Some(path),
+                None => {
+                    self.outside += 1;
+                    return Ok(());
+                }
+            },
+            None => None,
+        };
+        let to = row.to.as_deref();
+        if let Some(kind) = row.op.strip_prefix("exists") {
+            return self.exists(kind, path.ok_or("needs a path")?, row);
+        }
+        let needs_path = || path.clone().ok_or_else(|| format!("`{}` needs a path", row.op));
+        let inside_to = || to.and_then(|to| self.inside(to)).ok_or_else(|| format!("`{}` needs a column `to`", row.op));
+        let target = |follow: bool| match (row.handle, &path) {
+            (Some(_), _) => None,
+            (None, Some(path)) => Some(Target::Path { path: path.clone(), follow }),
+            (None, None) => None,
+        };
+        let bytes = row.bytes.unwrap_or(0);
+        let call = match row.op.as_str() {
+            "open" => return self.open(row, needs_path()?),
+            "sync" => Call::Sync,
+            "rename" | "rename-noreplace" => {
+                let to = inside_to()?;
+                self.made.insert(to.clone());
+                Call::Rename { from: needs_path()?, to, no_replace: row.op != "rename" }
+            }
+            "unlink" => {
+                let path = needs_path()?;
+                self.made.insert(path.clone());
+                Call::Unlink { path }
+            }
+            "mkdir" => {
+                let path = needs_path()?;
+                self.made.insert(path.clone());
+                Call::MakeDirectory { path, permissions: row.permissions.unwrap_or(0o755) }
+            }
+            "rmdir" => Call::RemoveDirectory { path: needs_path()? },
+            "link" => Call::Link { from: needs_path()?, to: inside_to()? },
+            "symlink" => Call::Symlink { target: from_text(to.unwrap_or("")), path: needs_path()? },
+            "readlink" => Call::ReadLink { path: needs_path()? },
+            "truncate" if target(true).is_some() => Call::Truncate { target: target(true).expect("is some"), bytes },
+            "stat" | "lstat" if target(true).is_some() => {
+                Call::Stat { target: target(row.op == "stat").expect("is some") }
+            }
+            "chmod" if target(true).is_some() => {
+                let permissions = row.permissions.unwrap_or(0o644);
+                Call::ChangeMode { target: target(true).expect("is some"), permissions }
+            }
+            "chown" | "lchown" if target(true).is_some() => {
+                let target = target(row.op == "chown").expect("is some");
+                Call::ChangeOwner { target, uid: row.uid, gid: row.gid }
+            }
+            "utimens" | "lutimens" if target(true).is_some() => {
+                Call::ChangeTimes { target: target(row.op == "utimens").expect("is some") }
+            }
+            "statfs" if target(true).is_some() => Call::StatFs { target: target(true).expect("is some") },
+            _ => return self.on_open_file(row, path),
+        };
+        self.push(row, call, 0);
+        Ok(())
+    }
+
+    fn exists(&mut self, kind: &str, path: Vec<u8>, row: &Row) -> Result<(), String> {
+        let kind = match kind {
+            "-directory" => ExistingKind::Directory,
+            "-file" => ExistingKind::File { size_bytes: row.bytes.unwrap_or(0) },
+            "-symlink" => ExistingKind::Symlink { target: from_text(row.to.as_deref().unwrap_or("")) },
+            _ => return Err(format!("unknown op `{}`: exists-file, exists-directory or exists-symlink", row.op)),
+        };
+        self.needed.insert(path, kind);
+        Ok(())
+    }
+
+    /// Calls on a descriptor.
+    fn on_open_file(&mut self, row: &Row, path: Option<Vec<u8>>) -> Result<(), String> {
+        let known = super::table::OPS;
+        if !known.contains(&row.op.as_str()) {
+            let hint = crate::text::nearest(&row.op, known.iter().copied())
+                .map_or(format!("known: {}", known.join(", ")), |near| format!("did you mean `{near}`?"));
+            return Err(format!("unknown op `{}`: {hint}", row.op));
+        }
+        let (handle, path) = self.descriptor(row, path)?;
+        let bytes = row.bytes.unwrap_or(0);
+        let offset = row.offset.and_then(|offset| u64::try_from(offset).ok());
+        let call = match (row.op.as_str(), offset) {
+            ("read" | "pread", Some(offset)) => Call::ReadAt { handle, offset, bytes },
+            ("write" | "pwrite", Some(offset)) => Call::WriteAt { handle, offset, bytes },
+            ("read", None) => Call::Read { handle, bytes },
+            ("write", None) => Call::Write { handle, bytes },
+            ("pread" | "pwrite", None) => return Err(format!("`{}` needs an offset", row.op)),
+            ("fsync", _) => Call::Fsync { handle, data_only: false },
+            ("fdatasync", _) => Call::Fsync { handle, data_only: true },
+            ("syncfs", _) => Call::SyncFs { handle },
+            ("lseek", _) => Call::Seek { handle, offset: row.offset.unwrap_or(0), from: super::table::seek_from(row)? },
+            ("fadvise", _) => {
+                Call::Advise { handle, offset: offset.unwrap_or(0), bytes, advice: super::table::advice(row)? }
+            }
+            ("getdents", _) => Call::ListDirectory { handle },
+            ("truncate" | "ftruncate", _) => Call::Truncate { target: Target::Handle(handle), bytes },
+            ("stat" | "fstat" | "lstat", _) => Call::Stat { target: Target::Handle(handle) },
+            ("chmod", _) => {
+                let permissions = row.permissions.unwrap_or(0o644);
+                Call::ChangeMode { target: Target::Handle(handle), permissions }
+            }
+            ("chown" | "lchown", _) => Call::ChangeOwner { target: Target::Handle(handle), uid: row.uid, gid: row.gid },
+            ("utimens" | "lutimens", _) => Call::ChangeTimes { target: Target::Handle(handle) },
+            ("statfs", _) => Call::StatFs { target: Target::Handle(handle) },
+            _ => {
+                self.by_path.remove(&path);
+                if let Some(number) = row.handle {
+                    self.by_number.remove(&number);
+                }
+                Call::Close { handle }
+            }
+        };
+        self.follow_sizes(&call, &path);
+        let moves = matches!(row.op.as_str(), "read" | "pread" | "write" | "pwrite");
+        self.push(row, call, if moves { bytes as i64 } else { 0 });
+        Ok(())
+    }
+
+    /// The descriptor of a row; a file without one is opened.
+    fn descriptor(&mut self, row: &Row, path: Option<Vec<u8>>) -> Result<(Handle, Vec<u8>), String> {
+        if let Some(number) = row.handle {
+            return self.by_number.get(&number).cloned().ok_or_else(|| format!("handle {number} is not open"));
+        }
+        let path = path.ok_or_else(|| format!("`{}` needs a path or a handle", row.op))?;
+        if let Some(&handle) = self.by_path.get(&path) {
+            return Ok((handle, path));
+        }
+        if row.op == "close" {
+            return Err("it is not open".to_string());
+        }
+        let opening =
+            Row { op: "open".to_string(), duration_ns: None, flags: None, result: None, error: None, ..row.clone() };
+        self.open(&opening, path.clone())?;
+        Ok((self.by_path[&path], path))
+    }
+
+    fn open(&mut self, row: &Row, path: Vec<u8>) -> Result<(), String> {
+        let used = self.uses.get(&path).copied().unwrap_or_default();
+        let mode = match &row.flags {
+            Some(flags) => super::table::open_mode(flags)?,
+            None if used.directory => OpenMode { read: true, directory: true, ..OpenMode::default() },
+            None => {
+                let write = used.writes;
+                OpenMode { read: used.reads || !write, write, create: write, ..OpenMode::default() }
+            }
+        };
+        let handle = self.next_handle;
+        self.next_handle += 1;
+        if row.error.is_none() {
+            match row.handle {
+                Some(number) => drop(self.by_number.insert(number, (handle, path.clone()))),
+                None => drop(self.by_path.insert(path.clone(), handle)),
+            }
+            let must_exist = !mode.create && !self.made.contains(&path) && !path.is_empty();
+            if must_exist && !self.told {
+                let kind = if mode.directory { ExistingKind::Directory } else { ExistingKind::File { size_bytes: 0 } };
+                self.needed.entry(path.clone()).or_insert(kind);
+            }
+            if mode.truncate {
+                self.sizes.insert(path.clone(), (self.sizes.get(&path).map_or(0, |sizes| sizes.0), u64::MAX));
+            }
+        }
+        let permissions = row.permissions.unwrap_or(0o644);
+        let call = Call::Open { handle, path, mode, permissions };
+        self.push(row, call, i64::from(handle));
+        Ok(())
+    }
+
+    /// What is read and has not been written was there at the start.
+    fn follow_sizes(&mut self, call: &Call, path: &[u8]) {
+        let (handle, offset, bytes, write) = match call {
+            Call::ReadAt { handle, offset, bytes } => (*handle, Some(*offset), *bytes, false),
+            Call::WriteAt { handle, offset, bytes } => (*handle, Some(*offset), *bytes, true),
+            Call::Read { handle, bytes } => (*handle, None, *bytes, false),
+            Call::Write { handle, bytes } => (*handle, None, *bytes, true),
+            Call::Truncate { target: Target::Handle(_), bytes } => {
+                // Later sizes tell nothing about the start.
+                self.sizes.entry(path.to_vec()).or_default().1 = (*bytes).max(u64::MAX / 2);
+                return;
+            }
+            _ => return,
+        };
+        let position = self.positions.entry(handle).or_default();
+        let end = offset.unwrap_or(*position).saturating_add(bytes);
+        if offset.is_none() {
+            *position = end;
+        }
+        let made = self.made.contains(path);
+        let (first, now) = self.sizes.entry(path.to_vec()).or_default();
+        if end > *now {
+            *now = end;
+            if !write && !made {
+                *first = end;
+            }
+        }
+    }
+
+    fn push(&mut self, row: &Row, call: Call, result: i64) {
+        let at_ns = row.start_ns.unwrap_or_else(|| self.latest_end_ns.unwrap_or(0));
+        let duration_ns = row.duration_ns.unwrap_or(0);
+        let think_ns = row.think_ns.unwrap_or_else(|| self.latest_end_ns.map_or(0, |end| at_ns.saturating_sub(end)));
+        let end_ns = at_ns.saturating_add(duration_ns);
+        self.latest_end_ns = Some(self.latest_end_ns.map_or(end_ns, |latest| latest.max(end_ns)));
+        let result = match &row.error {
+            Some(error) => Outcome::Error(error.clone()),
+            None => Outcome::Value(row.result.unwrap_or(result)),
+        };
+        self.records.push(Record { line: row.line, process: row.process, at_ns, think_ns, duration_ns, call, result });
+    }
+
+    /// What must exist, parents first.
+    fn existing(&mut self) -> Vec<Existing> {
+        let mut needed = std::mem::take(&mut self.needed);
+        if !self.told {
+            for (path, &(first, _)) in self.sizes.iter().filter(|(_, sizes)| sizes.0 > 0) {
+                needed.insert(path.clone(), ExistingKind::File { size_bytes: first });
+            }
+            let opened = self.uses.keys().filter(|path| !path.is_empty());
+            let parents: BTreeSet<Vec<u8>> = opened.chain(needed.keys()).flat_map(|path| parents(path)).collect();
+            for parent in parents.into_iter().filter(|parent| !self.made.contains(parent)) {
+                needed.insert(parent, ExistingKind::Directory);
+            }
+        }
+        needed.into_iter().map(|(path, kind)| Existing { path, kind }).collect()
+    }
+}
+
+/// The directories above a path.
+fn parents(path: &[u8]) -> Vec<Vec<u8>> {
+    path.iter().enumerate().filter(|(_, &byte)| byte == b'/').map(|(at, _)| path[..at].to_vec()).collect()
+}

@@ -1,0 +1,431 @@
+//! Traces as tables: the canonical form of a recording, and any CSV whose column names say their units.
+//!
+//! A row is a call. Canonical are the columns of [`TraceColumns`], in Parquet or CSV; a reader takes any subset that has
+//! `op` and `path` (or `file`), with other units (`start_ms`, `offset_KiB`), separated by commas, semicolons or tabs.
+//! docs/traces.md lists columns and ops.
+
+use super::names::to_text;
+use super::rows::{Refused, Row, Rows};
+use super::{Advice, Call, ExistingKind, OpenMode, Outcome, SeekFrom, Target, Trace};
+
+/// What a row may do.
+pub const OPS: &[&str] = &[
+    "open",
+    "close",
+    "read",
+    "write",
+    "pread",
+    "pwrite",
+    "lseek",
+    "fsync",
+    "fdatasync",
+    "sync",
+    "syncfs",
+    "truncate",
+    "ftruncate",
+    "rename",
+    "rename-noreplace",
+    "unlink",
+    "mkdir",
+    "rmdir",
+    "link",
+    "symlink",
+    "readlink",
+    "stat",
+    "lstat",
+    "fstat",
+    "getdents",
+    "chmod",
+    "chown",
+    "lchown",
+    "utimens",
+    "lutimens",
+    "statfs",
+    "fadvise",
+    "exists-file",
+    "exists-directory",
+    "exists-symlink",
+];
+
+/// The canonical columns, of equal length.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TraceColumns {
+    pub op: Vec<&'static str>,
+    pub path: Vec<Option<String>>,
+    /// New name of `rename` and `link`, content of a symbolic link.
+    pub to: Vec<Option<String>>,
+    pub handle: Vec<Option<u32>>,
+    pub process: Vec<u32>,
+    pub start_ns: Vec<u64>,
+    pub duration_ns: Vec<u64>,
+    pub think_ns: Vec<u64>,
+    pub offset_bytes: Vec<Option<i64>>,
+    pub size_bytes: Vec<Option<u64>>,
+    pub flags: Vec<Option<String>>,
+    pub permissions: Vec<Option<u32>>,
+    pub uid: Vec<Option<u32>>,
+    pub gid: Vec<Option<u32>>,
+    pub result: Vec<Option<i64>>,
+    pub error: Vec<Option<String>>,
+}
+
+impl TraceColumns {
+    /// The table of a trace. Reading it gives the same calls.
+    pub fn of(trace: &Trace) -> TraceColumns {
+        let mut columns = TraceColumns::default();
+        for existing in &trace.existing {
+            let mut row = Row { path: Some(path_text(&existing.path)), ..Row::default() };
+            let op = match &existing.kind {
+                ExistingKind::Directory => "exists-directory",
+                ExistingKind::File { size_bytes } => {
+                    row.bytes = Some(*size_bytes);
+                    "exists-file"
+                }
+                ExistingKind::Symlink { target } => {
+                    row.to = Some(to_text(target));
+                    "exists-symlink"
+                }
+            };
+            columns.push(op, row);
+        }
+        for record in &trace.records {
+            let (op, mut row) = row_of(&record.call);
+            (row.start_ns, row.duration_ns) = (Some(record.at_ns), Some(record.duration_ns));
+            (row.think_ns, row.process) = (Some(record.think_ns), record.process);
+            match &record.result {
+                Outcome::Value(value) => row.result = Some(*value),
+                Outcome::Error(error) => row.error = Some(error.clone()),
+            }
+            columns.push(op, row);
+        }
+        columns
+    }
+
+    fn push(&mut self, op: &'static str, row: Row) {
+        self.op.push(op);
+        self.path.push(row.path);
+        self.to.push(row.to);
+        self.handle.push(row.handle);
+        self.process.push(row.process);
+        self.start_ns.push(row.start_ns.unwrap_or(0));
+        self.duration_ns.push(row.duration_ns.unwrap_or(0));
+        self.think_ns.push(row.think_ns.unwrap_or(0));
+        self.offset_bytes.push(row.offset);
+        self.size_bytes.push(row.bytes);
+        self.flags.push(row.flags);
+        self.permissions.push(row.permissions);
+        self.uid.push(row.uid);
+        self.gid.push(row.gid);
+        self.result.push(row.result);
+        self.error.push(row.error);
+    }
+}
+
+/// The root itself has an empty path, which a table would read as none.
+fn path_text(path: &[u8]) -> String {
+    if path.is_empty() {
+        ".".to_string()
+    } else {
+        to_text(path)
+    }
+}
+
+fn row_of(call: &Call) -> (&'static str, Row) {
+    let path = |path: &[u8]| Row { path: Some(path_text(path)), ..Row::default() };
+    let handle = |handle: u32| Row { handle: Some(handle), ..Row::default() };
+    let on = |target: &Target| match target {
+        Target::Path { path: name, .. } => path(name),
+        Target::Handle(number) => handle(*number),
+    };
+    let no_follow = |target: &Target| matches!(target, Target::Path { follow: false, .. });
+    let signed = |offset: u64| i64::try_from(offset).ok();
+    match call {
+        Call::Open { handle, path: name, mode, permissions } => {
+            let flags = Some(open_flags(mode));
+            ("open", Row { handle: Some(*handle), flags, permissions: Some(*permissions), ..path(name) })
+        }
+        Call::Close { handle: number } => ("close", handle(*number)),
+        Call::Read { handle: number, bytes } => ("read", Row { bytes: Some(*bytes), ..handle(*number) }),
+        Call::Write { handle: number, bytes } => ("write", Row { bytes: Some(*bytes), ..handle(*number) }),
+        Call::ReadAt { handle: number, offset, bytes } => {
+            ("pread", Row { offset: signed(*offset), bytes: Some(*bytes), ..handle(*number) })
+        }
+        Call::WriteAt { handle: number, offset, bytes } => {
+            ("pwrite", Row { offset: signed(*offset), bytes: Some(*bytes), ..handle(*number) })
+        }
+        Call::Seek { handle: number, offset, from } => {
+            let from = match from {
+                SeekFrom::Start => "start",
+                SeekFrom::Current => "current",
+                SeekFrom::End => "end",
+            };
+            ("lseek", Row { offset: Some(*offset), flags: Some(from.to_string()), ..handle(*number) })
+        }
+        Call::Fsync { handle: number, data_only: false } => ("fsync", handle(*number)),
+        Call::Fsync { handle: number, data_only: true } => ("fdatasync", handle(*number)),
+        Call::Sync => ("sync", Row::default()),
+        Call::SyncFs { handle: number } => ("syncfs", handle(*number)),
+        Call::Truncate { target, bytes } => ("truncate", Row { bytes: Some(*bytes), ..on(target) }),
+        Call::Rename { from, to, no_replace } => {
+            let op = if *no_replace { "rename-noreplace" } else { "rename" };
+            (op, Row { to: Some(to_text(to)), ..path(from) })
+        }
+        Call::Unlink { path: name } => ("unlink", path(name)),
+        Call::MakeDirectory { path: name, permissions } => {
+            ("mkdir", Row { permissions: Some(*permissions), ..path(name) })
+        }
+        Call::RemoveDirectory { path: name } => ("rmdir", path(name)),
+        Call::Link { from, to } => ("link", Row { to: Some(to_text(to)), ..path(from) }),
+        Call::Symlink { target, path: name } => ("symlink", Row { to: Some(to_text(target)), ..path(name) }),
+        Call::ReadLink { path: name } => ("readlink", path(name)),
+        Call::Stat { target } => (if no_follow(target) { "lstat" } else { "stat" }, on(target)),
+        Call::ListDirectory { handle: number } => ("getdents", handle(*number)),
+        Call::ChangeMode { target, permissions } => ("chmod", Row { permissions: Some(*permissions), ..on(target) }),
+        Call::ChangeOwner { target, uid, gid } => {
+            (if no_follow(target) { "lchown" } else { "chown" }, Row { uid: *uid, gid: *gid, ..on(target) })
+        }
+        Call::ChangeTimes { target } => (if no_follow(target) { "lutimens" } else { "utimens" }, on(target)),
+        Call::StatFs { target } => ("statfs", on(target)),
+        Call::Advise { handle: number, offset, bytes, advice } => {
+            let name = ADVICE.iter().find(|(_, known)| known == advice).map_or("normal", |(name, _)| name);
+            let flags = Some(name.to_string());
+            ("fadvise", Row { offset: signed(*offset), bytes: Some(*bytes), flags, ..handle(*number) })
+        }
+    }
+}
+
+const ADVICE: &[(&str, Advice)] = &[
+    ("normal", Advice::Normal),
+    ("random", Advice::Random),
+    ("sequential", Advice::Sequential),
+    ("willneed", Advice::WillNeed),
+    ("dontneed", Advice::DontNeed),
+    ("noreuse", Advice::NoReuse),
+];
+
+/// The advice in a row's flags.
+pub(super) fn advice(row: &Row) -> Result<Advice, String> {
+    let word = row.flags.as_deref().unwrap_or("normal");
+    let known: Vec<&str> = ADVICE.iter().map(|(name, _)| *name).collect();
+    let found = ADVICE.iter().find(|(name, _)| *name == word).map(|(_, advice)| *advice);
+    found.ok_or_else(|| format!("unknown advice `{word}`: {}", known.join(", ")))
+}
+
+/// The origin in a row's flags.
+pub(super) fn seek_from(row: &Row) -> Result<SeekFrom, String> {
+    match row.flags.as_deref().unwrap_or("start") {
+        "start" => Ok(SeekFrom::Start),
+        "current" => Ok(SeekFrom::Current),
+        "end" => Ok(SeekFrom::End),
+        word => Err(format!("unknown origin `{word}`: start, current, end")),
+    }
+}
+
+fn open_flags(mode: &OpenMode) -> String {
+    let access = match (mode.read, mode.write) {
+        (true, true) => "rdwr",
+        (_, true) => "wronly",
+        _ => "rdonly",
+    };
+    let further = [
+        (mode.create, "create"),
+        (mode.exclusive, "exclusive"),
+        (mode.truncate, "truncate"),
+        (mode.append, "append"),
+        (mode.sync, "sync"),
+        (mode.dsync, "dsync"),
+        (mode.directory, "directory"),
+        (mode.no_follow, "nofollow"),
+    ];
+    let words = further.iter().filter(|(set, _)| *set).map(|(_, word)| *word);
+    std::iter::once(access).chain(words).collect::<Vec<_>>().join("|")
+}
+
+/// The mode that flags say: "rdwr|create".
+pub(super) fn open_mode(flags: &str) -> Result<OpenMode, String> {
+    let mut mode = OpenMode::default();
+    for word in flags.split('|').map(str::trim) {
+        match word {
+            "rdonly" => mode.read = true,
+            "wronly" => mode.write = true,
+            "rdwr" => (mode.read, mode.write) = (true, true),
+            "create" => mode.create = true,
+            "exclusive" => mode.exclusive = true,
+            "truncate" => mode.truncate = true,
+            "append" => mode.append = true,
+            "sync" => mode.sync = true,
+            "dsync" => mode.dsync = true,
+            "directory" => mode.directory = true,
+            "nofollow" => mode.no_follow = true,
+            _ => {
+                return Err(format!(
+                    "unknown flag `{word}`: rdonly, wronly, rdwr, create, exclusive, truncate, append, sync, dsync, \
+                     directory, nofollow"
+                ))
+            }
+        }
+    }
+    match mode.read || mode.write {
+        true => Ok(mode),
+        false => Err(format!("flags `{flags}` hold none of rdonly, wronly, rdwr")),
+    }
+}
+
+/// What a column holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Column {
+    Op,
+    Path,
+    To,
+    Handle,
+    Process,
+    Flags,
+    Permissions,
+    Uid,
+    Gid,
+    Result,
+    Error,
+    /// Times with their unit in nanoseconds.
+    Start(u64),
+    Duration(u64),
+    Think(u64),
+    /// Sizes with their unit in bytes.
+    Offset(u64),
+    Size(u64),
+}
+
+const PLAIN: &[(&str, Column)] = &[
+    ("op", Column::Op),
+    ("path", Column::Path),
+    ("file", Column::Path),
+    ("to", Column::To),
+    ("handle", Column::Handle),
+    ("process", Column::Process),
+    ("flags", Column::Flags),
+    ("permissions", Column::Permissions),
+    ("uid", Column::Uid),
+    ("gid", Column::Gid),
+    ("result", Column::Result),
+    ("error", Column::Error),
+    ("bytes", Column::Size(1)),
+];
+/// Units by name, with how many of the smallest one they are.
+type Units = &'static [(&'static str, u64)];
+const TIMES: Units = &[("ns", 1), ("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)];
+const SIZES: Units = &[("B", 1), ("sectors", 512), ("KiB", 1 << 10), ("MiB", 1 << 20)];
+
+impl Column {
+    fn of(name: &str) -> Result<Column, String> {
+        if let Some((_, column)) = PLAIN.iter().find(|(plain, _)| *plain == name) {
+            return Ok(*column);
+        }
+        let (base, unit) = name.rsplit_once('_').unwrap_or((name, ""));
+        let (units, make): (Units, fn(u64) -> Column) = match base {
+            "start" => (TIMES, Column::Start),
+            "duration" => (TIMES, Column::Duration),
+            "think" => (TIMES, Column::Think),
+            "offset" => (SIZES, Column::Offset),
+            "size" => (SIZES, Column::Size),
+            _ => {
+                let known = PLAIN.iter().map(|(name, _)| *name);
+                let known: Vec<&str> =
+                    known.chain(["start_us", "duration_us", "think_us", "offset_B", "size_B"]).collect();
+                let hint = crate::text::nearest(name, known.iter().copied())
+                    .map_or(format!("known: {}", known.join(", ")), |near| format!("did you mean `{near}`?"));
+                return Err(format!("unknown column `{name}`: {hint}"));
+            }
+        };
+        let factor = units.iter().find(|(known, _)| *known == unit).map(|(_, factor)| *factor);
+        let example = |(unit, _): &(&str, u64)| format!("{base}_{unit}");
+        factor.map(make).ok_or_else(|| {
+            let examples: Vec<String> = units.iter().map(example).collect();
+            format!("column `{name}` does not say its unit: write one of {}", examples.join(", "))
+        })
+    }
+}
+
+fn separator(head: &str) -> u8 {
+    let most =
+        [b',', b';', b'\t'].into_iter().max_by_key(|&separator| head.bytes().filter(|&b| b == separator).count());
+    most.unwrap_or(b',')
+}
+
+/// Whether a line names the columns of a table.
+pub(super) fn is_head(line: &str) -> bool {
+    let names: Vec<&str> = line.split(char::from(separator(line))).map(|name| name.trim().trim_matches('"')).collect();
+    names.contains(&"op") && (names.contains(&"path") || names.contains(&"file"))
+}
+
+/// Reads a table.
+pub(super) fn rows(text: &str) -> Result<Rows, Refused> {
+    let head = text.lines().next().unwrap_or("");
+    let mut reader = csv::ReaderBuilder::new()
+        .delimiter(separator(head))
+        .comment(Some(b'#'))
+        .trim(csv::Trim::All)
+        .from_reader(text.as_bytes());
+    let broken = |error: csv::Error| {
+        let line = error.position().map_or(0, csv::Position::line);
+        (line, format!("is no row of the table: {error}"))
+    };
+    let names = reader.headers().map_err(broken)?.clone();
+    let columns = names.iter().map(Column::of).collect::<Result<Vec<_>, _>>().map_err(|message| (1, message))?;
+    let mut rows = Rows::default();
+    for record in reader.records() {
+        let record = record.map_err(broken)?;
+        let line = record.position().map_or(0, csv::Position::line);
+        let mut row = Row { line, ..Row::default() };
+        for ((column, name), field) in columns.iter().zip(&names).zip(&record) {
+            if field.is_empty() {
+                continue;
+            }
+            set(&mut row, *column, field).ok_or_else(|| (line, format!("{name}: \"{field}\" is no such value")))?;
+        }
+        rows.rooted |= row.op.starts_with("exists");
+        rows.rows.push(row);
+    }
+    Ok(rows)
+}
+
+fn set(row: &mut Row, column: Column, field: &str) -> Option<()> {
+    let text = || Some(field.to_string());
+    let number = || field.parse::<u32>().ok();
+    match column {
+        Column::Op => row.op = field.to_string(),
+        Column::Path => row.path = text(),
+        Column::To => row.to = text(),
+        Column::Flags => row.flags = text(),
+        Column::Error => row.error = text(),
+        Column::Handle => row.handle = Some(number()?),
+        Column::Process => row.process = number()?,
+        Column::Permissions => row.permissions = Some(number()?),
+        Column::Uid => row.uid = Some(number()?),
+        Column::Gid => row.gid = Some(number()?),
+        Column::Result => row.result = Some(field.parse().ok()?),
+        Column::Start(unit) => row.start_ns = Some(decimal(field, unit)?),
+        Column::Duration(unit) => row.duration_ns = Some(decimal(field, unit)?),
+        Column::Think(unit) => row.think_ns = Some(decimal(field, unit)?),
+        Column::Size(unit) => row.bytes = Some(decimal(field, unit)?),
+        Column::Offset(unit) => {
+            let (sign, digits) = field.strip_prefix('-').map_or((1, field), |digits| (-1, digits));
+            row.offset = Some(sign * i64::try_from(decimal(digits, unit)?).ok()?);
+        }
+    }
+    Some(())
+}
+
+/// A decimal number times `unit`, exactly; digits below one are cut off.
+pub(super) fn decimal(text: &str, unit: u64) -> Option<u64> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if !digits(whole) || !(fraction.is_empty() || digits(fraction)) {
+        return None;
+    }
+    let whole = whole.parse::<u64>().ok()?.checked_mul(unit)?;
+    let fraction = &fraction[..fraction.len().min(18)];
+    let part = match fraction {
+        "" => 0,
+        digits => u128::from(digits.parse::<u64>().ok()?) * u128::from(unit) / 10u128.pow(digits.len() as u32),
+    };
+    whole.checked_add(part as u64)
+}

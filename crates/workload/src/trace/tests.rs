@@ -1,0 +1,162 @@
+use super::*;
+
+fn parsed(text: &str) -> Trace {
+    parse(Path::new("t"), text, None).unwrap()
+}
+
+fn error(text: &str) -> String {
+    parse(Path::new("t"), text, None).unwrap_err().to_string()
+}
+
+fn calls(trace: &Trace) -> Vec<String> {
+    trace.records.iter().map(|record| format!("{:?}", record.call).split(" {").next().unwrap().to_string()).collect()
+}
+
+fn size_of(trace: &Trace, name: &str) -> Option<u64> {
+    trace.existing.iter().find(|existing| existing.path == name.as_bytes()).map(|existing| match existing.kind {
+        ExistingKind::File { size_bytes } => size_bytes,
+        _ => u64::MAX,
+    })
+}
+
+/// The table as CSV text.
+fn as_csv(trace: &Trace) -> String {
+    let c = table::TraceColumns::of(trace);
+    let mut text = "op,path,to,handle,process,start_ns,duration_ns,think_ns,offset_B,size_B,flags,permissions,uid,gid,result,error\n".to_string();
+    fn shown<T: ToString>(value: &Option<T>) -> String {
+        value.as_ref().map_or(String::new(), T::to_string)
+    }
+    for i in 0..c.op.len() {
+        let cells = [
+            c.op[i].to_string(),
+            shown(&c.path[i]),
+            shown(&c.to[i]),
+            shown(&c.handle[i]),
+            c.process[i].to_string(),
+            c.start_ns[i].to_string(),
+            c.duration_ns[i].to_string(),
+            c.think_ns[i].to_string(),
+            shown(&c.offset_bytes[i]),
+            shown(&c.size_bytes[i]),
+            shown(&c.flags[i]),
+            shown(&c.permissions[i]),
+            shown(&c.uid[i]),
+            shown(&c.gid[i]),
+            shown(&c.result[i]),
+            shown(&c.error[i]),
+        ];
+        let quoted = cells.map(|cell| if cell.contains(',') { format!("\"{cell}\"") } else { cell });
+        text += &(quoted.join(",") + "\n");
+    }
+    text
+}
+
+fn same(trace: &Trace, again: &Trace) {
+    let plain = |trace: &Trace| trace.records.iter().map(|r| Record { line: 0, ..r.clone() }).collect::<Vec<_>>();
+    assert_eq!(plain(trace), plain(again));
+    assert_eq!(trace.existing, again.existing);
+}
+
+const FIO: &str = "fio version 3 iolog\n5 d/a add\n10 d/a open\n20 d/a read 0 4096\n1020 d/a write 8192 512\n1030 d/a sync 0 0\n1040 d/a close\n";
+
+#[test]
+fn a_fio_log_becomes_calls_with_their_distances() {
+    let trace = parsed(FIO);
+    assert_eq!(calls(&trace), ["Open", "ReadAt", "WriteAt", "Fsync", "Close"]);
+    assert_eq!(trace.records[2].think_ns, 1_000_000);
+    assert_eq!(size_of(&trace, "d/a"), Some(4096));
+    assert_eq!(size_of(&trace, "d"), Some(u64::MAX));
+    assert_eq!(
+        error("fio version 3 iolog\n1 a add\nx\n"),
+        "t:3: expected \"TIME FILE ACTION\" or \"TIME FILE ACTION OFFSET LENGTH\""
+    );
+}
+
+const OPENFLASH: &str = "#<time_stamp>;<sys_call>;<arguments;>;<file_name>;<elapsed>\n\
+    1400731049.95;open;3;0;0;0;/mnt/flash/test.db;0.000152\n\
+    1400731050.26;read;3;0;100;/mnt/flash/test.db;0.000458\n\
+    1400731050.92;open;4;0;0;0;/mnt/flash/test.db-journal;0.000245\n\
+    1400731051.12;write;4;512;4;/mnt/flash/test.db-journal\n\
+    1400731051.22;close;4;/mnt/flash/test.db-journal;0.000061\n";
+
+#[test]
+fn an_openflash_trace_has_durations_and_one_root() {
+    let trace = parsed(OPENFLASH);
+    assert_eq!(trace.root, "/mnt/flash");
+    assert_eq!(calls(&trace), ["Open", "ReadAt", "Open", "WriteAt", "Close"]);
+    assert_eq!((trace.records[1].at_ns, trace.records[1].duration_ns), (310_000_000, 458_000));
+    assert_eq!(trace.records[1].think_ns, 310_000_000 - 152_000);
+    assert!(matches!(&trace.records[2].call, Call::Open { mode, .. } if mode.create && mode.write));
+    assert_eq!((size_of(&trace, "test.db"), size_of(&trace, "test.db-journal")), (Some(100), None));
+    assert!(error(&OPENFLASH.replace("close;4", "cloze;4")).starts_with("t:6: expected \"TIME;read;FD"));
+}
+
+const BLKPARSE: &str = "  8,0    3        1     0.000000000   697  Q   W 8 + 8 [kjournald]\n\
+      8,0    3        2     0.000001829   697  G   W 8 + 8 [kjournald]\n\
+      8,0    3        3     0.000100000   697  D   W 8 + 8 [kjournald]\n\
+      8,0    3        4     0.002000000   697  Q   R 16 + 16 [cat]\n\
+      8,0    3        5     0.003000000   697  Q  FN [cat]\n\
+      8,0    3        6     0.004000000   697  Q   D 0 + 8 [fstrim]\n\
+    CPU3 (8,0):\n Reads Queued:           1,        8KiB\n";
+
+#[test]
+fn block_events_are_taken_once_and_count_in_bytes() {
+    let trace = parsed(BLKPARSE);
+    assert_eq!(calls(&trace), ["Open", "WriteAt", "ReadAt", "Fsync"]);
+    assert!(matches!(trace.records[2].call, Call::ReadAt { offset: 8192, bytes: 8192, .. }));
+    assert_eq!(trace.ignored, [("discard".to_string(), 1)]);
+    assert_eq!(size_of(&trace, "8,0"), Some(16384));
+    // Without queueing events the issues count.
+    let issues: String =
+        BLKPARSE.lines().filter(|line| !line.contains(" Q ")).map(|line| format!("{line}\n")).collect();
+    assert_eq!(calls(&parsed(&issues)), ["Open", "WriteAt"]);
+}
+
+#[test]
+fn a_table_says_its_units() {
+    let text = "start_ms;op;file;offset_KiB;size_B\n1.5;read;a;4;100\n2;write;a;0;512\n3;rename;a;;\n";
+    assert!(error(text).contains("t:4: `rename` needs a column `to`"), "{}", error(text));
+    let trace = parsed(&text.replace("3;rename;a;;\n", "3;fsync;a;;\n4;unlink;a;;\n"));
+    assert_eq!(calls(&trace), ["Open", "ReadAt", "WriteAt", "Fsync", "Unlink"]);
+    assert_eq!(trace.records[1].at_ns, 1_500_000);
+    assert!(matches!(trace.records[1].call, Call::ReadAt { offset: 4096, bytes: 100, .. }));
+    assert_eq!(size_of(&trace, "a"), Some(4196));
+}
+
+#[test]
+fn a_broken_table_is_one_line() {
+    assert!(error("op,path,offset\n").contains("t:1: column `offset` does not say its unit: write one of offset_B"));
+    assert!(error("op,path,ofset_B\n").contains("did you mean `offset_B`?"));
+    assert!(error("op,path\nraed,a\n").contains("t:2: unknown op `raed`: did you mean `read`?"));
+    assert!(error("op,path,size_B\nread,a,many\n").contains("t:2: size_B: \"many\" is no such value"));
+    assert!(error("op,path\n").contains("holds no event"));
+    assert!(error("op,handle,path\nread,3,\n").contains("handle 3 is not open"));
+}
+
+#[test]
+fn every_trace_survives_its_table() {
+    for text in [FIO, OPENFLASH, BLKPARSE] {
+        let trace = parsed(text);
+        same(&trace, &parsed(&as_csv(&trace)));
+    }
+    let strace = "1 1.0 openat(AT_FDCWD, \"/w/a\", O_RDWR|O_CREAT, 0644) = 3 <0.000010>\n\
+        1 1.1 write(3, \"x\"..., 10) = 10 <0.000010>\n\
+        1 1.2 lseek(3, 0, SEEK_SET) = 0 <0.000001>\n\
+        1 1.3 fdatasync(3) = 0 <0.1>\n\
+        1 1.4 rename(\"/w/a\", \"/w/b\") = 0 <0.001>\n\
+        1 1.5 stat(\"/w/c\", 0x7ffd) = -1 ENOENT (No such file or directory) <0.00001>\n\
+        1 1.55 lstat(\"/w\", 0x7ffd) = 0 <0.00001>\n\
+        1 1.6 close(3) = 0 <0.000010>\n";
+    let trace = crate::strace::parse(Path::new("t"), strace.as_bytes(), Some("/w")).unwrap();
+    assert_eq!(trace.records.len(), 8);
+    same(&trace, &parsed(&as_csv(&trace)));
+}
+
+#[test]
+fn only_files_below_the_root_are_replayed() {
+    let text = "op,path,size_B,offset_B\nread,/data/a,10,0\nread,/etc/b,10,0\n";
+    let trace = parse(Path::new("t"), text, Some("/data")).unwrap();
+    assert_eq!(calls(&trace), ["Open", "ReadAt"]);
+    assert_eq!(trace.ignored, [("outside of /data".to_string(), 1)]);
+    assert_eq!(parsed(text).root, "");
+}

@@ -1,0 +1,94 @@
+"""`ffslab fio`: an experiment with one job file, and its results in the shape of fio's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ffslab import __version__
+from ffslab._native import InputError
+from ffslab.experiment import Experiment
+from ffslab.stack_table import Stack, quoted
+from ffslab.summary_table import summary_text
+from ffslab.text_table import number, text_table
+
+# The release whose options, defaults and random numbers are followed.
+FOLLOWED = "fio-3.33"
+
+
+def fio_experiment(jobfile: Path, stack: Stack, lenient: bool) -> Experiment:
+    """The experiment that mounts an empty partition and runs the jobs of `jobfile` on it."""
+    if not jobfile.is_file():
+        raise InputError(f"{jobfile}: no such job file")
+    lines = [f"title = {quoted(f'fio jobs of {jobfile.name}')}", *stack.lines()]
+    lines += ["[[setup]]", 'step = "mount"', "[[measure]]", 'step = "fio"', f"file = {quoted(str(jobfile.resolve()))}"]
+    lines += ["lenient = true"] if lenient else []
+    return Experiment("\n".join(lines) + "\n", str(jobfile), Path())
+
+
+def report(summary: dict[str, Any]) -> dict[str, Any]:
+    """What the `fio` step of the first variant did."""
+    found: dict[str, Any] = next(step["fio"] for step in summary["variants"][0]["steps"] if "fio" in step)
+    return found
+
+
+def warnings(summary: dict[str, Any]) -> list[str]:
+    """What was left out of the job file, and what else differs from what one might expect."""
+    found: list[str] = report(summary)["warnings"]
+    return found
+
+
+def failed(summary: dict[str, Any]) -> bool:
+    """Whether a job ended in an error."""
+    return any(job["error"] for job in report(summary)["jobs"])
+
+
+def fio_json(summary: dict[str, Any]) -> dict[str, Any]:
+    """The results as fio prints them, plus `ffslab`: flash operations, energy, wear."""
+    variant, done = summary["variants"][0], report(summary)
+    return {
+        "fio version": f"ffslab {__version__} (as {FOLLOWED})",
+        "jobs": done["jobs"],
+        "ffslab": {
+            "version": summary["version"],
+            "generator": done["generator"],
+            "content_generator": summary["generator"],
+            "seed": summary["seed"],
+            "warnings": done["warnings"],
+            "stack": variant["stack"],
+            "time_us": variant["time_us"],
+            "flash_operations": variant["totals"],
+            "by_cause": variant["by_cause"],
+            "energy_uJ": variant["energy_uJ"],
+            "erases_per_block": variant["erases_per_block"],
+            "write_amplification": variant["write_amplification"],
+            "read_amplification": variant["read_amplification"],
+        },
+    }
+
+
+HEAD = ["job", "", "requests", "IOPS", "KiB/s", "mean, us", "p50, us", "p99, us", "max, us"]
+
+
+def fio_text(summary: dict[str, Any]) -> str:
+    """A table of the jobs, then what they cost."""
+    rows = []
+    for job in report(summary)["jobs"]:
+        for direction in ("read", "write"):
+            done = job[direction]
+            if not done["total_ios"]:
+                continue
+            latency = done["clat_ns"]
+            percentile = {float(share): value for share, value in latency["percentile"].items()}
+            times = (latency["mean"], percentile[50.0], percentile[99.0], latency["max"])
+            cells = [number(done["total_ios"], 0), number(done["iops"], 1), number(done["bw_bytes"] / 1024, 1)]
+            rows.append([job["jobname"], direction, *cells, *(number(ns / 1e3, 1) for ns in times)])
+        if job["sync"]["total_ios"]:
+            latency = job["sync"]["lat_ns"]
+            percentile = {float(share): value for share, value in latency["percentile"].items()}
+            times = (latency["mean"], percentile[50.0], percentile[99.0], latency["max"])
+            cells = [number(job["sync"]["total_ios"], 0), "", ""]
+            rows.append([job["jobname"], "sync", *cells, *(number(ns / 1e3, 1) for ns in times)])
+        if job["error"]:
+            rows.append([job["jobname"], job["error_name"], *[""] * 7])
+    return f"{text_table(HEAD, rows, 'll' + 'r' * 7)}\n\n{summary_text(summary)}"

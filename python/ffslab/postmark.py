@@ -1,0 +1,39 @@
+"""`ffslab postmark`: an experiment with one command file of Postmark, and its report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ffslab._native import InputError
+from ffslab.experiment import Experiment
+from ffslab.stack_table import Stack, quoted
+from ffslab.summary_table import summary_text
+
+
+def postmark_experiment(commands: Path, stack: Stack) -> Experiment:
+    """The experiment that mounts an empty partition and runs the command file on it."""
+    if not commands.is_file():
+        raise InputError(f"{commands}: no such command file")
+    lines = [f"title = {quoted(f'Postmark, {commands.name}')}", *stack.lines(), "[[setup]]", 'step = "mount"']
+    lines += ["[[measure]]", 'step = "postmark"', f"file = {quoted(str(commands.resolve()))}"]
+    # What is still in memory at the end costs as much as what is not.
+    lines += ["[[measure]]", 'step = "sync"']
+    return Experiment("\n".join(lines) + "\n", str(commands), Path())
+
+
+def reports(summary: dict[str, Any]) -> list[dict[str, Any]]:
+    """What each `run` of the command file did."""
+    found: list[dict[str, Any]] = summary["variants"][0]["steps"][0]["postmark"]
+    return found
+
+
+def failed(summary: dict[str, Any]) -> bool:
+    """Whether operations failed or files ran out."""
+    return any(done["failed_operations"] or done["ran_out_of_files"] for done in reports(summary))
+
+
+def postmark_text(summary: dict[str, Any]) -> str:
+    """The blocks that the program prints, then what they cost."""
+    blocks = [done["report"] for done in reports(summary) if "report_file" not in done]
+    return "\n".join([*blocks, summary_text(summary)])

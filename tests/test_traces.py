@@ -1,0 +1,113 @@
+"""Recordings of every format: replayed, and written as tables that replay the same."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from conftest import ROOT, Command
+from ffslab.replay import replay_experiment
+from ffslab.stack_table import Stack
+from ffslab.traces import convert
+
+FIO = """\
+fio version 3 iolog
+5 data add
+10 data open
+20 data read 0 4096
+1020 data write 8192 512
+1030 data sync 0 0
+1040 data close
+"""
+OPENFLASH = """\
+#<time_stamp>;<sys_call>;<arguments;>;<file_name>;<elapsed>
+1400731049.95;open;3;0;0;0;/mnt/flash/test.db;0.000152
+1400731050.26;read;3;0;100;/mnt/flash/test.db;0.000458
+1400731050.92;open;4;0;0;0;/mnt/flash/test.db-journal;0.000245
+1400731051.12;write;4;0;512;/mnt/flash/test.db-journal;0.000213
+1400731051.22;close;4;/mnt/flash/test.db-journal;0.000061
+"""
+BLKPARSE = """\
+  8,0    3        1     0.000000000   697  Q   W 8 + 8 [kjournald]
+  8,0    3        2     0.000001829   697  G   W 8 + 8 [kjournald]
+  8,0    3        3     0.002000000   697  Q   R 16 + 16 [cat]
+"""
+TABLE = "start_ms;op;file;offset_KiB;size_B\n1.5;read;a;4;100\n2;write;a;0;512\n3;fsync;a;;\n"
+FORMATS = {"fio.log": FIO, "vfs.csv": OPENFLASH, "blk.txt": BLKPARSE, "table.csv": TABLE}
+STRACE = ROOT / "examples/sqlite/select-random-50.strace.gz"
+
+
+def replayed(trace: Path) -> dict[str, Any]:
+    """The only variant of a replay."""
+    run = replay_experiment(trace, Stack("zero-overhead", None, "jffs2", 400), [], "keep").run()
+    variant: dict[str, Any] = run.summary["variants"][0]
+    return variant
+
+
+def what_happened(variant: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple(variant[key] for key in ("totals", "latency_us", "time_us", "user_read_B", "user_written_B"))
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_each_format_is_replayed_and_so_is_its_table(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text(FORMATS[name], encoding="utf-8")
+    first = replayed(tmp_path / name)
+    assert first["user_read_B"] + first["user_written_B"] > 500
+    assert not any("ended differently" in note for note in first["notes"])
+    convert(tmp_path / name, tmp_path / "t.parquet", None)
+    assert what_happened(replayed(tmp_path / "t.parquet")) == what_happened(first)
+
+
+def test_an_strace_recording_survives_both_forms(ffslab: Command, tmp_path: Path) -> None:
+    first = replayed(STRACE)
+    ran = ffslab("trace", "convert", STRACE, "app.parquet")
+    assert (ran.returncode, "fcntl lock" in ran.stderr) == (0, True)
+    convert(tmp_path / "app.parquet", tmp_path / "app.csv", None)
+    for table in ("app.parquet", "app.csv"):
+        assert what_happened(replayed(tmp_path / table)) == what_happened(first)
+    columns = pq.read_table(tmp_path / "app.parquet")
+    assert columns.schema.field("start_ns").type == "uint64"
+    assert columns.schema.metadata[b"ffslab.root"]
+    assert {"op", "path", "offset_B", "size_B", "duration_ns", "think_ns"} <= set(columns.column_names)
+
+
+def test_the_resolved_experiment_of_a_table_runs_again(ffslab: Command, tmp_path: Path) -> None:
+    (tmp_path / "fio.log").write_text(FIO, encoding="utf-8")
+    convert(tmp_path / "fio.log", tmp_path / "t.parquet", None)
+    first = ffslab("replay", "t.parquet", "--board", "zero-overhead", "--json")
+    again = ffslab("run", "results/t/resolved.toml", "--out", "again", "--json")
+    assert (first.returncode, again.returncode) == (0, 0), first.stderr + again.stderr
+    one, other = (json.loads(ran.stdout)["variants"][0] for ran in (first, again))
+    assert what_happened(one) == what_happened(other)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("a.csv", "op,path,offset\nread,a,0\n", "a.csv:1: column `offset` does not say its unit"),
+        ("a.csv", "op,path\nraed,a\n", "a.csv:2: unknown op `raed`: did you mean `read`?"),
+        ("a.csv", "op,path\n", "holds no event that could be replayed"),
+        ("a.log", "fio version 3 iolog\n1 a read 0 4096\n", "a.log:2: a is not open"),
+        ("a.vfs", OPENFLASH.replace("close;4", "cloze;4"), 'a.vfs:6: expected "TIME;read;FD;OFFSET;BYTES'),
+        ("a.txt", "nothing\n", "strace -f -ttt -T"),
+        ("a.parquet", "PAR1 but no more", "a.parquet: is no table of a recording"),
+    ],
+)
+def test_a_broken_recording_is_one_line(ffslab: Command, tmp_path: Path, name: str, text: str, said: str) -> None:
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    for command in (("replay", name), ("trace", "convert", name, "out.parquet")):
+        ran = ffslab(*command)
+        assert (ran.returncode, ran.stdout, ran.stderr.count("\n")) == (2, "", 1), ran.stderr
+        assert said in ran.stderr
+    assert {path.name for path in tmp_path.iterdir()} == {name}
+
+
+def test_the_ending_of_the_new_file_says_its_form(ffslab: Command, tmp_path: Path) -> None:
+    (tmp_path / "fio.log").write_text(FIO, encoding="utf-8")
+    ran = ffslab("trace", "convert", "fio.log", "out.txt")
+    assert ran.returncode == 2
+    assert "must end in .parquet or .csv" in ran.stderr
