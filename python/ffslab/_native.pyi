@@ -29,8 +29,8 @@ def run_experiment(
 ) -> tuple[str, Columns, Columns, str, dict[str, bytes], dict[str, str]]:
     """Summary (JSON), columns of the requests and of the erase blocks, resolved experiment (TOML), saved images, logs.
 
-    `tables`: recordings as CSV, by the name that `replay` steps give. `states`: the folder where initial states are kept,
-    and what tells this build from others.
+    `tables`: recordings as CSV, by the name that `replay` steps give. `states`: the folder where initial states are
+    kept, and what tells this build from others.
     """
 
 def validate(
