@@ -1,4 +1,5 @@
-//! What an input means: see ../README.md.
+//! What an input means: see ../README.md. Each program uses a part of it.
+#![allow(dead_code)]
 
 use ffslab_flash::Geometry;
 use std::ops::Range;

@@ -1,4 +1,5 @@
-//! The images that an input damages, made in memory: of real use, with and without compression and summaries.
+//! The images that an input damages, made in memory: of real use, with and without compression and summaries. Each program uses a part of it.
+#![allow(dead_code)]
 
 #[path = "../../../crates/jffs2/tests/subject/mod.rs"]
 mod subject;

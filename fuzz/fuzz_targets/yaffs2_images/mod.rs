@@ -1,4 +1,5 @@
-//! The images that an input damages, made in memory: of real use, by several ages of YAFFS2 and with in-band tags.
+//! The images that an input damages, made in memory: of real use, by several ages of YAFFS2 and with in-band tags. Each program uses a part of it.
+#![allow(dead_code)]
 
 #[path = "../../../crates/yaffs2/tests/subject/mod.rs"]
 mod subject;
