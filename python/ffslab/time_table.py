@@ -50,6 +50,8 @@ TASKS = {
     "yaffs_thread": "YAFFS thread",
     "kworker": "kworker",
     "flusher": "flusher",
+    "bdbuf_swapout": "bdbuf swap-out",
+    "bdbuf_read_ahead": "bdbuf read-ahead",
 }
 ALL = "100.0 %"
 OPERATIONS = {

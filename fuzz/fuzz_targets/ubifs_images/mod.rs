@@ -1,4 +1,5 @@
-//! The images that an input damages, made in memory: of real use, with several compressors and forms of the index.
+//! The images that an input damages, made in memory: of real use, with several compressors and forms of the index. Each program uses a part of it.
+#![allow(dead_code)]
 
 #[path = "../../../crates/ubifs/tests/subject/mod.rs"]
 mod subject;
