@@ -53,6 +53,13 @@ class Think(StrEnum):
     NONE = "none"
 
 
+class PublishedStudy(StrEnum):
+    """Papers whose experiments can be done again."""
+
+    READAHEAD = "readahead"
+    WEAR_GC = "wear-gc"
+
+
 class ImageFs(StrEnum):
     """File systems whose images can be read."""
 
@@ -85,6 +92,11 @@ def _option(verb: str, name: str, *flags: str, metavar: str | None = None) -> ty
 def _argument(verb: str, name: str, metavar: str) -> typer.models.ArgumentInfo:
     argument: typer.models.ArgumentInfo = typer.Argument(help=VERBS[verb].options[name], metavar=metavar)
     return argument
+
+
+def _check_jobs(jobs: int | None) -> None:
+    if jobs is not None and jobs < 1:
+        raise InputError(f"--jobs {jobs}: must be 1 or more")
 
 
 def _print_version(wanted: bool) -> None:
@@ -276,8 +288,7 @@ def validate(
     from ffslab import results, validation
     from ffslab.progress import progress_bar
 
-    if jobs is not None and jobs < 1:
-        raise InputError(f"--jobs {jobs}: must be 1 or more")
+    _check_jobs(jobs)
     if max_error is not None and not max_error >= 0:
         raise InputError(f"--max-error {max_error}: must be 0 or more")
     with progress_bar("cases") as progress:
@@ -289,6 +300,25 @@ def validate(
             text = f"{len(beyond)} cases are off by more than {max_error:g} %, first: {beyond[0]}"
             print(f"ffslab: {text}", file=sys.stderr)
             raise typer.Exit(EXIT_NEGATIVE)
+
+
+@app.command(help=VERBS["reproduce"].about, epilog=VERBS["reproduce"].epilog)
+def reproduce(
+    paper: Annotated[PublishedStudy, _argument("reproduce", "paper", "readahead|wear-gc")],
+    jobs: Annotated[int | None, _option("reproduce", "jobs", "--jobs", metavar="N")] = None,
+    out: Annotated[Path | None, _option("reproduce", "out", "--out", metavar="DIR")] = None,
+    json: Annotated[bool, _option("reproduce", "json", "--json")] = False,
+) -> None:
+    """Does a published study again."""
+    from ffslab import results
+    from ffslab.progress import progress_bar
+    from ffslab.reproduce import campaign
+
+    _check_jobs(jobs)
+    folder = out if out is not None else Path("results") / f"reproduce-{paper.value}"
+    with progress_bar(paper.value) as progress:
+        judged = campaign.reproduce(paper.value, folder, jobs=jobs, progress=progress)
+    _say(results.dump_json(judged).rstrip() if json else campaign.text(judged, folder))
 
 
 @app.command(help=VERBS["extract"].about, epilog=VERBS["extract"].epilog)

@@ -117,6 +117,16 @@ VERBS = {
             "json": JSON,
         },
     ),
+    "reproduce": Verb(
+        about="Do a published study again: its claims and figures, published and ours.",
+        example="ffslab reproduce readahead",
+        options={
+            "paper": "readahead (EWiLi 2014) or wear-gc (CSE 2012); docs/reproduce.md explains the verdicts.",
+            "jobs": "Simulations that run at once. [default: one per core]",
+            "out": "Results folder [default: results/reproduce-PAPER]. Runs that it holds are not made again.",
+            "json": JSON,
+        },
+    ),
     "extract": Verb(
         about="List or extract the files of a flash image.",
         example="ffslab extract rootfs.jffs2 files --block-KiB 64",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,13 +35,16 @@ def dump_json(value: Any) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
 
 
-def check_free(folder: Path) -> None:
-    """Refuses a place where results must not be written. Call it before a long run."""
+def check_free(folder: Path, names: frozenset[str] = FILES | {IMAGES, LOGS}, mark: str = SUMMARY) -> None:
+    """Refuses a place where results must not be written. Call it before a long run.
+
+    `names`: what a folder of this kind may hold; `mark`: what each of them holds.
+    """
     if folder.is_dir():
         held = {entry.name for entry in folder.iterdir()}
-        foreign_names = held - FILES - {IMAGES, LOGS}
-        if held and (foreign_names or SUMMARY not in held):
-            foreign = min(foreign_names) if foreign_names else f"no {SUMMARY}"
+        foreign_names = held - names
+        if held and (foreign_names or mark not in held):
+            foreign = min(foreign_names) if foreign_names else f"no {mark}"
             raise InputError(f"{folder}: not a results folder ({foreign}): name a new or empty one with --out")
     elif folder.exists() or folder.is_symlink():
         raise InputError(f"{folder}: is not a folder: name a new or empty one with --out")
@@ -49,12 +53,18 @@ def check_free(folder: Path) -> None:
 def save(run: Run, folder: Path) -> Path:
     """Writes the results of `run` to `folder` and returns it."""
     check_free(folder)
+    return replace(folder, lambda fresh: _write(run, fresh))
+
+
+def replace(folder: Path, write: Callable[[Path], object]) -> Path:
+    """Lets `write` fill a new folder, which then takes the place of `folder`, or leaves what was there."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
         try:
             fresh, old = temporary / "fresh", temporary / "old"
-            _write(run, fresh)
+            fresh.mkdir()
+            write(fresh)
             if folder.exists():
                 folder.rename(old)
             try:
@@ -71,7 +81,6 @@ def save(run: Run, folder: Path) -> Path:
 
 
 def _write(run: Run, folder: Path) -> None:
-    folder.mkdir()
     (folder / RESOLVED).write_text(run.resolved_toml, encoding="utf-8")
     (folder / SUMMARY).write_text(dump_json(run.summary), encoding="utf-8")
     _write_parquet(run.request_columns, folder / REQUESTS)

@@ -31,10 +31,10 @@ def html(run: Run) -> str:
     parts = [
         f"<h1>{title}</h1>",
         f"<p>Simulated by ffslab {__version__} in virtual time. Energy is energy above idle.</p>",
-        _section("What this means", _list(sentences(summary))),
-        _section("Where the time went", _time(variants)),
-        _section("Numbers", _table(*main_cells(summary))),
-        _section("Step by step", _table(*_step_cells(variants))),
+        section("What this means", _list(sentences(summary))),
+        section("Where the time went", _time(variants)),
+        section("Numbers", table(*main_cells(summary))),
+        section("Step by step", table(*_step_cells(variants))),
         _plots("Latency", "Each dot is one call.", [plots.latency_over_time(run), plots.latency_distribution(run)]),
         _plots(
             "Flash operations by cause",
@@ -52,12 +52,18 @@ def html(run: Run) -> str:
         "<details><summary>The experiment, with every default</summary>"
         f"<pre>{escape(run.resolved_toml)}</pre></details>",
     ]
-    head = f'<meta charset="utf-8">\n<title>{title}</title>\n<style>{STYLE}</style>'
+    return page(summary["title"], parts)
+
+
+def page(title: str, parts: list[str]) -> str:
+    """An HTML file of these parts; empty ones are left out. `title` is plain text."""
+    head = f'<meta charset="utf-8">\n<title>{escape(title)}</title>\n<style>{STYLE}</style>'
     body = "\n".join(part for part in parts if part)
     return f'<!DOCTYPE html>\n<html lang="en">\n<head>\n{head}\n</head>\n<body>\n{body}\n</body>\n</html>\n'
 
 
-def _section(title: str, body: str) -> str:
+def section(title: str, body: str) -> str:
+    """A part of a page; nothing when `body`, HTML, is empty."""
     return f"<section>\n<h2>{escape(title)}</h2>\n{body}\n</section>" if body else ""
 
 
@@ -65,15 +71,15 @@ def _plots(title: str, note: str, svgs: list[str | None]) -> str:
     drawn = [svg for svg in svgs if svg is not None]
     if not drawn:
         return ""
-    return _section(title, f"<p>{escape(note)}</p>\n" + "\n".join(f"<figure>{svg}</figure>" for svg in drawn))
+    return section(title, f"<p>{escape(note)}</p>\n" + "\n".join(f"<figure>{svg}</figure>" for svg in drawn))
 
 
 def _list(items: list[str]) -> str:
     return "<ul>\n" + "\n".join(f"<li>{escape(item)}</li>" for item in items) + "\n</ul>" if items else ""
 
 
-def _table(head: list[str], rows: list[list[str]], explained: dict[str, str] | None = None) -> str:
-    """`explained` holds HTML that is put below the first cell of a row."""
+def table(head: list[str], rows: list[list[str]], explained: dict[str, str] | None = None) -> str:
+    """A table of plain texts. `explained` holds HTML that is put below the first cell of a row."""
     heads = (escape(cell).replace("\n", "<br>") for cell in head)
     lines = ["<tr>" + "".join(f"<th>{cell}</th>" for cell in heads) + "</tr>"]
     for first, *cells in rows:
@@ -90,10 +96,10 @@ def _time(variants: list[Variant]) -> str:
     plot = plots.time_by_cause(drawn)
     parts = [f"<figure>{plot}</figure>"] if plot else []
     if 1 < len(drawn) <= COLUMNS_MAX:
-        parts.append(_table(*variants_table(drawn)))
+        parts.append(table(*variants_table(drawn)))
     for variant in drawn:
         head, rows = causes_table(variant)
-        body = _table(head, rows, {name: escape(text) for name, text in EXPLAINED.items()})
+        body = table(head, rows, {name: escape(text) for name, text in EXPLAINED.items()})
         named = f"<summary>{escape(variant['name'])}: operations and tasks</summary>"
         parts.append(f"<details>{named}\n{body}</details>" if len(drawn) > 1 else body)
     return "\n".join(parts)

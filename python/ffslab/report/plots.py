@@ -40,7 +40,7 @@ def latency_over_time(run: Run) -> str | None:
     calls = _calls(run)
     if not calls:
         return None
-    figure = _figure(3.2 + 0.07 * len(calls))
+    figure = new_figure(3.2 + 0.07 * len(calls))
     axes = figure.add_subplot()
     marks = sum(len(latency) for _, _, latency in calls)
     for i, (name, start, latency) in enumerate(calls):
@@ -50,13 +50,13 @@ def latency_over_time(run: Run) -> str | None:
             linestyle="none",
             marker=".",
             markersize=3,
-            color=_colour(i),
+            color=colour(i),
             label=name,
             rasterized=marks > VECTOR_MARKS_MAX,
         )
     axes.set(xlabel="virtual time since the first call, s", ylabel="latency, us", title="Latency over time")
     _log_scale(axes, "y", [latency for _, _, latency in calls])
-    return _svg(figure, "latency-over-time", axes, len(calls))
+    return svg_text(figure, "latency-over-time", axes, len(calls))
 
 
 def latency_distribution(run: Run) -> str | None:
@@ -64,17 +64,17 @@ def latency_distribution(run: Run) -> str | None:
     calls = _calls(run)
     if not calls:
         return None
-    figure = _figure(3.2 + 0.07 * len(calls))
+    figure = new_figure(3.2 + 0.07 * len(calls))
     axes = figure.add_subplot()
     for i, (name, _, latency) in enumerate(calls):
         # 500 steps show the shape; the tail, the last hundred calls, is drawn in full.
         ordered = np.sort(latency)
         n = len(ordered)
         ranks = np.unique(np.concatenate([np.linspace(0, n - 1, 500).astype(int), np.arange(max(0, n - 100), n)]))
-        axes.step(ordered[ranks], (ranks + 1) / n * 100, where="post", color=_colour(i), label=name)
+        axes.step(ordered[ranks], (ranks + 1) / n * 100, where="post", color=colour(i), label=name)
     axes.set(xlabel="latency, us", ylabel="calls, %", title="Distribution of latency", ylim=(0, 101))
     _log_scale(axes, "x", [latency for _, _, latency in calls])
-    return _svg(figure, "latency-distribution", axes, len(calls))
+    return svg_text(figure, "latency-distribution", axes, len(calls))
 
 
 def time_by_cause(variants: list[Variant]) -> str | None:
@@ -84,13 +84,13 @@ def time_by_cause(variants: list[Variant]) -> str | None:
     names = sorted(largest, key=lambda name: (name not in ASKED_FOR, -largest[name]))
     if not names:
         return None
-    figure = _figure(1.3 + 0.3 * len(variants))
+    figure = new_figure(1.3 + 0.3 * len(variants))
     axes = figure.add_subplot()
     y, left = np.arange(len(variants)), np.zeros(len(variants))
     shown = names[: len(COLOURS) - 1] if len(names) > len(COLOURS) else names
     for i, name in enumerate(shown):
         widths = np.array([part.get(name, 0.0) / 1e3 for part in parts])
-        axes.barh(y, widths, left=left, color=_colour(i), label=name, height=0.6)
+        axes.barh(y, widths, left=left, color=colour(i), label=name, height=0.6)
         left += widths
     rest = np.array([sum(part.values()) / 1e3 for part in parts]) - left
     if len(shown) < len(names):
@@ -99,7 +99,7 @@ def time_by_cause(variants: list[Variant]) -> str | None:
     axes.invert_yaxis()
     axes.set(xlabel="virtual time, ms")
     figure.legend(loc="outside lower center", ncols=5, fontsize=8, frameon=False)
-    return _svg(figure, "time-by-cause")
+    return svg_text(figure, "time-by-cause")
 
 
 def operations_by_cause(variants: list[Variant]) -> str | None:
@@ -109,14 +109,14 @@ def operations_by_cause(variants: list[Variant]) -> str | None:
     kinds = [(counter, label) for counter, label in KINDS if any(v["totals"][counter] for v in variants)]
     if not causes:
         return None
-    figure = _figure(1.6 + 0.3 * len(variants) + 0.07 * len(causes))
+    figure = new_figure(1.6 + 0.3 * len(variants) + 0.07 * len(causes))
     panels = np.atleast_1d(figure.subplots(1, len(kinds), sharey=True))
     y = np.arange(len(variants))
     for axes, (counter, label) in zip(panels, kinds, strict=True):
         left = np.zeros(len(variants))
         for i, cause in enumerate(causes):
             widths = np.array([_count(variant, counter, cause) for variant in variants], dtype=float)
-            axes.barh(y, widths, left=left, color=_colour(i), hatch=_hatch(i), label=cause, height=0.6)
+            axes.barh(y, widths, left=left, color=colour(i), hatch=_hatch(i), label=cause, height=0.6)
             left += widths
         rest = np.array([v["totals"][counter] for v in variants], dtype=float) - left
         if rest.any():
@@ -129,7 +129,7 @@ def operations_by_cause(variants: list[Variant]) -> str | None:
         label: handle for axes in panels for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
     }
     figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=3, fontsize=8, frameon=False)
-    return _svg(figure, "operations-by-cause")
+    return svg_text(figure, "operations-by-cause")
 
 
 def erase_map(run: Run) -> str | None:
@@ -141,7 +141,7 @@ def erase_map(run: Run) -> str | None:
         return None
     rows_of = [erases[names == name] for name in variants]
     columns = 64
-    figure = _figure(0.5 + sum(0.55 + 0.11 * (len(row) / columns) for row in rows_of))
+    figure = new_figure(0.5 + sum(0.55 + 0.11 * (len(row) / columns) for row in rows_of))
     panels = np.atleast_1d(figure.subplots(len(rows_of), 1))
     image = None
     for axes, name, row in zip(panels, variants, rows_of, strict=True):
@@ -160,7 +160,7 @@ def erase_map(run: Run) -> str | None:
         axes.set_yticks([0], ["0"])
     assert image is not None
     figure.colorbar(image, ax=list(panels), label="erases", shrink=0.8)
-    return _svg(figure, "erase-map")
+    return svg_text(figure, "erase-map")
 
 
 SPACE_KINDS = (("valid", "valid", "#0072b2"), ("invalid", "invalid", "#d55e00"), ("free", "free", "#d9d9d9"))
@@ -185,7 +185,7 @@ def space_map(run: Run) -> str | None:
                 drawn.append((f"{variant['name']}, {when}: {sums}", held))
     if not drawn:
         return None
-    figure = _figure(0.6 + 0.95 * len(drawn))
+    figure = new_figure(0.6 + 0.95 * len(drawn))
     panels = np.atleast_1d(figure.subplots(len(drawn), 1))
     for axes, (title, held) in zip(panels, drawn, strict=True):
         blocks = np.arange(len(held[0]) + 1)
@@ -197,7 +197,7 @@ def space_map(run: Run) -> str | None:
         axes.set(xlim=(0, len(bottom)), ylim=(0, bottom.max() or 1), ylabel="pages")
     panels[-1].set_xlabel("erase block")
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=8)
-    return _svg(figure, "space-map")
+    return svg_text(figure, "space-map")
 
 
 def energy_by_rail(variants: list[Variant]) -> str | None:
@@ -205,18 +205,18 @@ def energy_by_rail(variants: list[Variant]) -> str | None:
     variants = variants[:VARIANTS_MAX]
     if not any(variant["energy_uJ"]["total"] for variant in variants):
         return None
-    figure = _figure(0.9 + 0.4 * len(variants))
+    figure = new_figure(0.9 + 0.4 * len(variants))
     axes = figure.add_subplot()
     y = np.arange(len(variants))
     left = np.zeros(len(variants))
     for i, rail in enumerate(("cpu", "memory")):
         energy = np.array([variant["energy_uJ"][rail] / 1e3 for variant in variants])
-        axes.barh(y, energy, left=left, color=_colour(i), label=rail, height=0.6)
+        axes.barh(y, energy, left=left, color=colour(i), label=rail, height=0.6)
         left += energy
     axes.set_yticks(y, [_lines(variant) for variant in variants], fontsize=8)
     axes.invert_yaxis()
     axes.set(xlabel="energy above idle, mJ")
-    return _svg(figure, "energy", axes, 2)
+    return svg_text(figure, "energy", axes, 2)
 
 
 # ---- helpers ------------------------------------------------------------------------------------------------
@@ -270,7 +270,8 @@ def _log_scale(axes: Axes, axis: str, values: list[np.ndarray[Any, Any]]) -> Non
     ticks.set_minor_formatter(NullFormatter())
 
 
-def _colour(i: int) -> str:
+def colour(i: int) -> str:
+    """Colour of the i-th series."""
     return COLOURS[i % len(COLOURS)]
 
 
@@ -278,13 +279,14 @@ def _hatch(i: int) -> str | None:
     return None if i < len(COLOURS) else "//"
 
 
-def _figure(height_inches: float) -> Figure:
+def new_figure(height_inches: float) -> Figure:
+    """A figure as wide as the report."""
     figure = Figure(figsize=(WIDTH_INCHES, height_inches), layout="constrained")
     FigureCanvasSVG(figure)
     return figure
 
 
-def _svg(figure: Figure, name: str, axes: Axes | None = None, legend_entries: int = 1) -> str:
+def svg_text(figure: Figure, name: str, axes: Axes | None = None, legend_entries: int = 1) -> str:
     """The figure as an SVG element. Ids are derived from `name`, so that several figures fit in one document."""
     if axes is not None and legend_entries > 1:
         longest = max(len(text) for text in axes.get_legend_handles_labels()[1])

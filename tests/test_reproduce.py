@@ -1,0 +1,198 @@
+"""`ffslab reproduce`: verdicts follow from readings, interrupted campaigns go on, the folder is complete or absent."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ffslab.reproduce import PAPERS, campaign, readahead, runs
+from ffslab.reproduce.claims import Claims, Judged, Verdict, alike, falls
+from ffslab.reproduce.figures import Figure, Line
+from ffslab.reproduce.runs import PlannedRun, run_all
+
+if TYPE_CHECKING:
+    from conftest import Command
+
+TINY = """\
+title = "tiny"
+[stack]
+board = "zero-overhead"
+fs = "jffs2"
+partition_blocks = 32
+[[setup]]
+step = "mount"
+[[measure]]
+step = "create"
+file = "a"
+bytes = "{kib} KiB"
+"""
+
+
+def tiny(kib: int) -> PlannedRun:
+    return PlannedRun("tiny", TINY.format(kib=kib))
+
+
+def judged(**keys: float) -> Judged:
+    return Judged({"id": "X-1", "title": "t", "source": "s", "differs": "because", **keys})
+
+
+# ---- verdicts -----------------------------------------------------------------------------------------------
+
+
+def test_a_claim_without_readings_was_not_run() -> None:
+    assert judged().verdict is Verdict.NOT_RUN
+
+
+def test_a_relative_tolerance_is_of_the_published_value() -> None:
+    claim = judged(tolerance=0.20)
+    claim.number("in", 1.0, 1.19)
+    assert claim.verdict is Verdict.REPRODUCED
+    claim.number("out", 1.0, 1.21)
+    assert [reading.holds for reading in claim.readings] == [True, False]
+
+
+def test_points_are_absolute() -> None:
+    claim = judged(tolerance_points=10)
+    claim.number("in", 0.05, 0.149)
+    claim.number("out", 0.05, 0.151)
+    assert [reading.holds for reading in claim.readings] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("number_holds", "shape_holds", "verdict"),
+    [
+        (True, True, Verdict.REPRODUCED),
+        (False, True, Verdict.SHAPE_ONLY),
+        (True, False, Verdict.NOT_REPRODUCED),
+        (False, False, Verdict.NOT_REPRODUCED),
+        (False, None, Verdict.NOT_REPRODUCED),
+    ],
+)
+def test_a_missed_number_leaves_the_shape_if_there_is_one(
+    number_holds: bool, shape_holds: bool | None, verdict: Verdict
+) -> None:
+    claim = judged(tolerance=0.1)
+    claim.number("value", 1.0, 1.0 if number_holds else 2.0)
+    if shape_holds is not None:
+        claim.shape("order", "rises", "as it is", shape_holds)
+    assert claim.verdict is verdict
+    assert (claim.as_dict()["differs"] is None) == (verdict is Verdict.REPRODUCED)
+
+
+def test_trends_allow_what_a_printed_curve_hides_and_no_more() -> None:
+    assert falls([0.70, 0.73, 0.20])
+    assert not falls([0.70, 0.76, 0.20])
+    assert not falls([0.50, 0.50, 0.50])
+    assert alike([0.1, 0.5], [0.2, 0.5])[1]
+    assert not alike([0.1, 0.5], [0.21, 0.5])[1]
+
+
+def test_every_claim_says_what_it_is() -> None:
+    names = []
+    for paper in PAPERS:
+        for claim in Claims(paper):
+            assert all(claim.published[key] for key in ("id", "title", "source", "differs"))
+            assert not {"tolerance", "tolerance_points"} <= set(claim.published)
+            names.append(claim.published["id"])
+    expected = [f"RA-{n}" for n in range(1, 10)] + [f"FFS-{n}" for n in (1, 2, 3)] + ["VFS-1"]
+    assert sorted(names) == sorted(expected + [f"WG-{n}" for n in range(1, 9)])
+
+
+# ---- runs ---------------------------------------------------------------------------------------------------
+
+
+def test_an_interrupted_campaign_goes_on_where_it_was(tmp_path: Path) -> None:
+    folder = tmp_path / "results"
+    shares: list[float] = []
+    first = run_all([tiny(4)], folder, jobs=1, progress=shares.append)
+    assert shares == [1.0]
+    assert not folder.exists()
+    waiting = runs.unfinished(folder) / f"{tiny(4).key}.json"
+    kept = json.loads(waiting.read_text(encoding="utf-8"))
+    kept["rows"][0]["page_programs"] = -1
+    waiting.write_text(json.dumps(kept), encoding="utf-8")
+    shares.clear()
+    again = run_all([tiny(4), tiny(8)], folder, jobs=1, progress=shares.append)
+    # What was kept is not made again; only the other one is.
+    assert again[tiny(4).key][0]["page_programs"] == -1
+    assert shares == [1.0]
+    assert again[tiny(8).key][0]["page_programs"] > first[tiny(4).key][0]["page_programs"] > 0
+
+
+@pytest.mark.parametrize("damage", ["", "{", "[]", '{"series": "tiny"}'])
+def test_a_damaged_run_is_made_again(tmp_path: Path, damage: str) -> None:
+    folder = tmp_path / "results"
+    waiting = runs.unfinished(folder)
+    waiting.mkdir()
+    (waiting / f"{tiny(4).key}.json").write_text(damage, encoding="utf-8")
+    assert run_all([tiny(4)], folder, jobs=1)[tiny(4).key][0]["page_programs"] > 0
+
+
+def test_the_key_tells_experiments_apart() -> None:
+    assert tiny(4).key == tiny(4).key
+    assert tiny(4).key != tiny(8).key
+    assert PlannedRun("a", look_ups=("jffs2", "small")).key != PlannedRun("a", look_ups=("jffs2", "large")).key
+
+
+def test_planned_runs_differ() -> None:
+    for paper in PAPERS.values():
+        keys = [run.key for run in paper.planned()]
+        assert len(set(keys)) == len(keys)
+
+
+# ---- a campaign ---------------------------------------------------------------------------------------------
+
+
+def test_the_folder_is_complete_and_is_used_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def judge(claims: Claims, series: campaign.Series) -> None:
+        claims["RA-2"].shape("programs", "some", str(series["tiny"][0]["page_programs"]), True)
+
+    def one(series: campaign.Series) -> list[Figure]:
+        return [Figure("One", "x", "y", [Line("a", [1, 2], [3, 4]), Line("b", [1, 2], [4, 3])])]
+
+    monkeypatch.setitem(PAPERS, "readahead", campaign.Paper(lambda: [tiny(4)], judge, lambda series: iter(one(series))))
+    folder = tmp_path / "results"
+    result = campaign.reproduce("readahead", folder, jobs=1)
+    assert {path.name for path in folder.iterdir()} == campaign.FILES
+    assert [path.name for path in tmp_path.iterdir()] == ["results"]
+    assert json.loads((folder / campaign.CLAIMS).read_text(encoding="utf-8")) == result
+    verdicts = {claim["id"]: claim["verdict"] for claim in result["claims"]}
+    assert verdicts["RA-2"] == "reproduced"
+    assert verdicts["RA-1"] == "not yet run"
+    html = (folder / "report.html").read_text(encoding="utf-8")
+    assert "<svg" in html
+    assert "not yet run" in html
+    assert "not yet run" in campaign.text(result, folder)
+    shares: list[float] = []
+    assert campaign.reproduce("readahead", folder, jobs=1, progress=shares.append) == result
+    assert shares == []
+    shutil.rmtree(folder / runs.RUNS)
+    (folder / "mine.txt").write_text("mine", encoding="utf-8")
+    with pytest.raises(ValueError, match="not a results folder"):
+        campaign.reproduce("readahead", folder, jobs=1)
+
+
+def test_few_sequential_requests_waste_most_of_what_is_read_ahead(tmp_path: Path) -> None:
+    chosen = [run for run in readahead.planned() if run.series == "number sequential" and '"jffs2"' in run.text]
+    series = runs.by_series(chosen, run_all(chosen, tmp_path / "results", jobs=1))
+    saved = readahead.by_number(series, "jffs2", "sequential", readahead.READS)
+    assert min(saved[:3]) > 0.5
+    assert falls(saved)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["reproduce", "rtems"], "'rtems' is not one of 'readahead', 'wear-gc'"),
+        (["reproduce", "readahead", "--jobs", "0"], "--jobs 0: must be 1 or more"),
+    ],
+)
+def test_bad_options_are_one_line(ffslab: Command, arguments: list[str], complaint: str) -> None:
+    done = ffslab(*arguments)
+    assert done.returncode == 2
+    assert complaint in done.stderr
+    assert len(done.stderr.splitlines()) == 1
