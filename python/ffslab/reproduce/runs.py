@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ffslab import states
+from ffslab._native import InputError
 from ffslab.experiment import Experiment, Progress
 
 Row = dict[str, Any]
@@ -65,14 +66,20 @@ def run_all(
         else:
             found[run.key] = kept
     if missing:
-        waiting.mkdir(parents=True, exist_ok=True)
+        try:
+            waiting.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise _not_written(waiting, error) from None
         spawn = multiprocessing.get_context("spawn")
         with ProcessPoolExecutor(jobs or os.cpu_count(), spawn, initializer=_one_thread) as pool:
-            futures = {pool.submit(run.rows): run for run in missing}
+            futures = {pool.submit(_rows_or_error, run): run for run in missing}
             try:
                 for future in as_completed(futures):
                     run = futures[future]
-                    found[run.key] = future.result()
+                    rows = future.result()
+                    if isinstance(rows, str):
+                        raise InputError(rows)
+                    found[run.key] = rows
                     write_rows(waiting, run, found[run.key])
                     if progress is not None:
                         progress(len(found) / len(planned))
@@ -99,8 +106,23 @@ def write_rows(folder: Path, run: PlannedRun, rows: list[Row]) -> None:
     """Keeps the result of a run; the file is complete or absent."""
     place = folder / f"{run.key}.json"
     fresh = place.with_suffix(".part")
-    fresh.write_text(json.dumps({"series": run.series, "rows": rows}) + "\n", encoding="utf-8")
-    fresh.rename(place)
+    try:
+        fresh.write_text(json.dumps({"series": run.series, "rows": rows}) + "\n", encoding="utf-8")
+        fresh.rename(place)
+    except OSError as error:
+        raise _not_written(place, error) from None
+
+
+def _not_written(place: Path, error: OSError) -> InputError:
+    return InputError(f"{place}: cannot be written: {(error.strerror or str(error)).lower()}")
+
+
+def _rows_or_error(run: PlannedRun) -> list[Row] | str:
+    """In a process of the pool: its native exceptions cannot be sent to the one that asked."""
+    try:
+        return run.rows()
+    except InputError as error:
+        return str(error)
 
 
 def _kept(run: PlannedRun, folders: Sequence[Path]) -> list[Row] | None:
