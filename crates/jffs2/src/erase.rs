@@ -8,8 +8,8 @@ use ffslab_mtd::MtdError;
 use ffslab_sim::Reason;
 
 use crate::blocks::List;
-use crate::format::oob_clean_marker;
-use crate::refs::NONE;
+use crate::format::{encode_clean_marker, oob_clean_marker, HEADER_BYTES};
+use crate::refs::{NodeState, NONE};
 use crate::store::Store;
 
 /// A block is marked bad when its erase has failed this often (`MAX_ERASE_FAILURES`).
@@ -130,10 +130,13 @@ impl Store {
             self.blocks[block].checked_bytes += bytes as u32;
             return Ok(true);
         }
+        let at = u64::from(block * self.block_bytes);
         let marked = {
             let _why = self.sim.because(Reason::CleanMarker);
-            let marker = oob_clean_marker(self.endian);
-            self.mtd.write_oob_free(u64::from(block * self.block_bytes), &marker)
+            match self.mtd.is_nor() {
+                true => self.mtd.write(at, &encode_clean_marker(self.endian)),
+                false => self.mtd.write_oob_free(at, &oob_clean_marker(self.endian)),
+            }
         };
         match marked {
             Ok(()) => {}
@@ -146,6 +149,9 @@ impl Store {
         self.blocks[block].free_bytes = self.block_bytes;
         self.totals.erasing_bytes -= self.block_bytes;
         self.totals.free_bytes += self.block_bytes;
+        if self.mtd.is_nor() {
+            self.link_node(at as u32, NodeState::Normal, HEADER_BYTES, 0);
+        }
         self.blocks.append(block, List::Free);
         self.erasing_blocks -= 1;
         Ok(false)

@@ -134,6 +134,13 @@ pub fn encode_padding(e: Endian, total_bytes: u32) -> [u8; 12] {
     b
 }
 
+/// A clean marker as the first node of a block (`jffs2_mark_erased_block`).
+pub fn encode_clean_marker(e: Endian) -> [u8; 12] {
+    let mut b = [0u8; 12];
+    e.put_header(&mut b, TYPE_CLEAN_MARKER, HEADER_BYTES);
+    b
+}
+
 /// The 8 bytes of the clean marker in the out-of-band area (no CRC: `fs/jffs2/wbuf.c`, `oob_cleanmarker`).
 pub fn oob_clean_marker(e: Endian) -> [u8; 8] {
     let mut b = [0u8; 8];

@@ -72,7 +72,7 @@ impl Jffs2 {
     /// Chooses the block to empty by the tick counter (`jffs2_find_gc_block`).
     fn choose_victim(&mut self) -> Result<Option<u32>> {
         loop {
-            let lot = self.store.sim.jiffies() % 128;
+            let lot = self.store.jiffies() % 128;
             let blocks = &self.store.blocks;
             let has = |list| !blocks.is_empty(list);
             let list = if has(List::BadUsed) && self.store.free_blocks() > 0 {
@@ -169,8 +169,10 @@ impl Jffs2 {
                 self.store.mark_obsolete(id);
                 return Ok(());
             }
-            self.load(node.owner)?;
-            self.collect_live(host, block, id, node.owner)
+            self.take_inode(node.owner)?;
+            let collected = self.collect_live(host, block, id, node.owner);
+            self.release_inode(node.owner);
+            collected
         }
     }
 }

@@ -194,7 +194,7 @@ impl Jffs2 {
     /// A deletion entry is needed as long as an older entry for the name is on flash in another block
     /// (`jffs2_garbage_collect_deletion_dirent`).
     fn collect_deletion(&mut self, ino: u32, name: &[u8], old: Dirent) -> Result<()> {
-        if self.deletes_something(ino, name, old.node)? {
+        if !self.store.marks_obsolete && self.deletes_something(ino, name, old.node)? {
             return self.move_dirent(ino, name, old);
         }
         if let Some(inode) = self.inodes.get_mut(&ino) {
@@ -294,9 +294,11 @@ impl Jffs2 {
     }
 
     fn fetch_page(&mut self, host: &mut dyn Host, ino: u32, index: u64, page: &mut [u8]) -> Result<()> {
-        if let Some(cached) = host.page(ino, index) {
-            page.copy_from_slice(cached);
-            return Ok(());
+        if self.users.is_none() {
+            if let Some(cached) = host.page(ino, index) {
+                page.copy_from_slice(cached);
+                return Ok(());
+            }
         }
         let inode = self.inodes.get(&ino).ok_or(Errno::Io)?;
         self.store.read_range(inode, (index * PAGE_BYTES as u64) as u32, page)?;

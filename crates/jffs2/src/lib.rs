@@ -6,12 +6,13 @@
 //! **Follows.** Linux 6.1 `fs/jffs2` (the C file that each module follows is named at its top), for NAND: write buffer
 //! of one page, clean markers in the out-of-band area. The few differences of Linux 2.6.37 are [`Options`].
 //!
-//! **Leaves out.** NOR, data flash and UBI volumes as media; writing extended attributes (their nodes are kept and
+//! **Leaves out.** NOR as Linux drives it (as RTEMS does: [`Jffs2::mount_nor`]), data flash and UBI volumes as media; writing extended attributes (their nodes are kept and
 //! copied); ACLs; the reserved pool for root; read-only mounts. See this crate's README for more.
 
 mod blocks;
 mod build;
 mod compress;
+mod direct;
 mod erase;
 mod format;
 mod fragment_list;
@@ -21,7 +22,10 @@ mod gc;
 mod gc_move;
 mod inode;
 mod levels;
+mod medium;
 mod namespace;
+mod nor;
+mod nor_style;
 mod options;
 pub mod probe;
 mod read;
@@ -29,6 +33,7 @@ mod readinode;
 mod refs;
 mod reserve;
 mod scan;
+mod scan_nor;
 mod space;
 mod store;
 mod summary;
@@ -41,6 +46,7 @@ mod write;
 
 pub use compress::Compression;
 pub use format::Endian;
+pub use nor::{NorCounts, NorFlash};
 pub use options::{Options, WakeDuringPass, WbufTimer};
 
 use ffslab_fs::{Errno, PAGE_BYTES};
@@ -49,7 +55,9 @@ use rustc_hash::FxHashMap;
 use thiserror::Error;
 
 use compress::Compressor;
+use direct::Users;
 use inode::Inode;
+use medium::Medium;
 use store::Store;
 use tasks::Background;
 
@@ -100,6 +108,8 @@ pub struct Jffs2 {
     pub(crate) checked: usize,
     pub(crate) gc_page: Vec<u8>,
     pub(crate) read_only: bool,
+    /// Where the caller counts the users of inodes instead of a page cache's host: RTEMS.
+    pub(crate) users: Option<Users>,
     unmounted: bool,
 }
 
@@ -117,8 +127,35 @@ impl Jffs2 {
         if mtd.oob_free_bytes() < 8 {
             return Err(MountError::NoRoomForCleanMarker { free_bytes: mtd.oob_free_bytes() });
         }
+        let mut fs = Jffs2::open(Medium::Nand(mtd), options)?;
+        if !fs.read_only {
+            fs.start_tasks();
+        }
+        Ok(fs)
+    }
+
+    /// Mounts NOR flash as RTEMS does: no write buffer, no summaries, no background tasks; see `direct.rs` for the calls.
+    pub fn mount_nor(flash: NorFlash, options: Options) -> Result<Jffs2, MountError> {
+        let medium = Medium::Nor(flash);
+        if medium.size_bytes() > u64::from(u32::MAX) {
+            return Err(MountError::TooLarge { size_bytes: medium.size_bytes() });
+        }
+        if medium.blocks() < 5 {
+            return Err(MountError::TooFewBlocks { blocks: medium.blocks() });
+        }
+        let mut fs = Jffs2::open(medium, Options { summary: false, ..options })?;
+        fs.users = Some(Users::default());
+        fs.take_inode(1)?;
+        if !fs.read_only {
+            fs.store.erase_all_pending()?;
+        }
+        Ok(fs)
+    }
+
+    fn open(medium: Medium, options: Options) -> Result<Jffs2, MountError> {
+        let marks_obsolete = medium.is_nor() && !options.read_only;
         let mut fs = Jffs2 {
-            store: Store::new(mtd, options),
+            store: Store::new(medium, options),
             inodes: FxHashMap::default(),
             compressor: Compressor::new(options.compression),
             background: Background::default(),
@@ -126,13 +163,12 @@ impl Jffs2 {
             checked: 0,
             gc_page: vec![0; PAGE_BYTES],
             read_only: options.read_only,
+            users: None,
             unmounted: false,
         };
         fs.build()?;
+        fs.store.marks_obsolete = marks_obsolete;
         fs.load(1)?;
-        if !fs.read_only {
-            fs.start_tasks();
-        }
         Ok(fs)
     }
 
@@ -154,7 +190,7 @@ impl Jffs2 {
 
 impl Drop for Jffs2 {
     fn drop(&mut self) {
-        if !self.unmounted && !self.read_only {
+        if !self.unmounted && !self.read_only && self.users.is_none() {
             self.stop_tasks();
         }
     }

@@ -154,8 +154,21 @@ impl Jffs2 {
             _ => {}
         }
         let now_s = seconds(host.now());
-        self.add_dirent(host, dir, name, (0, 0), now_s)?;
+        self.delete_name(host, dir, name, now_s)?;
         self.lose_link(ino);
+        Ok(())
+    }
+
+    /// A node says that the name is gone; where nodes can be marked as obsolete, the name's own node is.
+    fn delete_name(&mut self, host: &mut dyn Host, dir: u32, name: &[u8], now_s: u32) -> Result<()> {
+        if !self.store.marks_obsolete {
+            return self.add_dirent(host, dir, name, (0, 0), now_s);
+        }
+        let inode = self.inodes.get_mut(&dir).ok_or(Errno::NoEnt)?;
+        if let Some(dirent) = inode.dirents.get(name) {
+            inode.dirents.remove(&mut self.store, name);
+            self.store.mark_obsolete(dirent.node);
+        }
         Ok(())
     }
 
@@ -211,7 +224,7 @@ impl Jffs2 {
                 cache.links_or_parent = to;
             }
         }
-        let removed = self.add_dirent(host, from, name, (0, 0), now_s);
+        let removed = self.delete_name(host, from, name, now_s);
         if removed.is_err() && moved_kind != FileKind::Directory {
             // The new name stands: there are two now.
             if let Some(cache) = self.store.inode_caches.get_mut(&ino) {

@@ -23,12 +23,12 @@ use crate::MountError;
 use rustc_hash::FxHashMap;
 
 /// So many bytes of 0xFF make a block look empty (`DEFAULT_EMPTY_SCAN_SIZE`).
-const EMPTY_SCAN_BYTES: usize = 256;
+pub(crate) const EMPTY_SCAN_BYTES: usize = 256;
 /// Pages whose out-of-band area an empty-looking block must have clear.
 const OOB_SCAN_PAGES: u32 = 4;
 
 /// What a block turned out to be.
-enum BlockState {
+pub(crate) enum BlockState {
     AllErased,
     CleanMarker,
     Clean,
@@ -169,7 +169,7 @@ impl Store {
         if self.mtd.is_bad(u64::from(start)) {
             return Ok(BlockState::Bad);
         }
-        let marked = self.has_clean_marker(start)?;
+        let marked = !self.mtd.is_nor() && self.has_clean_marker(start)?;
         let mut data = std::mem::take(&mut self.scratch);
         let state = self.scan_content(block, start, marked, &mut data, findings, collector);
         self.scratch = data;
@@ -205,6 +205,9 @@ impl Store {
         findings: &mut Findings,
         collector: &mut Collector,
     ) -> Result<BlockState, MountError> {
+        if self.mtd.is_nor() {
+            return self.scan_nor_block(block, data, findings, collector);
+        }
         if self.options.summary && self.scan_summary(block, data, findings)? {
             return Ok(self.classify(block));
         }
@@ -224,10 +227,14 @@ impl Store {
         Ok(self.classify(block))
     }
 
-    fn classify(&mut self, block: u32) -> BlockState {
+    pub(crate) fn classify(&mut self, block: u32) -> BlockState {
         let b = self.blocks[block];
         let live = b.used_bytes + b.unchecked_bytes;
-        if live == 0 && b.dirty_bytes == 0 && b.first == NONE {
+        let (marker_bytes, only_marker) = match self.mtd.is_nor() {
+            true => (HEADER_BYTES, b.first == b.last),
+            false => (0, b.first == NONE),
+        };
+        if live == marker_bytes && b.dirty_bytes == 0 && only_marker {
             BlockState::CleanMarker
         } else if !is_dirty(self.block_bytes - live) {
             let b = &mut self.blocks[block];
@@ -368,7 +375,7 @@ impl Store {
         Ok(())
     }
 
-    fn scan_node(
+    pub(crate) fn scan_node(
         &mut self,
         block: u32,
         offset: u32,
@@ -426,6 +433,11 @@ impl Store {
             TYPE_PADDING => {
                 collector.add_padding(header.total_bytes);
                 self.scan_dirty_space(block, bytes);
+            }
+            TYPE_CLEAN_MARKER
+                if self.mtd.is_nor() && header.total_bytes == HEADER_BYTES && self.blocks[block].first == NONE =>
+            {
+                self.link_node(offset, NodeState::Normal, HEADER_BYTES, 0);
             }
             TYPE_CLEAN_MARKER | TYPE_SUMMARY => self.scan_dirty_space(block, bytes),
             other => match other & COMPAT_MASK {

@@ -91,6 +91,7 @@ impl Store {
                 return Ok(Attempt::Again);
             }
             let Some(block) = self.next_block else { return Ok(Attempt::Again) };
+            self.give_up_clean_marker(block);
             return Ok(Attempt::Space(self.blocks[block].free_bytes.saturating_sub(kept_for_summary)));
         }
     }

@@ -4,13 +4,14 @@
 //! (`jffs2_mark_node_obsolete`).
 
 use ffslab_fs::{Errno, Result, PAGE_BYTES};
-use ffslab_mtd::{Mtd, MtdError};
+use ffslab_mtd::MtdError;
 use ffslab_sim::Sim;
 use rustc_hash::FxHashMap;
 
 use crate::blocks::{Blocks, List};
 use crate::format::{pad, Endian, INODE_BYTES, MIN_DATA_BYTES};
 use crate::levels::Levels;
+use crate::medium::Medium;
 use crate::options::Options;
 use crate::refs::{NodeRefs, NodeState, RefId, NONE};
 use crate::summary::Collector;
@@ -51,7 +52,9 @@ pub struct Totals {
 }
 
 pub struct Store {
-    pub mtd: Mtd,
+    pub mtd: Medium,
+    /// NOR: one that is superseded is marked so on the medium (not during the mount, as in the kernel).
+    pub marks_obsolete: bool,
     pub sim: Sim,
     pub options: Options,
     pub endian: Endian,
@@ -97,7 +100,7 @@ pub fn is_dirty(bytes: u32) -> bool {
 }
 
 impl Store {
-    pub fn new(mtd: Mtd, options: Options) -> Store {
+    pub fn new(mtd: Medium, options: Options) -> Store {
         let sim = mtd.sim().clone();
         let block_bytes = mtd.erase_block_bytes();
         let blocks = mtd.blocks();
@@ -129,6 +132,7 @@ impl Store {
             header_buffer: vec![0; 3 * page_bytes as usize + INODE_BYTES as usize],
             plain: Vec::new(),
             refile_counter: 0,
+            marks_obsolete: false,
             mtd,
         }
     }
@@ -322,6 +326,9 @@ impl Store {
         if !self.scanning && !current {
             self.refile_after_obsoleting(number, added);
         }
+        if self.marks_obsolete {
+            self.obliterate(id, bytes);
+        }
     }
 
     fn refile_after_obsoleting(&mut self, number: u32, added: u32) {
@@ -336,7 +343,7 @@ impl Store {
                 // What replaced the last node may not be on flash yet.
                 self.blocks.append(number, List::ErasablePendingWbuf);
             } else {
-                self.queue_for_erase(number, self.sim.jiffies());
+                self.queue_for_erase(number, self.jiffies());
             }
         } else if self.gc_block == Some(number) {
             // Stays the victim.
@@ -361,7 +368,7 @@ impl Store {
     /// The write buffer is on flash: blocks that waited for it can be erased.
     pub fn refile_wbuf_blocks(&mut self) {
         while let Some(number) = self.blocks.take_first(List::ErasablePendingWbuf) {
-            let lot = self.sim.jiffies().wrapping_add(self.refile_counter);
+            let lot = self.jiffies().wrapping_add(self.refile_counter);
             self.refile_counter = self.refile_counter.wrapping_add(1);
             self.queue_for_erase(number, lot);
         }

@@ -149,6 +149,9 @@ impl Store {
     /// Writes the parts of one node at `to`, the end of what was written before (`jffs2_flash_writev`).
     /// `ino` is the inode on whose behalf, 0 for garbage collection.
     pub fn flash_write(&mut self, to: u32, parts: [&[u8]; 2], ino: u32) -> Result<()> {
+        if self.mtd.is_nor() {
+            return self.write_directly(to, parts);
+        }
         let page = self.page_bytes;
         if self.wbuf.offset == NONE {
             self.wbuf.offset = to - to % page;

@@ -1,19 +1,21 @@
 //! # rtems: the storage stack of RTEMS
 //!
 //! **Role.** System calls with descriptors and paths ([`libio`]), the block device buffer cache ([`bdbuf`]), block devices
-//! ([`device`]), and the file systems IMFS and mini-IMFS ([`imfs`]), DOSFS ([`dosfs`]) and RFS ([`rfs`]). Devices hold
+//! ([`device`]), and the file systems IMFS and mini-IMFS ([`imfs`]), DOSFS ([`dosfs`]) and RFS ([`rfs`]);
+//! JFFS2 on NOR flash ([`jffs2`]). Devices hold
 //! real bytes, file systems write their true on-disk formats, and every call into the cache and every request to a driver
 //! is the one that the real code makes.
 //!
 //! **Follows.** RTEMS at commit cf811a4eb2 (9 July 2018): `cpukit/libblock`, `cpukit/libfs`, `cpukit/libcsupport`.
 //!
 //! **Leaves out.** More than one application task, partitions, users and permissions, device nodes other than block
-//! devices, FIFOs; the CPU time of the code. JFFS2 and YAFFS2 are crates of their own.
+//! devices, FIFOs; the CPU time of the code. YAFFS2 as ported to RTEMS.
 
 pub mod bdbuf;
 pub mod device;
 pub mod dosfs;
 pub mod imfs;
+pub mod jffs2;
 pub mod libio;
 pub mod phases;
 pub mod profile;

@@ -3,15 +3,18 @@
 mod support;
 
 use std::collections::BTreeMap;
-use support::{compare, measured_runs, Comparison};
+use support::{compare, compare_flash, measured_flash_runs, measured_runs, Comparison};
 
 /// Compares all runs of a file; prints the phases that differ.
 fn check(file: &str) -> Option<Comparison> {
     let runs = measured_runs(file)?;
+    Some(sum(file, runs.iter().map(compare)))
+}
+
+fn sum(file: &str, comparisons: impl Iterator<Item = Comparison>) -> Comparison {
     let mut total = Comparison::default();
     let mut differing = BTreeMap::<String, u32>::new();
-    for run in &runs {
-        let comparison = compare(run);
+    for comparison in comparisons {
         for difference in &comparison.differences {
             *differing.entry(difference.phase.clone()).or_default() += 1;
             if total.differences.len() < 12 {
@@ -23,7 +26,7 @@ fn check(file: &str) -> Option<Comparison> {
         total.exact += comparison.exact;
     }
     println!("{file}: {} of {} phases exact; {differing:?}", total.exact, total.phases);
-    Some(total)
+    total
 }
 
 #[test]
@@ -77,5 +80,12 @@ fn hold_timer() {
 #[test]
 fn imfs() {
     let Some(total) = check("imfs") else { return };
+    assert_eq!(total.exact, total.phases);
+}
+
+#[test]
+fn jffs2() {
+    let Some(runs) = measured_flash_runs("jffs2_16MB") else { return };
+    let total = sum("jffs2_16MB", runs.iter().map(|run| compare_flash(&run.settings, &run.phases)));
     assert_eq!(total.exact, total.phases);
 }

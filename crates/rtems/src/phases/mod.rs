@@ -2,10 +2,12 @@
 //!
 //! A run is a system with one device and one file system, and a list of phases; each phase is counted by itself.
 
+pub mod flash;
 mod steps;
 
 use crate::bdbuf::{Bdbuf, BdbufConfig, BdbufCounts, DiskId, Priority, TraceEvent};
 use crate::device::Device;
+use crate::jffs2::NorCounts;
 use crate::imfs::{BlockSize, Imfs, ImfsOptions};
 use crate::libio::{FileSystem, Libio};
 use crate::profile::DeviceProfile;
@@ -56,6 +58,8 @@ pub struct Phase {
     pub cache: BdbufCounts,
     /// Memory blocks that files hold more or, negative, fewer than before.
     pub memory_blocks: i64,
+    /// Operations of the flash (JFFS2).
+    pub flash: NorCounts,
     /// Only when traces were asked for.
     pub trace: Vec<TraceEvent>,
 }
@@ -64,7 +68,15 @@ impl Phase {
     /// The counters by their names in the measured cases; what is 0 is left out there.
     pub fn counters(&self) -> impl Iterator<Item = (&'static str, i64)> + '_ {
         let cache = self.cache.named().into_iter().map(|(name, value)| (name, value as i64));
-        [("calls", self.calls as i64), ("imfs_memfile_blocks", self.memory_blocks)].into_iter().chain(cache)
+        let flash = [
+            ("flash_read_ops", self.flash.read_ops as i64),
+            ("flash_read_bytes", self.flash.read_bytes as i64),
+            ("flash_write_ops", self.flash.write_ops as i64),
+            ("flash_write_bytes", self.flash.write_bytes as i64),
+            ("flash_erases", self.flash.erases as i64),
+        ];
+        let others = [("calls", self.calls as i64), ("imfs_memfile_blocks", self.memory_blocks)];
+        others.into_iter().chain(cache).chain(flash)
     }
 }
 
@@ -74,6 +86,8 @@ pub enum RunError {
     Unknown { what: &'static str, value: String, known: &'static str },
     #[error("{0}")]
     Cache(#[from] crate::bdbuf::BdbufError),
+    #[error("{0}")]
+    Mount(#[from] crate::jffs2::MountError),
     #[error("phase {phase}: {error}")]
     Call { phase: String, error: Errno },
 }
@@ -161,6 +175,7 @@ impl Run {
             calls: std::mem::take(&mut self.calls),
             cache: counts - self.counts,
             memory_blocks: memory_blocks as i64 - self.memory_blocks as i64,
+            flash: NorCounts::default(),
             trace: self.libio.cache_mut().take_trace(),
         });
         self.counts = counts;

@@ -7,7 +7,7 @@ use ffslab_fs::Errno;
 const FILE: &[u8] = b"/mnt/f.dat";
 
 /// The generator of the measured cases: 0..n in random order.
-fn permutation(n: usize) -> Vec<usize> {
+pub(super) fn permutation(n: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..n).collect();
     let mut state = 12345u32;
     for i in (1..n).rev() {

@@ -1,7 +1,8 @@
 //! Measured runs and how ours compare with them.
 #![allow(dead_code)]
 
-use ffslab_rtems::phases::{run, Phase, Settings};
+use ffslab_rtems::phases::flash::{self, FlashSettings};
+use ffslab_rtems::phases::{run, Phase, RunError, Settings};
 use flate2::read::GzDecoder;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -86,8 +87,38 @@ pub fn compare(measured: &Measured) -> Comparison {
         s.read_ahead_blocks,
         s.consecutive_blocks
     );
-    let mut comparison = Comparison { phases: measured.phases.len(), ..Comparison::default() };
-    let simulated = match run(s, false) {
+    against(settings, run(s, false), &measured.phases)
+}
+
+/// As [`compare`], for a run of JFFS2.
+pub fn compare_flash(settings: &FlashSettings, measured: &[(String, BTreeMap<String, i64>)]) -> Comparison {
+    let s = settings;
+    let name = format!("jffs2 block {} {} {} io {}", s.erase_block_bytes, s.compressor, s.data, s.io_bytes);
+    against(name, flash::run(s), measured)
+}
+
+/// A run of JFFS2 that was measured.
+pub struct MeasuredFlash {
+    pub settings: FlashSettings,
+    pub phases: Vec<(String, BTreeMap<String, i64>)>,
+}
+
+pub fn measured_flash_runs(file: &str) -> Option<Vec<MeasuredFlash>> {
+    let runs = measured(file)?;
+    let read = |run: &Value| MeasuredFlash {
+        settings: serde_json::from_value(run.clone()).unwrap(),
+        phases: run["phases"].as_array().unwrap().iter().map(|p| counters(p.as_object().unwrap())).collect(),
+    };
+    Some(runs.as_array().unwrap().iter().map(read).collect())
+}
+
+fn against(
+    settings: String,
+    simulated: Result<Vec<Phase>, RunError>,
+    measured: &[(String, BTreeMap<String, i64>)],
+) -> Comparison {
+    let mut comparison = Comparison { phases: measured.len(), ..Comparison::default() };
+    let simulated = match simulated {
         Ok(phases) => phases,
         Err(error) => {
             let difference = Difference { settings, phase: error.to_string(), counters: Vec::new() };
@@ -95,7 +126,7 @@ pub fn compare(measured: &Measured) -> Comparison {
             return comparison;
         }
     };
-    for (i, (name, expected)) in measured.phases.iter().enumerate() {
+    for (i, (name, expected)) in measured.iter().enumerate() {
         let (got_name, got) = simulated.get(i).map_or_else(Default::default, |p| (p.name.clone(), ours(p)));
         if got_name == *name && got == *expected {
             comparison.exact += 1;

@@ -1,0 +1,99 @@
+//! NOR flash in RAM: bytes that can be cleared one by one and set again by the block.
+//!
+//! Follows what `cpukit/libfs/src/jffs2` of RTEMS cf811a4eb2 expects of a flash driver (`rtems_jffs2_flash_control`:
+//! read, write, erase; `cpukit/include/rtems/jffs2.h`). **Leaves out.** The time of the operations, wear, failures.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use ffslab_mtd::MtdError;
+use ffslab_sim::Sim;
+
+/// What the flash was asked to do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NorCounts {
+    pub read_ops: u64,
+    pub read_bytes: u64,
+    pub write_ops: u64,
+    pub write_bytes: u64,
+    pub erases: u64,
+}
+
+impl std::ops::Sub for NorCounts {
+    type Output = NorCounts;
+    fn sub(self, before: NorCounts) -> NorCounts {
+        NorCounts {
+            read_ops: self.read_ops - before.read_ops,
+            read_bytes: self.read_bytes - before.read_bytes,
+            write_ops: self.write_ops - before.write_ops,
+            write_bytes: self.write_bytes - before.write_bytes,
+            erases: self.erases - before.erases,
+        }
+    }
+}
+
+struct Chip {
+    bytes: Vec<u8>,
+    counts: NorCounts,
+}
+
+/// One chip; clones are the same chip.
+#[derive(Clone)]
+pub struct NorFlash {
+    sim: Sim,
+    block_bytes: u32,
+    blocks_count: u32,
+    chip: Rc<RefCell<Chip>>,
+}
+
+impl NorFlash {
+    /// An erased chip.
+    pub fn new(sim: Sim, block_bytes: u32, blocks_count: u32) -> NorFlash {
+        let bytes = vec![0xFF; block_bytes as usize * blocks_count as usize];
+        let chip = Rc::new(RefCell::new(Chip { bytes, counts: NorCounts::default() }));
+        NorFlash { sim, block_bytes, blocks_count, chip }
+    }
+
+    pub fn counts(&self) -> NorCounts {
+        self.chip.borrow().counts
+    }
+
+    pub(crate) fn sim(&self) -> &Sim {
+        &self.sim
+    }
+
+    pub(crate) fn block_bytes(&self) -> u32 {
+        self.block_bytes
+    }
+
+    pub(crate) fn blocks_count(&self) -> u32 {
+        self.blocks_count
+    }
+
+    pub(crate) fn read(&self, offset: u64, data: &mut [u8]) -> Result<(), MtdError> {
+        let chip = &mut *self.chip.borrow_mut();
+        let cells = chip.bytes.get(offset as usize..offset as usize + data.len()).ok_or(MtdError::OutOfRange)?;
+        data.copy_from_slice(cells);
+        chip.counts.read_ops += 1;
+        chip.counts.read_bytes += data.len() as u64;
+        Ok(())
+    }
+
+    /// Clears bits; a bit that is 0 stays 0.
+    pub(crate) fn write(&self, offset: u64, data: &[u8]) -> Result<(), MtdError> {
+        let chip = &mut *self.chip.borrow_mut();
+        let cells = chip.bytes.get_mut(offset as usize..offset as usize + data.len()).ok_or(MtdError::OutOfRange)?;
+        cells.iter_mut().zip(data).for_each(|(cell, byte)| *cell &= byte);
+        chip.counts.write_ops += 1;
+        chip.counts.write_bytes += data.len() as u64;
+        Ok(())
+    }
+
+    pub(crate) fn erase(&self, offset: u64) -> Result<(), MtdError> {
+        let chip = &mut *self.chip.borrow_mut();
+        let end = offset as usize + self.block_bytes as usize;
+        chip.bytes.get_mut(offset as usize..end).ok_or(MtdError::OutOfRange)?.fill(0xFF);
+        chip.counts.erases += 1;
+        Ok(())
+    }
+}
