@@ -5,8 +5,8 @@
 use ffslab_fs::{Result as FsResult, PAGE_BYTES};
 
 use crate::erase::all_erased;
-use crate::format::{Header, DIRENT_BYTES, HEADER_BYTES, INODE_BYTES, MAGIC, TYPE_DIRENT, TYPE_INODE};
 use crate::format::{pad, ACCURATE};
+use crate::format::{Header, DIRENT_BYTES, HEADER_BYTES, INODE_BYTES, MAGIC, TYPE_DIRENT, TYPE_INODE};
 use crate::refs::NONE;
 use crate::scan::{BlockState, Findings, EMPTY_SCAN_BYTES};
 use crate::store::Store;

@@ -4,7 +4,8 @@ use super::{in_parallel, nothing_matches, summarize, CaseReport, Pair, ValidateO
 use crate::case::open_text;
 use crate::error::LabError;
 use crate::glob;
-use ffslab_rtems::phases::{run, Phase, Settings};
+use ffslab_rtems::phases::flash::{self, FlashSettings};
+use ffslab_rtems::phases::{run, Phase, RunError, Settings};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::io::BufRead;
@@ -16,8 +17,23 @@ struct Measured {
     family: String,
     /// Before the names of its phases.
     id: String,
-    settings: Result<Settings, String>,
+    setup: Result<Setup, String>,
     phases: Vec<(String, BTreeMap<String, i64>)>,
+}
+
+/// What runs over the block cache, and what over flash.
+enum Setup {
+    Block(Settings),
+    Flash(FlashSettings),
+}
+
+impl Setup {
+    fn run(&self) -> Result<Vec<Phase>, RunError> {
+        match self {
+            Setup::Block(settings) => run(settings, false),
+            Setup::Flash(settings) => flash::run(settings),
+        }
+    }
 }
 
 /// Whether a file holds runs of RTEMS: a list, where other cases are one object a line.
@@ -55,7 +71,7 @@ fn read(path: &Path) -> Result<Vec<Measured>, LabError> {
 fn measured(index: usize, run: &Map<String, Value>) -> Result<Measured, String> {
     let text = |key: &str| run.get(key).and_then(Value::as_str).map(str::to_string);
     let number = |key: &str| run.get(key).and_then(Value::as_u64).unwrap_or(0);
-    let fs = text("fs").ok_or("the key `fs` is missing: rfs, dosfs or imfs")?;
+    let fs = text("fs").ok_or("the key `fs` is missing: rfs, dosfs, imfs or jffs2")?;
     let phases = run.get("phases").and_then(Value::as_array).ok_or("the key `phases` is missing: a list")?;
     let mut counted = Vec::with_capacity(phases.len());
     for phase in phases {
@@ -64,26 +80,36 @@ fn measured(index: usize, run: &Map<String, Value>) -> Result<Measured, String> 
         let counters = phase.iter().filter_map(|(key, value)| Some((key.clone(), value.as_i64()?)));
         counted.push((name.to_string(), counters.collect()));
     }
-    let settings = match fs.as_str() {
-        "rfs" | "dosfs" | "imfs" => {
-            serde_json::from_value(Value::Object(run.clone())).map_err(|error| format!("settings: {error}"))
-        }
-        other => Err(format!("the file system '{other}' of RTEMS is not simulated; there are rfs, dosfs, imfs")),
+    let settings = Value::Object(run.clone());
+    let malformed = |error| format!("settings: {error}");
+    let setup = match fs.as_str() {
+        "rfs" | "dosfs" | "imfs" => serde_json::from_value(settings).map(Setup::Block).map_err(malformed),
+        "jffs2" => serde_json::from_value(settings).map(Setup::Flash).map_err(malformed),
+        other => Err(format!("the file system '{other}' of RTEMS is not simulated; there are rfs, dosfs, imfs, jffs2")),
+    };
+    let place = match fs.as_str() {
+        "jffs2" => format!(
+            "block{}-{}-{}-io{}",
+            number("erase_block"),
+            text("compressor").unwrap_or_default(),
+            text("data").unwrap_or_default(),
+            number("io_size"),
+        ),
+        _ => format!(
+            "bs{}-spc{}-io{}-cache{}-max{}-cont{}-ra{}-prio{}",
+            number("fs_block_size"),
+            number("sectors_per_cluster_requested"),
+            number("io_size"),
+            number("cache_bytes"),
+            number("bdbuf_max_buffer"),
+            number("cap_multisector_cont"),
+            number("read_ahead_blocks"),
+            number("app_priority"),
+        ),
     };
     let family = text("test").unwrap_or_else(|| "io".into());
-    let id = format!(
-        "rtems/{fs}/{family}/{:03}-bs{}-spc{}-io{}-cache{}-max{}-cont{}-ra{}-prio{}",
-        index + 1,
-        number("fs_block_size"),
-        number("sectors_per_cluster_requested"),
-        number("io_size"),
-        number("cache_bytes"),
-        number("bdbuf_max_buffer"),
-        number("cap_multisector_cont"),
-        number("read_ahead_blocks"),
-        number("app_priority"),
-    );
-    Ok(Measured { fs, family, id, settings, phases: counted })
+    let id = format!("rtems/{fs}/{family}/{:03}-{place}", index + 1);
+    Ok(Measured { fs, family, id, setup, phases: counted })
 }
 
 /// As [`super::validate`], with a row per phase.
@@ -110,8 +136,8 @@ pub(super) fn validate(
 }
 
 fn check(measured: &Measured) -> Vec<CaseReport> {
-    let simulated = match &measured.settings {
-        Ok(settings) => run(settings, false).map_err(|error| error.to_string()),
+    let simulated = match &measured.setup {
+        Ok(setup) => setup.run().map_err(|error| error.to_string()),
         Err(error) => Err(error.clone()),
     };
     let report = |(index, (phase, expected)): (usize, &(String, BTreeMap<String, i64>))| {

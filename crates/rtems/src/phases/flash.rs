@@ -63,6 +63,7 @@ pub fn run(settings: &FlashSettings) -> Result<Vec<Phase>, RunError> {
 }
 
 fn content(kind: &str, bytes: usize) -> Result<Vec<u8>, RunError> {
+    // What the text of the measured cases was is not recorded.
     const TEXT: &[u8] = b"The quick brown fox jumps over the lazy dog. ";
     match kind {
         "zero" => Ok(vec![0; bytes]),
@@ -75,9 +76,7 @@ fn content(kind: &str, bytes: usize) -> Result<Vec<u8>, RunError> {
             };
             Ok((0..bytes).map(|_| next()).collect())
         }
-        other => {
-            Err(RunError::Unknown { what: "kind of data", value: other.into(), known: "random, text, zero" })
-        }
+        other => Err(RunError::Unknown { what: "kind of data", value: other.into(), known: "random, text, zero" }),
     }
 }
 
@@ -145,7 +144,9 @@ impl Run<'_> {
         self.writes(fd, &in_order)?;
         self.phase("seq_write_append");
         // The default handler of fsync refuses.
-        self.single("fsync", |libio| libio.fsync(fd).or_else(|error| (error == Errno::Inval).then_some(()).ok_or(error)))?;
+        self.single("fsync", |libio| {
+            libio.fsync(fd).or_else(|error| (error == Errno::Inval).then_some(()).ok_or(error))
+        })?;
         self.single("close", |libio| libio.close(fd))?;
 
         let fd = self.single("open_rdonly", |libio| libio.open(FILE, OpenFlags::READ, 0))?;

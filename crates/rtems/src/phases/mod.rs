@@ -7,8 +7,8 @@ mod steps;
 
 use crate::bdbuf::{Bdbuf, BdbufConfig, BdbufCounts, DiskId, Priority, TraceEvent};
 use crate::device::Device;
-use crate::jffs2::NorCounts;
 use crate::imfs::{BlockSize, Imfs, ImfsOptions};
+use crate::jffs2::NorCounts;
 use crate::libio::{FileSystem, Libio};
 use crate::profile::DeviceProfile;
 use crate::{dosfs, rfs, Quirks};
