@@ -6,12 +6,14 @@ mod power_cuts;
 #[path = "support/system.rs"]
 mod system;
 
+use ffslab_rtems::Quirks;
 use power_cuts::{cut, writes_count, Outcomes, Promise, Table};
 use system::Fs;
 
 fn few_cuts(fs: Fs) -> Table {
-    let all = writes_count(fs);
-    let table = cut(fs, (1..=all).step_by(7), |_| {});
+    let quirks = Quirks::Rtems2018;
+    let all = writes_count(fs, quirks);
+    let table = cut(fs, quirks, (1..=all).step_by(7), |_| {});
     assert_eq!(table.not_mountable, 0);
     table
 }

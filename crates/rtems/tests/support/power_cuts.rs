@@ -84,8 +84,8 @@ fn work(system: &mut System, promises: &mut BTreeMap<usize, Promise>) {
 }
 
 /// Buffers that the whole work writes.
-pub fn writes_count(fs: Fs) -> u64 {
-    let mut system = System::new(fs, Quirks::Rtems2018, DISK_BYTES);
+pub fn writes_count(fs: Fs, quirks: Quirks) -> u64 {
+    let mut system = System::new(fs, quirks, DISK_BYTES);
     let before = system.libio.cache().counts();
     work(&mut system, &mut BTreeMap::new());
     let counts = system.libio.cache().counts() - before;
@@ -93,10 +93,10 @@ pub fn writes_count(fs: Fs) -> u64 {
 }
 
 /// Cuts after so many written buffers each; `judge` sees each device as it was left.
-pub fn cut(fs: Fs, cuts: impl Iterator<Item = u64>, mut judge: impl FnMut(&[u8])) -> Table {
+pub fn cut(fs: Fs, quirks: Quirks, cuts: impl Iterator<Item = u64>, mut judge: impl FnMut(&[u8])) -> Table {
     let mut table = Table::default();
     for writes in cuts {
-        let mut system = System::new(fs, Quirks::Rtems2018, DISK_BYTES);
+        let mut system = System::new(fs, quirks, DISK_BYTES);
         let disk = system.disk;
         system.libio.cache_mut().syncdev(disk).unwrap();
         system.libio.cache_mut().device_mut(disk).cut_power_after(writes);
@@ -105,7 +105,7 @@ pub fn cut(fs: Fs, cuts: impl Iterator<Item = u64>, mut judge: impl FnMut(&[u8])
         let image = system.libio.cache().device(disk).image().to_vec();
         judge(&image);
         table.cuts += 1;
-        let mut system = System::with_image(fs, Quirks::Rtems2018, image);
+        let mut system = System::with_image(fs, quirks, image);
         if system.mount().is_err() {
             table.not_mountable += 1;
             continue;
