@@ -64,6 +64,7 @@ HEADLINES = frozenset(
         *("bdbuf_set_block_size", "read_hits", "read_misses", "imfs_memfile_blocks"),
         *("dev_read_requests", "dev_read_buffers", "dev_read_bytes"),
         *("dev_write_requests", "dev_write_buffers", "dev_write_bytes"),
+        *("flash_read_ops", "flash_read_bytes", "flash_write_ops", "flash_write_bytes", "flash_erases"),
         "latency_mean_us",
     }
 )

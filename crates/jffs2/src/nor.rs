@@ -12,9 +12,9 @@ use ffslab_sim::Sim;
 /// What the flash was asked to do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NorCounts {
-    pub read_ops: u64,
+    pub reads: u64,
     pub read_bytes: u64,
-    pub write_ops: u64,
+    pub writes: u64,
     pub write_bytes: u64,
     pub erases: u64,
 }
@@ -23,9 +23,9 @@ impl std::ops::Sub for NorCounts {
     type Output = NorCounts;
     fn sub(self, before: NorCounts) -> NorCounts {
         NorCounts {
-            read_ops: self.read_ops - before.read_ops,
+            reads: self.reads - before.reads,
             read_bytes: self.read_bytes - before.read_bytes,
-            write_ops: self.write_ops - before.write_ops,
+            writes: self.writes - before.writes,
             write_bytes: self.write_bytes - before.write_bytes,
             erases: self.erases - before.erases,
         }
@@ -74,7 +74,7 @@ impl NorFlash {
         let chip = &mut *self.chip.borrow_mut();
         let cells = chip.bytes.get(offset as usize..offset as usize + data.len()).ok_or(MtdError::OutOfRange)?;
         data.copy_from_slice(cells);
-        chip.counts.read_ops += 1;
+        chip.counts.reads += 1;
         chip.counts.read_bytes += data.len() as u64;
         Ok(())
     }
@@ -84,7 +84,7 @@ impl NorFlash {
         let chip = &mut *self.chip.borrow_mut();
         let cells = chip.bytes.get_mut(offset as usize..offset as usize + data.len()).ok_or(MtdError::OutOfRange)?;
         cells.iter_mut().zip(data).for_each(|(cell, byte)| *cell &= byte);
-        chip.counts.write_ops += 1;
+        chip.counts.writes += 1;
         chip.counts.write_bytes += data.len() as u64;
         Ok(())
     }

@@ -230,11 +230,8 @@ impl Store {
     pub(crate) fn classify(&mut self, block: u32) -> BlockState {
         let b = self.blocks[block];
         let live = b.used_bytes + b.unchecked_bytes;
-        let (marker_bytes, only_marker) = match self.mtd.is_nor() {
-            true => (HEADER_BYTES, b.first == b.last),
-            false => (0, b.first == NONE),
-        };
-        if live == marker_bytes && b.dirty_bytes == 0 && only_marker {
+        let (marker_bytes, last) = if self.mtd.is_nor() { (HEADER_BYTES, b.last) } else { (0, NONE) };
+        if live == marker_bytes && b.dirty_bytes == 0 && b.first == last {
             BlockState::CleanMarker
         } else if !is_dirty(self.block_bytes - live) {
             let b = &mut self.blocks[block];

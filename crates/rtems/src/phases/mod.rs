@@ -69,9 +69,9 @@ impl Phase {
     pub fn counters(&self) -> impl Iterator<Item = (&'static str, i64)> + '_ {
         let cache = self.cache.named().into_iter().map(|(name, value)| (name, value as i64));
         let flash = [
-            ("flash_read_ops", self.flash.read_ops as i64),
+            ("flash_read_ops", self.flash.reads as i64),
             ("flash_read_bytes", self.flash.read_bytes as i64),
-            ("flash_write_ops", self.flash.write_ops as i64),
+            ("flash_write_ops", self.flash.writes as i64),
             ("flash_write_bytes", self.flash.write_bytes as i64),
             ("flash_erases", self.flash.erases as i64),
         ];
