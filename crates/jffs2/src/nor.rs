@@ -14,7 +14,7 @@ use ffslab_sim::Sim;
 pub struct NorCounts {
     pub reads: u64,
     pub read_bytes: u64,
-    pub writes: u64,
+    pub programs: u64,
     pub write_bytes: u64,
     pub erases: u64,
 }
@@ -25,7 +25,7 @@ impl std::ops::Sub for NorCounts {
         NorCounts {
             reads: self.reads - before.reads,
             read_bytes: self.read_bytes - before.read_bytes,
-            writes: self.writes - before.writes,
+            programs: self.programs - before.programs,
             write_bytes: self.write_bytes - before.write_bytes,
             erases: self.erases - before.erases,
         }
@@ -84,7 +84,7 @@ impl NorFlash {
         let chip = &mut *self.chip.borrow_mut();
         let cells = chip.bytes.get_mut(offset as usize..offset as usize + data.len()).ok_or(MtdError::OutOfRange)?;
         cells.iter_mut().zip(data).for_each(|(cell, byte)| *cell &= byte);
-        chip.counts.writes += 1;
+        chip.counts.programs += 1;
         chip.counts.write_bytes += data.len() as u64;
         Ok(())
     }

@@ -62,7 +62,7 @@ fn a_deleted_file_lives_until_it_is_closed_and_stays_deleted() {
     let before = flash.counts();
     libio.unlink(b"/mnt/f").unwrap();
     let unlink = flash.counts() - before;
-    assert_eq!((unlink.writes, unlink.write_bytes), (1, 12));
+    assert_eq!((unlink.programs, unlink.write_bytes), (1, 12));
     libio.lseek(fd, 0, Whence::Set).unwrap();
     let mut data = [0; 10];
     assert_eq!(libio.read(fd, &mut data), Ok(10));

@@ -71,7 +71,7 @@ impl Phase {
         let flash = [
             ("flash_read_ops", self.flash.reads as i64),
             ("flash_read_bytes", self.flash.read_bytes as i64),
-            ("flash_write_ops", self.flash.writes as i64),
+            ("flash_write_ops", self.flash.programs as i64),
             ("flash_write_bytes", self.flash.write_bytes as i64),
             ("flash_erases", self.flash.erases as i64),
         ];
