@@ -3,7 +3,8 @@
 use crate::call::{Call, How};
 use crate::rig::{Machine, Rig};
 use crate::soak::Variant;
-use crate::{power_cuts, sequences, workloads, Failure, Subject};
+use crate::workloads::{self, Workload};
+use crate::{power_cuts, sequences, Failure, Subject};
 use ffslab_flash::{ImageLayout, Torn};
 use ffslab_fs::FileKind;
 use std::path::Path;
@@ -46,7 +47,8 @@ fn write_all(folder: &Path, cuts: u64, busy: &[Variant], cut: &[Variant]) -> Res
         write(format!("busy-{name}.dump"), self::busy(&**subject, seed, CALLS)?)?;
     }
     let mut number = 0;
-    for workload in workloads::ALL {
+    let is_known = |workload: &&Workload| cut.iter().all(|(_, subject)| subject.features().include(workload.needs));
+    for workload in workloads::ALL.iter().filter(is_known) {
         for _ in 0..cuts {
             // Spread over the workload's programs and erases.
             let percent = 5 + number * 37 % 90;
