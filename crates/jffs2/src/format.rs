@@ -118,6 +118,12 @@ impl Header {
         Header { magic: e.u16(b, 0), node_type: e.u16(b, 2), total_bytes: e.u32(b, 4), header_crc: e.u32(b, 8) }
     }
 
+    /// The header at the start of `b`, if a node can begin there.
+    pub fn sound(e: Endian, b: &[u8]) -> Option<Header> {
+        let header = Header::decode(e, b);
+        (header.magic == MAGIC && header.total_bytes >= HEADER_BYTES && header.crc_ok(e, b)).then_some(header)
+    }
+
     /// Whether the CRC agrees, the "accurate" bit taken as set.
     pub fn crc_ok(&self, e: Endian, b: &[u8]) -> bool {
         let mut copy = [0u8; 8];

@@ -3,7 +3,7 @@
 //! A mount with the wrong size succeeds and silently lacks whatever the scan could not see, so tools that read foreign
 //! images look here first. Headers are those of `include/uapi/linux/jffs2.h`; the walk is that of `fs/jffs2/scan.c`.
 
-use crate::format::{pad, Endian, Header, HEADER_BYTES, MAGIC};
+use crate::format::{pad, Endian, Header, HEADER_BYTES};
 
 /// So many bytes of 0xFF at its start make the scan take a block for empty (`DEFAULT_EMPTY_SCAN_SIZE`).
 const EMPTY_SCAN_BYTES: usize = 256;
@@ -19,8 +19,7 @@ pub enum Misfit {
 
 fn header_at(e: Endian, image: &[u8], at: usize) -> Option<Header> {
     let here = image.get(at..at + HEADER_BYTES as usize)?;
-    let header = Header::decode(e, here);
-    (header.magic == MAGIC && header.total_bytes >= HEADER_BYTES && header.crc_ok(e, here)).then_some(header)
+    Header::sound(e, here)
 }
 
 /// Byte order of the first node in `image` (page data without OOB). `None`: there is no node.

@@ -318,16 +318,11 @@ impl Store {
                 at += run;
                 continue;
             }
-            let header = Header::decode(e, here);
-            let sound = header.magic == MAGIC
-                && header.crc_ok(e, here)
-                && header.total_bytes >= HEADER_BYTES
-                && header.total_bytes <= size - at;
-            if !sound {
+            let Some(header) = Header::sound(e, here).filter(|header| header.total_bytes <= size - at) else {
                 self.scan_dirty_space(block, 4);
                 at += 4;
                 continue;
-            }
+            };
             let bytes = pad(header.total_bytes).min(size - at);
             let node = &data[at as usize..(at + bytes) as usize];
             self.scan_node(block, start + at, &header, node, findings, collector)?;

@@ -6,7 +6,7 @@ use ffslab_fs::{Result as FsResult, PAGE_BYTES};
 
 use crate::erase::all_erased;
 use crate::format::{pad, ACCURATE};
-use crate::format::{Header, DIRENT_BYTES, HEADER_BYTES, INODE_BYTES, MAGIC, TYPE_DIRENT, TYPE_INODE};
+use crate::format::{Header, DIRENT_BYTES, HEADER_BYTES, INODE_BYTES, TYPE_DIRENT, TYPE_INODE};
 use crate::refs::NONE;
 use crate::scan::{BlockState, Findings, EMPTY_SCAN_BYTES};
 use crate::store::Store;
@@ -76,16 +76,11 @@ impl Store {
                     Erased::BehindMarker => return Ok(BlockState::CleanMarker),
                 }
             }
-            let header = Header::decode(e, here);
-            let sound = header.magic == MAGIC
-                && header.crc_ok(e, here)
-                && header.total_bytes >= HEADER_BYTES
-                && header.total_bytes <= size - at;
-            if !sound {
+            let Some(header) = Header::sound(e, here).filter(|header| header.total_bytes <= size - at) else {
                 self.scan_dirty_space(block, 4);
                 at += 4;
                 continue;
-            }
+            };
             let bytes = pad(header.total_bytes).min(size - at);
             if header.node_type & ACCURATE != 0 {
                 let needed = match header.node_type {
