@@ -103,12 +103,12 @@ impl Core {
     }
 
     fn step_commit(&mut self) -> Res<bool> {
-        if self.commit.is_none() || self.write_index_piece()? {
-            return Ok(self.commit.is_some());
+        let Some(commit) = self.commit.take() else { return Ok(false) };
+        if self.write_index_piece()? {
+            self.commit = Some(commit);
+            return Ok(true);
         }
-        if let Some(commit) = self.commit.take() {
-            self.end_commit(&commit)?;
-        }
+        self.end_commit(&commit)?;
         self.commit_state = CommitState::Resting;
         Ok(false)
     }

@@ -180,8 +180,7 @@ impl Core {
 
     fn lay_out_in_empty_space(&mut self) -> Res<()> {
         let steps = self.empty_space_steps()?;
-        let head = NodeAt { lnum: self.tnc.ihead_lnum, offs: self.tnc.ihead_offs, len: 0 };
-        self.tnc.commit.head_is_full = steps.first().is_some_and(|first| first.at.lnum != head.lnum);
+        self.tnc.commit.head_is_full = steps.first().is_some_and(|first| first.at.lnum != self.tnc.ihead_lnum);
         let mut stream = std::mem::take(&mut self.tnc.commit.stream);
         let last = steps.len().saturating_sub(1);
         let mut written = 0;
