@@ -196,21 +196,16 @@ impl WriteBack {
                 },
                 Stage::StartAll => {
                     self.flusher.stage = Stage::Old;
-                    let pages = self.pages_to_write();
-                    if self.flusher.start_all && pages > 0 {
-                        return Some(loose(Cause::StartAll, pages));
+                    if self.flusher.start_all {
+                        return Some(loose(Cause::StartAll, self.pages_to_write()));
                     }
-                    self.flusher.start_all = false;
                 }
                 Stage::Old => {
                     self.flusher.stage = Stage::Background;
                     let interval = ticks_of_ms(&self.sim, self.knobs.writeback_interval_ms);
                     if interval > 0 && now >= self.flusher.last_old_tick + interval {
                         self.flusher.last_old_tick = now;
-                        let pages = self.pages_to_write();
-                        if pages > 0 {
-                            return Some(loose(Cause::Old, pages));
-                        }
+                        return Some(loose(Cause::Old, self.pages_to_write()));
                     }
                 }
                 Stage::Background => {
