@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ffslab.reproduce import PAPERS, campaign, readahead, runs
+from ffslab.experiment import Experiment
+from ffslab.reproduce import PAPERS, campaign, readahead, runs, wear_gc
 from ffslab.reproduce.claims import Claims, Judged, Verdict, alike, falls
 from ffslab.reproduce.figures import Figure, Line
 from ffslab.reproduce.runs import PlannedRun, run_all
 
 if TYPE_CHECKING:
     from conftest import Command
+
+EXPERIMENTS = Path(__file__).parent.parent / "experiments"
 
 TINY = """\
 title = "tiny"
@@ -196,3 +199,26 @@ def test_bad_options_are_one_line(ffslab: Command, arguments: list[str], complai
     assert done.returncode == 2
     assert complaint in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("file", "axes", "series"),
+    [
+        ("saturated", {"uflip.pattern": "RW"}, "RW"),
+        ("fill-rate", {"setup.occupy.percent": 60}, "fill 60"),
+        ("inter-arrival", {"uflip.pause_us": "10 ms"}, "pause 10"),
+    ],
+)
+def test_the_experiments_of_the_wear_study_are_the_runs_of_its_claims(
+    file: str, axes: dict[str, object], series: str
+) -> None:
+    """Beside the axes of the files themselves, which are narrowed to one variant."""
+    text = (EXPERIMENTS / "wear-gc" / f"{file}.toml").read_text(encoding="utf-8")
+    chosen = {"fs": "ubifs", "uflip.io_size_B": "32 KiB", **axes}
+    narrowed = "".join(f"{key} = [{json.dumps(value)}]\n" for key, value in chosen.items())
+    (variant,) = Experiment(text.split("[axes]")[0] + "[axes]\n" + narrowed).run().summary["variants"]
+    (planned,) = (run for run in wear_gc.planned() if run.series == series and 'fs = "ubifs"' in run.text)
+    rows = [row for row in planned.rows() if row["uflip.io_size_B"] == "32 KiB"]
+    ours = [(row["latency_sum_us"], row["erases"], row["page_programs"]) for row in rows]
+    totals = variant["totals"]
+    assert ours == [(variant["latency_us"]["sum"], totals["erases"], totals["page_programs"])]

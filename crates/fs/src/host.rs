@@ -55,8 +55,8 @@ pub trait Host {
     /// their own (`truncate_setsize`). `dropped` is told the dirty pages that went unwritten, in ascending order.
     fn truncate_pages(&mut self, ino: Ino, size_bytes: u64, dropped: &mut dyn FnMut(u64));
 
-    /// Space is short: the flusher writes about `pages` dirty pages back while the caller waits
-    /// (`writeback_inodes_sb_nr`). Errors of single pages are kept for the next fsync; only
+    /// Space is short: the flusher writes about `pages` dirty pages back while the caller waits, on old kernels all there
+    /// are (`writeback_inodes_sb_nr`, `writeback_inodes_sb`). Errors of single pages are kept for the next fsync; only
     /// [`crate::Errno::PowerCut`] is passed on. For the program's calls only: a background task cannot wait for the
     /// flusher, and nothing happens when it asks.
     fn write_back(&mut self, fs: &mut dyn FileSystem, pages: u64) -> Result<()>;

@@ -8,7 +8,7 @@ use crate::stack_keys::{CompressionName, EccName, EndianName, NandWaitName, Stac
 use ffslab_flash::{hamming, Chip, ChipImage, Geometry, ImageLayout, Rules, Timing};
 use ffslab_fs::{BlockSpace, FileSystem};
 use ffslab_jffs2::{Compression, Endian, Jffs2, Options};
-use ffslab_linux::{ReadAheadRules, Vfs, VfsConfig};
+use ffslab_linux::{ReadAheadRules, Vfs, VfsConfig, WriteBackKnobs};
 use ffslab_mtd::{Driver, Ecc, Mtd, Nand};
 use ffslab_sim::{NandWait, Sim, SimConfig, Switch};
 use ffslab_ubi::{AttachError, BadReserve, Ubi, UbiError, UbiOptions, Volume, VolumeKind, VolumeRequest, VolumeSize};
@@ -161,7 +161,10 @@ impl StackSpec {
                 kernel,
                 read_ahead_bytes,
                 page_cache_bytes: page_cache_kib.saturating_mul(1024),
-                write_back: profile.write_back(),
+                write_back: WriteBackKnobs {
+                    limits: keys.dirty_limits(profile.write_back().limits)?,
+                    ..profile.write_back()
+                },
                 costs,
                 epoch_s: EPOCH_S,
             },

@@ -1,5 +1,7 @@
 //! The `[stack]` table of an experiment: a board by name, and what differs from it.
 
+use crate::error::LabError;
+use ffslab_linux::DirtyLimits;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -28,6 +30,13 @@ pub struct StackKeys {
     /// Memory that the page cache may take.
     #[serde(rename = "page_cache_KiB", default, skip_serializing_if = "Option::is_none")]
     pub page_cache_kib: Option<u64>,
+    /// How much may be dirty before writers are held up (`vm.dirty_bytes`), instead of the kernel profile's share of the page
+    /// cache.
+    #[serde(rename = "dirty_KiB", default, skip_serializing_if = "Option::is_none")]
+    pub dirty_kib: Option<u64>,
+    /// How much may be dirty before the flusher begins (`vm.dirty_background_bytes`); without it half of `dirty_KiB`.
+    #[serde(rename = "dirty_background_KiB", default, skip_serializing_if = "Option::is_none")]
+    pub dirty_background_kib: Option<u64>,
     /// The file system's compressor.
     #[serde(default)]
     pub compression: CompressionName,
@@ -78,6 +87,28 @@ pub struct StackKeys {
     /// What reading the clock costs the measuring program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_read_ns: Option<u64>,
+}
+
+impl StackKeys {
+    /// How much may be dirty, if the keys say so, else `by_default`.
+    ///
+    /// Errors: a limit without meaning.
+    pub fn dirty_limits(&self, by_default: DirtyLimits) -> Result<DirtyLimits, LabError> {
+        match (self.dirty_kib, self.dirty_background_kib) {
+            (None, None) => Ok(by_default),
+            (None, Some(_)) => {
+                Err(LabError::input("dirty_background_KiB is set, but not dirty_KiB: give both, or dirty_KiB alone"))
+            }
+            (Some(0), _) => Err(LabError::input("dirty_KiB = 0: at least 1 is needed")),
+            (Some(dirty), Some(background)) if background > dirty => Err(LabError::Input(format!(
+                "dirty_background_KiB = {background}: at most dirty_KiB = {dirty} makes sense"
+            ))),
+            (Some(dirty), background) => Ok(DirtyLimits::Bytes {
+                dirty_bytes: dirty.saturating_mul(1024),
+                background_bytes: background.unwrap_or(dirty / 2).saturating_mul(1024),
+            }),
+        }
+    }
 }
 
 /// The mount option `compr=`. JFFS2: none, zlib, rtime, lzo and its compiled-in modes priority and size. UBIFS: none, lzo,

@@ -265,3 +265,33 @@ step = "umount"
     let ops: Vec<&str> = result.requests.op.iter().step_by(20).copied().collect();
     assert_eq!(ops, ["create", "stat", "read", "unlink"]);
 }
+
+#[test]
+fn limits_of_dirty_pages_are_refused_where_they_have_no_meaning() {
+    let refusal = |keys: &str| {
+        let text = SMALL.replace("fs = \"jffs2\"", &format!("fs = \"jffs2\"\n{keys}"));
+        match run(&text) {
+            Err(LabError::Input(message)) => message,
+            other => panic!("{keys}: {:?}", other.is_ok()),
+        }
+    };
+    assert!(refusal("dirty_KiB = 0").contains("dirty_KiB = 0: at least 1 is needed"));
+    assert!(refusal("dirty_background_KiB = 8").contains("but not dirty_KiB"));
+    let message = refusal("dirty_KiB = 8\ndirty_background_KiB = 9");
+    assert!(message.contains("dirty_background_KiB = 9: at most dirty_KiB = 8"), "{message}");
+}
+
+#[test]
+fn a_limit_of_dirty_pages_makes_ubifs_write_in_the_run() {
+    let programs = |keys: &str| {
+        let text = SMALL.replace("fs = \"jffs2\"", &format!("fs = \"ubifs\"\nkernel = \"2.6.37\"\n{keys}"));
+        let (head, _) = text.split_once("[[setup]]\nstep = \"create\"").unwrap();
+        let write = "[[measure]]\nstep = \"create\"\nfile = \"target\"\nbytes = \"1 MiB\"\n";
+        let text =
+            format!("{}{write}", head.replace("partition_blocks = 40", "partition_blocks = 80\nmax_beb_per1024 = 1"));
+        run(&text).unwrap().summary.variants[0].totals.page_programs
+    };
+    assert!(programs("") < 20, "{}", programs(""));
+    let limited = programs("page_cache_KiB = 4096\ndirty_KiB = 256");
+    assert!(limited > 256, "{limited}");
+}

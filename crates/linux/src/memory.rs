@@ -114,7 +114,7 @@ impl Host for Memory {
     }
 
     fn write_back(&mut self, fs: &mut dyn FileSystem, pages: u64) -> Result<()> {
-        self.ask_flusher_if_dirty(fs, pages)
+        self.make_space(fs, pages)
     }
 
     fn write_back_inode(&mut self, fs: &mut dyn FileSystem, ino: Ino, first: u64, last: u64) -> Result<()> {

@@ -188,6 +188,16 @@ impl Memory {
         self.ask_flusher(fs, Request::certain())
     }
 
+    /// Space is short (`shrink_liability` in `fs/ubifs/budget.c`): about `pages` pages in 6.1; the kernels from 2.6.32 to
+    /// 5.14 write all that is dirty (`writeback_inodes_sb`), so that one call waits long and the next ones not at all.
+    pub fn make_space(&mut self, fs: &mut dyn FileSystem, pages: u64) -> Result<()> {
+        let pages = match self.write_back.rules {
+            WriteBackRules::V6_1 => pages,
+            WriteBackRules::V2_6 => self.write_back.pages_to_write(),
+        };
+        self.ask_flusher_if_dirty(fs, pages)
+    }
+
     /// `writeback_inodes_sb_nr`.
     pub fn ask_flusher_if_dirty(&mut self, fs: &mut dyn FileSystem, pages: u64) -> Result<()> {
         match self.write_back.inodes.any_waits() {

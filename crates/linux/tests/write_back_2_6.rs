@@ -93,3 +93,16 @@ fn sync_writes_everything() {
     assert!(log.borrow().written.iter().all(|written| written.task == Task::Flusher));
     assert_eq!(log.borrow_mut().take_written(), expected);
 }
+
+#[test]
+fn a_file_system_short_of_space_has_everything_written() {
+    let (mut vfs, log) = delaying_with(old());
+    log.borrow_mut().room_pages = Some(100);
+    let (_, other) = file(&mut vfs, "other", 0..50);
+    let (fd, ino) = file(&mut vfs, "f", 0..100);
+    assert!(log.borrow().written.is_empty());
+    write_pages(&mut vfs, fd, 100..101);
+    // 16 pages were asked for.
+    let all = [pages_of(other, 0..50), vec![(other, None)], pages_of(ino, 0..100), vec![(ino, None)]].concat();
+    assert_eq!(log.borrow_mut().take_written(), all);
+}
