@@ -200,9 +200,12 @@ def _judge_fill(claims: Claims, series: Series) -> None:
         text = ", ".join(f"{name} {_range(list(of.values()))}" for name, of in named)
         claim.shape(f"{fill} %, least", "YAFFS2", text, holds)
     for fs in ("jffs2", "ubifs"):
-        erases = curve(series, "fill 75", fs, ERASES)
-        lowest = min(erases, key=lambda size: erases[size])
-        claim.shape(f"{fs}, 75 %, minimum at", "8 to 64 KiB", f"{lowest} KiB: {_per_size(erases)}", 8 <= lowest <= 64)
+        for fill in FILLS:
+            erases = curve(series, f"fill {fill}", fs, ERASES)
+            middle = _mean([erases[size] for size in SIZES_KIB if 8 <= size <= 64])
+            large = _mean([erases[size] for size in SIZES_KIB if size > 64])
+            text = f"{middle:.3f}; at 2 KiB {erases[2]:.3f}, above 64 KiB {large:.3f}"
+            claim.shape(f"{fs}, {fill} %, 8 to 64 KiB", "least", text, middle < min(erases[2], large))
         for fill in FILLS:
             values = _per_size(curve(series, f"fill {fill}", fs, ERASES))
             claim.evidence.append(f"{fs}, {fill} %, erases per block, 2 to 512 KiB: {values}")
