@@ -103,7 +103,7 @@ UNIT_ELSEWHERE = {
     "MeanSd": "the unit of the values that it describes",
     "Pair": "the unit of the counter that it compares",
     "SummaryRow": "the unit of the counter, or percent where the name says so",
-    "EnergySummary": "written under the key energy_uJ",
+    "EnergySummary": "written under keys that end in uJ",
     "Cost": "flash operations per request",
 }
 

@@ -160,6 +160,7 @@ impl Case {
         let free = OpCost { overhead_ns: 0, power: PowerMilliwatt::default() };
         Ok(StackSpec {
             image: None,
+            idle_power: None,
             geometry: Geometry {
                 page_bytes: flash.page_bytes,
                 oob_bytes: flash.oob_bytes,

@@ -102,6 +102,7 @@ impl Case {
         let background = Background { timer_late_ns: 0, ..Background::linux(100) };
         Ok(StackSpec {
             image: None,
+            idle_power: None,
             geometry: Geometry {
                 page_bytes: flash.page_bytes,
                 oob_bytes: flash.oob_bytes,

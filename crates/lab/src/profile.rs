@@ -8,7 +8,7 @@ use crate::input::parse_toml;
 use crate::stack_keys::Yaffs2Version;
 use ffslab_flash::{Geometry, Rules, Timing};
 use ffslab_linux::{DirtyLimits, Kernel, ReadAheadRules, VfsCosts, WriteBackKnobs, WriteBackRules};
-use ffslab_mtd::{Driver, Ecc, OpCost};
+use ffslab_mtd::{Driver, Ecc};
 use ffslab_sim::units::us_to_ns;
 use ffslab_sim::{NandWait, PowerMilliwatt};
 use ffslab_workload::text::nearest;
@@ -16,8 +16,10 @@ use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
+mod driver;
 mod show;
 
+use driver::{derive_costs, DriverCosts, DriverTotals};
 pub use show::{list, show};
 
 /// A profile that cannot be used: which one, where, and what would be right. One line.
@@ -47,6 +49,8 @@ pub struct Sourced<T> {
     #[serde(deserialize_with = "not_empty")]
     pub source: String,
     pub status: Status,
+    /// The interval that holds the true value with 95 % confidence, of a value that was measured.
+    pub ci95: Option<[f64; 2]>,
 }
 
 /// A time, energy or power: finite and not negative.
@@ -157,28 +161,18 @@ pub struct Board {
     #[serde(rename = "page_cache_KiB")]
     page_cache_kib: Sourced<u64>,
     driver: Option<DriverTotals>,
+    /// What the board draws when nothing runs; absent: not known.
+    idle: Option<Idle>,
     vfs: Costs,
 }
 
-/// One operation as seen above the driver: chip, bus and driver together, energy above idle.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct DriverTotals {
-    read_us: Sourced<Amount>,
-    #[serde(rename = "read_cpu_uJ")]
-    read_cpu_uj: Sourced<Amount>,
-    #[serde(rename = "read_memory_uJ")]
-    read_memory_uj: Sourced<Amount>,
-    program_us: Sourced<Amount>,
-    #[serde(rename = "program_cpu_uJ")]
-    program_cpu_uj: Sourced<Amount>,
-    #[serde(rename = "program_memory_uJ")]
-    program_memory_uj: Sourced<Amount>,
-    erase_us: Sourced<Amount>,
-    #[serde(rename = "erase_cpu_uJ")]
-    erase_cpu_uj: Sourced<Amount>,
-    #[serde(rename = "erase_memory_uJ")]
-    erase_memory_uj: Sourced<Amount>,
+struct Idle {
+    #[serde(rename = "cpu_mW")]
+    cpu_mw: Sourced<Amount>,
+    #[serde(rename = "memory_mW")]
+    memory_mw: Sourced<Amount>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -230,13 +224,6 @@ pub struct Profile {
     pub kernel: KernelProfile,
     /// Driver times and powers, derived with the board's own part.
     costs: DriverCosts,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct DriverCosts {
-    read: OpCost,
-    program: OpCost,
-    erase: OpCost,
 }
 
 impl Profile {
@@ -368,6 +355,12 @@ impl Profile {
         }
     }
 
+    /// What the board draws when nothing runs, if that is known.
+    pub fn idle_power(&self) -> Option<PowerMilliwatt> {
+        let idle = self.board.idle.as_ref()?;
+        Some(PowerMilliwatt { cpu: idle.cpu_mw.value.0, memory: idle.memory_mw.value.0 })
+    }
+
     pub fn vfs_costs(&self) -> VfsCosts {
         let vfs = &self.board.vfs;
         VfsCosts {
@@ -377,39 +370,6 @@ impl Profile {
             cpu_power: PowerMilliwatt { cpu: vfs.cpu_power_mw.value.0, memory: 0.0 },
         }
     }
-}
-
-fn derive_costs(board: &Board, part: &Part, label: &str) -> Result<DriverCosts, ProfileError> {
-    let free = OpCost { overhead_ns: 0, power: PowerMilliwatt::default() };
-    let Some(driver) = &board.driver else {
-        return Ok(DriverCosts { read: free, program: free, erase: free });
-    };
-    let cost = |key: &str, total: &Sourced<Amount>, cpu: &Sourced<Amount>, memory: &Sourced<Amount>, chip_us: f64| {
-        let total_us = total.value.0;
-        if total_us < chip_us || total_us == 0.0 {
-            return Err(ProfileError(format!(
-                "{label}: driver.{key} = {total_us} us is less than the chip and the bus need with part `{}`: {chip_us} us",
-                board.part
-            )));
-        }
-        // uJ / us = W
-        let power =
-            PowerMilliwatt { cpu: cpu.value.0 / total_us * 1_000.0, memory: memory.value.0 / total_us * 1_000.0 };
-        Ok(OpCost { overhead_ns: us_to_ns(total_us - chip_us), power })
-    };
-    let page_us = part.page_transfer_us();
-    let d = driver;
-    Ok(DriverCosts {
-        read: cost("read_us", &d.read_us, &d.read_cpu_uj, &d.read_memory_uj, part.t_read_us.value.0 + page_us)?,
-        program: cost(
-            "program_us",
-            &d.program_us,
-            &d.program_cpu_uj,
-            &d.program_memory_uj,
-            part.t_program_us.value.0 + page_us,
-        )?,
-        erase: cost("erase_us", &d.erase_us, &d.erase_cpu_uj, &d.erase_memory_uj, part.t_erase_us.value.0)?,
-    })
 }
 
 // ---- where profiles come from ------------------------------------------------------------------------------

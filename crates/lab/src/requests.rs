@@ -28,6 +28,9 @@ ops! {
     Open = "open",
     Close = "close",
     Sync = "sync",
+    /// Of `mtd_loop`: a page, a block.
+    Program = "program",
+    Erase = "erase",
     /// Any other call of a replayed program.
     Other = "other",
 }

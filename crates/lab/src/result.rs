@@ -55,8 +55,13 @@ pub struct VariantSummary {
     pub by_cause: Vec<CauseSummary>,
     /// Of all recorded calls: requests, appends, files of `create_many` and its kin, replayed calls.
     pub latency_us: LatencyUs,
+    /// Above idle: what the measured steps add to the energy of a board on which nothing runs.
     #[serde(rename = "energy_uJ")]
     pub energy_uj: EnergySummary,
+    /// What a meter on the supply rails would show: energy above idle and that of the idle board for the same time.
+    /// Null: the board's idle power is not known.
+    #[serde(rename = "energy_with_idle_uJ")]
+    pub energy_with_idle_uj: Option<EnergySummary>,
     /// Virtual time: the times of all causes, `program_us` and `idle_us` add up to it.
     pub time_us: f64,
     /// The program computed between its calls.
@@ -167,7 +172,7 @@ pub struct CauseSummary {
     pub counts: Counts,
 }
 
-/// Above idle, by rail.
+/// Energy by rail.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct EnergySummary {
     pub cpu: f64,
@@ -201,8 +206,12 @@ pub struct StepSummary {
     pub counts: Counts,
     pub elapsed_us: f64,
     pub latency_us: LatencyUs,
+    /// Above idle.
     #[serde(rename = "energy_uJ")]
     pub energy_uj: EnergySummary,
+    /// Null: the board's idle power is not known.
+    #[serde(rename = "energy_with_idle_uJ")]
+    pub energy_with_idle_uj: Option<EnergySummary>,
     #[serde(rename = "fs_free_B")]
     pub fs_free_bytes: Option<u64>,
     #[serde(rename = "bytes_accepted_B")]
@@ -342,6 +351,7 @@ impl VariantSummary {
                 .collect(),
             latency_us: LatencyUs::of(&outcome.requests.latency_ns),
             energy_uj: last.energy.into(),
+            energy_with_idle_uj: with_idle(last.energy, spec, last.time_ns),
             time_us: ns_to_us(last.time_ns),
             program_us: ns_to_us(outcome.program_ns),
             idle_us: ns_to_us(outcome.idle_ns),
@@ -353,15 +363,22 @@ impl VariantSummary {
             erases_per_block: MeanSd::of(&outcome.erases_main),
             space_before: SpaceSummary::of(&outcome.space_before),
             space_after: SpaceSummary::of(&outcome.space_after),
-            steps: step_summaries(labels.steps, outcome),
+            steps: step_summaries(labels.steps, spec, outcome),
             notes: outcome.setup.iter().chain(&outcome.measure).flat_map(|step| step.facts.notes.clone()).collect(),
         }
     }
 }
 
-fn step_summaries(titles: Vec<String>, outcome: &Outcome) -> Vec<StepSummary> {
+/// Adds what the idle board draws in `time_ns`.
+fn with_idle(above_idle: Energy, spec: &StackSpec, time_ns: u64) -> Option<EnergySummary> {
+    let mut energy = above_idle;
+    energy.add(spec.idle_power?, time_ns);
+    Some(energy.into())
+}
+
+fn step_summaries(titles: Vec<String>, spec: &StackSpec, outcome: &Outcome) -> Vec<StepSummary> {
     let mut summaries = Vec::with_capacity(titles.len());
-    let (mut counts_before, mut energy_before) = (OpCounts::default(), Energy::default());
+    let (mut counts_before, mut energy_before, mut before_ns) = (OpCounts::default(), Energy::default(), 0);
     for (title, done) in titles.into_iter().zip(&outcome.measure) {
         summaries.push(StepSummary {
             step: title,
@@ -369,6 +386,7 @@ fn step_summaries(titles: Vec<String>, outcome: &Outcome) -> Vec<StepSummary> {
             elapsed_us: ns_to_us(done.elapsed_ns),
             latency_us: LatencyUs::of(&outcome.requests.latency_ns[done.rows.clone()]),
             energy_uj: (done.energy - energy_before).into(),
+            energy_with_idle_uj: with_idle(done.energy - energy_before, spec, done.time_ns - before_ns),
             fs_free_bytes: done.fs_free_bytes,
             bytes_accepted: done.facts.bytes_accepted,
             requests_done: done.facts.requests_done,
@@ -377,7 +395,7 @@ fn step_summaries(titles: Vec<String>, outcome: &Outcome) -> Vec<StepSummary> {
             fio: done.facts.fio.clone(),
             postmark: done.facts.postmark.clone(),
         });
-        (counts_before, energy_before) = (done.counts, done.energy);
+        (counts_before, energy_before, before_ns) = (done.counts, done.energy, done.time_ns);
     }
     summaries
 }

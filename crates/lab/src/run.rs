@@ -4,6 +4,7 @@ mod execute;
 mod images;
 mod jobs;
 mod many;
+mod mtd_loop;
 mod names;
 mod postmark;
 mod states;

@@ -4,20 +4,28 @@ use crate::error::LabError;
 use crate::image::{self, ImageSpec};
 use crate::mount_options::{no_options, ubifs_options, yaffs2_options, MountOptions};
 use crate::profile::Profile;
-use crate::stack_keys::{CompressionName, EccName, EndianName, NandWaitName, StackKeys, Yaffs2Version};
+use crate::stack_keys::{EccName, NandWaitName, StackKeys};
 use ffslab_flash::{hamming, Chip, ChipImage, Geometry, ImageLayout, Rules, Timing};
 use ffslab_fs::{BlockSpace, FileSystem};
-use ffslab_jffs2::{Compression, Endian, Jffs2, Options};
+use ffslab_jffs2::{Jffs2, Options};
 use ffslab_linux::{ReadAheadRules, Vfs, VfsConfig, WriteBackKnobs};
 use ffslab_mtd::{Driver, Ecc, Mtd, Nand};
-use ffslab_sim::{NandWait, Sim, SimConfig, Switch};
+use ffslab_sim::{NandWait, PowerMilliwatt, Sim, SimConfig, Switch};
 use ffslab_ubi::{AttachError, BadReserve, Ubi, UbiError, UbiOptions, Volume, VolumeKind, VolumeRequest, VolumeSize};
 use ffslab_ubifs::Ubifs;
-use ffslab_yaffs2::{Background, Generation, Yaffs2};
+use ffslab_yaffs2::{Background, Yaffs2};
 use std::path::Path;
+
+mod names;
+
+use names::generation;
+pub use names::{compression, endian, ubifs_compression};
 
 /// File systems that can be mounted.
 pub const FILE_SYSTEMS: &[&str] = &["jffs2", "yaffs2", "ubifs"];
+
+/// Value of `fs` for a partition that is never mounted.
+const NO_FS: &str = "none";
 
 /// Name of the UBI volume.
 const VOLUME: &str = "v";
@@ -37,6 +45,8 @@ pub struct StackSpec {
     pub sim: SimConfig,
     pub vfs: VfsConfig,
     pub fs: FsSpec,
+    /// What the idle board draws; `None`: not known.
+    pub idle_power: Option<PowerMilliwatt>,
     /// What the partition holds at the start; `None`: it is erased.
     pub image: Option<ImageSpec>,
 }
@@ -47,6 +57,8 @@ pub enum FsSpec {
     Jffs2(Options),
     Yaffs2(ffslab_yaffs2::Options),
     Ubifs(ffslab_ubifs::Options, UbiOptions),
+    /// The partition is used as it is, by `mtd_loop`.
+    None,
 }
 
 /// The message about a file system that cannot be mounted.
@@ -59,7 +71,7 @@ impl StackSpec {
     ///
     /// Errors: unknown profiles and file systems; see also [`Stack::new`] for what only building finds.
     pub fn from_keys(keys: &StackKeys, base_dir: &Path) -> Result<(StackSpec, StackKeys), LabError> {
-        if !FILE_SYSTEMS.contains(&keys.fs.as_str()) {
+        if keys.fs != NO_FS && !FILE_SYSTEMS.contains(&keys.fs.as_str()) {
             return Err(LabError::Input(unknown_fs(&keys.fs)));
         }
         let profile = Profile::load(&keys.board, keys.part.as_deref(), keys.kernel.as_deref(), base_dir)
@@ -137,6 +149,7 @@ impl StackSpec {
                 let ubi = ubi_options(per_1024, true, profile.part.geometry().blocks);
                 FsSpec::Ubifs(options, UbiOptions { vid_header_offset_bytes: keys.vid_header_offset_bytes, ..ubi })
             }
+            NO_FS => FsSpec::None,
             _ => FsSpec::Jffs2(Options {
                 compression: compression(keys.compression).map_err(LabError::Input)?,
                 summary: keys.summary,
@@ -169,50 +182,10 @@ impl StackSpec {
                 epoch_s: EPOCH_S,
             },
             fs,
+            idle_power: profile.idle_power(),
         };
         Ok((spec, keys))
     }
-}
-
-/// YAFFS2's name for the age of its sources.
-fn generation(version: Yaffs2Version) -> Generation {
-    match version {
-        Yaffs2Version::Y2010 => Generation::Y2010,
-        Yaffs2Version::Y2011 => Generation::Y2011,
-        Yaffs2Version::Y2012 => Generation::Y2012,
-        Yaffs2Version::Today => Generation::Today,
-    }
-}
-
-/// JFFS2's name for a compressor.
-///
-/// Errors: one that it does not have.
-pub fn compression(name: CompressionName) -> Result<Compression, String> {
-    Ok(match name {
-        CompressionName::None => Compression::None,
-        CompressionName::Zlib => Compression::Zlib,
-        CompressionName::Rtime => Compression::Rtime,
-        CompressionName::Lzo => Compression::Lzo,
-        CompressionName::Priority => Compression::Priority,
-        CompressionName::Size => Compression::Size,
-        CompressionName::Zstd => return Err("compression = \"zstd\": jffs2 does not have it".to_string()),
-    })
-}
-
-/// UBIFS's name for a compressor.
-///
-/// Errors: one that it does not have.
-pub fn ubifs_compression(name: CompressionName) -> Result<ffslab_ubifs::Compression, String> {
-    Ok(match name {
-        CompressionName::None => ffslab_ubifs::Compression::None,
-        CompressionName::Lzo => ffslab_ubifs::Compression::Lzo,
-        CompressionName::Zlib => ffslab_ubifs::Compression::Zlib,
-        CompressionName::Zstd => ffslab_ubifs::Compression::Zstd,
-        other => {
-            let name = format!("{other:?}").to_lowercase();
-            return Err(format!("compression = \"{name}\": ubifs has none, lzo, zlib and zstd"));
-        }
-    })
 }
 
 /// How UBI is attached.
@@ -222,14 +195,6 @@ pub fn ubi_options(max_beb_per1024: u32, subpage_writes: bool, chip_blocks: u32)
         subpage_writes,
         chip_blocks: Some(chip_blocks),
         ..UbiOptions::default()
-    }
-}
-
-/// JFFS2's name for a byte order.
-pub fn endian(name: EndianName) -> Endian {
-    match name {
-        EndianName::Little => Endian::Little,
-        EndianName::Big => Endian::Big,
     }
 }
 
@@ -333,6 +298,7 @@ impl Stack {
                 let mounted = Ubifs::mount(ubi, open_volume(ubi)?, settings, EPOCH_S);
                 Box::new(mounted.map_err(|error| self.with_room(ubi, &error, missing_lebs(&error)))?)
             }
+            FsSpec::None => return Err("fs = \"none\": there is no file system to mount".to_string()),
         };
         self.vfs.mount(fs).map_err(|error| error.to_string())?;
         self.vfs.set_read_ahead_bytes(self.spec.vfs.read_ahead_bytes);
@@ -422,6 +388,11 @@ impl Stack {
             None => format!("; partition_blocks = {blocks} would do"),
         };
         format!("{error}: {room}{advice}")
+    }
+
+    /// The partition itself, for who works below every file system.
+    pub fn mtd(&self) -> &Mtd {
+        &self.mtd
     }
 
     /// Access to the chip beside all operations: power cuts, faults.

@@ -17,7 +17,7 @@ pub struct StackKeys {
     /// Name or path of a NAND part, instead of the board's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<String>,
-    /// File system: "jffs2", "yaffs2" or "ubifs".
+    /// File system: "jffs2", "yaffs2" or "ubifs"; "none" for a partition that only `mtd_loop` works on.
     pub fs: String,
     /// First erase block of the partition.
     #[serde(default)]

@@ -82,6 +82,7 @@ steps! {
     "postmark" Postmark,
     "copy_in" CopyIn,
     "save_image" SaveImage,
+    "mtd_loop" MtdLoop,
 }
 
 macro_rules! step_keys {
@@ -474,8 +475,10 @@ fn default_seed() -> u64 {
     1
 }
 
+mod raw;
 mod states;
 #[cfg(test)]
 mod tests;
 
+pub use raw::{MtdLoop, MtdOp};
 pub use states::{Age, BasePattern, Distribution, Occupy, Saturate, Uflip};

@@ -16,7 +16,7 @@ pub fn list() -> Value {
 }
 
 /// One profile, by name or by path: `{"kind", "name", "title", "values": [{"key", "value", "unit", "source",
-/// "status"}]}`; of a board also `"part"`, `"kernel"` and `"derived"` driver overheads and powers.
+/// "status"}]}`, of a measured value also `"ci95": [from, to]`; of a board also `"part"`, `"kernel"` and `"derived"` driver overheads and powers.
 pub fn show(name: &str) -> Result<Value, ProfileError> {
     let here = Path::new("");
     let (kind, source) = match BUILT_IN.iter().find(|(_, n, _)| *n == name) {
@@ -81,13 +81,19 @@ fn collect_values(prefix: &str, table: &toml::Table, values: &mut Vec<Value>) {
         let Some(inner) = value.as_table() else { continue };
         let path = format!("{prefix}{key}");
         match inner.get("value") {
-            Some(value) => values.push(json!({
-                "key": path,
-                "value": value,
-                "unit": unit_of(key),
-                "source": inner.get("source"),
-                "status": inner.get("status"),
-            })),
+            Some(value) => {
+                let mut entry = json!({
+                    "key": path,
+                    "value": value,
+                    "unit": unit_of(key),
+                    "source": inner.get("source"),
+                    "status": inner.get("status"),
+                });
+                if let Some(interval) = inner.get("ci95") {
+                    entry["ci95"] = json!(interval);
+                }
+                values.push(entry);
+            }
             None => collect_values(&format!("{path}."), inner, values),
         }
     }

@@ -107,6 +107,7 @@ impl Runner<'_> {
             Step::Postmark(step) => self.postmark(step),
             Step::CopyIn(step) => self.copy_in(step),
             Step::SaveImage(step) => self.save_image(step),
+            Step::MtdLoop(step) => self.mtd_loop(step),
         }
     }
 

@@ -4,7 +4,12 @@ use super::*;
 
 /// Errors: the key of a size that is 0.
 pub(super) fn positive(key: &str, bytes: Bytes) -> Result<(), String> {
-    match bytes.0 {
+    nonzero(key, bytes.0)
+}
+
+/// Errors: the key of a number that is 0.
+pub(super) fn nonzero(key: &str, value: u64) -> Result<(), String> {
+    match value {
         0 => Err(format!("{key} is 0: it must be at least 1")),
         _ => Ok(()),
     }
@@ -41,6 +46,7 @@ impl Step {
             | Step::Fio(Fio { file: path, .. })
             | Step::Postmark(Postmark { file: path })
             | Step::CopyIn(CopyIn { from: path, .. }) => path.trim_end_matches('/').rsplit('/').next().unwrap_or(path),
+            Step::MtdLoop(MtdLoop { op, .. }) => op.name(),
             Step::Mkdir(Mkdir { dir })
             | Step::Readdir(Readdir { dir })
             | Step::CreateMany(CreateMany { dir, .. })
@@ -57,6 +63,7 @@ impl Step {
         match self {
             Step::Requests(Requests { count, .. })
             | Step::Append(Append { count, .. })
+            | Step::MtdLoop(MtdLoop { count, .. })
             | Step::StatMany(StatMany { count, .. })
             | Step::ReadMany(ReadMany { count, .. })
             | Step::UnlinkMany(UnlinkMany { count, .. })
@@ -91,6 +98,7 @@ impl Step {
             Step::Occupy(occupy) => occupy.check()?,
             Step::Age(age) => age.check()?,
             Step::Uflip(uflip) => uflip.check()?,
+            Step::MtdLoop(raw) => raw.check()?,
             Step::Open(Open { flags, .. }) => {
                 let access = [OpenFlag::Rdonly, OpenFlag::Wronly, OpenFlag::Rdwr];
                 if flags.iter().filter(|flag| access.contains(flag)).count() != 1 {

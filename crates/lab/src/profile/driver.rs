@@ -1,0 +1,68 @@
+//! The driver's part of a board profile: totals of an operation as they are measured, and what the driver itself adds.
+
+use super::{Amount, Board, Part, ProfileError, Sourced};
+use ffslab_mtd::OpCost;
+use ffslab_sim::units::us_to_ns;
+use ffslab_sim::PowerMilliwatt;
+use serde::Deserialize;
+
+/// One operation as seen above the driver: chip, bus and driver together, energy above idle. An energy that was not
+/// measured is absent and counts as none.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct DriverTotals {
+    read_us: Sourced<Amount>,
+    #[serde(rename = "read_cpu_uJ")]
+    read_cpu_uj: Option<Sourced<Amount>>,
+    #[serde(rename = "read_memory_uJ")]
+    read_memory_uj: Option<Sourced<Amount>>,
+    program_us: Sourced<Amount>,
+    #[serde(rename = "program_cpu_uJ")]
+    program_cpu_uj: Option<Sourced<Amount>>,
+    #[serde(rename = "program_memory_uJ")]
+    program_memory_uj: Option<Sourced<Amount>>,
+    erase_us: Sourced<Amount>,
+    #[serde(rename = "erase_cpu_uJ")]
+    erase_cpu_uj: Option<Sourced<Amount>>,
+    #[serde(rename = "erase_memory_uJ")]
+    erase_memory_uj: Option<Sourced<Amount>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct DriverCosts {
+    pub read: OpCost,
+    pub program: OpCost,
+    pub erase: OpCost,
+}
+
+/// What is left of each total when chip and bus of the board's own part are subtracted, and the mean power.
+///
+/// Errors: a total that is less than chip and bus need.
+pub(super) fn derive_costs(board: &Board, part: &Part, label: &str) -> Result<DriverCosts, ProfileError> {
+    let Some(driver) = &board.driver else {
+        let free = OpCost::default();
+        return Ok(DriverCosts { read: free, program: free, erase: free });
+    };
+    let cost = |key: &str, total: &Sourced<Amount>, [cpu, memory]: [&Option<Sourced<Amount>>; 2], chip_us: f64| {
+        let total_us = total.value.0;
+        if total_us < chip_us || total_us == 0.0 {
+            return Err(ProfileError(format!(
+                "{label}: driver.{key} = {total_us} us is less than the chip and the bus need with part `{}`: {chip_us} us",
+                board.part
+            )));
+        }
+        // uJ / us = W
+        let milliwatt = |energy: &Option<Sourced<Amount>>| {
+            energy.as_ref().map_or(0.0, |energy| energy.value.0 / total_us * 1_000.0)
+        };
+        let power = PowerMilliwatt { cpu: milliwatt(cpu), memory: milliwatt(memory) };
+        Ok(OpCost { overhead_ns: us_to_ns(total_us - chip_us), power })
+    };
+    let (page_us, d) = (part.page_transfer_us(), driver);
+    let (read_us, program_us) = (part.t_read_us.value.0 + page_us, part.t_program_us.value.0 + page_us);
+    Ok(DriverCosts {
+        read: cost("read_us", &d.read_us, [&d.read_cpu_uj, &d.read_memory_uj], read_us)?,
+        program: cost("program_us", &d.program_us, [&d.program_cpu_uj, &d.program_memory_uj], program_us)?,
+        erase: cost("erase_us", &d.erase_us, [&d.erase_cpu_uj, &d.erase_memory_uj], part.t_erase_us.value.0)?,
+    })
+}

@@ -1,0 +1,36 @@
+//! The step that works on the partition itself, below every file system.
+
+use super::about::nonzero;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+step_keys! {
+    /// A loop of operations on the partition at the driver level, as a kernel module makes it that times the MTD calls:
+    /// whole pages, or erase blocks, one after the other. Nothing may be mounted. Bad blocks are passed over.
+    MtdLoop {
+        op: MtdOp,
+        count: u64,
+        /// Page (`read`, `program`) or erase block (`erase`) of the partition with which it begins.
+        #[serde(default)]
+        first: u64,
+    }
+}
+
+words! {
+    /// Operations of `mtd_loop`.
+    MtdOp {
+        /// Reads pages; after the last one of the partition it goes on with the first.
+        Read = "read",
+        /// Programs pages with new content; they must be erased, and the partition must hold them all.
+        Program = "program",
+        /// Erases blocks; after the last one of the partition it goes on with the first.
+        Erase = "erase",
+    }
+}
+
+impl MtdLoop {
+    /// Errors: a loop without operations.
+    pub(super) fn check(&self) -> Result<(), String> {
+        nonzero("count", self.count)
+    }
+}
