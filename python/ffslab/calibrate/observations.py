@@ -1,0 +1,49 @@
+"""What a reader of measurements hands over: a design matrix with names, and what was measured.
+
+Each measured value is a sum of constants times known amounts, and an error. A loop of `n` page reads that took `t` us is a
+row `{"driver.read_us": n, "loop.read_us": 1}` with `t`: the constants are the time of a read and that of starting a loop.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+Numbers = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Observations:
+    """Measurements of one quantity.
+
+    `amounts`: a row per measurement, a column per constant under the key that it has in a board profile
+    ("driver.read_us"); a constant that no profile has, such as the start of a loop, has a key that begins with "loop.".
+    `measured`: the values, in `unit`; the unit of a constant is that of its key.
+    `source`: what they were read from, for tables and for the profile.
+    """
+
+    source: str
+    what: str
+    unit: str
+    amounts: pd.DataFrame
+    measured: Numbers
+    # Smallest step of the instrument, in `unit`, when it is known.
+    resolution: float | None = None
+    # What a reader has to say about them.
+    warnings: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(
+        cls, source: str, what: str, unit: str, rows: list[dict[str, float]], measured: Any, **more: Any
+    ) -> Observations:
+        """Of rows that name only the constants that occur in them."""
+        amounts = pd.DataFrame(rows).fillna(0.0).astype(float)
+        return cls(source, what, unit, amounts, np.asarray(measured, dtype=float), **more)
+
+    def __post_init__(self) -> None:
+        if len(self.amounts) != len(self.measured):
+            raise ValueError(f"{len(self.amounts)} rows of amounts for {len(self.measured)} measurements")
