@@ -60,6 +60,14 @@ class PublishedStudy(StrEnum):
     WEAR_GC = "wear-gc"
 
 
+class Regression(StrEnum):
+    """How constants are found."""
+
+    LINEAR = "linear"
+    ROBUST = "robust"
+    NON_NEGATIVE = "non-negative"
+
+
 class ImageFs(StrEnum):
     """File systems whose images can be read."""
 
@@ -319,6 +327,25 @@ def reproduce(
     with progress_bar(paper.value) as progress:
         judged = campaign.reproduce(paper.value, folder, jobs=jobs, progress=progress)
     _say(results.dump_json(judged).rstrip() if json else campaign.text(judged, folder))
+
+
+@app.command(help=VERBS["calibrate"].about, epilog=VERBS["calibrate"].epilog)
+def calibrate(
+    loops: Annotated[Path | None, _option("calibrate", "loops", "--loops", metavar="LOG.csv")] = None,
+    power: Annotated[Path | None, _option("calibrate", "power", "--power", metavar="CAPTURE.csv")] = None,
+    probe: Annotated[list[Path] | None, _option("calibrate", "probe", "--probe", metavar="LOG")] = None,
+    base: Annotated[str, _option("calibrate", "base", "--base", metavar="NAME")] = "omap3evm",
+    part: Annotated[str | None, _option("calibrate", "part", "--part", metavar="NAME")] = None,
+    title: Annotated[str | None, _option("calibrate", "title", "--title", metavar="TEXT")] = None,
+    method: Annotated[Regression, _option("calibrate", "method", "--method")] = Regression.LINEAR,
+    out: Annotated[Path | None, _option("calibrate", "out", "--out", metavar="DIR")] = None,
+    json: Annotated[bool, _option("calibrate", "json", "--json")] = False,
+) -> None:
+    """Makes a board profile."""
+    from ffslab.calibrate import Method, verb
+
+    given = verb.Inputs(loops, power, probe or [], base, part, title, Method(method.value))
+    _say(verb.run(given, out, json=json))
 
 
 @app.command(help=VERBS["extract"].about, epilog=VERBS["extract"].epilog)

@@ -127,6 +127,21 @@ VERBS = {
             "json": JSON,
         },
     ),
+    "calibrate": Verb(
+        about="Make a board profile of measurements; docs/calibrating-your-board.md.",
+        example="ffslab calibrate --loops loops.csv --power capture.csv --out results/my-board",
+        options={
+            "loops": "Log of driver-level loops: a CSV file with the columns operation, n, time_us, power_cpu_mW ...",
+            "power": "Power capture of the same loops: a CSV file with the columns time_s, cpu_W, memory_W.",
+            "probe": "Log of the probe kit, flashmon or funcmon; give it twice, once for each.",
+            "base": "Profile that stands for what was not measured: a built-in board, or your own file.",
+            "part": "NAND part of the board: a built-in name, or the path of a file. [default: that of the base]",
+            "title": "What the board is called.",
+            "method": "linear; robust (outliers count less); non-negative (no constant below 0).",
+            "out": "Results folder [default: results/calibrate-NAME].",
+            "json": JSON,
+        },
+    ),
     "extract": Verb(
         about="List or extract the files of a flash image.",
         example="ffslab extract rootfs.jffs2 files --block-KiB 64",

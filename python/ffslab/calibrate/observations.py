@@ -1,7 +1,7 @@
 """What a reader of measurements hands over: a design matrix with names, and what was measured.
 
-Each measured value is a sum of constants times known amounts, and an error. A loop of `n` page reads that took `t` us is a
-row `{"driver.read_us": n, "loop.read_us": 1}` with `t`: the constants are the time of a read and that of starting a loop.
+Each measured value is a sum of constants times known amounts, and an error. A loop of `n` page reads that took `t` us
+is a row `{"driver.read_us": n, "loop.read_us": 1}` with `t`: constants are the time of a read and of starting a loop.
 """
 
 from __future__ import annotations

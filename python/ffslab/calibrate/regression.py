@@ -20,8 +20,8 @@ from ffslab.calibrate.observations import Numbers, Observations
 
 # A direction of the design whose singular value is less than this share of the largest one is none at all.
 RANK_SHARE = 1e-10
-# Belsley, Kuh and Welsch, "Regression Diagnostics" (1980), chapter 3: from a condition index of 30 on, constants that have
-# more than half of their variance there are hard to tell apart.
+# Belsley, Kuh and Welsch, "Regression Diagnostics" (1980), chapter 3: from a condition index of 30 on, constants that
+# have more than half of their variance there are hard to tell apart.
 CONDITION_MAX = 30.0
 VARIANCE_SHARE = 0.5
 # An interval that reaches further than this from the value, relatively, leaves the constant open.
@@ -29,7 +29,7 @@ WIDE = 0.25
 # Huber's weight below which a measurement counts as an outlier.
 OUTLIER_WEIGHT = 0.5
 # Residuals beyond so many standard deviations make linear regression doubtful.
-OUTLIER_SD = 4.0
+OUTLIER_SD = 6.0
 
 
 class Method(StrEnum):
@@ -42,7 +42,7 @@ class Method(StrEnum):
 
 @dataclass(frozen=True)
 class Constant:
-    """One constant. `ci95` is None when there are no measurements to spare for it; `identified`: the data determine it."""
+    """One constant. `identified`: the data determine it; `ci95`: None when no measurement is left over to judge it."""
 
     key: str
     value: float
@@ -53,7 +53,7 @@ class Constant:
 
 @dataclass(frozen=True)
 class Fit:
-    """What regression made of observations. `r2` is None when nothing varies that could be explained."""
+    """What regression made of observations. `r2` is None when there is nothing that could be explained."""
 
     observations: Observations
     method: Method
@@ -188,7 +188,12 @@ def _least_squares(design: Numbers, measured: Numbers) -> sm.regression.linear_m
 
 
 def _r2(measured: Numbers, fitted: Numbers, design: Numbers) -> float | None:
-    """Share of the variance that is explained; around 0 where no combination of amounts is constant."""
+    """Share of the variance that is explained; around 0 where no combination of amounts is constant.
+
+    None: all measurements are of the same amounts, so there is only their mean.
+    """
+    if (design == design[0]).all():
+        return None
     ones = np.ones(len(measured))
     constant = np.linalg.lstsq(design, ones, rcond=None)[0]
     around = measured.mean() if np.allclose(design @ constant, ones) else 0.0

@@ -1,0 +1,57 @@
+"""The report of a calibration: constants, warnings, and for each regression the line and what it leaves over."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ffslab import __version__
+from ffslab.calibrate.regression import Fit
+from ffslab.report import page, section
+from ffslab.report import table as html_table
+from ffslab.report.plots import colour, new_figure, svg_text
+
+if TYPE_CHECKING:
+    from ffslab.calibrate.verb import Calibration
+
+
+def html(done: Calibration) -> str:
+    """The whole report."""
+    from ffslab.calibrate.verb import table
+
+    warnings = "".join(f"<li>{escape(warning)}</li>" for warning in done.warnings)
+    plots = "\n".join(f"<figure>{residual_plot(of)}</figure>" for of in done.fits if of.observations.measured.any())
+    parts = [
+        f"<h1>{escape(done.title)}</h1>",
+        f"<p>Calibrated by ffslab {escape(__version__)}; what was not measured is that of {escape(done.base)}.</p>",
+        section("Constants", html_table(*table(done))),
+        section("Warnings", f"<ul>{warnings}</ul>" if warnings else ""),
+        section("Regressions", "<p>Left: measured values and the line. Right: what the line leaves over.</p>" + plots),
+        f"<details><summary>The profile</summary><pre>{escape(done.toml)}</pre></details>",
+    ]
+    return page(done.title, parts)
+
+
+def residual_plot(of: Fit) -> str:
+    """Measured and fitted values over the amount of the only constant; of several, over the fitted values."""
+    observed = of.observations
+    keys = [str(key) for key in observed.amounts.columns if not str(key).startswith("loop.")]
+    single = len(keys) == 1 and observed.amounts[keys[0]].nunique() > 1
+    x = observed.amounts[keys[0]].to_numpy(dtype=float) if single else of.fitted
+    if not single and np.ptp(x) == 0:
+        x = np.arange(1, len(x) + 1, dtype=float)
+    order = np.argsort(x, kind="stable")
+    figure = new_figure(2.6)
+    left, right = figure.subplots(1, 2)
+    left.plot(x, observed.measured, linestyle="none", marker=".", color=colour(0))
+    left.plot(x[order], of.fitted[order], color=colour(1), linewidth=1)
+    right.axhline(0, color=colour(1), linewidth=1)
+    right.plot(x, of.residuals, linestyle="none", marker=".", color=colour(0))
+    along = f"times {keys[0].rpartition('.')[2]}" if single else "fitted" if np.ptp(of.fitted) else "measurement"
+    left.set(xlabel=along, ylabel=observed.unit, title=f"{observed.what}")
+    right.set(xlabel=along, ylabel=f"residual, {observed.unit}", title="Residuals")
+    for axes in (left, right):
+        axes.grid(alpha=0.3)
+    return svg_text(figure, f"residuals-{observed.what}".replace(" ", "-").replace(",", ""))

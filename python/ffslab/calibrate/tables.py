@@ -1,0 +1,89 @@
+"""CSV files whose columns say their unit: `time_us`, `power_cpu_mW`. Readers take every unit of the right kind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from ffslab._native import InputError
+
+if TYPE_CHECKING:
+    from ffslab.calibrate.observations import Numbers
+
+# Unit at the end of a column's name -> (kind, its size in the unit that is reckoned in: us, mW, uJ).
+UNITS = {
+    "s": ("time", 1e6),
+    "ms": ("time", 1e3),
+    "us": ("time", 1.0),
+    "ns": ("time", 1e-3),
+    "W": ("power", 1e3),
+    "mW": ("power", 1.0),
+    "uW": ("power", 1e-3),
+    "J": ("energy", 1e6),
+    "mJ": ("energy", 1e3),
+    "uJ": ("energy", 1.0),
+}
+
+
+def read(path: Path) -> pd.DataFrame:
+    """The table of a CSV file: commas or semicolons, lines that begin with # are comments.
+
+    Errors: a file that cannot be read, or that is no table.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read: {_reason(error)}") from None
+    head = next((line for line in text.splitlines() if line.strip() and not line.startswith("#")), "")
+    try:
+        frame = pd.read_csv(path, sep=";" if ";" in head else ",", comment="#", skipinitialspace=True)
+    except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
+        raise InputError(f"{path}: is no table: {str(error).splitlines()[0]}") from None
+    frame.columns = frame.columns.str.strip()
+    if frame.empty:
+        raise InputError(f"{path}: holds no rows")
+    return frame
+
+
+def column(frame: pd.DataFrame, name: str, kind: str) -> str | None:
+    """The column called `name` and a unit of `kind`; None when there is none."""
+    return next((c for c in frame.columns if c.startswith(f"{name}_") and unit(c, name)[0] == kind), None)
+
+
+def unit(column: str, name: str) -> tuple[str, float]:
+    """Kind and size of the unit in which `column`, called `name`, is written; ("", 0) when it is none."""
+    return UNITS.get(column.removeprefix(f"{name}_"), ("", 0.0))
+
+
+def quantity(path: Path, frame: pd.DataFrame, column: str, name: str) -> Numbers:
+    """The values of `column` in us, mW or uJ.
+
+    Errors: what is no number, with its row.
+    """
+    values = pd.to_numeric(frame[column], errors="coerce")
+    wrong = values.isna() & frame[column].notna()
+    if wrong.any():
+        row = int(wrong.to_numpy().argmax())
+        raise InputError(f"{path}: row {row + 1} below the head: {column} = {frame[column][row]!r} is no number")
+    return (values * unit(column, name)[1]).to_numpy(dtype=float)
+
+
+def required(path: Path, frame: pd.DataFrame, name: str, kind: str) -> Numbers:
+    """The values of the column called `name` and a unit of `kind`.
+
+    Errors: there is none; what is no number, or missing.
+    """
+    found = column(frame, name, kind)
+    if found is None:
+        units = ", ".join(f"{name}_{unit}" for unit, (of, _) in UNITS.items() if of == kind)
+        raise InputError(f"{path}: no column for {name}: one of {units} is needed; it has {', '.join(frame.columns)}")
+    values = quantity(path, frame, found, name)
+    if pd.isna(values).any():
+        raise InputError(f"{path}: row {int(pd.isna(values).argmax()) + 1} below the head: {found} is empty")
+    return values
+
+
+def _reason(error: OSError | UnicodeDecodeError) -> str:
+    return (error.strerror or str(error)).lower() if isinstance(error, OSError) else "it is no UTF-8 text"
