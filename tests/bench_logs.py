@@ -1,6 +1,6 @@
 """Synthetic measurements of a board whose constants are known: logs of loops, power captures, logs of the probe kit.
 
-Noise is seeded. The clock ticks, begins anywhere within a tick, and a measurement is an end minus a start, as on a board.
+Noise is seeded. The clock ticks; a measurement begins anywhere within a tick and is an end minus a start, as on a board.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ class Bench:
                 true_us = (self.start_us + n * each_us) * (1 + self.time_noise * random.standard_normal())
                 begin_us = random.uniform(0, self.tick_us)
                 ticks = np.floor((begin_us + true_us) / self.tick_us) - np.floor(begin_us / self.tick_us)
-                powers = [
+                cpu_mw, memory_mw = (
                     idle + energy[operation] / each_us * 1e3 + self.power_noise_mw * random.standard_normal()
                     for idle, energy in zip(self.idle_mw, (self.cpu_uj, self.memory_uj), strict=True)
-                ]
-                rows.append((operation, n, float(ticks * self.tick_us), *powers))
+                )
+                rows.append((operation, n, float(ticks * self.tick_us), cpu_mw, memory_mw))
         return rows
 
     def write_loops(self, path: Path, *, power: bool = True) -> Path:

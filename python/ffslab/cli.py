@@ -57,6 +57,7 @@ class PublishedStudy(StrEnum):
     """Papers whose experiments can be done again."""
 
     READAHEAD = "readahead"
+    DRIVER = "driver"
     WEAR_GC = "wear-gc"
 
 
@@ -312,7 +313,7 @@ def validate(
 
 @app.command(help=VERBS["reproduce"].about, epilog=VERBS["reproduce"].epilog)
 def reproduce(
-    paper: Annotated[PublishedStudy, _argument("reproduce", "paper", "readahead|wear-gc")],
+    paper: Annotated[PublishedStudy, _argument("reproduce", "paper", "readahead|driver|wear-gc")],
     jobs: Annotated[int | None, _option("reproduce", "jobs", "--jobs", metavar="N")] = None,
     out: Annotated[Path | None, _option("reproduce", "out", "--out", metavar="DIR")] = None,
     json: Annotated[bool, _option("reproduce", "json", "--json")] = False,

@@ -121,7 +121,7 @@ VERBS = {
         about="Do a published study again: its claims and figures, published and ours.",
         example="ffslab reproduce readahead",
         options={
-            "paper": "readahead (EWiLi 2014) or wear-gc (CSE 2012); docs/reproduce.md explains the verdicts.",
+            "paper": "readahead (EWiLi 2014), driver (its board), wear-gc (CSE 2012); docs/reproduce.md has more.",
             "jobs": "Simulations that run at once. [default: one per core]",
             "out": "Results folder [default: results/reproduce-PAPER]. Runs that it holds are not made again.",
             "json": JSON,

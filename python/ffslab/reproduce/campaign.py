@@ -13,7 +13,7 @@ from typing import Any
 from ffslab import __version__, results
 from ffslab.experiment import Progress
 from ffslab.report import page, section, table
-from ffslab.reproduce import readahead, wear_gc, wear_gc_claims
+from ffslab.reproduce import driver, readahead, wear_gc, wear_gc_claims
 from ffslab.reproduce.claims import Claims, Judged, Verdict
 from ffslab.reproduce.figures import Figure
 from ffslab.reproduce.runs import RUNS, PlannedRun, Row, by_series, run_all, unfinished, write_rows
@@ -35,7 +35,7 @@ class Paper:
 
 PAPERS = {
     "readahead": Paper(readahead.planned, readahead.judge, readahead.figures),
-    "wear-gc": Paper(wear_gc.planned, wear_gc_claims.judge, wear_gc.figures),
+from ffslab.reproduce import driver, readahead, wear_gc, wear_gc_claims
 }
 
 

@@ -175,6 +175,9 @@ def _row(variant: dict[str, Any]) -> Row:
         "erases_per_block": variant["erases_per_block"]["mean"],
         "erases_per_block_sd": variant["erases_per_block"]["sd"],
         "energy_uJ": variant["energy_uJ"]["total"],
+        "rails_uJ": variant["energy_uJ"],
+        "with_idle_uJ": variant["energy_with_idle_uJ"],
+        "flash": variant["flash"],
         "read_B": variant["user_read_B"],
         "spent_us": spent(variant),
         "steps": [

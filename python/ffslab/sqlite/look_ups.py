@@ -31,7 +31,7 @@ def look_ups(
     **keys: str | int | bool | None,
 ) -> pd.DataFrame:
     """A row per run: `fs`, `kind` (of texts, see `contacts.TEXT_BYTES`), `pattern`, `records`, `read_ahead_KiB`, and
-    what it took: `time_us`, `energy_uJ`, `page_reads`. `keys` are further keys of the stack."""
+    what it took: `time_us`, `energy_uJ` (by rail: `rails_uJ`), `page_reads`. `keys` are further keys of the stack."""
     import pandas as pd
 
     counts = list(counts)
@@ -83,6 +83,7 @@ def _runs(stack: Stack, counts: Iterable[int]) -> Iterable[dict[str, Any]]:
                 "records": count,
                 "time_us": after["time_us"] - before["time_us"],
                 "energy_uJ": after["energy_uJ"]["total"] - before["energy_uJ"]["total"],
+                "rails_uJ": {rail: after["energy_uJ"][rail] - before["energy_uJ"][rail] for rail in ("cpu", "memory")},
                 "page_reads": after["page_reads"] - before["page_reads"],
             }
     stack.close(keeps_inode)
