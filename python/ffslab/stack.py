@@ -131,6 +131,10 @@ class Stack:
         """The program sleeps; background work of the file system runs."""
         self._session.sleep_ns(us * 1000)
 
+    def compute(self, us: float) -> None:
+        """The program computes between its calls: nobody else runs, and the CPU takes its power for work."""
+        self._session.compute_ns(round(us * 1000))
+
     def drop_caches(self) -> None:
         """Clean pages, directory entries and unused inodes leave memory."""
         self._session.drop_caches()

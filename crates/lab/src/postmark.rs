@@ -6,6 +6,20 @@ use ffslab_workload::postmark::{ConfiguredRun, Instants, Operation, Run, Totals,
 use ffslab_workload::Content;
 use serde::Serialize;
 
+/// Shares of a file, in per cent, at which the time of its read() calls is taken.
+const READ_SHARES_PCT: [u64; 3] = [25, 50, 100];
+
+/// What the read() calls of all files brought, and took, until each file had been read to a share.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct ReadShare {
+    /// Of the file; the call that reaches it counts as a whole.
+    pub share_pct: u64,
+    #[serde(rename = "read_B")]
+    pub read_bytes: u64,
+    /// Of the read() calls alone.
+    pub read_us: f64,
+}
+
 /// What a run did: the numbers of the program's report, and the report itself.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PostmarkReport {
@@ -22,6 +36,8 @@ pub struct PostmarkReport {
     pub creation_us: f64,
     pub transactions_us: f64,
     pub deletion_us: f64,
+    /// The program does not measure it; the read-ahead study added it to the program.
+    pub read_shares: [ReadShare; 3],
     /// Operations that a system call refused, and the first error.
     pub failed_operations: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -58,12 +74,14 @@ pub enum PostmarkError {
 const FILE_PERMISSIONS: u32 = 0o644;
 const DIRECTORY_PERMISSIONS: u32 = 0o700;
 
-/// Runs one `run` command. `each` sees every operation; when it returns false the run ends.
+/// Runs one `run` command. `drop_caches`: once the files exist everything is synced and the caches are emptied. `each`
+/// sees every operation; when it returns false the run ends.
 ///
-/// Errors: a location that cannot be made, a power cut. Other errors the program ignores; they are counted.
+/// Errors: a location that cannot be made, a failed sync, a power cut. Other errors the program ignores; they are counted.
 pub fn run(
     vfs: &mut Vfs,
     configured: &ConfiguredRun,
+    drop_caches: bool,
     content: &mut Content,
     each: &mut dyn FnMut(Done<'_>) -> bool,
 ) -> Result<PostmarkReport, PostmarkError> {
@@ -78,6 +96,7 @@ pub fn run(
     let (mut start_ns, mut marks_ns) = (clock_ns(vfs), [0; 3]);
     let mut begun = false;
     let (mut failed_operations, mut first_error) = (0, None);
+    let mut read_shares = READ_SHARES_PCT.map(|share_pct| ReadShare { share_pct, ..ReadShare::default() });
     while let Some(operation) = run.next_operation() {
         let mark = match &operation {
             Operation::TransactionsBegin => Some(0),
@@ -86,6 +105,10 @@ pub fn run(
             _ => None,
         };
         if let Some(mark) = mark {
+            if drop_caches && operation == Operation::TransactionsBegin {
+                vfs.sync().map_err(|error| PostmarkError::Failed(format!("sync before the transactions: {error}")))?;
+                vfs.drop_caches();
+            }
             marks_ns[mark] = clock_ns(vfs);
             continue;
         }
@@ -93,7 +116,7 @@ pub fn run(
             (start_ns, begun) = (clock_ns(vfs), true);
         }
         let operation_start_ns = clock_ns(vfs);
-        let (result, latency_ns) = vfs.timed(|vfs| execute(vfs, &operation, settings.buffered, content));
+        let (result, latency_ns) = vfs.timed(|vfs| execute(vfs, &operation, settings.buffered, content, &mut read_shares));
         let (bytes, opened, error) = match result {
             Ok((bytes, error)) => (bytes, true, error),
             Err(error) => (0, false, Some(error)),
@@ -131,6 +154,7 @@ pub fn run(
         creation_us: us(start_ns, begin_ns),
         transactions_us: us(begin_ns, end_ns),
         deletion_us: us(end_ns, deleted_ns),
+        read_shares,
         failed_operations,
         first_error,
         ran_out_of_files: run.ran_out_of_files(),
@@ -170,6 +194,7 @@ fn execute(
     operation: &Operation,
     buffered: bool,
     content: &mut Content,
+    read_shares: &mut [ReadShare; 3],
 ) -> Result<(u64, Option<Errno>), Errno> {
     let plain = |result: Result<(), Errno>| result.map(|()| (0, None));
     match operation {
@@ -191,11 +216,21 @@ fn execute(
             let fd = vfs.open(path.as_bytes(), OpenFlags::READ, 0)?;
             let mut buffer = vec![0; reads_bytes.iter().copied().max().unwrap_or(0) as usize];
             let (mut moved, mut first_error) = (0, None);
+            let start_ns = vfs.sim().now_ns();
+            // Bytes and time after each call.
+            let mut marks = Vec::with_capacity(reads_bytes.len());
             for &count in reads_bytes {
                 match vfs.read(fd, &mut buffer[..count as usize]) {
                     Ok(read) => moved += read as u64,
                     Err(error) => first_error = first_error.or(Some(error)),
                 }
+                marks.push((moved, vfs.sim().now_ns() - start_ns));
+            }
+            for share in read_shares {
+                let reached = marks.iter().find(|(bytes, _)| bytes * 100 >= moved * share.share_pct);
+                let (bytes, ns) = reached.copied().unwrap_or_default();
+                share.read_bytes += bytes;
+                share.read_us += ns as f64 / 1e3;
             }
             let closed = vfs.close(fd);
             Ok((moved, first_error.or(closed.err())))

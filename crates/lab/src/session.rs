@@ -353,6 +353,13 @@ impl Session {
         self.call(CallOp::Other, path, 0, |vfs| vfs.readdir_path(path.as_bytes()), |_| 0)
     }
 
+    /// The program computes: the CPU is busy with it, at the power of CPU work.
+    pub fn compute_ns(&mut self, duration_ns: u64) {
+        let vfs = &self.runner.stack.vfs;
+        vfs.sim().program_computes(duration_ns);
+        vfs.sim().consume(vfs.config().costs.cpu_power, duration_ns);
+    }
+
     /// nanosleep(2).
     pub fn sleep_ns(&mut self, duration_ns: u64) {
         self.runner.stack.vfs.sleep_ns(duration_ns);

@@ -127,6 +127,10 @@ impl Session {
         self.0.sleep_ns(duration_ns);
     }
 
+    fn compute_ns(&mut self, duration_ns: u64) {
+        self.0.compute_ns(duration_ns);
+    }
+
     fn counts(&self) -> PyResult<String> {
         to_json(&self.0.totals())
     }

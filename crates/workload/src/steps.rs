@@ -324,6 +324,10 @@ step_keys! {
     Postmark {
         /// The command file, relative to the experiment file.
         file: String,
+        /// sync(2) and empty caches between the creation of the files and the transactions, which the program cannot do:
+        /// they find the files on flash.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        drop_caches: bool,
     }
     /// Copies what a folder of this computer holds into the file system, as `cp -R`: files, directories and symbolic
     /// links with their permissions, sorted by name. Nothing may be in the way.

@@ -41,7 +41,7 @@ impl Runner<'_> {
             !calls.is_multiple_of(WATCH_EVERY) || watch(*calls)
         };
         for configured in &file.runs {
-            match postmark::run(&mut self.stack.vfs, configured, &mut self.content, &mut each) {
+            match postmark::run(&mut self.stack.vfs, configured, step.drop_caches, &mut self.content, &mut each) {
                 Ok(report) => facts.postmark.push(report),
                 Err(PostmarkError::Interrupted) => return Err(Stop::Interrupted),
                 Err(PostmarkError::Failed(text)) => return failed(text),

@@ -44,7 +44,7 @@ impl Step {
             | Step::SaveImage(SaveImage { file, .. }) => file,
             Step::Replay(Replay { file: path, .. })
             | Step::Fio(Fio { file: path, .. })
-            | Step::Postmark(Postmark { file: path })
+            | Step::Postmark(Postmark { file: path, .. })
             | Step::CopyIn(CopyIn { from: path, .. }) => path.trim_end_matches('/').rsplit('/').next().unwrap_or(path),
             Step::MtdLoop(MtdLoop { op, .. }) => op.name(),
             Step::Mkdir(Mkdir { dir })
