@@ -116,7 +116,8 @@ pub fn run(
             (start_ns, begun) = (clock_ns(vfs), true);
         }
         let operation_start_ns = clock_ns(vfs);
-        let (result, latency_ns) = vfs.timed(|vfs| execute(vfs, &operation, settings.buffered, content, &mut read_shares));
+        let (result, latency_ns) =
+            vfs.timed(|vfs| execute(vfs, &operation, settings.buffered, content, &mut read_shares));
         let (bytes, opened, error) = match result {
             Ok((bytes, error)) => (bytes, true, error),
             Err(error) => (0, false, Some(error)),

@@ -21,7 +21,8 @@ pub struct Traces {
     trees: BTreeMap<String, Arc<HostTree>>,
     /// By file and whether it is read leniently.
     jobs: BTreeMap<(String, bool), Arc<FioFile>>,
-    postmarks: BTreeMap<String, Arc<CommandFile>>,
+    /// By file and what the step holds instead.
+    postmarks: BTreeMap<(String, Option<String>), Arc<CommandFile>>,
     /// Tables that stand for files which only the caller can read, by the name that a step gives.
     tables: BTreeMap<String, String>,
 }
@@ -50,11 +51,8 @@ impl Traces {
                 }
             }
             if let Step::Postmark(step) = step {
-                if !self.postmarks.contains_key(&step.file) {
-                    let path = base_dir.join(&step.file);
-                    let place = path.display().to_string();
-                    let text = std::fs::read_to_string(&path).map_err(|error| format!("{place}: {error}"))?;
-                    self.postmarks.insert(step.file.clone(), Arc::new(postmark::parse(&text, &place)?));
+                if let Entry::Vacant(place) = self.postmarks.entry((step.file.clone(), step.commands.clone())) {
+                    place.insert(Arc::new(commands(step, base_dir)?));
                 }
             }
             let Step::Replay(replay) = step else { continue };
@@ -89,7 +87,7 @@ impl Traces {
 
     /// The command file of a step, if it has been read.
     pub fn postmark_of(&self, step: &Postmark) -> Option<Arc<CommandFile>> {
-        self.postmarks.get(&step.file).cloned()
+        self.postmarks.get(&(step.file.clone(), step.commands.clone())).cloned()
     }
 
     /// Number of calls that a step makes; see [`Step::calls`].
@@ -105,6 +103,17 @@ impl Traces {
             other => other.calls(),
         }
     }
+}
+
+/// The commands of a step: its own, or those of its file.
+fn commands(step: &Postmark, base_dir: &Path) -> Result<CommandFile, String> {
+    if let Some(text) = &step.commands {
+        return postmark::parse(text, &step.file);
+    }
+    let path = base_dir.join(&step.file);
+    let place = path.display().to_string();
+    let text = std::fs::read_to_string(&path).map_err(|error| format!("{place}: {error}"))?;
+    postmark::parse(&text, &place)
 }
 
 /// A recording as a table, for who keeps it.

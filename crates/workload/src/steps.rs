@@ -324,6 +324,9 @@ step_keys! {
     Postmark {
         /// The command file, relative to the experiment file.
         file: String,
+        /// Its lines, when they stand here; `file` is only a name then.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        commands: Option<String>,
         /// sync(2) and empty caches between the creation of the files and the transactions, which the program cannot do:
         /// they find the files on flash.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]

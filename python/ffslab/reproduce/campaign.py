@@ -35,7 +35,8 @@ class Paper:
 
 PAPERS = {
     "readahead": Paper(readahead.planned, readahead.judge, readahead.figures),
-from ffslab.reproduce import driver, readahead, wear_gc, wear_gc_claims
+    "driver": Paper(driver.planned, driver.judge, driver.figures),
+    "wear-gc": Paper(wear_gc.planned, wear_gc_claims.judge, wear_gc.figures),
 }
 
 

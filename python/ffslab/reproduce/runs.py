@@ -28,16 +28,17 @@ RUNS = "runs"
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """An experiment, or look-ups of `look_ups` (file system, kind of texts) when `text` is empty."""
+    """An experiment, or look-ups of `look_ups` when `text` is empty: file system, kind of texts, records that a transaction
+    inserted."""
 
     series: str
     text: str = ""
-    look_ups: tuple[str, str] | None = None
+    look_ups: tuple[str, str, int] | None = None
 
     @cached_property
     def key(self) -> str:
         """Hash of all that determines the result: the program that simulates, its Python half, the experiment."""
-        parts = [states.build(), _python_half(), self.text, "/".join(self.look_ups or ())]
+        parts = [states.build(), _python_half(), self.text, "/".join(map(str, self.look_ups or ()))]
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
 
     def rows(self) -> list[Row]:
@@ -45,8 +46,9 @@ class PlannedRun:
         if self.look_ups is not None:
             from ffslab.sqlite.look_ups import look_ups
 
-            fs, kind = self.look_ups
-            rows: list[Row] = json.loads(look_ups([fs], [kind]).to_json(orient="records"))
+            fs, kind, in_transaction = self.look_ups
+            table = look_ups([fs], [kind], in_transaction=in_transaction).assign(in_transaction=in_transaction)
+            rows: list[Row] = json.loads(table.to_json(orient="records"))
             return rows
         done = Experiment(self.text, f"<{self.series}>").run()
         return [_row(variant) for variant in done.summary["variants"]]
@@ -182,6 +184,7 @@ def _row(variant: dict[str, Any]) -> Row:
         "spent_us": spent(variant),
         "steps": [
             {"page_reads": step["counts"]["page_reads"], "us": step["elapsed_us"], "uJ": step["energy_uJ"]["total"]}
+            | {"read_shares": step["postmark"][0]["read_shares"] for _ in step.get("postmark", [])[:1]}
             for step in variant["steps"]
         ],
     }

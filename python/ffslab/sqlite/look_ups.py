@@ -2,8 +2,10 @@
 
 The data base is made once for each file system, size of texts and read-ahead. Before each run the page cache is
 dropped. The data base stays open as a file, as on a board where only the page cache is dropped: without that, opening
-it would read the header of each of its nodes on JFFS2. SQLite's own computing and that of the kernel take no time here;
-on the board they are in the published figures.
+it would read the header of each of its nodes on JFFS2.
+
+SQLite computes between its system calls, which counts in published figures of total time. The papers do not say how
+long, and traces of the board cannot, as what stands between their calls is the tracer. So `SELECT_CPU_US` is an estimate.
 """
 
 from __future__ import annotations
@@ -19,19 +21,36 @@ from ffslab.stack import Stack
 if TYPE_CHECKING:
     import pandas as pd
 
+# One SELECT of the paper's table by id, warm, through sqlite3_exec: 162,700 instructions (SQLite 3.40, gcc -O2, x86-64,
+# counted by valgrind; 1 row of 17 columns). At 2 cycles per instruction and 720 MHz. The 2 are inferred: aricwang.blogspot.com
+# (March 2012) measured 653 us for a SELECT of 6 columns on an ARM9 of 400 MHz, which takes 69,300 instructions: 3.8 cycles
+# each; a Cortex-A8 does 2.0 DMIPS/MHz and an ARM9 1.1.
+SELECT_INSTRUCTIONS = 162_700
+CYCLES_PER_INSTRUCTION = 2
+CPU_MHZ = 720
+SELECT_CPU_US = SELECT_INSTRUCTIONS * CYCLES_PER_INSTRUCTION / CPU_MHZ
+
 COUNTS = (1, 10, 50, 100, 200, 500, 1000)
 PATTERNS = ("sequential", "random")
 READ_AHEAD_KIB = 128
+# Random ids are drawn so often; times are sums over the draws.
+DRAWS = {"sequential": 1, "random": 4}
 
 
 def look_ups(
     file_systems: Sequence[str] = ("jffs2", "yaffs2"),
     kinds: Sequence[str] = ("small", "large"),
     counts: Iterable[int] = COUNTS,
+    in_transaction: int = contacts.RECORDS_IN_TRANSACTION,
+    select_cpu_us: float = SELECT_CPU_US,
     **keys: str | int | bool | None,
 ) -> pd.DataFrame:
     """A row per run: `fs`, `kind` (of texts, see `contacts.TEXT_BYTES`), `pattern`, `records`, `read_ahead_KiB`, and
-    what it took: `time_us`, `energy_uJ` (by rail: `rails_uJ`), `page_reads`. `keys` are further keys of the stack."""
+    what it took: `time_us`, `energy_uJ` (by rail: `rails_uJ`), `page_reads`, of `selects` statements.
+
+    `in_transaction`: records that a transaction inserted when the data base was made. `select_cpu_us`: what SQLite
+    computes for each statement. `keys` are further keys of the stack.
+    """
     import pandas as pd
 
     counts = list(counts)
@@ -40,7 +59,8 @@ def look_ups(
         for kind in kinds:
             for read_ahead in (READ_AHEAD_KIB, 0):
                 of_all: dict[str, Any] = {"fs": fs, "kind": kind, "read_ahead_KiB": read_ahead}
-                for run in _runs(_filled(fs, kind, read_ahead, keys), counts):
+                stack = _filled(fs, kind, in_transaction, {"read_ahead_KiB": read_ahead, **keys})
+                for run in _runs(stack, counts, select_cpu_us):
                     rows.append({**of_all, **run})
     return pd.DataFrame(rows)
 
@@ -56,31 +76,34 @@ def gains(runs: pd.DataFrame) -> pd.DataFrame:
     ].reset_index()
 
 
-def _filled(fs: str, kind: str, read_ahead_kib: int, keys: dict[str, str | int | bool | None]) -> Stack:
-    stack = Stack(fs, **{"partition_blocks": 160, "read_ahead_KiB": read_ahead_kib, **keys})  # type: ignore[arg-type]
+def _filled(fs: str, kind: str, in_transaction: int, keys: dict[str, str | int | bool | None]) -> Stack:
+    stack = Stack(fs, **{"partition_blocks": 160, **keys})  # type: ignore[arg-type]
     stack.mount()
     # The blocks of a new partition are erased and marked in the background.
     stack.sleep(30_000_000)
     records = range(1, contacts.RECORDS + 1)
-    statements = contacts.schema() + contacts.inserts(records, contacts.TEXT_BYTES[kind])
-    execute_script(stack, contacts.script(statements, "contacts"))
+    inserts = contacts.inserts(records, contacts.TEXT_BYTES[kind], in_transaction=in_transaction)
+    execute_script(stack, contacts.script(contacts.schema() + inserts, "contacts"))
     stack.sync()
     return stack
 
 
-def _runs(stack: Stack, counts: Iterable[int]) -> Iterable[dict[str, Any]]:
+def _runs(stack: Stack, counts: Iterable[int], select_cpu_us: float) -> Iterable[dict[str, Any]]:
     keeps_inode = stack.open(DATABASE)
     for pattern in PATTERNS:
         for count in counts:
-            stack.drop_caches()
             before = stack.counters()
-            with connected(stack, DATABASE, wal=False) as database:
-                for select in contacts.selects(count, pattern):
-                    database.execute(select).fetchall()
+            for draw in range(1, DRAWS[pattern] + 1):
+                stack.drop_caches()
+                with connected(stack, DATABASE, wal=False) as database:
+                    for select in contacts.selects(count, pattern, seed=draw):
+                        database.execute(select).fetchall()
+                        stack.compute(select_cpu_us)
             after = stack.counters()
             yield {
                 "pattern": pattern,
                 "records": count,
+                "selects": count * DRAWS[pattern],
                 "time_us": after["time_us"] - before["time_us"],
                 "energy_uJ": after["energy_uJ"]["total"] - before["energy_uJ"]["total"],
                 "rails_uJ": {rail: after["energy_uJ"][rail] - before["energy_uJ"][rail] for rail in ("cpu", "memory")},

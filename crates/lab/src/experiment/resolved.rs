@@ -50,7 +50,9 @@ fn located_step(base_dir: &Path, step: &Step) -> Step {
     let mut step = step.clone();
     match &mut step {
         Step::Replay(replay) => replay.file = located(base_dir, &replay.file),
-        Step::Postmark(postmark) => postmark.file = located(base_dir, &postmark.file),
+        Step::Postmark(postmark) if postmark.commands.is_none() => {
+            postmark.file = located(base_dir, &postmark.file);
+        }
         Step::Fio(fio) => fio.file = located(base_dir, &fio.file),
         Step::CopyIn(copy) => copy.from = located(base_dir, &copy.from),
         _ => {}
