@@ -44,7 +44,7 @@ mod wakeups;
 mod wbuf;
 mod write;
 
-pub use compress::Compression;
+pub use compress::{Compression, CompressionWork};
 pub use format::Endian;
 pub use nor::{NorCounts, NorFlash};
 pub use options::{Options, WakeDuringPass, WbufTimer};
@@ -170,6 +170,11 @@ impl Jffs2 {
         fs.store.marks_obsolete = marks_obsolete;
         fs.load(1)?;
         Ok(fs)
+    }
+
+    /// What compressors and decompressors have done since the mount.
+    pub fn compression_work(&self) -> CompressionWork {
+        self.compressor.work + self.store.expanded
     }
 
     /// Present use of the space.

@@ -62,7 +62,7 @@ impl NorFlash {
         &self.sim
     }
 
-    pub(crate) fn block_bytes(&self) -> u32 {
+    pub fn block_bytes(&self) -> u32 {
         self.block_bytes
     }
 

@@ -58,6 +58,7 @@ impl Store {
         if raw.data_bytes > self.block_bytes {
             return Err(Errno::Io);
         }
+        self.expanded.decompresses(raw.compression, raw.data_bytes as usize);
         let mut plain = std::mem::take(&mut self.plain);
         plain.clear();
         plain.resize(raw.data_bytes as usize, 0);

@@ -9,6 +9,7 @@ use ffslab_sim::Sim;
 use rustc_hash::FxHashMap;
 
 use crate::blocks::{Blocks, List};
+use crate::compress::CompressionWork;
 use crate::format::{pad, Endian, INODE_BYTES, MIN_DATA_BYTES};
 use crate::levels::Levels;
 use crate::medium::Medium;
@@ -88,6 +89,8 @@ pub struct Store {
     pub header_buffer: Vec<u8>,
     /// Buffer for decompressed data.
     pub plain: Vec<u8>,
+    /// What has been decompressed.
+    pub expanded: CompressionWork,
     refile_counter: u32,
 }
 
@@ -131,6 +134,7 @@ impl Store {
             erase_check: Box::new([0; PAGE_BYTES]),
             header_buffer: vec![0; 3 * page_bytes as usize + INODE_BYTES as usize],
             plain: Vec::new(),
+            expanded: CompressionWork::default(),
             refile_counter: 0,
             marks_obsolete: false,
             mtd,

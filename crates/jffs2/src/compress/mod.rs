@@ -31,17 +31,72 @@ pub struct Compressed {
     pub stored_bytes: usize,
 }
 
+/// Bytes that went into compressors and came out of decompressors, for systems that charge the CPU by the byte.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CompressionWork {
+    /// Given to the compressor, whether the data shrank or not.
+    pub zlib_in_bytes: u64,
+    /// Made by the decompressor.
+    pub zlib_out_bytes: u64,
+    pub rtime_in_bytes: u64,
+    pub rtime_out_bytes: u64,
+}
+
+impl CompressionWork {
+    fn compresses(&mut self, kind: u8, bytes: usize) {
+        match kind {
+            COMPR_ZLIB => self.zlib_in_bytes += bytes as u64,
+            COMPR_RTIME => self.rtime_in_bytes += bytes as u64,
+            _ => {}
+        }
+    }
+
+    /// A node's data were restored.
+    pub(crate) fn decompresses(&mut self, kind: u8, bytes: usize) {
+        match kind {
+            COMPR_ZLIB => self.zlib_out_bytes += bytes as u64,
+            COMPR_RTIME => self.rtime_out_bytes += bytes as u64,
+            _ => {}
+        }
+    }
+}
+
+impl std::ops::Add for CompressionWork {
+    type Output = CompressionWork;
+    fn add(self, other: CompressionWork) -> CompressionWork {
+        CompressionWork {
+            zlib_in_bytes: self.zlib_in_bytes + other.zlib_in_bytes,
+            zlib_out_bytes: self.zlib_out_bytes + other.zlib_out_bytes,
+            rtime_in_bytes: self.rtime_in_bytes + other.rtime_in_bytes,
+            rtime_out_bytes: self.rtime_out_bytes + other.rtime_out_bytes,
+        }
+    }
+}
+
+impl std::ops::Sub for CompressionWork {
+    type Output = CompressionWork;
+    fn sub(self, before: CompressionWork) -> CompressionWork {
+        CompressionWork {
+            zlib_in_bytes: self.zlib_in_bytes - before.zlib_in_bytes,
+            zlib_out_bytes: self.zlib_out_bytes - before.zlib_out_bytes,
+            rtime_in_bytes: self.rtime_in_bytes - before.rtime_in_bytes,
+            rtime_out_bytes: self.rtime_out_bytes - before.rtime_out_bytes,
+        }
+    }
+}
+
 /// Compressors with their working memory.
 pub struct Compressor {
     mode: Compression,
     zlib: Option<Box<zlib::Zlib>>,
     output: Vec<u8>,
     best: Vec<u8>,
+    pub work: CompressionWork,
 }
 
 impl Compressor {
     pub fn new(mode: Compression) -> Self {
-        Compressor { mode, zlib: None, output: Vec::new(), best: Vec::new() }
+        Compressor { mode, zlib: None, output: Vec::new(), best: Vec::new(), work: CompressionWork::default() }
     }
 
     /// Compresses `data` into at most `space` bytes; [`Compressor::output`] holds them unless the kind is "none".
@@ -74,6 +129,7 @@ impl Compressor {
 
     fn compress_with(&mut self, kind: u8, data: &[u8], space: usize) -> Option<Compressed> {
         self.output.clear();
+        self.work.compresses(kind, data.len());
         let taken_bytes = match kind {
             COMPR_ZLIB => self.zlib.get_or_insert_with(Default::default).compress(data, space, &mut self.output)?,
             COMPR_RTIME => rtime::compress(data, space, &mut self.output)?,
