@@ -2,25 +2,28 @@
 //!
 //! **Role.** System calls with descriptors and paths ([`libio`]), the block device buffer cache ([`bdbuf`]), block devices
 //! ([`device`]), and the file systems IMFS and mini-IMFS ([`imfs`]), DOSFS ([`dosfs`]) and RFS ([`rfs`]);
-//! JFFS2 on NOR flash ([`jffs2`]). Devices hold
+//! JFFS2 on NOR flash ([`jffs2`]); what all of it costs the CPU ([`cpu`]). Devices hold
 //! real bytes, file systems write their true on-disk formats, and every call into the cache and every request to a driver
 //! is the one that the real code makes.
 //!
 //! **Follows.** RTEMS at commit cf811a4eb2 (9 July 2018): `cpukit/libblock`, `cpukit/libfs`, `cpukit/libcsupport`.
 //!
 //! **Leaves out.** More than one application task, partitions, users and permissions, device nodes other than block
-//! devices, FIFOs; the CPU time of the code. YAFFS2 as ported to RTEMS.
+//! devices, FIFOs.
 
 pub mod bdbuf;
+pub mod cpu;
 pub mod device;
 pub mod dosfs;
 pub mod imfs;
 pub mod jffs2;
 pub mod libio;
 pub mod phases;
+pub mod port;
 pub mod profile;
 pub mod raw;
 pub mod rfs;
+pub mod yaffs2;
 
 /// What the code of 2018 does wrong; the README of the crate lists it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -27,10 +27,10 @@ pub struct DeviceProfile {
 
 #[derive(Debug, Error)]
 pub enum ProfileError {
-    #[error("there is no block device '{name}'; there are {known}")]
-    Unknown { name: String, known: String },
-    #[error("profiles/block-devices/{name}.toml: {message}")]
-    Bad { name: &'static str, message: String },
+    #[error("there is no {what} '{name}'; there are {known}")]
+    Unknown { what: &'static str, name: String, known: String },
+    #[error("{file}: {message}")]
+    Bad { file: String, message: String },
 }
 
 /// Name and text of each profile.
@@ -75,10 +75,15 @@ impl DeviceProfile {
     pub fn named(name: &str) -> Result<DeviceProfile, ProfileError> {
         let Some(&(name, text)) = PROFILES.iter().find(|&&(known, _)| known == name) else {
             let known = DeviceProfile::names().collect::<Vec<_>>().join(", ");
-            return Err(ProfileError::Unknown { name: name.into(), known });
+            return Err(ProfileError::Unknown { what: "block device", name: name.into(), known });
         };
-        let file: File =
-            toml::from_str(text).map_err(|error| ProfileError::Bad { name, message: error.message().to_string() })?;
+        DeviceProfile::parse(&format!("profiles/block-devices/{name}.toml"), text)
+    }
+
+    /// A profile's text; `file` names it in messages.
+    pub fn parse(file: &str, text: &str) -> Result<DeviceProfile, ProfileError> {
+        let file: File = toml::from_str(text)
+            .map_err(|error| ProfileError::Bad { file: file.into(), message: error.message().to_string() })?;
         let ns = |us: &Constant<f64>| ffslab_sim::units::us_to_ns(us.value);
         // A picosecond is to a nanosecond as a nanosecond to a microsecond.
         Ok(DeviceProfile {
@@ -106,7 +111,7 @@ mod tests {
             assert!(!profile.title.is_empty(), "{name}");
         }
         let sd = DeviceProfile::named("sd-card").unwrap();
-        assert_eq!((sd.command_ns, sd.write_busy_ns, sd.read_ps_per_byte), (100_000, 2_000_000, 80_000));
+        assert_eq!((sd.command_ns, sd.write_busy_ns, sd.read_ps_per_byte), (30_000, 1_093_000, 46_500));
         assert!(sd.consecutive_blocks && !sd.occupies_cpu);
     }
 

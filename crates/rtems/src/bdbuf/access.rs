@@ -9,6 +9,7 @@ impl Bdbuf {
     /// `rtems_bdbuf_get`: a buffer to fill completely. The device is not asked; the bytes may be those of another block.
     pub fn get(&mut self, disk: DiskId, block: u32) -> Result<BufferId, BdbufError> {
         self.counts.get_calls += 1;
+        self.cpu.bdbuf_call();
         if self.trace.is_some() {
             let bytes = self.disks[usize::from(disk.0)].block_bytes;
             self.note("get", block, bytes);
@@ -28,6 +29,7 @@ impl Bdbuf {
     /// `rtems_bdbuf_read`: a buffer with the block's content.
     pub fn read(&mut self, disk: DiskId, block: u32) -> Result<BufferId, BdbufError> {
         self.counts.read_calls += 1;
+        self.cpu.bdbuf_call();
         if self.trace.is_some() {
             let bytes = self.disks[usize::from(disk.0)].block_bytes;
             self.note("read", block, bytes);
@@ -65,6 +67,7 @@ impl Bdbuf {
     /// `rtems_bdbuf_release`: gives a buffer back. If it was modified earlier it stays so.
     pub fn release(&mut self, buffer: BufferId) {
         self.counts.release_calls += 1;
+        self.cpu.bdbuf_call();
         self.note_buffer("release", buffer);
         match self.buffers.get(buffer.0).state {
             State::AccessCached => {
@@ -81,6 +84,7 @@ impl Bdbuf {
     /// `rtems_bdbuf_release_modified`: gives a buffer back whose content is to be written.
     pub fn release_modified(&mut self, buffer: BufferId) {
         self.counts.release_modified_calls += 1;
+        self.cpu.bdbuf_call();
         self.note_buffer("release_modified", buffer);
         match self.buffers.get(buffer.0).state {
             State::AccessPurged => self.discard_after_access(buffer.0),
@@ -121,6 +125,7 @@ impl Bdbuf {
     /// `rtems_bdbuf_syncdev`: waits until no modified buffer of the device is left.
     pub fn syncdev(&mut self, disk: DiskId) -> Result<(), BdbufError> {
         self.counts.syncdev_calls += 1;
+        self.cpu.bdbuf_call();
         self.note("syncdev", 0, 0);
         self.synchronise(disk)
     }
@@ -158,6 +163,7 @@ impl Bdbuf {
                 if others {
                     self.wake(Waiting::Buffer);
                 }
+                self.cpu.recycle(buffer, self.buffers.blocks_known);
                 break buffer;
             } else {
                 if !self.buffers.is_empty(List::Modified) {
@@ -168,6 +174,9 @@ impl Bdbuf {
         };
         self.wait_for_access(buffer)?;
         self.buffers.obtain_group(buffer);
+        if self.cpu.is_priced() {
+            self.cpu.look_up(buffer, self.buffers.slots, self.buffers.blocks_known);
+        }
         Ok(buffer)
     }
 

@@ -65,8 +65,10 @@ pub(super) struct Buffers {
     /// The slots, then one sentinel per list.
     records: Vec<Buffer>,
     pub groups: Vec<Group>,
-    slots: u32,
+    pub slots: u32,
     pub slots_per_group: u32,
+    /// Blocks that the look-up knows.
+    pub blocks_known: u32,
     buckets: Vec<u32>,
     bucket_shift: u32,
     slot_bytes: usize,
@@ -96,6 +98,7 @@ impl Buffers {
             groups: vec![Group { buffers: slots_per_group, users: 0 }; groups as usize],
             slots,
             slots_per_group,
+            blocks_known: 0,
             buckets: vec![NONE; 1 << bucket_bits],
             bucket_shift: 32 - bucket_bits,
             slot_bytes: config.buffer_min_bytes as usize,
@@ -140,6 +143,11 @@ impl Buffers {
     #[inline]
     pub fn release_group(&mut self, buffer: u32) {
         self.groups[(buffer / self.slots_per_group) as usize].users -= 1;
+    }
+
+    /// Where a buffer begins in the cache's memory.
+    pub fn memory_offset(&self, buffer: u32) -> u64 {
+        u64::from(buffer) * self.slot_bytes as u64
     }
 
     #[inline]
@@ -234,9 +242,11 @@ impl Buffers {
         let bucket = self.bucket(record.disk, record.block);
         self.records[buffer as usize].hash_next = self.buckets[bucket];
         self.buckets[bucket] = buffer;
+        self.blocks_known += 1;
     }
 
     pub fn remove_key(&mut self, buffer: u32) {
+        self.blocks_known -= 1;
         let record = self.records[buffer as usize];
         let bucket = self.bucket(record.disk, record.block);
         let mut at = self.buckets[bucket];

@@ -4,6 +4,7 @@ use super::buffers::{Buffers, DiskId, List};
 use super::config::{BdbufConfig, BdbufError};
 use super::tasks::Waiting;
 use super::{Bdbuf, State};
+use crate::cpu::Address;
 use crate::device::{Device, Segment, Service};
 
 /// Sizes of a device.
@@ -177,7 +178,9 @@ impl Bdbuf {
         request: &[u32],
     ) -> (Result<(), BdbufError>, Service, u64) {
         self.segments.clear();
-        let Self { disks, buffers, segments, .. } = self;
+        let Self { disks, buffers, segments, cpu, .. } = self;
+        // The driver takes and gives back its lock.
+        cpu.spend(1, |costs| costs.lock_ps);
         let target = &mut disks[usize::from(disk.0)];
         let bytes = target.block_bytes;
         let mut result = Ok(());
@@ -190,7 +193,16 @@ impl Bdbuf {
             };
             result = result.and(done.map_err(BdbufError::from));
         }
-        let service = target.device.service(write, segments);
+        let mut service = target.device.service(write, segments);
+        if service.occupies_cpu {
+            for (&buffer, segment) in request.iter().zip(&*segments) {
+                let block_bytes = u64::from(target.device.media_block_bytes());
+                let there = Address::on_disk(disk.0, u64::from(segment.block) * block_bytes);
+                let here = Address::in_buffers(buffers.memory_offset(buffer));
+                let (from, to) = if write { (here, there) } else { (there, here) };
+                service.duration_ns += cpu.driver_copy_ns(from, to, u64::from(segment.bytes));
+            }
+        }
         let start_ns = self.sim.now_ns().max(target.busy_until_ns);
         let end_ns = start_ns + service.duration_ns;
         target.busy_until_ns = end_ns;
@@ -227,6 +239,7 @@ impl Bdbuf {
                 others = true;
             }
             self.buffers.release_group(buffer);
+            self.cpu.spend(1, |costs| costs.bdbuf_call_ps);
             if succeeded && record.state == State::Transfer {
                 self.buffers.make_cached(buffer);
             } else {

@@ -19,6 +19,7 @@ pub use buffers::{BufferId, DiskId};
 pub use config::{BdbufConfig, BdbufCounts, BdbufError, Priority};
 pub use disk::Geometry;
 
+use crate::cpu::{Address, Cpu};
 use crate::device::{Device, DeviceError, Segment};
 use buffers::{Buffers, List, State};
 use disk::Disk;
@@ -46,6 +47,7 @@ pub struct Bdbuf {
     counts: BdbufCounts,
     trace: Option<Vec<TraceEvent>>,
     segments: Vec<Segment>,
+    pub(crate) cpu: Cpu,
 }
 
 impl Bdbuf {
@@ -60,11 +62,21 @@ impl Bdbuf {
             counts: BdbufCounts::default(),
             trace: None,
             segments: Vec::new(),
+            cpu: Cpu::free(sim.clone()),
             sim,
             config,
         };
         cache.let_others_run();
         Ok(cache)
+    }
+
+    /// From now on code takes the time that it takes on this CPU.
+    pub fn set_cpu(&mut self, cpu: Cpu) {
+        self.cpu = cpu;
+    }
+
+    pub fn cpu_mut(&mut self) -> &mut Cpu {
+        &mut self.cpu
     }
 
     /// Registers a device; its block size is that of its media.
@@ -116,6 +128,31 @@ impl Bdbuf {
     pub fn data_mut(&mut self, buffer: BufferId) -> &mut [u8] {
         let bytes = self.disk_of(buffer).block_bytes;
         self.buffers.data_mut(buffer.0, bytes)
+    }
+
+    /// A held buffer's bytes from `offset` on have been copied to the program.
+    pub(crate) fn copied_out(&mut self, buffer: BufferId, offset: usize, bytes: usize) {
+        if self.cpu.is_priced() {
+            self.cpu.copy_out(self.address_of(buffer, offset), bytes);
+        }
+    }
+
+    /// The program's bytes have been copied into a held buffer, from `offset` on.
+    pub(crate) fn copied_in(&mut self, buffer: BufferId, offset: usize, bytes: usize) {
+        if self.cpu.is_priced() {
+            self.cpu.copy_in(self.address_of(buffer, offset), bytes);
+        }
+    }
+
+    /// A held buffer's bytes from `offset` on have been cleared.
+    pub(crate) fn cleared(&mut self, buffer: BufferId, offset: usize, bytes: usize) {
+        if self.cpu.is_priced() {
+            self.cpu.clear(self.address_of(buffer, offset), bytes);
+        }
+    }
+
+    fn address_of(&self, buffer: BufferId, offset: usize) -> Address {
+        Address::in_buffers(self.buffers.memory_offset(buffer.0) + offset as u64)
     }
 
     #[inline]

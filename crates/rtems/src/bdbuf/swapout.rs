@@ -162,6 +162,7 @@ impl Bdbuf {
                 record.state = State::Transfer;
                 self.buffers.extract(buffer);
                 transfer.buffers.push(buffer);
+                self.cpu.spend(1, |costs| costs.bdbuf_call_ps);
             }
         }
     }

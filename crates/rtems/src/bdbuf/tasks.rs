@@ -238,6 +238,7 @@ impl Bdbuf {
     /// The application waits; others run until it can go on and nobody is more urgent.
     #[cold]
     pub(super) fn wait(&mut self, what: Waiting) -> Result<(), BdbufError> {
+        self.cpu.switch_away_and_back();
         self.tasks.waiting = Some(what);
         self.tasks.application_ready = false;
         self.tasks.recount();

@@ -153,6 +153,7 @@ impl Volume {
     /// `fat_buf_access`: moves the window. Gives the buffer and where the sector is in it. `whole_block`: its content will
     /// be overwritten.
     pub fn access(&mut self, cache: &mut Bdbuf, sector: u32, whole_block: bool) -> Result<(BufferId, usize), Errno> {
+        cache.cpu.spend(1, |costs| costs.dosfs_sector_ps);
         let skip = (sector << self.sector_shift & (self.block_bytes - 1)) as usize;
         if let Some(window) = self.window.filter(|window| window.sector == sector) {
             return Ok((window.buffer, skip));
@@ -200,6 +201,7 @@ impl Volume {
                 };
                 let skip = skip_of(sector);
                 cache.data_mut(buffer)[skip..skip + bytes].copy_from_slice(&copy[..bytes]);
+                cache.copied_in(buffer, skip, bytes);
                 cache.release_modified(buffer);
             }
         }
@@ -213,6 +215,7 @@ impl Volume {
             let (buffer, skip) = self.access(cache, sector, false)?;
             let count = (self.boot.sector_bytes as usize - offset).min(into.len() - done);
             into[done..done + count].copy_from_slice(&cache.data(buffer)[skip + offset..skip + offset + count]);
+            cache.copied_out(buffer, skip + offset, count);
             done += count;
             sector += 1;
             offset = 0;
@@ -228,6 +231,7 @@ impl Volume {
             let (buffer, skip) = self.access(cache, sector, count == self.block_bytes as usize)?;
             let target = &mut cache.data_mut(buffer)[skip + offset..skip + offset + count];
             target.copy_from_slice(&data[done..done + count]);
+            cache.copied_in(buffer, skip + offset, count);
             self.mark_modified();
             done += count;
             sector += 1;
@@ -254,8 +258,14 @@ impl Volume {
             let (buffer, _) = self.access(cache, sector, part == self.block_bytes)?;
             let target = &mut cache.data_mut(buffer)[offset as usize..(offset + part) as usize];
             match data {
-                Some(data) => target.copy_from_slice(&data[done as usize..(done + part) as usize]),
-                None => target.fill(0),
+                Some(data) => {
+                    target.copy_from_slice(&data[done as usize..(done + part) as usize]);
+                    cache.copied_in(buffer, offset as usize, part as usize);
+                }
+                None => {
+                    target.fill(0);
+                    cache.cleared(buffer, offset as usize, part as usize);
+                }
             }
             self.mark_modified();
             done += part;
@@ -308,6 +318,7 @@ impl Volume {
             let (Some(window), false) = (self.window, self.boot.fat_type == FatType::Fat12) else { continue };
             let data = cache.data(window.buffer);
             let skip = (window.sector << self.sector_shift & (self.block_bytes - 1)) as usize;
+            let before = left;
             while left > 0 {
                 let (sector, offset) = self.entry_place(cluster)?;
                 if sector != window.sector {
@@ -319,6 +330,7 @@ impl Volume {
                 };
                 left -= 1;
             }
+            cache.cpu.spend(u64::from(before - left), |costs| costs.dosfs_sector_ps);
         }
         Ok(cluster)
     }

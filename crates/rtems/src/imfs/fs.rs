@@ -1,7 +1,8 @@
 //! IMFS as a file system of [`crate::libio`].
 
-use super::{new_content, Content, Imfs, Memfile, LINKS_MAX, NAME_MAX, ROOT};
+use super::{new_content, Content, Imfs, Memfile, MemoryCounts, LINKS_MAX, NAME_MAX, ROOT};
 use crate::bdbuf::{Bdbuf, DiskId};
+use crate::cpu::Address;
 use crate::libio::{DirEntry, FileSystem, Kind, Node, OpenFile, Stat, Step, S_IFLNK, S_IFREG};
 use crate::raw;
 use ffslab_fs::Errno;
@@ -35,7 +36,48 @@ impl Imfs {
     }
 }
 
+impl Imfs {
+    /// What the steps through a memory file cost since `before`: blocks and tables on the way, new blocks, copied bytes.
+    fn charge(&self, cache: &mut Bdbuf, node: u32, before: MemoryCounts, moved: Moved) {
+        if !cache.cpu.is_priced() {
+            return;
+        }
+        let counts = self.counts;
+        let (blocks, tables) = (counts.copies - before.copies, counts.hops_count - before.hops_count);
+        cache.cpu.spend(1, |costs| blocks * costs.imfs_block_ps + tables * costs.imfs_table_ps);
+        let size = self.options.block_size;
+        // Each block is a piece of the heap, with its header.
+        let in_heap =
+            |offset: u64| offset / u64::from(size.bytes()) * size.heap_bytes() + offset % u64::from(size.bytes());
+        let new = counts.blocks.saturating_sub(before.blocks);
+        if new > 0 {
+            cache.cpu.spend(new, |costs| costs.allocate_ps);
+            let bytes = new * u64::from(size.bytes());
+            let first = moved.file_bytes.saturating_sub(bytes);
+            cache.cpu.clear(Address::in_memfile(node, in_heap(first)), bytes as usize);
+        }
+        let at = Address::in_memfile(node, in_heap(moved.offset));
+        match moved.out {
+            true => cache.cpu.copy_out(at, moved.bytes),
+            false => cache.cpu.copy_in(at, moved.bytes),
+        }
+    }
+}
+
+/// Bytes between the program and a memory file.
+struct Moved {
+    out: bool,
+    offset: u64,
+    bytes: usize,
+    /// Size of the file afterwards.
+    file_bytes: u64,
+}
+
 impl FileSystem for Imfs {
+    fn locks_calls(&self) -> bool {
+        false
+    }
+
     fn root(&self) -> Node {
         Node { id: ROOT, extra_id: 0, kind: Kind::Directory }
     }
@@ -250,9 +292,14 @@ impl FileSystem for Imfs {
     fn read(&mut self, cache: &mut Bdbuf, file: &mut OpenFile, into: &mut [u8]) -> Result<usize, Errno> {
         let now_s = cache.now_s();
         let block_size = self.options.block_size;
+        let before = self.counts;
+        let mut is_memory = false;
         let node = self.nodes.get_mut(file.node.id as usize).and_then(Option::as_mut).ok_or(Errno::NxIo)?;
         let count = match &node.content {
-            Content::Memory(memory) => memory.read(block_size, &mut self.counts, file.offset, into),
+            Content::Memory(memory) => {
+                is_memory = true;
+                memory.read(block_size, &mut self.counts, file.offset, into)
+            }
             Content::Linear { image, start, bytes } => {
                 let from = (file.offset as usize).min(*bytes);
                 let count = into.len().min(bytes - from);
@@ -268,12 +315,17 @@ impl FileSystem for Imfs {
             Content::Link(_) | Content::HardLink(_) => return Err(Errno::NotSup),
         };
         node.atime_s = now_s;
+        if is_memory {
+            let moved = Moved { out: true, offset: file.offset, bytes: count, file_bytes: 0 };
+            self.charge(cache, file.node.id, before, moved);
+        }
         file.offset += count as u64;
         Ok(count)
     }
 
     fn write(&mut self, cache: &mut Bdbuf, file: &mut OpenFile, data: &[u8]) -> Result<usize, Errno> {
         let options = &self.options;
+        let before = self.counts;
         let node = self.nodes.get_mut(file.node.id as usize).and_then(Option::as_mut).ok_or(Errno::NxIo)?;
         match &mut node.content {
             Content::Memory(memory) => {
@@ -281,6 +333,8 @@ impl FileSystem for Imfs {
                     file.offset = memory.size;
                 }
                 memory.write(options.block_size, &mut self.counts, options.memory_blocks, file.offset, data)?;
+                let moved = Moved { out: false, offset: file.offset, bytes: data.len(), file_bytes: memory.size };
+                self.charge(cache, file.node.id, before, moved);
             }
             Content::Disk(disk) => raw::write(cache, *disk, file.offset, data)?,
             _ => return Err(Errno::NotSup),
@@ -293,10 +347,13 @@ impl FileSystem for Imfs {
     /// A file that becomes shorter keeps its memory.
     fn truncate(&mut self, cache: &mut Bdbuf, file: &mut OpenFile, bytes: u64) -> Result<(), Errno> {
         let options = &self.options;
+        let before = self.counts;
         let node = self.nodes.get_mut(file.node.id as usize).and_then(Option::as_mut).ok_or(Errno::NxIo)?;
         match &mut node.content {
             Content::Memory(memory) if bytes > memory.size => {
                 memory.extend(options.block_size, &mut self.counts, options.memory_blocks, true, bytes)?;
+                let moved = Moved { out: false, offset: 0, bytes: 0, file_bytes: bytes };
+                self.charge(cache, file.node.id, before, moved);
             }
             Content::Memory(memory) => memory.size = bytes,
             Content::Directory { .. } => return Err(Errno::IsDir),

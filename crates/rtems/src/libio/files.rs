@@ -1,9 +1,11 @@
 //! Calls on descriptors.
 
-use super::fs::{DirEntry, Kind, OpenFile, Stat, S_IFREG};
+use super::fs::{DirEntry, FileSystem, Kind, OpenFile, Stat, S_IFREG};
 use super::path::Flags;
 use super::Libio;
+use crate::bdbuf::Bdbuf;
 use ffslab_fs::Errno;
+use ffslab_sim::Reason;
 
 /// A file descriptor.
 pub type Fd = usize;
@@ -91,6 +93,7 @@ impl Libio {
     pub fn close(&mut self, fd: Fd) -> Result<(), Errno> {
         let (mount, mut file) = self.files.get_mut(fd).and_then(Option::take).ok_or(Errno::BadF)?;
         let node = file.node;
+        self.cache.cpu.call();
         let closed = self.locked(mount, |fs, cache| fs.close(cache, &mut file));
         self.locked(mount, |fs, cache| fs.free_node(cache, node));
         closed
@@ -99,10 +102,24 @@ impl Libio {
     fn on_file<R>(
         &mut self,
         fd: Fd,
-        f: impl FnOnce(&mut dyn super::FileSystem, &mut crate::bdbuf::Bdbuf, &mut OpenFile) -> Result<R, Errno>,
+        f: impl FnOnce(&mut dyn FileSystem, &mut Bdbuf, &mut OpenFile) -> Result<R, Errno>,
+    ) -> Result<R, Errno> {
+        self.on_file_if(fd, |fs| fs.locks_calls(), f)
+    }
+
+    /// `locks`: whether the file system takes its lock for this call.
+    fn on_file_if<R>(
+        &mut self,
+        fd: Fd,
+        locks: impl FnOnce(&dyn FileSystem) -> bool,
+        f: impl FnOnce(&mut dyn FileSystem, &mut Bdbuf, &mut OpenFile) -> Result<R, Errno>,
     ) -> Result<R, Errno> {
         let (mount, mut file) = self.files.get(fd).copied().flatten().ok_or(Errno::BadF)?;
-        let result = self.locked(mount, |fs, cache| f(fs, cache, &mut file));
+        let result = self.locked(mount, |fs, cache| {
+            cache.cpu.call();
+            cache.cpu.spend(u64::from(locks(fs)), |costs| costs.lock_ps);
+            f(fs, cache, &mut file)
+        });
         self.files[fd] = Some((mount, file));
         result
     }
@@ -122,6 +139,7 @@ impl Libio {
             return Ok(0);
         }
         self.checked(fd, |file| file.readable, Errno::BadF)?;
+        let _why = self.cache.sim().because(Reason::Read);
         self.on_file(fd, |fs, cache, file| fs.read(cache, file, into))
     }
 
@@ -131,6 +149,7 @@ impl Libio {
             return Ok(0);
         }
         self.checked(fd, |file| file.writable, Errno::BadF)?;
+        let _why = self.cache.sim().because(Reason::Data);
         self.on_file(fd, |fs, cache, file| fs.write(cache, file, data))
     }
 
@@ -140,6 +159,8 @@ impl Libio {
             return Err(Errno::Inval);
         }
         self.checked(fd, |file| file.readable, Errno::BadF)?;
+        let _why = self.cache.sim().because(Reason::Read);
+        self.cache.cpu.spend(vectors.len() as u64, |costs| costs.vector_ps);
         let mut total = 0;
         for vector in vectors.iter_mut().filter(|vector| !vector.is_empty()) {
             let n = self.on_file(fd, |fs, cache, file| fs.read(cache, file, vector))?;
@@ -157,6 +178,8 @@ impl Libio {
             return Err(Errno::Inval);
         }
         self.checked(fd, |file| file.writable, Errno::BadF)?;
+        let _why = self.cache.sim().because(Reason::Data);
+        self.cache.cpu.spend(vectors.len() as u64, |costs| costs.vector_ps);
         let mut total = 0;
         for vector in vectors.iter().filter(|vector| !vector.is_empty()) {
             let n = self.on_file(fd, |fs, cache, file| fs.write(cache, file, vector))?;
@@ -194,7 +217,8 @@ impl Libio {
 
     /// Moves the offset; beyond the end is allowed.
     pub fn lseek(&mut self, fd: Fd, offset: i64, whence: Whence) -> Result<u64, Errno> {
-        self.on_file(fd, |fs, cache, file| {
+        let locks = |fs: &dyn FileSystem| fs.locks_seeks();
+        self.on_file_if(fd, locks, |fs, cache, file| {
             let from = match (file.node.kind, whence) {
                 (Kind::Link, _) => return Err(Errno::SPipe),
                 (Kind::Directory, Whence::Set) if offset == 0 => 0,
@@ -216,11 +240,13 @@ impl Libio {
 
     pub fn fsync(&mut self, fd: Fd) -> Result<(), Errno> {
         self.checked(fd, |file| file.writable, Errno::BadF)?;
+        let _why = self.cache.sim().because(Reason::Sync);
         self.on_file(fd, |fs, cache, file| fs.fsync(cache, file))
     }
 
     pub fn fdatasync(&mut self, fd: Fd) -> Result<(), Errno> {
         self.checked(fd, |file| file.writable, Errno::BadF)?;
+        let _why = self.cache.sim().because(Reason::Sync);
         self.on_file(fd, |fs, cache, file| fs.fdatasync(cache, file))
     }
 

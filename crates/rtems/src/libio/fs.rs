@@ -107,6 +107,18 @@ pub struct OpenFile {
 /// The handlers and operations of a mounted file system. All calls are made between lock and unlock of the instance.
 #[allow(unused_variables)]
 pub trait FileSystem {
+    // ---- locks -------------------------------------------------------------------------------------------------------
+
+    /// Whether calls take a lock of the instance.
+    fn locks_calls(&self) -> bool {
+        true
+    }
+
+    /// Whether seeks do: elsewhere they only change a number.
+    fn locks_seeks(&self) -> bool {
+        false
+    }
+
     // ---- life of locations -------------------------------------------------------------------------------------
 
     /// What happens when the instance's lock is given back.

@@ -135,6 +135,12 @@ impl Libio {
         self.with(mount, |fs, cache| fs.unlock(cache));
     }
 
+    /// The measuring program reads the clock: the time after that, in nanoseconds.
+    pub fn read_clock_ns(&mut self) -> u64 {
+        self.cache.cpu.read_clock();
+        self.cache.sim().now_ns()
+    }
+
     /// A call on an open file: inside the instance's lock.
     fn locked<R>(&mut self, mount: usize, f: impl FnOnce(&mut dyn FileSystem, &mut Bdbuf) -> R) -> R {
         self.with(mount, |fs, cache| {

@@ -5,6 +5,7 @@
 use super::fs::{Kind, Node, Step};
 use super::Libio;
 use ffslab_fs::Errno;
+use ffslab_sim::Reason;
 
 /// What the caller of an evaluation wants.
 #[derive(Clone, Copy, Debug, Default)]
@@ -62,6 +63,8 @@ impl Libio {
         if path.is_empty() {
             return Err(Errno::NoEnt);
         }
+        let _why = self.cache.sim().because(Reason::Metadata);
+        self.cache.cpu.call();
         let start = self.clone_location(if path[0] == b'/' { self.root() } else { self.current });
         self.continue_from(start, path, flags)
     }
@@ -184,6 +187,7 @@ impl Libio {
             }
             let follow = context.flags.follow || has_path;
             let mut node = context.at.node;
+            self.cache.cpu.spend(1, |costs| costs.path_component_ps + costs.lock_ps);
             let step = self.with(context.at.mount, |fs, cache| fs.look_up(cache, &mut node, name, follow));
             context.at.node = node;
             match step? {

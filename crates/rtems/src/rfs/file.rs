@@ -146,6 +146,7 @@ impl Rfs {
                 let size = (size as usize).min(into.len() - read);
                 let from = file.position.offset as usize;
                 into[read..read + size].copy_from_slice(&file.handle.data(cache)[from..from + size]);
+                file.handle.copied_out(cache, from, size);
                 read += size;
                 io_end(store, cache, file, shared, size as u32, true);
             }
@@ -180,6 +181,7 @@ impl Rfs {
                 let size = (available as usize).min(data.len() - written);
                 let to = file.position.offset as usize;
                 file.handle.data_mut(cache)[to..to + size].copy_from_slice(&data[written..written + size]);
+                file.handle.copied_in(cache, to, size);
                 written += size;
                 io_end(store, cache, file, shared, size as u32, false);
             }
@@ -242,6 +244,7 @@ fn io_start(
     available: &mut u32,
     read: bool,
 ) -> Result<(), Errno> {
+    cache.cpu.spend(1, |costs| costs.rfs_block_ps);
     let block_bytes = store.layout.block_bytes;
     if !file.handle.has_block() {
         let mut with_content = read;
@@ -363,6 +366,8 @@ fn extend(store: &mut Store, cache: &mut Bdbuf, file: &mut File, shared: &mut Sh
         let read = with_content || (store.fixed() && position.offset > 0);
         store.held.request(cache, &mut file.handle, block, read)?;
         file.handle.data_mut(cache)[position.offset as usize..length as usize].fill(0);
+        file.handle.cleared(cache, position.offset as usize..length as usize);
+        cache.cpu.spend(1, |costs| costs.rfs_block_ps);
         file.handle.dirty = true;
         store.held.release(cache, &mut file.handle);
         left -= u64::from(length - position.offset);

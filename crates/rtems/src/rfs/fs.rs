@@ -25,6 +25,10 @@ impl Rfs {
 }
 
 impl FileSystem for Rfs {
+    fn locks_seeks(&self) -> bool {
+        true
+    }
+
     /// Every unlock releases the local buffers (`rtems_rfs_rtems_unlock`).
     fn unlock(&mut self, cache: &mut Bdbuf) {
         self.store.held.release_all(cache);

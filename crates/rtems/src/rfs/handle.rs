@@ -42,6 +42,21 @@ impl Handle {
         }
     }
 
+    /// See [`Bdbuf::copied_out`].
+    pub fn copied_out(&self, cache: &mut Bdbuf, from: usize, bytes: usize) {
+        self.buffer.into_iter().for_each(|buffer| cache.copied_out(buffer, from, bytes));
+    }
+
+    /// See [`Bdbuf::copied_in`].
+    pub fn copied_in(&self, cache: &mut Bdbuf, to: usize, bytes: usize) {
+        self.buffer.into_iter().for_each(|buffer| cache.copied_in(buffer, to, bytes));
+    }
+
+    /// See [`Bdbuf::cleared`].
+    pub fn cleared(&self, cache: &mut Bdbuf, range: std::ops::Range<usize>) {
+        self.buffer.into_iter().for_each(|buffer| cache.cleared(buffer, range.start, range.len()));
+    }
+
     pub fn read_u32(&self, cache: &Bdbuf, index: u32) -> u32 {
         let at = index as usize * 4;
         self.data(cache).get(at..).map_or(u32::MAX, be32)
