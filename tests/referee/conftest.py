@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from ffslab.reference.kit import Kit
+from ffslab.reference.machine import Machine
 from left_out import leave_out
 from referee import make_ubifs_samples
-from referee.kit import INSTALL, Kit, find_kit
-from referee.machine import Machine
+from referee.parts import INSTALL, find_kit, machine_of
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -30,7 +31,7 @@ def kit() -> Kit:
 @pytest.fixture(scope="session")
 def machine(kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
     """A running kernel. Every job gets a fresh chip, so tests do not see each other."""
-    machine = Machine(kit, tmp_path_factory.mktemp("referee") / "machine")
+    machine = machine_of(kit, tmp_path_factory.mktemp("referee") / "machine")
     yield machine
     machine.stop()
     # Dumps of many chips; pytest would keep them for three sessions.

@@ -13,7 +13,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from referee.kit import INSTALL, PACKAGES, find_kit, program
+from ffslab.reference.kit import program
+from referee.parts import INSTALL, PACKAGES, find_kit
 
 # Packages that are one program of their name: tests/test_yaffs2_images.py, test_fio.py, test_postmark.py.
 OTHERS = ("unyaffs", "fio", "postmark", "strace")

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ffslab.reference.machine import Done, Machine
 from referee.listing import Entry, differences, from_kernel
-from referee.machine import Done, Machine
 
 # What a kernel says about a medium in order. Every other line of the file system or of UBI is a complaint.
 GOOD = (
@@ -81,7 +81,7 @@ def mount_and_list(
     script that changes what stands below /mnt; the list is taken after it, and is the same after another mount, and
     `data` and `dump` are what the kernel leaves. `attach_options` are for ubiattach, for instance "-O 2048".
 
-    Raises `RefereeError` when the kernel refuses the image, `AssertionError` when its two lists differ.
+    Raises `GuestError` when the kernel refuses the image, `AssertionError` when its two lists differ.
     """
     lines = [f"chip {blocks}", write_command(kind, oob)]
     attach = [f"attach '{attach_options}'"] if kind == "ubifs" else []

@@ -20,9 +20,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from referee.kit import Kit, find_kit
+from ffslab.reference.kit import Kit
+from ffslab.reference.machine import Machine
 from referee.listing import Entry, from_kernel, manifest
-from referee.machine import Machine
+from referee.parts import find_kit, machine_of
 
 COMPRESSORS = ("none", "lzo", "zlib", "zstd")
 BLOCKS = 96  # 12 MiB
@@ -155,11 +156,21 @@ def mkfs_ubi(kit: Kit, tree: Path, place: Path, compressor: str, vid_offset_B: i
     """Makes PLACE.ubifs and PLACE.ubi of a folder."""
     ubifs, ubi, ini = (place.with_name(place.name + suffix) for suffix in (".ubifs", ".ubi", ".ini"))
     leb_B = LEB_B[vid_offset_B]  # noqa: N806
-    command: list[str | Path] = [kit.programs["mkfs.ubifs"], "-q", "-r", tree, "-m", str(PAGE_B), "-e", str(leb_B)]
+    command: list[str | Path] = [kit.host_programs["mkfs.ubifs"], "-q", "-r", tree, "-m", str(PAGE_B), "-e", str(leb_B)]
     subprocess.run([*command, "-c", str(BLOCKS - 8), "-x", compressor, "-F", "-o", ubifs], check=True)
     lines = ["[volume]", "mode=ubi", f"image={ubifs}", "vol_id=0", "vol_type=dynamic", "vol_name=volume"]
     ini.write_text("\n".join([*lines, "vol_flags=autoresize", ""]), encoding="utf-8")
-    command = [kit.programs["ubinize"], "-m", str(PAGE_B), "-p", str(BLOCK_B), "-s", "512", "-O", str(vid_offset_B)]
+    command = [
+        kit.host_programs["ubinize"],
+        "-m",
+        str(PAGE_B),
+        "-p",
+        str(BLOCK_B),
+        "-s",
+        "512",
+        "-O",
+        str(vid_offset_B),
+    ]
     subprocess.run([*command, "-Q", "1", "-o", ubi, ini], check=True, capture_output=True)
     return ubifs, ubi
 
@@ -230,7 +241,7 @@ def main() -> int:
         print(f"missing: {', '.join(missing)}", file=sys.stderr)
         return 2
     with tempfile.TemporaryDirectory() as temporary:
-        machine = Machine(kit, Path(temporary) / "machine")
+        machine = machine_of(kit, Path(temporary) / "machine")
         try:
             found = make(Path(sys.argv[1]), kit, machine)
         finally:

@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from ffslab.reference.initramfs import Cpio, build
+from ffslab.reference.kit import MODULES_AT_BOOT, MODULES_OF_JOBS, Kernel, Kit, find_kernel
+from ffslab.reference.machine import GuestError, Machine
 from jffs2_images import experiment, run, step
 from left_out import NOTHING_LEFT_OUT, leave_out
-from referee.initramfs import Cpio, build
 from referee.jobs import mount_and_list
-from referee.kit import MODULES_AT_BOOT, MODULES_OF_JOBS, Kernel, Kit, find_kernel
 from referee.listing import Entry, differences
-from referee.machine import Machine, RefereeError
+from referee.parts import machine_of
 
 BLOCKS = 16
 # Magic number and type of a node with data (include/uapi/linux/jffs2.h), little-endian.
@@ -118,14 +119,14 @@ def test_differences_are_named() -> None:
 
 
 def test_a_failing_command_is_told_with_what_it_said(machine: Machine) -> None:
-    with pytest.raises(RefereeError, match=r"done 1\)(.|\n)*cannot do it"):
+    with pytest.raises(GuestError, match=r"done 1\)(.|\n)*cannot do it"):
         machine.run("echo cannot do it; false; echo not reached")
 
 
 def test_a_job_that_hangs_ends_with_the_last_lines(kit: Kit, tmp_path: Path) -> None:
-    machine = Machine(kit, tmp_path / "machine")
+    machine = machine_of(kit, tmp_path / "machine")
     try:
-        with pytest.raises(RefereeError, match="no answer after 3 s") as caught:
+        with pytest.raises(GuestError, match="no answer after 3 s") as caught:
             machine.run("echo the last words; echo '<4>of the kernel' > /dev/kmsg; sleep 1000", timeout_s=3)
     finally:
         machine.stop()

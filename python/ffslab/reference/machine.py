@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from referee import initramfs
-from referee.kit import Kit
+from ffslab.reference import initramfs
+from ffslab.reference.kit import Kit
 
 MEMORY = "1024M"  # nandsim keeps the programmed pages of its chip in the kernel's memory
 CLOCK = "base=2030-01-01T00:00:00"  # what the guest writes into time stamps does not depend on the day
@@ -25,7 +25,7 @@ COMMAND_LINE = (
 )
 
 
-class RefereeError(Exception):
+class GuestError(Exception):
     """The kernel refused something, or hung; the message holds the last lines of what it said."""
 
 
@@ -38,11 +38,34 @@ class Done:
     kernel_log: list[str]  # what the kernel said meanwhile, without time stamps
 
 
-class Machine:
-    """A running guest. `folder` holds the files of its jobs; the caller removes it."""
+def icount(instructions_per_us: int | None) -> list[str]:
+    """QEMU's options for a clock that counts instructions: 1000, 500, 250 ... per virtual microsecond. When nothing
+    can run, the clock jumps to the next timer."""
+    if instructions_per_us is None:
+        return []
+    shift = (1000 // instructions_per_us).bit_length() - 1
+    assert 1000 >> shift == instructions_per_us, "a power of two of nanoseconds is what one instruction takes"
+    return ["-icount", f"shift={shift},sleep=off"]
 
-    def __init__(self, kit: Kit, folder: Path) -> None:
+
+class Machine:
+    """A running guest. `folder` holds the files of its jobs; the caller removes it.
+
+    `guest_script` is /guest.sh in the guest, whose functions jobs may call; called with the word `clean_up` it undoes
+    what a job left. `programs`: further executable files, by their path in the guest. `instructions_per_us`: time in
+    the guest is the number of instructions (see [`icount`]), so that a run can be repeated; otherwise the host's.
+    """
+
+    def __init__(
+        self,
+        kit: Kit,
+        folder: Path,
+        guest_script: bytes,
+        programs: Mapping[str, bytes] | None = None,
+        instructions_per_us: int | None = None,
+    ) -> None:
         self.folder = folder
+        self._icount = icount(instructions_per_us)
         self.jobs = folder / "jobs"
         self.console = folder / "console.log"
         self._kit = kit
@@ -50,12 +73,12 @@ class Machine:
         self._process: subprocess.Popen[bytes] | None = None
         self._said = b""
         self.jobs.mkdir(parents=True)
-        (folder / "initramfs").write_bytes(initramfs.build(kit))
+        (folder / "initramfs").write_bytes(initramfs.build(kit, {"guest.sh": guest_script, **(programs or {})}))
 
     def run(self, script: str, files: Mapping[str, Path | bytes] | None = None, timeout_s: float = JOB_S_MAX) -> Done:
         """Runs a script (`sh -eu`) in a folder that holds `files`; boots when the machine is not running.
 
-        Raises `RefereeError` when a command of it fails or it takes too long.
+        Raises `GuestError` when a command of it fails or it takes too long.
         """
         if self._process is None:
             self._boot()
@@ -71,11 +94,11 @@ class Machine:
         self._send(job.name)
         try:
             answer = self._answer(timeout_s)
-        except RefereeError as error:
+        except GuestError as error:
             self.stop()
-            raise RefereeError(f"{error}\n{self._story(job)}") from None
+            raise GuestError(f"{error}\n{self._story(job)}") from None
         if answer != "done 0":
-            raise RefereeError(f"a command of the job failed ({answer})\n{self._story(job)}")
+            raise GuestError(f"a command of the job failed ({answer})\n{self._story(job)}")
         return Done(job, text_of(job / "log"), kernel_lines(text_of(job / "dmesg")))
 
     def stop(self) -> None:
@@ -89,7 +112,7 @@ class Machine:
 
     def _boot(self) -> None:
         share = f"local,path={self.jobs},mount_tag=host,security_model=none,multidevs=remap"
-        command: list[str | Path] = [self._kit.qemu, "-accel", "tcg", "-smp", "1", "-m", MEMORY]
+        command: list[str | Path] = [self._kit.qemu, "-accel", "tcg", *self._icount, "-smp", "1", "-m", MEMORY]
         command += ["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-rtc", CLOCK]
         command += ["-kernel", self._kit.kernel.image, "-initrd", self.folder / "initramfs", "-append", COMMAND_LINE]
         command += ["-serial", f"file:{self.console}", "-serial", "stdio", "-virtfs", share]
@@ -97,12 +120,12 @@ class Machine:
         self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.STDOUT)
         try:
             answer = self._answer(BOOT_S_MAX)
-        except RefereeError as error:
+        except GuestError as error:
             self.stop()
-            raise RefereeError(f"booting: {error}\n{self._story(None)}") from None
+            raise GuestError(f"booting: {error}\n{self._story(None)}") from None
         if answer != "ready":
             self.stop()
-            raise RefereeError(f"booting: {answer}\n{self._story(None)}")
+            raise GuestError(f"booting: {answer}\n{self._story(None)}")
 
     def _send(self, line: str) -> None:
         assert self._process is not None
@@ -119,10 +142,10 @@ class Machine:
             selector.register(self._process.stdout, selectors.EVENT_READ)
             while b"\n" not in self._said:
                 if not selector.select(max(0.0, deadline - time.monotonic())):
-                    raise RefereeError(f"no answer after {timeout_s:.0f} s")
+                    raise GuestError(f"no answer after {timeout_s:.0f} s")
                 piece = os.read(self._process.stdout.fileno(), 4096)
                 if not piece:
-                    raise RefereeError(f"the virtual machine ended: {self._said.decode(errors='replace').strip()}")
+                    raise GuestError(f"the virtual machine ended: {self._said.decode(errors='replace').strip()}")
                 self._said += piece
         line, _, self._said = self._said.partition(b"\n")
         return line.decode(errors="replace").strip()

@@ -1,4 +1,7 @@
-"""What the referee is made of, as Debian packages install it: a kernel with its modules, QEMU, busybox, mtd-utils."""
+"""What a virtual machine with a real kernel is made of, as Debian packages install it: kernel, modules, QEMU, busybox.
+
+Nothing is booted on the machine itself, and nothing needs root.
+"""
 
 from __future__ import annotations
 
@@ -10,31 +13,20 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-# Debian's package for each part, by what is looked for.
-PACKAGES = "linux-image-amd64 qemu-system-x86 busybox-static mtd-utils"
-INSTALL = f"apt-get install --no-install-recommends {PACKAGES}"
+# Debian's package for each part.
+PACKAGES = "linux-image-amd64 qemu-system-x86 busybox-static"
 QEMU = "qemu-system-x86_64"
-# What runs in the guest; dynamically linked programs bring their libraries.
-GUEST_PROGRAMS = (
-    "find",
-    "tar",
-    "flash_erase",
-    "nandwrite",
-    "nanddump",
-    "ubiattach",
-    "ubidetach",
-    "ubimkvol",
-    "ubiupdatevol",
-    "ubiformat",
-    "ubinfo",
-)
-HOST_PROGRAMS = ("mkfs.ubifs", "ubinize", "mkfs.jffs2", "ldd")
-# The last three are loaded by the jobs, with parameters; 9p carries files between host and guest.
+# nandsim is loaded later, with parameters; 9p carries files between host and guest.
 MODULES_AT_BOOT = ("virtio_pci", "9pnet_virtio", "9p", "mtd", "nandcore", "nand", "jffs2", "zstd", "ubi", "ubifs")
 MODULES_OF_JOBS = ("nandsim",)
+
+
+def install_command(packages: str = PACKAGES) -> str:
+    """What installs the Debian packages, as root."""
+    return f"apt-get install --no-install-recommends {packages}"
 
 
 def program(name: str) -> Path | None:
@@ -109,34 +101,36 @@ def libraries(binary: Path) -> list[Path]:
 
 @dataclass(frozen=True)
 class Kit:
-    """Everything that a boot needs."""
+    """Everything that a boot needs. `guest_programs` run in the guest, `host_programs` here."""
 
     kernel: Kernel
     qemu: Path
     busybox: Path
-    programs: dict[str, Path]
+    guest_programs: dict[str, Path] = field(default_factory=dict)
+    host_programs: dict[str, Path] = field(default_factory=dict)
 
 
-def find_kit() -> tuple[Kit | None, list[str]]:
-    """The kit, or what is missing for it."""
+def find_kit(
+    guest_programs: Iterable[str] = (), host_programs: Iterable[str] = (), kernel: Kernel | None = None
+) -> tuple[Kit | None, list[str]]:
+    """The kit, or what is missing for it. Without `kernel` it is the newest one that is installed."""
     missing = []
     if platform.machine() != "x86_64":
         missing.append("an x86-64 machine")
-    kernel, qemu = find_kernel(), program(QEMU)
+    kernel, qemu, busybox = kernel or find_kernel(), program(QEMU), program("busybox")
     if kernel is None:
         missing.append("a kernel with nandsim in /boot and /lib/modules")
     if qemu is None:
         missing.append(QEMU)
-    busybox = program("busybox")
     if busybox is None or libraries(busybox):
         missing.append("a statically linked busybox")
-    programs = {}
-    for name in (*GUEST_PROGRAMS, *HOST_PROGRAMS):
-        path = program(name)
-        if path is None:
-            missing.append(name)
-        else:
-            programs[name] = path
+    in_guest = {name: program(name) for name in guest_programs}
+    on_host = {name: program(name) for name in (*host_programs, *(["ldd"] if in_guest else []))}
+    missing += [name for name, path in (*in_guest.items(), *on_host.items()) if path is None]
     if missing or kernel is None or qemu is None or busybox is None:
         return None, missing
-    return Kit(kernel, qemu, busybox, programs), []
+    return Kit(kernel, qemu, busybox, found_of(in_guest), found_of(on_host)), []
+
+
+def found_of(programs: dict[str, Path | None]) -> dict[str, Path]:
+    return {name: path for name, path in programs.items() if path is not None}

@@ -1,12 +1,13 @@
-"""The referee's initramfs: busybox, kernel modules, programs with their libraries, and the script that runs first."""
+"""The guest's initramfs: busybox, kernel modules, programs with their libraries, and the script that runs first."""
 
 from __future__ import annotations
 
 import stat
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from referee.kit import GUEST_PROGRAMS, MODULES_AT_BOOT, MODULES_OF_JOBS, Kit, libraries, module_bytes, module_name
+from ffslab.reference.kit import MODULES_AT_BOOT, MODULES_OF_JOBS, Kit, libraries, module_bytes, module_name
 
 HERE = Path(__file__).resolve().parent
 
@@ -44,21 +45,21 @@ class Cpio:
         return bytes(self.data)
 
 
-def build(kit: Kit) -> bytes:
-    """The same kit gives the same bytes."""
+def build(kit: Kit, programs: Mapping[str, bytes] | None = None) -> bytes:
+    """The same arguments give the same bytes. `programs`: further executable files, by their path in the guest."""
     cpio = Cpio()
     executable = stat.S_IFREG | 0o755
     cpio.add("dev/console", stat.S_IFCHR | 0o600, device=(5, 1))
     for folder in ("proc", "sys", "host", "mnt", "tmp"):
         cpio.add(folder, stat.S_IFDIR | 0o755)
     cpio.add("init", executable, (HERE / "init.sh").read_bytes())
-    cpio.add("guest.sh", executable, (HERE / "guest.sh").read_bytes())
     cpio.add("bin/busybox", executable, kit.busybox.read_bytes())
     cpio.add("bin/sh", stat.S_IFLNK | 0o777, b"busybox")
 
     shared = set()
-    for name in GUEST_PROGRAMS:
-        binary = kit.programs[name]
+    for path, content in (programs or {}).items():
+        cpio.add(path, executable, content)
+    for name, binary in kit.guest_programs.items():
         # sbin stands before busybox's own programs in the guest's PATH.
         cpio.add(f"sbin/{name}", executable, binary.read_bytes())
         shared.update(libraries(binary))
