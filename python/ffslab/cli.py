@@ -14,12 +14,16 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from ffslab import InputError, __version__
+from ffslab.cli_parts import EXIT_NEGATIVE
+from ffslab.cli_parts import argument as _argument
+from ffslab.cli_parts import option as _option
+from ffslab.cli_parts import say as _say
 from ffslab.help_texts import EXIT_CODES, PROGRAM, VERBS
+from ffslab.trace_verbs import trace_app
 
 if TYPE_CHECKING:
     from ffslab.experiment import Experiment, Run
 
-EXIT_NEGATIVE = 1
 EXIT_BAD_INPUT = 2
 EXIT_BUG = 70  # EX_SOFTWARE of sysexits.h
 EXIT_INTERRUPTED = 130
@@ -37,12 +41,6 @@ profiles_app = typer.Typer(
     invoke_without_command=True,
 )
 app.add_typer(profiles_app, name="profiles")
-trace_app = typer.Typer(
-    help=VERBS["trace"].about,
-    epilog=VERBS["trace"].epilog,
-    rich_markup_mode=None,
-    no_args_is_help=True,
-)
 app.add_typer(trace_app, name="trace")
 
 
@@ -84,23 +82,6 @@ class Endian(StrEnum):
     AUTO = "auto"
     LITTLE = "little"
     BIG = "big"
-
-
-def _say(text: str) -> None:
-    # Flushed here, where typer looks after a closed pipe, and not at the interpreter's end.
-    print(text, flush=True)
-
-
-def _option(verb: str, name: str, *flags: str, metavar: str | None = None) -> typer.models.OptionInfo:
-    option: typer.models.OptionInfo = typer.Option(
-        *flags, help=VERBS[verb].options[name], metavar=metavar, show_default=False
-    )
-    return option
-
-
-def _argument(verb: str, name: str, metavar: str) -> typer.models.ArgumentInfo:
-    argument: typer.models.ArgumentInfo = typer.Argument(help=VERBS[verb].options[name], metavar=metavar)
-    return argument
 
 
 def _check_jobs(jobs: int | None) -> None:
@@ -217,26 +198,6 @@ def postmark(
         _say(f"{mail.postmark_text(done.summary)}\n\nReport: {folder / results.REPORT}")
     if mail.failed(done.summary):
         raise typer.Exit(EXIT_NEGATIVE)
-
-
-@trace_app.callback()
-def _trace() -> None:
-    pass
-
-
-@trace_app.command("convert", help=VERBS["trace convert"].about, epilog=VERBS["trace convert"].epilog)
-def trace_convert(
-    source: Annotated[Path, _argument("trace convert", "source", "IN")],
-    target: Annotated[Path, _argument("trace convert", "target", "OUT")],
-    root: Annotated[str | None, _option("trace convert", "root", "--root", metavar="DIR")] = None,
-) -> None:
-    """Writes a recording as a table."""
-    from ffslab import traces
-
-    rows, notes = traces.convert(source, target, root)
-    for note in notes:
-        print(f"ffslab: {note}", file=sys.stderr)
-    _say(f"{target}: {rows} rows")
 
 
 def _run_and_print(experiment: Experiment, name: str, out: Path | None, json: bool) -> None:

@@ -6,7 +6,10 @@ from dataclasses import dataclass, field
 
 PROGRAM = "Simulate embedded flash file systems: byte-real, in virtual time."
 
-EXIT_CODES = "Exit codes: 0 done, 1 negative answer (validate --max-error, extract), 2 bad input, 130 interrupted."
+EXIT_CODES = (
+    "Exit codes: 0 done, 1 negative answer (validate --max-error, extract, incomplete logs of trace), 2 bad input, "
+    "130 interrupted."
+)
 
 JSON = "Print JSON instead of a table."
 
@@ -17,6 +20,13 @@ STACK = {
     "fs": "File system: jffs2, yaffs2 or ubifs.",
     "partition_blocks": "Erase blocks of the partition.",
     "read_ahead": "Read-ahead window in KiB; 0 switches it off. [default: the board's kernel's]",
+}
+
+
+# The chip of logs that do not say it.
+CHIP = {
+    "part": "Part or board profile of the chip: geometry and endurance.",
+    "chip": "Geometry of the chip: 'page_B=2048 oob_B=64 block_B=131072 size_B=268435456'.",
 }
 
 
@@ -94,7 +104,7 @@ VERBS = {
         },
     ),
     "trace": Verb(
-        about="Recordings of programs as tables; docs/traces.md.",
+        about="Recordings of programs, logs of flash: convert, report, compare.",
         example="ffslab trace convert app.strace.gz app.parquet",
     ),
     "trace convert": Verb(
@@ -104,6 +114,29 @@ VERBS = {
             "source": "Recording: strace, fio's iolog, blkparse, OpenFlash's CSV, a table; .gz is read as it is.",
             "target": "New file; its ending says what it becomes: .parquet or .csv.",
             "root": "Only calls below this directory. [default: the deepest one that holds all files]",
+        },
+    ),
+    "trace report": Verb(
+        about="Analyse logs of the probe kit or of Flashmon; docs/trace-report.md.",
+        example="ffslab trace report flashmon.log vfsmon.log funcmon.log --endurance 100000",
+        options={
+            "logs": "Logs of one session, one of each kind, or a folder that holds them; .gz is read as it is.",
+            **CHIP,
+            "endurance": "Erases that a block bears, for the estimated lifetime. [default: the part's]",
+            "shift": "Seconds to add to the times of a kind of log (flashmon, vfsmon, funcmon), when clocks differ.",
+            "out": "Results folder [default: results/trace-LOG].",
+            "json": "Print the summary as JSON instead of tables.",
+        },
+    ),
+    "trace diff": Verb(
+        about="Compare the logs of two sessions: counts, rates, times, maps.",
+        example="ffslab trace diff before/ after/",
+        options={
+            "a": "A log, or a folder with the logs of one session.",
+            "b": "What it is compared with.",
+            **CHIP,
+            "out": "Results folder [default: results/diff-A-B].",
+            "json": "Print the differences as JSON instead of tables.",
         },
     ),
     "validate": Verb(

@@ -95,6 +95,7 @@ pub struct Part {
     bus_ns_per_byte: Sourced<Amount>,
     partial_programs_max: Sourced<u32>,
     in_order: Sourced<bool>,
+    endurance_erases: Option<Sourced<u32>>,
 }
 
 impl Part {
@@ -115,6 +116,11 @@ impl Part {
             // A factor of 1,000 either way: ns to ps as us to ns.
             bus_ps_per_byte: us_to_ns(self.bus_ns_per_byte.value.0),
         }
+    }
+
+    /// Erases that each block is said to bear; no simulation depends on it.
+    pub fn endurance_erases(&self) -> Option<u32> {
+        self.endurance_erases.as_ref().map(|said| said.value)
     }
 
     pub fn rules(&self) -> Rules {

@@ -1,0 +1,86 @@
+"""The verbs `ffslab trace ...`: recordings of programs, logs of flash operations and calls."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ffslab.cli_parts import EXIT_NEGATIVE, argument, option, say
+from ffslab.help_texts import VERBS
+
+trace_app = typer.Typer(
+    help=VERBS["trace"].about,
+    epilog=VERBS["trace"].epilog,
+    rich_markup_mode=None,
+    no_args_is_help=True,
+)
+
+
+@trace_app.callback()
+def _trace() -> None:
+    pass
+
+
+@trace_app.command("convert", help=VERBS["trace convert"].about, epilog=VERBS["trace convert"].epilog)
+def trace_convert(
+    source: Annotated[Path, argument("trace convert", "source", "IN")],
+    target: Annotated[Path, argument("trace convert", "target", "OUT")],
+    root: Annotated[str | None, option("trace convert", "root", "--root", metavar="DIR")] = None,
+) -> None:
+    """Writes a recording as a table."""
+    from ffslab import traces
+
+    rows, notes = traces.convert(source, target, root)
+    for note in notes:
+        print(f"ffslab: {note}", file=sys.stderr)
+    say(f"{target}: {rows} rows")
+
+
+@trace_app.command("report", help=VERBS["trace report"].about, epilog=VERBS["trace report"].epilog)
+def trace_report(
+    logs: Annotated[list[Path], argument("trace report", "logs", "LOG...")],
+    part: Annotated[str | None, option("trace report", "part", "--part", metavar="NAME")] = None,
+    chip: Annotated[str | None, option("trace report", "chip", "--chip", metavar="GEOMETRY")] = None,
+    endurance: Annotated[int | None, option("trace report", "endurance", "--endurance", metavar="ERASES")] = None,
+    shift: Annotated[list[str] | None, option("trace report", "shift", "--shift", metavar="KIND=SECONDS")] = None,
+    out: Annotated[Path | None, option("trace report", "out", "--out", metavar="DIR")] = None,
+    json: Annotated[bool, option("trace report", "json", "--json")] = False,
+) -> None:
+    """Analyses the logs of one session."""
+    from ffslab.progress import progress_bar
+    from ffslab.tracereport import verb
+
+    options = verb.Options(part, chip, endurance, tuple(shift or ()))
+    with progress_bar("logs") as progress:
+        summary, text, folder = verb.report(logs, options, out, progress)
+    _print_trace(summary, text, folder, json=json, flaws=summary["flaws"])
+
+
+@trace_app.command("diff", help=VERBS["trace diff"].about, epilog=VERBS["trace diff"].epilog)
+def trace_diff(
+    a: Annotated[Path, argument("trace diff", "a", "A")],
+    b: Annotated[Path, argument("trace diff", "b", "B")],
+    part: Annotated[str | None, option("trace diff", "part", "--part", metavar="NAME")] = None,
+    chip: Annotated[str | None, option("trace diff", "chip", "--chip", metavar="GEOMETRY")] = None,
+    out: Annotated[Path | None, option("trace diff", "out", "--out", metavar="DIR")] = None,
+    json: Annotated[bool, option("trace diff", "json", "--json")] = False,
+) -> None:
+    """Compares two sessions."""
+    from ffslab.tracereport import verb
+
+    difference, text, folder = verb.diff(a, b, verb.Options(part, chip), out)
+    _print_trace(difference, text, folder, json=json, flaws=difference["flaws"])
+
+
+def _print_trace(values: dict[str, Any], text: str, folder: Path, *, json: bool, flaws: list[str]) -> None:
+    """Prints a report; the answer is negative when logs do not hold all that happened."""
+    from ffslab import results
+
+    say(results.dump_json(values).rstrip() if json else f"{text}\n\nReport: {folder / results.REPORT}")
+    for flaw in flaws:
+        print(f"ffslab: incomplete: {flaw}", file=sys.stderr)
+    if flaws:
+        raise typer.Exit(EXIT_NEGATIVE)

@@ -1,0 +1,153 @@
+"""The pictures of a report: operations over time, where they fell, the map of blocks, response times."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from matplotlib.colors import LogNorm
+from matplotlib.ticker import FuncFormatter
+
+from ffslab.report.plots import VECTOR_MARKS_MAX, colour, new_figure, svg_text
+from ffslab.tracereport.columns import ERASE, OPERATIONS, PROGRAM, READ, Ints
+from ffslab.tracereport.header import FUNCMON, VFSMON
+from ffslab.tracereport.operations import MAPPED
+from ffslab.tracereport.recording import Recording
+
+# More operations than this are drawn as a density.
+DOTS_MAX = 50_000
+FUNCTIONS_MAX = 6
+MAP_COLUMNS = 128
+MARKERS_MAX = 12
+KIND_COLOURS = {READ: "#0072b2", PROGRAM: "#d55e00", ERASE: "#000000"}
+
+Summary = dict[str, Any]
+
+
+def over_time(recording: Recording, summary: Summary) -> str | None:
+    """Operations per second in intervals of the log, a panel a type, with the markers."""
+    line = summary.get("timeline")
+    if line is None or not any(sum(line[key]) for key in line if isinstance(line[key], list)):
+        return None
+    kinds = [kind for kind in MAPPED if sum(_both(line, kind))]
+    figure = new_figure(0.8 + 1.3 * len(kinds))
+    panels = np.atleast_1d(figure.subplots(len(kinds), 1, sharex=True))
+    step = line["interval_s"]
+    edges = np.arange(len(_both(line, READ)) + 1) * step
+    for axes, kind in zip(panels, kinds, strict=True):
+        below = np.zeros(len(edges) - 1)
+        for i, who in enumerate(("foreground", "background")):
+            rate = np.array(line[f"{OPERATIONS[kind][1]}_{who}"]) / step
+            axes.stairs(below + rate, edges, baseline=below, fill=True, color=colour(i), label=who)
+            below = below + rate
+        axes.set(ylabel=f"{OPERATIONS[kind][2]}/s", xlim=(0, edges[-1]))
+        _mark(axes, recording, named=axes is panels[0])
+    panels[-1].set_xlabel(f"time since {line['start_s']:,.3f} s, s")
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=8)
+    return svg_text(figure, "over-time")
+
+
+def where_over_time(recording: Recording) -> str | None:
+    """The erase block of each operation over time: dots, or a density of reads and programs when there are many."""
+    flash = recording.flash
+    if flash is None or not len(flash):
+        return None
+    block = flash.block(recording.chip.pages_per_block)
+    seconds = (flash.t_ns - recording.start_ns) / 1e9
+    figure = new_figure(3.6)
+    axes = figure.add_subplot()
+    if len(flash) > DOTS_MAX:
+        counted, x, y = np.histogram2d(seconds, block, bins=(400, 200))
+        counted[counted == 0] = np.nan
+        mesh = axes.pcolormesh(x, y, counted.T, norm=LogNorm(), cmap="viridis", rasterized=True)
+        figure.colorbar(mesh, ax=axes, label="operations")
+    else:
+        for kind, tint in KIND_COLOURS.items():
+            own = flash.kind == kind
+            if own.any():
+                axes.plot(
+                    seconds[own], block[own], linestyle="none", marker="x" if kind == ERASE else ".",
+                    markersize=4 if kind == ERASE else 2, color=tint, label=OPERATIONS[kind][2],
+                    rasterized=len(flash) > VECTOR_MARKS_MAX,
+                )  # fmt: skip
+        figure.legend(loc="outside lower center", ncols=3, fontsize=8, markerscale=3)
+    axes.set(xlabel="time since the start, s", ylabel="erase block")
+    _mark(axes, recording, named=True)
+    return svg_text(figure, "where-over-time")
+
+
+def block_maps(table: Ints | None) -> str | None:
+    """The erase blocks of the chip, row by row, coloured by their reads, programs, erases."""
+    if table is None or not table.any():
+        return None
+    columns = [column for column in range(len(MAPPED)) if table[:, column].any()]
+    lines = -(-len(table) // MAP_COLUMNS)
+    figure = new_figure(0.4 + len(columns) * (0.5 + 0.075 * lines))
+    panels = np.atleast_1d(figure.subplots(len(columns), 1))
+    for axes, column in zip(panels, columns, strict=True):
+        cells = np.full(lines * MAP_COLUMNS, np.nan)
+        cells[: len(table)] = table[:, column]
+        untouched = cells == 0
+        cells[untouched] = np.nan
+        axes.set_facecolor("#eeeeee")
+        most = np.nanmax(cells)
+        image = axes.imshow(
+            cells.reshape(lines, MAP_COLUMNS), cmap="viridis", interpolation="nearest", aspect="auto",
+            norm=LogNorm(1, max(most, 2)) if most > 20 else None, vmin=None if most > 20 else 0,
+        )  # fmt: skip
+        name = OPERATIONS[MAPPED[column]][2]
+        axes.set_title(f"{name}: {int(table[:, column].sum()):,}, {int(most):,} of one block at most", fontsize=9)
+        axes.set(xticks=[], yticks=[0, lines - 1])
+        axes.set_yticklabels(["0", str((lines - 1) * MAP_COLUMNS)], fontsize=8)
+        bar = figure.colorbar(image, ax=axes)
+        bar.formatter = FuncFormatter(lambda value, _: f"{value:,g}")
+    return svg_text(figure, "block-maps")
+
+
+def response_times(recording: Recording) -> str | None:
+    """Share of the calls of each function that took at most so long, a panel a level."""
+    levels = [
+        (name, calls) for name in (VFSMON, FUNCMON) if (calls := recording.calls(name)) is not None and len(calls)
+    ]
+    if not levels:
+        return None
+    figure = new_figure(0.6 + 2.5 * len(levels))
+    panels = np.atleast_1d(figure.subplots(len(levels), 1))
+    for axes, (name, calls) in zip(panels, levels, strict=True):
+        sums = np.bincount(calls.function, weights=calls.duration_ns)
+        order = [int(i) for i in np.argsort(-sums, kind="stable")[:FUNCTIONS_MAX] if (calls.function == i).any()]
+        for i, function in enumerate(order):
+            draw_distribution(
+                axes, calls.duration_ns[calls.function == function], recording.functions.texts[function], i
+            )
+        axes.set(title=name, xlabel="duration, us", ylabel="calls, %", ylim=(0, 101))
+        axes.legend(fontsize=8, frameon=False)
+    return svg_text(figure, "response-times")
+
+
+def draw_distribution(axes: Any, duration_ns: Any, label: str, i: int, style: str = "-") -> None:
+    """A step per 1/500 of the calls, and the last hundred in full."""
+    us = np.sort(np.asarray(duration_ns)) / 1e3
+    n = len(us)
+    ranks = np.unique(np.concatenate([np.linspace(0, n - 1, 500).astype(int), np.arange(max(0, n - 100), n)]))
+    axes.step(us[ranks], (ranks + 1) / n * 100, where="post", color=colour(i), linestyle=style, label=label)
+    positive = us[us > 0]
+    if len(positive):
+        axes.set_xscale("symlog", linthresh=1.0)
+        axes.set_xlim(left=0)
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+
+
+def _both(line: Summary, kind: int) -> list[int]:
+    key = OPERATIONS[kind][1]
+    return [a + b for a, b in zip(line[f"{key}_foreground"], line[f"{key}_background"], strict=True)]
+
+
+def _mark(axes: Any, recording: Recording, *, named: bool) -> None:
+    for marker in recording.markers[:MARKERS_MAX]:
+        at = (marker.t_ns - recording.start_ns) / 1e9
+        axes.axvline(at, color="#666666", linewidth=0.7, linestyle=":")
+        if named and marker.text:
+            axes.annotate(
+                marker.text[:20], (at, 1.0), xycoords=("data", "axes fraction"), fontsize=7, rotation=30, va="bottom"
+            )
