@@ -1,7 +1,8 @@
 """Where initial states of experiments are kept between runs.
 
 In the folder that `FFSLAB_STATES` names, or else in the user's cache folder; `FFSLAB_STATES=` (empty) keeps none.
-Files in it may be deleted at any time: a state that is missing is made again.
+Files in it may be deleted at any time: a state that is missing is made again. Beyond 4 GiB those that were not used for
+longest go.
 """
 
 from __future__ import annotations

@@ -11,8 +11,9 @@ use ffslab_flash::ChipImage;
 use ffslab_workload::Step;
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 /// A chip, switched off.
 pub struct State {
@@ -100,6 +101,8 @@ pub fn check_steps(steps: &[Step]) -> Result<(), String> {
 
 /// `at_ns`, content position.
 const HEAD_BYTES: usize = 16;
+/// All states that are kept together: some campaigns' worth.
+const BYTES_MAX: u64 = 4 << 30;
 /// Fast: most of what flash holds here does not compress at all.
 const ZSTD_LEVEL: i32 = 1;
 
@@ -110,7 +113,10 @@ impl StateCache {
 
     /// The state of this key, if it was kept. A file that is damaged counts as none.
     pub fn find(&self, key: &str, recipe: &Recipe) -> Option<State> {
-        let bytes = zstd::decode_all(fs::read(self.path(key)).ok()?.as_slice()).ok()?;
+        let path = self.path(key);
+        let bytes = zstd::decode_all(fs::read(&path).ok()?.as_slice()).ok()?;
+        // What is in use goes last when room is made. A folder that cannot be written is never full.
+        let _ = File::options().append(true).open(&path).and_then(|file| file.set_modified(SystemTime::now()));
         let (head, chip) = bytes.split_at_checked(HEAD_BYTES)?;
         let number = |at: usize| Some(u64::from_le_bytes(head[at..at + 8].try_into().ok()?));
         Some(State {
@@ -134,10 +140,65 @@ impl StateCache {
         if written.is_err() {
             remove(&temporary);
         }
+        self.make_room(BYTES_MAX, &path);
+    }
+
+    /// Removes the states that were not used for longest until the others take at most `bytes_max`; never `newest`.
+    fn make_room(&self, bytes_max: u64, newest: &Path) {
+        let Ok(entries) = fs::read_dir(&self.dir) else { return };
+        let mut states: Vec<(SystemTime, u64, PathBuf)> = entries
+            .filter_map(|entry| {
+                let entry = entry.ok()?;
+                let about = entry.metadata().ok()?;
+                let is_state = entry.path().extension()? == "state";
+                is_state.then_some((about.modified().ok()?, about.len(), entry.path()))
+            })
+            .collect();
+        states.sort();
+        let mut bytes: u64 = states.iter().map(|(_, bytes, _)| bytes).sum();
+        for (_, of_one, path) in states.iter().filter(|(_, _, path)| path != newest) {
+            if bytes <= bytes_max {
+                return;
+            }
+            remove(path);
+            bytes -= of_one;
+        }
     }
 }
 
 fn remove(path: &Path) {
     // It may not be there at all.
     let _ = fs::remove_file(path);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn the_states_that_were_not_used_for_longest_make_room() {
+        let dir = std::env::temp_dir().join(format!("ffslab-states-{}", std::process::id()));
+        fs::create_dir_all(&dir).unwrap();
+        let cache = StateCache { dir: dir.clone(), build: String::new() };
+        for (age_s, name) in [(10, "b"), (30, "c"), (20, "a"), (0, "new")] {
+            fs::write(cache.path(name), [0; 100]).unwrap();
+            let file = File::options().append(true).open(cache.path(name)).unwrap();
+            file.set_modified(SystemTime::now() - Duration::from_secs(age_s)).unwrap();
+        }
+        fs::write(dir.join("mine.txt"), [0; 1000]).unwrap();
+        let left = || {
+            let names = fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+            let mut names: Vec<String> = names.collect();
+            names.sort();
+            names
+        };
+        cache.make_room(400, &cache.path("new"));
+        assert_eq!(left(), ["a.state", "b.state", "c.state", "mine.txt", "new.state"]);
+        cache.make_room(250, &cache.path("new"));
+        assert_eq!(left(), ["b.state", "mine.txt", "new.state"]);
+        cache.make_room(0, &cache.path("new"));
+        assert_eq!(left(), ["mine.txt", "new.state"]);
+        fs::remove_dir_all(&dir).unwrap();
+    }
 }

@@ -3,6 +3,7 @@
 use super::execute::{failed, plain, refused};
 use super::{Facts, Runner, Stop};
 use ffslab_linux::OpenFlags;
+use ffslab_workload::fio::random::{Distribution as SkewedDistribution, Skewed};
 use ffslab_workload::prng::SplitMix64;
 use ffslab_workload::steps::{self, Distribution};
 use ffslab_workload::Bytes;
@@ -69,6 +70,8 @@ struct Offsets {
     /// Of `hot_cold`: slots that are hot, and how many of a million writes go there.
     hot_slots: u64,
     hot_writes: u64,
+    /// Of `zipf`.
+    skewed: Option<Skewed>,
 }
 
 const MILLION: u64 = 1_000_000;
@@ -82,13 +85,23 @@ impl Offsets {
             slots,
             hot_slots: hot_slots.clamp(1, slots),
             hot_writes: (step.hot_writes_percent / 100.0 * MILLION as f64) as u64,
+            skewed: match step.distribution {
+                Distribution::Zipf => {
+                    let zipf = SkewedDistribution::Zipf { theta: step.zipf_theta, center: None };
+                    Skewed::new(zipf, slots, step.seed as u32)
+                }
+                _ => None,
+            },
         }
     }
 
     fn next_slot(&mut self, i: u64) -> u64 {
+        if let Some(skewed) = &mut self.skewed {
+            return skewed.next_block();
+        }
         match self.distribution {
             Distribution::Sequential => i % self.slots,
-            Distribution::Uniform => self.prng.below(self.slots),
+            Distribution::Uniform | Distribution::Zipf => self.prng.below(self.slots),
             Distribution::HotCold if self.prng.below(MILLION) < self.hot_writes => self.prng.below(self.hot_slots),
             Distribution::HotCold if self.hot_slots < self.slots => {
                 self.hot_slots + self.prng.below(self.slots - self.hot_slots)
@@ -115,6 +128,17 @@ mod tests {
         let hot = found.iter().filter(|&&slot| slot < 10).count();
         assert!((8_850..9_150).contains(&hot), "{hot}");
         assert!((10..100).all(|slot| found.contains(&slot)));
+    }
+
+    #[test]
+    fn zipf_has_favourites_all_over_the_file() {
+        let found = slots(r#""distribution": "zipf", "zipf_theta": 1.2"#, 20_000);
+        let mut counts = [0; 100];
+        found.iter().for_each(|&slot| counts[slot as usize] += 1);
+        let favourites: Vec<usize> = (0..100).filter(|&slot| counts[slot] > 1_000).collect();
+        let writes: u32 = favourites.iter().map(|&slot| counts[slot]).sum();
+        assert!(favourites.len() < 10 && writes > 11_000, "{favourites:?}: {writes}");
+        assert!(favourites.last().unwrap() - favourites.first().unwrap() > 20, "{favourites:?}");
     }
 
     #[test]

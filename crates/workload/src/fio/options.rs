@@ -441,7 +441,7 @@ fn log_name(value: &str) -> Result<String, String> {
 }
 
 /// fio's default parameters (`options.c`, FIO_DEF_ZIPF, FIO_DEF_PARETO).
-const ZIPF_THETA: f64 = 1.1;
+pub const ZIPF_THETA: f64 = 1.1;
 const PARETO_H: f64 = 0.2;
 
 fn distribution(value: &str) -> Result<Distribution, String> {

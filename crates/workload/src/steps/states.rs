@@ -39,6 +39,9 @@ step_keys! {
         /// ... this share of the file, its beginning.
         #[serde(default = "default_hot_percent")]
         hot_percent: f64,
+        /// `zipf`: how much more often the favourites are written (theta; fio's default).
+        #[serde(default = "default_zipf_theta")]
+        zipf_theta: f64,
         /// Writes between two fsync calls; 0: one at the end.
         #[serde(default)]
         fsync_every: u64,
@@ -105,6 +108,8 @@ words! {
         Sequential = "sequential",
         Uniform = "uniform",
         HotCold = "hot_cold",
+        /// Few favourites all over the file, as fio draws them.
+        Zipf = "zipf",
     }
     /// Base patterns of uFLIP.
     BasePattern {
@@ -139,6 +144,10 @@ fn default_hot_writes_percent() -> f64 {
 
 fn default_hot_percent() -> f64 {
     20.0
+}
+
+fn default_zipf_theta() -> f64 {
+    crate::fio::ZIPF_THETA
 }
 
 /// The paper's reference value (uFLIP, section 5.2).
@@ -187,6 +196,10 @@ impl Age {
                 "overwrites is {}: it must be more than 0 and at most {OVERWRITES_MAX}",
                 self.overwrites
             ));
+        }
+        // As fio: 1 has no finite sum.
+        if !(self.zipf_theta > 0.0 && self.zipf_theta != 1.0 && self.zipf_theta.is_finite()) {
+            return Err(format!("zipf_theta is {}: it must be more than 0 and not 1", self.zipf_theta));
         }
         share("hot_writes_percent", self.hot_writes_percent)?;
         share("hot_percent", self.hot_percent)
