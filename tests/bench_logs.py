@@ -1,6 +1,6 @@
 """Synthetic measurements of a board whose constants are known: logs of loops, power captures, logs of the probe kit.
 
-Noise is seeded. The clock ticks; a measurement begins anywhere within a tick and is an end minus a start, as on a board.
+Noise is seeded. The clock ticks; a measurement begins anywhere within a tick and is an end minus a start.
 """
 
 from __future__ import annotations

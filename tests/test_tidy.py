@@ -105,6 +105,7 @@ UNIT_ELSEWHERE = {
     "SummaryRow": "the unit of the counter, or percent where the name says so",
     "EnergySummary": "written under keys that end in uJ",
     "Cost": "flash operations per request",
+    "Sourced": "stands in the key of a profile",
 }
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -123,7 +124,7 @@ def notes(loops: Loops) -> list[str]:
 
 
 def _on_n(
-    loops: Loops, operation: str, key: str, unit: str, rows: pd.DataFrame, measured: Numbers, **more: float | None
+    loops: Loops, operation: str, key: str, unit: str, rows: pd.DataFrame, measured: Numbers, **more: Any
 ) -> Observations:
     """A value that grows with n, and what starting the loop costs, when loops of several lengths can tell."""
     start = {f"loop.{key.removeprefix('driver.')}": 1.0} if rows["n"].nunique() > 1 else {}
@@ -133,5 +134,21 @@ def _on_n(
         warnings.append(
             f"{operation}: all loops have the same n: what starting a loop costs is taken for the operation's"
         )
+    more["scatter"] = _scatter(rows["n"].to_numpy(), measured, more.get("resolution"))
     what = f"{operation} loops, {unit}" if unit == "us" else f"{operation} loops, {key.split('_')[-2]} rail, {unit}"
     return Observations.of(loops.source, what, unit, amounts, measured, warnings=warnings, **more)
+
+
+def _scatter(n: Numbers, measured: Numbers, step: float | None) -> Numbers | None:
+    """What loops scatter, as their repeats show it: in proportion to their length, and the clock's step besides.
+
+    None: there are too few repeats to tell, or they do not scatter.
+    """
+    groups = pd.Series(measured).groupby(n)
+    free = int((groups.size() - 1).sum())
+    relative = groups.var().mul(groups.size() - 1).div(groups.mean() ** 2).sum() / max(free, 1)
+    if free < 4 or not relative > 0 or not (groups.mean() > 0).all():
+        return None
+    # Two readings of a clock, each off by up to a step: the difference has the variance of a triangle.
+    ticks = 0.0 if step is None else step**2 / 6
+    return np.asarray(np.sqrt(relative * groups.transform("mean").to_numpy() ** 2 + ticks))

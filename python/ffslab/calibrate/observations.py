@@ -33,6 +33,8 @@ class Observations:
     measured: Numbers
     # Smallest step of the instrument, in `unit`, when it is known.
     resolution: float | None = None
+    # How much each value is expected to scatter, in any unit: values that scatter less count more. None: all alike.
+    scatter: Numbers | None = None
     # What a reader has to say about them.
     warnings: list[str] = field(default_factory=list)
 

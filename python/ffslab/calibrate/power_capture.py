@@ -95,9 +95,11 @@ def find_loops(capture: Capture) -> tuple[list[Stretch], list[Stretch]]:
     Errors: nothing stands out from idle.
     """
     total = uniform_filter1d(np.sum(list(capture.power_mW.values()), axis=0), SMOOTHED)
-    levels, _ = kmeans2(total, np.percentile(total, [2, 98]), minit="matrix")
+    ends = np.percentile(total, [2, 98])
+    # Two levels; there is only one when nothing happens.
+    levels = kmeans2(total, ends, minit="matrix")[0] if ends[0] < ends[1] else ends
     low, high = sorted(float(level) for level in levels)
-    quiet = total[total < (low + high) / 2]
+    quiet = total[total <= (low + high) / 2]
     idle, spread = float(np.median(quiet)), float(np.median(np.abs(quiet - np.median(quiet)))) / 0.6745
     above = max(STANDS_OUT * (high - idle), SIGNIFICANT_SD * spread)
     if not high - idle > 2 * SIGNIFICANT_SD * spread or not above > 0:

@@ -109,7 +109,7 @@ def observations(logs: list[Log]) -> Observations:
     source = f"{calls.source} with {flash.source}"
     step_us = clock_step(durations)
     return Observations(
-        source, "driver calls, us", "us", amounts.reset_index(drop=True), durations - logged, step_us, said
+        source, "driver calls, us", "us", amounts.reset_index(drop=True), durations - logged, step_us, warnings=said
     )
 
 

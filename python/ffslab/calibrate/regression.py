@@ -11,9 +11,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 import numpy as np
-import statsmodels.api as sm
 from numpy.typing import NDArray
 from scipy.optimize import nnls
+from statsmodels.regression.linear_model import OLS, RegressionResultsWrapper
+from statsmodels.robust.norms import HuberT
+from statsmodels.robust.robust_linear_model import RLM
 from statsmodels.tools.sm_exceptions import SingularMatrixWarning
 
 from ffslab.calibrate.observations import Numbers, Observations
@@ -26,9 +28,7 @@ CONDITION_MAX = 30.0
 VARIANCE_SHARE = 0.5
 # An interval that reaches further than this from the value, relatively, leaves the constant open.
 WIDE = 0.25
-# Huber's weight below which a measurement counts as an outlier.
-OUTLIER_WEIGHT = 0.5
-# Residuals beyond so many standard deviations make linear regression doubtful.
+# A residual of the robust line beyond so many of its standard deviations is an outlier.
 OUTLIER_SD = 6.0
 
 
@@ -71,7 +71,10 @@ class Fit:
 
 def fit(observations: Observations, method: Method = Method.LINEAR) -> Fit:
     """The constants of `observations`."""
-    design = observations.amounts.to_numpy(dtype=float)
+    amounts = observations.amounts.to_numpy(dtype=float)
+    scatter = np.ones(len(amounts)) if observations.scatter is None else observations.scatter
+    # Divided by what they are expected to scatter, all measurements scatter alike.
+    design, measured = amounts / scatter[:, None], observations.measured / scatter
     keys = [str(key) for key in observations.amounts.columns]
     never, entangled, close, condition, rank = _identifiability(design, keys)
     unknown = never | set().union(*entangled)
@@ -87,7 +90,9 @@ def fit(observations: Observations, method: Method = Method.LINEAR) -> Fit:
     with python_warnings.catch_warnings():
         # What statsmodels would say about a design without full rank is said above, with names.
         python_warnings.simplefilter("ignore", SingularMatrixWarning)
-        values, intervals, fitted, outliers = _solve(design, observations.measured, method)
+        # A division by the measurements that are left over, when none is: there are no intervals then.
+        python_warnings.simplefilter("ignore", RuntimeWarning)
+        values, intervals, outliers = _solve(design, measured, method)
     spare = len(design) - rank
     if spare <= 0:
         counted = f"{len(design)} measurements for {len(keys)} constants"
@@ -108,7 +113,8 @@ def fit(observations: Observations, method: Method = Method.LINEAR) -> Fit:
                     f"{key}: {constant.value:.4g} +- {off:.2g}: the data leave it open, measure more or longer"
                 )
     warnings += _too_coarse(observations)
-    r2 = _r2(observations.measured, fitted, design)
+    fitted = amounts @ values
+    r2 = _r2(observations.measured, fitted, amounts)
     return Fit(observations, method, constants, fitted, r2, condition, warnings)
 
 
@@ -149,17 +155,21 @@ def _groups(members: NDArray[np.bool_], names: list[str]) -> list[list[str]]:
     return [[name for name in names if name in group] for group in groups]
 
 
-def _solve(design: Numbers, measured: Numbers, method: Method) -> tuple[Numbers, Numbers, Numbers, list[str]]:
-    """(values, 95 % intervals, fitted values, what is to be said about outliers)."""
-    if method is Method.ROBUST:
-        # Without any scatter there is no scale, and nothing to be robust against.
-        straight = sm.OLS(measured, design).fit()
-        if np.abs(straight.resid).max(initial=0.0) > 1e-9 * np.abs(measured).max(initial=0.0):
-            robust = sm.RLM(measured, design, M=sm.robust.norms.HuberT()).fit()
-            count = int((robust.weights < OUTLIER_WEIGHT).sum())
-            said = [f"{count} of {len(measured)} measurements are outliers and count less"] if count else []
-            return robust.params, robust.conf_int(), robust.fittedvalues, said
+def _solve(design: Numbers, measured: Numbers, method: Method) -> tuple[Numbers, Numbers, list[str]]:
+    """(values, 95 % intervals, what is to be said about outliers)."""
     straight = _least_squares(design, measured)
+    # Without scatter there is no scale, and nothing to be robust against.
+    scatters = np.abs(straight.resid).max(initial=0.0) > 1e-9 * np.abs(measured).max(initial=0.0)
+    robust = RLM(measured, design, M=HuberT()).fit() if scatters else None
+    far = int((np.abs(robust.resid) > OUTLIER_SD * robust.scale).sum()) if robust is not None else 0
+    counted = f"{far} of {len(measured)} measurements are far from the line"
+    if method is Method.ROBUST and robust is not None:
+        # Least squares on Huber's pseudo-values have the same solution, and intervals as those of all other methods.
+        norm, scaled = robust.model.M, robust.resid / robust.scale
+        pseudo = robust.fittedvalues + robust.scale * norm.psi(scaled) / norm.psi_deriv(scaled).mean()
+        intervals = _least_squares(design, pseudo).conf_int()
+        return robust.params, intervals, [f"{counted} and count less"] if far else []
+    said = [f"{counted}: look at the residuals, or try --method robust"] if far else []
     if method is Method.NON_NEGATIVE:
         values, _ = nnls(design, measured)
         positive = values > 0
@@ -169,20 +179,14 @@ def _solve(design: Numbers, measured: Numbers, method: Method) -> tuple[Numbers,
         if positive.any():
             intervals[positive] = np.maximum(_least_squares(design[:, positive], measured).conf_int(), 0.0)
         intervals[~positive, 0] = 0.0
-        return values, intervals, design @ values, []
-    residuals = straight.resid
-    spread = np.median(np.abs(residuals)) / 0.6745
-    far = int((np.abs(residuals) > OUTLIER_SD * spread).sum()) if spread > 1e-9 * np.abs(measured).max() else 0
-    said = [
-        f"{far} of {len(measured)} measurements are far from the line: look at the residuals, or try --method robust"
-    ]
-    return straight.params, straight.conf_int(), straight.fittedvalues, said if far else []
+        return values, intervals, said
+    return straight.params, straight.conf_int(), said
 
 
-def _least_squares(design: Numbers, measured: Numbers) -> sm.regression.linear_model.RegressionResultsWrapper:
-    """Ordinary least squares. Long measurements scatter more than short ones, so the intervals are those that allow for
-    it (HC3: MacKinnon and White 1985), unless a single measurement decides a constant by itself."""
-    plain = sm.OLS(measured, design).fit()
+def _least_squares(design: Numbers, measured: Numbers) -> RegressionResultsWrapper:
+    """Ordinary least squares. Measurements need not scatter as they are expected to, so the intervals are those that
+    allow for it (HC3: MacKinnon and White 1985), unless a single measurement decides a constant by itself."""
+    plain = OLS(measured, design).fit()
     leverage = np.einsum("ij,ji->i", design, np.linalg.pinv(design))
     return plain if leverage.max(initial=0.0) > 1 - 1e-6 else plain.get_robustcov_results("HC3", use_t=True)
 

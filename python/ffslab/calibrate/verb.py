@@ -80,10 +80,10 @@ def collect(inputs: Inputs) -> tuple[list[Observations], list[str]]:
 
     Errors: no measurements, or files that do not go together.
     """
-    if inputs.loops is None and not inputs.probe:
-        raise InputError("calibrate: nothing was measured: give --loops, or --probe twice (flashmon and funcmon)")
     if inputs.power is not None and inputs.loops is None:
         raise InputError("--power: a capture belongs to a log of loops: give --loops as well")
+    if inputs.loops is None and not inputs.probe:
+        raise InputError("calibrate: nothing was measured: give --loops, or --probe twice (flashmon and funcmon)")
     found: list[Observations] = []
     said: list[str] = []
     if inputs.loops is not None:

@@ -1,9 +1,9 @@
 """The driver level: loops of operations below every file system, and the mean power of what runs above it.
 
-The method is that of the slides: the total time of n operations for several n, a straight line through them, whose slope
-is the time of one; the mean power while a loop runs, times that time, is its energy. The board's profile holds the
-published times and energies, so DRV-1 and DRV-2 check the way from the profile through chip, bus and driver and back,
-no more.
+The method is that of the slides: the total time of n operations for several n, and a straight line through them, whose
+slope is the time of one; the mean power while a loop runs, times that time, is its energy. The board's profile holds
+the published times and energies, so DRV-1 and DRV-2 check the way from the profile through chip, bus and driver and
+back, no more.
 """
 
 from __future__ import annotations
