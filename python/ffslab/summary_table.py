@@ -36,6 +36,26 @@ ROWS: list[tuple[str, Callable[[Variant], float | None], int]] = [
     ("energy memory, mJ", lambda v: v["energy_uJ"]["memory"] / 1e3, 2),
     ("energy total, mJ", lambda v: v["energy_uJ"]["total"] / 1e3, 2),
 ]
+# What RTEMS counts instead of pages of a chip.
+COUNTERS = {
+    "block cache reads": "bdbuf_read",
+    "block cache hits": "read_hits",
+    "device read requests": "dev_read_requests",
+    "device write requests": "dev_write_requests",
+    "device read, KiB": "dev_read_bytes",
+    "device written, KiB": "dev_write_bytes",
+    "flash reads": "flash_read_ops",
+    "flash writes": "flash_write_ops",
+    "flash erases": "flash_erases",
+    "memory blocks": "imfs_memfile_blocks",
+}
+
+
+def _counter(name: str, unit: float) -> Callable[[Variant], float | None]:
+    return lambda v: v.get("counters", {}).get(name, 0) / unit
+
+
+ROWS += [(label, _counter(name, 1024 if "KiB" in label else 1), 0) for label, name in COUNTERS.items()]
 ALWAYS = frozenset({"virtual time, ms", "page reads", "page programs", "block erases"})
 
 
@@ -51,13 +71,17 @@ def summary_cells(summary: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
     rows = []
     for label, value_of, digits in ROWS:
         values = [value_of(variant) for variant in variants]
-        if label not in ALWAYS and not any(values):
+        if not any(values) and (label not in ALWAYS or not _has_chip(variants)):
             continue
         cells = [label, *(number(value, digits) for value in values)]
         if len(values) == 2:
             cells.append(_change(values[0], values[1]))
         rows.append(cells)
     return head, rows
+
+
+def _has_chip(variants: list[Variant]) -> bool:
+    return any(variant["flash"] is not None for variant in variants)
 
 
 def main_cells(summary: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
@@ -85,10 +109,13 @@ def aligned(head: list[str], rows: list[list[str]]) -> str:
 # What stays of ROWS when a variant is a row.
 ROW_LABELS = (
     *("virtual time, ms", "requests", "latency mean, us", "latency p99, us", "page reads", "page programs"),
-    *("block erases", "write amplification", "energy total, mJ"),
+    *("block erases", "write amplification", "energy total, mJ", "device read requests", "device write requests"),
 )
 # What is compared when each row is a pair of variants.
-PAIR_LABELS = ("latency mean, us", "page reads", "page programs", "block erases", "energy total, mJ")
+PAIR_LABELS = (
+    *("latency mean, us", "page reads", "page programs", "block erases", "energy total, mJ"),
+    *("device read requests", "device write requests"),
+)
 
 
 def variant_rows(variants: list[Variant]) -> tuple[list[str], list[list[str]]]:

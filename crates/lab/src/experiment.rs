@@ -3,7 +3,7 @@
 
 use crate::error::LabError;
 use crate::input::{line_of, toml_error, unknown};
-use crate::stack_keys::StackKeys;
+use crate::stack_keys::{StackKeys, StackTable};
 use ffslab_workload::Step;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -26,7 +26,7 @@ pub struct ExperimentFile {
     #[serde(default = "default_seed")]
     pub seed: u64,
     /// The machine and its file system.
-    pub stack: StackKeys,
+    pub stack: StackTable,
     /// An initial state in one line, for a mount, 5 min in which the blocks of a new partition are erased, and setup steps
     /// before all others: "saturated", "filled 60 %", "dirty 20 MiB", "aged 3", "fragmented 5 MiB", or several with commas
     /// between them.
@@ -72,7 +72,7 @@ pub struct Variant {
     pub name: String,
     pub axes: Vec<(String, toml::Value)>,
     pub seed: u64,
-    pub stack: StackKeys,
+    pub stack: StackTable,
     pub state: Vec<Step>,
     pub initial: Option<String>,
     /// Those that `initial` stands for included.
@@ -207,6 +207,29 @@ fn required<'i, T: Deserialize<'i>>(source: &Source, root: &DeTable<'i>, key: &s
     }
 }
 
+/// The `[stack]` table by its key `system`: "linux", the default, or "rtems".
+fn read_stack(source: &Source, root: &DeTable) -> Result<StackTable, LabError> {
+    let Some(DeValue::Table(table)) = root.get("stack").map(Spanned::get_ref) else {
+        return required(source, root, "stack").map(|keys: StackKeys| keys.into());
+    };
+    let Some(system) = table.get("system") else {
+        return required(source, root, "stack").map(|keys: StackKeys| keys.into());
+    };
+    match system.get_ref().as_str() {
+        Some("rtems") => Ok(StackTable::Rtems(Box::new(required(source, root, "stack")?))),
+        Some("linux") => {
+            let mut keys = table.clone();
+            keys.remove("system");
+            let span = root["stack"].span();
+            read(source, Spanned::new(span, DeValue::Table(keys))).map(|keys: StackKeys| keys.into())
+        }
+        other => {
+            let text = unknown("system", other.unwrap_or_default(), &["linux", "rtems"]);
+            Err(source.error(system.span().start, text))
+        }
+    }
+}
+
 fn read_variant<'i>(
     source: &Source,
     root: &DeTable<'i>,
@@ -244,7 +267,7 @@ fn read_variant<'i>(
         name: if labels.is_empty() { "base".to_string() } else { labels.join(", ") },
         axes: chosen,
         seed,
-        stack: required(source, &root, "stack")?,
+        stack: read_stack(source, &root)?,
         state: read_steps(source, &root, "state")?,
         initial,
         setup,

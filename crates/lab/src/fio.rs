@@ -6,16 +6,19 @@
 //!
 //! As in fio, files are laid out before the first job starts, and this is not part of what is measured.
 
+use crate::calls::{timed, Calls};
 use ffslab_fs::Errno;
-use ffslab_linux::{Fd, OpenFlags, Vfs, Whence};
+use ffslab_linux::OpenFlags;
 use ffslab_workload::fio::job::{Engine, OpenSync};
 use ffslab_workload::fio::{iolog, parse, Action, Advice, Job, JobFile, Layout, Process, Replayer};
 use ffslab_workload::Content;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+mod kept;
 mod report;
 
+pub use kept::Kept;
 pub use report::{FioReport, JobReport};
 use report::{Log, Measured};
 
@@ -111,7 +114,7 @@ struct Running {
     group: u32,
     state: State,
     start_ns: u64,
-    descriptors: Vec<Option<Fd>>,
+    descriptors: Vec<Option<u32>>,
     /// Where the engines with a file position left it.
     positions: Vec<u64>,
     measured: Measured,
@@ -128,7 +131,7 @@ pub struct Ready {
 /// Multiplies the jobs into processes and lays their files out.
 ///
 /// Errors: which job, what is wrong.
-pub fn prepare(vfs: &mut Vfs, file: &FioFile, content: &mut Content) -> Result<Ready, String> {
+pub fn prepare<C: Calls>(calls: &mut C, file: &FioFile, content: &mut Content) -> Result<Ready, String> {
     let mut running: Vec<Running> = Vec::new();
     let mut group = 0;
     for (job_index, job) in file.file.jobs.iter().enumerate() {
@@ -141,12 +144,12 @@ pub fn prepare(vfs: &mut Vfs, file: &FioFile, content: &mut Content) -> Result<R
             let failed = |text: String| format!("job [{}]: {text}", job.section);
             let mut present = Vec::with_capacity(process.file_names.len());
             for name in &process.file_names {
-                make_directories(vfs, name).map_err(|error| failed(format!("{name}: {error}")))?;
-                present.push(vfs.stat(name.as_bytes()).ok().map(|stat| stat.size_bytes));
+                make_directories(calls, name).map_err(|error| failed(format!("{name}: {error}")))?;
+                present.push(calls.file_bytes(name.as_bytes()).ok());
             }
             for layout in process.set_up(&present).map_err(failed)? {
                 let name = &process.file_names[layout.file];
-                lay_out(vfs, name, &layout, job, content)
+                lay_out(calls, name, &layout, job, content)
                     .map_err(|error| failed(format!("{name} cannot be laid out: {error}")))?;
             }
             let log = job.write_log.as_ref().map(|name| Log::new(name, subjob, job.processes_n, &process.file_names));
@@ -167,9 +170,9 @@ pub fn prepare(vfs: &mut Vfs, file: &FioFile, content: &mut Content) -> Result<R
 }
 
 /// The directories above a file, as far as they are missing.
-fn make_directories(vfs: &mut Vfs, name: &str) -> Result<(), Errno> {
+fn make_directories(calls: &mut impl Calls, name: &str) -> Result<(), Errno> {
     for (at, _) in name.match_indices('/') {
-        match vfs.mkdir(&name.as_bytes()[..at], DIRECTORY_PERMISSIONS) {
+        match calls.mkdir(&name.as_bytes()[..at], DIRECTORY_PERMISSIONS) {
             Ok(()) | Err(Errno::Exist) => {}
             Err(error) => return Err(error),
         }
@@ -179,43 +182,43 @@ fn make_directories(vfs: &mut Vfs, name: &str) -> Result<(), Errno> {
 
 /// `extend_file` of fio's `filesetup.c`: a file that is read is written first and leaves the cache; one that is only
 /// written is made anew.
-fn lay_out(vfs: &mut Vfs, name: &str, layout: &Layout, job: &Job, content: &mut Content) -> Result<(), Errno> {
-    match vfs.unlink(name.as_bytes()) {
+fn lay_out(calls: &mut impl Calls, name: &str, layout: &Layout, job: &Job, content: &mut Content) -> Result<(), Errno> {
+    match calls.unlink(name.as_bytes()) {
         Ok(()) | Err(Errno::NoEnt) => {}
         Err(error) => return Err(error),
     }
     let flags = OpenFlags { create: true, truncate: layout.fill, ..OpenFlags::WRITE };
-    let fd = vfs.open(name.as_bytes(), flags, FILE_PERMISSIONS)?;
-    let filled = if layout.fill { fill(vfs, fd, layout, job.create_fsync, content) } else { Ok(()) };
-    let closed = vfs.close(fd);
+    let fd = calls.open(name.as_bytes(), flags, FILE_PERMISSIONS)?;
+    let filled = if layout.fill { fill(calls, fd, layout, job.create_fsync, content) } else { Ok(()) };
+    let closed = calls.close(fd);
     filled.and(closed)
 }
 
-fn fill(vfs: &mut Vfs, fd: Fd, layout: &Layout, fsync: bool, content: &mut Content) -> Result<(), Errno> {
-    vfs.ftruncate(fd, layout.size_bytes)?;
+fn fill(calls: &mut impl Calls, fd: u32, layout: &Layout, fsync: bool, content: &mut Content) -> Result<(), Errno> {
+    calls.ftruncate(fd, layout.size_bytes)?;
     let mut at = 0;
     while at < layout.size_bytes {
         let count = layout.request_bytes.min(layout.size_bytes - at).min(PIECE_BYTES_MAX);
-        at += vfs.write(fd, content.take(count as usize))? as u64;
+        at += calls.write(fd, content.take(count as usize))? as u64;
     }
     if fsync {
-        vfs.fsync(fd)?;
+        calls.fsync(fd)?;
     }
-    vfs.posix_fadvise(fd, 0, layout.size_bytes, ffslab_linux::Advice::DontNeed)
+    calls.advise(fd, 0, layout.size_bytes, ffslab_linux::Advice::DontNeed)
 }
 
 /// Runs jobs that are ready. `each` sees every request; when it returns false the jobs end.
 ///
 /// Errors: [`FioError::Failed`] only when the power goes; a job that fails is in the report.
-pub fn run(
-    vfs: &mut Vfs,
+pub fn run<C: Calls>(
+    calls: &mut C,
     ready: Ready,
     content: &mut Content,
     each: &mut dyn FnMut(Request<'_>) -> bool,
 ) -> Result<FioReport, FioError> {
     let Ready { jobs, warnings, running } = ready;
-    let genesis_ns = vfs.sim().now_ns();
-    let mut machine = Machine { vfs, content, running, genesis_ns, tickets: 0, buffer: Vec::new() };
+    let genesis_ns = calls.now_ns();
+    let mut machine = Machine { calls, content, running, genesis_ns, tickets: 0, buffer: Vec::new() };
     loop {
         machine.start_jobs(&jobs);
         let next = machine.running.iter().enumerate().filter_map(|(i, running)| match running.state {
@@ -224,7 +227,7 @@ pub fn run(
         });
         let next = next.min();
         let starts_ns = machine.next_start_ns(&jobs);
-        let now_ns = machine.vfs.sim().now_ns();
+        let now_ns = machine.calls.now_ns();
         let wake_ns = match (next, starts_ns) {
             (Some((ready_ns, ..)), Some(starts_ns)) => ready_ns.min(starts_ns),
             (Some((ready_ns, ..)), None) => ready_ns,
@@ -232,7 +235,7 @@ pub fn run(
             (None, None) => break,
         };
         if wake_ns > now_ns {
-            machine.vfs.sleep_ns(wake_ns - now_ns);
+            machine.calls.sleep_ns(wake_ns - now_ns);
             continue;
         }
         let Some((.., i)) = next else { continue };
@@ -241,8 +244,8 @@ pub fn run(
     Ok(report::report(&jobs, warnings, machine.running, genesis_ns))
 }
 
-struct Machine<'a> {
-    vfs: &'a mut Vfs,
+struct Machine<'a, C> {
+    calls: &'a mut C,
     content: &'a mut Content,
     running: Vec<Running>,
     genesis_ns: u64,
@@ -250,20 +253,20 @@ struct Machine<'a> {
     buffer: Vec<u8>,
 }
 
-impl Machine<'_> {
+impl<C: Calls> Machine<'_, C> {
     fn ticket(&mut self) -> u64 {
         self.tickets += 1;
         self.tickets
     }
 
     fn start_delay_is_over(&self, job: &Job) -> bool {
-        self.vfs.sim().now_ns() >= self.genesis_ns + job.start_delay_us * 1_000
+        self.calls.now_ns() >= self.genesis_ns + job.start_delay_us * 1_000
     }
 
     /// Starts what may start now (`run_threads` of fio's `backend.c`): not before its delay, with `stonewall` not before
     /// all others have ended, with `wait_for` not before that job.
     fn start_jobs(&mut self, jobs: &[Job]) {
-        let now_ns = self.vfs.sim().now_ns();
+        let now_ns = self.calls.now_ns();
         for i in 0..self.running.len() {
             if self.running[i].state != State::Waiting {
                 continue;
@@ -293,21 +296,21 @@ impl Machine<'_> {
     fn next_start_ns(&self, jobs: &[Job]) -> Option<u64> {
         let waiting = self.running.iter().filter(|running| running.state == State::Waiting);
         let starts = waiting.map(|running| self.genesis_ns + jobs[running.job_index].start_delay_us * 1_000);
-        starts.filter(|&start_ns| start_ns > self.vfs.sim().now_ns()).min()
+        starts.filter(|&start_ns| start_ns > self.calls.now_ns()).min()
     }
 
     /// Process `i` makes its next call.
     fn turn(&mut self, i: usize, each: &mut dyn FnMut(Request<'_>) -> bool) -> Result<(), FioError> {
-        let elapsed_ns = self.vfs.sim().now_ns() - self.running[i].start_ns;
+        let elapsed_ns = self.calls.now_ns() - self.running[i].start_ns;
         let Some(action) = self.running[i].process.next_action(elapsed_ns) else {
             self.running[i].state = State::Ended;
-            self.running[i].measured.ended_ns = self.vfs.sim().now_ns();
+            self.running[i].measured.ended_ns = self.calls.now_ns();
             return Ok(());
         };
         let mut pause_until_ns = 0;
         let done = match action {
             Action::Think { ns } => {
-                pause_until_ns = self.vfs.sim().now_ns() + ns;
+                pause_until_ns = self.calls.now_ns() + ns;
                 Ok(true)
             }
             Action::WaitUntil { ns } => {
@@ -327,19 +330,19 @@ impl Machine<'_> {
                 self.running[i].process.fail();
             }
         }
-        let ready_ns = self.vfs.sim().now_ns().max(pause_until_ns);
+        let ready_ns = self.calls.now_ns().max(pause_until_ns);
         let ticket = self.ticket();
         self.running[i].state = State::Active { ready_ns, ticket };
         Ok(())
     }
 
-    fn descriptor(&self, i: usize, file: usize) -> Result<Fd, Errno> {
+    fn descriptor(&self, i: usize, file: usize) -> Result<u32, Errno> {
         self.running[i].descriptors[file].ok_or(Errno::BadF)
     }
 
     fn log(&mut self, i: usize, file: usize, what: &str, range: Option<(u64, u64)>) {
         let running = &mut self.running[i];
-        let elapsed_ns = self.vfs.sim().now_ns() - running.start_ns;
+        let elapsed_ns = self.calls.now_ns() - running.start_ns;
         if let Some(log) = &mut running.log {
             log.line(elapsed_ns, &running.process.file_names[file], what, range);
         }
@@ -363,21 +366,26 @@ impl Machine<'_> {
             Engine::Vsync => true,
         };
         if seeks {
-            self.vfs.lseek(fd, offset as i64, Whence::Set)?;
+            self.calls.seek_to(fd, offset)?;
         }
+        self.calls.job_computes();
         let (content, buffer) = (&mut *self.content, &mut self.buffer);
-        let start_ns = self.vfs.sim().now_ns();
-        let (moved, latency_ns) = self.vfs.timed(|vfs| {
+        let start_ns = self.calls.now_ns();
+        let (moved, latency_ns) = timed(self.calls, |calls| {
             let mut done = 0;
             while done < bytes {
                 let count = (bytes - done).min(PIECE_BYTES_MAX) as usize;
                 let moved = match (write, engine) {
-                    (true, Engine::Psync) => vfs.pwrite(fd, content.take(count), offset + done)?,
-                    (true, _) => vfs.write(fd, content.take(count))?,
-                    (false, Engine::Psync) => vfs.read_discard(fd, offset + done, count)?,
+                    (true, Engine::Psync) => calls.pwrite(fd, content.take(count), offset + done)?,
+                    (true, Engine::Vsync) => calls.writev(fd, content.take(count))?,
+                    (true, Engine::Sync) => calls.write(fd, content.take(count))?,
+                    (false, Engine::Psync) => calls.pread_discard(fd, offset + done, count)?,
                     (false, _) => {
                         buffer.resize(count.max(buffer.len()), 0);
-                        vfs.read(fd, &mut buffer[..count])?
+                        match engine {
+                            Engine::Vsync => calls.readv(fd, &mut buffer[..count])?,
+                            _ => calls.read(fd, &mut buffer[..count])?,
+                        }
                     }
                 };
                 if moved == 0 {
@@ -407,8 +415,9 @@ impl Machine<'_> {
     ) -> Result<bool, Errno> {
         let fd = self.descriptor(i, file)?;
         self.log(i, file, if data_only { "datasync" } else { "sync" }, Some((0, 0)));
-        let start_ns = self.vfs.sim().now_ns();
-        let (done, latency_ns) = self.vfs.timed(|vfs| if data_only { vfs.fdatasync(fd) } else { vfs.fsync(fd) });
+        let start_ns = self.calls.now_ns();
+        let (done, latency_ns) =
+            timed(self.calls, |calls| if data_only { calls.fdatasync(fd) } else { calls.fsync(fd) });
         done?;
         let running = &mut self.running[i];
         running.process.synced();
@@ -433,7 +442,7 @@ impl Machine<'_> {
                 };
                 debug_assert!(reads || writes);
                 let name = self.running[i].process.file_names[file].clone();
-                let fd = self.vfs.open(name.as_bytes(), flags, FILE_PERMISSIONS)?;
+                let fd = self.calls.open(name.as_bytes(), flags, FILE_PERMISSIONS)?;
                 self.running[i].descriptors[file] = Some(fd);
                 self.running[i].positions[file] = u64::MAX;
                 self.log(i, file, "open", None);
@@ -442,12 +451,12 @@ impl Machine<'_> {
             Action::Close { file } => {
                 self.log(i, file, "close", None);
                 match self.running[i].descriptors[file].take() {
-                    Some(fd) => self.vfs.close(fd),
+                    Some(fd) => self.calls.close(fd),
                     None => Ok(()),
                 }
             }
             Action::Unlink { file } => {
-                match self.vfs.unlink(self.running[i].process.file_names[file].as_bytes()) {
+                match self.calls.unlink(self.running[i].process.file_names[file].as_bytes()) {
                     // Another process of the job was faster.
                     Err(Errno::NoEnt) => Ok(()),
                     other => other,
@@ -460,7 +469,7 @@ impl Machine<'_> {
                     Advice::DontNeed => ffslab_linux::Advice::DontNeed,
                 };
                 let fd = self.descriptor(i, file)?;
-                self.vfs.posix_fadvise(fd, offset, bytes, advice)
+                self.calls.advise(fd, offset, bytes, advice)
             }
             Action::Transfer { .. } | Action::Sync { .. } | Action::Think { .. } | Action::WaitUntil { .. } => Ok(()),
         }

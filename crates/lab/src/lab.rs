@@ -4,9 +4,10 @@ use crate::error::LabError;
 use crate::experiment::{Experiment, Variant};
 use crate::image::check_saves;
 use crate::result::{BlockColumns, RequestColumns, RunResult, Summary, VariantSummary};
-use crate::run::{run, Outcome, Plan, RunError};
+use crate::rtems::{self, Machine, RtemsSpec};
+use crate::run::{run, Outcome, Plan, RunError, Watch};
 use crate::stack::{Stack, StackSpec};
-use crate::stack_keys::StackKeys;
+use crate::stack_keys::StackTable;
 use crate::state::{check_steps, Recipe, State, StateCache};
 use crate::traces::Traces;
 use rayon::prelude::*;
@@ -17,26 +18,61 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 /// A variant that is ready to run.
 struct Ready<'a> {
     variant: &'a Variant,
-    spec: StackSpec,
+    spec: Spec,
     /// The stack's keys with the board's values filled in.
-    keys: StackKeys,
+    keys: StackTable,
     /// Its initial state among those of all variants.
     state: Option<usize>,
 }
 
+/// What to build.
+enum Spec {
+    Linux(Box<StackSpec>),
+    Rtems(Box<RtemsSpec>),
+}
+
 impl Ready<'_> {
-    fn plan<'a>(&'a self, traces: &'a Traces, states: &'a [State]) -> Plan<'a> {
+    fn run(&self, traces: &Traces, states: &[State], watch: &mut Watch) -> Result<Outcome, RunError> {
         let variant = self.variant;
-        Plan {
-            stack: &self.spec,
-            setup: &variant.setup,
-            measure: &variant.measure,
-            main_steps: (None, variant.measure.len() - 1),
-            seed: variant.seed,
-            traces,
-            state: self.state.and_then(|number| states.get(number)),
+        match &self.spec {
+            Spec::Linux(spec) => {
+                let plan = Plan {
+                    stack: spec,
+                    setup: &variant.setup,
+                    measure: &variant.measure,
+                    main_steps: (None, variant.measure.len() - 1),
+                    seed: variant.seed,
+                    traces,
+                    state: self.state.and_then(|number| states.get(number)),
+                };
+                run(&plan, watch)
+            }
+            Spec::Rtems(spec) => rtems::run(spec, (&variant.setup, &variant.measure), variant.seed, traces, watch),
         }
     }
+
+    /// Number of calls that it makes, as far as its steps tell.
+    fn calls(&self, traces: &Traces) -> u64 {
+        self.variant.setup.iter().chain(&self.variant.measure).map(|step| traces.calls(step)).sum()
+    }
+
+    /// The stack with its chip, if there is one.
+    fn chip(&self) -> Option<&StackSpec> {
+        match &self.spec {
+            Spec::Linux(spec) => Some(spec),
+            Spec::Rtems(_) => None,
+        }
+    }
+}
+
+/// A variant on RTEMS: keys and machine are checked. There are no kept states.
+fn ready_on_rtems<'a>(variant: &'a Variant, keys: &rtems::RtemsKeys, base_dir: &Path) -> Result<Ready<'a>, String> {
+    if variant.initial.is_some() || !variant.state.is_empty() {
+        return Err("`initial` and [[state]] are for Linux: make files with [[setup]] steps".to_string());
+    }
+    let (spec, keys) = keys.resolve(base_dir).map_err(|text| format!("[stack]: {text}"))?;
+    Machine::new(&spec).map_err(|text| format!("[stack]: {text}"))?;
+    Ok(Ready { variant, spec: Spec::Rtems(Box::new(spec)), keys: StackTable::Rtems(Box::new(keys)), state: None })
 }
 
 /// The initial states of all variants: each once, in the order in which variants name them.
@@ -123,32 +159,39 @@ pub fn run_experiment_with(
     let mut ready = Vec::with_capacity(experiment.variants.len());
     let mut recipes = Recipes::default();
     for variant in &experiment.variants {
-        let (spec, keys) = StackSpec::from_keys(&variant.stack, base_dir).map_err(|error| match error {
+        let steps = variant.setup.iter().chain(&variant.measure);
+        traces.read(steps.clone(), base_dir).map_err(|text| place(variant, &text))?;
+        let keys = match &variant.stack {
+            StackTable::Linux(keys) => keys,
+            StackTable::Rtems(keys) => {
+                ready.push(ready_on_rtems(variant, keys, base_dir).map_err(|text| place(variant, &text))?);
+                continue;
+            }
+        };
+        let (spec, keys) = StackSpec::from_keys(keys, base_dir).map_err(|error| match error {
             LabError::Input(text) => place(variant, &format!("[stack]: {text}")),
             other => other,
         })?;
         // Wrong geometries come to light before the first variant runs.
         let stack = Stack::new(&spec).map_err(|text| place(variant, &format!("[stack]: {text}")))?;
-        let steps = variant.setup.iter().chain(&variant.measure);
-        traces.read(steps.clone(), base_dir).map_err(|text| place(variant, &text))?;
         check_saves(steps, stack.partition_bytes(), experiment.variants.len() as u64)
             .map_err(|text| place(variant, &text))?;
         let build = cache.map_or("", |cache| &cache.build);
         let state = recipes.add(variant, &spec, build).map_err(|text| place(variant, &text))?;
-        ready.push(Ready { variant, spec, keys, state });
+        ready.push(Ready { variant, spec: Spec::Linux(Box::new(spec)), keys: keys.into(), state });
     }
     let states = recipes.states(cache, &|| progress(0.0)).map_err(|error| match error {
         RunError::Step(text) => LabError::Input(format!("{file_name}: {text}")),
         RunError::Interrupted => LabError::Interrupted,
     })?;
-    let total = ready.iter().map(|ready| ready.plan(&traces, &states).calls()).sum::<u64>().max(1);
+    let total = ready.iter().map(|ready| ready.calls(&traces)).sum::<u64>().max(1);
     let (done, stop) = (AtomicU64::new(0), AtomicBool::new(false));
     let outcomes: Vec<Result<Outcome, RunError>> = ready
         .par_iter()
         .with_max_len(1)
         .map(|ready| {
             let mut counted = 0;
-            run(&ready.plan(&traces, &states), &mut |calls| {
+            ready.run(&traces, &states, &mut |calls| {
                 done.fetch_add(calls - counted, Ordering::Relaxed);
                 counted = calls;
                 let share = done.load(Ordering::Relaxed) as f64 / total as f64;
@@ -177,7 +220,7 @@ pub fn run_experiment_with(
         let name = &ready.variant.name;
         requests.extend(name, &outcome.requests);
         blocks.extend(name, &outcome);
-        summaries.push(VariantSummary::of(ready.variant.into(), ready.keys.clone(), &ready.spec, &outcome));
+        summaries.push(VariantSummary::of(ready.variant.into(), ready.keys.clone(), ready.chip(), &outcome));
     }
     if !progress(1.0) {
         return Err(LabError::Interrupted);

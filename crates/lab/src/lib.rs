@@ -11,6 +11,7 @@
 //! **Leaves out.** Plots, tables and files of results: Python writes them. Several file systems at once; several
 //! processes but for those of fio jobs.
 
+pub mod calls;
 pub mod case;
 mod case_yaffs2;
 pub mod error;
@@ -26,6 +27,7 @@ pub mod profile;
 pub mod replay;
 pub mod requests;
 pub mod result;
+pub mod rtems;
 pub mod run;
 pub mod session;
 pub mod stack;

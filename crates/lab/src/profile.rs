@@ -4,23 +4,25 @@
 //! its own instead. Published driver times are totals of one operation, chip and bus included: what the driver adds
 //! and the power it draws are derived here, so that they stay the driver's when another part is put on the board.
 
-use crate::input::parse_toml;
 use crate::stack_keys::Yaffs2Version;
 use ffslab_flash::{Geometry, Rules, Timing};
 use ffslab_linux::{DirtyLimits, Kernel, ReadAheadRules, VfsCosts, WriteBackKnobs, WriteBackRules};
 use ffslab_mtd::{Driver, Ecc};
 use ffslab_sim::units::us_to_ns;
 use ffslab_sim::{NandWait, PowerMilliwatt};
-use ffslab_workload::text::nearest;
 use serde::{Deserialize, Serialize};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use thiserror::Error;
 
+mod built_in;
 mod driver;
 mod show;
 
-use driver::{derive_costs, DriverCosts, DriverTotals};
+pub(crate) use built_in::{find_text, Kind};
 pub use show::{list, show};
+
+use built_in::find;
+use driver::{derive_costs, DriverCosts, DriverTotals};
 
 /// A profile that cannot be used: which one, where, and what would be right. One line.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -376,78 +378,6 @@ impl Profile {
             cpu_power: PowerMilliwatt { cpu: vfs.cpu_power_mw.value.0, memory: 0.0 },
         }
     }
-}
-
-// ---- where profiles come from ------------------------------------------------------------------------------
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Part,
-    Board,
-    Kernel,
-}
-
-impl Kind {
-    fn name(self) -> &'static str {
-        match self {
-            Kind::Part => "part",
-            Kind::Board => "board",
-            Kind::Kernel => "kernel",
-        }
-    }
-}
-
-macro_rules! built_in {
-    ($($kind:ident $folder:literal: $($name:literal),+;)+) => {
-        const BUILT_IN: &[(Kind, &str, &str)] = &[
-            $($((Kind::$kind, $name,
-                 include_str!(concat!("../../../profiles/", $folder, "/", $name, ".toml")))),+),+
-        ];
-    };
-}
-
-built_in! {
-    Board "boards": "omap3evm", "zero-overhead";
-    Part "parts": "micron-slc-omap3evm", "mt29f2g08aac", "mt29f2g08abaea", "mt29f4g08aaa", "tc58nvg1s3e";
-    Kernel "kernels": "2.6.37", "6.1";
-}
-
-/// The text of a profile, what to call it in an error, and the folder that paths in it are relative to.
-struct Text {
-    label: String,
-    text: String,
-    folder: PathBuf,
-}
-
-impl Text {
-    fn parse<T: serde::de::DeserializeOwned>(&self) -> Result<T, ProfileError> {
-        parse_toml(&self.text, &self.label).map_err(|e| ProfileError(e.to_string()))
-    }
-}
-
-fn find(kind: Kind, name: &str, base_dir: &Path) -> Result<Text, ProfileError> {
-    if let Some((_, _, text)) = BUILT_IN.iter().find(|(k, n, _)| *k == kind && *n == name) {
-        let label = format!("profiles/{}s/{name}.toml", kind.name());
-        return Ok(Text { label, text: text.to_string(), folder: base_dir.to_path_buf() });
-    }
-    if name.contains('/') || name.ends_with(".toml") {
-        return read(&base_dir.join(name), kind.name());
-    }
-    let known: Vec<&str> = BUILT_IN.iter().filter(|(k, _, _)| *k == kind).map(|(_, n, _)| *n).collect();
-    let hint = nearest(name, known.iter().copied()).map(|n| format!("did you mean `{n}`? ")).unwrap_or_default();
-    Err(ProfileError(format!(
-        "unknown {} `{name}`: {hint}known: {}, or the path of a file such as ./my-{}.toml",
-        kind.name(),
-        known.join(", "),
-        kind.name()
-    )))
-}
-
-fn read(path: &Path, what: &str) -> Result<Text, ProfileError> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|e| ProfileError(format!("{} file {}: cannot be read: {e}", what, path.display())))?;
-    let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
-    Ok(Text { label: path.display().to_string(), text, folder })
 }
 
 #[cfg(test)]

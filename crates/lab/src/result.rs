@@ -6,11 +6,11 @@ use crate::postmark::PostmarkReport;
 use crate::requests::RequestLog;
 use crate::run::{Outcome, StepOutcome};
 use crate::stack::StackSpec;
-use crate::stack_keys::StackKeys;
+use crate::stack_keys::StackTable;
 use crate::stats::{mean_sd, LatencyUs};
 use ffslab_fs::BlockSpace;
 use ffslab_sim::units::ns_to_us;
-use ffslab_sim::{Energy, OpCounts};
+use ffslab_sim::{Energy, OpCounts, PowerMilliwatt};
 use ffslab_workload::prng::GENERATOR;
 use ffslab_workload::Step;
 use serde::Serialize;
@@ -48,8 +48,9 @@ pub struct VariantSummary {
     pub name: String,
     /// What the axes chose.
     pub axes: BTreeMap<String, toml::Value>,
-    pub stack: StackKeys,
-    pub flash: FlashSummary,
+    pub stack: StackTable,
+    /// Null: the medium is no NAND chip.
+    pub flash: Option<FlashSummary>,
     /// Of the measured steps, as everything below.
     pub totals: Counts,
     pub by_cause: Vec<CauseSummary>,
@@ -81,6 +82,9 @@ pub struct VariantSummary {
     /// What the partition holds at the start of the measured steps and at their end; null: nothing was mounted then.
     pub space_before: Option<SpaceSummary>,
     pub space_after: Option<SpaceSummary>,
+    /// RTEMS: what its block cache, NOR flash and memory files counted.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub counters: BTreeMap<&'static str, i64>,
     pub steps: Vec<StepSummary>,
     pub notes: Vec<String>,
 }
@@ -121,6 +125,21 @@ pub struct FlashSummary {
     pub t_erase_us: f64,
     #[serde(rename = "bus_ns_per_B")]
     pub bus_ns_per_byte: f64,
+}
+
+impl From<&StackSpec> for FlashSummary {
+    fn from(spec: &StackSpec) -> FlashSummary {
+        FlashSummary {
+            page_bytes: spec.geometry.page_bytes,
+            oob_bytes: spec.geometry.oob_bytes,
+            pages_per_block: spec.geometry.pages_per_block,
+            chip_blocks: spec.geometry.blocks,
+            t_read_us: ns_to_us(spec.timing.read_ns),
+            t_program_us: ns_to_us(spec.timing.program_ns),
+            t_erase_us: ns_to_us(spec.timing.erase_ns),
+            bus_ns_per_byte: spec.timing.bus_ps_per_byte as f64 / 1_000.0,
+        }
+    }
 }
 
 /// Flash operations under the names of the measured cases.
@@ -219,6 +238,9 @@ pub struct StepSummary {
     pub requests_done: Option<u64>,
     pub stopped_by: Option<&'static str>,
     pub files: Option<u64>,
+    /// RTEMS: as those of the variant.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub counters: BTreeMap<&'static str, i64>,
     /// Of a `fio` step.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fio: Option<FioReport>,
@@ -317,28 +339,22 @@ impl<'a> From<&'a Variant> for Labels<'a> {
 }
 
 impl VariantSummary {
-    /// Summary of a run on `spec`; `stack` are its keys with the board's values filled in.
-    pub fn of(labels: Labels, stack: StackKeys, spec: &StackSpec, outcome: &Outcome) -> VariantSummary {
+    /// Summary of a run on a chip, if there is one; `stack` are its keys with the board's values filled in.
+    pub fn of(labels: Labels, stack: StackTable, spec: Option<&StackSpec>, outcome: &Outcome) -> VariantSummary {
+        let flash = spec.map(FlashSummary::from);
+        let idle = spec.and_then(|spec| spec.idle_power);
         let last = outcome.last();
-        let page_bytes = u64::from(spec.geometry.page_bytes);
+        let page_bytes = flash.as_ref().map_or(0, |flash| u64::from(flash.page_bytes));
         let sum = |bytes: fn(&StepOutcome) -> u64| outcome.measure.iter().map(bytes).sum::<u64>();
         let user_read_bytes = sum(|step| step.facts.user_read_bytes);
         let user_written_bytes = sum(|step| step.facts.user_written_bytes);
-        let ratio = |pages: u64, bytes: u64| (bytes > 0).then(|| (pages * page_bytes) as f64 / bytes as f64);
+        let ratio =
+            |pages: u64, bytes: u64| (bytes > 0 && page_bytes > 0).then(|| (pages * page_bytes) as f64 / bytes as f64);
         VariantSummary {
             name: labels.name.to_string(),
             axes: labels.axes.iter().cloned().collect(),
             stack,
-            flash: FlashSummary {
-                page_bytes: spec.geometry.page_bytes,
-                oob_bytes: spec.geometry.oob_bytes,
-                pages_per_block: spec.geometry.pages_per_block,
-                chip_blocks: spec.geometry.blocks,
-                t_read_us: ns_to_us(spec.timing.read_ns),
-                t_program_us: ns_to_us(spec.timing.program_ns),
-                t_erase_us: ns_to_us(spec.timing.erase_ns),
-                bus_ns_per_byte: spec.timing.bus_ps_per_byte as f64 / 1_000.0,
-            },
+            flash,
             totals: last.counts.into(),
             by_cause: outcome
                 .by_cause
@@ -351,7 +367,7 @@ impl VariantSummary {
                 .collect(),
             latency_us: LatencyUs::of(&outcome.requests.latency_ns),
             energy_uj: last.energy.into(),
-            energy_with_idle_uj: with_idle(last.energy, spec, last.time_ns),
+            energy_with_idle_uj: with_idle(last.energy, idle, last.time_ns),
             time_us: ns_to_us(last.time_ns),
             program_us: ns_to_us(outcome.program_ns),
             idle_us: ns_to_us(outcome.idle_ns),
@@ -363,20 +379,30 @@ impl VariantSummary {
             erases_per_block: MeanSd::of(&outcome.erases_main),
             space_before: SpaceSummary::of(&outcome.space_before),
             space_after: SpaceSummary::of(&outcome.space_after),
-            steps: step_summaries(labels.steps, spec, outcome),
+            counters: sum_counters(&outcome.measure),
+            steps: step_summaries(labels.steps, idle, outcome),
             notes: outcome.setup.iter().chain(&outcome.measure).flat_map(|step| step.facts.notes.clone()).collect(),
         }
     }
 }
 
+/// The counters of all steps together.
+fn sum_counters(steps: &[StepOutcome]) -> BTreeMap<&'static str, i64> {
+    let mut sums = BTreeMap::new();
+    for (name, count) in steps.iter().flat_map(|step| &step.facts.counters) {
+        *sums.entry(*name).or_default() += count;
+    }
+    sums
+}
+
 /// Adds what the idle board draws in `time_ns`.
-fn with_idle(above_idle: Energy, spec: &StackSpec, time_ns: u64) -> Option<EnergySummary> {
+fn with_idle(above_idle: Energy, idle: Option<PowerMilliwatt>, time_ns: u64) -> Option<EnergySummary> {
     let mut energy = above_idle;
-    energy.add(spec.idle_power?, time_ns);
+    energy.add(idle?, time_ns);
     Some(energy.into())
 }
 
-fn step_summaries(titles: Vec<String>, spec: &StackSpec, outcome: &Outcome) -> Vec<StepSummary> {
+fn step_summaries(titles: Vec<String>, idle: Option<PowerMilliwatt>, outcome: &Outcome) -> Vec<StepSummary> {
     let mut summaries = Vec::with_capacity(titles.len());
     let (mut counts_before, mut energy_before, mut before_ns) = (OpCounts::default(), Energy::default(), 0);
     for (title, done) in titles.into_iter().zip(&outcome.measure) {
@@ -386,12 +412,13 @@ fn step_summaries(titles: Vec<String>, spec: &StackSpec, outcome: &Outcome) -> V
             elapsed_us: ns_to_us(done.elapsed_ns),
             latency_us: LatencyUs::of(&outcome.requests.latency_ns[done.rows.clone()]),
             energy_uj: (done.energy - energy_before).into(),
-            energy_with_idle_uj: with_idle(done.energy - energy_before, spec, done.time_ns - before_ns),
+            energy_with_idle_uj: with_idle(done.energy - energy_before, idle, done.time_ns - before_ns),
             fs_free_bytes: done.fs_free_bytes,
             bytes_accepted: done.facts.bytes_accepted,
             requests_done: done.facts.requests_done,
             stopped_by: done.facts.stopped_by,
             files: done.facts.files,
+            counters: done.facts.counters.iter().copied().collect(),
             fio: done.facts.fio.clone(),
             postmark: done.facts.postmark.clone(),
         });

@@ -94,6 +94,8 @@ pub struct Facts {
     pub fio: Option<FioReport>,
     /// `postmark`: what each of its runs did.
     pub postmark: Vec<PostmarkReport>,
+    /// RTEMS: what its block cache, NOR flash and memory files counted, by name; what is 0 is left out.
+    pub counters: Vec<(&'static str, i64)>,
     /// Bytes that programs read and wrote in the step, for the amplification factors.
     pub user_read_bytes: u64,
     pub user_written_bytes: u64,
@@ -275,7 +277,7 @@ impl Boundary {
     }
 }
 
-fn by_cause(before: &[OpCounts; CAUSES], after: &[OpCounts; CAUSES]) -> Vec<(Task, Reason, OpCounts)> {
+pub(crate) fn by_cause(before: &[OpCounts; CAUSES], after: &[OpCounts; CAUSES]) -> Vec<(Task, Reason, OpCounts)> {
     let mut rows = Vec::new();
     for &task in Task::ALL {
         for &reason in Reason::ALL {
@@ -290,7 +292,7 @@ fn by_cause(before: &[OpCounts; CAUSES], after: &[OpCounts; CAUSES]) -> Vec<(Tas
 }
 
 /// Calls between two looks at the progress function.
-const WATCH_EVERY: u64 = 256;
+pub(crate) const WATCH_EVERY: u64 = 256;
 
 pub(crate) struct Runner<'a> {
     pub(crate) stack: Stack,

@@ -237,7 +237,7 @@ impl Session {
             &measured.erases_before,
         );
         let labels = Labels { name, axes: &axes, steps: measured.titles.clone() };
-        let summary = VariantSummary::of(labels, self.keys.clone(), &self.spec, &outcome);
+        let summary = VariantSummary::of(labels, self.keys.clone().into(), Some(&self.spec), &outcome);
         let (mut requests, mut blocks) = (RequestColumns::default(), BlockColumns::default());
         requests.extend(name, &outcome.requests);
         blocks.extend(name, &outcome);

@@ -1,9 +1,34 @@
 //! The `[stack]` table of an experiment: a board by name, and what differs from it.
 
 use crate::error::LabError;
+use crate::rtems::RtemsKeys;
 use ffslab_linux::DirtyLimits;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+/// The `[stack]` table: of Linux, or with `system = "rtems"` of RTEMS.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum StackTable {
+    Linux(Box<StackKeys>),
+    Rtems(Box<RtemsKeys>),
+}
+
+impl StackTable {
+    /// The keys of a stack with Linux.
+    pub fn linux(&self) -> Option<&StackKeys> {
+        match self {
+            StackTable::Linux(keys) => Some(keys),
+            StackTable::Rtems(_) => None,
+        }
+    }
+}
+
+impl From<StackKeys> for StackTable {
+    fn from(keys: StackKeys) -> StackTable {
+        StackTable::Linux(Box::new(keys))
+    }
+}
 
 /// The machine and its file system. What is absent comes from the board, its part and its kernel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

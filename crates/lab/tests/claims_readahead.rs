@@ -72,7 +72,7 @@ impl Board {
              read_ahead_KiB = {read_ahead_kib}\n[[measure]]\nstep = 'mount'\n"
         );
         let experiment = Experiment::parse(&text, "claims").unwrap();
-        let (spec, _) = StackSpec::from_keys(&experiment.variants[0].stack, Path::new("")).unwrap();
+        let (spec, _) = StackSpec::from_keys(experiment.variants[0].stack.linux().unwrap(), Path::new("")).unwrap();
         let mut stack = Stack::new(&spec).unwrap();
         stack.mount(&[]).unwrap();
         stack.vfs.sleep_ns(60_000_000_000);

@@ -1,6 +1,7 @@
 //! Experiments from end to end: text in, results or one clear line out.
 
 use ffslab_lab::stack::StackSpec;
+use ffslab_lab::stack_keys::StackTable;
 use ffslab_lab::{run_experiment, Experiment, LabError, RunResult};
 use std::path::Path;
 
@@ -65,7 +66,10 @@ fn every_experiment_of_the_repository_can_be_read() {
             let text = std::fs::read_to_string(&file).unwrap();
             let experiment = Experiment::parse(&text, &file.display().to_string()).unwrap();
             for variant in &experiment.variants {
-                StackSpec::from_keys(&variant.stack, &study).unwrap();
+                match &variant.stack {
+                    StackTable::Linux(keys) => drop(StackSpec::from_keys(keys, &study).unwrap()),
+                    StackTable::Rtems(keys) => drop(keys.resolve(&study).unwrap()),
+                }
             }
             found += 1;
         }

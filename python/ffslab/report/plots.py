@@ -171,6 +171,8 @@ def space_map(run: Run) -> str | None:
     names = np.asarray(run.block_columns["variant"])
     drawn: list[tuple[str, list[Any]]] = []
     for variant in run.summary["variants"][:VARIANTS_MAX]:
+        if variant["flash"] is None:
+            continue
         chosen = names == variant["name"]
         page_bytes = variant["flash"]["page_B"]
         for when in ("before", "after"):

@@ -1,24 +1,29 @@
 //! The experiment written out, so that it can be run again from another folder.
 
 use super::{Experiment, ExperimentFile};
-use crate::stack_keys::StackKeys;
+use crate::stack_keys::StackTable;
 use ffslab_workload::Step;
 use std::path::Path;
 
 /// Axes whose values name profiles, and files.
-const PROFILE_AXES: &[&str] = &["board", "part", "kernel"];
+const PROFILE_AXES: &[&str] = &["board", "part", "kernel", "device"];
 const FILE_AXES: &[&str] = &["image", "replay.file", "copy_in.from", "fio.file", "postmark.file"];
 
 impl Experiment {
     /// The experiment with every default; `stack` holds the values that the board gave. Files that it names are found
     /// from `base_dir`, and their paths are written in full.
-    pub fn resolved(&self, mut stack: StackKeys, base_dir: &Path) -> String {
+    pub fn resolved(&self, mut stack: StackTable, base_dir: &Path) -> String {
         let first = &self.variants[0];
-        stack.board = located_profile(base_dir, &stack.board);
-        for name in [&mut stack.part, &mut stack.kernel].into_iter().flatten() {
+        let (names, image) = match &mut stack {
+            StackTable::Linux(keys) => {
+                ([Some(&mut keys.board), keys.part.as_mut(), keys.kernel.as_mut()], &mut keys.image)
+            }
+            StackTable::Rtems(keys) => ([Some(&mut keys.board), keys.device.as_mut(), None], &mut keys.image),
+        };
+        for name in names.into_iter().flatten() {
             *name = located_profile(base_dir, name);
         }
-        stack.image = stack.image.map(|file| located(base_dir, &file));
+        *image = image.take().map(|file| located(base_dir, &file));
         let steps = |steps: &[Step]| steps.iter().map(|step| located_step(base_dir, step)).collect();
         let mut axes = self.axes.clone();
         for (name, values) in &mut axes {

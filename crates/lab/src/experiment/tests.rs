@@ -52,7 +52,7 @@ fn axes_make_the_cross_product_with_the_first_axis_slowest() {
     assert_eq!(names[1], "read_ahead_KiB=128, requests.count=16");
     assert_eq!(names[5], "read_ahead_KiB=0, requests.count=32");
     let last = &experiment.variants[5];
-    assert_eq!(last.stack.read_ahead_kib, Some(0));
+    assert_eq!(last.stack.linux().unwrap().read_ahead_kib, Some(0));
     assert!(matches!(&last.measure[1], Step::Requests(requests) if requests.count == 32));
 }
 

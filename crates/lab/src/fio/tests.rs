@@ -14,7 +14,7 @@ step = "sync"
 
 fn machine() -> Stack {
     let experiment = Experiment::parse(STACK, "t.toml").unwrap();
-    let (spec, _) = StackSpec::from_keys(&experiment.variants[0].stack, Path::new(".")).unwrap();
+    let (spec, _) = StackSpec::from_keys(experiment.variants[0].stack.linux().unwrap(), Path::new(".")).unwrap();
     let mut stack = Stack::new(&spec).unwrap();
     stack.mount(&[]).unwrap();
     stack

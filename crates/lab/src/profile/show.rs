@@ -1,7 +1,10 @@
 //! Profiles for people: which there are, and every number of one with its unit, source and status.
 
-use super::{find, read, KernelProfile, Kind, Part, Profile, ProfileError, Text, BUILT_IN};
+use super::built_in::{find, read, Text, BUILT_IN};
+use super::{KernelProfile, Kind, Part, Profile, ProfileError};
 use ffslab_mtd::OpCost;
+use ffslab_rtems::cpu::CpuCosts;
+use ffslab_rtems::profile::DeviceProfile;
 use ffslab_workload::text::nearest;
 use serde_json::{json, Value};
 use std::path::Path;
@@ -37,6 +40,12 @@ pub fn show(name: &str) -> Result<Value, ProfileError> {
     match kind {
         Kind::Part => drop(source.parse::<Part>()?),
         Kind::Kernel => drop(source.parse::<KernelProfile>()?),
+        Kind::RtemsBoard => {
+            CpuCosts::parse(&source.label, &source.text).map_err(|error| ProfileError(error.to_string()))?;
+        }
+        Kind::BlockDevice => {
+            DeviceProfile::parse(&source.label, &source.text).map_err(|error| ProfileError(error.to_string()))?;
+        }
         Kind::Board => {
             let profile = Profile::load(name, None, None, here)?;
             shown["part"] = json!(profile.part_name);
@@ -52,14 +61,18 @@ pub fn show(name: &str) -> Result<Value, ProfileError> {
 
 fn kind_of(source: &Text) -> Result<Kind, ProfileError> {
     let table: toml::Table = source.parse()?;
-    [("page_B", Kind::Part), ("part", Kind::Board), ("hz", Kind::Kernel)]
-        .iter()
-        .find(|(key, _)| table.contains_key(*key))
-        .map(|(_, kind)| *kind)
-        .ok_or_else(|| {
-            let message = "this is no profile: a part has the key `page_B`, a board `part`, a kernel `hz`";
-            ProfileError(format!("{}: {message}", source.label))
-        })
+    let keys = [
+        ("page_B", Kind::Part),
+        ("part", Kind::Board),
+        ("hz", Kind::Kernel),
+        ("bdbuf_call_ns", Kind::RtemsBoard),
+        ("command_us", Kind::BlockDevice),
+    ];
+    keys.iter().find(|(key, _)| table.contains_key(*key)).map(|(_, kind)| *kind).ok_or_else(|| {
+        let message = "this is no profile: a part has the key `page_B`, a board `part` or `bdbuf_call_ns` (RTEMS), a \
+                           kernel `hz`, a block device `command_us`";
+        ProfileError(format!("{}: {message}", source.label))
+    })
 }
 
 fn derived(profile: &Profile) -> Value {

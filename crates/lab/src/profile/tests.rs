@@ -1,3 +1,4 @@
+use super::built_in::BUILT_IN;
 use super::*;
 
 fn here() -> &'static Path {
@@ -11,6 +12,8 @@ fn every_built_in_profile_can_be_used_and_shown() {
             Kind::Board => drop(Profile::load(name, None, None, here()).unwrap()),
             Kind::Part => drop(Profile::load("zero-overhead", Some(name), None, here()).unwrap()),
             Kind::Kernel => drop(Profile::load("zero-overhead", None, Some(name), here()).unwrap()),
+            // `show` reads them.
+            Kind::RtemsBoard | Kind::BlockDevice => {}
         }
         let shown = show(name).unwrap();
         let values = shown["values"].as_array().unwrap();
@@ -25,12 +28,12 @@ fn every_built_in_profile_can_be_used_and_shown() {
 #[test]
 fn every_file_of_the_folder_is_built_in() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../profiles");
-    for kind in [Kind::Part, Kind::Board, Kind::Kernel] {
-        let files = std::fs::read_dir(folder.join(format!("{}s", kind.name()))).unwrap();
+    for of in ["parts", "boards", "kernels", "block-devices"] {
+        let files = std::fs::read_dir(folder.join(of)).unwrap();
         let mut found: Vec<String> =
             files.map(|f| f.unwrap().path().file_stem().unwrap().to_str().unwrap().to_string()).collect();
         found.sort();
-        let mut known: Vec<&str> = BUILT_IN.iter().filter(|(k, _, _)| *k == kind).map(|(_, n, _)| *n).collect();
+        let mut known: Vec<&str> = BUILT_IN.iter().filter(|(k, _, _)| k.folder() == of).map(|(_, n, _)| *n).collect();
         known.sort();
         assert_eq!(found, known);
     }

@@ -9,7 +9,7 @@ fn stack() -> Stack {
     let text = "title = 'x'\n[stack]\nboard = 'zero-overhead'\nfs = 'jffs2'\npartition_blocks = 64\n\
                 [[measure]]\nstep = 'mount'\n";
     let experiment = Experiment::parse(text, "x").unwrap();
-    let (spec, _) = StackSpec::from_keys(&experiment.variants[0].stack, Path::new("")).unwrap();
+    let (spec, _) = StackSpec::from_keys(experiment.variants[0].stack.linux().unwrap(), Path::new("")).unwrap();
     let mut stack = Stack::new(&spec).unwrap();
     stack.mount(&[]).unwrap();
     stack.vfs.sleep_ns(20_000_000_000);

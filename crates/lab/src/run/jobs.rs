@@ -2,8 +2,7 @@
 
 use super::execute::failed;
 use super::{Facts, RunError, Runner, Stop, WATCH_EVERY};
-use crate::fio::{self, FioError, Kind, Request};
-use crate::requests::{Call, CallOp};
+use crate::fio::{self, FioError, Request};
 use ffslab_workload::steps::{self, Step};
 
 type Done = Result<Facts, Stop>;
@@ -33,27 +32,10 @@ impl Runner<'_> {
             Some(ready) if self.measuring => ready,
             _ => self.ready_jobs(step)?,
         };
-        let (log, calls, watch) = (&mut self.log, &mut self.calls, &mut self.watch);
-        let (measuring, step_index, start_ns) = (self.measuring, self.step, self.start_ns);
-        let mut facts = Facts::default();
-        let mut i = 0;
+        let mut kept = fio::Kept::new(self.measuring.then_some((&mut self.log, self.step)), self.start_ns);
+        let (calls, watch) = (&mut self.calls, &mut self.watch);
         let mut each = |done: Request| {
-            let op = match done.kind {
-                Kind::Read => CallOp::Read,
-                Kind::Write => CallOp::Write,
-                Kind::Sync => CallOp::Sync,
-            };
-            match done.kind {
-                Kind::Read => facts.user_read_bytes += done.bytes,
-                _ => facts.user_written_bytes += done.bytes,
-            }
-            if measuring {
-                let (offset_bytes, bytes) = (done.offset_bytes, done.bytes);
-                let (start_ns, latency_ns) = (done.start_ns - start_ns, done.latency_ns);
-                let file = log.file_index(done.path);
-                log.push(step_index, i, Call { op, file, offset_bytes, bytes, start_ns, latency_ns });
-            }
-            i += 1;
+            kept.keep(&done);
             *calls += 1;
             !calls.is_multiple_of(WATCH_EVERY) || watch(*calls)
         };
@@ -62,13 +44,7 @@ impl Runner<'_> {
             Err(FioError::Interrupted) => return Err(Stop::Interrupted),
             Err(FioError::Failed(text)) => return failed(text),
         };
-        facts.requests_done = Some(u64::from(i));
-        facts.notes.extend(report.warnings.iter().cloned());
-        for job in &report.jobs {
-            if let Some(error) = job.error_name {
-                facts.notes.push(format!("job [{}] ended with {error}", job.name));
-            }
-        }
+        let mut facts = kept.facts(&report);
         for (name, text) in &report.logs {
             self.keep_log(name, text);
         }

@@ -43,6 +43,9 @@ pub struct CpuCosts {
     /// The measuring program asks for the time.
     #[serde(rename = "clock_read_ns", deserialize_with = "picoseconds")]
     pub clock_read_ps: u64,
+    /// What the program fio computes for a request, beside calls and clock.
+    #[serde(rename = "fio_request_ns", deserialize_with = "picoseconds")]
+    pub fio_request_ps: u64,
     /// Obtaining and releasing a mutex that is free.
     #[serde(rename = "lock_ns", deserialize_with = "picoseconds")]
     pub lock_ps: u64,

@@ -112,6 +112,14 @@ impl Cpu {
         }
     }
 
+    /// The program fio prepares a request and accounts for it.
+    pub fn job_computes(&mut self) {
+        if let Some(priced) = &mut self.priced {
+            let duration_ns = priced.whole_ns(|priced| priced.costs.fio_request_ps);
+            self.sim.program_computes(duration_ns);
+        }
+    }
+
     /// A task waits, another runs, and the first goes on later.
     pub(crate) fn switch_away_and_back(&mut self) {
         self.spend(2, |costs| costs.context_switch_ps);

@@ -1,0 +1,100 @@
+//! The profiles that are part of the binary, and those that are files.
+
+use super::ProfileError;
+use crate::input::parse_toml;
+use ffslab_workload::text::nearest;
+use std::path::{Path, PathBuf};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Part,
+    Board,
+    Kernel,
+    /// What code costs on a board with RTEMS.
+    RtemsBoard,
+    BlockDevice,
+}
+
+impl Kind {
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Part => "part",
+            Kind::Board => "board",
+            Kind::Kernel => "kernel",
+            Kind::RtemsBoard => "board with RTEMS",
+            Kind::BlockDevice => "block device",
+        }
+    }
+
+    /// The folder of the built-in ones.
+    pub fn folder(self) -> &'static str {
+        match self {
+            Kind::Part => "parts",
+            Kind::Board | Kind::RtemsBoard => "boards",
+            Kind::Kernel => "kernels",
+            Kind::BlockDevice => "block-devices",
+        }
+    }
+}
+
+/// Label and text of a profile that another crate reads.
+///
+/// Errors: one line; there is none of that name or path.
+pub(crate) fn find_text(kind: Kind, name: &str, base_dir: &Path) -> Result<(String, String), String> {
+    find(kind, name, base_dir).map(|found| (found.label, found.text)).map_err(|error| error.to_string())
+}
+
+macro_rules! built_in {
+    ($($kind:ident $folder:literal: $($name:literal),+;)+) => {
+        pub(super) const BUILT_IN: &[(Kind, &str, &str)] = &[
+            $($((Kind::$kind, $name,
+                 include_str!(concat!("../../../../profiles/", $folder, "/", $name, ".toml")))),+),+
+        ];
+    };
+}
+
+built_in! {
+    Board "boards": "omap3evm", "zero-overhead";
+    Part "parts": "micron-slc-omap3evm", "mt29f2g08aac", "mt29f2g08abaea", "mt29f4g08aaa", "tc58nvg1s3e";
+    Kernel "kernels": "2.6.37", "6.1";
+    RtemsBoard "boards": "beaglebone-black";
+    BlockDevice "block-devices": "ram-disk-beaglebone", "sd-card", "usb-stick";
+}
+
+/// The text of a profile, what to call it in an error, and the folder that paths in it are relative to.
+pub(super) struct Text {
+    pub label: String,
+    pub text: String,
+    pub folder: PathBuf,
+}
+
+impl Text {
+    pub fn parse<T: serde::de::DeserializeOwned>(&self) -> Result<T, ProfileError> {
+        parse_toml(&self.text, &self.label).map_err(|e| ProfileError(e.to_string()))
+    }
+}
+
+pub(super) fn find(kind: Kind, name: &str, base_dir: &Path) -> Result<Text, ProfileError> {
+    if let Some((_, _, text)) = BUILT_IN.iter().find(|(k, n, _)| *k == kind && *n == name) {
+        let label = format!("profiles/{}/{name}.toml", kind.folder());
+        return Ok(Text { label, text: text.to_string(), folder: base_dir.to_path_buf() });
+    }
+    if name.contains('/') || name.ends_with(".toml") {
+        return read(&base_dir.join(name), kind.name());
+    }
+    let known: Vec<&str> = BUILT_IN.iter().filter(|(k, _, _)| *k == kind).map(|(_, n, _)| *n).collect();
+    let hint = nearest(name, known.iter().copied()).map(|n| format!("did you mean `{n}`? ")).unwrap_or_default();
+    Err(ProfileError(format!(
+        "unknown {} `{name}`: {hint}known: {}, or the path of a file such as ./my-{}.toml",
+        kind.name(),
+        known.join(", "),
+        kind.folder().trim_end_matches('s')
+    )))
+}
+
+pub(super) fn read(path: &Path, what: &str) -> Result<Text, ProfileError> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|e| ProfileError(format!("{} file {}: cannot be read: {e}", what, path.display())))?;
+    let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
+    Ok(Text { label: path.display().to_string(), text, folder })
+}
