@@ -19,9 +19,11 @@ CLOCK = "base=2030-01-01T00:00:00"  # what the guest writes into time stamps doe
 BOOT_S_MAX = 180
 JOB_S_MAX = 240
 TAIL_LINES = 40
-# Notices and worse go to the console, so that a hang leaves its last words there.
+# Notices and worse go to the console, so that a hang leaves its last words there. The log has room for a line about each
+# operation of a chip.
 COMMAND_LINE = (
-    "console=ttyS0 loglevel=6 panic=-1 nokaslr mitigations=off random.trust_cpu=on tsc=reliable no_timer_check"
+    "console=ttyS0 loglevel=6 log_buf_len=16M panic=-1 nokaslr mitigations=off random.trust_cpu=on"
+    " tsc=reliable no_timer_check"
 )
 
 
