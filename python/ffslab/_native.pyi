@@ -33,6 +33,9 @@ def run_experiment(
     kept, and what tells this build from others.
     """
 
+def planned_variants(text: str, file_name: str, base_dir: str | PathLike[str]) -> str:
+    """The variants of an experiment with every default (JSON list): name, seed, stack, flash, state, setup, measure."""
+
 def validate(
     path: str | PathLike[str],
     only: str | None,

@@ -82,6 +82,12 @@ fn run_experiment<'py>(
     ))
 }
 
+/// The variants of an experiment with every default (JSON list), for a run on a real kernel.
+#[pyfunction]
+fn planned_variants(text: &str, file_name: &str, base_dir: PathBuf) -> PyResult<String> {
+    to_json(&ffslab_lab::planned_variants(text, file_name, &base_dir).map_err(to_python)?)
+}
+
 /// Runs measured cases and returns the comparison as JSON. `jobs` is the number of threads, 0 for one per core.
 #[pyfunction]
 fn validate(
@@ -134,6 +140,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("PowerCut", module.py().get_type::<session::PowerCut>())?;
     module.add_class::<session::Session>()?;
     module.add_function(wrap_pyfunction!(run_experiment, module)?)?;
+    module.add_function(wrap_pyfunction!(planned_variants, module)?)?;
     module.add_function(wrap_pyfunction!(validate, module)?)?;
     module.add_function(wrap_pyfunction!(images::read_tree, module)?)?;
     module.add_function(wrap_pyfunction!(trace_table, module)?)?;
