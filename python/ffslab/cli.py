@@ -44,6 +44,15 @@ app.add_typer(profiles_app, name="profiles")
 app.add_typer(trace_app, name="trace")
 
 
+reference_app = typer.Typer(
+    help=VERBS["reference"].about,
+    epilog=VERBS["reference"].epilog,
+    rich_markup_mode=None,
+    no_args_is_help=True,
+)
+app.add_typer(reference_app, name="reference")
+
+
 class Think(StrEnum):
     """What becomes of the pauses between recorded calls."""
 
@@ -270,6 +279,29 @@ def validate(
             text = f"{len(beyond)} cases are off by more than {max_error:g} %, first: {beyond[0]}"
             print(f"ffslab: {text}", file=sys.stderr)
             raise typer.Exit(EXIT_NEGATIVE)
+
+
+@reference_app.callback()
+def _reference() -> None:
+    pass
+
+
+@reference_app.command("run", help=VERBS["reference run"].about, epilog=VERBS["reference run"].epilog)
+def reference_run(
+    experiment: Annotated[Path, _argument("reference run", "experiment", "EXPERIMENT.toml")],
+    kernel: Annotated[Path | None, _option("reference run", "kernel", "--kernel", metavar="BZIMAGE")] = None,
+    modules: Annotated[Path | None, _option("reference run", "modules", "--modules", metavar="DIR")] = None,
+    probe: Annotated[Path | None, _option("reference run", "probe", "--probe", metavar="DIR")] = None,
+    out: Annotated[Path | None, _option("reference run", "out", "--out", metavar="DIR")] = None,
+    json: Annotated[bool, _option("reference run", "json", "--json")] = False,
+) -> None:
+    """Runs an experiment on a real kernel."""
+    from ffslab import results, validation
+    from ffslab.reference import verb
+
+    folder = out if out is not None else Path("results") / f"reference-{experiment.name.removesuffix('.toml')}"
+    verb.measure(experiment, folder, kernel, modules, probe)
+    _say(results.dump_json(validation.compare(folder / verb.CASES)).rstrip() if json else verb.text(folder))
 
 
 @app.command(help=VERBS["reproduce"].about, epilog=VERBS["reproduce"].epilog)

@@ -1,4 +1,4 @@
-"""The on-target kit in the unmodified kernel, judged by what nandsim itself says that it did, and by delays that are known.
+"""The on-target kit in the unmodified kernel, judged by what nandsim itself says that it did, and by known delays.
 
 nandsim prints each operation when it is told to (`log=1`, and `dyndbg=+p` because it says so by pr_debug). That is
 independent of the functions that flashmon probes: it is what the chip was sent.
@@ -7,15 +7,11 @@ independent of the functions that flashmon probes: it is what the chip was sent.
 from __future__ import annotations
 
 import re
-import shutil
-import subprocess
-from pathlib import Path
 
 import pytest
 
 from ffslab.reference.machine import Done, Machine
-from left_out import leave_out
-from referee.probe_kit import PROBE, UNPACK, archive, read_log
+from referee.probe_kit import UNPACK, archive, read_log
 
 BLOCKS = 32
 CHIP = "insmod /modules/nandsim.ko id_bytes=0x20,0xda,0x90,0x95 parts={blocks} {settings}"
@@ -69,8 +65,11 @@ def trace(machine: Machine, monitors: dict[str, str], workload: str, settings: s
 
 @pytest.mark.parametrize("workload", WORKLOADS)
 def test_flashmon_sees_what_the_chip_was_sent_one_by_one(machine: Machine, workload: str) -> None:
-    """Type and number of every operation, in order. Once more than a page is read nandsim copies it when the driver changes
-    the column, to get the ECC bytes of a part of a page; funcmon tells when."""
+    """Type and number of every operation, in order.
+
+    nandsim copies a page once more when the driver changes the column, for the ECC bytes of a part of a page; funcmon
+    tells when.
+    """
     monitors = {"flashmon": "", "funcmon": "nand_change_read_column_op"}
     done = trace(machine, monitors, WORKLOADS[workload], "log=1 dyndbg=+p")
     log, columns = read_log(done.folder / "flashmon.log"), read_log(done.folder / "funcmon.log")

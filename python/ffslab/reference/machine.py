@@ -18,9 +18,10 @@ MEMORY = "1024M"  # nandsim keeps the programmed pages of its chip in the kernel
 CLOCK = "base=2030-01-01T00:00:00"  # what the guest writes into time stamps does not depend on the day
 BOOT_S_MAX = 180
 JOB_S_MAX = 240
+FIRST_JOB_S_MAX = 3600
 TAIL_LINES = 40
-# Notices and worse go to the console, so that a hang leaves its last words there. The log has room for a line about each
-# operation of a chip.
+# Notices and worse go to the console, so that a hang leaves its last words there. The log has room for a line about
+# each operation of a chip.
 COMMAND_LINE = (
     "console=ttyS0 loglevel=6 log_buf_len=16M panic=-1 nokaslr mitigations=off random.trust_cpu=on"
     " tsc=reliable no_timer_check"
@@ -77,6 +78,18 @@ class Machine:
         self.jobs.mkdir(parents=True)
         (folder / "initramfs").write_bytes(initramfs.build(kit, {"guest.sh": guest_script, **(programs or {})}))
 
+    def run_first(self, timeout_s: float = FIRST_JOB_S_MAX) -> Done:
+        """Boots; answers when the program /first.sh (among `programs`) has ended.
+
+        Raises `GuestError` when a command of it failed or it takes too long.
+        """
+        self._boot(timeout_s)
+        job = self.jobs / "first"
+        status = text_of(job / "status").strip()
+        if status != "0":
+            raise GuestError(f"a command of the first job failed (status {status})\n{self._story(job)}")
+        return Done(job, text_of(job / "log"), kernel_lines(text_of(job / "dmesg")))
+
     def run(self, script: str, files: Mapping[str, Path | bytes] | None = None, timeout_s: float = JOB_S_MAX) -> Done:
         """Runs a script (`sh -eu`) in a folder that holds `files`; boots when the machine is not running.
 
@@ -112,7 +125,7 @@ class Machine:
         process.communicate()
         self._said = b""
 
-    def _boot(self) -> None:
+    def _boot(self, timeout_s: float = BOOT_S_MAX) -> None:
         share = f"local,path={self.jobs},mount_tag=host,security_model=none,multidevs=remap"
         command: list[str | Path] = [self._kit.qemu, "-accel", "tcg", *self._icount, "-smp", "1", "-m", MEMORY]
         command += ["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-rtc", CLOCK]
@@ -121,7 +134,7 @@ class Machine:
         pipe = subprocess.PIPE
         self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.STDOUT)
         try:
-            answer = self._answer(BOOT_S_MAX)
+            answer = self._answer(timeout_s)
         except GuestError as error:
             self.stop()
             raise GuestError(f"booting: {error}\n{self._story(None)}") from None
