@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ffslab.tracereport.attribution import CALL, CLASSES, NONE, Attribution
-from ffslab.tracereport.columns import NO_RESULT, OPERATIONS, PROGRAM, READ, UNKNOWN, Calls, Flash, Ints, Mask
+from ffslab.tracereport.columns import NO_RESULT, OPERATIONS, PROGRAM, READ, UNKNOWN, Calls, Flash, Ints, Mask, Small
 from ffslab.tracereport.operations import counted_by, counts, named
 from ffslab.tracereport.recording import Recording
 from ffslab.tracereport.statistics import distribution
@@ -49,9 +49,9 @@ def causes(recording: Recording, flash: Flash, levels: list[Calls], found: Attri
     }
 
 
-def operations_per_call(flash: Flash, found: Attribution) -> Ints:
+def operations_per_call(flash: Flash, found: Attribution) -> Small:
     """Operations inside each call of the stack, calls inside it included: a row a call, a column a type."""
-    table = np.zeros((len(found.stack.parent), len(OPERATIONS)), dtype=np.int64)
+    table = np.zeros((len(found.stack.parent), len(OPERATIONS)), dtype=np.int32)
     at = found.innermost.copy()
     while (inside := at != NONE).any():
         np.add.at(table, (at[inside], flash.kind[inside]), 1)
@@ -69,12 +69,13 @@ def _functions(levels: list[Calls], found: Attribution) -> Ints:
 
 
 def _rows(recording: Recording, flash: Flash, found: Attribution, function: Ints) -> list[Row]:
+    # The last function is none at all; NONE picks it as the last element.
     names = [*recording.functions.texts, None]
     padded = np.append(function, len(names) - 1)
-    # NONE picks the last element, which is no function.
-    keys = np.stack([found.kind, flash.task, padded[found.outermost], padded[found.innermost]])
-    groups, group = np.unique(keys, axis=1, return_inverse=True)
-    table = counted_by(flash, group.ravel(), groups.shape[1])
+    sizes = (len(CLASSES), len(recording.tasks.texts), len(names), len(names))
+    keys = np.ravel_multi_index((found.kind, flash.task, padded[found.outermost], padded[found.innermost]), sizes)
+    groups, group = np.unique(keys, return_inverse=True)
+    table = counted_by(flash, group, len(groups))
     rows = [
         {
             "class": CLASSES[kind],
@@ -83,7 +84,7 @@ def _rows(recording: Recording, flash: Flash, found: Attribution, function: Ints
             "innermost": names[inner],
             **named(table[i]),
         }
-        for i, (kind, task, outer, inner) in enumerate(groups.T.tolist())
+        for i, (kind, task, outer, inner) in enumerate(zip(*np.unravel_index(groups, sizes), strict=True))
     ]
     size = table.sum(axis=1)
     return [rows[i] for i in np.argsort(-size, kind="stable")]

@@ -17,6 +17,7 @@ import numpy as np
 
 from ffslab._native import InputError
 from ffslab.tracereport import header
+from ffslab.tracereport.checks import ROUNDING_NS, SECOND_NS, complain
 from ffslab.tracereport.columns import ERASE, LETTERS, NO_RESULT, UNKNOWN, Calls, Flash, Marker, Names
 from ffslab.tracereport.header import COLUMNS, FLASHMON, FUNCMON, MAGIC, VFSMON, Chip, Foot, Head
 from ffslab.tracereport.lines import Chunk, Odd, first_lines, read_chunks
@@ -46,7 +47,6 @@ FIELD = {
     "bytes": r"-?\d{0,18}",
     "result": r"-?\d{0,18}",
 }
-SECOND_NS = 1_000_000_000
 # A call that had not returned when the log ended has no duration.
 UNDER_WAY = -1
 
@@ -94,7 +94,7 @@ def read_log(path: Path, tasks: Names, functions: Names, chip: Chip | None = Non
         log.spatial = _spatial(path, chip)
     else:
         _Reading(log, columns, tasks, functions).read()
-    _complain(log)
+    complain(log)
     return log
 
 
@@ -130,8 +130,8 @@ class _Reading:
                 in_head = False
             if chunk.rows.strip():
                 self._rows(chunk)
-        # An empty log has columns too.
-        joined = {name: np.concatenate(parts or [np.zeros(0, np.int64)]) for name, parts in self.parts.items()}
+        # An empty log has columns too. The pieces go as the whole is made, or both would be in memory.
+        joined = {name: np.concatenate(self.parts.pop(name) or [np.zeros(0, np.int64)]) for name in self.columns}
         if log.head.kind == FLASHMON:
             log.flash = self._flash(joined)
             times = log.flash.t_ns
@@ -174,7 +174,8 @@ class _Reading:
                 return
             table = self._table(chunk.rows)
         for name in self.columns:
-            self.parts[name].append(self._column(table, name, chunk))
+            if name != "offset_B":  # which no question needs
+                self.parts[name].append(self._column(table, name, chunk))
         self._check(chunk)
         self.events += table.num_rows
 
@@ -338,8 +339,7 @@ class _Reading:
         """Calls are logged as they start or as they end; in neither order may times go backwards."""
         if len(starts) < 2 or (np.diff(starts) >= 0).all():
             return
-        # Starts and durations are rounded by themselves, each to a microsecond at worst.
-        back = np.flatnonzero(np.diff(ends) < -2_000)
+        back = np.flatnonzero(np.diff(ends) < -ROUNDING_NS)
         if len(back):
             row = int(back[0]) + 1
             raise InputError(
@@ -362,41 +362,6 @@ def _spatial(path: Path, chip: Chip | None) -> np.ndarray[Any, np.dtype[np.int64
     if chip is not None and len(rows) > chip.blocks:
         raise InputError(f"{path}: {len(rows)} blocks, but the chip has {chip.blocks}: wrong geometry")
     return np.array(rows, dtype=np.int64).reshape(-1, 3)
-
-
-def _complain(log: Log) -> None:
-    """Flags of an incomplete log, refusals of times that its own ends contradict."""
-    path, foot = log.path, log.foot
-    columns = log.flash if log.flash is not None else log.calls
-    if log.source not in COLUMNS:
-        if columns is not None:
-            log.notes.append(f"{path}: {log.source} does not say whether events were lost")
-        return
-    assert columns is not None
-    ends = log.calls.end_ns if log.calls is not None else columns.t_ns
-    if foot is None:
-        log.flaws.append(f"{path}: the log is truncated: its last line, `# end: ...`, is missing")
-    else:
-        end_ns = foot.end_s * SECOND_NS
-        # t_s of the last line may be rounded to whole seconds.
-        if len(columns) and ends.max() > end_ns + SECOND_NS:
-            late = int(np.argmax(ends))
-            raise InputError(
-                f"{path}: an event at {columns.t_ns[late] / 1e9:.6f} s ends at {ends[late] / 1e9:.6f} s, but the log "
-                f"ended at {foot.end_s:.6f} s: t_s must be in seconds, duration_us in microseconds"
-            )
-        if foot.lost:
-            size = f" (a buffer of {log.head.buffer_KiB} KiB)" if log.head.buffer_KiB else ""
-            log.flaws.append(f"{path}: {foot.lost:,} events were lost{size}: all counts are lower limits")
-        events = len(columns)
-        if foot.events not in (events, events + len(log.markers)):
-            log.flaws.append(f"{path}: {foot.events:,} events were written, the file holds {events:,}")
-    started = log.head.started_s
-    if started is not None and len(columns) and columns.t_ns[0] < (started - 1) * SECOND_NS:
-        raise InputError(
-            f"{path}: an event at {columns.t_ns[0] / 1e9:.6f} s is older than the log, started at {started:.6f} s: "
-            "t_s and started_s must be seconds of one clock"
-        )
 
 
 __all__ = ["FLASHMON", "FUNCMON", "VFSMON", "Log", "read_log"]

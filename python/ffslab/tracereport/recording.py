@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 
 from ffslab._native import InputError
+from ffslab.tracereport.checks import SECOND_NS
 from ffslab.tracereport.columns import Calls, Flash, Ints, Marker, Mask, Names
 from ffslab.tracereport.header import FLASHMON, FUNCMON, VFSMON, Chip, Head, Partition
-from ffslab.tracereport.reader import SECOND_NS, SPATIAL, Log, read_log
+from ffslab.tracereport.reader import SPATIAL, Log, read_log
 
 # Threads of the kernel that work on flash for others: names as the sources give them (fs/jffs2/background.c, fs/ubifs/
 # super.c, drivers/mtd/ubi/build.c, YAFFS2's yaffs_vfs.c, kernel/workqueue.c, fs/fs-writeback.c and mm/ of 2.6 to 6.1).
