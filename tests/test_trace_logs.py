@@ -135,6 +135,15 @@ def test_logs_of_two_times_are_not_put_together(tmp_path: Path) -> None:
     assert load([tmp_path], shifts_s={"flashmon": 99.5}).flash is not None
 
 
+def test_results_without_logs_say_how_to_get_them(small_results: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="probe_logs = true"):
+        load([small_results])
+    (tmp_path / "logs" / "1").mkdir(parents=True)
+    (tmp_path / "summary.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(InputError, match=r"several variants: name one, such as .*logs/1"):
+        load([tmp_path])
+
+
 FLAWED = {
     "lost events": (changed(GOOD, "lost=0", "lost=12"), "12 events were lost (a buffer of 1024 KiB)"),
     "no end": (log_text("flashmon", FLASH, end=None), "the log is truncated"),

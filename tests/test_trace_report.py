@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from conftest import ROOT, Command
+from conftest import ROOT, SMALL, Command
 from ffslab.tracereport.columns import Names
 from ffslab.tracereport.header import Chip
 from ffslab.tracereport.reader import read_log
@@ -210,6 +210,39 @@ def test_reads_of_the_real_board_lie_in_jffs2_readpage() -> None:
     rows = {(row["task"], row["innermost"]): counted(row) for row in found["rows"]}
     assert rows["select", "jffs2_readpage"] == {"R": 82}
     assert ("select", None) not in rows
+
+
+# ---- simulated runs -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fs", ["jffs2", "ubifs"])
+def test_the_logs_of_a_simulated_run_say_what_its_summary_says(ffslab: Command, tmp_path: Path, fs: str) -> None:
+    text = SMALL.replace("[stack]", "probe_logs = true\n[stack]").partition("[axes]")[0].replace("jffs2", fs)
+    text = text.replace("partition_blocks = 32", "partition_blocks = 120")
+    if fs == "ubifs":
+        made = '[[setup]]\nstep = "ubi_attach"\n[[setup]]\nstep = "ubi_make_volume"\n'
+        text = text.replace("[[setup]]", made + "[[setup]]", 1)
+    (tmp_path / "run.toml").write_text(text, encoding="utf-8")
+    ran = ffslab("run", "run.toml", "--json")
+    assert ran.returncode == 0, ran.stderr
+    (variant,) = json.loads(ran.stdout)["variants"]
+    folder = tmp_path / "results" / "run"
+    summary, blocks = summarize(load([folder]))
+    assert (summary["flaws"], summary["notes"]) == ([], [])
+    totals = summary["operations"]["totals"]
+    assert totals["page_programs"] > 100
+    for key in ("page_reads", "page_programs", "erases", "oob_reads", "oob_programs"):
+        assert totals[key] == variant["totals"][key], key
+    for way, moved in (("read", "user_read_B"), ("write", "user_written_B")):
+        assert summary["amplification"][way]["calls_B"] == variant[moved]
+        assert summary["amplification"][way]["factor"] == pytest.approx(variant[f"{way}_amplification"])
+    sums = sum(row["sum_us"] for row in summary["response_times"])
+    assert sums == pytest.approx(variant["latency_us"]["sum"], abs=0.01)
+    assert blocks is not None
+    erases = pq.read_table(folder / "blocks.parquet").to_pandas()["erases_main"]
+    assert blocks[: len(erases), 2].tolist() == erases.tolist()
+    phases = [row["phase"] for row in summary["operations"]["by_phase"]]
+    assert phases == ['open "target"', 'requests "target"', 'requests "target" (2)', 'close "target"', "sync"]
 
 
 # ---- large logs ---------------------------------------------------------------------------------------------

@@ -25,6 +25,10 @@ pub struct ExperimentFile {
     /// Seed of the file content. Steps that draw offsets have seeds of their own.
     #[serde(default = "default_seed")]
     pub seed: u64,
+    /// Keep the logs that the probe kit writes on a real system, each flash operation and each call of the measured steps:
+    /// logs/flashmon.log and logs/vfsmon.log of the results, for `ffslab trace`.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub probe_logs: bool,
     /// The machine and its file system.
     pub stack: StackTable,
     /// An initial state in one line, for a mount, 5 min in which the blocks of a new partition are erased, and setup steps
@@ -49,7 +53,11 @@ pub struct ExperimentFile {
 }
 
 /// Keys at the top of a file; a test compares them with the schema.
-const TOP_KEYS: &[&str] = &["title", "seed", "stack", "initial", "state", "setup", "measure", "axes"];
+const TOP_KEYS: &[&str] = &["title", "seed", "probe_logs", "stack", "initial", "state", "setup", "measure", "axes"];
+
+fn is_false(value: &bool) -> bool {
+    !value
+}
 
 fn default_seed() -> u64 {
     1
@@ -72,6 +80,7 @@ pub struct Variant {
     pub name: String,
     pub axes: Vec<(String, toml::Value)>,
     pub seed: u64,
+    pub probe_logs: bool,
     pub stack: StackTable,
     pub state: Vec<Step>,
     pub initial: Option<String>,
@@ -267,6 +276,7 @@ fn read_variant<'i>(
         name: if labels.is_empty() { "base".to_string() } else { labels.join(", ") },
         axes: chosen,
         seed,
+        probe_logs: root.get("probe_logs").map_or(Ok(false), |value| read(source, value.clone()))?,
         stack: read_stack(source, &root)?,
         state: read_steps(source, &root, "state")?,
         initial,

@@ -44,6 +44,7 @@ impl Ready<'_> {
                     seed: variant.seed,
                     traces,
                     state: self.state.and_then(|number| states.get(number)),
+                    probe_logs: variant.probe_logs,
                 };
                 run(&plan, watch)
             }
@@ -69,6 +70,9 @@ impl Ready<'_> {
 fn ready_on_rtems<'a>(variant: &'a Variant, keys: &rtems::RtemsKeys, base_dir: &Path) -> Result<Ready<'a>, String> {
     if variant.initial.is_some() || !variant.state.is_empty() {
         return Err("`initial` and [[state]] are for Linux: make files with [[setup]] steps".to_string());
+    }
+    if variant.probe_logs {
+        return Err("probe_logs: the probe kit is for Linux, remove it from experiments on RTEMS".into());
     }
     let (spec, keys) = keys.resolve(base_dir).map_err(|text| format!("[stack]: {text}"))?;
     Machine::new(&spec).map_err(|text| format!("[stack]: {text}"))?;

@@ -24,6 +24,7 @@ mod lab;
 mod mount_options;
 pub mod planned;
 pub mod postmark;
+mod probe_log;
 pub mod profile;
 pub mod replay;
 pub mod requests;

@@ -63,7 +63,11 @@ impl PlannedFlash {
 pub fn planned_variants(toml_text: &str, file_name: &str, base_dir: &Path) -> Result<Vec<PlannedVariant>, LabError> {
     let experiment = Experiment::parse(toml_text, file_name)?;
     let plan = |variant: crate::experiment::Variant| {
-        let (spec, stack) = StackSpec::from_keys(&variant.stack, base_dir).map_err(|error| match error {
+        let Some(keys) = variant.stack.linux() else {
+            let text = format!("{file_name}: [stack]: system = \"rtems\" has no Linux kernel to boot");
+            return Err(LabError::Input(text));
+        };
+        let (spec, stack) = StackSpec::from_keys(keys, base_dir).map_err(|error| match error {
             LabError::Input(text) => LabError::Input(format!("{file_name}: [stack]: {text}")),
             other => other,
         })?;

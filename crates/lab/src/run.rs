@@ -14,6 +14,7 @@ mod xattr;
 use crate::fio::{self, FioReport};
 use crate::image::SavedImage;
 use crate::postmark::PostmarkReport;
+use crate::probe_log::ProbeLog;
 use crate::requests::RequestLog;
 use crate::stack::{Stack, StackSpec};
 use crate::state::State;
@@ -40,6 +41,8 @@ pub struct Plan<'a> {
     pub traces: &'a Traces,
     /// What the partition holds at the start, instead of what `stack` says.
     pub state: Option<&'a State>,
+    /// Whether the logs of the probe kit are kept.
+    pub probe_logs: bool,
 }
 
 impl Plan<'_> {
@@ -191,10 +194,14 @@ pub fn run(plan: &Plan, watch: &mut Watch) -> Result<Outcome, RunError> {
     runner.prepare_replays(plan.measure)?;
     runner.prepare_jobs(plan.measure)?;
     let start = runner.begin_measurement();
+    let mut probe = plan.probe_logs.then(|| ProbeLog::start(&runner.stack.sim));
     let mut boundary = Boundary::of(&runner.stack, None);
     let mut measure = Vec::with_capacity(plan.measure.len());
     let mut main = None;
     for (index, step) in plan.measure.iter().enumerate() {
+        if let Some(probe) = &mut probe {
+            probe.mark(&runner.stack.sim, step.title());
+        }
         let outcome = runner.step("measure", index, step)?;
         if plan.main_steps.0 == Some(index) {
             boundary = Boundary::of(&runner.stack, Some(&outcome));
@@ -207,6 +214,9 @@ pub fn run(plan: &Plan, watch: &mut Watch) -> Result<Outcome, RunError> {
     let (main, main_time_ns, erases_main, main_by_task) = main
         .ok_or_else(|| RunError::Step(format!("the main phase ends with step {}, which is none", plan.main_steps.1)))?;
     let end = Instants::of(&runner.stack);
+    if let Some(probe) = probe {
+        runner.logs.extend(probe.end(&runner.stack.sim, plan.stack, &runner.log));
+    }
     Ok(Outcome {
         setup,
         measure,

@@ -189,6 +189,7 @@ fn simulate(case: &Case, go_on: &dyn Fn() -> bool) -> Result<Outcome, RunError> 
         seed: 1,
         traces: &Traces::default(),
         state: None,
+        probe_logs: false,
     };
     run(&plan, &mut |_| go_on())
 }

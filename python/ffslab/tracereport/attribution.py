@@ -66,7 +66,9 @@ def stacked(levels: list[Calls], threads: list[Ints]) -> Stack:
     end = _joined([calls.end_ns for calls in levels])
     level = _joined([np.full(len(calls), i) for i, calls in enumerate(levels)])
     row = _joined([np.arange(len(calls)) for calls in levels])
-    order = np.lexsort((level, -end, start, thread))
+    # Of calls that start together the longer one is the outer one. Those that take no time come before: nothing can
+    # have happened inside them, but they may be what ended as the next call began.
+    order = np.lexsort((level, -end, end > start, start, thread))
     thread, start, end = thread[order], start[order], end[order]
     return Stack(thread, start, end, parents(thread, start, end), level[order].astype(np.int32), row[order])
 

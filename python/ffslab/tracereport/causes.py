@@ -14,9 +14,10 @@ from ffslab.tracereport.recording import Recording
 from ffslab.tracereport.statistics import distribution
 
 # Calls by which programs read and write, under their names in kernels 2.6 to 6.x; not those of the page cache below.
+# The simulator's `append` and `create` are several calls that write.
 MOVING = {
-    way: re.compile(rf"(vfs_|ksys_|sys_|SyS_|do_|new_|generic_file_)?(iter_|sync_|aio_)?p?{way}(v|64|_iter)?$")
-    for way in ("read", "write")
+    way: re.compile(rf"(vfs_|ksys_|sys_|SyS_|do_|new_|generic_file_)?(iter_|sync_|aio_)?p?{way}(v|64|_iter)?$|{own}$")
+    for way, own in (("read", "read"), ("write", "append|create"))
 }
 INODES_MAX = 10
 
@@ -152,13 +153,14 @@ def moved_bytes(recording: Recording, calls: Calls, foreground: Mask, way: str) 
     start = calls.t_ns[chosen]
     end = calls.end_ns[chosen]
     order = np.lexsort((-end, start, thread))
-    # The latest end of the calls before, thread by thread: who ends later than it is inside none of them.
-    reach = np.zeros(len(order), dtype=bool)
+    start, end = start[order], end[order]
+    inner = np.zeros(len(order), dtype=bool)
     borders = np.flatnonzero(np.diff(thread[order])) + 1
     for own in np.split(np.arange(len(order)), borders):
-        ends = end[order][own]
-        reach[own[1:]] = ends[1:] <= np.maximum.accumulate(ends)[:-1]
-    outer = chosen[order][~reach]
+        # The latest end of the calls before. A call that takes no time and begins there comes next and is no inner one.
+        reach = np.maximum.accumulate(end[own])[:-1]
+        inner[own[1:]] = (end[own[1:]] <= reach) & (start[own[1:]] < reach)
+    outer = chosen[order][~inner]
     result, asked = calls.result[outer], calls.asked_B[outer]
     moved = np.where(result == NO_RESULT, np.maximum(asked, 0), np.maximum(result, 0))
     return int(moved.sum())

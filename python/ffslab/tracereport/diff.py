@@ -19,6 +19,8 @@ from ffslab.tracereport.operations import MAPPED
 from ffslab.tracereport.recording import Recording
 from ffslab.tracereport.statistics import Z_95, dispersion, kolmogorov_smirnov, rates_differ
 
+# Smaller changes of a count are not worth a sentence.
+CHANGE_MIN = 0.005
 # Blocks of a map whose change is listed.
 BLOCKS_MAX = 10
 SENTENCES_MAX = 8
@@ -211,7 +213,7 @@ def _sentences(result: Row) -> list[str]:
     said = []
     names = {key: name for _, key, name in OPERATIONS}
     for row in result["counts"]:
-        if not row["difference"]:
+        if not row["difference"] or abs(row["change"] or 1.0) < CHANGE_MIN:
             continue
         by = f"{row['change']:+.1%}" if row["change"] is not None else "none before"
         text = f"{names[row['type']]}: {row['b']:,} instead of {row['a']:,} ({by})"

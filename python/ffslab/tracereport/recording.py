@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ffslab import results
 from ffslab._native import InputError
 from ffslab.tracereport.checks import SECOND_NS
 from ffslab.tracereport.columns import Calls, Flash, Ints, Marker, Mask, Names
@@ -90,7 +91,7 @@ def load(
     shifts_s: dict[str, float] | None = None,
     progress: Callable[[float], object] | None = None,
 ) -> Recording:
-    """The logs of one session: files, or a folder that holds them.
+    """The logs of one session: files, or a folder that holds them, or the results of a run that kept them.
 
     `chip`: the geometry, for logs that do not say it. `shifts_s`: seconds to add to the times of a kind of log.
     Raises `InputError` when a log cannot be right, or the logs are not of one session.
@@ -127,9 +128,15 @@ def load(
 def _files(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]
+    if (path / results.SUMMARY).is_file():  # of a simulated run
+        path = path / results.LOGS
+        if not path.is_dir():
+            raise InputError(f"{path.parent}: the run kept no logs: `probe_logs = true` in its experiment does")
     found = sorted(entry for entry in path.iterdir() if entry.is_file() and not entry.name.startswith("."))
     if not found:
-        raise InputError(f"{path}: the folder holds no logs")
+        variants = sorted(entry.name for entry in path.iterdir() if entry.is_dir())
+        which = f", but those of several variants: name one, such as {path / variants[0]}" if variants else ""
+        raise InputError(f"{path}: the folder holds no logs{which}")
     return found
 
 

@@ -112,7 +112,8 @@ def _geometry(chip: Chip) -> str:
 
 
 def _name(path: Path) -> str:
-    name = path.resolve().name
+    path = path.resolve()
+    name = path.parent.name if path.name == results.LOGS else path.name
     for ending in (".gz", ".csv", ".log", ".txt"):
         name = name.removesuffix(ending)
     return name

@@ -40,6 +40,7 @@ impl Experiment {
         let file = ExperimentFile {
             title: self.title.clone(),
             seed: first.seed,
+            probe_logs: first.probe_logs,
             stack,
             initial: first.initial.clone(),
             state: steps(&first.state),

@@ -1,0 +1,176 @@
+//! The logs that the probe kit would have written of a simulated run, so that `ffslab trace` can put it beside a real one.
+//!
+//! Two of the kit's three kinds, in version 1 of its format (docs/trace-report.md): `flashmon.log` with each flash
+//! operation, `vfsmon.log` with each measured call. Nothing is ever lost. Threads have no numbers in a simulation; they
+//! are told by name, those of kernel threads being names that the kernel gives.
+
+use crate::requests::{CallOp, RequestLog};
+use crate::stack::StackSpec;
+use ffslab_flash::Geometry;
+use ffslab_sim::{EventSink, Op, OpEvent, Sim, Task};
+use std::cell::RefCell;
+use std::fmt::Write;
+use std::rc::Rc;
+
+/// Operations and steps since the start of the measurement.
+pub(crate) struct ProbeLog {
+    start_ns: u64,
+    operations: Rc<RefCell<Vec<Operation>>>,
+    markers: Vec<(u64, String)>,
+}
+
+#[derive(Clone, Copy)]
+struct Operation {
+    at_ns: u64,
+    address: u32,
+    op: Op,
+    task: Task,
+}
+
+struct Sink(Rc<RefCell<Vec<Operation>>>);
+
+impl EventSink for Sink {
+    fn flash_op(&mut self, event: &OpEvent) {
+        let &OpEvent { at_ns, address, op, task, .. } = event;
+        self.0.borrow_mut().push(Operation { at_ns, address, op, task });
+    }
+}
+
+impl ProbeLog {
+    /// Logs from now on.
+    pub fn start(sim: &Sim) -> ProbeLog {
+        let operations = Rc::default();
+        sim.set_sink(Some(Box::new(Sink(Rc::clone(&operations)))));
+        ProbeLog { start_ns: sim.now_ns(), operations, markers: Vec::new() }
+    }
+
+    /// A marker: the phases of a run are its measured steps.
+    pub fn mark(&mut self, sim: &Sim, text: String) {
+        self.markers.push((sim.now_ns(), text));
+    }
+
+    /// Ends the log: names and texts of the files.
+    pub fn end(self, sim: &Sim, spec: &StackSpec, requests: &RequestLog) -> Vec<(String, String)> {
+        sim.set_sink(None);
+        let end_ns = sim.now_ns();
+        let flash = self.flashmon(spec, end_ns);
+        let calls = self.vfsmon(spec, requests, end_ns);
+        vec![("flashmon.log".to_string(), flash), ("vfsmon.log".to_string(), calls)]
+    }
+
+    fn flashmon(&self, spec: &StackSpec, end_ns: u64) -> String {
+        let operations = self.operations.borrow();
+        let mut text = self.head(spec, "flashmon", "t_s;type;address;task;pid;bytes", "every operation of the chip");
+        text.reserve(operations.len() * 40);
+        let mut markers = self.markers.iter().peekable();
+        for operation in operations.iter() {
+            while let Some((at_ns, marker)) = markers.next_if(|(at_ns, _)| *at_ns <= operation.at_ns) {
+                mark(&mut text, *at_ns, marker);
+            }
+            let (kind, bytes) = kind_and_bytes(operation.op, spec.geometry);
+            let (time, task) = (Seconds(operation.at_ns), task_name(operation.task));
+            writeln!(text, "{time};{kind};{};{task};;{bytes}", operation.address).expect("text grows");
+        }
+        for (at_ns, marker) in markers {
+            mark(&mut text, *at_ns, marker);
+        }
+        self.finish(text, operations.len(), end_ns)
+    }
+
+    fn vfsmon(&self, spec: &StackSpec, requests: &RequestLog, end_ns: u64) -> String {
+        let columns = "t_s;duration_us;function;task;pid;inode;offset_B;bytes;result";
+        let mut text = self.head(spec, "vfsmon", columns, "the measured calls; inode: the number of a file's name");
+        let caller = task_name(Task::Caller);
+        for i in 0..requests.len() {
+            let (start, latency_ns) = (Seconds(self.start_ns + requests.start_ns[i]), requests.latency_ns[i]);
+            let (function, file) = (function_name(requests.op[i]), requests.file[i]);
+            let (offset, bytes) = (requests.offset_bytes[i], requests.bytes[i]);
+            let (us, ns) = (latency_ns / 1_000, latency_ns % 1_000);
+            writeln!(text, "{start};{us}.{ns:03};{function};{caller};;{file};{offset};{bytes};{bytes}")
+                .expect("text grows");
+        }
+        for (at_ns, marker) in &self.markers {
+            mark(&mut text, *at_ns, marker);
+        }
+        self.finish(text, requests.len(), end_ns)
+    }
+
+    fn head(&self, spec: &StackSpec, kind: &str, columns: &str, functions: &str) -> String {
+        let Geometry { page_bytes, oob_bytes, pages_per_block, blocks } = spec.geometry;
+        let block_bytes = u64::from(page_bytes) * u64::from(pages_per_block);
+        let [offset, size] = [spec.first_block, spec.partition_blocks].map(|blocks| u64::from(blocks) * block_bytes);
+        let lines = [
+            format!("# ffslab-probe 1 {kind}"),
+            format!("# kernel: ffslab {}", env!("CARGO_PKG_VERSION")),
+            "# machine: simulated".to_string(),
+            "# clock: virtual".to_string(),
+            format!("# started_s: {}", Seconds(self.start_ns)),
+            format!(
+                "# chip: page_B={page_bytes} oob_B={oob_bytes} block_B={block_bytes} size_B={}",
+                block_bytes * u64::from(blocks)
+            ),
+            format!("# partition: mtd0 offset_B={offset} size_B={size} name=measured"),
+            "# scope: chip".to_string(),
+            "# buffer_KiB: -".to_string(),
+            format!("# functions: {functions}"),
+            format!("# columns: {columns}"),
+        ];
+        lines.join("\n") + "\n"
+    }
+
+    fn finish(&self, mut text: String, rows: usize, end_ns: u64) -> String {
+        let events = rows + self.markers.len();
+        writeln!(text, "# end: t_s={} events={events} lost=0 overhead_ns_per_event=0", Seconds(end_ns))
+            .expect("text grows");
+        text
+    }
+}
+
+fn mark(text: &mut String, at_ns: u64, marker: &str) {
+    writeln!(text, "{};M;;{marker}", Seconds(at_ns)).expect("text grows");
+}
+
+/// Nanoseconds as seconds with nine decimals.
+struct Seconds(u64);
+
+impl std::fmt::Display for Seconds {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        write!(f, "{}.{:09}", self.0 / 1_000_000_000, self.0 % 1_000_000_000)
+    }
+}
+
+/// The kit's letter, and the bytes that moved; of a part of a page they are not known.
+fn kind_and_bytes(op: Op, geometry: Geometry) -> (char, String) {
+    let (kind, bytes) = match op {
+        Op::PageRead => ('R', geometry.page_bytes),
+        Op::PartialPageRead => return ('R', String::new()),
+        Op::PageProgram | Op::Reprogram => ('W', geometry.page_bytes),
+        Op::OobRead => ('r', geometry.oob_bytes),
+        Op::OobProgram => ('w', geometry.oob_bytes),
+        Op::Erase => ('E', geometry.page_bytes * geometry.pages_per_block),
+    };
+    (kind, bytes.to_string())
+}
+
+/// Names of kernel threads as in Linux 6.1 (fs/jffs2/background.c, drivers/mtd/ubi/build.c, fs/ubifs/super.c,
+/// kernel/workqueue.c) and in YAFFS2's port (yaffs_vfs.c).
+fn task_name(task: Task) -> &'static str {
+    match task {
+        Task::Jffs2GcThread => "jffs2_gcd_mtd0",
+        Task::UbiThread => "ubi_bgt0d",
+        Task::UbifsThread => "ubifs_bgt0_0",
+        Task::YaffsThread => "yaffs-bg-1",
+        Task::Kworker => "kworker/0:1",
+        Task::Flusher => "kworker/u2:0",
+        Task::Caller | Task::BdbufSwapout | Task::BdbufReadAhead => task.name(),
+    }
+}
+
+/// What a read or write is called in the kernel; other measured calls keep their names.
+fn function_name(op: CallOp) -> &'static str {
+    match op {
+        CallOp::Read => "vfs_read",
+        CallOp::Write => "vfs_write",
+        other => other.name(),
+    }
+}
