@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -243,6 +244,21 @@ def test_the_logs_of_a_simulated_run_say_what_its_summary_says(ffslab: Command, 
     assert blocks[: len(erases), 2].tolist() == erases.tolist()
     phases = [row["phase"] for row in summary["operations"]["by_phase"]]
     assert phases == ['open "target"', 'requests "target"', 'requests "target" (2)', 'close "target"', "sync"]
+
+
+def test_the_manual_shows_what_the_commands_print(ffslab: Command) -> None:
+    """Every line of the tables in docs/trace-report.md, made by the commands that stand above them."""
+    run = ffslab("run", ROOT / "examples/trace/half-full.toml")
+    assert run.returncode == 0, run.stderr
+    logs = "results/half-full/logs"
+    shown = ffslab("trace", "report", f"{logs}/1", "--part", "mt29f2g08aac").stdout
+    shown += ffslab("trace", "diff", f"{logs}/1", f"{logs}/2").stdout
+    manual = (ROOT / "docs" / "trace-report.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"(?:^    .*\n)+", manual.partition("## What a report says")[2], re.MULTILINE)
+    lines = [line.strip() for block in blocks for line in block.splitlines()]
+    assert len(lines) > 15
+    printed = {line.strip() for line in shown.splitlines()}
+    assert [line for line in lines if line not in printed] == []
 
 
 # ---- large logs ---------------------------------------------------------------------------------------------
