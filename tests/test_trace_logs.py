@@ -96,6 +96,13 @@ def test_the_good_logs_are_not_refused(tmp_path: Path) -> None:
     assert (recording.flaws, recording.notes) == ([], [])
 
 
+def test_what_the_kit_notes_is_passed_on(tmp_path: Path) -> None:
+    text = log_text("flashmon", FLASH, notes=("level mtd", "one probe left out"))
+    (tmp_path / "a.log").write_text(text, encoding="utf-8")
+    notes = load([tmp_path / "a.log"]).notes
+    assert [note.partition(": ")[2] for note in notes] == ["level mtd", "one probe left out"]
+
+
 def test_a_wrong_geometry_of_an_old_log_is_refused(tmp_path: Path) -> None:
     (tmp_path / "old.log").write_text("1.5;R;70000;app\n", encoding="utf-8")
     assert load([tmp_path / "old.log"]).notes[-1].startswith("the logs do not say what the chip is like")

@@ -30,13 +30,15 @@ def log_text(
     *,
     end: str | None = "t_s=200 events={events} lost=0 overhead_ns_per_event=700",
     partitions: tuple[str, ...] = PARTITIONS,
+    notes: tuple[str, ...] = (),
     **head: str,
 ) -> str:
     """A whole log; `end=None` leaves the last line out, `{events}` in it is the number of lines."""
     rows = list(lines)
     said = [f"# {key}: {value}" for key, value in {**HEAD, **head}.items()]
     said[5:5] = [f"# partition: {text}" for text in partitions]
-    text = [f"# ffslab-probe 1 {kind}", *said, f"# columns: {COLUMNS[kind]}", *rows]
+    said += [f"# columns: {COLUMNS[kind]}", *(f"# note: {note}" for note in notes)]
+    text = [f"# ffslab-probe 1 {kind}", *said, *rows]
     if end is not None:
         text.append(f"# end: {end.format(events=len(rows))}")
     return "\n".join(text) + "\n"

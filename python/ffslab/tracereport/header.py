@@ -26,9 +26,10 @@ COLUMNS = {
     VFSMON: ("t_s", "duration_us", "function", "task", "pid", "inode", "offset_B", "bytes", "result"),
     FUNCMON: ("t_s", "duration_us", "function", "task", "pid"),
 }
-KEYS = ("kernel", "machine", "clock", "started_s", "chip", "partition", "scope", "buffer_KiB", "functions", "columns")
-# A chip that runs a file system on blocks has no partitions.
-REQUIRED = frozenset(KEYS) - {"partition"}
+REQUIRED = ("kernel", "machine", "clock", "started_s", "chip", "scope", "buffer_KiB", "functions", "columns")
+# These may come several times, or not at all: a chip may have no partitions.
+REPEATED = ("partition", "note")
+KEYS = (*REQUIRED, *REPEATED)
 END = "end"
 # What a monitor that does not look at the chip may say of it.
 UNKNOWN = frozenset({"", "-", "unknown"})
@@ -76,6 +77,7 @@ class Head:
     scope: str | None = None
     buffer_KiB: int | None = None  # noqa: N815
     functions: str | None = None
+    notes: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,7 @@ def read_head(kind: str, lines: Iterable[tuple[int, str]], path: Path) -> Head:
         key, colon, value = line.removeprefix("#").strip().partition(":")
         if not colon or key not in KEYS:
             raise InputError(f"{where}: unknown header line `{line.strip()}`{_hint(key, KEYS)}")
-        if key in seen and key != "partition":
+        if key in seen and key not in REPEATED:
             raise InputError(f"{where}: `{key}` was given before")
         seen.add(key)
         value = value.strip()
@@ -121,6 +123,8 @@ def read_head(kind: str, lines: Iterable[tuple[int, str]], path: Path) -> Head:
                 head.scope = value
             case "functions":
                 head.functions = value
+            case "note":
+                head.notes.append(value)
             case "started_s":
                 head.started_s = _seconds(value, key, where)
             case "buffer_KiB":
@@ -131,7 +135,7 @@ def read_head(kind: str, lines: Iterable[tuple[int, str]], path: Path) -> Head:
                 partitions.append((value, where))
             case "columns":
                 _check_columns(kind, value, where)
-    missing = [key for key in KEYS if key in REQUIRED - seen]
+    missing = [key for key in REQUIRED if key not in seen]
     if missing:
         raise InputError(f"{path}: the header does not say `{missing[0]}`: a line `# {missing[0]}: ...` is missing")
     if head.chip is not None:

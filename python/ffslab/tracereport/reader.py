@@ -127,6 +127,7 @@ class _Reading:
                     )
             if in_head:
                 log.head = header.read_head(log.source, self.head_lines, log.path)
+                log.notes += [f"{log.path}: {note}" for note in log.head.notes]
                 in_head = False
             if chunk.rows.strip():
                 self._rows(chunk)
