@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from conftest import Command
+from ffslab.tracereport import verb
 from ffslab.tracereport.statistics import (
     burst_interval,
     dispersion,
@@ -34,16 +35,14 @@ def other_session(folder: Path) -> Path:
     return folder
 
 
-def test_a_session_does_not_differ_from_itself(ffslab: Command, tmp_path: Path) -> None:
+def test_a_session_does_not_differ_from_itself(tmp_path: Path) -> None:
     write_session(tmp_path / "a")
-    ran = ffslab("trace", "diff", "a", "a", "--json")
-    assert (ran.returncode, ran.stderr) == (0, "")
-    found = json.loads(ran.stdout)
+    found, printed, _ = verb.diff(tmp_path / "a", tmp_path / "a", verb.Options(), tmp_path / "out")
     assert found["moved"] == []
     assert [(row["difference"], row["p"]) for row in found["counts"]] == [(0, 1.0)] * 4
     assert {row["moved_share"] for row in found["maps"].values()} == {0.0}
     assert {(row["ks_distance"], row["ks_p"]) for row in found["response_times"]} == {(0.0, 1.0)}
-    assert "nothing that these logs show" in ffslab("trace", "diff", "a", "a").stdout
+    assert "nothing that these logs show" in printed
 
 
 def test_what_differs_is_named(ffslab: Command, tmp_path: Path) -> None:
@@ -73,22 +72,21 @@ def test_what_differs_is_named(ffslab: Command, tmp_path: Path) -> None:
         assert words in page
 
 
-def test_sessions_on_different_chips_have_no_common_map(ffslab: Command, tmp_path: Path) -> None:
+def test_sessions_on_different_chips_have_no_common_map(tmp_path: Path) -> None:
     for name, size in (("a", 134217728), ("b", 268435456)):
         chip = f"page_B=2048 oob_B=64 block_B=131072 size_B={size}"
         (tmp_path / f"{name}.log").write_text(log_text("flashmon", FLASH, chip=chip), encoding="utf-8")
-    found = json.loads(ffslab("trace", "diff", "a.log", "b.log", "--json").stdout)
+    found, _, _ = verb.diff(tmp_path / "a.log", tmp_path / "b.log", verb.Options(), tmp_path / "out")
     assert found["maps"] == {}
     assert found["notes"] == ["the chips differ: maps are not compared"]
 
 
-def test_an_incomplete_side_is_flagged(ffslab: Command, tmp_path: Path) -> None:
+def test_an_incomplete_side_is_flagged(tmp_path: Path) -> None:
     (tmp_path / "a.log").write_text(log_text("flashmon", FLASH), encoding="utf-8")
     (tmp_path / "b.log").write_text(log_text("flashmon", FLASH, end=None), encoding="utf-8")
-    ran = ffslab("trace", "diff", "a.log", "b.log")
-    assert ran.returncode == 1
-    assert ran.stderr == "ffslab: incomplete: b.log: the log is truncated: its last line, `# end: ...`, is missing\n"
-    assert "INCOMPLETE: b.log" in ran.stdout
+    found, printed, _ = verb.diff(tmp_path / "a.log", tmp_path / "b.log", verb.Options(), tmp_path / "out")
+    assert not found["complete"]
+    assert f"INCOMPLETE: {tmp_path / 'b.log'}: the log is truncated" in printed
 
 
 # ---- statistics ---------------------------------------------------------------------------------------------

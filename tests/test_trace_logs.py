@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 
 from conftest import Command
 from ffslab import InputError
+from ffslab.tracereport import verb
 from ffslab.tracereport.columns import LETTERS, Names
 from ffslab.tracereport.header import Chip
 from ffslab.tracereport.reader import read_log
@@ -163,40 +163,51 @@ FLAWED = {
 
 
 @pytest.mark.parametrize("flaw", FLAWED)
-def test_an_incomplete_log_is_reported_and_flagged(ffslab: Command, tmp_path: Path, flaw: str) -> None:
+def test_an_incomplete_log_is_reported_and_flagged(tmp_path: Path, flaw: str) -> None:
     text, says = FLAWED[flaw]
     (tmp_path / "a.log").write_text(text, encoding="utf-8")
+    summary, printed, folder = verb.report([tmp_path / "a.log"], verb.Options(), tmp_path / "out")
+    assert f"INCOMPLETE: {tmp_path / 'a.log'}" in printed and says in printed
+    assert not summary["complete"] and any(says in line for line in summary["flaws"])
+    assert "INCOMPLETE" in (folder / "report.html").read_text(encoding="utf-8")
+    assert summary["operations"]["totals"]["page_reads"] == 66
+
+
+def test_the_answer_about_an_incomplete_log_is_negative(ffslab: Command, tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_text(log_text("flashmon", FLASH, end=None), encoding="utf-8")
     ran = ffslab("trace", "report", "a.log")
     assert ran.returncode == 1
-    assert says in ran.stderr and says in ran.stdout and "INCOMPLETE" in ran.stdout
-    folder = tmp_path / "results" / "trace-a"
-    shown = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
-    assert not shown["complete"] and any(says in line for line in shown["flaws"])
-    assert "INCOMPLETE" in (folder / "report.html").read_text(encoding="utf-8")
-    assert shown["operations"]["totals"]["page_reads"] == 66
+    assert ran.stderr == "ffslab: incomplete: a.log: the log is truncated: its last line, `# end: ...`, is missing\n"
 
 
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--shift", "flash=1"], "KIND=SECONDS"),
-        (["--shift", "flashmon=soon"], "KIND=SECONDS"),
-        (["--chip", "page_B=2048"], "oob_B"),
-        (["--part", "mt29f2g08aac"], "wrong geometry"),
-        (["--part", "2.6.37"], "is a kernel"),
-        (["--endurance", "0"], "must be 1 or more"),
-        (["--part", "omap3evm", "--chip", CHIP], "give one of them"),
-        (["--out", "mine"], "not a results folder"),
+        ({"shift": ("flash=1",)}, "KIND=SECONDS"),
+        ({"shift": ("flashmon=soon",)}, "KIND=SECONDS"),
+        ({"chip": "page_B=2048"}, "oob_B"),
+        ({"part": "mt29f2g08aac"}, "wrong geometry"),
+        ({"part": "2.6.37"}, "is a kernel"),
+        ({"endurance": 0}, "must be 1 or more"),
+        ({"part": "omap3evm", "chip": CHIP}, "give one of them"),
     ],
 )
-def test_options_that_cannot_be_right(ffslab: Command, tmp_path: Path, options: list[str], says: str) -> None:
+def test_options_that_cannot_be_right(tmp_path: Path, options: dict[str, Any], says: str) -> None:
+    write_session(tmp_path / "session")
+    with pytest.raises(InputError) as refusal:
+        verb.report([tmp_path / "session"], verb.Options(**options), tmp_path / "out")
+    assert says in str(refusal.value) and "\n" not in str(refusal.value)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_of_somebody_else_is_not_written_to(ffslab: Command, tmp_path: Path) -> None:
     write_session(tmp_path / "session")
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").write_text("x", encoding="utf-8")
-    ran = ffslab("trace", "report", "session", *options)
+    ran = ffslab("trace", "report", "session", "--out", "mine")
     assert (ran.returncode, ran.stdout) == (2, "")
-    assert says in ran.stderr and len(ran.stderr.splitlines()) == 1
-    assert not (tmp_path / "results").exists()
+    assert ran.stderr.startswith("ffslab: mine: not a results folder") and len(ran.stderr.splitlines()) == 1
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["thesis.tex"]
 
 
 NAMES = st.text(st.characters(blacklist_characters=";\n\r", blacklist_categories=("Cs", "Cc", "Zl", "Zp")), max_size=16)
