@@ -72,6 +72,7 @@ UNITLESS = {
     "type": "a code of the on-flash format",
     "compression": "a code of the on-flash format",
     "version": "an ordinal",
+    "generation": "an ordinal",
     "seed": "the start of a random sequence",
     "address": "a page or block number, as the operation says",
     "offset": "a position in a file or on flash, in bytes in all formats of the field",

@@ -97,6 +97,28 @@ class Session:
     def mkdir(self, path: str, permissions: int) -> None: ...
     def readdir(self, path: str) -> list[tuple[str, str]]: ...
 
+def mount(
+    stack_toml: str,
+    mountpoint: str | PathLike[str],
+    *,
+    socket: str | PathLike[str],
+    options: list[str],
+    seed: int,
+    think: bool,
+    realtime: bool,
+    power_cut_after: int | None,
+    torn: str,
+    epoch_s: int,
+    save: str | PathLike[str] | None,
+    ready: Callable[[], object],
+    say: Callable[[str], object],
+    shall_end: Callable[[], bool],
+) -> tuple[str, Columns, Columns, str]:
+    """Mounts, serves until unmounted: a variant of the summary (JSON), calls, blocks, the keys of the stack (JSON)."""
+
+def chip_geometry(board: str, part: str | None, base_dir: str | PathLike[str]) -> tuple[int, int, int, int]:
+    """The chip of a board: bytes of a page and of its OOB area, pages of a block, blocks."""
+
 def schema() -> str:
     """JSON Schema of experiment files."""
 

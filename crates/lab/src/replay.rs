@@ -60,7 +60,7 @@ pub fn replay(
     player.files.resize_with(trace.handles as usize, || None);
     for record in &trace.records {
         if think == Think::Keep {
-            player.think(record.think_ns);
+            pause(player.vfs, record.think_ns);
         }
         let start_ns = player.vfs.sim().now_ns();
         let (done, known) = player.call(record)?;
@@ -151,15 +151,16 @@ fn path_of(call: &Call) -> Result<&[u8], Handle> {
     }
 }
 
-impl Player<'_> {
-    fn think(&mut self, think_ns: u64) {
-        if think_ns < self.vfs.sim().tick_ns() {
-            self.vfs.sim().program_computes(think_ns);
-        } else {
-            self.vfs.sleep_ns(think_ns.saturating_sub(self.vfs.config().kernel.timer_slack_ns));
-        }
+/// A pause of a program between two calls: a short one is taken for computing, a long one for sleep.
+pub fn pause(vfs: &mut Vfs, think_ns: u64) {
+    if think_ns < vfs.sim().tick_ns() {
+        vfs.sim().program_computes(think_ns);
+    } else {
+        vfs.sleep_ns(think_ns.saturating_sub(vfs.config().kernel.timer_slack_ns));
     }
+}
 
+impl Player<'_> {
     fn compare(&mut self, record: &Record, done: &Done) {
         self.summary.calls += 1;
         let counted = matches!(

@@ -10,7 +10,7 @@ use crate::stack_keys::StackTable;
 use crate::stats::{mean_sd, LatencyUs};
 use ffslab_fs::BlockSpace;
 use ffslab_sim::units::ns_to_us;
-use ffslab_sim::{Energy, OpCounts, PowerMilliwatt};
+use ffslab_sim::{Energy, OpCounts, PowerMilliwatt, Reason, Task};
 use ffslab_workload::prng::GENERATOR;
 use ffslab_workload::Step;
 use serde::Serialize;
@@ -191,6 +191,12 @@ pub struct CauseSummary {
     pub counts: Counts,
 }
 
+impl CauseSummary {
+    pub(crate) fn of((task, reason, counts): &(Task, Reason, OpCounts)) -> CauseSummary {
+        CauseSummary { task: task.name(), reason: reason.name(), counts: (*counts).into() }
+    }
+}
+
 /// Energy by rail.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct EnergySummary {
@@ -356,15 +362,7 @@ impl VariantSummary {
             stack,
             flash,
             totals: last.counts.into(),
-            by_cause: outcome
-                .by_cause
-                .iter()
-                .map(|(task, reason, counts)| CauseSummary {
-                    task: task.name(),
-                    reason: reason.name(),
-                    counts: (*counts).into(),
-                })
-                .collect(),
+            by_cause: outcome.by_cause.iter().map(CauseSummary::of).collect(),
             latency_us: LatencyUs::of(&outcome.requests.latency_ns),
             energy_uj: last.energy.into(),
             energy_with_idle_uj: with_idle(last.energy, idle, last.time_ns),

@@ -6,9 +6,9 @@
 use crate::error::LabError;
 use crate::input::friendlier;
 use crate::requests::{Call, CallOp};
-use crate::result::{BlockColumns, Counts, EnergySummary, Labels, RequestColumns, VariantSummary};
+use crate::result::{BlockColumns, CauseSummary, Counts, EnergySummary, Labels, RequestColumns, VariantSummary};
 use crate::run::{Facts, Instants, Outcome, RunError, Runner, StepBegun, StepOutcome};
-use crate::stack::{Stack, StackSpec};
+use crate::stack::{Stack, StackSpec, EPOCH_S};
 use crate::stack_keys::StackKeys;
 use crate::traces::Traces;
 pub use ffslab_flash::Torn;
@@ -26,6 +26,9 @@ type SysResult<T> = Result<T, Errno>;
 /// The most that one call moves (`MAX_RW_COUNT` of `include/linux/fs.h`).
 const READ_BYTES_MAX: usize = 0x7FFF_F000;
 
+/// Rows of calls that a session keeps at most: programs that are really run make them by the million.
+const CALLS_KEPT_MAX: usize = 2_000_000;
+
 /// A stack with nothing mounted, and the calls made on it so far.
 pub struct Session {
     runner: Runner<'static>,
@@ -38,6 +41,7 @@ pub struct Session {
     measured: Option<Measured>,
     /// Number of the next call within its step.
     next_i: u64,
+    calls_left_out: u64,
 }
 
 /// The measurement, once it has begun.
@@ -93,8 +97,14 @@ impl Session {
     ///
     /// Errors: unknown keys, profiles and file systems; a partition or an image that does not fit.
     pub fn new(stack_toml: &str, seed: u64, base_dir: &Path) -> Result<Session, LabError> {
+        Session::at(stack_toml, seed, base_dir, EPOCH_S)
+    }
+
+    /// The same with a time of day at virtual time 0, in seconds since 1970. It only enters time stamps.
+    pub fn at(stack_toml: &str, seed: u64, base_dir: &Path, epoch_s: u64) -> Result<Session, LabError> {
         let keys: StackKeys = toml::from_str(stack_toml).map_err(|error| wrong_key(stack_toml, &error))?;
-        let (spec, keys) = StackSpec::from_keys(&keys, base_dir)?;
+        let (mut spec, keys) = StackSpec::from_keys(&keys, base_dir)?;
+        spec.vfs.epoch_s = epoch_s;
         let stack = Stack::new(&spec).map_err(LabError::Input)?;
         let mut runner = Runner::new(stack, seed, Cow::Owned(Traces::default()), Box::new(|_| true));
         runner.begin_setup();
@@ -107,6 +117,7 @@ impl Session {
             setup: Vec::new(),
             measured: None,
             next_i: 0,
+            calls_left_out: 0,
         })
     }
 
@@ -139,6 +150,14 @@ impl Session {
         let sim = &self.runner.stack.sim;
         let now_us = ns_to_us(sim.now_ns() - sim.config().uptime_ns);
         SessionTotals { counts: sim.total().into(), energy_uj: sim.energy().into(), time_us: now_us }
+    }
+
+    /// Flash operations since the stack was made, by who and why; causes that cost nothing are left out.
+    pub fn causes(&self) -> Vec<CauseSummary> {
+        let counts = self.runner.stack.sim.all_counts();
+        let nothing = Box::new([ffslab_sim::OpCounts::default(); ffslab_sim::CAUSES]);
+        let rows = crate::run::by_cause(&nothing, &counts);
+        rows.iter().map(CauseSummary::of).collect()
     }
 
     /// Free space of the mounted file system.
@@ -271,6 +290,50 @@ impl Session {
         self.runner.record(self.next_i, Call { op, file, offset_bytes, bytes, start_ns, latency_ns });
         self.next_i += 1;
         result
+    }
+
+    /// Lets a program that is really run make a call: one that reads no clock, so the call takes no more time than it
+    /// does alone. Otherwise as the calls below; Rows beyond the first 2,000,000
+    /// are left out, see [`Session::calls_left_out`].
+    pub fn observed<R>(
+        &mut self,
+        (op, file, offset_bytes): (CallOp, &str, u64),
+        body: impl FnOnce(&mut Vfs) -> SysResult<R>,
+        bytes: impl FnOnce(&R) -> u64,
+    ) -> SysResult<R> {
+        let vfs = &mut self.runner.stack.vfs;
+        let Some((_, facts)) = self.measured.as_mut().and_then(|measured| measured.running.as_mut()) else {
+            return body(vfs);
+        };
+        let start_ns = vfs.sim().now_ns();
+        let result = body(vfs);
+        let latency_ns = vfs.sim().now_ns() - start_ns;
+        let bytes = result.as_ref().map_or(0, bytes);
+        match op {
+            CallOp::Read => facts.user_read_bytes += bytes,
+            CallOp::Write => facts.user_written_bytes += bytes,
+            _ => {}
+        }
+        if self.runner.log.len() == CALLS_KEPT_MAX {
+            self.calls_left_out += 1;
+            return result;
+        }
+        let start_ns = start_ns - self.runner.start_ns;
+        let file = self.runner.log.file_index(file);
+        self.runner.record(self.next_i, Call { op, file, offset_bytes, bytes, start_ns, latency_ns });
+        self.next_i += 1;
+        result
+    }
+
+    /// Calls that have no row, though they are counted in everything else.
+    pub fn calls_left_out(&self) -> u64 {
+        self.calls_left_out
+    }
+
+    /// The machine is not used for a while by the program: background tasks run meanwhile, if the pause is long enough for
+    /// the program to have slept.
+    pub fn think_ns(&mut self, duration_ns: u64) {
+        crate::replay::pause(&mut self.runner.stack.vfs, duration_ns);
     }
 
     fn name(&self, fd: u32) -> String {

@@ -295,7 +295,7 @@ impl Stack {
             FsSpec::Ubifs(settings, _) => {
                 let settings = ubifs_options(ffslab_ubifs::Options { read_only, ..*settings }, &options)?;
                 let ubi = self.ubi.as_ref().ok_or("UBI is not attached: a step ubi_attach must come before")?;
-                let mounted = Ubifs::mount(ubi, open_volume(ubi)?, settings, EPOCH_S);
+                let mounted = Ubifs::mount(ubi, open_volume(ubi)?, settings, self.spec.vfs.epoch_s);
                 Box::new(mounted.map_err(|error| self.with_room(ubi, &error, missing_lebs(&error)))?)
             }
             FsSpec::None => return Err("fs = \"none\": there is no file system to mount".to_string()),

@@ -3,7 +3,7 @@
 use crate::dentries::DentryId;
 use crate::read_ahead::ReadAhead;
 use crate::vfs::Vfs;
-use crate::walk::LastLink;
+use crate::walk::{Found, LastLink};
 use ffslab_fs::{Errno, FileKind, Ino, NewNode, Result, SetAttr};
 
 /// A file descriptor. The lowest free number is given out.
@@ -110,6 +110,12 @@ impl Vfs {
             (false, false) => LastLink::Follow,
         };
         let found = self.walk(path, last_link)?;
+        let node = NewNode { permissions: permissions & 0o7777, ..NewNode::of(FileKind::File) };
+        self.open_found(found, flags, &node).map(|(fd, _)| fd)
+    }
+
+    /// Opens what was found, or makes `node` there with [`OpenFlags::create`].
+    pub(crate) fn open_found(&mut self, found: Found, flags: OpenFlags, node: &NewNode) -> Result<(Fd, Ino)> {
         if flags.create && found.trailing_slash {
             return Err(Errno::IsDir);
         }
@@ -127,12 +133,11 @@ impl Vfs {
             }
             None if flags.create => {
                 self.want_write()?;
-                let node = NewNode { permissions: permissions & 0o7777, ..NewNode::of(FileKind::File) };
-                (self.make_node(found.dentry, &node)?, FileKind::File)
+                (self.make_node(found.dentry, node)?, FileKind::File)
             }
             None => return Err(Errno::NoEnt),
         };
-        Ok(self.add_file(found.dentry, (ino, kind), flags))
+        Ok((self.add_file(found.dentry, (ino, kind), flags), ino))
     }
 
     /// `do_tmpfile` of `fs/namei.c`.
@@ -174,21 +179,48 @@ impl Vfs {
     /// close(2). The descriptor is gone even when the file system reports an error.
     pub fn close(&mut self, fd: Fd) -> Result<()> {
         self.system_call(|vfs| {
-            let OpenFile { dentry, ino, kind, .. } =
-                vfs.files.get_mut(fd.0 as usize).and_then(Option::take).ok_or(Errno::BadF)?;
-            let (fs, memory) = vfs.parts()?;
-            let result = if kind == FileKind::File { fs.close(memory, ino) } else { Ok(()) };
-            match vfs.opens.get_mut(&ino) {
-                Some(count) if *count > 1 => *count -= 1,
-                _ => {
-                    vfs.opens.remove(&ino);
-                }
+            let result = vfs.do_flush(fd);
+            if result == Err(Errno::BadF) {
+                return result;
             }
-            for (ino, kind) in vfs.dentries.release(dentry) {
-                vfs.evict_if_unused(ino, kind)?;
-            }
+            vfs.do_release(fd)?;
             result
         })
+    }
+
+    /// What close(2) does of a descriptor that others share (`->flush`): the file stays open.
+    pub fn flush(&mut self, fd: Fd) -> Result<()> {
+        self.system_call(|vfs| vfs.do_flush(fd))
+    }
+
+    /// The last descriptor of an open file is gone (`->release`), each was flushed as it was closed: no system call.
+    pub fn release(&mut self, fd: Fd) -> Result<()> {
+        self.do_release(fd)
+    }
+
+    fn do_flush(&mut self, fd: Fd) -> Result<()> {
+        let &OpenFile { ino, kind, .. } = self.file(fd)?;
+        let (fs, memory) = self.parts()?;
+        if kind == FileKind::File {
+            fs.close(memory, ino)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn do_release(&mut self, fd: Fd) -> Result<()> {
+        let OpenFile { dentry, ino, .. } =
+            self.files.get_mut(fd.0 as usize).and_then(Option::take).ok_or(Errno::BadF)?;
+        match self.opens.get_mut(&ino) {
+            Some(count) if *count > 1 => *count -= 1,
+            _ => {
+                self.opens.remove(&ino);
+            }
+        }
+        for (ino, kind) in self.dentries.release(dentry) {
+            self.evict_if_unused(ino, kind)?;
+        }
+        Ok(())
     }
 
     /// lseek(2); returns the new position in bytes.
@@ -271,7 +303,7 @@ impl Vfs {
 
     /// Changes the size; the cache follows only afterwards, as JFFS2 orders it. Only calls on an open file set the
     /// modification time themselves (`fs/open.c`); for truncate(2) that is left to the file system.
-    fn set_size(&mut self, ino: Ino, size_bytes: u64, stamp: bool) -> Result<()> {
+    pub(crate) fn set_size(&mut self, ino: Ino, size_bytes: u64, stamp: bool) -> Result<()> {
         let (fs, memory) = self.parts()?;
         if size_bytes > fs.file_bytes_max() {
             return Err(Errno::FBig);

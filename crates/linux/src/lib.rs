@@ -20,6 +20,7 @@ mod dentries;
 mod files;
 mod memory;
 mod names;
+mod nodes;
 mod page_cache;
 mod read;
 mod read_ahead;
@@ -31,6 +32,7 @@ mod xattr;
 
 pub use config::{DirtyLimits, Kernel, ReadAheadRules, VfsConfig, VfsCosts, WriteBackKnobs, WriteBackRules};
 pub use files::{Advice, Entry, Fd, OpenFlags, Whence};
+pub use nodes::{Caller, NewTime, NodeChange, NodeEntry, NodeId};
 pub use vfs::{DeviceTask, Vfs};
 
 pub use ffslab_fs::Result;

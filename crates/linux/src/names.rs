@@ -3,7 +3,7 @@
 use crate::dentries::DentryId;
 use crate::files::Fd;
 use crate::vfs::Vfs;
-use crate::walk::LastLink;
+use crate::walk::{Found, LastLink};
 use ffslab_fs::{Errno, FileKind, Ino, NewNode, RenameFlags, Result};
 
 /// Longest target of a symbolic link (`PATH_MAX` without the final NUL).
@@ -79,7 +79,7 @@ impl Vfs {
         self.file(fd).is_ok_and(|file| file.flags.unnamed)
     }
 
-    fn link_inode(&mut self, inode: (Ino, FileKind), target: DentryId) -> Result<()> {
+    pub(crate) fn link_inode(&mut self, inode: (Ino, FileKind), target: DentryId) -> Result<()> {
         if inode.1 == FileKind::Directory {
             return Err(Errno::Perm);
         }
@@ -99,20 +99,24 @@ impl Vfs {
     pub fn unlink(&mut self, path: &[u8]) -> Result<()> {
         self.system_call(|vfs| {
             let found = vfs.walk(path, LastLink::Keep)?;
-            if !found.special {
-                vfs.want_write()?;
-            }
-            let (ino, kind) = match vfs.dentries.inode(found.dentry) {
-                Some((_, FileKind::Directory)) => return Err(Errno::IsDir),
-                Some(_) if found.trailing_slash => return Err(Errno::NotDir),
-                Some(inode) => inode,
-                None => return Err(Errno::NoEnt),
-            };
-            let (directory_ino, name) = vfs.place(found.dentry)?;
-            let (fs, memory) = vfs.parts()?;
-            fs.unlink(memory, directory_ino, &name)?;
-            vfs.name_gone(found.dentry, ino, kind)
+            vfs.unlink_found(found)
         })
+    }
+
+    pub(crate) fn unlink_found(&mut self, found: Found) -> Result<()> {
+        if !found.special {
+            self.want_write()?;
+        }
+        let (ino, kind) = match self.dentries.inode(found.dentry) {
+            Some((_, FileKind::Directory)) => return Err(Errno::IsDir),
+            Some(_) if found.trailing_slash => return Err(Errno::NotDir),
+            Some(inode) => inode,
+            None => return Err(Errno::NoEnt),
+        };
+        let (directory_ino, name) = self.place(found.dentry)?;
+        let (fs, memory) = self.parts()?;
+        fs.unlink(memory, directory_ino, &name)?;
+        self.name_gone(found.dentry, ino, kind)
     }
 
     /// rmdir(2).
@@ -122,17 +126,21 @@ impl Vfs {
             if found.special {
                 return Err(special_rmdir_error(path));
             }
-            vfs.want_write()?;
-            let (ino, kind) = match vfs.dentries.inode(found.dentry) {
-                Some((ino, FileKind::Directory)) => (ino, FileKind::Directory),
-                Some(_) => return Err(Errno::NotDir),
-                None => return Err(Errno::NoEnt),
-            };
-            let (directory_ino, name) = vfs.place(found.dentry)?;
-            let (fs, memory) = vfs.parts()?;
-            fs.rmdir(memory, directory_ino, &name)?;
-            vfs.name_gone(found.dentry, ino, kind)
+            vfs.rmdir_found(found.dentry)
         })
+    }
+
+    pub(crate) fn rmdir_found(&mut self, dentry: DentryId) -> Result<()> {
+        self.want_write()?;
+        let (ino, kind) = match self.dentries.inode(dentry) {
+            Some((ino, FileKind::Directory)) => (ino, FileKind::Directory),
+            Some(_) => return Err(Errno::NotDir),
+            None => return Err(Errno::NoEnt),
+        };
+        let (directory_ino, name) = self.place(dentry)?;
+        let (fs, memory) = self.parts()?;
+        fs.rmdir(memory, directory_ino, &name)?;
+        self.name_gone(dentry, ino, kind)
     }
 
     /// rename(2): an existing `new` is replaced.
@@ -148,57 +156,61 @@ impl Vfs {
             }
             let source = vfs.walk(old, LastLink::Keep)?;
             let target = vfs.walk(new, LastLink::Keep)?;
-            match (source.special, target.special) {
-                (false, true) if flags.no_replace => return Err(Errno::Exist),
-                (true, _) | (_, true) => return Err(Errno::Busy),
-                (false, false) => vfs.want_write()?,
-            }
-            let (ino, kind) = vfs.dentries.inode(source.dentry).ok_or(Errno::NoEnt)?;
-            let replaced = vfs.dentries.inode(target.dentry);
-            let is_directory = kind == FileKind::Directory;
-            match replaced {
-                Some(_) if flags.no_replace => return Err(Errno::Exist),
-                None if flags.exchange => return Err(Errno::NoEnt),
-                Some((_, other)) if flags.exchange && other != FileKind::Directory && target.trailing_slash => {
-                    return Err(Errno::NotDir);
-                }
-                _ => {}
-            }
-            if !is_directory && (source.trailing_slash || (target.trailing_slash && !flags.exchange)) {
+            vfs.rename_found(source, target, flags)
+        })
+    }
+
+    pub(crate) fn rename_found(&mut self, source: Found, target: Found, flags: RenameFlags) -> Result<()> {
+        match (source.special, target.special) {
+            (false, true) if flags.no_replace => return Err(Errno::Exist),
+            (true, _) | (_, true) => return Err(Errno::Busy),
+            (false, false) => self.want_write()?,
+        }
+        let (ino, kind) = self.dentries.inode(source.dentry).ok_or(Errno::NoEnt)?;
+        let replaced = self.dentries.inode(target.dentry);
+        let is_directory = kind == FileKind::Directory;
+        match replaced {
+            Some(_) if flags.no_replace => return Err(Errno::Exist),
+            None if flags.exchange => return Err(Errno::NoEnt),
+            Some((_, other)) if flags.exchange && other != FileKind::Directory && target.trailing_slash => {
                 return Err(Errno::NotDir);
             }
-            if source.dentry != target.dentry {
-                if vfs.dentries.is_ancestor(source.dentry, target.dentry) {
-                    return Err(Errno::Inval);
-                }
-                if vfs.dentries.is_ancestor(target.dentry, source.dentry) {
-                    return Err(if flags.exchange { Errno::Inval } else { Errno::NotEmpty });
-                }
+            _ => {}
+        }
+        if !is_directory && (source.trailing_slash || (target.trailing_slash && !flags.exchange)) {
+            return Err(Errno::NotDir);
+        }
+        if source.dentry != target.dentry {
+            if self.dentries.is_ancestor(source.dentry, target.dentry) {
+                return Err(Errno::Inval);
             }
-            match replaced {
-                Some((other, _)) if other == ino => return Ok(()),
-                _ if flags.exchange => {}
-                Some((_, FileKind::Directory)) if !is_directory => return Err(Errno::IsDir),
-                Some((_, other)) if is_directory && other != FileKind::Directory => return Err(Errno::NotDir),
-                _ => {}
+            if self.dentries.is_ancestor(target.dentry, source.dentry) {
+                return Err(if flags.exchange { Errno::Inval } else { Errno::NotEmpty });
             }
-            let (from_ino, name) = vfs.place(source.dentry)?;
-            let (to_ino, new_name) = vfs.place(target.dentry)?;
-            let (fs, memory) = vfs.parts()?;
-            match flags {
-                RenameFlags::NONE => fs.rename(memory, from_ino, &name, to_ino, &new_name)?,
-                _ => fs.rename_with(memory, (from_ino, &name), (to_ino, &new_name), flags)?,
-            }
-            if flags.exchange {
-                vfs.dentries.exchange(source.dentry, target.dentry);
-                return Ok(());
-            }
-            let unused = vfs.dentries.rename(source.dentry, target.dentry);
-            match replaced {
-                Some((ino, kind)) if unused => vfs.evict_if_unused(ino, kind),
-                _ => Ok(()),
-            }
-        })
+        }
+        match replaced {
+            Some((other, _)) if other == ino => return Ok(()),
+            _ if flags.exchange => {}
+            Some((_, FileKind::Directory)) if !is_directory => return Err(Errno::IsDir),
+            Some((_, other)) if is_directory && other != FileKind::Directory => return Err(Errno::NotDir),
+            _ => {}
+        }
+        let (from_ino, name) = self.place(source.dentry)?;
+        let (to_ino, new_name) = self.place(target.dentry)?;
+        let (fs, memory) = self.parts()?;
+        match flags {
+            RenameFlags::NONE => fs.rename(memory, from_ino, &name, to_ino, &new_name)?,
+            _ => fs.rename_with(memory, (from_ino, &name), (to_ino, &new_name), flags)?,
+        }
+        if flags.exchange {
+            self.dentries.exchange(source.dentry, target.dentry);
+            return Ok(());
+        }
+        let unused = self.dentries.rename(source.dentry, target.dentry);
+        match replaced {
+            Some((ino, kind)) if unused => self.evict_if_unused(ino, kind),
+            _ => Ok(()),
+        }
     }
 
     /// readlink(2).
@@ -215,6 +227,11 @@ impl Vfs {
     /// The negative entry of a name that is to be made.
     fn walk_new(&mut self, path: &[u8], is_directory: bool) -> Result<DentryId> {
         let found = self.walk(path, LastLink::Keep)?;
+        self.new_name(found, is_directory)
+    }
+
+    /// The same once it is found.
+    pub(crate) fn new_name(&mut self, found: Found, is_directory: bool) -> Result<DentryId> {
         if self.dentries.inode(found.dentry).is_some() {
             Err(Errno::Exist)
         } else if found.trailing_slash && !is_directory {
@@ -226,7 +243,7 @@ impl Vfs {
     }
 
     /// Directory inode and name of an entry.
-    fn place(&self, dentry: DentryId) -> Result<(Ino, std::rc::Rc<[u8]>)> {
+    pub(crate) fn place(&self, dentry: DentryId) -> Result<(Ino, std::rc::Rc<[u8]>)> {
         let (directory_ino, _) = self.dentries.inode(self.dentries.parent(dentry)).ok_or(Errno::NoEnt)?;
         Ok((directory_ino, self.dentries.name(dentry)))
     }

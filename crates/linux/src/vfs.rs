@@ -4,6 +4,7 @@ use crate::config::VfsConfig;
 use crate::dentries::Dentries;
 use crate::files::OpenFile;
 use crate::memory::Memory;
+use crate::nodes::Nodes;
 use ffslab_fs::{run_turn, Errno, FileKind, FileSystem, Ino, Result, StatFs, PAGE_BYTES};
 use ffslab_sim::{Idle, Sim, Switch, Task};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -25,6 +26,8 @@ pub struct Vfs {
     pub(crate) opens: FxHashMap<Ino, u32>,
     /// Files without a name that may get one (`I_LINKABLE`).
     pub(crate) linkable: FxHashSet<Ino>,
+    /// Inodes that somebody above knows by number.
+    pub(crate) nodes: Nodes,
     /// Read-ahead of the backing device; files opened from now on start with it.
     pub(crate) device_ra_pages: u64,
     device_task: Option<DeviceTask>,
@@ -46,6 +49,7 @@ impl Vfs {
             files: Vec::new(),
             opens: FxHashMap::default(),
             linkable: FxHashSet::default(),
+            nodes: Nodes::default(),
             device_ra_pages,
             device_task: None,
         }
@@ -81,6 +85,7 @@ impl Vfs {
                 return Err(Errno::Busy);
             }
             vfs.dentries = Dentries::new(fs.root());
+            vfs.nodes = Nodes::new(fs.root());
             if fs.delays_writes() {
                 vfs.memory.write_back.start();
             }
@@ -155,6 +160,7 @@ impl Vfs {
         self.files.clear();
         self.opens.clear();
         self.linkable.clear();
+        self.nodes = Nodes::default();
     }
 
     /// sync(2): everything dirty goes to the medium. Nothing to do when nothing is mounted.
@@ -307,6 +313,7 @@ impl Vfs {
             return Ok(());
         }
         self.linkable.remove(&ino);
+        self.nodes.gone(ino);
         let (fs, memory) = self.parts()?;
         memory.delete(fs, ino)?;
         fs.evict(memory, ino)

@@ -107,7 +107,7 @@ impl Vfs {
         }
     }
 
-    fn look_up(&mut self, directory: DentryId, name: &[u8]) -> Result<DentryId> {
+    pub(crate) fn look_up(&mut self, directory: DentryId, name: &[u8]) -> Result<DentryId> {
         if let Some(child) = self.dentries.child(directory, name) {
             return Ok(child);
         }

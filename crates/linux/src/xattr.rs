@@ -15,9 +15,10 @@ const NAMESPACES: [&[u8]; 4] = [b"user.", b"trusted.", b"security.", b"system."]
 
 /// What a call names an inode by.
 #[derive(Clone, Copy)]
-enum Target<'a> {
+pub(crate) enum Target<'a> {
     Path(&'a [u8], LastLink),
     Descriptor(Fd),
+    Inode(Ino),
 }
 
 fn path(path: &[u8]) -> Target<'_> {
@@ -92,7 +93,13 @@ impl Vfs {
         self.remove_attribute(Target::Descriptor(fd), name)
     }
 
-    fn set_attribute(&mut self, target: Target<'_>, name: &[u8], value: &[u8], mode: XattrMode) -> Result<()> {
+    pub(crate) fn set_attribute(
+        &mut self,
+        target: Target<'_>,
+        name: &[u8],
+        value: &[u8],
+        mode: XattrMode,
+    ) -> Result<()> {
         self.system_call(|vfs| {
             let ino = vfs.target(target)?;
             vfs.want_write()?;
@@ -106,7 +113,7 @@ impl Vfs {
         })
     }
 
-    fn attribute(&mut self, target: Target<'_>, name: &[u8]) -> Result<Vec<u8>> {
+    pub(crate) fn attribute(&mut self, target: Target<'_>, name: &[u8]) -> Result<Vec<u8>> {
         self.system_call(|vfs| {
             let ino = vfs.target(target)?;
             check_name_bytes(name)?;
@@ -115,14 +122,14 @@ impl Vfs {
         })
     }
 
-    fn attributes(&mut self, target: Target<'_>) -> Result<Vec<Vec<u8>>> {
+    pub(crate) fn attributes(&mut self, target: Target<'_>) -> Result<Vec<Vec<u8>>> {
         self.system_call(|vfs| {
             let ino = vfs.target(target)?;
             vfs.parts()?.0.listxattr(ino)
         })
     }
 
-    fn remove_attribute(&mut self, target: Target<'_>, name: &[u8]) -> Result<()> {
+    pub(crate) fn remove_attribute(&mut self, target: Target<'_>, name: &[u8]) -> Result<()> {
         self.system_call(|vfs| {
             let ino = vfs.target(target)?;
             vfs.want_write()?;
@@ -137,6 +144,7 @@ impl Vfs {
         match target {
             Target::Path(path, last_link) => self.existing_inode(path, last_link),
             Target::Descriptor(fd) => Ok(self.file(fd)?.ino),
+            Target::Inode(ino) => Ok(ino),
         }
     }
 

@@ -10,6 +10,7 @@
 
 mod columns;
 mod images;
+mod mount;
 mod session;
 mod watched;
 
@@ -132,6 +133,14 @@ fn profile(name: &str) -> PyResult<String> {
     to_json(&ffslab_lab::profiles::show(name).map_err(|error| InputError::new_err(error.to_string()))?)
 }
 
+/// The chip of a board: bytes of a page and of its OOB area, pages of a block, blocks.
+#[pyfunction]
+fn chip_geometry(board: &str, part: Option<&str>, base_dir: PathBuf) -> PyResult<(u32, u32, u32, u32)> {
+    let profile = ffslab_lab::profiles::Profile::load(board, part, None, &base_dir);
+    let chip = profile.map_err(|error| InputError::new_err(error.to_string()))?.part.geometry();
+    Ok((chip.page_bytes, chip.oob_bytes, chip.pages_per_block, chip.blocks))
+}
+
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
@@ -143,6 +152,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(planned_variants, module)?)?;
     module.add_function(wrap_pyfunction!(validate, module)?)?;
     module.add_function(wrap_pyfunction!(images::read_tree, module)?)?;
+    module.add_function(wrap_pyfunction!(mount::mount, module)?)?;
+    module.add_function(wrap_pyfunction!(chip_geometry, module)?)?;
     module.add_function(wrap_pyfunction!(trace_table, module)?)?;
     module.add_function(wrap_pyfunction!(schema, module)?)?;
     module.add_function(wrap_pyfunction!(profiles, module)?)?;

@@ -58,6 +58,18 @@ fn flags(py: Python<'_>, words: &str) -> PyResult<OpenFlags> {
     Ok(flags)
 }
 
+/// What becomes of the operation at which the power is cut, by its word.
+pub fn torn_of(word: &str, seed: u64) -> PyResult<Torn> {
+    Ok(match word {
+        "nothing" => Torn::Nothing,
+        "partial" => Torn::Partial { seed },
+        "complete" => Torn::Complete,
+        other => {
+            return Err(InputError::new_err(format!("torn \"{other}\": must be nothing, partial or complete")));
+        }
+    })
+}
+
 /// Lives in the thread that made it: the simulation behind it is one thread.
 #[pyclass(unsendable, module = "ffslab._native")]
 pub struct Session(ffslab_lab::Session);
@@ -91,14 +103,7 @@ impl Session {
 
     #[pyo3(signature = (operations, torn, seed))]
     fn cut_power_after(&mut self, operations: u64, torn: &str, seed: u64) -> PyResult<()> {
-        let torn = match torn {
-            "nothing" => Torn::Nothing,
-            "partial" => Torn::Partial { seed },
-            "complete" => Torn::Complete,
-            other => {
-                return Err(InputError::new_err(format!("torn \"{other}\": must be nothing, partial or complete")))
-            }
-        };
+        let torn = torn_of(torn, seed)?;
         self.0.cut_power_after(operations, torn);
         Ok(())
     }

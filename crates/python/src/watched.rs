@@ -59,7 +59,7 @@ fn tell(progress: Option<&Py<PyAny>>, share: f64) -> PyResult<()> {
     })
 }
 
-fn text_of(panic: &(dyn std::any::Any + Send)) -> String {
+pub fn text_of(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|s| s.to_string()).or_else(|| panic.downcast_ref::<String>().cloned());
     text.unwrap_or_else(|| "panic without a text".to_string())
 }

@@ -1,0 +1,347 @@
+//! The calls by inode and name instead of by path: for a program above that walks paths itself, as the real kernel does
+//! for FUSE. Such a program asks for one name after the other; only the call that the path was walked for costs a
+//! system call, so a look-up costs none (`fuse_lookup` stands in the place of `lookup_slow`).
+//!
+//! A [`NodeId`] is an inode number. A file system may use the number of a deleted inode again, while the program above
+//! still remembers the old one: the generation tells them apart. To be remembered keeps nothing alive: the inode of an
+//! unlinked file goes when its last descriptor does, as if nobody had looked it up.
+
+use crate::dentries::{DentryId, ROOT};
+use crate::files::{Fd, OpenFlags};
+use crate::vfs::Vfs;
+use crate::walk::Found;
+use crate::xattr::Target;
+use ffslab_fs::{Errno, FileKind, Host, Ino, NewNode, RenameFlags, Result, SetAttr, Stat, TimeSpec, XattrMode};
+use rustc_hash::FxHashMap;
+
+/// Number of an inode. FUSE wants 1 for the root, which it is in all file systems here.
+pub type NodeId = u64;
+
+/// The set-group-ID bit.
+const SET_GID: u32 = 0o2000;
+
+/// A node that is handed out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NodeEntry {
+    pub id: NodeId,
+    pub generation: u64,
+    pub stat: Stat,
+}
+
+struct Node {
+    ino: Ino,
+    kind: FileKind,
+    /// A name by which it was found last. Checked before use, since it may have been taken away.
+    dentry: DentryId,
+    /// How often the number was handed out, in all generations.
+    look_ups: u64,
+    /// The inode was deleted.
+    gone: bool,
+    generation: u64,
+}
+
+/// The inodes that were handed out.
+#[derive(Default)]
+pub(crate) struct Nodes {
+    known: FxHashMap<NodeId, Node>,
+    root: NodeId,
+}
+
+impl Nodes {
+    pub fn new(root: Ino) -> Nodes {
+        let mut nodes = Nodes { known: FxHashMap::default(), root: NodeId::from(root) };
+        nodes.hand_out((root, FileKind::Directory), ROOT);
+        nodes
+    }
+
+    /// Returns the generation.
+    fn hand_out(&mut self, (ino, kind): (Ino, FileKind), dentry: DentryId) -> u64 {
+        let new = Node { ino, kind, dentry, look_ups: 0, gone: false, generation: 0 };
+        let node = self.known.entry(NodeId::from(ino)).or_insert(new);
+        node.look_ups += 1;
+        node.dentry = dentry;
+        if node.gone {
+            node.gone = false;
+            node.kind = kind;
+            node.generation += 1;
+        }
+        node.generation
+    }
+
+    fn forget(&mut self, id: NodeId, look_ups: u64) {
+        let Some(node) = self.known.get_mut(&id).filter(|_| id != self.root) else { return };
+        node.look_ups = node.look_ups.saturating_sub(look_ups);
+        if node.look_ups == 0 {
+            self.known.remove(&id);
+        }
+    }
+
+    /// The inode is deleted; its number may come back for another one.
+    pub fn gone(&mut self, ino: Ino) {
+        if let Some(node) = self.known.get_mut(&NodeId::from(ino)) {
+            node.gone = true;
+        }
+    }
+
+    fn get(&self, id: NodeId) -> Result<&Node> {
+        self.known.get(&id).filter(|node| !node.gone).ok_or(Errno::NoEnt)
+    }
+}
+
+/// Who makes a file: its owner.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Caller {
+    pub uid: u32,
+    pub gid: u32,
+}
+
+/// What [`Vfs::change_node`] changes; `None` leaves one alone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NodeChange {
+    pub size_bytes: Option<u64>,
+    /// The new size comes from ftruncate(2) or open(2), which set the modification time; truncate(2) leaves that to the
+    /// file system.
+    pub by_descriptor: bool,
+    pub permissions: Option<u32>,
+    pub uid: Option<u32>,
+    pub gid: Option<u32>,
+    pub accessed: Option<NewTime>,
+    pub modified: Option<NewTime>,
+}
+
+/// A time stamp to set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NewTime {
+    /// `UTIME_NOW`
+    Now,
+    At(TimeSpec),
+}
+
+impl Vfs {
+    /// A system call that did nothing but look names up, as a stat(2) that found nothing.
+    pub fn charge_call(&mut self) {
+        // The body cannot fail.
+        let _ok = self.system_call(|_| Ok(()));
+    }
+
+    /// One step of a path walk. The node is handed out once more: [`Vfs::forget_node`] takes it back.
+    pub fn look_up_node(&mut self, directory: NodeId, name: &[u8]) -> Result<NodeEntry> {
+        let found = self.below(directory, name)?;
+        self.handed_out(found.dentry)
+    }
+
+    /// Takes back what was handed out `look_ups` times.
+    pub fn forget_node(&mut self, id: NodeId, look_ups: u64) {
+        self.nodes.forget(id, look_ups);
+    }
+
+    /// fstat(2) or the end of stat(2), without the cost of the call.
+    pub fn stat_node(&mut self, id: NodeId) -> Result<Stat> {
+        let ino = self.nodes.get(id)?.ino;
+        self.parts()?.0.getattr(ino)
+    }
+
+    /// chmod, chown, utimens, truncate and their relatives in one call.
+    pub fn change_node(&mut self, id: NodeId, change: &NodeChange) -> Result<Stat> {
+        self.system_call(|vfs| {
+            let (ino, kind) = vfs.nodes.get(id).map(|node| (node.ino, node.kind))?;
+            vfs.want_write()?;
+            if let Some(size_bytes) = change.size_bytes {
+                match kind {
+                    FileKind::File => vfs.set_size(ino, size_bytes, change.by_descriptor)?,
+                    FileKind::Directory => return Err(Errno::IsDir),
+                    _ => return Err(Errno::Inval),
+                }
+            }
+            let (fs, memory) = vfs.parts()?;
+            let time = |time: Option<NewTime>| match time? {
+                NewTime::Now => Some(memory.now()),
+                NewTime::At(time) => Some(time),
+            };
+            let rest = SetAttr {
+                size_bytes: None,
+                permissions: change.permissions.map(|bits| bits & 0o7777),
+                uid: change.uid,
+                gid: change.gid,
+                accessed: time(change.accessed),
+                modified: time(change.modified),
+            };
+            if rest != SetAttr::default() {
+                fs.setattr(memory, ino, &rest)?;
+            }
+            fs.getattr(ino)
+        })
+    }
+
+    /// readlink(2).
+    pub fn readlink_node(&mut self, id: NodeId) -> Result<Vec<u8>> {
+        self.system_call(|vfs| match vfs.nodes.get(id)? {
+            Node { ino, kind: FileKind::Symlink, .. } => {
+                let ino = *ino;
+                vfs.parts()?.0.readlink(ino)
+            }
+            _ => Err(Errno::Inval),
+        })
+    }
+
+    /// open(2) of what exists. `flags.create` and `flags.exclusive` do not matter.
+    pub fn open_node(&mut self, id: NodeId, flags: OpenFlags) -> Result<Fd> {
+        self.system_call(|vfs| {
+            let (ino, kind, dentry) = vfs.nodes.get(id).map(|node| (node.ino, node.kind, node.dentry))?;
+            // A file whose name was taken away can be opened again through /proc as long as a descriptor holds it.
+            let held = || vfs.files.iter().flatten().find(|file| file.ino == ino).map(|file| file.dentry);
+            let dentry = match vfs.dentries.inode(dentry) == Some((ino, kind)) {
+                true => dentry,
+                false => held().ok_or(Errno::NoEnt)?,
+            };
+            let flags = OpenFlags { create: false, exclusive: false, ..flags };
+            let found = Found { dentry, special: false, trailing_slash: false };
+            vfs.open_found(found, flags, &NewNode::of(FileKind::File)).map(|(fd, _)| fd)
+        })
+    }
+
+    /// open(2) with `O_CREAT`. Also hands out the node.
+    pub fn create_below(
+        &mut self,
+        directory: NodeId,
+        name: &[u8],
+        flags: OpenFlags,
+        permissions: u32,
+        caller: Caller,
+    ) -> Result<(Fd, NodeEntry)> {
+        self.system_call(|vfs| {
+            let found = vfs.below(directory, name)?;
+            let node = NewNode { permissions: permissions & 0o7777, ..NewNode::of(FileKind::File) };
+            let node = vfs.owned(directory, node, caller)?;
+            let (fd, _) = vfs.open_found(found, OpenFlags { create: true, ..flags }, &node)?;
+            Ok((fd, vfs.handed_out(found.dentry)?))
+        })
+    }
+
+    /// mkdir(2), mknod(2), symlink(2). Also hands out the node. The owner of `node` does not matter.
+    pub fn make_below(&mut self, directory: NodeId, name: &[u8], node: NewNode, caller: Caller) -> Result<NodeEntry> {
+        self.system_call(|vfs| {
+            let found = vfs.below(directory, name)?;
+            let dentry = vfs.new_name(found, node.kind == FileKind::Directory)?;
+            let node = vfs.owned(directory, node, caller)?;
+            vfs.make_node(dentry, &node)?;
+            vfs.handed_out(dentry)
+        })
+    }
+
+    /// link(2). Also hands out the node once more.
+    pub fn link_below(&mut self, id: NodeId, directory: NodeId, name: &[u8]) -> Result<NodeEntry> {
+        self.system_call(|vfs| {
+            let inode = vfs.nodes.get(id).map(|node| (node.ino, node.kind))?;
+            let found = vfs.below(directory, name)?;
+            let target = vfs.new_name(found, false)?;
+            vfs.link_inode(inode, target)?;
+            vfs.handed_out(target)
+        })
+    }
+
+    /// unlink(2).
+    pub fn unlink_below(&mut self, directory: NodeId, name: &[u8]) -> Result<()> {
+        self.system_call(|vfs| {
+            let found = vfs.below(directory, name)?;
+            vfs.unlink_found(found)
+        })
+    }
+
+    /// rmdir(2).
+    pub fn rmdir_below(&mut self, directory: NodeId, name: &[u8]) -> Result<()> {
+        self.system_call(|vfs| {
+            let found = vfs.below(directory, name)?;
+            vfs.rmdir_found(found.dentry)
+        })
+    }
+
+    /// renameat2(2).
+    pub fn rename_below(&mut self, old: (NodeId, &[u8]), new: (NodeId, &[u8]), flags: RenameFlags) -> Result<()> {
+        self.system_call(|vfs| {
+            if flags.exchange && (flags.no_replace || flags.whiteout) {
+                return Err(Errno::Inval);
+            }
+            let source = vfs.below(old.0, old.1)?;
+            let target = vfs.below(new.0, new.1)?;
+            vfs.rename_found(source, target, flags)
+        })
+    }
+
+    /// fsetxattr(2).
+    pub fn set_node_xattr(&mut self, id: NodeId, name: &[u8], value: &[u8], mode: XattrMode) -> Result<()> {
+        let ino = self.nodes.get(id)?.ino;
+        self.set_attribute(Target::Inode(ino), name, value, mode)
+    }
+
+    /// fgetxattr(2) with a buffer that is large enough.
+    pub fn node_xattr(&mut self, id: NodeId, name: &[u8]) -> Result<Vec<u8>> {
+        let ino = self.nodes.get(id)?.ino;
+        self.attribute(Target::Inode(ino), name)
+    }
+
+    /// flistxattr(2) with a buffer that is large enough.
+    pub fn node_xattrs(&mut self, id: NodeId) -> Result<Vec<Vec<u8>>> {
+        let ino = self.nodes.get(id)?.ino;
+        self.attributes(Target::Inode(ino))
+    }
+
+    /// fremovexattr(2).
+    pub fn remove_node_xattr(&mut self, id: NodeId, name: &[u8]) -> Result<()> {
+        let ino = self.nodes.get(id)?.ino;
+        self.remove_attribute(Target::Inode(ino), name)
+    }
+
+    /// Path of a node from the root, without a slash at its beginning, by the name that it was found by last. For people:
+    /// a file that has lost its name still has a path here.
+    pub fn node_path(&self, id: NodeId) -> Vec<u8> {
+        let Ok(node) = self.nodes.get(id) else { return Vec::new() };
+        let mut names = Vec::new();
+        let mut at = node.dentry;
+        while at != ROOT {
+            names.push(self.dentries.name(at));
+            at = self.dentries.parent(at);
+        }
+        names.reverse();
+        names.join(&b'/')
+    }
+
+    /// Inode number of the directory above a directory; the root's is its own.
+    pub fn parent_ino(&self, directory: NodeId) -> Result<Ino> {
+        let parent = self.dentries.parent(self.nodes.get(directory)?.dentry);
+        self.dentries.inode(parent).map(|(ino, _)| ino).ok_or(Errno::NoEnt)
+    }
+
+    // ---- how --------------------------------------------------------------------------------------------------------
+
+    /// The entry of a name in a directory that has one itself: in a removed one nothing is found or made.
+    fn below(&mut self, directory: NodeId, name: &[u8]) -> Result<Found> {
+        let node = self.nodes.get(directory)?;
+        let parent = node.dentry;
+        if node.kind != FileKind::Directory {
+            return Err(Errno::NotDir);
+        }
+        if self.dentries.inode(parent) != Some((node.ino, node.kind)) || !self.dentries.is_hashed(parent) {
+            return Err(Errno::NoEnt);
+        }
+        let dentry = self.look_up(parent, name)?;
+        Ok(Found { dentry, special: false, trailing_slash: false })
+    }
+
+    fn handed_out(&mut self, dentry: DentryId) -> Result<NodeEntry> {
+        let inode = self.dentries.inode(dentry).ok_or(Errno::NoEnt)?;
+        let stat = self.parts()?.0.getattr(inode.0)?;
+        let generation = self.nodes.hand_out(inode, dentry);
+        Ok(NodeEntry { id: NodeId::from(inode.0), generation, stat })
+    }
+
+    /// Owner of a new file, and what it takes from a directory with the set-group-ID bit (`inode_init_owner` of
+    /// `fs/inode.c`).
+    fn owned<'a>(&mut self, directory: NodeId, node: NewNode<'a>, caller: Caller) -> Result<NewNode<'a>> {
+        let above = self.stat_node(directory)?;
+        let inherits = above.permissions & SET_GID != 0;
+        let bit = if inherits && node.kind == FileKind::Directory { SET_GID } else { 0 };
+        let gid = if inherits { above.gid } else { caller.gid };
+        Ok(NewNode { permissions: node.permissions | bit, uid: caller.uid, gid, ..node })
+    }
+}

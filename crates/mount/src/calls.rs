@@ -1,0 +1,233 @@
+//! What each request of the kernel does to the simulated system, and the row that it leaves in the table of calls.
+
+use crate::world::{Line, World};
+use ffslab_fs::{Errno, FileKind, NewNode, RenameFlags, Result, Stat, StatFs, XattrMode};
+use ffslab_lab::requests::CallOp;
+use ffslab_linux::{Caller, Fd, NodeChange, NodeEntry, NodeId, OpenFlags, Vfs};
+use std::rc::Rc;
+
+/// Set-user-ID and set-group-ID, and the bit without which the latter means something else.
+const SET_UID: u32 = 0o4000;
+const SET_GID: u32 = 0o2000;
+const GROUP_RUNS: u32 = 0o010;
+
+impl World {
+    fn vfs(&mut self) -> &mut Vfs {
+        &mut self.session.stack_mut().vfs
+    }
+
+    fn path(&mut self, node: NodeId) -> String {
+        String::from_utf8_lossy(&self.vfs().node_path(node)).into_owned()
+    }
+
+    fn path_below(&mut self, directory: NodeId, name: &[u8]) -> String {
+        let above = self.path(directory);
+        let name = String::from_utf8_lossy(name);
+        if above.is_empty() {
+            name.into_owned()
+        } else {
+            format!("{above}/{name}")
+        }
+    }
+
+    /// A call that moves no bytes.
+    fn call<R>(&mut self, op: CallOp, file: &str, body: impl FnOnce(&mut Vfs) -> Result<R>) -> Result<R> {
+        self.session.observed((op, file, 0), body, |_| 0)
+    }
+
+    // ---- names ------------------------------------------------------------------------------------------------------
+
+    pub fn look_up(&mut self, directory: NodeId, name: &[u8]) -> Result<NodeEntry> {
+        let entry = self.vfs().look_up_node(directory, name)?;
+        self.walks.found(entry.id);
+        Ok(entry)
+    }
+
+    pub fn forget(&mut self, node: NodeId, look_ups: u64) {
+        self.vfs().forget_node(node, look_ups);
+    }
+
+    pub fn make(&mut self, directory: NodeId, name: &[u8], node: NewNode, caller: Caller) -> Result<NodeEntry> {
+        let path = self.path_below(directory, name);
+        self.call(CallOp::Other, &path, |vfs| vfs.make_below(directory, name, node, caller))
+    }
+
+    pub fn link(&mut self, node: NodeId, directory: NodeId, name: &[u8]) -> Result<NodeEntry> {
+        let path = self.path_below(directory, name);
+        self.call(CallOp::Other, &path, |vfs| vfs.link_below(node, directory, name))
+    }
+
+    pub fn unlink(&mut self, directory: NodeId, name: &[u8]) -> Result<()> {
+        let path = self.path_below(directory, name);
+        self.call(CallOp::Unlink, &path, |vfs| vfs.unlink_below(directory, name))
+    }
+
+    pub fn rmdir(&mut self, directory: NodeId, name: &[u8]) -> Result<()> {
+        let path = self.path_below(directory, name);
+        self.call(CallOp::Other, &path, |vfs| vfs.rmdir_below(directory, name))
+    }
+
+    pub fn rename(&mut self, old: (NodeId, &[u8]), new: (NodeId, &[u8]), flags: RenameFlags) -> Result<()> {
+        let path = self.path_below(old.0, old.1);
+        self.call(CallOp::Other, &path, |vfs| vfs.rename_below(old, new, flags))
+    }
+
+    pub fn readlink(&mut self, node: NodeId) -> Result<Vec<u8>> {
+        let path = self.path(node);
+        self.call(CallOp::Other, &path, |vfs| vfs.readlink_node(node))
+    }
+
+    // ---- attributes -------------------------------------------------------------------------------------------------
+
+    pub fn attributes(&mut self, node: NodeId) -> Result<Stat> {
+        self.vfs().stat_node(node)
+    }
+
+    pub fn change(&mut self, node: NodeId, change: &NodeChange) -> Result<Stat> {
+        let path = self.path(node);
+        self.call(CallOp::Other, &path, |vfs| vfs.change_node(node, change))
+    }
+
+    /// The file system's numbers, and its longest name in bytes.
+    pub fn statfs(&mut self) -> Result<(StatFs, u32)> {
+        let stat = self.call(CallOp::Other, "", Vfs::statfs)?;
+        let name_bytes_max = self.vfs().fs().map_or(0, |fs| fs.name_bytes_max());
+        Ok((stat, name_bytes_max as u32))
+    }
+
+    pub fn set_xattr(&mut self, node: NodeId, name: &[u8], value: &[u8], mode: XattrMode) -> Result<()> {
+        let path = self.path(node);
+        self.call(CallOp::Other, &path, |vfs| vfs.set_node_xattr(node, name, value, mode))
+    }
+
+    pub fn xattr(&mut self, node: NodeId, name: &[u8]) -> Result<Vec<u8>> {
+        let path = self.path(node);
+        self.call(CallOp::Other, &path, |vfs| vfs.node_xattr(node, name))
+    }
+
+    /// All names, each with a NUL behind it.
+    pub fn xattrs(&mut self, node: NodeId) -> Result<Vec<u8>> {
+        let path = self.path(node);
+        let names = self.call(CallOp::Other, &path, |vfs| vfs.node_xattrs(node))?;
+        Ok(names.into_iter().flat_map(|name| name.into_iter().chain([0])).collect())
+    }
+
+    pub fn remove_xattr(&mut self, node: NodeId, name: &[u8]) -> Result<()> {
+        let path = self.path(node);
+        self.call(CallOp::Other, &path, |vfs| vfs.remove_node_xattr(node, name))
+    }
+
+    /// Whether the mounted file system knows extended attributes of programs at all.
+    pub fn keeps_xattrs(&mut self) -> bool {
+        self.vfs().fs().is_some_and(|fs| fs.keeps_xattr(b"user.a") || fs.keeps_xattr(b"trusted.a"))
+    }
+
+    // ---- files ------------------------------------------------------------------------------------------------------
+
+    pub fn open(&mut self, node: NodeId, flags: OpenFlags) -> Result<Fd> {
+        let path = self.path(node);
+        let fd = self.call(CallOp::Open, &path, |vfs| vfs.open_node(node, flags))?;
+        self.names.insert(fd, path);
+        Ok(fd)
+    }
+
+    pub fn create(
+        &mut self,
+        directory: NodeId,
+        name: &[u8],
+        flags: OpenFlags,
+        permissions: u32,
+        caller: Caller,
+    ) -> Result<(Fd, NodeEntry)> {
+        let path = self.path_below(directory, name);
+        let open = |vfs: &mut Vfs| vfs.create_below(directory, name, flags, permissions, caller);
+        let (fd, entry) = self.call(CallOp::Open, &path, open)?;
+        self.names.insert(fd, path);
+        Ok((fd, entry))
+    }
+
+    /// Puts what was read into [`World::buffer`] and says how much it is.
+    pub fn read(&mut self, fd: Fd, bytes: usize, at: u64) -> Result<usize> {
+        let World { session, names, buffer, .. } = self;
+        if buffer.len() < bytes {
+            buffer.resize(bytes, 0);
+        }
+        let name = names.get(&fd).map_or("", String::as_str);
+        let read = |vfs: &mut Vfs| vfs.pread(fd, &mut buffer[..bytes], at);
+        session.observed((CallOp::Read, name, at), read, |&count| count as u64)
+    }
+
+    /// `unprivileged`: whoever writes may not keep the set-ID bits of the file.
+    pub fn write(&mut self, node: NodeId, fd: Fd, data: &[u8], at: u64, unprivileged: bool) -> Result<usize> {
+        if unprivileged {
+            self.drop_set_id_bits(node)?;
+        }
+        let World { session, names, .. } = self;
+        let name = names.get(&fd).map_or("", String::as_str);
+        let write = |vfs: &mut Vfs| vfs.pwrite(fd, data, at);
+        session.observed((CallOp::Write, name, at), write, |&count| count as u64)
+    }
+
+    /// `file_remove_privs` of `fs/inode.c`.
+    fn drop_set_id_bits(&mut self, node: NodeId) -> Result<()> {
+        let permissions = self.attributes(node)?.permissions;
+        let group = if permissions & GROUP_RUNS != 0 { SET_GID } else { 0 };
+        let left = permissions & !(SET_UID | group);
+        if left == permissions {
+            return Ok(());
+        }
+        let change = NodeChange { permissions: Some(left), ..NodeChange::default() };
+        self.vfs().change_node(node, &change).map(drop)
+    }
+
+    pub fn flush(&mut self, fd: Fd) -> Result<()> {
+        let World { session, names, .. } = self;
+        let name = names.get(&fd).map_or("", String::as_str);
+        session.observed((CallOp::Close, name, 0), |vfs| vfs.flush(fd), |()| 0)
+    }
+
+    pub fn release(&mut self, fd: Fd) -> Result<()> {
+        self.names.remove(&fd);
+        self.vfs().release(fd)
+    }
+
+    pub fn fsync(&mut self, fd: Fd, data_only: bool) -> Result<()> {
+        let World { session, names, .. } = self;
+        let name = names.get(&fd).map_or("", String::as_str);
+        let sync = |vfs: &mut Vfs| if data_only { vfs.fdatasync(fd) } else { vfs.fsync(fd) };
+        session.observed((CallOp::Sync, name, 0), sync, |()| 0)
+    }
+
+    // ---- directories ------------------------------------------------------------------------------------------------
+
+    pub fn open_directory(&mut self, node: NodeId) -> Result<Fd> {
+        self.open(node, OpenFlags { directory: true, ..OpenFlags::READ })
+    }
+
+    /// Entries of an open directory, "." and ".." at first. They are read anew from the beginning on.
+    pub fn read_directory(&mut self, node: NodeId, fd: Fd, first: u64) -> Result<Rc<Vec<Line>>> {
+        if let Some(lines) = self.directories.get(&fd).filter(|_| first > 0) {
+            return Ok(lines.clone());
+        }
+        let (own, above) = (self.attributes(node)?.ino, self.vfs().parent_ino(node)?);
+        let path = self.names.get(&fd).cloned().unwrap_or_default();
+        let entries = self.call(CallOp::Other, &path, |vfs| vfs.readdir(fd));
+        let entries = match entries {
+            // A removed directory is empty.
+            Err(Errno::NoEnt) => Vec::new(),
+            other => other?,
+        };
+        let directory = |ino, name: &[u8]| Line { ino, kind: FileKind::Directory, name: name.to_vec() };
+        let mut lines = vec![directory(own, b"."), directory(above, b"..")];
+        lines.extend(entries.into_iter().map(|entry| Line { ino: entry.ino, kind: entry.kind, name: entry.name }));
+        let lines = Rc::new(lines);
+        self.directories.insert(fd, lines.clone());
+        Ok(lines)
+    }
+
+    pub fn close_directory(&mut self, fd: Fd) -> Result<()> {
+        self.directories.remove(&fd);
+        let name = self.names.remove(&fd).unwrap_or_default();
+        self.call(CallOp::Close, &name, |vfs| vfs.close(fd))
+    }
+}

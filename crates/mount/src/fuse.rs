@@ -1,0 +1,532 @@
+//! The requests of the kernel as jobs for the simulation, and its answers as replies.
+
+use crate::walk::Kind;
+use crate::world::{Job, Request as Asked, World};
+use ffslab_fs::{FileKind, NewNode, RenameFlags as Renaming, Result, Stat, TimeSpec, XattrMode};
+use ffslab_linux::{Caller, Fd, NewTime, NodeChange, NodeEntry, NodeId, OpenFlags as Opening};
+use fuser::{
+    BsdFileFlags, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo, InitFlags,
+    KernelConfig, LockOwner, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory, ReplyEmpty,
+    ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite, ReplyXattr, Request, TimeOrNow, WriteFlags,
+};
+use nix::libc;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::mpsc::Sender;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// How long the kernel may remember names and attributes: not at all, the simulated kernel does.
+const TTL: Duration = Duration::ZERO;
+/// Unit of `st_blocks`.
+const STAT_BLOCK_BYTES: u64 = 512;
+/// What the kernel may read ahead for mapped memory: the page alone, since the simulated kernel reads ahead.
+const MAPPED_READ_AHEAD_BYTES: u32 = 4096;
+
+/// One end of the queue to the simulation.
+pub struct Bridge {
+    jobs: Sender<Job>,
+    /// How files are opened.
+    files: FopenFlags,
+}
+
+impl Bridge {
+    pub fn new(jobs: Sender<Job>) -> Bridge {
+        Bridge { jobs, files: FopenFlags::empty() }
+    }
+
+    /// Queues a request. When the simulation is gone nobody answers, and the reply says EIO as it is dropped.
+    fn queue(&self, request: &Request, kind: Kind, nodes: [NodeId; 2], work: impl FnOnce(&mut World) + Send + 'static) {
+        let (process, work) = (request.pid(), Box::new(work));
+        let asked = Asked { arrived: Instant::now(), process, kind, nodes, work };
+        let _gone = self.jobs.send(Job::Request(asked));
+    }
+
+    /// A request about one node: what it does, then what is answered.
+    fn ask<R>(
+        &self,
+        request: &Request,
+        kind: Kind,
+        node: INodeNo,
+        act: impl FnOnce(&mut World) -> R + Send + 'static,
+        answer: impl FnOnce(R) + Send + 'static,
+    ) {
+        self.queue(request, kind, [node.0, node.0], move |world| {
+            let result = act(world);
+            world.keep_pace();
+            answer(result);
+        });
+    }
+
+    fn call<R>(
+        &self,
+        request: &Request,
+        node: INodeNo,
+        act: impl FnOnce(&mut World) -> R + Send + 'static,
+        answer: impl FnOnce(R) + Send + 'static,
+    ) {
+        self.ask(request, Kind::Call, node, act, answer);
+    }
+}
+
+fn number(error: ffslab_fs::Errno) -> Errno {
+    Errno::from_i32(error.number() as i32)
+}
+
+fn fd(handle: FileHandle) -> Fd {
+    Fd(handle.0 as u32)
+}
+
+fn caller(request: &Request) -> Caller {
+    Caller { uid: request.uid(), gid: request.gid() }
+}
+
+fn file_type(kind: FileKind) -> FileType {
+    match kind {
+        FileKind::File => FileType::RegularFile,
+        FileKind::Directory => FileType::Directory,
+        FileKind::Symlink => FileType::Symlink,
+        FileKind::CharDevice => FileType::CharDevice,
+        FileKind::BlockDevice => FileType::BlockDevice,
+        FileKind::Fifo => FileType::NamedPipe,
+        FileKind::Socket => FileType::Socket,
+    }
+}
+
+fn system_time(time: TimeSpec) -> SystemTime {
+    let nanoseconds = Duration::from_nanos(u64::from(time.nanoseconds));
+    let seconds = Duration::from_secs(time.seconds.unsigned_abs());
+    if time.seconds < 0 {
+        UNIX_EPOCH - seconds + nanoseconds
+    } else {
+        UNIX_EPOCH + seconds + nanoseconds
+    }
+}
+
+fn new_time(time: TimeOrNow) -> NewTime {
+    let TimeOrNow::SpecificTime(time) = time else { return NewTime::Now };
+    NewTime::At(match time.duration_since(UNIX_EPOCH) {
+        Ok(after) => TimeSpec { seconds: after.as_secs() as i64, nanoseconds: after.subsec_nanos() },
+        Err(before) => {
+            let before = before.duration();
+            let part = u32::from(before.subsec_nanos() > 0);
+            TimeSpec {
+                seconds: -(before.as_secs() as i64) - i64::from(part),
+                nanoseconds: part * (1_000_000_000 - before.subsec_nanos()),
+            }
+        }
+    })
+}
+
+fn attributes(stat: &Stat) -> FileAttr {
+    let changed = system_time(stat.changed);
+    FileAttr {
+        ino: INodeNo(u64::from(stat.ino)),
+        size: stat.size_bytes,
+        blocks: stat.size_bytes.div_ceil(STAT_BLOCK_BYTES),
+        atime: system_time(stat.accessed),
+        mtime: system_time(stat.modified),
+        ctime: changed,
+        crtime: changed,
+        kind: file_type(stat.kind),
+        perm: stat.permissions as u16,
+        nlink: stat.links,
+        uid: stat.uid,
+        gid: stat.gid,
+        rdev: stat.device,
+        blksize: ffslab_fs::PAGE_BYTES as u32,
+        flags: 0,
+    }
+}
+
+fn entry(reply: ReplyEntry, result: Result<NodeEntry>) {
+    match result {
+        Ok(NodeEntry { generation, stat, .. }) => reply.entry(&TTL, &attributes(&stat), Generation(generation)),
+        Err(error) => reply.error(number(error)),
+    }
+}
+
+fn attr(reply: ReplyAttr, result: Result<Stat>) {
+    match result {
+        Ok(stat) => reply.attr(&TTL, &attributes(&stat)),
+        Err(error) => reply.error(number(error)),
+    }
+}
+
+fn empty(reply: ReplyEmpty, result: Result<()>) {
+    match result {
+        Ok(()) => reply.ok(),
+        Err(error) => reply.error(number(error)),
+    }
+}
+
+fn xattr(reply: ReplyXattr, room_bytes: u32, result: Result<Vec<u8>>) {
+    match result {
+        Ok(value) if room_bytes == 0 => reply.size(value.len() as u32),
+        Ok(value) if value.len() > room_bytes as usize => reply.error(Errno::ERANGE),
+        Ok(value) => reply.data(&value),
+        Err(error) => reply.error(number(error)),
+    }
+}
+
+/// Appending is left to the kernel, which knows the size and gives the place of each write: pages of mapped memory are
+/// written through the same descriptors.
+fn opening(flags: i32) -> Opening {
+    let access = flags & libc::O_ACCMODE;
+    Opening {
+        read: access != libc::O_WRONLY,
+        write: access != libc::O_RDONLY,
+        truncate: flags & libc::O_TRUNC != 0,
+        exclusive: flags & libc::O_EXCL != 0,
+        sync: flags & libc::O_SYNC == libc::O_SYNC,
+        dsync: flags & libc::O_SYNC == libc::O_DSYNC,
+        ..Opening::default()
+    }
+}
+
+impl Filesystem for Bridge {
+    fn init(&mut self, _request: &Request, config: &mut KernelConfig) -> std::io::Result<()> {
+        // Open and truncate are one call of the simulated kernel. Of old kernels without it the truncation comes alone.
+        let _old = config.add_capabilities(InitFlags::FUSE_ATOMIC_O_TRUNC);
+        // From Linux 6.6 on files can be read past the kernel's cache and mapped all the same. Before, the cache is used.
+        if config.add_capabilities(InitFlags::FUSE_DIRECT_IO_ALLOW_MMAP).is_ok() {
+            self.files = FopenFlags::FOPEN_DIRECT_IO;
+            let _larger = config.set_max_readahead(MAPPED_READ_AHEAD_BYTES);
+        } else {
+            let _older = config.add_capabilities(InitFlags::FUSE_AUTO_INVAL_DATA);
+        }
+        Ok(())
+    }
+
+    fn lookup(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        let name = name.as_bytes().to_vec();
+        let look_up = move |world: &mut World| world.look_up(parent.0, &name);
+        self.ask(request, Kind::LookUp, parent, look_up, |result| entry(reply, result));
+    }
+
+    fn forget(&self, _request: &Request, ino: INodeNo, nlookup: u64) {
+        // No call of a program: it takes no time and ends no walk.
+        let _gone = self.jobs.send(Job::Forget(ino.0, nlookup));
+    }
+
+    fn getattr(&self, request: &Request, ino: INodeNo, _fh: Option<FileHandle>, reply: ReplyAttr) {
+        let look = move |world: &mut World| world.attributes(ino.0);
+        self.ask(request, Kind::Attributes, ino, look, |result| attr(reply, result));
+    }
+
+    fn setattr(
+        &self,
+        request: &Request,
+        ino: INodeNo,
+        mode: Option<u32>,
+        uid: Option<u32>,
+        gid: Option<u32>,
+        size: Option<u64>,
+        atime: Option<TimeOrNow>,
+        mtime: Option<TimeOrNow>,
+        _ctime: Option<SystemTime>,
+        fh: Option<FileHandle>,
+        _crtime: Option<SystemTime>,
+        _chgtime: Option<SystemTime>,
+        _bkuptime: Option<SystemTime>,
+        _flags: Option<BsdFileFlags>,
+        reply: ReplyAttr,
+    ) {
+        let change = NodeChange {
+            size_bytes: size,
+            by_descriptor: fh.is_some(),
+            permissions: mode,
+            uid,
+            gid,
+            accessed: atime.map(new_time),
+            modified: mtime.map(new_time),
+        };
+        self.call(request, ino, move |world| world.change(ino.0, &change), |result| attr(reply, result));
+    }
+
+    fn readlink(&self, request: &Request, ino: INodeNo, reply: ReplyData) {
+        self.call(
+            request,
+            ino,
+            move |world| world.readlink(ino.0),
+            |result| match result {
+                Ok(target) => reply.data(&target),
+                Err(error) => reply.error(number(error)),
+            },
+        );
+    }
+
+    fn mknod(
+        &self,
+        request: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        mode: u32,
+        _umask: u32,
+        rdev: u32,
+        reply: ReplyEntry,
+    ) {
+        let Some(kind) = FileKind::from_mode(mode) else { return reply.error(Errno::EINVAL) };
+        let (name, caller) = (name.as_bytes().to_vec(), caller(request));
+        let make = move |world: &mut World| {
+            let node = NewNode { permissions: mode & 0o7777, device: rdev, ..NewNode::of(kind) };
+            world.make(parent.0, &name, node, caller)
+        };
+        self.call(request, parent, make, |result| entry(reply, result));
+    }
+
+    fn mkdir(&self, request: &Request, parent: INodeNo, name: &OsStr, mode: u32, _umask: u32, reply: ReplyEntry) {
+        let (name, caller) = (name.as_bytes().to_vec(), caller(request));
+        let make = move |world: &mut World| {
+            let node = NewNode { permissions: mode & 0o7777, ..NewNode::of(FileKind::Directory) };
+            world.make(parent.0, &name, node, caller)
+        };
+        self.call(request, parent, make, |result| entry(reply, result));
+    }
+
+    fn symlink(&self, request: &Request, parent: INodeNo, link_name: &OsStr, target: &Path, reply: ReplyEntry) {
+        let (name, caller) = (link_name.as_bytes().to_vec(), caller(request));
+        let target = target.as_os_str().as_bytes().to_vec();
+        let make = move |world: &mut World| {
+            let node = NewNode { permissions: 0o777, target: &target, ..NewNode::of(FileKind::Symlink) };
+            world.make(parent.0, &name, node, caller)
+        };
+        self.call(request, parent, make, |result| entry(reply, result));
+    }
+
+    fn unlink(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        let name = name.as_bytes().to_vec();
+        self.call(request, parent, move |world| world.unlink(parent.0, &name), |result| empty(reply, result));
+    }
+
+    fn rmdir(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        let name = name.as_bytes().to_vec();
+        self.call(request, parent, move |world| world.rmdir(parent.0, &name), |result| empty(reply, result));
+    }
+
+    fn rename(
+        &self,
+        request: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        newparent: INodeNo,
+        newname: &OsStr,
+        flags: RenameFlags,
+        reply: ReplyEmpty,
+    ) {
+        let (old, new) = (name.as_bytes().to_vec(), newname.as_bytes().to_vec());
+        let flags = Renaming {
+            no_replace: flags.contains(RenameFlags::RENAME_NOREPLACE),
+            exchange: flags.contains(RenameFlags::RENAME_EXCHANGE),
+            whiteout: flags.contains(RenameFlags::RENAME_WHITEOUT),
+        };
+        self.queue(request, Kind::CallOfTwoPaths, [parent.0, newparent.0], move |world| {
+            let result = world.rename((parent.0, &old), (newparent.0, &new), flags);
+            world.keep_pace();
+            empty(reply, result);
+        });
+    }
+
+    fn link(&self, request: &Request, ino: INodeNo, newparent: INodeNo, newname: &OsStr, reply: ReplyEntry) {
+        let name = newname.as_bytes().to_vec();
+        self.queue(request, Kind::CallOfTwoPaths, [ino.0, newparent.0], move |world| {
+            let result = world.link(ino.0, newparent.0, &name);
+            world.keep_pace();
+            entry(reply, result);
+        });
+    }
+
+    fn open(&self, request: &Request, ino: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
+        let files = self.files;
+        self.call(
+            request,
+            ino,
+            move |world| world.open(ino.0, opening(flags.0)),
+            move |result| match result {
+                Ok(Fd(fd)) => reply.opened(FileHandle(u64::from(fd)), files),
+                Err(error) => reply.error(number(error)),
+            },
+        );
+    }
+
+    fn create(
+        &self,
+        request: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        mode: u32,
+        _umask: u32,
+        flags: i32,
+        reply: ReplyCreate,
+    ) {
+        let (name, caller, files) = (name.as_bytes().to_vec(), caller(request), self.files);
+        let create = move |world: &mut World| world.create(parent.0, &name, opening(flags), mode & 0o7777, caller);
+        self.call(request, parent, create, move |result| match result {
+            Ok((Fd(fd), NodeEntry { generation, stat, .. })) => {
+                let handle = FileHandle(u64::from(fd));
+                reply.created(&TTL, &attributes(&stat), Generation(generation), handle, files);
+            }
+            Err(error) => reply.error(number(error)),
+        });
+    }
+
+    fn read(
+        &self,
+        request: &Request,
+        ino: INodeNo,
+        fh: FileHandle,
+        offset: u64,
+        size: u32,
+        _flags: OpenFlags,
+        _lock_owner: Option<LockOwner>,
+        reply: ReplyData,
+    ) {
+        self.queue(request, Kind::Call, [ino.0, ino.0], move |world| {
+            let result = world.read(fd(fh), size as usize, offset);
+            world.keep_pace();
+            match result {
+                Ok(count) => reply.data(&world.buffer[..count]),
+                Err(error) => reply.error(number(error)),
+            }
+        });
+    }
+
+    fn write(
+        &self,
+        request: &Request,
+        ino: INodeNo,
+        fh: FileHandle,
+        offset: u64,
+        data: &[u8],
+        write_flags: WriteFlags,
+        _flags: OpenFlags,
+        _lock_owner: Option<LockOwner>,
+        reply: ReplyWrite,
+    ) {
+        let data = data.to_vec();
+        let unprivileged = write_flags.contains(WriteFlags::FUSE_WRITE_KILL_SUIDGID);
+        let write = move |world: &mut World| world.write(ino.0, fd(fh), &data, offset, unprivileged);
+        self.call(request, ino, write, |result| match result {
+            Ok(count) => reply.written(count as u32),
+            Err(error) => reply.error(number(error)),
+        });
+    }
+
+    fn flush(&self, request: &Request, ino: INodeNo, fh: FileHandle, _lock_owner: LockOwner, reply: ReplyEmpty) {
+        self.call(request, ino, move |world| world.flush(fd(fh)), |result| empty(reply, result));
+    }
+
+    fn release(
+        &self,
+        request: &Request,
+        ino: INodeNo,
+        fh: FileHandle,
+        _flags: OpenFlags,
+        _lock_owner: Option<LockOwner>,
+        _flush: bool,
+        reply: ReplyEmpty,
+    ) {
+        self.call(request, ino, move |world| world.release(fd(fh)), |result| empty(reply, result));
+    }
+
+    fn fsync(&self, request: &Request, ino: INodeNo, fh: FileHandle, datasync: bool, reply: ReplyEmpty) {
+        self.call(request, ino, move |world| world.fsync(fd(fh), datasync), |result| empty(reply, result));
+    }
+
+    fn opendir(&self, request: &Request, ino: INodeNo, _flags: OpenFlags, reply: ReplyOpen) {
+        self.call(
+            request,
+            ino,
+            move |world| world.open_directory(ino.0),
+            |result| match result {
+                Ok(Fd(fd)) => reply.opened(FileHandle(u64::from(fd)), FopenFlags::empty()),
+                Err(error) => reply.error(number(error)),
+            },
+        );
+    }
+
+    fn readdir(&self, request: &Request, ino: INodeNo, fh: FileHandle, offset: u64, mut reply: ReplyDirectory) {
+        self.queue(request, Kind::Call, [ino.0, ino.0], move |world| {
+            let result = world.read_directory(ino.0, fd(fh), offset);
+            world.keep_pace();
+            match result {
+                Ok(lines) => {
+                    for (index, line) in lines.iter().enumerate().skip(offset as usize) {
+                        let (ino, name) = (INodeNo(u64::from(line.ino)), OsStr::from_bytes(&line.name));
+                        if reply.add(ino, index as u64 + 1, file_type(line.kind), name) {
+                            break;
+                        }
+                    }
+                    reply.ok();
+                }
+                Err(error) => reply.error(number(error)),
+            }
+        });
+    }
+
+    fn releasedir(&self, request: &Request, ino: INodeNo, fh: FileHandle, _flags: OpenFlags, reply: ReplyEmpty) {
+        self.call(request, ino, move |world| world.close_directory(fd(fh)), |result| empty(reply, result));
+    }
+
+    fn fsyncdir(&self, request: &Request, ino: INodeNo, fh: FileHandle, datasync: bool, reply: ReplyEmpty) {
+        self.call(request, ino, move |world| world.fsync(fd(fh), datasync), |result| empty(reply, result));
+    }
+
+    fn statfs(&self, request: &Request, ino: INodeNo, reply: ReplyStatfs) {
+        self.call(request, ino, World::statfs, |result| match result {
+            Ok((stat, name_bytes_max)) => reply.statfs(
+                stat.blocks,
+                stat.blocks_free,
+                stat.blocks_free,
+                stat.files,
+                stat.files_free,
+                stat.block_bytes,
+                name_bytes_max,
+                stat.block_bytes,
+            ),
+            Err(error) => reply.error(number(error)),
+        });
+    }
+
+    fn setxattr(
+        &self,
+        request: &Request,
+        ino: INodeNo,
+        name: &OsStr,
+        value: &[u8],
+        flags: i32,
+        _position: u32,
+        reply: ReplyEmpty,
+    ) {
+        let (name, value) = (name.as_bytes().to_vec(), value.to_vec());
+        let mode = match flags {
+            libc::XATTR_CREATE => XattrMode::Create,
+            libc::XATTR_REPLACE => XattrMode::Replace,
+            _ => XattrMode::Any,
+        };
+        let set = move |world: &mut World| world.set_xattr(ino.0, &name, &value, mode);
+        self.call(request, ino, set, |result| empty(reply, result));
+    }
+
+    fn getxattr(&self, request: &Request, ino: INodeNo, name: &OsStr, size: u32, reply: ReplyXattr) {
+        let name = name.as_bytes().to_vec();
+        self.queue(request, Kind::Call, [ino.0, ino.0], move |world| {
+            if !world.keeps_xattrs() {
+                // The kernel never asks again, and programs are told EOPNOTSUPP.
+                return reply.error(Errno::ENOSYS);
+            }
+            let result = world.xattr(ino.0, &name);
+            world.keep_pace();
+            xattr(reply, size, result);
+        });
+    }
+
+    fn listxattr(&self, request: &Request, ino: INodeNo, size: u32, reply: ReplyXattr) {
+        self.call(request, ino, move |world| world.xattrs(ino.0), move |result| xattr(reply, size, result));
+    }
+
+    fn removexattr(&self, request: &Request, ino: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        let name = name.as_bytes().to_vec();
+        self.call(request, ino, move |world| world.remove_xattr(ino.0, &name), |result| empty(reply, result));
+    }
+}

@@ -1,0 +1,148 @@
+//! # mount: a simulated file system that real programs use
+//!
+//! **Role.** A FUSE file system over the simulated stack: the system calls of real programs, made in virtual time. See
+//! this crate's README for how a request flows.
+//!
+//! **Follows.** `include/uapi/linux/fuse.h` and `fs/fuse/` of Linux 6.1 to 6.18, as far as which request belongs to
+//! which system call.
+//!
+//! **Leaves out.** See the README.
+
+mod calls;
+mod control;
+mod fuse;
+mod unmount;
+mod walk;
+mod world;
+
+use crate::fuse::Bridge;
+use crate::unmount::{mount_error, Unmount};
+use crate::world::{Job, World};
+use ffslab_lab::stack_keys::StackKeys;
+use ffslab_lab::{LabError, SessionResult};
+use fuser::{Config, MountOption, SessionACL};
+use std::path::PathBuf;
+use std::sync::mpsc::{channel, RecvTimeoutError, Sender};
+use std::time::Duration;
+
+pub use ffslab_lab::session::Torn;
+
+/// How often [`mount`] asks whether it shall end.
+const ASK_EVERY: Duration = Duration::from_millis(50);
+
+/// What to mount, and how time passes.
+#[derive(Clone, Debug)]
+pub struct MountSpec {
+    /// The `[stack]` table of an experiment.
+    pub stack_toml: String,
+    /// Paths in it start here.
+    pub base_dir: PathBuf,
+    /// Seed of what the simulation draws.
+    pub seed: u64,
+    /// Options of the simulated file system, as "ro".
+    pub options: Vec<String>,
+    pub mountpoint: PathBuf,
+    /// Where the mount listens for questions.
+    pub socket: PathBuf,
+    /// Virtual time also passes while the program does not call.
+    pub think: bool,
+    /// The program waits as long as it would on the board.
+    pub realtime: bool,
+    /// The power goes away at this program or erase, counted from the end of the mount.
+    pub power_cut_after: Option<u64>,
+    pub torn: Torn,
+    /// Time of day at virtual time 0, in seconds since 1970.
+    pub epoch_s: u64,
+    /// Where what the chip holds at the end is written to, with OOB areas.
+    pub save: Option<PathBuf>,
+}
+
+/// What was mounted, after its end.
+#[derive(Clone, Debug)]
+pub struct Mounted {
+    pub result: SessionResult,
+    /// The stack's keys with the board's values filled in.
+    pub keys: StackKeys,
+}
+
+/// What [`mount`] tells its caller, and asks.
+pub trait Watch {
+    /// Programs can use the mount from now on.
+    fn ready(&self);
+    /// Something that a person should read, one line.
+    fn say(&self, text: &str);
+    /// Whether the mount shall end. A second yes ends it though programs still use it.
+    fn shall_end(&self) -> bool;
+}
+
+/// Mounts, serves requests until the file system is unmounted, by anybody, and returns what happened.
+///
+/// # Errors
+/// What is wrong with the stack, why it cannot be mounted, simulated or really. Nothing is mounted then.
+pub fn mount(spec: &MountSpec, watch: &dyn Watch) -> Result<Mounted, LabError> {
+    let (jobs, queue) = channel::<Job>();
+    std::thread::scope(|scope| {
+        let (tell, told) = channel();
+        let simulation = scope.spawn(move || World::live(spec, queue, &tell));
+        let served = match told.recv() {
+            Ok(()) => serve(spec, watch, &jobs),
+            // It has ended already, and says why.
+            Err(_) => Ok(()),
+        };
+        // The queue is there as long as the simulation is.
+        let _gone = jobs.send(Job::End);
+        let result = simulation.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        served.and(result)
+    })
+}
+
+/// From the real mount to its end.
+fn serve(spec: &MountSpec, watch: &dyn Watch, jobs: &Sender<Job>) -> Result<(), LabError> {
+    let control = control::Listener::new(&spec.socket, jobs.clone())?;
+    let mut config = Config::default();
+    let as_root = nix::unistd::geteuid().is_root();
+    config.acl = if as_root { SessionACL::All } else { SessionACL::Owner };
+    config.mount_options = vec![
+        MountOption::FSName("ffslab".to_string()),
+        MountOption::Subtype("ffslab".to_string()),
+        MountOption::DefaultPermissions,
+        MountOption::NoAtime,
+    ];
+    if spec.options.iter().any(|option| option == "ro") {
+        config.mount_options.push(MountOption::RO);
+    }
+    let bridge = Bridge::new(jobs.clone());
+    let session = fuser::Session::new(bridge, &spec.mountpoint, &config)
+        .map_err(|error| LabError::Input(mount_error(&spec.mountpoint, &error)))?;
+    let (done, ended) = channel();
+    let loop_thread = std::thread::spawn(move || {
+        let result = session.run();
+        // Nobody listens any more when the mount was given up.
+        let _gone = done.send(());
+        result
+    });
+    watch.ready();
+    let mut unmount = Unmount::new(&spec.mountpoint);
+    while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(ASK_EVERY) {
+        if watch.shall_end() {
+            match unmount.once_more() {
+                unmount::Step::Done => {}
+                unmount::Step::Busy => watch.say(
+                    "programs still use the mount: it is out of the tree and ends when they do; once more to end it now",
+                ),
+                // The thread waits for requests that do not come; it ends with the program.
+                unmount::Step::GivenUp => {
+                    drop(control);
+                    return Ok(());
+                }
+                unmount::Step::Failed(text) => watch.say(&text),
+            }
+        }
+    }
+    drop(control);
+    match loop_thread.join() {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(error)) => Err(LabError::Input(format!("{}: {error}", spec.mountpoint.display()))),
+        Err(panic) => std::panic::resume_unwind(panic),
+    }
+}

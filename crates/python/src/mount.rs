@@ -1,0 +1,101 @@
+//! A simulated file system that real programs use, served until it is unmounted.
+
+use crate::session::torn_of;
+use crate::watched::text_of;
+use crate::{columns, to_json, to_python};
+use ffslab_mount::{MountSpec, Watch};
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+/// Python's side of a mount: three functions.
+struct Callables {
+    ready: Py<PyAny>,
+    say: Py<PyAny>,
+    shall_end: Py<PyAny>,
+    /// The first exception of one of them: the mount ends, then it is raised.
+    raised: Mutex<Option<PyErr>>,
+}
+
+impl Callables {
+    fn call<R: Default>(&self, act: impl FnOnce(Python<'_>) -> PyResult<R>) -> Result<R, ()> {
+        Python::attach(act).map_err(|error| {
+            let mut raised = self.raised.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            raised.get_or_insert(error);
+        })
+    }
+}
+
+impl Watch for Callables {
+    fn ready(&self) {
+        // An exception is seen at the next question.
+        let _raised = self.call(|py| self.ready.call0(py).map(drop));
+    }
+
+    fn say(&self, text: &str) {
+        let _raised = self.call(|py| self.say.call1(py, (text,)).map(drop));
+    }
+
+    fn shall_end(&self) -> bool {
+        let before = self.raised.lock().is_ok_and(|raised| raised.is_some());
+        before || self.call(|py| self.shall_end.call0(py)?.extract::<bool>(py)).unwrap_or(true)
+    }
+}
+
+/// What `mount` returns: a variant of the summary (JSON), columns of calls and of blocks, the stack's keys (JSON).
+type Ended<'py> = (String, Bound<'py, PyDict>, Bound<'py, PyDict>, String);
+
+/// Mounts and serves until the file system is unmounted, or `shall_end()` says so. `ready()` is called once programs can
+/// use it, `say(text)` with what a person should read.
+#[pyfunction]
+#[pyo3(signature = (stack_toml, mountpoint, *, socket, options, seed, think, realtime, power_cut_after, torn, epoch_s,
+                    save, ready, say, shall_end))]
+#[allow(clippy::too_many_arguments)]
+pub fn mount<'py>(
+    py: Python<'py>,
+    stack_toml: String,
+    mountpoint: PathBuf,
+    socket: PathBuf,
+    options: Vec<String>,
+    seed: u64,
+    think: bool,
+    realtime: bool,
+    power_cut_after: Option<u64>,
+    torn: &str,
+    epoch_s: u64,
+    save: Option<PathBuf>,
+    ready: Py<PyAny>,
+    say: Py<PyAny>,
+    shall_end: Py<PyAny>,
+) -> PyResult<Ended<'py>> {
+    let spec = MountSpec {
+        stack_toml,
+        base_dir: PathBuf::from("."),
+        seed,
+        options,
+        mountpoint,
+        socket,
+        think,
+        realtime,
+        power_cut_after,
+        torn: torn_of(torn, seed)?,
+        epoch_s,
+        save,
+    };
+    let callables = Callables { ready, say, shall_end, raised: Mutex::new(None) };
+    let served = py.detach(|| catch_unwind(AssertUnwindSafe(|| ffslab_mount::mount(&spec, &callables))));
+    let mounted = served.map_err(|panic| PyRuntimeError::new_err(text_of(&*panic)))?.map_err(to_python)?;
+    if let Some(error) = callables.raised.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner()) {
+        return Err(error);
+    }
+    let result = mounted.result;
+    Ok((
+        to_json(&result.summary)?,
+        columns::requests(py, &result.requests)?,
+        columns::blocks(py, &result.blocks)?,
+        to_json(&mounted.keys)?,
+    ))
+}
