@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from ffslab import InputError, __version__
+from ffslab import InputError, __version__, mount_verbs
 from ffslab.cli_parts import EXIT_NEGATIVE
 from ffslab.cli_parts import argument as _argument
 from ffslab.cli_parts import option as _option
@@ -58,21 +58,6 @@ class Think(StrEnum):
 
     KEEP = "keep"
     NONE = "none"
-
-
-class MountThink(StrEnum):
-    """What the time between the calls of a program is on the board."""
-
-    REAL = "real"
-    NONE = "none"
-
-
-class Torn(StrEnum):
-    """What becomes of the operation at which the power is cut."""
-
-    NOTHING = "nothing"
-    PARTIAL = "partial"
-    COMPLETE = "complete"
 
 
 class PublishedStudy(StrEnum):
@@ -270,85 +255,6 @@ def sqlite(
     _say(verb.run(script, setup, machine, database, rows=rows, out=out, json=json))
 
 
-@app.command(help=VERBS["mount"].about, epilog=VERBS["mount"].epilog)
-def mount(
-    mountpoint: Annotated[Path, _argument("mount", "mountpoint", "MOUNTPOINT")],
-    command: Annotated[list[str] | None, _argument("mount", "command", "[-- COMMAND...]")] = None,
-    fs: Annotated[str, _option("mount", "fs", "--fs", metavar="NAME")] = "jffs2",
-    board: Annotated[str, _option("mount", "board", "--board", metavar="NAME")] = "omap3evm",
-    part: Annotated[str | None, _option("mount", "part", "--part", metavar="NAME")] = None,
-    kernel: Annotated[str | None, _option("mount", "kernel", "--kernel", metavar="NAME")] = None,
-    blocks: Annotated[int | None, _option("mount", "blocks", "--blocks", metavar="BLOCKS")] = None,
-    settings: Annotated[list[str] | None, _option("mount", "set", "--set", metavar="KEY=VALUE")] = None,
-    image: Annotated[Path | None, _option("mount", "image", "--image", metavar="FILE")] = None,
-    oob: Annotated[bool | None, _option("mount", "oob", "--oob/--no-oob")] = None,
-    autoplace: Annotated[bool, _option("mount", "autoplace", "--autoplace")] = False,
-    option: Annotated[list[str] | None, _option("mount", "option", "--option", "-o", metavar="OPTION")] = None,
-    think: Annotated[MountThink, _option("mount", "think", "--think")] = MountThink.REAL,
-    realtime: Annotated[bool, _option("mount", "realtime", "--realtime")] = False,
-    power_cut_after: Annotated[
-        int | None, _option("mount", "power_cut_after", "--power-cut-after", metavar="OPERATIONS")
-    ] = None,
-    torn: Annotated[Torn, _option("mount", "torn", "--torn")] = Torn.PARTIAL,
-    seed: Annotated[int, _option("mount", "seed", "--seed", metavar="N")] = 1,
-    save: Annotated[Path | None, _option("mount", "save", "--save", metavar="FILE")] = None,
-    no_results: Annotated[bool, _option("mount", "no_results", "--no-results")] = False,
-    out: Annotated[Path | None, _option("mount", "out", "--out", metavar="DIR")] = None,
-    json: Annotated[bool, _option("mount", "json", "--json")] = False,
-) -> None:
-    """Serves a simulated file system until it is unmounted."""
-    if no_results and out is not None:
-        raise InputError("--out and --no-results: give one of them")
-    from ffslab import results
-    from ffslab.mount import Device, Mount
-    from ffslab.summary_table import summary_text
-
-    device = Device(fs, board, part, kernel, blocks, image, oob, autoplace, settings or [], option or [])
-    mounted = Mount(device, mountpoint, think.value == "real", realtime, power_cut_after, torn.value, seed, save)
-    folder = None if no_results else out if out is not None else Path("results") / "mount"
-    if folder is not None:
-        results.check_free(folder)
-    done, code = mounted.serve(command or [], tell=sys.stderr if json else sys.stdout)
-    if folder is not None:
-        done.save(folder)
-    report = f"\n\nReport: {folder / results.REPORT}" if folder is not None else ""
-    _say(results.dump_json(done.summary).rstrip() if json else summary_text(done.summary) + report)
-    if code:
-        raise typer.Exit(code)
-
-
-@app.command(help=VERBS["stat"].about, epilog=VERBS["stat"].epilog)
-def stat(
-    mountpoint: Annotated[Path, _argument("stat", "mountpoint", "MOUNTPOINT")],
-    watch: Annotated[bool, _option("stat", "watch", "--watch")] = False,
-    json: Annotated[bool, _option("stat", "json", "--json")] = False,
-) -> None:
-    """Asks a mount what it has done."""
-    from ffslab import mount_control, results
-
-    if watch and json:
-        raise InputError("--watch and --json: ask for one of them")
-    if watch:
-        mount_control.watch(mountpoint)
-    else:
-        now = mount_control.stat(mountpoint)
-        _say(results.dump_json(now).rstrip() if json else mount_control.text(now))
-
-
-@app.command(help=VERBS["checkpoint"].about, epilog=VERBS["checkpoint"].epilog)
-def checkpoint(
-    mountpoint: Annotated[Path, _argument("checkpoint", "mountpoint", "MOUNTPOINT")],
-    file: Annotated[Path, _argument("checkpoint", "file", "FILE")],
-    sync: Annotated[bool, _option("checkpoint", "sync", "--sync")] = False,
-    no_oob: Annotated[bool, _option("checkpoint", "no_oob", "--no-oob")] = False,
-) -> None:
-    """Saves the image of a mount."""
-    from ffslab import mount_control
-
-    size = mount_control.checkpoint(mountpoint, file, sync=sync, oob=not no_oob)
-    _say(f"{file}: {size} bytes")
-
-
 @app.command(help=VERBS["validate"].about, epilog=VERBS["validate"].epilog)
 def validate(
     cases: Annotated[Path, _argument("validate", "cases", "CASES.jsonl[.gz]")],
@@ -465,6 +371,9 @@ def extract(
         print(f"ffslab: {line}", file=sys.stderr)
     if complaints:
         raise typer.Exit(EXIT_NEGATIVE)
+
+
+mount_verbs.add_to(app)
 
 
 @profiles_app.callback()

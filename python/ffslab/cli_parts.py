@@ -1,4 +1,4 @@
-"""What every verb of the command is made of."""
+"""What every verb of the command is made of: options and arguments with their help texts, printing."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ def say(text: str) -> None:
 
 
 def option(verb: str, name: str, *flags: str, metavar: str | None = None) -> typer.models.OptionInfo:
+    """An option of a verb; `name` is that of its help text."""
     made: typer.models.OptionInfo = typer.Option(
         *flags, help=VERBS[verb].options[name], metavar=metavar, show_default=False
     )
@@ -23,5 +24,6 @@ def option(verb: str, name: str, *flags: str, metavar: str | None = None) -> typ
 
 
 def argument(verb: str, name: str, metavar: str) -> typer.models.ArgumentInfo:
+    """An argument of a verb; `name` is that of its help text."""
     made: typer.models.ArgumentInfo = typer.Argument(help=VERBS[verb].options[name], metavar=metavar)
     return made

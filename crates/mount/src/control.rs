@@ -2,7 +2,7 @@
 //!
 //! ```json
 //! {"ask": "stat"}
-//! {"ask": "checkpoint", "file": "/home/me/nand.bin", "oob": true, "sync": false}
+//! {"ask": "checkpoint", "file": "nand.bin", "oob": true, "sync": false}
 //! ```
 
 use crate::world::{Job, World};

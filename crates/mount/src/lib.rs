@@ -10,6 +10,7 @@
 
 mod calls;
 mod control;
+mod convert;
 mod fuse;
 mod unmount;
 mod walk;
@@ -49,7 +50,7 @@ pub struct MountSpec {
     /// The program waits as long as it would on the board.
     pub realtime: bool,
     /// The power goes away at this program or erase, counted from the end of the mount.
-    pub power_cut_after: Option<u64>,
+    pub power_cut_after_operations: Option<u64>,
     pub torn: Torn,
     /// Time of day at virtual time 0, in seconds since 1970.
     pub epoch_s: u64,

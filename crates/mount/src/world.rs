@@ -74,7 +74,7 @@ impl World {
         session.begin_step("mount");
         session.stack_mut().mount(&spec.options).map_err(LabError::Input)?;
         session.begin_step("use");
-        if let Some(operations) = spec.power_cut_after {
+        if let Some(operations) = spec.power_cut_after_operations {
             session.cut_power_after(operations, spec.torn);
         }
         let now = Instant::now();

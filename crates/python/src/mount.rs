@@ -80,7 +80,7 @@ pub fn mount<'py>(
         socket,
         think,
         realtime,
-        power_cut_after,
+        power_cut_after_operations: power_cut_after,
         torn: torn_of(torn, seed)?,
         epoch_s,
         save,
