@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, BinaryIO, TextIO
 
 from ffslab import __version__, _native
 from ffslab._native import InputError
@@ -63,23 +63,27 @@ class Device:
     def _layout(self, image: Path, inband: bool) -> tuple[bool, int]:
         """Whether the image has OOB areas, and how many erase blocks it has."""
         page_B, oob_B, pages, _ = _native.chip_geometry(self.board, self.part, ".")  # noqa: N806
+        with_oob, without = pages * (page_B + oob_B), pages * page_B
         try:
             size = image.stat().st_size
             with image.open("rb") as file:
-                head = file.read(2 * pages * (page_B + oob_B))
+                begins = {block_B: _begins(file, size, block_B) for block_B in (with_oob, without)}
         except OSError as error:
             raise InputError(f"{image}: cannot read the image: {(error.strerror or str(error)).lower()}") from None
-        with_oob, without = pages * (page_B + oob_B), pages * page_B
         oob = self.oob
         if oob is None:
-            fits = size % with_oob == 0
-            second = [head[at : at + 4].startswith(MAGICS) for at in (with_oob, without)]
-            oob = (
-                self.autoplace
-                or (self.fs == "yaffs2" and not inband)
-                or (fits and (size % without != 0 or second == [True, False]))
-            )
+            looks = size % with_oob == 0 and (size % without != 0 or begins[with_oob] > begins[without])
+            oob = self.autoplace or (self.fs == "yaffs2" and not inband) or looks
         return oob, -(-size // (with_oob if oob else without))
+
+
+def _begins(file: BinaryIO, size: int, block_B: int) -> int:  # noqa: N803
+    """How many erase blocks begin as they should, if they are so large."""
+    found = 0
+    for at in range(0, size, block_B):
+        file.seek(at)
+        found += file.read(4).startswith(MAGICS)
+    return found
 
 
 def _setting(text: str) -> tuple[str, Value]:

@@ -30,14 +30,40 @@ impl World {
         }
     }
 
+    /// A board without power does nothing any more, not even what would need no flash.
+    fn powered(&self) -> Result<()> {
+        match self.session.stack().with_chip(|chip| chip.is_on()) {
+            true => Ok(()),
+            false => Err(Errno::PowerCut),
+        }
+    }
+
+    /// A call, with its row: what it does, which file, where, and how many bytes its result moved.
+    fn moving<R>(
+        &mut self,
+        row: (CallOp, &str, u64),
+        body: impl FnOnce(&mut Vfs) -> Result<R>,
+        bytes: impl FnOnce(&R) -> u64,
+    ) -> Result<R> {
+        self.powered()?;
+        let result = self.session.observed(row, body, bytes);
+        // The power may have gone in a background task meanwhile: nobody hears of the result.
+        self.powered().and(result)
+    }
+
     /// A call that moves no bytes.
     fn call<R>(&mut self, op: CallOp, file: &str, body: impl FnOnce(&mut Vfs) -> Result<R>) -> Result<R> {
-        self.session.observed((op, file, 0), body, |_| 0)
+        self.moving((op, file, 0), body, |_| 0)
+    }
+
+    fn name(&self, fd: Fd) -> String {
+        self.names.get(&fd).cloned().unwrap_or_default()
     }
 
     // ---- names ------------------------------------------------------------------------------------------------------
 
     pub fn look_up(&mut self, directory: NodeId, name: &[u8]) -> Result<NodeEntry> {
+        self.powered()?;
         let entry = self.vfs().look_up_node(directory, name)?;
         self.walks.found(entry.id);
         Ok(entry)
@@ -80,6 +106,7 @@ impl World {
     // ---- attributes -------------------------------------------------------------------------------------------------
 
     pub fn attributes(&mut self, node: NodeId) -> Result<Stat> {
+        self.powered()?;
         self.vfs().stat_node(node)
     }
 
@@ -148,13 +175,15 @@ impl World {
 
     /// Puts what was read into [`World::buffer`] and says how much it is.
     pub fn read(&mut self, fd: Fd, bytes: usize, at: u64) -> Result<usize> {
-        let World { session, names, buffer, .. } = self;
+        let mut buffer = std::mem::take(&mut self.buffer);
         if buffer.len() < bytes {
             buffer.resize(bytes, 0);
         }
-        let name = names.get(&fd).map_or("", String::as_str);
+        let name = self.name(fd);
         let read = |vfs: &mut Vfs| vfs.pread(fd, &mut buffer[..bytes], at);
-        session.observed((CallOp::Read, name, at), read, |&count| count as u64)
+        let result = self.moving((CallOp::Read, &name, at), read, |&count| count as u64);
+        self.buffer = buffer;
+        result
     }
 
     /// `unprivileged`: whoever writes may not keep the set-ID bits of the file.
@@ -162,10 +191,9 @@ impl World {
         if unprivileged {
             self.drop_set_id_bits(node)?;
         }
-        let World { session, names, .. } = self;
-        let name = names.get(&fd).map_or("", String::as_str);
+        let name = self.name(fd);
         let write = |vfs: &mut Vfs| vfs.pwrite(fd, data, at);
-        session.observed((CallOp::Write, name, at), write, |&count| count as u64)
+        self.moving((CallOp::Write, &name, at), write, |&count| count as u64)
     }
 
     /// `file_remove_privs` of `fs/inode.c`.
@@ -181,9 +209,8 @@ impl World {
     }
 
     pub fn flush(&mut self, fd: Fd) -> Result<()> {
-        let World { session, names, .. } = self;
-        let name = names.get(&fd).map_or("", String::as_str);
-        session.observed((CallOp::Close, name, 0), |vfs| vfs.flush(fd), |()| 0)
+        let name = self.name(fd);
+        self.call(CallOp::Close, &name, |vfs| vfs.flush(fd))
     }
 
     pub fn release(&mut self, fd: Fd) -> Result<()> {
@@ -192,10 +219,8 @@ impl World {
     }
 
     pub fn fsync(&mut self, fd: Fd, data_only: bool) -> Result<()> {
-        let World { session, names, .. } = self;
-        let name = names.get(&fd).map_or("", String::as_str);
-        let sync = |vfs: &mut Vfs| if data_only { vfs.fdatasync(fd) } else { vfs.fsync(fd) };
-        session.observed((CallOp::Sync, name, 0), sync, |()| 0)
+        let name = self.name(fd);
+        self.call(CallOp::Sync, &name, |vfs| if data_only { vfs.fdatasync(fd) } else { vfs.fsync(fd) })
     }
 
     // ---- directories ------------------------------------------------------------------------------------------------
@@ -210,7 +235,7 @@ impl World {
             return Ok(lines.clone());
         }
         let (own, above) = (self.attributes(node)?.ino, self.vfs().parent_ino(node)?);
-        let path = self.names.get(&fd).cloned().unwrap_or_default();
+        let path = self.name(fd);
         let entries = self.call(CallOp::Other, &path, |vfs| vfs.readdir(fd));
         let entries = match entries {
             // A removed directory is empty.

@@ -99,6 +99,7 @@ pub fn mount(spec: &MountSpec, watch: &dyn Watch) -> Result<Mounted, LabError> {
 
 /// From the real mount to its end.
 fn serve(spec: &MountSpec, watch: &dyn Watch, jobs: &Sender<Job>) -> Result<(), LabError> {
+    let mut unmount = Unmount::new(&spec.mountpoint);
     let control = control::Listener::new(&spec.socket, jobs.clone())?;
     let mut config = Config::default();
     let as_root = nix::unistd::geteuid().is_root();
@@ -123,7 +124,6 @@ fn serve(spec: &MountSpec, watch: &dyn Watch, jobs: &Sender<Job>) -> Result<(), 
         result
     });
     watch.ready();
-    let mut unmount = Unmount::new(&spec.mountpoint);
     while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(ASK_EVERY) {
         if watch.shall_end() {
             match unmount.once_more() {

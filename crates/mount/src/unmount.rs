@@ -27,7 +27,7 @@ pub struct Unmount {
 
 impl Unmount {
     pub fn new(mountpoint: &Path) -> Unmount {
-        // The path must not be resolved any more once programs may hang in it.
+        // Resolved before it is mounted: afterwards the file system would be asked.
         let mountpoint = mountpoint.canonicalize().unwrap_or_else(|_| mountpoint.to_path_buf());
         Unmount { mountpoint, was_busy: false }
     }

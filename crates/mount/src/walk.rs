@@ -20,60 +20,76 @@ pub enum Kind {
     CallOfTwoPaths,
 }
 
-/// Walks of a call of two paths: the way to each, then the last name of each.
-const WALKS_OF_TWO_PATHS: u32 = 4;
+/// Walks that may belong to one call: the way to each of two directories, and looks in them (the last names, whether the
+/// program may write there) that go to and fro.
+const WALKS_MAX: usize = 6;
+
+/// Looks of which each goes on where the one before it stood.
+#[derive(Clone, Copy)]
+struct Walk {
+    first: NodeId,
+    /// The last directory or node, and what was found there.
+    last: [NodeId; 2],
+}
 
 #[derive(Default)]
 pub struct Walks {
-    /// Who asked last, and for what: the walk goes on from one of these nodes.
-    last: Option<(u32, [NodeId; 2], Kind)>,
-    /// Walks of the same program that have not been counted yet, the last one included.
-    open: u32,
+    process: u32,
+    /// What that process has done since its last call but look.
+    open: Vec<Walk>,
+    /// Whether it asked for attributes at last.
+    asked_attributes: bool,
 }
 
 impl Walks {
     /// A request arrives. How many calls have ended before that did nothing but look.
     pub fn request(&mut self, process: u32, kind: Kind, nodes: [NodeId; 2]) -> u32 {
-        let (same_process, goes_on) = match self.last {
-            Some((last_process, at, last_kind)) if last_process == process => {
-                let twice = kind == Kind::Attributes && last_kind == Kind::Attributes && at == nodes;
-                (true, !twice && nodes.iter().any(|node| at.contains(node)))
+        let mut ended = 0;
+        if process != self.process {
+            ended = self.pause();
+            self.process = process;
+        }
+        let again = kind == Kind::Attributes && self.asked_attributes;
+        let goes_on = |walk: &Walk| nodes.iter().any(|node| walk.last.contains(node)) && !(again && walk.last == nodes);
+        self.asked_attributes = kind == Kind::Attributes;
+        match kind {
+            Kind::LookUp | Kind::Attributes => {
+                match self.open.last_mut().filter(|walk| goes_on(walk)) {
+                    Some(walk) => walk.last = nodes,
+                    None => self.open.push(Walk { first: nodes[0], last: nodes }),
+                }
+                if self.open.len() > WALKS_MAX {
+                    self.open.remove(0);
+                    ended += 1;
+                }
             }
-            _ => (false, false),
-        };
-        let is_look = matches!(kind, Kind::LookUp | Kind::Attributes);
-        let ended = match kind {
-            _ if !same_process => std::mem::take(&mut self.open),
-            Kind::LookUp | Kind::Attributes if goes_on => 0,
-            // Those of a call of two paths are known when it comes.
-            Kind::LookUp | Kind::Attributes => u32::from(self.open == WALKS_OF_TWO_PATHS),
-            Kind::Call => std::mem::take(&mut self.open).saturating_sub(u32::from(goes_on)),
+            Kind::Call => {
+                self.open.pop_if(|walk| goes_on(walk));
+                ended += self.pause();
+            }
             Kind::CallOfTwoPaths => {
-                let walked = if goes_on { WALKS_OF_TWO_PATHS } else { 0 };
-                std::mem::take(&mut self.open).saturating_sub(walked)
+                while self.open.pop_if(|walk| nodes.contains(&walk.first)).is_some() {}
+                for node in [nodes[1], nodes[0]] {
+                    self.open.pop_if(|walk| walk.last.contains(&node));
+                }
+                ended += self.pause();
             }
-        };
-        if is_look {
-            self.open += u32::from(!goes_on);
-            self.open -= ended.min(u32::from(same_process));
-            self.last = Some((process, nodes, kind));
-        } else {
-            self.last = None;
         }
         ended
     }
 
     /// What a look-up found: the walk may go on from there, or from the directory where it stood.
     pub fn found(&mut self, node: NodeId) {
-        if let Some((_, [_, found], _)) = &mut self.last {
-            *found = node;
+        if let Some(walk) = self.open.last_mut() {
+            walk.last[1] = node;
         }
     }
 
     /// The program does nothing for a while: calls that only looked have ended.
     pub fn pause(&mut self) -> u32 {
-        self.last = None;
-        std::mem::take(&mut self.open)
+        let ended = self.open.len() as u32;
+        self.open.clear();
+        ended
     }
 }
 
@@ -151,6 +167,23 @@ mod tests {
         walks.request(9, Kind::Attributes, [ROOT, ROOT]);
         look_up(&mut walks, DIRECTORY, Some(FILE));
         look_up(&mut walks, ROOT, None);
+        walks.request(9, Kind::Attributes, [DIRECTORY, DIRECTORY]);
+        walks.request(9, Kind::Attributes, [ROOT, ROOT]);
         assert_eq!(walks.request(9, Kind::CallOfTwoPaths, [DIRECTORY, ROOT]), 0);
+    }
+
+    #[test]
+    fn what_came_before_a_rename_was_a_call() {
+        let mut walks = Walks::default();
+        walk_to_file(&mut walks);
+        walks.request(9, Kind::Attributes, [ROOT, ROOT]);
+        look_up(&mut walks, ROOT, Some(DIRECTORY));
+        look_up(&mut walks, DIRECTORY, Some(7));
+        walks.request(9, Kind::Attributes, [ROOT, ROOT]);
+        look_up(&mut walks, ROOT, Some(DIRECTORY));
+        look_up(&mut walks, DIRECTORY, Some(8));
+        look_up(&mut walks, 7, Some(FILE));
+        look_up(&mut walks, 8, None);
+        assert_eq!(walks.request(9, Kind::CallOfTwoPaths, [7, 8]), 1);
     }
 }

@@ -111,6 +111,10 @@ impl World {
     }
 
     fn serve(&mut self, request: Request) {
+        if request.process == std::process::id() {
+            // Of ffslab itself, which looks where it has mounted: no call of a program.
+            return (request.work)(self);
+        }
         self.requests += 1;
         self.time_passes(request.arrived);
         let looked = self.walks.request(request.process, request.kind, request.nodes);

@@ -1,0 +1,244 @@
+"""The verb `mount`, and what talks to it: time, questions, images, power cuts, ends."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+import ffslab
+from conftest import Command
+from ffslab.images import read_image
+from mounted import FILE_SYSTEMS, mounted, need_fuse
+
+WORK = "mkdir d && cp /bin/sh d/copy && sync d/copy && mv d/copy d/sh && ln d/sh again && rm again && stat -c %s d/sh"
+
+
+@pytest.mark.parametrize("fs", FILE_SYSTEMS)
+def test_without_think_time_a_run_is_repeated_to_the_nanosecond(fs: str, tmp_path: Path, ffslab: Command) -> None:
+    """Nothing of the host enters: not its speed, not its clock."""
+    need_fuse()
+    (tmp_path / "mount").mkdir()
+    outputs = []
+    for number in range(2):
+        image = tmp_path / f"{number}.bin"
+        options = ("--fs", fs, "--think", "none", "--no-results", "--json", "--save", image)
+        ran = ffslab("mount", *options, "mount", "--", "sh", "-c", f"cd mount && {WORK}")
+        assert ran.returncode == 0, ran.stderr
+        outputs.append((ran.stdout, hashlib.sha256(image.read_bytes()).hexdigest()))
+    assert outputs[0] == outputs[1]
+
+
+def test_what_the_program_asks_for_is_what_the_board_is_asked_for(tmp_path: Path, ffslab: Command) -> None:
+    """The kernel asks for each name on a path; the simulated system has one call for what the program called once."""
+    need_fuse()
+    (tmp_path / "mount").mkdir()
+    script = "import os\nos.makedirs('a/b')\nf = os.open('a/b/f', os.O_CREAT | os.O_RDWR)\n"
+    script += "os.write(f, b'x' * 9000)\nos.pread(f, 100, 50)\nos.fsync(f)\nos.close(f)\nos.stat('a/b/f')\n"
+    script += "os.rename('a/b/f', 'a/g')\nos.unlink('a/g')\n"
+    (tmp_path / "script.py").write_text(script)
+    command = ("python3", "-SE", "-c", f"import os; os.chdir('mount'); exec({script!r})")
+    ran = ffslab("mount", "--fs", "jffs2", "--think", "none", "--out", "out", "mount", "--", *command)
+    assert ran.returncode == 0, ran.stderr
+    import pyarrow.parquet as pq
+
+    rows = pq.read_table(tmp_path / "out" / "requests.parquet").to_pylist()
+    calls = [(row["op"], row["file"], row["bytes"]) for row in rows if row["op"] != "stat"]
+    assert calls == [
+        ("other", "a", 0),
+        ("other", "a/b", 0),
+        ("open", "a/b/f", 0),
+        ("write", "a/b/f", 9000),
+        ("read", "a/b/f", 100),
+        ("sync", "a/b/f", 0),
+        ("close", "a/b/f", 0),
+        ("other", "a/b/f", 0),
+        ("unlink", "a/g", 0),
+    ]
+    # chdir(2), os.makedirs looks for "a", stat(2) of the file.
+    assert sum(row["op"] == "stat" for row in rows) == 3
+    resolved = (tmp_path / "out" / "resolved.toml").read_text()
+    assert 'think = "none"' in resolved and "partition_blocks = 400" in resolved
+
+
+def test_think_time_passes_on_the_board_or_not(tmp_path: Path) -> None:
+    for think, shortest_s, longest_s in (("real", 0.6, 30), ("none", 0, 0.5)):
+        with mounted(tmp_path, "jffs2", "--think", think, "--blocks", "32") as mount:
+            (mount.place / "f").touch()
+            time.sleep(0.6)
+            (mount.place / "g").touch()
+            board_s = mount.stat()["totals"]["time_us"] / 1e6
+            assert shortest_s <= board_s < longest_s
+
+
+def test_background_work_goes_on_while_the_program_sleeps(tmp_path: Path) -> None:
+    """UBI erases its blocks in a thread of its own, which has the CPU while the program sleeps."""
+    with mounted(tmp_path, "ubifs") as mount:
+        before = mount.stat()["totals"]["erases"]
+        time.sleep(0.5)
+        assert mount.stat()["totals"]["erases"] > before
+
+
+def test_in_real_time_the_program_waits_as_on_the_board(tmp_path: Path) -> None:
+    with mounted(tmp_path, "jffs2", "--realtime") as mount:
+        begun_s = time.monotonic()
+        with (mount.place / "f").open("wb", buffering=0) as file:
+            for _ in range(20):
+                file.write(bytes(65536))
+        took_s = time.monotonic() - begun_s
+    board_s = mount.variant["latency_us"]["sum"] / 1e6
+    # 640 pages of 2 KiB take more than 0.2 s on any chip; the host needs a few milliseconds.
+    assert board_s > 0.2
+    assert took_s >= 0.9 * board_s
+
+
+def test_questions_are_answered_while_programs_run(tmp_path: Path, ffslab: Command) -> None:
+    with mounted(tmp_path, "yaffs2", "--blocks", "64") as mount:
+        (mount.place / "f").write_bytes(os.urandom(500_000))
+        now = mount.stat()
+        assert (now["fs"], now["powered"]) == ("yaffs2", True)
+        assert len(now["blocks"]["erases"]) == 64
+        assert now["totals"]["page_programs"] >= 244
+        assert sum(now["blocks"]["valid_B"]) >= 500_000
+        text = ffslab("stat", "mount").stdout
+        assert "page programs" in text and "erases per block" in text
+        again = ffslab("mount", "--fs", "jffs2", "mount")
+        assert again.returncode == 2 and "another ffslab mount" in again.stderr
+    gone = ffslab("stat", "mount")
+    assert gone.returncode == 2 and "no ffslab mount of yours is here" in gone.stderr
+
+
+@pytest.mark.parametrize("fs", FILE_SYSTEMS)
+def test_a_checkpoint_is_mounted_again(fs: str, tmp_path: Path, ffslab: Command) -> None:
+    content = os.urandom(300_000)
+    image = tmp_path / "nand.bin"
+    with mounted(tmp_path, fs, "--blocks", "96") as mount:
+        (mount.place / "d").mkdir()
+        (mount.place / "d" / "f").write_bytes(content)
+        (mount.place / "l").symlink_to("d/f")
+        saved = ffslab("checkpoint", "mount", "nand.bin", "--sync")
+        assert saved.returncode == 0, saved.stderr
+        (mount.place / "later").touch()
+    assert image.stat().st_size == 96 * 64 * (2048 + 64)
+    with mounted(tmp_path, fs, "--image", image) as mount:
+        assert (mount.place / "l").read_bytes() == content
+        assert not (mount.place / "later").exists()
+        assert len(mount.stat()["blocks"]["erases"]) == 96
+        (mount.place / "d" / "f").unlink()
+
+
+@pytest.mark.parametrize("fs", FILE_SYSTEMS)
+def test_after_a_power_cut_what_was_synced_is_there(fs: str, tmp_path: Path) -> None:
+    image = tmp_path / "cut.bin"
+    synced: dict[str, bytes] = {}
+    with mounted(tmp_path, fs, "--power-cut-after", "1500", "--save", image) as mount:
+        with pytest.raises(OSError, match="Input/output error"):
+            for number in range(1000):
+                data = os.urandom(3000)
+                with (mount.place / f"f{number}").open("wb", buffering=0) as file:
+                    file.write(data)
+                    os.fsync(file.fileno())
+                synced[f"f{number}"] = data
+        assert not mount.stat()["powered"]
+        with pytest.raises(OSError, match="Input/output error"):
+            (mount.place / "more").write_bytes(b"more")
+    assert any("power was cut" in note for note in mount.variant["notes"])
+    assert len(synced) > 20
+    with mounted(tmp_path, fs, "--image", image) as mount:
+        for name, data in synced.items():
+            assert (mount.place / name).read_bytes() == data
+
+
+def test_signals_end_a_mount_and_programs_may_finish(tmp_path: Path) -> None:
+    with mounted(tmp_path, "jffs2", "--blocks", "32") as mount:
+        with (mount.place / "f").open("w") as file:
+            mount.process.send_signal(signal.SIGINT)
+            assert mount.process.stderr is not None
+            assert "programs still use the mount" in mount.process.stderr.readline()
+            assert not os.path.ismount(mount.place)
+            file.write("not lost")
+        mount.process.wait(timeout=20)
+    assert mount.variant["user_written_B"] == len("not lost")
+
+
+def test_umount_ends_a_mount(tmp_path: Path) -> None:
+    with mounted(tmp_path, "jffs2", "--blocks", "32") as mount:
+        (mount.place / "f").write_text("x")
+        subprocess.run(
+            ["umount" if os.geteuid() == 0 else "fusermount3", *([] if os.geteuid() == 0 else ["-u"]), mount.place],
+            check=True,
+        )
+        assert mount.process.wait(timeout=20) == 0
+
+
+def test_a_read_only_mount_refuses_to_be_changed(tmp_path: Path) -> None:
+    image = tmp_path / "nand.bin"
+    with mounted(tmp_path, "ubifs", "--save", image) as mount:
+        (mount.place / "f").write_text("text")
+    with mounted(tmp_path, "ubifs", "--image", image, "-o", "ro") as mount:
+        assert (mount.place / "f").read_text() == "text"
+        with pytest.raises(OSError, match="Read-only"):
+            (mount.place / "g").touch()
+
+
+def test_the_command_decides_the_exit_code(tmp_path: Path, ffslab: Command) -> None:
+    need_fuse()
+    (tmp_path / "mount").mkdir()
+    ran = ffslab("mount", "--no-results", "mount", "--", "sh", "-c", "exit 7")
+    assert ran.returncode == 7, ran.stderr
+    ran = ffslab("mount", "--no-results", "mount", "--", "no-such-program")
+    assert ran.returncode == 2 and "no-such-program: cannot be run" in ran.stderr
+    assert not os.path.ismount(tmp_path / "mount")
+
+
+WRONG = {
+    "no-folder": (["nowhere"], "nowhere: is not a folder"),
+    "fs": (["--fs", "ext4", "mount"], 'fs "ext4" is not built yet'),
+    "blocks": (["--blocks", "0", "mount"], "--blocks 0: must be 1 or more"),
+    "set": (["--set", "compression", "mount"], "must be KEY=VALUE"),
+    "unknown-key": (["--set", "compresion=zlib", "mount"], "compresion"),
+    "image": (["--image", "none.bin", "mount"], "none.bin: cannot read the image"),
+    "oob": (["--oob", "mount"], "name it with --image"),
+    "power": (["--power-cut-after", "0", "mount"], "must be 1 or more"),
+    "out": (["--no-results", "--out", "x", "mount"], "give one of them"),
+    "option": (["-o", "nonsense", "mount"], "nonsense"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_bad_input_is_one_line_and_mounts_nothing(name: str, tmp_path: Path, ffslab: Command) -> None:
+    need_fuse()
+    (tmp_path / "mount").mkdir()
+    arguments, message = WRONG[name]
+    ran = ffslab("mount", *arguments)
+    assert ran.returncode == 2, ran.stdout
+    assert message in ran.stderr and ran.stderr.count("\n") == 1, ran.stderr
+    assert not os.path.ismount(tmp_path / "mount")
+    assert not (tmp_path / "results").exists()
+
+
+def test_the_saved_image_is_read_by_the_other_verbs(tmp_path: Path) -> None:
+    image = tmp_path / "nand.bin"
+    with mounted(tmp_path, "jffs2", "--save", image, "--set", "compression=zlib") as mount:
+        (mount.place / "f").write_bytes(b"text " * 10_000)
+    tree = read_image(image, oob=True)
+    assert tree.complaints == []
+    assert [entry.data for entry in tree.entries if entry.path == "f"] == [b"text " * 10_000]
+    assert mount.variant["stack"]["compression"] == "zlib"
+
+
+def test_a_stack_in_python_and_a_mount_write_the_same(tmp_path: Path) -> None:
+    """The same calls by two ways; the epoch is the same without think time."""
+    stack = ffslab.Stack("jffs2", partition_blocks=32)
+    stack.mount()
+    stack.write_file("f", b"x" * 5000)
+    stack.umount()
+    with mounted(tmp_path, "jffs2", "--blocks", "32", "--think", "none", "--save", tmp_path / "nand.bin") as mount:
+        subprocess.run(["dd", "if=/dev/zero", f"of={mount.place}/f", "bs=5000", "count=1", "status=none"], check=True)
+    counters = stack.counters()
+    assert mount.variant["totals"]["page_programs"] == counters["page_programs"]
