@@ -1,0 +1,28 @@
+"""Real programs work on the mount of each file system, and what they cost on the board is told."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from left_out import leave_out
+from mount_programs import INSTALLED, PROGRAMS
+from mounted import FILE_SYSTEMS, mounted
+
+
+@pytest.mark.parametrize("fs", FILE_SYSTEMS)
+def test_programs_find_nothing_wrong(fs: str, tmp_path: Path) -> None:
+    """One after the other on the same file system, so that each finds what the one before left."""
+    with mounted(tmp_path, fs) as mount:
+        for name, program in PROGRAMS.items():
+            if name in INSTALLED and shutil.which(name) is None:
+                leave_out(f"{name} is missing; as root: make packages")
+            folder = mount.place / name
+            folder.mkdir()
+            program(folder, 1)
+    totals = mount.variant["totals"]
+    assert totals["page_programs"] > 2000
+    assert mount.variant["energy_uJ"]["total"] > 0
+    assert mount.variant["notes"] == []
