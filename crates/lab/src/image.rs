@@ -43,7 +43,17 @@ pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, String> {
 ///
 /// Errors: one line; files that cannot be read, sizes that do not fit.
 pub fn load(chip: &mut Chip, driver: &Driver, spec: &ImageSpec, blocks: Range<u32>) -> Result<(), String> {
-    let mut image = read_file(&spec.path)?;
+    load_bytes(chip, driver, spec, read_file(&spec.path)?, blocks)
+}
+
+/// As [`load`], with the file's content.
+pub(crate) fn load_bytes(
+    chip: &mut Chip,
+    driver: &Driver,
+    spec: &ImageSpec,
+    mut image: Vec<u8>,
+    blocks: Range<u32>,
+) -> Result<(), String> {
     if spec.autoplace {
         autoplace(chip, driver, &mut image);
     }

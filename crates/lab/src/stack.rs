@@ -1,11 +1,13 @@
 //! From a description to a running stack: clock, chip, NAND driver, partition, system calls, file system.
 
+mod contents;
+
 use crate::error::LabError;
 use crate::image::{self, ImageSpec};
 use crate::mount_options::{no_options, ubifs_options, yaffs2_options, MountOptions};
 use crate::profile::Profile;
 use crate::stack_keys::{EccName, NandWaitName, StackKeys};
-use ffslab_flash::{hamming, Chip, ChipImage, Geometry, ImageLayout, Rules, Timing};
+use ffslab_flash::{Chip, ChipImage, Geometry, Rules, Timing};
 use ffslab_fs::{BlockSpace, FileSystem};
 use ffslab_jffs2::{Jffs2, Options};
 use ffslab_linux::{ReadAheadRules, Vfs, VfsConfig, WriteBackKnobs};
@@ -409,22 +411,6 @@ impl Stack {
         }
         self.nand.with_chip(Chip::power_on);
         self.nand.restart();
-    }
-
-    /// The partition's bytes, with OOB if wanted; takes no time. With software ECC the OOB bytes hold the ECC that a
-    /// kernel with it expects.
-    ///
-    /// Errors: there is no room for ECC bytes.
-    pub fn image(&self, oob: bool) -> Result<Vec<u8>, String> {
-        let Geometry { page_bytes, oob_bytes, .. } = self.spec.geometry;
-        let software = self.spec.driver.ecc == Ecc::Software;
-        let hamming_ecc = oob && software && hamming::oob_place(page_bytes, oob_bytes, 0).is_some();
-        let blocks = self.spec.first_block..self.spec.first_block + self.spec.partition_blocks;
-        let mut image = Vec::new();
-        self.nand
-            .with_chip(|chip| chip.write_image(&mut image, blocks, ImageLayout { oob, hamming_ecc }))
-            .map_err(|error| error.to_string())?;
-        Ok(image)
     }
 
     /// Bytes of an image of the partition, without OOB.

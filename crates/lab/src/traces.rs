@@ -1,11 +1,12 @@
-//! The recorded programs that an experiment replays, the job files that it runs and the folders that it copies, read
-//! once for all its variants.
+//! The recorded programs that an experiment replays, the job files that it runs, the folders that it copies and the images
+//! that it loads, read once for all its variants.
 
 use crate::error::LabError;
 use crate::fio::FioFile;
+use crate::image;
 use ffslab_workload::host_tree::HostTree;
 use ffslab_workload::postmark::{self, CommandFile};
-use ffslab_workload::steps::{CopyIn, Fio, Postmark, Replay};
+use ffslab_workload::steps::{CopyIn, Fio, Load, Postmark, Replay};
 use ffslab_workload::trace::table::TraceColumns;
 use ffslab_workload::trace::{self, Trace};
 use ffslab_workload::Step;
@@ -19,6 +20,7 @@ pub struct Traces {
     /// By file and root.
     traces: BTreeMap<(String, Option<String>), Arc<Trace>>,
     trees: BTreeMap<String, Arc<HostTree>>,
+    images: BTreeMap<String, Arc<Vec<u8>>>,
     /// By file and whether it is read leniently.
     jobs: BTreeMap<(String, bool), Arc<FioFile>>,
     /// By file and what the step holds instead.
@@ -33,15 +35,21 @@ impl Traces {
         Traces { tables, ..Traces::default() }
     }
 
-    /// Reads what the `replay`, `fio`, `postmark` and `copy_in` steps among `steps` name and is not read yet; files are relative to `base_dir`.
+    /// Reads what the `replay`, `fio`, `postmark`, `copy_in` and `load` steps among `steps` name and is not read yet; files are
+    /// relative to `base_dir`.
     ///
-    /// Errors: one line of the trace, job file or folder reader.
+    /// Errors: one line of the trace, job file, folder or image reader.
     pub fn read<'a>(&mut self, steps: impl Iterator<Item = &'a Step>, base_dir: &Path) -> Result<(), String> {
         for step in steps {
             if let Step::CopyIn(copy) = step {
                 if !self.trees.contains_key(&copy.from) {
                     let tree = HostTree::read(&base_dir.join(&copy.from))?;
                     self.trees.insert(copy.from.clone(), Arc::new(tree));
+                }
+            }
+            if let Step::Load(load) = step {
+                if let Entry::Vacant(place) = self.images.entry(load.image.clone()) {
+                    place.insert(Arc::new(image::read_file(&base_dir.join(&load.image))?));
                 }
             }
             if let Step::Fio(fio) = step {
@@ -78,6 +86,11 @@ impl Traces {
     /// The folder of a step, if it has been read.
     pub fn tree_of(&self, step: &CopyIn) -> Option<Arc<HostTree>> {
         self.trees.get(&step.from).cloned()
+    }
+
+    /// The image of a step, if it has been read.
+    pub fn image_of(&self, step: &Load) -> Option<Arc<Vec<u8>>> {
+        self.images.get(&step.image).cloned()
     }
 
     /// The job file of a step, if it has been read.

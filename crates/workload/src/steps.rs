@@ -83,6 +83,7 @@ steps! {
     "copy_in" CopyIn,
     "save_image" SaveImage,
     "mtd_loop" MtdLoop,
+    "load" Load,
 }
 
 macro_rules! step_keys {
@@ -488,4 +489,4 @@ mod states;
 mod tests;
 
 pub use raw::{MtdLoop, MtdOp};
-pub use states::{Age, BasePattern, Distribution, Occupy, Saturate, Uflip};
+pub use states::{Age, BasePattern, Distribution, Load, Occupy, Saturate, Uflip};

@@ -7,7 +7,7 @@ use std::path::Path;
 
 /// Axes whose values name profiles, and files.
 const PROFILE_AXES: &[&str] = &["board", "part", "kernel", "device"];
-const FILE_AXES: &[&str] = &["image", "replay.file", "copy_in.from", "fio.file", "postmark.file"];
+const FILE_AXES: &[&str] = &["image", "replay.file", "copy_in.from", "load.image", "fio.file", "postmark.file"];
 
 impl Experiment {
     /// The experiment with every default; `stack` holds the values that the board gave. Files that it names are found
@@ -60,6 +60,7 @@ fn located_step(base_dir: &Path, step: &Step) -> Step {
             postmark.file = located(base_dir, &postmark.file);
         }
         Step::Fio(fio) => fio.file = located(base_dir, &fio.file),
+        Step::Load(load) => load.image = located(base_dir, &load.image),
         Step::CopyIn(copy) => copy.from = located(base_dir, &copy.from),
         _ => {}
     }

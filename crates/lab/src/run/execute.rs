@@ -108,6 +108,7 @@ impl Runner<'_> {
             Step::CopyIn(step) => self.copy_in(step),
             Step::SaveImage(step) => self.save_image(step),
             Step::MtdLoop(step) => self.mtd_loop(step),
+            Step::Load(step) => self.load(step),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::execute::failed;
 use super::{Facts, Runner, Stop};
-use crate::image::SavedImage;
+use crate::image::{ImageSpec, SavedImage};
 use ffslab_linux::OpenFlags;
 use ffslab_workload::host_tree::HostNode;
 use ffslab_workload::steps;
@@ -17,6 +17,16 @@ impl Runner<'_> {
     pub(super) fn save_image(&mut self, step: &steps::SaveImage) -> Done {
         let image = self.stack.image(step.oob)?;
         self.images.push(SavedImage { file: step.file.clone(), image });
+        Ok(Facts::default())
+    }
+
+    /// What a programmer does to a chip before it is soldered, or again.
+    pub(super) fn load(&mut self, step: &steps::Load) -> Done {
+        let Some(image) = self.traces.image_of(step) else {
+            return failed(format!("the image {} has not been read", step.image));
+        };
+        let spec = ImageSpec { path: step.image.clone().into(), oob: step.oob, autoplace: step.autoplace };
+        self.stack.load(&spec, image.as_ref().clone())?;
         Ok(Facts::default())
     }
 

@@ -45,6 +45,7 @@ impl Step {
             Step::Replay(Replay { file: path, .. })
             | Step::Fio(Fio { file: path, .. })
             | Step::Postmark(Postmark { file: path, .. })
+            | Step::Load(Load { image: path, .. })
             | Step::CopyIn(CopyIn { from: path, .. }) => path.trim_end_matches('/').rsplit('/').next().unwrap_or(path),
             Step::MtdLoop(MtdLoop { op, .. }) => op.name(),
             Step::Mkdir(Mkdir { dir })
@@ -114,6 +115,7 @@ impl Step {
             Step::SetXattr(SetXattr { value, bytes, .. }) if value.is_some() == bytes.is_some() => {
                 return Err("give the attribute either a value, a text, or bytes, the size of any value".to_string());
             }
+            Step::Load(load) => load.check()?,
             Step::SaveImage(SaveImage { file, .. })
                 if file.is_empty() || file.starts_with('.') || file.contains(['/', '\\', '\0']) =>
             {

@@ -48,6 +48,18 @@ step_keys! {
         #[serde(default = "default_seed")]
         seed: u64,
     }
+    /// Puts an image or a dump on the partition, which is not mounted, as the stack's key `image` does at the start: takes
+    /// neither time nor wear. Blocks behind its end are erased.
+    Load {
+        /// The image, relative to the experiment file.
+        image: String,
+        /// In it each page is followed by its OOB area, as in `nanddump --oob`.
+        #[serde(default, alias = "image_oob", skip_serializing_if = "std::ops::Not::not")]
+        oob: bool,
+        /// Its OOB areas begin with the bytes that belong to the chip's free ones (`nandwrite --autoplace`).
+        #[serde(default, alias = "image_autoplace", skip_serializing_if = "std::ops::Not::not")]
+        autoplace: bool,
+    }
     /// An I/O pattern of uFLIP on an open file; see the module `uflip`. Calls of the start-up phase are made but not
     /// recorded.
     Uflip {
@@ -186,6 +198,15 @@ impl Occupy {
 
 /// More is a mistake.
 const OVERWRITES_MAX: f64 = 1e6;
+
+impl Load {
+    pub(super) fn check(&self) -> Result<(), String> {
+        if self.autoplace && !self.oob {
+            return Err("autoplace is set, but not oob: there are no OOB bytes to place".to_string());
+        }
+        Ok(())
+    }
+}
 
 impl Age {
     /// Errors: the key, what is wrong with it and what would be right.

@@ -1,0 +1,40 @@
+//! What the partition holds, beside all time: put there as an image, and taken from it as one.
+
+use super::Stack;
+use crate::image::{self, ImageSpec};
+use ffslab_flash::{hamming, Geometry, ImageLayout};
+use ffslab_mtd::Ecc;
+
+impl Stack {
+    /// Puts an image on the partition, as a programmer does: what was there is gone, no time passes, nothing wears.
+    ///
+    /// Errors: something is mounted or attached; an image that does not fit.
+    pub fn load(&mut self, spec: &ImageSpec, image: Vec<u8>) -> Result<(), String> {
+        if self.vfs.fs().is_some() {
+            return Err("the partition is mounted: umount it first".to_string());
+        }
+        if self.ubi.is_some() {
+            return Err("UBI is attached to the partition: detach it first (ubi_detach)".to_string());
+        }
+        let blocks = self.spec.first_block..self.spec.first_block + self.spec.partition_blocks;
+        self.nand.with_chip(|chip| image::load_bytes(chip, &self.spec.driver, spec, image, blocks))?;
+        self.nand.restart();
+        Ok(())
+    }
+
+    /// The partition's bytes, with OOB if wanted; takes no time. With software ECC the OOB bytes hold the ECC that a
+    /// kernel with it expects.
+    ///
+    /// Errors: there is no room for ECC bytes.
+    pub fn image(&self, oob: bool) -> Result<Vec<u8>, String> {
+        let Geometry { page_bytes, oob_bytes, .. } = self.spec.geometry;
+        let software = self.spec.driver.ecc == Ecc::Software;
+        let hamming_ecc = oob && software && hamming::oob_place(page_bytes, oob_bytes, 0).is_some();
+        let blocks = self.spec.first_block..self.spec.first_block + self.spec.partition_blocks;
+        let mut image = Vec::new();
+        self.nand
+            .with_chip(|chip| chip.write_image(&mut image, blocks, ImageLayout { oob, hamming_ecc }))
+            .map_err(|error| error.to_string())?;
+        Ok(image)
+    }
+}
