@@ -51,6 +51,21 @@ def read_tree(
 ) -> tuple[list[TreeRow], list[str]]:
     """The files of an image, as the fields of `ffslab.images.ImageEntry`, and notes. `fs`, `endian` may be "auto"."""
 
+def inspect(
+    path: str | PathLike[str],
+    *,
+    fs: str,
+    page_bytes: int | None,
+    oob_bytes: int | None,
+    block_bytes: int | None,
+    endian: str,
+    board: str,
+    part: str | None,
+    kernel: str | None,
+    device: str,
+) -> str:
+    """What is in an image (JSON), see `ffslab.inspection`. What is `None` or "auto" is guessed."""
+
 def trace_table(path: str | PathLike[str], root: str | None) -> tuple[dict[str, Any], str, list[str]]:
     """A recording as columns, the root of its paths, and notes on what is not in it."""
 

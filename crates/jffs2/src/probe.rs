@@ -3,6 +3,8 @@
 //! A mount with the wrong size succeeds and silently lacks whatever the scan could not see, so tools that read foreign
 //! images look here first. Headers are those of `include/uapi/linux/jffs2.h`; the walk is that of `fs/jffs2/scan.c`.
 
+pub mod nodes;
+
 use crate::format::{pad, Endian, Header, HEADER_BYTES};
 
 /// So many bytes of 0xFF at its start make the scan take a block for empty (`DEFAULT_EMPTY_SCAN_SIZE`).

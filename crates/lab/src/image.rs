@@ -5,6 +5,7 @@
 use ffslab_flash::{Chip, ImageLayout};
 use ffslab_mtd::{Driver, OobLayout};
 use ffslab_workload::Step;
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -43,7 +44,7 @@ pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, String> {
 ///
 /// Errors: one line; files that cannot be read, sizes that do not fit.
 pub fn load(chip: &mut Chip, driver: &Driver, spec: &ImageSpec, blocks: Range<u32>) -> Result<(), String> {
-    load_bytes(chip, driver, spec, read_file(&spec.path)?, blocks)
+    load_bytes(chip, driver, spec, &read_file(&spec.path)?, blocks)
 }
 
 /// As [`load`], with the file's content.
@@ -51,13 +52,14 @@ pub(crate) fn load_bytes(
     chip: &mut Chip,
     driver: &Driver,
     spec: &ImageSpec,
-    mut image: Vec<u8>,
+    image: &[u8],
     blocks: Range<u32>,
 ) -> Result<(), String> {
+    let mut image = Cow::Borrowed(image);
     if spec.autoplace {
-        autoplace(chip, driver, &mut image);
+        autoplace(chip, driver, image.to_mut());
     }
-    put(chip, &spec.path, image, spec.oob, blocks)
+    put(chip, &spec.path, &image, spec.oob, blocks)
 }
 
 /// Moves the first bytes of each OOB area to the places that the driver leaves free.
@@ -73,15 +75,11 @@ fn autoplace(chip: &Chip, driver: &Driver, image: &mut [u8]) {
     }
 }
 
-pub(crate) fn put(
-    chip: &mut Chip,
-    path: &Path,
-    mut image: Vec<u8>,
-    oob: bool,
-    blocks: Range<u32>,
-) -> Result<(), String> {
-    if !oob {
-        image.resize(image.len().next_multiple_of(chip.geometry().page_bytes as usize), 0xFF);
+pub(crate) fn put(chip: &mut Chip, path: &Path, image: &[u8], oob: bool, blocks: Range<u32>) -> Result<(), String> {
+    let mut image = Cow::Borrowed(image);
+    let whole_bytes = image.len().next_multiple_of(chip.geometry().page_bytes as usize);
+    if !oob && whole_bytes > image.len() {
+        image.to_mut().resize(whole_bytes, 0xFF);
     }
     let layout = ImageLayout { oob, hamming_ecc: false };
     chip.load_bytes(&path.display().to_string(), &image, blocks, layout).map(drop).map_err(|error| error.to_string())

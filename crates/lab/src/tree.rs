@@ -1,16 +1,18 @@
 //! The tree of files that an image holds.
 
-mod ubifs;
-mod yaffs2;
+pub(crate) mod rtems;
+pub(crate) mod ubifs;
+pub(crate) mod yaffs2;
 
 use crate::error::LabError;
 use crate::image::{put, read_file};
 use ffslab_flash::{Chip, Geometry, Rules, Timing};
-use ffslab_fs::{FileKind, FileSystem, Ino, PAGE_BYTES};
+use ffslab_fs::{BlockSpace, FileKind, FileSystem, Ino, PAGE_BYTES};
 use ffslab_jffs2::probe::{self, Misfit};
 use ffslab_jffs2::{Endian, Jffs2, Options};
 use ffslab_mtd::{Driver, Mtd, Nand};
 use ffslab_sim::{Sim, SimConfig};
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -20,6 +22,32 @@ pub enum ImageFs {
     Jffs2,
     Yaffs2,
     Ubifs,
+    /// FAT12, FAT16, FAT32.
+    Fat,
+    /// RTEMS's own.
+    Rfs,
+}
+
+impl ImageFs {
+    pub const ALL: [ImageFs; 5] = [ImageFs::Jffs2, ImageFs::Yaffs2, ImageFs::Ubifs, ImageFs::Fat, ImageFs::Rfs];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            ImageFs::Jffs2 => "jffs2",
+            ImageFs::Yaffs2 => "yaffs2",
+            ImageFs::Ubifs => "ubifs",
+            ImageFs::Fat => "fat",
+            ImageFs::Rfs => "rfs",
+        }
+    }
+}
+
+/// What to do with what files hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    Keep,
+    /// It is read, so that errors are found, and forgotten.
+    Check,
 }
 
 /// How to read an image file. Of YAFFS2 the sizes are only what is tried first.
@@ -73,6 +101,8 @@ pub struct Tree {
     pub entries: Vec<TreeEntry>,
     /// What a reader should know: reasons to doubt that everything was found.
     pub notes: Vec<String>,
+    /// What each erase block holds, as the file system accounts for it; empty: it has none.
+    pub space: Vec<BlockSpace>,
 }
 
 /// Reads all files of an image, by mounting a copy of it on a simulated chip. The file is not changed.
@@ -80,19 +110,32 @@ pub struct Tree {
 /// Errors: one line; files that cannot be read, geometries that no chip has, images that the file system refuses.
 pub fn read_tree(path: &Path, options: &ImageOptions) -> Result<Tree, LabError> {
     let image = read_file(path).map_err(LabError::Input)?;
-    let read = match options.fs {
-        Some(ImageFs::Jffs2) => read_jffs2(path, image, options),
-        Some(ImageFs::Yaffs2) => yaffs2::read(&image, options),
-        Some(ImageFs::Ubifs) => ubifs::read(image, options),
-        None if ubifs::looks_like(&image, options) => ubifs::read(image, options),
-        None if yaffs2::layout(&image, options).is_some() => yaffs2::read(&image, options),
-        None => read_jffs2(path, image, options),
-    };
-    read.map_err(|text| LabError::Input(format!("{}: {text}", path.display())))
+    tree_of(path, &image, options, Content::Keep).map_err(|text| LabError::Input(format!("{}: {text}", path.display())))
+}
+
+/// As [`read_tree`], with the file's content.
+pub(crate) fn tree_of(path: &Path, image: &[u8], options: &ImageOptions, content: Content) -> Result<Tree, String> {
+    match options.fs {
+        Some(ImageFs::Jffs2) => read_jffs2(path, image, options, content),
+        Some(ImageFs::Yaffs2) => yaffs2::read(image, options, content),
+        Some(ImageFs::Ubifs) => ubifs::read(image, options, content),
+        Some(fs @ (ImageFs::Fat | ImageFs::Rfs)) => rtems::read(image, fs, content),
+        None => match rtems::looks_like(image) {
+            Some(fs) => rtems::read(image, fs, content),
+            None if ubifs::looks_like(image, options) => ubifs::read(image, options, content),
+            None if yaffs2::layout(image, options).is_some() => yaffs2::read(image, options, content),
+            None => read_jffs2(path, image, options, content),
+        },
+    }
+}
+
+/// What a mounted file system holds.
+fn tree_in(fs: &mut dyn FileSystem, content: Content, notes: Vec<String>) -> Tree {
+    Tree { entries: walk(fs, content), notes, space: fs.block_space() }
 }
 
 /// A chip with the image on it, and a partition of all of it. Nothing is asked but the content: no time passes.
-fn chip_with(image: Vec<u8>, geometry: Geometry, oob: bool) -> Result<Mtd, String> {
+fn chip_with(image: &[u8], geometry: Geometry, oob: bool) -> Result<Mtd, String> {
     let timing = Timing { read_ns: 0, program_ns: 0, erase_ns: 0, bus_ps_per_byte: 0 };
     let rules = Rules { partial_programs_max: u32::MAX, in_order: false };
     let sim = Sim::new(SimConfig::default());
@@ -113,7 +156,7 @@ fn stored_block_bytes(options: &ImageOptions) -> Result<usize, String> {
 }
 
 /// The smallest chip that takes the image, of at least `blocks_min` erase blocks.
-fn geometry_of(image: &[u8], options: &ImageOptions, blocks_min: u32) -> Result<Geometry, String> {
+pub(crate) fn geometry_of(image: &[u8], options: &ImageOptions, blocks_min: u32) -> Result<Geometry, String> {
     let &ImageOptions { page_bytes, oob_bytes, block_bytes, .. } = options;
     let blocks = image.len().div_ceil(stored_block_bytes(options)?);
     let blocks = u32::try_from(blocks).unwrap_or(u32::MAX).max(blocks_min);
@@ -122,16 +165,18 @@ fn geometry_of(image: &[u8], options: &ImageOptions, blocks_min: u32) -> Result<
     Ok(geometry)
 }
 
-fn read_jffs2(path: &Path, image: Vec<u8>, options: &ImageOptions) -> Result<Tree, String> {
-    let &ImageOptions { page_bytes, oob_bytes, block_bytes, oob, .. } = options;
-    // JFFS2 mounts nothing smaller than 5 blocks.
-    let geometry = geometry_of(&image, options, 5)?;
+/// JFFS2 mounts nothing smaller.
+pub(crate) const JFFS2_BLOCKS_MIN: u32 = 5;
 
-    let data = data_areas(&image, page_bytes as usize, if oob { oob_bytes as usize } else { 0 });
+fn read_jffs2(path: &Path, image: &[u8], options: &ImageOptions, content: Content) -> Result<Tree, String> {
+    let &ImageOptions { page_bytes, oob_bytes, block_bytes, oob, .. } = options;
+    let geometry = geometry_of(image, options, JFFS2_BLOCKS_MIN)?;
+
+    let data = data_areas(image, page_bytes as usize, if oob { oob_bytes as usize } else { 0 });
     let endian = match options.endian.or_else(|| probe::byte_order(&data)) {
         Some(endian) => endian,
         None if options.fs.is_none() => {
-            return Err("there is no JFFS2 node, no YAFFS2 object header and no UBI header in the image".to_string());
+            return Err("there is no JFFS2 node, no YAFFS2 object header and no UBI header in the image, and it is no FAT or RFS volume".to_string());
         }
         None => return Err("there is no JFFS2 node in the image".to_string()),
     };
@@ -141,16 +186,16 @@ fn read_jffs2(path: &Path, image: Vec<u8>, options: &ImageOptions) -> Result<Tre
     let mtd = chip_with(image, geometry, oob)?;
     let settings = Options { endian, ..Options::default() };
     let mut fs = Jffs2::mount(mtd, settings).map_err(|error| error.to_string())?;
-    Ok(Tree { entries: walk(&mut fs), notes })
+    Ok(tree_in(&mut fs, content, notes))
 }
 
 /// Everything below the root.
-fn walk(fs: &mut dyn FileSystem) -> Vec<TreeEntry> {
+fn walk(fs: &mut dyn FileSystem, content: Content) -> Vec<TreeEntry> {
     let mut entries = Vec::new();
     let mut pending = vec![(Vec::new(), fs.root(), FileKind::Directory)];
     let mut seen = BTreeSet::new();
     while let Some((path, ino, kind)) = pending.pop() {
-        let mut entry = read_entry(fs, path, ino, kind);
+        let mut entry = read_entry(fs, path, ino, kind, content);
         if entry.kind == FileKind::Directory && entry.error.is_none() {
             // A damaged image can hold a directory below itself.
             if seen.insert(ino) {
@@ -165,8 +210,16 @@ fn walk(fs: &mut dyn FileSystem) -> Vec<TreeEntry> {
 }
 
 /// The page data of an image, without OOB.
-fn data_areas(image: &[u8], page_bytes: usize, oob_bytes: usize) -> Vec<u8> {
-    image.chunks(page_bytes + oob_bytes).flat_map(|page| &page[..page_bytes.min(page.len())]).copied().collect()
+pub(crate) fn data_areas(image: &[u8], page_bytes: usize, oob_bytes: usize) -> Cow<'_, [u8]> {
+    if oob_bytes == 0 {
+        return Cow::Borrowed(image);
+    }
+    image
+        .chunks(page_bytes + oob_bytes)
+        .flat_map(|page| &page[..page_bytes.min(page.len())])
+        .copied()
+        .collect::<Vec<u8>>()
+        .into()
 }
 
 /// A warning about erase blocks of the wrong size, with the right one if there is one.
@@ -184,21 +237,27 @@ fn misfit_note(endian: Endian, data: &[u8], block_bytes: u32) -> Option<String> 
     ))
 }
 
-fn read_entry(fs: &mut dyn FileSystem, path: Vec<u8>, ino: Ino, kind: FileKind) -> TreeEntry {
-    let mut entry = TreeEntry {
-        path,
-        kind,
-        ino,
-        permissions: 0,
-        uid: 0,
-        gid: 0,
-        links: 0,
-        device: 0,
-        size_bytes: 0,
-        modified_s: 0,
-        data: Vec::new(),
-        error: None,
-    };
+impl TreeEntry {
+    fn new(path: Vec<u8>, ino: Ino, kind: FileKind) -> TreeEntry {
+        TreeEntry {
+            path,
+            kind,
+            ino,
+            permissions: 0,
+            uid: 0,
+            gid: 0,
+            links: 0,
+            device: 0,
+            size_bytes: 0,
+            modified_s: 0,
+            data: Vec::new(),
+            error: None,
+        }
+    }
+}
+
+fn read_entry(fs: &mut dyn FileSystem, path: Vec<u8>, ino: Ino, kind: FileKind, content: Content) -> TreeEntry {
+    let mut entry = TreeEntry::new(path, ino, kind);
     match fs.getattr(ino) {
         Ok(stat) => {
             entry.kind = stat.kind;
@@ -215,7 +274,7 @@ fn read_entry(fs: &mut dyn FileSystem, path: Vec<u8>, ino: Ino, kind: FileKind) 
         }
     }
     let data = match entry.kind {
-        FileKind::File => read_file_data(fs, ino, entry.size_bytes),
+        FileKind::File => read_file_data(fs, ino, entry.size_bytes, content),
         FileKind::Symlink => fs.readlink(ino).map_err(|error| error.to_string()),
         _ => Ok(Vec::new()),
     };
@@ -229,14 +288,19 @@ fn read_entry(fs: &mut dyn FileSystem, path: Vec<u8>, ino: Ino, kind: FileKind) 
 /// A damaged size, or a hole, must not take more memory than this.
 const FILE_BYTES_MAX: u64 = 1 << 30;
 
-fn read_file_data(fs: &mut dyn FileSystem, ino: Ino, size_bytes: u64) -> Result<Vec<u8>, String> {
+fn read_file_data(fs: &mut dyn FileSystem, ino: Ino, size_bytes: u64, content: Content) -> Result<Vec<u8>, String> {
     if size_bytes > FILE_BYTES_MAX {
         return Err(format!("a file of {} MiB: {} MiB is the limit here", size_bytes >> 20, FILE_BYTES_MAX >> 20));
     }
     let pages = size_bytes.div_ceil(PAGE_BYTES as u64);
-    let mut data = vec![0; pages as usize * PAGE_BYTES];
-    for (index, page) in data.chunks_exact_mut(PAGE_BYTES).enumerate() {
-        fs.read_page(ino, index as u64, page).map_err(|error| format!("{error} at offset {}", index * PAGE_BYTES))?;
+    let mut page = vec![0; PAGE_BYTES];
+    let mut data = Vec::with_capacity(if content == Content::Keep { pages as usize * PAGE_BYTES } else { 0 });
+    for index in 0..pages {
+        let at = index * PAGE_BYTES as u64;
+        fs.read_page(ino, index, &mut page).map_err(|error| format!("{error} at offset {at}"))?;
+        if content == Content::Keep {
+            data.extend_from_slice(&page);
+        }
     }
     data.truncate(size_bytes as usize);
     Ok(data)

@@ -1,7 +1,8 @@
-//! Trees of files in flash images as Python values.
+//! What is in flash images as Python values.
 
-use crate::{to_python, InputError};
-use ffslab_lab::{ImageOptions, TreeEntry};
+use crate::{to_json, to_python, InputError};
+use ffslab_lab::inspect::Given;
+use ffslab_lab::{Endian, ImageFs, ImageOptions, InspectOptions, TreeEntry};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::ffi::OsString;
@@ -27,7 +28,49 @@ fn row(py: Python<'_>, entry: TreeEntry) -> Row<'_> {
     )
 }
 
-/// Reads all files of an image. `fs` is "jffs2", "yaffs2", "ubifs" or "auto", `endian` "little", "big" or "auto". Returns the
+/// "auto" is `None`.
+fn known_endian(name: &str) -> PyResult<Option<Endian>> {
+    match name {
+        "auto" => Ok(None),
+        "little" => Ok(Some(Endian::Little)),
+        "big" => Ok(Some(Endian::Big)),
+        other => Err(InputError::new_err(format!("endian \"{other}\": must be little, big or auto"))),
+    }
+}
+
+/// "auto" is `None`.
+fn known_fs(name: &str) -> PyResult<Option<ImageFs>> {
+    let found = ImageFs::ALL.into_iter().find(|fs| fs.name() == name);
+    if found.is_none() && name != "auto" {
+        let known = ImageFs::ALL.map(ImageFs::name).join(", ");
+        return Err(InputError::new_err(format!("fs \"{name}\": must be {known} or auto")));
+    }
+    Ok(found)
+}
+
+/// Looks into an image; returns what [`ffslab_lab::Inspection`] holds as JSON. Sizes that are `None` are guessed.
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "in Python they are keyword arguments")]
+#[pyo3(signature = (path, *, fs, page_bytes, oob_bytes, block_bytes, endian, board, part, kernel, device))]
+pub fn inspect(
+    py: Python<'_>,
+    path: PathBuf,
+    fs: &str,
+    page_bytes: Option<u32>,
+    oob_bytes: Option<u32>,
+    block_bytes: Option<u32>,
+    endian: &str,
+    board: String,
+    part: Option<String>,
+    kernel: Option<String>,
+    device: String,
+) -> PyResult<String> {
+    let given = Given { fs: known_fs(fs)?, page_bytes, oob_bytes, block_bytes, endian: known_endian(endian)? };
+    let options = InspectOptions { given, board, part, kernel, device };
+    to_json(&py.detach(|| ffslab_lab::inspect(&path, &options)).map_err(to_python)?)
+}
+
+/// Reads all files of an image. `fs` is "jffs2", "yaffs2", "ubifs", "fat", "rfs" or "auto", `endian` "little", "big" or "auto". Returns the
 /// entries and notes.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "in Python they are keyword arguments")]
@@ -42,19 +85,7 @@ pub fn read_tree<'py>(
     oob: bool,
     endian: &str,
 ) -> PyResult<(Vec<Row<'py>>, Vec<String>)> {
-    let endian = match endian {
-        "auto" => None,
-        "little" => Some(ffslab_lab::Endian::Little),
-        "big" => Some(ffslab_lab::Endian::Big),
-        other => return Err(InputError::new_err(format!("endian \"{other}\": must be little, big or auto"))),
-    };
-    let fs = match fs {
-        "auto" => None,
-        "jffs2" => Some(ffslab_lab::ImageFs::Jffs2),
-        "yaffs2" => Some(ffslab_lab::ImageFs::Yaffs2),
-        "ubifs" => Some(ffslab_lab::ImageFs::Ubifs),
-        other => return Err(InputError::new_err(format!("fs \"{other}\": must be jffs2, yaffs2, ubifs or auto"))),
-    };
+    let (fs, endian) = (known_fs(fs)?, known_endian(endian)?);
     let options = ImageOptions { fs, page_bytes, oob_bytes, block_bytes, oob, endian };
     let tree = py.detach(|| ffslab_lab::read_tree(&path, &options)).map_err(to_python)?;
     Ok((tree.entries.into_iter().map(|entry| row(py, entry)).collect(), tree.notes))

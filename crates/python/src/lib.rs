@@ -154,6 +154,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(images::read_tree, module)?)?;
     module.add_function(wrap_pyfunction!(mount::mount, module)?)?;
     module.add_function(wrap_pyfunction!(chip_geometry, module)?)?;
+    module.add_function(wrap_pyfunction!(images::inspect, module)?)?;
     module.add_function(wrap_pyfunction!(trace_table, module)?)?;
     module.add_function(wrap_pyfunction!(schema, module)?)?;
     module.add_function(wrap_pyfunction!(profiles, module)?)?;

@@ -21,6 +21,7 @@ mod leb;
 mod levelling;
 mod media;
 mod options;
+pub mod probe;
 mod protection;
 mod room;
 mod scan;

@@ -39,6 +39,7 @@ mod mount;
 mod namespace;
 mod node;
 mod orphan;
+pub mod probe;
 mod recovery;
 mod remount;
 mod rename;

@@ -4,6 +4,7 @@
 //! here first. The layouts are those of `nanddump` (tags where the NAND driver has its free OOB bytes) and of
 //! `mkyaffs2image` (`utils/mkyaffs2image.c`: tags at the start of the OOB area).
 
+use crate::objects::SUMMARY_ID;
 use crate::scan::{SEQUENCE_HIGHEST, SEQUENCE_LOWEST};
 use crate::tags::{Kind, Tags, TAGS_BYTES};
 use crate::tags_ecc::{self, Checked, ECC_BYTES};
@@ -52,6 +53,56 @@ impl Layout {
         let code = page.get(self.tags_offset as usize + TAGS_BYTES..).and_then(|rest| rest.first_chunk::<ECC_BYTES>());
         let (Some(mut packed), Some(code)) = (self.packed(page).copied(), code) else { return false };
         tags_ecc::correct(&mut packed, code) != Checked::Wrong
+    }
+}
+
+/// What the tags of a page say that it holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PageKind {
+    Header,
+    Data,
+    /// The tags of the other pages of its erase block.
+    Summary,
+    Checkpoint,
+    /// The block was taken out of use.
+    BadBlock,
+    /// Why it cannot be.
+    Damage(&'static str),
+}
+
+/// The tags of a written page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PageTags {
+    pub sequence: u32,
+    pub object: u32,
+    pub chunk: u32,
+    pub kind: PageKind,
+}
+
+impl PageTags {
+    /// Sequence numbers of erase blocks, which begin at the first of these, one higher for each block that is taken to be
+    /// written.
+    pub const SEQUENCES: std::ops::Range<u32> = SEQUENCE_LOWEST..SEQUENCE_HIGHEST;
+}
+
+impl Layout {
+    /// What the tags of a page say, if it was written. `page` is the page with its OOB area.
+    pub fn look(&self, page: &[u8]) -> Option<PageTags> {
+        let tags = self.tags(page)?;
+        let kind = match tags.sequence {
+            SEQUENCE_CHECKPOINT => PageKind::Checkpoint,
+            SEQUENCE_BAD_BLOCK => PageKind::BadBlock,
+            _ if self.tags_ecc && !self.ecc_is_right(page) => PageKind::Damage("tags that their ECC cannot correct"),
+            SEQUENCE_LOWEST..SEQUENCE_HIGHEST if tags.chunk == 0 && is_header(page, &tags) => PageKind::Header,
+            SEQUENCE_LOWEST..SEQUENCE_HIGHEST if tags.chunk == 0 => PageKind::Damage("tags of a header, and no header"),
+            SEQUENCE_LOWEST..SEQUENCE_HIGHEST if tags.object == SUMMARY_ID => PageKind::Summary,
+            SEQUENCE_LOWEST..SEQUENCE_HIGHEST if tags.count_bytes > self.page_bytes => {
+                PageKind::Damage("tags of more bytes than a page holds")
+            }
+            SEQUENCE_LOWEST..SEQUENCE_HIGHEST => PageKind::Data,
+            _ => PageKind::Damage("a sequence number that cannot be"),
+        };
+        Some(PageTags { sequence: tags.sequence, object: tags.object, chunk: tags.chunk, kind })
     }
 }
 

@@ -26,7 +26,7 @@ impl Runner<'_> {
             return failed(format!("the image {} has not been read", step.image));
         };
         let spec = ImageSpec { path: step.image.clone().into(), oob: step.oob, autoplace: step.autoplace };
-        self.stack.load(&spec, image.as_ref().clone())?;
+        self.stack.load(&spec, &image)?;
         Ok(Facts::default())
     }
 

@@ -4,12 +4,13 @@ use super::Stack;
 use crate::image::{self, ImageSpec};
 use ffslab_flash::{hamming, Geometry, ImageLayout};
 use ffslab_mtd::Ecc;
+use std::path::Path;
 
 impl Stack {
     /// Puts an image on the partition, as a programmer does: what was there is gone, no time passes, nothing wears.
     ///
     /// Errors: something is mounted or attached; an image that does not fit.
-    pub fn load(&mut self, spec: &ImageSpec, image: Vec<u8>) -> Result<(), String> {
+    pub fn load(&mut self, spec: &ImageSpec, image: &[u8]) -> Result<(), String> {
         if self.vfs.fs().is_some() {
             return Err("the partition is mounted: umount it first".to_string());
         }
@@ -20,6 +21,12 @@ impl Stack {
         self.nand.with_chip(|chip| image::load_bytes(chip, &self.spec.driver, spec, image, blocks))?;
         self.nand.restart();
         Ok(())
+    }
+
+    /// As [`Stack::load`], for a stack that was just made, with the image's OOB areas as the chip's.
+    pub(crate) fn put(&mut self, path: &Path, image: &[u8], oob: bool) -> Result<(), String> {
+        let spec = ImageSpec { path: path.to_path_buf(), oob, autoplace: false };
+        self.load(&spec, image)
     }
 
     /// The partition's bytes, with OOB if wanted; takes no time. With software ECC the OOB bytes hold the ECC that a

@@ -1,6 +1,7 @@
 //! Images of UBI whose volume holds UBIFS: attached with the places that their headers name, then mounted and walked.
 
-use super::{chip_with, geometry_of, stored_block_bytes, walk, ImageOptions, Tree};
+use super::{chip_with, geometry_of, stored_block_bytes, tree_in, Content, ImageOptions, Tree};
+use ffslab_flash::Geometry;
 use ffslab_ubi::{AttachError, BadReserve, Ubi, UbiOptions, Volume};
 use ffslab_ubifs::Ubifs;
 
@@ -17,7 +18,7 @@ const BLOCKS_MAX: u32 = 1 << 17;
 const BLOCKS_MIN: u32 = 4;
 
 /// Where UBI's headers say that the volume identifier headers stand; `None`: this is no image of UBI.
-fn vid_header_offset(image: &[u8], options: &ImageOptions) -> Option<u32> {
+pub fn vid_header_offset(image: &[u8], options: &ImageOptions) -> Option<u32> {
     let stored_bytes = stored_block_bytes(options).ok()?;
     image.chunks(stored_bytes).find_map(ffslab_ubi::vid_header_offset)
 }
@@ -27,8 +28,8 @@ pub fn looks_like(image: &[u8], options: &ImageOptions) -> bool {
     vid_header_offset(image, options).is_some() || image.starts_with(&NODE_MAGIC)
 }
 
-pub fn read(image: Vec<u8>, options: &ImageOptions) -> Result<Tree, String> {
-    let Some(offset) = vid_header_offset(&image, options) else {
+pub fn read(image: &[u8], options: &ImageOptions, content: Content) -> Result<Tree, String> {
+    let Some(offset) = vid_header_offset(image, options) else {
         return Err(if image.starts_with(&NODE_MAGIC) {
             "this is a UBIFS volume without UBI; ubinize makes an image of it".to_string()
         } else {
@@ -36,30 +37,35 @@ pub fn read(image: Vec<u8>, options: &ImageOptions) -> Result<Tree, String> {
             format!("there is no erase counter header of UBI at the start of any erase block of {kib} KiB")
         });
     };
-    let (ubi, volume) = attach(image, options, offset)?;
-    let tree = read_volume(&ubi, volume);
+    let (ubi, volume, _) = attach(image, options, offset)?;
+    let tree = read_volume(&ubi, volume, content);
     ubi.detach();
     tree
 }
 
-/// `ubinize` writes only the blocks that hold data: the volumes may need more, and a volume that takes what is available
-/// must have as many that the journal fits (`fs/ubifs/sb.c`, `validate_sb`), whose size follows from the largest volume.
-fn attach(image: Vec<u8>, options: &ImageOptions, offset: u32) -> Result<(Ubi, Volume), String> {
-    let settings = UbiOptions {
+/// How UBI is attached to an image whose volume identifier headers stand at `offset`.
+pub fn ubi_options(options: &ImageOptions, offset: u32) -> UbiOptions {
+    UbiOptions {
         vid_header_offset_bytes: Some(offset),
         subpage_writes: !offset.is_multiple_of(options.page_bytes),
         bad_reserve: BadReserve::Per1024OfChip(1),
         ..UbiOptions::default()
-    };
-    let mut geometry = geometry_of(&image, options, BLOCKS_MIN)?;
+    }
+}
+
+/// `ubinize` writes only the blocks that hold data: the volumes may need more, and a volume that takes what is available
+/// must have as many that the journal fits (`fs/ubifs/sb.c`, `validate_sb`), whose size follows from the largest volume.
+pub fn attach(image: &[u8], options: &ImageOptions, offset: u32) -> Result<(Ubi, Volume, Geometry), String> {
+    let settings = ubi_options(options, offset);
+    let mut geometry = geometry_of(image, options, BLOCKS_MIN)?;
     let mut lebs_before = 0;
     loop {
-        let missing_blocks = match Ubi::attach(chip_with(image.clone(), geometry, options.oob)?, &settings) {
+        let missing_blocks = match Ubi::attach(chip_with(image, geometry, options.oob)?, &settings) {
             Ok(ubi) => {
                 let (volume, wanted_lebs) = find_volume(&ubi)?;
                 let lebs = volume.lebs();
                 if wanted_lebs <= lebs || lebs == lebs_before {
-                    return Ok((ubi, volume));
+                    return Ok((ubi, volume, geometry));
                 }
                 lebs_before = lebs;
                 ubi.detach();
@@ -92,9 +98,9 @@ fn find_volume(ubi: &Ubi) -> Result<(Volume, u32), String> {
     Err(format!("no volume of UBI holds UBIFS: {names}"))
 }
 
-fn read_volume(ubi: &Ubi, volume: Volume) -> Result<Tree, String> {
+fn read_volume(ubi: &Ubi, volume: Volume, content: Content) -> Result<Tree, String> {
     let mut fs = Ubifs::mount(ubi, volume, ffslab_ubifs::Options::default(), 0).map_err(|error| error.to_string())?;
-    let entries = walk(&mut fs);
-    let notes = fs.check().err().map(|text| format!("UBIFS's accounting is wrong: {text}"));
-    Ok(Tree { entries, notes: notes.into_iter().collect() })
+    let mut tree = tree_in(&mut fs, content, Vec::new());
+    tree.notes.extend(fs.check().err().map(|text| format!("UBIFS's accounting is wrong: {text}")));
+    Ok(tree)
 }

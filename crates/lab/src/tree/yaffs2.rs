@@ -1,6 +1,6 @@
 //! YAFFS2 images: laid out anew as the simulated driver expects them, then mounted and walked.
 
-use super::{chip_with, walk, ImageOptions, Tree};
+use super::{chip_with, tree_in, Content, ImageOptions, Tree};
 use ffslab_flash::Geometry;
 use ffslab_yaffs2::probe::{self, Layout};
 use ffslab_yaffs2::{Options, Yaffs2};
@@ -10,20 +10,26 @@ const FREE_AT: usize = 2;
 /// Packed tags with ECC.
 const TAGS_BYTES: usize = 28;
 /// YAFFS2 mounts nothing smaller than 9 blocks.
-const SPARE_BLOCKS: u32 = 9;
+pub const SPARE_BLOCKS: u32 = 9;
 
 pub fn layout(image: &[u8], options: &ImageOptions) -> Option<Layout> {
     probe::layout(image, options.page_bytes, options.oob_bytes, options.oob)
 }
 
-pub fn read(image: &[u8], options: &ImageOptions) -> Result<Tree, String> {
-    let layout = layout(image, options)
-        .ok_or("there is no YAFFS2 object header in the image: without in-band tags it needs its OOB areas")?;
+/// The chip that takes an image of this layout and so many erased blocks behind it, and the image as that chip's driver has it.
+///
+/// Errors: one line; no size of erase blocks suits the image.
+pub fn laid_out(
+    image: &[u8],
+    layout: &Layout,
+    options: &ImageOptions,
+    spare_blocks: u32,
+) -> Result<(Geometry, Vec<u8>), String> {
     let stored_pages = image.len().div_ceil(layout.stride_bytes()) as u64;
     let wanted = options.block_bytes / layout.page_bytes;
-    let pages_per_block = probe::pages_per_block(image, &layout, wanted)
+    let pages_per_block = probe::pages_per_block(image, layout, wanted)
         .ok_or("pages side by side have different sequence numbers: no size of erase blocks suits the image")?;
-    let blocks = stored_pages.div_ceil(u64::from(pages_per_block)) + u64::from(SPARE_BLOCKS);
+    let blocks = stored_pages.div_ceil(u64::from(pages_per_block)) + u64::from(spare_blocks);
     let geometry = Geometry {
         page_bytes: layout.page_bytes,
         oob_bytes: (layout.page_bytes / 32).max(64),
@@ -31,7 +37,15 @@ pub fn read(image: &[u8], options: &ImageOptions) -> Result<Tree, String> {
         blocks: blocks.min(u64::from(u32::MAX)) as u32,
     };
     geometry.check().map_err(|error| error.to_string())?;
-    let mtd = chip_with(laid_out_anew(image, &layout, geometry), geometry, true)?;
+    Ok((geometry, laid_out_anew(image, layout, geometry)))
+}
+
+pub fn read(image: &[u8], options: &ImageOptions, content: Content) -> Result<Tree, String> {
+    let layout = layout(image, options)
+        .ok_or("there is no YAFFS2 object header in the image: without in-band tags it needs its OOB areas")?;
+    let (geometry, anew) = laid_out(image, &layout, options, SPARE_BLOCKS)?;
+    let mtd = chip_with(&anew, geometry, true)?;
+    drop(anew);
     let settings = Options {
         // Tags are what counts: they tell the same, whatever the size of the blocks was.
         checkpoint_read: false,
@@ -44,12 +58,13 @@ pub fn read(image: &[u8], options: &ImageOptions) -> Result<Tree, String> {
         ..Options::default()
     };
     let mut fs = Yaffs2::mount(mtd, settings).map_err(|error| error.to_string())?;
-    let mut entries = walk(&mut fs);
+    let mut tree = tree_in(&mut fs, content, Vec::new());
+    let entries = &mut tree.entries;
     // Mounting makes lost+found; unless something is in it, it says nothing about the image.
     if !entries.iter().any(|entry| entry.path.starts_with(b"lost+found/")) {
         entries.retain(|entry| entry.path != b"lost+found");
     }
-    Ok(Tree { entries, notes: Vec::new() })
+    Ok(tree)
 }
 
 /// The image with OOB areas as the chip's driver has them.

@@ -1,0 +1,171 @@
+//! The nodes of an erase block, one after the other, with what is wrong with them. Nothing is believed: lengths stay in
+//! the block, and every check sum is computed.
+
+use crate::format::{
+    crc32, pad, Endian, Header, RawDirent, RawInode, ACCURATE, DIRENT_BYTES, HEADER_BYTES, INODE_BYTES, MAGIC,
+    TYPE_CLEAN_MARKER, TYPE_DIRENT, TYPE_INODE, TYPE_PADDING, TYPE_SUMMARY, TYPE_XATTR, TYPE_XREF,
+};
+
+/// What stands at a place of an erase block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    Inode {
+        ino: u32,
+        version: u32,
+        /// Its name; see `fs/jffs2/compr.c`.
+        compression: &'static str,
+        data_bytes: u32,
+        compressed_bytes: u32,
+    },
+    /// `ino` 0 deletes a name.
+    Dirent {
+        parent: u32,
+        ino: u32,
+    },
+    CleanMarker,
+    Padding,
+    Summary,
+    ExtendedAttribute,
+    /// Of a kind that is not known here.
+    Foreign {
+        node_type: u16,
+    },
+    /// No node, or a damaged one: why.
+    Damage(&'static str),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// In the block.
+    pub offset: u32,
+    /// As far as the next node; of damage the bytes that were passed over.
+    pub total_bytes: u32,
+    pub found: Found,
+    /// The "accurate" bit was cleared in place, as media do that can.
+    pub is_obsolete: bool,
+}
+
+fn compression(code: u8) -> &'static str {
+    match code {
+        0 => "none",
+        1 => "zeros",
+        2 => "rtime",
+        3 => "rubinmips",
+        4 => "copy",
+        5 => "dynrubin",
+        6 => "zlib",
+        7 => "lzo",
+        _ => "unknown",
+    }
+}
+
+/// Walks over a block's page data as `fs/jffs2/scan.c` does.
+pub fn walk(e: Endian, block: &[u8], emit: &mut dyn FnMut(Place)) {
+    let mut at = 0;
+    while at + HEADER_BYTES as usize <= block.len() {
+        let here = &block[at..];
+        if here[..4] == [0xFF; 4] || here[..4] == [0; 4] {
+            // Erased, or the end of a page that was too short for a padding node.
+            at += 4;
+            continue;
+        }
+        let damaged = |why| Place { offset: at as u32, total_bytes: 4, found: Found::Damage(why), is_obsolete: false };
+        let Some(header) = Header::sound(e, here) else {
+            if e.u16(here, 0) == MAGIC {
+                emit(damaged("a node header with a wrong CRC"));
+            }
+            at += 4;
+            continue;
+        };
+        let Some(node) = here.get(..header.total_bytes as usize) else {
+            emit(damaged("a node that crosses the end of its erase block"));
+            at += 4;
+            continue;
+        };
+        let is_obsolete = header.node_type & ACCURATE == 0;
+        let total_bytes = pad(header.total_bytes).min(here.len() as u32);
+        emit(Place { offset: at as u32, total_bytes, found: look(e, header.node_type | ACCURATE, node), is_obsolete });
+        at += total_bytes as usize;
+    }
+}
+
+fn look(e: Endian, node_type: u16, node: &[u8]) -> Found {
+    match node_type {
+        TYPE_INODE if node.len() < INODE_BYTES as usize => Found::Damage("an inode node that is too short"),
+        TYPE_INODE => {
+            let Some(raw) = RawInode::decode(e, node) else { return Found::Damage("an inode node with a wrong CRC") };
+            let data = node.get(INODE_BYTES as usize..).and_then(|data| data.get(..raw.compressed_bytes as usize));
+            // A hole has no data; old writers put its length where that of the data stands.
+            let is_hole = raw.compression == 1;
+            match data {
+                None if !is_hole => Found::Damage("an inode node that is shorter than its data"),
+                Some(data) if crc32(0, data) != raw.data_crc && !is_hole => {
+                    Found::Damage("an inode node whose data have a wrong CRC")
+                }
+                _ => Found::Inode {
+                    ino: raw.ino,
+                    version: raw.version,
+                    compression: compression(raw.compression),
+                    data_bytes: raw.data_bytes,
+                    compressed_bytes: raw.compressed_bytes,
+                },
+            }
+        }
+        TYPE_DIRENT if node.len() < DIRENT_BYTES as usize => Found::Damage("a directory entry that is too short"),
+        TYPE_DIRENT => {
+            let Some(raw) = RawDirent::decode(e, node) else {
+                return Found::Damage("a directory entry with a wrong CRC");
+            };
+            match node.get(DIRENT_BYTES as usize..).and_then(|name| name.get(..raw.name_bytes as usize)) {
+                Some(name) if crc32(0, name) == raw.name_crc => Found::Dirent { parent: raw.parent, ino: raw.ino },
+                Some(_) => Found::Damage("a directory entry whose name has a wrong CRC"),
+                None => Found::Damage("a directory entry that is shorter than its name"),
+            }
+        }
+        TYPE_CLEAN_MARKER => Found::CleanMarker,
+        TYPE_PADDING => Found::Padding,
+        TYPE_SUMMARY => Found::Summary,
+        TYPE_XATTR | TYPE_XREF => Found::ExtendedAttribute,
+        other => Found::Foreign { node_type: other },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::encode_clean_marker;
+
+    fn places(e: Endian, block: &[u8]) -> Vec<(u32, Found)> {
+        let mut found = Vec::new();
+        walk(e, block, &mut |place| found.push((place.offset, place.found)));
+        found
+    }
+
+    #[test]
+    fn nodes_are_found_and_a_changed_byte_is_noticed() {
+        for e in [Endian::Little, Endian::Big] {
+            let mut block = vec![0xFF; 4096];
+            block[..12].copy_from_slice(&encode_clean_marker(e));
+            let data = [7; 100];
+            let raw = RawInode {
+                ino: 2,
+                version: 3,
+                compressed_bytes: 100,
+                data_bytes: 100,
+                data_crc: crc32(0, &data),
+                ..RawInode::default()
+            };
+            block[12..80].copy_from_slice(&raw.encode(e));
+            block[80..180].copy_from_slice(&data);
+            let inode =
+                Found::Inode { ino: 2, version: 3, compression: "none", data_bytes: 100, compressed_bytes: 100 };
+            assert_eq!(places(e, &block), [(0, Found::CleanMarker), (12, inode)]);
+            block[100] ^= 1;
+            let wrong = Found::Damage("an inode node whose data have a wrong CRC");
+            assert_eq!(places(e, &block), [(0, Found::CleanMarker), (12, wrong)]);
+            block[13] ^= 0x40;
+            assert_eq!(places(e, &block), [(0, Found::CleanMarker)], "without its magic number a node is not seen");
+            assert_eq!(places(e, &block[..100]).len(), 1, "a block may end anywhere");
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! What is in a flash image or a dump: format and sizes, superblock, files, space and wear of each erase block, damage, and
+//! what it would cost to mount it and to read its files.
+//!
+//! Two ways lead to the facts, and neither believes the image: the bytes are read as they stand, block by block
+//! ([`ffslab_jffs2::probe`] and its kin), and a copy is mounted in the simulator.
+
+mod cost;
+mod flash;
+mod recognise;
+mod volumes;
+
+use crate::error::LabError;
+use crate::image::read_file;
+use crate::result::{CauseSummary, Counts};
+use crate::tree::{tree_of, Content, ImageFs, Tree, TreeEntry};
+use ffslab_fs::FileKind;
+pub use recognise::{Given, Layout};
+use serde::Serialize;
+use serde_json::Value;
+use std::path::Path;
+
+/// How to look at an image.
+#[derive(Clone, Debug, Default)]
+pub struct InspectOptions {
+    /// What need not be guessed.
+    pub given: Given,
+    /// Board, part and kernel that mount it, as in an experiment; `part` and `kernel` default to the board's.
+    pub board: String,
+    pub part: Option<String>,
+    pub kernel: Option<String>,
+    /// Profile of the block device that holds a FAT or RFS volume.
+    pub device: String,
+}
+
+/// Everything that was found.
+#[derive(Clone, Debug, Serialize)]
+pub struct Inspection {
+    pub file: String,
+    #[serde(rename = "file_B")]
+    pub file_bytes: u64,
+    pub layout: Layout,
+    /// Name and value, in the order of the format's description.
+    pub superblock: Vec<(String, Value)>,
+    pub files: Vec<FileFacts>,
+    /// Erase blocks; of a block file system areas of equal size.
+    pub blocks: Vec<BlockFacts>,
+    /// The first of [`Inspection::damage_count`].
+    pub damage: Vec<Damage>,
+    pub damage_count: u64,
+    /// `None`: the image has no OOB areas, where the marks are.
+    pub bad_blocks: Option<Vec<u32>>,
+    /// `None`: no file system could be mounted; the notes say why.
+    pub mount: Option<MountFacts>,
+    pub notes: Vec<String>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct FileFacts {
+    pub path: String,
+    pub kind: &'static str,
+    #[serde(rename = "size_B")]
+    pub size_bytes: u64,
+    pub links: u32,
+    /// What a reader meets from the file's start to its end, if it was simulated.
+    pub read: Option<ReadFacts>,
+    pub error: Option<String>,
+}
+
+/// The cost of reading a file from its start to its end, with nothing in memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct ReadFacts {
+    /// Runs of neighbouring pages (block devices: sectors) among those that are read.
+    pub pieces: u64,
+    /// Page reads; of a block device buffers.
+    pub reads: u64,
+    /// As many as the file's size has pages (block devices: blocks of the cache).
+    pub least_reads: u64,
+    pub time_us: f64,
+}
+
+/// An erase block.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct BlockFacts {
+    pub block: u32,
+    /// As the mounted file system accounts for it.
+    #[serde(rename = "valid_B")]
+    pub valid_bytes: Option<u32>,
+    #[serde(rename = "invalid_B")]
+    pub invalid_bytes: Option<u32>,
+    #[serde(rename = "free_B")]
+    pub free_bytes: Option<u32>,
+    /// UBI's erase counter.
+    pub erases: Option<u32>,
+    /// YAFFS2: a number that grows by one for each block that is taken to be written.
+    pub sequence: Option<u32>,
+    /// `None`: not known.
+    pub is_bad: Option<bool>,
+    /// What stands in it, in a word or two.
+    pub holds: String,
+    /// Pieces of damage.
+    pub damage_count: u32,
+}
+
+/// Something that cannot be right.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Damage {
+    pub block: u32,
+    /// In the image file.
+    pub offset: u64,
+    pub what: String,
+}
+
+/// What a mount costs, in the simulator.
+#[derive(Clone, Debug, Serialize)]
+pub struct MountFacts {
+    /// Where: board, part and kernel, or the block device.
+    pub machine: String,
+    pub time_us: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub counts: Option<Counts>,
+    pub by_cause: Vec<CauseSummary>,
+    /// Of a block device: buffers and bytes that were read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device_reads: Option<u64>,
+    #[serde(rename = "device_read_B", skip_serializing_if = "Option::is_none")]
+    pub device_read_bytes: Option<u64>,
+}
+
+/// More damage than this is counted, not listed.
+const DAMAGE_LISTED_MAX: usize = 1_000;
+
+/// What reading the bytes finds.
+#[derive(Default)]
+struct Scanned {
+    superblock: Vec<(String, Value)>,
+    blocks: Vec<BlockFacts>,
+    damage: Vec<Damage>,
+    damage_count: u64,
+    bad_blocks: Option<Vec<u32>>,
+    notes: Vec<String>,
+}
+
+impl Scanned {
+    fn fact(&mut self, name: &str, value: impl Into<Value>) {
+        self.superblock.push((name.to_string(), value.into()));
+    }
+
+    fn damaged(&mut self, block: u32, offset: u64, what: impl Into<String>) {
+        self.damage_count += 1;
+        if let Some(facts) = self.blocks.get_mut(block as usize) {
+            facts.damage_count += 1;
+        }
+        if self.damage.len() < DAMAGE_LISTED_MAX {
+            self.damage.push(Damage { block, offset, what: what.into() });
+        }
+    }
+}
+
+/// Looks into an image. The file is not changed.
+///
+/// Errors: [`LabError::Input`] with one line; files that cannot be read, nothing that is known in them, sizes that
+/// cannot be, profiles that do not exist.
+pub fn inspect(path: &Path, options: &InspectOptions) -> Result<Inspection, LabError> {
+    let image = read_file(path).map_err(LabError::Input)?;
+    let named = |text: String| LabError::Input(format!("{}: {text}", path.display()));
+    let layout = recognise::recognise(&image, &options.given).map_err(named)?;
+    let machine = cost::Machine::of(&layout, options)?;
+    let mut scanned = match layout.fs {
+        ImageFs::Fat | ImageFs::Rfs => volumes::scan(&image, &layout),
+        _ => flash::scan(&image, &layout),
+    };
+    let tree = tree_of(path, &image, &layout.options(), Content::Check).unwrap_or_else(|error| {
+        scanned.notes.push(format!("its files cannot be read: {error}"));
+        Tree::default()
+    });
+    scanned.notes.extend(tree.notes);
+    for (facts, held) in scanned.blocks.iter_mut().zip(&tree.space) {
+        facts.valid_bytes = Some(held.valid_bytes);
+        facts.invalid_bytes = Some(held.invalid_bytes);
+        facts.free_bytes = Some(held.free_bytes);
+    }
+    put_right(&layout, &mut scanned);
+    let mut files: Vec<FileFacts> = tree.entries.iter().map(FileFacts::of).collect();
+    let mount = match machine.mount(&image, &layout) {
+        Ok(mount) => Some(mount),
+        Err(error) => {
+            scanned.notes.push(format!("the cost of a mount is not known: {error}"));
+            None
+        }
+    };
+    if mount.is_some() {
+        if let Err(error) = machine.read_files(&image, &layout, &tree.entries, &mut files) {
+            scanned.notes.push(format!("the cost of reading is not known: {error}"));
+        }
+    }
+    Ok(Inspection {
+        file: path.display().to_string(),
+        file_bytes: image.len() as u64,
+        layout,
+        superblock: scanned.superblock,
+        files,
+        blocks: scanned.blocks,
+        damage: scanned.damage,
+        damage_count: scanned.damage_count,
+        bad_blocks: scanned.bad_blocks,
+        mount,
+        notes: scanned.notes,
+    })
+}
+
+/// Takes back what the mount of a copy did: it has erased blocks without clean markers again, and moved the volume table.
+fn put_right(layout: &Layout, scanned: &mut Scanned) {
+    let lacks_markers = layout.fs == ImageFs::Jffs2 && layout.oob_bytes == 0;
+    let mut without_marker = 0;
+    for facts in scanned.blocks.iter_mut().filter(|facts| facts.valid_bytes.is_some()) {
+        if lacks_markers && facts.holds == "erased" {
+            (facts.invalid_bytes, facts.free_bytes) = (Some(0), Some(layout.block_bytes));
+            without_marker += 1;
+        }
+        if facts.holds == "volume table" {
+            (facts.valid_bytes, facts.invalid_bytes, facts.free_bytes) = (Some(layout.block_bytes), Some(0), Some(0));
+        }
+    }
+    if without_marker > 0 {
+        scanned.notes.push(format!(
+            "{without_marker} erased blocks have no clean marker in the image, which has no OOB areas: a mount erases them again"
+        ));
+    }
+}
+
+impl FileFacts {
+    fn of(entry: &TreeEntry) -> FileFacts {
+        FileFacts {
+            path: String::from_utf8_lossy(&entry.path).into_owned(),
+            kind: entry.kind.name(),
+            size_bytes: entry.size_bytes,
+            links: entry.links,
+            read: None,
+            error: entry.error.clone(),
+        }
+    }
+}
+
+/// Whether a reader's way through the file can be followed.
+fn is_readable(entry: &TreeEntry) -> bool {
+    entry.kind == FileKind::File && entry.error.is_none() && entry.size_bytes > 0
+}

@@ -1,0 +1,263 @@
+//! What an image costs on a board: a mount, and reading each file from its start to its end with nothing in memory.
+
+use super::recognise::{geometry, Layout};
+use super::{is_readable, FileFacts, InspectOptions, MountFacts, ReadFacts};
+use crate::error::LabError;
+use crate::result::CauseSummary;
+use crate::run::by_cause;
+use crate::stack::{FsSpec, Stack, StackSpec};
+use crate::stack_keys::{EndianName, StackKeys};
+use crate::tree::{self, rtems, ImageFs, TreeEntry};
+use ffslab_flash::Geometry;
+use ffslab_jffs2::Endian;
+use ffslab_linux::OpenFlags;
+use ffslab_rtems::libio;
+use ffslab_rtems::profile::DeviceProfile;
+use ffslab_sim::units::ns_to_us;
+use ffslab_sim::{EventSink, Op, OpCounts, OpEvent, Reason, Task, CAUSES};
+use serde_json::json;
+use std::borrow::Cow;
+use std::cell::Cell;
+use std::path::Path;
+use std::rc::Rc;
+
+/// Damaged sizes and holes must not take more than this: files are read until so much was, beyond four times the image.
+const READ_BYTES_MAX: u64 = 64 << 20;
+/// More files are not read one by one: each begins with nothing in memory, which takes time.
+const FILES_MAX: usize = 4096;
+const REQUEST_BYTES: usize = 128 << 10;
+
+/// Who reads.
+pub enum Machine {
+    Board { spec: Box<StackSpec>, name: String },
+    Device(DeviceProfile),
+}
+
+impl Machine {
+    /// Errors: profiles that do not exist.
+    pub fn of(layout: &Layout, options: &InspectOptions) -> Result<Machine, LabError> {
+        if matches!(layout.fs, ImageFs::Fat | ImageFs::Rfs) {
+            let profile = DeviceProfile::named(&options.device);
+            return profile.map(Machine::Device).map_err(|error| LabError::Input(error.to_string()));
+        }
+        let keys = json!({"board": options.board, "fs": layout.fs.name(), "partition_blocks": layout.blocks.max(1)});
+        let keys: StackKeys = serde_json::from_value(keys).map_err(|error| LabError::Input(error.to_string()))?;
+        let keys = StackKeys {
+            part: options.part.clone(),
+            kernel: options.kernel.clone(),
+            endian: if layout.endian == Some(Endian::Big) { EndianName::Big } else { EndianName::Little },
+            inband_tags: layout.yaffs2.is_some_and(|found| found.is_inband()),
+            ..keys
+        };
+        let (mut spec, keys) = StackSpec::from_keys(&keys, Path::new(""))?;
+        if let (FsSpec::Yaffs2(settings), Some(found)) = (&mut spec.fs, layout.yaffs2) {
+            settings.tags_ecc = found.tags_ecc;
+        }
+        // Nothing is read twice.
+        spec.vfs.page_cache_bytes = spec.vfs.page_cache_bytes.min(4 << 20);
+        let name =
+            format!("{}, {}, Linux {}", keys.board, keys.part.unwrap_or_default(), keys.kernel.unwrap_or_default());
+        Ok(Machine::Board { spec: Box::new(spec), name })
+    }
+
+    /// Mounts a copy for reading and writing, as a device does that is switched on.
+    ///
+    /// Errors: one line; why it cannot be mounted.
+    pub fn mount(&self, image: &[u8], layout: &Layout) -> Result<MountFacts, String> {
+        match self {
+            Machine::Board { spec, name } => {
+                let mut stack = stack_with(spec, image, layout)?;
+                let (nothing, before_ns) = (Box::new([OpCounts::default(); CAUSES]), stack.sim.now_ns());
+                stack.mount(&[])?;
+                let causes = by_cause(&nothing, &stack.sim.all_counts());
+                Ok(MountFacts {
+                    machine: name.clone(),
+                    time_us: ns_to_us(stack.sim.now_ns() - before_ns),
+                    counts: Some(stack.sim.total().into()),
+                    by_cause: causes
+                        .into_iter()
+                        .map(|(task, reason, counts)| CauseSummary {
+                            task: task.name(),
+                            reason: reason.name(),
+                            counts: counts.into(),
+                        })
+                        .collect(),
+                    device_reads: None,
+                    device_read_bytes: None,
+                })
+            }
+            Machine::Device(profile) => {
+                let mounted = rtems::mount(image, layout.fs, profile.clone())?;
+                let (cache, counts) = (mounted.libio.cache(), mounted.libio.cache().counts());
+                Ok(MountFacts {
+                    machine: profile.title.clone(),
+                    time_us: ns_to_us(cache.sim().now_ns()),
+                    counts: None,
+                    by_cause: Vec::new(),
+                    device_reads: Some(counts.read_buffers_count),
+                    device_read_bytes: Some(counts.read_bytes),
+                })
+            }
+        }
+    }
+
+    /// Reads the files that can be read, and puts what each costs into `facts`, which belong to `entries` one by one.
+    ///
+    /// Errors: one line; why nothing can be read, or not all.
+    pub fn read_files(
+        &self,
+        image: &[u8],
+        layout: &Layout,
+        entries: &[TreeEntry],
+        facts: &mut [FileFacts],
+    ) -> Result<(), String> {
+        let mut left_bytes = READ_BYTES_MAX + 4 * image.len() as u64;
+        let files = entries.iter().zip(facts).filter(|(entry, _)| is_readable(entry));
+        let mut reader = match self {
+            Machine::Board { spec, .. } => Reader::on_board(spec, image, layout)?,
+            Machine::Device(profile) => {
+                Reader::OnDevice { mounted: Box::new(rtems::mount(image, layout.fs, profile.clone())?) }
+            }
+        };
+        for (number, (entry, facts)) in files.enumerate() {
+            if number == FILES_MAX {
+                return Err(format!("only the first {FILES_MAX} files are read"));
+            }
+            if entry.size_bytes > left_bytes {
+                return Err(format!("/{} and what follows is too much to read", facts.path));
+            }
+            left_bytes -= entry.size_bytes;
+            // What cannot be read is said elsewhere.
+            facts.read = reader.read(&entry.path, entry.size_bytes);
+        }
+        Ok(())
+    }
+}
+
+/// A stack with a copy of the image, nothing mounted.
+fn stack_with(spec: &StackSpec, image: &[u8], layout: &Layout) -> Result<Stack, String> {
+    let mut spec = spec.clone();
+    let (geometry, image, oob): (Geometry, Cow<'_, [u8]>, bool) = match (layout.fs, layout.yaffs2) {
+        (ImageFs::Yaffs2, Some(found)) => {
+            // A checkpoint is one of so many blocks; an image that is too small for a partition has none.
+            let spare_blocks = tree::yaffs2::SPARE_BLOCKS.saturating_sub(layout.blocks);
+            let (geometry, anew) = tree::yaffs2::laid_out(image, &found, &layout.options(), spare_blocks)?;
+            (geometry, anew.into(), true)
+        }
+        (ImageFs::Ubifs, _) => {
+            let options = layout.options();
+            let offset = tree::ubifs::vid_header_offset(image, &options).ok_or("there is no header of UBI")?;
+            let (ubi, volume, geometry) = tree::ubifs::attach(image, &options, offset)?;
+            drop(volume);
+            ubi.detach();
+            if let FsSpec::Ubifs(_, settings) = &mut spec.fs {
+                *settings = tree::ubifs::ubi_options(&options, offset);
+            }
+            (geometry, image.into(), layout.oob_bytes > 0)
+        }
+        _ => (geometry(image, layout, tree::JFFS2_BLOCKS_MIN)?, image.into(), layout.oob_bytes > 0),
+    };
+    spec.geometry = geometry;
+    spec.first_block = 0;
+    spec.partition_blocks = geometry.blocks;
+    let mut stack = Stack::new(&spec)?;
+    stack.put(Path::new("its pages"), &image, oob)?;
+    Ok(stack)
+}
+
+/// Where the last page that was read stands, and how often it was not the next one.
+#[derive(Clone, Copy, Default)]
+struct Trail {
+    last: Option<u32>,
+    pieces: u64,
+    reads: u64,
+}
+
+impl Trail {
+    fn step(&mut self, first: u32, last: u32) {
+        let goes_on = self.last.is_some_and(|before| first == before || first == before.wrapping_add(1));
+        self.pieces += u64::from(!goes_on);
+        self.reads += 1;
+        self.last = Some(last);
+    }
+}
+
+/// Follows what the program reads.
+struct Follower(Rc<Cell<Trail>>);
+
+impl EventSink for Follower {
+    fn flash_op(&mut self, event: &OpEvent) {
+        let is_data = matches!(event.reason, Reason::Read | Reason::ReadAhead) && event.task == Task::Caller;
+        if is_data && matches!(event.op, Op::PageRead | Op::PartialPageRead) {
+            let mut trail = self.0.get();
+            trail.step(event.address, event.address);
+            self.0.set(trail);
+        }
+    }
+}
+
+enum Reader {
+    OnBoard { stack: Box<Stack>, trail: Rc<Cell<Trail>> },
+    OnDevice { mounted: Box<rtems::Mounted> },
+}
+
+impl Reader {
+    fn on_board(spec: &StackSpec, image: &[u8], layout: &Layout) -> Result<Reader, String> {
+        let mut stack = stack_with(spec, image, layout)?;
+        // Read-only, nothing goes on in the background.
+        stack.mount(&["ro".to_string()])?;
+        let trail = Rc::new(Cell::new(Trail::default()));
+        stack.sim.set_sink(Some(Box::new(Follower(trail.clone()))));
+        Ok(Reader::OnBoard { stack: Box::new(stack), trail })
+    }
+
+    /// `None`: it cannot be read to its end.
+    fn read(&mut self, path: &[u8], size_bytes: u64) -> Option<ReadFacts> {
+        match self {
+            Reader::OnBoard { stack, trail } => {
+                stack.vfs.drop_caches();
+                let fd = stack.vfs.open(&[b"/", path].concat(), OpenFlags::READ, 0).ok()?;
+                trail.set(Trail::default());
+                let before_ns = stack.sim.now_ns();
+                let read = (0..size_bytes)
+                    .step_by(REQUEST_BYTES)
+                    .try_for_each(|at| stack.vfs.read_discard(fd, at, REQUEST_BYTES).map(drop));
+                let time_us = ns_to_us(stack.sim.now_ns() - before_ns);
+                let closed = stack.vfs.close(fd);
+                read.and(closed).ok()?;
+                let least_reads = size_bytes.div_ceil(u64::from(stack.page_bytes()));
+                let Trail { pieces, reads, .. } = trail.get();
+                Some(ReadFacts { pieces, reads, least_reads, time_us })
+            }
+            Reader::OnDevice { mounted } => {
+                let disk = mounted.disk;
+                let libio = &mut mounted.libio;
+                libio.cache_mut().purge_dev(disk);
+                let fd = libio.open(&rtems::path_in_system(path), libio::OpenFlags::READ, 0).ok()?;
+                libio.cache_mut().set_tracing(true);
+                let before_ns = libio.cache().sim().now_ns();
+                let mut piece = vec![0; 4096];
+                let read = loop {
+                    match libio.read(fd, &mut piece) {
+                        Ok(0) => break Ok(()),
+                        Ok(_) => {}
+                        Err(error) => break Err(error),
+                    }
+                };
+                let time_us = ns_to_us(libio.cache().sim().now_ns() - before_ns);
+                let closed = libio.close(fd);
+                let trace = libio.cache_mut().take_trace();
+                libio.cache_mut().set_tracing(false);
+                read.and(closed).ok()?;
+                let mut trail = Trail::default();
+                let mut buffer_bytes = 512;
+                for event in trace.iter().filter(|event| event.op == "DEV_READ") {
+                    buffer_bytes = event.bytes.max(512);
+                    trail.step(event.block, event.block + event.bytes / 512 - 1);
+                }
+                let Trail { pieces, reads, .. } = trail;
+                Some(ReadFacts { pieces, reads, least_reads: size_bytes.div_ceil(u64::from(buffer_bytes)), time_us })
+            }
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! What can be told about an erase block before it is attached: its headers, and the names of the volumes.
+//!
+//! For tools that look into images of partitions that were attached elsewhere. Nothing is believed: a header counts when
+//! its CRC is right.
+
+use crate::media::{
+    EcHeader, NoHeader, Offsets, Record, VidHeader, HEADER_BYTES, INTERNAL_VOLUME_START, LAYOUT_VOLUME, RECORD_BYTES,
+    VOLUMES_MAX,
+};
+
+/// The headers of an erase block.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Headers {
+    /// The erase counter.
+    pub erases: Option<u32>,
+    pub leb: Option<Leb>,
+    /// What is wrong with them.
+    pub damage: Option<&'static str>,
+}
+
+/// Which LEB an erase block holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Leb {
+    pub volume_id: u32,
+    pub leb_number: u32,
+    /// Of several copies the one with the highest counts.
+    pub sequence_number: u64,
+}
+
+impl Leb {
+    /// It holds the volume table.
+    pub fn is_layout(&self) -> bool {
+        self.volume_id == LAYOUT_VOLUME
+    }
+
+    /// It belongs to UBI itself.
+    pub fn is_internal(&self) -> bool {
+        self.volume_id >= INTERNAL_VOLUME_START
+    }
+}
+
+/// Where the first erase counter header with a right CRC says that the other header and the data stand, both from the
+/// start of its erase block. `None`: `block` does not begin with one.
+pub fn offsets(block: &[u8]) -> Option<(u32, u32)> {
+    let vid_header_offset = crate::vid_header_offset(block)?;
+    let data_offset = u32::from_be_bytes(block.get(20..24)?.try_into().ok()?);
+    Some((vid_header_offset, data_offset))
+}
+
+/// The volume identifier header at the start of `bytes`, if it is one.
+pub fn is_vid_header(bytes: &[u8]) -> bool {
+    bytes.len() >= HEADER_BYTES && VidHeader::decode(&bytes[..HEADER_BYTES], u32::MAX).is_ok()
+}
+
+/// Reads the headers of an erase block (page data without OOB).
+pub fn headers(block: &[u8], vid_header_offset: u32, data_offset: u32) -> Headers {
+    let mut found = Headers::default();
+    let Some(first) = block.get(..HEADER_BYTES) else { return found };
+    match EcHeader::decode(first, Offsets { vid_header_offset, data_offset }) {
+        Ok(header) => found.erases = Some(header.erases),
+        Err(_) if first.iter().all(|&byte| byte == 0xFF) => {}
+        Err(NoHeader::Magic) => found.damage = Some("no erase counter header"),
+        Err(NoHeader::Crc) => found.damage = Some("an erase counter header with a wrong CRC"),
+        Err(NoHeader::Content) => found.damage = Some("an erase counter header unlike the others"),
+    }
+    let second = block.get(vid_header_offset as usize..).and_then(|rest| rest.get(..HEADER_BYTES));
+    let leb_bytes = (block.len() as u64).saturating_sub(u64::from(data_offset)) as u32;
+    match second.map(|second| (second, VidHeader::decode(second, leb_bytes))) {
+        Some((_, Ok(header))) => {
+            found.leb = Some(Leb {
+                volume_id: header.volume_id,
+                leb_number: header.leb_number,
+                sequence_number: header.sequence_number,
+            });
+        }
+        Some((second, Err(_))) if second.iter().all(|&byte| byte == 0xFF) => {}
+        Some((_, Err(NoHeader::Content))) => found.damage = Some("a volume identifier header that cannot be"),
+        Some((_, Err(NoHeader::Crc))) => found.damage = Some("a volume identifier header with a wrong CRC"),
+        Some((_, Err(NoHeader::Magic))) => found.damage = Some("no volume identifier header where one should be"),
+        None => found.damage = Some("too short for its headers"),
+    }
+    found
+}
+
+/// A volume, as a copy of the volume table has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VolumeRecord {
+    pub id: u32,
+    pub name: String,
+    /// Its contents change only as a whole.
+    pub is_static: bool,
+    pub reserved_pebs: u32,
+}
+
+/// The volumes in a copy of the volume table (data of a LEB of the layout volume). Records with a wrong CRC are left out.
+pub fn volumes(table: &[u8]) -> Vec<VolumeRecord> {
+    let records = table.chunks_exact(RECORD_BYTES).take(VOLUMES_MAX as usize).enumerate();
+    let used = records.map(|(id, bytes)| (id as u32, Record::from_bytes(bytes)));
+    used.filter(|(_, record)| record.crc_is_right() && record.reserved_pebs() > 0)
+        .map(|(id, record)| {
+            let name = record.name_field();
+            let name = String::from_utf8_lossy(&name[..record.name_bytes().min(name.len())]).into_owned();
+            let is_static = record.kind() == Some(crate::VolumeKind::Static);
+            VolumeRecord { id, name, is_static, reserved_pebs: record.reserved_pebs() }
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_are_read_and_damage_is_named() {
+        let mut block = vec![0xFF; 16 << 10];
+        assert_eq!(headers(&block, 512, 2048), Headers::default());
+        let offsets_of = Offsets { vid_header_offset: 512, data_offset: 2048 };
+        EcHeader { erases: 7, image_number: 1 }.encode(offsets_of, &mut block);
+        assert_eq!(offsets(&block), Some((512, 2048)));
+        let found = headers(&block, 512, 2048);
+        assert_eq!((found.erases, found.leb, found.damage), (Some(7), None, None));
+        block[10] ^= 1;
+        assert_eq!(headers(&block, 512, 2048).damage, Some("an erase counter header with a wrong CRC"));
+        assert_eq!(headers(&block[..100], 512, 2048).damage, Some("too short for its headers"));
+        assert_eq!(headers(&[], 512, 2048), Headers::default());
+    }
+
+    #[test]
+    fn an_empty_table_names_no_volume() {
+        assert_eq!(volumes(&Record::empty().bytes().repeat(3)), []);
+        assert_eq!(volumes(&[0xFF; 1000]), []);
+    }
+}

@@ -1,0 +1,265 @@
+"""What is in a flash image or a dump, as plain values and for a terminal. The native half finds it out."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from ffslab import _native
+from ffslab._native import InputError
+from ffslab.images import ImageTree, read_image
+from ffslab.text_table import number, text_table
+
+Facts = dict[str, Any]
+
+KNOWN = ("auto", "jffs2", "yaffs2", "ubifs", "fat", "rfs")
+# Files, pieces of damage and notes that a terminal shows; JSON and report have all.
+FILES_SHOWN = 12
+DAMAGE_SHOWN = 12
+MAP_COLUMNS = 64
+# What a block of the map shows: most of it is so, or it is bad, or damaged.
+MARKS = {"valid": "#", "invalid": "x", "free": ".", "bad": "B", "unknown": "?"}
+
+
+def inspect_image(
+    path: str | Path,
+    *,
+    fs: str = "auto",
+    block_KiB: int | None = None,  # noqa: N803
+    page_B: int | None = None,  # noqa: N803
+    oob_B: int | None = None,  # noqa: N803
+    endian: str = "auto",
+    board: str = "omap3evm",
+    part: str | None = None,
+    kernel: str | None = None,
+    device: str = "sd-card",
+) -> Facts:
+    """Looks into an image: format and sizes, superblock, files, space, wear, damage, the cost of a mount and of reading.
+
+    Sizes that are `None` are guessed from the content; `oob_B` 0 says that there are no OOB areas. The costs are those
+    on `board` with its `part` and `kernel`; of FAT and RFS on a block device. docs/inspect.md describes the result.
+    Raises `ffslab.InputError`.
+    """
+    for name, value in (("block_KiB", block_KiB), ("page_B", page_B), ("oob_B", oob_B)):
+        if value is not None and not 0 <= value < 1 << 20:
+            raise InputError(f"{name} {value}: must be 0 to 1048575")
+    facts: Facts = json.loads(
+        _native.inspect(
+            path,
+            fs=fs,
+            page_bytes=page_B,
+            oob_bytes=oob_B,
+            block_bytes=None if block_KiB is None else block_KiB * 1024,
+            endian=endian,
+            board=board,
+            part=part,
+            kernel=kernel,
+            device=device,
+        )
+    )
+    facts["superblock"] = dict(facts["superblock"])
+    facts["wear"] = wear(facts["blocks"])
+    facts["space"] = space(facts["blocks"])
+    return facts
+
+
+def tree_of(path: str | Path, facts: Facts) -> ImageTree:
+    """The files of the image that `facts` are of."""
+    layout = facts["layout"]
+    return read_image(
+        path,
+        fs=layout["fs"],
+        block_KiB=layout["block_B"] // 1024,
+        page_B=layout["page_B"],
+        oob_B=layout["oob_B"] or max(layout["page_B"] // 32, 16),
+        oob=layout["oob_B"] > 0,
+        endian=layout.get("endian", "auto"),
+    )
+
+
+def space(blocks: list[Facts]) -> Facts | None:
+    """Sums over all blocks whose content is accounted for."""
+    known = [block for block in blocks if block["valid_B"] is not None or block["free_B"] is not None]
+    if not known:
+        return None
+    return {f"{kind}_B": sum(block[f"{kind}_B"] or 0 for block in known) for kind in ("valid", "invalid", "free")}
+
+
+def wear(blocks: list[Facts]) -> Facts | None:
+    """Least, mean and most of UBI's erase counters or of YAFFS2's sequence numbers, and how many blocks have which."""
+    for kind, name in (("erases", "erase counter"), ("sequence", "sequence number")):
+        values = [block[kind] for block in blocks if block[kind] is not None]
+        if values:
+            return {
+                "kind": name,
+                "blocks": len(values),
+                "min": min(values),
+                "mean": sum(values) / len(values),
+                "max": max(values),
+                "histogram": histogram(values),
+            }
+    return None
+
+
+def histogram(values: list[int], bins_max: int = 16) -> list[Facts]:
+    """At most so many classes of equal width, from the least value to the most."""
+    low, high = min(values), max(values)
+    width = max(1, -(-(high - low + 1) // bins_max))
+    counts = Counter((value - low) // width for value in values)
+    last = (high - low) // width
+    return [
+        {"from": low + i * width, "to": min(low + (i + 1) * width - 1, high), "blocks": counts.get(i, 0)}
+        for i in range(last + 1)
+    ]
+
+
+def mark_of(block: Facts) -> str:
+    """What most of a block is: valid, invalid, free, bad, unknown."""
+    if block["is_bad"]:
+        return "bad"
+    held = {kind: block[f"{kind}_B"] or 0 for kind in ("valid", "invalid", "free")}
+    return max(held, key=lambda kind: held[kind]) if any(held.values()) else "unknown"
+
+
+# ---- for a terminal -----------------------------------------------------------------------------------------
+
+
+def text(facts: Facts) -> str:
+    """Everything that matters, for a terminal."""
+    parts = [_head(facts), _superblock(facts), _space(facts), _wear(facts), _files(facts), _mount(facts)]
+    parts += [_damage(facts), "\n".join(f"note: {note}" for note in facts["notes"])]
+    return "\n\n".join(part for part in parts if part)
+
+
+def size(count: float) -> str:
+    """Bytes for people."""
+    for unit, factor in (("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if count >= factor:
+            return f"{count / factor:,.1f} {unit}"
+    return f"{int(count)} B"
+
+
+def layout_text(layout: Facts) -> str:
+    """Format and sizes in a line."""
+    order = f", {layout['endian']}-endian" if layout.get("endian") else ""
+    if layout["fs"] in ("fat", "rfs"):
+        return f"{layout['fs'].upper()}, {layout['blocks']} areas of {size(layout['block_B'])}"
+    oob = f" + {layout['oob_B']} B OOB" if layout["oob_B"] else ""
+    name = "UBI with UBIFS" if layout["fs"] == "ubifs" else layout["fs"].upper()
+    return f"{name}{order}: {layout['blocks']} erase blocks of {size(layout['block_B'])}, pages of {layout['page_B']} B{oob}"
+
+
+def fact_text(value: Any) -> str:
+    """A value of the superblock."""
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {fact_text(part)}" for name, part in value.items())
+    return number(value, 2) if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
+
+
+def _head(facts: Facts) -> str:
+    lines = [f"{facts['file']}: {size(facts['file_B'])}, {layout_text(facts['layout'])}"]
+    return "\n".join(lines + [f"  {because}" for because in facts["layout"]["because"]])
+
+
+def _superblock(facts: Facts) -> str:
+    rows = [[name, fact_text(value)] for name, value in facts["superblock"].items()]
+    return text_table(["fact", "value"], rows, "ll") if rows else ""
+
+
+def _space(facts: Facts) -> str:
+    blocks = facts["blocks"]
+    sums = facts["space"]
+    if sums is None:
+        return ""
+    marks = "".join("!" if block["damage_count"] else MARKS[mark_of(block)] for block in blocks)
+    # A row of the map is several blocks when there are many.
+    step = -(-len(marks) // (MAP_COLUMNS * 16))
+    shown = marks[::step]
+    rows = [shown[at : at + MAP_COLUMNS] for at in range(0, len(shown), MAP_COLUMNS)]
+    every = "" if step == 1 else f", every {step}th block"
+    legend = f"# valid, x invalid, . free (what most of a block is), B bad, ! damaged{every}"
+    total = ", ".join(f"{kind} {size(sums[f'{kind}_B'])}" for kind in ("valid", "invalid", "free"))
+    bad = facts["bad_blocks"]
+    known = "bad blocks: not known without OOB areas" if bad is None else f"bad blocks: {len(bad)}"
+    if facts["layout"]["fs"] in ("fat", "rfs"):
+        known = ""
+    elif bad:
+        known += f" ({', '.join(map(str, bad[:DAMAGE_SHOWN]))}{', ...' if len(bad) > DAMAGE_SHOWN else ''})"
+    return "\n".join(line for line in (f"space: {total}", *(f"  {row}" for row in rows), f"  {legend}", known) if line)
+
+
+def _wear(facts: Facts) -> str:
+    worn = facts["wear"]
+    if worn is None:
+        return ""
+    most = max(row["blocks"] for row in worn["histogram"])
+    rows = [
+        [f"{row['from']}" if row["from"] == row["to"] else f"{row['from']} to {row['to']}", str(row["blocks"]),
+         "=" * round(40 * row["blocks"] / most)]
+        for row in worn["histogram"]
+    ]  # fmt: skip
+    table = text_table([worn["kind"], "blocks", ""], rows, "rrl")
+    spread = f"least {worn['min']:,}, mean {worn['mean']:,.1f}, most {worn['max']:,}"
+    return f"wear: {worn['kind']} of {worn['blocks']} blocks: {spread}\n{table}"
+
+
+def file_rows(facts: Facts) -> tuple[list[str], list[list[str]]]:
+    """Files by what reading them costs; those that could not be read first."""
+    head = ["file", "size", "pieces", "page reads", "at least", "read, ms"]
+    files = [entry for entry in facts["files"] if entry["kind"] == "file"]
+    order = sorted(files, key=lambda f: (f["error"] is None, -(f["read"] or {}).get("pieces", 0), f["path"]))
+    rows = []
+    for entry in order:
+        read = entry["read"] or {}
+        cells = [read.get("pieces"), read.get("reads"), read.get("least_reads")]
+        time_ms = number(read["time_us"] / 1e3) if read else "-"
+        rows.append(["/" + entry["path"], number(entry["size_B"]), *(number(cell) for cell in cells), time_ms])
+    return head, rows
+
+
+def _files(facts: Facts) -> str:
+    if not facts["files"]:
+        return ""
+    kinds = Counter(entry["kind"] for entry in facts["files"])
+    counted = ", ".join(
+        f"{count} {kind}{'' if count == 1 else 's'}".replace("ys", "ies") for kind, count in kinds.items()
+    )
+    head, rows = file_rows(facts)
+    more = f"\n  ... and {len(rows) - FILES_SHOWN} files more" if len(rows) > FILES_SHOWN else ""
+    return f"files: {counted}; the most scattered first\n{text_table(head, rows[:FILES_SHOWN], 'lrrrrr')}{more}"
+
+
+def _mount(facts: Facts) -> str:
+    mount = facts["mount"]
+    if mount is None:
+        return ""
+    line = f"a mount takes {number(mount['time_us'] / 1e3)} ms on {mount['machine']}"
+    counts = mount.get("counts")
+    if counts is None:
+        return f"{line}: {number(mount['device_reads'])} buffers, {number(mount['device_read_B'])} B read"
+    names = (
+        ("page_reads", "page reads"),
+        ("oob_reads", "OOB reads"),
+        ("page_programs", "programs"),
+        ("erases", "erases"),
+    )
+    return f"{line}: " + ", ".join(f"{number(counts[key])} {name}" for key, name in names)
+
+
+def _damage(facts: Facts) -> str:
+    broken = [f"/{entry['path']}: {entry['error']}" for entry in facts["files"] if entry["error"]]
+    lines = [f"block {piece['block']}, offset {piece['offset']:#x}: {piece['what']}" for piece in facts["damage"]]
+    count = facts["damage_count"] + len(broken)
+    if count == 0:
+        return "no damage was found"
+    shown = (broken + lines)[:DAMAGE_SHOWN]
+    more = [f"... and {count - len(shown)} more"] if count > len(shown) else []
+    return f"damage: {count} pieces\n" + "\n".join(f"  {line}" for line in shown + more)
+
+
+def complaints(facts: Facts) -> int:
+    """How much is wrong with the image."""
+    unread = sum(1 for entry in facts["files"] if entry["error"])
+    return int(facts["damage_count"]) + unread + (0 if facts["files"] else 1)
