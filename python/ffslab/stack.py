@@ -148,6 +148,12 @@ class Stack:
         counters: dict[str, Any] = json.loads(self._session.counts())
         return counters
 
+    def activity(self) -> dict[str, Any]:
+        """Since the stack was made: `work` of the CPU by kind (of a board that has costs of it), `functions` of the file
+        system with their durations, flash operations and time by `tasks`."""
+        activity: dict[str, Any] = json.loads(self._session.activity())
+        return activity
+
     def erase_counts(self) -> list[int]:
         """Erases of each block of the partition."""
         return self._session.erase_counts()

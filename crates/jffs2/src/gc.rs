@@ -3,7 +3,7 @@
 //! Follows `fs/jffs2/gc.c`. How a node is moved stands in `gc_move.rs`.
 
 use ffslab_fs::{Errno, Host, Result};
-use ffslab_sim::{Reason, Task};
+use ffslab_sim::{Reason, Task, Work};
 
 use crate::blocks::List;
 use crate::erase::EraseStep;
@@ -25,6 +25,7 @@ impl Jffs2 {
     /// One pass on behalf of `task`.
     pub(crate) fn gc_pass(&mut self, host: &mut dyn Host, task: Task) -> Result<PassEnd> {
         if self.job_of(task).is_none() {
+            self.store.sim.work(Work::GcPass, 0);
             if self.store.totals.unchecked_bytes != 0 {
                 return self.check_next_inode();
             }

@@ -5,7 +5,7 @@
 //! deletes.
 
 use ffslab_fs::{Errno, FileKind, Host, Result, PAGE_BYTES};
-use ffslab_sim::Reason;
+use ffslab_sim::{Reason, Work};
 
 use crate::format::{
     crc32, Header, RawDirent, RawInode, COMPR_NONE, COMPR_ZERO, DIRENT_BYTES, INODE_BYTES, MIN_DATA_BYTES, TYPE_DIRENT,
@@ -37,11 +37,13 @@ impl Store {
 
     fn copy_node_through(&mut self, id: RefId, owner: u32, node: &mut [u8]) -> Result<bool> {
         self.flash_read(self.refs[id].offset(), node)?;
+        self.node_work(Work::NodeRead, node.len());
         if !self.node_is_sound(node, owner) {
             return Ok(false);
         }
         let bytes = node.len() as u32;
         let mut offset = self.write_offset();
+        self.sim.work(Work::NodeWrite, node.len());
         match self.flash_write(offset, [node, &[]], 0) {
             Err(Errno::Io) => {
                 self.reserve_for_gc(bytes, bytes)?;
@@ -312,7 +314,7 @@ impl Jffs2 {
         while at < needed_end {
             let space = self.store.reserve_for_gc(INODE_BYTES + MIN_DATA_BYTES, INODE_ENTRY_BYTES)? - INODE_BYTES;
             let data = &page[(at - page_at) as usize..(to - page_at) as usize];
-            let packed = self.compressor.compress(data, data.len().min(space as usize));
+            let packed = self.compressor.compress(&self.store.sim, data, data.len().min(space as usize));
             let stored = if packed.kind == COMPR_NONE {
                 &data[..packed.stored_bytes]
             } else {

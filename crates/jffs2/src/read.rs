@@ -3,8 +3,9 @@
 //! Follows `fs/jffs2/read.c`. A node's header is read first, then its data; both are checked against their CRCs.
 
 use ffslab_fs::{Errno, Result};
+use ffslab_sim::Work;
 
-use crate::compress::decompress;
+use crate::compress::{decompress, decompression};
 use crate::format::{crc32, RawInode, COMPR_NONE, COMPR_ZERO, INODE_BYTES};
 use crate::inode::Inode;
 use crate::refs::{RefId, NONE};
@@ -17,6 +18,7 @@ impl Store {
         let mut header = [0u8; INODE_BYTES as usize];
         self.flash_read(offset, &mut header)?;
         let raw = RawInode::decode(self.endian, &header).ok_or(Errno::Io)?;
+        self.node_work(Work::NodeRead, (INODE_BYTES + raw.compressed_bytes) as usize);
         if raw.compression == COMPR_ZERO {
             out.fill(0);
             return Ok(());
@@ -62,6 +64,9 @@ impl Store {
         let mut plain = std::mem::take(&mut self.plain);
         plain.clear();
         plain.resize(raw.data_bytes as usize, 0);
+        if let Some(work) = decompression(raw.compression) {
+            self.sim.work(work, plain.len());
+        }
         let result = if decompress(raw.compression, data, &mut plain) {
             plain.get(skip..skip + out.len()).map(|part| out.copy_from_slice(part)).ok_or(Errno::Io)
         } else {

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use ffslab_fs::{Errno, FileKind, Result};
-use ffslab_sim::Reason;
+use ffslab_sim::{Reason, Work};
 
 use crate::format::{
     crc32, pad, Header, RawDirent, RawInode, DIRENT_BYTES, INODE_BYTES, MAGIC, NAME_BYTES_MAX, TYPE_DIRENT, TYPE_INODE,
@@ -91,6 +91,7 @@ impl Store {
         let end = (offset + DIRENT_BYTES).div_ceil(page) * page;
         let mut have = (end - offset).min(self.flash_bytes - offset) as usize;
         self.flash_read(offset, &mut buffer[..have])?;
+        self.node_work(Work::NodeRead, INODE_BYTES as usize);
         let header = Header::decode(self.endian, buffer);
         if header.magic != MAGIC || !header.crc_ok(self.endian, buffer) {
             self.mark_obsolete(id);
@@ -176,6 +177,7 @@ impl Store {
             } else {
                 let data = &have[INODE_BYTES as usize..];
                 let known = data.len().min(raw.compressed_bytes as usize);
+                self.sim.work(Work::Crc, known);
                 partial_crc = crc32(0, &data[..known]);
                 if known == raw.compressed_bytes as usize && partial_crc != raw.data_crc {
                     self.mark_obsolete(id);
@@ -313,6 +315,7 @@ impl Store {
             let rest = (candidate.compressed_bytes - seen) as usize;
             let mut data = std::mem::take(&mut self.scratch);
             let read = self.flash_read(data_at + seen, &mut data[..rest]);
+            self.sim.work(Work::Crc, rest);
             let crc = crc32(candidate.partial_crc, &data[..rest]);
             self.scratch = data;
             read?;

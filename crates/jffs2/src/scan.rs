@@ -7,7 +7,7 @@ use std::collections::hash_map::Entry;
 
 use ffslab_fs::Result as FsResult;
 use ffslab_mtd::MtdError;
-use ffslab_sim::Reason;
+use ffslab_sim::{Reason, Work};
 
 use crate::blocks::List;
 use crate::erase::all_erased;
@@ -85,6 +85,7 @@ impl Store {
         self.scanning = true;
         let (mut empty, mut bad) = (0, 0);
         for block in 0..self.blocks.count() {
+            self.sim.work(Work::ScanBlock, 0);
             let mut collector = Collector::new(self.options.summary);
             match self.scan_block(block, findings, &mut collector)? {
                 BlockState::AllErased => {
@@ -379,6 +380,7 @@ impl Store {
         let e = self.endian;
         let bytes = node.len() as u32;
         let in_block = offset % self.block_bytes;
+        self.sim.work(Work::Crc, node.len().min(INODE_BYTES as usize));
         match header.node_type {
             _ if header.node_type & ACCURATE == 0 => self.scan_dirty_space(block, bytes),
             TYPE_INODE => match RawInode::decode(e, pad_slice(node, INODE_BYTES)) {

@@ -17,6 +17,8 @@ pub struct ThreadSignal {
     pub in_pass: bool,
 }
 
+const SECOND_NS: u64 = 1_000_000_000;
+
 impl Store {
     /// Obsolete space that collection can win back; blocks in erasure are not counted twice.
     pub fn collectable_bytes(&self) -> u32 {
@@ -59,7 +61,12 @@ impl Store {
         let delay_ns = u64::from(self.options.wbuf_delay_ms) * 1_000_000;
         let at_ns = match self.options.wbuf_timer {
             WbufTimer::DelayedWork => self.sim.timer_after_ticks((delay_ns / self.sim.tick_ns()) as u32),
-            WbufTimer::SyncSupers => (self.sim.now_ns() / delay_ns + 1) * delay_ns,
+            WbufTimer::SyncSupers => {
+                // `bdi_arm_supers_timer` rounds up to a whole second, and adds one to a time that is whole already
+                // (`round_jiffies_up`): 5 s become 6, as flash logs of a board show.
+                let period_ns = (delay_ns / SECOND_NS + 1) * SECOND_NS;
+                (self.sim.now_ns() / period_ns + 1) * period_ns
+            }
         };
         self.wbuf.timer_at_ns = Some(at_ns);
         if !self.worker_busy {

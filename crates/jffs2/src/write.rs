@@ -3,7 +3,7 @@
 //! Follows `fs/jffs2/write.c`. A node that could not be programmed is written once more in another block.
 
 use ffslab_fs::{Errno, Host, Result, PAGE_BYTES};
-use ffslab_sim::Reason;
+use ffslab_sim::{Reason, Work};
 
 use crate::format::{crc32, RawDirent, RawInode, DIRENT_BYTES, INODE_BYTES, MIN_DATA_BYTES};
 use crate::inode::{Dirent, Inode};
@@ -26,10 +26,17 @@ fn state_of(raw: &RawInode) -> NodeState {
 }
 
 impl Store {
+    /// The CPU writes or reads a node: all of its bytes are moved, and are in one of its check sums.
+    pub fn node_work(&self, work: Work, bytes: usize) {
+        self.sim.work(work, bytes);
+        self.sim.work(Work::Crc, bytes);
+    }
+
     /// Writes an inode node into the space that was reserved. `for_ino` as in [`Store::flash_write`].
     pub fn write_inode_node(&mut self, raw: &RawInode, data: &[u8], for_ino: u32) -> Result<RefId> {
         let offset = self.write_offset();
         let header = raw.encode(self.endian);
+        self.node_work(Work::NodeWrite, header.len() + data.len());
         self.flash_write(offset, [&header, data], for_ino)?;
         let id = self.add_node(offset, state_of(raw), node_bytes(INODE_BYTES, data.len()), raw.ino)?;
         self.refs[id].set_covered(raw.offset, raw.data_bytes);
@@ -40,6 +47,7 @@ impl Store {
     pub fn write_dirent_node(&mut self, raw: &RawDirent, name: &[u8], for_ino: u32) -> Result<Dirent> {
         let offset = self.write_offset();
         let header = raw.encode(self.endian);
+        self.node_work(Work::NodeWrite, header.len() + name.len());
         self.flash_write(offset, [&header, name], for_ino)?;
         let state = if raw.ino == 0 { NodeState::Normal } else { NodeState::Pristine };
         let node = self.add_node(offset, state, node_bytes(DIRENT_BYTES, name.len()), raw.parent)?;
@@ -185,7 +193,7 @@ impl Jffs2 {
             };
             let page = host.page(ino, index).ok_or(Errno::Io)?;
             let data = &page[at..to];
-            let packed = self.compressor.compress(data, space.min(data.len()));
+            let packed = self.compressor.compress(&self.store.sim, data, space.min(data.len()));
             let stored = if packed.kind == 0 {
                 &data[..packed.stored_bytes]
             } else {

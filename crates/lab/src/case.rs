@@ -9,7 +9,7 @@ use ffslab_jffs2::Options;
 use ffslab_linux::{DirtyLimits, Kernel, ReadAheadRules, VfsConfig, VfsCosts, WriteBackKnobs, WriteBackRules};
 use ffslab_mtd::{Driver, Ecc, OpCost};
 use ffslab_sim::units::us_to_ns;
-use ffslab_sim::{NandWait, PowerMilliwatt, SchedulerClock, SimConfig};
+use ffslab_sim::{CpuCosts, NandWait, PowerMilliwatt, SchedulerClock, SimConfig};
 use ffslab_workload::Step;
 use flate2::read::MultiGzDecoder;
 use serde::Deserialize;
@@ -199,6 +199,7 @@ impl Case {
                 // User-mode Linux has no finer clock for it.
                 scheduler_clock: SchedulerClock::Tick,
             },
+            cpu_costs: CpuCosts::FREE,
             vfs: VfsConfig {
                 kernel: Kernel {
                     name: system.version.clone(),

@@ -9,7 +9,7 @@ use ffslab_flash::{Geometry, Rules, Timing};
 use ffslab_linux::{Kernel, ReadAheadRules, VfsConfig, VfsCosts, WriteBackKnobs, WriteBackRules};
 use ffslab_mtd::{Driver, Ecc, OpCost};
 use ffslab_sim::units::us_to_ns;
-use ffslab_sim::{PowerMilliwatt, SimConfig};
+use ffslab_sim::{CpuCosts, PowerMilliwatt, SimConfig};
 use ffslab_workload::steps::{Step, SyncDirectories};
 use ffslab_yaffs2::{Background, Generation, Options};
 use serde::Deserialize;
@@ -123,6 +123,7 @@ impl Case {
             first_block: 0,
             partition_blocks: flash.partition_blocks,
             sim: SimConfig::default(),
+            cpu_costs: CpuCosts::FREE,
             vfs: VfsConfig {
                 kernel: Kernel {
                     name: "2.6".to_string(),

@@ -11,6 +11,7 @@
 //! **Leaves out.** Plots, tables and files of results: Python writes them. Several file systems at once; several
 //! processes but for those of fio jobs.
 
+mod activity;
 pub mod calls;
 pub mod case;
 mod case_yaffs2;
@@ -41,6 +42,7 @@ pub mod traces;
 pub mod tree;
 pub mod validate;
 
+pub use activity::Activity;
 pub use error::LabError;
 pub use experiment::{schema, Experiment};
 pub use ffslab_fs::{Errno, Stat};

@@ -9,12 +9,13 @@ use ffslab_flash::{Geometry, Rules, Timing};
 use ffslab_linux::{DirtyLimits, Kernel, ReadAheadRules, VfsCosts, WriteBackKnobs, WriteBackRules};
 use ffslab_mtd::{Driver, Ecc};
 use ffslab_sim::units::us_to_ns;
-use ffslab_sim::{NandWait, PowerMilliwatt};
+use ffslab_sim::{CpuCosts, NandWait, PowerMilliwatt};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use thiserror::Error;
 
 mod built_in;
+mod cpu;
 mod driver;
 mod show;
 
@@ -171,7 +172,9 @@ pub struct Board {
     driver: Option<DriverTotals>,
     /// What the board draws when nothing runs; absent: not known.
     idle: Option<Idle>,
-    vfs: Costs,
+    vfs: cpu::VfsTable,
+    cpu: Option<cpu::CpuTable>,
+    tracers: Option<cpu::TracerTable>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -181,16 +184,6 @@ struct Idle {
     cpu_mw: Sourced<Amount>,
     #[serde(rename = "memory_mW")]
     memory_mw: Sourced<Amount>,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Costs {
-    clock_read_ns: Sourced<Amount>,
-    call_ns: Sourced<Amount>,
-    page_ns: Sourced<Amount>,
-    #[serde(rename = "cpu_power_mW")]
-    cpu_power_mw: Sourced<Amount>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -369,14 +362,23 @@ impl Profile {
         Some(PowerMilliwatt { cpu: idle.cpu_mw.value.0, memory: idle.memory_mw.value.0 })
     }
 
-    pub fn vfs_costs(&self) -> VfsCosts {
-        let vfs = &self.board.vfs;
-        VfsCosts {
-            clock_read_ns: vfs.clock_read_ns.value.0.round() as u64,
-            call_ns: vfs.call_ns.value.0.round() as u64,
-            page_ns: vfs.page_ns.value.0.round() as u64,
-            cpu_power: PowerMilliwatt { cpu: vfs.cpu_power_mw.value.0, memory: 0.0 },
+    /// What the work of the CPU costs; with `traced` also that of the tracers with which the board was measured.
+    ///
+    /// Errors: the board's profile does not say what tracers cost.
+    pub fn cpu_costs(&self, traced: bool) -> Result<CpuCosts, ProfileError> {
+        let mut costs = self.board.cpu.as_ref().map_or(CpuCosts::FREE, cpu::CpuTable::costs);
+        if traced {
+            let Some(tracers) = &self.board.tracers else {
+                let text = format!("traced = true: board `{}` has no table [tracers]", self.board_name);
+                return Err(ProfileError(text));
+            };
+            tracers.add_to(&mut costs);
         }
+        Ok(costs)
+    }
+
+    pub fn vfs_costs(&self) -> VfsCosts {
+        self.board.vfs.costs()
     }
 }
 

@@ -3,6 +3,7 @@
 //! It runs the steps of experiments, too, and what it did is summed up as the result of a variant, so that a program that
 //! is really run (SQLite) ends in the same tables and reports as an experiment.
 
+use crate::activity::Activity;
 use crate::error::LabError;
 use crate::input::friendlier;
 use crate::requests::{Call, CallOp};
@@ -158,6 +159,11 @@ impl Session {
         let nothing = Box::new([ffslab_sim::OpCounts::default(); ffslab_sim::CAUSES]);
         let rows = crate::run::by_cause(&nothing, &counts);
         rows.iter().map(CauseSummary::of).collect()
+    }
+
+    /// What the machine has done so far: work of the CPU, functions of the file system, tasks.
+    pub fn activity(&self) -> Activity {
+        Activity::of(&self.runner.stack.sim)
     }
 
     /// Free space of the mounted file system.

@@ -12,7 +12,7 @@ use ffslab_fs::{BlockSpace, FileSystem};
 use ffslab_jffs2::{Jffs2, Options};
 use ffslab_linux::{ReadAheadRules, Vfs, VfsConfig, WriteBackKnobs};
 use ffslab_mtd::{Driver, Ecc, Mtd, Nand};
-use ffslab_sim::{NandWait, PowerMilliwatt, Sim, SimConfig, Switch};
+use ffslab_sim::{CpuCosts, NandWait, PowerMilliwatt, Sim, SimConfig, Switch};
 use ffslab_ubi::{AttachError, BadReserve, Ubi, UbiError, UbiOptions, Volume, VolumeKind, VolumeRequest, VolumeSize};
 use ffslab_ubifs::Ubifs;
 use ffslab_yaffs2::{Background, Yaffs2};
@@ -45,6 +45,7 @@ pub struct StackSpec {
     pub first_block: u32,
     pub partition_blocks: u32,
     pub sim: SimConfig,
+    pub cpu_costs: CpuCosts,
     pub vfs: VfsConfig,
     pub fs: FsSpec,
     /// What the idle board draws; `None`: not known.
@@ -172,6 +173,7 @@ impl StackSpec {
             first_block: keys.first_block,
             partition_blocks: keys.partition_blocks,
             sim: SimConfig { tick_rate_hz, uptime_ns: keys.uptime_us * 1_000, nand_wait, ..SimConfig::default() },
+            cpu_costs: profile.cpu_costs(keys.traced).map_err(|error| LabError::Input(error.to_string()))?,
             vfs: VfsConfig {
                 kernel,
                 read_ahead_bytes,
@@ -241,7 +243,7 @@ impl Stack {
     ///
     /// Errors: a geometry that no chip has, a partition or an image that does not fit.
     pub fn new(spec: &StackSpec) -> Result<Stack, String> {
-        let sim = Sim::new(spec.sim);
+        let sim = Sim::with_costs(spec.sim, &spec.cpu_costs);
         let chip = Chip::new(sim.clone(), spec.geometry, spec.timing, spec.rules).map_err(|error| error.to_string())?;
         let nand = Nand::new(chip, spec.driver).map_err(|error| error.to_string())?;
         let mtd = Mtd::new(&nand, spec.first_block, spec.partition_blocks).map_err(|error| error.to_string())?;

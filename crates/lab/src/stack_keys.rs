@@ -109,6 +109,9 @@ pub struct StackKeys {
     /// runs with other values show how much results scatter.
     #[serde(default)]
     pub uptime_us: u64,
+    /// The tracers run with which the board was measured, and take their time: only for comparing with such measurements.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub traced: bool,
     /// What reading the clock costs the measuring program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_read_ns: Option<u64>,

@@ -11,7 +11,7 @@ use crate::page_cache::Slot;
 use crate::read_ahead::{ReadAhead, Request, Window, FORCED_CHUNK_PAGES};
 use crate::vfs::{spend, Vfs};
 use ffslab_fs::{Errno, FileKind, FileSystem, Ino, Result, PAGE_BYTES};
-use ffslab_sim::{Reason, Sim};
+use ffslab_sim::{Function, Reason, Sim, Work};
 
 const PAGE: u64 = PAGE_BYTES as u64;
 /// Pages that 6.1 takes from the cache at once (`PAGEVEC_SIZE`).
@@ -303,6 +303,7 @@ impl Reader<'_> {
         let start = (position % PAGE) as usize;
         target.put(to, &self.memory.pages.data(slot)[start..start + count as usize]);
         spend(self.sim, self.config, self.config.costs.page_ns);
+        self.sim.work(Work::PageRead, count as usize);
     }
 
     /// The page at `index` is missing (`page_cache_sync_readahead`).
@@ -387,8 +388,12 @@ impl Reader<'_> {
     fn read_page(&mut self, index: u64) -> Result<Slot> {
         let reason = if index < self.demand_end { Reason::Read } else { Reason::ReadAhead };
         let _reason = self.sim.because(reason);
+        self.sim.work(Work::PageFill, 0);
         let slot = self.memory.pages.insert(self.ino, index);
-        match self.fs.read_folio(self.ino, index, self.memory.pages.data_mut(slot)) {
+        let begun_ns = self.sim.now_ns();
+        let read = self.fs.read_folio(self.ino, index, self.memory.pages.data_mut(slot));
+        self.sim.function_ends(Function::ReadPage, begun_ns);
+        match read {
             Ok(false) => Ok(slot),
             Ok(true) => {
                 self.memory.pages.pin(slot);

@@ -6,7 +6,7 @@ use crate::files::OpenFile;
 use crate::memory::Memory;
 use crate::nodes::Nodes;
 use ffslab_fs::{run_turn, Errno, FileKind, FileSystem, Ino, Result, StatFs, PAGE_BYTES};
-use ffslab_sim::{Idle, Sim, Switch, Task};
+use ffslab_sim::{Idle, Sim, Switch, Task, Work};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Linux with at most one file system mounted, seen through its system calls. Paths begin at the mount's root: "/a/b"
@@ -251,6 +251,7 @@ impl Vfs {
     /// Wraps the body of a system call: its cost before, the scheduling point after.
     pub(crate) fn system_call<R>(&mut self, body: impl FnOnce(&mut Vfs) -> Result<R>) -> Result<R> {
         self.spend(self.config.costs.call_ns);
+        self.sim.work(Work::TracedCall, 0);
         let result = body(self);
         self.schedule();
         result

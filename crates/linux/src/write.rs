@@ -4,7 +4,7 @@ use crate::files::{Fd, OpenFile};
 use crate::memory::Memory;
 use crate::vfs::{spend, Vfs};
 use ffslab_fs::{Errno, FileKind, FileSystem, Ino, Result, WritePlan, PAGE_BYTES};
-use ffslab_sim::{Reason, Sim};
+use ffslab_sim::{Function, Reason, Sim, Work};
 
 /// Bytes of a program: `len` of them, `pattern` again and again.
 struct Source<'a> {
@@ -134,6 +134,8 @@ impl Piece {
         if let Some(slot) = cached {
             memory.pages.pin(slot);
         }
+        sim.work(Work::PageWrite, self.count);
+        let begun_ns = sim.now_ns();
         let begun = fs.write_begin(memory, self.ino, self.at, self.count, cached.is_some());
         let plan = match begun {
             Ok(plan) => plan,
@@ -151,6 +153,7 @@ impl Piece {
                 if memory.pages.is_full_of_dirty_pages() {
                     memory.reclaim(fs)?;
                 }
+                sim.work(Work::PageFill, 0);
                 let slot = memory.pages.insert(self.ino, index);
                 let page = memory.pages.data_mut(slot);
                 if plan == WritePlan::ReadFirst {
@@ -166,12 +169,15 @@ impl Piece {
                 slot
             }
         };
+        sim.function_ends(Function::WriteBegin, begun_ns);
         memory.pages.pin(slot);
         copy(&mut memory.pages.data_mut(slot)[start..start + self.count]);
+        let end_begun_ns = sim.now_ns();
         let ended = match fs.write_end(memory, self.ino, self.at, self.count) {
             Ok(0) => Err(Errno::Io),
             other => other.map(|accepted| accepted.min(self.count)),
         };
+        sim.function_ends(Function::WriteEnd, end_begun_ns);
         memory.pages.unpin(slot);
         if ended != Ok(self.count) && !memory.pages.is_dirty(slot) {
             memory.pages.remove(slot);

@@ -140,6 +140,10 @@ impl Session {
         to_json(&self.0.totals())
     }
 
+    fn activity(&self) -> PyResult<String> {
+        to_json(&self.0.activity())
+    }
+
     fn free_bytes(&mut self) -> Option<u64> {
         self.0.free_bytes()
     }

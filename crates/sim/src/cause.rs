@@ -19,6 +19,8 @@ macro_rules! named_enum {
     };
 }
 
+pub(crate) use named_enum;
+
 named_enum! {
     /// Who issues flash operations. The names are those of the measured cases (`by_task`).
     Task {

@@ -14,11 +14,13 @@ pub mod cause;
 pub mod cpu;
 pub mod energy;
 pub mod units;
+pub mod work;
 
 pub use arena::Arena;
 pub use cause::{Op, OpCounts, OpEvent, Reason, Task, CAUSES};
 pub use cpu::{NandWait, Switch};
 pub use energy::{Energy, PowerMilliwatt, Rail};
+pub use work::{CpuCosts, Function, FunctionTime, Work, WorkCost, WorkDone};
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -69,6 +71,10 @@ struct State {
     program_ns: Cell<u64>,
     idle_ns: Cell<u64>,
     energy: Cell<Energy>,
+    /// `None`: work is free.
+    cpu_costs: Option<CpuCosts>,
+    work_done: RefCell<[WorkDone; work::WORKS]>,
+    functions: Cell<[FunctionTime; Function::ALL.len()]>,
     sink: RefCell<Option<Box<dyn EventSink>>>,
     has_sink: Cell<bool>,
     operations: Cell<u64>,
@@ -79,7 +85,12 @@ struct State {
 pub struct Sim(Rc<State>);
 
 impl Sim {
+    /// A machine on which work takes no time.
     pub fn new(config: SimConfig) -> Self {
+        Self::with_costs(config, &CpuCosts::FREE)
+    }
+
+    pub fn with_costs(config: SimConfig, cpu_costs: &CpuCosts) -> Self {
         Self(Rc::new(State {
             now_ns: Cell::new(config.uptime_ns),
             config,
@@ -90,6 +101,9 @@ impl Sim {
             program_ns: Cell::new(0),
             idle_ns: Cell::new(0),
             energy: Cell::new(Energy::default()),
+            cpu_costs: (!cpu_costs.is_free()).then_some(*cpu_costs),
+            work_done: RefCell::new([WorkDone::default(); work::WORKS]),
+            functions: Cell::new(Default::default()),
             sink: RefCell::new(None),
             has_sink: Cell::new(false),
             operations: Cell::new(0),
@@ -174,6 +188,48 @@ impl Sim {
         let cause = cause::index(self.running(), self.reason());
         self.0.counts.borrow_mut()[cause].cpu_ns += duration_ns;
         self.advance(duration_ns);
+    }
+
+    /// The CPU works for the present cause: moves time on by what that costs, counts it and charges its energy.
+    #[inline]
+    pub fn work(&self, work: Work, bytes: usize) {
+        if let Some(costs) = &self.0.cpu_costs {
+            self.do_work(costs, work, bytes);
+        }
+    }
+
+    fn do_work(&self, costs: &CpuCosts, work: Work, bytes: usize) {
+        {
+            let done = &mut self.0.work_done.borrow_mut()[work as usize];
+            done.times += 1;
+            done.bytes += bytes as u64;
+        }
+        let duration_ns = costs.ns(work, bytes);
+        if duration_ns > 0 {
+            self.compute(duration_ns);
+            self.consume(costs.power, duration_ns);
+        }
+    }
+
+    /// How much of `work` was done so far. Nothing is counted on a machine on which work is free.
+    pub fn work_done(&self, work: Work) -> WorkDone {
+        self.0.work_done.borrow()[work as usize]
+    }
+
+    /// A function of the file system began at `start_ns` and ends now. What a tracer costs comes behind it.
+    #[inline]
+    pub fn function_ends(&self, function: Function, start_ns: u64) {
+        let mut functions = self.0.functions.get();
+        let time = &mut functions[function as usize];
+        time.calls += 1;
+        time.total_ns += self.now_ns() - start_ns;
+        self.0.functions.set(functions);
+        self.work(Work::TracedFunction, 0);
+    }
+
+    /// How often `function` ran so far, and how long.
+    pub fn function_time(&self, function: Function) -> FunctionTime {
+        self.0.functions.get()[function as usize]
     }
 
     /// The program computes between its system calls: moves time on and counts it.

@@ -1,7 +1,17 @@
 //! LZO1X (`fs/jffs2/compr_lzo.c`). All of the data must fit, or nothing is compressed.
 
-pub fn compress(data: &[u8], space: usize, out: &mut Vec<u8>) -> Option<usize> {
+use ffslab_sim::{Sim, Work};
+
+/// What is not longer is copied without looking for matches (`lib/lzo/lzo1x_compress.c`, `M2_MAX_LEN + 5`).
+const COPIED_BYTES_MAX: usize = 13;
+
+/// Returns how much of `data` was taken; `None` if nothing was gained.
+pub fn compress(sim: &Sim, data: &[u8], space: usize, out: &mut Vec<u8>) -> Option<usize> {
     let result = lzokay::compress::compress(data).ok()?;
+    if data.len() > COPIED_BYTES_MAX {
+        sim.work(Work::LzoCompress, data.len());
+        sim.work(Work::LzoOutput, result.len());
+    }
     if result.len() > space || result.len() >= data.len() {
         return None;
     }

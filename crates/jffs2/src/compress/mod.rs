@@ -7,6 +7,8 @@ mod lzo;
 mod rtime;
 mod zlib;
 
+use ffslab_sim::{Sim, Work};
+
 use crate::format::{COMPR_LZO, COMPR_NONE, COMPR_RTIME, COMPR_ZERO, COMPR_ZLIB};
 
 /// The `compr=` mount option and the compiled-in modes.
@@ -100,7 +102,7 @@ impl Compressor {
     }
 
     /// Compresses `data` into at most `space` bytes; [`Compressor::output`] holds them unless the kind is "none".
-    pub fn compress(&mut self, data: &[u8], space: usize) -> Compressed {
+    pub fn compress(&mut self, sim: &Sim, data: &[u8], space: usize) -> Compressed {
         let kinds: &[u8] = match self.mode {
             Compression::None => &[],
             Compression::Zlib => &[COMPR_ZLIB],
@@ -110,7 +112,7 @@ impl Compressor {
         };
         let mut best: Option<Compressed> = None;
         for &kind in kinds {
-            let Some(result) = self.compress_with(kind, data, space) else { continue };
+            let Some(result) = self.compress_with(sim, kind, data, space) else { continue };
             if self.mode != Compression::Size {
                 return result;
             }
@@ -127,19 +129,31 @@ impl Compressor {
         Compressed { kind: COMPR_NONE, taken_bytes: bytes, stored_bytes: bytes }
     }
 
-    fn compress_with(&mut self, kind: u8, data: &[u8], space: usize) -> Option<Compressed> {
+    fn compress_with(&mut self, sim: &Sim, kind: u8, data: &[u8], space: usize) -> Option<Compressed> {
         self.output.clear();
         self.work.compresses(kind, data.len());
         let taken_bytes = match kind {
-            COMPR_ZLIB => self.zlib.get_or_insert_with(Default::default).compress(data, space, &mut self.output)?,
-            COMPR_RTIME => rtime::compress(data, space, &mut self.output)?,
-            _ => lzo::compress(data, space, &mut self.output)?,
+            COMPR_ZLIB => {
+                self.zlib.get_or_insert_with(Default::default).compress(sim, data, space, &mut self.output)?
+            }
+            COMPR_RTIME => rtime::compress(sim, data, space, &mut self.output)?,
+            _ => lzo::compress(sim, data, space, &mut self.output)?,
         };
         Some(Compressed { kind, taken_bytes, stored_bytes: self.output.len() })
     }
 
     pub fn output(&self) -> &[u8] {
         &self.output
+    }
+}
+
+/// The work of undoing what `kind` did.
+pub fn decompression(kind: u8) -> Option<Work> {
+    match kind {
+        COMPR_ZLIB => Some(Work::ZlibDecompress),
+        COMPR_RTIME => Some(Work::RtimeDecompress),
+        COMPR_LZO => Some(Work::LzoDecompress),
+        _ => None,
     }
 }
 
@@ -167,6 +181,11 @@ pub fn decompress(kind: u8, data: &[u8], plain: &mut [u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ffslab_sim::SimConfig;
+
+    fn free() -> Sim {
+        Sim::new(SimConfig::default())
+    }
 
     const MODES: [Compression; 6] = [
         Compression::None,
@@ -187,7 +206,7 @@ mod tests {
             let mut compressor = Compressor::new(mode);
             for space in [4096, 3000, 500, 200] {
                 let data = text();
-                let result = compressor.compress(&data, space);
+                let result = compressor.compress(&free(), &data, space);
                 assert!(result.stored_bytes <= space, "{mode:?}");
                 if result.kind == COMPR_NONE {
                     assert_eq!(result.taken_bytes, space);
@@ -210,14 +229,14 @@ mod tests {
             })
             .collect();
         for mode in MODES {
-            assert_eq!(Compressor::new(mode).compress(&data, 4096).kind, COMPR_NONE);
+            assert_eq!(Compressor::new(mode).compress(&free(), &data, 4096).kind, COMPR_NONE);
         }
     }
 
     #[test]
     fn damaged_data_are_refused() {
         let mut compressor = Compressor::new(Compression::Zlib);
-        compressor.compress(&text(), 4096);
+        compressor.compress(&free(), &text(), 4096);
         let mut damaged = compressor.output().to_vec();
         let middle = damaged.len() / 2;
         damaged.truncate(middle);

@@ -1,7 +1,9 @@
 //! rtime: run lengths of what followed the last occurrence of a byte (`fs/jffs2/compr_rtime.c`).
 
+use ffslab_sim::{Sim, Work};
+
 /// Returns how much of `data` was taken; `None` if nothing was gained.
-pub fn compress(data: &[u8], space: usize, out: &mut Vec<u8>) -> Option<usize> {
+pub fn compress(sim: &Sim, data: &[u8], space: usize, out: &mut Vec<u8>) -> Option<usize> {
     if space <= 3 {
         return None;
     }
@@ -20,6 +22,7 @@ pub fn compress(data: &[u8], space: usize, out: &mut Vec<u8>) -> Option<usize> {
         out.push(value);
         out.push(run);
     }
+    sim.work(Work::RtimeCompress, at);
     (out.len() < at).then_some(at)
 }
 

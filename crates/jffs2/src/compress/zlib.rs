@@ -2,6 +2,7 @@
 //! no larger than the space left, partial flushes, 12 bytes kept for the end of the stream. The C library is used
 //! because the sizes must be the kernel's.
 
+use ffslab_sim::{Sim, Work};
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
 
 /// Kept back for the end of the stream (`STREAM_END_SPACE`).
@@ -18,10 +19,11 @@ impl Default for Zlib {
 
 impl Zlib {
     /// Returns how much of `data` was taken; `None` if nothing was gained.
-    pub fn compress(&mut self, data: &[u8], space: usize, out: &mut Vec<u8>) -> Option<usize> {
+    pub fn compress(&mut self, sim: &Sim, data: &[u8], space: usize, out: &mut Vec<u8>) -> Option<usize> {
         if space <= STREAM_END_BYTES {
             return None;
         }
+        sim.work(Work::ZlibCompress, data.len());
         let stream = &mut self.0;
         stream.reset();
         out.resize(space, 0);

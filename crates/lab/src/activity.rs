@@ -1,0 +1,70 @@
+//! What a machine has done so far, as someone sees it who looks at it from three sides: the CPU's work by kind, the file
+//! system's functions as a function tracer records them, flash operations by task as Flashmon logs them.
+
+use ffslab_sim::cause::index;
+use ffslab_sim::{Function, OpCounts, Reason, Sim, Task, Work};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Everything since the machine was made. Work that costs nothing on the whole board is not counted.
+#[derive(Clone, Debug, Serialize)]
+pub struct Activity {
+    pub work: BTreeMap<&'static str, WorkRow>,
+    pub functions: BTreeMap<&'static str, FunctionRow>,
+    /// Tasks that did something.
+    pub tasks: BTreeMap<&'static str, TaskRow>,
+}
+
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct WorkRow {
+    pub times: u64,
+    pub bytes: u64,
+}
+
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct FunctionRow {
+    pub calls: u64,
+    pub total_ns: u64,
+}
+
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct TaskRow {
+    pub page_reads: u64,
+    pub page_programs: u64,
+    pub erases: u64,
+    /// Chip and driver together.
+    pub flash_ns: u64,
+    pub cpu_ns: u64,
+}
+
+impl Activity {
+    pub fn of(sim: &Sim) -> Activity {
+        let work = |&work: &Work| {
+            let done = sim.work_done(work);
+            (work.name(), WorkRow { times: done.times, bytes: done.bytes })
+        };
+        let function = |&function: &Function| {
+            let time = sim.function_time(function);
+            (function.name(), FunctionRow { calls: time.calls, total_ns: time.total_ns })
+        };
+        let counts = sim.all_counts();
+        let task = |&task: &Task| {
+            let sum = Reason::ALL.iter().fold(OpCounts::default(), |sum, &reason| sum + counts[index(task, reason)]);
+            (sum != OpCounts::default()).then_some((
+                task.name(),
+                TaskRow {
+                    page_reads: sum.page_reads,
+                    page_programs: sum.page_programs,
+                    erases: sum.erases,
+                    flash_ns: sum.busy_ns + sum.driver_ns,
+                    cpu_ns: sum.cpu_ns,
+                },
+            ))
+        };
+        Activity {
+            work: Work::ALL.iter().map(work).collect(),
+            functions: Function::ALL.iter().map(function).collect(),
+            tasks: Task::ALL.iter().filter_map(task).collect(),
+        }
+    }
+}

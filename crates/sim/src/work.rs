@@ -1,0 +1,112 @@
+//! What the CPU does beside driving the chip: kinds of work, what each costs on a board, how much was done.
+//!
+//! A layer says what it did (`sim.work(Work::Crc, bytes)`) and not how long that takes: costs belong to the board, so one
+//! set of constants serves every workload. A board without costs spends nothing and counts nothing.
+
+use crate::cause::named_enum;
+use crate::energy::PowerMilliwatt;
+
+named_enum! {
+    /// A kind of work: a part for each time it is done, and a part for each byte that it works on.
+    Work {
+        /// A page that a write(2) touches: getting it, entering and leaving the file system, time stamps; bytes are
+        /// copied from the program.
+        PageWrite = "page_write",
+        /// A page that a read(2) touches: looking it up in the page cache; bytes are copied to the program.
+        PageRead = "page_read",
+        /// A page comes into the page cache: memory for it, its place in the cache and on the lists.
+        PageFill = "page_fill",
+        /// A node, or a chunk with its tags, is put together, given a place and filed; bytes go to the write buffer.
+        NodeWrite = "node_write",
+        /// A node, or a chunk with its tags, is fetched from the driver; bytes are copied from its buffer.
+        NodeRead = "node_read",
+        /// A check sum over so many bytes.
+        Crc = "crc",
+        /// ECC computed by the CPU over so many bytes.
+        SoftwareEcc = "software_ecc",
+        /// Compression: bytes of the input, whether it shrinks or not.
+        LzoCompress = "lzo_compress",
+        /// What LZO gives: bytes of the output. Long matches cost nearly nothing, literals do.
+        LzoOutput = "lzo_output",
+        ZlibCompress = "zlib_compress",
+        RtimeCompress = "rtime_compress",
+        ZstdCompress = "zstd_compress",
+        /// Decompression: bytes of the output.
+        LzoDecompress = "lzo_decompress",
+        ZlibDecompress = "zlib_decompress",
+        RtimeDecompress = "rtime_decompress",
+        ZstdDecompress = "zstd_decompress",
+        /// A pass of garbage collection, beside the nodes that it moves.
+        GcPass = "gc_pass",
+        /// An erase block that the mount looks at, beside the nodes found in it.
+        ScanBlock = "scan_block",
+        /// A tracer stops the program at entry and exit of a system call (strace).
+        TracedCall = "traced_call",
+        /// A function tracer records entry and exit of a function.
+        TracedFunction = "traced_function",
+    }
+}
+
+/// Number of kinds of work.
+pub const WORKS: usize = Work::ALL.len();
+
+/// What a kind of work costs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WorkCost {
+    /// Each time.
+    pub each_ns: u64,
+    pub per_byte_ps: u64,
+}
+
+impl WorkCost {
+    #[inline]
+    fn ns(self, bytes: usize) -> u64 {
+        self.each_ns + self.per_byte_ps * bytes as u64 / 1_000
+    }
+}
+
+/// What work costs on a board, and what the CPU draws above idle while it works.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CpuCosts {
+    pub of: [WorkCost; WORKS],
+    pub power: PowerMilliwatt,
+}
+
+impl CpuCosts {
+    /// Work takes no time, as on the reference machines whose counts are compared.
+    pub const FREE: CpuCosts =
+        CpuCosts { of: [WorkCost { each_ns: 0, per_byte_ps: 0 }; WORKS], power: PowerMilliwatt { cpu: 0.0, memory: 0.0 } };
+
+    pub fn is_free(&self) -> bool {
+        self.of.iter().all(|cost| *cost == WorkCost::default())
+    }
+
+    /// How long `work` on `bytes` takes.
+    #[inline]
+    pub fn ns(&self, work: Work, bytes: usize) -> u64 {
+        self.of[work as usize].ns(bytes)
+    }
+}
+
+/// How much of a kind of work was done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WorkDone {
+    pub times: u64,
+    pub bytes: u64,
+}
+
+named_enum! {
+    /// Functions of a file system whose durations a function tracer records.
+    Function {
+        WriteBegin = "write_begin",
+        WriteEnd = "write_end",
+        ReadPage = "readpage",
+    }
+}
+
+/// How often a function ran, and how long in sum.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FunctionTime {
+    pub calls: u64,
+    pub total_ns: u64,
+}
