@@ -139,6 +139,10 @@ class Stack:
         """Clean pages, directory entries and unused inodes leave memory."""
         self._session.drop_caches()
 
+    def drop_pages(self) -> None:
+        """Clean pages leave memory (`echo 1 > /proc/sys/vm/drop_caches`); inodes stay."""
+        self._session.drop_pages()
+
     def set_read_ahead(self, KiB: int) -> None:  # noqa: N803
         """Read-ahead of files that are opened from now on; 0 switches it off."""
         self._session.set_read_ahead_bytes(KiB * 1024)

@@ -5,7 +5,7 @@
 
 use ffslab_fs::{Errno, Result};
 use ffslab_mtd::MtdError;
-use ffslab_sim::Reason;
+use ffslab_sim::{Reason, Work};
 
 use crate::blocks::List;
 use crate::format::{encode_padding, pad, HEADER_BYTES};
@@ -111,6 +111,7 @@ impl Store {
                 self.summary.add_padding(rest);
             }
         }
+        self.sim.work(Work::BufferFlush, self.page_bytes as usize);
         let programmed = {
             let _why = (fill == Fill::Pad).then(|| self.sim.because(Reason::Padding));
             self.mtd.write(u64::from(self.wbuf.offset), &self.wbuf.page)
@@ -195,6 +196,9 @@ impl Store {
         let whole = (part.len() - done) / page * page;
         if whole > 0 {
             let offset = at + done as u32;
+            for _ in 0..whole / page {
+                self.sim.work(Work::BufferFlush, page);
+            }
             if let Err(error) = self.mtd.write(u64::from(offset), &part[done..done + whole]) {
                 if error != MtdError::PowerCut {
                     // The buffer is empty: give the block up, so that nothing is written to the same place again.

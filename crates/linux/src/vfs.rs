@@ -208,6 +208,13 @@ impl Vfs {
         self.schedule();
     }
 
+    /// `echo 1 > /proc/sys/vm/drop_caches`: clean pages only.
+    pub fn drop_pages(&mut self) {
+        self.spend(self.config.costs.call_ns);
+        self.memory.pages.clear_clean();
+        self.schedule();
+    }
+
     /// `read_ahead_kb` of the backing device. Files that are open keep what they had, as on Linux.
     pub fn set_read_ahead_bytes(&mut self, bytes: u32) {
         self.device_ra_pages = u64::from(bytes) / PAGE_BYTES as u64;

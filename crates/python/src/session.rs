@@ -120,6 +120,10 @@ impl Session {
         self.0.stack_mut().vfs.drop_caches();
     }
 
+    fn drop_pages(&mut self) {
+        self.0.stack_mut().vfs.drop_pages();
+    }
+
     fn set_read_ahead_bytes(&mut self, bytes: u32) {
         self.0.stack_mut().vfs.set_read_ahead_bytes(bytes);
     }

@@ -20,6 +20,8 @@ named_enum! {
         NodeWrite = "node_write",
         /// A node, or a chunk with its tags, is fetched from the driver; bytes are copied from its buffer.
         NodeRead = "node_read",
+        /// A page of a write buffer goes to the driver, and what waited for it is filed.
+        BufferFlush = "buffer_flush",
         /// A check sum over so many bytes.
         Crc = "crc",
         /// ECC computed by the CPU over so many bytes.

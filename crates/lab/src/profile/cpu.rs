@@ -68,6 +68,7 @@ cost_table! {
     PageFill: page_fill_us, page_fill_ns_per_byte "page_fill_ns_per_B";
     NodeWrite: node_write_us, node_write_ns_per_byte "node_write_ns_per_B";
     NodeRead: node_read_us, node_read_ns_per_byte "node_read_ns_per_B";
+    BufferFlush: buffer_flush_us, buffer_flush_ns_per_byte "buffer_flush_ns_per_B";
     Crc: crc_us, crc_ns_per_byte "crc_ns_per_B";
     SoftwareEcc: software_ecc_us, software_ecc_ns_per_byte "software_ecc_ns_per_B";
     LzoCompress: lzo_compress_us, lzo_compress_ns_per_byte "lzo_compress_ns_per_B";
