@@ -76,6 +76,11 @@ impl Store {
         result
     }
 
+    fn clear(&self, hole: &mut [u8]) {
+        self.sim.work(Work::PageClear, hole.len());
+        hole.fill(0);
+    }
+
     /// Reads `out.len()` bytes of the file from `offset` on; holes and what lies behind the end are zero.
     pub fn read_range(&mut self, inode: &Inode, offset: u32, out: &mut [u8]) -> Result<()> {
         let end = offset + out.len() as u32;
@@ -88,7 +93,7 @@ impl Store {
                     let to = f.end().min(end);
                     let part = &mut out[here..(to - offset) as usize];
                     if f.node == NONE {
-                        part.fill(0);
+                        self.clear(part);
                     } else {
                         let skip = at - self.refs[f.node].file_offset;
                         self.read_data(f.node, skip, part)?;
@@ -98,7 +103,7 @@ impl Store {
                 }
                 other => {
                     let to = other.filter(|f| f.offset > at).map_or(end, |f| f.offset.min(end));
-                    out[here..(to - offset) as usize].fill(0);
+                    self.clear(&mut out[here..(to - offset) as usize]);
                     at = to;
                     next = inode.fragments.lookup(at).filter(|f| f.end() > at).or_else(|| inode.fragments.after(at));
                 }

@@ -328,6 +328,7 @@ impl Reader<'_> {
     }
 
     fn read_on_demand(&mut self, index: u64, count: u64, marked: bool) {
+        self.sim.work(Work::ReadAhead, 0);
         let request = Request { index, count, marked, sane_pages: self.sane_pages() };
         let (pages, ino) = (&self.memory.pages, self.ino);
         let window = self.ra.on_demand(&self.config.kernel, request, |index| pages.find(ino, index).is_some());

@@ -136,6 +136,10 @@ impl Piece {
         }
         sim.work(Work::PageWrite, self.count);
         let begun_ns = sim.now_ns();
+        let cold = sim.takes_cold_caches();
+        if cold {
+            sim.work(Work::ColdCache, 0);
+        }
         let begun = fs.write_begin(memory, self.ino, self.at, self.count, cached.is_some());
         let plan = match begun {
             Ok(plan) => plan,
@@ -154,6 +158,9 @@ impl Piece {
                     memory.reclaim(fs)?;
                 }
                 sim.work(Work::PageFill, 0);
+                if cold {
+                    sim.work(Work::ColdCache, 0);
+                }
                 let slot = memory.pages.insert(self.ino, index);
                 let page = memory.pages.data_mut(slot);
                 if plan == WritePlan::ReadFirst {
@@ -163,6 +170,7 @@ impl Piece {
                         return Err(error);
                     }
                 } else {
+                    sim.work(Work::PageClear, page.len() - self.count);
                     page[..start].fill(0);
                     page[start + self.count..].fill(0);
                 }

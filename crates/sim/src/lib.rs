@@ -74,6 +74,8 @@ struct State {
     /// `None`: work is free.
     cpu_costs: Option<CpuCosts>,
     work_done: RefCell<[WorkDone; work::WORKS]>,
+    /// See [`Work::fills_caches`].
+    cold: Cell<bool>,
     functions: Cell<[FunctionTime; Function::ALL.len()]>,
     sink: RefCell<Option<Box<dyn EventSink>>>,
     has_sink: Cell<bool>,
@@ -103,6 +105,7 @@ impl Sim {
             energy: Cell::new(Energy::default()),
             cpu_costs: (!cpu_costs.is_free()).then_some(*cpu_costs),
             work_done: RefCell::new([WorkDone::default(); work::WORKS]),
+            cold: Cell::new(false),
             functions: Cell::new(Default::default()),
             sink: RefCell::new(None),
             has_sink: Cell::new(false),
@@ -204,6 +207,9 @@ impl Sim {
             done.times += 1;
             done.bytes += bytes as u64;
         }
+        if work.fills_caches() {
+            self.0.cold.set(true);
+        }
         let duration_ns = costs.ns(work, bytes);
         if duration_ns > 0 {
             self.compute(duration_ns);
@@ -211,20 +217,26 @@ impl Sim {
         }
     }
 
+    /// Whether the CPU's caches are full of something else since somebody asked last. Who asks warms them, at the price
+    /// of [`Work::ColdCache`] for each of the paths that he takes.
+    pub fn takes_cold_caches(&self) -> bool {
+        self.0.cold.replace(false)
+    }
+
     /// How much of `work` was done so far. Nothing is counted on a machine on which work is free.
     pub fn work_done(&self, work: Work) -> WorkDone {
         self.0.work_done.borrow()[work as usize]
     }
 
-    /// A function of the file system began at `start_ns` and ends now. What a tracer costs comes behind it.
+    /// A function of the file system began at `start_ns` and ends now. A tracer's own work is seen in the duration.
     #[inline]
     pub fn function_ends(&self, function: Function, start_ns: u64) {
+        self.work(Work::TracedFunction, 0);
         let mut functions = self.0.functions.get();
         let time = &mut functions[function as usize];
         time.calls += 1;
         time.total_ns += self.now_ns() - start_ns;
         self.0.functions.set(functions);
-        self.work(Work::TracedFunction, 0);
     }
 
     /// How often `function` ran so far, and how long.

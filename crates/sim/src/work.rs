@@ -16,6 +16,13 @@ named_enum! {
         PageRead = "page_read",
         /// A page comes into the page cache: memory for it, its place in the cache and on the lists.
         PageFill = "page_fill",
+        /// Bytes of a page are cleared because nothing is stored for them.
+        PageClear = "page_clear",
+        /// A read finds a page missing or marked: the next window of read-ahead is worked out.
+        ReadAhead = "read_ahead",
+        /// A path of a write (finding a page, making a new one) right after work that filled the CPU's caches with its own
+        /// tables ([`Work::fills_caches`]).
+        ColdCache = "cold_cache",
         /// A node, or a chunk with its tags, is put together, given a place and filed; bytes go to the write buffer.
         NodeWrite = "node_write",
         /// A node, or a chunk with its tags, is fetched from the driver; bytes are copied from its buffer.
@@ -46,6 +53,14 @@ named_enum! {
         TracedCall = "traced_call",
         /// A function tracer records entry and exit of a function.
         TracedFunction = "traced_function",
+    }
+}
+
+impl Work {
+    /// Whether hardly anything else is left in the caches of a small CPU afterwards: deflate's window, hash chains and
+    /// trees are 256 KiB (`zlib_deflate_workspacesize`), as much as the second-level cache of a Cortex-A8.
+    pub fn fills_caches(self) -> bool {
+        self == Work::ZlibCompress
     }
 }
 

@@ -131,7 +131,9 @@ def _identifiability(design: Numbers, keys: list[str]) -> tuple[set[str], list[l
     names = [key for key in keys if key not in never]
     if not names:
         return never, [], [], 1.0, 0
-    _, singular, directions = np.linalg.svd(_scaled(design[:, occurs]), full_matrices=True)
+    # The triangle has the directions of the design, and not its length.
+    triangle = np.linalg.qr(_scaled(design[:, occurs]), mode="r")
+    _, singular, directions = np.linalg.svd(triangle, full_matrices=True)
     singular = np.concatenate([singular, np.zeros(len(directions) - len(singular))])
     void = singular <= RANK_SHARE * singular[0]
     # Of the directions that the data say nothing about, those constants that have a part in them.

@@ -15,8 +15,9 @@ the journal after closing it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, islice
 from typing import Any
 
 from ffslab._native import InputError
@@ -26,6 +27,10 @@ from ffslab.stack import Stack
 
 MOUNT_POINT = "/mnt/flash"
 JOURNAL_END = "-journal"
+DATABASE = f"{MOUNT_POINT}/test.db"
+JOURNAL = DATABASE + JOURNAL_END
+# Between two calls of an INSERT under a tracer.
+PACE_S = 0.1
 # A call that the tracer missed follows the one that it saw.
 INFERRED_AFTER_S = 0.002
 # All blocks of an erased partition are erased once more after the first mount.
@@ -75,7 +80,7 @@ def with_inferred(calls: Sequence[Call]) -> list[Call]:
             missed = "unlink"
         elif (
             (call.op == "read" and journal and call.bytes == 0)
-            or (call.op == "write" and journal and call.offset == 0 and call.bytes == 12)
+            or (call.op == "write" and journal and call.bytes == 12)
             or (call.op == "open" and call.path == MOUNT_POINT)
             or (call.op == "write" and not journal and following == "close")
         ):
@@ -83,6 +88,20 @@ def with_inferred(calls: Sequence[Call]) -> list[Call]:
         if missed:
             whole.append(Call(call.t_s + INFERRED_AFTER_S, missed, call.path, inferred=True))
     return whole
+
+
+def insert_calls(writes: Sequence[Written]) -> list[Call]:
+    """The calls of an INSERT that a tracer sees, from what SQLite writes in it."""
+    header = next(i for i, write in enumerate(writes) if i > 0 and write.journal and write.offset == 0)
+    calls = [Call(0.0, "open", JOURNAL)]
+    for i, write in enumerate(writes):
+        if i == header:
+            # Is there another header behind the last page? Then the journal and the directory are synced.
+            calls.append(Call(0.0, "read", JOURNAL, 0, 0))
+            calls += [Call(0.0, "open", MOUNT_POINT), Call(0.0, "close", MOUNT_POINT)]
+        path = JOURNAL if write.journal else DATABASE
+        calls.append(Call(0.0, "write", path, write.offset, len(write.data)))
+    return [*calls, Call(0.0, "close", JOURNAL)]
 
 
 def is_insert(calls: Sequence[Call]) -> bool:
@@ -93,7 +112,7 @@ def is_insert(calls: Sequence[Call]) -> bool:
 class Session:
     """A machine with the table made, ready for the first run."""
 
-    def __init__(self, machine: Machine, record_bytes: int, runs: int = 1) -> None:
+    def __init__(self, machine: Machine, record_bytes: int, records: int) -> None:
         self.stack = Stack(
             "jffs2",
             board=machine.board,
@@ -103,8 +122,10 @@ class Session:
             traced=machine.traced,
             uptime_us=machine.uptime_us,
         )
-        created, inserts = insert_writes(record_bytes, 100 * runs, machine.seed)
-        self._content = iter([write for insert in inserts for write in insert])
+        created, inserts = insert_writes(record_bytes, records, machine.seed)
+        self._inserts = iter(inserts)
+        self._content: Iterator[Written] = iter(())
+        self._database_bytes = 0
         self._open: dict[str, int] = {}
         self.stack.mount()
         self.stack.sleep(SETTLE_US)
@@ -129,7 +150,18 @@ class Session:
             stack.close(fd)
         stack.unlink("/test.db-journal")
 
-    def run(self, calls: Sequence[Call], check: Callable[[Call, Written], Call] | None = None) -> Iterator[Replayed]:
+    def insert(self, records: int) -> None:
+        """Makes the calls of so many INSERTs, as traced ones, one each 0.1 s."""
+        calls = [Call(0.0, "open", DATABASE)]
+        for writes in islice(self._inserts, records):
+            calls += insert_calls(writes)
+            self._content = chain(self._content, writes)
+        calls.append(Call(0.0, "close", DATABASE))
+        paced = [replace(call, t_s=i * PACE_S) for i, call in enumerate(calls)]
+        for _ in self.run(with_inferred(paced)):
+            pass
+
+    def run(self, calls: Sequence[Call]) -> Iterator[Replayed]:
         """Makes the calls at their times. The page cache is dropped before, and in long pauses after a close."""
         stack = self.stack
         begin_us = stack.time_us
@@ -153,6 +185,9 @@ class Session:
     def _written(self, call: Call) -> tuple[Call, bytes]:
         """The next write of SQLite. Where it went SQLite knows better than a trace without lseek."""
         written = next(self._content, None)
+        if written is None:
+            self._content = iter(next(self._inserts, []))
+            written = next(self._content, None)
         journal = call.path.endswith(JOURNAL_END)
         if written is None or (written.journal, len(written.data)) != (journal, call.bytes):
             wanted = f"{len(written.data)} B" if written is not None else "nothing more"

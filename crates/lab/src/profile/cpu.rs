@@ -66,6 +66,9 @@ cost_table! {
     PageWrite: page_write_us, page_write_ns_per_byte "page_write_ns_per_B";
     PageRead: page_read_us, page_read_ns_per_byte "page_read_ns_per_B";
     PageFill: page_fill_us, page_fill_ns_per_byte "page_fill_ns_per_B";
+    PageClear: page_clear_us, page_clear_ns_per_byte "page_clear_ns_per_B";
+    ReadAhead: read_ahead_us, read_ahead_ns_per_byte "read_ahead_ns_per_B";
+    ColdCache: cold_cache_us, cold_cache_ns_per_byte "cold_cache_ns_per_B";
     NodeWrite: node_write_us, node_write_ns_per_byte "node_write_ns_per_B";
     NodeRead: node_read_us, node_read_ns_per_byte "node_read_ns_per_B";
     BufferFlush: buffer_flush_us, buffer_flush_ns_per_byte "buffer_flush_ns_per_B";
