@@ -16,6 +16,8 @@ from ffslab.tracereport.columns import LETTERS, Names
 from ffslab.tracereport.header import Chip
 from ffslab.tracereport.reader import read_log
 from ffslab.tracereport.recording import load
+from ffslab.tracereport.summary import summarize
+from ffslab.tracereport.tables import tables
 from trace_logs import CHIP, FLASH, FUNC, VFS, log_text, seconds, write_session
 
 GOOD = log_text("flashmon", FLASH)
@@ -237,3 +239,40 @@ def test_what_was_written_is_read(tmp_path_factory: pytest.TempPathFactory, even
     assert flash is not None and not log.flaws
     read = zip(flash.t_ns, flash.kind, flash.address, flash.task, flash.pid, flash.moved_B, strict=True)
     assert [(int(t), LETTERS[k], int(a), tasks.texts[n], int(p), int(b)) for t, k, a, n, p, b in read] == truth
+
+
+MUTATION = st.tuples(
+    st.sampled_from(["cut", "replace", "drop", "double"]), st.integers(0, 10**6), st.binary(max_size=6)
+)
+
+
+@settings(max_examples=250, deadline=None)
+@given(
+    st.sampled_from([GOOD, GOOD_VFS, "1.5;R;1;app\n2.5;E;0;gc\n---\n", "3 2 1\n0 0 0\n"]),
+    st.lists(MUTATION, max_size=4),
+)
+def test_damaged_logs_are_read_or_refused(
+    tmp_path_factory: pytest.TempPathFactory, text: str, mutations: list[tuple[str, int, bytes]]
+) -> None:
+    """Whatever a serial line makes of a log: one line of refusal, or a summary; never an exception of another kind."""
+    data = text.encode()
+    for what, at, put in mutations:
+        at %= len(data) + 1
+        match what:
+            case "cut":
+                data = data[:at]
+            case "replace":
+                data = data[:at] + put + data[at + len(put) :]
+            case "drop":
+                data = data[:at] + data[at + len(put) :]
+            case "double":
+                data = data[:at] + data[at // 2 : at] + data[at:]
+    path = tmp_path_factory.mktemp("damaged") / "a.log"
+    path.write_bytes(data)
+    try:
+        recording = load([path])
+    except InputError as refusal:
+        assert "\n" not in str(refusal) and "a.log" in str(refusal)
+    else:
+        summary, _ = summarize(recording)
+        assert tables(summary) is not None

@@ -53,6 +53,11 @@ def test_operations_are_counted_by_task_phase_and_partition(summary: Summary) ->
         ("app", False): {"R": 2, "W": 4, "r": 1},
         ("kworker/0:1", True): {"W": 1},
     }
+    assert [(row["first_s"], row["last_s"]) for row in found["by_task"]] == [
+        (101.00035, 102.000063),
+        (100.5, 105.0),
+        (106.0, 106.0),
+    ]
     assert [(row["phase"], counted(row)) for row in found["by_phase"]] == [
         ("start", {"R": 65, "W": 2, "E": 1}),
         ("second phase", {"R": 1, "W": 3, "r": 1}),
@@ -122,6 +127,12 @@ def test_a_call_under_way_at_the_end_has_operations_but_no_duration(tmp_path: Pa
     assert counted(summary["causes"]["classes"][0]) == {"W": 1}
     (row,) = summary["response_times"]
     assert (row["n"], row["under_way"], row["max_us"]) == (1, 1, 7.0)
+
+
+def test_the_cost_of_the_probes_is_told(session: Path, summary: Summary) -> None:
+    shares = {log["source"]: log["overhead_percent"] for log in summary["logs"]}
+    # 74 events, marker included, of 700 ns each, in 100 s.
+    assert shares["flashmon"] == pytest.approx(len(FLASH) * 700e-9 / 100 * 100)
 
 
 def test_wear_and_lifetime(summary: Summary) -> None:

@@ -36,13 +36,24 @@ def counted_by(flash: Flash, group: Any, groups: int) -> Ints:
 
 
 def by_task(recording: Recording, flash: Flash) -> list[Row]:
-    """The tasks with the most operations first."""
+    """The tasks with the most operations first; when each made its first and its last."""
     background = recording.is_background()
     table = counted_by(flash, flash.task, len(recording.tasks.texts))
     order = [i for i in np.argsort(-table.sum(axis=1), kind="stable") if table[i].any()]
+    last = np.zeros(len(table), dtype=np.int64)
+    last[flash.task] = flash.t_ns
+    first = np.zeros(len(table), dtype=np.int64)
+    first[flash.task[::-1]] = flash.t_ns[::-1]
     return [
-        {"task": recording.tasks.texts[i], "background": bool(background[i]), **named(table[i])} for i in order
-    ]  # fmt: skip
+        {
+            "task": recording.tasks.texts[i],
+            "background": bool(background[i]),
+            "first_s": first[i] / 1e9,
+            "last_s": last[i] / 1e9,
+            **named(table[i]),
+        }
+        for i in order
+    ]
 
 
 def by_phase(recording: Recording, flash: Flash) -> list[Row]:

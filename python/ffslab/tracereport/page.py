@@ -36,9 +36,13 @@ def headline(summary: Summary) -> list[str]:
     machine = ", ".join(f"{key} {session[key]}" for key in ("kernel", "machine", "clock", "scope") if session[key])
     size = chip["blocks"] * chip["pages_per_block"] * chip["page_B"] / 2**20
     blocks = f"{chip['blocks']:,} erase blocks of {chip['pages_per_block']} pages of {chip['page_B']} B"
+    cost = ", ".join(
+        f"{log['source']} {log['overhead_percent']:.2f} %" for log in summary["logs"] if log.get("overhead_percent")
+    )
     return [
         f"{logs}: {session['duration_s']:,.3f} s" + (f"; {machine}" if machine else ""),
         f"chip: {size:,.0f} MiB, {blocks}",
+        *([f"the probes took of that time: {cost}"] if cost else []),
     ]
 
 

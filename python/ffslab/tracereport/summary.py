@@ -10,6 +10,7 @@ from ffslab.tracereport import causes, operations
 from ffslab.tracereport.attribution import attribute
 from ffslab.tracereport.columns import Calls, Flash, Ints
 from ffslab.tracereport.header import FUNCMON, VFSMON
+from ffslab.tracereport.reader import Log
 from ffslab.tracereport.recording import Recording
 from ffslab.tracereport.wear import Endurance, wear
 
@@ -25,7 +26,7 @@ def summarize(recording: Recording, endurance: Endurance | None = None) -> tuple
         "complete": not recording.flaws,
         "flaws": recording.flaws,
         "notes": list(recording.notes),
-        "logs": [_log(log) for log in recording.logs],
+        "logs": [_log(log, recording.duration_s) for log in recording.logs],
         "session": _session(recording),
         "chip": asdict(recording.chip),
         "response_times": [
@@ -79,15 +80,18 @@ def _session(recording: Recording) -> Summary:
     }
 
 
-def _log(log: Any) -> Summary:
+def _log(log: Log, duration_s: float) -> Summary:
+    """A log; `overhead_percent`: the share of the session that its probes took."""
     columns = log.flash if log.flash is not None else log.calls
     foot = log.foot
+    each_ns = foot.overhead_ns_per_event if foot is not None else None
     return {
         "file": log.path.name,
         "source": log.source,
         "events": len(columns) if columns is not None else None,
         "lost": foot.lost if foot is not None else None,
-        "overhead_ns_per_event": foot.overhead_ns_per_event if foot is not None else None,
+        "overhead_ns_per_event": each_ns,
+        "overhead_percent": foot.events * each_ns / duration_s / 1e7 if foot and each_ns and duration_s else None,
         "functions": log.head.functions,
         "buffer_KiB": log.head.buffer_KiB,
     }

@@ -50,9 +50,12 @@ def _operations(summary: Summary) -> Iterable[Table | None]:
     found = summary.get("operations")
     if found is None:
         return
-    tasks = [([row["task"] or "-", "yes" if row["background"] else ""], row) for row in found["by_task"]]
-    total = [(["all", ""], found["totals"])] if len(tasks) > 1 else []
-    yield operations_table("Flash operations by task", ["task", "background"], tasks + total)
+    tasks = [
+        ([row["task"] or "-", "yes" if row["background"] else "", f"{row['first_s']:.3f} to {row['last_s']:.3f}"], row)
+        for row in found["by_task"]
+    ]
+    total = [(["all", "", ""], found["totals"])] if len(tasks) > 1 else []
+    yield operations_table("Flash operations by task", ["task", "background", "first to last, s"], tasks + total)
     phases = [([row["phase"], f"{row['start_s']:,.3f}", f"{row['duration_s']:,.3f}"], row) for row in found["by_phase"]]
     if len(phases) > 1:
         yield operations_table("By phase", ["phase", "start, s", "duration, s"], phases)
