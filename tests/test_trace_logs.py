@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +97,17 @@ def test_a_log_that_cannot_be_right_is_refused_by_one_line(wrong: str, tmp_path:
 def test_the_good_logs_are_not_refused(tmp_path: Path) -> None:
     recording = load([write_session(tmp_path)])
     assert (recording.flaws, recording.notes) == ([], [])
+
+
+@pytest.mark.parametrize(
+    "text", [GOOD.replace("\n", "\r\n"), gzip.compress(GOOD.encode())], ids=["serial line", "gzip"]
+)
+def test_logs_come_over_serial_lines_and_packed(tmp_path: Path, text: str | bytes) -> None:
+    (tmp_path / "a.log").write_bytes(text if isinstance(text, bytes) else text.encode())
+    recording = load([tmp_path / "a.log"])
+    assert (recording.flaws, recording.notes, recording.phases) == ([], [], ["start", "second phase"])
+    assert recording.flash is not None and len(recording.flash) == len(FLASH) - 1
+    assert recording.partitions[1].name == "the data"
 
 
 def test_what_the_kit_notes_is_passed_on(tmp_path: Path) -> None:
