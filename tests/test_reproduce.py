@@ -13,7 +13,7 @@ from ffslab.experiment import Experiment
 from ffslab.reproduce import PAPERS, campaign, readahead, runs, wear_gc
 from ffslab.reproduce.claims import Claims, Judged, Verdict, alike, falls
 from ffslab.reproduce.figures import Figure, Line
-from ffslab.reproduce.runs import PlannedRun, run_all
+from ffslab.reproduce.runs import LookUps, PlannedRun, run_all
 
 if TYPE_CHECKING:
     from conftest import Command
@@ -138,7 +138,8 @@ def test_a_damaged_run_is_made_again(tmp_path: Path, damage: str) -> None:
 def test_the_key_tells_experiments_apart() -> None:
     assert tiny(4).key == tiny(4).key
     assert tiny(4).key != tiny(8).key
-    assert PlannedRun("a", look_ups=("jffs2", "small")).key != PlannedRun("a", look_ups=("jffs2", "large")).key
+    small, large = (PlannedRun("a", look_ups=LookUps("jffs2", kind, 10)) for kind in ("small", "large"))
+    assert small.key != large.key
 
 
 def test_planned_runs_differ() -> None:

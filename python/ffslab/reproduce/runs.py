@@ -15,7 +15,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ffslab import states
 from ffslab._native import InputError
@@ -26,14 +26,22 @@ Row = dict[str, Any]
 RUNS = "runs"
 
 
+class LookUps(NamedTuple):
+    """Look-ups in a data base of SQLite; the fields are arguments of `ffslab.sqlite.look_ups.look_ups`."""
+
+    fs: str
+    kind: str
+    in_transaction: int
+    selects_together: bool = False
+
+
 @dataclass(frozen=True)
 class PlannedRun:
-    """An experiment, or look-ups of `look_ups` when `text` is empty: file system, kind of texts, records that a transaction
-    inserted."""
+    """An experiment, or look-ups when `text` is empty."""
 
     series: str
     text: str = ""
-    look_ups: tuple[str, str, int] | None = None
+    look_ups: LookUps | None = None
 
     @cached_property
     def key(self) -> str:
@@ -46,10 +54,10 @@ class PlannedRun:
         if self.look_ups is not None:
             from ffslab.sqlite.look_ups import look_ups
 
-            fs, kind, in_transaction = self.look_ups
-            table = look_ups([fs], [kind], in_transaction=in_transaction).assign(in_transaction=in_transaction)
-            rows: list[Row] = json.loads(table.to_json(orient="records"))
-            return rows
+            further: dict[str, Any] = self.look_ups._asdict()
+            fs, kind = further.pop("fs"), further.pop("kind")
+            rows: list[Row] = json.loads(look_ups([fs], [kind], **further).to_json(orient="records"))
+            return [row | further for row in rows]
         done = Experiment(self.text, f"<{self.series}>").run()
         return [_row(variant) for variant in done.summary["variants"]]
 
@@ -183,8 +191,13 @@ def _row(variant: dict[str, Any]) -> Row:
         "read_B": variant["user_read_B"],
         "spent_us": spent(variant),
         "steps": [
-            {"page_reads": step["counts"]["page_reads"], "us": step["elapsed_us"], "uJ": step["energy_uJ"]["total"]}
-            | {"read_shares": step["postmark"][0]["read_shares"] for _ in step.get("postmark", [])[:1]}
+            {
+                "page_reads": step["counts"]["page_reads"],
+                "us": step["elapsed_us"],
+                "uJ": step["energy_uJ"]["total"],
+                # Of the last run of a command file; of other steps nothing.
+                "read_shares": next((done["read_shares"] for done in reversed(step.get("postmark", []))), []),
+            }
             for step in variant["steps"]
         ],
     }

@@ -5,12 +5,13 @@ dropped. The data base stays open as a file, as on a board where only the page c
 it would read the header of each of its nodes on JFFS2.
 
 SQLite computes between its system calls, which counts in published figures of total time. The papers do not say how
-long, and traces of the board cannot, as what stands between their calls is the tracer. So `SELECT_CPU_US` is an estimate.
+long, and traces of the board cannot: what stands between their calls is the tracer. So `SELECT_CPU_US` is an estimate.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from ffslab.sqlite import contacts
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 # One SELECT of the paper's table by id, warm, through sqlite3_exec: 162,700 instructions (SQLite 3.40, gcc -O2, x86-64,
-# counted by valgrind; 1 row of 17 columns). At 2 cycles per instruction and 720 MHz. The 2 are inferred: aricwang.blogspot.com
-# (March 2012) measured 653 us for a SELECT of 6 columns on an ARM9 of 400 MHz, which takes 69,300 instructions: 3.8 cycles
+# counted by valgrind; 17 columns), at 2 cycles each and 720 MHz. The 2 are inferred: aricwang.blogspot.com (March
+# 2012) measured 653 us for a SELECT of 6 columns on an ARM9 of 400 MHz, which takes 69,300 instructions, so 3.8 cycles
 # each; a Cortex-A8 does 2.0 DMIPS/MHz and an ARM9 1.1.
 SELECT_INSTRUCTIONS = 162_700
 CYCLES_PER_INSTRUCTION = 2
@@ -42,14 +43,16 @@ def look_ups(
     kinds: Sequence[str] = ("small", "large"),
     counts: Iterable[int] = COUNTS,
     in_transaction: int = contacts.RECORDS_IN_TRANSACTION,
+    selects_together: bool = False,
     select_cpu_us: float = SELECT_CPU_US,
     **keys: str | int | bool | None,
 ) -> pd.DataFrame:
     """A row per run: `fs`, `kind` (of texts, see `contacts.TEXT_BYTES`), `pattern`, `records`, `read_ahead_KiB`, and
     what it took: `time_us`, `energy_uJ` (by rail: `rails_uJ`), `page_reads`, of `selects` statements.
 
-    `in_transaction`: records that a transaction inserted when the data base was made. `select_cpu_us`: what SQLite
-    computes for each statement. `keys` are further keys of the stack.
+    `in_transaction`: records that a transaction inserted when the data base was made. `selects_together`: a run is one
+    transaction; otherwise each statement is, which looks for other programs' changes first. `select_cpu_us`: what
+    SQLite computes for each statement. `keys` are further keys of the stack.
     """
     import pandas as pd
 
@@ -60,7 +63,7 @@ def look_ups(
             for read_ahead in (READ_AHEAD_KIB, 0):
                 of_all: dict[str, Any] = {"fs": fs, "kind": kind, "read_ahead_KiB": read_ahead}
                 stack = _filled(fs, kind, in_transaction, {"read_ahead_KiB": read_ahead, **keys})
-                for run in _runs(stack, counts, select_cpu_us):
+                for run in _runs(stack, counts, selects_together, select_cpu_us):
                     rows.append({**of_all, **run})
     return pd.DataFrame(rows)
 
@@ -88,14 +91,14 @@ def _filled(fs: str, kind: str, in_transaction: int, keys: dict[str, str | int |
     return stack
 
 
-def _runs(stack: Stack, counts: Iterable[int], select_cpu_us: float) -> Iterable[dict[str, Any]]:
+def _runs(stack: Stack, counts: Iterable[int], together: bool, select_cpu_us: float) -> Iterable[dict[str, Any]]:
     keeps_inode = stack.open(DATABASE)
     for pattern in PATTERNS:
         for count in counts:
             before = stack.counters()
             for draw in range(1, DRAWS[pattern] + 1):
                 stack.drop_caches()
-                with connected(stack, DATABASE, wal=False) as database:
+                with connected(stack, DATABASE, wal=False) as database, database if together else nullcontext():
                     for select in contacts.selects(count, pattern, seed=draw):
                         database.execute(select).fetchall()
                         stack.compute(select_cpu_us)
