@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from conftest import Command
-from ffslab.experiment import Run
+from ffslab.experiment import Experiment, Run
 from ffslab.postmark import postmark_experiment, reports
 from ffslab.stack_table import Stack
 from left_out import leave_out
@@ -144,3 +144,23 @@ def test_a_full_partition_is_told(ffslab: Command, tmp_path: Path) -> None:
     done = ffslab("postmark", "mail", "--board", "zero-overhead", "--partition-blocks", "20")
     assert done.returncode == 1
     assert re.search(r"operations of Postmark failed, first with ENOSPC", done.stdout)
+
+
+def test_reads_are_timed_to_shares_of_each_file_and_find_it_on_flash() -> None:
+    def shares(*, drop_caches: bool) -> list[dict[str, float]]:
+        step = f'step = "postmark"\nfile = "inline"\ndrop_caches = {str(drop_caches).lower()}\ncommands = """\n'
+        step += 'set size 20000 60000\nset number 20\nset bias create -1\nset transactions 40\nrun\n"""\n'
+        stack = 'board = "omap3evm"\nfs = "yaffs2"\npartition_blocks = 100\nread_ahead_KiB = 128\n'
+        text = f'title = "t"\n[stack]\n{stack}[[setup]]\nstep = "mount"\n[[measure]]\n{step}'
+        done = reports(Experiment(text).run().summary)[0]
+        found: list[dict[str, float]] = done["read_shares"]
+        assert [share["share_pct"] for share in found] == [25, 50, 100]
+        assert found[-1]["read_B"] == done["read_B"]
+        return found
+
+    quarter, half, whole = shares(drop_caches=True)
+    assert 0.25 <= quarter["read_B"] / whole["read_B"] < 0.4 < 0.5 <= half["read_B"] / whole["read_B"] < 0.65
+    # What is read ahead for a quarter is most of a file.
+    assert quarter["read_us"] > 0.7 * whole["read_us"]
+    # Nothing is on flash alone: the program has just written all of it.
+    assert shares(drop_caches=False)[-1]["read_us"] < 0.2 * whole["read_us"]

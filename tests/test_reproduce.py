@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ffslab.experiment import Experiment
-from ffslab.reproduce import PAPERS, campaign, readahead, runs, wear_gc
+from ffslab.reproduce import PAPERS, campaign, readahead, readahead_runs, runs, wear_gc
 from ffslab.reproduce.claims import Claims, Judged, Verdict, alike, falls
 from ffslab.reproduce.figures import Figure, Line
 from ffslab.reproduce.runs import LookUps, PlannedRun, run_all
+from ffslab.sqlite.look_ups import SELECT_CPU_US
 
 if TYPE_CHECKING:
     from conftest import Command
@@ -138,7 +139,7 @@ def test_a_damaged_run_is_made_again(tmp_path: Path, damage: str) -> None:
 def test_the_key_tells_experiments_apart() -> None:
     assert tiny(4).key == tiny(4).key
     assert tiny(4).key != tiny(8).key
-    small, large = (PlannedRun("a", look_ups=LookUps("jffs2", kind, 10)) for kind in ("small", "large"))
+    small, large = (PlannedRun("a", look_ups=LookUps("jffs2", kind)) for kind in ("small", "large"))
     assert small.key != large.key
 
 
@@ -146,6 +147,36 @@ def test_planned_runs_differ() -> None:
     for paper in PAPERS.values():
         keys = [run.key for run in paper.planned()]
         assert len(set(keys)) == len(keys)
+
+
+def test_the_experiments_are_those_that_the_study_runs() -> None:
+    folder = ROOT / "experiments/readahead"
+    wanted = dict(readahead_runs.experiments())
+    found = {name: (folder / name).read_text(encoding="utf-8") for name in wanted if (folder / name).exists()}
+    assert found == wanted, "write them again: ffslab.reproduce.readahead_runs.write_experiments"
+    # What the study does not run for its claims.
+    assert {path.name for path in folder.glob("*.toml")} - set(wanted) == {"file-size.toml", "sqlite.toml"}
+
+
+def test_a_gain_is_that_of_the_middle_draw() -> None:
+    def row(read_ahead_kib: int, us: list[float]) -> runs.Row:
+        steps = [step for draw in us for step in ({"us": 1.0}, {"us": draw})]
+        return {"read_ahead_KiB": read_ahead_kib, "steps": steps}
+
+    rows = [row(128, [10.0, 10.0, 10.0]), row(0, [9.0, 5.0, 1.0])]
+    assert readahead.gains_of_draws(rows) == pytest.approx([0.1, 0.5, 0.9])
+    assert readahead.gain(rows) == pytest.approx(0.5)
+
+
+def test_other_computing_of_sqlite_is_added_to_each_statement() -> None:
+    def row(read_ahead_kib: int, time_us: float) -> runs.Row:
+        chosen = {"fs": "jffs2", "pattern": "random", "kind": "small", "records": 10}
+        return {**chosen, "read_ahead_KiB": read_ahead_kib, "selects": 10, "time_us": time_us}
+
+    rows = [row(128, 20 * SELECT_CPU_US), row(0, 15 * SELECT_CPU_US)]
+    assert readahead.look_up_gains(rows, "jffs2", "random") == {("small", 10): pytest.approx(0.25)}
+    without = readahead.look_up_gains(rows, "jffs2", "random", select_cpu_us=0)
+    assert without == {("small", 10): pytest.approx(0.5)}
 
 
 # ---- a campaign ---------------------------------------------------------------------------------------------

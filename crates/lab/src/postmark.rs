@@ -1,4 +1,4 @@
-//! Runs Postmark's operations on the simulated system calls.
+//! Runs Postmark's operations on the simulated system calls. Files hold random printable characters, as the program's.
 
 use ffslab_fs::Errno;
 use ffslab_linux::{OpenFlags, Vfs};
@@ -250,7 +250,7 @@ fn write(
     let fd = vfs.open(path.as_bytes(), flags, FILE_PERMISSIONS)?;
     let (mut moved, mut first_error) = (0, None);
     for &count in writes_bytes {
-        match vfs.write(fd, content.take(count as usize)) {
+        match vfs.write(fd, &content.take_printable(count as usize)) {
             Ok(written) => moved += written as u64,
             Err(error) => first_error = first_error.or(Some(error)),
         }

@@ -30,6 +30,11 @@ impl Content {
         Content { start: position % POOL_BYTES, ..Content::new(seed) }
     }
 
+    /// As [`Content::take`], of the 95 printable characters of ASCII.
+    pub fn take_printable(&mut self, bytes: usize) -> Vec<u8> {
+        self.take(bytes).iter().map(|byte| b' ' + (u16::from(*byte) * 95 / 256) as u8).collect()
+    }
+
     /// The next `bytes` bytes of content.
     pub fn take(&mut self, bytes: usize) -> &[u8] {
         let wanted = POOL_BYTES + bytes;
@@ -57,6 +62,16 @@ mod tests {
         let mut encoder = ZlibEncoder::new(Vec::new(), Compression::best());
         encoder.write_all(content.take(4096)).unwrap();
         assert!(encoder.finish().unwrap().len() >= 4096);
+    }
+
+    #[test]
+    fn what_is_printable_is_text_and_compresses_by_what_a_byte_lacks() {
+        let text = Content::new(1).take_printable(4096);
+        assert!(text.iter().all(|byte| (b' '..=b'~').contains(byte)));
+        let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
+        encoder.write_all(&text).unwrap();
+        // 6.6 of 8 bits.
+        assert!((3300..3600).contains(&encoder.finish().unwrap().len()));
     }
 
     #[test]

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from ffslab.calibrate import Fit, Observations, fit
 from ffslab.reproduce.claims import ALIKE_POINTS, Claims, Judged
 from ffslab.reproduce.figures import Figure, Line
-from ffslab.reproduce.runs import PlannedRun, Row
+from ffslab.reproduce.runs import LookUps, PlannedRun, Row
 
 OPERATIONS = ("read", "program", "erase")
 COUNTERS = ("page_reads", "page_programs", "erases")
@@ -84,7 +84,7 @@ read_ahead_KiB = [128, 0]
 
 def planned() -> list[PlannedRun]:
     """All runs, the longest first."""
-    runs = [PlannedRun(f"sqlite {fs}", look_ups=(fs, "large")) for fs in FS]
+    runs = [PlannedRun(f"sqlite {fs}", look_ups=LookUps(fs, "large")) for fs in FS]
     runs.append(PlannedRun("example", _LOOP.format(op="read", counts=[EXAMPLE])))
     runs += [PlannedRun(f"{fs} {pattern}", _READS.format(fs=fs, pattern=pattern)) for fs in FS for pattern in PATTERNS]
     return [*runs, *(PlannedRun(op, _LOOP.format(op=op, counts=list(COUNTS[op]))) for op in OPERATIONS)]

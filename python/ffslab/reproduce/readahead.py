@@ -11,7 +11,6 @@ from ffslab.reproduce.figures import Figure, Line
 from ffslab.reproduce.readahead_runs import (
     COUNTS,
     FS,
-    IN_TRANSACTION,
     PATTERNS,
     POSTMARK,
     PUBLISHED_FS,
@@ -304,9 +303,9 @@ def _range(records: tuple[int, int]) -> str:
 
 
 def _other_databases(series: Series) -> Iterator[str]:
-    for fs, records in product(PUBLISHED_FS, (1, IN_TRANSACTION, 1000)):
-        rows = [row for row in series["sqlite"] + series["sqlite other"] if row["kind"] == "small"]
-        rows = [row for row in rows if row["in_transaction"] == records and not row["selects_together"]]
+    alone = [row for row in series["sqlite"] + series["sqlite other"] if not row["selects_together"]]
+    for fs, records in product(PUBLISHED_FS, sorted({row["in_transaction"] for row in alone})):
+        rows = [row for row in alone if row["kind"] == "small" and row["in_transaction"] == records]
         means = [_mean(look_up_gains(rows, fs, pattern)) for pattern in PATTERNS]
         yield f"{fs}, small, {records} records inserted in a transaction: {percent_list(means)} in order, at random"
     for fs in PUBLISHED_FS:

@@ -1,7 +1,7 @@
 """The read-ahead study: which runs its claims need.
 
 Each series is an experiment, run for each file system by itself. `experiments/readahead/` holds the same experiments
-for all file systems, written by `write_experiments`; a test keeps them in step.
+for JFFS2 and YAFFS2, written by `write_experiments`; a test keeps them in step.
 
 UBIFS switches read-ahead off by itself, which is all that the paper says of it. It also runs with the window forced on:
 the paper finds that the effect of read-ahead does not depend on the file system.
@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ffslab.reproduce.runs import LookUps, PlannedRun
+from ffslab.sqlite.look_ups import COMPRESSION
 
 PUBLISHED_FS = ("jffs2", "yaffs2")
 FS = (*PUBLISHED_FS, "ubifs")
@@ -33,11 +34,11 @@ DRAWS, SIZE_DRAWS = 8, 4
 STUDIED = "500 B to 1 MB"
 _RUNS = "".join(f"set seed {seed}\nrun\n" for seed in range(42, 47))
 POSTMARK = {
-    STUDIED: f"set size 500 1000000\nset number 100\nset transactions 100\n{_RUNS}",
+    STUDIED: f"set size 500 1000000\nset number 50\nset transactions 50\n{_RUNS}",
     "500 to 10000 B, Postmark's own": _RUNS,
 } | {
-    f"{kib} KiB": f"set size {kib * 1024} {kib * 1024 + 1}\nset number {files}\nset transactions {files}\n{_RUNS}"
-    for kib, files in ((128, 200), (512, 80), (1024, 40), (2048, 20))
+    f"{kib} KiB": f"set size {kib * 1024} {kib * 1024 + 1}\nset number {files}\nset transactions {files}\nrun\n"
+    for kib, files in ((128, 100), (512, 50), (1024, 40), (2048, 20))
 }
 
 # The blocks of a new partition are erased and marked in the background: the pause.
@@ -157,7 +158,9 @@ def _postmark(files: str) -> Callable[[Sequence[str]], str]:
         step = f'[[measure]]\nstep = "postmark"\nfile = "{files}"\ncommands = """\n{POSTMARK[files]}"""\n'
         # The file is only a name here, as an axis it is in the rows.
         axes = [_AHEAD, f'postmark.file = ["{files}"]']
-        return _text(fs, "files of Postmark", [step + "drop_caches = true\n"], axes, blocks=800)
+        compression = f'compression = "{COMPRESSION["ubifs" if fs[0] == "ubifs" else "jffs2"]}"'
+        text = _text(fs, "files of Postmark", [step + "drop_caches = true\n"], axes, blocks=800)
+        return text.replace("partition_blocks", f"{compression}\npartition_blocks", 1)
 
     return text
 
@@ -228,7 +231,7 @@ SERIES = (
     Series(
         "postmark",
         "files of Postmark",
-        "Section 2.2, table 1: read() until 25, 50 and 100 % of a file are read: `read_shares` in summary.json.",
+        "Section 2.2, table 1: read() until 25, 50, 100 % of a file are read (`read_shares` in summary.json).",
         _postmark(STUDIED),
     ),
     Series(
@@ -262,12 +265,9 @@ SERIES = (
 )
 
 # The paper does not say how its data bases were filled, nor whether the look-ups of a run are one transaction.
-IN_TRANSACTION = 10
-LOOK_UPS = [LookUps(fs, kind, IN_TRANSACTION) for fs in FS for kind in ("small", "large")]
+LOOK_UPS = [LookUps(fs, kind) for fs in FS for kind in ("small", "large")]
 OTHER_LOOK_UPS = [LookUps(fs, "small", records) for fs in PUBLISHED_FS for records in (1, 1000)]
-OTHER_LOOK_UPS += [
-    LookUps(fs, kind, IN_TRANSACTION, selects_together=True) for fs in PUBLISHED_FS for kind in ("small", "large")
-]
+OTHER_LOOK_UPS += [LookUps(fs, kind, selects_together=True) for fs in PUBLISHED_FS for kind in ("small", "large")]
 
 
 def planned() -> list[PlannedRun]:
@@ -284,10 +284,11 @@ def planned() -> list[PlannedRun]:
 
 
 def experiments() -> Iterator[tuple[str, str]]:
-    """File names and texts of the experiments, each for all its file systems."""
+    """File names and texts of the experiments. UBIFS is in those that are its own."""
     for series in SERIES:
         about = "\n".join(f"# {line}" for line in series.about.splitlines())
-        yield f"{series.name.replace(' ', '-')}.toml", f"{about}\n{series.text(series.of)}"
+        of = [fs for fs in series.of if fs in PUBLISHED_FS] or series.of
+        yield f"{series.name.replace(' ', '-')}.toml", f"{about}\n{series.text(of)}"
 
 
 def write_experiments(folder: Path) -> None:

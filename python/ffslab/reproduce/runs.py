@@ -31,7 +31,7 @@ class LookUps(NamedTuple):
 
     fs: str
     kind: str
-    in_transaction: int
+    in_transaction: int = 10
     selects_together: bool = False
 
 

@@ -31,6 +31,8 @@ CYCLES_PER_INSTRUCTION = 2
 CPU_MHZ = 720
 SELECT_CPU_US = SELECT_INSTRUCTIONS * CYCLES_PER_INSTRUCTION / CPU_MHZ
 
+# The kernel's defaults.
+COMPRESSION = {"jffs2": "priority", "ubifs": "lzo"}
 COUNTS = (1, 10, 50, 100, 200, 500, 1000)
 PATTERNS = ("sequential", "random")
 READ_AHEAD_KIB = 128
@@ -80,7 +82,7 @@ def gains(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _filled(fs: str, kind: str, in_transaction: int, keys: dict[str, str | int | bool | None]) -> Stack:
-    stack = Stack(fs, **{"partition_blocks": 160, **keys})  # type: ignore[arg-type]
+    stack = Stack(fs, **{"partition_blocks": 160, "compression": COMPRESSION.get(fs), **keys})  # type: ignore[arg-type]
     stack.mount()
     # The blocks of a new partition are erased and marked in the background.
     stack.sleep(30_000_000)
