@@ -81,7 +81,7 @@ def summary_cells(summary: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
 
 
 def _has_chip(variants: list[Variant]) -> bool:
-    return any(variant["flash"] is not None for variant in variants)
+    return any(variant.get("flash", {}) is not None for variant in variants)
 
 
 def main_cells(summary: dict[str, Any]) -> tuple[list[str], list[list[str]]]:

@@ -99,7 +99,7 @@ def _about(variant: Variant) -> Iterator[str]:
 
 def _shares(variant: Variant) -> Iterator[str]:
     totals = variant["totals"]
-    if variant["time_us"] and variant["flash"] is not None:
+    if variant["time_us"] and variant.get("flash", {}) is not None:
         yield f"The chip is busy {_share(totals['busy_us'], variant['time_us'])} of the virtual time."
     energy = variant["energy_uJ"]
     if energy["total"]:
