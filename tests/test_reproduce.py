@@ -150,7 +150,7 @@ def test_planned_runs_differ() -> None:
 
 
 def test_the_experiments_are_those_that_the_study_runs() -> None:
-    folder = ROOT / "experiments/readahead"
+    folder = EXPERIMENTS / "readahead"
     wanted = dict(readahead_runs.experiments())
     found = {name: (folder / name).read_text(encoding="utf-8") for name in wanted if (folder / name).exists()}
     assert found == wanted, "write them again: ffslab.reproduce.readahead_runs.write_experiments"
