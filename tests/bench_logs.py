@@ -77,8 +77,15 @@ class Bench:
         """Calls of the driver with one to eight operations each, and the operations themselves."""
         random = np.random.default_rng(self.seed + 3)
         letters = {"read": "R", "program": "W", "erase": "E"}
-        head = "# ffslab-probe 1 {}\n# kernel: 4.4\n# clock: mono\n"
-        flash, functions = [head.format("flashmon")], [head.format("funcmon")]
+        head = (
+            "# ffslab-probe 1 {}\n# kernel: Linux 4.4\n# machine: a bench\n# clock: mono\n# started_s: 1.0\n"
+            "# chip: page_B=2048 oob_B=64 block_B=131072 size_B=268435456\n# scope: chip\n# buffer_KiB: 4096\n"
+            "# functions: mtd_read mtd_program mtd_erase\n# columns: {}\n"
+        )
+        columns = ("t_s;type;address;task;pid;bytes", "t_s;duration_us;function;task;pid")
+        flash, functions = (
+            [head.format(kind, names)] for kind, names in zip(("flashmon", "funcmon"), columns, strict=True)
+        )
         now_us = 1e6
         for _ in range(calls):
             operation = list(letters)[random.integers(3)]

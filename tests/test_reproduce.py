@@ -103,7 +103,7 @@ def test_every_claim_says_what_it_is() -> None:
             assert not {"tolerance", "tolerance_points"} <= set(claim.published)
             names.append(claim.published["id"])
     expected = [f"RA-{n}" for n in range(1, 10)] + [f"FFS-{n}" for n in (1, 2, 3)] + ["VFS-1"]
-    assert sorted(names) == sorted(expected + [f"WG-{n}" for n in range(1, 9)])
+    assert sorted(names) == sorted(expected + [f"{study}-{n}" for study in ("WG", "DRV") for n in range(1, 9)])
 
 
 # ---- runs ---------------------------------------------------------------------------------------------------
@@ -222,7 +222,7 @@ def test_few_sequential_requests_waste_most_of_what_is_read_ahead(tmp_path: Path
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["reproduce", "rtems"], "'rtems' is not one of 'readahead', 'wear-gc'"),
+        (["reproduce", "rtems"], "'rtems' is not one of 'readahead', 'driver', 'wear-gc'"),
         (["reproduce", "readahead", "--jobs", "0"], "--jobs 0: must be 1 or more"),
     ],
 )

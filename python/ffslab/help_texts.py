@@ -226,7 +226,7 @@ VERBS = {
         options={
             "loops": "Log of driver-level loops: a CSV file with the columns operation, n, time_us, power_cpu_mW ...",
             "power": "Power capture of the same loops: a CSV file with the columns time_s, cpu_W, memory_W.",
-            "probe": "Log of the probe kit, flashmon or funcmon; give it twice, once for each.",
+            "probe": "Logs of the probe kit, flashmon and funcmon: a folder, or each file by itself.",
             "base": "Profile that stands for what was not measured: a built-in board, or your own file.",
             "part": "NAND part of the board: a built-in name, or the path of a file. [default: that of the base]",
             "title": "What the board is called.",

@@ -91,8 +91,10 @@ pub struct CpuCosts {
 
 impl CpuCosts {
     /// Work takes no time, as on the reference machines whose counts are compared.
-    pub const FREE: CpuCosts =
-        CpuCosts { of: [WorkCost { each_ns: 0, per_byte_ps: 0 }; WORKS], power: PowerMilliwatt { cpu: 0.0, memory: 0.0 } };
+    pub const FREE: CpuCosts = CpuCosts {
+        of: [WorkCost { each_ns: 0, per_byte_ps: 0 }; WORKS],
+        power: PowerMilliwatt { cpu: 0.0, memory: 0.0 },
+    };
 
     pub fn is_free(&self) -> bool {
         self.of.iter().all(|cost| *cost == WorkCost::default())

@@ -1,135 +1,73 @@
-"""Logs of the probe kit: what a driver function took (funcmon), which flash operations happened meanwhile (flashmon).
+"""Logs of the probe kit: what driver functions took (funcmon), which flash operations happened meanwhile (flashmon).
 
-A call of the driver takes its own time, and that of the page reads, page programs and erases in it. The calls are
-matched with the operations by process and time. Nested calls are left out: the outermost one holds their time.
+A call of the driver takes its own time and that of the page reads, page programs and erases in it. Each operation
+belongs to the outermost recorded call of its thread (`tracereport.attribution`), so only functions of the driver should
+have been traced: what a file system computes would count as the driver's.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from ffslab._native import InputError
-from ffslab.calibrate.observations import Numbers, Observations
+from ffslab.calibrate.observations import Observations
 from ffslab.calibrate.resolution import clock_step
+from ffslab.tracereport.attribution import NONE, attribute
+from ffslab.tracereport.columns import ERASE, OOB_PROGRAM, OOB_READ, PROGRAM, READ
+from ffslab.tracereport.header import FLASHMON, FUNCMON
+from ffslab.tracereport.recording import Recording, load
 
-KINDS = {"flashmon": 6, "funcmon": 5}
-OPERATIONS = {"R": "driver.read_us", "W": "driver.program_us", "E": "driver.erase_us"}
+# The constant of each kind of flash operation. A profile has none for those of the OOB area alone.
+CONSTANTS = {
+    READ: "driver.read_us",
+    PROGRAM: "driver.program_us",
+    ERASE: "driver.erase_us",
+    OOB_READ: "loop.oob_read_us",
+    OOB_PROGRAM: "loop.oob_program_us",
+}
 CALL = "loop.driver_call_us"
+# Operations outside all calls are worth a word from this share on.
+OUTSIDE_SHARE = 0.05
 
 
-@dataclass(frozen=True)
-class Log:
-    """One log. `rows`: its fields under their names; `overhead_us`: what logging one event costs the traced system."""
+def observations(paths: list[Path]) -> Observations:
+    """Durations of the outermost calls that did something to the flash, as sums of their operations.
 
-    source: str
-    kind: str
-    rows: pd.DataFrame
-    overhead_us: float
-    warnings: list[str]
-
-
-def read(path: Path) -> Log:
-    """Reads a log of kind flashmon or funcmon.
-
-    Errors: another file, another kind, lines with other fields.
+    Errors: those of the logs; one of the two kinds is missing; no operation falls into a call.
     """
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read: {error}") from None
-    first = lines[0].split() if lines else []
-    if first[:3] != ["#", "ffslab-probe", "1"] or len(first) != 4:
-        raise InputError(f"{path}: no log of ffslab-probe, version 1: its first line is # ffslab-probe 1 KIND")
-    kind = first[3]
-    if kind not in KINDS:
-        raise InputError(f"{path}: is of kind {kind}; calibrate takes flashmon and funcmon")
-    events = [(i + 1, line.split(";")) for i, line in enumerate(lines) if line and line[0] not in "#-"]
-    events = [(number, fields) for number, fields in events if fields[1:2] != ["M"]]
-    for number, fields in events:
-        if len(fields) != KINDS[kind]:
-            raise InputError(f"{path}: line {number}: {len(fields)} fields; {kind} has {KINDS[kind]}")
-    names = ["t_s", "type", "address", "task", "pid", "bytes"] if kind == "flashmon" else None
-    rows = pd.DataFrame(
-        [fields for _, fields in events], columns=names or ["t_s", "duration_us", "function", "task", "pid"]
-    )
-    for name in ("t_s", "duration_us") if kind == "funcmon" else ("t_s",):
-        rows[name] = pd.to_numeric(rows[name], errors="coerce")
-        if rows[name].isna().any():
-            number = events[int(rows[name].isna().to_numpy().argmax())][0]
-            raise InputError(f"{path}: line {number}: {name} is no number")
-    return Log(str(path), kind, rows.sort_values("t_s", ignore_index=True), *_foot(path, lines))
+    session = load(paths)
+    flash, calls = session.flash, session.calls(FUNCMON)
+    if flash is None or calls is None:
+        missing = FLASHMON if flash is None else FUNCMON
+        raise InputError(f"--probe: no {missing} log: one of flashmon and one of funcmon of the same run are needed")
+    found = attribute(flash, [calls], session.tasks.texts, session.is_background())
+    inside = found.outermost != NONE
+    counted = np.zeros((len(calls), max(CONSTANTS) + 1))
+    known = inside & np.isin(flash.kind, list(CONSTANTS))
+    np.add.at(counted, (found.stack.row[found.outermost[known]], flash.kind[known]), 1)
+    kept = (counted.sum(axis=1) > 0) & ~calls.under_way
+    source = " with ".join(str(log.path) for log in session.logs if log.head.kind in (FLASHMON, FUNCMON))
+    if not kept.any():
+        raise InputError(f"{source}: no flash operation falls into a call: are they of the same run?")
+    amounts = pd.DataFrame({key: counted[kept, kind] for kind, key in CONSTANTS.items() if counted[kept, kind].any()})
+    said = [*session.flaws]
+    durations_us = calls.duration_ns[kept] / 1e3
+    with_call = amounts.assign(**{CALL: 1.0})
+    if np.linalg.matrix_rank(with_call.to_numpy()) > np.linalg.matrix_rank(amounts.to_numpy()):
+        amounts = with_call
+    else:
+        said.append(f"{source}: what a call costs by itself cannot be told from its operations, and is in their times")
+    if (~inside).sum() > OUTSIDE_SHARE * len(flash):
+        said.append(f"{source}: {(~inside).sum()} of {len(flash)} flash operations fall into no call")
+    logged_us = counted[kept].sum(axis=1) * _overhead_us(session, FLASHMON) + _overhead_us(session, FUNCMON)
+    step_us = clock_step(durations_us)
+    return Observations(source, "driver calls, us", "us", amounts, durations_us - logged_us, step_us, warnings=said)
 
 
-def _foot(path: Path, lines: list[str]) -> tuple[float, list[str]]:
-    """(overhead of an event in us, what to say) of the last line."""
-    end = next((line for line in reversed(lines) if line.startswith("# end:")), None)
-    if end is None:
-        return 0.0, [f"{path}: has no end: the log was cut off"]
-    facts = dict(word.partition("=")[::2] for word in end.split()[2:])
-    lost, overhead_ns = facts.get("lost", "0"), facts.get("overhead_ns_per_event", "0")
-    if not (lost.isdigit() and overhead_ns.isdigit()):
-        raise InputError(f"{path}: its last line must have numbers for lost and overhead_ns_per_event: {end}")
-    return float(overhead_ns) / 1e3, [f"{path}: {lost} events were lost"] if lost != "0" else []
-
-
-def observations(logs: list[Log]) -> Observations:
-    """Durations of the outermost driver calls as sums of their flash operations.
-
-    Errors: one of the two kinds is missing; no call has flash operations.
-    """
-    by_kind = {kind: [log for log in logs if log.kind == kind] for kind in KINDS}
-    for kind, found in by_kind.items():
-        if len(found) != 1:
-            raise InputError(
-                f"--probe: {len(found)} logs of kind {kind}: one of flashmon and one of funcmon are needed"
-            )
-    [flash], [calls] = by_kind["flashmon"], by_kind["funcmon"]
-    outer = _outermost(calls.rows)
-    counted = _counts(outer, flash.rows[flash.rows["type"].isin(OPERATIONS)])
-    busy = counted.sum(axis=1) > 0
-    if not busy.any():
-        raise InputError(
-            f"{flash.source}, {calls.source}: no flash operation falls into a call: are they of the same run?"
-        )
-    amounts = counted[busy].assign(**{CALL: 1.0})
-    amounts = amounts.loc[:, (amounts != 0).any()]
-    if amounts.drop(columns=CALL).drop_duplicates().shape[0] == 1:
-        # Always the same operations: what a call costs by itself cannot be told from them.
-        amounts = amounts.drop(columns=CALL)
-    logged = counted[busy].sum(axis=1).to_numpy() * flash.overhead_us + calls.overhead_us
-    durations = outer["duration_us"][busy].to_numpy()
-    said = [*flash.warnings, *calls.warnings]
-    outside = len(flash.rows) - int(counted.to_numpy().sum())
-    if outside > 0.05 * len(flash.rows):
-        said.append(f"{outside} of {len(flash.rows)} flash operations fall into no call of {calls.source}")
-    source = f"{calls.source} with {flash.source}"
-    step_us = clock_step(durations)
-    return Observations(
-        source, "driver calls, us", "us", amounts.reset_index(drop=True), durations - logged, step_us, warnings=said
-    )
-
-
-def _outermost(calls: pd.DataFrame) -> pd.DataFrame:
-    """Calls that lie in no other one of their process, in order of time."""
-    calls = calls.assign(end_s=calls["t_s"] + calls["duration_us"] / 1e6)
-    kept = []
-    for _, of_process in calls.groupby("pid", sort=False):
-        before = of_process["end_s"].cummax().shift(fill_value=-np.inf)
-        kept.append(of_process[of_process["end_s"] > before])
-    return pd.concat(kept).sort_values("t_s", ignore_index=True)
-
-
-def _counts(calls: pd.DataFrame, flash: pd.DataFrame) -> pd.DataFrame:
-    """Operations of each kind between begin and end of each call, by the same process."""
-    counted = pd.DataFrame(0.0, index=calls.index, columns=list(OPERATIONS.values()))
-    for (pid, kind), events in flash.groupby(["pid", "type"], sort=False):
-        of_process = calls[calls["pid"] == pid]
-        times: Numbers = events["t_s"].to_numpy()
-        begin = np.searchsorted(times, of_process["t_s"].to_numpy(), side="left")
-        end = np.searchsorted(times, of_process["end_s"].to_numpy(), side="right")
-        counted.loc[of_process.index, OPERATIONS[str(kind)]] = end - begin
-    return counted
+def _overhead_us(session: Recording, kind: str) -> float:
+    """What logging one event cost the traced system, as the log says; 0 when it does not."""
+    feet = [log.foot for log in session.logs if log.head.kind == kind]
+    return (feet[0].overhead_ns_per_event or 0.0) / 1e3 if feet and feet[0] is not None else 0.0

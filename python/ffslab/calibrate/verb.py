@@ -83,7 +83,7 @@ def collect(inputs: Inputs) -> tuple[list[Observations], list[str]]:
     if inputs.power is not None and inputs.loops is None:
         raise InputError("--power: a capture belongs to a log of loops: give --loops as well")
     if inputs.loops is None and not inputs.probe:
-        raise InputError("calibrate: nothing was measured: give --loops, or --probe twice (flashmon and funcmon)")
+        raise InputError("calibrate: nothing was measured: give --loops, or --probe with logs of flashmon and funcmon")
     found: list[Observations] = []
     said: list[str] = []
     if inputs.loops is not None:
@@ -93,7 +93,7 @@ def collect(inputs: Inputs) -> tuple[list[Observations], list[str]]:
         found += loops.observations(log)
         said += loops.notes(log)
     if inputs.probe:
-        found.append(probe_logs.observations([probe_logs.read(path) for path in inputs.probe]))
+        found.append(probe_logs.observations(inputs.probe))
     return found, said
 
 

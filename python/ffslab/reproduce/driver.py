@@ -110,7 +110,8 @@ def judge(claims: Claims, series: Series) -> None:
     _judge_operations(claims, series)
     _judge_example(claims, series["example"][0])
     _judge_reads(claims["DRV-6"], series)
-    _judge_selects(claims["DRV-7"], series)
+    _judge_power(claims["DRV-7"], _cells(claims["DRV-7"], series))
+    _asked_of_computing(claims, series)
     _judge_gains(claims)
 
 
@@ -161,61 +162,73 @@ def _chosen(series: Series, fs: str, patterns: tuple[str, ...], switch: str) -> 
     return [row for row in rows if row["read_ahead_KiB"] == READ_AHEAD_KIB[switch]]
 
 
+def _cells(claim: Judged, series: Series) -> dict[str, dict[str, list[Row]]]:
+    """The rows of each cell of a table, by rail and the name of the cell."""
+    if claim.published["id"] == "DRV-6":
+        cpu = {f"{fs} {on}": _chosen(series, fs, PATTERNS, on) for fs in FS for on in READ_AHEAD_KIB}
+        names = ((fs, pattern, on) for fs in FS for pattern in PATTERNS for on in READ_AHEAD_KIB)
+        return {"cpu": cpu, "memory": {f"{fs} {p} {on}": _chosen(series, fs, (p,), on) for fs, p, on in names}}
+    # A large run: as many records as there are.
+    most = max(row["records"] for row in series[f"sqlite {FS[0]}"])
+    cells: dict[str, list[Row]] = {f"{fs} {on}": [] for fs in FS for on in READ_AHEAD_KIB}
+    for fs in FS:
+        for row in series[f"sqlite {fs}"]:
+            if row["records"] == most:
+                cells[f"{fs} {'on' if row['read_ahead_KiB'] else 'off'}"].append(row)
+    return dict.fromkeys(RAILS, cells)
+
+
 def _judge_reads(claim: Judged, series: Series) -> None:
-    cells = {
-        "cpu": {f"{fs} {on}": _chosen(series, fs, PATTERNS, on) for fs in FS for on in READ_AHEAD_KIB},
-        "memory": {
-            f"{fs} {p} {on}": _chosen(series, fs, (p,), on) for fs in FS for p in PATTERNS for on in READ_AHEAD_KIB
-        },
-    }
+    cells = _cells(claim, series)
     _judge_power(claim, cells)
     totals = [sum(mean_power_w(rows, rail) for rail in RAILS) for rows in cells["memory"].values()]
     apart = (max(totals) / min(totals) - 1) * 100
     claim.shape("all cells, both rails", "nearly the same", f"{apart:.1f} % apart", apart <= ALIKE_POINTS)
+
+
+def _asked_of_computing(claims: Claims, series: Series) -> None:
+    """Which power of the CPU's own work would make the mean powers of both tables ours.
+
+    A mean power is that of the driver for the share of time in which it works, and that of computing for the rest.
+    """
     for rail in RAILS:
-        claim.evidence.append(_asked_of_computing(claim, series, rail, cells[rail]))
-
-
-def _asked_of_computing(claim: Judged, series: Series, rail: str, cells: dict[str, list[Row]]) -> str:
-    """Which power of the CPU's computing would make our mean powers the published ones."""
-    key, amounts, missing = f"cpu.{rail}_power_mW", [], []
-    each_uj = {
-        counter: regression(series[op], op).constants[f"driver.{op}_us"].value * mean_power_w(series[op], rail)
-        for op, counter in zip(OPERATIONS, COUNTERS, strict=True)
-    }
-    for name, rows in cells.items():
-        time_us, cpu_us = (sum(row[of] for row in rows) for of in ("time_us", "cpu_us"))
-        wanted_uj = claim.published["power_W"][rail][name] * time_us
-        amounts.append({key: cpu_us})
-        # What flash operations draw is known; all else is computing. uJ = mW x us / 1e3
-        flash_uj = sum(row[counter] * uj for row in rows for counter, uj in each_uj.items())
-        missing.append((wanted_uj - flash_uj) * 1e3)
-    found = fit(Observations.of("table 2", rail, "mW", amounts, missing)).constants[key]
-    if not found.identified:
-        return f"{rail}: the CPU computes in no time in these runs, so the power of computing cannot be told"
-    spread = f", 95 % interval {found.ci95[0]:.0f} to {found.ci95[1]:.0f}" if found.ci95 else ""
-    return f"{rail}: table 2 asks for {found.value:.0f} mW while the CPU computes{spread}"
-
-
-def _judge_selects(claim: Judged, series: Series) -> None:
-    # A large run: as many records as there are.
-    most = max(row["records"] for row in series["sqlite jffs2"])
-    cells = {
-        f"{fs} {on}": [
-            row
-            for row in series[f"sqlite {fs}"]
-            if row["records"] == most and bool(row["read_ahead_KiB"]) == bool(READ_AHEAD_KIB[on])
-        ]
-        for fs in FS
-        for on in READ_AHEAD_KIB
-    }
-    _judge_power(claim, dict.fromkeys(RAILS, cells))
+        key, shares, missing_mw = f"cpu.{rail}_power_mW", [], []
+        for claim in (claims["DRV-6"], claims["DRV-7"]):
+            for name, rows in _cells(claim, series)[rail].items():
+                time_us = sum(row["time_us"] for row in rows)
+                flash_us, flash_uj = 0.0, 0.0
+                for op, counter in zip(OPERATIONS, COUNTERS, strict=True):
+                    count = sum(row.get(counter, 0) for row in rows)
+                    each_us = regression(series[op], op).constants[f"driver.{op}_us"].value
+                    flash_us += count * each_us
+                    flash_uj += count * each_us * mean_power_w(series[op], rail)
+                shares.append({key: max(0.0, 1 - flash_us / time_us)})
+                missing_mw.append((claim.published["power_W"][rail][name] - flash_uj / time_us) * 1e3)
+        found = fit(Observations.of("tables 2 and 3", rail, "mW", shares, missing_mw)).constants[key]
+        text = "these runs compute nothing, so it cannot be told"
+        if found.identified and found.ci95 is not None:
+            low, high = found.ci95
+            text = f"{found.value:.0f} mW, 95 % interval {low:.0f} to {high:.0f}"
+        computing = [share[key] for share in shares]
+        read, select = (max(part) * 100 for part in (computing[:-4], computing[-4:]))
+        text += f" (share of computing: up to {read:.0f} % of read(), {select:.0f} % of SELECT)"
+        claims["DRV-7"].evidence.append(f"{rail} power of computing that tables 2 and 3 ask for: {text}")
 
 
 def _judge_power(claim: Judged, cells: dict[str, dict[str, list[Row]]]) -> None:
     for rail, of_rail in cells.items():
         for name, published in claim.published["power_W"][rail].items():
             claim.number(f"{rail}, {name}", published * 1e3, mean_power_w(of_rail[name], rail) * 1e3, "mW")
+    power_w = claim.published["power_W"]
+    for name, rows in cells["memory"].items():
+        fs, *_, switch = name.split()
+        total_w = power_w["cpu"][f"{fs} {switch}"] + power_w["memory"][name]
+        time_us, ours_uj = (
+            sum(row["time_us"] for row in rows),
+            sum(sum(row["rails_uJ"][r] for r in RAILS) for row in rows),
+        )
+        # W x us = uJ
+        claim.number(f"E = t (P_cpu + P_mem), {name}", total_w * time_us / 1e3, ours_uj / 1e3, "mJ")
     mean = {rail: [mean_power_w(rows, rail) for rows in of_rail.values()] for rail, of_rail in cells.items()}
     more = min(mean["cpu"]) > max(mean["memory"])
     text = f"{min(mean['cpu']) * 1e3:.0f} mW or more against {max(mean['memory']) * 1e3:.0f} mW or less"

@@ -54,8 +54,8 @@ macro_rules! built_in {
 }
 
 built_in! {
-    Board "boards": "omap3evm", "zero-overhead";
-    Part "parts": "micron-slc-omap3evm", "mt29f2g08aac", "mt29f2g08abaea", "mt29f4g08aaa", "tc58nvg1s3e";
+    Board "boards": "apf27", "omap3evm", "zero-overhead";
+    Part "parts": "micron-slc-apf27", "micron-slc-omap3evm", "mt29f2g08aac", "mt29f2g08abaea", "mt29f4g08aaa", "tc58nvg1s3e";
     Kernel "kernels": "2.6.37", "6.1";
     RtemsBoard "boards": "beaglebone-black";
     BlockDevice "block-devices": "ram-disk-beaglebone", "sd-card", "usb-stick";

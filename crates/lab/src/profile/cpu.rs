@@ -15,6 +15,9 @@ pub(super) struct VfsTable {
     page_ns: Sourced<Amount>,
     #[serde(rename = "cpu_power_mW")]
     cpu_power_mw: Sourced<Amount>,
+    /// Of the memory rail while the CPU computes; absent: not known, and none.
+    #[serde(rename = "memory_power_mW")]
+    memory_power_mw: Option<Sourced<Amount>>,
 }
 
 impl VfsTable {
@@ -23,7 +26,10 @@ impl VfsTable {
             clock_read_ns: self.clock_read_ns.value.0.round() as u64,
             call_ns: self.call_ns.value.0.round() as u64,
             page_ns: self.page_ns.value.0.round() as u64,
-            cpu_power: PowerMilliwatt { cpu: self.cpu_power_mw.value.0, memory: 0.0 },
+            cpu_power: PowerMilliwatt {
+                cpu: self.cpu_power_mw.value.0,
+                memory: self.memory_power_mw.as_ref().map_or(0.0, |power| power.value.0),
+            },
         }
     }
 }
