@@ -180,6 +180,34 @@ def test_an_idle_power_that_drifts_is_said(tmp_path: Path) -> None:
     assert not any("memory rail" in warning for warning in found.warnings)
 
 
+def test_what_the_kernel_does_now_and_then_is_no_loop(tmp_path: Path) -> None:
+    """Between two loops the CPU is busy for 15 ms; the shortest loop takes 50."""
+    bench = Bench(repeats=1)
+    log = loops.read(bench.write_loops(tmp_path / "loops.csv", power=False))
+    lines = bench.write_capture(tmp_path / "capture.csv").read_text().splitlines()
+    for row in range(201, 231):
+        time_s, _, memory_w = lines[row].split(",")
+        lines[row] = f"{time_s},0.5,{memory_w}"
+    (tmp_path / "capture.csv").write_text("\n".join(lines))
+    capture = power_capture.read(tmp_path / "capture.csv")
+    assert len(power_capture.find_loops(capture)[0]) == 13
+    idle = power_capture.with_power(log, capture).of("idle")["cpu_mW"]
+    assert idle.mean() == pytest.approx(269, abs=0.5)
+
+
+def test_loops_that_draw_little_are_found_beside_those_that_draw_much(tmp_path: Path) -> None:
+    """Erases for which the CPU sleeps, and which take most of the time."""
+    bench = Bench(
+        repeats=1,
+        time_us={"read": 185.0, "erase": 5000.0},
+        cpu_uj={"read": 34.6, "erase": 80.0},
+        memory_uj={"read": 2.2, "erase": 8.5},
+    )
+    found, idle = power_capture.find_loops(power_capture.read(bench.write_capture(tmp_path / "capture.csv")))
+    assert (len(found), len(idle)) == (8, 9)
+    assert found[-1].power_mW["cpu"] == pytest.approx(269 + 16, abs=2)
+
+
 def test_the_integral_over_a_loop_is_its_energy(tmp_path: Path) -> None:
     bench = Bench(repeats=1, counts=(4096,))
     found, idle = power_capture.find_loops(power_capture.read(bench.write_capture(tmp_path / "capture.csv")))

@@ -18,9 +18,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.cluster.vq import kmeans2
 from scipy.integrate import trapezoid
-from scipy.ndimage import binary_closing, find_objects, label, uniform_filter1d
+from scipy.ndimage import binary_closing, find_objects, gaussian_filter1d, label, uniform_filter1d
+from scipy.signal import find_peaks
 
 from ffslab._native import InputError
 from ffslab.calibrate import tables
@@ -30,8 +30,11 @@ from ffslab.calibrate.observations import Numbers
 # Samples that are averaged before loops are looked for, and the shortest stretch that is one.
 SMOOTHED = 5
 # A loop stands out from idle by this share of what the strongest ones do, and by so many standard deviations.
-STANDS_OUT = 0.25
-SIGNIFICANT_SD = 4.0
+STANDS_OUT = 0.05
+SIGNIFICANT_SD = 5.0
+# The histogram in which idle is looked for, and the share of its highest peak that a peak has at least.
+BINS = 200
+PROMINENT = 0.02
 # What is cut off each end of a plateau, and kept away from loops where idle is measured: edges are neither.
 EDGE = 0.02
 # A loop of the log and a stretch of the capture are the same when their times differ by less.
@@ -89,30 +92,42 @@ def read(path: Path) -> Capture:
     return Capture(str(path), time_us, rails)
 
 
-def find_loops(capture: Capture) -> tuple[list[Stretch], list[Stretch]]:
-    """(loops, idle stretches between them), in order.
+def find_loops(capture: Capture, shortest_us: float = 0.0) -> tuple[list[Stretch], list[Stretch]]:
+    """(loops, idle stretches between them), in order. What stands out for less than `shortest_us` is no loop.
 
     Errors: nothing stands out from idle.
     """
     total = uniform_filter1d(np.sum(list(capture.power_mW.values()), axis=0), SMOOTHED)
-    ends = np.percentile(total, [2, 98])
-    # Two levels; there is only one when nothing happens.
-    levels = kmeans2(total, ends, minit="matrix")[0] if ends[0] < ends[1] else ends
-    low, high = sorted(float(level) for level in levels)
-    quiet = total[total <= (low + high) / 2]
-    idle, spread = float(np.median(quiet)), float(np.median(np.abs(quiet - np.median(quiet)))) / 0.6745
+    idle, spread = _idle(total)
+    high = float(np.percentile(total, 98))
     above = max(STANDS_OUT * (high - idle), SIGNIFICANT_SD * spread)
-    if not high - idle > 2 * SIGNIFICANT_SD * spread or not above > 0:
+    if not high > idle + above:
         raise InputError(
             f"{capture.source}: no loop stands out from idle ({idle:.4g} mW +- {spread:.2g}, highest {high:.4g} mW)"
         )
     busy = binary_closing(total > idle + above, np.ones(SMOOTHED, dtype=bool))
-    loops = [piece for piece in _pieces(busy) if piece.stop - piece.start >= SMOOTHED]
-    kept = np.zeros(len(busy), dtype=bool)
-    for piece in loops:
-        kept[piece] = True
-    between = [piece for piece in _pieces(~kept) if piece.stop - piece.start >= 3 * SMOOTHED]
+    samples = max(SMOOTHED, round(shortest_us / float(np.median(np.diff(capture.time_us)))))
+    loops = [piece for piece in _pieces(busy) if piece.stop - piece.start >= samples]
+    # What stands out but is no loop is not idle either.
+    between = [piece for piece in _pieces(~busy) if piece.stop - piece.start >= 3 * SMOOTHED]
     return [_stretch(capture, piece) for piece in loops], [_stretch(capture, piece) for piece in between]
+
+
+def _idle(total: Numbers) -> tuple[float, float]:
+    """(idle power, its standard deviation): the lowest power that is drawn again and again.
+
+    Loops of slow operations may draw little more than idle, and for longer, so it is the lowest peak of the histogram.
+    """
+    if np.ptp(total) == 0:
+        return float(total[0]), 0.0
+    counts, edges = np.histogram(total, bins=BINS)
+    smooth = gaussian_filter1d(np.pad(counts.astype(float), BINS // 10), SMOOTHED / 2)
+    peaks, _ = find_peaks(smooth, prominence=PROMINENT * smooth.max())
+    lowest = min(max(int(peaks[0]) - BINS // 10, 0), BINS - 1)
+    peak = float(edges[lowest] + edges[lowest + 1]) / 2
+    # Below the peak there is nothing but idle; the noise above it is the same.
+    spread = float(np.sqrt(np.mean((total[total <= peak] - peak) ** 2)))
+    return float(np.median(total[np.abs(total - peak) <= 3 * spread])), spread
 
 
 def with_power(loops: Loops, capture: Capture) -> Loops:
@@ -120,7 +135,8 @@ def with_power(loops: Loops, capture: Capture) -> Loops:
 
     Errors: the capture shows other loops than the log.
     """
-    found, idle = find_loops(capture)
+    # Half of the shortest: what the kernel does by itself now and then is shorter.
+    found, idle = find_loops(capture, loops.table.loc[loops.table["operation"] != IDLE, "time_us"].min() / 2)
     logged = loops.table[loops.table["operation"] != IDLE].reset_index(drop=True)
     if len(found) != len(logged):
         raise InputError(
