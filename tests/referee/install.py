@@ -16,9 +16,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from ffslab.reference.kit import program
 from referee.parts import INSTALL, PACKAGES, find_kit
 
-# Packages that are one program of their name: tests/test_yaffs2_images.py, test_fio.py, test_postmark.py,
-# mount_programs.py.
-OTHERS = ("unyaffs", "fio", "postmark", "strace", "sqlite3", "git")
+# Packages that are one program of their name, for tests outside this folder.
+OTHERS = ("unyaffs", "fio", "postmark", "strace", "sqlite3", "git", "shellcheck")
 
 
 def main() -> None:

@@ -7,6 +7,7 @@ independent of the functions that flashmon probes: it is what the chip was sent.
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -56,7 +57,9 @@ WORKLOADS = {
 
 def trace(machine: Machine, monitors: dict[str, str], workload: str, settings: str = "", blocks: int = BLOCKS) -> Done:
     """Runs a workload under some monitors; each log is `NAME.log`. `monitors`: options of start, by name."""
-    lines = [UNPACK, "clean_up", CHIP.format(blocks=blocks, settings=settings)]
+    # What a failed job left running.
+    ended = "for name in flashmon vfsmon funcmon; do ffslab-probe $name stop > /dev/null 2>&1 || true; done"
+    lines = [UNPACK, ended, "clean_up", CHIP.format(blocks=blocks, settings=settings)]
     lines += [f"ffslab-probe {name} start {options}" for name, options in monitors.items()]
     lines += ["dmesg -c > /dev/null", workload, "dmesg -s 16000000 > said"]
     lines += [f"ffslab-probe {name} stop -o {name}.log" for name in monitors]
@@ -85,3 +88,80 @@ def test_flashmon_sees_what_the_chip_was_sent_one_by_one(machine: Machine, workl
     sent = [(what, int(number)) for what, number in SAID.findall(said)]
     assert len(sent) > 400
     assert seen == sent
+
+
+def hits(profile: Path) -> int:
+    """Hits of flashmon's probes so far, from the kernel's own table."""
+    lines = profile.read_text(encoding="utf-8").splitlines()
+    events = {"read_page_op", "read_oob_op", "prog_page_op", "prog_page_begin_op", "erase_op"}
+    return sum(int(line.split()[1]) for line in lines if line.split()[0] in events)
+
+
+@pytest.mark.parametrize("options", ["", "--keep first", "--stream /tmp/stream"])
+def test_what_is_lost_is_said(machine: Machine, options: str) -> None:
+    """With room for a few hundred events; seen and lost together are what the kernel's own table counted."""
+    table = "/sys/kernel/tracing/kprobe_profile"
+    script = f"cat {table} > before\n{WORKLOADS['mtd']}\ncat {table} > after"
+    done = trace(machine, {"flashmon": f"--buffer-KiB 16 {options}"}, script)
+    log = read_log(done.folder / "flashmon.log")
+    lost = int(log.end["lost"])
+    # Reads of the OOB area alone hit two probes.
+    all_seen = (
+        hits(done.folder / "after") - hits(done.folder / "before") == len(log.rows) + len(log.of_type("r")) + lost
+    )
+    if "stream" in options:
+        assert lost < 1000
+    else:
+        assert lost > 1000
+        assert f"{lost} events were LOST" in done.log
+    assert all_seen
+
+
+def test_a_scope_is_one_partition(machine: Machine) -> None:
+    workload = """
+        flash_erase -q /dev/mtd0 0 2
+        flash_erase -q /dev/mtd1 0 3
+        nanddump -q -l 4096 -f /dev/null /dev/mtd1
+        """
+    done = trace(machine, {"flashmon": "--scope mtd1"}, workload)
+    log = read_log(done.folder / "flashmon.log")
+    assert [row["address"] for row in log.of_type("E")] == [str(BLOCKS), str(BLOCKS + 1), str(BLOCKS + 2)]
+    assert [row["address"] for row in log.of_type("R")] == [str(BLOCKS * 64), str(BLOCKS * 64 + 1)]
+    assert log.header["scope"] == "mtd1"
+
+
+def test_the_levels_agree_on_a_workload(machine: Machine) -> None:
+    """What the MTD layer asks for page by page, and what the chip does, is the same without a file system."""
+    counts = {}
+    for level in ("chip", "mtd"):
+        done = trace(machine, {"flashmon": f"--level {level}"}, WORKLOADS["mtd"])
+        rows = read_log(done.folder / "flashmon.log").rows
+        counts[level] = {kind: sum(row["type"] == kind for row in rows) for kind in "RWE"}
+    assert counts["chip"] == counts["mtd"]
+
+
+def test_bench_writes_to_nothing_that_is_not_named_or_in_use(machine: Machine) -> None:
+    name = "'NAND simulator partition 0'"
+    refused = {
+        "bench loops mtd0 --confirm mtd0": "nothing was written",
+        "bench loops mtd7": "there is no such device",
+        "bench loops mtd0 --counts 100000": "has 2048 pages",
+        "bench files /mnt --confirm /tmp": "say the directory twice",
+    }
+    lines = [f"! ffslab-probe {command} 2> refused.{number}" for number, command in enumerate(refused)]
+    lines += ["mount_fs jffs2", f"! ffslab-probe bench loops mtd0 --confirm {name} 2> mounted", "umount_fs"]
+    lines += ["attach", f"! ffslab-probe bench loops mtd0 --confirm {name} 2> attached", "ubidetach -d 0"]
+    lines += ["flash_erase -q -j /dev/mtd0 0 0", "mount_fs jffs2 compr=none"]
+    lines += ["ffslab-probe bench files /mnt --confirm /mnt --MiB 1 > files", "ls /mnt > left", "umount_fs"]
+    lines += ["ffslab-probe bench reread mtd0 --block 3 --times 5 > reread"]
+    done = trace(machine, {}, "\n".join(lines))
+    said = [(done.folder / f"refused.{number}").read_text() for number in range(len(refused))]
+    assert all(text in line for text, line in zip(refused.values(), said, strict=True)), said
+    assert "is mounted; nothing was written" in (done.folder / "mounted").read_text()
+    assert "is attached to UBI; nothing was written" in (done.folder / "attached").read_text()
+    rows = [line.split(",") for line in (done.folder / "files").read_text().splitlines()]
+    assert rows[0] == ["pattern", "request_B", "n", "time_us"]
+    assert len(rows) == 9
+    assert all(int(row[3]) > 0 for row in rows[1:])
+    assert (done.folder / "left").read_text() == ""
+    assert (done.folder / "reread").read_text().splitlines()[1] == "5 0 0 0 0"

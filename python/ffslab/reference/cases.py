@@ -46,8 +46,8 @@ def read_steps(path: Path) -> list[StepDone]:
         if line.startswith("step "):
             _, phase, index, *words = line.split()
             steps.append(StepDone(phase, int(index), dict(word.split("=", 1) for word in words if "=" in word)))
-        if "failed " in line:
-            raise _native.InputError(f"the kernel: {line.partition('failed ')[2]}")
+        elif line.startswith("failed "):
+            raise _native.InputError(f"on the real kernel: {line.removeprefix('failed ')}")
     if not lines or lines[-1] != "done":
         raise _native.InputError(f"the steps were cut off after {len(steps)}")
     latencies = [int(line) for line in lines if line.isdigit()]
@@ -73,8 +73,8 @@ def count(log: Iterable[str], partition_blocks: int) -> Counts:
     """
     total: Counter[str] = Counter()
     by_task: dict[str, Counter[str]] = {}
-    after_step: list[Counter[str]] = []
     erases = [0] * partition_blocks
+    found = Counts([], {}, [])
     programmed: set[int] = set()
     measuring, complete = False, False
     for line in log:
@@ -87,8 +87,11 @@ def count(log: Iterable[str], partition_blocks: int) -> Counts:
         _, kind, address_text, task, *rest = line.rstrip("\n").split(";")
         if kind == "M":
             # A measurement begins where the setup, or the choice of the file system before it, ends.
-            if task.split()[0] == "measure":
-                after_step.append(total.copy())
+            if task.startswith("measure "):
+                # What happens after the last step, until the trace is stopped, belongs to nobody.
+                found.after_step.append(total.copy())
+                found.by_task = {who: counter.copy() for who, counter in by_task.items()}
+                found.erases_per_block = erases.copy()
             else:
                 total, by_task, erases, measuring = Counter(), {}, [0] * partition_blocks, True
             continue
@@ -110,7 +113,7 @@ def count(log: Iterable[str], partition_blocks: int) -> Counts:
             by_task.setdefault(who, Counter()).update(counters)
     if not complete:
         raise _native.InputError("flashmon's log has no end: it was cut off")
-    return Counts(after_step, by_task, erases)
+    return found
 
 
 def latency(us: list[float], elapsed_us: float) -> dict[str, float]:

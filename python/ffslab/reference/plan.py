@@ -27,6 +27,9 @@ STEPS = frozenset(STEPS_TEXT.split())
 # Second byte of the identification that nandsim takes for a chip of so many MiB with pages of 2 KiB (nand_ids.c).
 NANDSIM_ID_BY_MiB = {64: 0xF0, 128: 0xF1, 256: 0xDA, 512: 0xDC, 1024: 0xD3}
 PAGE_B, OOB_B, PAGES_PER_BLOCK = 2048, 64, 64
+# The steps begin when the time since boot is a multiple of this, plus the stack's `uptime_us`. JFFS2 draws its victims
+# by the tick counter modulo 128; 128 ticks divide this at 100, 250, 300 and 1000 Hz, so a draw depends on nothing else.
+PHASE_PERIOD_US = 2_560_000
 # UBI's own default (CONFIG_MTD_UBI_BEB_LIMIT).
 MAX_BEB_PER_1024 = 20
 
@@ -40,6 +43,7 @@ class Variant:
     compression: str
     read_ahead_KiB: int  # noqa: N815
     max_beb_per1024: int
+    uptime_us: int
     flash: dict[str, Any]
     setup: list[Step]
     measure: list[Step]
@@ -58,7 +62,8 @@ class Variant:
     @property
     def lines(self) -> str:
         """The file that `steps.c` reads."""
-        lines = [f"fs 0 fs name={self.fs}"]
+        phase = f"period_us={PHASE_PERIOD_US} phase_us={self.uptime_us % PHASE_PERIOD_US}"
+        lines = [f"begin 0 begin fs={self.fs} {phase}"]
         for phase, steps in (("setup", self.setup), ("measure", self.measure)):
             lines += [f"{phase} {index} {self._words(step)}" for index, step in enumerate(steps)]
         return "".join(f"{line}\n" for line in lines)
@@ -123,9 +128,16 @@ def planned(plan: dict[str, Any], file_name: str) -> Variant:
     # nandsim's shortest erase is one millisecond.
     times["t_erase_us"] = max(1, round(flash["t_erase_us"] / 1000)) * 1000 if flash["t_erase_us"] else 0
     per_1024 = stack.get("max_beb_per1024", MAX_BEB_PER_1024)
-    read_ahead = stack.get("read_ahead_KiB", 0)
     return Variant(
-        plan["name"], stack["fs"], stack["compression"], read_ahead, per_1024, {**flash, **times}, setup, measure
+        plan["name"],
+        stack["fs"],
+        stack["compression"],
+        stack.get("read_ahead_KiB", 0),
+        per_1024,
+        stack["uptime_us"],
+        {**flash, **times},
+        setup,
+        measure,
     )
 
 
@@ -157,14 +169,12 @@ def not_possible(step: Step) -> str | None:
 
 
 def with_ubi(setup: list[Step], measure: list[Step]) -> tuple[list[Step], list[Step]]:
-    """The first mount of UBIFS attaches UBI and makes the volume, unless steps do so."""
-    steps = setup + measure
-    if any(step["step"] == "ubi_attach" for step in steps):
-        return setup, measure
-    extra = [{"step": "ubi_attach"}, {"step": "ubi_make_volume"}]
+    """The first mount of UBIFS attaches UBI and makes the volume, unless steps before it do so."""
     for phase in (setup, measure):
         for index, step in enumerate(phase):
+            if step["step"] == "ubi_attach":
+                return setup, measure
             if step["step"] == "mount":
-                phase[index:index] = extra
+                phase[index:index] = [{"step": "ubi_attach"}, {"step": "ubi_make_volume"}]
                 return setup, measure
     return setup, measure

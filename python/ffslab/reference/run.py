@@ -6,7 +6,6 @@ the number of instructions, so the same experiment gives the same case again.
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import tempfile
 from dataclasses import dataclass
@@ -96,7 +95,7 @@ def run(parts: Parts, variants: list[Variant], name: str, folder: Path) -> list[
     with tempfile.TemporaryDirectory() as temporary:
         programs = {"steps": parts.steps, "detach": b"end 0 ubi_detach\n", "first.sh": first_job(variants).encode()}
         programs |= {f"variant.{number}": variant.lines.encode() for number, variant in enumerate(variants)}
-        for path in sorted(parts.probe.rglob("*")):
+        for path in (parts.probe / "ffslab-probe", *sorted((parts.probe / "lib").iterdir())):
             if path.is_file():
                 programs[f"probe/{path.relative_to(parts.probe)}"] = path.read_bytes()
         guest = (HERE / "guest.sh").read_bytes()
@@ -174,7 +173,3 @@ def has_summaries(kernel: Kernel) -> bool:
     """Whether JFFS2 writes summaries: then it always does, and its module has the functions."""
     module = next((path for path in kernel.closure(["jffs2"]) if module_name(path) == "jffs2"), None)
     return module is not None and b"jffs2_sum_write_sumnode" in module_bytes(module)
-
-
-def remove(folder: Path) -> None:
-    shutil.rmtree(folder, ignore_errors=True)

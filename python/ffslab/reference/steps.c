@@ -48,7 +48,7 @@ static void __attribute__((noreturn, format(printf, 1, 2))) fail(const char *for
 {
     va_list args;
     va_start(args, format);
-    fprintf(out, "failed %s: ", step_name);
+    fprintf(out, "\nfailed %s: ", step_name);
     vfprintf(out, format, args);
     fprintf(out, "\n");
     fclose(out);
@@ -103,6 +103,13 @@ static void sleep_us(uint64_t us)
     if (us)
         while (clock_nanosleep(CLOCK_MONOTONIC, 0, &t, &t) == EINTR)
             ;
+}
+
+/* So that it does not matter how long the machine took to come here: the time since boot becomes phase_us modulo period_us. */
+static void wait_for_phase(uint64_t period_us, uint64_t phase_us)
+{
+    uint64_t now_us = now_ns() / 1000, at_us = (now_us / period_us + 1) * period_us + phase_us;
+    sleep_us(at_us - now_us);
 }
 
 static void call_took(uint64_t from_ns)
@@ -497,8 +504,9 @@ static void step_of_few_words(const char *name)
         fails_as_told(stat(path_of(text("file", NULL)), &status), "stat");
     } else if (strcmp(name, "mkdir") == 0) {
         simple(mkdir(path_of(text("dir", NULL)), 0755));
-    } else if (strcmp(name, "fs") == 0) {
-        snprintf(fs, sizeof fs, "%s", text("name", NULL));
+    } else if (strcmp(name, "begin") == 0) {
+        snprintf(fs, sizeof fs, "%s", text("fs", NULL));
+        wait_for_phase(number("period_us", NULL), number("phase_us", NULL));
     } else {
         fail("no such step");
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -26,18 +27,25 @@ def measure(
         raise InputError(f"{folder}: exists and is no folder of `ffslab reference run`; name another one with --out")
     variants = plan.variants(Experiment.from_file(path))
     name = path.name.removesuffix(".toml")
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as temporary:
+    with tempfile.TemporaryDirectory() as temporary:
         parts = run.find_parts(Path(temporary), kernel, modules, *([probe] if probe else []))
         made = Path(temporary) / "made"
         made.mkdir()
         cases = run.run(parts, variants, name, made)
         lines = "".join(json.dumps(case) + "\n" for case in cases)
         (made / CASES).write_text(lines, encoding="utf-8")
-        if folder.exists():
-            folder.rename(Path(temporary) / "old")
-        made.rename(folder)
+        replace(folder, made)
     return cases
+
+
+def replace(folder: Path, made: Path) -> None:
+    """Puts a folder that is ready in its place, as a whole."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as beside:
+        shutil.copytree(made, Path(beside) / "new")
+        if folder.exists():
+            folder.rename(Path(beside) / "old")
+        (Path(beside) / "new").rename(folder)
 
 
 def text(folder: Path) -> str:
