@@ -28,7 +28,7 @@ CHIP = (
     f"programm_delay={DELAYS_US['program']} erase_delay={DELAYS_US['erase'] // 1000} input_cycle={BUS_NS_PER_B} "
     f"output_cycle={BUS_NS_PER_B}"
 )
-LOOPS = "ffslab-probe bench loops mtd0 --repeats 1 --counts '128 256' --confirm 'NAND simulator partition 0'"
+LOOPS = "ffslab-probe bench loops mtd0 --repeats 2 --counts '128 512' --confirm 'NAND simulator partition 0'"
 JOB = f"""
 . /guest.sh
 tar -C /tmp -xf /probe.tar
@@ -67,11 +67,12 @@ def measured(kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def loops(path: Path) -> dict[str, dict[int, int]]:
-    """Microseconds by operation and number of operations."""
+    """Microseconds by operation and number of operations; of repeated loops the quickest, with programs in memory."""
     found: dict[str, dict[int, int]] = {}
     for line in path.read_text(encoding="utf-8").splitlines()[1:]:
         operation, n, time_us = line.split(",")
-        found.setdefault(operation, {})[int(n)] = int(time_us)
+        of_operation = found.setdefault(operation, {})
+        of_operation[int(n)] = min(int(time_us), of_operation.get(int(n), int(time_us)))
     return found
 
 
@@ -108,7 +109,7 @@ def test_durations_of_functions_are_the_delays(measured: Path) -> None:
     log = read_log(measured / "funcmon.log")
     assert log.end["lost"] == "0"
     writes, reads = calls(log, "nand_do_write_ops")[:50], calls(log, "nand_read_oob")[:50]
-    erases = calls(log, "nand_erase_nand", "flash_erase")
+    erases = calls(log, "nand_erase_nand", "flash_erase")[:4]
     assert (len(writes), len(reads), len(erases)) == (50, 50, 4)
     for durations, operation in ((writes, "program"), (reads, "read"), (erases, "erase")):
         assert min(durations) >= TIMES_US[operation]
