@@ -42,6 +42,7 @@ ffslab-probe flashmon start
 ffslab-probe flashmon stop -o flashmon.log
 ffslab-probe funcmon start nand_do_write_ops nand_erase_nand nand_read_oob
 ffslab-probe vfsmon start
+ffslab-probe flashmon start
 flash_erase -q /dev/mtd0 0 4
 dd if=/dev/zero of=/dev/mtd0 bs=2048 count=50 2> /dev/null
 dd if=/dev/mtd0 of=/dev/null bs=2048 count=50 2> /dev/null
@@ -50,6 +51,7 @@ mount_fs jffs2 compr=none
 dd if=/dev/zero of=/mnt/a bs=4096 count=8 conv=fsync 2> /dev/null
 ls -i /mnt/a > inode
 ffslab-probe vfsmon stop --raw vfsmon
+ffslab-probe flashmon stop -o operations.log
 ffslab-probe funcmon stop -o funcmon.log
 """
 
@@ -98,6 +100,19 @@ def test_tracing_costs_less_than_flashmon_did(measured: Path) -> None:
         assert -0.5 < percent < 6, (operation, percent)
     assert 100 < overhead_ns < 10_000
     assert read_log(measured / "flashmon.log").end["overhead_ns_per_event"] == str(overhead_ns)
+
+
+@pytest.mark.parametrize(
+    "source", [("--loops", "bare"), ("--probe", "operations.log", "--probe", "funcmon.log")], ids=["loops", "logs"]
+)
+def test_calibration_recovers_the_delays(source: tuple[str, ...], measured: Path, ffslab: Command) -> None:
+    """The guest as the board: `ffslab calibrate` finds the delays that were set, and on top what the driver computes."""
+    words = [word if word.startswith("--") else str(measured / word) for word in source]
+    ran = ffslab("calibrate", *words, "--json")
+    assert ran.returncode == 0, ran.stderr
+    found = {constant["key"]: constant["value"] for constant in json.loads(ran.stdout)["constants"]}
+    for operation, delay_us in TIMES_US.items():
+        assert 0.97 * delay_us < found[f"driver.{operation}_us"] < delay_us + 100, (operation, found)
 
 
 def calls(log: Log, function: str, task: str = "dd") -> list[float]:
