@@ -55,6 +55,8 @@ bench: setup ## run the benchmarks and print their figures as tables
 	@cargo bench --quiet -p ffslab-ubifs --bench '*'
 	@echo
 	@cargo bench --quiet -p ffslab-rtems --bench '*'
+	@echo
+	@cargo bench --quiet -p ffslab-mount --bench '*'
 
 soak: setup ## cut the power at every flash operation of every workload, mount thousands of damaged images; takes long
 	cargo run --release --quiet -p ffslab-jffs2 --example soak
