@@ -10,14 +10,13 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{channel, Sender};
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
-const REQUEST_KIB: u32 = 64;
-const REQUESTS: u32 = 400;
-const ROUNDS: usize = 5;
+const REQUEST_BYTES: usize = 64 << 10;
+const REQUESTS: u64 = 256;
+const ROUNDS: usize = 31;
 const ROOT: INodeNo = INodeNo(1);
 const FILE: INodeNo = INodeNo(2);
 
@@ -122,34 +121,43 @@ impl Watch for Ending<'_> {
     }
 }
 
-/// Best time of `dd` with these operands.
-fn seconds(operands: &[String]) -> f64 {
+/// Seconds that a pass over the file takes.
+fn seconds(file: &File, pass: impl Fn(&File, &mut [u8], u64)) -> f64 {
+    let mut buffer = vec![0xA5; REQUEST_BYTES];
     let begun = Instant::now();
-    let ran = Command::new("dd").args(operands).args(["status=none"]).status().expect("dd");
-    assert!(ran.success(), "dd {operands:?}");
+    for request in 0..REQUESTS {
+        pass(file, &mut buffer, request * REQUEST_BYTES as u64);
+    }
     begun.elapsed().as_secs_f64()
 }
 
-/// MiB/s of writing and reading on a mount.
-fn measure(place: &Path) -> [f64; 2] {
-    let file = place.join("f").display().to_string();
-    let size = [format!("bs={REQUEST_KIB}k"), format!("count={REQUESTS}")];
-    let with = |from: &str, to: &str| {
-        let mut operands = vec![format!("if={from}"), format!("of={to}"), "conv=notrunc".to_string()];
-        operands.extend(size.clone());
-        operands
+/// Medians of what several rounds took: write and read here, write and read there, in turns so that a busy host treats
+/// both alike.
+fn measure(here: &Path, there: &Path) -> [f64; 4] {
+    let open = |place: &Path| {
+        let options = File::options().read(true).write(true).create(true).truncate(false).open(place.join("f"));
+        options.expect("a file on the mount")
     };
-    let mib = f64::from(REQUESTS * REQUEST_KIB) / 1024.0;
-    let write = with("/dev/zero", &file);
-    let read = with(&file, "/dev/null");
-    let best = |operands: &[String]| (0..ROUNDS).map(|_| seconds(operands)).fold(f64::INFINITY, f64::min);
-    [mib / best(&write), mib / best(&read)]
+    let files = [open(here), open(there)];
+    let write = |file: &File, buffer: &mut [u8], at| file.write_all_at(buffer, at).expect("written");
+    let read = |file: &File, buffer: &mut [u8], at| file.read_exact_at(buffer, at).expect("read");
+    let mut rounds: [Vec<f64>; 4] = Default::default();
+    for _ in 0..ROUNDS {
+        for (index, file) in files.iter().enumerate() {
+            rounds[2 * index].push(seconds(file, write));
+            rounds[2 * index + 1].push(seconds(file, read));
+        }
+    }
+    rounds.map(|mut seconds| {
+        seconds.sort_by(f64::total_cmp);
+        seconds[ROUNDS / 2]
+    })
 }
 
-fn on_simulation(fs: &str, folder: &Path) -> [f64; 2] {
+fn compare(fs: &str, folder: &Path) -> [f64; 4] {
     let over = AtomicBool::new(false);
     let spec = MountSpec {
-        stack_toml: format!("board = \"omap3evm\"\nfs = \"{fs}\"\npartition_blocks = 1024\n"),
+        stack_toml: format!("board = \"omap3evm\"\nfs = \"{fs}\"\npartition_blocks = 400\n"),
         base_dir: PathBuf::from("."),
         seed: 1,
         options: Vec::new(),
@@ -167,21 +175,11 @@ fn on_simulation(fs: &str, folder: &Path) -> [f64; 2] {
         let ending = Ending { ready, over: &over };
         let spec = &spec;
         let served = scope.spawn(move || mount(spec, &ending).map(drop));
-        let result = wait.recv().map(|()| measure(&spec.mountpoint));
+        let result = wait.recv().map(|()| measure(&folder.join("through"), &spec.mountpoint));
         over.store(true, Ordering::Relaxed);
         served.join().expect("no panic").expect("the mount");
         result.expect("the mount")
     })
-}
-
-fn on_pass_through(folder: &Path) -> [f64; 2] {
-    let real = folder.join("real");
-    let file = File::options().read(true).write(true).create(true).truncate(true).open(&real).expect("the real file");
-    let session = fuser::spawn_mount(PassThrough(file), folder.join("mount"), &Config::default()).expect("FUSE");
-    let result = measure(&folder.join("mount"));
-    session.umount_and_join().expect("unmounted");
-    std::fs::remove_file(real).expect("the real file");
-    result
 }
 
 fn main() {
@@ -190,17 +188,28 @@ fn main() {
         return;
     }
     let folder = std::env::temp_dir().join(format!("ffslab-throughput-{}", std::process::id()));
-    std::fs::create_dir_all(folder.join("mount")).expect("a temporary folder");
-    println!(
-        "Throughput of a mount for the host, requests of {REQUEST_KIB} KiB, MiB/s and ratio to passing through:\n"
-    );
-    println!("{:14}{:>9}{:>9}{:>9}{:>9}", "", "write", "ratio", "read", "ratio");
-    let through = on_pass_through(&folder);
-    println!("{:14}{:>9.0}{:>9}{:>9.0}", "pass-through", through[0], "", through[1]);
-    for fs in ["jffs2", "yaffs2", "ubifs"] {
-        let ours = on_simulation(fs, &folder);
-        let ratio = [ours[0] / through[0], ours[1] / through[1]];
-        println!("{fs:14}{:>9.0}{:>9.2}{:>9.0}{:>9.2}", ours[0], ratio[0], ours[1], ratio[1]);
+    for name in ["mount", "through"] {
+        std::fs::create_dir_all(folder.join(name)).expect("a temporary folder");
     }
+    let real = File::options().read(true).write(true).create(true).truncate(true).open(folder.join("real"));
+    let through = PassThrough(real.expect("the real file"));
+    let session = fuser::spawn_mount(through, folder.join("through"), &Config::default()).expect("FUSE");
+    println!("Throughput of a mount for the host, requests of 64 KiB, MiB/s and ratio to passing through:\n");
+    let head = ["write, through", "simulated", "ratio", "read, through", "simulated", "ratio"];
+    println!("{:8}{:>16}{:>16}{:>8}{:>16}{:>16}{:>8}", "", head[0], head[1], head[2], head[3], head[4], head[5]);
+    let mib = (REQUESTS * REQUEST_BYTES as u64) as f64 / f64::from(1 << 20);
+    for fs in ["jffs2", "yaffs2", "ubifs"] {
+        let [write_s, read_s, our_write_s, our_read_s] = compare(fs, &folder);
+        println!(
+            "{fs:8}{:>16.0}{:>16.0}{:>8.2}{:>16.0}{:>16.0}{:>8.2}",
+            mib / write_s,
+            mib / our_write_s,
+            write_s / our_write_s,
+            mib / read_s,
+            mib / our_read_s,
+            read_s / our_read_s
+        );
+    }
+    session.umount_and_join().expect("unmounted");
     std::fs::remove_dir_all(folder).expect("the temporary folder");
 }

@@ -15,6 +15,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex};
 use std::time::{Instant, SystemTime};
 
 /// What the kernel may read ahead for mapped memory: the page alone, since the simulated kernel reads ahead.
@@ -25,11 +26,13 @@ pub struct Bridge {
     jobs: Sender<Job>,
     /// How files are opened.
     files: FopenFlags,
+    /// Buffers that carried what was written and are free again.
+    buffers: Arc<Mutex<Vec<Vec<u8>>>>,
 }
 
 impl Bridge {
     pub fn new(jobs: Sender<Job>) -> Bridge {
-        Bridge { jobs, files: FopenFlags::empty() }
+        Bridge { jobs, files: FopenFlags::empty(), buffers: Arc::default() }
     }
 
     /// Queues a request. When the simulation is gone nobody answers, and the reply says EIO as it is dropped.
@@ -285,9 +288,19 @@ impl Filesystem for Bridge {
         _lock_owner: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
-        let data = data.to_vec();
+        // What was allocated here and freed by the simulation would come as fresh memory each time.
+        let buffers = self.buffers.clone();
+        let mut copy = buffers.lock().ok().and_then(|mut free| free.pop()).unwrap_or_default();
+        copy.clear();
+        copy.extend_from_slice(data);
         let unprivileged = write_flags.contains(WriteFlags::FUSE_WRITE_KILL_SUIDGID);
-        let write = move |world: &mut World| world.write(ino.0, fd(fh), &data, offset, unprivileged);
+        let write = move |world: &mut World| {
+            let result = world.write(ino.0, fd(fh), &copy, offset, unprivileged);
+            if let Ok(mut free) = buffers.lock() {
+                free.push(copy);
+            }
+            result
+        };
         self.call(request, ino, write, |result| match result {
             Ok(count) => reply.written(count as u32),
             Err(error) => reply.error(number(error)),
