@@ -44,7 +44,12 @@ class Mounted:
         """Unmounts and waits for the results."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
-        out, errors = self.process.communicate(timeout=300)
+        try:
+            out, errors = self.process.communicate(timeout=60)
+        except subprocess.TimeoutExpired:
+            # A failed test has left a file open: the mount would wait for it.
+            self.process.send_signal(signal.SIGTERM)
+            out, errors = self.process.communicate(timeout=60)
         self.said += errors
         if self.process.returncode == 0:
             self.variant = json.loads(out)["variants"][0]

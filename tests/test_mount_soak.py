@@ -62,19 +62,20 @@ def test_fifty_power_cuts_lose_nothing_that_was_synced(fs: str, tmp_path: Path) 
         if not last:
             options += ["--power-cut-after", str(dice.randrange(1, 3000))]
         with mounted(tmp_path, fs, *options) as mount, suppress(OSError):
-            file = os.open(mount.place / "records", os.O_RDWR | os.O_CREAT)
-            for number, expected in enumerate(versions):
-                got = os.pread(file, RECORD_BYTES, number * RECORD_BYTES)
-                if expected:
-                    assert got == record(number, expected), f"cut {cut}: record {number} is not version {expected}"
-            if last:
-                return
-            while True:
-                number, version = dice.randrange(RECORDS), version + 1
-                versions[number] = 0  # until it is synced nobody knows what is there
-                os.pwrite(file, record(number, version), number * RECORD_BYTES)
-                os.fsync(file)
-                versions[number] = version
+            (mount.place / "records").touch()
+            with (mount.place / "records").open("r+b", buffering=0) as file:
+                for number, expected in enumerate(versions):
+                    got = os.pread(file.fileno(), RECORD_BYTES, number * RECORD_BYTES)
+                    if expected:
+                        assert got == record(number, expected), f"cut {cut}: record {number} is not version {expected}"
+                if last:
+                    return
+                while True:
+                    number, version = dice.randrange(RECORDS), version + 1
+                    versions[number] = 0  # until it is synced nobody knows what is there
+                    os.pwrite(file.fileno(), record(number, version), number * RECORD_BYTES)
+                    os.fsync(file.fileno())
+                    versions[number] = version
         # Nothing but the power cut has ended it.
         assert any("power was cut" in note for note in mount.variant["notes"]), cut
     raise AssertionError("the last mount was not read to its end")
