@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from ffslab import InputError, __version__, mount_verbs
+from ffslab import InputError, __version__, field_verbs, mount_verbs
 from ffslab.cli_parts import EXIT_NEGATIVE
 from ffslab.cli_parts import argument as _argument
 from ffslab.cli_parts import option as _option
 from ffslab.cli_parts import say as _say
+from ffslab.field_verbs import Endian, ImageFs
 from ffslab.help_texts import EXIT_CODES, PROGRAM, VERBS
 from ffslab.trace_verbs import trace_app
 
@@ -74,23 +75,6 @@ class Regression(StrEnum):
     LINEAR = "linear"
     ROBUST = "robust"
     NON_NEGATIVE = "non-negative"
-
-
-class ImageFs(StrEnum):
-    """File systems whose images can be read."""
-
-    AUTO = "auto"
-    JFFS2 = "jffs2"
-    YAFFS2 = "yaffs2"
-    UBIFS = "ubifs"
-
-
-class Endian(StrEnum):
-    """Byte order of an image."""
-
-    AUTO = "auto"
-    LITTLE = "little"
-    BIG = "big"
 
 
 def _check_jobs(jobs: int | None) -> None:
@@ -374,6 +358,7 @@ def extract(
 
 
 mount_verbs.add_to(app)
+field_verbs.add_to(app)
 
 
 @profiles_app.callback()

@@ -36,7 +36,7 @@ def inspect_image(
     kernel: str | None = None,
     device: str = "sd-card",
 ) -> Facts:
-    """Looks into an image: format and sizes, superblock, files, space, wear, damage, the cost of a mount and of reading.
+    """Looks into an image: format, sizes, superblock, files, space, wear, damage, what a mount and reading cost.
 
     Sizes that are `None` are guessed from the content; `oob_B` 0 says that there are no OOB areas. The costs are those
     on `board` with its `part` and `kernel`; of FAT and RFS on a block device. docs/inspect.md describes the result.
@@ -148,7 +148,8 @@ def layout_text(layout: Facts) -> str:
         return f"{layout['fs'].upper()}, {layout['blocks']} areas of {size(layout['block_B'])}"
     oob = f" + {layout['oob_B']} B OOB" if layout["oob_B"] else ""
     name = "UBI with UBIFS" if layout["fs"] == "ubifs" else layout["fs"].upper()
-    return f"{name}{order}: {layout['blocks']} erase blocks of {size(layout['block_B'])}, pages of {layout['page_B']} B{oob}"
+    blocks = f"{layout['blocks']} erase blocks of {size(layout['block_B'])}"
+    return f"{name}{order}: {blocks}, pages of {layout['page_B']} B{oob}"
 
 
 def fact_text(value: Any) -> str:

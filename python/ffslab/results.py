@@ -80,6 +80,19 @@ def replace(folder: Path, write: Callable[[Path], object]) -> Path:
     return folder
 
 
+def write_report(path: Path, text: str) -> None:
+    """Writes an HTML file, complete or not at all."""
+    if path.suffix != ".html":
+        raise InputError(f"{path}: a report is an HTML file: give it a name that ends in .html")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_name(f".{path.name}.part")
+        temporary.write_text(text, encoding="utf-8")
+        temporary.rename(path)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {(error.strerror or str(error)).lower()}") from None
+
+
 def _write(run: Run, folder: Path) -> None:
     (folder / RESOLVED).write_text(run.resolved_toml, encoding="utf-8")
     (folder / SUMMARY).write_text(dump_json(run.summary), encoding="utf-8")

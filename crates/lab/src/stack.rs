@@ -1,7 +1,5 @@
 //! From a description to a running stack: clock, chip, NAND driver, partition, system calls, file system.
 
-mod contents;
-
 use crate::error::LabError;
 use crate::image::{self, ImageSpec};
 use crate::mount_options::{no_options, ubifs_options, yaffs2_options, MountOptions};
@@ -18,6 +16,7 @@ use ffslab_ubifs::Ubifs;
 use ffslab_yaffs2::{Background, Yaffs2};
 use std::path::Path;
 
+mod contents;
 mod names;
 
 use names::generation;

@@ -16,6 +16,8 @@ const PAGES_BYTES: [u32; 5] = [2048, 4096, 8192, 16384, 1024];
 const OOBS_BYTES: [u32; 9] = [32, 64, 128, 224, 218, 256, 436, 448, 512];
 /// More pages tell nothing new.
 const LOOKED_AT_PAGES: usize = 4096;
+/// In an image that suits at most one of so many blocks holds a page of another.
+const DAMAGED_BLOCKS_SHARE: usize = 8;
 /// Smallest and largest number of pages per erase block that are tried.
 const BLOCK_PAGES: (u32, u32) = (4, 256);
 
@@ -160,7 +162,7 @@ fn is_header(page: &[u8], tags: &Tags) -> bool {
 }
 
 /// Pages per erase block: `wanted` if that is usual and all written pages of each such block have the same sequence
-/// number, else the largest power of two for which they do.
+/// number, else the largest power of two for which they do. A damaged page here and there does not count.
 pub fn pages_per_block(image: &[u8], layout: &Layout, wanted: u32) -> Option<u32> {
     let sequences: Vec<Option<u32>> = image
         .chunks_exact(layout.stride_bytes())
@@ -168,11 +170,13 @@ pub fn pages_per_block(image: &[u8], layout: &Layout, wanted: u32) -> Option<u32
         .map(|sequence| sequence.filter(|sequence| (SEQUENCE_LOWEST..SEQUENCE_HIGHEST).contains(sequence)))
         .collect();
     let suits = |&pages: &u32| {
-        sequences.chunks(pages as usize).all(|block| {
+        let is_mixed = |block: &&[Option<u32>]| {
             let mut written = block.iter().flatten();
             let first = written.next();
-            written.all(|sequence| Some(sequence) == first)
-        })
+            written.any(|sequence| Some(sequence) != first)
+        };
+        let blocks = sequences.chunks(pages as usize);
+        blocks.clone().filter(is_mixed).count() * DAMAGED_BLOCKS_SHARE <= blocks.len()
     };
     let (least, most) = BLOCK_PAGES;
     let powers = std::iter::successors(Some(most), |pages| Some(pages / 2)).take_while(|&pages| pages >= least);
@@ -225,6 +229,9 @@ mod tests {
             [64, 32, 16, 0, 33].map(|wanted| pages_per_block(&image, &found, wanted)),
             [32, 32, 16, 32, 32].map(Some)
         );
+        let mut damaged = image.clone();
+        damaged.copy_within(200 * 2112..201 * 2112, 40 * 2112);
+        assert_eq!(pages_per_block(&damaged, &found, 0), Some(32), "one page of another block");
         let image: Vec<u8> = (0..16).flat_map(|number| page(2, 0x1000 + number)).collect();
         assert_eq!(pages_per_block(&image, &found, 64), None);
     }

@@ -115,9 +115,10 @@ impl Machine {
         let files = entries.iter().zip(facts).filter(|(entry, _)| is_readable(entry));
         let mut reader = match self {
             Machine::Board { spec, .. } => Reader::on_board(spec, image, layout)?,
-            Machine::Device(profile) => {
-                Reader::OnDevice { mounted: Box::new(rtems::mount(image, layout.fs, profile.clone())?) }
-            }
+            Machine::Device(profile) => Reader::OnDevice {
+                mounted: Box::new(rtems::mount(image, layout.fs, profile.clone())?),
+                first_data_block: rtems::fat(image).map_or(0, |boot| boot.data_start() * (boot.sector_bytes / 512)),
+            },
         };
         for (number, (entry, facts)) in files.enumerate() {
             if number == FILES_MAX {
@@ -197,8 +198,15 @@ impl EventSink for Follower {
 }
 
 enum Reader {
-    OnBoard { stack: Box<Stack>, trail: Rc<Cell<Trail>> },
-    OnDevice { mounted: Box<rtems::Mounted> },
+    OnBoard {
+        stack: Box<Stack>,
+        trail: Rc<Cell<Trail>>,
+    },
+    /// Reads before the first data block are those of the FAT.
+    OnDevice {
+        mounted: Box<rtems::Mounted>,
+        first_data_block: u32,
+    },
 }
 
 impl Reader {
@@ -229,7 +237,7 @@ impl Reader {
                 let Trail { pieces, reads, .. } = trail.get();
                 Some(ReadFacts { pieces, reads, least_reads, time_us })
             }
-            Reader::OnDevice { mounted } => {
+            Reader::OnDevice { mounted, first_data_block } => {
                 let disk = mounted.disk;
                 let libio = &mut mounted.libio;
                 libio.cache_mut().purge_dev(disk);
@@ -253,7 +261,11 @@ impl Reader {
                 let mut buffer_bytes = 512;
                 for event in trace.iter().filter(|event| event.op == "DEV_READ") {
                     buffer_bytes = event.bytes.max(512);
-                    trail.step(event.block, event.block + event.bytes / 512 - 1);
+                    if event.block < *first_data_block {
+                        trail.reads += 1;
+                    } else {
+                        trail.step(event.block, event.block + event.bytes / 512 - 1);
+                    }
                 }
                 let Trail { pieces, reads, .. } = trail;
                 Some(ReadFacts { pieces, reads, least_reads: size_bytes.div_ceil(u64::from(buffer_bytes)), time_us })

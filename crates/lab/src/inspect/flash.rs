@@ -22,7 +22,7 @@ pub fn scan(image: &[u8], layout: &Layout) -> Scanned {
             scanned.blocks[block as usize].holds = "bad".to_string();
         }
     }
-    if layout.blocks > 0 && image.len() % layout.stored_block_bytes() != 0 {
+    if layout.blocks > 0 && !image.len().is_multiple_of(layout.stored_block_bytes()) {
         let last = layout.place(layout.blocks - 1, image).len();
         scanned.notes.push(format!("the last erase block has only {last} of {} B", layout.stored_block_bytes()));
     }
@@ -184,7 +184,7 @@ fn yaffs2(image: &[u8], layout: &Layout, scanned: &mut Scanned) {
 // ---- UBI, UBIFS ---------------------------------------------------------------------------------------------
 
 fn ubi(image: &[u8], layout: &Layout, scanned: &mut Scanned) {
-    let Some((vid, data_offset)) = layout.ubi_offsets else { return };
+    let Some((vid, data_offset)) = layout.ubi_at_bytes else { return };
     let mut lebs: Vec<(u32, Leb)> = Vec::new();
     for block in 0..layout.blocks {
         if scanned.blocks[block as usize].is_bad == Some(true) {

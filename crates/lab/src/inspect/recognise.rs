@@ -45,7 +45,7 @@ pub struct Layout {
     pub yaffs2: Option<ffslab_yaffs2::probe::Layout>,
     /// UBI: volume identifier header and data in an erase block.
     #[serde(skip)]
-    pub ubi_offsets: Option<(u32, u32)>,
+    pub ubi_at_bytes: Option<(u32, u32)>,
 }
 
 fn fs_name<S: serde::Serializer>(fs: &ImageFs, serializer: S) -> Result<S::Ok, S::Error> {
@@ -75,7 +75,7 @@ impl Layout {
             tags_offset: None,
             because: Vec::new(),
             yaffs2: None,
-            ubi_offsets: None,
+            ubi_at_bytes: None,
         };
         layout.blocks = image.len().div_ceil(layout.stored_block_bytes()).min(u32::MAX as usize) as u32;
         layout
@@ -244,7 +244,7 @@ fn ubi(image: &[u8], given: &Given) -> Option<Layout> {
         }
     }
     let (_, _, mut layout) = best?;
-    layout.ubi_offsets = Some(offsets);
+    layout.ubi_at_bytes = Some(offsets);
     let (block, page, oob) = (layout.block_bytes >> 10, layout.page_bytes, layout.oob_bytes);
     let is_given = given.page_bytes.is_some() && given.oob_bytes.is_some() && given.block_bytes.is_some();
     let count = places.len();
