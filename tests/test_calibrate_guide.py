@@ -1,16 +1,14 @@
-"""docs/calibrating-your-board.md: its script makes a log that is read, and each of its commands works as it stands."""
+"""docs/calibrating-your-board.md: each of its commands works as it stands."""
 
 from __future__ import annotations
 
 import re
 import shlex
-import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench_logs import Bench
 from conftest import ROOT
-from ffslab.calibrate import loops
 
 if TYPE_CHECKING:
     from conftest import Command
@@ -23,30 +21,6 @@ def block(language: str) -> str:
     found = re.search(rf"```{language}\n(.*?)```", GUIDE, re.DOTALL)
     assert found is not None
     return found.group(1)
-
-
-def test_the_script_writes_a_log_of_every_operation(tmp_path: Path) -> None:
-    """With tools that do nothing in place of those that need a flash, and no pauses."""
-    tools = tmp_path / "tools"
-    tools.mkdir()
-    for name in ("flash_erase", "nandwrite", "sleep"):
-        (tools / name).write_text("#!/bin/sh\n")
-        (tools / name).chmod(0o755)
-    (tmp_path / "loops.sh").write_text(block("sh"))
-    (tmp_path / "mtd5").write_bytes(bytes(64 * 4096))
-    done = subprocess.run(
-        ["sh", "loops.sh", "mtd5", "512", "4096"],
-        cwd=tmp_path,
-        env={"PATH": f"{tools}:/usr/bin:/bin"},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    (tmp_path / "loops.csv").write_text(done.stdout)
-    log = loops.read(tmp_path / "loops.csv")
-    assert loops.notes(log) == [f"{log.source}: no power columns: the profile gets no energies from it"]
-    for operation, per_block in (("read", 8), ("program", 8), ("erase", 1)):
-        assert log.of(operation)["n"].tolist() == [blocks * per_block for blocks in (8, 16, 32, 64)] * 4
 
 
 def test_every_command_of_the_guide_works(ffslab: Command, tmp_path: Path) -> None:
