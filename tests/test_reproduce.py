@@ -103,6 +103,7 @@ def test_every_claim_says_what_it_is() -> None:
             assert not {"tolerance", "tolerance_points"} <= set(claim.published)
             names.append(claim.published["id"])
     expected = [f"RA-{n}" for n in range(1, 10)] + [f"FFS-{n}" for n in (1, 2, 3)] + ["VFS-1"]
+    expected += [f"RT-{n}" for n in range(1, 8)] + [f"C{n}" for n in range(1, 21)] + ["T1"]
     assert sorted(names) == sorted(expected + [f"{study}-{n}" for study in ("WG", "DRV") for n in range(1, 9)])
 
 

@@ -67,6 +67,7 @@ class PublishedStudy(StrEnum):
     READAHEAD = "readahead"
     DRIVER = "driver"
     WEAR_GC = "wear-gc"
+    RTEMS = "rtems"
 
 
 class Regression(StrEnum):
@@ -290,7 +291,7 @@ def reference_run(
 
 @app.command(help=VERBS["reproduce"].about, epilog=VERBS["reproduce"].epilog)
 def reproduce(
-    paper: Annotated[PublishedStudy, _argument("reproduce", "paper", "readahead|driver|wear-gc")],
+    paper: Annotated[PublishedStudy, _argument("reproduce", "paper", "readahead|driver|wear-gc|rtems")],
     jobs: Annotated[int | None, _option("reproduce", "jobs", "--jobs", metavar="N")] = None,
     out: Annotated[Path | None, _option("reproduce", "out", "--out", metavar="DIR")] = None,
     json: Annotated[bool, _option("reproduce", "json", "--json")] = False,

@@ -416,7 +416,7 @@ fn step_summaries(titles: Vec<String>, idle: Option<PowerMilliwatt>, outcome: &O
             requests_done: done.facts.requests_done,
             stopped_by: done.facts.stopped_by,
             files: done.facts.files,
-            counters: done.facts.counters.iter().copied().collect(),
+            counters: done.facts.counters.clone(),
             fio: done.facts.fio.clone(),
             postmark: done.facts.postmark.clone(),
         });

@@ -98,7 +98,7 @@ pub struct Facts {
     /// `postmark`: what each of its runs did.
     pub postmark: Vec<PostmarkReport>,
     /// RTEMS: what its block cache, NOR flash and memory files counted, by name; what is 0 is left out.
-    pub counters: Vec<(&'static str, i64)>,
+    pub counters: BTreeMap<&'static str, i64>,
     /// Bytes that programs read and wrote in the step, for the amplification factors.
     pub user_read_bytes: u64,
     pub user_written_bytes: u64,

@@ -13,7 +13,7 @@ from typing import Any
 from ffslab import __version__, results
 from ffslab.experiment import Progress
 from ffslab.report import page, section, table
-from ffslab.reproduce import driver, readahead, wear_gc, wear_gc_claims
+from ffslab.reproduce import driver, readahead, rtems, rtems_claims, wear_gc, wear_gc_claims
 from ffslab.reproduce.claims import Claims, Judged, Verdict
 from ffslab.reproduce.figures import Figure
 from ffslab.reproduce.runs import RUNS, PlannedRun, Row, by_series, run_all, unfinished, write_rows
@@ -31,11 +31,14 @@ class Paper:
     planned: Callable[[], list[PlannedRun]]
     judge: Callable[[Claims, Series], None]
     figures: Callable[[Series], Iterator[Figure]]
+    # What it runs on.
+    setting: str = "board omap3evm, kernel 2.6.37"
 
 
 PAPERS = {
     "readahead": Paper(readahead.planned, readahead.judge, readahead.figures),
     "driver": Paper(driver.planned, driver.judge, driver.figures),
+    "rtems": Paper(rtems.planned, rtems_claims.judge, rtems.figures, "board beaglebone-black, RTEMS of July 2018"),
     "wear-gc": Paper(wear_gc.planned, wear_gc_claims.judge, wear_gc.figures),
 }
 
@@ -61,7 +64,7 @@ def reproduce(paper: str, folder: Path, *, jobs: int | None = None, progress: Pr
         (fresh / RUNS).mkdir()
         for run in planned:
             write_rows(fresh / RUNS, run, rows[run.key])
-        html = report(claims, list(of.figures(series)))
+        html = report(claims, list(of.figures(series)), of.setting)
         (fresh / results.REPORT).write_text(html, encoding="utf-8")
 
     results.replace(folder, write)
@@ -69,12 +72,12 @@ def reproduce(paper: str, folder: Path, *, jobs: int | None = None, progress: Pr
     return table_of_claims
 
 
-def report(claims: Claims, figures: list[Figure]) -> str:
+def report(claims: Claims, figures: list[Figure], setting: str) -> str:
     """The HTML report."""
     head = ["claim", "reading", "published", "ours", "holds"]
     parts = [
         f"<h1>{escape(claims.title)}: published and simulated</h1>",
-        f"<p>Simulated by ffslab {escape(__version__)}: board omap3evm, kernel 2.6.37, in virtual time.</p>",
+        f"<p>Simulated by ffslab {escape(__version__)}: {escape(setting)}, in virtual time.</p>",
         f"<p>{escape(_counted(claim.verdict for claim in claims))}.</p>",
         section("Claims", table(["claim", "what", "verdict"], [[*_name(claim), claim.verdict] for claim in claims])),
         section("Figures", "\n".join(f"<figure>{figure.svg()}</figure>" for figure in figures)),

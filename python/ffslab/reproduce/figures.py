@@ -24,13 +24,13 @@ class Line:
 
 @dataclass(frozen=True)
 class Figure:
-    """A chart: `x_scale` is base 2 for sizes and counts, symlog for times that begin at 0."""
+    """A chart: `x_scale` is base 2 for sizes and counts, symlog for times from 0 on, linear for kinds by number."""
 
     title: str
     x_label: str
     y_label: str
     lines: Sequence[Line]
-    x_scale: Literal["log2", "symlog"] = "log2"
+    x_scale: Literal["log2", "symlog", "linear"] = "log2"
     y_log: bool = False
     from_zero: bool = False
 
@@ -44,7 +44,7 @@ class Figure:
         xs = sorted({x for line in self.lines for x in line.x})
         if self.x_scale == "log2":
             axes.set_xscale("log", base=2)
-        else:
+        elif self.x_scale == "symlog":
             axes.set_xscale("symlog", linthresh=min(x for x in xs if x), linscale=0.6)
         axes.set_xticks(xs)
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))

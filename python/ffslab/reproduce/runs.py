@@ -10,6 +10,7 @@ import hashlib
 import json
 import multiprocessing
 import os
+import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
@@ -42,11 +43,14 @@ class PlannedRun:
     series: str
     text: str = ""
     look_ups: LookUps | None = None
+    # Name and text of the job files that the experiment names.
+    job_files: tuple[tuple[str, str], ...] = ()
 
     @cached_property
     def key(self) -> str:
         """Hash of all that determines the result: the program that simulates, its Python half, the experiment."""
         parts = [states.build(), _python_half(), self.text, "/".join(map(str, self.look_ups or ()))]
+        parts += [f"{name}\0{text}" for name, text in self.job_files]
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
 
     def rows(self) -> list[Row]:
@@ -58,8 +62,15 @@ class PlannedRun:
             fs, kind = further.pop("fs"), further.pop("kind")
             rows: list[Row] = json.loads(look_ups([fs], [kind], **further).to_json(orient="records"))
             return [row | further for row in rows]
-        done = Experiment(self.text, f"<{self.series}>").run()
-        return [_row(variant) for variant in done.summary["variants"]]
+        with tempfile.TemporaryDirectory() as folder:
+            for name, text in self.job_files:
+                Path(folder, name).write_text(text, encoding="utf-8")
+            done = Experiment(self.text, f"<{self.series}>", Path(folder) if self.job_files else Path()).run()
+        made = [_row(variant) for variant in done.summary["variants"]]
+        for row in made:
+            if row["job_errors"]:
+                raise InputError(f"<{self.series}>: a job ended with {row['job_errors'][0]}")
+        return made
 
 
 def run_all(
@@ -189,6 +200,12 @@ def _row(variant: dict[str, Any]) -> Row:
         "with_idle_uJ": variant["energy_with_idle_uJ"],
         "flash": variant["flash"],
         "read_B": variant["user_read_B"],
+        "written_B": variant["user_written_B"],
+        "counters": variant.get("counters", {}),
+        "files": [step["files"] for step in variant["steps"]],
+        "job_errors": [
+            j["error_name"] for s in variant["steps"] for j in s.get("fio", {"jobs": []})["jobs"] if j["error"]
+        ],
         "spent_us": spent(variant),
         "steps": [
             {

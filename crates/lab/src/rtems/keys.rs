@@ -83,8 +83,8 @@ pub struct RtemsKeys {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub swapout_hold_ms: Option<u32>,
     /// CONFIGURE_SWAPOUT_WORKER_TASKS.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub swapout_workers: Option<u32>,
+    #[serde(rename = "swapout_workers", default, skip_serializing_if = "Option::is_none")]
+    pub swapout_workers_count: Option<u32>,
     /// Priority of the program's task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub application_priority: Option<u8>,
@@ -289,7 +289,7 @@ impl RtemsKeys {
             swapout_task_priority: Priority(*self.swapout_priority.get_or_insert(of.swapout_task_priority.0)),
             swapout_swap_period_ms: *self.swapout_period_ms.get_or_insert(of.swapout_swap_period_ms),
             swapout_block_hold_ms: *self.swapout_hold_ms.get_or_insert(of.swapout_block_hold_ms),
-            swapout_worker_tasks_count: *self.swapout_workers.get_or_insert(of.swapout_worker_tasks_count),
+            swapout_worker_tasks_count: *self.swapout_workers_count.get_or_insert(of.swapout_worker_tasks_count),
             application_priority: Priority(*self.application_priority.get_or_insert(of.application_priority.0)),
             tick_us: *self.tick_us.get_or_insert(of.tick_us),
             ..of

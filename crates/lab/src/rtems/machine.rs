@@ -14,6 +14,7 @@ use ffslab_rtems::libio::{FileSystem, Libio, OpenFlags, Stat, Whence};
 use ffslab_rtems::yaffs2::{RamFlash, Yaffs2};
 use ffslab_rtems::{dosfs, rfs};
 use ffslab_sim::{Sim, SimConfig};
+use std::collections::BTreeMap;
 
 const MOUNT_POINT: &[u8] = b"/mnt";
 /// Descriptors of the study's configuration.
@@ -28,19 +29,20 @@ enum Medium {
 
 /// What has been done, by the names of the measured cases.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
+pub struct MachineCounts {
     /// In the order of [`BdbufCounts::named`].
-    pub cache: [u64; 14],
+    pub cache_counts: [u64; 14],
     pub nor: NorCounts,
     /// Memory blocks that files hold now, tables included.
     pub memory_blocks: u64,
 }
 
-impl Counters {
+impl MachineCounts {
     /// What came after `before`, as far as it is not 0.
-    pub fn since(&self, before: &Counters) -> Vec<(&'static str, i64)> {
+    pub fn since(&self, before: &MachineCounts) -> BTreeMap<&'static str, i64> {
         let names = BdbufCounts::default().named();
-        let cache = names.iter().enumerate().map(|(i, (name, _))| (*name, self.cache[i] - before.cache[i]));
+        let cache =
+            names.iter().enumerate().map(|(i, (name, _))| (*name, self.cache_counts[i] - before.cache_counts[i]));
         let nor = self.nor - before.nor;
         let flash = [
             ("flash_read_ops", nor.reads),
@@ -195,12 +197,12 @@ impl Machine {
         std::array::from_fn(|i| self.counts_before[i] + named[i].1)
     }
 
-    pub fn counters(&self) -> Counters {
+    pub fn counters(&self) -> MachineCounts {
         let nor = match &self.medium {
             Medium::Nor(flash) => flash.counts(),
             _ => NorCounts::default(),
         };
-        Counters { cache: self.cache_counts(), nor, memory_blocks: self.libio.memory_blocks() }
+        MachineCounts { cache_counts: self.cache_counts(), nor, memory_blocks: self.libio.memory_blocks() }
     }
 
     /// What the block device holds; `None`: there is none.

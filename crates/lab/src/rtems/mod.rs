@@ -10,5 +10,5 @@ mod runner;
 mod tests;
 
 pub use keys::{RtemsFs, RtemsKeys, RtemsSpec, SystemName};
-pub use machine::{Counters, Machine};
+pub use machine::{Machine, MachineCounts};
 pub use runner::run;

@@ -1,6 +1,6 @@
 //! Runs the steps of a variant on RTEMS and keeps what happened.
 
-use super::machine::{below, Counters, Machine};
+use super::machine::{below, Machine, MachineCounts};
 use super::RtemsSpec;
 use crate::calls::Calls;
 use crate::fio;
@@ -133,7 +133,7 @@ impl Runner<'_> {
             elapsed_ns: now_ns - at_ns,
             rows: first_row..self.log.len(),
             fs_free_bytes: None,
-            facts: Facts { counters: Counters::since(&self.machine.counters(), &counters), ..facts },
+            facts: Facts { counters: MachineCounts::since(&self.machine.counters(), &counters), ..facts },
         })
     }
 
