@@ -1,7 +1,7 @@
 //! NOR flash in RAM: bytes that can be cleared one by one and set again by the block.
 //!
 //! Follows what `cpukit/libfs/src/jffs2` of RTEMS cf811a4eb2 expects of a flash driver (`rtems_jffs2_flash_control`:
-//! read, write, erase; `cpukit/include/rtems/jffs2.h`). **Leaves out.** The time of the operations, wear, failures.
+//! read, write, erase; `cpukit/include/rtems/jffs2.h`). **Leaves out.** The time of the operations, wear, failures but for power cuts.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -35,6 +35,36 @@ impl std::ops::Sub for NorCounts {
 struct Chip {
     bytes: Vec<u8>,
     counts: NorCounts,
+    /// Writes and erases that may still be done before the power goes away.
+    changes_until_cut: Option<u64>,
+}
+
+/// The power is gone.
+const CUT: Option<u64> = Some(u64::MAX);
+
+impl Chip {
+    /// How much of a change is done: all of it, half of it when the power goes away now.
+    fn change(&mut self, bytes: usize) -> Result<usize, MtdError> {
+        self.still_on()?;
+        match &mut self.changes_until_cut {
+            Some(0) => {
+                self.changes_until_cut = CUT;
+                Ok(bytes / 2)
+            }
+            Some(left) => {
+                *left -= 1;
+                Ok(bytes)
+            }
+            None => Ok(bytes),
+        }
+    }
+
+    fn still_on(&self) -> Result<(), MtdError> {
+        match self.changes_until_cut == CUT {
+            true => Err(MtdError::PowerCut),
+            false => Ok(()),
+        }
+    }
 }
 
 /// One chip; clones are the same chip.
@@ -50,8 +80,17 @@ impl NorFlash {
     /// An erased chip.
     pub fn new(sim: Sim, block_bytes: u32, blocks_count: u32) -> NorFlash {
         let bytes = vec![0xFF; block_bytes as usize * blocks_count as usize];
-        let chip = Rc::new(RefCell::new(Chip { bytes, counts: NorCounts::default() }));
+        let chip = Rc::new(RefCell::new(Chip { bytes, counts: NorCounts::default(), changes_until_cut: None }));
         NorFlash { sim, block_bytes, blocks_count, chip }
+    }
+
+    /// After so many further writes and erases the power goes away in the middle of the next one, until [`NorFlash::power_on`].
+    pub fn cut_power_after(&self, changes_count: u64) {
+        self.chip.borrow_mut().changes_until_cut = Some(changes_count);
+    }
+
+    pub fn power_on(&self) {
+        self.chip.borrow_mut().changes_until_cut = None;
     }
 
     pub fn counts(&self) -> NorCounts {
@@ -72,6 +111,7 @@ impl NorFlash {
 
     pub(crate) fn read(&self, offset: u64, data: &mut [u8]) -> Result<(), MtdError> {
         let chip = &mut *self.chip.borrow_mut();
+        chip.still_on()?;
         let cells = chip.bytes.get(offset as usize..offset as usize + data.len()).ok_or(MtdError::OutOfRange)?;
         data.copy_from_slice(cells);
         chip.counts.reads += 1;
@@ -82,18 +122,20 @@ impl NorFlash {
     /// Clears bits; a bit that is 0 stays 0.
     pub(crate) fn write(&self, offset: u64, data: &[u8]) -> Result<(), MtdError> {
         let chip = &mut *self.chip.borrow_mut();
+        let done_bytes = chip.change(data.len())?;
         let cells = chip.bytes.get_mut(offset as usize..offset as usize + data.len()).ok_or(MtdError::OutOfRange)?;
-        cells.iter_mut().zip(data).for_each(|(cell, byte)| *cell &= byte);
+        cells.iter_mut().zip(&data[..done_bytes]).for_each(|(cell, byte)| *cell &= byte);
         chip.counts.programs += 1;
-        chip.counts.write_bytes += data.len() as u64;
-        Ok(())
+        chip.counts.write_bytes += done_bytes as u64;
+        chip.still_on()
     }
 
     pub(crate) fn erase(&self, offset: u64) -> Result<(), MtdError> {
         let chip = &mut *self.chip.borrow_mut();
-        let end = offset as usize + self.block_bytes as usize;
+        let done_bytes = chip.change(self.block_bytes as usize)?;
+        let end = offset as usize + done_bytes;
         chip.bytes.get_mut(offset as usize..end).ok_or(MtdError::OutOfRange)?.fill(0xFF);
         chip.counts.erases += 1;
-        Ok(())
+        chip.still_on()
     }
 }

@@ -72,3 +72,78 @@ fn a_deleted_file_lives_until_it_is_closed_and_stays_deleted() {
     mount(&mut libio, &flash);
     assert_eq!(libio.open(b"/mnt/f", OpenFlags::READ, 0), Err(Errno::NoEnt));
 }
+
+/// Cut in the middle of a write or an erase, garbage collection included: what a write had returned for is there, whole and without fsync;
+/// nothing else is there but a beginning; and the flash goes on working.
+#[test]
+fn a_write_that_returned_outlives_a_power_cut() {
+    const FILES: usize = 12;
+    let data = |round: usize, file: usize| -> Vec<u8> {
+        let mut state = (round * 100 + file) as u32;
+        let mut next = || {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 24) as u8
+        };
+        (0..3_000).map(|_| next()).collect()
+    };
+    let name = |file: usize| format!("/mnt/f{file}").into_bytes();
+    let mut cuts = 0;
+    for cut in (0..).step_by(13) {
+        let (mut libio, flash) = system();
+        flash.cut_power_after(cut);
+        // Which round of each file had been written, and which was being written.
+        let mut safe: [Option<usize>; FILES] = [None; FILES];
+        let mut under_way = None;
+        'work: for round in 0..40 {
+            for (file, safe) in safe.iter_mut().enumerate() {
+                under_way = Some((file, round));
+                let flags = OpenFlags { truncate: false, ..OpenFlags::CREATE };
+                let Ok(fd) = libio.open(&name(file), flags, 0o644) else { break 'work };
+                if libio.write(fd, &data(round, file)).is_err() {
+                    break 'work;
+                }
+                *safe = Some(round);
+                under_way = None;
+                libio.close(fd).unwrap();
+            }
+        }
+        drop(libio);
+        if under_way.is_none() {
+            assert!(flash.counts().erases > 16 + 8, "no garbage was collected");
+            break;
+        }
+        cuts += 1;
+        flash.power_on();
+        let mut libio = again(&flash);
+        for (file, safe) in safe.iter().enumerate() {
+            let there = libio.stat(&name(file)).is_ok().then(|| content(&mut libio, &name(file)));
+            let wanted = safe.map(|round| data(round, file));
+            let newer = under_way.filter(|&(at, _)| at == file).map(|(_, round)| data(round, file));
+            let good = match (&there, &wanted, &newer) {
+                (there, wanted, _) if there == wanted => true,
+                // One node or two: each is there or not.
+                (Some(there), wanted, Some(newer)) => {
+                    there.iter().enumerate().all(|(i, byte)| {
+                        newer.get(i) == Some(byte) || wanted.as_ref().is_some_and(|wanted| wanted.get(i) == Some(byte))
+                    }) && there.len() >= wanted.as_ref().map_or(0, Vec::len)
+                }
+                _ => false,
+            };
+            assert!(good, "cut {cut}: file {file}, safe {safe:?}, under way {under_way:?}");
+        }
+        let fd = libio.open(b"/mnt/new", OpenFlags::CREATE, 0o644).unwrap();
+        libio.write(fd, &[9; 4_000]).unwrap();
+        libio.close(fd).unwrap();
+        assert_eq!(content(&mut libio, b"/mnt/new"), [9; 4_000]);
+    }
+    assert!(cuts > 100, "{cuts} cuts");
+}
+
+/// The flash in a system that has just been started.
+fn again(flash: &NorFlash) -> Libio {
+    let cache = Bdbuf::new(Sim::new(SimConfig::default()), BdbufConfig::default()).unwrap();
+    let mut libio = Libio::new(cache, Box::new(Imfs::new(ImfsOptions::default())), 16);
+    libio.mkdir(b"/mnt", 0o777).unwrap();
+    mount(&mut libio, flash);
+    libio
+}
