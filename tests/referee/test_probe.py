@@ -60,7 +60,8 @@ def trace(machine: Machine, monitors: dict[str, str], workload: str, settings: s
     # What a failed job left running.
     ended = "for name in flashmon vfsmon funcmon; do ffslab-probe $name stop > /dev/null 2>&1 || true; done"
     lines = [UNPACK, ended, "clean_up", CHIP.format(blocks=blocks, settings=settings)]
-    lines += [f"ffslab-probe {name} start {options}" for name, options in monitors.items()]
+    # What an event costs is measured in test_reference.py.
+    lines += [f"ffslab-probe {name} start --overhead-ns 1000 {options}" for name, options in monitors.items()]
     lines += ["dmesg -c > /dev/null", workload, "dmesg -s 16000000 > said"]
     lines += [f"ffslab-probe {name} stop -o {name}.log" for name in monitors]
     return machine.run("\n".join(lines), {"probe.tar": archive()})
@@ -165,3 +166,59 @@ def test_bench_writes_to_nothing_that_is_not_named_or_in_use(machine: Machine) -
     assert all(int(row[3]) > 0 for row in rows[1:])
     assert (done.folder / "left").read_text() == ""
     assert (done.folder / "reread").read_text().splitlines()[1] == "5 0 0 0 0"
+
+
+def test_a_monitor_is_controlled_while_it_runs(machine: Machine) -> None:
+    """Paused, nothing is seen; reset forgets; markers stand among the events; the map counts by block."""
+    workload = """
+        flash_erase -q /dev/mtd0 0 2
+        ffslab-probe flashmon reset
+        flash_erase -q /dev/mtd0 131072 1
+        ffslab-probe mark 'first; phase'
+        ffslab-probe flashmon pause
+        flash_erase -q /dev/mtd0 0 3
+        ffslab-probe status > paused
+        ffslab-probe flashmon resume
+        flash_erase -q /dev/mtd0 0 2
+        nanddump -q -s 131072 -l 4096 -f /dev/null /dev/mtd0
+        ffslab-probe status > running
+        ffslab-probe flashmon map > map
+        ! ffslab-probe flashmon start 2> twice
+        ! ffslab-probe vfsmon stop 2> stopped
+        ! ffslab-probe funcmon start no_such_function 2> unknown
+        ! ffslab-probe funcmon start 2> unnamed
+        ! ffslab-probe vfsmon start --buffer-KiB many 2> number
+        """
+    done = trace(machine, {"flashmon": ""}, workload)
+    log = read_log(done.folder / "flashmon.log")
+    assert [(row["type"], row.get("address", row.get("text"))) for row in log.rows] == [
+        ("E", "1"),
+        ("M", "first; phase"),
+        ("E", "0"),
+        ("E", "1"),
+        ("R", "64"),
+        ("R", "65"),
+    ]
+    assert (done.folder / "map").read_text() == "# block reads programs erases\n0 0 0 1\n1 2 0 2\n"
+    assert "flashmon: paused, 2 records" in (done.folder / "paused").read_text()
+    assert "flashmon: on, 6 records" in (done.folder / "running").read_text()
+    for name, says in (
+        ("twice", "flashmon runs already"),
+        ("stopped", "vfsmon does not run"),
+        ("unknown", "funcmon no_such_function: the kernel has no such function"),
+        ("unnamed", "name the functions"),
+        ("number", "--buffer-KiB many: a whole number is expected"),
+    ):
+        assert says in (done.folder / name).read_text()
+
+
+def test_nothing_stays_behind(machine: Machine) -> None:
+    monitors = {"flashmon": "", "vfsmon": "", "funcmon": "mtd_read"}
+    trace(machine, monitors, "flash_erase -q /dev/mtd0 0 1")
+    tracing = "/sys/kernel/tracing"
+    done = machine.run(
+        f"cat {tracing}/kprobe_events > probes; ls {tracing}/instances > instances; ls /tmp/ffslab-probe > state"
+    )
+    assert (done.folder / "probes").read_text() == ""
+    assert (done.folder / "instances").read_text() == ""
+    assert "flashmon" not in (done.folder / "state").read_text()

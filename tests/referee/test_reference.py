@@ -106,7 +106,7 @@ def test_tracing_costs_less_than_flashmon_did(measured: Path) -> None:
     "source", [("--loops", "bare"), ("--probe", "operations.log", "--probe", "funcmon.log")], ids=["loops", "logs"]
 )
 def test_calibration_recovers_the_delays(source: tuple[str, ...], measured: Path, ffslab: Command) -> None:
-    """The guest as the board: `ffslab calibrate` finds the delays that were set, and on top what the driver computes."""
+    """The guest as the board: `ffslab calibrate` finds the delays that were set, plus what the driver computes."""
     words = [word if word.startswith("--") else str(measured / word) for word in source]
     ran = ffslab("calibrate", *words, "--json")
     assert ran.returncode == 0, ran.stderr
