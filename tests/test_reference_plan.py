@@ -13,19 +13,20 @@ from ffslab.reference import cases, plan
 
 LOG = """\
 # ffslab-probe 1 flashmon
+0.9;M;;setup 0 mount
 1.0;W;0;steps;1;2048
-1.1;M;;setup 0
+1.1;M;;measure 0 open
 1.2;R;0;steps;1;512
 1.3;W;0;steps;1;2048
 1.4;W;1;kworker/0:1;1;2048
-1.5;M;;measure 0
+1.5;M;;measure 1 requests
 1.6;E;0;jffs2_gcd_mtd0;1;131072
 1.7;w;0;jffs2_gcd_mtd0;1;64
 1.8;W;0;steps;1;2048
 1.9;r;0;steps;1;64
-2.0;M;;measure 1
+2.0;M;;end
 2.1;E;1;jffs2_gcd_mtd0;1;131072
-# end: t_s=3 events=12 lost=0 overhead_ns_per_event=1
+# end: t_s=3 events=13 lost=0 overhead_ns_per_event=1
 """
 
 

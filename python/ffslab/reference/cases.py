@@ -67,7 +67,7 @@ class Counts:
 
 
 def count(log: Iterable[str], partition_blocks: int) -> Counts:
-    """Counts the operations of a log whose markers are "PHASE INDEX" at the end of each step.
+    """Counts the operations of a log with a marker "PHASE INDEX NAME" at the start of each step and "end" after all.
 
     Raises `InputError` when the log has lost events or has no end.
     """
@@ -86,14 +86,13 @@ def count(log: Iterable[str], partition_blocks: int) -> Counts:
             continue
         _, kind, address_text, task, *rest = line.rstrip("\n").split(";")
         if kind == "M":
-            # A measurement begins where the setup, or the choice of the file system before it, ends.
-            if task.startswith("measure "):
+            if task.startswith("measure 0 "):
+                total, by_task, erases, measuring = Counter(), {}, [0] * partition_blocks, True
+            elif measuring:
                 # What happens after the last step, until the trace is stopped, belongs to nobody.
                 found.after_step.append(total.copy())
                 found.by_task = {who: counter.copy() for who, counter in by_task.items()}
                 found.erases_per_block = erases.copy()
-            else:
-                total, by_task, erases, measuring = Counter(), {}, [0] * partition_blocks, True
             continue
         address = int(address_text)
         counters = [COUNTER_OF[kind]]

@@ -4,9 +4,9 @@
  *   steps FILE OUT MARKER
  *
  * FILE: a step a line, "PHASE INDEX NAME key=value ..."; values hold no spaces. OUT gets a line for each step and the
- * latencies in nanoseconds; MARKER (a trace_marker of the kernel) a line "PHASE INDEX" at the end of each step, in the
- * same clock as the trace. Memory for latencies is taken before the first step. Exit status 1: a step failed otherwise
- * than it was told to; the last line of OUT says which.
+ * latencies in nanoseconds; MARKER (a trace_marker of the kernel) a line "PHASE INDEX NAME" at the start of each step and
+ * "end" after the last one, among the events of the trace. Memory for latencies is taken before the first step. Exit
+ * status 1: a step failed otherwise than it was told to; the last line of OUT says which.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -560,10 +560,10 @@ static void one_line(char *line)
     }
     size_t first = latencies;
     fprintf(out, "step %s %d", phase, index);
+    dprintf(marker, "%s %d %s\n", phase, index, name);
     uint64_t from_ns = now_ns();
     run_step(name);
     uint64_t to_ns = now_ns();
-    dprintf(marker, "%s %d\n", phase, index);
     fprintf(out, " from_ns=%llu to_ns=%llu", (unsigned long long)from_ns, (unsigned long long)to_ns);
     fprintf(out, " first_latency=%zu latencies=%zu", first, latencies - first);
     struct statfs space;
@@ -593,6 +593,7 @@ int main(int argc, char **argv)
     size_t room = 0;
     while (getline(&line, &room, steps) > 0)
         one_line(line);
+    dprintf(marker, "end\n");
     for (size_t i = 0; i < latencies; i++)
         fprintf(out, "%u\n", latency_ns[i]);
     fprintf(out, "done\n");
