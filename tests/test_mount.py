@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import ffslab
-from conftest import Command
+from conftest import FFSLAB, Command
 from ffslab.images import read_image
 from mounted import FILE_SYSTEMS, mounted, need_fuse
 
@@ -111,6 +111,17 @@ def test_questions_are_answered_while_programs_run(tmp_path: Path, ffslab: Comma
         assert again.returncode == 2 and "another ffslab mount" in again.stderr
     gone = ffslab("stat", "mount")
     assert gone.returncode == 2 and "no ffslab mount of yours is here" in gone.stderr
+
+
+def test_a_watched_mount_is_shown_until_it_ends(tmp_path: Path) -> None:
+    with mounted(tmp_path, "jffs2", "--blocks", "32") as mount:
+        command = [FFSLAB, "stat", mount.place, "--watch"]
+        watching = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        time.sleep(1.5)
+        assert watching.poll() is None
+    shown, _ = watching.communicate(timeout=30)
+    assert watching.returncode == 0
+    assert "virtual time, s" in shown
 
 
 @pytest.mark.parametrize("fs", FILE_SYSTEMS)

@@ -79,7 +79,15 @@ def from_kernel(place: Path) -> dict[str, Entry]:
 
 def from_folder(root: Path) -> dict[str, Entry]:
     """What a folder of this computer holds; "" is the folder."""
-    kinds = {stat.S_IFREG: "file", stat.S_IFDIR: "directory", stat.S_IFLNK: "symlink"}
+    kinds = {
+        stat.S_IFREG: "file",
+        stat.S_IFDIR: "directory",
+        stat.S_IFLNK: "symlink",
+        stat.S_IFIFO: "fifo",
+        stat.S_IFSOCK: "socket",
+        stat.S_IFCHR: "char device",
+        stat.S_IFBLK: "block device",
+    }
     found = {}
     first_paths: dict[int, str] = {}
     for path in sorted((root, *root.rglob("*")), key=os.fsencode):
@@ -92,7 +100,7 @@ def from_folder(root: Path) -> dict[str, Entry]:
             owner=(info.st_uid, info.st_gid),
             links=info.st_nlink,
             modified_s=int(info.st_mtime),
-            device=0,
+            device=info.st_rdev,
             first_path=first_paths.setdefault(info.st_ino, name),
             data=data,
         )
