@@ -115,7 +115,7 @@ def test_questions_are_answered_while_programs_run(tmp_path: Path, ffslab: Comma
 
 def test_a_watched_mount_is_shown_until_it_ends(tmp_path: Path) -> None:
     with mounted(tmp_path, "jffs2", "--blocks", "32") as mount:
-        command = [FFSLAB, "stat", mount.place, "--watch"]
+        command = [str(FFSLAB), "stat", str(mount.place), "--watch"]
         watching = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         time.sleep(1.5)
         assert watching.poll() is None

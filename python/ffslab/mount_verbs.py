@@ -10,8 +10,8 @@ from typing import Annotated
 import typer
 
 from ffslab._native import InputError
-from ffslab.help_texts import VERBS
 from ffslab.cli_parts import argument, option, say
+from ffslab.help_texts import VERBS
 
 
 class MountThink(StrEnum):

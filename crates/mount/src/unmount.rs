@@ -77,10 +77,8 @@ pub fn mount_error(mountpoint: &Path, error: &std::io::Error) -> String {
     if !Path::new("/dev/fuse").exists() {
         return format!("{place}: cannot mount: there is no /dev/fuse: load the kernel's module, modprobe fuse");
     }
-    match error.kind() {
-        std::io::ErrorKind::NotFound => {
-            format!("{place}: cannot mount: {error}: without root it takes {HELPER} (Debian: apt install fuse3)")
-        }
-        _ => format!("{place}: cannot mount: {error}"),
+    if nix::unistd::geteuid().is_root() {
+        return format!("{place}: cannot mount: {error}");
     }
+    format!("{place}: cannot mount: {error}: without root it takes {HELPER} (Debian: apt install fuse3) and a folder of yours")
 }
