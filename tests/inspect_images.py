@@ -44,11 +44,11 @@ def made_by_mkfs_jffs2(folder: Path, *flags: str) -> Path:
 def made_by_ubinize(folder: Path) -> Path:
     """UBIFS of mkfs.ubifs in an image of ubinize, pages of 2 KiB without sub-pages."""
     volume, image = folder / "volume.ubifs", folder / "ubinize.img"
-    make = [tool("mkfs.ubifs"), "-q", "-r", files(folder / "root"), "-m", "2048", "-e", "126976", "-c", "200"]
-    subprocess.run([*make, "-o", volume], check=True)
+    make = [tool("mkfs.ubifs"), "-q", "-r", str(files(folder / "root")), "-m", "2048", "-e", "126976", "-c", "200"]
+    subprocess.run([*make, "-o", str(volume)], check=True)
     table = f"[v]\nmode=ubi\nimage={volume}\nvol_id=0\nvol_type=dynamic\nvol_name=rootfs\nvol_flags=autoresize\n"
     (folder / "ubi.ini").write_text(table, encoding="utf-8")
-    ubinize = [tool("ubinize"), "-o", image, "-m", "2048", "-p", "128KiB", folder / "ubi.ini"]
+    ubinize = [tool("ubinize"), "-o", str(image), "-m", "2048", "-p", "128KiB", str(folder / "ubi.ini")]
     subprocess.run(ubinize, check=True, capture_output=True)
     return image
 

@@ -47,7 +47,7 @@ def _damage(image: bytearray, at: int, draw: random.Random) -> None:
         case 5:
             struct.pack_into("<H", image, at & ~1, draw.choice((0, 1, 0x7FFF, 0xFFFF, draw.randrange(65536))))
         case 6:
-            part = image[at : at + count]
+            part = bytes(image[at : at + count])
             image[at : at + len(part)] = draw.choice((draw.randbytes(len(part)), bytes(len(part)), b"\xff" * len(part)))
         case 7:
             size = draw.choice((512, 2048, 2112, 131072))
@@ -156,8 +156,8 @@ def main(base: Path, scratch: Path, fs: str, first: int, count: int) -> None:
             _look(scratch, write_end)
             os._exit(0)
         os.close(write_end)
-        answer = b"".join(iter(lambda end=read_end: os.read(end, 65536), b""))
-        os.close(read_end)
+        with os.fdopen(read_end, "rb") as answers:
+            answer = answers.read()
         _, status = os.waitpid(child, 0)
         died = f"no answer, status {status}: " + ("hangs" if status == signal.SIGALRM else "crashed")
         outcome, grown = json.loads(answer) if answer else (died, 0)

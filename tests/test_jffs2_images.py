@@ -131,7 +131,7 @@ def test_erase_blocks_of_the_wrong_size_are_not_passed_over_in_silence(
 
 
 def test_what_is_no_image_is_refused(tmp_path: Path, ffslab: Command) -> None:
-    nothing_known = "there is no JFFS2 node, no YAFFS2 object header and no UBI header in the image"
+    nothing_known = "there is no JFFS2 node, YAFFS2 object header, UBI header, FAT or RFS superblock in the image"
     for name, content, told in (
         ("nothing", b"", "the image is empty"),
         ("erased", b"\xff" * 300_000, nothing_known),

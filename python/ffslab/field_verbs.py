@@ -1,4 +1,4 @@
-"""The verbs for devices in the field: `ffslab inspect`."""
+"""The verbs for devices in the field: `ffslab inspect`, `ffslab lifetime`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from ffslab import InputError
 from ffslab.cli_parts import EXIT_NEGATIVE, argument, option, say
 from ffslab.help_texts import VERBS
 
@@ -76,6 +77,35 @@ def inspect(
         raise typer.Exit(EXIT_NEGATIVE)
 
 
+def lifetime(
+    start: Annotated[Path, argument("lifetime", "start", "IMAGE|RESULTS")],
+    workload: Annotated[list[Path] | None, option("lifetime", "workload", "--workload", metavar="EXPERIMENT")] = None,
+    per_day: Annotated[float | None, option("lifetime", "per_day", "--per-day", metavar="N")] = None,
+    endurance: Annotated[int | None, option("lifetime", "endurance", "--endurance", metavar="ERASES")] = None,
+    json: Annotated[bool, option("lifetime", "json", "--json")] = False,
+) -> None:
+    """Predicts how long a part bears a workload."""
+    from ffslab import lifetime as life
+    from ffslab import results
+    from ffslab.progress import progress_bar
+
+    if per_day is not None and not 0 < per_day < 1e9:
+        raise InputError(f"--per-day {per_day}: must be more than 0")
+    if endurance is not None and endurance < 1:
+        raise InputError(f"--endurance {endurance}: must be 1 or more")
+    if start.is_dir():
+        if workload:
+            raise InputError(f"{start}: results measured their own workload: give --workload with an image")
+        facts = life.of_results(start, endurance, per_day)
+    elif not workload:
+        raise InputError(f"{start}: an image says nothing of a workload: give --workload EXPERIMENT")
+    else:
+        with progress_bar("workloads") as progress:
+            facts = life.of_workloads(start, workload, endurance, per_day, progress)
+    say(results.dump_json(facts).rstrip() if json else life.text(facts))
+
+
 def add_to(app: typer.Typer) -> None:
     """Makes them verbs of the command."""
     app.command("inspect", help=VERBS["inspect"].about, epilog=VERBS["inspect"].epilog)(inspect)
+    app.command("lifetime", help=VERBS["lifetime"].about, epilog=VERBS["lifetime"].epilog)(lifetime)

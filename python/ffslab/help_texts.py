@@ -254,11 +254,22 @@ VERBS = {
             "json": "Print everything as JSON.",
         },
     ),
+    "lifetime": Verb(
+        about="Predict how long a part bears a workload: erases a day, years.",
+        example="ffslab lifetime dump.bin --workload experiments/first-run/sqlite.toml --per-day 1000",
+        options={
+            "start": "An image or dump, with which the workloads begin, or a results folder of `ffslab run`.",
+            "workload": "Experiment whose measured steps are the workload; give it several times to compare.",
+            "per_day": "How often a day the measured steps happen. [default: one after the other, without a pause]",
+            "endurance": "Erases that a block bears. [default: the part's]",
+            "json": "Print everything as JSON, with the erases a day of each block.",
+        },
+    ),
     "extract": Verb(
         about="List or extract the files of a flash image.",
         example="ffslab extract rootfs.jffs2 files --block-KiB 64",
         options={
-            "image": "JFFS2, YAFFS2, UBI, FAT or RFS image: of mkfs.jffs2, mkyaffs2image, ubinize, nanddump, a save_image step.",
+            "image": "JFFS2, YAFFS2, UBI, FAT or RFS image: of mkfs.jffs2, mkyaffs2image, ubinize, nanddump, save_image.",
             "folder": "New or empty folder for the files; without one they are listed.",
             "fs": "File system of the image: jffs2, yaffs2, ubifs, fat, rfs, or auto (what it looks like).",
             "block_KiB": "Size of the erase blocks. Of YAFFS2 this and the next three are guessed if they do not fit.",

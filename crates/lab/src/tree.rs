@@ -176,7 +176,8 @@ fn read_jffs2(path: &Path, image: &[u8], options: &ImageOptions, content: Conten
     let endian = match options.endian.or_else(|| probe::byte_order(&data)) {
         Some(endian) => endian,
         None if options.fs.is_none() => {
-            return Err("there is no JFFS2 node, no YAFFS2 object header and no UBI header in the image, and it is no FAT or RFS volume".to_string());
+            return Err("there is no JFFS2 node, YAFFS2 object header, UBI header, FAT or RFS superblock in the image"
+                .to_string());
         }
         None => return Err("there is no JFFS2 node in the image".to_string()),
     };

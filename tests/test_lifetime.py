@@ -1,0 +1,121 @@
+"""`ffslab lifetime`: erases a day against the endurance, reckoned by hand from what a run counted."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import inspect_images as made
+from conftest import Command
+from ffslab.experiment import Experiment
+from ffslab.inspection import inspect_image
+from ffslab.lifetime import with_image
+
+DAY_US = 86_400e6
+WRITES = """\
+[[measure]]
+step = "requests"
+file = "hot"
+op = "write"
+pattern = "random"
+request_B = "4 KiB"
+count = {count}
+seed = {seed}
+"""
+
+
+def workload(fs: str, steps: int = 8, **keys: object) -> str:
+    """Writes over a file in so many measured steps."""
+    stack = {"board": '"omap3evm"', "fs": f'"{fs}"', "partition_blocks": 64, **keys}
+    stack |= {"max_beb_per1024": 1} if fs == "ubifs" else {}
+    table = "\n".join(f"{key} = {value}" for key, value in stack.items())
+    setup = '[[setup]]\nstep = "mount"\n[[setup]]\nstep = "create"\nfile = "hot"\nbytes = "1 MiB"\n'
+    opened = '[[setup]]\nstep = "open"\nfile = "hot"\nflags = ["wronly", "sync"]\n'
+    measured = "".join(WRITES.format(count=600, seed=seed) for seed in range(1, steps + 1))
+    return f'title = "Wear"\n[stack]\n{table}\n{setup}{opened}{measured}'
+
+
+@pytest.fixture(scope="module")
+def dumps(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("dumps")
+    places = {}
+    for fs in ("jffs2", "ubifs"):
+        places[fs] = folder / f"{fs}.bin"
+        places[fs].write_bytes(made.simulated(folder, fs)["dump.bin"])
+    return places
+
+
+def row(ffslab: Command, *args: object) -> dict[str, Any]:
+    ran = ffslab("lifetime", *args, "--json")
+    assert ran.returncode == 0, ran.stderr
+    (found,) = json.loads(ran.stdout)["workloads"]
+    return dict(found)
+
+
+def test_years_follow_from_what_a_run_counted(ffslab: Command, tmp_path: Path) -> None:
+    (tmp_path / "wear.toml").write_text(workload("jffs2"), encoding="utf-8")
+    assert ffslab("run", "wear.toml", "--out", "out").returncode == 0
+    blocks = pq.read_table(tmp_path / "out" / "blocks.parquet")
+    erases = np.array(blocks["erases_main"])
+    before = np.array(blocks["erases_total"]) - erases
+    time_us = json.loads((tmp_path / "out" / "summary.json").read_text(encoding="utf-8"))["variants"][0]["time_us"]
+    found = row(ffslab, "out")
+    left, often = 100_000 - before, DAY_US / time_us
+    levelled = left.sum() / (erases.sum() * often) / 365.25
+    busiest = left[erases.argmax()] / (erases.max() * often) / 365.25
+    assert found["lifetime_years"]["levelled"]["estimate"] == pytest.approx(levelled)
+    assert found["lifetime_years"]["busiest_block"]["estimate"] == pytest.approx(busiest)
+    assert found["erases_per_day"]["by_block"] == pytest.approx((erases * often).tolist())
+    assert sum(cause["share_of_programs"] for cause in found["causes"]) == pytest.approx(1)
+    # Eight steps are windows of time: their scatter is the uncertainty.
+    assert found["uncertainty"] == "bootstrap over 8 measured steps"
+    life = found["lifetime_years"]["levelled"]
+    assert life["low"] < life["estimate"] < life["high"]
+    rarely = row(ffslab, "out", "--per-day", "1", "--endurance", "3000")
+    assert rarely["lifetime_years"]["levelled"]["estimate"] == pytest.approx(
+        (3000 - before).sum() / erases.sum() / 365.25
+    )
+
+
+def test_a_workload_begins_with_the_image_and_its_wear(ffslab: Command, dumps: dict[str, Path], tmp_path: Path) -> None:
+    (tmp_path / "wear.toml").write_text(workload("ubifs"), encoding="utf-8")
+    found = row(ffslab, dumps["ubifs"], "--workload", "wear.toml", "--per-day", "10")
+    counters = [block["erases"] for block in inspect_image(dumps["ubifs"])["blocks"]]
+    assert found["worn"]["max"] >= max(counters) > 0
+    assert found["wear_said_by"] == "UBI's erase counters in the image"
+    assert found["times_per_day"] == 10
+    (tmp_path / "jffs2.toml").write_text(workload("jffs2", steps=2), encoding="utf-8")
+    few = row(ffslab, dumps["jffs2"], "--workload", "jffs2.toml")
+    assert few["uncertainty"].startswith("the number of erases alone")
+    ran = ffslab("lifetime", dumps["jffs2"], "--workload", "jffs2.toml", "--workload", "jffs2.toml")
+    assert ran.returncode == 0 and ran.stdout.count("dominated by") == 2
+
+
+def test_the_image_takes_the_place_of_an_erased_partition(dumps: dict[str, Path]) -> None:
+    experiment = Experiment.from_toml(workload("jffs2", image='"old.bin"'))
+    text = with_image(experiment, dumps["jffs2"], inspect_image(dumps["jffs2"]))
+    assert text.count("image = ") == 1
+    assert "image_oob = true\n" in text and "partition_blocks = 64\n" in text
+    assert text.index("image = ") < text.index("[[setup]]")
+
+
+def test_what_says_nothing_of_a_lifetime_is_refused(ffslab: Command, dumps: dict[str, Path], tmp_path: Path) -> None:
+    (tmp_path / "wear.toml").write_text(workload("ubifs"), encoding="utf-8")
+    (tmp_path / "empty").mkdir()
+    refused: list[tuple[list[object], str]] = [
+        ([dumps["jffs2"]], "give --workload EXPERIMENT"),
+        ([dumps["jffs2"], "--workload", "wear.toml"], 'fs = "ubifs", but'),
+        ([dumps["jffs2"], "--workload", "nowhere.toml"], "nowhere.toml: cannot read"),
+        (["empty"], "cannot read the summary"),
+        ([dumps["jffs2"], "--workload", "wear.toml", "--per-day", "0"], "--per-day 0.0: must be more than 0"),
+        ([dumps["jffs2"], "--workload", "wear.toml", "--endurance", "0"], "--endurance 0: must be 1 or more"),
+    ]
+    for args, told in refused:
+        ran = ffslab("lifetime", *args)
+        assert (ran.returncode, ran.stdout) == (2, ""), args
+        assert told in ran.stderr and ran.stderr.count("\n") == 1
