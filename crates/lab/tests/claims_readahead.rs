@@ -178,10 +178,9 @@ fn ra_2(fs: &'static str) {
     // One call in 32 pays for a whole window of 32 pages of 4 KiB (at least 2 flash pages each, 185 us), the others
     // find their page in the cache.
     let dear = without_pause.latency_us.iter().filter(|us| **us > 32.0 * 2.0 * 185.0).count();
-    // No flash page: the call and the copy remain.
-    let free = without_pause.latency_us.iter().filter(|us| **us < 20.0).count();
+    let free = without_pause.latency_us.iter().filter(|us| **us < 10.0).count();
     assert!((256 / 32 - 1..=256 / 32 + 1).contains(&dear), "{dear} calls pay for a window");
-    assert!(free >= 240, "{free} calls read no flash");
+    assert!(free >= 240, "{free} calls cost no flash operation");
 }
 
 /// RA-3: "5 MB file, 4 KiB requests, N = 8..1024 (powers of two), sequential and random, JFFS2 and YAFFS2: total time
@@ -223,11 +222,11 @@ fn ra_4(fs: &'static str) {
     // gain is 70 % instead of the 73 % of 16 requests; the paper's figure cannot be read that finely.
     assert!(gains[1..].windows(2).all(|pair| pair[0] > pair[1]), "{gains:.3?}");
     assert!(gains[0] > gains[2], "{gains:.3?}");
-    // 32 pages of 4 KiB, written one after the other: 65 or 66 flash pages of 185.065 us.
+    // 32 pages of 4 KiB, written one after the other: 65 or 66 flash pages of 185.065 us, and up to 100 us of the CPU for
+    // each page.
     let largest_us = run(few(fs, 1024, Order::Sequential), 128).latency_us.iter().fold(0.0, |a: f64, b| a.max(*b));
-    let flash_pages = largest_us / 185.065;
-    // The CPU adds up to a third.
-    assert!((64.0..=88.0).contains(&flash_pages), "the longest call takes as long as {flash_pages:.1} flash pages");
+    let (least_us, most_us) = (64.0 * 185.065, 67.0 * 185.065 + 32.0 * 100.0);
+    assert!((least_us..=most_us).contains(&largest_us), "the longest call takes {largest_us:.0} us");
 }
 
 /// RA-5: "random 4 KiB: gain about 20 % up to 32 requests, rising to about 50 % at 256 requests (later page-cache hits

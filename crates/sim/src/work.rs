@@ -18,7 +18,7 @@ named_enum! {
         PageFill = "page_fill",
         /// Bytes of a page are cleared because nothing is stored for them.
         PageClear = "page_clear",
-        /// A read finds a page missing or marked: the next window of read-ahead is worked out.
+        /// A read finds a page missing or marked, and what to read is worked out: a window, or this page alone.
         ReadAhead = "read_ahead",
         /// A path of a write (finding a page, making a new one) right after work that filled the CPU's caches with its own
         /// tables ([`Work::fills_caches`]).

@@ -3,6 +3,7 @@
 //! Follows `fs/ubifs/compress.c` and the kernel's crypto drivers `crypto/{lzo,deflate,zstd}.c`: raw deflate with the
 //! default level and a window of 2 KiB, zstd at level 3.
 
+use ffslab_sim::{Sim, Work};
 use flate2::{Compress, Decompress, FlushCompress, FlushDecompress, Status};
 
 pub const COMPR_NONE: u16 = 0;
@@ -51,15 +52,25 @@ pub(crate) struct Compressor {
 
 impl Compressor {
     /// Compresses with `kind`; `None`: store `plain` as it is.
-    pub fn compress(&mut self, kind: u16, plain: &[u8]) -> Option<&[u8]> {
+    pub fn compress(&mut self, sim: &Sim, kind: u16, plain: &[u8]) -> Option<&[u8]> {
         if kind == COMPR_NONE || plain.len() < PLAIN_BYTES_MIN {
             return None;
         }
         self.output.clear();
         match kind {
-            COMPR_LZO => self.output = lzokay::compress::compress(plain).ok()?,
-            COMPR_ZLIB => self.deflate(plain)?,
-            COMPR_ZSTD => self.zstd(plain)?,
+            COMPR_LZO => {
+                self.output = lzokay::compress::compress(plain).ok()?;
+                sim.work(Work::LzoCompress, plain.len());
+                sim.work(Work::LzoOutput, self.output.len());
+            }
+            COMPR_ZLIB => {
+                sim.work(Work::ZlibCompress, plain.len());
+                self.deflate(plain)?;
+            }
+            COMPR_ZSTD => {
+                sim.work(Work::ZstdCompress, plain.len());
+                self.zstd(plain)?;
+            }
             _ => return None,
         }
         (self.output.len() + GAIN_BYTES_MIN <= plain.len()).then_some(&self.output[..])
@@ -86,7 +97,16 @@ impl Compressor {
 
     /// Decompresses into the beginning of `plain`; returns how many bytes it became. `None`: damaged, too long or of
     /// an unknown kind.
-    pub fn decompress(&mut self, kind: u16, stored: &[u8], plain: &mut [u8]) -> Option<usize> {
+    pub fn decompress(&mut self, sim: &Sim, kind: u16, stored: &[u8], plain: &mut [u8]) -> Option<usize> {
+        let work = match kind {
+            COMPR_LZO => Some(Work::LzoDecompress),
+            COMPR_ZLIB => Some(Work::ZlibDecompress),
+            COMPR_ZSTD => Some(Work::ZstdDecompress),
+            _ => None,
+        };
+        if let Some(work) = work {
+            sim.work(work, plain.len());
+        }
         match kind {
             COMPR_NONE => {
                 plain.get_mut(..stored.len())?.copy_from_slice(stored);
@@ -108,6 +128,11 @@ impl Compressor {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ffslab_sim::SimConfig;
+
+    fn free() -> Sim {
+        Sim::new(SimConfig::default())
+    }
 
     #[test]
     fn every_compressor_gives_back_what_it_took() {
@@ -115,22 +140,22 @@ mod tests {
             (0..4096u32).flat_map(|i| format!("line {} of a log; ", i % 37).into_bytes()).take(4096).collect();
         for kind in [COMPR_LZO, COMPR_ZLIB, COMPR_ZSTD] {
             let mut compressor = Compressor::default();
-            let stored = compressor.compress(kind, &text).expect("text shrinks").to_vec();
+            let stored = compressor.compress(&free(), kind, &text).expect("text shrinks").to_vec();
             let mut plain = vec![0; 4096];
-            assert_eq!(compressor.decompress(kind, &stored, &mut plain), Some(4096), "kind {kind}");
+            assert_eq!(compressor.decompress(&free(), kind, &stored, &mut plain), Some(4096), "kind {kind}");
             assert_eq!(plain, text, "kind {kind}");
             let half = &stored[..stored.len() / 2];
-            assert_ne!(compressor.decompress(kind, half, &mut plain), Some(4096), "kind {kind} cut in the middle");
+            assert_ne!(compressor.decompress(&free(), kind, half, &mut plain), Some(4096), "kind {kind} cut in the middle");
         }
     }
 
     #[test]
     fn what_does_not_shrink_is_stored_as_it_is() {
         let mut compressor = Compressor::default();
-        assert!(compressor.compress(COMPR_ZLIB, &[0; 127]).is_none(), "too short");
+        assert!(compressor.compress(&free(), COMPR_ZLIB, &[0; 127]).is_none(), "too short");
         let noise: Vec<u8> = (0..4096u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
-        assert!(compressor.compress(COMPR_NONE, &noise).is_none());
+        assert!(compressor.compress(&free(), COMPR_NONE, &noise).is_none());
         let mut plain = vec![0; 4096];
-        assert_eq!(compressor.decompress(9, &noise, &mut plain), None, "an unknown kind");
+        assert_eq!(compressor.decompress(&free(), 9, &noise, &mut plain), None, "an unknown kind");
     }
 }

@@ -37,7 +37,7 @@ impl Core {
             return Err(Fail::Corrupt("bad size in a data node"));
         }
         let kind = get_u16(node, data::COMPR_TYPE);
-        if self.compressor.decompress(kind, &node[data::DATA..], page) != Some(size) {
+        if self.compressor.decompress(&self.sim, kind, &node[data::DATA..], page) != Some(size) {
             return Err(Fail::Corrupt("damaged data in a data node"));
         }
         page[size..].fill(0);

@@ -11,7 +11,7 @@ use crate::key::{Key, DATA_KEY, DENT_KEY};
 use crate::lprops::{Category, Change, Lprops};
 use crate::scan::{ScannedLeb, ScannedNode};
 use crate::tnc::NodeAt;
-use ffslab_sim::Reason;
+use ffslab_sim::{Reason, Work};
 use std::cmp::Ordering;
 
 /// After so many LEBs without success larger victims are sought.
@@ -117,6 +117,7 @@ impl Core {
 
     /// Frees one LEB (`ubifs_garbage_collect_leb`).
     pub fn collect_leb(&mut self, lnum: u32, lp: &Lprops) -> Res<Collected> {
+        self.sim.work(Work::GcPass, 0);
         if lp.free + lp.dirty == self.geo.leb_bytes {
             if lp.free != self.geo.leb_bytes {
                 self.sync_other_heads()?;

@@ -94,7 +94,7 @@ impl Core {
         key.write_in_node(&mut node, KEY_AT);
         put_u32(&mut node, data::SIZE, plain.len() as u32);
         let mut compressor = std::mem::take(&mut self.compressor);
-        match compressor.compress(compression, plain) {
+        match compressor.compress(&self.sim, compression, plain) {
             Some(stored) => {
                 put_u16(&mut node, data::COMPR_TYPE, compression);
                 node.extend_from_slice(stored);
@@ -230,13 +230,13 @@ impl Core {
         }
         let kind = get_u16(&node, data::COMPR_TYPE);
         let mut plain = vec![0; BLOCK_BYTES as usize];
-        let bytes = self.compressor.decompress(kind, &node[data::DATA..], &mut plain);
+        let bytes = self.compressor.decompress(&self.sim, kind, &node[data::DATA..], &mut plain);
         if bytes.is_none_or(|bytes| bytes < kept) {
             return Err(Fail::Corrupt("damaged data in a data node"));
         }
         node.truncate(data::DATA);
         put_u32(&mut node, data::SIZE, kept as u32);
-        match self.compressor.compress(kind, &plain[..kept]) {
+        match self.compressor.compress(&self.sim, kind, &plain[..kept]) {
             Some(stored) => node.extend_from_slice(stored),
             None => {
                 put_u16(&mut node, data::COMPR_TYPE, crate::compress::COMPR_NONE);

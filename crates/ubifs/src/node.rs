@@ -2,6 +2,8 @@
 //!
 //! Follows `fs/ubifs/io.c`.
 
+use ffslab_sim::Work;
+
 use crate::core::Core;
 use crate::error::{Fail, Res};
 use crate::format::*;
@@ -62,6 +64,8 @@ impl Core {
         node[header::GROUP] = group;
         node[22] = 0;
         node[23] = 0;
+        self.sim.work(Work::NodeWrite, len as usize);
+        self.sim.work(Work::Crc, len as usize);
         let crc = crc32(&node[8..len as usize]);
         put_u32(node, header::CRC, crc);
     }
@@ -93,7 +97,12 @@ impl Core {
         if kind_of(node) != kind {
             return Err(Fail::Corrupt("node of another kind than the index says"));
         }
-        check_node(&self.geo, node, offs, kind != DATA_NODE || self.check_data_crc)
+        let checks_crc = kind != DATA_NODE || self.check_data_crc;
+        self.sim.work(Work::NodeRead, node.len());
+        if checks_crc {
+            self.sim.work(Work::Crc, node.len());
+        }
+        check_node(&self.geo, node, offs, checks_crc)
             .map_err(|_| Fail::Corrupt("damaged node"))?;
         if get_u32(node, header::LEN) as usize != node.len() {
             return Err(Fail::Corrupt("node of another length than the index says"));

@@ -5,6 +5,7 @@
 
 use ffslab_fs::{Errno, Result};
 use ffslab_mtd::{Corrected, Mtd, MtdError};
+use ffslab_sim::Work;
 
 use crate::options::{Generation, Options};
 use crate::tags::{EccResult, Tags, TAGS_BYTES};
@@ -64,6 +65,7 @@ impl Medium {
     /// Reads a chunk's data ([`Medium::data_bytes`] of them) and its tags.
     pub fn read(&mut self, chunk: u32, data: &mut [u8]) -> Result<Tags> {
         let at = self.place(chunk);
+        self.mtd.sim().work(Work::NodeRead, data.len());
         if self.inband {
             return self.read_inband(at, Some(data));
         }
@@ -76,6 +78,7 @@ impl Medium {
     /// Reads a chunk's tags alone. In-band this takes the whole page.
     pub fn read_tags(&mut self, chunk: u32) -> Result<Tags> {
         let at = self.place(chunk);
+        self.mtd.sim().work(Work::NodeRead, 0);
         if self.inband {
             return self.read_inband(at, None);
         }
@@ -126,6 +129,7 @@ impl Medium {
     /// Programs a chunk with its tags. `false`: the chip reports a failure.
     pub fn write(&mut self, chunk: u32, data: &[u8], tags: &Tags) -> Result<bool> {
         let at = self.place(chunk);
+        self.mtd.sim().work(Work::NodeWrite, data.len());
         let packed = tags.pack();
         let written = if self.inband {
             let data_bytes = data.len();

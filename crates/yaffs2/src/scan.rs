@@ -4,6 +4,7 @@
 //! Follows `yaffs2_scan_backwards` and `yaffs2_scan_chunk` of `yaffs_yaffs2.c`.
 
 use ffslab_fs::Result;
+use ffslab_sim::Work;
 
 use crate::blocks::BlockState;
 use crate::checkpoint::SEQUENCE_CHECKPOINT;
@@ -45,6 +46,7 @@ impl Device {
         self.checkpoint.blocks = 0;
         let mut to_scan = Vec::new();
         for block in self.blocks.all() {
+            self.sim.work(Work::ScanBlock, 0);
             let (state, sequence) = self.query_block(block)?;
             let info = self.blocks.info_mut(block);
             (info.state, info.sequence) = (state, sequence);

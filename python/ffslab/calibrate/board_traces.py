@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.optimize import nnls
 
 from ffslab import _native
 from ffslab._native import InputError
@@ -26,7 +27,7 @@ from ffslab.compare.sessions import Machine, Replayed
 from ffslab.compare.alignment import reads_in_functions
 from ffslab.compare.trace_folder import Recording, replay_recording
 
-# Steps of the papers' board's clock (32,768 Hz).
+# Steps of the papers' board's clock (32,768 Hz). A difference of two readings scatters by a step / sqrt(6).
 CLOCK_STEP_US = 1e6 / 32_768
 # More programs than these do not fit into a node of a page.
 PROGRAMS_MAX = 4
@@ -45,23 +46,26 @@ COLUMNS = {
     "cpu.cold_cache_us": ("cold_cache", "times"),
     "cpu.node_write_us": ("node_write", "times"),
     "cpu.node_read_us": ("node_read", "times"),
-    "cpu.crc_ns_per_B": ("crc", "bytes"),
     "cpu.lzo_compress_us": ("lzo_compress", "times"),
     "cpu.lzo_compress_ns_per_B": ("lzo_compress", "bytes"),
     "cpu.lzo_output_ns_per_B": ("lzo_output", "bytes"),
     "cpu.zlib_compress_us": ("zlib_compress", "times"),
     "cpu.zlib_compress_ns_per_B": ("zlib_compress", "bytes"),
-    "cpu.lzo_decompress_ns_per_B": ("lzo_decompress", "bytes"),
     "cpu.zlib_decompress_ns_per_B": ("zlib_decompress", "bytes"),
     "tracers.call_us": ("traced_call", "times"),
     "tracers.function_us": ("traced_function", "times"),
+}
+# Every byte of a node is in a check sum, and whole pages are decompressed: traces cannot tell these from the cost of a
+# node, so the profile's values are kept.
+HELD = {
+    "cpu.crc_ns_per_B": ("crc", "bytes"),
+    "cpu.lzo_decompress_ns_per_B": ("lzo_decompress", "bytes"),
 }
 FLUSH = "cpu.buffer_flush_us"
 IN_FUNCTION = {
     "write_begin": ["cpu.page_fill_us", "cpu.page_clear_ns_per_B", "cpu.cold_cache_us", "tracers.function_us"],
     "write_end": [
         "cpu.node_write_us",
-        "cpu.crc_ns_per_B",
         "cpu.lzo_compress_us",
         "cpu.lzo_compress_ns_per_B",
         "cpu.lzo_output_ns_per_B",
@@ -71,8 +75,6 @@ IN_FUNCTION = {
     ],
     "readpage": [
         "cpu.node_read_us",
-        "cpu.crc_ns_per_B",
-        "cpu.lzo_decompress_ns_per_B",
         "cpu.zlib_decompress_ns_per_B",
         "tracers.function_us",
     ],
@@ -87,6 +89,7 @@ AROUND = {
 class Row:
     """A measured duration, what work it was, and the flash operations that are known to be in it."""
 
+    kind: str
     amounts: dict[str, float]
     measured_us: float
     known_us: float
@@ -132,10 +135,9 @@ def observations(recordings: Sequence[Recording], machine: Machine) -> Observati
     return Observations.of(
         " with ".join(used),
         what,
-        "us",
+        "times their scatter",
         amounts,
         measured,
-        resolution=CLOCK_STEP_US,
         warnings=[f"{outliers} of {len(rows)} durations contain something else (another task, an interrupt): left out"],
     )
 
@@ -170,7 +172,10 @@ def _rows(recording: Recording, machine: Machine, known: Constants) -> Iterator[
             if name == "readpage":
                 logged = [reads[call] for call in durations if call] if reads else [_flash(made, "page_reads")]
                 flash_reads = sum(logged)
-            yield replace(row, measured_us=sum(lasted_us), known_us=flash_reads * known.read_us)
+            held_us = sum(_amount(made, *HELD[key]) * known.first_guess.get(key, 0.0) for key in HELD)
+            if name == "write_begin":
+                held_us = 0.0
+            yield replace(row, measured_us=sum(lasted_us), known_us=flash_reads * known.read_us + held_us)
         if alone:
             around = _row(made, AROUND[op], None, 1)
             yield replace(around, measured_us=elapsed_s * 1e6 - inside_us, known_us=known.call_us)
@@ -181,41 +186,46 @@ def _row(made: Replayed, columns: list[str], function: str | None, count: int) -
     amounts = {key: _amount(made, *COLUMNS[key]) for key in columns}
     if function is not None:
         amounts["tracers.function_us"] = float(count)
-    return Row(amounts, 0.0, 0.0, count, may_program=function == "write_end")
+    kind = function or f"around {made.call.op}"
+    return Row(kind, amounts, 0.0, 0.0, count, may_program=function == "write_end")
 
 
 def _with_programs(rows: Sequence[Row], known: Constants) -> tuple[list[dict[str, float]], Numbers, int]:
-    """Finds the number of programs in each duration. (amounts, durations without known parts, outliers left out)"""
+    """Finds the number of programs in each duration, and how far durations of each kind scatter.
+
+    Returns (amounts, durations without known parts, outliers left out); both are divided by the scatter, so that short
+    durations, which are known better, count more.
+    """
     keys = sorted({key for row in rows for key in row.amounts} | {FLUSH})
-    weight = 1 / np.sqrt([row.count for row in rows])
-    design = np.array([[row.amounts.get(key, 0.0) for key in keys] for row in rows]) * weight[:, None]
-    rest = np.array([row.measured_us - row.known_us for row in rows]) * weight
+    design = np.array([[row.amounts.get(key, 0.0) for key in keys] for row in rows])
+    rest = np.array([row.measured_us - row.known_us for row in rows])
     may = np.array([row.may_program for row in rows])
+    root = np.sqrt([row.count for row in rows])
+    kinds = {kind: np.array([row.kind == kind for row in rows]) for kind in {row.kind for row in rows}}
     flush = keys.index(FLUSH)
     values = np.array([float(known.first_guess.get(key, 0.0)) for key in keys])
-    kept = np.ones(len(rows), dtype=bool)
+    kept, scatter_us = np.ones(len(rows), dtype=bool), root
     for _ in range(ROUNDS):
         without = design @ np.where(np.arange(len(keys)) == flush, 0.0, values)
         program_us = known.program_us + values[flush]
         programs = np.where(may, np.clip(np.round((rest - without) / program_us), 0, PROGRAMS_MAX), 0.0)
         design[:, flush] = programs
         measured = rest - programs * known.program_us
-        residuals = measured - design @ values
-        spread = max(float(np.median(np.abs(residuals))) / 0.6745, CLOCK_STEP_US / 2)
-        kept = np.abs(residuals) <= OUTLIER_SD * spread
-        found = fit(_plain(keys, design[kept], measured[kept]), Method.NON_NEGATIVE)
-        new = np.array([found.constants[key].value for key in keys])
+        residuals = np.abs(measured - design @ values) / root
+        scatter_us = root.copy()
+        for of_kind in kinds.values():
+            spread_us = float(np.median(residuals[of_kind])) / 0.6745
+            scatter_us[of_kind] *= max(spread_us, CLOCK_STEP_US / np.sqrt(6))
+        kept = residuals * root <= OUTLIER_SD * scatter_us
+        # The triangle has the same best constants as the long design.
+        q, r = np.linalg.qr((design / scatter_us[:, None])[kept])
+        new, _ = nnls(r, q.T @ (measured / scatter_us)[kept])
         if np.allclose(new, values, rtol=1e-6):
             break
         values = new
-    amounts = [dict(zip(keys, row, strict=True)) for row in design[kept]]
-    return amounts, measured[kept], int((~kept).sum())
-
-
-def _plain(keys: list[str], design: Numbers, measured: Numbers) -> Observations:
-    import pandas as pd
-
-    return Observations("", "", "us", pd.DataFrame(design, columns=keys), measured)
+    weighted = (design / scatter_us[:, None])[kept]
+    amounts = [dict(zip(keys, row, strict=True)) for row in weighted]
+    return amounts, (measured / scatter_us)[kept], int((~kept).sum())
 
 
 def _by_name(calls: Sequence[FunctionCall]) -> dict[str, list[FunctionCall]]:

@@ -12,12 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffslab.compare.board_logs import FunctionCall
+from ffslab.compare.sessions import Replayed
 from ffslab.compare.trace_folder import Recording
 
 # One of so many first operations and calls belong to each other.
 CANDIDATES = 40
 # A clock step more or less: 32,768 Hz on the papers' board.
 STEP_S = 1 / 32_768
+# Tasks whose operations no call of the program causes.
+BACKGROUND = frozenset({"jffs2_gcd_mtd5", "sync_supers", "sync"})
+# Calls are recorded with 10 ms resolution, some 0.1 s late.
+CALL_SLACK_S = 0.15
 # Share of the operations that must fall into calls, or the logs are of different executions.
 MATCHED_MIN = 0.6
 
@@ -63,5 +68,28 @@ def reads_in_functions(recording: Recording) -> dict[FunctionCall, int] | None:
     return dict(zip(calls, (int(count) for count in counts), strict=True))
 
 
-# Tasks whose operations no call of the program causes.
-BACKGROUND = frozenset({"jffs2_gcd_mtd5", "sync_supers", "sync"})
+
+
+def before_first_call(recording: Recording, replayed: Sequence[Replayed]) -> set[int]:
+    """Which operations of the flash log (by position) come before its first recorded call.
+
+    The clocks of both logs are brought together by the calls that read here, and are to have read there.
+    """
+    log = recording.flash or []
+    own = [i for i, op in enumerate(log) if op.task not in BACKGROUND and op.kind == "R"]
+    reading = [made for made in replayed if _reads(made)]
+    if not own or not reading:
+        return set()
+    starts = [made.call.t_s - CALL_SLACK_S for made in reading]
+    durations = [made.latency_us * 1e-6 + 2 * CALL_SLACK_S for made in reading]
+    offset, share = offset_s(starts, durations, [log[i].t_s for i in own])
+    if share < MATCHED_MIN:
+        return set()
+    first_s = replayed[0].call.t_s - 2 * CALL_SLACK_S
+    return {i for i, op in enumerate(log) if op.t_s + offset < first_s}
+
+
+def _reads(made: Replayed) -> bool:
+    none = {"page_reads": 0}
+    after, before = made.after["tasks"].get("caller", none), made.before["tasks"].get("caller", none)
+    return bool(after["page_reads"] > before["page_reads"])
