@@ -313,6 +313,8 @@ def calibrate(
     loops: Annotated[Path | None, _option("calibrate", "loops", "--loops", metavar="LOG.csv")] = None,
     power: Annotated[Path | None, _option("calibrate", "power", "--power", metavar="CAPTURE.csv")] = None,
     probe: Annotated[list[Path] | None, _option("calibrate", "probe", "--probe", metavar="LOG")] = None,
+    traces: Annotated[list[Path] | None, _option("calibrate", "traces", "--traces", metavar="DIR")] = None,
+    record_bytes: Annotated[list[int] | None, _option("calibrate", "record_bytes", "--record-B", metavar="B")] = None,
     base: Annotated[str, _option("calibrate", "base", "--base", metavar="NAME")] = "omap3evm",
     part: Annotated[str | None, _option("calibrate", "part", "--part", metavar="NAME")] = None,
     title: Annotated[str | None, _option("calibrate", "title", "--title", metavar="TEXT")] = None,
@@ -323,8 +325,30 @@ def calibrate(
     """Makes a board profile."""
     from ffslab.calibrate import Method, verb
 
-    given = verb.Inputs(loops, power, probe or [], base, part, title, Method(method.value))
+    given = verb.Inputs(
+        loops, power, probe or [], traces or [], record_bytes or [], base, part, title, Method(method.value)
+    )
     _say(verb.run(given, out, json=json))
+
+
+@app.command(help=VERBS["compare"].about, epilog=VERBS["compare"].epilog)
+def compare(
+    traces: Annotated[list[Path], _argument("compare", "traces", "TRACE_DIR...")],
+    board: Annotated[str, _option("compare", "board", "--board", metavar="NAME")] = "omap3evm",
+    kernel: Annotated[str | None, _option("compare", "kernel", "--kernel", metavar="NAME")] = None,
+    partition_blocks: Annotated[
+        int, _option("compare", "partition_blocks", "--partition-blocks", metavar="BLOCKS")
+    ] = 800,
+    record_bytes: Annotated[list[int] | None, _option("compare", "record_bytes", "--record-B", metavar="B")] = None,
+    uptime_us: Annotated[int, _option("compare", "uptime", "--uptime-us", metavar="US")] = 0,
+    json: Annotated[bool, _option("compare", "json", "--json")] = False,
+) -> None:
+    """Compares a board's traces with a replay of them."""
+    from ffslab.compare import verb
+    from ffslab.compare.sessions import Machine
+
+    machine = Machine(board, kernel, partition_blocks, uptime_us=uptime_us)
+    _say(verb.run(traces, record_bytes or [], machine, json=json))
 
 
 @app.command(help=VERBS["extract"].about, epilog=VERBS["extract"].epilog)

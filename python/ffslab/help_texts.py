@@ -227,6 +227,8 @@ VERBS = {
             "loops": "Log of driver-level loops: a CSV file with the columns operation, n, time_us, power_cpu_mW ...",
             "power": "Power capture of the same loops: a CSV file with the columns time_s, cpu_W, memory_W.",
             "probe": "Logs of the probe kit, flashmon and funcmon: a folder, or each file by itself.",
+            "traces": "Folder of SQLite traces of the board (compare says how it looks); may be given several times.",
+            "record_bytes": "Take only the traces with records of this size; may be given several times.",
             "base": "Profile that stands for what was not measured: a built-in board, or your own file.",
             "part": "NAND part of the board: a built-in name, or the path of a file. [default: that of the base]",
             "title": "What the board is called.",
@@ -263,6 +265,19 @@ VERBS = {
             "per_day": "How often a day the measured steps happen. [default: one after the other, without a pause]",
             "endurance": "Erases that a block bears. [default: the part's]",
             "json": "Print everything as JSON, with the erases a day of each block.",
+        },
+    ),
+    "compare": Verb(
+        about="Replay SQLite traces of a board and compare durations and flash operations; docs/compare.md.",
+        example="ffslab compare board/select --board omap3evm",
+        options={
+            "traces": "Folder with vfs/, and ffs/, flash/ if there are, of files such as 128_run1.csv or .csv.gz.",
+            "board": "Board profile: a built-in name, or the path of a file. It needs a table [tracers].",
+            "kernel": "Kernel profile [default: the board's].",
+            "partition_blocks": "Erase blocks of the partition. [default: 800]",
+            "record_bytes": "Take only the traces with records of this size; may be given several times.",
+            "uptime": "How long the machine has been up: JFFS2 chooses blocks by the clock's ticks. [default: 0]",
+            "json": JSON,
         },
     ),
     "extract": Verb(

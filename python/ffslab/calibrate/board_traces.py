@@ -10,7 +10,7 @@ of programs in a call is what is nearest to its duration, found together with th
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,6 @@ from scipy.optimize import nnls
 from ffslab import _native
 from ffslab._native import InputError
 from ffslab.calibrate.observations import Numbers, Observations
-from ffslab.calibrate.regression import Fit, Method, fit
 from ffslab.compare.board_logs import FunctionCall
 from ffslab.compare.sessions import Machine, Replayed
 from ffslab.compare.alignment import reads_in_functions
@@ -118,33 +117,36 @@ class Constants:
         return cls(read_us, program_us, values.get("vfs.call_ns", 0) / 1000, values)
 
 
-def observations(recordings: Sequence[Recording], machine: Machine) -> Observations:
-    """The rows of all recordings that have durations of calls and of functions."""
+def observations(
+    recordings: Sequence[Recording], machine: Machine, progress: Callable[[float], None] | None = None
+) -> Observations:
+    """The rows of all recordings that have durations of calls and of functions.
+
+    Errors: there is none, or one that is no session of INSERTs or SELECTs.
+    """
     known = Constants.of(machine.board)
     rows: list[Row] = []
-    used = []
+    used: list[str] = []
     for recording in recordings:
         if recording.functions is None or not recording.timed:
             continue
         rows += _rows(recording, machine, known)
         used.append(recording.title)
+        if progress is not None:
+            progress(len(used) / len(recordings))
     if not rows:
         raise InputError("no session has both durations of calls (vfs) and of functions (ffs)")
     amounts, measured, outliers = _with_programs(rows, known)
-    what = "durations of system calls and functions of " + ", ".join(used)
+    what = "durations of system calls and of JFFS2's functions, less flash operations at the driver's times"
     return Observations.of(
-        " with ".join(used),
+        f"traces of {', '.join(used)}",
         what,
         "times their scatter",
         amounts,
         measured,
+        bounded=True,
         warnings=[f"{outliers} of {len(rows)} durations contain something else (another task, an interrupt): left out"],
     )
-
-
-def calibrate(recordings: Sequence[Recording], machine: Machine) -> Fit:
-    """The constants."""
-    return fit(observations(recordings, machine), Method.NON_NEGATIVE)
 
 
 def _rows(recording: Recording, machine: Machine, known: Constants) -> Iterator[Row]:

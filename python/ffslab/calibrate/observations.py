@@ -35,6 +35,8 @@ class Observations:
     resolution: float | None = None
     # How much each value is expected to scatter, in any unit: values that scatter less count more. None: all alike.
     scatter: Numbers | None = None
+    # No constant can be negative, whatever the data say.
+    bounded: bool = False
     # What a reader has to say about them.
     warnings: list[str] = field(default_factory=list)
 

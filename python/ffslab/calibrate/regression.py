@@ -71,6 +71,8 @@ class Fit:
 
 def fit(observations: Observations, method: Method = Method.LINEAR) -> Fit:
     """The constants of `observations`."""
+    if observations.bounded:
+        method = Method.NON_NEGATIVE
     amounts = observations.amounts.to_numpy(dtype=float)
     scatter = np.ones(len(amounts)) if observations.scatter is None else observations.scatter
     # Divided by what they are expected to scatter, all measurements scatter alike.

@@ -28,6 +28,8 @@ class Inputs:
     loops: Path | None = None
     power: Path | None = None
     probe: list[Path] = field(default_factory=list)
+    traces: list[Path] = field(default_factory=list)
+    record_bytes: list[int] = field(default_factory=list)
     base: str = "omap3evm"
     part: str | None = None
     title: str | None = None
@@ -67,7 +69,7 @@ class Calibration:
 
 def run(inputs: Inputs, out: Path | None, *, json: bool) -> str:
     """Does all of it; what is to be printed."""
-    measured = inputs.loops or (inputs.probe[0] if inputs.probe else Path("nothing"))
+    measured = inputs.loops or next(iter([*inputs.probe, *inputs.traces]), Path("nothing"))
     folder = out if out is not None else Path("results") / f"calibrate-{measured.name.partition('.')[0]}"
     results.check_free(folder, FILES, CALIBRATION)
     done = calibrate(inputs)
@@ -82,8 +84,10 @@ def collect(inputs: Inputs) -> tuple[list[Observations], list[str]]:
     """
     if inputs.power is not None and inputs.loops is None:
         raise InputError("--power: a capture belongs to a log of loops: give --loops as well")
-    if inputs.loops is None and not inputs.probe:
-        raise InputError("calibrate: nothing was measured: give --loops, or --probe with logs of flashmon and funcmon")
+    if inputs.loops is None and not inputs.probe and not inputs.traces:
+        raise InputError(
+            "calibrate: nothing was measured: give --loops, --traces, or --probe with logs of flashmon and funcmon"
+        )
     found: list[Observations] = []
     said: list[str] = []
     if inputs.loops is not None:
@@ -94,7 +98,20 @@ def collect(inputs: Inputs) -> tuple[list[Observations], list[str]]:
         said += loops.notes(log)
     if inputs.probe:
         found.append(probe_logs.observations(inputs.probe))
+    if inputs.traces:
+        found.append(_traces(inputs))
     return found, said
+
+
+def _traces(inputs: Inputs) -> Observations:
+    from ffslab.calibrate import board_traces
+    from ffslab.compare.sessions import Machine
+    from ffslab.compare.trace_folder import recordings
+    from ffslab.progress import progress_bar
+
+    sessions = recordings(*inputs.traces, record_bytes=inputs.record_bytes)
+    with progress_bar("sessions") as progress:
+        return board_traces.observations(sessions, Machine(board=inputs.base), progress)
 
 
 def calibrate(inputs: Inputs) -> Calibration:

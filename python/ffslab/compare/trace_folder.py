@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -66,11 +66,20 @@ class Recording:
         return all(call.elapsed_s is not None for call in self.calls if call.op in ("read", "write"))
 
 
-def recordings(folder: Path) -> list[Recording]:
-    """The sessions in a folder, by record size and run.
+def recordings(*folders: Path, record_bytes: Sequence[int] = ()) -> list[Recording]:
+    """The sessions in folders, by record size and run; of `record_bytes` alone if any are given.
 
-    Errors: no such folder, no log of system calls in it.
+    Errors: no such folder, no log of system calls in it, none of the wanted size.
     """
+    found = [recording for folder in folders for recording in _recordings(folder)]
+    wanted = [recording for recording in found if not record_bytes or recording.record_bytes in record_bytes]
+    if not wanted:
+        there = ", ".join(map(str, sorted({recording.record_bytes for recording in found})))
+        raise InputError(f"no session with records of {record_bytes[0]} B: there are {there}")
+    return wanted
+
+
+def _recordings(folder: Path) -> list[Recording]:
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder of traces")
     found: dict[tuple[int, int], Path] = {}
