@@ -145,7 +145,11 @@ mod tests {
             assert_eq!(compressor.decompress(&free(), kind, &stored, &mut plain), Some(4096), "kind {kind}");
             assert_eq!(plain, text, "kind {kind}");
             let half = &stored[..stored.len() / 2];
-            assert_ne!(compressor.decompress(&free(), kind, half, &mut plain), Some(4096), "kind {kind} cut in the middle");
+            assert_ne!(
+                compressor.decompress(&free(), kind, half, &mut plain),
+                Some(4096),
+                "kind {kind} cut in the middle"
+            );
         }
     }
 

@@ -102,8 +102,7 @@ impl Core {
         if checks_crc {
             self.sim.work(Work::Crc, node.len());
         }
-        check_node(&self.geo, node, offs, checks_crc)
-            .map_err(|_| Fail::Corrupt("damaged node"))?;
+        check_node(&self.geo, node, offs, checks_crc).map_err(|_| Fail::Corrupt("damaged node"))?;
         if get_u32(node, header::LEN) as usize != node.len() {
             return Err(Fail::Corrupt("node of another length than the index says"));
         }

@@ -220,7 +220,7 @@ def _entry(of: Fit, constant: Constant) -> dict[str, Any]:
     return {
         "key": constant.key,
         "value": constant.value if constant.identified else None,
-        "unit": constant.key.rpartition("_")[2],
+        "unit": "ns/B" if constant.key.endswith("_ns_per_B") else constant.key.rpartition("_")[2],
         "ci95": constant.ci95,
         "identified": constant.identified,
         "note": constant.note,
