@@ -69,7 +69,7 @@ def test_a_replay_says_what_each_call_did(tmp_path: Path) -> None:
     made = list(session.run(with_inferred(recording.calls)))
     for one in (call for call in made if call.call.op == "write"):
         pages = one.after["work"]["page_write"]
-        assert pages["times"] - one.before["work"]["page_write"]["times"] == 1
+        assert pages["count"] - one.before["work"]["page_write"]["count"] == 1
         assert pages["bytes"] - one.before["work"]["page_write"]["bytes"] == one.call.bytes
     assert made[-1].after["functions"]["write_end"]["calls"] == sum(one.call.op == "write" for one in made) + 4
 
@@ -90,7 +90,7 @@ def test_tracers_cost_what_the_profile_says(tmp_path: Path) -> None:
 def test_the_table_and_the_json_agree(tmp_path: Path) -> None:
     _vfs_log(tmp_path)
     printed = verb.run([tmp_path], [], Machine(partition_blocks=20), json=True)
-    [row] = [row for row in json.loads(printed)["times"] if row["call"] == "vfs_write"]
+    [row] = [row for row in json.loads(printed)["count"] if row["call"] == "vfs_write"]
     assert row["measured_mean_us"] == pytest.approx(200)
     assert row["mean_error_pct"] == pytest.approx(100 * (row["simulated_mean_us"] / 200 - 1))
     text = verb.run([tmp_path], [128], Machine(partition_blocks=20), json=False)

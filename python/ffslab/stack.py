@@ -153,7 +153,7 @@ class Stack:
         return counters
 
     def activity(self) -> dict[str, Any]:
-        """Since the stack was made: `work` of the CPU by kind (of a board that has costs of it), `functions` of the file
+        """Since the stack was made: `work` of the CPU by kind (of a board that prices it), `functions` of the file
         system with their durations, flash operations and time by `tasks`."""
         activity: dict[str, Any] = json.loads(self._session.activity())
         return activity

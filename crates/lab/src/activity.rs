@@ -17,7 +17,7 @@ pub struct Activity {
 
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct WorkRow {
-    pub times: u64,
+    pub count: u64,
     pub bytes: u64,
 }
 
@@ -41,7 +41,7 @@ impl Activity {
     pub fn of(sim: &Sim) -> Activity {
         let work = |&work: &Work| {
             let done = sim.work_done(work);
-            (work.name(), WorkRow { times: done.times, bytes: done.bytes })
+            (work.name(), WorkRow { count: done.count, bytes: done.bytes })
         };
         let function = |&function: &Function| {
             let time = sim.function_time(function);

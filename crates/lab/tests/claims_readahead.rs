@@ -10,8 +10,9 @@
 //! costs less in proportion, and the curve has the published shape: about 30 % for few requests, 47 % at 256, 8 % at
 //! 1024; and 2 KiB requests gain more than those of 4 KiB, which the paper notes and puts down to "memory alignment
 //! issues". Without the defect few requests would gain nothing at all. That the paper's program read at unaligned
-//! offsets is an inference. For few requests the paper says "20 %" and the simulation 30 to 37 % for JFFS2, 34 to
-//! 41 % for YAFFS2, whose chunks never share a page: not explained.
+//! offsets is an inference. For few requests the paper says "20 %" and the simulation 28 to 35 % for
+//! JFFS2, 33 to 41 % for YAFFS2, whose chunks never share a page: not explained. The CPU costs of the board are not the
+//! reason: they came in with the calibration from its traces and moved these gains by a point.
 
 use ffslab_lab::stack::{Stack, StackSpec};
 use ffslab_lab::{run_experiment, Experiment};
@@ -241,9 +242,9 @@ fn ra_5_random() {
 fn ra_5(fs: &'static str) {
     let gains: Vec<f64> = NUMBERS.iter().map(|n| random_gain(few(fs, *n, Order::Random(0)))).collect();
     println!("{fs}: time saved, random: {gains:.3?}");
-    // Up to 22 points above the published 20 %: see the head of this file.
+    // Up to 21 points above the published 20 %: see the head of this file.
     for (requests, gain) in NUMBERS.iter().zip(&gains).take(3) {
-        assert!((0.20..=0.42).contains(gain), "{requests} requests: {gain:.3}");
+        assert!((0.20..=0.41).contains(gain), "{requests} requests: {gain:.3}");
     }
     // Two points for chance.
     assert!(gains[..6].windows(2).all(|pair| pair[0] < pair[1] + 0.02), "rising to 256 requests: {gains:.3?}");

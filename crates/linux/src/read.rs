@@ -308,7 +308,6 @@ impl Reader<'_> {
 
     /// The page at `index` is missing (`page_cache_sync_readahead`).
     fn sync_read_ahead(&mut self, index: u64) {
-        self.sim.work(Work::ReadAhead, 0);
         if self.ra.ra_pages == 0 {
             // Both kernels: the caller reads the page by itself. 6.1 first forces a read-ahead of 0 pages.
             return;
@@ -324,12 +323,12 @@ impl Reader<'_> {
     /// The page at `index` carried the mark, which is cleared (`page_cache_async_readahead`).
     fn async_read_ahead(&mut self, index: u64) {
         if self.ra.ra_pages > 0 {
-            self.sim.work(Work::ReadAhead, 0);
             self.read_on_demand(index, self.demand_end - index, true);
         }
     }
 
     fn read_on_demand(&mut self, index: u64, count: u64, marked: bool) {
+        self.sim.work(Work::ReadAhead, 0);
         let request = Request { index, count, marked, sane_pages: self.sane_pages() };
         let (pages, ino) = (&self.memory.pages, self.ino);
         let window = self.ra.on_demand(&self.config.kernel, request, |index| pages.find(ino, index).is_some());

@@ -204,7 +204,7 @@ impl Sim {
     fn do_work(&self, costs: &CpuCosts, work: Work, bytes: usize) {
         {
             let done = &mut self.0.work_done.borrow_mut()[work as usize];
-            done.times += 1;
+            done.count += 1;
             done.bytes += bytes as u64;
         }
         if work.fills_caches() {

@@ -18,7 +18,7 @@ named_enum! {
         PageFill = "page_fill",
         /// Bytes of a page are cleared because nothing is stored for them.
         PageClear = "page_clear",
-        /// A read finds a page missing or marked, and what to read is worked out: a window, or this page alone.
+        /// A read finds a page missing or marked, and the next window of read-ahead is worked out.
         ReadAhead = "read_ahead",
         /// A path of a write (finding a page, making a new one) right after work that filled the CPU's caches with its own
         /// tables ([`Work::fills_caches`]).
@@ -110,7 +110,7 @@ impl CpuCosts {
 /// How much of a kind of work was done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WorkDone {
-    pub times: u64,
+    pub count: u64,
     pub bytes: u64,
 }
 

@@ -18,7 +18,7 @@ fn work_takes_time_and_energy_under_its_cause() {
     sim.work(Work::Crc, 4_000);
     assert_eq!(sim.now_ns(), 100 + 10_000);
     assert_eq!(sim.counts(Task::Caller, Reason::GcCopy).cpu_ns, 10_100);
-    assert_eq!(sim.work_done(Work::Crc), WorkDone { times: 1, bytes: 4_000 });
+    assert_eq!(sim.work_done(Work::Crc), WorkDone { count: 1, bytes: 4_000 });
     // mW * ns = pJ
     assert!((sim.energy().cpu_uj - 200.0 * 10_100.0 * 1e-6).abs() < 1e-12);
     assert!((sim.energy().memory_uj - 50.0 * 10_100.0 * 1e-6).abs() < 1e-12);

@@ -1,10 +1,11 @@
 """Observations from a board's traces: durations of system calls and of functions of the file system.
 
-The sessions are made again on the simulated stack (`ffslab.compare`), which says what work each call did; what is left of
-a measured duration after the flash operations, at the driver's known times, is explained by that work. Which calls a page
-program fell into is not in the traces of functions, and need not be the same calls as in the simulation, since that
-depends on how full the write buffer was. A program takes far longer than anything beside it that scatters, so the number
-of programs in a call is what is nearest to its duration, found together with the constants.
+The sessions are made again on the simulated stack (`ffslab.compare`), which says what work each call did. What is left
+of a measured duration after the flash operations, at the driver's known times, is explained by that work.
+
+Which calls a page program fell into is not in these traces, and it need not be the same calls as in the simulation:
+that depends on how full the write buffer was. A program takes far longer than anything beside it that scatters, so the
+number of programs in a call is the one that comes nearest to its duration, found together with the constants.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,9 +21,9 @@ from scipy.optimize import nnls
 from ffslab import _native
 from ffslab._native import InputError
 from ffslab.calibrate.observations import Numbers, Observations
+from ffslab.compare.alignment import reads_in_functions
 from ffslab.compare.board_logs import FunctionCall
 from ffslab.compare.sessions import Machine, Replayed
-from ffslab.compare.alignment import reads_in_functions
 from ffslab.compare.trace_folder import Recording, replay_recording
 
 # Steps of the papers' board's clock (32,768 Hz). A difference of two readings scatters by a step / sqrt(6).
@@ -33,26 +33,26 @@ PROGRAMS_MAX = 4
 ROUNDS = 12
 # A duration that is further away than so many standard deviations contains something else: an interrupt, another task.
 OUTLIER_SD = 6.0
-# What of the work belongs to which constant: its key in a profile, the kind of work, whether times or bytes count.
+# What of the work belongs to which constant: its key in a profile, the kind of work, how often it was done, or on how many bytes.
 COLUMNS = {
-    "cpu.page_write_us": ("page_write", "times"),
+    "cpu.page_write_us": ("page_write", "count"),
     "cpu.page_write_ns_per_B": ("page_write", "bytes"),
-    "cpu.page_read_us": ("page_read", "times"),
+    "cpu.page_read_us": ("page_read", "count"),
     "cpu.page_read_ns_per_B": ("page_read", "bytes"),
-    "cpu.page_fill_us": ("page_fill", "times"),
+    "cpu.page_fill_us": ("page_fill", "count"),
     "cpu.page_clear_ns_per_B": ("page_clear", "bytes"),
-    "cpu.read_ahead_us": ("read_ahead", "times"),
-    "cpu.cold_cache_us": ("cold_cache", "times"),
-    "cpu.node_write_us": ("node_write", "times"),
-    "cpu.node_read_us": ("node_read", "times"),
-    "cpu.lzo_compress_us": ("lzo_compress", "times"),
+    "cpu.read_ahead_us": ("read_ahead", "count"),
+    "cpu.cold_cache_us": ("cold_cache", "count"),
+    "cpu.node_write_us": ("node_write", "count"),
+    "cpu.node_read_us": ("node_read", "count"),
+    "cpu.lzo_compress_us": ("lzo_compress", "count"),
     "cpu.lzo_compress_ns_per_B": ("lzo_compress", "bytes"),
     "cpu.lzo_output_ns_per_B": ("lzo_output", "bytes"),
-    "cpu.zlib_compress_us": ("zlib_compress", "times"),
+    "cpu.zlib_compress_us": ("zlib_compress", "count"),
     "cpu.zlib_compress_ns_per_B": ("zlib_compress", "bytes"),
     "cpu.zlib_decompress_ns_per_B": ("zlib_decompress", "bytes"),
-    "tracers.call_us": ("traced_call", "times"),
-    "tracers.function_us": ("traced_function", "times"),
+    "tracers.call_us": ("traced_call", "count"),
+    "tracers.function_us": ("traced_function", "count"),
 }
 # Every byte of a node is in a check sum, and whole pages are decompressed: traces cannot tell these from the cost of a
 # node, so the profile's values are kept.
@@ -118,7 +118,7 @@ class Constants:
 
 
 def observations(
-    recordings: Sequence[Recording], machine: Machine, progress: Callable[[float], None] | None = None
+    recordings: Sequence[Recording], machine: Machine, progress: Callable[[float], object] | None = None
 ) -> Observations:
     """The rows of all recordings that have durations of calls and of functions.
 
@@ -238,7 +238,7 @@ def _by_name(calls: Sequence[FunctionCall]) -> dict[str, list[FunctionCall]]:
 
 
 def _amount(made: Replayed, work: str, kind: str) -> float:
-    """Times, or thousands of bytes: constants are in us and in ns per byte."""
+    """How often, or thousands of bytes: constants are in us and in ns per byte."""
     amount = made.after["work"][work][kind] - made.before["work"][work][kind]
     return amount / 1000 if kind == "bytes" else float(amount)
 
@@ -249,9 +249,7 @@ def _calls(made: Replayed, function: str) -> int:
 
 def _flash(made: Replayed, counter: str) -> int:
     none: dict[str, Any] = {counter: 0}
-    return int(
-        made.after["tasks"].get("caller", none)[counter] - made.before["tasks"].get("caller", none)[counter]
-    )
+    return int(made.after["tasks"].get("caller", none)[counter] - made.before["tasks"].get("caller", none)[counter])
 
 
 def _others_ran(made: Replayed) -> bool:

@@ -68,8 +68,6 @@ def reads_in_functions(recording: Recording) -> dict[FunctionCall, int] | None:
     return dict(zip(calls, (int(count) for count in counts), strict=True))
 
 
-
-
 def before_first_call(recording: Recording, replayed: Sequence[Replayed]) -> set[int]:
     """Which operations of the flash log (by position) come before its first recorded call.
 

@@ -74,7 +74,9 @@ def read_calls(path: Path) -> list[Call]:
         try:
             calls.append(_repaired(row) if row[1] not in ARGUMENTS or row[2].startswith("/") else _traced(row))
         except (ValueError, IndexError) as error:
-            wanted = '"TIME;read;FD;OFFSET;BYTES;/FILE;ELAPSED", or open, write, close, or "T;OP;/FILE;OFFSET;BYTES;ORIGIN"'
+            wanted = (
+                '"TIME;read;FD;OFFSET;BYTES;/FILE;ELAPSED", or open, write, close, or "T;OP;/FILE;OFFSET;BYTES;ORIGIN"'
+            )
             raise _wrong(path, number, wanted) from error
     if not calls:
         raise InputError(f"{path}: there is no system call in it")

@@ -99,7 +99,7 @@ def _error(simulated: float, measured: float) -> float:
 
 
 def compare(
-    recordings: Sequence[Recording], machine: Machine, progress: Callable[[float], None] | None = None
+    recordings: Sequence[Recording], machine: Machine, progress: Callable[[float], object] | None = None
 ) -> Comparison:
     """Replays all sessions."""
     times: list[TimeRow] = []
@@ -191,7 +191,9 @@ def _notes(recording: Recording, replayed: Sequence[Replayed]) -> list[str]:
         counted = ", ".join(f"{inferred.count(op)} {op}" for op in dict.fromkeys(inferred))
         notes.append(f"{recording.workload}: calls that the tracer does not record are inferred ({counted} a run)")
     if recording.workload == "SELECT":
-        notes.append("SELECT: the data base is what 100 INSERTs leave on an erased partition; pages were dropped before")
+        notes.append(
+            "SELECT: the data base is what 100 INSERTs leave on an erased partition; pages were dropped before"
+        )
     elif runs_before(recording):
         before = runs_before(recording)
         notes.append(f"{recording.title}: {100 * before} INSERTs went before into the same table, as its calls show")

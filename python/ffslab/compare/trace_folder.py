@@ -1,9 +1,9 @@
 """A folder of a board's logs: which sessions are in it, which logs belong to the same execution.
 
-    FOLDER/vfs/RECORD_runK.csv[.gz]             system calls with durations
-    FOLDER/vfs_repaired/..., vfs_times_only/... system calls without durations
-    FOLDER/ffs/...                              functions of the file system
-    FOLDER/flash/...                            flash operations
+FOLDER/vfs/RECORD_runK.csv[.gz]             system calls with durations
+FOLDER/vfs_repaired/..., vfs_times_only/... system calls without durations
+FOLDER/ffs/...                              functions of the file system
+FOLDER/flash/...                            flash operations
 """
 
 from __future__ import annotations
@@ -91,7 +91,9 @@ def _recordings(folder: Path) -> list[Recording]:
         wanted = ", ".join(f"{kind}/" for kind in CALL_FOLDERS)
         raise InputError(f"{folder}: no log of system calls: expected files such as 128_run1.csv in {wanted}")
     return [
-        Recording(folder, record, run, path, _beside(folder / "ffs", record, run), _beside(folder / "flash", record, run))
+        Recording(
+            folder, record, run, path, _beside(folder / "ffs", record, run), _beside(folder / "flash", record, run)
+        )
         for (record, run), path in sorted(found.items())
     ]
 
@@ -117,8 +119,8 @@ def runs_before(recording: Recording) -> int:
         if traced == expected[: len(traced)]:
             return before
     raise InputError(
-        f"{recording.calls_path}: these are not the writes of {RECORDS} INSERTs of 5 texts of {recording.record_bytes} B "
-        f"each into a new table, nor into one with {RECORDS * (recording.run - 1)} rows"
+        f"{recording.calls_path}: these are not the writes of {RECORDS} INSERTs of 5 texts of "
+        f"{recording.record_bytes} B each into a new table, nor into one with {RECORDS * (recording.run - 1)} rows"
     )
 
 

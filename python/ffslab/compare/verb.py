@@ -25,7 +25,18 @@ def text(compared: Comparison) -> str:
     """The tables, for the terminal."""
     parts = [f"Measured and simulated on {compared.board}, tracers running in both"]
     if compared.times:
-        header = ["session", "call", "n", "measured us", "n", "simulated us", "mean", "total", "OpenFlash mean", "total"]
+        header = [
+            "session",
+            "call",
+            "n",
+            "measured us",
+            "n",
+            "simulated us",
+            "mean",
+            "total",
+            "OpenFlash mean",
+            "total",
+        ]
         parts.append(text_table(header, [_time_cells(row) for row in compared.times], "llrrrrrrrr"))
         parts.append(_over_runs(compared.times))
     if compared.flash:
