@@ -107,7 +107,11 @@ def test_what_is_no_image_is_refused(tree: Path, tmp_path: Path, ffslab: Command
     )
     (tmp_path / "no-blocks").write_bytes(build(tree, replace(layout, block_pages=1)))
     for name, fs, told in (
-        ("no-oob", "auto", "there is no JFFS2 node, YAFFS2 object header, UBI header, FAT or RFS superblock in the image"),
+        (
+            "no-oob",
+            "auto",
+            "there is no JFFS2 node, YAFFS2 object header, UBI header, FAT or RFS superblock in the image",
+        ),
         (
             "no-oob",
             "yaffs2",

@@ -33,7 +33,8 @@ PROGRAMS_MAX = 4
 ROUNDS = 12
 # A duration that is further away than so many standard deviations contains something else: an interrupt, another task.
 OUTLIER_SD = 6.0
-# What of the work belongs to which constant: its key in a profile, the kind of work, how often it was done, or on how many bytes.
+# What of the work belongs to which constant: its key in a profile, the kind of work, how often it was done, or on how
+# many bytes.
 COLUMNS = {
     "cpu.page_write_us": ("page_write", "count"),
     "cpu.page_write_ns_per_B": ("page_write", "bytes"),
