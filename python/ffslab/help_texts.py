@@ -214,7 +214,7 @@ VERBS = {
         about="Do a published study again: its claims and figures, published and ours.",
         example="ffslab reproduce readahead",
         options={
-            "paper": "readahead (EWiLi 2014), driver (its board), wear-gc (CSE 2012), rtems (EWiLi 2018); docs/reproduce.md.",
+            "paper": "readahead (EWiLi 2014), driver, wear-gc (CSE 2012), rtems (EWiLi 2018); docs/reproduce.md.",
             "jobs": "Simulations that run at once. [default: one per core]",
             "out": "Results folder [default: results/reproduce-PAPER]. Runs that it holds are not made again.",
             "json": JSON,
