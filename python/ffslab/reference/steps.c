@@ -23,7 +23,6 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
-#include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -53,6 +52,12 @@ static void __attribute__((noreturn, format(printf, 1, 2))) fail(const char *for
     fprintf(out, "\n");
     fclose(out);
     exit(1);
+}
+
+static void simple(int result)
+{
+    if (result < 0)
+        fail("%s", strerror(errno));
 }
 
 static const char *text(const char *name, const char *otherwise)
@@ -199,7 +204,7 @@ static void set_read_ahead(const char *KiB)
 static void step_mount(void)
 {
     char options[256], words[256];
-    unsigned long flags = MS_NOATIME & 0;
+    unsigned long flags = 0;
     int ubifs = strcmp(fs, "ubifs") == 0;
     snprintf(words, sizeof words, "%s", text("options", ""));
     snprintf(options, sizeof options, "%s", text("fs_options", ""));
@@ -393,9 +398,9 @@ static void step_append(void)
             fail("no room after %llu of %llu", (unsigned long long)i, (unsigned long long)count);
         end += (off_t)request_B;
         if (strcmp(how, "fsync") == 0)
-            fsync(fd);
+            simple(fsync(fd));
         else if (strcmp(how, "fdatasync") == 0)
-            fdatasync(fd);
+            simple(fdatasync(fd));
         else if (strcmp(how, "sync") == 0)
             sync();
         call_took(from_ns);
@@ -405,7 +410,7 @@ static void step_append(void)
 
 static const char *many_path(uint64_t i)
 {
-    char name[PATH_BYTES];
+    char name[PATH_BYTES / 2];
     const char *dir = text("dir", "");
     snprintf(name, sizeof name, "%s%sf%04llu", dir, *dir ? "/" : "", (unsigned long long)i);
     return path_of(name);
@@ -431,7 +436,7 @@ static void step_create_many(void)
         if (full && !until_full)
             fail("file %llu: no room", (unsigned long long)i);
         if (syncs && !full)
-            fsync(fd);
+            simple(fsync(fd));
         close(fd);
         call_took(from_ns);
     }
@@ -470,12 +475,6 @@ static void step_readdir(void)
     while (readdir(dir))
         ;
     closedir(dir);
-}
-
-static void simple(int result)
-{
-    if (result < 0)
-        fail("%s", strerror(errno));
 }
 
 static void step_of_few_words(const char *name)
