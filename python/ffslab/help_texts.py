@@ -284,7 +284,7 @@ VERBS = {
         about="List or extract the files of a flash image.",
         example="ffslab extract rootfs.jffs2 files --block-KiB 64",
         options={
-            "image": "JFFS2, YAFFS2, UBI, FAT or RFS image: of mkfs.jffs2, mkyaffs2image, ubinize, nanddump, save_image.",
+            "image": "JFFS2, YAFFS2, UBI, FAT or RFS image: of mkfs.jffs2, mkyaffs2image, ubinize, nanddump.",
             "folder": "New or empty folder for the files; without one they are listed.",
             "fs": "File system of the image: jffs2, yaffs2, ubifs, fat, rfs, or auto (what it looks like).",
             "block_KiB": "Size of the erase blocks. Of YAFFS2 this and the next three are guessed if they do not fit.",
