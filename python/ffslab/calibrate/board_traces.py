@@ -33,8 +33,7 @@ PROGRAMS_MAX = 4
 ROUNDS = 12
 # A duration that is further away than so many standard deviations contains something else: an interrupt, another task.
 OUTLIER_SD = 6.0
-# What of the work belongs to which constant: its key in a profile, the kind of work, how often it was done, or on how
-# many bytes.
+# What work belongs to which constant: its key in a profile, the kind of work, how often it was done or on which bytes.
 COLUMNS = {
     "cpu.page_write_us": ("page_write", "count"),
     "cpu.page_write_ns_per_B": ("page_write", "bytes"),
@@ -61,9 +60,11 @@ HELD = {
     "cpu.crc_ns_per_B": ("crc", "bytes"),
     "cpu.lzo_decompress_ns_per_B": ("lzo_decompress", "bytes"),
 }
+# Seen in the shortest function, write_begin of a page that is there, and held in the others.
+TRACER = "tracers.function_us"
 FLUSH = "cpu.buffer_flush_us"
 IN_FUNCTION = {
-    "write_begin": ["cpu.page_fill_us", "cpu.page_clear_ns_per_B", "cpu.cold_cache_us", "tracers.function_us"],
+    "write_begin": ["cpu.page_fill_us", "cpu.page_clear_ns_per_B", "cpu.cold_cache_us", TRACER],
     "write_end": [
         "cpu.node_write_us",
         "cpu.lzo_compress_us",
@@ -71,12 +72,10 @@ IN_FUNCTION = {
         "cpu.lzo_output_ns_per_B",
         "cpu.zlib_compress_us",
         "cpu.zlib_compress_ns_per_B",
-        "tracers.function_us",
     ],
     "readpage": [
         "cpu.node_read_us",
         "cpu.zlib_decompress_ns_per_B",
-        "tracers.function_us",
     ],
 }
 AROUND = {
@@ -127,17 +126,22 @@ def observations(
     """
     known = Constants.of(machine.board)
     rows: list[Row] = []
+    rows_of: list[int] = []
     used: list[str] = []
     for recording in recordings:
         if recording.functions is None or not recording.timed:
             continue
+        before = len(rows)
         rows += _rows(recording, machine, known)
+        rows_of += [len(rows) - before] * (len(rows) - before)
         used.append(recording.title)
         if progress is not None:
             progress(len(used) / len(recordings))
     if not rows:
         raise InputError("no session has both durations of calls (vfs) and of functions (ffs)")
-    amounts, measured, outliers = _with_programs(rows, known)
+    # Every session counts alike, however long it is.
+    sizes = np.asarray(rows_of, dtype=float)
+    amounts, measured, outliers = _with_programs(rows, known, np.sqrt(sizes / sizes.mean()))
     what = "durations of system calls and of JFFS2's functions, less flash operations at the driver's times"
     return Observations.of(
         f"traces of {', '.join(used)}",
@@ -176,6 +180,7 @@ def _rows(recording: Recording, machine: Machine, known: Constants) -> Iterator[
                 logged = [reads[call] for call in durations if call] if reads else [_flash(made, "page_reads")]
                 flash_reads = sum(logged)
             held_us = sum(_amount(made, *HELD[key]) * known.first_guess.get(key, 0.0) for key in HELD)
+            held_us += count * known.first_guess.get(TRACER, 0.0)
             if name == "write_begin":
                 held_us = 0.0
             yield replace(row, measured_us=sum(lasted_us), known_us=flash_reads * known.read_us + held_us)
@@ -187,17 +192,19 @@ def _rows(recording: Recording, machine: Machine, known: Constants) -> Iterator[
 def _row(made: Replayed, columns: list[str], function: str | None, count: int) -> Row:
     """The work of a call, or of the `count` calls of a function in it."""
     amounts = {key: _amount(made, *COLUMNS[key]) for key in columns}
-    if function is not None:
-        amounts["tracers.function_us"] = float(count)
+    if TRACER in amounts:
+        amounts[TRACER] = float(count)
     kind = function or f"around {made.call.op}"
     return Row(kind, amounts, 0.0, 0.0, count, may_program=function == "write_end")
 
 
-def _with_programs(rows: Sequence[Row], known: Constants) -> tuple[list[dict[str, float]], Numbers, int]:
+def _with_programs(
+    rows: Sequence[Row], known: Constants, doubt: Numbers
+) -> tuple[list[dict[str, float]], Numbers, int]:
     """Finds the number of programs in each duration, and how far durations of each kind scatter.
 
     Returns (amounts, durations without known parts, outliers left out); both are divided by the scatter, so that short
-    durations, which are known better, count more.
+    durations, which are known better, count more, and by `doubt`.
     """
     keys = sorted({key for row in rows for key in row.amounts} | {FLUSH})
     design = np.array([[row.amounts.get(key, 0.0) for key in keys] for row in rows])
@@ -207,7 +214,7 @@ def _with_programs(rows: Sequence[Row], known: Constants) -> tuple[list[dict[str
     kinds = {kind: np.array([row.kind == kind for row in rows]) for kind in {row.kind for row in rows}}
     flush = keys.index(FLUSH)
     values = np.array([float(known.first_guess.get(key, 0.0)) for key in keys])
-    kept, scatter_us = np.ones(len(rows), dtype=bool), root
+    kept, unit_us = np.ones(len(rows), dtype=bool), root
     for _ in range(ROUNDS):
         without = design @ np.where(np.arange(len(keys)) == flush, 0.0, values)
         program_us = known.program_us + values[flush]
@@ -221,14 +228,15 @@ def _with_programs(rows: Sequence[Row], known: Constants) -> tuple[list[dict[str
             scatter_us[of_kind] *= max(spread_us, CLOCK_STEP_US / np.sqrt(6))
         kept = residuals * root <= OUTLIER_SD * scatter_us
         # The triangle has the same best constants as the long design.
-        q, r = np.linalg.qr((design / scatter_us[:, None])[kept])
-        new, _ = nnls(r, q.T @ (measured / scatter_us)[kept])
+        unit_us = scatter_us * doubt
+        q, r = np.linalg.qr((design / unit_us[:, None])[kept])
+        new, _ = nnls(r, q.T @ (measured / unit_us)[kept])
         if np.allclose(new, values, rtol=1e-6):
             break
         values = new
-    weighted = (design / scatter_us[:, None])[kept]
+    weighted = (design / unit_us[:, None])[kept]
     amounts = [dict(zip(keys, row, strict=True)) for row in weighted]
-    return amounts, (measured / scatter_us)[kept], int((~kept).sum())
+    return amounts, (measured / unit_us)[kept], int((~kept).sum())
 
 
 def _by_name(calls: Sequence[FunctionCall]) -> dict[str, list[FunctionCall]]:

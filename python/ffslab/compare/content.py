@@ -1,12 +1,12 @@
 """The bytes that a traced SQLite wrote: a trace has offsets and sizes, not content.
 
 How long a write takes depends on its bytes, since JFFS2 compresses them. So the same inserts are made with the SQLite
-of this installation, on files in memory, and its writes are paired with those of the trace, one by one. What is
-assumed: the table of the papers' SQLite experiment (17 columns: 12 integers, one of them the key, and 5 texts of the
-record size), integers below 65,536, texts of random letters and digits. The measurements bear it out: for this table
-SQLite makes all 1,100 and 3,015 writes of the traces in their order; a full page is programmed in 43 % of the writes
-of a 1 KiB page of text, so 819 B of it are stored, which is what zlib makes of letters and digits; and LZO, which
-comes first, cannot shrink such pages (1.1 ms a write), but those that are partly empty (0.2 ms).
+of this installation, on files in memory, and its writes are paired with those of the trace, one by one. Assumed are the
+table of the papers' SQLite experiment (17 columns: 12 integers, one of them the key, and 5 texts of the record size),
+integers below 65,536, texts of random letters and digits. The measurements bear it out: for this table SQLite makes all
+1,100 and 3,015 writes of the traces in their order; a full page is programmed in 43 % of the writes of a 1 KiB page of
+text, so 819 B of it are stored, which is what zlib makes of letters and digits; and LZO, which comes first, cannot
+shrink such pages (1.1 ms a write), but those that are partly empty (0.2 ms).
 """
 
 from __future__ import annotations
