@@ -214,7 +214,10 @@ def test_a_monitor_is_controlled_while_it_runs(machine: Machine) -> None:
 
 def test_nothing_stays_behind(machine: Machine) -> None:
     monitors = {"flashmon": "", "vfsmon": "", "funcmon": "mtd_read"}
-    trace(machine, monitors, "flash_erase -q /dev/mtd0 0 1")
+    traced = trace(machine, monitors, "flash_erase -q /dev/mtd0 0 1")
+    # All logs of a session name the same chip.
+    chips = {read_log(traced.folder / f"{name}.log").header["chip"] for name in monitors}
+    assert chips == {"page_B=2048 oob_B=64 block_B=131072 size_B=268435456"}
     tracing = "/sys/kernel/tracing"
     done = machine.run(
         f"cat {tracing}/kprobe_events > probes; ls {tracing}/instances > instances; ls /tmp/ffslab-probe > state"
