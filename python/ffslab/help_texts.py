@@ -258,7 +258,7 @@ VERBS = {
     ),
     "lifetime": Verb(
         about="Predict how long a part bears a workload: erases a day, years.",
-        example="ffslab lifetime dump.bin --workload experiments/first-run/sqlite.toml --per-day 1000",
+        example="ffslab lifetime dump.bin --workload EXPERIMENT.toml --per-day 1000",
         options={
             "start": "An image or dump, with which the workloads begin, or a results folder of `ffslab run`.",
             "workload": "Experiment whose measured steps are the workload; give it several times to compare.",
