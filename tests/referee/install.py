@@ -16,8 +16,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from ffslab.reference.kit import program
 from referee.parts import INSTALL, PACKAGES, find_kit
 
-# Packages that are one program of their name, for tests outside this folder.
-OTHERS = ("unyaffs", "fio", "postmark", "strace", "sqlite3", "git", "shellcheck")
+# Programs for tests outside this folder, and their packages.
+OTHERS = {name: name for name in ("unyaffs", "fio", "postmark", "strace", "sqlite3", "git", "shellcheck")}
+OTHERS |= {"mkfs.fat": "dosfstools", "mcopy": "mtools"}
 
 
 def main() -> None:
@@ -25,10 +26,11 @@ def main() -> None:
     missing += [name for name in OTHERS if program(name) is None]
     if not missing:
         return
-    packages = " ".join((PACKAGES, *OTHERS))
+    packages = " ".join((PACKAGES, *OTHERS.values()))
     lacking = f"packages: {', '.join(missing)} missing"
     if os.geteuid() != 0 or shutil.which("apt-get") is None:
-        print(f"{lacking}: tests are left out; to have them, as root: {INSTALL} {' '.join(OTHERS)}", file=sys.stderr)
+        wanted = f"{INSTALL} {' '.join(OTHERS.values())}"
+        print(f"{lacking}: tests are left out; to have them, as root: {wanted}", file=sys.stderr)
         return
     print(f"{lacking}: installing {packages}", file=sys.stderr)
     # No initial RAM disk: this kernel never boots here, only in the virtual machine, which brings its own.
