@@ -305,8 +305,9 @@ fn ra_7(fs: &'static str) {
                     without = (without.0 + b.time_us, without.1 + b.energy_uj);
                 }
                 let (time, energy) = (1.0 - without.0 / with.0, 1.0 - without.1 / with.1);
-                // Every flash read takes the same time at the same power.
-                assert!((time - energy).abs() < 0.005, "{requests} x {request_bytes} B: {time:.3}, {energy:.3}");
+                // Every flash read takes the same time at the same power; the CPU, which has a tenth of the time, draws
+                // somewhat more.
+                assert!((time - energy).abs() < 0.01, "{requests} x {request_bytes} B: {time:.3}, {energy:.3}");
                 gains.push(time);
             }
             gains
