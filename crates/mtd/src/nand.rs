@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use ffslab_flash::{Chip, FlashError, DAMAGED};
-use ffslab_sim::Sim;
+use ffslab_sim::{Sim, Work};
 
 use crate::driver::{Driver, DriverError, Ecc, OpCost};
 use crate::error::MtdError;
@@ -134,6 +134,14 @@ impl Core {
         }
     }
 
+    /// The CPU computes the ECC of so many bytes, if no controller does.
+    #[inline]
+    fn compute_ecc(&self, bytes: usize) {
+        if self.driver.ecc == Ecc::Software {
+            self.sim.work(Work::SoftwareEcc, bytes);
+        }
+    }
+
     #[inline]
     pub fn report(&self, result: EccResult) -> Result<crate::Corrected, MtdError> {
         if result.failed {
@@ -179,6 +187,7 @@ impl Core {
         let began_ns = self.sim.now_ns();
         let flips = self.chip.read_page(page, data, None)?;
         self.charge(self.driver.read, began_ns);
+        self.compute_ecc(data.len());
         Ok(if flips == 0 { EccResult::CLEAN } else { self.correct(flips, 0, data, Tail::Oob) })
     }
 
@@ -194,6 +203,7 @@ impl Core {
         let began_ns = self.sim.now_ns();
         let result = self.chip.read_part(page, start as u32, moved, ecc_bytes).map(|flips| {
             self.charge(self.driver.read, began_ns);
+            self.compute_ecc(moved.len());
             if flips == 0 {
                 EccResult::CLEAN
             } else {
@@ -212,6 +222,7 @@ impl Core {
         let began_ns = self.sim.now_ns();
         let result = self.chip.read_page(page, data, Some(&mut oob)).map(|flips| {
             self.charge(self.driver.read, began_ns);
+            self.compute_ecc(data.len());
             self.layout.gather(&oob, free);
             if flips == 0 {
                 EccResult::CLEAN
@@ -275,6 +286,7 @@ impl Core {
     /// Programs one page. The caller has taken the page out of the cache ([`Core::forget`]).
     #[inline]
     pub fn write(&mut self, page: u32, data: &[u8]) -> Result<(), MtdError> {
+        self.compute_ecc(data.len());
         let began_ns = self.sim.now_ns();
         let result = self.chip.program_page(page, data, None);
         self.finish(self.driver.program, began_ns, result)
@@ -286,6 +298,7 @@ impl Core {
         self.cached_page = None;
         self.page_buffer.fill(0xFF);
         self.page_buffer[column..column + data.len()].copy_from_slice(data);
+        self.compute_ecc(self.page_bytes);
         let began_ns = self.sim.now_ns();
         let result = self.chip.program_page(page, &self.page_buffer, None);
         self.finish(self.driver.program, began_ns, result)
@@ -296,6 +309,7 @@ impl Core {
         self.forget(page, 1);
         self.oob_buffer.fill(0xFF);
         self.layout.scatter(free, &mut self.oob_buffer);
+        self.compute_ecc(data.len());
         let began_ns = self.sim.now_ns();
         let result = self.chip.program_page(page, data, Some(&self.oob_buffer));
         self.finish(self.driver.program, began_ns, result)

@@ -5,6 +5,7 @@ mod common;
 use common::*;
 use ffslab_flash::{Faults, Torn};
 use ffslab_mtd::{Corrected, Driver, Ecc, Mtd, MtdError, Nand};
+use ffslab_sim::{CpuCosts, Sim, SimConfig, Work, WorkCost};
 
 /// `nand_read_subpage`: the steps touched and 3 bytes for each. A 64 B header read costs 25 + 259 x 0.05 us. A read that
 /// needs every step moves the whole data area and is no partial one: so the measured cases count.
@@ -19,6 +20,21 @@ fn software_ecc_moves_only_the_steps_it_needs() {
         assert_eq!((counts.page_reads, counts.partial_page_reads), (1, partial), "{bytes} bytes at {at}");
         assert_eq!(counts.bus_out_bytes, moved_bytes, "{bytes} bytes at {at}");
         assert_eq!(took_ns, 25_000 + moved_bytes * 50);
+    }
+}
+
+#[test]
+fn software_ecc_takes_the_cpu_as_long_as_the_board_says() {
+    for (ecc, ns_per_byte) in [(Ecc::Software, 20), (Ecc::Hardware, 0)] {
+        let mut costs = CpuCosts::FREE;
+        costs.of[Work::SoftwareEcc as usize] = WorkCost { each_ns: 0, per_byte_ps: 20_000 };
+        let chip = chip_on(Sim::with_costs(SimConfig::default(), &costs), 2048, 64);
+        let mtd = whole(&Nand::new(chip, Driver { ecc, ..Driver::default() }).unwrap());
+        let cpu_ns = |f: &dyn Fn()| cost(&mtd, f).0.cpu_ns;
+        assert_eq!(cpu_ns(&|| mtd.write(0, &pattern(1, 2 * BLOCK)).unwrap()), 8 * PAGE * ns_per_byte);
+        assert_eq!(cpu_ns(&|| assert_eq!(reads(&mtd, 0, 2048), 1)), PAGE * ns_per_byte);
+        // Of a header only the steps that it touches.
+        assert_eq!(cpu_ns(&|| assert_eq!(reads(&mtd, PAGE, 64), 1)), 256 * ns_per_byte);
     }
 }
 

@@ -9,10 +9,14 @@ pub const PAGE: u64 = 2048;
 pub const BLOCK: u64 = 4 * PAGE;
 
 pub fn chip_of(page_bytes: u32, oob_bytes: u32) -> Chip {
+    chip_on(Sim::new(SimConfig::default()), page_bytes, oob_bytes)
+}
+
+pub fn chip_on(sim: Sim, page_bytes: u32, oob_bytes: u32) -> Chip {
     let geometry = Geometry { page_bytes, oob_bytes, pages_per_block: 4, blocks: 16 };
     let timing = Timing { read_ns: 25_000, program_ns: 200_000, erase_ns: 500_000, bus_ps_per_byte: 50_000 };
     let rules = Rules { partial_programs_max: 4, in_order: false };
-    Chip::new(Sim::new(SimConfig::default()), geometry, timing, rules).unwrap()
+    Chip::new(sim, geometry, timing, rules).unwrap()
 }
 
 pub fn nand(ecc: Ecc) -> Nand {
