@@ -231,8 +231,8 @@ def test_look_ups_at_random_gain_less_the_more_records_are_wanted() -> None:
     assert random[0] > 0.4
     # RA-8: 70 % at most; where all of the file is read it makes no difference.
     assert gained["time_gain"].between(-0.02, 0.75).all()
-    # RA-7: energy follows time.
-    assert (gained["time_gain"] - gained["energy_gain"]).abs().max() < 0.03
+    # RA-7: energy follows time, though the CPU draws more than the flash.
+    assert (gained["time_gain"] - gained["energy_gain"]).abs().max() < 0.06
 
 
 def test_what_sqlite_computes_is_time_of_the_program() -> None:
