@@ -2,6 +2,7 @@
 
 use crate::error::LabError;
 use crate::experiment::Experiment;
+use crate::result::FlashSummary;
 use crate::stack::StackSpec;
 use crate::stack_keys::StackKeys;
 use ffslab_workload::Step;
@@ -21,39 +22,12 @@ pub struct PlannedVariant {
     pub measure: Vec<Step>,
 }
 
-/// The chip in the words of a measured case.
-#[derive(Clone, Copy, Debug, Serialize)]
+/// The chip and the partition in the words of a measured case.
+#[derive(Clone, Debug, Serialize)]
 pub struct PlannedFlash {
-    #[serde(rename = "page_B")]
-    pub page_bytes: u32,
-    #[serde(rename = "oob_B")]
-    pub oob_bytes: u32,
-    pub pages_per_block: u32,
+    #[serde(flatten)]
+    pub chip: FlashSummary,
     pub partition_blocks: u32,
-    pub chip_blocks: u32,
-    pub t_read_us: f64,
-    pub t_program_us: f64,
-    pub t_erase_us: f64,
-    /// Nanoseconds per byte.
-    #[serde(rename = "bus_ns_per_B")]
-    pub bus_per_byte: f64,
-}
-
-impl PlannedFlash {
-    fn of(spec: &StackSpec) -> PlannedFlash {
-        let us = |ns: u64| ns as f64 / 1000.0;
-        PlannedFlash {
-            page_bytes: spec.geometry.page_bytes,
-            oob_bytes: spec.geometry.oob_bytes,
-            pages_per_block: spec.geometry.pages_per_block,
-            partition_blocks: spec.partition_blocks,
-            chip_blocks: spec.geometry.blocks,
-            t_read_us: us(spec.timing.read_ns),
-            t_program_us: us(spec.timing.program_ns),
-            t_erase_us: us(spec.timing.erase_ns),
-            bus_per_byte: us(spec.timing.bus_ps_per_byte),
-        }
-    }
 }
 
 /// What the experiment in `toml_text` consists of; nothing is run. The arguments are those of
@@ -74,7 +48,7 @@ pub fn planned_variants(toml_text: &str, file_name: &str, base_dir: &Path) -> Re
         Ok(PlannedVariant {
             name: variant.name,
             seed: variant.seed,
-            flash: PlannedFlash::of(&spec),
+            flash: PlannedFlash { chip: FlashSummary::from(&spec), partition_blocks: spec.partition_blocks },
             stack,
             state: variant.state,
             setup: variant.setup,
