@@ -75,10 +75,22 @@ impl Chip {
         blocks: Range<u32>,
         layout: ImageLayout,
     ) -> Result<u32, ImageError> {
-        let (path, bytes) = (Path::new(name), image.len() as u64);
+        let bytes = image.len() as u64;
+        self.load_from(name, &mut image, bytes, blocks, layout)
+    }
+
+    /// As [`Chip::load_bytes`], from something that makes `bytes` bytes on the way.
+    pub fn load_from(
+        &mut self,
+        name: &str,
+        from: &mut dyn Read,
+        bytes: u64,
+        blocks: Range<u32>,
+        layout: ImageLayout,
+    ) -> Result<u32, ImageError> {
+        let path = Path::new(name);
         self.check_image_size(path, bytes, &blocks, layout)?;
-        self.load(&mut image, bytes, blocks, layout)
-            .map_err(|source| ImageError::Io { path: path.to_path_buf(), source })
+        self.load(from, bytes, blocks, layout).map_err(|source| ImageError::Io { path: path.to_path_buf(), source })
     }
 
     /// Writes a range of blocks into a file. The file appears complete or not at all: it is written under another name

@@ -7,6 +7,7 @@ use ffslab_mtd::{Driver, OobLayout};
 use ffslab_workload::Step;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::io::{self, Read};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -59,7 +60,7 @@ pub(crate) fn load_bytes(
     if spec.autoplace {
         autoplace(chip, driver, image.to_mut());
     }
-    put(chip, &spec.path, &image, spec.oob, blocks)
+    put(chip, &spec.path, &mut &image[..], image.len() as u64, spec.oob, blocks)
 }
 
 /// Moves the first bytes of each OOB area to the places that the driver leaves free.
@@ -75,14 +76,20 @@ fn autoplace(chip: &Chip, driver: &Driver, image: &mut [u8]) {
     }
 }
 
-pub(crate) fn put(chip: &mut Chip, path: &Path, image: &[u8], oob: bool, blocks: Range<u32>) -> Result<(), String> {
-    let mut image = Cow::Borrowed(image);
-    let whole_bytes = image.len().next_multiple_of(chip.geometry().page_bytes as usize);
-    if !oob && whole_bytes > image.len() {
-        image.to_mut().resize(whole_bytes, 0xFF);
-    }
+/// Puts the `bytes` bytes that `from` has on the chip; they need not be in memory all at once.
+pub(crate) fn put(
+    chip: &mut Chip,
+    path: &Path,
+    from: &mut dyn Read,
+    bytes: u64,
+    oob: bool,
+    blocks: Range<u32>,
+) -> Result<(), String> {
+    let whole_bytes = if oob { bytes } else { bytes.next_multiple_of(u64::from(chip.geometry().page_bytes)) };
+    let mut padded = from.chain(io::repeat(0xFF).take(whole_bytes - bytes));
     let layout = ImageLayout { oob, hamming_ecc: false };
-    chip.load_bytes(&path.display().to_string(), &image, blocks, layout).map(drop).map_err(|error| error.to_string())
+    let loaded = chip.load_from(&path.display().to_string(), &mut padded, whole_bytes, blocks, layout);
+    loaded.map(drop).map_err(|error| error.to_string())
 }
 
 /// Finds `save_image` steps that cannot all be kept: names used twice in a variant, more bytes than memory should hold.

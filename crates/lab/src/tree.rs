@@ -14,6 +14,7 @@ use ffslab_mtd::{Driver, Mtd, Nand};
 use ffslab_sim::{Sim, SimConfig};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::io::Read;
 use std::path::Path;
 
 /// File systems whose images can be read.
@@ -136,11 +137,16 @@ fn tree_in(fs: &mut dyn FileSystem, content: Content, notes: Vec<String>) -> Tre
 
 /// A chip with the image on it, and a partition of all of it. Nothing is asked but the content: no time passes.
 fn chip_with(image: &[u8], geometry: Geometry, oob: bool) -> Result<Mtd, String> {
+    chip_from(&mut &image[..], image.len() as u64, geometry, oob)
+}
+
+/// As [`chip_with`], with an image that is made on the way.
+fn chip_from(from: &mut dyn Read, bytes: u64, geometry: Geometry, oob: bool) -> Result<Mtd, String> {
     let timing = Timing { read_ns: 0, program_ns: 0, erase_ns: 0, bus_ps_per_byte: 0 };
     let rules = Rules { partial_programs_max: u32::MAX, in_order: false };
     let sim = Sim::new(SimConfig::default());
     let mut chip = Chip::new(sim, geometry, timing, rules).map_err(|error| error.to_string())?;
-    put(&mut chip, Path::new("its pages"), image, oob, 0..geometry.blocks)?;
+    put(&mut chip, Path::new("its pages"), from, bytes, oob, 0..geometry.blocks)?;
     let nand = Nand::new(chip, Driver::default()).map_err(|error| error.to_string())?;
     Mtd::new(&nand, 0, geometry.blocks).map_err(|error| error.to_string())
 }
@@ -215,12 +221,10 @@ pub(crate) fn data_areas(image: &[u8], page_bytes: usize, oob_bytes: usize) -> C
     if oob_bytes == 0 {
         return Cow::Borrowed(image);
     }
-    image
-        .chunks(page_bytes + oob_bytes)
-        .flat_map(|page| &page[..page_bytes.min(page.len())])
-        .copied()
-        .collect::<Vec<u8>>()
-        .into()
+    let pages = image.chunks(page_bytes + oob_bytes);
+    let mut data = Vec::with_capacity(pages.len() * page_bytes);
+    pages.for_each(|page| data.extend_from_slice(&page[..page_bytes.min(page.len())]));
+    data.into()
 }
 
 /// A warning about erase blocks of the wrong size, with the right one if there is one.

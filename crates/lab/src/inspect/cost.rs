@@ -16,8 +16,8 @@ use ffslab_rtems::profile::DeviceProfile;
 use ffslab_sim::units::ns_to_us;
 use ffslab_sim::{EventSink, Op, OpCounts, OpEvent, Reason, Task, CAUSES};
 use serde_json::json;
-use std::borrow::Cow;
 use std::cell::Cell;
+use std::io::Read;
 use std::path::Path;
 use std::rc::Rc;
 
@@ -138,12 +138,16 @@ impl Machine {
 /// A stack with a copy of the image, nothing mounted.
 fn stack_with(spec: &StackSpec, image: &[u8], layout: &Layout) -> Result<Stack, String> {
     let mut spec = spec.clone();
-    let (geometry, image, oob): (Geometry, Cow<'_, [u8]>, bool) = match (layout.fs, layout.yaffs2) {
+    let as_it_is = |geometry| -> (Geometry, Box<dyn Read + '_>, u64, bool) {
+        (geometry, Box::new(image), image.len() as u64, layout.oob_bytes > 0)
+    };
+    let (geometry, mut from, bytes, oob) = match (layout.fs, layout.yaffs2) {
         (ImageFs::Yaffs2, Some(found)) => {
             // A checkpoint is one of so many blocks; an image that is too small for a partition has none.
             let spare_blocks = tree::yaffs2::SPARE_BLOCKS.saturating_sub(layout.blocks);
             let (geometry, anew) = tree::yaffs2::laid_out(image, &found, &layout.options(), spare_blocks)?;
-            (geometry, anew.into(), true)
+            let bytes = anew.left_bytes();
+            (geometry, Box::new(anew) as Box<dyn Read + '_>, bytes, true)
         }
         (ImageFs::Ubifs, _) => {
             let options = layout.options();
@@ -154,15 +158,15 @@ fn stack_with(spec: &StackSpec, image: &[u8], layout: &Layout) -> Result<Stack, 
             if let FsSpec::Ubifs(_, settings) = &mut spec.fs {
                 *settings = tree::ubifs::ubi_options(&options, offset);
             }
-            (geometry, image.into(), layout.oob_bytes > 0)
+            as_it_is(geometry)
         }
-        _ => (geometry(image, layout, tree::JFFS2_BLOCKS_MIN)?, image.into(), layout.oob_bytes > 0),
+        _ => as_it_is(geometry(image, layout, tree::JFFS2_BLOCKS_MIN)?),
     };
     spec.geometry = geometry;
     spec.first_block = 0;
     spec.partition_blocks = geometry.blocks;
     let mut stack = Stack::new(&spec)?;
-    stack.put(Path::new("its pages"), &image, oob)?;
+    stack.put(Path::new("its pages"), &mut from, bytes, oob)?;
     Ok(stack)
 }
 

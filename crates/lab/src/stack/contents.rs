@@ -4,6 +4,7 @@ use super::Stack;
 use crate::image::{self, ImageSpec};
 use ffslab_flash::{hamming, Geometry, ImageLayout};
 use ffslab_mtd::Ecc;
+use std::io::Read;
 use std::path::Path;
 
 impl Stack {
@@ -24,9 +25,11 @@ impl Stack {
     }
 
     /// As [`Stack::load`], for a stack that was just made, with the image's OOB areas as the chip's.
-    pub(crate) fn put(&mut self, path: &Path, image: &[u8], oob: bool) -> Result<(), String> {
-        let spec = ImageSpec { path: path.to_path_buf(), oob, autoplace: false };
-        self.load(&spec, image)
+    pub(crate) fn put(&mut self, path: &Path, from: &mut dyn Read, bytes: u64, oob: bool) -> Result<(), String> {
+        let blocks = self.spec.first_block..self.spec.first_block + self.spec.partition_blocks;
+        self.nand.with_chip(|chip| image::put(chip, path, from, bytes, oob, blocks))?;
+        self.nand.restart();
+        Ok(())
     }
 
     /// The partition's bytes, with OOB if wanted; takes no time. With software ECC the OOB bytes hold the ECC that a

@@ -1,9 +1,11 @@
 //! YAFFS2 images: laid out anew as the simulated driver expects them, then mounted and walked.
 
-use super::{chip_with, tree_in, Content, ImageOptions, Tree};
+use super::{chip_from, tree_in, Content, ImageOptions, Tree};
 use ffslab_flash::Geometry;
 use ffslab_yaffs2::probe::{self, Layout};
 use ffslab_yaffs2::{Options, Yaffs2};
+use std::io::{self, Cursor, Read};
+use std::slice::Chunks;
 
 /// Where the driver has its first free OOB byte.
 const FREE_AT: usize = 2;
@@ -16,15 +18,16 @@ pub fn layout(image: &[u8], options: &ImageOptions) -> Option<Layout> {
     probe::layout(image, options.page_bytes, options.oob_bytes, options.oob)
 }
 
-/// The chip that takes an image of this layout and so many erased blocks behind it, and the image as that chip's driver has it.
+/// The chip that takes an image of this layout and so many erased blocks behind it, and the image as that chip's driver
+/// has it.
 ///
 /// Errors: one line; no size of erase blocks suits the image.
-pub fn laid_out(
-    image: &[u8],
+pub fn laid_out<'i>(
+    image: &'i [u8],
     layout: &Layout,
     options: &ImageOptions,
     spare_blocks: u32,
-) -> Result<(Geometry, Vec<u8>), String> {
+) -> Result<(Geometry, Anew<'i>), String> {
     let stored_pages = image.len().div_ceil(layout.stride_bytes()) as u64;
     let wanted = options.block_bytes / layout.page_bytes;
     let pages_per_block = probe::pages_per_block(image, layout, wanted)
@@ -37,15 +40,15 @@ pub fn laid_out(
         blocks: blocks.min(u64::from(u32::MAX)) as u32,
     };
     geometry.check().map_err(|error| error.to_string())?;
-    Ok((geometry, laid_out_anew(image, layout, geometry)))
+    Ok((geometry, Anew::new(image, *layout, geometry)))
 }
 
 pub fn read(image: &[u8], options: &ImageOptions, content: Content) -> Result<Tree, String> {
     let layout = layout(image, options)
         .ok_or("there is no YAFFS2 object header in the image: without in-band tags it needs its OOB areas")?;
-    let (geometry, anew) = laid_out(image, &layout, options, SPARE_BLOCKS)?;
-    let mtd = chip_with(&anew, geometry, true)?;
-    drop(anew);
+    let (geometry, mut anew) = laid_out(image, &layout, options, SPARE_BLOCKS)?;
+    let bytes = anew.left_bytes();
+    let mtd = chip_from(&mut anew, bytes, geometry, true)?;
     let settings = Options {
         // Tags are what counts: they tell the same, whatever the size of the blocks was.
         checkpoint_read: false,
@@ -67,19 +70,46 @@ pub fn read(image: &[u8], options: &ImageOptions, content: Content) -> Result<Tr
     Ok(tree)
 }
 
-/// The image with OOB areas as the chip's driver has them.
-fn laid_out_anew(image: &[u8], layout: &Layout, geometry: Geometry) -> Vec<u8> {
-    let (page_bytes, oob_bytes) = (geometry.page_bytes as usize, geometry.oob_bytes as usize);
-    let mut anew = Vec::with_capacity(image.len() / layout.stride_bytes() * (page_bytes + oob_bytes));
-    for page in image.chunks(layout.stride_bytes()) {
-        let start = anew.len();
-        anew.extend_from_slice(&page[..page_bytes.min(page.len())]);
-        anew.resize(start + page_bytes + oob_bytes, 0xFF);
-        if let (false, Some(tags)) = (layout.is_inband(), page.get(layout.tags_offset as usize..)) {
-            let count = tags.len().min(TAGS_BYTES);
-            let at = start + page_bytes + FREE_AT;
-            anew[at..at + count].copy_from_slice(&tags[..count]);
-        }
+/// The image with OOB areas as the chip's driver has them, made page by page: another copy might not fit in memory.
+pub struct Anew<'i> {
+    pages: Chunks<'i, u8>,
+    layout: Layout,
+    geometry: Geometry,
+    /// The page that is read now.
+    page: Cursor<Vec<u8>>,
+}
+
+impl<'i> Anew<'i> {
+    fn new(image: &'i [u8], layout: Layout, geometry: Geometry) -> Anew<'i> {
+        Anew { pages: image.chunks(layout.stride_bytes()), layout, geometry, page: Cursor::default() }
     }
-    anew
+
+    /// What is left to read.
+    pub fn left_bytes(&self) -> u64 {
+        self.pages.len() as u64 * u64::from(self.geometry.page_bytes + self.geometry.oob_bytes)
+    }
+
+    fn lay_out(&mut self, stored: &[u8]) {
+        let (page_bytes, oob_bytes) = (self.geometry.page_bytes as usize, self.geometry.oob_bytes as usize);
+        let page = self.page.get_mut();
+        page.clear();
+        page.extend_from_slice(&stored[..page_bytes.min(stored.len())]);
+        page.resize(page_bytes + oob_bytes, 0xFF);
+        if let (false, Some(tags)) = (self.layout.is_inband(), stored.get(self.layout.tags_offset as usize..)) {
+            let count = tags.len().min(TAGS_BYTES);
+            let at = page_bytes + FREE_AT;
+            page[at..at + count].copy_from_slice(&tags[..count]);
+        }
+        self.page.set_position(0);
+    }
+}
+
+impl Read for Anew<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if self.page.position() == self.page.get_ref().len() as u64 {
+            let Some(stored) = self.pages.next() else { return Ok(0) };
+            self.lay_out(stored);
+        }
+        self.page.read(into)
+    }
 }
