@@ -14,8 +14,8 @@ use crate::{checkpoint::SEQUENCE_CHECKPOINT, device::SEQUENCE_BAD_BLOCK};
 const FREE_AT: u32 = 2;
 const PAGES_BYTES: [u32; 5] = [2048, 4096, 8192, 16384, 1024];
 const OOBS_BYTES: [u32; 9] = [32, 64, 128, 224, 218, 256, 436, 448, 512];
-/// More pages tell nothing new.
-const LOOKED_AT_PAGES: usize = 4096;
+/// More tells nothing new. The same part of the image for all sizes of pages, or the largest would find most headers.
+const LOOKED_AT_BYTES: usize = 8 << 20;
 /// In an image that suits at most one of so many blocks holds a page of another.
 const DAMAGED_BLOCKS_SHARE: usize = 8;
 /// Smallest and largest number of pages per erase block that are tried.
@@ -132,7 +132,8 @@ pub fn layout(image: &[u8], page_bytes: u32, oob_bytes: u32, oob: bool) -> Optio
 /// The layout if it suits the image, with the number of headers that it finds.
 fn fit(image: &[u8], layout: Layout) -> Option<(Layout, u32)> {
     let (mut headers, mut wrong, mut right_eccs, mut used) = (0u32, 0, 0, 0);
-    for page in image.chunks_exact(layout.stride_bytes()).take(LOOKED_AT_PAGES) {
+    let looked_at = &image[..image.len().min(LOOKED_AT_BYTES)];
+    for page in looked_at.chunks_exact(layout.stride_bytes()) {
         let Some(tags) = layout.tags(page) else { continue };
         used += 1;
         right_eccs += u32::from(layout.ecc_is_right(page));
@@ -210,6 +211,24 @@ mod tests {
                 assert_eq!(layout(&image, page_bytes, oob_bytes, oob), Some(right));
             }
         }
+    }
+
+    #[test]
+    fn two_small_pages_are_no_large_one() {
+        // In-band tags, few headers: with pages of 4 KiB every other tag is seen, in twice as much of the image.
+        let page = |is_header: bool| {
+            let mut page = vec![0xA5; 2048];
+            page[..10].copy_from_slice(&[1, 0, 0, 0, 1, 0, 0, 0, 0xFF, 0xFF]);
+            let tags = Tags { sequence: 0x1000, object: 257, chunk: u32::from(!is_header), ..Tags::default() };
+            page[2032..].copy_from_slice(&Tags { count_bytes: 2032, ..tags }.pack());
+            page
+        };
+        let part: Vec<u8> = (0..64).flat_map(|number| page(number < 2)).collect();
+        let mut image = part.clone();
+        image.extend((0..4096).flat_map(|_| page(false)));
+        image.extend(part.repeat(20));
+        let found = layout(&image, 2048, 0, false).unwrap();
+        assert_eq!((found.page_bytes, found.tags_offset), (2048, 2032));
     }
 
     #[test]
