@@ -10,6 +10,7 @@ from conftest import SMALL, Command
 from ffslab import InputError
 from ffslab.experiment import Experiment
 from ffslab.reference import cases, plan
+from ffslab.reference.progress import Progress
 
 LOG = """\
 # ffslab-probe 1 flashmon
@@ -32,7 +33,7 @@ LOG = """\
 
 def test_the_steps_are_those_of_the_experiment() -> None:
     text = SMALL.replace('fs = "jffs2"', 'fs = "ubifs"')
-    variants = plan.variants(Experiment.from_toml(text))
+    variants = plan.variants(Experiment.from_toml(text), "small")
     assert [variant.name for variant in variants] == ["read_ahead_KiB=128", "read_ahead_KiB=0"]
     lines = variants[0].lines.splitlines()
     assert lines[0].startswith("begin 0 begin fs=ubifs period_us=2560000 phase_us=0")
@@ -58,7 +59,7 @@ def test_the_steps_are_those_of_the_experiment() -> None:
 )
 def test_what_a_real_kernel_cannot_run_is_refused(old: str, new: str, says: str) -> None:
     with pytest.raises(InputError, match=says.replace("[", r"\[")):
-        plan.variants(Experiment.from_toml(SMALL.replace(old, new)))
+        plan.variants(Experiment.from_toml(SMALL.replace(old, new)), "small")
 
 
 def test_operations_are_counted_by_phase_task_and_block() -> None:
@@ -100,6 +101,7 @@ def test_the_command_refuses_bad_input_in_one_line(ffslab: Command, small: Path,
     other = tmp_path / "other"
     other.mkdir()
     for arguments, says in (
+        ([small], "small.toml is there 2 times"),
         (["--out", other], "is no folder of `ffslab reference run`"),
         (["--kernel", small], "--kernel and --modules belong together"),
         (["--kernel", small, "--modules", other], "modules.dep: there is no such file"),
@@ -108,3 +110,26 @@ def test_the_command_refuses_bad_input_in_one_line(ffslab: Command, small: Path,
         assert (ran.returncode, len(ran.stderr.splitlines())) == (2, 1), ran.stderr
         assert says in ran.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["other", "small.toml"]
+
+
+def test_progress_names_case_and_step() -> None:
+    """Two machines side by side, each with two variants."""
+    experiments = [plan.variants(Experiment.from_toml(SMALL), name) for name in ("first", "second")]
+    setup, measure = experiments[0][0].setup, experiments[0][0].measure
+    steps = len(setup) + len(measure)
+    shown: list[tuple[float, str]] = []
+    progress = Progress(experiments, lambda share, what: shown.append((share, what)))
+    lines = ["begin 0 begin"]
+    for phase, of_phase in (("setup", setup), ("measure", measure)):
+        lines += [f"{phase} {index} {step['step']}" for index, step in enumerate(of_phase)]
+    for line in ("variant 0", *lines, "variant 1", *lines, "end"):
+        for number in range(2):
+            progress.take(number, line)
+    assert shown[0] == (0.0, "boot")
+    texts = [text for _, text in shown]
+    assert texts[5] == f"first/read_ahead_KiB=128: setup, step 1 of {steps}: mount"
+    assert f"second/read_ahead_KiB=0: measure, step {steps} of {steps}: sync" in texts
+    shares = [share for share, _ in shown]
+    assert shares == sorted(shares)
+    assert shares[5] == pytest.approx(2 / 6)
+    assert shares[-1] == 1

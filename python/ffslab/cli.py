@@ -273,19 +273,23 @@ def _reference() -> None:
 
 @reference_app.command("run", help=VERBS["reference run"].about, epilog=VERBS["reference run"].epilog)
 def reference_run(
-    experiment: Annotated[Path, _argument("reference run", "experiment", "EXPERIMENT.toml")],
+    experiments: Annotated[list[Path], _argument("reference run", "experiment", "EXPERIMENT.toml...")],
     kernel: Annotated[Path | None, _option("reference run", "kernel", "--kernel", metavar="BZIMAGE")] = None,
     modules: Annotated[Path | None, _option("reference run", "modules", "--modules", metavar="DIR")] = None,
     probe: Annotated[Path | None, _option("reference run", "probe", "--probe", metavar="DIR")] = None,
     out: Annotated[Path | None, _option("reference run", "out", "--out", metavar="DIR")] = None,
+    jobs: Annotated[int | None, _option("reference run", "jobs", "--jobs", metavar="N")] = None,
     json: Annotated[bool, _option("reference run", "json", "--json")] = False,
 ) -> None:
-    """Runs an experiment on a real kernel."""
+    """Runs experiment files on a real kernel."""
     from ffslab import results, validation
+    from ffslab.progress import progress_of_parts
     from ffslab.reference import verb
 
-    folder = out if out is not None else Path("results") / f"reference-{experiment.name.removesuffix('.toml')}"
-    verb.measure(experiment, folder, kernel, modules, probe)
+    _check_jobs(jobs)
+    folder = out if out is not None else verb.folder_of(experiments)
+    with progress_of_parts() as show:
+        verb.measure(experiments, folder, kernel, modules, probe, jobs, show)
     _say(results.dump_json(validation.compare(folder / verb.CASES)).rstrip() if json else verb.text(folder))
 
 

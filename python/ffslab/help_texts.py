@@ -199,14 +199,15 @@ VERBS = {
         example="ffslab reference run experiments/reference/jffs2-reads.toml",
     ),
     "reference run": Verb(
-        about="Run an experiment on a real kernel in QEMU; compare the simulation.",
+        about="Run experiments on a real kernel in QEMU; compare the simulation.",
         example="ffslab reference run experiments/reference/jffs2-reads.toml",
         options={
-            "experiment": "Experiment file (TOML) with JFFS2 or UBIFS; docs/reference.md says which steps there are.",
+            "experiment": "Experiment files (TOML) with JFFS2 or UBIFS; docs/reference.md says which steps there are.",
             "kernel": "A kernel of your own (x86-64 bzImage); give --modules, too. [default: the newest in /boot]",
             "modules": "Its folder of modules, which holds modules.dep.",
             "probe": "The on-target kit. [default: probe/ of ffslab's sources]",
-            "out": "Folder for cases.jsonl and the traces [default: results/reference-NAME].",
+            "jobs": "Machines that run at once, one for each experiment file. [default: one per core]",
+            "out": "Folder for cases.jsonl and traces [default: results/reference-NAME, or results/reference].",
             "json": JSON,
         },
     ),

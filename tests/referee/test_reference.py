@@ -1,4 +1,4 @@
-"""`ffslab reference run`: an unmodified kernel, measured by the on-target kit, and the simulator beside it.
+"""The virtual machine of reference runs as a board with known delays: what the on-target kit measures there.
 
 Time in the guest is the number of instructions, so durations can be compared with delays that are set, on any machine.
 """
@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ROOT, Command
+from conftest import Command
+from ffslab.reference.first_jobs import run_first_jobs
 from ffslab.reference.kit import Kit
 from ffslab.reference.machine import Machine
 from referee.parts import GUEST_SCRIPT
 from referee.probe_kit import Log, archive, read_log
 
-EXPERIMENTS = ROOT / "experiments" / "reference"
 # Page read, page program in us, erase in ms; ns a byte. nandsim adds the page's 2048 bytes to a read and a program.
 DELAYS_US = {"read": 100, "program": 400, "erase": 3000}
 BUS_NS_PER_B = 50
@@ -62,10 +62,7 @@ def measured(kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("counted")
     programs = {"first.sh": JOB.encode(), "probe.tar": archive()}
     machine = Machine(kit, folder / "machine", GUEST_SCRIPT.read_bytes(), programs, instructions_per_us=250)
-    try:
-        return machine.run_first(timeout_s=400).folder
-    finally:
-        machine.stop()
+    return run_first_jobs([machine], timeout_s=400)[0].folder
 
 
 def loops(path: Path) -> dict[str, dict[int, int]]:
@@ -156,70 +153,3 @@ def vfs_log(measured: Path) -> Log:
     command: list[str | Path] = ["sh", PROBE / "ffslab-probe", "format", measured / "vfsmon"]
     (measured / "vfsmon.log").write_bytes(subprocess.run(command, capture_output=True, check=True).stdout)
     return read_log(measured / "vfsmon.log")
-
-
-# ---- cases -------------------------------------------------------------------------------------------------------
-
-
-def reference(name: str, tmp_path: Path, ffslab: Command) -> dict[str, dict[str, float]]:
-    """Signed errors in percent by case and counter, where either side has any."""
-    out = tmp_path / name
-    ran = ffslab("reference", "run", EXPERIMENTS / f"{name}.toml", "--out", out, "--json")
-    assert ran.returncode == 0, ran.stderr
-    assert (out / "cases.jsonl").exists()
-    errors: dict[str, dict[str, float]] = {}
-    for case in json.loads(ran.stdout)["cases"]:
-        assert case["error"] is None
-        for counter, pair in case["counters"].items():
-            if pair["expected"] or pair["simulated"]:
-                error = (pair["simulated"] - pair["expected"]) / max(pair["expected"], 1) * 100
-                errors.setdefault(case["id"], {})[counter] = error
-    return errors
-
-
-@pytest.mark.parametrize("name", ["jffs2-reads", "ubifs-appends"])
-def test_the_simulator_counts_as_the_real_kernel(kit: Kit, name: str, tmp_path: Path, ffslab: Command) -> None:
-    """Read-ahead on and off, and synchronous appends: exact."""
-    errors = reference(name, tmp_path, ffslab)
-    assert len(errors) == {"jffs2-reads": 4, "ubifs-appends": 2}[name]
-    assert {counter for of_case in errors.values() for counter in of_case} >= {"page_reads"}
-    assert all(error == 0 for of_case in errors.values() for error in of_case.values()), errors
-
-
-# Largest error in percent of any counter with a hundred operations or more. What JFFS2's thread does beside the program
-# depends on when it gets the CPU, and a victim on the tick at which it is drawn.
-SOAK = {
-    "jffs2-mount": 0.0,
-    "jffs2-appends": 6.0,
-    "jffs2-saturated": 5.0,
-    "ubifs-reads": 0.0,
-    "ubifs-mount": 0.0,
-    "ubifs-saturated": 2.0,
-}
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("name", SOAK)
-def test_the_simulator_counts_as_the_real_kernel_in_all_cases(
-    kit: Kit, name: str, tmp_path: Path, ffslab: Command
-) -> None:
-    errors = reference(name, tmp_path, ffslab)
-    large = ("page_reads", "oob_reads", "page_programs", "partial_page_reads")
-    worst = max(abs(error) for of_case in errors.values() for counter, error in of_case.items() if counter in large)
-    assert worst <= SOAK[name], errors
-
-
-@pytest.mark.soak
-def test_a_reference_run_can_be_repeated(kit: Kit, tmp_path: Path, ffslab: Command) -> None:
-    """Every count is the same; virtual times agree to five digits."""
-    runs = []
-    for folder in ("first", "second"):
-        ran = ffslab("reference", "run", EXPERIMENTS / "jffs2-appends.toml", "--out", tmp_path / folder)
-        assert ran.returncode == 0, ran.stderr
-        lines = (tmp_path / folder / "cases.jsonl").read_text(encoding="utf-8").splitlines()
-        runs.append([json.loads(line)["expect"] for line in lines])
-    first, second = runs
-    for expect, again in zip(first, second, strict=True):
-        times, times_again = ([row.pop("time_us") for row in of["after_step"]] for of in (expect, again))
-        assert expect == again
-        assert times[-1] == pytest.approx(times_again[-1], rel=1e-5)

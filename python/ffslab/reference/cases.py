@@ -127,9 +127,7 @@ def plain(counter: Counter[str]) -> dict[str, int]:
     return {name: counter[name] for name in COUNTERS}
 
 
-def case(
-    variant: Variant, name: str, system: dict[str, Any], log: Iterable[str], steps: list[StepDone]
-) -> dict[str, Any]:
+def case(variant: Variant, system: dict[str, Any], log: Iterable[str], steps: list[StepDone]) -> dict[str, Any]:
     """The case in the format of measured cases.
 
     Its latencies stand in `measured` and not in `expect`: they hold the CPU time of the emulated machine, by which no
@@ -160,7 +158,7 @@ def case(
         if planned["step"] in TIMED and step.latencies_us:
             latencies[planned["step"]] = latency(step.latencies_us, int(step.values["elapsed_ns"]) / 1000)
     return {
-        "id": name,
+        "id": variant.identity,
         "family": "reference",
         "variant": variant.name,
         "system": system,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import selectors
 import shutil
+import signal
 import subprocess
 import time
 from collections.abc import Mapping
@@ -18,7 +20,6 @@ MEMORY = "1024M"  # nandsim keeps the programmed pages of its chip in the kernel
 CLOCK = "base=2030-01-01T00:00:00"  # what the guest writes into time stamps does not depend on the day
 BOOT_S_MAX = 180
 JOB_S_MAX = 240
-FIRST_JOB_S_MAX = 3600
 TAIL_LINES = 40
 # Notices and worse go to the console, so that a hang leaves its last words there. The log has room for a line about
 # each operation of a chip.
@@ -51,6 +52,14 @@ def icount(instructions_per_us: int | None) -> list[str]:
     return ["-icount", f"shift={shift},sleep=off"]
 
 
+LIBC = ctypes.CDLL(None)
+
+
+def die_with_parent() -> None:
+    """Asks Linux to kill this process when the one that started it has gone (PR_SET_PDEATHSIG of prctl(2))."""
+    LIBC.prctl(1, signal.SIGKILL)
+
+
 class Machine:
     """A running guest. `folder` holds the files of its jobs; the caller removes it.
 
@@ -78,16 +87,15 @@ class Machine:
         self.jobs.mkdir(parents=True)
         (folder / "initramfs").write_bytes(initramfs.build(kit, {"guest.sh": guest_script, **(programs or {})}))
 
-    def run_first(self, timeout_s: float = FIRST_JOB_S_MAX) -> Done:
-        """Boots; answers when the program /first.sh (among `programs`) has ended.
+    def first_done(self) -> Done:
+        """What the program /first.sh (among `programs`) left, once the machine has said "ready" (see `first_jobs.py`).
 
-        Raises `GuestError` when a command of it failed or it takes too long.
+        Raises `GuestError` when a command of it failed.
         """
-        self._boot(timeout_s)
         job = self.jobs / "first"
         status = text_of(job / "status").strip()
         if status != "0":
-            raise GuestError(f"a command of the first job failed (status {status})\n{self._story(job)}")
+            raise GuestError(f"a command of the first job failed (status {status})\n{self.story(job)}")
         return Done(job, text_of(job / "log"), kernel_lines(text_of(job / "dmesg")))
 
     def run(self, script: str, files: Mapping[str, Path | bytes] | None = None, timeout_s: float = JOB_S_MAX) -> Done:
@@ -111,9 +119,9 @@ class Machine:
             answer = self._answer(timeout_s)
         except GuestError as error:
             self.stop()
-            raise GuestError(f"{error}\n{self._story(job)}") from None
+            raise GuestError(f"{error}\n{self.story(job)}") from None
         if answer != "done 0":
-            raise GuestError(f"a command of the job failed ({answer})\n{self._story(job)}")
+            raise GuestError(f"a command of the job failed ({answer})\n{self.story(job)}")
         return Done(job, text_of(job / "log"), kernel_lines(text_of(job / "dmesg")))
 
     def stop(self) -> None:
@@ -125,22 +133,36 @@ class Machine:
         process.communicate()
         self._said = b""
 
-    def _boot(self, timeout_s: float = BOOT_S_MAX) -> None:
+    def start(self) -> int:
+        """Starts to boot, and returns a file that can be read when there is something to `hear`."""
         share = f"local,path={self.jobs},mount_tag=host,security_model=none,multidevs=remap"
         command: list[str | Path] = [self._kit.qemu, "-accel", "tcg", *self._icount, "-smp", "1", "-m", MEMORY]
         command += ["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-rtc", CLOCK]
         command += ["-kernel", self._kit.kernel.image, "-initrd", self.folder / "initramfs", "-append", COMMAND_LINE]
         command += ["-serial", f"file:{self.console}", "-serial", "stdio", "-virtfs", share]
         pipe = subprocess.PIPE
-        self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.STDOUT)
+        # Ctrl-C is for us, who then end the guest; and should we be killed, so is it.
+        self._process = subprocess.Popen(
+            command,
+            stdin=pipe,
+            stdout=pipe,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            preexec_fn=die_with_parent,
+        )
+        assert self._process.stdout is not None
+        return self._process.stdout.fileno()
+
+    def _boot(self) -> None:
+        self.start()
         try:
-            answer = self._answer(timeout_s)
+            answer = self._answer(BOOT_S_MAX)
         except GuestError as error:
             self.stop()
-            raise GuestError(f"booting: {error}\n{self._story(None)}") from None
+            raise GuestError(f"booting: {error}\n{self.story()}") from None
         if answer != "ready":
             self.stop()
-            raise GuestError(f"booting: {answer}\n{self._story(None)}")
+            raise GuestError(f"booting: {answer}\n{self.story()}")
 
     def _send(self, line: str) -> None:
         assert self._process is not None
@@ -155,17 +177,24 @@ class Machine:
         deadline = time.monotonic() + timeout_s
         with selectors.DefaultSelector() as selector:
             selector.register(self._process.stdout, selectors.EVENT_READ)
-            while b"\n" not in self._said:
+            while True:
                 if not selector.select(max(0.0, deadline - time.monotonic())):
                     raise GuestError(f"no answer after {timeout_s:.0f} s")
-                piece = os.read(self._process.stdout.fileno(), 4096)
-                if not piece:
-                    raise GuestError(f"the virtual machine ended: {self._said.decode(errors='replace').strip()}")
-                self._said += piece
-        line, _, self._said = self._said.partition(b"\n")
-        return line.decode(errors="replace").strip()
+                if lines := self.hear():
+                    return lines[0]
 
-    def _story(self, job: Path | None) -> str:
+    def hear(self) -> list[str]:
+        """The lines that the guest has just said to their end. Waits until it says something."""
+        assert self._process is not None
+        assert self._process.stdout is not None
+        piece = os.read(self._process.stdout.fileno(), 4096)
+        if not piece:
+            raise GuestError(f"the virtual machine ended: {self._said.decode(errors='replace').strip()}")
+        *lines, self._said = (self._said + piece).split(b"\n")
+        return [line.decode(errors="replace").strip() for line in lines]
+
+    def story(self, job: Path | None = None) -> str:
+        """The last lines of the console, and of what a job and the kernel said meanwhile."""
         parts = [("console", self.console)]
         if job is not None:
             parts += [("job", job / "log"), ("kernel", job / "dmesg")]

@@ -38,6 +38,7 @@ MAX_BEB_PER_1024 = 20
 class Variant:
     """A variant with its steps as they are run, UBI's made explicit."""
 
+    experiment: str
     name: str
     fs: str
     compression: str
@@ -47,6 +48,11 @@ class Variant:
     flash: dict[str, Any]
     setup: list[Step]
     measure: list[Step]
+
+    @property
+    def identity(self) -> str:
+        """Of its case."""
+        return "/".join(word for word in ("reference", self.experiment, self.name.replace(", ", "/")) if word)
 
     @property
     def nandsim(self) -> str:
@@ -84,16 +90,16 @@ def word(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def variants(experiment: Experiment) -> list[Variant]:
-    """The variants of an experiment.
+def variants(experiment: Experiment, name: str) -> list[Variant]:
+    """The variants of an experiment of this name.
 
     Raises `ffslab.InputError` when the experiment is wrong or a real kernel with nandsim cannot run it.
     """
     plans = json.loads(_native.planned_variants(experiment.text, experiment.file_name, experiment.base_dir))
-    return [planned(plan, experiment.file_name) for plan in plans]
+    return [planned(plan, experiment.file_name, name) for plan in plans]
 
 
-def planned(plan: dict[str, Any], file_name: str) -> Variant:
+def planned(plan: dict[str, Any], file_name: str, experiment: str) -> Variant:
     stack, flash = plan["stack"], plan["flash"]
 
     def refuse(text: str) -> _native.InputError:
@@ -129,6 +135,7 @@ def planned(plan: dict[str, Any], file_name: str) -> Variant:
     times["t_erase_us"] = max(1, round(flash["t_erase_us"] / 1000)) * 1000 if flash["t_erase_us"] else 0
     per_1024 = stack.get("max_beb_per1024", MAX_BEB_PER_1024)
     return Variant(
+        experiment,
         plan["name"],
         stack["fs"],
         stack["compression"],

@@ -1,25 +1,30 @@
-"""Runs an experiment on a real kernel in QEMU, on a chip that nandsim simulates, measured by the on-target kit.
+"""Runs experiments on a real kernel in QEMU, on a chip that nandsim simulates, measured by the on-target kit.
 
-One boot runs all variants, each on a fresh chip. Everything that the guest needs is in its initramfs, and time in it is
-the number of instructions, so the same experiment gives the same case again.
+One boot runs all variants of an experiment, each on a fresh chip. Everything that the guest needs is in its initramfs,
+and time in it is the number of instructions, so the same experiment gives the same cases again.
 """
 
 from __future__ import annotations
 
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ffslab import InputError
+from ffslab.progress import Show
 from ffslab.reference import cases
+from ffslab.reference.first_jobs import ignore, run_first_jobs
 from ffslab.reference.kit import Kernel, Kit, find_kit, install_command, module_bytes, module_name, program
 from ffslab.reference.machine import GuestError, Machine, text_of
 from ffslab.reference.plan import Variant
+from ffslab.reference.progress import Progress
 
 HERE = Path(__file__).resolve().parent
 PROBE = HERE.parent.parent.parent / "probe"
+STEPS = HERE / "steps"
 COMPILE: tuple[str | Path, ...] = ("cc", "-std=gnu11", "-static", "-O2", "-w", "-o")
 INSTRUCTIONS_PER_US = 250
 # Of all events of a run, setup included; the guest has 1 GiB.
@@ -61,7 +66,7 @@ def find_parts(folder: Path, image: Path | None, modules: Path | None, probe: Pa
     if not (probe / "ffslab-probe").exists():
         raise InputError(f"{probe}: the on-target kit (probe/ of ffslab's sources) is not there")
     steps = folder / "steps"
-    ran = subprocess.run([*COMPILE, steps, HERE / "steps.c"], capture_output=True, text=True, check=False)
+    ran = subprocess.run([*COMPILE, steps, *sorted(STEPS.glob("*.c"))], capture_output=True, text=True, check=False)
     if ran.returncode != 0:
         reason = (ran.stderr.strip().splitlines() or ["no reason given"])[0]
         raise InputError(f"the program that does the steps cannot be compiled (libc6-dev?): {reason}")
@@ -76,50 +81,63 @@ def first_job(variants: list[Variant]) -> str:
         start = f"flashmon start --scope mtd0 --buffer-KiB {TRACE_BUFFER_KiB} --keep first --overhead-ns {EVENT_NS}"
         marker = "/sys/kernel/tracing/instances/ffslab-flashmon/trace_marker"
         lines += [
+            f"echo at variant {number} >&3",
             f"mkdir {number}",
             f"insmod /modules/nandsim.ko {variant.nandsim}",
             f"/probe/ffslab-probe {start}",
             # A step that fails ends this variant; the others run.
-            f"/steps /variant.{number} {number}/steps {marker} || true",
+            f"/steps /variant.{number} {number}/steps {marker} >&3 || true",
             f"/probe/ffslab-probe flashmon stop --raw {number}",
             "clean_up",
         ]
-    return "\n".join([*lines, ""])
+    return "\n".join([*lines, "echo at end >&3", ""])
 
 
-def run(parts: Parts, variants: list[Variant], name: str, folder: Path) -> list[dict[str, Any]]:
-    """Boots, runs all variants, and returns a case for each. `folder` gets their traces: `traces/NUMBER.log`.
+def run(
+    parts: Parts, experiments: Sequence[list[Variant]], folder: Path, at_once: int, show: Show | None = None
+) -> list[dict[str, Any]]:
+    """Boots a machine for each experiment, `at_once` side by side, and returns a case for each variant, in order.
 
-    Raises `InputError` when the kernel did not boot or a step failed.
+    `folder` gets their traces: `traces/NUMBER.log`. `show` is told how far it is. Raises `InputError` when a kernel did
+    not boot or a step failed.
     """
     with tempfile.TemporaryDirectory() as temporary:
-        programs = {"steps": parts.steps, "detach": b"end 0 ubi_detach\n", "first.sh": first_job(variants).encode()}
-        programs |= {f"variant.{number}": variant.lines.encode() for number, variant in enumerate(variants)}
-        for path in (parts.probe / "ffslab-probe", *sorted((parts.probe / "lib").iterdir())):
-            if path.is_file():
-                programs[f"probe/{path.relative_to(parts.probe)}"] = path.read_bytes()
-        guest = (HERE / "guest.sh").read_bytes()
-        machine = Machine(parts.kit, Path(temporary) / "machine", guest, programs, INSTRUCTIONS_PER_US)
+        machines = [
+            machine_of(parts, variants, Path(temporary) / str(number)) for number, variants in enumerate(experiments)
+        ]
+        at = Progress(experiments, show).take if show else ignore
         try:
-            left = machine.run_first().folder
+            done = run_first_jobs(machines, at_once, at)
         except GuestError as error:
             raise InputError(f"the reference run failed: {error}") from None
-        finally:
-            machine.stop()
-        found = []
-        for number, variant in enumerate(variants):
-            which = f"{name}: variant {variant.name}: " if variant.name else f"{name}: "
-            log = folder / "traces" / f"{number + 1}.log"
-            log.parent.mkdir(parents=True, exist_ok=True)
-            format_log(parts, left / str(number), log)
-            try:
-                steps = cases.read_steps(left / str(number) / "steps")
-                identity = "/".join(word for word in ("reference", name, variant.name.replace(", ", "/")) if word)
-                with log.open(encoding="utf-8") as lines:
-                    found.append(cases.case(variant, identity, system(parts.kit, variant, left), lines, steps))
-            except InputError as error:
-                raise InputError(f"{which}{error}") from None
+        found: list[dict[str, Any]] = []
+        (folder / "traces").mkdir()
+        for variants, left in zip(experiments, done, strict=True):
+            for number, variant in enumerate(variants):
+                log = folder / "traces" / f"{len(found) + 1}.log"
+                found.append(case_of(parts, variant, left.folder, left.folder / str(number), log))
         return found
+
+
+def machine_of(parts: Parts, variants: list[Variant], folder: Path) -> Machine:
+    """A machine that runs the variants of an experiment as its first job."""
+    programs = {"steps": parts.steps, "detach": b"end 0 ubi_detach\n", "first.sh": first_job(variants).encode()}
+    programs |= {f"variant.{number}": variant.lines.encode() for number, variant in enumerate(variants)}
+    for path in (parts.probe / "ffslab-probe", *sorted((parts.probe / "lib").iterdir())):
+        if path.is_file():
+            programs[f"probe/{path.relative_to(parts.probe)}"] = path.read_bytes()
+    return Machine(parts.kit, folder, (HERE / "guest.sh").read_bytes(), programs, INSTRUCTIONS_PER_US)
+
+
+def case_of(parts: Parts, variant: Variant, of_machine: Path, left: Path, log: Path) -> dict[str, Any]:
+    """The case from what a variant left in the folder `left`, and its log."""
+    format_log(parts, left, log)
+    try:
+        steps = cases.read_steps(left / "steps")
+        with log.open(encoding="utf-8") as lines:
+            return cases.case(variant, system(parts.kit, variant, of_machine), lines, steps)
+    except InputError as error:
+        raise InputError(f"{variant.identity}: {error}") from None
 
 
 def format_log(parts: Parts, raw: Path, log: Path) -> None:

@@ -1,41 +1,64 @@
-"""`ffslab reference run`: measures an experiment on a real kernel and puts the simulation beside it."""
+"""`ffslab reference run`: measures experiments on a real kernel and puts the simulation beside them."""
 
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import tempfile
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from ffslab import InputError, validation
 from ffslab.experiment import Experiment
+from ffslab.progress import Show
 from ffslab.reference import plan, run
 
 CASES = "cases.jsonl"
 
 
 def measure(
-    path: Path, folder: Path, kernel: Path | None = None, modules: Path | None = None, probe: Path | None = None
+    paths: Sequence[Path],
+    folder: Path,
+    kernel: Path | None = None,
+    modules: Path | None = None,
+    probe: Path | None = None,
+    jobs: int | None = None,
+    show: Show | None = None,
 ) -> list[dict[str, Any]]:
-    """Runs an experiment file on a real kernel. `folder` becomes `cases.jsonl`, and a log of flashmon for each variant.
+    """Runs experiment files on a real kernel. `folder` becomes `cases.jsonl`, and a log of flashmon for each case.
 
-    The folder is complete or absent; an older one of the same kind is replaced. Raises `InputError` when the experiment
+    A machine is booted for each experiment, `jobs` at a time (otherwise one per core). `show` is told how far it is.
+
+    The folder is complete or absent; an older one of the same kind is replaced. Raises `InputError` when an experiment
     is wrong, something is missing, or the kernel refuses a step.
     """
     if folder.exists() and not (folder / CASES).exists():
         raise InputError(f"{folder}: exists and is no folder of `ffslab reference run`; name another one with --out")
-    variants = plan.variants(Experiment.from_file(path))
-    name = path.name.removesuffix(".toml")
+    for name, n in Counter(map(name_of, paths)).items():
+        if n > 1:
+            raise InputError(f"{name}.toml is there {n} times: cases would have the same names")
+    experiments = [plan.variants(Experiment.from_file(path), name_of(path)) for path in paths]
     with tempfile.TemporaryDirectory() as temporary:
         parts = run.find_parts(Path(temporary), kernel, modules, *([probe] if probe else []))
         made = Path(temporary) / "made"
         made.mkdir()
-        cases = run.run(parts, variants, name, made)
+        cases = run.run(parts, experiments, made, jobs or os.cpu_count() or 1, show)
         lines = "".join(json.dumps(case) + "\n" for case in cases)
         (made / CASES).write_text(lines, encoding="utf-8")
         replace(folder, made)
     return cases
+
+
+def name_of(path: Path) -> str:
+    return path.name.removesuffix(".toml")
+
+
+def folder_of(paths: Sequence[Path]) -> Path:
+    """Where the results go unless the user says otherwise."""
+    return Path("results") / (f"reference-{name_of(paths[0])}" if len(paths) == 1 else "reference")
 
 
 def replace(folder: Path, made: Path) -> None:
