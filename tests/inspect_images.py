@@ -23,16 +23,28 @@ def files(root: Path) -> Path:
     return root
 
 
-def simulated(folder: Path, fs: str, blocks: int = 64, **stack: object) -> dict[str, bytes]:
-    """Images of a partition on which a file was overwritten until garbage was collected: raw.bin, dump.bin."""
+def simulated(folder: Path, fs: str, blocks: int = 64, hot: str = "1 MiB", **stack: object) -> dict[str, bytes]:
+    """Images of a partition on which the file `hot` was overwritten until garbage was collected: raw.bin, dump.bin."""
     if not (folder / "source").exists():
         files(folder / "source")
     steps = [step("mount"), step("sleep", us="30 s"), step("copy_in", **{"from": "source"})]
-    steps += [step("create", file="hot", bytes="1 MiB"), step("sync")]
+    steps += [step("create", file="hot", bytes=hot), step("sync")]
     steps += [step("age", file="hot", overwrites=4.0, distribution="uniform"), step("umount")]
     steps += [step("save_image", file="raw.bin"), step("save_image", file="dump.bin", oob=True)]
     extra = {"max_beb_per1024": 1} if fs == "ubifs" else {}
     return run(experiment(steps, fs=fs, partition_blocks=blocks, **extra, **stack), folder).images
+
+
+def simulated_rfs(folder: Path, mebibytes: int = 8) -> bytes:
+    """A volume of RTEMS's RFS with files in folders."""
+    steps = [step("mount")]
+    for i in range(24):
+        steps += [step("mkdir", dir=f"dir{i}")] if i < 4 else []
+        steps += [step("create", file=f"dir{i % 4}/file{i:02}", bytes=(0, 700, 5_000, 40_000)[i % 4])]
+    steps += [step("create", file="large", bytes=600_000), step("create", file="hot", bytes=f"{mebibytes // 2} MiB")]
+    stack = f'[stack]\nsystem = "rtems"\nfs = "rfs"\nquirks = "fixed"\ndevice_KiB = {mebibytes * 1024}\n'
+    steps += [step("umount"), step("save_image", file="raw.bin")]
+    return run(f'title = "RFS"\n{stack}{"".join(steps)}', folder).images["raw.bin"]
 
 
 def made_by_mkfs_jffs2(folder: Path, *flags: str) -> Path:

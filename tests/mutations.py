@@ -1,38 +1,69 @@
-"""Damage to flash images, chosen by a seed, and a process that looks into each damaged image and is watched meanwhile.
-
-Run as a program it is that process: `mutations.py BASE SCRATCH FS FIRST COUNT` prints a JSON line per image.
-"""
+"""Damage to flash images, chosen by a seed."""
 
 from __future__ import annotations
 
-import json
-import os
 import random
-import signal
 import struct
-import sys
 import zlib
-from pathlib import Path
+from dataclasses import dataclass
+from functools import cached_property
 
-PATIENCE_S = 10
+from yaffs2_images import tags_ecc
+
 WORDS = (0, 1, 2, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 0xFFFFFFF0, 0x10000, 0x20000, 0x40000000, 4096, 255)
+# YAFFS2's tags in the OOB area of the simulator's driver, with their ECC.
+TAGS_AT, TAGS_B, TAGS_ECC_B = 2, 16, 12
 
 
-def mutated(base: bytes, fs: str, seed: int) -> bytes:
-    """The image with one to eight pieces of damage; in two of three images the check sums are made right again."""
-    draw = random.Random(seed)
-    image = bytearray(base)
-    used = [at for at in range(0, len(base), 512) if base[at : at + 512].strip(b"\xff\x00")]
-    for _ in range(draw.randint(1, 8)):
-        # The structures of FAT and RFS stand at the start, headers at the start of pages in most formats.
-        near_start = fs in ("fat", "rfs") and draw.random() < 0.6
-        at = draw.choice(used[:64] if near_start else used) + draw.choice((draw.randrange(64), draw.randrange(512)))
-        _damage(image, min(at, len(image) - 8), draw)
-    if draw.random() < 0.1:
-        del image[draw.randrange(1, len(image)) :]
-    if draw.random() < 2 / 3:
-        reseal(image, fs)
-    return bytes(image)
+@dataclass(frozen=True)
+class Image:
+    """An image before it is damaged; `oob_B` 0: pages stand without OOB areas."""
+
+    fs: str
+    content: bytes
+    page_B: int = 2048  # noqa: N815
+    oob_B: int = 0  # noqa: N815
+
+    @cached_property
+    def used(self) -> list[int]:
+        """Where something stands, in steps of 512 bytes."""
+        return [at for at in range(0, len(self.content), 512) if self.content[at : at + 512].strip(b"\xff\x00")]
+
+    def damaged(self, seed: int) -> bytes:
+        """One to eight pieces of damage; in two of three images the check sums are made right again."""
+        draw = random.Random(seed)
+        image = bytearray(self.content)
+        for _ in range(draw.randint(1, 8)):
+            # The structures of FAT and RFS stand at the start, headers at the start of pages in most formats.
+            near_start = self.fs in ("fat", "rfs") and draw.random() < 0.6
+            used = self.used[:64] if near_start else self.used
+            at = draw.choice(used) + draw.choice((draw.randrange(64), draw.randrange(512)))
+            if self.oob_B and draw.random() < 0.3:
+                stride = self.page_B + self.oob_B
+                at = at // stride * stride + self.page_B + draw.randrange(self.oob_B)
+            _damage(image, min(at, len(image) - 8), draw)
+        if draw.random() < 0.1:
+            del image[draw.randrange(1, len(image)) :]
+        if draw.random() < 2 / 3:
+            self.seal(image)
+        return bytes(image)
+
+    def seal(self, image: bytearray) -> None:
+        """Makes check sums right again. They go over the data areas, past the OOB areas between them."""
+        if self.oob_B == 0:
+            reseal(image, self.fs)
+            return
+        stride = self.page_B + self.oob_B
+        starts = range(0, len(image), stride)
+        data = bytearray().join(image[at : at + self.page_B] for at in starts)
+        reseal(data, self.fs)
+        for number, at in enumerate(starts):
+            part = data[number * self.page_B : (number + 1) * self.page_B]
+            image[at : at + len(part)] = part
+            tags_at = at + self.page_B + TAGS_AT
+            tags = bytes(image[tags_at : tags_at + TAGS_B])
+            if self.fs == "yaffs2" and tags != self.content[tags_at : tags_at + TAGS_B] and len(tags) == TAGS_B:
+                image[tags_at + TAGS_B : tags_at + TAGS_B + TAGS_ECC_B] = tags_ecc(tags)
 
 
 def _damage(image: bytearray, at: int, draw: random.Random) -> None:
@@ -107,62 +138,3 @@ def _reseal_jffs2(image: bytearray, at: int, order: str) -> None:
         name = bytes(image[at + 40 : at + 40 + image[at + 28]])
         struct.pack_into(order + "I", image, at + 36, kernel_crc(0, name))
         struct.pack_into(order + "I", image, at + 32, kernel_crc(0, bytes(image[at : at + 32])))
-
-
-# ---- the process that looks ---------------------------------------------------------------------------------
-
-
-def _memory_B(key: str) -> int:  # noqa: N802
-    for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
-        if line.startswith(key + ":"):
-            return int(line.split()[1]) * 1024
-    return 0
-
-
-def _look(path: Path, out: int) -> None:
-    """In a process of its own: what came of it, and by how much memory grew at most."""
-    from ffslab import _native
-
-    before = _memory_B("VmRSS")
-    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
-    try:
-        text = _native.inspect(
-            path, fs="auto", page_bytes=None, oob_bytes=None, block_bytes=None, endian="auto", board="omap3evm",
-            part=None, kernel=None, device="sd-card",
-        )  # fmt: skip
-        facts = json.loads(text)
-        outcome = "mounted" if facts["mount"] else "not mounted"
-    except _native.InputError as error:
-        outcome = "refused" if len(str(error)) > 10 and "\n" not in str(error) else f"no clear line: {error}"
-    except BaseException as error:  # a panic is none of Exception
-        outcome = f"{type(error).__name__}: {error}"
-    os.write(out, json.dumps([outcome, _memory_B("VmHWM") - before]).encode())
-
-
-def main(base: Path, scratch: Path, fs: str, first: int, count: int) -> None:
-    """Looks into `count` damaged images."""
-    from ffslab import _native  # loaded once, before the processes part
-
-    assert _native
-    image = base.read_bytes()
-    for seed in range(first, first + count):
-        damaged = mutated(image, fs, seed)
-        scratch.write_bytes(damaged)
-        read_end, write_end = os.pipe()
-        child = os.fork()
-        if child == 0:
-            os.close(read_end)
-            signal.alarm(PATIENCE_S)
-            _look(scratch, write_end)
-            os._exit(0)
-        os.close(write_end)
-        with os.fdopen(read_end, "rb") as answers:
-            answer = answers.read()
-        _, status = os.waitpid(child, 0)
-        died = f"no answer, status {status}: " + ("hangs" if status == signal.SIGALRM else "crashed")
-        outcome, grown = json.loads(answer) if answer else (died, 0)
-        print(json.dumps([seed, outcome, grown, len(damaged)]), flush=True)
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], int(sys.argv[4]), int(sys.argv[5]))

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import json
-import os
 import random
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import inspect_images as made
-from conftest import ROOT, Command
+from conftest import Command
 from ffslab import InputError
 from ffslab.images import read_image
 from ffslab.inspection import inspect_image, text, tree_of
+from inspect_campaign import FORMATS, LOADED, Tally, campaign
 from jffs2_images import experiment, run, step
+from mounted import need_fuse
 from yaffs2_images import Layout, build
 
 KIB = 1024
@@ -284,33 +283,29 @@ def test_a_report_takes_no_other_name(images: dict[str, Path], tmp_path: Path, f
 
 # ---- damaged images -----------------------------------------------------------------------------------------
 
-# Check sums are made right only where no OOB areas stand between the pieces of what they protect.
-BASES = ("jffs2 raw.bin", "jffs2 dump.bin", "yaffs2 dump.bin", "ubifs raw.bin", "ubifs dump.bin", "fat")
-# What a process needs for the smallest image: page cache, tables of the simulated chip.
-GROWTH_AT_REST_B = 8 << 20
 
-
-def look_at_mutations(name: str, images: dict[str, Path], count: int, tmp_path: Path) -> None:
-    """No panic, no hang, no memory beyond four times the image, in processes of their own."""
-    base = made.made_by_mkfs_fat(tmp_path) if name == "fat" else images[name]
-    sealed = "none" if name.endswith("dump.bin") else name.split()[0]
-    script, scratch = str(ROOT / "tests" / "mutations.py"), str(tmp_path / "damaged")
-    command = [sys.executable, script, str(base), scratch, sealed, "1", str(count)]
-    ran = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ)
-    assert ran.returncode == 0, ran.stderr
-    rows = [json.loads(line) for line in ran.stdout.splitlines()]
-    assert len(rows) == count
-    assert [row for row in rows if row[1] not in ("mounted", "not mounted", "refused")] == []
-    assert [row for row in rows if row[2] > 4 * row[3] + GROWTH_AT_REST_B] == []
-    assert sum(row[1] == "mounted" for row in rows) > count / 3, "the damage is too heavy to test anything"
-
-
-@pytest.mark.parametrize("name", BASES)
-def test_damaged_images_are_looked_into(name: str, images: dict[str, Path], tmp_path: Path) -> None:
-    look_at_mutations(name, images, 8, tmp_path)
+@pytest.mark.parametrize("name", FORMATS)
+def test_damaged_images_are_looked_into(name: str, tmp_path: Path) -> None:
+    is_survived(campaign(name, 20, tmp_path))
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("name", BASES)
-def test_a_thousand_damaged_images_are_looked_into(name: str, images: dict[str, Path], tmp_path: Path) -> None:
-    look_at_mutations(name, images, 1000, tmp_path)
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_thousand_damaged_images_are_looked_into(name: str, tmp_path: Path) -> None:
+    is_survived(campaign(name, 1000, tmp_path))
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("does", ["load", "mount"])
+@pytest.mark.parametrize("name", LOADED)
+def test_damaged_images_are_used(name: str, does: str, tmp_path: Path) -> None:
+    """By experiments, and by programs on a mount."""
+    if does == "mount":
+        need_fuse()
+    is_survived(campaign(name, 100, tmp_path, does))
+
+
+def is_survived(tally: Tally) -> None:
+    """No panic, no hang, no memory beyond four times the image; and the damage is not too heavy to test anything."""
+    assert tally.is_well(), f"{tally.row()} {tally.others}"
+    assert tally.codes.get("0", 0) + tally.codes.get("1", 0) > tally.images / 3

@@ -31,10 +31,11 @@ pub fn byte_order(image: &[u8]) -> Option<Endian> {
         .find_map(|at| [Endian::Little, Endian::Big].into_iter().find(|&e| header_at(e, image, at).is_some()))
 }
 
-/// Walks over the nodes of `image` with erase blocks of `block_bytes`; the first contradiction. A power cut can leave
-/// either on a medium of the right size as well, so this is a reason for a warning.
-pub fn misfit(e: Endian, image: &[u8], block_bytes: u32) -> Option<Misfit> {
-    for (number, block) in image.chunks(block_bytes as usize).enumerate() {
+/// Walks over the nodes of an image that is cut into erase blocks of `block_bytes`; the first contradiction. A power cut
+/// can leave either on a medium of the right size as well, so this is a reason for a warning.
+pub fn misfit<B: AsRef<[u8]>>(e: Endian, blocks: impl Iterator<Item = B>, block_bytes: u32) -> Option<Misfit> {
+    for (number, block) in blocks.enumerate() {
+        let block = block.as_ref();
         let start = number as u64 * u64::from(block_bytes);
         let empty = block.iter().take(EMPTY_SCAN_BYTES).all(|&byte| byte == 0xFF);
         let mut at = 0;
@@ -90,11 +91,12 @@ mod tests {
     fn a_size_that_is_too_small_or_too_large_is_noticed() {
         // 5 nodes of 4096 bytes: the fourth crosses 16 KiB when they begin at 64.
         let crossing = image(Endian::Little, 1 << 17, 64, 4028, 5);
-        assert_eq!(misfit(Endian::Little, &crossing, 16 << 10), Some(Misfit::Crossing { offset: 64 + 3 * 4096 }));
-        assert_eq!(misfit(Endian::Little, &crossing, 64 << 10), None);
+        let cut = |e, image: &[u8], block_bytes: u32| misfit(e, image.chunks(block_bytes as usize), block_bytes);
+        assert_eq!(cut(Endian::Little, &crossing, 16 << 10), Some(Misfit::Crossing { offset: 64 + 3 * 4096 }));
+        assert_eq!(cut(Endian::Little, &crossing, 64 << 10), None);
         // The second block of 16 KiB holds them, the first is empty.
         let hidden = image(Endian::Big, 1 << 17, 16 << 10, 4028, 4);
-        assert_eq!(misfit(Endian::Big, &hidden, 16 << 10), None);
-        assert_eq!(misfit(Endian::Big, &hidden, 32 << 10), Some(Misfit::Hidden { offset: 16 << 10 }));
+        assert_eq!(cut(Endian::Big, &hidden, 16 << 10), None);
+        assert_eq!(cut(Endian::Big, &hidden, 32 << 10), Some(Misfit::Hidden { offset: 16 << 10 }));
     }
 }

@@ -178,8 +178,10 @@ fn read_jffs2(path: &Path, image: &[u8], options: &ImageOptions, content: Conten
     let &ImageOptions { page_bytes, oob_bytes, block_bytes, oob, .. } = options;
     let geometry = geometry_of(image, options, JFFS2_BLOCKS_MIN)?;
 
-    let data = data_areas(image, page_bytes as usize, if oob { oob_bytes as usize } else { 0 });
-    let endian = match options.endian.or_else(|| probe::byte_order(&data)) {
+    let stored_oob_bytes = if oob { oob_bytes } else { 0 };
+    let blocks_of = |block_bytes| block_data(image, page_bytes, stored_oob_bytes, block_bytes);
+    let byte_order = || blocks_of(block_bytes).find_map(|block| probe::byte_order(&block));
+    let endian = match options.endian.or_else(byte_order) {
         Some(endian) => endian,
         None if options.fs.is_none() => {
             return Err("there is no JFFS2 node, YAFFS2 object header, UBI header, FAT or RFS superblock in the image"
@@ -187,9 +189,8 @@ fn read_jffs2(path: &Path, image: &[u8], options: &ImageOptions, content: Conten
         }
         None => return Err("there is no JFFS2 node in the image".to_string()),
     };
-    let notes = misfit_note(endian, &data, block_bytes);
-    drop(data);
-    let notes = notes.into_iter().map(|text| format!("{}: {text}", path.display())).collect();
+    let misfit = |block_bytes| probe::misfit(endian, blocks_of(block_bytes), block_bytes);
+    let notes = misfit_note(misfit, page_bytes, block_bytes).into_iter().map(|text| format!("{}: {text}", path.display())).collect();
     let mtd = chip_with(image, geometry, oob)?;
     let settings = Options { endian, ..Options::default() };
     let mut fs = Jffs2::mount(mtd, settings).map_err(|error| error.to_string())?;
@@ -227,14 +228,26 @@ pub(crate) fn data_areas(image: &[u8], page_bytes: usize, oob_bytes: usize) -> C
     data.into()
 }
 
+/// The page data of each erase block of such a size, a multiple of the pages'. A copy of all of it might not fit in memory.
+pub(crate) fn block_data(
+    image: &[u8],
+    page_bytes: u32,
+    oob_bytes: u32,
+    block_bytes: u32,
+) -> impl Iterator<Item = Cow<'_, [u8]>> {
+    let (page, oob) = (page_bytes as usize, oob_bytes as usize);
+    let stored_bytes = (block_bytes / page_bytes).max(1) as usize * (page + oob);
+    image.chunks(stored_bytes).map(move |block| data_areas(block, page, oob))
+}
+
 /// A warning about erase blocks of the wrong size, with the right one if there is one.
-fn misfit_note(endian: Endian, data: &[u8], block_bytes: u32) -> Option<String> {
-    let (what, offset) = match probe::misfit(endian, data, block_bytes)? {
+fn misfit_note(misfit: impl Fn(u32) -> Option<Misfit>, page_bytes: u32, block_bytes: u32) -> Option<String> {
+    let (what, offset) = match misfit(block_bytes)? {
         Misfit::Crossing { offset } => ("crosses the end of its", offset),
         Misfit::Hidden { offset } => ("stands in an empty-looking", offset),
     };
-    let sizes = (13..=20).map(|power| 1u32 << power);
-    let right = sizes.rev().find(|&size| probe::misfit(endian, data, size).is_none());
+    let sizes = (13..=20).map(|power| 1u32 << power).filter(|&size| size >= page_bytes);
+    let right = sizes.rev().find(|&size| misfit(size).is_none());
     let advice = right.map_or(String::new(), |size| format!("; blocks of {} KiB would suit it", size >> 10));
     Some(format!(
         "files may be missing: the node at {offset:#x} {what} erase block of {} KiB{advice}",

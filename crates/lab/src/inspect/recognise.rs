@@ -60,6 +60,8 @@ const PAGES_BYTES: [u32; 5] = [2048, 4096, 512, 8192, 16384];
 const OOBS_BYTES: [u32; 10] = [0, 16, 64, 128, 224, 256, 448, 512, 640, 32];
 const BLOCK_PAGES: [u32; 7] = [64, 32, 128, 16, 256, 512, 8];
 const BLOCK_BYTES_USUAL: u32 = 128 << 10;
+/// Of JFFS2 that are guessed.
+const BLOCK_BYTES_MOST: u32 = 1 << 20;
 /// So much is looked at to guess sizes.
 const LOOKED_AT_BYTES: usize = 2 << 20;
 
@@ -333,10 +335,9 @@ fn jffs2(image: &[u8], given: &Given) -> Option<Layout> {
     }
     let (_, page_bytes, oob_bytes) = best.filter(|(whole, ..)| *whole > 0)?;
     let window = &image[..image.len().min(16 * LOOKED_AT_BYTES)];
-    let data = data_areas(window, page_bytes as usize, oob_bytes as usize);
     let (block_bytes, why) = match given.block_bytes {
         Some(bytes) => (bytes, "as given".to_string()),
-        None => jffs2_block_bytes(endian, &data),
+        None => jffs2_block_bytes(endian, window, page_bytes, oob_bytes),
     };
     let mut layout = Layout::new(ImageFs::Jffs2, page_bytes, oob_bytes, block_bytes.max(page_bytes), image);
     layout.endian = Some(endian);
@@ -376,25 +377,29 @@ fn whole_node_bytes(endian: Endian, data: &[u8]) -> u64 {
 
 /// Size of the erase blocks and how it is known. Clean markers stand at the start of blocks; else a size suits if no node
 /// crosses the end of a block, and the smallest that does is the likeliest if nodes do cross the ends of half of it.
-fn jffs2_block_bytes(endian: Endian, data: &[u8]) -> (u32, String) {
+fn jffs2_block_bytes(endian: Endian, image: &[u8], page_bytes: u32, oob_bytes: u32) -> (u32, String) {
+    let blocks_of = |size: u32| tree::block_data(image, page_bytes, oob_bytes, size);
     let mut markers = 0;
     let mut apart = 0;
-    nodes::walk(endian, data, &mut |place| {
-        if place.found == Found::CleanMarker {
-            markers += 1;
-            apart = gcd(apart, place.offset as usize);
-        }
-    });
+    for (number, data) in blocks_of(BLOCK_BYTES_MOST).enumerate() {
+        nodes::walk(endian, &data, &mut |place| {
+            if place.found == Found::CleanMarker {
+                markers += 1;
+                apart = gcd(apart, number * BLOCK_BYTES_MOST as usize + place.offset as usize);
+            }
+        });
+    }
     let power = 1u32 << apart.trailing_zeros().min(24);
     if markers > 1 && apart > 0 && (4096..=1 << 24).contains(&power) {
         return (power, format!("guessed: so far apart stand its {markers} clean markers"));
     }
-    let sizes: Vec<u32> = (13..=20).map(|power| 1u32 << power).collect();
-    let crosses = |size: u32| matches!(probe::misfit(endian, data, size), Some(Misfit::Crossing { .. }));
-    let suits = |size: u32| probe::misfit(endian, data, size).is_none();
+    let sizes: Vec<u32> = (13..=20).map(|power| 1u32 << power).filter(|&size| size >= page_bytes).collect();
+    let misfit = |size: u32| probe::misfit(endian, blocks_of(size), size);
+    let crosses = |size: u32| size >= page_bytes && matches!(misfit(size), Some(Misfit::Crossing { .. }));
+    let suits = |size: u32| misfit(size).is_none();
     let smallest = sizes.iter().copied().find(|&size| suits(size));
     match smallest {
-        Some(size) if data.len() > size as usize && crosses(size / 2) => {
+        Some(size) if image.len() > size as usize && crosses(size / 2) => {
             (size, "guessed: the smallest whose ends no node crosses".to_string())
         }
         Some(_) if suits(BLOCK_BYTES_USUAL) => {
