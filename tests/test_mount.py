@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import os
 import signal
@@ -32,6 +33,34 @@ def test_without_think_time_a_run_is_repeated_to_the_nanosecond(fs: str, tmp_pat
         assert ran.returncode == 0, ran.stderr
         outputs.append((ran.stdout, hashlib.sha256(image.read_bytes()).hexdigest()))
     assert outputs[0] == outputs[1]
+
+
+def test_the_first_fsync_on_an_empty_jffs2_erases_it(tmp_path: Path) -> None:
+    """Garbage collection, which fsync calls, erases what waits to be erased; no thread has had time to do it."""
+    with mounted(tmp_path, "jffs2", "--think", "none", "--blocks", "50") as mount:
+        erases = []
+        with (mount.place / "a").open("wb", buffering=0) as file:
+            for _ in range(3):
+                file.write(os.urandom(5000))
+                erases.append(mount.stat()["totals"]["erases"])
+                os.fsync(file.fileno())
+        erases.append(mount.stat()["totals"]["erases"])
+    assert erases[0] < 5
+    assert erases[1:] == [50, 50, 50]
+
+
+def test_sync_of_the_whole_mount_is_not_passed_on(tmp_path: Path) -> None:
+    """Should a kernel do it one day, docs/mount.md is to be changed."""
+    with mounted(tmp_path, "jffs2", "--think", "none", "--blocks", "20") as mount:
+        with (mount.place / "a").open("wb", buffering=0) as file:
+            file.write(bytes(100))
+            before = mount.stat()["totals"]["page_programs"]
+            assert ctypes.CDLL(None).syncfs(file.fileno()) == 0
+            assert mount.stat()["totals"]["page_programs"] == before
+            os.fsync(file.fileno())
+            assert mount.stat()["totals"]["page_programs"] > before
+        with pytest.raises(OSError, match="not supported"):
+            os.open(mount.place, os.O_TMPFILE | os.O_RDWR)
 
 
 def test_what_the_program_asks_for_is_what_the_board_is_asked_for(tmp_path: Path, ffslab: Command) -> None:
