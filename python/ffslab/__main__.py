@@ -1,5 +1,23 @@
-"""`python -m ffslab` is the same as the command `ffslab`."""
+"""The command `ffslab`, also as `python -m ffslab`: whatever it is doing, Ctrl-C ends it in one line."""
 
-from ffslab.cli import main
+from __future__ import annotations
 
-main()
+import sys
+from typing import NoReturn
+
+
+def main() -> NoReturn:
+    """Runs the command with the arguments of the process."""
+    try:
+        # Within the guard: imports are most of what a short command does.
+        from ffslab.cli import main as command
+
+        code = command()
+    except KeyboardInterrupt:
+        print("ffslab: interrupted", file=sys.stderr)
+        code = 130
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    main()

@@ -9,13 +9,14 @@ from __future__ import annotations
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ffslab import InputError, __version__, field_verbs, mount_verbs
-from ffslab.cli_parts import EXIT_NEGATIVE
+from ffslab.cli_parts import EXIT_INTERRUPTED, EXIT_NEGATIVE
 from ffslab.cli_parts import argument as _argument
+from ffslab.cli_parts import help_without_verb
 from ffslab.cli_parts import option as _option
 from ffslab.cli_parts import say as _say
 from ffslab.field_verbs import Endian, ImageFs
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
 EXIT_BAD_INPUT = 2
 EXIT_BUG = 70  # EX_SOFTWARE of sysexits.h
-EXIT_INTERRUPTED = 130
 
 app = typer.Typer(
     help=PROGRAM,
@@ -49,7 +49,7 @@ reference_app = typer.Typer(
     help=VERBS["reference"].about,
     epilog=VERBS["reference"].epilog,
     rich_markup_mode=None,
-    no_args_is_help=True,
+    invoke_without_command=True,
 )
 app.add_typer(reference_app, name="reference")
 
@@ -78,11 +78,6 @@ class Regression(StrEnum):
     NON_NEGATIVE = "non-negative"
 
 
-def _check_jobs(jobs: int | None) -> None:
-    if jobs is not None and jobs < 1:
-        raise InputError(f"--jobs {jobs}: must be 1 or more")
-
-
 def _print_version(wanted: bool) -> None:
     if wanted:
         _say(f"ffslab {__version__}")
@@ -100,7 +95,7 @@ def _program(
 
 @app.command(help=VERBS["run"].about, epilog=VERBS["run"].epilog)
 def run(
-    experiments: Annotated[list[Path], _argument("run", "experiment", "EXPERIMENT.toml...")],
+    experiments: Annotated[list[Path], _argument("run", "experiment", "EXPERIMENT.toml")],
     out: Annotated[Path | None, _option("run", "out", "--out", metavar="DIR")] = None,
     json: Annotated[bool, _option("run", "json", "--json")] = False,
 ) -> None:
@@ -109,8 +104,15 @@ def run(
 
     if out is not None and len(experiments) > 1:
         raise InputError("--out: names one folder, but several experiments are given: run them one by one")
-    for path in experiments:
-        _run_and_print(Experiment.from_file(path), path.name.removesuffix(".toml"), out, json)
+    # A mistake in the last file is told before the first has run for an hour.
+    ready = [(path, path.name.removesuffix(".toml"), Experiment.from_file(path)) for path in experiments]
+    places: dict[str, Path] = {}
+    for path, name, _ in ready:
+        if name in places:
+            raise InputError(f"{path}: its results would replace those of {places[name]}: run it by itself with --out")
+        places[name] = path
+    for _, name, experiment in ready:
+        _run_and_print(experiment, name, out, json)
 
 
 @app.command(help=VERBS["replay"].about, epilog=VERBS["replay"].epilog)
@@ -120,9 +122,9 @@ def replay(
     kernel: Annotated[str | None, _option("replay", "kernel", "--kernel", metavar="NAME")] = None,
     fs: Annotated[str, _option("replay", "fs", "--fs", metavar="NAME")] = "jffs2",
     partition_blocks: Annotated[
-        int, _option("replay", "partition_blocks", "--partition-blocks", metavar="BLOCKS")
+        int, _option("replay", "partition_blocks", "--partition-blocks", metavar="BLOCKS", least=1)
     ] = 400,
-    read_ahead: Annotated[list[int] | None, _option("replay", "read_ahead", "--read-ahead", metavar="KiB")] = None,
+    read_ahead: Annotated[list[int] | None, _option("replay", "read_ahead", "--read-ahead", metavar="KiB", least=0)] = None,
     think: Annotated[Think, _option("replay", "think", "--think")] = Think.KEEP,
     out: Annotated[Path | None, _option("replay", "out", "--out", metavar="DIR")] = None,
     json: Annotated[bool, _option("replay", "json", "--json")] = False,
@@ -143,8 +145,8 @@ def fio(
     board: Annotated[str, _option("fio", "board", "--board", metavar="NAME")] = "omap3evm",
     kernel: Annotated[str | None, _option("fio", "kernel", "--kernel", metavar="NAME")] = None,
     fs: Annotated[str, _option("fio", "fs", "--fs", metavar="NAME")] = "jffs2",
-    partition_blocks: Annotated[int, _option("fio", "partition_blocks", "--partition-blocks", metavar="BLOCKS")] = 400,
-    read_ahead: Annotated[int | None, _option("fio", "read_ahead", "--read-ahead", metavar="KiB")] = None,
+    partition_blocks: Annotated[int, _option("fio", "partition_blocks", "--partition-blocks", metavar="BLOCKS", least=1)] = 400,
+    read_ahead: Annotated[int | None, _option("fio", "read_ahead", "--read-ahead", metavar="KiB", least=0)] = None,
     lenient: Annotated[bool, _option("fio", "lenient", "--lenient")] = False,
     out: Annotated[Path | None, _option("fio", "out", "--out", metavar="DIR")] = None,
     json: Annotated[bool, _option("fio", "json", "--json")] = False,
@@ -173,9 +175,9 @@ def postmark(
     kernel: Annotated[str | None, _option("postmark", "kernel", "--kernel", metavar="NAME")] = None,
     fs: Annotated[str, _option("postmark", "fs", "--fs", metavar="NAME")] = "jffs2",
     partition_blocks: Annotated[
-        int, _option("postmark", "partition_blocks", "--partition-blocks", metavar="BLOCKS")
+        int, _option("postmark", "partition_blocks", "--partition-blocks", metavar="BLOCKS", least=1)
     ] = 400,
-    read_ahead: Annotated[int | None, _option("postmark", "read_ahead", "--read-ahead", metavar="KiB")] = None,
+    read_ahead: Annotated[int | None, _option("postmark", "read_ahead", "--read-ahead", metavar="KiB", least=0)] = None,
     out: Annotated[Path | None, _option("postmark", "out", "--out", metavar="DIR")] = None,
     json: Annotated[bool, _option("postmark", "json", "--json")] = False,
 ) -> None:
@@ -220,14 +222,14 @@ def _run(experiment: Experiment, name: str, out: Path | None) -> tuple[Run, Path
 
 @app.command(help=VERBS["sqlite"].about, epilog=VERBS["sqlite"].epilog)
 def sqlite(
-    script: Annotated[Path | None, _argument("sqlite", "script", "[SCRIPT.sql]")] = None,
+    script: Annotated[Path | None, _argument("sqlite", "script", "SCRIPT.sql")] = None,
     setup: Annotated[Path | None, _option("sqlite", "setup", "--setup", metavar="SCRIPT.sql")] = None,
     board: Annotated[str, _option("sqlite", "board", "--board", metavar="NAME")] = "omap3evm",
     fs: Annotated[list[str] | None, _option("sqlite", "fs", "--fs", metavar="NAME")] = None,
     partition_blocks: Annotated[
-        int, _option("sqlite", "partition_blocks", "--partition-blocks", metavar="BLOCKS")
+        int, _option("sqlite", "partition_blocks", "--partition-blocks", metavar="BLOCKS", least=1)
     ] = 400,
-    read_ahead: Annotated[list[int] | None, _option("sqlite", "read_ahead", "--read-ahead", metavar="KiB")] = None,
+    read_ahead: Annotated[list[int] | None, _option("sqlite", "read_ahead", "--read-ahead", metavar="KiB", least=0)] = None,
     database: Annotated[str, _option("sqlite", "database", "--database", metavar="NAME")] = "database.db",
     rows: Annotated[bool, _option("sqlite", "rows", "--rows")] = False,
     out: Annotated[Path | None, _option("sqlite", "out", "--out", metavar="DIR")] = None,
@@ -244,7 +246,7 @@ def sqlite(
 def validate(
     cases: Annotated[Path, _argument("validate", "cases", "CASES.jsonl[.gz]")],
     only: Annotated[str | None, _option("validate", "only", "--only", metavar="GLOB")] = None,
-    jobs: Annotated[int | None, _option("validate", "jobs", "--jobs", metavar="N")] = None,
+    jobs: Annotated[int | None, _option("validate", "jobs", "--jobs", metavar="N", least=1)] = None,
     max_error: Annotated[float | None, _option("validate", "max_error", "--max-error", metavar="PERCENT")] = None,
     json: Annotated[bool, _option("validate", "json", "--json")] = False,
 ) -> None:
@@ -252,7 +254,6 @@ def validate(
     from ffslab import results, validation
     from ffslab.progress import progress_bar
 
-    _check_jobs(jobs)
     if max_error is not None and not max_error >= 0:
         raise InputError(f"--max-error {max_error}: must be 0 or more")
     with progress_bar("cases") as progress:
@@ -267,8 +268,8 @@ def validate(
 
 
 @reference_app.callback()
-def _reference() -> None:
-    pass
+def _reference(context: typer.Context) -> None:
+    help_without_verb(context)
 
 
 @reference_app.command("run", help=VERBS["reference run"].about, epilog=VERBS["reference run"].epilog)
@@ -295,8 +296,8 @@ def reference_run(
 
 @app.command(help=VERBS["reproduce"].about, epilog=VERBS["reproduce"].epilog)
 def reproduce(
-    paper: Annotated[PublishedStudy, _argument("reproduce", "paper", "readahead|driver|wear-gc|rtems")],
-    jobs: Annotated[int | None, _option("reproduce", "jobs", "--jobs", metavar="N")] = None,
+    paper: Annotated[PublishedStudy, _argument("reproduce", "paper", "PAPER")],
+    jobs: Annotated[int | None, _option("reproduce", "jobs", "--jobs", metavar="N", least=1)] = None,
     out: Annotated[Path | None, _option("reproduce", "out", "--out", metavar="DIR")] = None,
     json: Annotated[bool, _option("reproduce", "json", "--json")] = False,
 ) -> None:
@@ -305,7 +306,6 @@ def reproduce(
     from ffslab.progress import progress_bar
     from ffslab.reproduce import campaign
 
-    _check_jobs(jobs)
     folder = out if out is not None else Path("results") / f"reproduce-{paper.value}"
     with progress_bar(paper.value) as progress:
         judged = campaign.reproduce(paper.value, folder, jobs=jobs, progress=progress)
@@ -318,7 +318,7 @@ def calibrate(
     power: Annotated[Path | None, _option("calibrate", "power", "--power", metavar="CAPTURE.csv")] = None,
     probe: Annotated[list[Path] | None, _option("calibrate", "probe", "--probe", metavar="LOG")] = None,
     traces: Annotated[list[Path] | None, _option("calibrate", "traces", "--traces", metavar="DIR")] = None,
-    record_bytes: Annotated[list[int] | None, _option("calibrate", "record_bytes", "--record-B", metavar="B")] = None,
+    record_bytes: Annotated[list[int] | None, _option("calibrate", "record_bytes", "--record-B", metavar="B", least=1)] = None,
     base: Annotated[str, _option("calibrate", "base", "--base", metavar="NAME")] = "omap3evm",
     part: Annotated[str | None, _option("calibrate", "part", "--part", metavar="NAME")] = None,
     title: Annotated[str | None, _option("calibrate", "title", "--title", metavar="TEXT")] = None,
@@ -337,14 +337,14 @@ def calibrate(
 
 @app.command(help=VERBS["compare"].about, epilog=VERBS["compare"].epilog)
 def compare(
-    traces: Annotated[list[Path], _argument("compare", "traces", "TRACE_DIR...")],
+    traces: Annotated[list[Path], _argument("compare", "traces", "TRACE_DIR")],
     board: Annotated[str, _option("compare", "board", "--board", metavar="NAME")] = "omap3evm",
     kernel: Annotated[str | None, _option("compare", "kernel", "--kernel", metavar="NAME")] = None,
     partition_blocks: Annotated[
-        int, _option("compare", "partition_blocks", "--partition-blocks", metavar="BLOCKS")
+        int, _option("compare", "partition_blocks", "--partition-blocks", metavar="BLOCKS", least=1)
     ] = 800,
-    record_bytes: Annotated[list[int] | None, _option("compare", "record_bytes", "--record-B", metavar="B")] = None,
-    uptime_us: Annotated[int, _option("compare", "uptime", "--uptime-us", metavar="US")] = 0,
+    record_bytes: Annotated[list[int] | None, _option("compare", "record_bytes", "--record-B", metavar="B", least=1)] = None,
+    uptime_us: Annotated[int, _option("compare", "uptime", "--uptime-us", metavar="US", least=0)] = 0,
     json: Annotated[bool, _option("compare", "json", "--json")] = False,
 ) -> None:
     """Compares a board's traces with a replay of them."""
@@ -358,7 +358,7 @@ def compare(
 @app.command(help=VERBS["extract"].about, epilog=VERBS["extract"].epilog)
 def extract(
     image: Annotated[Path, _argument("extract", "image", "IMAGE")],
-    folder: Annotated[Path | None, _argument("extract", "folder", "[DIR]")] = None,
+    folder: Annotated[Path | None, _argument("extract", "folder", "DIR")] = None,
     fs: Annotated[ImageFs, _option("extract", "fs", "--fs")] = ImageFs.AUTO,
     block_KiB: Annotated[int, _option("extract", "block_KiB", "--block-KiB", metavar="KiB")] = 128,  # noqa: N803
     oob: Annotated[bool, _option("extract", "oob", "--oob")] = False,
@@ -425,16 +425,12 @@ def schema() -> None:
     _say(json.dumps(json.loads(_native.schema()), indent=2))
 
 
-def main() -> NoReturn:
-    """Entry point of the command."""
-    sys.exit(_guarded())
-
-
-def _guarded() -> int:
+def main() -> int:
+    """Runs the command with the arguments of the process; its exit code. Ctrl-C is a `KeyboardInterrupt`."""
     try:
         code = app(args=sys.argv[1:] or ["--help"], standalone_mode=False)
         if code == EXIT_INTERRUPTED:
-            print("ffslab: interrupted", file=sys.stderr)
+            raise KeyboardInterrupt
         return code if isinstance(code, int) else 0
     except SystemExit:
         # Without standalone mode typer ends like this only when the reader of our output (head, less) has gone.
@@ -443,9 +439,19 @@ def _guarded() -> int:
         print(f"ffslab: {error}", file=sys.stderr)
         return EXIT_BAD_INPUT
     except typer.TyperException as error:
-        text = error.format_message() if hasattr(error, "format_message") else str(error)
-        print(f"ffslab: {' '.join(text.split()).rstrip('.')} (see ffslab --help)", file=sys.stderr)
+        print(f"ffslab: {_wrong_use(error)}", file=sys.stderr)
         return EXIT_BAD_INPUT
     except RuntimeError as error:
         print(f"ffslab: internal error, please report it: {error}", file=sys.stderr)
         return EXIT_BUG
+
+
+def _wrong_use(error: typer.TyperException) -> str:
+    """What was wrong in the call, in one line, and whose help says more."""
+    text = error.format_message() if hasattr(error, "format_message") else str(error)
+    # Checks of types come from a library whose messages name its own classes.
+    text = text.replace("Value error, ", "").replace(", unable to parse string as an integer", "")
+    text = text.replace(", unable to parse string as a number", "").replace("Input should be", "must be")
+    context = getattr(error, "ctx", None)
+    verb = context.command_path if context is not None else "ffslab"
+    return f"{' '.join(text.split()).rstrip('.')} (see {verb} --help)"

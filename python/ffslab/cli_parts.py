@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import typer
 
+from ffslab._native import InputError
 from ffslab.help_texts import VERBS
 
 EXIT_NEGATIVE = 1
+EXIT_INTERRUPTED = 130
+# Numbers of the command are 32 bits wide below it.
+NUMBER_END = 2**32
 
 
 def say(text: str) -> None:
@@ -15,15 +22,42 @@ def say(text: str) -> None:
     print(text, flush=True)
 
 
-def option(verb: str, name: str, *flags: str, metavar: str | None = None) -> typer.models.OptionInfo:
-    """An option of a verb; `name` is that of its help text."""
+def help_without_verb(context: typer.Context) -> None:
+    """What a group of verbs does when none is named."""
+    if context.invoked_subcommand is None:
+        say(context.get_help())
+
+
+def option(
+    verb: str, name: str, *flags: str, metavar: str | None = None, least: int | None = None
+) -> typer.models.OptionInfo:
+    """An option of a verb; `name` is that of its help text, `least` the smallest whole number that it takes."""
     made: typer.models.OptionInfo = typer.Option(
-        *flags, help=VERBS[verb].options[name], metavar=metavar, show_default=False
+        *flags,
+        help=VERBS[verb].options[name],
+        metavar=metavar,
+        callback=None if least is None else _from(least, flags[0]),
     )
     return made
 
 
 def argument(verb: str, name: str, metavar: str) -> typer.models.ArgumentInfo:
     """An argument of a verb; `name` is that of its help text."""
-    made: typer.models.ArgumentInfo = typer.Argument(help=VERBS[verb].options[name], metavar=metavar)
+    made: typer.models.ArgumentInfo = typer.Argument(
+        help=VERBS[verb].options[name], metavar=metavar, show_default=False
+    )
     return made
+
+
+def _from(least: int, flag: str) -> Callable[[Any], Any]:
+    """Checks the values of a number, before anything is done with them."""
+
+    def check(given: Any) -> Any:
+        for value in given if isinstance(given, list | tuple) else [given]:
+            if value is not None and value < least:
+                raise InputError(f"{flag} {value}: must be {least} or more")
+            if value is not None and value >= NUMBER_END:
+                raise InputError(f"{flag} {value}: must be less than {NUMBER_END}")
+        return given
+
+    return check

@@ -81,7 +81,7 @@ def lifetime(
     start: Annotated[Path, argument("lifetime", "start", "IMAGE|RESULTS")],
     workload: Annotated[list[Path] | None, option("lifetime", "workload", "--workload", metavar="EXPERIMENT")] = None,
     per_day: Annotated[float | None, option("lifetime", "per_day", "--per-day", metavar="N")] = None,
-    endurance: Annotated[int | None, option("lifetime", "endurance", "--endurance", metavar="ERASES")] = None,
+    endurance: Annotated[int | None, option("lifetime", "endurance", "--endurance", metavar="ERASES", least=1)] = None,
     json: Annotated[bool, option("lifetime", "json", "--json")] = False,
 ) -> None:
     """Predicts how long a part bears a workload."""
@@ -91,8 +91,6 @@ def lifetime(
 
     if per_day is not None and not 0 < per_day < 1e9:
         raise InputError(f"--per-day {per_day}: must be more than 0")
-    if endurance is not None and endurance < 1:
-        raise InputError(f"--endurance {endurance}: must be 1 or more")
     if start.is_dir():
         if workload:
             raise InputError(f"{start}: results measured their own workload: give --workload with an image")

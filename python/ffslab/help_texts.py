@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 PROGRAM = "Simulate embedded flash file systems: byte-real, in virtual time."
 
 EXIT_CODES = (
-    "Exit codes: 0 done, 1 negative answer (validate --max-error, extract, incomplete logs of trace), 2 bad input, "
-    "130 interrupted."
+    "Exit codes: 0 done, 1 negative answer (validate --max-error, damaged images, incomplete logs, failed operations of "
+    "fio and postmark), 2 bad input, 130 interrupted."
 )
 
 JSON = "Print JSON instead of a table."
@@ -46,7 +46,7 @@ class Verb:
 
 VERBS = {
     "run": Verb(
-        about="Run an experiment: a table, a results folder, a report.",
+        about="Run an experiment: a table, a results folder, a report. See docs/experiments.md.",
         example="ffslab run experiments/first-run/sqlite.toml",
         options={
             "experiment": "Experiment files (TOML); `ffslab schema` describes them.",
@@ -55,7 +55,7 @@ VERBS = {
         },
     ),
     "replay": Verb(
-        about="Replay a recorded application; docs/traces.md lists formats.",
+        about="Replay a recorded application. docs/traces.md lists formats.",
         example="ffslab replay examples/sqlite/insert.strace.gz --read-ahead 128 --read-ahead 0",
         options={
             "trace": "Recording: strace, fio's iolog, blkparse, OpenFlash's CSV, a table; .gz is read as it is.",
@@ -67,7 +67,7 @@ VERBS = {
         },
     ),
     "sqlite": Verb(
-        about="Run SQL with the real SQLite on a simulated file system.",
+        about="Run SQL with the real SQLite on a simulated file system. See docs/sqlite.md.",
         example="ffslab sqlite --fs jffs2 --fs ubifs --setup make.sql < queries.sql",
         options={
             "script": "SQL whose statements are measured; without a file it is read from the standard input.",
@@ -83,7 +83,7 @@ VERBS = {
         },
     ),
     "fio": Verb(
-        about="Run the jobs of a fio job file; docs/fio.md lists the options.",
+        about="Run the jobs of a fio job file. docs/fio.md lists the options.",
         example="ffslab fio examples/fio/random-write.fio --fs ubifs",
         options={
             "jobfile": "Job file, as fio 3.33 reads it.",
@@ -94,7 +94,7 @@ VERBS = {
         },
     ),
     "postmark": Verb(
-        about="Run a command file of the program postmark; docs/postmark.md.",
+        about="Run a command file of the program postmark. See docs/postmark.md.",
         example="ffslab postmark examples/postmark/mail.pmrc --fs yaffs2",
         options={
             "commands": "Command file: lines such as `set number 500`, `run`.",
@@ -104,10 +104,10 @@ VERBS = {
         },
     ),
     "mount": Verb(
-        about="Mount a simulated file system for real programs; docs/mount.md.",
+        about="Mount a simulated file system for real programs. See docs/mount.md.",
         example="ffslab mount --fs ubifs /mnt/flash -- sqlite3 /mnt/flash/data.db '.read load.sql'",
         options={
-            "mountpoint": "An empty folder.",
+            "mountpoint": "A folder, best an empty one: what it holds is hidden meanwhile.",
             "command": "A program to run on the mount, which ends with it. [default: until it is unmounted]",
             **{key: text for key, text in STACK.items() if key not in ("partition_blocks", "read_ahead")},
             "part": "NAND part, instead of the board's own.",
@@ -148,7 +148,7 @@ VERBS = {
         },
     ),
     "trace": Verb(
-        about="Recordings of programs, logs of flash: convert, report, compare.",
+        about="Recordings and logs of flash: convert, report, compare.",
         example="ffslab trace convert app.strace.gz app.parquet",
     ),
     "trace convert": Verb(
@@ -156,12 +156,12 @@ VERBS = {
         example="ffslab trace convert app.strace.gz app.parquet",
         options={
             "source": "Recording: strace, fio's iolog, blkparse, OpenFlash's CSV, a table; .gz is read as it is.",
-            "target": "New file; its ending says what it becomes: .parquet or .csv.",
+            "target": "File to write, whose ending says what it becomes: .parquet or .csv.",
             "root": "Only calls below this directory. [default: the deepest one that holds all files]",
         },
     ),
     "trace report": Verb(
-        about="Analyse logs of the probe kit or of Flashmon; docs/trace-report.md.",
+        about="Analyse logs of the probe kit or of Flashmon. See docs/trace-report.md.",
         example="ffslab trace report flashmon.log vfsmon.log funcmon.log --endurance 100000",
         options={
             "logs": "Logs of one session, one of each kind, or a folder that holds them; .gz is read as it is.",
@@ -195,7 +195,7 @@ VERBS = {
         },
     ),
     "reference": Verb(
-        about="Measure experiments on a real Linux kernel in QEMU.",
+        about="Measure experiments on a real Linux kernel in QEMU. See docs/reference.md.",
         example="ffslab reference run experiments/reference/jffs2-reads.toml",
     ),
     "reference run": Verb(
@@ -212,23 +212,23 @@ VERBS = {
         },
     ),
     "reproduce": Verb(
-        about="Do a published study again: its claims and figures, published and ours.",
+        about="Do a published study again: claims and figures beside ours. See docs/reproduce.md.",
         example="ffslab reproduce readahead",
         options={
-            "paper": "readahead (EWiLi 2014), driver, wear-gc (CSE 2012), rtems (EWiLi 2018); docs/reproduce.md.",
+            "paper": "Study: readahead (EWiLi 2014), driver, wear-gc (CSE 2012), rtems (EWiLi 2018).",
             "jobs": "Simulations that run at once. [default: one per core]",
             "out": "Results folder [default: results/reproduce-PAPER]. Runs that it holds are not made again.",
             "json": JSON,
         },
     ),
     "calibrate": Verb(
-        about="Make a board profile of measurements; docs/calibrating-your-board.md.",
+        about="Make a board profile from measurements. See docs/calibrating-your-board.md.",
         example="ffslab calibrate --loops loops.csv --power capture.csv --out results/my-board",
         options={
             "loops": "Log of driver-level loops: a CSV file with the columns operation, n, time_us, power_cpu_mW ...",
             "power": "Power capture of the same loops: a CSV file with the columns time_s, cpu_W, memory_W.",
             "probe": "Logs of the probe kit, flashmon and funcmon: a folder, or each file by itself.",
-            "traces": "Folder of SQLite traces of the board (compare says how it looks); may be given several times.",
+            "traces": "Folder of SQLite traces of the board (docs/compare.md says how it looks); may be given several times.",
             "record_bytes": "Take only the traces with records of this size; may be given several times.",
             "base": "Profile that stands for what was not measured: a built-in board, or your own file.",
             "part": "NAND part of the board: a built-in name, or the path of a file. [default: that of the base]",
@@ -239,7 +239,7 @@ VERBS = {
         },
     ),
     "inspect": Verb(
-        about="Look into a flash image or dump: files, space, wear, damage, costs.",
+        about="Look into a flash image: files, space, wear, damage, costs. See docs/inspect.md.",
         example="ffslab inspect dump.bin --report dump.html",
         options={
             "image": "JFFS2, YAFFS2, UBI, FAT or RFS image, or a dump of raw flash with or without OOB areas.",
@@ -258,7 +258,7 @@ VERBS = {
         },
     ),
     "lifetime": Verb(
-        about="Predict how long a part bears a workload: erases a day, years.",
+        about="Predict how long a part bears a workload. See docs/inspect.md.",
         example="ffslab lifetime dump.bin --workload EXPERIMENT.toml --per-day 1000",
         options={
             "start": "An image or dump, with which the workloads begin, or a results folder of `ffslab run`.",
@@ -269,20 +269,20 @@ VERBS = {
         },
     ),
     "compare": Verb(
-        about="Replay SQLite traces of a board and compare durations and flash operations; docs/compare.md.",
+        about="Replay SQLite traces of a board and compare with them. See docs/compare.md.",
         example="ffslab compare board/select --board omap3evm",
         options={
             "traces": "Folder with vfs/, and ffs/, flash/ if there are, of files such as 128_run1.csv or .csv.gz.",
             "board": "Board profile: a built-in name, or the path of a file. It needs a table [tracers].",
             "kernel": "Kernel profile [default: the board's].",
-            "partition_blocks": "Erase blocks of the partition. [default: 800]",
+            "partition_blocks": "Erase blocks of the partition.",
             "record_bytes": "Take only the traces with records of this size; may be given several times.",
-            "uptime": "How long the machine has been up: JFFS2 chooses blocks by the clock's ticks. [default: 0]",
+            "uptime": "How long the machine has been up: JFFS2 chooses blocks by the clock's ticks.",
             "json": JSON,
         },
     ),
     "extract": Verb(
-        about="List or extract the files of a flash image.",
+        about="List or extract the files of a flash image. See docs/images.md.",
         example="ffslab extract rootfs.jffs2 files --block-KiB 64",
         options={
             "image": "JFFS2, YAFFS2, UBI, FAT or RFS image: of mkfs.jffs2, mkyaffs2image, ubinize, nanddump.",

@@ -44,8 +44,6 @@ class Device:
 
     def keys(self) -> dict[str, Value | None]:
         """The `[stack]` table of an experiment."""
-        if self.blocks is not None and self.blocks < 1:
-            raise InputError(f"--blocks {self.blocks}: must be 1 or more")
         given = dict(_setting(text) for text in self.settings)
         keys: dict[str, Value | None] = {"board": self.board, "part": self.part, "kernel": self.kernel, "fs": self.fs}
         if self.image is None:
@@ -116,8 +114,6 @@ class Mount:
 
         What it did, and the exit code of the command.
         """
-        if self.power_cut_after is not None and self.power_cut_after < 1:
-            raise InputError(f"--power-cut-after {self.power_cut_after}: must be 1 or more")
         if not self.mountpoint.is_dir():
             raise InputError(f"{self.mountpoint}: is not a folder: make an empty one to mount on")
         keys = self.device.keys()

@@ -38,12 +38,12 @@ def add_to(app: typer.Typer) -> None:
 
 def mount(
     mountpoint: Annotated[Path, argument("mount", "mountpoint", "MOUNTPOINT")],
-    command: Annotated[list[str] | None, argument("mount", "command", "[-- COMMAND...]")] = None,
+    command: Annotated[list[str] | None, argument("mount", "command", "-- COMMAND")] = None,
     fs: Annotated[str, option("mount", "fs", "--fs", metavar="NAME")] = "jffs2",
     board: Annotated[str, option("mount", "board", "--board", metavar="NAME")] = "omap3evm",
     part: Annotated[str | None, option("mount", "part", "--part", metavar="NAME")] = None,
     kernel: Annotated[str | None, option("mount", "kernel", "--kernel", metavar="NAME")] = None,
-    blocks: Annotated[int | None, option("mount", "blocks", "--blocks", metavar="BLOCKS")] = None,
+    blocks: Annotated[int | None, option("mount", "blocks", "--blocks", metavar="BLOCKS", least=1)] = None,
     settings: Annotated[list[str] | None, option("mount", "set", "--set", metavar="KEY=VALUE")] = None,
     image: Annotated[Path | None, option("mount", "image", "--image", metavar="FILE")] = None,
     oob: Annotated[bool | None, option("mount", "oob", "--oob/--no-oob")] = None,
@@ -52,10 +52,10 @@ def mount(
     think: Annotated[MountThink, option("mount", "think", "--think")] = MountThink.REAL,
     realtime: Annotated[bool, option("mount", "realtime", "--realtime")] = False,
     power_cut_after: Annotated[
-        int | None, option("mount", "power_cut_after", "--power-cut-after", metavar="OPERATIONS")
+        int | None, option("mount", "power_cut_after", "--power-cut-after", metavar="OPERATIONS", least=1)
     ] = None,
     torn: Annotated[Torn, option("mount", "torn", "--torn")] = Torn.PARTIAL,
-    seed: Annotated[int, option("mount", "seed", "--seed", metavar="N")] = 1,
+    seed: Annotated[int, option("mount", "seed", "--seed", metavar="N", least=0)] = 1,
     save: Annotated[Path | None, option("mount", "save", "--save", metavar="FILE")] = None,
     no_results: Annotated[bool, option("mount", "no_results", "--no-results")] = False,
     out: Annotated[Path | None, option("mount", "out", "--out", metavar="DIR")] = None,

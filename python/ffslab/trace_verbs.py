@@ -8,20 +8,20 @@ from typing import Annotated, Any
 
 import typer
 
-from ffslab.cli_parts import EXIT_NEGATIVE, argument, option, say
+from ffslab.cli_parts import EXIT_NEGATIVE, argument, help_without_verb, option, say
 from ffslab.help_texts import VERBS
 
 trace_app = typer.Typer(
     help=VERBS["trace"].about,
     epilog=VERBS["trace"].epilog,
     rich_markup_mode=None,
-    no_args_is_help=True,
+    invoke_without_command=True,
 )
 
 
 @trace_app.callback()
-def _trace() -> None:
-    pass
+def _trace(context: typer.Context) -> None:
+    help_without_verb(context)
 
 
 @trace_app.command("convert", help=VERBS["trace convert"].about, epilog=VERBS["trace convert"].epilog)
@@ -41,10 +41,10 @@ def trace_convert(
 
 @trace_app.command("report", help=VERBS["trace report"].about, epilog=VERBS["trace report"].epilog)
 def trace_report(
-    logs: Annotated[list[Path], argument("trace report", "logs", "LOG...")],
+    logs: Annotated[list[Path], argument("trace report", "logs", "LOG")],
     part: Annotated[str | None, option("trace report", "part", "--part", metavar="NAME")] = None,
     chip: Annotated[str | None, option("trace report", "chip", "--chip", metavar="GEOMETRY")] = None,
-    endurance: Annotated[int | None, option("trace report", "endurance", "--endurance", metavar="ERASES")] = None,
+    endurance: Annotated[int | None, option("trace report", "endurance", "--endurance", metavar="ERASES", least=1)] = None,
     shift: Annotated[list[str] | None, option("trace report", "shift", "--shift", metavar="KIND=SECONDS")] = None,
     out: Annotated[Path | None, option("trace report", "out", "--out", metavar="DIR")] = None,
     json: Annotated[bool, option("trace report", "json", "--json")] = False,

@@ -10,6 +10,7 @@ use ffslab_linux::{DirtyLimits, Kernel, ReadAheadRules, VfsConfig, VfsCosts, Wri
 use ffslab_mtd::{Driver, Ecc, OpCost};
 use ffslab_sim::units::us_to_ns;
 use ffslab_sim::{CpuCosts, NandWait, PowerMilliwatt, SchedulerClock, SimConfig};
+use ffslab_workload::text::io_reason;
 use ffslab_workload::Step;
 use flate2::read::MultiGzDecoder;
 use serde::Deserialize;
@@ -240,7 +241,7 @@ impl Case {
 ///
 /// Errors: an unreadable file; the line and what is wrong with the first case that cannot be understood.
 pub fn read_cases(path: &Path) -> Result<Vec<Case>, LabError> {
-    let unreadable = |error: std::io::Error| LabError::Input(format!("{}: cannot be read: {error}", path.display()));
+    let unreadable = |error| unreadable_cases(path, &error);
     let reader = open_text(path)?;
     let mut cases = Vec::new();
     for (index, line) in reader.lines().enumerate() {
@@ -262,7 +263,7 @@ pub fn read_cases(path: &Path) -> Result<Vec<Case>, LabError> {
 ///
 /// Errors: what is wrong, in one line.
 pub fn parse_case(line: &str) -> Result<Case, String> {
-    let mut case: Case = serde_json::from_str(line).map_err(|error| friendlier(&error.to_string()))?;
+    let mut case: Case = serde_json::from_str(line).map_err(|error| malformed(&error))?;
     case.add_unsaid_steps();
     for (list, steps) in [("setup", &case.setup), ("measure", &case.measure)] {
         for (index, step) in steps.iter().enumerate() {
@@ -277,10 +278,22 @@ pub fn parse_case(line: &str) -> Result<Case, String> {
     Ok(case)
 }
 
+/// What is wrong with the JSON of a case, without the place within its line unless that is all there is to say.
+fn malformed(error: &serde_json::Error) -> String {
+    if error.is_data() {
+        let text = error.to_string();
+        return friendlier(text.rsplit_once(" at line ").map_or(text.as_str(), |(said, _)| said));
+    }
+    format!("a case is one JSON object a line, this is none (column {})", error.column())
+}
+
+fn unreadable_cases(path: &Path, error: &std::io::Error) -> LabError {
+    LabError::Input(format!("{}: cannot be read: {}", path.display(), io_reason(error)))
+}
+
 /// A file of cases, unpacked if its name ends in `.gz`.
 pub fn open_text(path: &Path) -> Result<BufReader<Box<dyn Read>>, LabError> {
-    let unreadable = |error: std::io::Error| LabError::Input(format!("{}: cannot be read: {error}", path.display()));
-    let file = File::open(path).map_err(unreadable)?;
+    let file = File::open(path).map_err(|error| unreadable_cases(path, &error))?;
     let is_gzip = path.extension().is_some_and(|extension| extension == "gz");
     Ok(BufReader::new(if is_gzip { Box::new(MultiGzDecoder::new(file)) } else { Box::new(file) }))
 }

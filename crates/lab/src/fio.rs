@@ -11,6 +11,7 @@ use ffslab_fs::Errno;
 use ffslab_linux::OpenFlags;
 use ffslab_workload::fio::job::{Engine, OpenSync};
 use ffslab_workload::fio::{iolog, parse, Action, Advice, Job, JobFile, Layout, Process, Replayer};
+use ffslab_workload::text::io_reason;
 use ffslab_workload::Content;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -41,12 +42,14 @@ impl FioFile {
     ///
     /// Errors: one line with file, line, option, what is wrong.
     pub fn read(path: &Path, lenient: bool) -> Result<FioFile, String> {
-        let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let text =
+            std::fs::read_to_string(path).map_err(|error| format!("{}: {}", path.display(), io_reason(&error)))?;
         let file = parse(&text, &path.display().to_string(), lenient)?;
         let mut logs = BTreeMap::new();
         for name in file.jobs.iter().filter_map(|job| job.read_log.as_ref()) {
             let place = path.parent().unwrap_or(Path::new("")).join(name);
-            let text = std::fs::read_to_string(&place).map_err(|error| format!("{}: {error}", place.display()))?;
+            let text = std::fs::read_to_string(&place)
+                .map_err(|error| format!("{}: {}", place.display(), io_reason(&error)))?;
             let entries =
                 iolog::parse(&text).map_err(|(line, message)| format!("{}:{line}: {message}", place.display()))?;
             logs.insert(name.clone(), entries);

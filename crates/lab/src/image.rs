@@ -4,6 +4,7 @@
 
 use ffslab_flash::{Chip, ImageLayout};
 use ffslab_mtd::{Driver, OobLayout};
+use ffslab_workload::text::io_reason;
 use ffslab_workload::Step;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -33,7 +34,8 @@ pub struct SavedImage {
 }
 
 pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, String> {
-    let image = std::fs::read(path).map_err(|error| format!("{}: cannot read the image: {error}", path.display()))?;
+    let image = std::fs::read(path)
+        .map_err(|error| format!("{}: cannot read the image: {}", path.display(), io_reason(&error)))?;
     if image.is_empty() {
         return Err(format!("{}: the image is empty", path.display()));
     }

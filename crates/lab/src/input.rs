@@ -1,7 +1,7 @@
 //! Reading what people write: errors with file and line, unknown keys with the nearest known one.
 
 use crate::error::LabError;
-use ffslab_workload::text::nearest;
+use ffslab_workload::text::{io_reason, nearest};
 use serde::de::DeserializeOwned;
 use std::path::Path;
 
@@ -14,7 +14,7 @@ pub fn line_of(text: &str, offset: usize) -> usize {
 ///
 /// Errors: the path and what the system says.
 pub fn read_text(path: &Path) -> Result<String, LabError> {
-    std::fs::read_to_string(path).map_err(|error| LabError::Input(format!("{}: {error}", path.display())))
+    std::fs::read_to_string(path).map_err(|error| LabError::Input(format!("{}: {}", path.display(), io_reason(&error))))
 }
 
 /// Deserializes a TOML text.
@@ -33,7 +33,7 @@ pub fn toml_error(text: &str, file_name: &str, error: &toml::de::Error) -> LabEr
     LabError::Input(format!("{place}: {}", friendlier(error.message())))
 }
 
-/// Rewrites serde's "unknown field/variant" messages: the nearest known word instead of the list, where one is near.
+/// Rewrites serde's messages: the nearest known word instead of the list, where one is near, and no names of Rust types.
 pub fn friendlier(message: &str) -> String {
     let one_line = message.split_whitespace().collect::<Vec<_>>().join(" ");
     for (start, kind) in [("unknown field `", "key"), ("unknown variant `", "value")] {
@@ -45,8 +45,23 @@ pub fn friendlier(message: &str) -> String {
     }
     match one_line.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`')) {
         Some(key) => format!("the key `{key}` is missing"),
-        None => one_line,
+        None => in_words(&one_line),
     }
+}
+
+/// What was expected, where serde names a Rust type.
+fn in_words(message: &str) -> String {
+    let Some((start, kind)) = message.rsplit_once("expected ") else { return message.to_string() };
+    let expected = match kind {
+        "u8" => format!("a whole number from 0 to {}", u8::MAX),
+        "u16" => format!("a whole number from 0 to {}", u16::MAX),
+        "u32" => format!("a whole number from 0 to {}", u32::MAX),
+        "u64" | "usize" => "a whole number of 0 or more".to_string(),
+        "f64" => "a number".to_string(),
+        "a boolean" => "true or false".to_string(),
+        _ => return message.to_string(),
+    };
+    format!("{start}expected {expected}")
 }
 
 /// "unknown key `requsts`: did you mean `requests`?", or the list of what is known if nothing is near.
@@ -84,7 +99,9 @@ mod tests {
     #[test]
     fn missing_keys_wrong_types_and_broken_syntax_have_one_line() {
         assert!(error("").contains("the key `requests` is missing"));
-        assert!(error("requests = \"x\"").starts_with("a.toml:1: invalid type: string \"x\", expected u32"));
+        assert!(error("requests = \"x\"").starts_with("a.toml:1: invalid type: string \"x\", expected a whole"));
+        let negative = error("requests = -1");
+        assert!(negative.ends_with("integer `-1`, expected a whole number from 0 to 4294967295"), "{negative}");
         let broken = error("requests = 1\n[stack\n");
         assert!(broken.starts_with("a.toml:2: ") && !broken.contains('\n'), "{broken}");
     }

@@ -7,6 +7,7 @@ use crate::image;
 use ffslab_workload::host_tree::HostTree;
 use ffslab_workload::postmark::{self, CommandFile};
 use ffslab_workload::steps::{CopyIn, Fio, Load, Postmark, Replay};
+use ffslab_workload::text::io_reason;
 use ffslab_workload::trace::table::TraceColumns;
 use ffslab_workload::trace::{self, Trace};
 use ffslab_workload::Step;
@@ -125,7 +126,7 @@ fn commands(step: &Postmark, base_dir: &Path) -> Result<CommandFile, String> {
     }
     let path = base_dir.join(&step.file);
     let place = path.display().to_string();
-    let text = std::fs::read_to_string(&path).map_err(|error| format!("{place}: {error}"))?;
+    let text = std::fs::read_to_string(&path).map_err(|error| format!("{place}: {}", io_reason(&error)))?;
     postmark::parse(&text, &place)
 }
 

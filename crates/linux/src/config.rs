@@ -44,7 +44,8 @@ pub struct VfsCosts {
     pub clock_read_ns: u64,
     /// Entry and exit of a system call.
     pub call_ns: u64,
-    /// Copying a page, or a part of one, between the page cache and the program.
+    /// Copying a page, or a part of one, between the page cache and the program, where a clock of measured cases ticks
+    /// by pieces. Boards price copies by page and by byte, as [`ffslab_sim::Work`].
     pub page_ns: u64,
     /// Drawn while these costs run.
     pub cpu_power: PowerMilliwatt,

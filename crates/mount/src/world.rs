@@ -6,7 +6,7 @@ use crate::walk::{Kind, Walks};
 use crate::{MountSpec, Mounted};
 use ffslab_fs::{FileKind, Ino};
 use ffslab_lab::requests::CallOp;
-use ffslab_lab::{LabError, Session};
+use ffslab_lab::{io_reason, LabError, Session};
 use ffslab_linux::{Fd, NodeId};
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -188,7 +188,9 @@ impl World {
         }
         if let Some(file) = &spec.save {
             let image = self.session.stack().image(true).map_err(LabError::Input)?;
-            write_whole(file, &image).map_err(|error| LabError::Input(format!("{}: {error}", file.display())))?;
+            write_whole(file, &image).map_err(|error| {
+                LabError::Input(format!("{}: cannot be written: {}", file.display(), io_reason(&error)))
+            })?;
         }
         let keys = self.session.keys().clone();
         let result = self.session.result("mount", "{}")?;

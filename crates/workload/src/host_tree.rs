@@ -3,6 +3,7 @@
 //! Order and content do not depend on the machine: names are sorted as bytes, and of the attributes only the permission
 //! bits are kept, as `cp -R` keeps them.
 
+use crate::text::io_reason;
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -45,7 +46,7 @@ impl HostTree {
     }
 
     fn add(&mut self, folder: &Path, prefix: &[u8]) -> Result<(), String> {
-        let at = |path: &Path, error: io::Error| format!("{}: cannot be read: {error}", path.display());
+        let at = |path: &Path, error: io::Error| format!("{}: cannot be read: {}", path.display(), io_reason(&error));
         let listed: Result<Vec<PathBuf>, io::Error> =
             fs::read_dir(folder).and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect());
         let mut paths = listed.map_err(|error| at(folder, error))?;

@@ -16,6 +16,7 @@ mod interpreter;
 mod line;
 mod scope;
 
+use crate::text::io_reason;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -30,7 +31,7 @@ const LINE_BYTES_MAX: u64 = 1 << 20;
 /// Reads a trace, gzipped or not. Only calls on files below `root` become records; without a `root` it is the deepest
 /// directory that holds all files which the program could change.
 pub fn read(path: &Path, root: Option<&str>) -> Result<Trace, TraceError> {
-    let unreadable = |e: std::io::Error| TraceError::Unreadable { path: path.to_path_buf(), why: e.to_string() };
+    let unreadable = |e: std::io::Error| TraceError::Unreadable { path: path.to_path_buf(), why: io_reason(&e) };
     let mut file = BufReader::new(File::open(path).map_err(unreadable)?);
     let gzipped = file.fill_buf().map_err(unreadable)?.starts_with(&[0x1f, 0x8b]);
     if gzipped {

@@ -1,4 +1,6 @@
-//! Words that people mistype.
+//! Words for people: what they may have meant, what the system says of a file.
+
+use std::io;
 
 /// The known word with the fewest edits from `word`, if it is near enough to be a slip.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
@@ -27,9 +29,29 @@ fn edits(a: &str, b: &str) -> usize {
     rows[a.len()][b.len()]
 }
 
+/// Why a file cannot be read or written, as a part of a sentence.
+pub fn io_reason(error: &io::Error) -> String {
+    if error.kind() == io::ErrorKind::InvalidData && error.raw_os_error().is_none() {
+        // From reading text; unpackers say more.
+        return error.to_string().replace("stream did not contain valid UTF-8", "it is no UTF-8 text");
+    }
+    let said = error.to_string();
+    let plain = said.split(" (os error").next().unwrap_or(&said);
+    let mut letters = plain.chars();
+    letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_system_speaks_in_words() {
+        let absent = std::fs::read("/there/is/no/such/file").unwrap_err();
+        assert_eq!(io_reason(&absent), "no such file or directory");
+        let binary = io::read_to_string(&b"\xff"[..]).unwrap_err();
+        assert_eq!(io_reason(&binary), "it is no UTF-8 text");
+    }
 
     #[test]
     fn near_means_a_slip_not_another_word() {

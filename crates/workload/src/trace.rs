@@ -12,6 +12,7 @@ mod openflash;
 mod rows;
 pub mod table;
 
+use crate::text::io_reason;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -261,7 +262,7 @@ const LOOK_BYTES: usize = 64 << 10;
 ///
 /// Errors: one line with file, line, what was expected.
 pub fn read(path: &Path, root: Option<&str>) -> Result<Trace, TraceError> {
-    let unreadable = |e: std::io::Error| TraceError::Unreadable { path: path.to_path_buf(), why: e.to_string() };
+    let unreadable = |e: std::io::Error| TraceError::Unreadable { path: path.to_path_buf(), why: io_reason(&e) };
     let bytes = std::fs::read(path).map_err(unreadable)?;
     let mut start = Vec::new();
     let gzipped = bytes.starts_with(&[0x1f, 0x8b]);

@@ -2,7 +2,7 @@
 
 use super::ProfileError;
 use crate::input::parse_toml;
-use ffslab_workload::text::nearest;
+use ffslab_workload::text::{io_reason, nearest};
 use std::path::{Path, PathBuf};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,8 +93,11 @@ pub(super) fn find(kind: Kind, name: &str, base_dir: &Path) -> Result<Text, Prof
 }
 
 pub(super) fn read(path: &Path, what: &str) -> Result<Text, ProfileError> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|e| ProfileError(format!("{} file {}: cannot be read: {e}", what, path.display())))?;
+    // "././my-board.toml" is nobody's name for it.
+    let path = &path.components().collect::<PathBuf>();
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        ProfileError(format!("{what} file {}: cannot be read: {}", path.display(), io_reason(&error)))
+    })?;
     let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
     Ok(Text { label: path.display().to_string(), text, folder })
 }

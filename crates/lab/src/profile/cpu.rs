@@ -12,7 +12,6 @@ use serde::Deserialize;
 pub(super) struct VfsTable {
     clock_read_ns: Sourced<Amount>,
     call_ns: Sourced<Amount>,
-    page_ns: Sourced<Amount>,
     #[serde(rename = "cpu_power_mW")]
     cpu_power_mw: Sourced<Amount>,
     /// Of the memory rail while the CPU computes; absent: not known, and none.
@@ -25,7 +24,8 @@ impl VfsTable {
         VfsCosts {
             clock_read_ns: self.clock_read_ns.value.0.round() as u64,
             call_ns: self.call_ns.value.0.round() as u64,
-            page_ns: self.page_ns.value.0.round() as u64,
+            // A board says what copies cost in `[cpu]`.
+            page_ns: 0,
             cpu_power: PowerMilliwatt {
                 cpu: self.cpu_power_mw.value.0,
                 memory: self.memory_power_mw.as_ref().map_or(0.0, |power| power.value.0),

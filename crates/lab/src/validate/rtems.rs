@@ -6,6 +6,7 @@ use crate::error::LabError;
 use crate::glob;
 use ffslab_rtems::phases::flash::{self, FlashSettings};
 use ffslab_rtems::phases::{run, Phase, RunError, Settings};
+use ffslab_workload::text::io_reason;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::io::BufRead;
@@ -40,7 +41,8 @@ impl Setup {
 pub(super) fn are_in(path: &Path) -> Result<bool, LabError> {
     let mut reader = open_text(path)?;
     loop {
-        let bytes = reader.fill_buf().map_err(|error| input(path, &format!("cannot be read: {error}")))?;
+        let bytes =
+            reader.fill_buf().map_err(|error| input(path, &format!("cannot be read: {}", io_reason(&error))))?;
         let length = bytes.len();
         match bytes.iter().find(|byte| !byte.is_ascii_whitespace()) {
             Some(byte) => return Ok(*byte == b'['),

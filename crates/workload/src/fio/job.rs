@@ -254,7 +254,7 @@ fn read_job(section: &Section, lenient: bool, warnings: &mut Vec<String>) -> Res
             Verdict::Wrong(message) => return Err(place(&message)),
             Verdict::NotHonoured(message) if lenient => {
                 // An option of [global] is met once for each job.
-                let warning = place(&format!("{message}; left out"));
+                let warning = place(&format!("left out: {message}"));
                 if !warnings.contains(&warning) {
                     warnings.push(warning);
                 }

@@ -1,5 +1,6 @@
 //! The text of a job file: sections, options, `include`, environment variables.
 
+use crate::text::io_reason;
 use std::path::Path;
 
 /// An option as it stands in the file.
@@ -99,7 +100,8 @@ impl Reader {
             return Err(format!("include {included}: files include each other without end"));
         }
         let path = Path::new(name).parent().unwrap_or(Path::new("")).join(included);
-        let text = std::fs::read_to_string(&path).map_err(|error| format!("include {included}: {error}"))?;
+        let text =
+            std::fs::read_to_string(&path).map_err(|error| format!("include {included}: {}", io_reason(&error)))?;
         self.read(&text, &path.display().to_string(), depth + 1)
     }
 }

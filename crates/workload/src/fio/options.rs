@@ -142,7 +142,7 @@ honoured! {
         "sync" => Engine::Sync,
         "psync" | "pvsync" | "pvsync2" => Engine::Psync,
         "vsync" => Engine::Vsync,
-        _ => return not_here("write sync, psync, vsync or pvsync; left out it is psync"),
+        _ => return not_here("write sync, psync, vsync or pvsync; without it psync is taken"),
     };
     "fsync" => |job, value| job.fsync_requests = number(value, 0, COUNT_MAX)?;
     "fdatasync" => |job, value| job.fdatasync_requests = number(value, 0, COUNT_MAX)?;

@@ -1,5 +1,6 @@
 //! Command files: the lines that `postmark` reads at its prompt or from a file.
 
+use crate::text::io_reason;
 use std::path::Path;
 
 /// What the `set` commands set, with the program's defaults.
@@ -179,7 +180,7 @@ impl Reader {
             return Err("`load` needs a file, and files must not load each other without end".to_string());
         }
         let path = Path::new(name).parent().unwrap_or(Path::new("")).join(file);
-        let text = std::fs::read_to_string(&path).map_err(|error| format!("load {file}: {error}"))?;
+        let text = std::fs::read_to_string(&path).map_err(|error| format!("load {file}: {}", io_reason(&error)))?;
         self.read(&text, &path.display().to_string(), depth + 1).map_err(|message| format!("{LOADED}{message}"))
     }
 }

@@ -344,6 +344,18 @@ impl Column {
     }
 }
 
+impl Column {
+    /// What stands in the column, where that is not any text.
+    fn holds(self) -> &'static str {
+        match self {
+            Column::Start(_) | Column::Duration(_) | Column::Think(_) | Column::Size(_) => "a number of 0 or more",
+            Column::Offset(_) => "a number",
+            Column::Result => "a whole number",
+            _ => "a whole number of 0 or more",
+        }
+    }
+}
+
 fn separator(head: &str) -> u8 {
     let most =
         [b',', b';', b'\t'].into_iter().max_by_key(|&separator| head.bytes().filter(|&b| b == separator).count());
@@ -379,7 +391,8 @@ pub(super) fn rows(text: &str) -> Result<Rows, Refused> {
             if field.is_empty() {
                 continue;
             }
-            set(&mut row, *column, field).ok_or_else(|| (line, format!("{name}: \"{field}\" is no such value")))?;
+            set(&mut row, *column, field)
+                .ok_or_else(|| (line, format!("{name}: \"{field}\" is not {}", column.holds())))?;
         }
         rows.rooted |= row.op.starts_with("exists");
         rows.rows.push(row);

@@ -128,7 +128,7 @@ fn a_broken_table_is_one_line() {
     assert!(error("op,path,offset\n").contains("t:1: column `offset` does not say its unit: write one of offset_B"));
     assert!(error("op,path,ofset_B\n").contains("did you mean `offset_B`?"));
     assert!(error("op,path\nraed,a\n").contains("t:2: unknown op `raed`: did you mean `read`?"));
-    assert!(error("op,path,size_B\nread,a,many\n").contains("t:2: size_B: \"many\" is no such value"));
+    assert!(error("op,path,size_B\nread,a,many\n").contains("t:2: size_B: \"many\" is not a number of 0 or more"));
     assert!(error("op,path\n").contains("holds no event"));
     assert!(error("op,handle,path\nread,3,\n").contains("handle 3 is not open"));
 }
