@@ -27,7 +27,7 @@ TIMED = ("requests", "append", "create_many")
 
 @dataclass
 class StepDone:
-    """What `steps.c` says of a step; values by name."""
+    """What `steps/` says of a step; values by name."""
 
     phase: str
     index: int
@@ -39,7 +39,7 @@ class StepDone:
 
 
 def read_steps(path: Path) -> list[StepDone]:
-    """What `steps.c` wrote. Raises `InputError` with its reason when a step failed."""
+    """What `steps/` wrote. Raises `InputError` with its reason when a step failed."""
     lines = path.read_text(encoding="utf-8").splitlines()
     steps = []
     for line in lines:

@@ -45,15 +45,24 @@ def run_first_jobs(
                 raise GuestError(f"no answer after {timeout_s:.0f} s\n{machines[slowest].story()}")
             for key, _ in ready:
                 number = key.data
-                for line in machines[number].hear():
+                for line in heard(machines[number]):
                     if line.startswith(PROGRESS):
                         at(number, line.removeprefix(PROGRESS))
                         continue
-                    if line != "ready":
-                        raise GuestError(f"booting: {line}\n{machines[number].story()}")
                     selector.unregister(key.fileobj)
                     del deadlines[number]
                     found[number] = machines[number].first_done()
                     machines[number].stop()
-                    break
     return [found[number] for number in range(len(machines))]
+
+
+def heard(machine: Machine) -> list[str]:
+    """Lines of progress; the last one may be "ready". Raises `GuestError` when the machine says or does otherwise."""
+    try:
+        lines = machine.hear()
+    except GuestError as error:
+        raise GuestError(f"{error}\n{machine.story()}") from None
+    for line in lines:
+        if not line.startswith(PROGRESS) and line != "ready":
+            raise GuestError(f"booting: {line}\n{machine.story()}")
+    return lines

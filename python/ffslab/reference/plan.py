@@ -1,6 +1,6 @@
 """What a reference run does: the variants of an experiment as steps and chips of the guest.
 
-The steps are those of `steps.c`. What the real machine cannot do (a power cut), or what is a program of its own, is
+The steps are those of `steps/`. What the real machine cannot do (a power cut), or what is a program of its own, is
 refused before anything boots.
 """
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Step = dict[str, Any]
 
-# What `steps.c` can do.
+# What `steps/` can do.
 STEPS_TEXT = """
     mount umount ubi_attach ubi_detach ubi_make_volume create fill create_fragmented unlink rename link truncate
     sync drop_caches sleep
@@ -67,7 +67,7 @@ class Variant:
 
     @property
     def lines(self) -> str:
-        """The file that `steps.c` reads."""
+        """The file that `steps/` reads."""
         phase = f"period_us={PHASE_PERIOD_US} phase_us={self.uptime_us % PHASE_PERIOD_US}"
         lines = [f"begin 0 begin fs={self.fs} {phase}"]
         for phase, steps in (("setup", self.setup), ("measure", self.measure)):
