@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ffslab import InputError, __version__, field_verbs, mount_verbs
-from ffslab.cli_parts import EXIT_INTERRUPTED, EXIT_NEGATIVE
+from ffslab.cli_parts import EXIT_INTERRUPTED, EXIT_NEGATIVE, help_without_verb
 from ffslab.cli_parts import argument as _argument
-from ffslab.cli_parts import help_without_verb
 from ffslab.cli_parts import option as _option
 from ffslab.cli_parts import say as _say
 from ffslab.field_verbs import Endian, ImageFs
 from ffslab.help_texts import EXIT_CODES, PROGRAM, VERBS
+from ffslab.stack_options import Board, FileSystem, FileSystems, Kernel, PartitionBlocks, ReadAhead
 from ffslab.trace_verbs import trace_app
 
 if TYPE_CHECKING:
@@ -118,13 +118,13 @@ def run(
 @app.command(help=VERBS["replay"].about, epilog=VERBS["replay"].epilog)
 def replay(
     trace: Annotated[Path, _argument("replay", "trace", "TRACE")],
-    board: Annotated[str, _option("replay", "board", "--board", metavar="NAME")] = "omap3evm",
-    kernel: Annotated[str | None, _option("replay", "kernel", "--kernel", metavar="NAME")] = None,
-    fs: Annotated[str, _option("replay", "fs", "--fs", metavar="NAME")] = "jffs2",
-    partition_blocks: Annotated[
-        int, _option("replay", "partition_blocks", "--partition-blocks", metavar="BLOCKS", least=1)
-    ] = 400,
-    read_ahead: Annotated[list[int] | None, _option("replay", "read_ahead", "--read-ahead", metavar="KiB", least=0)] = None,
+    board: Board = "omap3evm",
+    kernel: Kernel = None,
+    fs: FileSystem = "jffs2",
+    partition_blocks: PartitionBlocks = 400,
+    read_ahead: Annotated[
+        list[int] | None, _option("replay", "read_ahead", "--read-ahead", metavar="KiB", least=0)
+    ] = None,
     think: Annotated[Think, _option("replay", "think", "--think")] = Think.KEEP,
     out: Annotated[Path | None, _option("replay", "out", "--out", metavar="DIR")] = None,
     json: Annotated[bool, _option("replay", "json", "--json")] = False,
@@ -142,11 +142,11 @@ def replay(
 @app.command(help=VERBS["fio"].about, epilog=VERBS["fio"].epilog)
 def fio(
     jobfile: Annotated[Path, _argument("fio", "jobfile", "JOBFILE")],
-    board: Annotated[str, _option("fio", "board", "--board", metavar="NAME")] = "omap3evm",
-    kernel: Annotated[str | None, _option("fio", "kernel", "--kernel", metavar="NAME")] = None,
-    fs: Annotated[str, _option("fio", "fs", "--fs", metavar="NAME")] = "jffs2",
-    partition_blocks: Annotated[int, _option("fio", "partition_blocks", "--partition-blocks", metavar="BLOCKS", least=1)] = 400,
-    read_ahead: Annotated[int | None, _option("fio", "read_ahead", "--read-ahead", metavar="KiB", least=0)] = None,
+    board: Board = "omap3evm",
+    kernel: Kernel = None,
+    fs: FileSystem = "jffs2",
+    partition_blocks: PartitionBlocks = 400,
+    read_ahead: ReadAhead = None,
     lenient: Annotated[bool, _option("fio", "lenient", "--lenient")] = False,
     out: Annotated[Path | None, _option("fio", "out", "--out", metavar="DIR")] = None,
     json: Annotated[bool, _option("fio", "json", "--json")] = False,
@@ -164,20 +164,20 @@ def fio(
         _say(results.dump_json(jobs.fio_json(done.summary)).rstrip())
     else:
         _say(f"{jobs.fio_text(done.summary)}\n\nReport: {folder / results.REPORT}")
-    if jobs.failed(done.summary):
+    for failure in jobs.failures(done.summary):
+        print(f"ffslab: {failure}", file=sys.stderr)
+    if jobs.failures(done.summary):
         raise typer.Exit(EXIT_NEGATIVE)
 
 
 @app.command(help=VERBS["postmark"].about, epilog=VERBS["postmark"].epilog)
 def postmark(
     commands: Annotated[Path, _argument("postmark", "commands", "COMMANDS")],
-    board: Annotated[str, _option("postmark", "board", "--board", metavar="NAME")] = "omap3evm",
-    kernel: Annotated[str | None, _option("postmark", "kernel", "--kernel", metavar="NAME")] = None,
-    fs: Annotated[str, _option("postmark", "fs", "--fs", metavar="NAME")] = "jffs2",
-    partition_blocks: Annotated[
-        int, _option("postmark", "partition_blocks", "--partition-blocks", metavar="BLOCKS", least=1)
-    ] = 400,
-    read_ahead: Annotated[int | None, _option("postmark", "read_ahead", "--read-ahead", metavar="KiB", least=0)] = None,
+    board: Board = "omap3evm",
+    kernel: Kernel = None,
+    fs: FileSystem = "jffs2",
+    partition_blocks: PartitionBlocks = 400,
+    read_ahead: ReadAhead = None,
     out: Annotated[Path | None, _option("postmark", "out", "--out", metavar="DIR")] = None,
     json: Annotated[bool, _option("postmark", "json", "--json")] = False,
 ) -> None:
@@ -192,7 +192,9 @@ def postmark(
         _say(results.dump_json(done.summary).rstrip())
     else:
         _say(f"{mail.postmark_text(done.summary)}\n\nReport: {folder / results.REPORT}")
-    if mail.failed(done.summary):
+    for failure in mail.failures(done.summary):
+        print(f"ffslab: {failure}", file=sys.stderr)
+    if mail.failures(done.summary):
         raise typer.Exit(EXIT_NEGATIVE)
 
 
@@ -224,12 +226,12 @@ def _run(experiment: Experiment, name: str, out: Path | None) -> tuple[Run, Path
 def sqlite(
     script: Annotated[Path | None, _argument("sqlite", "script", "SCRIPT.sql")] = None,
     setup: Annotated[Path | None, _option("sqlite", "setup", "--setup", metavar="SCRIPT.sql")] = None,
-    board: Annotated[str, _option("sqlite", "board", "--board", metavar="NAME")] = "omap3evm",
-    fs: Annotated[list[str] | None, _option("sqlite", "fs", "--fs", metavar="NAME")] = None,
-    partition_blocks: Annotated[
-        int, _option("sqlite", "partition_blocks", "--partition-blocks", metavar="BLOCKS", least=1)
-    ] = 400,
-    read_ahead: Annotated[list[int] | None, _option("sqlite", "read_ahead", "--read-ahead", metavar="KiB", least=0)] = None,
+    board: Board = "omap3evm",
+    fs: FileSystems = None,
+    partition_blocks: PartitionBlocks = 400,
+    read_ahead: Annotated[
+        list[int] | None, _option("sqlite", "read_ahead", "--read-ahead", metavar="KiB", least=0)
+    ] = None,
     database: Annotated[str, _option("sqlite", "database", "--database", metavar="NAME")] = "database.db",
     rows: Annotated[bool, _option("sqlite", "rows", "--rows")] = False,
     out: Annotated[Path | None, _option("sqlite", "out", "--out", metavar="DIR")] = None,
@@ -318,7 +320,9 @@ def calibrate(
     power: Annotated[Path | None, _option("calibrate", "power", "--power", metavar="CAPTURE.csv")] = None,
     probe: Annotated[list[Path] | None, _option("calibrate", "probe", "--probe", metavar="LOG")] = None,
     traces: Annotated[list[Path] | None, _option("calibrate", "traces", "--traces", metavar="DIR")] = None,
-    record_bytes: Annotated[list[int] | None, _option("calibrate", "record_bytes", "--record-B", metavar="B", least=1)] = None,
+    record_bytes: Annotated[
+        list[int] | None, _option("calibrate", "record_bytes", "--record-B", metavar="B", least=1)
+    ] = None,
     base: Annotated[str, _option("calibrate", "base", "--base", metavar="NAME")] = "omap3evm",
     part: Annotated[str | None, _option("calibrate", "part", "--part", metavar="NAME")] = None,
     title: Annotated[str | None, _option("calibrate", "title", "--title", metavar="TEXT")] = None,
@@ -343,7 +347,9 @@ def compare(
     partition_blocks: Annotated[
         int, _option("compare", "partition_blocks", "--partition-blocks", metavar="BLOCKS", least=1)
     ] = 800,
-    record_bytes: Annotated[list[int] | None, _option("compare", "record_bytes", "--record-B", metavar="B", least=1)] = None,
+    record_bytes: Annotated[
+        list[int] | None, _option("compare", "record_bytes", "--record-B", metavar="B", least=1)
+    ] = None,
     uptime_us: Annotated[int, _option("compare", "uptime", "--uptime-us", metavar="US", least=0)] = 0,
     json: Annotated[bool, _option("compare", "json", "--json")] = False,
 ) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ffslab import _native, states
+from ffslab.os_errors import reason
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,8 +26,7 @@ def read_text(path: Path, what: str) -> str:
     except UnicodeDecodeError as error:
         raise _native.InputError(f"{path}: {what} is not UTF-8 text (byte {error.start})") from None
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise _native.InputError(f"{path}: cannot read {what}: {reason}") from None
+        raise _native.InputError(f"{path}: cannot read {what}: {reason(error)}") from None
 
 
 @dataclass(frozen=True)

@@ -51,6 +51,8 @@ def inspect(
     """Looks into an image or a dump."""
     from ffslab import images, inspection, results
 
+    if report is not None:
+        results.check_report(report)
     facts = inspection.inspect_image(
         image,
         fs=fs.value,
@@ -95,6 +97,8 @@ def lifetime(
         if workload:
             raise InputError(f"{start}: results measured their own workload: give --workload with an image")
         facts = life.of_results(start, endurance, per_day)
+    elif not start.exists():
+        raise InputError(f"{start}: no such image or results folder")
     elif not workload:
         raise InputError(f"{start}: an image says nothing of a workload: give --workload EXPERIMENT")
     else:

@@ -18,6 +18,8 @@ FOLLOWED = "fio-3.33"
 
 def fio_experiment(jobfile: Path, stack: Stack, lenient: bool) -> Experiment:
     """The experiment that mounts an empty partition and runs the jobs of `jobfile` on it."""
+    if jobfile.is_dir():
+        raise InputError(f"{jobfile}: is a folder: name the job file in it")
     if not jobfile.is_file():
         raise InputError(f"{jobfile}: no such job file")
     lines = [f"title = {quoted(f'fio jobs of {jobfile.name}')}", *stack.lines()]
@@ -38,9 +40,9 @@ def warnings(summary: dict[str, Any]) -> list[str]:
     return found
 
 
-def failed(summary: dict[str, Any]) -> bool:
-    """Whether a job ended in an error."""
-    return any(job["error"] for job in report(summary)["jobs"])
+def failures(summary: dict[str, Any]) -> list[str]:
+    """Jobs that ended in an error, and in which."""
+    return [f"job [{job['jobname']}] ended with {job['error_name']}" for job in report(summary)["jobs"] if job["error"]]
 
 
 def fio_json(summary: dict[str, Any]) -> dict[str, Any]:
@@ -78,17 +80,17 @@ def fio_text(summary: dict[str, Any]) -> str:
             done = job[direction]
             if not done["total_ios"]:
                 continue
-            latency = done["clat_ns"]
-            percentile = {float(share): value for share, value in latency["percentile"].items()}
-            times = (latency["mean"], percentile[50.0], percentile[99.0], latency["max"])
             cells = [number(done["total_ios"], 0), number(done["iops"], 1), number(done["bw_bytes"] / 1024, 1)]
-            rows.append([job["jobname"], direction, *cells, *(number(ns / 1e3, 1) for ns in times)])
+            rows.append([job["jobname"], direction, *cells, *_times(done["clat_ns"])])
         if job["sync"]["total_ios"]:
-            latency = job["sync"]["lat_ns"]
-            percentile = {float(share): value for share, value in latency["percentile"].items()}
-            times = (latency["mean"], percentile[50.0], percentile[99.0], latency["max"])
             cells = [number(job["sync"]["total_ios"], 0), "", ""]
-            rows.append([job["jobname"], "sync", *cells, *(number(ns / 1e3, 1) for ns in times)])
+            rows.append([job["jobname"], "sync", *cells, *_times(job["sync"]["lat_ns"])])
         if job["error"]:
             rows.append([job["jobname"], job["error_name"], *[""] * 7])
     return f"{text_table(HEAD, rows, 'll' + 'r' * 7)}\n\n{summary_text(summary)}"
+
+
+def _times(latency: dict[str, Any]) -> list[str]:
+    """Mean, median, 99th percentile and most of a latency, in us."""
+    percentile = {float(share): value for share, value in latency["percentile"].items()}
+    return [number(ns / 1e3, 1) for ns in (latency["mean"], percentile[50.0], percentile[99.0], latency["max"])]

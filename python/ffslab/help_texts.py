@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 PROGRAM = "Simulate embedded flash file systems: byte-real, in virtual time."
 
 EXIT_CODES = (
-    "Exit codes: 0 done, 1 negative answer (validate --max-error, damaged images, incomplete logs, failed operations of "
-    "fio and postmark), 2 bad input, 130 interrupted."
+    "Exit codes: 0 done, 1 negative answer (validate --max-error, damaged images, incomplete logs, failed operations "
+    "of fio and postmark), 2 bad input, 130 interrupted."
 )
 
 JSON = "Print JSON instead of a table."
@@ -228,7 +228,7 @@ VERBS = {
             "loops": "Log of driver-level loops: a CSV file with the columns operation, n, time_us, power_cpu_mW ...",
             "power": "Power capture of the same loops: a CSV file with the columns time_s, cpu_W, memory_W.",
             "probe": "Logs of the probe kit, flashmon and funcmon: a folder, or each file by itself.",
-            "traces": "Folder of SQLite traces of the board (docs/compare.md says how it looks); may be given several times.",
+            "traces": "Folder of SQLite traces of the board, as docs/compare.md describes; may be given several times.",
             "record_bytes": "Take only the traces with records of this size; may be given several times.",
             "base": "Profile that stands for what was not measured: a built-in board, or your own file.",
             "part": "NAND part of the board: a built-in name, or the path of a file. [default: that of the base]",

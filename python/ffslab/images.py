@@ -14,6 +14,7 @@ from typing import Any
 
 from ffslab import _native
 from ffslab._native import InputError
+from ffslab.os_errors import reason
 
 
 @dataclass(frozen=True)
@@ -126,7 +127,7 @@ def extract(tree: ImageTree, folder: str | Path) -> list[str]:
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
     except OSError as error:
-        raise InputError(f"{folder}: cannot be written: {(error.strerror or str(error)).lower()}") from None
+        raise InputError(f"{folder}: cannot be written: {reason(error)}") from None
     return left_out
 
 

@@ -45,6 +45,8 @@ def inspect_image(
     for name, value in (("block_KiB", block_KiB), ("page_B", page_B), ("oob_B", oob_B)):
         if value is not None and not 0 <= value < 1 << 20:
             raise InputError(f"{name} {value}: must be 0 to 1048575")
+    if (kind := json.loads(_native.profile(device))["kind"]) != "block device":
+        raise InputError(f"device {device}: is a {kind}: name a block device, such as sd-card")
     facts: Facts = json.loads(
         _native.inspect(
             path,

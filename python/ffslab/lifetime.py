@@ -41,9 +41,10 @@ def of_results(folder: Path, endurance: int | None, per_day: float | None) -> Fa
     """The lifetime under what a results folder measured, a row per variant."""
     import pandas as pd
 
+    for name in (SUMMARY, BLOCKS):
+        if not (folder / name).is_file():
+            raise InputError(f"{folder}: holds no {name}: name the results folder of `ffslab run`")
     summary = json.loads(read_text(folder / SUMMARY, "the summary"))
-    if not (folder / BLOCKS).is_file():
-        raise InputError(f"{folder}: holds no {BLOCKS}: name the results folder of `ffslab run`")
     blocks = pd.read_parquet(folder / BLOCKS)
     columns = {name: blocks[name].to_numpy() for name in ("variant", "erases_main", "erases_total")}
     return _facts(str(folder), [(summary["title"], summary, columns, None)], endurance, per_day)
@@ -80,9 +81,11 @@ def with_image(experiment: Experiment, image: Path, facts: Facts) -> str:
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{experiment.file_name}: {error}") from None
     layout = facts["layout"]
-    if stack.get("fs") != layout["fs"]:
+    if not isinstance(stack, dict) or "fs" not in stack:
+        raise InputError(f"{experiment.file_name}: the key `fs` of [stack] is missing: is it an experiment?")
+    if stack["fs"] != layout["fs"]:
         raise InputError(
-            f'{experiment.file_name}: fs = "{stack.get("fs")}", but {image} holds {layout["fs"]}: '
+            f'{experiment.file_name}: fs = "{stack["fs"]}", but {image} holds {layout["fs"]}: '
             "a workload for this image needs the same file system"
         )
     lines = experiment.text.splitlines()

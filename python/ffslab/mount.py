@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from ffslab import __version__, _native
 from ffslab._native import InputError
 from ffslab.experiment import Run
 from ffslab.mount_control import socket_path
+from ffslab.os_errors import reason
 from ffslab.stack import stack_toml
 
 DEFAULT_BLOCKS = 400
@@ -67,7 +69,9 @@ class Device:
             with image.open("rb") as file:
                 begins = {block_B: _begins(file, size, block_B) for block_B in (with_oob, without)}
         except OSError as error:
-            raise InputError(f"{image}: cannot read the image: {(error.strerror or str(error)).lower()}") from None
+            raise InputError(f"{image}: cannot read the image: {reason(error)}") from None
+        if size == 0:
+            raise InputError(f"{image}: the image is empty")
         oob = self.oob
         if oob is None:
             looks = size % with_oob == 0 and (size % without != 0 or begins[with_oob] > begins[without])
@@ -116,6 +120,8 @@ class Mount:
         """
         if not self.mountpoint.is_dir():
             raise InputError(f"{self.mountpoint}: is not a folder: make an empty one to mount on")
+        if self.save is not None:
+            self._check_save(self.save)
         keys = self.device.keys()
         child: subprocess.Popen[bytes] | None = None
         failed: InputError | None = None
@@ -129,7 +135,7 @@ class Mount:
             try:
                 child = subprocess.Popen(list(command))
             except OSError as error:
-                failed = InputError(f"{command[0]}: cannot be run: {(error.strerror or str(error)).lower()}")
+                failed = InputError(f"{command[0]}: cannot be run: {reason(error)}")
 
         def say(text: str) -> None:
             print(f"ffslab: {text}", file=sys.stderr, flush=True)
@@ -183,6 +189,17 @@ class Mount:
         )
         code = 0 if child is None else child.wait()
         return run, code if code >= 0 else 128 - code
+
+    def _check_save(self, file: Path) -> None:
+        """Refuses a place for the image before anything is mounted: what a program did would be lost at the end."""
+        if file.is_dir():
+            raise InputError(f"--save {file}: is a folder: name a file")
+        folder = file.absolute().parent
+        if not os.access(folder, os.W_OK | os.X_OK):
+            why = "cannot be written to" if folder.is_dir() else "no such folder"
+            raise InputError(f"--save {file}: {folder}: {why}")
+        if folder.resolve().is_relative_to(self.mountpoint.resolve()):
+            raise InputError(f"--save {file}: is on the mount itself: name a file elsewhere")
 
     def _resolved(self, title: str, used: dict[str, Any], command: Sequence[str]) -> str:
         lines = [

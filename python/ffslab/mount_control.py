@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ffslab._native import InputError
+from ffslab.os_errors import reason
 from ffslab.summary_table import aligned
 from ffslab.text_table import number
 
@@ -34,7 +35,7 @@ def socket_path(mountpoint: Path, *, make: bool = False) -> Path:
             folder.mkdir(mode=0o700, exist_ok=True)
             found = folder.lstat()
         except OSError as error:
-            raise InputError(f"{folder}: cannot be made: {(error.strerror or str(error)).lower()}") from None
+            raise InputError(f"{folder}: cannot be made: {reason(error)}") from None
         if not modes.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
             raise InputError(f"{folder}: must be a folder of yours that is closed to others: remove it")
     return folder / f"{hashlib.sha256(os.fsencode(place)).hexdigest()[:16]}.sock"

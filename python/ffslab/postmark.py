@@ -9,10 +9,13 @@ from ffslab._native import InputError
 from ffslab.experiment import Experiment
 from ffslab.stack_table import Stack, quoted
 from ffslab.summary_table import summary_text
+from ffslab.text_table import number
 
 
 def postmark_experiment(commands: Path, stack: Stack) -> Experiment:
     """The experiment that mounts an empty partition and runs the command file on it."""
+    if commands.is_dir():
+        raise InputError(f"{commands}: is a folder: name the command file in it")
     if not commands.is_file():
         raise InputError(f"{commands}: no such command file")
     lines = [f"title = {quoted(f'Postmark, {commands.name}')}", *stack.lines(), "[[setup]]", 'step = "mount"']
@@ -28,9 +31,15 @@ def reports(summary: dict[str, Any]) -> list[dict[str, Any]]:
     return found
 
 
-def failed(summary: dict[str, Any]) -> bool:
-    """Whether operations failed or files ran out."""
-    return any(done["failed_operations"] or done["ran_out_of_files"] for done in reports(summary))
+def failures(summary: dict[str, Any]) -> list[str]:
+    """What went wrong in a `run`: operations that failed, files that ran out."""
+    said = []
+    for done in reports(summary):
+        if done["failed_operations"]:
+            said.append(f"{number(done['failed_operations'])} operations of Postmark failed: the notes say in what")
+        if done["ran_out_of_files"]:
+            said.append("Postmark ran out of files: give it more (set number) or fewer transactions")
+    return said
 
 
 def postmark_text(summary: dict[str, Any]) -> str:

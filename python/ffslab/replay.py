@@ -14,6 +14,8 @@ def replay_experiment(trace: Path, stack: Stack, read_ahead_kib: list[int], thin
 
     Several read-ahead windows (KiB) make several variants.
     """
+    if trace.is_dir():
+        raise InputError(f"{trace}: is a folder: name the recording in it")
     if not trace.is_file():
         raise InputError(f"{trace}: no such trace (a recording, for example of strace -f -ttt -T)")
     lines = [f"title = {quoted(f'Replay of {trace.name}')}", *stack.lines()]

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ffslab._native import InputError
+from ffslab.os_errors import reason
 
 if TYPE_CHECKING:
     from ffslab._native import Columns
@@ -76,21 +77,28 @@ def replace(folder: Path, write: Callable[[Path], object]) -> Path:
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
     except OSError as error:
-        raise InputError(f"{folder}: cannot be written: {(error.strerror or str(error)).lower()}") from None
+        raise InputError(f"{folder}: cannot be written: {reason(error)}") from None
     return folder
+
+
+def check_report(path: Path) -> None:
+    """Refuses a name that a report cannot have. Call it before long work."""
+    if path.suffix != ".html":
+        raise InputError(f"{path}: a report is an HTML file: give it a name that ends in .html")
+    if path.is_dir():
+        raise InputError(f"{path}: is a folder: name a file that ends in .html")
 
 
 def write_report(path: Path, text: str) -> None:
     """Writes an HTML file, complete or not at all."""
-    if path.suffix != ".html":
-        raise InputError(f"{path}: a report is an HTML file: give it a name that ends in .html")
+    check_report(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(f".{path.name}.part")
         temporary.write_text(text, encoding="utf-8")
         temporary.rename(path)
     except OSError as error:
-        raise InputError(f"{path}: cannot be written: {(error.strerror or str(error)).lower()}") from None
+        raise InputError(f"{path}: cannot be written: {reason(error)}") from None
 
 
 def _write(run: Run, folder: Path) -> None:

@@ -44,7 +44,9 @@ def trace_report(
     logs: Annotated[list[Path], argument("trace report", "logs", "LOG")],
     part: Annotated[str | None, option("trace report", "part", "--part", metavar="NAME")] = None,
     chip: Annotated[str | None, option("trace report", "chip", "--chip", metavar="GEOMETRY")] = None,
-    endurance: Annotated[int | None, option("trace report", "endurance", "--endurance", metavar="ERASES", least=1)] = None,
+    endurance: Annotated[
+        int | None, option("trace report", "endurance", "--endurance", metavar="ERASES", least=1)
+    ] = None,
     shift: Annotated[list[str] | None, option("trace report", "shift", "--shift", metavar="KIND=SECONDS")] = None,
     out: Annotated[Path | None, option("trace report", "out", "--out", metavar="DIR")] = None,
     json: Annotated[bool, option("trace report", "json", "--json")] = False,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ffslab import _native
 from ffslab._native import InputError
+from ffslab.os_errors import reason
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -57,13 +58,15 @@ def convert(source: Path, target: Path, root: str | None) -> tuple[int, list[str
     """
     if target.suffix not in (PARQUET, CSV):
         raise InputError(f"{target}: the name of the new file must end in {PARQUET} or {CSV}")
+    if target.exists() and target.samefile(source):
+        raise InputError(f"{target}: is the recording itself: name another file")
     table, notes = read_table(source, root)
     temporary = target.with_name(f".{target.name}.new")
     try:
         _write(table, temporary, target.suffix)
         temporary.rename(target)
     except OSError as error:
-        raise InputError(f"{target}: cannot be written: {(error.strerror or str(error)).lower()}") from None
+        raise InputError(f"{target}: cannot be written: {reason(error)}") from None
     finally:
         temporary.unlink(missing_ok=True)
     return table.num_rows, notes

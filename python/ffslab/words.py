@@ -39,11 +39,15 @@ def _comparison(variants: list[Variant]) -> Iterator[str]:
     if len(timed) == 2:
         (first, before, mean_before), (second, after, mean_after) = timed
         means = f"(mean {number(mean_after)} us instead of {number(mean_before)} us)"
-        yield f"The calls take {_change(before, after)} time with {second} than with {first} {means}."
+        change = _change(before, after)
+        if change is None:
+            yield f"The calls take the same time with {second} as with {first} {means}."
+        else:
+            yield f"The calls take {change} time with {second} than with {first} {means}."
         energy_before, energy_after = (v["energy_uJ"]["total"] / 1e3 for v in variants)
         if energy_before and energy_after:
             amounts = f"({number(energy_after, 2)} mJ instead of {number(energy_before, 2)} mJ above idle)"
-            yield f"The measured steps take {_change(energy_before, energy_after)} energy {amounts}."
+            yield f"The measured steps take {_change(energy_before, energy_after) or 'the same'} energy {amounts}."
         return
     fastest, slowest = min(timed, key=lambda t: t[2]), max(timed, key=lambda t: t[2])
     yield (
@@ -63,9 +67,12 @@ def _notes(variants: list[Variant]) -> Iterator[str]:
         yield f"Note. {where}{note}"
 
 
-def _change(before: float, after: float) -> str:
+def _change(before: float, after: float) -> str | None:
+    """By how much there is less or more; `None` when it is not worth a digit."""
     gain = 1 - after / before
-    return f"{abs(gain) * 100:.1f} % {'less' if gain >= 0 else 'more'}"
+    if abs(gain) < 0.0005:
+        return None
+    return f"{abs(gain) * 100:.1f} % {'less' if gain > 0 else 'more'}"
 
 
 def _about(variant: Variant) -> Iterator[str]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from ffslab._native import InputError
+from ffslab.os_errors import reason
 
 if TYPE_CHECKING:
     from ffslab.calibrate.observations import Numbers
@@ -40,7 +42,7 @@ def read(path: Path) -> pd.DataFrame:
     try:
         frame = pd.read_csv(path, sep=";" if ";" in head else ",", comment="#", skipinitialspace=True)
     except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
-        raise InputError(f"{path}: is no table: {str(error).splitlines()[0]}") from None
+        raise InputError(f"{path}: {_no_table(error)}") from None
     frame.columns = frame.columns.str.strip()
     if frame.empty:
         raise InputError(f"{path}: holds no rows")
@@ -85,5 +87,14 @@ def required(path: Path, frame: pd.DataFrame, name: str, kind: str) -> Numbers:
     return values
 
 
+def _no_table(error: Exception) -> str:
+    """What the reader of tables found, without its own vocabulary."""
+    said = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", str(error))
+    if said is None:
+        return "is no table: expected a line with the names of the columns, then rows"
+    expected, line, found = said.groups()
+    return f"is no table: line {line} has {found} columns, the lines before it {expected}"
+
+
 def _reason(error: OSError | UnicodeDecodeError) -> str:
-    return (error.strerror or str(error)).lower() if isinstance(error, OSError) else "it is no UTF-8 text"
+    return reason(error) if isinstance(error, OSError) else "it is no UTF-8 text"

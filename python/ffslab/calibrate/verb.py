@@ -12,6 +12,7 @@ from ffslab.calibrate import board_profile, loops, power_capture, probe_logs
 from ffslab.calibrate.board_profile import Measured
 from ffslab.calibrate.observations import Observations
 from ffslab.calibrate.regression import Constant, Fit, Method, fit
+from ffslab.os_errors import reason
 from ffslab.text_table import text_table
 
 BOARD = "board.toml"
@@ -175,7 +176,7 @@ def save(done: Calibration, folder: Path) -> Path:
             try:
                 (fresh / name).write_bytes(own.read_bytes())
             except OSError as error:
-                raise InputError(f"{own}: cannot be read: {(error.strerror or str(error)).lower()}") from None
+                raise InputError(f"{own}: cannot be read: {reason(error)}") from None
         place = fresh / BOARD
         place.write_text(done.toml, encoding="utf-8")
         try:

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 from ffslab import states
 from ffslab._native import InputError
 from ffslab.experiment import Experiment, Progress
+from ffslab.os_errors import reason
 
 Row = dict[str, Any]
 
@@ -135,7 +136,7 @@ def write_rows(folder: Path, run: PlannedRun, rows: list[Row]) -> None:
 
 
 def _not_written(place: Path, error: OSError) -> InputError:
-    return InputError(f"{place}: cannot be written: {(error.strerror or str(error)).lower()}")
+    return InputError(f"{place}: cannot be written: {reason(error)}")
 
 
 def _rows_or_error(run: PlannedRun) -> list[Row] | str:

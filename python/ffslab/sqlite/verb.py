@@ -50,10 +50,10 @@ def run(
     stacks: dict[str, Sequence[str | int | bool]] = {"fs": machine.fs}
     if machine.read_ahead_kib:
         stacks["read_ahead_KiB"] = machine.read_ahead_kib
-    folder = out if out is not None else Path("results") / name
-    results.check_free(folder)
     measured = _read(script)
     prepared = _read(setup) if setup is not None else None
+    folder = out if out is not None else Path("results") / name
+    results.check_free(folder)
     with progress_bar(name) as progress:
         done = run_scripts(
             measured,

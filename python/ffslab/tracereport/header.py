@@ -90,12 +90,18 @@ class Foot:
     overhead_ns_per_event: float | None
 
 
+def shown(line: str) -> str:
+    """The start of a line that may be anything, fit for a terminal."""
+    start = line.strip()[:60]
+    return "".join(letter if letter.isprintable() and letter != "\ufffd" else "?" for letter in start)
+
+
 def kind_of(first_line: str, path: Path) -> str:
     """The kind of a log that begins with `MAGIC`."""
     words = first_line.removeprefix(MAGIC).split()
     if len(words) != 2 or words[0] != VERSION or words[1] not in COLUMNS:
         known = ", ".join(f"`{MAGIC} {VERSION} {kind}`" for kind in COLUMNS)
-        raise InputError(f"{path}:1: unknown header `{first_line.strip()}`: known are {known}")
+        raise InputError(f"{path}:1: unknown header `{shown(first_line)}`: known are {known}")
     return words[1]
 
 
@@ -107,7 +113,7 @@ def read_head(kind: str, lines: Iterable[tuple[int, str]], path: Path) -> Head:
         where = f"{path}:{number}"
         key, colon, value = line.removeprefix("#").strip().partition(":")
         if not colon or key not in KEYS:
-            raise InputError(f"{where}: unknown header line `{line.strip()}`{_hint(key, KEYS)}")
+            raise InputError(f"{where}: unknown header line `{shown(line)}`{_hint(key, KEYS)}")
         if key in seen and key not in REPEATED:
             raise InputError(f"{where}: `{key}` was given before")
         seen.add(key)

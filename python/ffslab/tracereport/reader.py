@@ -82,8 +82,8 @@ def read_log(path: Path, tasks: Names, functions: Names, chip: Chip | None = Non
         source = next((name for name, (look, _) in PLAIN.items() if look.match(first)), None)
         if source is None:
             raise InputError(
-                f"{path}:1: unknown header `{top[0][:60]}`: neither a log of the probe kit (`{MAGIC} 1 flashmon`) "
-                "nor one of Flashmon v2 (`1.989929257;R;55426;task`)"
+                f"{path}:1: unknown header `{header.shown(top[0])}`: neither a log of the probe kit "
+                f"(`{MAGIC} 1 flashmon`) nor one of Flashmon v2 (`1.989929257;R;55426;task`)"
             )
         kind = FUNCMON if source == FUNCMON_1 else FLASHMON
         log = Log(path, source, Head(kind, chip=chip))

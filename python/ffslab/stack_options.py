@@ -1,0 +1,15 @@
+"""The options that name the machine of `replay`, `fio`, `postmark` and `sqlite`: the same words for all of them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from ffslab.cli_parts import option
+
+Board = Annotated[str, option("fio", "board", "--board", metavar="NAME")]
+Kernel = Annotated[str | None, option("fio", "kernel", "--kernel", metavar="NAME")]
+FileSystem = Annotated[str, option("fio", "fs", "--fs", metavar="NAME")]
+FileSystems = Annotated[list[str] | None, option("sqlite", "fs", "--fs", metavar="NAME")]
+PartitionBlocks = Annotated[int, option("fio", "partition_blocks", "--partition-blocks", metavar="BLOCKS", least=1)]
+ReadAhead = Annotated[int | None, option("fio", "read_ahead", "--read-ahead", metavar="KiB", least=0)]
+ReadAheads = Annotated[list[int] | None, option("replay", "read_ahead", "--read-ahead", metavar="KiB", least=0)]
