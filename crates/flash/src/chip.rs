@@ -1,5 +1,7 @@
 //! The chip: operations that take time, are counted, and obey rules, faults and power cuts.
 
+mod erased;
+
 use ffslab_sim::{Op, Sim};
 use rand_pcg::rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg32;

@@ -115,13 +115,13 @@ impl Store {
         if checked_bytes < self.block_bytes {
             let bytes = (PAGE_BYTES as u32).min(self.block_bytes - checked_bytes) as usize;
             let at = block * self.block_bytes + checked_bytes;
-            let read = {
+            let erased = {
                 let _why = self.sim.because(Reason::EraseCheck);
-                self.mtd.read(u64::from(at), &mut self.erase_check[..bytes])
+                self.mtd.reads_erased(u64::from(at), &mut self.erase_check[..bytes])
             };
-            match read {
+            match erased {
                 Err(MtdError::PowerCut) => return Err(Errno::PowerCut),
-                Ok(_) if all_erased(&self.erase_check[..bytes]) => {}
+                Ok(true) => {}
                 _ => {
                     self.erase_failed(block)?;
                     return Ok(false);

@@ -105,8 +105,8 @@ impl FragmentMap {
     fn insert(&mut self, store: &mut Store, new: Fragment) {
         // By far the most frequent case, a page for a page, needs one search.
         if let Some(old) = self.list.get_mut(new.offset).filter(|old| old.bytes == new.bytes) {
-            let old = std::mem::replace(old, new);
-            return release(store, old.node);
+            let superseded = std::mem::replace(&mut old.node, new.node);
+            return release(store, superseded);
         }
         let this = self.lookup(new.offset);
         let last_end = this.map_or(0, |f| f.end());

@@ -7,6 +7,7 @@
 use ffslab_mtd::{Mtd, MtdError};
 use ffslab_sim::Sim;
 
+use crate::erase::all_erased;
 use crate::nor::NorFlash;
 
 pub enum Medium {
@@ -64,6 +65,14 @@ impl Medium {
         match self {
             Medium::Nand(mtd) => mtd.read(offset, data).map(|_| ()),
             Medium::Nor(flash) => flash.read(offset, data),
+        }
+    }
+
+    /// Reads to see whether all of it is erased; `buffer` is for what is not.
+    pub fn reads_erased(&self, offset: u64, buffer: &mut [u8]) -> Result<bool, MtdError> {
+        match self {
+            Medium::Nand(mtd) => mtd.reads_erased(offset, buffer),
+            Medium::Nor(flash) => flash.read(offset, buffer).map(|()| all_erased(buffer)),
         }
     }
 

@@ -60,6 +60,8 @@ pub struct Store {
     pub options: Options,
     pub endian: Endian,
     pub block_bytes: u32,
+    /// `block_bytes` as a power of two, which it is on NAND.
+    block_shift: Option<u32>,
     pub flash_bytes: u32,
     pub page_bytes: u32,
     pub blocks: Blocks,
@@ -114,6 +116,7 @@ impl Store {
             options,
             endian: options.endian,
             block_bytes,
+            block_shift: block_bytes.is_power_of_two().then(|| block_bytes.trailing_zeros()),
             flash_bytes,
             page_bytes,
             blocks: Blocks::new(blocks, block_bytes),
@@ -141,8 +144,12 @@ impl Store {
         }
     }
 
+    #[inline]
     pub fn block_of(&self, offset: u32) -> u32 {
-        offset / self.block_bytes
+        match self.block_shift {
+            Some(shift) => offset >> shift,
+            None => offset / self.block_bytes,
+        }
     }
 
     pub fn free_blocks(&self) -> u32 {

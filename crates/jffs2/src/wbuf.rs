@@ -154,21 +154,23 @@ impl Store {
             return self.write_directly(to, parts);
         }
         let page = self.page_bytes;
+        // Pages are a power of two long.
+        let column = to & (page - 1);
         if self.wbuf.offset == NONE {
-            self.wbuf.offset = to - to % page;
-            self.wbuf.skip_to(to % page);
+            self.wbuf.offset = to - column;
+            self.wbuf.skip_to(column);
         }
         if self.block_of(to) != self.block_of(self.wbuf.offset) {
             if self.wbuf.bytes != 0 {
                 self.flush_page(Fill::Pad)?;
             }
-            self.wbuf.offset = to - to % page;
+            self.wbuf.offset = to - column;
             self.wbuf.bytes = 0;
-            self.wbuf.skip_to(to % page);
+            self.wbuf.skip_to(column);
         }
         // The previous node may have ended up to three bytes before `to`.
-        if self.wbuf.bytes != to % page {
-            self.wbuf.skip_to(if to.is_multiple_of(page) { page } else { to % page });
+        if self.wbuf.bytes != column {
+            self.wbuf.skip_to(if column == 0 { page } else { column });
             if self.wbuf.bytes == page {
                 self.flush_page(Fill::Full)?;
             }
@@ -177,7 +179,9 @@ impl Store {
         for part in parts {
             at += self.write_part(at, part)?;
         }
-        self.summary.add_node(self.endian, parts, to % self.block_bytes);
+        if self.summary.is_active() {
+            self.summary.add_node(self.endian, parts, to % self.block_bytes);
+        }
         if self.wbuf.bytes != 0 && ino != 0 {
             self.arm_wbuf_timer();
             if !self.wbuf.holds_inode(ino) {
@@ -193,10 +197,10 @@ impl Store {
         if self.wbuf.bytes == self.page_bytes {
             self.flush_page(Fill::Full)?;
         }
-        let whole = (part.len() - done) / page * page;
+        let whole = (part.len() - done) & !(page - 1);
         if whole > 0 {
             let offset = at + done as u32;
-            for _ in 0..whole / page {
+            for _ in (0..whole).step_by(page) {
                 self.sim.work(Work::BufferFlush, page);
             }
             if let Err(error) = self.mtd.write(u64::from(offset), &part[done..done + whole]) {

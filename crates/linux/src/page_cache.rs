@@ -5,6 +5,7 @@
 //! a use touches the page's own entries and the end of the queue, not neighbours in a list that lie anywhere in memory:
 //! with large caches, such accesses are what a page hit costs. Nothing here costs more when files are large or many.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 
 use ffslab_fs::{Ino, PAGE_BYTES};
@@ -23,6 +24,8 @@ const PAGES_MIN: usize = 16;
 const PAGES_PER_LEAF: u64 = 64;
 /// The place of a page that is in use by the running system call, and therefore never a victim.
 const PINNED: u64 = 0;
+/// Where a page would lie that holds nothing.
+const NOWHERE: u64 = u64::MAX;
 /// The queue is cleaned up when it is so many times as long as there are pages: rarely, and before it grows large.
 const QUEUE_LENGTHS_MAX: usize = 4;
 
@@ -139,6 +142,8 @@ pub(crate) struct PageCache {
     dirty_pages: usize,
     free: Vec<Slot>,
     files: FxHashMap<Ino, FilePages>,
+    /// The page that was looked for last: a system call looks for the same one several times.
+    recent: Cell<Slot>,
     /// Pages in the order of use, the most recent one last. Places count on from that of the first.
     queue: VecDeque<Slot>,
     first_place: u64,
@@ -154,6 +159,7 @@ impl PageCache {
             dirty_pages: 0,
             free: Vec::new(),
             files: FxHashMap::default(),
+            recent: Cell::new(0),
             queue: VecDeque::new(),
             first_place: PINNED + 1,
         }
@@ -165,7 +171,12 @@ impl PageCache {
 
     #[inline]
     pub fn find(&self, ino: Ino, index: u64) -> Option<Slot> {
-        self.files.get(&ino)?.find(index)
+        if self.slots.get(self.recent.get() as usize).is_some_and(|page| (page.ino, page.index) == (ino, index)) {
+            return Some(self.recent.get());
+        }
+        let slot = self.files.get(&ino)?.find(index)?;
+        self.recent.set(slot);
+        Some(slot)
     }
 
     #[inline]
@@ -201,7 +212,7 @@ impl PageCache {
         if slot / PAGES_PER_CHUNK == self.chunks.len() {
             self.chunks.push(Arena::new(PAGES_PER_CHUNK * PAGE_BYTES));
         }
-        self.slots.push(Page { ino: 0, index: 0, flags: Flags::default(), place: PINNED });
+        self.slots.push(Page { ino: 0, index: NOWHERE, flags: Flags::default(), place: PINNED });
         slot as Slot
     }
 
@@ -286,7 +297,7 @@ impl PageCache {
         let page = &mut self.slots[slot as usize];
         page.flags.writing = false;
         page.place = PINNED;
-        let (ino, index) = (page.ino, page.index);
+        let (ino, index) = (page.ino, std::mem::replace(&mut page.index, NOWHERE));
         let Some(file) = self.files.get_mut(&ino) else { return };
         file.remove(index);
         if file.0.is_empty() {
@@ -321,7 +332,8 @@ impl PageCache {
         file.remove_range(first, last, |slot| {
             let goes = !self.slots[slot as usize].flags.must_stay();
             if goes {
-                self.slots[slot as usize].place = PINNED;
+                let page = &mut self.slots[slot as usize];
+                (page.place, page.index) = (PINNED, NOWHERE);
                 self.free.push(slot);
             }
             goes

@@ -191,6 +191,24 @@ impl Core {
         Ok(if flips == 0 { EccResult::CLEAN } else { self.correct(flips, 0, data, Tail::Oob) })
     }
 
+    /// Reads a whole page to see whether it is erased. `data` holds it afterwards unless it is.
+    #[inline]
+    pub fn reads_erased(&mut self, page: u32, data: &mut [u8]) -> Result<(EccResult, bool), MtdError> {
+        if self.cached_page != Some(page) {
+            let began_ns = self.sim.now_ns();
+            if let Some(flips) = self.chip.read_page_unless_erased(page, data)? {
+                self.charge(self.driver.read, began_ns);
+                self.compute_ecc(data.len());
+                let result = if flips == 0 { EccResult::CLEAN } else { self.correct(flips, 0, data, Tail::Oob) };
+                return Ok((result, is_erased(data)));
+            }
+            self.charge(self.driver.read, began_ns);
+            self.compute_ecc(data.len());
+            return Ok((EccResult::CLEAN, true));
+        }
+        Ok((self.read(page, 0, data)?, is_erased(data)))
+    }
+
     /// Reads the ECC steps that a small request touches, with their ECC bytes (`nand_read_subpage`).
     fn read_steps(&mut self, page: u32, column: usize, data: &mut [u8]) -> Result<EccResult, MtdError> {
         let step_bytes = self.driver.ecc_step_bytes as usize;
@@ -383,4 +401,9 @@ impl Core {
         }
         result
     }
+}
+
+/// Whether every byte is 0xFF.
+pub(crate) fn is_erased(data: &[u8]) -> bool {
+    data.iter().all(|&byte| byte == 0xFF)
 }

@@ -4,7 +4,7 @@ use ffslab_sim::Sim;
 use thiserror::Error;
 
 use crate::error::{Corrected, MtdError};
-use crate::nand::{EccResult, Nand};
+use crate::nand::{is_erased, EccResult, Nand};
 
 /// A range of erase blocks of a chip; addresses are bytes from its start. Clones are cheap and share the chip.
 #[derive(Clone)]
@@ -150,6 +150,23 @@ impl Mtd {
             (page, column, rest) = (page + 1, 0, after);
         }
         core.report(result)
+    }
+
+    /// Reads as [`Mtd::read`] does, to see whether all of it is erased (0xFF). `buffer` is for what is not.
+    pub fn reads_erased(&self, at: u64, buffer: &mut [u8]) -> Result<bool, MtdError> {
+        let page_bytes = self.page_bytes as usize;
+        if self.column_of(at) != 0 || !buffer.len().is_multiple_of(page_bytes) {
+            return self.read(at, buffer).map(|_| is_erased(buffer));
+        }
+        self.check_range(at, buffer.len() as u64)?;
+        let mut core = self.nand.0.borrow_mut();
+        let (mut result, mut erased) = (EccResult::CLEAN, true);
+        for (part, page) in buffer.chunks_exact_mut(page_bytes).zip(self.page_of(at)..) {
+            let (of_page, page_erased) = core.reads_erased(page, part)?;
+            result = result.worse(of_page);
+            erased &= page_erased;
+        }
+        core.report(result).map(|_| erased)
     }
 
     /// What the cells hold, for observers of a simulation: no operation, no time, no ECC.

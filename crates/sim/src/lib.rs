@@ -63,6 +63,8 @@ struct State {
     now_ns: Cell<u64>,
     config: SimConfig,
     cpu: RefCell<cpu::Cpu>,
+    /// As the CPU has it, at hand: whatever is counted asks for it.
+    running: Cell<Task>,
     /// Earliest instant at which the CPU model has something to do; `advance` compares with it, no more.
     attention_at_ns: Cell<u64>,
     reason: Cell<Reason>,
@@ -76,7 +78,7 @@ struct State {
     work_done: RefCell<[WorkDone; work::WORKS]>,
     /// See [`Work::fills_caches`].
     cold: Cell<bool>,
-    functions: Cell<[FunctionTime; Function::ALL.len()]>,
+    functions: [Cell<FunctionTime>; Function::ALL.len()],
     sink: RefCell<Option<Box<dyn EventSink>>>,
     has_sink: Cell<bool>,
     operations: Cell<u64>,
@@ -97,6 +99,7 @@ impl Sim {
             now_ns: Cell::new(config.uptime_ns),
             config,
             cpu: RefCell::new(cpu::Cpu::new(config)),
+            running: Cell::new(Task::Caller),
             attention_at_ns: Cell::new(u64::MAX),
             reason: Cell::new(Reason::Other),
             counts: RefCell::new(Box::new([OpCounts::default(); CAUSES])),
@@ -106,7 +109,7 @@ impl Sim {
             cpu_costs: (!cpu_costs.is_free()).then_some(*cpu_costs),
             work_done: RefCell::new([WorkDone::default(); work::WORKS]),
             cold: Cell::new(false),
-            functions: Cell::new(Default::default()),
+            functions: Default::default(),
             sink: RefCell::new(None),
             has_sink: Cell::new(false),
             operations: Cell::new(0),
@@ -165,7 +168,7 @@ impl Sim {
     /// Adds one flash operation to the counters of the present cause, and tells the sink.
     #[inline]
     pub fn count(&self, op: Op, address: u32, bus_out_bytes: u32, bus_in_bytes: u32, busy_ns: u64) {
-        let task = self.0.cpu.borrow().running();
+        let task = self.running();
         let reason = self.0.reason.get();
         self.0.operations.set(self.0.operations.get() + 1);
         self.0.counts.borrow_mut()[cause::index(task, reason)].add(op, bus_out_bytes, bus_in_bytes, busy_ns);
@@ -232,16 +235,14 @@ impl Sim {
     #[inline]
     pub fn function_ends(&self, function: Function, start_ns: u64) {
         self.work(Work::TracedFunction, 0);
-        let mut functions = self.0.functions.get();
-        let time = &mut functions[function as usize];
-        time.calls += 1;
-        time.total_ns += self.now_ns() - start_ns;
-        self.0.functions.set(functions);
+        let cell = &self.0.functions[function as usize];
+        let FunctionTime { calls, total_ns } = cell.get();
+        cell.set(FunctionTime { calls: calls + 1, total_ns: total_ns + (self.now_ns() - start_ns) });
     }
 
     /// How often `function` ran so far, and how long.
     pub fn function_time(&self, function: Function) -> FunctionTime {
-        self.0.functions.get()[function as usize]
+        self.0.functions[function as usize].get()
     }
 
     /// The program computes between its system calls: moves time on and counts it.
@@ -297,8 +298,9 @@ impl Sim {
 
     // ---- the CPU -------------------------------------------------------------------------------------------
 
+    #[inline]
     pub fn running(&self) -> Task {
-        self.0.cpu.borrow().running()
+        self.0.running.get()
     }
 
     fn with_cpu<R>(&self, f: impl FnOnce(&mut cpu::Cpu) -> R) -> R {
@@ -370,6 +372,7 @@ impl Sim {
     /// Lets `task` run (nested in the one that ran) until the guard is dropped.
     pub fn run_as(&self, task: Task) -> RunGuard {
         self.with_cpu(|cpu| cpu.switch_to(task, self.0.operations.get()));
+        self.0.running.set(task);
         RunGuard { sim: self.clone(), reason: self.0.reason.get() }
     }
 
@@ -427,6 +430,10 @@ pub struct RunGuard {
 impl Drop for RunGuard {
     fn drop(&mut self) {
         self.sim.0.reason.set(self.reason);
-        self.sim.with_cpu(|cpu| cpu.switch_back(self.sim.0.operations.get()));
+        let running = self.sim.with_cpu(|cpu| {
+            cpu.switch_back(self.sim.0.operations.get());
+            cpu.running()
+        });
+        self.sim.0.running.set(running);
     }
 }

@@ -151,10 +151,10 @@ impl Blocks {
         self.all().contains(&(chunk / self.chunks_per_block))
     }
 
-    /// Block of a chunk.
+    /// Block of a chunk. Without a division: pages per block are a power of two.
     #[inline]
     pub fn of(&self, chunk: u32) -> u32 {
-        chunk / self.chunks_per_block
+        chunk >> self.chunks_per_block.trailing_zeros()
     }
 
     #[inline]

@@ -3,6 +3,8 @@
 //! Follows the checkpoint functions of `yaffs_yaffs2.c` and the structures of `yaffs_guts.h`, as a 32-bit little-endian CPU
 //! lays them out. The first change after it erases a checkpoint, so a stale one is never found.
 
+use std::cell::Cell;
+
 use ffslab_fs::Result;
 use ffslab_sim::Reason;
 
@@ -31,6 +33,9 @@ pub(crate) struct CheckpointState {
     pub is_valid: bool,
     /// Blocks that hold it, or an old one.
     pub blocks: u32,
+    /// Objects and tnodes for which the size was worked out last, and the blocks that they take: each chunk that is written
+    /// asks for it several times.
+    size_blocks: Cell<Option<(u32, u32, u32)>>,
 }
 
 impl Device {
@@ -55,16 +60,29 @@ impl Device {
         if !self.has_checkpoints() {
             return 0;
         }
+        let (objects, tnodes) = (self.objects.count(), self.tnodes.count());
+        let size_blocks = match self.checkpoint.size_blocks.get() {
+            Some((of_objects, of_tnodes, blocks)) if (of_objects, of_tnodes) == (objects, tnodes) => blocks,
+            _ => {
+                let blocks = self.checkpoint_size_blocks(objects, tnodes);
+                self.checkpoint.size_blocks.set(Some((objects, tnodes, blocks)));
+                blocks
+            }
+        };
+        size_blocks.saturating_sub(self.checkpoint.blocks) as i32
+    }
+
+    /// Blocks that a checkpoint of so many objects and tnodes takes.
+    fn checkpoint_size_blocks(&self, objects: u32, tnodes: u32) -> u32 {
         let blocks = self.blocks.count();
         let bytes = 2 * VALIDITY_BYTES
             + DEVICE_BYTES
             + blocks * (BLOCK_INFO_BYTES + self.blocks.bit_stride_bytes() as u32)
-            + (OBJECT_BYTES + 4) * self.objects.count()
-            + (self.tnode_bytes() + 4) * self.tnodes.count()
+            + (OBJECT_BYTES + 4) * objects
+            + (self.tnode_bytes() + 4) * tnodes
             + 4;
         // Rounded up, and two for bad blocks.
-        let wanted = bytes / (self.data_bytes * self.blocks.chunks_per_block) + 3;
-        wanted.saturating_sub(self.checkpoint.blocks) as i32
+        bytes / (self.data_bytes * self.blocks.chunks_per_block) + 3
     }
 
     /// Something is about to change: the checkpoint goes.
