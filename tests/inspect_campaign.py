@@ -89,9 +89,12 @@ class Tally:
             self.others.append((seed, outcome))
         if answer["cpu_s"] > self.longest_s:
             self.longest_s, self.longest_seed = answer["cpu_s"], seed
-        # Files that were cut short do not count: next to nothing is left of some.
+        if self.does != "inspect":
+            return
         memory = answer["grown_B"] / max(size_B, 1)
-        if self.does == "inspect" and size_B >= MEASURED_B and memory > self.highest_memory:
+        if size_B < MEASURED_B and answer["grown_B"] > MEMORY_OF_IMAGE * size_B + ALLOWANCE_B:
+            self.others.append((seed, f"{answer['grown_B']} B of memory for an image of {size_B} B"))
+        if size_B >= MEASURED_B and memory > self.highest_memory:
             self.highest_memory, self.highest_seed = memory, seed
 
     def is_well(self) -> bool:
@@ -105,8 +108,8 @@ class Tally:
         return f"| {' | '.join([*cells, f'{self.highest_memory:.2f}'])} |"
 
 
-# The memory of smaller images is that of the program.
-MEASURED_B = 16 << 20
+# What files that were cut short may take beside, because most of it is the program; larger ones may not.
+MEASURED_B, ALLOWANCE_B = 8 << 20, 6 << 20
 HEAD = (
     "| format | images | nothing wrong (0) | damage told (1) | refused (2) | anything else | longest, s "
     "| memory / image |\n|---|--:|--:|--:|--:|--:|--:|--:|"

@@ -190,7 +190,8 @@ fn read_jffs2(path: &Path, image: &[u8], options: &ImageOptions, content: Conten
         None => return Err("there is no JFFS2 node in the image".to_string()),
     };
     let misfit = |block_bytes| probe::misfit(endian, blocks_of(block_bytes), block_bytes);
-    let notes = misfit_note(misfit, page_bytes, block_bytes).into_iter().map(|text| format!("{}: {text}", path.display())).collect();
+    let note = misfit_note(misfit, page_bytes, block_bytes);
+    let notes = note.into_iter().map(|text| format!("{}: {text}", path.display())).collect();
     let mtd = chip_with(image, geometry, oob)?;
     let settings = Options { endian, ..Options::default() };
     let mut fs = Jffs2::mount(mtd, settings).map_err(|error| error.to_string())?;
