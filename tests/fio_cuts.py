@@ -42,8 +42,8 @@ BLOCKS = 160
 # elsewhere than what reads it: so the seeds are quotients of a number that all places divide.
 JOBS_OF_ONE_FIO = REGIONS
 SEED_STEP = math.lcm(*range(1, JOBS_OF_ONE_FIO + 1))
-# Operations until the power is cut are drawn from one to this.
-CUT_AFTER_MAX = 40_000
+# Operations until the power is cut are drawn from one to this: fifty times make a GiB.
+CUT_AFTER_MAX = {"jffs2": 40_000, "yaffs2": 40_000, "ubifs": 75_000}
 # How a job syncs, and how many writes are synced at once.
 SYNCS = (("sync=1", 1), ("fsync=1", 1), ("fdatasync=4", 4), ("fsync=16", 16))
 BLOCKS_B = (2048, 4096, 4096, 16384)
@@ -141,16 +141,17 @@ def fio(folder: Path, jobs: str) -> tuple[list[dict[str, Any]], str]:
     return said, ran.stdout[:start] + ran.stderr
 
 
-def soak(folder: Path, fs: str, cuts: int, cut_after_max: int = CUT_AFTER_MAX, seed: int = 7) -> Soak:
+def soak(folder: Path, fs: str, cuts: int, cut_after_max: int | None = None, seed: int = 7) -> Soak:
     """Cuts the power so often, and has fio verify after each cut; at the end the file system must be good for more."""
     state = Soak(random.Random(seed))
     image = folder / "nand.bin"
     with mounted(folder, fs, "--think", "none", "--blocks", str(BLOCKS), "--save", image) as mount:
         (mount.place / "records").touch()
         os.truncate(mount.place / "records", REGIONS * MIB)
+    most = cut_after_max or CUT_AFTER_MAX[fs]
     for cut in range(cuts):
         options: list[str | Path] = ["--think", "none", "--save", image, "--seed", str(cut)]
-        options += ["--image", image, "--power-cut-after", str(state.dice.randint(1, cut_after_max))]
+        options += ["--image", image, "--power-cut-after", str(state.dice.randint(1, most))]
         with mounted(folder, fs, *options) as mount:
             while not state.write(mount.place):
                 pass
