@@ -191,3 +191,52 @@ def test_a_folder_that_is_not_ours_is_left_alone(ffslab: Command, small: Path, t
 )
 def test_wrong_use_of_the_command_is_one_line(ffslab: Command, args: list[str]) -> None:
     refused(ffslab(*args))
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        (["replay", "x.strace", "--read-ahead", "-4"], "--read-ahead -4: must be 0 or more"),
+        (["fio", "x.fio", "--partition-blocks", "0"], "--partition-blocks 0: must be 1 or more"),
+        (["mount", "here", "--seed", "-1"], "--seed -1: must be 0 or more"),
+        (["validate", "x.jsonl", "--jobs", "many"], "see ffslab validate --help"),
+        (["replay", "."], ".: is a folder"),
+        (["lifetime", "absent.bin"], "absent.bin: no such image"),
+        (["inspect", "junk", "--report", "page.htm"], "page.htm"),
+        (["inspect", "junk", "--device", "omap3evm"], "device omap3evm: is a board"),
+        (["validate", "junk"], "junk:1: a case is one JSON object a line"),
+        (["trace", "report", "junk"], "unknown header `??escape?[0m`"),
+        (["calibrate", "--loops", "junk"], "is no table"),
+    ],
+)
+def test_mistakes_are_told_before_anything_is_done(ffslab: Command, tmp_path: Path, args: list[str], says: str) -> None:
+    (tmp_path / "junk").write_text("\x01\x02escape\x1b[0m\n", encoding="utf-8")
+    (tmp_path / "here").mkdir()
+    line = refused(ffslab(*args))
+    assert says in line
+    assert line.isprintable()
+    assert {path.name for path in tmp_path.iterdir()} == {"junk", "here"}
+
+
+def test_the_last_of_several_experiments_is_read_before_the_first_runs(
+    ffslab: Command, small: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "slip.toml").write_text(SMALL.replace("count = 20", "cuont = 20"), encoding="utf-8")
+    assert "slip.toml" in refused(ffslab("run", small, "slip.toml"))
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / small.name).write_text(SMALL, encoding="utf-8")
+    assert "would replace those of" in refused(ffslab("run", small, f"other/{small.name}"))
+    assert not (tmp_path / "results").exists()
+
+
+def test_an_image_is_not_saved_on_its_own_mount(ffslab: Command, tmp_path: Path) -> None:
+    (tmp_path / "here").mkdir()
+    for place, says in (("here/x", "on the mount"), ("here", "is a folder"), ("absent/x", "no such folder")):
+        assert says in refused(ffslab("mount", "here", "--save", place, "--", "true"))
+
+
+def test_a_recording_is_not_written_over_itself(ffslab: Command, tmp_path: Path) -> None:
+    text = "op,path,offset_B,size_B\nwrite,a,0,512\n"
+    (tmp_path / "own.csv").write_text(text, encoding="utf-8")
+    assert "is the recording itself" in refused(ffslab("trace", "convert", "own.csv", "own.csv"))
+    assert (tmp_path / "own.csv").read_text(encoding="utf-8") == text

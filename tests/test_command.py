@@ -160,3 +160,29 @@ def test_an_interrupt_ends_a_run_and_leaves_nothing(tmp_path: Path) -> None:
     out, err = running.communicate(timeout=60)
     assert (running.returncode, out, err) == (130, "", "ffslab: interrupted\n")
     assert [path.name for path in tmp_path.iterdir()] == ["endless.toml"]
+
+
+def test_an_interrupt_while_modules_load_is_one_line() -> None:
+    """Python's own start is not ours; from the first import on it is."""
+    code = (
+        "import sys\n"
+        "class Slow:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'ffslab.cli': raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Slow())\n"
+        "from ffslab.__main__ import main\n"
+        "main()\n"
+    )
+    ran = subprocess.run([FFSLAB.with_name("python"), "-c", code], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (130, "", "ffslab: interrupted\n")
+
+
+@pytest.mark.parametrize("group", ["trace", "reference"])
+def test_a_group_without_a_verb_shows_its_help(ffslab: Command, group: str) -> None:
+    assert ffslab(group).stdout == ffslab(group, "--help").stdout
+
+
+def test_help_shows_defaults(ffslab: Command) -> None:
+    text = " ".join(ffslab("replay", "--help").stdout.split())
+    for default in ("omap3evm", "jffs2", "400", "keep"):
+        assert f"[default: {default}]" in text

@@ -150,7 +150,8 @@ def layout_text(layout: Facts) -> str:
         return f"{layout['fs'].upper()}, {layout['blocks']} areas of {size(layout['block_B'])}"
     oob = f" + {layout['oob_B']} B OOB" if layout["oob_B"] else ""
     name = "UBI with UBIFS" if layout["fs"] == "ubifs" else layout["fs"].upper()
-    blocks = f"{layout['blocks']} erase blocks of {size(layout['block_B'])}"
+    count = layout["blocks"]
+    blocks = f"{count} erase block{'s' if count != 1 else ''} of {size(layout['block_B'])}"
     return f"{name}{order}: {blocks}, pages of {layout['page_B']} B{oob}"
 
 

@@ -79,15 +79,23 @@ def _list(items: list[str]) -> str:
 
 
 def table(head: list[str], rows: list[list[str]], explained: dict[str, str] | None = None) -> str:
-    """A table of plain texts. `explained` holds HTML that is put below the first cell of a row."""
+    """A table of plain texts, numbers to the right. `explained` holds HTML for below the first cell of a row."""
+    # The first column stands to the left in any case.
+    sides = ["", *(_side([row[i] for row in rows if i < len(row)]) for i in range(1, len(head)))]
     heads = (escape(cell).replace("\n", "<br>") for cell in head)
-    lines = ["<tr>" + "".join(f"<th>{cell}</th>" for cell in heads) + "</tr>"]
+    lines = ["<tr>" + "".join(f"<th{side}>{cell}</th>" for side, cell in zip(sides, heads, strict=True)) + "</tr>"]
     for first, *cells in rows:
         below = (explained or {}).get(first)
         note = f"<br><small>{below}</small>" if below else ""
-        numbers = "".join(f"<td>{escape(cell)}</td>" for cell in cells)
-        lines.append(f"<tr><td>{escape(first)}{note}</td>{numbers}</tr>")
+        others = "".join(f"<td{side}>{escape(cell)}</td>" for side, cell in zip(sides[1:], cells, strict=False))
+        lines.append(f"<tr><td>{escape(first)}{note}</td>{others}</tr>")
     return "<table>\n" + "\n".join(lines) + "\n</table>"
+
+
+def _side(cells: list[str]) -> str:
+    """The attribute of a column's cells: texts stand to the left, numbers and what there is none of to the right."""
+    is_text = any(cell[:1].isalpha() or cell[:1] in '"/' for cell in cells if cell)
+    return ' class="text"' if is_text else ""
 
 
 def _time(variants: list[Variant]) -> str:

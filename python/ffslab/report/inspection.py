@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from matplotlib.colors import ListedColormap
 from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
 
 from ffslab import __version__
 from ffslab.inspection import fact_text, file_rows, layout_text, mark_of, size
@@ -63,12 +64,12 @@ def block_map(facts: Facts) -> str | None:
     cells = np.full(-(-len(codes) // MAP_COLUMNS) * MAP_COLUMNS, np.nan)
     cells[: len(codes)] = codes
     rows = len(cells) // MAP_COLUMNS
-    figure = plots.new_figure(1.0 + min(0.14 * rows, 8.0))
+    figure = plots.new_figure(1.0 + min(0.14 * rows, 8.0) if rows > 6 else 1.8)
     axes = figure.add_subplot()
     colours = ListedColormap([colour for _, colour in KINDS])
     grid = cells.reshape(-1, MAP_COLUMNS)
     axes.imshow(grid, cmap=colours, vmin=-0.5, vmax=len(KINDS) - 0.5, interpolation="nearest", aspect="auto")
-    axes.set(xticks=[], ylabel="first block of the row", title="Erase blocks: what most of each is")
+    axes.set(xticks=[], ylabel="first block\nof the row", title="Erase blocks: what most of each is")
     step = max(1, rows // 8)
     axes.set_yticks(range(0, rows, step), [str(row * MAP_COLUMNS) for row in range(0, rows, step)])
     there = sorted(set(codes))
@@ -94,6 +95,7 @@ def space_bars(facts: Facts) -> str | None:
         held = np.array([(block[f"{kind}_B"] or 0) / 1024 for block in facts["blocks"]])
         axes.stairs(bottom + held, edges, baseline=bottom, fill=True, color=colour, label=label)
         bottom = bottom + held
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set(xlabel="erase block", ylabel="KiB", xlim=(0, len(bottom)), ylim=(0, bottom.max() or 1))
     sums = ", ".join(f"{kind} {size(facts['space'][f'{kind}_B'])}" for kind in ("valid", "invalid", "free"))
     axes.set_title(sums, fontsize=9)

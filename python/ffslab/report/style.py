@@ -10,6 +10,8 @@ table { font-size: .9rem; margin: .8rem 0; }
 th, td { padding: .2rem .6rem; text-align: right; white-space: nowrap; border-bottom: 1px solid #eee; }
 th { white-space: normal; vertical-align: bottom; max-width: 12rem; }
 th:first-child, td:first-child { text-align: left; padding-left: 0; }
+th:first-child { white-space: nowrap; max-width: none; }
+th.text, td.text { text-align: left; }
 small { color: #666; } td { vertical-align: top; } summary { cursor: pointer; margin: .5rem 0; }
 figure { margin: 1rem 0; } figure svg { max-width: 100%; height: auto; }
 pre { background: #f6f6f6; padding: 1rem; overflow-x: auto; }

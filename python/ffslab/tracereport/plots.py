@@ -19,6 +19,8 @@ DOTS_MAX = 50_000
 FUNCTIONS_MAX = 6
 MAP_COLUMNS = 128
 MARKERS_MAX = 12
+# Markers nearer to each other than this share of the width have one label: two would lie on each other.
+LABEL_SHARE = 0.03
 KIND_COLOURS = {READ: "#0072b2", PROGRAM: "#d55e00", ERASE: "#000000"}
 
 Summary = dict[str, Any]
@@ -30,7 +32,7 @@ def over_time(recording: Recording, summary: Summary) -> str | None:
     if line is None or not any(sum(line[key]) for key in line if isinstance(line[key], list)):
         return None
     kinds = [kind for kind in MAPPED if sum(_both(line, kind))]
-    figure = new_figure(0.8 + 1.3 * len(kinds))
+    figure = new_figure(1.3 + 1.4 * len(kinds))
     panels = np.atleast_1d(figure.subplots(len(kinds), 1, sharex=True))
     step = line["interval_s"]
     edges = np.arange(len(_both(line, READ)) + 1) * step
@@ -54,7 +56,7 @@ def where_over_time(recording: Recording) -> str | None:
         return None
     block = flash.block(recording.chip.pages_per_block)
     seconds = (flash.t_ns - recording.start_ns) / 1e9
-    figure = new_figure(3.6)
+    figure = new_figure(4.0)
     axes = figure.add_subplot()
     if len(flash) > DOTS_MAX:
         counted, x, y = np.histogram2d(seconds, block, bins=(400, 200))
@@ -144,10 +146,18 @@ def _both(line: Summary, kind: int) -> list[int]:
 
 
 def _mark(axes: Any, recording: Recording, *, named: bool) -> None:
+    left, right = axes.get_xlim()
+    names: list[tuple[float, list[str]]] = []
     for marker in recording.markers[:MARKERS_MAX]:
         at = (marker.t_ns - recording.start_ns) / 1e9
         axes.axvline(at, color="#666666", linewidth=0.7, linestyle=":")
-        if named and marker.text:
-            axes.annotate(
-                marker.text[:20], (at, 1.0), xycoords=("data", "axes fraction"), fontsize=7, rotation=30, va="bottom"
-            )
+        if not marker.text:
+            continue
+        if names and at - names[-1][0] < LABEL_SHARE * (right - left):
+            names[-1][1].append(marker.text[:20])
+        else:
+            names.append((at, [marker.text[:20]]))
+    for at, texts in names if named else []:
+        axes.annotate(
+            ", ".join(texts), (at, 1.0), xycoords=("data", "axes fraction"), fontsize=7, rotation=30, va="bottom"
+        )
