@@ -206,7 +206,7 @@ def test_wrong_use_of_the_command_is_one_line(ffslab: Command, args: list[str]) 
         (["inspect", "junk", "--device", "omap3evm"], "device omap3evm: is a board"),
         (["validate", "junk"], "junk:1: a case is one JSON object a line"),
         (["trace", "report", "junk"], "unknown header `??escape?[0m`"),
-        (["calibrate", "--loops", "junk"], "is no table"),
+        (["calibrate", "--loops", "junk"], "junk: holds no rows"),
     ],
 )
 def test_mistakes_are_told_before_anything_is_done(ffslab: Command, tmp_path: Path, args: list[str], says: str) -> None:

@@ -142,7 +142,7 @@ def test_jobs_are_steps_of_experiments(ffslab: Command, tmp_path: Path) -> None:
         ("[j]\nsize=64q\n", 'bad.fio:2: size=64q: "64q" is no size'),
         ("[j]\nrw=write\n", "job [j]: its size is missing"),
         ("rw=write\n", "bad.fio:1: option `rw` stands outside of a section"),
-        ("[j]\nread_iolog=none.log\n", "none.log: No such file"),
+        ("[j]\nread_iolog=none.log\n", "none.log: no such file"),
     ],
 )
 def test_what_cannot_be_run_is_one_line(ffslab: Command, tmp_path: Path, text: str, said: str) -> None:

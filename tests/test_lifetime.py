@@ -111,7 +111,7 @@ def test_what_says_nothing_of_a_lifetime_is_refused(ffslab: Command, dumps: dict
         ([dumps["jffs2"]], "give --workload EXPERIMENT"),
         ([dumps["jffs2"], "--workload", "wear.toml"], 'fs = "ubifs", but'),
         ([dumps["jffs2"], "--workload", "nowhere.toml"], "nowhere.toml: cannot read"),
-        (["empty"], "cannot read the summary"),
+        (["empty"], "holds no summary.json"),
         ([dumps["jffs2"], "--workload", "wear.toml", "--per-day", "0"], "--per-day 0.0: must be more than 0"),
         ([dumps["jffs2"], "--workload", "wear.toml", "--endurance", "0"], "--endurance 0: must be 1 or more"),
     ]

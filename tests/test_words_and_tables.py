@@ -48,6 +48,8 @@ def test_a_gain_and_a_loss_are_told_apart() -> None:
     assert "25.0 % less time with ra=0 than with ra=128" in gain
     loss = sentences(summary(variant("ra=128", 150.0), variant("ra=0", 300.0)))[0]
     assert "100.0 % more time" in loss
+    same = sentences(summary(variant("ra=128", 200.0), variant("ra=0", 200.01)))[0]
+    assert "the same time with ra=0 as with ra=128" in same
 
 
 def test_the_largest_cause_is_named_with_its_share() -> None:
