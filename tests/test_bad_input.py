@@ -218,11 +218,10 @@ def test_mistakes_are_told_before_anything_is_done(ffslab: Command, tmp_path: Pa
     assert {path.name for path in tmp_path.iterdir()} == {"junk", "here"}
 
 
-def test_the_last_of_several_experiments_is_read_before_the_first_runs(
+def test_the_files_of_several_experiments_are_looked_at_before_the_first_runs(
     ffslab: Command, small: Path, tmp_path: Path
 ) -> None:
-    (tmp_path / "slip.toml").write_text(SMALL.replace("count = 20", "cuont = 20"), encoding="utf-8")
-    assert "slip.toml" in refused(ffslab("run", small, "slip.toml"))
+    assert "absent.toml" in refused(ffslab("run", small, "absent.toml"))
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / small.name).write_text(SMALL, encoding="utf-8")
     assert "would replace those of" in refused(ffslab("run", small, f"other/{small.name}"))

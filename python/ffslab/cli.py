@@ -104,7 +104,7 @@ def run(
 
     if out is not None and len(experiments) > 1:
         raise InputError("--out: names one folder, but several experiments are given: run them one by one")
-    # A mistake in the last file is told before the first has run for an hour.
+    # A file that is not there is told before the first has run for an hour; what is wrong in one when its turn comes.
     ready = [(path, path.name.removesuffix(".toml"), Experiment.from_file(path)) for path in experiments]
     places: dict[str, Path] = {}
     for path, name, _ in ready:
