@@ -276,12 +276,12 @@ def _reference(context: typer.Context) -> None:
 
 @reference_app.command("run", help=VERBS["reference run"].about, epilog=VERBS["reference run"].epilog)
 def reference_run(
-    experiments: Annotated[list[Path], _argument("reference run", "experiment", "EXPERIMENT.toml...")],
+    experiments: Annotated[list[Path], _argument("reference run", "experiment", "EXPERIMENT.toml")],
     kernel: Annotated[Path | None, _option("reference run", "kernel", "--kernel", metavar="BZIMAGE")] = None,
     modules: Annotated[Path | None, _option("reference run", "modules", "--modules", metavar="DIR")] = None,
     probe: Annotated[Path | None, _option("reference run", "probe", "--probe", metavar="DIR")] = None,
     out: Annotated[Path | None, _option("reference run", "out", "--out", metavar="DIR")] = None,
-    jobs: Annotated[int | None, _option("reference run", "jobs", "--jobs", metavar="N")] = None,
+    jobs: Annotated[int | None, _option("reference run", "jobs", "--jobs", metavar="N", least=1)] = None,
     json: Annotated[bool, _option("reference run", "json", "--json")] = False,
 ) -> None:
     """Runs experiment files on a real kernel."""
@@ -289,7 +289,6 @@ def reference_run(
     from ffslab.progress import progress_of_parts
     from ffslab.reference import verb
 
-    _check_jobs(jobs)
     folder = out if out is not None else verb.folder_of(experiments)
     with progress_of_parts() as show:
         verb.measure(experiments, folder, kernel, modules, probe, jobs, show)
