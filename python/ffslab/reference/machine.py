@@ -17,8 +17,8 @@ from ffslab.reference import initramfs
 from ffslab.reference.kit import Kit
 
 MEMORY = "1024M"  # nandsim keeps the programmed pages of its chip in the kernel's memory
-# What the guest writes into time stamps does not depend on the day. And the clock chip goes as the machine does: how long
-# the boot waits for it must not depend on the host.
+# What the guest writes into time stamps does not depend on the day. And the clock chip goes as the machine does: how
+# long the boot waits for it must not depend on the host.
 CLOCK = "base=2030-01-01T00:00:00,clock=vm"
 BOOT_S_MAX = 180
 JOB_S_MAX = 240
