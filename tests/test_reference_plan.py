@@ -102,6 +102,7 @@ def test_the_command_refuses_bad_input_in_one_line(ffslab: Command, small: Path,
     other.mkdir()
     for arguments, says in (
         ([small], "small.toml is there 2 times"),
+        (["--jobs", "0"], "--jobs"),
         (["--out", other], "is no folder of `ffslab reference run`"),
         (["--kernel", small], "--kernel and --modules belong together"),
         (["--kernel", small, "--modules", other], "modules.dep: there is no such file"),
