@@ -239,3 +239,56 @@ fn overheads_and_energy() {
     assert_eq!(operations, [4, 4, 2]);
     assert_eq!(mtd.sim().now_ns(), total.busy_ns + 4 * 10_000 + 4 * 20_000 + 2 * 30_000, "overheads are not chip time");
 }
+
+/// Who only asks whether pages are erased pays and counts as for reading them.
+#[test]
+fn looking_whether_pages_are_erased_is_reading_them() {
+    for ecc in [Ecc::Hardware, Ecc::Software] {
+        let mtd = written(ecc);
+        let requests = [
+            (0, 2 * PAGE, false),
+            (2 * BLOCK, 2 * PAGE, true),
+            (2 * BLOCK - PAGE, 2 * PAGE, false),
+            (2 * BLOCK, 512, true),
+            (100, 512, false),
+        ];
+        for (at, bytes, erased) in requests {
+            let mut data = vec![0; bytes as usize];
+            mtd.nand().restart();
+            let read = cost(&mtd, || assert_eq!(mtd.read(at, &mut data), Ok(Corrected::Clean)));
+            mtd.nand().restart();
+            let asked = cost(&mtd, || assert_eq!(mtd.reads_erased(at, &mut data), Ok(erased)));
+            assert_eq!(asked, read, "{bytes} bytes at {at}");
+        }
+        assert_eq!(mtd.reads_erased(mtd.size_bytes(), &mut [0; 2048]), Err(MtdError::OutOfRange));
+    }
+}
+
+/// Bits flip in the answer as they do in that of a read.
+#[test]
+fn bit_flips_are_seen_by_who_asks_whether_pages_are_erased() {
+    let mut seen = [0; 3];
+    let mut answers = [false, true].map(|asks| {
+        let mtd = mtd(Ecc::Hardware);
+        mtd.write_oob_free(0, &[0x85; 8]).unwrap();
+        let faults = Faults { bitflips: 3, seed: 5, ..Faults::default() };
+        mtd.nand().with_chip(|chip| chip.set_faults(&faults)).unwrap();
+        move || {
+            let mut data = vec![0; PAGE as usize];
+            match asks {
+                true => mtd.reads_erased(0, &mut data),
+                false => mtd.read(0, &mut data).map(|_| data.iter().all(|&byte| byte == 0xFF)),
+            }
+        }
+    });
+    for _ in 0..20_000 {
+        let [read, asked] = answers.each_mut().map(|answer| answer());
+        assert_eq!(asked, read);
+        seen[match read {
+            Ok(true) => 0,
+            Ok(false) => 1,
+            Err(_) => 2,
+        }] += 1;
+    }
+    assert!(seen[0] > 0 && seen[2] > 0, "{seen:?}");
+}
