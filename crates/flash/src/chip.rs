@@ -1,6 +1,6 @@
 //! The chip: operations that take time, are counted, and obey rules, faults and power cuts.
 
-mod erased;
+mod content;
 
 use ffslab_sim::{Op, Sim};
 use rand_pcg::rand_core::{Rng, SeedableRng};
@@ -443,16 +443,6 @@ impl Chip {
     }
 
     // ---- looking at the content without an operation -------------------------------------------------------
-
-    /// Bytes in the cells of a page's data area; `None`: erased (all 0xFF) or outside the chip.
-    pub fn peek_data(&self, page: u32) -> Option<&[u8]> {
-        (page < self.cells.geometry.pages()).then(|| self.cells.data(page)).flatten()
-    }
-
-    /// Bytes in the cells of a page's OOB area; `None`: erased (all 0xFF) or outside the chip.
-    pub fn peek_oob(&self, page: u32) -> Option<&[u8]> {
-        (page < self.cells.geometry.pages()).then(|| self.cells.oob(page)).flatten()
-    }
 
     /// Memory that page contents occupy, in bytes.
     pub fn allocated_bytes(&self) -> u64 {

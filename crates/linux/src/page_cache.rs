@@ -469,6 +469,15 @@ mod tests {
     }
 
     #[test]
+    fn a_page_that_left_is_not_found_where_it_was_found_last() {
+        let mut cache = PageCache::new(1 << 20);
+        let slot = cache.insert(1, 5);
+        assert_eq!(cache.find(1, 5), Some(slot));
+        cache.remove(slot);
+        assert_eq!((cache.find(1, 5), cache.insert(2, 7), cache.find(1, 5)), (None, slot, None));
+    }
+
+    #[test]
     fn truncation_cuts_pages_and_clears_the_tail() {
         let mut cache = PageCache::new(1 << 20);
         for index in 0..4 {
