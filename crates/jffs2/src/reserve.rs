@@ -77,5 +77,6 @@ impl Jffs2 {
     /// The write is done: the thread may have to go on (`jffs2_complete_reservation`).
     pub(crate) fn complete_reservation(&mut self) {
         self.store.trigger_gc_thread();
+        self.allocation_released();
     }
 }

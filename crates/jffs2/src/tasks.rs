@@ -4,7 +4,7 @@
 //! state machine that runs until it sleeps or must give way.
 
 use ffslab_fs::{Errno, Host, Result};
-use ffslab_sim::{Reason, Switch, Task};
+use ffslab_sim::{NandWait, Reason, Switch, Task};
 
 use crate::erase::EraseJob;
 use crate::gc::PassEnd;
@@ -14,6 +14,11 @@ use crate::Jffs2;
 const GC_THREAD_NICE: i8 = 10;
 /// Pause before each pass unless a signal is pending.
 const THROTTLE_MS: u64 = 50;
+
+/// With sleeping waits a writer has the allocation semaphore when it gives the CPU away, and after its write takes it again
+/// before the thread, which the release woke, has the CPU. Then the thread has it handed over (`kernel/locking/mutex.c`).
+/// Here the write in which the thread comes is over already, since turns begin between writes; so one more comes first.
+const WRITES_AHEAD: u8 = 1;
 
 /// Where the thread goes on at its next turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,6 +30,8 @@ pub enum ThreadState {
     Signalled,
     /// Slept through the pause.
     Throttled,
+    /// Waits for the allocation semaphore.
+    Waiting,
     /// In the middle of an erase.
     InPass,
     /// Ended by an error.
@@ -39,6 +46,8 @@ pub struct Background {
     worker_job: Option<EraseJob>,
     /// The worker flushes the page that stood here when it began.
     flushing_at: u32,
+    /// Writes that come before the thread gets the allocation semaphore.
+    writes_ahead: u8,
 }
 
 impl Jffs2 {
@@ -78,6 +87,11 @@ impl Jffs2 {
             Task::Kworker => self.background.worker_job = job,
             _ => {}
         }
+    }
+
+    /// A write of a program gives the allocation semaphore back.
+    pub(crate) fn allocation_released(&mut self) {
+        self.background.writes_ahead = self.background.writes_ahead.saturating_sub(1);
     }
 
     /// A scheduling point. `true`: the running task must give way to the one below it.
@@ -126,6 +140,15 @@ impl Jffs2 {
                 ThreadState::Throttled => {
                     self.store.signal.pending = false;
                     self.store.signal.in_pass = true;
+                    self.background.thread = ThreadState::Waiting;
+                    self.background.writes_ahead = WRITES_AHEAD;
+                }
+                ThreadState::Waiting => {
+                    let sleeps = sim.config().nand_wait == NandWait::Sleep;
+                    if sleeps && self.background.writes_ahead > 0 && sim.foreground_is_ready() {
+                        // Looks again as soon as time has passed.
+                        return sim.sleep_until(Task::Jffs2GcThread, sim.now_ns() + 1);
+                    }
                     self.background.thread = ThreadState::InPass;
                 }
                 ThreadState::InPass => match self.gc_pass(host, Task::Jffs2GcThread) {

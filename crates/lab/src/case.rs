@@ -138,6 +138,10 @@ const CLOCK_READ_NS: u64 = 256;
 const UPTIME_NS: u64 = 27_400_000;
 const UBIFS_UPTIME_NS: u64 = 27_010_000;
 
+/// A task that sleeps while the chip works reads the clock twice: it arms a timer, whose interrupt looks what has expired
+/// (`kernel/time/hrtimer.c`).
+const SLEEP_NS: u64 = 2 * CLOCK_READ_NS;
+
 /// Timer slack of a normal process (`init/init_task.c`).
 const TIMER_SLACK_NS: u64 = 50_000;
 
@@ -158,7 +162,8 @@ impl Case {
         }
         let flash = &self.flash;
         let ns = |us: Option<f64>| us_to_ns(us.unwrap_or(0.0));
-        let free = OpCost { overhead_ns: 0, power: PowerMilliwatt::default() };
+        let sleeps = matches!(system.nand_wait, Some(NandWaitName::Sleep));
+        let wait = OpCost { overhead_ns: if sleeps { SLEEP_NS } else { 0 }, power: PowerMilliwatt::default() };
         Ok(StackSpec {
             image: None,
             idle_power: None,
@@ -184,19 +189,16 @@ impl Case {
                 ecc_step_bytes: 256,
                 ecc_bytes_per_step: 3,
                 ecc_strength_bits: 1,
-                read: free,
-                program: free,
-                erase: free,
+                read: wait,
+                program: wait,
+                erase: wait,
             },
             first_block: 0,
             partition_blocks: flash.partition_blocks,
             sim: SimConfig {
                 tick_rate_hz: system.tick_rate_hz.unwrap_or(100),
                 uptime_ns: if system.fs == "ubifs" { UBIFS_UPTIME_NS } else { UPTIME_NS },
-                nand_wait: match system.nand_wait {
-                    Some(NandWaitName::Sleep) => NandWait::Sleep,
-                    _ => NandWait::Busy,
-                },
+                nand_wait: if sleeps { NandWait::Sleep } else { NandWait::Busy },
                 // User-mode Linux has no finer clock for it.
                 scheduler_clock: SchedulerClock::Tick,
             },

@@ -6,7 +6,7 @@ use crate::files::OpenFile;
 use crate::memory::Memory;
 use crate::nodes::Nodes;
 use ffslab_fs::{run_turn, Errno, FileKind, FileSystem, Ino, Result, StatFs, PAGE_BYTES};
-use ffslab_sim::{Idle, Sim, Switch, Task, Work};
+use ffslab_sim::{Idle, NandWait, Sim, Switch, Task, Work};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Linux with at most one file system mounted, seen through its system calls. Paths begin at the mount's root: "/a/b"
@@ -259,9 +259,20 @@ impl Vfs {
     pub(crate) fn system_call<R>(&mut self, body: impl FnOnce(&mut Vfs) -> Result<R>) -> Result<R> {
         self.spend(self.config.costs.call_ns);
         self.sim.work(Work::TracedCall, 0);
+        self.wait_for_chip();
         let result = body(self);
         self.schedule();
         result
+    }
+
+    /// With sleeping waits the CPU is given away where a task waits for the chip. A call on a file system that delays no
+    /// writes will do so, and others may have waited longer.
+    fn wait_for_chip(&mut self) {
+        if self.sim.config().nand_wait == NandWait::Sleep {
+            if let Some(fs) = self.fs.as_deref_mut().filter(|fs| !fs.delays_writes()) {
+                fs.resched(&mut self.memory);
+            }
+        }
     }
 
     /// File system and memory, borrowed apart.
@@ -286,6 +297,9 @@ impl Vfs {
 
     fn schedule(&mut self) {
         if let Some(fs) = self.fs.as_deref_mut() {
+            if !fs.delays_writes() && self.sim.keeps_cpu() {
+                return;
+            }
             return fs.resched(&mut self.memory);
         }
         while let Switch::Run(task) = self.sim.resched() {

@@ -4,7 +4,7 @@ use crate::files::{Fd, OpenFile};
 use crate::memory::Memory;
 use crate::vfs::{spend, Vfs};
 use ffslab_fs::{Errno, FileKind, FileSystem, Ino, Result, WritePlan, PAGE_BYTES};
-use ffslab_sim::{Function, Reason, Sim, Work};
+use ffslab_sim::{Function, NandWait, Reason, Sim, Work};
 
 /// Bytes of a program: `len` of them, `pattern` again and again.
 struct Source<'a> {
@@ -72,6 +72,7 @@ impl Vfs {
         }
         source.len = source.len.min(usize::try_from(limit - at).unwrap_or(usize::MAX));
         let delays = fs.delays_writes();
+        let sleeps = self.sim.config().nand_wait == NandWait::Sleep;
         if delays {
             fs.write_starts(&mut self.memory, ino)?;
         }
@@ -85,6 +86,10 @@ impl Vfs {
                 source.copy_to(written, target);
                 spend(&self.sim, &self.config, self.config.costs.page_ns);
             };
+            if !delays && sleeps {
+                // It will wait for the chip, and others may have waited longer.
+                fs.resched(&mut self.memory);
+            }
             // A short count is not the end: the loop goes on behind it, and the next piece finds the error.
             match piece.write(fs, &mut self.memory, &self.sim, copy) {
                 Ok(accepted) => written += accepted,
@@ -93,7 +98,9 @@ impl Vfs {
                     break;
                 }
             }
-            fs.resched(&mut self.memory);
+            if delays || !sleeps {
+                fs.resched(&mut self.memory);
+            }
             if delays {
                 self.memory.balance_dirty_pages(fs)?;
             }

@@ -149,6 +149,7 @@ impl Mtd {
             result = result.worse(core.read(page, column, part)?);
             (page, column, rest) = (page + 1, 0, after);
         }
+        self.sim.chip_used();
         core.report(result)
     }
 
@@ -199,6 +200,7 @@ impl Mtd {
         self.check_page_with_oob(at, data.len(), free.len())?;
         let mut core = self.nand.0.borrow_mut();
         let result = core.read_with_oob(self.page_of(at), data, free)?;
+        self.sim.chip_used();
         core.report(result)
     }
 
@@ -211,6 +213,7 @@ impl Mtd {
         for (part, page) in free.chunks_mut(self.oob_free_bytes.max(1) as usize).zip(page..) {
             core.read_oob(page, part)?;
         }
+        self.sim.chip_used();
         Ok(())
     }
 
@@ -250,6 +253,7 @@ impl Mtd {
         for (part, page) in data.chunks_exact(self.page_bytes as usize).zip(page..) {
             core.write(page, part)?;
         }
+        self.sim.chip_used();
         Ok(())
     }
 
@@ -262,14 +266,18 @@ impl Mtd {
         if !aligned || data.is_empty() || column + data.len() > self.page_bytes as usize {
             return Err(MtdError::Unaligned);
         }
-        self.nand.0.borrow_mut().write_partial(self.page_of(at), column, data)
+        let done = self.nand.0.borrow_mut().write_partial(self.page_of(at), column, data);
+        self.sim.chip_used();
+        done
     }
 
     /// Writes one page and its free OOB bytes (from the first on; those that `free` does not reach stay 0xFF) in one
     /// operation.
     pub fn write_page_with_oob(&self, at: u64, data: &[u8], free: &[u8]) -> Result<(), MtdError> {
         self.check_page_with_oob(at, data.len(), free.len())?;
-        self.nand.0.borrow_mut().write_with_oob(self.page_of(at), data, free)
+        let done = self.nand.0.borrow_mut().write_with_oob(self.page_of(at), data, free);
+        self.sim.chip_used();
+        done
     }
 
     /// Writes free OOB bytes of the page at `at` and the following ones: one OOB program for each page's worth.
@@ -280,6 +288,7 @@ impl Mtd {
         for (part, page) in free.chunks(self.oob_free_bytes.max(1) as usize).zip(page..) {
             core.write_oob(page, part)?;
         }
+        self.sim.chip_used();
         Ok(())
     }
 
@@ -291,7 +300,9 @@ impl Mtd {
         if at & u64::from(self.erase_block_bytes() - 1) != 0 {
             return Err(MtdError::Unaligned);
         }
-        self.nand.0.borrow_mut().erase(block)
+        let done = self.nand.0.borrow_mut().erase(block);
+        self.sim.chip_used();
+        done
     }
 
     /// Is the block that holds `at` bad? From the table in RAM, no flash operation. Beyond the partition: `true`.

@@ -41,9 +41,11 @@ const LATENCY_NS: i64 = 6_000_000;
 const MIN_GRANULARITY_NS: i64 = 750_000;
 const WAKEUP_GRANULARITY_NS: i64 = 1_000_000;
 const NICE_0_WEIGHT: i64 = 1024;
-/// With sleeping waits tasks queue for the chip. Their scheduling points lie a memory page apart, which is two flash
-/// pages on the boards in question, so a turn is that long.
-const OPERATIONS_PER_TURN: u64 = 2;
+/// With sleeping waits tasks queue for the chip (`kernel/locking/mutex.c`). Whoever gives it back goes on and takes it
+/// again before the one that waits has the CPU; this one then has it handed over. So a turn is two uses of the chip.
+const USES_PER_TURN: u64 = 2;
+/// A nice task is pre-empted at its first scheduling point by the one that it wakes when it gives the chip back.
+const USES_PER_NICE_TURN: u64 = 1;
 
 /// Load weight of a nice level (`kernel/sched/core.c`, `sched_prio_to_weight`): each level is worth 25 %.
 fn weight_of(nice: i8) -> i64 {
@@ -81,8 +83,12 @@ pub struct Cpu {
     run_since_pick_ns: i64,
     min_virtual_run_ns: i64,
     need_resched: bool,
-    /// Flash operations so far when the present turn began or went on.
-    operations_at_turn: u64,
+    /// Uses of the chip so far when the present turn began or went on.
+    uses_at_turn: u64,
+    /// How many uses of the chip the present turn has, unless it is the foreground's.
+    uses_of_turn: u64,
+    /// What the foreground had of its next turn when the present turns began.
+    uses_left_over: u64,
     waiting: u32,
     next_timer_ns: u64,
 }
@@ -102,7 +108,9 @@ impl Cpu {
             run_since_pick_ns: 0,
             min_virtual_run_ns: 0,
             need_resched: false,
-            operations_at_turn: 0,
+            uses_at_turn: 0,
+            uses_of_turn: USES_PER_TURN,
+            uses_left_over: 0,
             waiting: 0,
             next_timer_ns: u64::MAX,
         }
@@ -278,10 +286,20 @@ impl Cpu {
         }
     }
 
-    /// A scheduling point of the running task. `operations`: flash operations of all tasks so far.
-    pub fn resched(&mut self, operations: u64) -> Switch {
+    pub fn is_runnable(&self, task: Task) -> bool {
+        self.entities[task as usize].runnable
+    }
+
+    /// Whether the running task was asked to yield.
+    pub fn is_asked_to_yield(&self) -> bool {
+        self.need_resched
+    }
+
+    /// A scheduling point of the running task. `uses`: how often tasks have used the chip so far.
+    pub fn resched(&mut self, uses: u64) -> Switch {
         // With sleeping waits tasks take turns on the chip: each gives way after it has waited for it.
-        let waited = self.sleeping_wait && operations - self.operations_at_turn >= OPERATIONS_PER_TURN;
+        let turn = if self.turns.len() > 1 { self.uses_of_turn } else { USES_PER_TURN };
+        let waited = self.sleeping_wait && uses - self.uses_at_turn >= turn;
         if self.waiting == 0 || !(self.need_resched || waited) {
             return Switch::Stay;
         }
@@ -302,24 +320,37 @@ impl Cpu {
         }
     }
 
-    pub fn switch_to(&mut self, task: Task, operations: u64) {
+    /// The turn of `task` begins. Background tasks have a scheduling point after each page; the foreground may have used the
+    /// chip for more than a turn since its last one, and then so may `task`.
+    pub fn switch_to(&mut self, task: Task, uses: u64) {
+        let uses_since = uses - self.uses_at_turn;
+        let is_foreground = self.turns.len() == 1;
+        let turns_missed = if is_foreground { (uses_since / USES_PER_TURN).max(1) } else { 1 };
+        if is_foreground {
+            self.uses_left_over = uses_since % USES_PER_TURN;
+        }
+        let is_nice = self.entities[task as usize].weight < NICE_0_WEIGHT;
+        self.uses_of_turn = turns_missed * if is_nice { USES_PER_NICE_TURN } else { USES_PER_TURN };
         self.turns.push(task);
-        self.picked(operations);
+        self.picked(uses);
     }
 
-    pub fn switch_back(&mut self, operations: u64) {
+    pub fn switch_back(&mut self, uses: u64) {
         self.turns.pop();
-        self.picked(operations);
+        self.picked(uses);
+        if self.turns.len() == 1 {
+            self.uses_at_turn -= std::mem::take(&mut self.uses_left_over);
+        }
         // The one that was interrupted does not always come next: that may be a third task.
         let mine = self.entities[self.running() as usize];
         let least = self.least_waiting().map_or(i64::MAX, |task| self.entities[task as usize].virtual_run_ns);
         self.need_resched = mine.runnable && least < mine.virtual_run_ns;
     }
 
-    fn picked(&mut self, operations: u64) {
+    fn picked(&mut self, uses: u64) {
         self.need_resched = false;
         self.run_since_pick_ns = 0;
-        self.operations_at_turn = operations;
+        self.uses_at_turn = uses;
         self.count_waiting();
     }
 

@@ -82,6 +82,10 @@ struct State {
     sink: RefCell<Option<Box<dyn EventSink>>>,
     has_sink: Cell<bool>,
     operations: Cell<u64>,
+    /// How often tasks had the chip for themselves.
+    chip_uses: Cell<u64>,
+    /// What `operations` was when the chip was given back last.
+    operations_of_uses: Cell<u64>,
 }
 
 /// Handle to the simulation state. Clones share it; it is not `Send`: one simulation lives in one thread.
@@ -113,6 +117,8 @@ impl Sim {
             sink: RefCell::new(None),
             has_sink: Cell::new(false),
             operations: Cell::new(0),
+            chip_uses: Cell::new(0),
+            operations_of_uses: Cell::new(0),
         }))
     }
 
@@ -177,6 +183,16 @@ impl Sim {
             if let Some(sink) = self.0.sink.borrow_mut().as_mut() {
                 sink.flash_op(&event);
             }
+        }
+    }
+
+    /// The running task has had the chip for itself and gives it back; with [`NandWait::Sleep`] others may have waited for
+    /// it. One request to the driver is one use, however many pages it moves, unless it needed no flash operation.
+    #[inline]
+    pub fn chip_used(&self) {
+        let operations = self.0.operations.get();
+        if self.0.operations_of_uses.replace(operations) != operations {
+            self.0.chip_uses.set(self.0.chip_uses.get() + 1);
         }
     }
 
@@ -366,12 +382,23 @@ impl Sim {
                 return Switch::Stay;
             }
         }
-        self.with_cpu(|cpu| cpu.resched(self.0.operations.get()))
+        self.with_cpu(|cpu| cpu.resched(self.0.chip_uses.get()))
+    }
+
+    /// Whether the program could go on, if it had the CPU.
+    pub fn foreground_is_ready(&self) -> bool {
+        self.with_cpu(|cpu| cpu.is_runnable(Task::Caller))
+    }
+
+    /// Whether the running task goes on at the end of a system call: with [`NandWait::Sleep`] it gives the CPU away when
+    /// it waits for the chip and not before, unless somebody else was found more urgent.
+    pub fn keeps_cpu(&self) -> bool {
+        self.0.config.nand_wait == NandWait::Sleep && !self.with_cpu(|cpu| cpu.is_asked_to_yield())
     }
 
     /// Lets `task` run (nested in the one that ran) until the guard is dropped.
     pub fn run_as(&self, task: Task) -> RunGuard {
-        self.with_cpu(|cpu| cpu.switch_to(task, self.0.operations.get()));
+        self.with_cpu(|cpu| cpu.switch_to(task, self.0.chip_uses.get()));
         self.0.running.set(task);
         RunGuard { sim: self.clone(), reason: self.0.reason.get() }
     }
@@ -431,7 +458,7 @@ impl Drop for RunGuard {
     fn drop(&mut self) {
         self.sim.0.reason.set(self.reason);
         let running = self.sim.with_cpu(|cpu| {
-            cpu.switch_back(self.sim.0.operations.get());
+            cpu.switch_back(self.sim.0.chip_uses.get());
             cpu.running()
         });
         self.sim.0.running.set(running);

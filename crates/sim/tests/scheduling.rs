@@ -168,31 +168,83 @@ fn turns_nest_and_end_from_the_inside() {
     assert_eq!(sim.running(), Task::Caller);
 }
 
-/// With sleeping waits tasks queue for the chip. The caller once offered the CPU at every scheduling point, and the
-/// thread got two turns for each page that the caller wrote; a turn is as long as two flash operations.
-#[test]
-fn sleeping_waits_alternate_by_flash_operations() {
+/// A machine on which `task` waits for the chip while the program uses it.
+fn queueing(task: Task, nice: i8) -> Sim {
     let sim = Sim::new(SimConfig { nand_wait: NandWait::Sleep, ..SimConfig::default() });
-    sim.spawn(Task::Jffs2GcThread, 10);
-    sim.wake(Task::Jffs2GcThread);
-    let operation = |sim: &Sim| {
+    sim.spawn(task, nice);
+    sim.wake(task);
+    sim
+}
+
+/// One request to the driver.
+fn use_chip(sim: &Sim, pages: u32) {
+    for page in 0..pages {
         sim.advance(300_000);
-        sim.count(Op::PageProgram, 0, 0, 2112, 300_000);
-    };
+        sim.count(Op::PageProgram, page, 0, 2112, 300_000);
+    }
+    sim.chip_used();
+}
+
+/// With sleeping waits tasks queue for the chip. The caller once offered the CPU at every scheduling point, and the
+/// thread got two turns for each page that the caller wrote; a turn is as long as two requests, of any number of pages.
+#[test]
+fn sleeping_waits_alternate_by_uses_of_the_chip() {
+    let sim = queueing(Task::UbiThread, 0);
     for step in 0..100 {
-        operation(&sim);
+        use_chip(&sim, 3);
         assert_eq!(sim.resched(), Switch::Stay, "step {step}: half a turn");
-        operation(&sim);
-        assert_eq!(sim.resched(), Switch::Run(Task::Jffs2GcThread), "step {step}");
+        use_chip(&sim, 1);
+        assert_eq!(sim.resched(), Switch::Run(Task::UbiThread), "step {step}");
         {
-            let _turn = sim.run_as(Task::Jffs2GcThread);
-            operation(&sim);
+            let _turn = sim.run_as(Task::UbiThread);
+            use_chip(&sim, 1);
             assert_eq!(sim.resched(), Switch::Stay, "step {step}");
-            operation(&sim);
+            use_chip(&sim, 1);
             assert_eq!(sim.resched(), Switch::Yield, "step {step}");
         }
         assert_eq!(sim.resched(), Switch::Stay, "step {step}: the caller goes on");
     }
+}
+
+#[test]
+fn a_nice_task_gives_the_chip_away_after_each_use() {
+    let sim = queueing(Task::Jffs2GcThread, 10);
+    use_chip(&sim, 1);
+    use_chip(&sim, 1);
+    assert_eq!(sim.resched(), Switch::Run(Task::Jffs2GcThread));
+    let _turn = sim.run_as(Task::Jffs2GcThread);
+    use_chip(&sim, 2);
+    assert_eq!(sim.resched(), Switch::Yield);
+}
+
+/// The program's scheduling points may lie several turns apart, and not whole ones.
+#[test]
+fn what_the_program_used_of_the_chip_beyond_its_turn_is_made_up_for() {
+    let sim = queueing(Task::Jffs2GcThread, 10);
+    for _ in 0..5 {
+        use_chip(&sim, 1);
+    }
+    assert_eq!(sim.resched(), Switch::Run(Task::Jffs2GcThread));
+    {
+        let _turn = sim.run_as(Task::Jffs2GcThread);
+        use_chip(&sim, 2);
+        assert_eq!(sim.resched(), Switch::Stay, "two turns were missed");
+        use_chip(&sim, 2);
+        assert_eq!(sim.resched(), Switch::Yield);
+    }
+    assert_eq!(sim.resched(), Switch::Stay);
+    use_chip(&sim, 1);
+    assert_eq!(sim.resched(), Switch::Run(Task::Jffs2GcThread), "the fifth use counts");
+}
+
+/// A request that the driver answers from memory makes nobody wait.
+#[test]
+fn a_request_without_a_flash_operation_is_no_use_of_the_chip() {
+    let sim = queueing(Task::UbiThread, 0);
+    use_chip(&sim, 1);
+    use_chip(&sim, 0);
+    use_chip(&sim, 0);
+    assert_eq!(sim.resched(), Switch::Stay);
 }
 
 /// 100 ticks a second, charged as a whole to whoever runs at them.

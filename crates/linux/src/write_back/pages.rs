@@ -109,21 +109,21 @@ impl Memory {
         if !walk.has_begun {
             self.begin_walk(ino, walk);
         }
-        // A task that slept for the chip has given the CPU away with each page.
+        // A task that sleeps for the chip gives the CPU away with each page.
         let sleeps = fs.sim().config().nand_wait == NandWait::Sleep;
         loop {
             if walk.batch_at == walk.batch_len && !self.next_batch(ino, walk) {
                 break;
             }
             while walk.batch_at < walk.batch_len {
+                if sleeps && take_turns(fs, self) && walk.gives_way {
+                    return Ok(false);
+                }
                 let index = walk.batch[walk.batch_at];
                 walk.batch_at += 1;
                 walk.reached = index;
                 if self.clean_for_writing(ino, index) {
                     self.write_page(fs, ino, index, walk)?;
-                    if sleeps && take_turns(fs, self) && walk.gives_way {
-                        return Ok(false);
-                    }
                 }
             }
             if take_turns(fs, self) && walk.gives_way {
