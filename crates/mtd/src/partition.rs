@@ -167,6 +167,7 @@ impl Mtd {
             result = result.worse(of_page);
             erased &= page_erased;
         }
+        self.sim.chip_used();
         core.report(result).map(|_| erased)
     }
 
