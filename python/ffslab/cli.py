@@ -70,6 +70,13 @@ class PublishedStudy(StrEnum):
     RTEMS = "rtems"
 
 
+class GuestArchitecture(StrEnum):
+    """Machines that QEMU emulates for a real kernel, by Debian's names (`ffslab.reference.architecture`)."""
+
+    AMD64 = "amd64"
+    ARMHF = "armhf"
+
+
 class Regression(StrEnum):
     """How constants are found."""
 
@@ -277,7 +284,8 @@ def _reference(context: typer.Context) -> None:
 @reference_app.command("run", help=VERBS["reference run"].about, epilog=VERBS["reference run"].epilog)
 def reference_run(
     experiments: Annotated[list[Path], _argument("reference run", "experiment", "EXPERIMENT.toml")],
-    kernel: Annotated[Path | None, _option("reference run", "kernel", "--kernel", metavar="BZIMAGE")] = None,
+    arch: Annotated[GuestArchitecture, _option("reference run", "arch", "--arch")] = GuestArchitecture.AMD64,
+    kernel: Annotated[Path | None, _option("reference run", "kernel", "--kernel", metavar="IMAGE")] = None,
     modules: Annotated[Path | None, _option("reference run", "modules", "--modules", metavar="DIR")] = None,
     probe: Annotated[Path | None, _option("reference run", "probe", "--probe", metavar="DIR")] = None,
     out: Annotated[Path | None, _option("reference run", "out", "--out", metavar="DIR")] = None,
@@ -289,10 +297,25 @@ def reference_run(
     from ffslab.progress import progress_of_parts
     from ffslab.reference import verb
 
-    folder = out if out is not None else verb.folder_of(experiments)
+    folder = out if out is not None else verb.folder_of(experiments, arch.value)
     with progress_of_parts() as show:
-        verb.measure(experiments, folder, kernel, modules, probe, jobs, show)
+        verb.measure(experiments, folder, kernel, modules, probe, jobs, show, arch.value)
     _say(results.dump_json(validation.compare(folder / verb.CASES)).rstrip() if json else verb.text(folder))
+
+
+@reference_app.command("fetch", help=VERBS["reference fetch"].about, epilog=VERBS["reference fetch"].epilog)
+def reference_fetch(
+    arch: Annotated[GuestArchitecture, _option("reference fetch", "arch", "--arch")],
+    suite: Annotated[str, _option("reference fetch", "suite", "--suite", metavar="NAME")] = "bookworm",
+    out: Annotated[Path | None, _option("reference fetch", "out", "--out", metavar="DIR")] = None,
+) -> None:
+    """Fetches a kernel of another architecture."""
+    from ffslab.reference import packages
+    from ffslab.reference.architecture import ARCHITECTURES
+
+    architecture = ARCHITECTURES[arch.value]
+    kernel = packages.fetch(architecture, out if out is not None else packages.fetched(architecture), suite)
+    _say(f"{kernel.image}\n{kernel.modules}")
 
 
 @app.command(help=VERBS["reproduce"].about, epilog=VERBS["reproduce"].epilog)

@@ -203,12 +203,22 @@ VERBS = {
         example="ffslab reference run experiments/reference/jffs2-reads.toml",
         options={
             "experiment": "Experiment files (TOML) with JFFS2 or UBIFS; docs/reference.md says which steps there are.",
-            "kernel": "A kernel of your own (x86-64 bzImage); give --modules, too. [default: the newest in /boot]",
+            "arch": "The machine; others than amd64 need `ffslab reference fetch` once.",
+            "kernel": "A kernel of your own (bzImage, zImage); give --modules, too. [default: the newest in /boot]",
             "modules": "Its folder of modules, which holds modules.dep.",
             "probe": "The on-target kit. [default: probe/ of ffslab's sources]",
             "jobs": "Machines that run at once, one for each experiment file. [default: one per core]",
             "out": "Folder for cases.jsonl and traces [default: results/reference-NAME, or results/reference].",
             "json": JSON,
+        },
+    ),
+    "reference fetch": Verb(
+        about="Fetch Debian's kernel and busybox for another architecture; nothing is installed.",
+        example="ffslab reference fetch --arch armhf",
+        options={
+            "arch": "The architecture, by Debian's name.",
+            "suite": "Release of Debian: bullseye has Linux 5.10, bookworm 6.1, trixie 6.12.",
+            "out": "Folder to fill [default: ~/.cache/ffslab/reference/ARCH, where `reference run` looks].",
         },
     ),
     "reproduce": Verb(

@@ -1,7 +1,7 @@
 #!/bin/busybox sh
-# The guest's first process: loads the modules, then runs one job after the other. A line on ttyS1 names the folder of a
-# job on the host; the answer is a line "done STATUS". When the line ends, so does the machine. It is open as file 3, so
-# that a job can tell the host how far it is: "at WORDS".
+# The guest's first process: loads the modules, then runs one job after the other. A line on the terminal JOBS_TTY (a word
+# of the kernel's command line) names the folder of a job on the host; the answer is a line "done STATUS". When the line
+# ends, so does the machine. It is open as file 3, so that a job can tell the host how far it is: "at WORDS".
 # /first.sh, when there is one, runs before the machine meets anything whose timing depends on the host, so that a clock
 # which counts instructions gives the same run again; what it leaves in /tmp/first becomes the job "first".
 export PATH=/sbin:/bin
@@ -14,8 +14,9 @@ mount -t tmpfs tmpfs /tmp
 while read -r name; do
   insmod "/modules/$name.ko" || echo "referee: $name.ko cannot be loaded"
 done < /modules/order
-exec 3<>/dev/ttyS1
-stty -F /dev/ttyS1 raw -echo
+exec 3<> "/dev/$JOBS_TTY"
+# Behind the opening: a virtio console forgets its settings when it is closed.
+stty -F "/dev/$JOBS_TTY" raw -echo
 if [ -e /first.sh ]; then
   mkdir /tmp/first
   (cd /tmp/first && sh -eu /first.sh > log 2>&1 < /dev/null)

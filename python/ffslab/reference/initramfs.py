@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from ffslab.reference.kit import MODULES_AT_BOOT, MODULES_OF_JOBS, Kit, libraries, module_bytes, module_name
+from ffslab.reference.kit import MODULES_OF_JOBS, Kit, libraries, module_bytes, module_name
 
 HERE = Path(__file__).resolve().parent
 
@@ -66,8 +66,8 @@ def build(kit: Kit, programs: Mapping[str, bytes] | None = None) -> bytes:
     for library in sorted(shared):
         cpio.add(str(library).lstrip("/"), executable, library.read_bytes())
 
-    at_boot = kit.kernel.closure(MODULES_AT_BOOT)
-    of_jobs = kit.kernel.closure((*MODULES_AT_BOOT, *MODULES_OF_JOBS))
+    at_boot = kit.kernel.closure(kit.modules_at_boot)
+    of_jobs = kit.kernel.closure((*kit.modules_at_boot, *MODULES_OF_JOBS))
     for module in of_jobs:
         cpio.add(f"modules/{module_name(module)}.ko", stat.S_IFREG | 0o644, module_bytes(module))
     later = set(MODULES_OF_JOBS)

@@ -16,6 +16,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ffslab.reference.architecture import AMD64, Architecture
+
 # Debian's package for each part.
 PACKAGES = "linux-image-amd64 qemu-system-x86 busybox-static"
 QEMU = "qemu-system-x86_64"
@@ -108,6 +110,11 @@ class Kit:
     busybox: Path
     guest_programs: dict[str, Path] = field(default_factory=dict)
     host_programs: dict[str, Path] = field(default_factory=dict)
+    architecture: Architecture = AMD64
+
+    @property
+    def modules_at_boot(self) -> tuple[str, ...]:
+        return (*self.architecture.modules, *MODULES_AT_BOOT)
 
 
 def find_kit(
@@ -130,6 +137,22 @@ def find_kit(
     if missing or kernel is None or qemu is None or busybox is None:
         return None, missing
     return Kit(kernel, qemu, busybox, found_of(in_guest), found_of(on_host)), []
+
+
+def find_foreign_kit(
+    architecture: Architecture, root: Path, kernel: Kernel | None = None
+) -> tuple[Kit | None, list[str]]:
+    """The kit of an architecture whose packages are unpacked in `root` (see `packages.py`), or what is missing."""
+    missing = []
+    kernel = kernel or find_kernel(root / "boot", root / "lib/modules")
+    qemu, busybox = program(architecture.qemu), root / "bin/busybox"
+    if kernel is None or not busybox.exists():
+        missing.append(f"a kernel and busybox in {root} (ffslab reference fetch --arch {architecture.name})")
+    if qemu is None:
+        missing.append(architecture.qemu)
+    if missing or kernel is None or qemu is None:
+        return None, missing
+    return Kit(kernel, qemu, busybox, architecture=architecture), []
 
 
 def found_of(programs: dict[str, Path | None]) -> dict[str, Path]:

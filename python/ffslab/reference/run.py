@@ -16,16 +16,29 @@ from typing import Any
 from ffslab import InputError
 from ffslab.progress import Show
 from ffslab.reference import cases
+from ffslab.reference.architecture import AMD64, Architecture
 from ffslab.reference.first_jobs import ignore, run_first_jobs
-from ffslab.reference.kit import Kernel, Kit, find_kit, install_command, module_bytes, module_name, program
+from ffslab.reference.kit import (
+    PACKAGES,
+    Kernel,
+    Kit,
+    find_foreign_kit,
+    find_kit,
+    install_command,
+    module_bytes,
+    module_name,
+    program,
+)
 from ffslab.reference.machine import GuestError, Machine, text_of
+from ffslab.reference.packages import fetched
 from ffslab.reference.plan import Variant
 from ffslab.reference.progress import Progress
 
 HERE = Path(__file__).resolve().parent
 PROBE = HERE.parent.parent.parent / "probe"
 STEPS = HERE / "steps"
-COMPILE: tuple[str | Path, ...] = ("cc", "-std=gnu11", "-static", "-O2", "-w", "-o")
+# 64 bits for sizes and times on every architecture.
+COMPILE = ("-std=gnu11", "-static", "-O2", "-w", "-D_FILE_OFFSET_BITS=64", "-o")
 INSTRUCTIONS_PER_US = 250
 # Of all events of a run, setup included; the guest has 1 GiB.
 TRACE_BUFFER_KiB = 256 << 10
@@ -43,14 +56,20 @@ class Parts:
     probe: Path  # folder of the on-target kit
 
 
-def find_parts(folder: Path, image: Path | None, modules: Path | None, probe: Path = PROBE) -> Parts:
+def find_parts(
+    folder: Path,
+    image: Path | None,
+    modules: Path | None,
+    probe: Path = PROBE,
+    architecture: Architecture = AMD64,
+) -> Parts:
     """Finds everything and compiles the program of the steps in `folder`. `image`, `modules`: a kernel of the user's.
 
     Raises `InputError` that says what is missing and how to get it.
     """
     if (image is None) != (modules is None):
         raise InputError(
-            "--kernel and --modules belong together: a bzImage and its folder of modules (with modules.dep)"
+            "--kernel and --modules belong together: a kernel and its folder of modules (with modules.dep)"
         )
     kernel = None
     if image is not None and modules is not None:
@@ -58,15 +77,22 @@ def find_parts(folder: Path, image: Path | None, modules: Path | None, probe: Pa
             if not path.exists():
                 raise InputError(f"{path}: there is no such file")
         kernel = Kernel(image, modules)
-    kit, missing = find_kit(kernel=kernel)
-    if program("cc") is None:
-        missing.append("cc")
+    if architecture is AMD64:
+        kit, missing = find_kit(kernel=kernel)
+        packages = PACKAGES
+    else:
+        kit, missing = find_foreign_kit(architecture, fetched(architecture), kernel)
+        packages = architecture.qemu_package
+    if program(architecture.cc) is None:
+        missing.append(architecture.cc)
     if kit is None or missing:
-        raise InputError(f"a reference run needs {', '.join(missing)}; as root: {install_command()} gcc libc6-dev")
+        install = install_command(f"{packages} {architecture.cc_packages}")
+        raise InputError(f"a reference run needs {', '.join(missing)}; as root: {install}")
     if not (probe / "ffslab-probe").exists():
         raise InputError(f"{probe}: the on-target kit (probe/ of ffslab's sources) is not there")
     steps = folder / "steps"
-    ran = subprocess.run([*COMPILE, steps, *sorted(STEPS.glob("*.c"))], capture_output=True, text=True, check=False)
+    compiler: list[str | Path] = [architecture.cc, *COMPILE, steps, *sorted(STEPS.glob("*.c"))]
+    ran = subprocess.run(compiler, capture_output=True, text=True, check=False)
     if ran.returncode != 0:
         reason = (ran.stderr.strip().splitlines() or ["no reason given"])[0]
         raise InputError(f"the program that does the steps cannot be compiled (libc6-dev?): {reason}")

@@ -15,6 +15,7 @@ from ffslab import InputError, validation
 from ffslab.experiment import Experiment
 from ffslab.progress import Show
 from ffslab.reference import plan, run
+from ffslab.reference.architecture import ARCHITECTURES
 
 CASES = "cases.jsonl"
 
@@ -27,10 +28,12 @@ def measure(
     probe: Path | None = None,
     jobs: int | None = None,
     show: Show | None = None,
+    arch: str = "amd64",
 ) -> list[dict[str, Any]]:
     """Runs experiment files on a real kernel. `folder` becomes `cases.jsonl`, and a log of flashmon for each case.
 
     A machine is booted for each experiment, `jobs` at a time (otherwise one per core). `show` is told how far it is.
+    `arch`: a name of `ARCHITECTURES`.
 
     The folder is complete or absent; an older one of the same kind is replaced. Raises `InputError` when an experiment
     is wrong, something is missing, or the kernel refuses a step.
@@ -42,7 +45,7 @@ def measure(
             raise InputError(f"{name}.toml is there {n} times: cases would have the same names")
     experiments = [plan.variants(Experiment.from_file(path), name_of(path)) for path in paths]
     with tempfile.TemporaryDirectory() as temporary:
-        parts = run.find_parts(Path(temporary), kernel, modules, *([probe] if probe else []))
+        parts = run.find_parts(Path(temporary), kernel, modules, probe or run.PROBE, ARCHITECTURES[arch])
         made = Path(temporary) / "made"
         made.mkdir()
         cases = run.run(parts, experiments, made, jobs or os.cpu_count() or 1, show)
@@ -56,9 +59,10 @@ def name_of(path: Path) -> str:
     return path.name.removesuffix(".toml")
 
 
-def folder_of(paths: Sequence[Path]) -> Path:
+def folder_of(paths: Sequence[Path], arch: str = "amd64") -> Path:
     """Where the results go unless the user says otherwise."""
-    return Path("results") / (f"reference-{name_of(paths[0])}" if len(paths) == 1 else "reference")
+    words = ["reference", *([name_of(paths[0])] if len(paths) == 1 else []), *([arch] if arch != "amd64" else [])]
+    return Path("results") / "-".join(words)
 
 
 def replace(folder: Path, made: Path) -> None:
