@@ -57,20 +57,25 @@ GROUP_FLASH=ffslab_flash
 # "chip": one event for each operation of the chip.
 #   4.16 and later: nand_read_page_op(chip, page, offset_in_page, buf, len), nand_read_oob_op(same),
 #   nand_prog_page_op and nand_prog_page_begin_op(same), nand_erase_op(chip, eraseblock).
+chip_page() {
+  echo "chip=$(word 1) page=$(word 2):u32"
+}
+
+chip_operation() {
+  echo "$(chip_page) off=$(word 3):u32 len=$(word 5):u32"
+}
+
 probe_chip_level() {
   FUNCTIONS=
-  local page operation event
-  page="chip=$(word 1) page=$(word 2):u32"
-  operation="$page off=$(word 3):u32 len=$(word 5):u32"
+  local event
   for event in read_page_op read_oob_op prog_page_op prog_page_begin_op; do
-    if add_probe p $GROUP_FLASH "$event" "nand_$event" "$operation"; then
+    if add_probe p $GROUP_FLASH "$event" "nand_$event" "$(chip_operation)"; then
       FUNCTIONS="$FUNCTIONS nand_$event"
     elif [ "$event" = read_page_op ]; then
       return 1
     fi
   done
-  # shellcheck disable=SC2086 # words
-  add_probe p $GROUP_FLASH erase_op nand_erase_op $page && FUNCTIONS="$FUNCTIONS nand_erase_op"
+  add_probe p $GROUP_FLASH erase_op nand_erase_op "$(chip_page)" && FUNCTIONS="$FUNCTIONS nand_erase_op"
 }
 
 # "command": the commands that a driver without operations of its own sends, nand_command(mtd or chip, command, column,
@@ -101,8 +106,13 @@ probe_mtd_level() {
     # shellcheck disable=SC2086 # words
     add_probe p $GROUP_FLASH "mtd_$function" "$function" $where && FUNCTIONS="$FUNCTIONS $function"
   done
-  # struct erase_info began with a pointer before 4.17.
-  if [ "$(printf '4.17\n%s\n' "$(uname -r)" | sort -t . -k 1,1n -k 2,2n | head -n 1)" != 4.17 ]; then address=8; fi
+  # struct erase_info began with a pointer before 4.17; only i386 puts 64 bits right behind its 4 bytes.
+  if older_than 4.17; then
+    case "$ARCH" in
+      i?86) address=4 ;;
+      *) address=8 ;;
+    esac
+  fi
   instruction=$(word 2)
   for function in nand_erase nanddev_mtd_erase; do
     add_probe p $GROUP_FLASH "mtd_$function" "$function" "chip=$(word 1)" \

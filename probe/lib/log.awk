@@ -1,5 +1,6 @@
 # Turns the text of a trace buffer into the events of a log. Variables: kind; for flashmon also level, page_B, oob_B,
-# block_B, from_B, size_B (the scope); for vfsmon and funcmon functions (names, by the number in the events' names).
+# block_B, from_B, size_B (the scope); for vfsmon and funcmon functions (names, by the number in the events' names) and
+# cache_page_B (a page of the page cache).
 # Made for every awk, busybox's and mawk's included: no hexadecimal numbers, no captures, no sorting.
 
 function hex(text,    value, i) {
@@ -135,8 +136,8 @@ function begin_call(    depth) {
         if (offset != "")
             offset = value_of(offset)
         if ("index" in arg)
-            offset = value_of(arg["index"]) * 4096
-        bytes = "bytes" in arg ? value_of(arg["bytes"]) : "pages" in arg ? value_of(arg["pages"]) * 4096 : ""
+            offset = value_of(arg["index"]) * cache_page_B
+        bytes = "bytes" in arg ? value_of(arg["bytes"]) : "pages" in arg ? value_of(arg["pages"]) * cache_page_B : ""
         tail_of[pid, depth] = ";" inode ";" offset ";" bytes
     }
 }
@@ -163,6 +164,8 @@ BEGIN {
     n = split(functions, name_of, " ")
     events = 0
     lost_lines = 0
+    if (!cache_page_B)
+        cache_page_B = 4096
 }
 
 # In a stream the kernel says where events are missing.

@@ -61,8 +61,19 @@ choose_clock() {
   CLOCK=local
 }
 
+# One CPU where the kernel writes "Processor" (arm before 3.8).
 cpus() {
-  grep -c '^processor' /proc/cpuinfo || echo 1
+  grep -c '^processor' /proc/cpuinfo | sed 's/^0$/1/'
+}
+
+# Whether the running kernel is older than $1 (two numbers).
+older_than() {
+  [ "$(printf '%s\n%s\n' "$1" "$(uname -r)" | sort -t . -k 1,1n -k 2,2n | head -n 1)" != "$1" ]
+}
+
+# Bytes of a page of the page cache.
+cache_page_B() {
+  sed -n 's/^KernelPageSize: *\([0-9]*\) kB$/\1/p' /proc/self/smaps 2> /dev/null | awk 'NR == 1 { n = $1 } END { print (n ? n : 4) * 1024 }'
 }
 
 # The kernel's size is for each CPU. What does not fit replaces the oldest, as in Flashmon, or is dropped (keep first).
@@ -104,8 +115,13 @@ is_64_bit() {
 }
 
 # $1: number of a word-sized argument, from 1. Registers by the calling convention of each architecture; later arguments
-# stand on the stack. By these names it works on every kernel; $argN needs 4.20 and not every architecture has it.
+# stand on the stack. By these names it works on every kernel; $argN needs 4.20 and not every architecture has it. With
+# BPF the names are bpftrace's.
 word() {
+  if [ -n "${BPF:-}" ]; then
+    echo "arg$(($1 - 1))"
+    return
+  fi
   case "$ARCH:$1" in
     x86_64:1) echo %di ;;
     x86_64:2) echo %si ;;
@@ -125,6 +141,20 @@ word() {
     mips*:*) echo "\$stack$(($1 - 1))" ;;
     riscv*:[1-8]) echo "%a$(($1 - 1))" ;;
     *) echo "\$arg$1" ;;
+  esac
+}
+
+is_big_endian() {
+  [ "$(printf '\001\000' | od -An -td2 | tr -d ' ')" = 256 ]
+}
+
+# The third argument of f(pointer, pointer, 64 bits, ...), on 32-bit machines its lower half: a pair of registers, which
+# i386 has no more.
+third_of_64_bits() {
+  case "$ARCH" in
+    *64*) word 3 ;;
+    i?86) word 4 ;;
+    *) if is_big_endian; then word 4; else word 3; fi ;;
   esac
 }
 
@@ -151,7 +181,7 @@ pointer_offset_pointer() {
       ;;
   esac
   # A big-endian machine has the high half first.
-  if [ "$(printf '\001\000' | od -An -td2 | tr -d ' ')" = 256 ]; then
+  if is_big_endian; then
     set -- "$LOW"
     LOW=$HIGH
     HIGH=$1
@@ -184,10 +214,10 @@ remove_probes() {
     if [ -e "$switch" ]; then echo 0 > "$switch"; fi
   done
   # One at a time: a line that cannot be removed must not keep the others.
-  for event in "$TRACE/events/$1"/*/; do
-    event=${event%/}
-    echo "-:$1/${event##*/}" >> "$TRACE/kprobe_events" 2> /dev/null || note "probe $1/${event##*/} is in use and stays"
-  done
+  sed -n "s#^[pr][0-9]*:\($1/[^ ]*\) .*#\1#p" "$TRACE/kprobe_events" > "$STATE/probes"
+  while read -r event; do
+    echo "-:$event" >> "$TRACE/kprobe_events" 2> /dev/null || note "probe $event is in use and stays"
+  done < "$STATE/probes"
 }
 
 # ---- what it costs ---------------------------------------------------------------------------------------------

@@ -7,13 +7,18 @@ GROUP_FUNC=ffslab_func
 
 # Adds entry and return of function $2 to group $1; the rest: what to record at entry. Sets FUNCTIONS and COUNT.
 add_call() {
-  local group="$1" function="$2"
+  if [ -n "${BPF:-}" ]; then
+    bpf_call "$@"
+    return
+  fi
+  local group="$1" function="$2" kind=r100
   shift 2
   add_probe p "$group" "enter_$((COUNT + 1))" "$function" "$*" || return 1
-  # Without room for 100 calls at a time the kernel misses those that sleep long; older kernels know no number here.
+  # Without room for 100 calls at a time the kernel misses those that sleep long. Before 4.12 there is no such number, and
+  # a probe with one gets a name that nobody asked for.
+  if older_than 4.12; then kind=r; fi
   # shellcheck disable=SC2016 # $retval is the kernel's
-  if ! add_probe r100 "$group" "leave_$((COUNT + 1))" "$function" 'ret=$retval:s64' &&
-    ! add_probe r "$group" "leave_$((COUNT + 1))" "$function" 'ret=$retval:s64'; then
+  if ! add_probe "$kind" "$group" "leave_$((COUNT + 1))" "$function" 'ret=$retval:s64'; then
     echo "-:$group/enter_$((COUNT + 1))" >> "$TRACE/kprobe_events"
     return 1
   fi
@@ -29,7 +34,8 @@ add_call() {
 find_inode_offsets() {
   INODE_AT=
   NUMBER_AT=
-  local word_B=4 type=u32 pairs first second batch group=ffslab_layout
+  # By kprobe events in any case.
+  local BPF='' word_B=4 type=u32 pairs first second batch group=ffslab_layout
   if is_64_bit; then
     word_B=8
     type=u64
@@ -92,9 +98,9 @@ inode_of_mapping() {
 
 probe_vfs() {
   local fs position
-  remove_probes $GROUP_VFS
+  [ -n "${BPF:-}" ] || remove_probes $GROUP_VFS
   find_inode_offsets
-  use_buffer vfsmon
+  [ -n "${BPF:-}" ] || use_buffer vfsmon
   FUNCTIONS=
   COUNT=0
   # System calls: f(file, buffer, count, position *), f(file, from, to, datasync).
@@ -108,8 +114,8 @@ probe_vfs() {
   # Write-back of the pages of one file.
   add_call $GROUP_VFS do_writepages "$(inode_of_mapping "$(word 1)")"
   # The page cache of each flash file system: f(file, mapping, position, bytes, ...), f(file, page), f(page, ...).
-  position="pos=$(word 3)"
-  if ! is_64_bit; then position="pos=$(word 3):u32"; fi
+  position="pos=$(third_of_64_bits)"
+  if ! is_64_bit; then position="$position:u32"; fi
   for fs in jffs2 ubifs yaffs; do
     add_call $GROUP_VFS ${fs}_write_begin "$(inode_of_mapping "$(word 2)")" "$position"
     add_call $GROUP_VFS ${fs}_write_end "$(inode_of_mapping "$(word 2)")" "$position"
@@ -118,7 +124,7 @@ probe_vfs() {
     add_call $GROUP_VFS ${fs}_writepage
   done
   [ $COUNT -gt 0 ] || fail "no function of the VFS can be probed"
-  echo 1 > "$BUFFER/events/$GROUP_VFS/enable"
+  [ -n "${BPF:-}" ] || echo 1 > "$BUFFER/events/$GROUP_VFS/enable"
 }
 
 # ---- funcmon ---------------------------------------------------------------------------------------------------
@@ -128,7 +134,7 @@ FUNCTIONS_MAX=100
 # $1: names, * allowed. A function that the compiler has merged with its caller is not in the kernel any more.
 probe_functions() {
   local function pattern found
-  remove_probes $GROUP_FUNC
+  [ -n "${BPF:-}" ] || remove_probes $GROUP_FUNC
   FUNCTIONS=
   COUNT=0
   for pattern in $1; do
@@ -140,5 +146,5 @@ probe_functions() {
     done
   done
   [ $COUNT -gt 0 ] || fail "funcmon: none of these functions can be probed"
-  echo 1 > "$BUFFER/events/$GROUP_FUNC/enable"
+  [ -n "${BPF:-}" ] || echo 1 > "$BUFFER/events/$GROUP_FUNC/enable"
 }
