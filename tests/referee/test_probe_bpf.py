@@ -5,6 +5,7 @@ Soak: bpftrace brings a compiler into the guest, which is slow there.
 
 from __future__ import annotations
 
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from ffslab.reference.kit import Kit, program
 from ffslab.reference.machine import Machine
 from left_out import leave_out
 from referee.parts import GUEST_SCRIPT
-from referee.probe_kit import UNPACK, archive, read_log
+from referee.probe_kit import PROBE, UNPACK, archive, read_log
 from referee.test_reference import CHIP, loops, slope_us
 
 pytestmark = pytest.mark.soak
@@ -69,8 +70,8 @@ umount /mnt
 mount_fs jffs2 compr=none
 cat /mnt/a > /dev/null
 umount /mnt
-for name in flashmon vfsmon funcmon; do ffslab-probe $name stop -o $name.log; done
 end_bpf
+for name in flashmon vfsmon funcmon; do ffslab-probe $name stop --raw $name; done
 """
 
 
@@ -84,9 +85,13 @@ def traced(kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> Path:
         kit, tmp_path_factory.mktemp("bpf") / "machine", GUEST_SCRIPT.read_bytes(), instructions_per_us=250
     )
     try:
-        return machine.run(JOB, {"probe.tar": archive()}, timeout_s=1200).folder
+        folder = machine.run(JOB, {"probe.tar": archive()}, timeout_s=1200).folder
     finally:
         machine.stop()
+    for name in ("flashmon", "vfsmon", "funcmon"):
+        command: list[str | Path] = ["sh", PROBE / "ffslab-probe", "format", folder / name]
+        (folder / f"{name}.log").write_bytes(subprocess.run(command, capture_output=True, check=True).stdout)
+    return folder
 
 
 def rows(path: Path, names: tuple[str, ...]) -> list[tuple[str, ...]]:
