@@ -122,7 +122,7 @@ def test_vfsmon_by_bpf_sees_the_same_calls_of_a_file(traced: Path) -> None:
 def test_funcmon_by_bpf_sees_the_same_calls(traced: Path) -> None:
     names = ("function", "task", "pid")
     by_bpf, by_kprobes = (rows(traced / f"funcmon.{kind}", names) for kind in ("bpf", "log"))
-    assert len(by_kprobes) > 50
+    assert len(by_kprobes) > 20
     assert by_bpf[-len(by_kprobes) :] == by_kprobes
 
 
