@@ -178,9 +178,3 @@ impl Store {
         Ok(())
     }
 }
-
-/// Whether every byte is 0xFF.
-pub fn all_erased(data: &[u8]) -> bool {
-    static ERASED: [u8; PAGE_BYTES] = [0xFF; PAGE_BYTES];
-    data.chunks(PAGE_BYTES).all(|chunk| chunk == &ERASED[..chunk.len()])
-}

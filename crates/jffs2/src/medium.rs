@@ -4,10 +4,9 @@
 //! has out-of-band bytes for the clean marker; NOR takes any bytes at once, keeps the clean marker as the block's first
 //! node, and a superseded node is marked on the medium (`jffs2_can_mark_obsolete`).
 
-use ffslab_mtd::{Mtd, MtdError};
+use ffslab_mtd::{is_erased, Mtd, MtdError};
 use ffslab_sim::Sim;
 
-use crate::erase::all_erased;
 use crate::nor::NorFlash;
 
 pub enum Medium {
@@ -72,7 +71,7 @@ impl Medium {
     pub fn reads_erased(&self, offset: u64, buffer: &mut [u8]) -> Result<bool, MtdError> {
         match self {
             Medium::Nand(mtd) => mtd.reads_erased(offset, buffer),
-            Medium::Nor(flash) => flash.read(offset, buffer).map(|()| all_erased(buffer)),
+            Medium::Nor(flash) => flash.read(offset, buffer).map(|()| is_erased(buffer)),
         }
     }
 

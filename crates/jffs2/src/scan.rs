@@ -6,11 +6,10 @@
 use std::collections::hash_map::Entry;
 
 use ffslab_fs::Result as FsResult;
-use ffslab_mtd::MtdError;
+use ffslab_mtd::{is_erased, MtdError};
 use ffslab_sim::{Reason, Work};
 
 use crate::blocks::List;
-use crate::erase::all_erased;
 use crate::format::{
     crc32, oob_clean_marker, pad, Header, RawDirent, RawInode, ACCURATE, COMPAT_MASK, DIRENT_BYTES, FEATURE_INCOMPAT,
     FEATURE_ROCOMPAT, FEATURE_RWCOMPAT_COPY, HEADER_BYTES, INODE_BYTES, MAGIC, TYPE_CLEAN_MARKER, TYPE_DIRENT,
@@ -194,7 +193,7 @@ impl Store {
             Err(error) => return Err(errno(&error)),
         }
         let skip = if marked { 8 } else { 0 };
-        Ok(all_erased(&oob[skip..]))
+        Ok(is_erased(&oob[skip..]))
     }
 
     fn scan_content(
@@ -213,7 +212,7 @@ impl Store {
             return Ok(self.classify(block));
         }
         self.flash_read(start, &mut data[..EMPTY_SCAN_BYTES])?;
-        if all_erased(&data[..EMPTY_SCAN_BYTES]) {
+        if is_erased(&data[..EMPTY_SCAN_BYTES]) {
             return Ok(match (self.oob_is_empty(start, marked)?, marked) {
                 (false, _) => BlockState::AllDirty,
                 (true, true) => BlockState::CleanMarker,

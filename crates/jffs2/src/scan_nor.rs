@@ -3,8 +3,8 @@
 //! Follows `fs/jffs2/scan.c` (`jffs2_scan_eraseblock`, no summaries, clean marker in the block).
 
 use ffslab_fs::{Result as FsResult, PAGE_BYTES};
+use ffslab_mtd::is_erased;
 
-use crate::erase::all_erased;
 use crate::format::{pad, ACCURATE};
 use crate::format::{Header, DIRENT_BYTES, HEADER_BYTES, INODE_BYTES, TYPE_DIRENT, TYPE_INODE};
 use crate::refs::NONE;
@@ -50,7 +50,7 @@ impl Store {
         let (size, block_at) = (self.block_bytes, block * self.block_bytes);
         let looked_at = EMPTY_SCAN_BYTES.min(size as usize);
         self.flash_read(block_at, &mut data[..looked_at])?;
-        if all_erased(&data[..looked_at]) {
+        if is_erased(&data[..looked_at]) {
             return Ok(BlockState::AllErased);
         }
         let mut window = Window { block_at, block_bytes: size, start: 0, bytes: looked_at as u32 };

@@ -20,5 +20,5 @@ mod partition;
 pub use driver::{Driver, DriverError, Ecc, OpCost};
 pub use error::{Corrected, MtdError};
 pub use layout::OobLayout;
-pub use nand::Nand;
+pub use nand::{is_erased, Nand};
 pub use partition::{Mtd, PartitionError};

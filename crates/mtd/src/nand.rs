@@ -403,7 +403,8 @@ impl Core {
     }
 }
 
-/// Whether every byte is 0xFF.
-pub(crate) fn is_erased(data: &[u8]) -> bool {
-    data.iter().all(|&byte| byte == 0xFF)
+/// Whether every byte is 0xFF, as after an erase.
+pub fn is_erased(data: &[u8]) -> bool {
+    static ERASED: [u8; 4096] = [0xFF; 4096];
+    data.chunks(ERASED.len()).all(|chunk| chunk == &ERASED[..chunk.len()])
 }

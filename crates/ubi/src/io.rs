@@ -3,7 +3,7 @@
 //! Follows Linux 6.1 `drivers/mtd/ubi/io.c`: failed reads and erases are tried three times more; a header is written
 //! with zeros to the end of its sub-page or page. The read-backs that its debug checks would do are not done.
 
-use ffslab_mtd::{Corrected, Mtd, MtdError};
+use ffslab_mtd::{is_erased, Corrected, Mtd, MtdError};
 use ffslab_sim::Reason;
 
 use crate::error::UbiError;
@@ -132,7 +132,7 @@ impl Io {
         let read = self.read(peb, unit_at, &mut unit[..shift + HEADER_BYTES]);
         let bytes = &unit[shift..shift + HEADER_BYTES];
         let decoded = decode(bytes);
-        let erased = bytes.iter().all(|&byte| byte == 0xFF);
+        let erased = is_erased(bytes);
         self.header_unit = unit;
         let (flipped, uncorrectable) = match read {
             Ok(flipped) => (flipped, false),

@@ -3,6 +3,8 @@
 //! For tools that look into images of partitions that were attached elsewhere. Nothing is believed: a header counts when
 //! its CRC is right.
 
+use ffslab_mtd::is_erased;
+
 use crate::media::{
     EcHeader, NoHeader, Offsets, Record, VidHeader, HEADER_BYTES, INTERNAL_VOLUME_START, LAYOUT_VOLUME, RECORD_BYTES,
     VOLUMES_MAX,
@@ -58,7 +60,7 @@ pub fn headers(block: &[u8], vid_header_offset: u32, data_offset: u32) -> Header
     let Some(first) = block.get(..HEADER_BYTES) else { return found };
     match EcHeader::decode(first, Offsets { vid_header_offset, data_offset }) {
         Ok(header) => found.erases = Some(header.erases),
-        Err(_) if first.iter().all(|&byte| byte == 0xFF) => {}
+        Err(_) if is_erased(first) => {}
         Err(NoHeader::Magic) => found.damage = Some("no erase counter header"),
         Err(NoHeader::Crc) => found.damage = Some("an erase counter header with a wrong CRC"),
         Err(NoHeader::Content) => found.damage = Some("an erase counter header unlike the others"),
@@ -73,7 +75,7 @@ pub fn headers(block: &[u8], vid_header_offset: u32, data_offset: u32) -> Header
                 sequence_number: header.sequence_number,
             });
         }
-        Some((second, Err(_))) if second.iter().all(|&byte| byte == 0xFF) => {}
+        Some((second, Err(_))) if is_erased(second) => {}
         Some((_, Err(NoHeader::Content))) => found.damage = Some("a volume identifier header that cannot be"),
         Some((_, Err(NoHeader::Crc))) => found.damage = Some("a volume identifier header with a wrong CRC"),
         Some((_, Err(NoHeader::Magic))) => found.damage = Some("no volume identifier header where one should be"),

@@ -6,6 +6,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use ffslab_mtd::is_erased;
+
 use crate::error::{AttachError, UbiError};
 use crate::io::{Found, Io};
 use crate::media::{compat, crc, LebAddress, VidHeader, VolumeKind, LAYOUT_VOLUME, VOLUMES_MAX};
@@ -283,7 +285,7 @@ fn leftover_of_a_power_cut(io: &Io, peb: u32, buffer: &mut [u8]) -> Result<bool,
     let data = &mut buffer[..io.layout.leb_bytes as usize];
     match io.read_data(peb, 0, data) {
         Ok(true) | Err(UbiError::Uncorrectable) => Ok(true),
-        Ok(false) => Ok(data.iter().all(|&byte| byte == 0xFF)),
+        Ok(false) => Ok(is_erased(data)),
         Err(error) => Err(error.into()),
     }
 }

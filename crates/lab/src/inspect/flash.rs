@@ -4,6 +4,7 @@ use super::{BlockFacts, Layout, Scanned};
 use crate::tree::ImageFs;
 use ffslab_jffs2::probe::nodes::{self, Found};
 use ffslab_jffs2::Endian;
+use ffslab_mtd::is_erased;
 use ffslab_ubi::probe::Leb;
 use ffslab_yaffs2::probe::PageKind;
 use serde_json::json;
@@ -47,10 +48,6 @@ fn bad_blocks(image: &[u8], layout: &Layout) -> Option<Vec<u32>> {
         pages.filter_map(|page| page.get(mark_at)).any(|&mark| mark != 0xFF)
     };
     Some((0..layout.blocks).filter(is_bad).collect())
-}
-
-fn is_erased(data: &[u8]) -> bool {
-    data.iter().all(|&byte| byte == 0xFF)
 }
 
 // ---- JFFS2 --------------------------------------------------------------------------------------------------
