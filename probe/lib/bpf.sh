@@ -1,7 +1,11 @@
 # The monitors by bpftrace, until they are interrupted; the kernel's own ring buffer is not used. The programs of vfsmon and
 # funcmon are made for the functions that this kernel has.
-# Facts: bpftrace 0.17, docs/reference_guide.md (arg0 ..., retval, tuples as values of maps).
+# Facts: bpftrace 0.17, docs/reference_guide.md (arg0 ..., retval, tuples as values of maps, BPFTRACE_PERF_RB_PAGES).
 # shellcheck disable=SC2034 # what ffslab-probe reads
+
+# Pages of each CPU's buffer, a power of two; bpftrace's own 64 overflow while a slow CPU prints.
+BPFTRACE_PERF_RB_PAGES=${BPFTRACE_PERF_RB_PAGES:-1024}
+export BPFTRACE_PERF_RB_PAGES
 
 bpf() {
   local arguments='' pipe writer
@@ -31,6 +35,7 @@ bpf() {
       probe_functions "$*"
       ;;
   esac
+  BPF_BUFFER_KiB=$((BPFTRACE_PERF_RB_PAGES * $(cache_page_B) * $(cpus) / 1024))
   header
   note "$MONITOR: bpftrace on$FUNCTIONS; Ctrl-C ends it"
   pipe=$STATE/$MONITOR.bpf/pipe

@@ -348,7 +348,7 @@ mod tests {
         let file = parse(text, "x.fio", true).unwrap();
         assert_eq!(file.jobs.len(), 2);
         assert_eq!(file.warnings.len(), 2, "{:?}", file.warnings);
-        assert!(file.warnings[0].starts_with("x.fio:2: direct=1 "), "{:?}", file.warnings);
+        assert!(file.warnings[0].starts_with("x.fio:2: left out: direct=1 "), "{:?}", file.warnings);
         // Broken values are errors all the same.
         assert!(parse("[a]\nbs=four\n", "x.fio", true).unwrap_err().contains("bs=four"));
     }
