@@ -10,7 +10,7 @@ use ffslab_lab::{io_reason, LabError, Session};
 use ffslab_linux::{Fd, NodeId};
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use std::sync::mpsc::{Receiver, Sender};
+use std::sync::mpsc::{Receiver, RecvError, Sender};
 use std::time::{Duration, Instant};
 
 /// What the simulation is asked to do.
@@ -65,6 +65,22 @@ pub struct World {
     pace: (Instant, u64),
 }
 
+/// How long the simulation looks for the next request before it sleeps: waking a thread takes the host longer than most
+/// programs take to their next call.
+const LOOKED_FOR: Duration = Duration::from_micros(50);
+
+/// The next job; an error when nobody can send one any more.
+fn next(queue: &Receiver<Job>) -> Result<Job, RecvError> {
+    let began = Instant::now();
+    while began.elapsed() < LOOKED_FOR {
+        if let Ok(job) = queue.try_recv() {
+            return Ok(job);
+        }
+        std::hint::spin_loop();
+    }
+    queue.recv()
+}
+
 impl World {
     /// Makes the stack, mounts, tells so, and serves the queue to its end.
     ///
@@ -94,7 +110,7 @@ impl World {
             pace: (now, now_ns),
         };
         if tell.send(()).is_ok() {
-            for job in queue {
+            while let Ok(job) = next(&queue) {
                 match job {
                     Job::Request(request) => world.serve(request),
                     Job::Forget(node, look_ups) => world.forget(node, look_ups),
