@@ -48,7 +48,7 @@ boot_log() {
     *) fail "boot-log: -o LOG, or nothing" ;;
   esac
   if running; then fail "flashmon runs; ffslab-probe flashmon stop ends it"; fi
-  [ -d "$TRACE/events/$GROUP_FLASH" ] ||
+  grep -q "^p[0-9]*:$GROUP_FLASH/" "$TRACE/kprobe_events" ||
     fail "the command line of this boot has set no probes; ffslab-probe flashmon boot-line says how it does"
   BUFFER=$TRACE
   echo 0 > "$BUFFER/tracing_on"

@@ -208,7 +208,9 @@ add_probe() {
 }
 
 remove_probes() {
-  [ -e "$TRACE/events/$1/enable" ] || return 0
+  grep -q "^[pr][0-9]*:$1/" "$TRACE/kprobe_events" || return 0
+  # Those of the command line may lack their directory, when they are made before tracefs is: they are switched off by name.
+  [ -e "$TRACE/events/$1/enable" ] || echo "!$1:*" >> "$TRACE/set_event"
   # Other buffers may have switched them on as well.
   for switch in "$TRACE/events/$1/enable" "$TRACE"/instances/*/events/"$1"/enable; do
     if [ -e "$switch" ]; then echo 0 > "$switch"; fi
