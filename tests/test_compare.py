@@ -51,6 +51,11 @@ def test_sqlite_writes_what_the_trace_says(tmp_path: Path) -> None:
     assert with_inferred(whole) == whole, "what is there is not inferred again"
 
 
+def test_the_same_inserts_are_the_same_bytes() -> None:
+    """Journals hold random numbers of SQLite's, whose generator is one for the whole process."""
+    assert insert_writes(128, 3) == insert_writes(128, 3)
+
+
 def test_texts_do_not_shrink_by_repetition() -> None:
     import zlib
 

@@ -18,6 +18,8 @@ from dataclasses import dataclass
 
 import apsw
 
+from ffslab.sqlite.vfs import seed_random_numbers
+
 PAGE_BYTES = 1024
 SECTOR_BYTES = 512
 TEXT_COLUMNS = 5
@@ -115,6 +117,7 @@ def insert_writes(record_bytes: int, records: int, seed: int = 1) -> tuple[list[
     """What SQLite writes to make the table, and for each of `records` inserts of one transaction each."""
     name = f"ffslab-content-{next(_numbers)}"
     memory = _Memory(name)
+    seed_random_numbers(name)
     randomness = random.Random(seed)
     connection = apsw.Connection("/test.db", vfs=name)
     try:

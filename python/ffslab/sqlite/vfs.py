@@ -326,10 +326,10 @@ class StackVfs(apsw.VFS):
         return True
 
 
-def seed_random_numbers(vfs: StackVfs) -> None:
-    """Starts SQLite's generator anew, from `vfs`: its numbers stand in journals and are what random() gives."""
+def seed_random_numbers(vfs_name: str) -> None:
+    """Starts SQLite's generator anew, from this VFS: its numbers stand in journals and are what random() gives."""
     before = apsw.vfs_names()[0]
-    apsw.set_default_vfs(vfs.name)
+    apsw.set_default_vfs(vfs_name)
     try:
         # 0 bytes: the generator forgets its state. The next call seeds it from the default VFS.
         apsw.randomness(0)
@@ -349,7 +349,7 @@ def connected(stack: Stack, path: str, *, wal: bool | None = None, seed: int = 1
         raise InputError("nothing is mounted: call mount() before connecting to a data base")
     vfs = StackVfs(stack, seed)
     try:
-        seed_random_numbers(vfs)
+        seed_random_numbers(vfs.name)
         connection = apsw.Connection(path, vfs=vfs.name)
         try:
             if is_wal(stack, path) if wal is None else wal:
