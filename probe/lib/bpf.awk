@@ -26,7 +26,8 @@ BEGIN {
         from = "0" from
     s = substr(from, 1, length(from) - 9)
     us = substr(from, length(from) - 8, 6)
-    print s "." us, "", name_of[number], "", tid (kind == "vfsmon" ? ";;;;" : "")
+    unknown = kind == "vfsmon" ? ";;;;" : ""
+    print s "." us, "", name_of[number], "", tid unknown
     events++
     next
 }

@@ -142,9 +142,10 @@ function begin_call(    depth) {
     }
 }
 
-function line_of(depth, duration, result) {
-    return from_of[pid, depth] ";" duration ";" name_of[call_of[pid, depth]] ";" task ";" pid \
-        (kind == "vfsmon" ? tail_of[pid, depth] ";" result : "")
+# busybox before 1.31 takes a name, a space and a parenthesis for a call of a function.
+function line_of(depth, duration, result,    line) {
+    line = from_of[pid, depth] ";" duration ";" name_of[call_of[pid, depth]] ";" task ";" pid
+    return kind == "vfsmon" ? line tail_of[pid, depth] ";" result : line
 }
 
 function end_call(    depth) {
