@@ -194,19 +194,18 @@ impl Core {
     /// Reads a whole page to see whether it is erased. `data` holds it afterwards unless it is.
     #[inline]
     pub fn reads_erased(&mut self, page: u32, data: &mut [u8]) -> Result<(EccResult, bool), MtdError> {
-        if self.cached_page != Some(page) {
-            let began_ns = self.sim.now_ns();
-            if let Some(flips) = self.chip.read_page_unless_erased(page, data)? {
-                self.charge(self.driver.read, began_ns);
-                self.compute_ecc(data.len());
-                let result = if flips == 0 { EccResult::CLEAN } else { self.correct(flips, 0, data, Tail::Oob) };
-                return Ok((result, is_erased(data)));
-            }
-            self.charge(self.driver.read, began_ns);
-            self.compute_ecc(data.len());
-            return Ok((EccResult::CLEAN, true));
+        if self.cached_page == Some(page) {
+            return Ok((self.read(page, 0, data)?, is_erased(data)));
         }
-        Ok((self.read(page, 0, data)?, is_erased(data)))
+        let began_ns = self.sim.now_ns();
+        let flips = self.chip.read_page_unless_erased(page, data)?;
+        self.charge(self.driver.read, began_ns);
+        self.compute_ecc(data.len());
+        Ok(match flips {
+            None => (EccResult::CLEAN, true),
+            Some(0) => (EccResult::CLEAN, is_erased(data)),
+            Some(flips) => (self.correct(flips, 0, data, Tail::Oob), is_erased(data)),
+        })
     }
 
     /// Reads the ECC steps that a small request touches, with their ECC bytes (`nand_read_subpage`).
