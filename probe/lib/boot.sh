@@ -13,9 +13,7 @@ boot_definition() {
 
 # The module that holds the functions of the level chip, with a colon; nothing when they are compiled in.
 chip_module() {
-  local module
-  module=$(sed -n 's/^[0-9a-f]* [tT] nand_read_page_op[[:space:]]*\[\(.*\)\]$/\1:/p' /proc/kallsyms | head -n 1)
-  echo "$module"
+  sed -n 's/^[0-9a-f]* [tT] nand_read_page_op[[:space:]]*\[\(.*\)\]$/\1:/p' /proc/kallsyms | head -n 1
 }
 
 # Prints the words for the command line of this kernel.

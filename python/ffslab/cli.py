@@ -20,7 +20,7 @@ from ffslab.cli_parts import option as _option
 from ffslab.cli_parts import say as _say
 from ffslab.field_verbs import Endian, ImageFs
 from ffslab.help_texts import EXIT_CODES, PROGRAM, VERBS
-from ffslab.stack_options import Board, FileSystem, FileSystems, Kernel, PartitionBlocks, ReadAhead
+from ffslab.stack_options import Board, FileSystem, FileSystems, Kernel, PartitionBlocks, ReadAhead, ReadAheads
 from ffslab.trace_verbs import trace_app
 
 if TYPE_CHECKING:
@@ -85,6 +85,14 @@ class Regression(StrEnum):
     NON_NEGATIVE = "non-negative"
 
 
+def _end_with(failures: list[str]) -> None:
+    """Tells what went wrong in a run that came to its end, which is a negative answer."""
+    for failure in failures:
+        print(f"ffslab: {failure}", file=sys.stderr)
+    if failures:
+        raise typer.Exit(EXIT_NEGATIVE)
+
+
 def _print_version(wanted: bool) -> None:
     if wanted:
         _say(f"ffslab {__version__}")
@@ -129,9 +137,7 @@ def replay(
     kernel: Kernel = None,
     fs: FileSystem = "jffs2",
     partition_blocks: PartitionBlocks = 400,
-    read_ahead: Annotated[
-        list[int] | None, _option("replay", "read_ahead", "--read-ahead", metavar="KiB", least=0)
-    ] = None,
+    read_ahead: ReadAheads = None,
     think: Annotated[Think, _option("replay", "think", "--think")] = Think.KEEP,
     out: Annotated[Path | None, _option("replay", "out", "--out", metavar="DIR")] = None,
     json: Annotated[bool, _option("replay", "json", "--json")] = False,
@@ -171,10 +177,7 @@ def fio(
         _say(results.dump_json(jobs.fio_json(done.summary)).rstrip())
     else:
         _say(f"{jobs.fio_text(done.summary)}\n\nReport: {folder / results.REPORT}")
-    for failure in jobs.failures(done.summary):
-        print(f"ffslab: {failure}", file=sys.stderr)
-    if jobs.failures(done.summary):
-        raise typer.Exit(EXIT_NEGATIVE)
+    _end_with(jobs.failures(done.summary))
 
 
 @app.command(help=VERBS["postmark"].about, epilog=VERBS["postmark"].epilog)
@@ -199,10 +202,7 @@ def postmark(
         _say(results.dump_json(done.summary).rstrip())
     else:
         _say(f"{mail.postmark_text(done.summary)}\n\nReport: {folder / results.REPORT}")
-    for failure in mail.failures(done.summary):
-        print(f"ffslab: {failure}", file=sys.stderr)
-    if mail.failures(done.summary):
-        raise typer.Exit(EXIT_NEGATIVE)
+    _end_with(mail.failures(done.summary))
 
 
 def _run_and_print(experiment: Experiment, name: str, out: Path | None, json: bool) -> None:
@@ -236,9 +236,7 @@ def sqlite(
     board: Board = "omap3evm",
     fs: FileSystems = None,
     partition_blocks: PartitionBlocks = 400,
-    read_ahead: Annotated[
-        list[int] | None, _option("sqlite", "read_ahead", "--read-ahead", metavar="KiB", least=0)
-    ] = None,
+    read_ahead: ReadAheads = None,
     database: Annotated[str, _option("sqlite", "database", "--database", metavar="NAME")] = "database.db",
     rows: Annotated[bool, _option("sqlite", "rows", "--rows")] = False,
     out: Annotated[Path | None, _option("sqlite", "out", "--out", metavar="DIR")] = None,

@@ -19,6 +19,15 @@ if TYPE_CHECKING:
 Progress = Callable[[float], object]
 
 
+def check_is_file(path: Path, what: str, unless: str | None = None) -> None:
+    """Refuses a path that is no file, before anything is done. `what` it should be; `unless`: what to say when there is
+    nothing."""
+    if path.is_dir():
+        raise _native.InputError(f"{path}: is a folder: name the {what} in it")
+    if not path.is_file():
+        raise _native.InputError(f"{path}: no such {unless or what}")
+
+
 def read_text(path: Path, what: str) -> str:
     """Text of a file that the user named; every failure is an `InputError` with one line."""
     try:

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ffslab import __version__
-from ffslab._native import InputError
-from ffslab.experiment import Experiment
+from ffslab.experiment import Experiment, check_is_file
 from ffslab.stack_table import Stack, quoted
 from ffslab.summary_table import summary_text
 from ffslab.text_table import number, text_table
@@ -18,10 +17,7 @@ FOLLOWED = "fio-3.33"
 
 def fio_experiment(jobfile: Path, stack: Stack, lenient: bool) -> Experiment:
     """The experiment that mounts an empty partition and runs the jobs of `jobfile` on it."""
-    if jobfile.is_dir():
-        raise InputError(f"{jobfile}: is a folder: name the job file in it")
-    if not jobfile.is_file():
-        raise InputError(f"{jobfile}: no such job file")
+    check_is_file(jobfile, "job file")
     lines = [f"title = {quoted(f'fio jobs of {jobfile.name}')}", *stack.lines()]
     lines += ["[[setup]]", 'step = "mount"', "[[measure]]", 'step = "fio"', f"file = {quoted(str(jobfile.resolve()))}"]
     lines += ["lenient = true"] if lenient else []

@@ -12,6 +12,7 @@ import typer
 from ffslab._native import InputError
 from ffslab.cli_parts import argument, option, say
 from ffslab.help_texts import VERBS
+from ffslab.stack_options import Board, FileSystem, Kernel
 
 
 class MountThink(StrEnum):
@@ -39,10 +40,10 @@ def add_to(app: typer.Typer) -> None:
 def mount(
     mountpoint: Annotated[Path, argument("mount", "mountpoint", "MOUNTPOINT")],
     command: Annotated[list[str] | None, argument("mount", "command", "-- COMMAND")] = None,
-    fs: Annotated[str, option("mount", "fs", "--fs", metavar="NAME")] = "jffs2",
-    board: Annotated[str, option("mount", "board", "--board", metavar="NAME")] = "omap3evm",
+    fs: FileSystem = "jffs2",
+    board: Board = "omap3evm",
     part: Annotated[str | None, option("mount", "part", "--part", metavar="NAME")] = None,
-    kernel: Annotated[str | None, option("mount", "kernel", "--kernel", metavar="NAME")] = None,
+    kernel: Kernel = None,
     blocks: Annotated[int | None, option("mount", "blocks", "--blocks", metavar="BLOCKS", least=1)] = None,
     settings: Annotated[list[str] | None, option("mount", "set", "--set", metavar="KEY=VALUE")] = None,
     image: Annotated[Path | None, option("mount", "image", "--image", metavar="FILE")] = None,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ffslab._native import InputError
-from ffslab.experiment import Experiment
+from ffslab.experiment import Experiment, check_is_file
 from ffslab.stack_table import Stack, quoted
 from ffslab.summary_table import summary_text
 from ffslab.text_table import number
@@ -14,10 +13,7 @@ from ffslab.text_table import number
 
 def postmark_experiment(commands: Path, stack: Stack) -> Experiment:
     """The experiment that mounts an empty partition and runs the command file on it."""
-    if commands.is_dir():
-        raise InputError(f"{commands}: is a folder: name the command file in it")
-    if not commands.is_file():
-        raise InputError(f"{commands}: no such command file")
+    check_is_file(commands, "command file")
     lines = [f"title = {quoted(f'Postmark, {commands.name}')}", *stack.lines(), "[[setup]]", 'step = "mount"']
     lines += ["[[measure]]", 'step = "postmark"', f"file = {quoted(str(commands.resolve()))}"]
     # What is still in memory at the end costs as much as what is not.

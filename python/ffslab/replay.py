@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ffslab._native import InputError
-from ffslab.experiment import Experiment
+from ffslab.experiment import Experiment, check_is_file
 from ffslab.stack_table import Stack, quoted
 
 
@@ -14,10 +13,7 @@ def replay_experiment(trace: Path, stack: Stack, read_ahead_kib: list[int], thin
 
     Several read-ahead windows (KiB) make several variants.
     """
-    if trace.is_dir():
-        raise InputError(f"{trace}: is a folder: name the recording in it")
-    if not trace.is_file():
-        raise InputError(f"{trace}: no such trace (a recording, for example of strace -f -ttt -T)")
+    check_is_file(trace, "recording", "trace (a recording, for example of strace -f -ttt -T)")
     lines = [f"title = {quoted(f'Replay of {trace.name}')}", *stack.lines()]
     if len(read_ahead_kib) == 1:
         lines.append(f"read_ahead_KiB = {read_ahead_kib[0]}")

@@ -1,4 +1,4 @@
-"""The options that name the machine of `replay`, `fio`, `postmark` and `sqlite`: the same words for all of them."""
+"""The options that name the machine of `replay`, `fio`, `postmark`, `sqlite` and `mount`: for all the same words."""
 
 from __future__ import annotations
 

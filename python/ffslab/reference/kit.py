@@ -19,8 +19,7 @@ from pathlib import Path
 from ffslab.reference.architecture import AMD64, Architecture
 
 # Debian's package for each part.
-PACKAGES = "linux-image-amd64 qemu-system-x86 busybox-static"
-QEMU = "qemu-system-x86_64"
+PACKAGES = f"{AMD64.kernel_package} {AMD64.qemu_package} busybox-static"
 # nandsim is loaded later, with parameters; 9p carries files between host and guest.
 MODULES_AT_BOOT = ("virtio_pci", "9pnet_virtio", "9p", "mtd", "nandcore", "nand", "jffs2", "zstd", "ubi", "ubifs")
 MODULES_OF_JOBS = ("nandsim",)
@@ -124,11 +123,11 @@ def find_kit(
     missing = []
     if platform.machine() != "x86_64":
         missing.append("an x86-64 machine")
-    kernel, qemu, busybox = kernel or find_kernel(), program(QEMU), program("busybox")
+    kernel, qemu, busybox = kernel or find_kernel(), program(AMD64.qemu), program("busybox")
     if kernel is None:
         missing.append("a kernel with nandsim in /boot and /lib/modules")
     if qemu is None:
-        missing.append(QEMU)
+        missing.append(AMD64.qemu)
     if busybox is None or libraries(busybox):
         missing.append("a statically linked busybox")
     in_guest = {name: program(name) for name in guest_programs}
