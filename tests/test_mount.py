@@ -172,6 +172,15 @@ def test_a_checkpoint_is_mounted_again(fs: str, tmp_path: Path, ffslab: Command)
         (mount.place / "d" / "f").unlink()
 
 
+def test_a_checkpoint_onto_the_mount_itself_does_not_fit(tmp_path: Path, ffslab: Command) -> None:
+    """The image is written when the simulation is free again to take it."""
+    with mounted(tmp_path, "jffs2", "--blocks", "20") as mount:
+        saved = ffslab("checkpoint", "mount", "mount/nand.bin")
+        assert saved.returncode == 2
+        assert "No space left" in saved.stderr, saved.stderr
+        assert list(mount.place.iterdir()) == []
+
+
 @pytest.mark.parametrize("fs", FILE_SYSTEMS)
 def test_after_a_power_cut_what_was_synced_is_there(fs: str, tmp_path: Path) -> None:
     image = tmp_path / "cut.bin"

@@ -186,6 +186,37 @@ def test_the_head_check_refuses_a_crate_without_one() -> None:
     assert len(heads_missing("//! # flash\npub struct Chip;\n")) == 3
 
 
+# ---- what the compiler does not see -------------------------------------------------------------------------
+
+# The one argument why `Rc` may go from thread to thread stands there.
+UNSAFE_IN = ROOT / "crates" / "mount" / "src" / "simulation.rs"
+
+
+def unsafe_code(text: str) -> list[str]:
+    return [
+        f"{hit.group()!r} has no place here" for hit in re.finditer(r"\bunsafe (?:fn|impl|trait)\b|\bunsafe \{", text)
+    ]
+
+
+def thread_locals(text: str) -> list[str]:
+    return [f"{hit.group()}: what a mutex holds would get out by it" for hit in re.finditer(r"\bthread_local!", text)]
+
+
+def test_unsafe_code_is_in_one_place() -> None:
+    texts = [path for path in repository_files(".rs") if path != UNSAFE_IN]
+    assert complaints_about(unsafe_code, iter(texts)) == []
+    assert len(unsafe_code(UNSAFE_IN.read_text(encoding="utf-8"))) == 1
+
+
+def test_no_part_of_a_simulation_is_bound_to_a_thread() -> None:
+    assert complaints_about(thread_locals, (p for p in repository_files(".rs") if "src" in p.parts)) == []
+
+
+def test_the_checks_of_unsafe_code_refuse_it() -> None:
+    assert len(unsafe_code("unsafe impl Send for A {}\nlet b = unsafe { *a };")) == 2
+    assert len(thread_locals("thread_local! { static A: u8 = 1; }")) == 1
+
+
 # ---- constants ----------------------------------------------------------------------------------------------
 
 STATUS = ("datasheet", "measured", "published", "unverified")

@@ -1,5 +1,6 @@
 //! How fast a mount is for the host: 64 KiB requests through FUSE to the simulated stack, beside a file system that hands
-//! them on to a real file. Both are measured in one run, in turns, so their ratio says something on any host.
+//! them on to a real file. Both are measured in one run, in turns, so their ratio says something on any host; on one core
+//! and as the host's scheduler places the threads, since waking a core that sleeps may take longer than a request.
 //! `-- jffs2` on the command line measures JFFS2 alone.
 
 use ffslab_mount::{mount, MountSpec, Torn, Watch};
@@ -7,6 +8,8 @@ use fuser::{
     Config, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo, LockOwner, OpenFlags,
     ReplyAttr, ReplyCreate, ReplyData, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyWrite, Request, WriteFlags,
 };
+use nix::sched::{sched_getaffinity, sched_setaffinity, CpuSet};
+use nix::unistd::Pid;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -175,9 +178,7 @@ fn compare(fs: &str, folder: &Path) -> [Vec<f64>; 4] {
     std::thread::scope(|scope| {
         let ending = Ending { ready, over: &over };
         let spec = &spec;
-        // Profilers show the simulation's thread by this name.
-        let thread = std::thread::Builder::new().name("simulation".to_string());
-        let served = thread.spawn_scoped(scope, move || mount(spec, &ending).map(drop)).expect("a thread");
+        let served = scope.spawn(move || mount(spec, &ending).map(drop));
         let result = wait.recv().map(|()| measure(&folder.join("through"), &spec.mountpoint));
         over.store(true, Ordering::Relaxed);
         served.join().expect("no panic").expect("the mount");
@@ -185,31 +186,25 @@ fn compare(fs: &str, folder: &Path) -> [Vec<f64>; 4] {
     })
 }
 
-fn main() {
-    if !Path::new("/dev/fuse").exists() {
-        println!("throughput of a mount: left out, there is no /dev/fuse");
-        return;
-    }
-    let folder = std::env::temp_dir().join(format!("ffslab-throughput-{}", std::process::id()));
-    for name in ["mount", "through"] {
-        std::fs::create_dir_all(folder.join(name)).expect("a temporary folder");
-    }
+/// One of the cores on which this thread may run.
+fn one_core() -> nix::Result<CpuSet> {
+    let (allowed, mut one) = (sched_getaffinity(Pid::from_raw(0))?, CpuSet::new());
+    let core = (0..CpuSet::count()).rev().find(|&core| allowed.is_set(core).unwrap_or(false));
+    one.set(core.unwrap_or(0))?;
+    Ok(one)
+}
+
+/// Prints a row for the writes and one for the reads of each file system.
+fn measure_all(folder: &Path, wanted: &[String]) {
     let real = File::options().read(true).write(true).create(true).truncate(true).open(folder.join("real"));
     let through = PassThrough(real.expect("the real file"));
     let session = fuser::spawn_mount(through, folder.join("through"), &Config::default()).expect("FUSE");
-    println!(
-        "Throughput of a mount for the host, requests of 64 KiB: MiB/s of the median round, and the ratio to passing"
-    );
-    println!("through, of the median and of the best rounds (a busy host disturbs those least)\n");
-    let head = ["through", "simulated", "median", "best"];
-    println!("{:18}{:>10}{:>12}{:>10}{:>8}", "", head[0], head[1], head[2], head[3]);
     let mib = (REQUESTS * REQUEST_BYTES as u64) as f64 / f64::from(1 << 20);
-    let wanted: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
     for fs in ["jffs2", "yaffs2", "ubifs"] {
         if !wanted.is_empty() && !wanted.iter().any(|name| name == fs) {
             continue;
         }
-        let [write, read, our_write, our_read] = compare(fs, &folder);
+        let [write, read, our_write, our_read] = compare(fs, folder);
         for (what, through, ours) in [("writes", write, our_write), ("reads", read, our_read)] {
             let (through_s, ours_s) = (through[ROUNDS / 2], ours[ROUNDS / 2]);
             println!(
@@ -223,5 +218,34 @@ fn main() {
         }
     }
     session.umount_and_join().expect("unmounted");
+}
+
+fn main() {
+    if !Path::new("/dev/fuse").exists() {
+        println!("throughput of a mount: left out, there is no /dev/fuse");
+        return;
+    }
+    let folder = std::env::temp_dir().join(format!("ffslab-throughput-{}", std::process::id()));
+    for name in ["mount", "through"] {
+        std::fs::create_dir_all(folder.join(name)).expect("a temporary folder");
+    }
+    println!(
+        "Throughput of a mount for the host, requests of 64 KiB: MiB/s of the median round, and the ratio to passing"
+    );
+    println!("through, of the median and of the best rounds (a busy host disturbs those least)");
+    let wanted: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
+    for placed in ["on one core", "as the scheduler places the threads"] {
+        println!("\n{placed}");
+        println!("{:18}{:>10}{:>12}{:>10}{:>8}", "", "through", "simulated", "median", "best");
+        // Threads inherit where they may run.
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                if placed == "on one core" {
+                    one_core().and_then(|core| sched_setaffinity(Pid::from_raw(0), &core)).expect("a core");
+                }
+                measure_all(&folder, &wanted);
+            });
+        });
+    }
     std::fs::remove_dir_all(folder).expect("the temporary folder");
 }

@@ -5,7 +5,8 @@
 //! {"ask": "checkpoint", "file": "nand.bin", "oob": true, "sync": false}
 //! ```
 
-use crate::world::{Job, World};
+use crate::simulation::Simulation;
+use crate::world::World;
 use ffslab_lab::LabError;
 use serde::Deserialize;
 use serde_json::{json, Value};
@@ -13,7 +14,6 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{channel, Sender};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
@@ -35,7 +35,7 @@ pub struct Listener {
 
 impl Listener {
     /// Errors: the socket cannot be made; another mount listens there.
-    pub fn new(socket: &Path, jobs: Sender<Job>) -> Result<Listener, LabError> {
+    pub fn new(socket: &Path, simulation: Arc<Simulation>) -> Result<Listener, LabError> {
         let place = socket.display();
         if UnixStream::connect(socket).is_ok() {
             return Err(LabError::Input(format!("{place}: another ffslab mount listens here: unmount it first")));
@@ -52,7 +52,7 @@ impl Listener {
                     break;
                 }
                 // Who asks may have gone again: that is no reason to end.
-                let _lost = stream.and_then(|stream| answer(&stream, &jobs));
+                let _lost = stream.and_then(|stream| answer(&stream, &simulation));
             }
         });
         Ok(Listener { socket: socket.to_path_buf(), stop, thread: Some(thread) })
@@ -71,11 +71,11 @@ impl Drop for Listener {
     }
 }
 
-fn answer(stream: &UnixStream, jobs: &Sender<Job>) -> std::io::Result<()> {
+fn answer(stream: &UnixStream, simulation: &Simulation) -> std::io::Result<()> {
     let mut line = String::new();
     BufReader::new(stream).read_line(&mut line)?;
     let said = match serde_json::from_str::<Question>(&line) {
-        Ok(question) => ask(question, jobs),
+        Ok(question) => ask(question, simulation),
         Err(error) => Err(error.to_string()),
     };
     let said = match said {
@@ -86,31 +86,26 @@ fn answer(stream: &UnixStream, jobs: &Sender<Job>) -> std::io::Result<()> {
     writeln!(stream, "{said}")
 }
 
-fn ask(question: Question, jobs: &Sender<Job>) -> Result<Value, String> {
-    const GONE: &str = "the mount has ended";
-    let (tell, told) = channel();
-    let work = Box::new(move |world: &mut World| {
-        // Who asks may have gone again.
-        let _gone = tell.send(world.answer(question));
-    });
-    jobs.send(Job::Question(work)).map_err(|_| GONE)?;
-    told.recv().map_err(|_| GONE)?
+fn ask(question: Question, simulation: &Simulation) -> Result<Value, String> {
+    let ended = || "the mount has ended".to_string();
+    match question {
+        Question::Stat => simulation.question(World::stat).ok_or_else(ended),
+        Question::Checkpoint { file, oob, sync } => {
+            let image = simulation.question(move |world| world.image(oob, sync)).ok_or_else(ended)??;
+            // The file may lie on the mount: nothing waits for the simulation any more.
+            write_whole(&file, &image).map_err(|error| format!("{}: cannot be written: {error}", file.display()))?;
+            Ok(json!({ "file": file, "bytes": image.len() }))
+        }
+    }
 }
 
 impl World {
-    fn answer(&mut self, question: Question) -> Result<Value, String> {
-        match question {
-            Question::Stat => Ok(self.stat()),
-            Question::Checkpoint { file, oob, sync } => {
-                if sync {
-                    self.session.sync().map_err(|error| error.to_string())?;
-                }
-                let image = self.session.stack().image(oob)?;
-                write_whole(&file, &image)
-                    .map_err(|error| format!("{}: cannot be written: {error}", file.display()))?;
-                Ok(json!({ "file": file, "bytes": image.len() }))
-            }
+    /// What the chip holds. `sync`: what is in memory goes there before.
+    fn image(&mut self, oob: bool, sync: bool) -> Result<Vec<u8>, String> {
+        if sync {
+            self.session.sync().map_err(|error| error.to_string())?;
         }
+        self.session.stack().image(oob)
     }
 
     fn stat(&mut self) -> Value {

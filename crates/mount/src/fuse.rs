@@ -1,10 +1,11 @@
-//! The requests of the kernel as jobs for the simulation, and its answers as replies.
+//! The requests of the kernel as what the simulation does, and its results as replies.
 
 use crate::convert::{attr, attributes, caller, empty, entry, fd, file_type, new_time, number, opening, xattr, TTL};
+use crate::simulation::{Asked, Simulation};
 use crate::walk::Kind;
-use crate::world::{Job, Request as Asked, World};
+use crate::world::World;
 use ffslab_fs::{FileKind, NewNode, RenameFlags as Renaming, XattrMode};
-use ffslab_linux::{Fd, NodeChange, NodeEntry, NodeId};
+use ffslab_linux::{Fd, NodeChange, NodeEntry};
 use fuser::{
     BsdFileFlags, Errno, FileHandle, Filesystem, FopenFlags, Generation, INodeNo, InitFlags, KernelConfig, LockOwner,
     OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyOpen,
@@ -14,58 +15,47 @@ use nix::libc;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::mpsc::Sender;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
 /// What the kernel may read ahead for mapped memory: the page alone, since the simulated kernel reads ahead.
 const MAPPED_READ_AHEAD_BYTES: u32 = 4096;
 
-/// One end of the queue to the simulation.
+/// The kernel's side of a simulation.
 pub struct Bridge {
-    jobs: Sender<Job>,
+    simulation: Arc<Simulation>,
     /// How files are opened.
     files: FopenFlags,
-    /// Buffers that carried what was written and are free again.
-    buffers: Arc<Mutex<Vec<Vec<u8>>>>,
 }
 
 impl Bridge {
-    pub fn new(jobs: Sender<Job>) -> Bridge {
-        Bridge { jobs, files: FopenFlags::empty(), buffers: Arc::default() }
+    pub fn new(simulation: Arc<Simulation>) -> Bridge {
+        Bridge { simulation, files: FopenFlags::empty() }
     }
 
-    /// Queues a request. When the simulation is gone nobody answers, and the reply says EIO as it is dropped.
-    fn queue(&self, request: &Request, kind: Kind, nodes: [NodeId; 2], work: impl FnOnce(&mut World) + Send + 'static) {
-        let (process, work) = (request.pid(), Box::new(work));
-        let asked = Asked { arrived: Instant::now(), process, kind, nodes, work };
-        let _gone = self.jobs.send(Job::Request(asked));
-    }
-
-    /// A request about one node: what it does, then what is answered.
+    /// A request about two nodes, or one twice: what it does, then what is answered.
     fn ask<R>(
         &self,
         request: &Request,
         kind: Kind,
-        node: INodeNo,
-        act: impl FnOnce(&mut World) -> R + Send + 'static,
-        answer: impl FnOnce(R) + Send + 'static,
+        nodes: [INodeNo; 2],
+        act: impl FnOnce(&mut World) -> R + Send,
+        answer: impl FnOnce(&World, R) + Send,
     ) {
-        self.queue(request, kind, [node.0, node.0], move |world| {
-            let result = act(world);
-            world.keep_pace();
-            answer(result);
-        });
+        let asked =
+            Asked { arrived: Instant::now(), process: request.pid(), kind, nodes: nodes.map(|INodeNo(node)| node) };
+        self.simulation.serve(&asked, act, answer);
     }
 
+    /// A request about one node that is a call.
     fn call<R>(
         &self,
         request: &Request,
         node: INodeNo,
-        act: impl FnOnce(&mut World) -> R + Send + 'static,
-        answer: impl FnOnce(R) + Send + 'static,
+        act: impl FnOnce(&mut World) -> R + Send,
+        answer: impl FnOnce(R) + Send,
     ) {
-        self.ask(request, Kind::Call, node, act, answer);
+        self.ask(request, Kind::Call, [node, node], act, |_, result| answer(result));
     }
 }
 
@@ -84,19 +74,19 @@ impl Filesystem for Bridge {
     }
 
     fn lookup(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
-        let name = name.as_bytes().to_vec();
-        let look_up = move |world: &mut World| world.look_up(parent.0, &name);
-        self.ask(request, Kind::LookUp, parent, look_up, |result| entry(reply, result));
+        let name = name.as_bytes();
+        let look_up = |world: &mut World| world.look_up(parent.0, name);
+        self.ask(request, Kind::LookUp, [parent, parent], look_up, |_, result| entry(reply, result));
     }
 
     fn forget(&self, _request: &Request, ino: INodeNo, nlookup: u64) {
         // No call of a program: it takes no time and ends no walk.
-        let _gone = self.jobs.send(Job::Forget(ino.0, nlookup));
+        self.simulation.forget(ino.0, nlookup);
     }
 
     fn getattr(&self, request: &Request, ino: INodeNo, _fh: Option<FileHandle>, reply: ReplyAttr) {
-        let look = move |world: &mut World| world.attributes(ino.0);
-        self.ask(request, Kind::Attributes, ino, look, |result| attr(reply, result));
+        let look = |world: &mut World| world.attributes(ino.0);
+        self.ask(request, Kind::Attributes, [ino, ino], look, |_, result| attr(reply, result));
     }
 
     fn setattr(
@@ -126,14 +116,14 @@ impl Filesystem for Bridge {
             accessed: atime.map(new_time),
             modified: mtime.map(new_time),
         };
-        self.call(request, ino, move |world| world.change(ino.0, &change), |result| attr(reply, result));
+        self.call(request, ino, |world| world.change(ino.0, &change), |result| attr(reply, result));
     }
 
     fn readlink(&self, request: &Request, ino: INodeNo, reply: ReplyData) {
         self.call(
             request,
             ino,
-            move |world| world.readlink(ino.0),
+            |world| world.readlink(ino.0),
             |result| match result {
                 Ok(target) => reply.data(&target),
                 Err(error) => reply.error(number(error)),
@@ -152,41 +142,41 @@ impl Filesystem for Bridge {
         reply: ReplyEntry,
     ) {
         let Some(kind) = FileKind::from_mode(mode) else { return reply.error(Errno::EINVAL) };
-        let (name, caller) = (name.as_bytes().to_vec(), caller(request));
-        let make = move |world: &mut World| {
+        let (name, caller) = (name.as_bytes(), caller(request));
+        let make = |world: &mut World| {
             let node = NewNode { permissions: mode & 0o7777, device: rdev, ..NewNode::of(kind) };
-            world.make(parent.0, &name, node, caller)
+            world.make(parent.0, name, node, caller)
         };
         self.call(request, parent, make, |result| entry(reply, result));
     }
 
     fn mkdir(&self, request: &Request, parent: INodeNo, name: &OsStr, mode: u32, _umask: u32, reply: ReplyEntry) {
-        let (name, caller) = (name.as_bytes().to_vec(), caller(request));
-        let make = move |world: &mut World| {
+        let (name, caller) = (name.as_bytes(), caller(request));
+        let make = |world: &mut World| {
             let node = NewNode { permissions: mode & 0o7777, ..NewNode::of(FileKind::Directory) };
-            world.make(parent.0, &name, node, caller)
+            world.make(parent.0, name, node, caller)
         };
         self.call(request, parent, make, |result| entry(reply, result));
     }
 
     fn symlink(&self, request: &Request, parent: INodeNo, link_name: &OsStr, target: &Path, reply: ReplyEntry) {
-        let (name, caller) = (link_name.as_bytes().to_vec(), caller(request));
-        let target = target.as_os_str().as_bytes().to_vec();
-        let make = move |world: &mut World| {
-            let node = NewNode { permissions: 0o777, target: &target, ..NewNode::of(FileKind::Symlink) };
-            world.make(parent.0, &name, node, caller)
+        let (name, caller) = (link_name.as_bytes(), caller(request));
+        let target = target.as_os_str().as_bytes();
+        let make = |world: &mut World| {
+            let node = NewNode { permissions: 0o777, target, ..NewNode::of(FileKind::Symlink) };
+            world.make(parent.0, name, node, caller)
         };
         self.call(request, parent, make, |result| entry(reply, result));
     }
 
     fn unlink(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        let name = name.as_bytes().to_vec();
-        self.call(request, parent, move |world| world.unlink(parent.0, &name), |result| empty(reply, result));
+        let name = name.as_bytes();
+        self.call(request, parent, |world| world.unlink(parent.0, name), |result| empty(reply, result));
     }
 
     fn rmdir(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        let name = name.as_bytes().to_vec();
-        self.call(request, parent, move |world| world.rmdir(parent.0, &name), |result| empty(reply, result));
+        let name = name.as_bytes();
+        self.call(request, parent, |world| world.rmdir(parent.0, name), |result| empty(reply, result));
     }
 
     fn rename(
@@ -199,26 +189,20 @@ impl Filesystem for Bridge {
         flags: RenameFlags,
         reply: ReplyEmpty,
     ) {
-        let (old, new) = (name.as_bytes().to_vec(), newname.as_bytes().to_vec());
+        let (old, new) = (name.as_bytes(), newname.as_bytes());
         let flags = Renaming {
             no_replace: flags.contains(RenameFlags::RENAME_NOREPLACE),
             exchange: flags.contains(RenameFlags::RENAME_EXCHANGE),
             whiteout: flags.contains(RenameFlags::RENAME_WHITEOUT),
         };
-        self.queue(request, Kind::CallOfTwoPaths, [parent.0, newparent.0], move |world| {
-            let result = world.rename((parent.0, &old), (newparent.0, &new), flags);
-            world.keep_pace();
-            empty(reply, result);
-        });
+        let rename = |world: &mut World| world.rename((parent.0, old), (newparent.0, new), flags);
+        self.ask(request, Kind::CallOfTwoPaths, [parent, newparent], rename, |_, result| empty(reply, result));
     }
 
     fn link(&self, request: &Request, ino: INodeNo, newparent: INodeNo, newname: &OsStr, reply: ReplyEntry) {
-        let name = newname.as_bytes().to_vec();
-        self.queue(request, Kind::CallOfTwoPaths, [ino.0, newparent.0], move |world| {
-            let result = world.link(ino.0, newparent.0, &name);
-            world.keep_pace();
-            entry(reply, result);
-        });
+        let name = newname.as_bytes();
+        let link = |world: &mut World| world.link(ino.0, newparent.0, name);
+        self.ask(request, Kind::CallOfTwoPaths, [ino, newparent], link, |_, result| entry(reply, result));
     }
 
     fn open(&self, request: &Request, ino: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
@@ -226,8 +210,8 @@ impl Filesystem for Bridge {
         self.call(
             request,
             ino,
-            move |world| world.open(ino.0, opening(flags.0)),
-            move |result| match result {
+            |world| world.open(ino.0, opening(flags.0)),
+            |result| match result {
                 Ok(Fd(fd)) => reply.opened(FileHandle(u64::from(fd)), files),
                 Err(error) => reply.error(number(error)),
             },
@@ -244,9 +228,9 @@ impl Filesystem for Bridge {
         flags: i32,
         reply: ReplyCreate,
     ) {
-        let (name, caller, files) = (name.as_bytes().to_vec(), caller(request), self.files);
-        let create = move |world: &mut World| world.create(parent.0, &name, opening(flags), mode & 0o7777, caller);
-        self.call(request, parent, create, move |result| match result {
+        let (name, caller, files) = (name.as_bytes(), caller(request), self.files);
+        let create = |world: &mut World| world.create(parent.0, name, opening(flags), mode & 0o7777, caller);
+        self.call(request, parent, create, |result| match result {
             Ok((Fd(fd), NodeEntry { generation, stat, .. })) => {
                 let handle = FileHandle(u64::from(fd));
                 reply.created(&TTL, &attributes(&stat), Generation(generation), handle, files);
@@ -266,13 +250,10 @@ impl Filesystem for Bridge {
         _lock_owner: Option<LockOwner>,
         reply: ReplyData,
     ) {
-        self.queue(request, Kind::Call, [ino.0, ino.0], move |world| {
-            let result = world.read(fd(fh), size as usize, offset);
-            world.keep_pace();
-            match result {
-                Ok(count) => reply.data(&world.buffer[..count]),
-                Err(error) => reply.error(number(error)),
-            }
+        let read = |world: &mut World| world.read(fd(fh), size as usize, offset);
+        self.ask(request, Kind::Call, [ino, ino], read, |world, result| match result {
+            Ok(count) => reply.data(&world.buffer[..count]),
+            Err(error) => reply.error(number(error)),
         });
     }
 
@@ -288,19 +269,8 @@ impl Filesystem for Bridge {
         _lock_owner: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
-        // What was allocated here and freed by the simulation would come as fresh memory each time.
-        let buffers = self.buffers.clone();
-        let mut copy = buffers.lock().ok().and_then(|mut free| free.pop()).unwrap_or_default();
-        copy.clear();
-        copy.extend_from_slice(data);
         let unprivileged = write_flags.contains(WriteFlags::FUSE_WRITE_KILL_SUIDGID);
-        let write = move |world: &mut World| {
-            let result = world.write(ino.0, fd(fh), &copy, offset, unprivileged);
-            if let Ok(mut free) = buffers.lock() {
-                free.push(copy);
-            }
-            result
-        };
+        let write = |world: &mut World| world.write(ino.0, fd(fh), data, offset, unprivileged);
         self.call(request, ino, write, |result| match result {
             Ok(count) => reply.written(count as u32),
             Err(error) => reply.error(number(error)),
@@ -308,7 +278,7 @@ impl Filesystem for Bridge {
     }
 
     fn flush(&self, request: &Request, ino: INodeNo, fh: FileHandle, _lock_owner: LockOwner, reply: ReplyEmpty) {
-        self.call(request, ino, move |world| world.flush(fd(fh)), |result| empty(reply, result));
+        self.call(request, ino, |world| world.flush(fd(fh)), |result| empty(reply, result));
     }
 
     fn release(
@@ -321,18 +291,18 @@ impl Filesystem for Bridge {
         _flush: bool,
         reply: ReplyEmpty,
     ) {
-        self.call(request, ino, move |world| world.release(fd(fh)), |result| empty(reply, result));
+        self.call(request, ino, |world| world.release(fd(fh)), |result| empty(reply, result));
     }
 
     fn fsync(&self, request: &Request, ino: INodeNo, fh: FileHandle, datasync: bool, reply: ReplyEmpty) {
-        self.call(request, ino, move |world| world.fsync(fd(fh), datasync), |result| empty(reply, result));
+        self.call(request, ino, |world| world.fsync(fd(fh), datasync), |result| empty(reply, result));
     }
 
     fn opendir(&self, request: &Request, ino: INodeNo, _flags: OpenFlags, reply: ReplyOpen) {
         self.call(
             request,
             ino,
-            move |world| world.open_directory(ino.0),
+            |world| world.open_directory(ino.0),
             |result| match result {
                 Ok(Fd(fd)) => reply.opened(FileHandle(u64::from(fd)), FopenFlags::empty()),
                 Err(error) => reply.error(number(error)),
@@ -341,30 +311,27 @@ impl Filesystem for Bridge {
     }
 
     fn readdir(&self, request: &Request, ino: INodeNo, fh: FileHandle, offset: u64, mut reply: ReplyDirectory) {
-        self.queue(request, Kind::Call, [ino.0, ino.0], move |world| {
-            let result = world.read_directory(ino.0, fd(fh), offset);
-            world.keep_pace();
-            match result {
-                Ok(lines) => {
-                    for (index, line) in lines.iter().enumerate().skip(offset as usize) {
-                        let (ino, name) = (INodeNo(u64::from(line.ino)), OsStr::from_bytes(&line.name));
-                        if reply.add(ino, index as u64 + 1, file_type(line.kind), name) {
-                            break;
-                        }
+        let read = |world: &mut World| world.read_directory(ino.0, fd(fh), offset);
+        self.call(request, ino, read, |result| match result {
+            Ok(lines) => {
+                for (index, line) in lines.iter().enumerate().skip(offset as usize) {
+                    let (ino, name) = (INodeNo(u64::from(line.ino)), OsStr::from_bytes(&line.name));
+                    if reply.add(ino, index as u64 + 1, file_type(line.kind), name) {
+                        break;
                     }
-                    reply.ok();
                 }
-                Err(error) => reply.error(number(error)),
+                reply.ok();
             }
+            Err(error) => reply.error(number(error)),
         });
     }
 
     fn releasedir(&self, request: &Request, ino: INodeNo, fh: FileHandle, _flags: OpenFlags, reply: ReplyEmpty) {
-        self.call(request, ino, move |world| world.close_directory(fd(fh)), |result| empty(reply, result));
+        self.call(request, ino, |world| world.close_directory(fd(fh)), |result| empty(reply, result));
     }
 
     fn fsyncdir(&self, request: &Request, ino: INodeNo, fh: FileHandle, datasync: bool, reply: ReplyEmpty) {
-        self.call(request, ino, move |world| world.fsync(fd(fh), datasync), |result| empty(reply, result));
+        self.call(request, ino, |world| world.fsync(fd(fh), datasync), |result| empty(reply, result));
     }
 
     fn statfs(&self, request: &Request, ino: INodeNo, reply: ReplyStatfs) {
@@ -393,35 +360,32 @@ impl Filesystem for Bridge {
         _position: u32,
         reply: ReplyEmpty,
     ) {
-        let (name, value) = (name.as_bytes().to_vec(), value.to_vec());
+        let (name, value) = (name.as_bytes(), value);
         let mode = match flags {
             libc::XATTR_CREATE => XattrMode::Create,
             libc::XATTR_REPLACE => XattrMode::Replace,
             _ => XattrMode::Any,
         };
-        let set = move |world: &mut World| world.set_xattr(ino.0, &name, &value, mode);
+        let set = |world: &mut World| world.set_xattr(ino.0, name, value, mode);
         self.call(request, ino, set, |result| empty(reply, result));
     }
 
     fn getxattr(&self, request: &Request, ino: INodeNo, name: &OsStr, size: u32, reply: ReplyXattr) {
-        let name = name.as_bytes().to_vec();
-        self.queue(request, Kind::Call, [ino.0, ino.0], move |world| {
-            if !world.keeps_xattrs() {
-                // The kernel never asks again, and programs are told EOPNOTSUPP.
-                return reply.error(Errno::ENOSYS);
-            }
-            let result = world.xattr(ino.0, &name);
-            world.keep_pace();
-            xattr(reply, size, result);
+        let name = name.as_bytes();
+        let read = |world: &mut World| world.keeps_xattrs().then(|| world.xattr(ino.0, name));
+        self.call(request, ino, read, |result| match result {
+            Some(result) => xattr(reply, size, result),
+            // The kernel never asks again, and programs are told EOPNOTSUPP.
+            None => reply.error(Errno::ENOSYS),
         });
     }
 
     fn listxattr(&self, request: &Request, ino: INodeNo, size: u32, reply: ReplyXattr) {
-        self.call(request, ino, move |world| world.xattrs(ino.0), move |result| xattr(reply, size, result));
+        self.call(request, ino, |world| world.xattrs(ino.0), |result| xattr(reply, size, result));
     }
 
     fn removexattr(&self, request: &Request, ino: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        let name = name.as_bytes().to_vec();
-        self.call(request, ino, move |world| world.remove_xattr(ino.0, &name), |result| empty(reply, result));
+        let name = name.as_bytes();
+        self.call(request, ino, |world| world.remove_xattr(ino.0, name), |result| empty(reply, result));
     }
 }

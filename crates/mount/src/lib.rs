@@ -12,18 +12,20 @@ mod calls;
 mod control;
 mod convert;
 mod fuse;
+mod simulation;
 mod unmount;
 mod walk;
 mod world;
 
 use crate::fuse::Bridge;
+use crate::simulation::Simulation;
 use crate::unmount::{mount_error, Unmount};
-use crate::world::{Job, World};
 use ffslab_lab::stack_keys::StackKeys;
 use ffslab_lab::{LabError, SessionResult};
 use fuser::{Config, MountOption, SessionACL};
 use std::path::PathBuf;
-use std::sync::mpsc::{channel, RecvTimeoutError, Sender};
+use std::sync::mpsc::{channel, RecvTimeoutError};
+use std::sync::Arc;
 use std::time::Duration;
 
 pub use ffslab_lab::session::Torn;
@@ -81,26 +83,16 @@ pub trait Watch {
 /// # Errors
 /// What is wrong with the stack, why it cannot be mounted, simulated or really. Nothing is mounted then.
 pub fn mount(spec: &MountSpec, watch: &dyn Watch) -> Result<Mounted, LabError> {
-    let (jobs, queue) = channel::<Job>();
-    std::thread::scope(|scope| {
-        let (tell, told) = channel();
-        let simulation = scope.spawn(move || World::live(spec, queue, &tell));
-        let served = match told.recv() {
-            Ok(()) => serve(spec, watch, &jobs),
-            // It has ended already, and says why.
-            Err(_) => Ok(()),
-        };
-        // The queue is there as long as the simulation is.
-        let _gone = jobs.send(Job::End);
-        let result = simulation.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        served.and(result)
-    })
+    let simulation = Arc::new(Simulation::begin(spec)?);
+    let served = serve(spec, watch, &simulation);
+    let result = simulation.end(spec);
+    served.and(result)
 }
 
 /// From the real mount to its end.
-fn serve(spec: &MountSpec, watch: &dyn Watch, jobs: &Sender<Job>) -> Result<(), LabError> {
+fn serve(spec: &MountSpec, watch: &dyn Watch, simulation: &Arc<Simulation>) -> Result<(), LabError> {
     let mut unmount = Unmount::new(&spec.mountpoint);
-    let control = control::Listener::new(&spec.socket, jobs.clone())?;
+    let control = control::Listener::new(&spec.socket, simulation.clone())?;
     let mut config = Config::default();
     let as_root = nix::unistd::geteuid().is_root();
     config.acl = if as_root { SessionACL::All } else { SessionACL::Owner };
@@ -113,7 +105,7 @@ fn serve(spec: &MountSpec, watch: &dyn Watch, jobs: &Sender<Job>) -> Result<(), 
     if spec.options.iter().any(|option| option == "ro") {
         config.mount_options.push(MountOption::RO);
     }
-    let bridge = Bridge::new(jobs.clone());
+    let bridge = Bridge::new(simulation.clone());
     let session = fuser::Session::new(bridge, &spec.mountpoint, &config)
         .map_err(|error| LabError::Input(mount_error(&spec.mountpoint, &error)))?;
     let (done, ended) = channel();
@@ -125,7 +117,7 @@ fn serve(spec: &MountSpec, watch: &dyn Watch, jobs: &Sender<Job>) -> Result<(), 
     });
     watch.ready();
     while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(ASK_EVERY) {
-        if watch.shall_end() {
+        if watch.shall_end() || simulation.has_failed() {
             match unmount.once_more() {
                 unmount::Step::Done => {}
                 unmount::Step::Busy => watch.say(

@@ -1,40 +1,16 @@
-//! The thread in which the simulation lives. It is one thread for good reasons (see DESIGN.md); requests reach it through
-//! a queue, in the order in which the kernel made them, and questions about it through the same queue.
+//! The simulated machine as a mount uses it: requests in the order in which the kernel made them, think time, pace.
 
 use crate::control::write_whole;
-use crate::walk::{Kind, Walks};
+use crate::simulation::Asked;
+use crate::walk::Walks;
 use crate::{MountSpec, Mounted};
 use ffslab_fs::{FileKind, Ino};
 use ffslab_lab::requests::CallOp;
 use ffslab_lab::{io_reason, LabError, Session};
-use ffslab_linux::{Fd, NodeId};
+use ffslab_linux::Fd;
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use std::sync::mpsc::{Receiver, RecvError, Sender};
 use std::time::{Duration, Instant};
-
-/// What the simulation is asked to do.
-pub enum Job {
-    Request(Request),
-    /// The kernel does not remember a node any more, of which it heard so often. No call of a program.
-    Forget(NodeId, u64),
-    /// A question from beside, which is no request of a program.
-    Question(Work),
-    End,
-}
-
-pub type Work = Box<dyn FnOnce(&mut World) + Send>;
-
-/// A request of the kernel.
-pub struct Request {
-    pub arrived: Instant,
-    pub process: u32,
-    pub kind: Kind,
-    /// What it is about; the same twice where it is one node.
-    pub nodes: [NodeId; 2],
-    /// Does it and answers.
-    pub work: Work,
-}
 
 /// An entry of a directory that a program reads.
 pub struct Line {
@@ -65,27 +41,11 @@ pub struct World {
     pace: (Instant, u64),
 }
 
-/// How long the simulation looks for the next request before it sleeps: waking a thread takes the host longer than most
-/// programs take to their next call.
-const LOOKED_FOR: Duration = Duration::from_micros(50);
-
-/// The next job; an error when nobody can send one any more.
-fn next(queue: &Receiver<Job>) -> Result<Job, RecvError> {
-    let began = Instant::now();
-    while began.elapsed() < LOOKED_FOR {
-        if let Ok(job) = queue.try_recv() {
-            return Ok(job);
-        }
-        std::hint::spin_loop();
-    }
-    queue.recv()
-}
-
 impl World {
-    /// Makes the stack, mounts, tells so, and serves the queue to its end.
+    /// Makes the stack and mounts it.
     ///
     /// Errors: what is wrong with the stack; why it cannot be mounted.
-    pub fn live(spec: &MountSpec, queue: Receiver<Job>, tell: &Sender<()>) -> Result<Mounted, LabError> {
+    pub fn new(spec: &MountSpec) -> Result<World, LabError> {
         let mut session = Session::at(&spec.stack_toml, spec.seed, &spec.base_dir, spec.epoch_s)?;
         session.begin_step("mount");
         session.stack_mut().mount(&spec.options).map_err(LabError::Input)?;
@@ -95,7 +55,7 @@ impl World {
         }
         let now = Instant::now();
         let now_ns = session.stack().sim.now_ns();
-        let mut world = World {
+        Ok(World {
             session,
             walks: Walks::default(),
             directories: BTreeMap::new(),
@@ -108,35 +68,32 @@ impl World {
             last_answer: now,
             shortest_pause: Duration::MAX,
             pace: (now, now_ns),
-        };
-        if tell.send(()).is_ok() {
-            while let Ok(job) = next(&queue) {
-                match job {
-                    Job::Request(request) => world.serve(request),
-                    Job::Forget(node, look_ups) => world.forget(node, look_ups),
-                    Job::Question(work) => {
-                        world.time_passes(Instant::now());
-                        work(&mut world);
-                        world.last_answer = Instant::now();
-                    }
-                    Job::End => break,
-                }
-            }
-        }
-        world.end(spec)
+        })
     }
 
-    fn serve(&mut self, request: Request) {
-        if request.process == std::process::id() {
+    /// A request of the kernel: what it does, then what is answered.
+    pub fn serve<R>(&mut self, asked: &Asked, act: impl FnOnce(&mut World) -> R, answer: impl FnOnce(&World, R)) {
+        if asked.process == std::process::id() {
             // Of ffslab itself, which looks where it has mounted: no call of a program.
-            return (request.work)(self);
+            let result = act(self);
+            return answer(self, result);
         }
         self.requests += 1;
-        self.time_passes(request.arrived);
-        let looked = self.walks.request(request.process, request.kind, request.nodes);
+        self.time_passes(asked.arrived);
+        let looked = self.walks.request(asked.process, asked.kind, asked.nodes);
         self.calls_that_looked(looked);
-        (request.work)(self);
+        let result = act(self);
+        self.keep_pace();
+        answer(self, result);
         self.last_answer = Instant::now();
+    }
+
+    /// A question from beside, which is no request of a program.
+    pub fn question<R>(&mut self, work: impl FnOnce(&mut World) -> R) -> R {
+        self.time_passes(Instant::now());
+        let result = work(self);
+        self.last_answer = Instant::now();
+        result
     }
 
     /// Charges calls that did nothing but walk a path and ask for attributes.
@@ -171,7 +128,7 @@ impl World {
 
     /// Before an answer: lets the program wait for it as long as on the board. A host that is slower than the board cannot
     /// catch up; the board's clock then stands still.
-    pub fn keep_pace(&mut self) {
+    fn keep_pace(&mut self) {
         if !self.realtime {
             return;
         }
@@ -184,7 +141,7 @@ impl World {
     }
 
     /// Unmounts what is simulated and sums up.
-    fn end(mut self, spec: &MountSpec) -> Result<Mounted, LabError> {
+    pub fn end(mut self, spec: &MountSpec) -> Result<Mounted, LabError> {
         let looked = self.walks.pause();
         self.calls_that_looked(looked);
         // The kernel's last requests may be lost when it unmounts: files are still open that no program has.

@@ -1,0 +1,154 @@
+//! The simulation, for whichever thread has something to do with it: FUSE's thread, the one that answers questions, the
+//! one that mounts and unmounts. One at a time.
+
+use crate::walk::Kind;
+use crate::world::World;
+use crate::{MountSpec, Mounted};
+use ffslab_lab::LabError;
+use ffslab_linux::NodeId;
+use std::any::Any;
+use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+/// A request of the kernel.
+pub struct Asked {
+    pub arrived: Instant,
+    pub process: u32,
+    pub kind: Kind,
+    /// What it is about; the same twice where it is one node.
+    pub nodes: [NodeId; 2],
+}
+
+enum State {
+    Lives(Box<World>),
+    Ended,
+    /// What the panic said.
+    Panicked(Box<dyn Any + Send>),
+}
+
+// SAFETY: the simulation is made of parts that share each other by `Rc`, which may not be used by two threads at once.
+// It is made inside of `Simulation::begin` out of a `MountSpec`, which is `Send`; it is used only by closures that are
+// `Send` and whose results are, under the mutex, and taken apart there. So none of its `Rc` comes in or gets out, and
+// all of them go from thread to thread together. A `thread_local` would be a way out: there is none in the simulation.
+#[allow(unsafe_code)]
+unsafe impl Send for State {}
+
+pub struct Simulation(Mutex<State>);
+
+impl Simulation {
+    /// Makes the stack and mounts it.
+    ///
+    /// Errors: what is wrong with the stack; why it cannot be mounted.
+    pub fn begin(spec: &MountSpec) -> Result<Simulation, LabError> {
+        Ok(Simulation(Mutex::new(State::Lives(Box::new(World::new(spec)?)))))
+    }
+
+    /// Does `work` when nobody else has something to do. `None`: the simulation has ended.
+    fn with<R: Send>(&self, work: impl FnOnce(&mut World) -> R + Send) -> Option<R> {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let State::Lives(world) = &mut *state else { return None };
+        match catch_unwind(AssertUnwindSafe(|| work(world))) {
+            Ok(result) => Some(result),
+            Err(panic) => {
+                *state = State::Panicked(panic);
+                None
+            }
+        }
+    }
+
+    /// A request of the kernel: what it does, then what is answered. When the simulation has ended nobody answers, and
+    /// the reply says EIO as it is dropped.
+    pub fn serve<R>(
+        &self,
+        asked: &Asked,
+        act: impl FnOnce(&mut World) -> R + Send,
+        answer: impl FnOnce(&World, R) + Send,
+    ) {
+        let _ended = self.with(|world| world.serve(asked, act, answer));
+    }
+
+    /// The kernel does not remember a node any more, of which it heard so often. No call of a program.
+    pub fn forget(&self, node: NodeId, look_ups: u64) {
+        let _ended = self.with(|world| world.forget(node, look_ups));
+    }
+
+    /// A question from beside, which is no request of a program. `None`: the simulation has ended.
+    pub fn question<R: Send>(&self, work: impl FnOnce(&mut World) -> R + Send) -> Option<R> {
+        self.with(|world| world.question(work))
+    }
+
+    /// Whether it has come to an end by itself, which it should not. Does not wait for it.
+    pub fn has_failed(&self) -> bool {
+        self.0.try_lock().is_ok_and(|state| !matches!(*state, State::Lives(_)))
+    }
+
+    /// Unmounts what is simulated and sums up. To be called once.
+    pub fn end(&self, spec: &MountSpec) -> Result<Mounted, LabError> {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match std::mem::replace(&mut *state, State::Ended) {
+            State::Lives(world) => world.end(spec),
+            State::Panicked(panic) => {
+                drop(state);
+                resume_unwind(panic)
+            }
+            State::Ended => Err(LabError::Input("the mount has ended already".to_string())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ffslab_lab::session::Torn;
+    use std::path::PathBuf;
+
+    fn spec() -> MountSpec {
+        MountSpec {
+            stack_toml: "board = \"omap3evm\"\nfs = \"jffs2\"\npartition_blocks = 20\n".to_string(),
+            base_dir: PathBuf::from("."),
+            seed: 1,
+            options: Vec::new(),
+            mountpoint: PathBuf::from("nowhere"),
+            socket: PathBuf::from("nowhere.socket"),
+            think: false,
+            realtime: false,
+            power_cut_after_operations: None,
+            torn: Torn::Nothing,
+            epoch_s: 0,
+            save: None,
+        }
+    }
+
+    #[test]
+    fn threads_use_it_one_after_the_other() {
+        let simulation = Simulation::begin(&spec()).unwrap();
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..100 {
+                        let before = simulation.question(|world| world.requests).unwrap();
+                        let after = simulation.question(|world| {
+                            world.requests += 1;
+                            world.requests
+                        });
+                        assert!(after.unwrap() > before);
+                    }
+                });
+            }
+        });
+        assert_eq!(simulation.question(|world| world.requests), Some(400));
+        simulation.end(&spec()).unwrap();
+        assert_eq!(simulation.question(|_| ()), None);
+    }
+
+    #[test]
+    fn its_panic_comes_at_the_end() {
+        let simulation = Simulation::begin(&spec()).unwrap();
+        assert!(!simulation.has_failed());
+        assert_eq!(simulation.question(|_| -> () { panic!("a fault of ours") }), None);
+        assert!(simulation.has_failed());
+        let ended = catch_unwind(AssertUnwindSafe(|| simulation.end(&spec())));
+        assert_eq!(ended.unwrap_err().downcast_ref(), Some(&"a fault of ours"));
+    }
+}
