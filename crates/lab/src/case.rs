@@ -148,6 +148,17 @@ const TIMER_SLACK_NS: u64 = 50_000;
 /// SLC NAND of the time allows this many programs of a page between erases.
 pub(crate) const PARTIAL_PROGRAMS_MAX: u32 = 4;
 
+impl Flash {
+    pub(crate) fn geometry(&self) -> Geometry {
+        Geometry {
+            page_bytes: self.page_bytes,
+            oob_bytes: self.oob_bytes,
+            pages_per_block: self.pages_per_block,
+            blocks: self.chip_blocks,
+        }
+    }
+}
+
 impl Case {
     /// The stack on which the case is to run.
     ///
@@ -167,12 +178,7 @@ impl Case {
         Ok(StackSpec {
             image: None,
             idle_power: None,
-            geometry: Geometry {
-                page_bytes: flash.page_bytes,
-                oob_bytes: flash.oob_bytes,
-                pages_per_block: flash.pages_per_block,
-                blocks: flash.chip_blocks,
-            },
+            geometry: flash.geometry(),
             timing: Timing {
                 read_ns: ns(flash.t_read_us),
                 program_ns: ns(flash.t_program_us),

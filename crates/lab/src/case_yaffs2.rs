@@ -5,7 +5,7 @@
 
 use crate::case::{Case, PARTIAL_PROGRAMS_MAX};
 use crate::stack::{FsSpec, StackSpec, EPOCH_S};
-use ffslab_flash::{Geometry, Rules, Timing};
+use ffslab_flash::{Rules, Timing};
 use ffslab_linux::{Kernel, ReadAheadRules, VfsConfig, VfsCosts, WriteBackKnobs, WriteBackRules};
 use ffslab_mtd::{Driver, Ecc, OpCost};
 use ffslab_sim::units::us_to_ns;
@@ -103,12 +103,7 @@ impl Case {
         Ok(StackSpec {
             image: None,
             idle_power: None,
-            geometry: Geometry {
-                page_bytes: flash.page_bytes,
-                oob_bytes: flash.oob_bytes,
-                pages_per_block: flash.pages_per_block,
-                blocks: flash.chip_blocks,
-            },
+            geometry: flash.geometry(),
             timing,
             rules: Rules { partial_programs_max: PARTIAL_PROGRAMS_MAX, in_order: false },
             driver: Driver {

@@ -1,6 +1,7 @@
 //! Runs the steps of one variant or case on a stack and keeps what happened.
 
 mod execute;
+mod facts;
 mod images;
 mod jobs;
 mod many;
@@ -11,9 +12,11 @@ mod states;
 mod uflip;
 mod xattr;
 
-use crate::fio::{self, FioReport};
+pub(crate) use facts::file_of_many;
+pub use facts::Facts;
+
+use crate::fio;
 use crate::image::SavedImage;
-use crate::postmark::PostmarkReport;
 use crate::probe_log::ProbeLog;
 use crate::requests::RequestLog;
 use crate::stack::{Stack, StackSpec};
@@ -77,31 +80,6 @@ pub struct StepOutcome {
     /// statfs free blocks x block size, while mounted.
     pub fs_free_bytes: Option<u64>,
     pub facts: Facts,
-}
-
-/// What a step did beyond its counters, where it applies.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Facts {
-    /// `requests`, `append`: bytes that the calls moved. `fill`, `create`: bytes written.
-    pub bytes_accepted: Option<u64>,
-    pub requests_done: Option<u64>,
-    /// Unix name of the error that ended `requests`.
-    pub stopped_by: Option<&'static str>,
-    /// `create_many`: files begun.
-    pub files: Option<u64>,
-    /// `create_fragmented`.
-    pub fragment_pieces: Option<u64>,
-    /// What a reader of the results should know, such as calls of a replay that ended differently.
-    pub notes: Vec<String>,
-    /// `fio`: what its jobs did.
-    pub fio: Option<FioReport>,
-    /// `postmark`: what each of its runs did.
-    pub postmark: Vec<PostmarkReport>,
-    /// RTEMS: what its block cache, NOR flash and memory files counted, by name; what is 0 is left out.
-    pub counters: BTreeMap<&'static str, i64>,
-    /// Bytes that programs read and wrote in the step, for the amplification factors.
-    pub user_read_bytes: u64,
-    pub user_written_bytes: u64,
 }
 
 /// Everything that a run leaves.

@@ -287,11 +287,7 @@ impl Session {
         let start_ns = vfs.sim().now_ns() - self.runner.start_ns;
         let (result, latency_ns) = vfs.timed(body);
         let bytes = result.as_ref().map_or(0, bytes);
-        match op {
-            CallOp::Read => facts.user_read_bytes += bytes,
-            CallOp::Write => facts.user_written_bytes += bytes,
-            _ => {}
-        }
+        facts.moved(op, bytes);
         let file = self.runner.log.file_index(file);
         self.runner.record(self.next_i, Call { op, file, offset_bytes, bytes, start_ns, latency_ns });
         self.next_i += 1;
@@ -299,8 +295,8 @@ impl Session {
     }
 
     /// Lets a program that is really run make a call: one that reads no clock, so the call takes no more time than it
-    /// does alone. Otherwise as the calls below; Rows beyond the first 2,000,000
-    /// are left out, see [`Session::calls_left_out`].
+    /// does alone. Otherwise as the calls below. Rows beyond the first 2,000,000 are left out, see
+    /// [`Session::calls_left_out`].
     pub fn observed<R>(
         &mut self,
         (op, file, offset_bytes): (CallOp, &str, u64),
@@ -315,11 +311,7 @@ impl Session {
         let result = body(vfs);
         let latency_ns = vfs.sim().now_ns() - start_ns;
         let bytes = result.as_ref().map_or(0, bytes);
-        match op {
-            CallOp::Read => facts.user_read_bytes += bytes,
-            CallOp::Write => facts.user_written_bytes += bytes,
-            _ => {}
-        }
+        facts.moved(op, bytes);
         if self.runner.log.len() == CALLS_KEPT_MAX {
             self.calls_left_out += 1;
             return result;

@@ -4,7 +4,7 @@
 //! the chunk holds extended attributes, which are carried along unread.
 
 use crate::options::Generation;
-use crate::tags::Kind;
+use crate::tags::{Extra, Kind};
 
 pub const HEADER_BYTES: usize = 512;
 /// Longest name, in bytes.
@@ -82,6 +82,18 @@ fn put_text(field: &mut [u8], value: &[u8]) {
 }
 
 impl Header {
+    /// What of it the tags of its chunk carry, too.
+    pub fn extra(&self) -> Extra {
+        Extra {
+            parent: self.parent,
+            is_shrink: self.is_shrink,
+            shadows: self.shadows > 0,
+            kind: self.kind,
+            file_bytes: self.file_bytes,
+            equivalent: self.equivalent,
+        }
+    }
+
     /// Reads the header at the start of a chunk of at least [`HEADER_BYTES`]. With in-band tags two fields stand
     /// elsewhere.
     pub fn load(chunk: &[u8], inband: bool) -> Header {

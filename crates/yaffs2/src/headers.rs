@@ -9,7 +9,7 @@ use crate::device::Device;
 use crate::header::{self, Header, HEADER_BYTES};
 use crate::objects::{Obj, DELETED_ID, LOST_AND_FOUND_ID, NONE, UNLINKED_ID};
 use crate::options::Generation;
-use crate::tags::{Extra, Kind, Tags};
+use crate::tags::{Kind, Tags};
 
 /// What a new header says beside what the object says.
 #[derive(Clone, Copy, Debug, Default)]
@@ -80,14 +80,7 @@ impl Device {
         header.store(&mut data[..], self.options.generation);
         let object = &mut self.objects[obj];
         object.serial = object.serial.wrapping_add(1);
-        let extra = Extra {
-            parent: header.parent,
-            is_shrink: header.is_shrink,
-            shadows: header.shadows > 0,
-            kind: header.kind,
-            file_bytes: header.file_bytes,
-            equivalent: header.equivalent,
-        };
+        let extra = header.extra();
         let mut tags = Tags { object: object.id, extra: Some(extra), ..Tags::default() };
         let written = self.write_new_chunk(&data, &mut tags, before > 0);
         self.release(data);

@@ -199,14 +199,7 @@ impl Device {
             (None, None) => return Ok(()),
         };
         let extract = match (&header, tags.extra) {
-            (Some(header), _) => Extra {
-                parent: header.parent,
-                is_shrink: header.is_shrink,
-                shadows: header.shadows > 0,
-                kind: header.kind,
-                file_bytes: header.file_bytes,
-                equivalent: header.equivalent,
-            },
+            (Some(header), _) => header.extra(),
             (None, extra) => extra.unwrap_or_default(),
         };
         if self.objects[obj].valid {

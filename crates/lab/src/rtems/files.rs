@@ -3,7 +3,7 @@
 use super::runner::{Done, Runner, Stop, FILE_PERMISSIONS};
 use crate::calls::Calls;
 use crate::requests::CallOp;
-use crate::run::Facts;
+use crate::run::{file_of_many, Facts};
 use ffslab_fs::Errno;
 use ffslab_linux::OpenFlags;
 use ffslab_workload::prng::SplitMix64;
@@ -166,7 +166,7 @@ impl Runner<'_> {
         let file = self.log.file_index(&step.dir);
         let (mut files, mut written_bytes) = (0, 0);
         while step.count.is_none_or(|count| files < count) {
-            let path = path_of(&step.dir, files);
+            let path = file_of_many(&step.dir, files);
             let result = self.timed_call(files, (CallOp::Create, file, 0), |machine, content| {
                 let fd = machine.open(path.as_bytes(), CREATE_NEW, FILE_PERMISSIONS)?;
                 let mut written = 0;
@@ -194,8 +194,7 @@ impl Runner<'_> {
             }
             self.tick()?;
         }
-        let bytes_accepted = Some(written_bytes);
-        Ok(Facts { files: Some(files), bytes_accepted, user_written_bytes: written_bytes, ..Facts::default() })
+        Ok(Facts::of_files(files, written_bytes))
     }
 
     pub(super) fn stat_many(&mut self, step: &steps::StatMany) -> Done {
@@ -236,7 +235,7 @@ impl Runner<'_> {
         let file = self.log.file_index(dir);
         let mut facts = Facts::default();
         for i in 0..count {
-            let path = path_of(dir, i);
+            let path = file_of_many(dir, i);
             let result = self.timed_call(i, (op, file, 0), |machine, _| call(machine, path.as_bytes()));
             facts.user_read_bytes += result.map_err(|error| Stop::Failed(format!("file {path}: {error}")))?;
             self.tick()?;
@@ -251,12 +250,4 @@ struct Move {
     at: u64,
     is_kept: bool,
     pause_ns: u64,
-}
-
-/// Path of file number `i`: f0000, f0001 ...
-fn path_of(dir: &str, i: u64) -> String {
-    match dir {
-        "" => format!("f{i:04}"),
-        _ => format!("{dir}/f{i:04}"),
-    }
 }

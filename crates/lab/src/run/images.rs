@@ -65,11 +65,6 @@ impl Runner<'_> {
             }
             self.tick()?;
         }
-        Ok(Facts {
-            files: Some(files),
-            bytes_accepted: Some(written_bytes),
-            user_written_bytes: written_bytes,
-            ..Facts::default()
-        })
+        Ok(Facts::of_files(files, written_bytes))
     }
 }

@@ -1,6 +1,7 @@
 //! The steps over many small files, and replay.
 
 use super::execute::{failed, refused, FILE_PERMISSIONS};
+use super::facts::file_of_many;
 use super::{Facts, RunError, Runner, Stop, WATCH_EVERY};
 use crate::replay::{self, Replayed};
 use crate::requests::{Call, CallOp};
@@ -15,15 +16,6 @@ type Done = Result<Facts, Stop>;
 /// Flags of a file of `create_many`: O_WRONLY, O_CREAT, O_EXCL.
 const CREATE_NEW: OpenFlags = OpenFlags { create: true, exclusive: true, ..OpenFlags::WRITE };
 
-/// Path of file number `i`: f0000, f0001 ...
-fn path_of(dir: &str, i: u64) -> String {
-    if dir.is_empty() {
-        format!("f{i:04}")
-    } else {
-        format!("{dir}/f{i:04}")
-    }
-}
-
 impl Runner<'_> {
     pub(super) fn create_many(&mut self, step: &steps::CreateMany) -> Done {
         let bytes = step.bytes.0;
@@ -32,7 +24,7 @@ impl Runner<'_> {
         let mut written_bytes = 0;
         let file = self.log.file_index(&step.dir);
         while step.count.is_none_or(|count| files < count) {
-            let path = path_of(&step.dir, files);
+            let path = file_of_many(&step.dir, files);
             let start_ns = self.stack.sim.now_ns() - self.start_ns;
             let mut written = 0;
             let content = &mut self.content;
@@ -69,12 +61,7 @@ impl Runner<'_> {
             }
             self.tick()?;
         }
-        Ok(Facts {
-            files: Some(files),
-            bytes_accepted: Some(written_bytes),
-            user_written_bytes: written_bytes,
-            ..Facts::default()
-        })
+        Ok(Facts::of_files(files, written_bytes))
     }
 
     pub(super) fn stat_many(&mut self, step: &steps::StatMany) -> Done {
@@ -114,7 +101,7 @@ impl Runner<'_> {
         let file = self.log.file_index(dir);
         let mut facts = Facts::default();
         for i in 0..count {
-            let path = path_of(dir, i);
+            let path = file_of_many(dir, i);
             let start_ns = self.stack.sim.now_ns() - self.start_ns;
             let (result, latency_ns) = self.stack.vfs.timed(|vfs| call(vfs, path.as_bytes()));
             let bytes = result.map_err(|error| Stop::Failed(format!("file {path}: {error}")))?;
