@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ffslab import InputError, validation
+from ffslab import InputError, results, validation
 from ffslab.experiment import Experiment
 from ffslab.progress import Show
 from ffslab.reference import plan, run
@@ -51,7 +51,7 @@ def measure(
         cases = run.run(parts, experiments, made, jobs or os.cpu_count() or 1, show)
         lines = "".join(json.dumps(case) + "\n" for case in cases)
         (made / CASES).write_text(lines, encoding="utf-8")
-        replace(folder, made)
+        results.replace(folder, lambda fresh: shutil.copytree(made, fresh, dirs_exist_ok=True))
     return cases
 
 
@@ -63,16 +63,6 @@ def folder_of(paths: Sequence[Path], arch: str = "amd64") -> Path:
     """Where the results go unless the user says otherwise."""
     words = ["reference", *([name_of(paths[0])] if len(paths) == 1 else []), *([arch] if arch != "amd64" else [])]
     return Path("results") / "-".join(words)
-
-
-def replace(folder: Path, made: Path) -> None:
-    """Puts a folder that is ready in its place, as a whole."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as beside:
-        shutil.copytree(made, Path(beside) / "new")
-        if folder.exists():
-            folder.rename(Path(beside) / "old")
-        (Path(beside) / "new").rename(folder)
 
 
 def text(folder: Path) -> str:
