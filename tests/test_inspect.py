@@ -119,6 +119,18 @@ def test_an_image_of_ubinize_is_recognised(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.parametrize("layout", [Layout(), Layout(oob_B=0, tags_offset=2032)], ids=["oob", "in-band"])
+def test_an_update_in_a_file_does_not_make_the_image_another(
+    layout: Layout, images: dict[str, Path], tmp_path: Path
+) -> None:
+    """A YAFFS2 partition with an image of UBI in it, as one waits there to be installed."""
+    (tmp_path / "source").mkdir()
+    (tmp_path / "source" / "update.ubi").write_bytes(images["ubifs raw.bin"].read_bytes())
+    image = tmp_path / "data.yaffs2"
+    image.write_bytes(build(tmp_path / "source", layout))
+    assert inspect_image(image)["layout"]["fs"] == "yaffs2"
+
+
 @pytest.mark.parametrize(
     ("mebibytes", "flags", "kind"),
     [(2, (), "FAT12"), (16, ("-F", "16"), "FAT16"), (40, ("-F", "32", "-s", "1"), "FAT32")],

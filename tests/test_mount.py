@@ -15,7 +15,9 @@ import pytest
 import ffslab
 from conftest import FFSLAB, Command
 from ffslab.images import read_image
+from inspect_images import simulated
 from mounted import FILE_SYSTEMS, mounted, need_fuse
+from yaffs2_images import Layout, build
 
 WORK = "mkdir d && cp /bin/sh d/copy && sync d/copy && mv d/copy d/sh && ln d/sh again && rm again && stat -c %s d/sh"
 
@@ -170,6 +172,57 @@ def test_a_checkpoint_is_mounted_again(fs: str, tmp_path: Path, ffslab: Command)
         assert not (mount.place / "later").exists()
         assert len(mount.stat()["blocks"]["erases"]) == 96
         (mount.place / "d" / "f").unlink()
+
+
+def on_mount_of(folder: Path, ffslab: Command, *words: str | Path) -> str:
+    """What `ls` finds on a mount, or why there is none."""
+    (folder / "mount").mkdir(exist_ok=True)
+    ran = ffslab("mount", "--no-results", "--json", *words, "mount", "--", "sh", "-c", "ls mount >found")
+    if ran.returncode:
+        assert ran.returncode == 2 and ran.stderr.count("\n") == 1, ran.stderr
+        return ran.stderr
+    return (folder / "found").read_text()
+
+
+@pytest.mark.parametrize("arranged", ["dump.bin", "raw.bin"])
+@pytest.mark.parametrize(
+    ("fs", "stack"),
+    [
+        ("jffs2", {}),
+        ("jffs2", {"endian": "big"}),
+        ("yaffs2", {}),
+        ("yaffs2", {"inband_tags": True}),
+        ("ubifs", {}),
+        ("ubifs", {"vid_hdr_offset_B": 2048}),
+    ],
+    ids=str,
+)
+def test_an_image_says_itself_what_it_is(
+    fs: str, stack: dict[str, object], arranged: str, tmp_path: Path, ffslab: Command
+) -> None:
+    """File system, OOB areas, place of the tags, byte order, place of UBI's header."""
+    need_fuse()
+    image = tmp_path / "image"
+    image.write_bytes(simulated(tmp_path, fs, **stack)[arranged])
+    found = on_mount_of(tmp_path, ffslab, "--image", image)
+    if fs == "yaffs2" and not stack and arranged == "raw.bin":
+        assert "no file system is found in it" in found
+    else:
+        assert "hot" in found and "large" in found, found
+
+
+def test_an_image_of_another_chip_or_file_system_is_refused(tmp_path: Path, ffslab: Command) -> None:
+    need_fuse()
+    (tmp_path / "source").mkdir()
+    (tmp_path / "source" / "f").write_bytes(b"f" * 100_000)
+    (tmp_path / "large").write_bytes(build(tmp_path / "source", Layout(page_B=4096, oob_B=128, tags_offset=4098)))
+    (tmp_path / "text").write_bytes(b"text " * 100_000)
+    assert "has pages of 4096 + 128 B" in on_mount_of(tmp_path, ffslab, "--image", "large")
+    assert "holds yaffs2, not ubifs" in on_mount_of(tmp_path, ffslab, "--image", "large", "--fs", "ubifs")
+    assert "no file system is found in it" in on_mount_of(tmp_path, ffslab, "--image", "text")
+    (tmp_path / "small").write_bytes(build(tmp_path / "source", Layout()))
+    assert "OOB areas of 64 B" in on_mount_of(tmp_path, ffslab, "--image", "small", "--no-oob")
+    assert "f" in on_mount_of(tmp_path, ffslab, "--image", "small", "--blocks", "64").split()
 
 
 def test_a_checkpoint_onto_the_mount_itself_does_not_fit(tmp_path: Path, ffslab: Command) -> None:

@@ -51,6 +51,16 @@ def read_tree(
 ) -> tuple[list[TreeRow], list[str]]:
     """The files of an image, as the fields of `ffslab.images.ImageEntry`, and notes. `fs`, `endian` may be "auto"."""
 
+def recognise(
+    path: str | PathLike[str],
+    *,
+    fs: str,
+    page_bytes: int | None,
+    oob_bytes: int | None,
+    block_bytes: int | None,
+) -> str | None:
+    """What an image is (JSON, as `layout` of `inspect`), if it can be so. What is `None` or "auto" is guessed."""
+
 def inspect(
     path: str | PathLike[str],
     *,

@@ -67,6 +67,23 @@ def inspect_image(
     return facts
 
 
+def stack_keys(layout: Facts) -> dict[str, str | int | bool]:
+    """The keys of an experiment's `[stack]` table that say how an image of this layout is arranged."""
+    keys: dict[str, str | int | bool] = {}
+    tags_at_B = layout.get("tags_at_B")  # noqa: N806
+    if layout["oob_B"]:
+        keys["image_oob"] = True
+    if tags_at_B == layout["page_B"]:
+        keys["image_autoplace"] = True
+    if tags_at_B is not None and tags_at_B < layout["page_B"]:
+        keys["inband_tags"] = True
+    if layout.get("endian") == "big":
+        keys["endian"] = "big"
+    if "vid_hdr_and_data_at_B" in layout:
+        keys["vid_hdr_offset_B"] = layout["vid_hdr_and_data_at_B"][0]
+    return keys
+
+
 def tree_of(path: str | Path, facts: Facts) -> ImageTree:
     """The files of the image that `facts` are of."""
     layout = facts["layout"]

@@ -14,7 +14,7 @@ import numpy as np
 from ffslab import _native
 from ffslab._native import InputError
 from ffslab.experiment import Experiment, Progress, read_text
-from ffslab.inspection import Facts, inspect_image
+from ffslab.inspection import Facts, inspect_image, stack_keys
 from ffslab.results import BLOCKS, SUMMARY
 from ffslab.text_table import number, text_table
 from ffslab.tracereport.statistics import poisson_interval
@@ -95,18 +95,11 @@ def with_image(experiment: Experiment, image: Path, facts: Facts) -> str:
             f"{experiment.file_name}: write the stack as a table, [stack], so that the image can be put in"
         )
     end = next((at for at in range(heads[0] + 1, len(lines)) if lines[at].lstrip().startswith("[")), len(lines))
-    ours = re.compile(r"\s*(image|image_oob|image_autoplace|partition_blocks|endian|inband_tags)\s*=")
+    ours = re.compile(r"\s*(image|image_oob|image_autoplace|partition_blocks|endian|inband_tags|vid_hdr_offset_B)\s*=")
     keys = [f"image = {json.dumps(str(image.resolve()))}"]
     # JFFS2 mounts nothing smaller than 5 blocks; an image of a build tool ends before its partition does.
     keys.append(f"partition_blocks = {max(layout['blocks'], stack.get('partition_blocks', 0))}")
-    if layout["oob_B"]:
-        keys.append("image_oob = true")
-    if layout.get("tags_at_B") == layout["page_B"]:
-        keys.append("image_autoplace = true")
-    if layout.get("tags_at_B", layout["page_B"]) < layout["page_B"]:
-        keys.append("inband_tags = true")
-    if layout.get("endian") == "big":
-        keys.append('endian = "big"')
+    keys += [f"{key} = {json.dumps(value)}" for key, value in stack_keys(layout).items()]
     kept = [line for line in lines[heads[0] + 1 : end] if not ours.match(line)]
     return "\n".join([*lines[: heads[0] + 1], *keys, *kept, *lines[end:]]) + "\n"
 

@@ -13,18 +13,18 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, TextIO
+from typing import Any, TextIO
 
 from ffslab import __version__, _native
 from ffslab._native import InputError
 from ffslab.experiment import Run
+from ffslab.inspection import stack_keys
 from ffslab.mount_control import socket_path
 from ffslab.os_errors import reason
 from ffslab.stack import stack_toml
 
 DEFAULT_BLOCKS = 400
-# What erase blocks begin with: JFFS2's nodes in both byte orders, UBI's header.
-MAGICS = (b"\x85\x19", b"\x19\x85", b"UBI#")
+FILE_SYSTEMS = ("jffs2", "yaffs2", "ubifs")
 
 Value = str | int | bool
 
@@ -33,7 +33,8 @@ Value = str | int | bool
 class Device:
     """The simulated machine and what its chip holds at the start."""
 
-    fs: str
+    # That of the image, or JFFS2.
+    fs: str | None
     board: str
     part: str | None
     kernel: str | None
@@ -47,45 +48,55 @@ class Device:
     def keys(self) -> dict[str, Value | None]:
         """The `[stack]` table of an experiment."""
         given = dict(_setting(text) for text in self.settings)
-        keys: dict[str, Value | None] = {"board": self.board, "part": self.part, "kernel": self.kernel, "fs": self.fs}
+        keys: dict[str, Value | None] = {"board": self.board, "part": self.part, "kernel": self.kernel}
         if self.image is None:
             if self.oob is not None or self.autoplace:
                 raise InputError("--oob and --autoplace: say what is in an image; name it with --image")
-            return {**keys, "partition_blocks": self.blocks or DEFAULT_BLOCKS, **given}
-        oob, blocks = self._layout(self.image, bool(given.get("inband_tags")))
-        keys |= {
-            "image": str(self.image.absolute()),
-            "image_oob": oob or None,
-            "image_autoplace": self.autoplace or None,
-        }
+            return {**keys, "fs": self.fs or "jffs2", "partition_blocks": self.blocks or DEFAULT_BLOCKS, **given}
+        blocks, arranged = self._arranged(self.image, bool(given.get("inband_tags")))
+        keys |= {"image": str(self.image.absolute()), **arranged}
+        if self.autoplace:
+            keys["image_autoplace"] = True
         return {**keys, "partition_blocks": max(blocks, self.blocks or 0), **given}
 
-    def _layout(self, image: Path, inband: bool) -> tuple[bool, int]:
-        """Whether the image has OOB areas, and how many erase blocks it has."""
+    def _arranged(self, image: Path, inband: bool) -> tuple[int, dict[str, Value]]:
+        """How many erase blocks the image has, its file system, and how it is arranged.
+
+        That is what is found in it, or what the user says and its size, where nothing is found.
+        """
         page_B, oob_B, pages, _ = _native.chip_geometry(self.board, self.part, ".")  # noqa: N806
-        with_oob, without = pages * (page_B + oob_B), pages * page_B
-        try:
-            size = image.stat().st_size
-            with image.open("rb") as file:
-                begins = {block_B: _begins(file, size, block_B) for block_B in (with_oob, without)}
-        except OSError as error:
-            raise InputError(f"{image}: cannot read the image: {reason(error)}") from None
-        if size == 0:
-            raise InputError(f"{image}: the image is empty")
-        oob = self.oob
-        if oob is None:
-            looks = size % with_oob == 0 and (size % without != 0 or begins[with_oob] > begins[without])
-            oob = self.autoplace or (self.fs == "yaffs2" and not inband) or looks
-        return oob, -(-size // (with_oob if oob else without))
-
-
-def _begins(file: BinaryIO, size: int, block_B: int) -> int:  # noqa: N803
-    """How many erase blocks begin as they should, if they are so large."""
-    found = 0
-    for at in range(0, size, block_B):
-        file.seek(at)
-        found += file.read(4).startswith(MAGICS)
-    return found
+        block_B = pages * page_B  # noqa: N806
+        asked_B = {None: None, True: oob_B, False: 0}[self.oob]  # noqa: N806
+        found = _native.recognise(
+            image, fs=self.fs or "auto", page_bytes=page_B, oob_bytes=asked_B, block_bytes=block_B
+        ) or _native.recognise(image, fs="auto", page_bytes=None, oob_bytes=None, block_bytes=None)
+        if found is None:
+            if self.fs is None:
+                raise InputError(f"{image}: no file system is found in it: say with --fs as what it is to be mounted")
+            size, with_oob = image.stat().st_size, pages * (page_B + oob_B)
+            oob = self.oob
+            if oob is None:
+                fits = size % with_oob == 0 and size % block_B != 0
+                oob = fits or self.autoplace or (self.fs == "yaffs2" and not inband)
+            arranged: dict[str, Value] = {"image_oob": True} if oob else {}
+            return -(-size // (with_oob if oob else block_B)), {"fs": self.fs, **arranged}
+        layout = json.loads(found)
+        fs = layout["fs"]
+        if fs not in FILE_SYSTEMS:
+            raise InputError(
+                f"{image}: holds {fs.upper()}, which is not mounted here: look into it with ffslab inspect"
+            )
+        if fs != (self.fs or fs):
+            raise InputError(f"{image}: holds {fs}, not {self.fs}: leave --fs out or say --fs {fs}")
+        if asked_B is not None and layout["oob_B"] != asked_B:
+            raise InputError(f"{image}: its pages have OOB areas of {layout['oob_B']} B: leave --oob or --no-oob out")
+        if (layout["page_B"], layout["block_B"]) != (page_B, block_B) or layout["oob_B"] not in (0, oob_B):
+            raise InputError(
+                f"{image}: has pages of {layout['page_B']} + {layout['oob_B']} B and erase blocks of "
+                f"{layout['block_B'] // 1024} KiB; {self.part or self.board} has {page_B} + {oob_B} B and "
+                f"{block_B // 1024} KiB: name another --part (ffslab profiles)"
+            )
+        return layout["blocks"], {"fs": fs, **stack_keys(layout)}
 
 
 def _setting(text: str) -> tuple[str, Value]:
@@ -129,7 +140,7 @@ class Mount:
         def ready() -> None:
             nonlocal child, failed
             if not command:
-                where = f"{self.mountpoint}: {self.device.fs} on {self.device.board}"
+                where = f"{self.mountpoint}: {keys['fs']} on {self.device.board}"
                 print(f"{where}; end it with Ctrl-C or umount {self.mountpoint}", file=tell, flush=True)
                 return
             try:
@@ -174,7 +185,7 @@ class Mount:
             )
         if failed is not None:
             raise failed
-        title = f"{self.device.fs} on {self.device.board}, mounted" + (f" for {command[0]}" if command else "")
+        title = f"{keys['fs']} on {self.device.board}, mounted" + (f" for {command[0]}" if command else "")
         run = Run(
             {
                 "title": title,

@@ -12,7 +12,7 @@ import typer
 from ffslab._native import InputError
 from ffslab.cli_parts import argument, option, say
 from ffslab.help_texts import VERBS
-from ffslab.stack_options import Board, FileSystem, Kernel
+from ffslab.stack_options import Board, Kernel
 
 
 class MountThink(StrEnum):
@@ -40,7 +40,7 @@ def add_to(app: typer.Typer) -> None:
 def mount(
     mountpoint: Annotated[Path, argument("mount", "mountpoint", "MOUNTPOINT")],
     command: Annotated[list[str] | None, argument("mount", "command", "-- COMMAND")] = None,
-    fs: FileSystem = "jffs2",
+    fs: Annotated[str | None, option("mount", "fs", "--fs", metavar="NAME")] = None,
     board: Board = "omap3evm",
     part: Annotated[str | None, option("mount", "part", "--part", metavar="NAME")] = None,
     kernel: Kernel = None,

@@ -156,6 +156,14 @@ impl Scanned {
     }
 }
 
+/// What an image is, with what is known of it. `None`: nothing is found that fits.
+///
+/// Errors: [`LabError::Input`] with one line; the file cannot be read.
+pub fn recognise(path: &Path, given: &Given) -> Result<Option<Layout>, LabError> {
+    let image = read_file(path).map_err(LabError::Input)?;
+    Ok(recognise::recognise(&image, given).ok())
+}
+
 /// Looks into an image. The file is not changed.
 ///
 /// Errors: [`LabError::Input`] with one line; files that cannot be read, nothing that is known in them, sizes that

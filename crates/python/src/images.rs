@@ -48,6 +48,22 @@ fn known_fs(name: &str) -> PyResult<Option<ImageFs>> {
     Ok(found)
 }
 
+/// What an image is, as JSON, if it can be what is given. `fs` "auto" and sizes that are `None` are guessed.
+#[pyfunction]
+#[pyo3(signature = (path, *, fs, page_bytes, oob_bytes, block_bytes))]
+pub fn recognise(
+    py: Python<'_>,
+    path: PathBuf,
+    fs: &str,
+    page_bytes: Option<u32>,
+    oob_bytes: Option<u32>,
+    block_bytes: Option<u32>,
+) -> PyResult<Option<String>> {
+    let given = Given { fs: known_fs(fs)?, page_bytes, oob_bytes, block_bytes, endian: None };
+    let found = py.detach(|| ffslab_lab::inspect::recognise(&path, &given)).map_err(to_python)?;
+    found.as_ref().map(to_json).transpose()
+}
+
 /// Looks into an image; returns what [`ffslab_lab::Inspection`] holds as JSON. Sizes that are `None` are guessed.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "in Python they are keyword arguments")]

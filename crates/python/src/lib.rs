@@ -155,6 +155,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(mount::mount, module)?)?;
     module.add_function(wrap_pyfunction!(chip_geometry, module)?)?;
     module.add_function(wrap_pyfunction!(images::inspect, module)?)?;
+    module.add_function(wrap_pyfunction!(images::recognise, module)?)?;
     module.add_function(wrap_pyfunction!(trace_table, module)?)?;
     module.add_function(wrap_pyfunction!(schema, module)?)?;
     module.add_function(wrap_pyfunction!(profiles, module)?)?;

@@ -43,8 +43,8 @@ pub struct Layout {
     pub because: Vec<String>,
     #[serde(skip)]
     pub yaffs2: Option<ffslab_yaffs2::probe::Layout>,
-    /// UBI: volume identifier header and data in an erase block.
-    #[serde(skip)]
+    /// UBI: where the volume identifier header and the data stand in an erase block.
+    #[serde(rename = "vid_hdr_and_data_at_B", skip_serializing_if = "Option::is_none")]
     pub ubi_at_bytes: Option<(u32, u32)>,
 }
 
@@ -146,9 +146,15 @@ pub fn recognise(image: &[u8], given: &Given) -> Result<Layout, String> {
     check(given)?;
     let is_asked = |fs| given.fs.is_none_or(|asked| asked == fs);
     let found = (is_asked(ImageFs::Fat) || is_asked(ImageFs::Rfs)).then(|| volume(image, given)).flatten();
-    let found = found.or_else(|| is_asked(ImageFs::Ubifs).then(|| ubi(image, given)).flatten());
+    // An update in a file has headers of UBI, too.
+    let (ubi, within) = match is_asked(ImageFs::Ubifs).then(|| ubi(image, given)).flatten() {
+        Some(layout) if most_blocks_begin_with_ubi(image, &layout) => (Some(layout), None),
+        unsure => (None, unsure),
+    };
+    let found = found.or(ubi);
     let found = found.or_else(|| is_asked(ImageFs::Yaffs2).then(|| yaffs2(image, given)).flatten());
     let found = found.or_else(|| is_asked(ImageFs::Jffs2).then(|| jffs2(image, given)).flatten());
+    let found = found.or(within);
     found.ok_or_else(|| match given.fs {
         Some(fs) => format!("this is no {} image, or its pages and OOB areas have other sizes", fs.name()),
         None => {
@@ -235,7 +241,7 @@ fn ubi(image: &[u8], given: &Given) -> Option<Layout> {
             }
             let is_leb = |&&at: &&usize| {
                 let vid_at = at as u64 + layout.offset_in_image(0, vid);
-                image.get(vid_at as usize..).is_some_and(ffslab_ubi::probe::is_vid_header)
+                (at - first) % block == 0 && image.get(vid_at as usize..).is_some_and(ffslab_ubi::probe::is_vid_header)
             };
             let hits = places.iter().filter(is_leb).count();
             // Of equals: the volume identifier header in the second page, then in the second sub-page.
@@ -255,6 +261,14 @@ fn ubi(image: &[u8], given: &Given) -> Option<Layout> {
             .because(format!("{count} erase counter headers of UBI were found, the first at {first:#x}"))
             .because(format!("erase blocks of {block} KiB, pages of {page} + {oob} B are {}: that is how far the headers stand apart, and where they say that data begin", said(is_given))),
     )
+}
+
+/// Of the erase blocks that are not erased.
+fn most_blocks_begin_with_ubi(image: &[u8], layout: &Layout) -> bool {
+    let blocks = (0..layout.blocks).map(|block| &image[layout.place(block, image)]);
+    let used: Vec<&[u8]> = blocks.filter(|block| block.iter().take(64).any(|&byte| byte != 0xFF)).collect();
+    let headers = used.iter().filter(|block| ffslab_ubi::probe::offsets(block).is_some()).count();
+    2 * headers >= used.len()
 }
 
 fn gcd(a: usize, b: usize) -> usize {

@@ -1,0 +1,60 @@
+//! What a step did beyond its counters.
+
+use crate::fio::FioReport;
+use crate::postmark::PostmarkReport;
+use crate::requests::CallOp;
+use std::collections::BTreeMap;
+
+/// What a step did beyond its counters, where it applies.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Facts {
+    /// `requests`, `append`: bytes that the calls moved. `fill`, `create`: bytes written.
+    pub bytes_accepted: Option<u64>,
+    pub requests_done: Option<u64>,
+    /// Unix name of the error that ended `requests`.
+    pub stopped_by: Option<&'static str>,
+    /// `create_many`: files begun.
+    pub files: Option<u64>,
+    /// `create_fragmented`.
+    pub fragment_pieces: Option<u64>,
+    /// What a reader of the results should know, such as calls of a replay that ended differently.
+    pub notes: Vec<String>,
+    /// `fio`: what its jobs did.
+    pub fio: Option<FioReport>,
+    /// `postmark`: what each of its runs did.
+    pub postmark: Vec<PostmarkReport>,
+    /// RTEMS: what its block cache, NOR flash and memory files counted, by name; what is 0 is left out.
+    pub counters: BTreeMap<&'static str, i64>,
+    /// Bytes that programs read and wrote in the step, for the amplification factors.
+    pub user_read_bytes: u64,
+    pub user_written_bytes: u64,
+}
+
+impl Facts {
+    /// Of a step that wrote files.
+    pub(crate) fn of_files(files: u64, written_bytes: u64) -> Facts {
+        Facts {
+            files: Some(files),
+            bytes_accepted: Some(written_bytes),
+            user_written_bytes: written_bytes,
+            ..Facts::default()
+        }
+    }
+
+    /// A call of a program has moved so many bytes.
+    pub(crate) fn moved(&mut self, op: CallOp, bytes: u64) {
+        match op {
+            CallOp::Read => self.user_read_bytes += bytes,
+            CallOp::Write => self.user_written_bytes += bytes,
+            _ => {}
+        }
+    }
+}
+
+/// Path of file number `i` of `create_many`: f0000, f0001 ...
+pub(crate) fn file_of_many(dir: &str, i: u64) -> String {
+    match dir {
+        "" => format!("f{i:04}"),
+        _ => format!("{dir}/f{i:04}"),
+    }
+}
