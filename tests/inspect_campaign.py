@@ -60,7 +60,7 @@ FORMATS: dict[str, Callable[[Path], Image]] = {
     "RFS": lambda folder: Image("rfs", made.simulated_rfs(folder, 16)),
 }
 # Of these the simulator has a stack to load them into.
-LOADED = tuple(name for name in FORMATS if name not in ("FAT", "RFS", "YAFFS2 in-band"))
+LOADED = tuple(name for name in FORMATS if name not in ("FAT", "RFS"))
 
 
 @dataclass
@@ -126,6 +126,7 @@ def mount(wanted: dict[str, Any]) -> dict[str, Any]:
     place = Path(wanted["path"]).with_name("mount")
     place.mkdir(exist_ok=True)
     command = [FFSLAB, "mount", "--fs", wanted["fs"], "--no-results", "--think", "none", "--image", wanted["path"]]
+    command += ["--set", "inband_tags=true"] if wanted["inband"] else []
     command += ["--oob" if wanted["oob"] else "--no-oob", place, "--", "sh", "-c", USE, "sh", place]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     ran = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False, timeout=300)
@@ -160,7 +161,8 @@ def campaign(name: str, images: int, folder: Path, does: str = "inspect", first:
     place.mkdir()
     image = FORMATS[name](place)
     tally, damaged = Tally(name, does), place / "damaged"
-    wanted = {"does": does, "path": str(damaged), "fs": image.fs, "oob": image.oob_B > 0}
+    oob, inband = image.oob_B > 0, image.fs == "yaffs2" and image.oob_B == 0
+    wanted = {"does": does, "path": str(damaged), "fs": image.fs, "oob": oob, "inband": inband}
     with looker() as asked_looker:
         ask = mount if does == "mount" else asked_looker
         damaged.write_bytes(image.content)

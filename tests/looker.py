@@ -37,7 +37,7 @@ def inspect(path: Path) -> str:
     return "1" if complaints(facts) else "0"
 
 
-def load(path: Path, fs: str, oob: bool) -> str:
+def load(path: Path, fs: str, oob: bool, inband: bool) -> str:
     """What `ffslab run` does with an experiment that loads the image, mounts it, and uses it."""
     from ffslab import Experiment
     from jffs2_images import experiment, step
@@ -48,6 +48,8 @@ def load(path: Path, fs: str, oob: bool) -> str:
     steps += [step("sync"), step("readdir", dir=""), step("umount")]
     setup = step("load", image=str(path), oob=oob).replace("[[measure]]", "[[setup]]")
     extra: dict[str, object] = {"max_beb_per1024": 1} if fs == "ubifs" else {}
+    if inband:
+        extra["inband_tags"] = True
     Experiment.from_toml(experiment([setup, *steps], fs=fs, partition_blocks=160, **extra), path.parent).run()
     return "0"
 
@@ -61,7 +63,7 @@ def look(wanted: dict[str, Any], out: int) -> None:
     path = Path(wanted["path"])
     try:
         does = wanted["does"]
-        outcome = inspect(path) if does == "inspect" else load(path, wanted["fs"], wanted["oob"])
+        outcome = inspect(path) if does == "inspect" else load(path, *(wanted[key] for key in ("fs", "oob", "inband")))
     except InputError as error:
         outcome = "2" if len(str(error)) > 10 and "\n" not in str(error) else f"no clear line: {error}"
     except BaseException as error:  # a panic is none of Exception

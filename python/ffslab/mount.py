@@ -69,7 +69,9 @@ class Device:
         asked_B = {None: None, True: oob_B, False: 0}[self.oob]  # noqa: N806
         found = _native.recognise(
             image, fs=self.fs or "auto", page_bytes=page_B, oob_bytes=asked_B, block_bytes=block_B
-        ) or _native.recognise(image, fs="auto", page_bytes=None, oob_bytes=None, block_bytes=None)
+        )
+        if found is None and (self.fs is None or asked_B is None):
+            found = _native.recognise(image, fs="auto", page_bytes=None, oob_bytes=None, block_bytes=None)
         if found is None:
             if self.fs is None:
                 raise InputError(f"{image}: no file system is found in it: say with --fs as what it is to be mounted")
