@@ -203,7 +203,7 @@ def test_an_image_says_itself_what_it_is(
     """File system, OOB areas, place of the tags, byte order, place of UBI's header."""
     need_fuse()
     image = tmp_path / "image"
-    image.write_bytes(simulated(tmp_path, fs, **stack)[arranged])
+    image.write_bytes(simulated(tmp_path, fs, 64, "1 MiB", **stack)[arranged])
     found = on_mount_of(tmp_path, ffslab, "--image", image)
     if fs == "yaffs2" and not stack and arranged == "raw.bin":
         assert "no file system is found in it" in found
