@@ -15,7 +15,7 @@ use crate::store::Store;
 /// A block is marked bad when its erase has failed this often (`MAX_ERASE_FAILURES`).
 const ERASE_FAILURES_MAX: u32 = 2;
 
-/// A block that is being read back; the block knows how far.
+/// A block that is to be erased or is being read back; its list says which, and the block knows how far.
 #[derive(Clone, Copy, Debug)]
 pub struct EraseJob {
     block: u32,
@@ -24,6 +24,8 @@ pub struct EraseJob {
 /// What one step of erasing did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EraseStep {
+    /// A block was chosen; the task will sleep while the chip erases it, if it waits so.
+    Begun,
     /// Part of the work is done; here other tasks may run.
     More,
     /// One block was completed (or given up).
@@ -36,23 +38,36 @@ impl Store {
     /// Goes on with `job`, or begins with the next block.
     pub fn erase_step(&mut self, job: &mut Option<EraseJob>) -> Result<EraseStep> {
         if let Some(current) = job.take() {
-            // Somebody in need may have finished the block meanwhile.
-            let mine = self.blocks[current.block].list() == List::EraseChecking;
-            if !mine || !self.check_step(current.block)? {
-                return Ok(EraseStep::Done);
+            match self.blocks[current.block].list() {
+                List::Erasing => return self.erase_chosen(current.block),
+                List::EraseChecking if self.check_step(current.block)? => {
+                    *job = Some(current);
+                    return Ok(EraseStep::More);
+                }
+                // Or somebody in need has finished the block meanwhile.
+                _ => return Ok(EraseStep::Done),
             }
-            *job = Some(current);
-            return Ok(EraseStep::More);
         }
-        if let Some(block) = self.blocks.take_first(List::EraseComplete) {
-            self.blocks.append(block, List::EraseChecking);
-            self.blocks[block].checked_bytes = 0;
-            *job = Some(EraseJob { block });
+        *job = self.take_erased();
+        if job.is_some() {
             return self.erase_step(job);
         }
         let Some(block) = self.blocks.take_first(List::ErasePending) else { return Ok(EraseStep::Nothing) };
         self.forget_block(block);
         self.blocks.append(block, List::Erasing);
+        *job = Some(EraseJob { block });
+        Ok(EraseStep::Begun)
+    }
+
+    /// The next block that is to be read back.
+    pub fn take_erased(&mut self) -> Option<EraseJob> {
+        let block = self.blocks.take_first(List::EraseComplete)?;
+        self.blocks.append(block, List::EraseChecking);
+        self.blocks[block].checked_bytes = 0;
+        Some(EraseJob { block })
+    }
+
+    fn erase_chosen(&mut self, block: u32) -> Result<EraseStep> {
         let erased = {
             let _why = self.sim.because(Reason::Erase);
             self.mtd.erase(u64::from(block * self.block_bytes))
@@ -74,11 +89,12 @@ impl Store {
         let mut job = None;
         let mut step = self.erase_step(&mut job)?;
         if step == EraseStep::Nothing {
-            let Some(block) = self.blocks.first(List::EraseChecking) else { return Err(Errno::NoSpc) };
+            let begun = self.blocks.first(List::EraseChecking).or_else(|| self.blocks.first(List::Erasing));
+            let Some(block) = begun else { return Err(Errno::NoSpc) };
             job = Some(EraseJob { block });
             step = EraseStep::More;
         }
-        while step == EraseStep::More {
+        while matches!(step, EraseStep::Begun | EraseStep::More) {
             step = self.erase_step(&mut job)?;
         }
         Ok(())

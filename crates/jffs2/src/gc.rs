@@ -25,12 +25,15 @@ impl Jffs2 {
     /// One pass on behalf of `task`.
     pub(crate) fn gc_pass(&mut self, host: &mut dyn Host, task: Task) -> Result<PassEnd> {
         if self.job_of(task).is_none() {
+            self.take_allocation(host);
             self.store.sim.work(Work::GcPass, 0);
             if self.store.totals.unchecked_bytes != 0 {
                 return self.check_next_inode();
             }
             if self.store.blocks.is_empty(List::EraseComplete) && self.store.blocks.is_empty(List::ErasePending) {
-                return self.move_one_node(host);
+                let moved = self.move_one_node(host);
+                self.give_allocation();
+                return moved;
             }
         }
         match self.erase_with_turns(host, task)? {
@@ -40,13 +43,21 @@ impl Jffs2 {
         }
     }
 
-    /// Completes one erase; other tasks get their turns on the way. `None`: this task must give way itself.
+    /// Completes one erase, for which the semaphore is given back; other tasks get their turns on the way. `None`: this
+    /// task must give way itself.
     fn erase_with_turns(&mut self, host: &mut dyn Host, task: Task) -> Result<Option<EraseStep>> {
         let mut job = self.take_job(task);
         loop {
             let step = self.store.erase_step(&mut job)?;
-            if step != EraseStep::More {
-                return Ok(Some(step));
+            match step {
+                EraseStep::Begun => {
+                    self.sleep_without_allocation(host);
+                    continue;
+                }
+                // Who slept for it goes on with the block that the chip has erased.
+                EraseStep::More if job.is_none() && self.sleeps() => job = self.store.take_erased(),
+                EraseStep::More => {}
+                EraseStep::Done | EraseStep::Nothing => return Ok(Some(step)),
             }
             if self.take_turns(host) {
                 self.keep_job(task, job);

@@ -28,6 +28,7 @@ impl Jffs2 {
         summary_bytes: u32,
     ) -> Result<u32> {
         loop {
+            self.take_allocation(host);
             while self.below_reserve(purpose)? {
                 match self.gc_pass(host, Task::Caller)? {
                     PassEnd::Stuck => self.finish_other_erases(host),
@@ -77,6 +78,6 @@ impl Jffs2 {
     /// The write is done: the thread may have to go on (`jffs2_complete_reservation`).
     pub(crate) fn complete_reservation(&mut self) {
         self.store.trigger_gc_thread();
-        self.allocation_released();
+        self.give_allocation();
     }
 }

@@ -15,11 +15,10 @@ const GC_THREAD_NICE: i8 = 10;
 /// Pause before each pass unless a signal is pending.
 const THROTTLE_MS: u64 = 50;
 
-/// With sleeping waits a writer has the allocation semaphore when it gives the CPU away, and after its write takes it again
-/// before the thread, which the release woke, has the CPU. Then the thread has it handed over (`kernel/locking/mutex.c`).
-/// Here the write in which the thread comes is over already, since turns begin between writes, so one or two
-/// more come first; of 0, 1 and 2 the measured cases agree best with 1.
-const WRITES_AHEAD: u8 = 1;
+/// With sleeping waits a task has the allocation semaphore when it gives the CPU away. Only then the thread comes and
+/// queues for it; the release wakes it, but the task goes on and may take it again before the thread has the CPU. When
+/// the thread then finds it taken once more, it has it handed over at the next release (`kernel/locking/mutex.c`).
+const HOLDS_AHEAD: u8 = 2;
 
 /// Where the thread goes on at its next turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,8 +46,10 @@ pub struct Background {
     worker_job: Option<EraseJob>,
     /// The worker flushes the page that stood here when it began.
     flushing_at: u32,
-    /// Writes that come before the thread gets the allocation semaphore.
-    writes_ahead: u8,
+    /// So often others still sleep with the allocation semaphore before the waiting thread gets it.
+    holds_ahead: u8,
+    /// Uses of the chip when the semaphore was last taken or given back.
+    chip_uses: u64,
 }
 
 impl Jffs2 {
@@ -90,9 +91,49 @@ impl Jffs2 {
         }
     }
 
-    /// A write of a program gives the allocation semaphore back.
-    pub(crate) fn allocation_released(&mut self) {
-        self.background.writes_ahead = self.background.writes_ahead.saturating_sub(1);
+    /// Whoever runs is about to take the allocation semaphore, which the thread may have before.
+    pub(crate) fn take_allocation(&mut self, host: &mut dyn Host) {
+        if self.may_be_waited_for() {
+            self.let_thread_run(host);
+            self.background.chip_uses = self.store.sim.chip_uses();
+        }
+    }
+
+    /// Whoever runs gives the allocation semaphore back.
+    pub(crate) fn give_allocation(&mut self) {
+        if self.may_be_waited_for() {
+            let uses = self.store.sim.chip_uses();
+            if uses > self.background.chip_uses {
+                self.background.holds_ahead = self.background.holds_ahead.saturating_sub(1);
+            }
+            self.background.chip_uses = uses;
+        }
+    }
+
+    /// With busy waits nobody else has the CPU before the semaphore is free again.
+    fn may_be_waited_for(&self) -> bool {
+        self.sleeps() && self.store.sim.running() != Task::Jffs2GcThread
+    }
+
+    /// Whether tasks sleep while the chip works.
+    pub(crate) fn sleeps(&self) -> bool {
+        self.store.sim.config().nand_wait == NandWait::Sleep
+    }
+
+    /// The task that runs sleeps without the allocation semaphore.
+    pub(crate) fn sleep_without_allocation(&mut self, host: &mut dyn Host) {
+        if self.may_be_waited_for() {
+            self.background.holds_ahead = 0;
+            self.let_thread_run(host);
+        }
+    }
+
+    fn let_thread_run(&mut self, host: &mut dyn Host) {
+        let sim = self.store.sim.clone();
+        if sim.is_runnable(Task::Jffs2GcThread) && self.background.thread != ThreadState::InPass {
+            let _turn = sim.run_as(Task::Jffs2GcThread);
+            self.run_background(host, Task::Jffs2GcThread);
+        }
     }
 
     /// A scheduling point. `true`: the running task must give way to the one below it.
@@ -142,11 +183,16 @@ impl Jffs2 {
                     self.store.signal.pending = false;
                     self.store.signal.in_pass = true;
                     self.background.thread = ThreadState::Waiting;
-                    self.background.writes_ahead = WRITES_AHEAD;
+                    // The task that woke it may have slept with the semaphore since.
+                    let woken_at = self.store.signal.at_chip_uses.take();
+                    let has_queued = woken_at.is_some_and(|uses| sim.chip_uses() > uses);
+                    self.background.holds_ahead = HOLDS_AHEAD - u8::from(has_queued);
+                    self.background.chip_uses = sim.chip_uses();
                 }
                 ThreadState::Waiting => {
-                    let sleeps = sim.config().nand_wait == NandWait::Sleep;
-                    if sleeps && self.background.writes_ahead > 0 && sim.foreground_is_ready() {
+                    // Who has used the chip since then has slept without the semaphore.
+                    let is_taken = self.background.holds_ahead > 0 && self.background.chip_uses == sim.chip_uses();
+                    if self.sleeps() && is_taken && sim.foreground_is_ready() {
                         // Looks again as soon as time has passed.
                         return sim.sleep_until(Task::Jffs2GcThread, sim.now_ns() + 1);
                     }
@@ -205,6 +251,7 @@ impl Jffs2 {
 
     /// Makes an inode's data safe (`jffs2_fsync`).
     pub(crate) fn flush_inode(&mut self, host: &mut dyn Host, ino: u32) -> Result<()> {
+        self.take_allocation(host);
         if !self.store.wbuf.is_dirty() || !self.store.wbuf.holds_inode(ino) {
             return Ok(());
         }

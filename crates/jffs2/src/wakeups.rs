@@ -15,6 +15,8 @@ pub struct ThreadSignal {
     pub exists: bool,
     pub pending: bool,
     pub in_pass: bool,
+    /// Uses of the chip when it was sent, if not in a pass.
+    pub at_chip_uses: Option<u64>,
 }
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -49,6 +51,7 @@ impl Store {
             self.signal.pending = self.options.wake_during_pass == WakeDuringPass::Kept;
         } else {
             self.signal.pending = true;
+            self.signal.at_chip_uses = Some(self.sim.chip_uses());
             self.sim.wake(Task::Jffs2GcThread);
         }
     }

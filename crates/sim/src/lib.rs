@@ -385,6 +385,15 @@ impl Sim {
         self.with_cpu(|cpu| cpu.resched(self.0.chip_uses.get()))
     }
 
+    /// How often tasks have used the chip so far.
+    pub fn chip_uses(&self) -> u64 {
+        self.0.chip_uses.get()
+    }
+
+    pub fn is_runnable(&self, task: Task) -> bool {
+        self.with_cpu(|cpu| cpu.is_runnable(task))
+    }
+
     /// Whether the program could go on, if it had the CPU.
     pub fn foreground_is_ready(&self) -> bool {
         self.with_cpu(|cpu| cpu.is_runnable(Task::Caller))

@@ -1,6 +1,7 @@
 //! Whatever happens: the space that JFFS2 counts is the space that there is.
 
 use ffslab_fs::{Errno, FileSystem};
+use ffslab_sim::NandWait;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
@@ -15,6 +16,7 @@ enum Op {
     Rename { from: u8, to: u8 },
     Unlink(u8),
     Sync,
+    Fsync(u8),
     Sleep { ms: u64 },
     DropInodes,
     Remount { orderly: bool },
@@ -31,6 +33,7 @@ fn op() -> impl Strategy<Value = Op> {
         1 => (file.clone(), file.clone()).prop_map(|(from, to)| Op::Rename { from, to }),
         2 => file.prop_map(Op::Unlink),
         1 => Just(Op::Sync),
+        2 => (0..FILES).prop_map(Op::Fsync),
         1 => (1..20_000u64).prop_map(|ms| Op::Sleep { ms }),
         1 => Just(Op::DropInodes),
         1 => any::<bool>().prop_map(|orderly| Op::Remount { orderly }),
@@ -65,6 +68,10 @@ fn apply(bench: &mut Bench, op: &Op) -> Result<(), Errno> {
         }
         Op::Unlink(file) => bench.unlink(&name(file)),
         Op::Sync => bench.fs.sync(&mut bench.host),
+        Op::Fsync(file) => {
+            let ino = bench.fs.lookup(1, name(file).as_bytes())?;
+            bench.fs.fsync(&mut bench.host, ino, false)
+        }
         Op::Sleep { ms } => {
             bench.sleep_ms(ms);
             Ok(())
@@ -89,8 +96,9 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 24, rng_seed: RngSeed::Fixed(1), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn all_blocks_add_up_after_every_operation(ops in prop::collection::vec(op(), 1..120), summary: bool) {
-        let mut bench = Bench::new(12, Options { summary, ..Options::default() });
+    fn all_blocks_add_up_after_every_operation(ops in prop::collection::vec(op(), 1..120), summary: bool, sleeps: bool) {
+        let wait = if sleeps { NandWait::Sleep } else { NandWait::Busy };
+        let mut bench = Bench::waiting(wait, 12, Options { summary, ..Options::default() });
         for op in &ops {
             let result = apply(&mut bench, op);
             prop_assert!(is_expected(&result), "{op:?}: {result:?}");
@@ -108,8 +116,11 @@ fn all_blocks_add_up_while_the_garbage_collector_works() {
         Options { compression: Compression::Zlib, endian: Endian::Big, ..Options::default() },
         Options::linux_2_6_37(),
     ];
-    for (seed, options) in variants.into_iter().enumerate() {
-        let mut bench = Bench::new(16, options);
+    let waits = [NandWait::Busy, NandWait::Sleep];
+    for (seed, (options, wait)) in
+        variants.into_iter().flat_map(|options| waits.map(|wait| (options, wait))).enumerate()
+    {
+        let mut bench = Bench::waiting(wait, 16, options);
         let before = bench.sim.total().erases;
         let mut state = seed as u64;
         let mut draw = |below: u64| {
@@ -124,6 +135,7 @@ fn all_blocks_add_up_while_the_garbage_collector_works() {
                 1..=3 => Op::Create(file),
                 4 => Op::Sleep { ms: 50 + draw(2000) },
                 5 => Op::DropInodes,
+                6 => Op::Fsync(file),
                 _ => Op::Write { file, at, bytes: 1 + draw(9000) as usize },
             };
             let result = apply(&mut bench, &op);

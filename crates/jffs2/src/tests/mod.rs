@@ -1,6 +1,7 @@
 //! A file system without an operating system above it, and the audit of its bookkeeping.
 
 mod accounting;
+mod asleep;
 mod damage;
 mod deletions;
 mod fragments;
@@ -9,7 +10,7 @@ mod program_failures;
 use ffslab_flash::{Chip, Geometry, Rules, Timing};
 use ffslab_fs::{Errno, FileKind, FileSystem, Ino, NewNode, NoPageCache, SetAttr, WritePlan, PAGE_BYTES};
 use ffslab_mtd::{Driver, Mtd, Nand};
-use ffslab_sim::{Idle, Sim, SimConfig};
+use ffslab_sim::{Idle, NandWait, Sim, SimConfig};
 
 use crate::blocks::List;
 use crate::refs::{NodeState, NONE};
@@ -29,7 +30,11 @@ struct Bench {
 
 impl Bench {
     fn new(blocks: u32, options: Options) -> Bench {
-        let sim = Sim::new(SimConfig::default());
+        Bench::waiting(NandWait::Busy, blocks, options)
+    }
+
+    fn waiting(nand_wait: NandWait, blocks: u32, options: Options) -> Bench {
+        let sim = Sim::new(SimConfig { nand_wait, ..SimConfig::default() });
         let geometry = Geometry { page_bytes: 2048, oob_bytes: 64, pages_per_block: 16, blocks };
         let timing = Timing { read_ns: 25_000, program_ns: 200_000, erase_ns: 500_000, bus_ps_per_byte: 50_000 };
         let chip = Chip::new(sim.clone(), geometry, timing, Rules { partial_programs_max: 4, in_order: true }).unwrap();
