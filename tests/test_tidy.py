@@ -64,7 +64,7 @@ COUNTED_WORDS = """
     reads programs reprograms erases operations pages blocks requests calls links files inodes nodes entries count
     counts cycles records steps cases retries pieces copies failures fragments jiffies bytes bitflips badblocks
     rows handles ignored depth n rounds remounts images mounted refused writable points cuts full different failed jobs
-    lebs pebs chunks strikes
+    lebs pebs chunks strikes uses
 """
 COUNTED = frozenset(COUNTED_WORDS.split())
 # Numbers that are no quantity, by the last word of their name, with the reason.

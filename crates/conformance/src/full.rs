@@ -58,7 +58,12 @@ fn fill_rounds(subject: &dyn Subject, machine: Machine) -> Result<FullReport, Fa
         let mut kept = Vec::new();
         for (number, (path, bytes)) in std::mem::take(&mut files).into_iter().enumerate() {
             if (number as u32 + round).is_multiple_of(2) {
-                let outcome = pair.step(&Call::Unlink { path: path.clone() })?;
+                let unlink = Call::Unlink { path: path.clone() };
+                let mut outcome = pair.step(&unlink)?;
+                if subject.unlink_may_want_time() && outcome == Err(Errno::NoSpc) {
+                    pair.step(&Call::Sleep { ms: 30_000 })?.map_err(Failure::of)?;
+                    outcome = pair.step(&unlink)?;
+                }
                 outcome.map_err(|error| Failure::new(format!("unlink(\"{path}\") on a full medium: {error}")))?;
                 deleted += bytes;
             } else {

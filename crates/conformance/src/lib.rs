@@ -80,6 +80,11 @@ pub trait Subject: Send + Sync {
         false
     }
 
+    /// May unlink(2) on a full medium say ENOSPC until background work has had time? The default is no.
+    fn unlink_may_want_time(&self) -> bool {
+        false
+    }
+
     /// May data that were overwritten or cut off long ago come back, after a power cut, where a file was cut and grew
     /// again? The default is no.
     fn older_data_may_return(&self) -> bool {

@@ -83,20 +83,21 @@ impl Store {
         Ok(EraseStep::More)
     }
 
-    /// Erases and marks one block without letting anybody else run (the allocation semaphore is held). If nothing
-    /// waits, the block that another task has begun with is finished: the kernel would wait for that task here.
-    pub fn erase_one_now(&mut self) -> Result<()> {
+    /// Begins to erase a block that is needed now. If nothing waits, goes on with the block that another task has begun
+    /// with: the kernel would wait for that task here.
+    pub fn begin_erase_in_need(&mut self) -> Result<Option<EraseJob>> {
         let mut job = None;
-        let mut step = self.erase_step(&mut job)?;
-        if step == EraseStep::Nothing {
+        if self.erase_step(&mut job)? == EraseStep::Nothing {
             let begun = self.blocks.first(List::EraseChecking).or_else(|| self.blocks.first(List::Erasing));
-            let Some(block) = begun else { return Err(Errno::NoSpc) };
-            job = Some(EraseJob { block });
-            step = EraseStep::More;
+            job = Some(EraseJob { block: begun.ok_or(Errno::NoSpc)? });
         }
-        while matches!(step, EraseStep::Begun | EraseStep::More) {
-            step = self.erase_step(&mut job)?;
-        }
+        Ok(job)
+    }
+
+    /// Erases and marks one block without letting anybody else run.
+    pub fn erase_one_now(&mut self) -> Result<()> {
+        let mut job = self.begin_erase_in_need()?;
+        while matches!(self.erase_step(&mut job)?, EraseStep::Begun | EraseStep::More) {}
         Ok(())
     }
 

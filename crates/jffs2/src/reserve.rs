@@ -36,8 +36,10 @@ impl Jffs2 {
                 }
                 self.take_turns(host);
             }
-            if let Attempt::Space(space) = self.store.try_reserve(pad(bytes), summary_bytes)? {
-                return Ok(space);
+            match self.store.try_reserve(pad(bytes), summary_bytes)? {
+                Attempt::Space(space) => return Ok(space),
+                Attempt::Again => {}
+                Attempt::Erase => self.erase_in_need(host)?,
             }
         }
     }

@@ -15,8 +15,18 @@ use crate::summary::{FRAME_BYTES, NO_SUMMARY};
 pub enum Attempt {
     /// So many bytes can be written at [`Store::write_offset`].
     Space(u32),
-    /// Something was flushed or erased: try again from the start.
+    /// Something was flushed: try again from the start.
     Again,
+    /// A block must be erased before.
+    Erase,
+}
+
+/// What was found to write to.
+enum NextBlock {
+    Taken,
+    ThingsChanged,
+    /// All that could be taken waits to be erased.
+    Waits,
 }
 
 impl Store {
@@ -45,8 +55,10 @@ impl Store {
     /// block has left, at least `bytes`.
     pub fn reserve_for_gc(&mut self, bytes: u32, summary_bytes: u32) -> Result<u32> {
         loop {
-            if let Attempt::Space(space) = self.try_reserve(pad(bytes), summary_bytes)? {
-                return Ok(space);
+            match self.try_reserve(pad(bytes), summary_bytes)? {
+                Attempt::Space(space) => return Ok(space),
+                Attempt::Again => {}
+                Attempt::Erase => self.erase_one_now()?,
             }
         }
     }
@@ -87,8 +99,12 @@ impl Store {
                     self.close_next_block();
                 }
             }
-            if self.next_block.is_none() && !self.find_next_block()? {
-                return Ok(Attempt::Again);
+            if self.next_block.is_none() {
+                match self.find_next_block()? {
+                    NextBlock::Taken => {}
+                    NextBlock::ThingsChanged => return Ok(Attempt::Again),
+                    NextBlock::Waits => return Ok(Attempt::Erase),
+                }
             }
             let Some(block) = self.next_block else { return Ok(Attempt::Again) };
             self.give_up_clean_marker(block);
@@ -109,15 +125,15 @@ impl Store {
         }
     }
 
-    /// Takes a free block, erasing one now if there is none. `false`: things changed, start again.
-    fn find_next_block(&mut self) -> Result<bool> {
+    /// Takes a free block.
+    fn find_next_block(&mut self) -> Result<NextBlock> {
         if let Some(block) = self.blocks.take_first(List::Free) {
             self.next_block = Some(block);
             self.summary.reset();
             if self.wbuf.bytes == 0 {
                 self.wbuf.offset = crate::refs::NONE;
             }
-            return Ok(true);
+            return Ok(NextBlock::Taken);
         }
         if self.erasing_blocks == 0 {
             if let Some(block) = self.blocks.take_first(List::Erasable) {
@@ -128,13 +144,12 @@ impl Store {
         }
         if self.erasing_blocks == 0 && self.flush_makes_erasable() {
             self.flush_wbuf_padded()?;
-            return Ok(false);
+            return Ok(NextBlock::ThingsChanged);
         }
         if self.erasing_blocks == 0 {
             return Err(Errno::NoSpc);
         }
-        self.erase_one_now()?;
-        Ok(false)
+        Ok(NextBlock::Waits)
     }
 
     /// Whether blocks can be erased once the write buffer is on flash. They also wait while recovery moves what was in

@@ -6,7 +6,7 @@
 use ffslab_fs::{Errno, Host, Result};
 use ffslab_sim::{NandWait, Reason, Switch, Task};
 
-use crate::erase::EraseJob;
+use crate::erase::{EraseJob, EraseStep};
 use crate::gc::PassEnd;
 use crate::Jffs2;
 
@@ -50,6 +50,9 @@ pub struct Background {
     holds_ahead: u8,
     /// Uses of the chip when the semaphore was last taken or given back.
     chip_uses: u64,
+    /// Others may run, but the semaphore is taken.
+    allocation_is_held: bool,
+    worker_waits: bool,
 }
 
 impl Jffs2 {
@@ -128,6 +131,31 @@ impl Jffs2 {
         }
     }
 
+    /// Erases one block for a writer, who has the semaphore: what the thread has begun goes on beside it.
+    pub(crate) fn erase_in_need(&mut self, host: &mut dyn Host) -> Result<()> {
+        self.background.allocation_is_held = true;
+        let erased = self.erase_beside_others(host);
+        self.background.allocation_is_held = false;
+        if self.background.thread == ThreadState::Waiting {
+            self.store.sim.wake(Task::Jffs2GcThread);
+        }
+        if std::mem::take(&mut self.background.worker_waits) {
+            self.store.sim.wake(Task::Kworker);
+        }
+        erased
+    }
+
+    fn erase_beside_others(&mut self, host: &mut dyn Host) -> Result<()> {
+        let mut job = self.store.begin_erase_in_need()?;
+        loop {
+            match self.store.erase_step(&mut job)? {
+                EraseStep::Begun => {}
+                EraseStep::More => drop(self.take_turns(host)),
+                EraseStep::Done | EraseStep::Nothing => return Ok(()),
+            }
+        }
+    }
+
     fn let_thread_run(&mut self, host: &mut dyn Host) {
         let sim = self.store.sim.clone();
         if sim.is_runnable(Task::Jffs2GcThread) && self.background.thread != ThreadState::InPass {
@@ -190,6 +218,9 @@ impl Jffs2 {
                     self.background.chip_uses = sim.chip_uses();
                 }
                 ThreadState::Waiting => {
+                    if self.background.allocation_is_held {
+                        return sim.block(Task::Jffs2GcThread);
+                    }
                     // Who has used the chip since then has slept without the semaphore.
                     let is_taken = self.background.holds_ahead > 0 && self.background.chip_uses == sim.chip_uses();
                     if self.sleeps() && is_taken && sim.foreground_is_ready() {
@@ -213,6 +244,10 @@ impl Jffs2 {
 
     /// The write buffer's timer has fired.
     fn run_worker(&mut self, host: &mut dyn Host) {
+        if self.background.allocation_is_held && self.background.worker_job.is_none() {
+            self.background.worker_waits = true;
+            return self.store.sim.block(Task::Kworker);
+        }
         if !self.store.worker_busy {
             self.store.wbuf.timer_at_ns = None;
             if !self.store.wbuf.is_dirty() || !self.store.wbuf.holds_inode(0) {

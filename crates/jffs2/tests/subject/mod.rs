@@ -40,6 +40,12 @@ impl Subject for Jffs2Subject {
         true
     }
 
+    /// `fs/jffs2/nodemgmt.c`, `jffs2_reserve_space`: what is left of the block that is written to does not count, so with
+    /// one block in erasure and none free a deletion is refused until the thread has emptied another.
+    fn unlink_may_want_time(&self) -> bool {
+        true
+    }
+
     fn reseal(&self, image: &mut [u8]) {
         reseal(image, (self.geometry.page_bytes + self.geometry.oob_bytes) as usize, self.geometry.page_bytes as usize);
     }
