@@ -87,7 +87,8 @@ def test_the_report_needs_no_other_file(small_results: Path) -> None:
     assert report.count("<svg") >= 4
     for section in (
         "What this means",
-        "Latency",
+        "Latency over time",
+        "Distribution of latency",
         "Flash operations by cause",
         "Where the time went",
         "Erases per block",

@@ -82,6 +82,26 @@ def test_many_variants_become_rows_and_the_extremes_are_named() -> None:
     assert "The shortest mean latency is 10.0 us (count=1), the longest 80.0 us (count=8)." in lines
 
 
+def test_many_variants_tell_of_energy_of_the_slowest_and_of_wear() -> None:
+    energies = ({"cpu": 0.0, "memory": 0.0, "total": 1000.0 * n} for n in range(1, 4))
+    made = [variant(f"n={n}", 100.0 * n, energy_uJ=energy) for n, energy in enumerate(energies, 1)]
+    # 2 erases of 100,000 each: 50,000 runs of 400 us.
+    made[1] |= {"erases_per_block": {"mean": 2.0, "sd": 0.5}, "stack": {"part": "micron-slc-omap3evm"}}
+    said = sentences(summary(*made))
+    assert "The least energy is 1.00 mJ (n=1), the most 3.00 mJ (n=3)." in said
+    assert any(text.startswith("Slowest (n=3): Of 0.6 ms, 15.0 % went into") for text in said)
+    (worn,) = (text for text in said if text.startswith("Most worn (n=2): A block is erased 2.00 times"))
+    assert "The 100,000 erases that a block bears" in worn and "last for 50,000 such runs, 0.00556 hours" in worn
+
+
+def test_what_is_nothing_in_the_last_digit_is_not_spoken_of() -> None:
+    made = variant("base", 100.0)
+    made["by_cause"][1] |= {"busy_us": 0.05, "driver_us": 0.0}
+    said = sentences(summary(made))
+    assert not any("0.0 %" in text for text in said)
+    assert any(text.startswith('The largest cost is "read-ahead"') for text in said)
+
+
 def test_many_variants_that_differ_in_a_choice_of_two_are_compared_in_pairs() -> None:
     """The question behind such an experiment is what the choice changes, and when."""
     variants = [

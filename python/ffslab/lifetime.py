@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from ffslab import _native
 from ffslab._native import InputError
 from ffslab.experiment import Experiment, Progress, read_text
 from ffslab.inspection import Facts, inspect_image, stack_keys
+from ffslab.profiles import endurance_of
 from ffslab.results import BLOCKS, SUMMARY
 from ffslab.text_table import number, text_table
 from ffslab.tracereport.statistics import poisson_interval
@@ -104,15 +104,6 @@ def with_image(experiment: Experiment, image: Path, facts: Facts) -> str:
     return "\n".join([*lines[: heads[0] + 1], *keys, *kept, *lines[end:]]) + "\n"
 
 
-def endurance_of(stack: Facts) -> tuple[int, str] | None:
-    """Erases that a block of the stack's part bears, and who says so."""
-    shown = json.loads(_native.profile(stack["part"]))
-    for value in shown["values"]:
-        if value["key"].endswith("endurance_erases"):
-            return int(value["value"]), f"{stack['part']}, {value['status']}"
-    return None
-
-
 def _facts(
     start: str, runs: list[tuple[str, Facts, Any, Wear | None]], given: int | None, per_day: float | None
 ) -> Facts:
@@ -123,7 +114,7 @@ def _facts(
             chosen = names == variant["name"]
             erases = np.asarray(columns["erases_main"])[chosen].astype(float)
             before = np.asarray(columns["erases_total"])[chosen] - erases
-            said = (given, "as given") if given is not None else endurance_of(variant["stack"])
+            said = (given, "as given") if given is not None else endurance_of(variant["stack"]["part"])
             if said is None:
                 raise InputError(f"part {variant['stack']['part']} has no endurance_erases: give --endurance ERASES")
             rows.append(_row(title, variant, erases, _worn(before, wear), said, per_day))

@@ -40,6 +40,15 @@ def show_text(name: str) -> str:
     return "\n".join(lines)
 
 
+def endurance_of(part: str) -> tuple[int, str] | None:
+    """Erases that a block of a part bears, and who says so; `None` when its profile does not know."""
+    shown = json.loads(_native.profile(part))
+    for value in shown["values"]:
+        if value["key"].endswith("endurance_erases"):
+            return int(value["value"]), f"{part}, {value['status']}"
+    return None
+
+
 def _value(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"

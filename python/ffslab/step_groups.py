@@ -46,10 +46,6 @@ class StepGroup:
         self.page_programs += step["counts"]["page_programs"]
         self.erases += step["counts"]["erases"]
 
-    @property
-    def did_something(self) -> bool:
-        return bool(self.elapsed_us or self.page_reads or self.page_programs or self.erases)
-
 
 def shape(title: str) -> str:
     """A title with its values replaced by question marks."""

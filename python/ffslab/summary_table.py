@@ -145,8 +145,10 @@ def pairs_cells(variants: list[Variant]) -> tuple[list[str], list[list[str]]] | 
         pairs.setdefault(key, {})[str(variant["axes"][compared])] = variant
     shown = [row for row in ROWS if row[0] in PAIR_LABELS and any(row[1](variant) for variant in variants)]
     head = list(others)
-    for label, _, _ in shown:
-        head += [f"{label}\n{compared}={axis_text(first)}", axis_text(second), "change"]
+    for i, (label, _, _) in enumerate(shown):
+        # The name of the axis stands once: it is long, and the columns are many.
+        axis = "" if i else f"{compared}="
+        head += [f"{label}\n{axis}{axis_text(first)}", axis_text(second), "change"]
     rows = []
     for key, pair in pairs.items():
         cells = list(key)

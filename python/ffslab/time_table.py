@@ -156,10 +156,11 @@ def sentence(variant: Variant) -> str | None:
     if not costs:
         return None
     name = max(costs, key=lambda key: costs[key])
-    asked = {key: us for key, us in parts.items() if key in {"read", "user data"}}
+    # Half of the last digit that is written: less is nothing to speak of.
+    asked = {key: us for key, us in parts.items() if key in {"read", "user data"} and us >= 0.0005 * variant["time_us"]}
     beside = " and ".join(f"{_share(us, variant)} went into {MEANING[key]}" for key, us in asked.items())
-    start = f"Of {_ms(variant['time_us'])} ms, {beside}; the" if beside else "The"
-    return f'{start} largest cost beside it is "{name}" with {_share(costs[name], variant)}: {EXPLAINED[name]}.'
+    start = f"Of {_ms(variant['time_us'])} ms, {beside}; the largest cost beside it" if beside else "The largest cost"
+    return f'{start} is "{name}" with {_share(costs[name], variant)}: {EXPLAINED[name]}.'
 
 
 def _by_task(times_us: list[float]) -> list[str]:

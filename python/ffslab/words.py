@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from ffslab.profiles import endurance_of
 from ffslab.text_table import number
 from ffslab.time_table import sentence as largest_cost
 
@@ -32,7 +33,7 @@ def sentences(summary: dict[str, Any]) -> list[str]:
 
 
 def _comparison(variants: list[Variant]) -> Iterator[str]:
-    """Two variants: by how much the calls got faster. More: which one is the fastest and which the slowest."""
+    """Two variants: by how much the calls got faster. More: the extremes of time and energy, and why, the most worn."""
     timed = [(v["name"], v["latency_us"]["sum"], v["latency_us"]["mean"]) for v in variants if v["latency_us"]["n"]]
     if len(timed) < 2 or len(timed) != len(variants) or not all(total for _, total, _ in timed):
         return
@@ -49,11 +50,16 @@ def _comparison(variants: list[Variant]) -> Iterator[str]:
             amounts = f"({number(energy_after, 2)} mJ instead of {number(energy_before, 2)} mJ above idle)"
             yield f"The measured steps take {_change(energy_before, energy_after) or 'the same'} energy {amounts}."
         return
-    fastest, slowest = min(timed, key=lambda t: t[2]), max(timed, key=lambda t: t[2])
-    yield (
-        f"The shortest mean latency is {number(fastest[2])} us ({fastest[0]}), "
-        f"the longest {number(slowest[2])} us ({slowest[0]})."
-    )
+    fastest, slowest = (extreme(variants, key=lambda v: v["latency_us"]["mean"]) for extreme in (min, max))
+    least, most = (number(variant["latency_us"]["mean"]) for variant in (fastest, slowest))
+    yield f"The shortest mean latency is {least} us ({fastest['name']}), the longest {most} us ({slowest['name']})."
+    frugal, greedy = (extreme(variants, key=lambda v: v["energy_uJ"]["total"]) for extreme in (min, max))
+    if greedy["energy_uJ"]["total"]:
+        least, most = (number(variant["energy_uJ"]["total"] / 1e3, 2) for variant in (frugal, greedy))
+        yield f"The least energy is {least} mJ ({frugal['name']}), the most {most} mJ ({greedy['name']})."
+    yield from (f"Slowest ({slowest['name']}): {text}" for text in filter(None, [largest_cost(slowest)]))
+    worn = max(variants, key=lambda v: v["erases_per_block"]["mean"])
+    yield from (f"Most worn ({worn['name']}): {text}" for text in _wear(worn))
 
 
 def _notes(variants: list[Variant]) -> Iterator[str]:
@@ -96,12 +102,35 @@ def _about(variant: Variant) -> Iterator[str]:
     cost = largest_cost(variant)
     if cost:
         yield cost
+    yield from _wear(variant)
+
+
+def _wear(variant: Variant) -> Iterator[str]:
+    """Erases per block, and how often a new part bears them."""
     wear = variant["erases_per_block"]
-    if wear["mean"]:
-        yield (
-            f"A block is erased {number(wear['mean'], 2)} times on average, with a standard deviation of "
-            f"{number(wear['sd'], 2)}."
+    if not wear["mean"]:
+        return
+    said = (
+        f"A block is erased {number(wear['mean'], 2)} times on average, with a standard deviation of "
+        f"{number(wear['sd'], 2)}."
+    )
+    borne = endurance_of(variant["stack"]["part"])
+    if borne is not None:
+        runs = borne[0] / wear["mean"]
+        said += (
+            f" The {number(borne[0])} erases that a block bears ({borne[1]}) last for {number(runs, 0)} such runs, "
+            f"{_long(runs * variant['time_us'])} without a pause, if all blocks wear alike."
         )
+    yield said
+
+
+def _long(us: float) -> str:
+    """A long time, in the unit in which it is easiest to picture."""
+    hours = us / 3.6e9
+    for name, of in (("years", 24 * 365.25), ("days", 24)):
+        if hours >= 2 * of:
+            return f"{hours / of:,.3g} {name}"
+    return f"{hours:,.3g} hours"
 
 
 def _shares(variant: Variant) -> Iterator[str]:

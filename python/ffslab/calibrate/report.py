@@ -11,7 +11,7 @@ from ffslab import __version__
 from ffslab.calibrate.regression import Fit
 from ffslab.report import page, section
 from ffslab.report import table as html_table
-from ffslab.report.plots import colour, new_figure, svg_text
+from ffslab.report.drawing import colour, new_figure, svg_text
 
 if TYPE_CHECKING:
     from ffslab.calibrate.verb import Calibration

@@ -9,9 +9,9 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from ffslab import __version__
-from ffslab.report import plots
+from ffslab.report import plots, sweeps
 from ffslab.report.style import STYLE
-from ffslab.step_groups import step_groups
+from ffslab.step_groups import StepGroup, step_groups
 from ffslab.summary_table import COLUMNS_MAX, main_cells
 from ffslab.text_table import number
 from ffslab.time_table import EXPLAINED, causes_table, variants_table
@@ -27,32 +27,61 @@ def html(run: Run) -> str:
     """The whole report of `run`."""
     summary = run.summary
     variants = summary["variants"]
-    title = escape(summary["title"])
+    drawn = variants[: plots.VARIANTS_MAX]
+    first = f" The first {len(drawn)} of {len(variants)} variants." if len(drawn) < len(variants) else ""
+    colours = plots.reason_colours(drawn)
+    sweep = sweeps.sweep_of(variants)
     parts = [
-        f"<h1>{title}</h1>",
-        f"<p>Simulated by ffslab {__version__} in virtual time. Energy is energy above idle.</p>",
+        f"<h1>{escape(summary['title'])}</h1>",
+        f"<p>{escape(_setting(variants))}</p>",
         section("What this means", _list(sentences(summary))),
-        section("Where the time went", _time(variants)),
+        figure(f"Along {sweep.along}", sweep.said, sweeps.svg(variants, sweep)) if sweep else "",
+        section("Where the time went", _time(variants, drawn, colours, first)),
         section("Numbers", table(*main_cells(summary))),
-        section("Step by step", table(*_step_cells(variants))),
-        _plots("Latency", "Each dot is one call.", [plots.latency_over_time(run), plots.latency_distribution(run)]),
-        _plots(
-            "Flash operations by cause",
-            "Who (task) and why (reason), summed over the measured steps.",
-            [plots.operations_by_cause(variants)],
+        section("Step by step", _steps(drawn, first)),
+        figure(
+            "Latency over time",
+            f"Each dot is a call: when it began, how long it took.{first}",
+            plots.latency_over_time(run),
         ),
-        _plots("Erases per block", "Each cell is an erase block; measured steps only.", [plots.erase_map(run)]),
-        _plots(
+        figure(
+            "Distribution of latency",
+            f"The share of the calls that took no longer.{first}",
+            plots.latency_distribution(run),
+        ),
+        figure(
+            "Flash operations by cause",
+            f"Why the chip was used in the measured steps; hatched: by a background task.{first}",
+            plots.operations_by_cause(drawn, colours),
+        ),
+        figure(
+            "Erases per block",
+            f"Each cell is an erase block, {plots.MAP_COLUMNS} a row; measured steps only.{first}",
+            plots.erase_map(run),
+        ),
+        figure(
             "Space",
             "What each erase block holds before and after the measured steps, as the file system accounts for it: "
-            "valid (still needed), invalid (superseded or deleted), free.",
-            [plots.space_map(run)],
+            f"valid (still needed), invalid (superseded or deleted), free.{first}",
+            plots.space_map(run),
         ),
-        _plots("Energy", "Above idle, by supply rail.", [plots.energy_by_rail(variants)]),
+        figure("Energy", f"Above idle, by supply rail.{first}", plots.energy_by_rail(drawn)),
         "<details><summary>The experiment, with every default</summary>"
         f"<pre>{escape(run.resolved_toml)}</pre></details>",
     ]
     return page(summary["title"], parts)
+
+
+def _setting(variants: list[Variant]) -> str:
+    """Who computed this for which machine: what the variants' stacks have in common."""
+    stacks = [variant["stack"] for variant in variants]
+    common = [
+        f"{key} {str(stacks[0][key]).rpartition('/')[2]}"
+        for key in ("system", "board", "kernel", "part", "device")
+        if stacks[0].get(key) and all(stack.get(key) == stacks[0][key] for stack in stacks)
+    ]
+    above = " Energy is energy above idle." if any(variant["energy_uJ"]["total"] for variant in variants) else ""
+    return f"Simulated by ffslab {__version__} in virtual time: {', '.join(common)}.{above}"
 
 
 def page(title: str, parts: list[str]) -> str:
@@ -67,11 +96,9 @@ def section(title: str, body: str) -> str:
     return f"<section>\n<h2>{escape(title)}</h2>\n{body}\n</section>" if body else ""
 
 
-def _plots(title: str, note: str, svgs: list[str | None]) -> str:
-    drawn = [svg for svg in svgs if svg is not None]
-    if not drawn:
-        return ""
-    return section(title, f"<p>{escape(note)}</p>\n" + "\n".join(f"<figure>{svg}</figure>" for svg in drawn))
+def figure(title: str, note: str, svg: str | None) -> str:
+    """A picture with its title and what it shows; nothing when there is none."""
+    return section(title, f"<p>{escape(note)}</p>\n<figure>{svg}</figure>") if svg else ""
 
 
 def _list(items: list[str]) -> str:
@@ -98,13 +125,15 @@ def _side(cells: list[str]) -> str:
     return ' class="text"' if is_text else ""
 
 
-def _time(variants: list[Variant]) -> str:
+def _time(variants: list[Variant], drawn: list[Variant], colours: dict[str, str], first: str) -> str:
     """What each cause cost: a plot, a table of all variants when there are several, a table per variant."""
-    drawn = variants[: plots.VARIANTS_MAX]
-    plot = plots.time_by_cause(drawn)
-    parts = [f"<figure>{plot}</figure>"] if plot else []
-    if 1 < len(drawn) <= COLUMNS_MAX:
-        parts.append(table(*variants_table(drawn)))
+    plot = plots.time_by_cause(drawn, colours)
+    if plot is None:
+        return ""
+    said = f"Virtual time of the measured steps by what it was spent on; grey: without the flash.{first}"
+    parts = [f"<p>{escape(said)}</p>", f"<figure>{plot}</figure>"]
+    if 1 < len(variants) <= COLUMNS_MAX:
+        parts.append(table(*variants_table(variants)))
     for variant in drawn:
         head, rows = causes_table(variant)
         body = table(head, rows, {name: escape(text) for name, text in EXPLAINED.items()})
@@ -113,19 +142,29 @@ def _time(variants: list[Variant]) -> str:
     return "\n".join(parts)
 
 
-def _step_cells(variants: list[Variant]) -> tuple[list[str], list[list[str]]]:
-    """The measured steps of each variant that took time or flash operations; latency only where calls are recorded."""
+def _steps(variants: list[Variant], first: str) -> str:
+    """The measured steps of each variant that show in a table; latency only where calls are recorded."""
     head = ["step", "variant", "elapsed, ms", "calls", "mean latency, us", "page reads", "page programs", "erases"]
     rows = []
     columns = [step_groups(variant) for variant in variants]
-    for i, first in enumerate(columns[0]):
+    for i, one in enumerate(columns[0]):
+        title = f"{one.steps} x {one.title}" if one.steps > 1 else f"{i + 1} {one.title}"
         same = [(variant, groups[i]) for variant, groups in zip(variants, columns, strict=True) if i < len(groups)]
-        if not any(group.did_something for _, group in same):
-            continue
-        for variant, group in same[: plots.VARIANTS_MAX]:
-            counted = (number(count) for count in (group.page_reads, group.page_programs, group.erases))
-            calls = number(group.calls) if group.calls else "-"
-            mean = number(group.latency_sum_us / group.calls) if group.calls else "-"
-            title = f"{first.steps} x {first.title}" if first.steps > 1 else f"{i + 1} {first.title}"
-            rows.append([title, variant["name"], number(group.elapsed_us / 1e3), calls, mean, *counted])
-    return head, rows
+        cells = [_step_cells(group) for _, group in same]
+        if any(cell not in NOTHING for row in cells for cell in (row[0], *row[3:])):
+            rows += [[title, variant["name"], *row] for (variant, _), row in zip(same, cells, strict=True)]
+    # A column in which nothing stands is left out, and so is the name of the only variant.
+    shown = [0, *([1] if len(variants) > 1 else [])]
+    shown += [i for i in range(2, len(head)) if any(row[i] not in NOTHING for row in rows)]
+    note = f"<p>{escape(first.strip())}</p>" if first and rows else ""
+    return note + table([head[i] for i in shown], [[row[i] for i in shown] for row in rows]) if rows else ""
+
+
+NOTHING = frozenset({"-", "0", "0.0"})
+
+
+def _step_cells(group: StepGroup) -> list[str]:
+    calls = number(group.calls) if group.calls else "-"
+    mean = number(group.latency_sum_us / group.calls) if group.calls else "-"
+    counted = (number(count) for count in (group.page_reads, group.page_programs, group.erases))
+    return [number(group.elapsed_us / 1e3), calls, mean, *counted]

@@ -13,6 +13,7 @@ from matplotlib.ticker import MaxNLocator
 from ffslab import __version__
 from ffslab.inspection import fact_text, file_rows, layout_text, mark_of, size
 from ffslab.report import page, plots, section, table
+from ffslab.report.drawing import colour, new_figure, svg_text
 from ffslab.text_table import number
 
 Facts = dict[str, Any]
@@ -64,7 +65,7 @@ def block_map(facts: Facts) -> str | None:
     cells = np.full(-(-len(codes) // MAP_COLUMNS) * MAP_COLUMNS, np.nan)
     cells[: len(codes)] = codes
     rows = len(cells) // MAP_COLUMNS
-    figure = plots.new_figure(1.0 + min(0.14 * rows, 8.0) if rows > 6 else 1.8)
+    figure = new_figure(1.0 + min(0.14 * rows, 8.0) if rows > 6 else 1.8)
     axes = figure.add_subplot()
     colours = ListedColormap([colour for _, colour in KINDS])
     grid = cells.reshape(-1, MAP_COLUMNS)
@@ -80,26 +81,26 @@ def block_map(facts: Facts) -> str | None:
         fontsize=8,
         frameon=False,
     )
-    return plots.svg_text(figure, "block-map")
+    return svg_text(figure, "block-map")
 
 
 def space_bars(facts: Facts) -> str | None:
     """Valid, invalid and free bytes of each erase block, one on top of the other."""
     if facts["space"] is None:
         return None
-    figure = plots.new_figure(2.2)
+    figure = new_figure(2.2)
     axes = figure.add_subplot()
     bottom = np.zeros(len(facts["blocks"]))
     edges = np.arange(len(bottom) + 1)
-    for kind, label, colour in plots.SPACE_KINDS:
+    for kind, label, tint in plots.SPACE_KINDS:
         held = np.array([(block[f"{kind}_B"] or 0) / 1024 for block in facts["blocks"]])
-        axes.stairs(bottom + held, edges, baseline=bottom, fill=True, color=colour, label=label)
+        axes.stairs(bottom + held, edges, baseline=bottom, fill=True, color=tint, label=label)
         bottom = bottom + held
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set(xlabel="erase block", ylabel="KiB", xlim=(0, len(bottom)), ylim=(0, bottom.max() or 1))
     sums = ", ".join(f"{kind} {size(facts['space'][f'{kind}_B'])}" for kind in ("valid", "invalid", "free"))
     axes.set_title(sums, fontsize=9)
-    return plots.svg_text(figure, "space-bars", axes, 3)
+    return svg_text(figure, "space-bars", axes, 3)
 
 
 def wear_histogram(facts: Facts) -> str | None:
@@ -107,13 +108,13 @@ def wear_histogram(facts: Facts) -> str | None:
     worn = facts["wear"]
     if worn is None:
         return None
-    figure = plots.new_figure(2.4)
+    figure = new_figure(2.4)
     axes = figure.add_subplot()
     edges = [row["from"] for row in worn["histogram"]] + [worn["histogram"][-1]["to"] + 1]
-    axes.stairs([row["blocks"] for row in worn["histogram"]], edges, fill=True, color=plots.colour(0))
+    axes.stairs([row["blocks"] for row in worn["histogram"]], edges, fill=True, color=colour(0))
     mean = f"mean {number(worn['mean'])}"
     axes.set(xlabel=worn["kind"], ylabel="blocks", title=f"least {worn['min']}, {mean}, most {worn['max']}")
-    return plots.svg_text(figure, "wear-histogram")
+    return svg_text(figure, "wear-histogram")
 
 
 def wear_by_block(facts: Facts) -> str | None:
@@ -122,12 +123,12 @@ def wear_by_block(facts: Facts) -> str | None:
     if worn is None:
         return None
     key = "erases" if worn["kind"] == "erase counter" else "sequence"
-    figure = plots.new_figure(2.2)
+    figure = new_figure(2.2)
     axes = figure.add_subplot()
     values = [np.nan if block[key] is None else block[key] for block in facts["blocks"]]
-    axes.plot(values, linestyle="none", marker=".", markersize=3, color=plots.colour(0))
+    axes.plot(values, linestyle="none", marker=".", markersize=3, color=colour(0))
     axes.set(xlabel="erase block", ylabel=worn["kind"], xlim=(0, max(len(values), 1)))
-    return plots.svg_text(figure, "wear-by-block")
+    return svg_text(figure, "wear-by-block")
 
 
 def _damage(facts: Facts) -> str:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from matplotlib.ticker import FuncFormatter, NullFormatter, NullLocator
 
-from ffslab.report.plots import colour, new_figure, svg_text
+from ffslab.report.drawing import colour, new_figure, svg_text
 
 MARKS = "os^Dv<>P"
 

@@ -10,13 +10,13 @@ from matplotlib.colors import SymLogNorm
 from matplotlib.ticker import FuncFormatter
 
 from ffslab import __version__
-from ffslab.report import page, section
-from ffslab.report.plots import new_figure, svg_text
+from ffslab.report import figure, page, section
+from ffslab.report.drawing import new_figure, svg_text
 from ffslab.text_table import number, percent, text_table
 from ffslab.tracereport.columns import OPERATIONS
 from ffslab.tracereport.diff import TESTS, Side
 from ffslab.tracereport.operations import MAPPED
-from ffslab.tracereport.page import figure, headline, section_of
+from ffslab.tracereport.page import headline, section_of
 from ffslab.tracereport.plots import FUNCTIONS_MAX, MAP_COLUMNS, draw_distribution
 from ffslab.tracereport.tables import LIMITS, ROWS_MAX, Table, interval, short
 

@@ -6,7 +6,7 @@ from html import escape
 from typing import Any
 
 from ffslab import __version__
-from ffslab.report import page, section, table
+from ffslab.report import figure, page, section, table
 from ffslab.text_table import number, text_table
 from ffslab.tracereport import plots
 from ffslab.tracereport.columns import Ints
@@ -75,11 +75,6 @@ def section_of(shown: Table) -> str:
     """A table with its title and note."""
     note = f"<p>{escape(shown.note)}</p>" if shown.note else ""
     return section(shown.title, note + table(shown.head, shown.rows))
-
-
-def figure(title: str, note: str, svg: str | None) -> str:
-    """A picture with its title; nothing when there is none."""
-    return section(title, f"<p>{escape(note)}</p><figure>{svg}</figure>") if svg else ""
 
 
 def _log(log: Summary) -> str:

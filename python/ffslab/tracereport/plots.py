@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.colors import LogNorm
 from matplotlib.ticker import FuncFormatter
 
-from ffslab.report.plots import VECTOR_MARKS_MAX, colour, new_figure, svg_text
+from ffslab.report.drawing import VECTOR_MARKS_MAX, colour, new_figure, svg_text
 from ffslab.tracereport.columns import ERASE, OPERATIONS, PROGRAM, READ, Ints
 from ffslab.tracereport.header import FUNCMON, VFSMON
 from ffslab.tracereport.operations import MAPPED

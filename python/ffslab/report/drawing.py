@@ -1,0 +1,101 @@
+"""What all figures share: colours, axes, SVG text. matplotlib is used without its global state."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, Any
+
+import matplotlib
+import numpy as np
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+
+# Okabe and Ito, "Color Universal Design" (2008): told apart by the colour-blind.
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999999")
+WIDTH_INCHES = 9.5
+# More marks than this are drawn as pixels, or the file grows by 100 bytes a mark.
+VECTOR_MARKS_MAX = 5_000
+# A logarithmic axis of fewer decades has ticks at 2 and 5, too: else there may be but one number on it.
+DECADES_OF_FEW = 1.5
+STEPS_OF_DISTRIBUTION = 500
+
+
+def colour(i: int) -> str:
+    """Colour of the i-th series."""
+    return COLOURS[i % len(COLOURS)]
+
+
+def width(i: int, count: int) -> float:
+    """Line width of the i-th of several series, in points: one that lies under a later one shows at its sides."""
+    return 1.2 + min(0.6, 1.6 / max(count - 1, 1)) * (count - 1 - i)
+
+
+def new_figure(height_inches: float) -> Figure:
+    """A figure as wide as the report."""
+    figure = Figure(figsize=(WIDTH_INCHES, height_inches), layout="constrained")
+    FigureCanvasSVG(figure)
+    return figure
+
+
+def thousands(*axes: Axis) -> None:
+    """Numbers on axes as the tables write them: 12,000; all digits that tell two ticks apart, never 1e6."""
+    for axis in axes:
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+
+
+def value_axis(axes: Axes, which: str, values: list[Any]) -> None:
+    """The axis of quantities that are not negative.
+
+    Logarithmic when they span more than a factor of ten, and linear below the smallest that is not 0; else from 0 on.
+    """
+    positive = [v[v > 0] for v in map(np.asarray, values) if (v > 0).any()]
+    axis = axes.xaxis if which == "x" else axes.yaxis
+    limits = axes.set_xlim if which == "x" else axes.set_ylim
+    thousands(axis)
+    if not positive:
+        return
+    low, high = min(float(v.min()) for v in positive), max(float(v.max()) for v in positive)
+    if high <= 10 * low:
+        limits(0, 1.08 * high)
+        return
+    scale = axes.set_xscale if which == "x" else axes.set_yscale
+    if any((np.asarray(v) == 0).any() for v in values):
+        scale("symlog", linthresh=low, linscale=0.6)
+        limits(-0.1 * low, 1.3 * high)
+    else:
+        scale("log")
+        if np.log10(high / low) < DECADES_OF_FEW:
+            axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    thousands(axis)
+    axis.set_minor_formatter(NullFormatter())
+
+
+def distribution(axes: Axes, values: Any, **line: Any) -> None:
+    """Share of the values that are at most so large: some steps show the shape, the last hundred are drawn in full."""
+    ordered = np.sort(np.asarray(values))
+    n = len(ordered)
+    some = np.linspace(0, n - 1, STEPS_OF_DISTRIBUTION).astype(int)
+    ranks = np.unique(np.concatenate([some, np.arange(max(0, n - 100), n)]))
+    axes.step(ordered[ranks], (ranks + 1) / n * 100, where="post", **line)
+
+
+def svg_text(figure: Figure, name: str, axes: Axes | None = None, legend_entries: int = 1) -> str:
+    """The figure as an SVG element, with the legend of `axes` below it when that has several entries.
+
+    Ids are derived from `name`, so that several figures fit in one document.
+    """
+    if axes is not None and legend_entries > 1:
+        handles, labels = axes.get_legend_handles_labels()
+        longest = max(map(len, labels))
+        columns = 5 if longest < 18 else 3 if longest < 30 else 2
+        figure.legend(handles, labels, loc="outside lower center", ncols=columns, fontsize=8, frameon=False)
+    buffer = io.StringIO()
+    with matplotlib.rc_context({"svg.hashsalt": f"ffslab-{name}", "svg.fonttype": "none"}):
+        figure.savefig(buffer, format="svg", dpi=120, metadata={"Date": None, "Creator": None})
+    text = buffer.getvalue()
+    return text[text.index("<svg") :].rstrip()
