@@ -19,6 +19,7 @@ KNOWN = ("auto", "jffs2", "yaffs2", "ubifs", "fat", "rfs")
 FILES_SHOWN = 12
 DAMAGE_SHOWN = 12
 MAP_COLUMNS = 64
+ERASE_COUNTER = "erase counter"
 # What a block of the map shows: most of it is so, or it is bad, or damaged.
 MARKS = {"valid": "#", "invalid": "x", "free": ".", "bad": "B", "unknown": "?"}
 
@@ -108,7 +109,7 @@ def space(blocks: list[Facts]) -> Facts | None:
 
 def wear(blocks: list[Facts]) -> Facts | None:
     """Least, mean and most of UBI's erase counters or of YAFFS2's sequence numbers, and how many blocks have which."""
-    for kind, name in (("erases", "erase counter"), ("sequence", "sequence number")):
+    for kind, name in (("erases", ERASE_COUNTER), ("sequence", "sequence number")):
         values = [block[kind] for block in blocks if block[kind] is not None]
         if values:
             return {
@@ -179,6 +180,12 @@ def fact_text(value: Any) -> str:
     return number(value, 2) if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
 
 
+def sentences(facts: Facts) -> list[str]:
+    """What matters most, a line each: damage, space, wear, the cost of a mount."""
+    damage = _damage(facts).splitlines()[0]
+    return [line for line in (damage, _space_line(facts), _wear_line(facts), _mount(facts)) if line]
+
+
 def _head(facts: Facts) -> str:
     lines = [f"{facts['file']}: {size(facts['file_B'])}, {layout_text(facts['layout'])}"]
     return "\n".join(lines + [f"  {because}" for because in facts["layout"]["because"]])
@@ -191,8 +198,7 @@ def _superblock(facts: Facts) -> str:
 
 def _space(facts: Facts) -> str:
     blocks = facts["blocks"]
-    sums = facts["space"]
-    if sums is None:
+    if facts["space"] is None:
         return ""
     marks = "".join("!" if block["damage_count"] else MARKS[mark_of(block)] for block in blocks)
     # A row of the map is several blocks when there are many.
@@ -201,14 +207,20 @@ def _space(facts: Facts) -> str:
     rows = [shown[at : at + MAP_COLUMNS] for at in range(0, len(shown), MAP_COLUMNS)]
     every = "" if step == 1 else f", every {step}th block"
     legend = f"# valid, x invalid, . free (what most of a block is), B bad, ! damaged{every}"
-    total = ", ".join(f"{kind} {size(sums[f'{kind}_B'])}" for kind in ("valid", "invalid", "free"))
     bad = facts["bad_blocks"]
     known = "bad blocks: not known without OOB areas" if bad is None else f"bad blocks: {len(bad)}"
     if facts["layout"]["fs"] in ("fat", "rfs"):
         known = ""
     elif bad:
         known += f" ({', '.join(map(str, bad[:DAMAGE_SHOWN]))}{', ...' if len(bad) > DAMAGE_SHOWN else ''})"
-    return "\n".join(line for line in (f"space: {total}", *(f"  {row}" for row in rows), f"  {legend}", known) if line)
+    return "\n".join(line for line in (_space_line(facts), *(f"  {row}" for row in rows), f"  {legend}", known) if line)
+
+
+def _space_line(facts: Facts) -> str:
+    sums = facts["space"]
+    if sums is None:
+        return ""
+    return "space: " + ", ".join(f"{kind} {size(sums[f'{kind}_B'])}" for kind in ("valid", "invalid", "free"))
 
 
 def _wear(facts: Facts) -> str:
@@ -222,13 +234,20 @@ def _wear(facts: Facts) -> str:
         for row in worn["histogram"]
     ]  # fmt: skip
     table = text_table([worn["kind"], "blocks", ""], rows, "rrl")
+    return f"{_wear_line(facts)}\n{table}"
+
+
+def _wear_line(facts: Facts) -> str:
+    worn = facts["wear"]
+    if worn is None:
+        return ""
     spread = f"least {worn['min']:,}, mean {worn['mean']:,.1f}, most {worn['max']:,}"
-    return f"wear: {worn['kind']} of {worn['blocks']} blocks: {spread}\n{table}"
+    return f"wear: {worn['kind']} of {worn['blocks']} blocks: {spread}"
 
 
 def file_rows(facts: Facts) -> tuple[list[str], list[list[str]]]:
     """Files by what reading them costs; those that could not be read first."""
-    head = ["file", "size", "pieces", "page reads", "at least", "read, ms"]
+    head = ["file", "size, B", "pieces", "page reads", "at least", "read, ms"]
     files = [entry for entry in facts["files"] if entry["kind"] == "file"]
     order = sorted(files, key=lambda f: (f["error"] is None, -(f["read"] or {}).get("pieces", 0), f["path"]))
     rows = []

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 # Okabe and Ito, "Color Universal Design" (2008): told apart by the colour-blind.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999999")
+MARKS = "os^Dv<>P"
 WIDTH_INCHES = 9.5
 # More marks than this are drawn as pixels, or the file grows by 100 bytes a mark.
 VECTOR_MARKS_MAX = 5_000
@@ -92,7 +93,9 @@ def svg_text(figure: Figure, name: str, axes: Axes | None = None, legend_entries
     if axes is not None and legend_entries > 1:
         handles, labels = axes.get_legend_handles_labels()
         longest = max(map(len, labels))
-        columns = 5 if longest < 18 else 3 if longest < 30 else 2
+        columns_max = 5 if longest < 18 else 3 if longest < 30 else 2
+        rows = -(-len(labels) // columns_max)
+        columns = -(-len(labels) // rows)
         figure.legend(handles, labels, loc="outside lower center", ncols=columns, fontsize=8, frameon=False)
     buffer = io.StringIO()
     with matplotlib.rc_context({"svg.hashsalt": f"ffslab-{name}", "svg.fonttype": "none"}):

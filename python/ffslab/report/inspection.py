@@ -11,10 +11,11 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from ffslab import __version__
-from ffslab.inspection import fact_text, file_rows, layout_text, mark_of, size
-from ffslab.report import page, plots, section, table
-from ffslab.report.drawing import colour, new_figure, svg_text
+from ffslab.inspection import ERASE_COUNTER, fact_text, file_rows, layout_text, mark_of, sentences, size
+from ffslab.report import figure, page, plots, section, table
+from ffslab.report.drawing import colour, new_figure, svg_text, thousands
 from ffslab.text_table import number
+from ffslab.time_table import TASKS, flash_us
 
 Facts = dict[str, Any]
 
@@ -31,18 +32,20 @@ FILES_MAX = 500
 
 
 def html(facts: Facts) -> str:
-    """The whole report."""
+    """The whole report: what is the matter first, the facts of the format last."""
     layout = facts["layout"]
     parts = [
         f"<h1>{escape(facts['file'])}</h1>",
         f"<p>{escape(size(facts['file_B']))}: {escape(layout_text(layout))}. Looked into by ffslab {__version__}.</p>",
-        section("How that is known", _list(layout["because"] + facts["notes"])),
-        section("Superblock", table(["fact", "value"], [[k, fact_text(v)] for k, v in facts["superblock"].items()])),
-        section("Space", _figures([block_map(facts), space_bars(facts)])),
-        section("Wear", _figures([wear_histogram(facts), wear_by_block(facts)])),
+        section("What this means", _list([f"{line[0].upper()}{line[1:]}." for line in sentences(facts)])),
+        figure("Erase blocks", "What most of each erase block is, row by row.", block_map(facts)),
+        figure("Space", "What each erase block holds, as the file system accounts for it.", space_bars(facts)),
+        section("Wear", _figures(_wear_said(facts), [wear_histogram(facts), wear_by_block(facts)])),
         section("Damage", _damage(facts)),
         section("Files", _files(facts)),
         section("What a mount costs", _mount(facts)),
+        section("Superblock", table(["fact", "value"], [[k, fact_text(v)] for k, v in facts["superblock"].items()])),
+        section("How that is known", _list(layout["because"] + facts["notes"])),
     ]
     return page(facts["file"], parts)
 
@@ -51,8 +54,17 @@ def _list(items: list[str]) -> str:
     return "<ul>\n" + "\n".join(f"<li>{escape(item)}</li>" for item in items) + "\n</ul>" if items else ""
 
 
-def _figures(svgs: list[str | None]) -> str:
-    return "\n".join(f"<figure>{svg}</figure>" for svg in svgs if svg is not None)
+def _figures(said: str, svgs: list[str | None]) -> str:
+    drawn = "\n".join(f"<figure>{svg}</figure>" for svg in svgs if svg is not None)
+    return f"<p>{escape(said)}</p>\n{drawn}" if drawn else ""
+
+
+def _wear_said(facts: Facts) -> str:
+    if facts["wear"] is None:
+        return ""
+    if facts["wear"]["kind"] == ERASE_COUNTER:
+        return "How often blocks were erased, by UBI's counters."
+    return "The sequence numbers of the blocks: the higher, the later a block was begun."
 
 
 def block_map(facts: Facts) -> str | None:
@@ -65,31 +77,31 @@ def block_map(facts: Facts) -> str | None:
     cells = np.full(-(-len(codes) // MAP_COLUMNS) * MAP_COLUMNS, np.nan)
     cells[: len(codes)] = codes
     rows = len(cells) // MAP_COLUMNS
-    figure = new_figure(1.0 + min(0.14 * rows, 8.0) if rows > 6 else 1.8)
-    axes = figure.add_subplot()
-    colours = ListedColormap([colour for _, colour in KINDS])
+    drawing = new_figure(1.0 + min(0.14 * rows, 8.0) if rows > 6 else 1.8)
+    axes = drawing.add_subplot()
+    colours = ListedColormap([tint for _, tint in KINDS])
     grid = cells.reshape(-1, MAP_COLUMNS)
     axes.imshow(grid, cmap=colours, vmin=-0.5, vmax=len(KINDS) - 0.5, interpolation="nearest", aspect="auto")
-    axes.set(xticks=[], ylabel="first block\nof the row", title="Erase blocks: what most of each is")
+    axes.set(xticks=[], ylabel="first block\nof the row")
     step = max(1, rows // 8)
     axes.set_yticks(range(0, rows, step), [str(row * MAP_COLUMNS) for row in range(0, rows, step)])
     there = sorted(set(codes))
-    figure.legend(
+    drawing.legend(
         handles=[Patch(color=KINDS[code][1], label=KINDS[code][0]) for code in there],
         loc="outside lower center",
         ncols=len(KINDS),
         fontsize=8,
         frameon=False,
     )
-    return svg_text(figure, "block-map")
+    return svg_text(drawing, "block-map")
 
 
 def space_bars(facts: Facts) -> str | None:
     """Valid, invalid and free bytes of each erase block, one on top of the other."""
     if facts["space"] is None:
         return None
-    figure = new_figure(2.2)
-    axes = figure.add_subplot()
+    drawing = new_figure(2.2)
+    axes = drawing.add_subplot()
     bottom = np.zeros(len(facts["blocks"]))
     edges = np.arange(len(bottom) + 1)
     for kind, label, tint in plots.SPACE_KINDS:
@@ -98,9 +110,9 @@ def space_bars(facts: Facts) -> str | None:
         bottom = bottom + held
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set(xlabel="erase block", ylabel="KiB", xlim=(0, len(bottom)), ylim=(0, bottom.max() or 1))
-    sums = ", ".join(f"{kind} {size(facts['space'][f'{kind}_B'])}" for kind in ("valid", "invalid", "free"))
-    axes.set_title(sums, fontsize=9)
-    return svg_text(figure, "space-bars", axes, 3)
+    axes.set_yticks(np.linspace(0, bottom.max() or 1, 3))
+    thousands(axes.xaxis, axes.yaxis)
+    return svg_text(drawing, "space-bars", axes, 3)
 
 
 def wear_histogram(facts: Facts) -> str | None:
@@ -108,13 +120,16 @@ def wear_histogram(facts: Facts) -> str | None:
     worn = facts["wear"]
     if worn is None:
         return None
-    figure = new_figure(2.4)
-    axes = figure.add_subplot()
-    edges = [row["from"] for row in worn["histogram"]] + [worn["histogram"][-1]["to"] + 1]
-    axes.stairs([row["blocks"] for row in worn["histogram"]], edges, fill=True, color=colour(0))
-    mean = f"mean {number(worn['mean'])}"
-    axes.set(xlabel=worn["kind"], ylabel="blocks", title=f"least {worn['min']}, {mean}, most {worn['max']}")
-    return svg_text(figure, "wear-histogram")
+    drawing = new_figure(2.4)
+    axes = drawing.add_subplot()
+    # A class reaches half a number beyond its least and most: the bar of one number stands on that number.
+    edges = [row["from"] - 0.5 for row in worn["histogram"]] + [worn["histogram"][-1]["to"] + 0.5]
+    axes.stairs([row["blocks"] for row in worn["histogram"]], edges, fill=True, color=colour(0), edgecolor="#ffffff")
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(MaxNLocator(8, integer=True, steps=[1, 2, 5, 10]))
+        thousands(axis)
+    axes.set(xlabel=worn["kind"], ylabel="blocks")
+    return svg_text(drawing, "wear-histogram")
 
 
 def wear_by_block(facts: Facts) -> str | None:
@@ -122,13 +137,17 @@ def wear_by_block(facts: Facts) -> str | None:
     worn = facts["wear"]
     if worn is None:
         return None
-    key = "erases" if worn["kind"] == "erase counter" else "sequence"
-    figure = new_figure(2.2)
-    axes = figure.add_subplot()
+    key = "erases" if worn["kind"] == ERASE_COUNTER else "sequence"
+    drawing = new_figure(2.2)
+    axes = drawing.add_subplot()
     values = [np.nan if block[key] is None else block[key] for block in facts["blocks"]]
     axes.plot(values, linestyle="none", marker=".", markersize=3, color=colour(0))
-    axes.set(xlabel="erase block", ylabel=worn["kind"], xlim=(0, max(len(values), 1)))
-    return svg_text(figure, "wear-by-block")
+    axes.set(xlabel="erase block", ylabel=worn["kind"], xlim=(-0.5, max(len(values), 1)))
+    if worn["kind"] == ERASE_COUNTER:
+        axes.set_ylim(0, 1.08 * worn["max"] + 1)
+    axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))
+    thousands(axes.xaxis, axes.yaxis)
+    return svg_text(drawing, "wear-by-block")
 
 
 def _damage(facts: Facts) -> str:
@@ -136,7 +155,8 @@ def _damage(facts: Facts) -> str:
     rows += [["-", str(it["block"]), f"{it['offset']:#x}", it["what"]] for it in facts["damage"]]
     bad = facts["bad_blocks"]
     blocks = "not known, the image has no OOB areas" if bad is None else ", ".join(map(str, bad)) or "none"
-    said = f"<p>{facts['damage_count']} pieces. Bad blocks: {escape(blocks)}.</p>"
+    found = facts["damage_count"] + sum(1 for entry in facts["files"] if entry["error"])
+    said = f"<p>{f'{found} pieces.' if found else 'No damage was found.'} Bad blocks: {escape(blocks)}.</p>"
     return said + (table(["file", "block", "offset", "what"], rows) if rows else "")
 
 
@@ -156,11 +176,12 @@ def _mount(facts: Facts) -> str:
         return ""
     rows = [
         [
-            f"{cause['task']}: {cause['reason']}",
+            f"{TASKS[cause['task']]}: {cause['reason']}",
             *(number(cause[key]) for key in ("page_reads", "oob_reads", "page_programs", "erases")),
-            number((cause["busy_us"] + cause["driver_us"] + cause["cpu_us"]) / 1e3),
+            number((flash_us(cause) + cause["cpu_us"]) / 1e3),
         ]
         for cause in mount["by_cause"]
+        if flash_us(cause) + cause["cpu_us"]
     ]
     if mount.get("counts"):
         totals = (mount["counts"][key] for key in ("page_reads", "oob_reads", "page_programs", "erases"))

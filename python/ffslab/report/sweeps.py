@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from ffslab.report.drawing import COLOURS, colour, new_figure, svg_text, value_axis, width
+from ffslab.report.drawing import COLOURS, MARKS, colour, new_figure, svg_text, value_axis, width
 from ffslab.summary_table import COLUMNS_MAX, ROWS
 from ffslab.time_table import axis_text
 
@@ -17,7 +17,6 @@ Variant = dict[str, Any]
 QUANTITIES = ("latency mean, us", "energy total, mJ", "block erases")
 POINTS_MIN = 3
 PANELS_MAX = 4
-MARKS = "os^Dv<>P"
 
 
 @dataclass(frozen=True)

@@ -75,12 +75,13 @@ def reproduce(paper: str, folder: Path, *, jobs: int | None = None, progress: Pr
 def report(claims: Claims, figures: list[Figure], setting: str) -> str:
     """The HTML report."""
     head = ["claim", "reading", "published", "ours", "holds"]
+    drawn = "What our runs gave, in the axes of the publication; its own values stand with each claim below."
     parts = [
         f"<h1>{escape(claims.title)}: published and simulated</h1>",
         f"<p>Simulated by ffslab {escape(__version__)}: {escape(setting)}, in virtual time.</p>",
         f"<p>{escape(_counted(claim.verdict for claim in claims))}.</p>",
         section("Claims", table(["claim", "what", "verdict"], [[*_name(claim), claim.verdict] for claim in claims])),
-        section("Figures", "\n".join(f"<figure>{figure.svg()}</figure>" for figure in figures)),
+        section("Figures", f"<p>{drawn}</p>\n" + "\n".join(f"<figure>{figure.svg()}</figure>" for figure in figures)),
     ]
     for claim in claims:
         name, title = _name(claim)

@@ -260,11 +260,12 @@ def figures(series: Series) -> Iterator[Figure]:
             powers = [
                 mean_power_w(_chosen(series, fs, (pattern,), on), rail) * 1e3 for fs in FS for on in READ_AHEAD_KIB
             ]
-            lines.append(Line(f"{rail}, {pattern}", range(1, len(powers) + 1), powers))
+            lines.append(Line(f"{rail}, {pattern}", range(len(powers)), powers))
     yield Figure(
         "Mean power during read()",
-        "1, 2: JFFS2 with, without read-ahead; 3, 4: YAFFS2",
+        "file system, read-ahead",
         "mean power above idle, mW",
         lines,
+        kinds=[f"{fs}, {on}" for fs in FS for on in READ_AHEAD_KIB],
         from_zero=True,
     )

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from matplotlib.ticker import FuncFormatter, NullFormatter, NullLocator
+import numpy as np
+from matplotlib.ticker import FuncFormatter, NullLocator
 
-from ffslab.report.drawing import colour, new_figure, svg_text
+from ffslab.report.drawing import MARKS, colour, new_figure, svg_text, thousands, value_axis, width
 
-MARKS = "os^Dv<>P"
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True)
@@ -24,13 +26,17 @@ class Line:
 
 @dataclass(frozen=True)
 class Figure:
-    """A chart: `x_scale` is base 2 for sizes and counts, symlog for times from 0 on, linear for kinds by number."""
+    """A chart: `x_scale` is base 2 for sizes and counts, symlog for times from 0 on.
+
+    `kinds` names what stands side by side instead, at x = 0, 1 ...: there is nothing between them, and so no line.
+    """
 
     title: str
     x_label: str
     y_label: str
     lines: Sequence[Line]
-    x_scale: Literal["log2", "symlog", "linear"] = "log2"
+    x_scale: Literal["log2", "symlog"] = "log2"
+    kinds: Sequence[str] = ()
     y_log: bool = False
     from_zero: bool = False
 
@@ -38,22 +44,42 @@ class Figure:
         """The chart as an SVG element."""
         figure = new_figure(3.4 + 0.08 * len(self.lines))
         axes = figure.add_subplot()
+        count = len(self.lines)
         for i, line in enumerate(self.lines):
-            axes.plot(line.x, line.y, marker=MARKS[i % len(MARKS)], markersize=4, color=colour(i), label=line.label)
+            # Hollow marks, and lines that get thinner: one that lies on another hides nothing.
+            style: dict[str, Any] = {
+                "marker": MARKS[i % len(MARKS)],
+                "markersize": 5,
+                "markerfacecolor": "none",
+                "color": colour(i),
+            }
+            if self.kinds:
+                beside = np.asarray(line.x) + (i - (count - 1) / 2) * 0.5 / count
+                axes.plot(beside, line.y, linestyle="none", markeredgewidth=1.5, label=line.label, **style)
+            else:
+                axes.plot(line.x, line.y, linewidth=width(i, count), label=line.label, **style)
         axes.set(title=self.title, xlabel=self.x_label, ylabel=self.y_label)
+        self._scale_x(axes)
+        if self.y_log:
+            value_axis(axes, "y", [line.y for line in self.lines])
+        else:
+            thousands(axes.yaxis)
+            if self.from_zero:
+                axes.set_ylim(0, 1.08 * max(y for line in self.lines for y in line.y))
+        axes.grid(alpha=0.3)
+        return svg_text(figure, self.title.lower().replace(" ", "-"), axes, count)
+
+    def _scale_x(self, axes: Axes) -> None:
+        if self.kinds:
+            axes.set_xticks(range(len(self.kinds)), self.kinds)
+            axes.set_xlim(-0.5, len(self.kinds) - 0.5)
+            return
         xs = sorted({x for line in self.lines for x in line.x})
         if self.x_scale == "log2":
             axes.set_xscale("log", base=2)
-        elif self.x_scale == "symlog":
+        else:
             axes.set_xscale("symlog", linthresh=min(x for x in xs if x), linscale=0.6)
         axes.set_xticks(xs)
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.10g}"))
+        axes.tick_params(axis="x", labelsize=9)
         axes.xaxis.set_minor_locator(NullLocator())
-        if self.y_log:
-            axes.set_yscale("log")
-            axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-            axes.yaxis.set_minor_formatter(NullFormatter())
-        elif self.from_zero:
-            axes.set_ylim(bottom=0)
-        axes.grid(alpha=0.3)
-        return svg_text(figure, self.title.lower().replace(" ", "-"), axes, len(self.lines))

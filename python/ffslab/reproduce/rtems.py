@@ -202,11 +202,14 @@ _MB = "bandwidth, MB/s"
 def figures(series: Series) -> Iterator[Figure]:
     """The paper's figures with our values. Its own values cannot be read from the text: only shapes are compared."""
     lines = [
-        Line(text, [1, 2, 3], [bandwidth(series, "F2 rfs", access, ENGINE_SIZE_B, engine) for engine in ENGINES])
+        Line(
+            text,
+            range(len(ENGINES)),
+            [bandwidth(series, "F2 rfs", access, ENGINE_SIZE_B, engine) for engine in ENGINES],
+        )
         for access, text in ACCESSES.items()
     ]
-    engines = ", ".join(f"{i}: {engine}" for i, engine in enumerate(ENGINES, 1))
-    yield Figure("Figure 2: I/O engines, RFS", engines, _MB, lines, x_scale="linear", from_zero=True)
+    yield Figure("Figure 2: I/O engines, RFS", "I/O engine", _MB, lines, kinds=tuple(ENGINES), from_zero=True)
     size = "size of a request, B"
     for title, name in (("Figure 3: size of a request, RFS", "F3 rfs"), ("Figure 4: the same, DOSFS", "F4 dosfs")):
         curves = {text: by_size(series, name, access) for access, text in ACCESSES.items()}
@@ -218,13 +221,12 @@ def figures(series: Series) -> Iterator[Figure]:
                 curve = by_size(series, f"F5 {fs}", access, fs_block_B=block_b)
                 lines.append(Line(f"{fs}, {block_b} B", list(curve), list(curve.values())))
         yield Figure(f"Figure 5: IMFS and mini-IMFS, {ACCESSES[access]}", size, _MB, lines, from_zero=True)
-    places = list(range(1, len(ACCESSES) + 1))
-    named = ", ".join(f"{i}: {text}" for i, text in zip(places, ACCESSES.values(), strict=True))
+    places, kinds = range(len(ACCESSES)), tuple(ACCESSES.values())
     lines = [
         Line(name, places, [bandwidth(series, f"F6 {name}", access, MEDIA_SIZE_B) for access in ACCESSES])
         for name in FLASH
     ]
-    yield Figure("Figure 6: file systems of flash, in memory", named, _MB, lines, x_scale="linear", from_zero=True)
+    yield Figure("Figure 6: file systems of flash, in memory", "access", _MB, lines, kinds=kinds, from_zero=True)
     lines = [
         Line(f"{fs}, {text}", CACHES_KIB, list(by_cache(series, fs, access).values()))
         for fs in ("rfs", "imfs")
@@ -236,4 +238,4 @@ def figures(series: Series) -> Iterator[Figure]:
         for fs in ("rfs", "dosfs")
         for device, text in MEDIA.items()
     ]
-    yield Figure("Figure 8: media, blocks of 512 B", named, _MB, lines, x_scale="linear", y_log=True)
+    yield Figure("Figure 8: media, blocks of 512 B", "access", _MB, lines, kinds=kinds, y_log=True)
