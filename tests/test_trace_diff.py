@@ -54,7 +54,7 @@ def test_what_differs_is_named(ffslab: Command, tmp_path: Path) -> None:
     programs = next(row for row in found["counts"] if row["type"] == "page_programs")
     assert (programs["a"], programs["b"], programs["difference"]) == (5, 7, 2)
     assert programs["a_per_s"] == pytest.approx(0.05)
-    assert found["moved"][0] == "page programs: 7 instead of 5 (+40.0%); +2 of them: app, vfs_write"
+    assert found["moved"][0] == "page programs: 7 instead of 5 (+40.0 %); +2 of them: app, vfs_write"
     assert found["maps"]["page_programs"]["largest_changes"] == [{"block": 700, "a": 0, "b": 2}]
     # 4 of 5 in block 512 and 1 in 0; then 4, 1 and 2 of 7.
     assert found["maps"]["page_programs"]["moved_share"] == pytest.approx(2 / 7)

@@ -8,14 +8,17 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
 from conftest import ROOT, SMALL, Command
 from ffslab.tracereport.columns import Names
-from ffslab.tracereport.header import Chip
+from ffslab.tracereport.header import VFSMON, Chip
+from ffslab.tracereport.plots import response_times
 from ffslab.tracereport.reader import read_log
 from ffslab.tracereport.recording import load
+from ffslab.tracereport.sentences import sentences
 from ffslab.tracereport.summary import summarize
 from ffslab.tracereport.wear import YEAR_S, Endurance
 from trace_logs import FLASH, VFS, log_text, write_session
@@ -144,6 +147,32 @@ def test_wear_and_lifetime(summary: Summary) -> None:
     assert life["busiest_block"]["estimate"] == pytest.approx(100_000 * 100 / YEAR_S)
     for limit in life.values():
         assert limit["low"] < limit["estimate"] < limit["high"]
+
+
+def test_what_is_asked_first_is_said_in_sentences(summary: Summary) -> None:
+    said = sentences(summary)
+    assert "66 page reads: 97 % by background threads, 97 % of blocks that were just erased." in said
+    assert "5 page programs: 20 % by background threads." in said
+    slowest = max(summary["response_times"], key=lambda row: row["sum_us"])
+    assert said[0].startswith(f"{slowest['function']} takes ")
+    (life,) = (text for text in said if "would last" in text)
+    assert life.startswith("mtd1 the data would last 0.317 years (its busiest block) to 162 years")
+    assert not sentences(summary | {"wear": [], "response_times": [], "operations": None, "amplification": {}})
+
+
+def test_the_longest_call_of_each_function_is_in_the_picture(session: Path) -> None:
+    """The axis was that of the first function that was drawn: what took longer was cut off."""
+    recording = load([session])
+    calls = recording.calls(VFSMON)
+    assert calls is not None
+    # The function with the largest sum is drawn first; another one has the longest call.
+    first = int(np.argmax(np.bincount(calls.function)))
+    assert (calls.function == first).sum() >= 3
+    calls.duration_ns[:] = 1_000
+    calls.duration_ns[calls.function == first] = 40_000_000
+    calls.duration_ns[int(np.flatnonzero(calls.function != first)[0])] = 110_000_000
+    picture = response_times(recording)
+    assert picture is not None and ">100,000</text>" in picture
 
 
 def test_the_command_writes_text_page_summary_and_blocks(ffslab: Command, session: Path, tmp_path: Path) -> None:

@@ -105,24 +105,27 @@ def _list(items: list[str]) -> str:
     return "<ul>\n" + "\n".join(f"<li>{escape(item)}</li>" for item in items) + "\n</ul>" if items else ""
 
 
-def table(head: list[str], rows: list[list[str]], explained: dict[str, str] | None = None) -> str:
-    """A table of plain texts, numbers to the right. `explained` holds HTML for below the first cell of a row."""
-    # The first column stands to the left in any case.
-    sides = ["", *(_side([row[i] for row in rows if i < len(row)]) for i in range(1, len(head)))]
+def table(head: list[str], rows: list[list[str]], explained: dict[str, str] | None = None, align: str = "") -> str:
+    """A table of plain texts. `explained` holds HTML for below the first cell of a row.
+
+    `align` as for `text_table`; without it numbers stand to the right. The first column stands to the left in any case.
+    """
+    others = range(1, len(head))
+    kinds = align[1:] or [_side([row[i] for row in rows if i < len(row)]) for i in others]
+    sides = ["", *(' class="text"' if kind == "l" else "" for kind in kinds)]
     heads = (escape(cell).replace("\n", "<br>") for cell in head)
     lines = ["<tr>" + "".join(f"<th{side}>{cell}</th>" for side, cell in zip(sides, heads, strict=True)) + "</tr>"]
     for first, *cells in rows:
         below = (explained or {}).get(first)
         note = f"<br><small>{below}</small>" if below else ""
-        others = "".join(f"<td{side}>{escape(cell)}</td>" for side, cell in zip(sides[1:], cells, strict=False))
-        lines.append(f"<tr><td>{escape(first)}{note}</td>{others}</tr>")
+        body = "".join(f"<td{side}>{escape(cell)}</td>" for side, cell in zip(sides[1:], cells, strict=False))
+        lines.append(f"<tr><td>{escape(first)}{note}</td>{body}</tr>")
     return "<table>\n" + "\n".join(lines) + "\n</table>"
 
 
 def _side(cells: list[str]) -> str:
-    """The attribute of a column's cells: texts stand to the left, numbers and what there is none of to the right."""
-    is_text = any(cell[:1].isalpha() or cell[:1] in '"/' for cell in cells if cell)
-    return ' class="text"' if is_text else ""
+    """l for a column of texts, r for one of numbers and what there is none of."""
+    return "l" if any(cell[:1].isalpha() or cell[:1] in '"/' for cell in cells if cell) else "r"
 
 
 def _time(variants: list[Variant], drawn: list[Variant], colours: dict[str, str], first: str) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ffslab import __version__
+from ffslab.text_table import percent
 from ffslab.tracereport.columns import OPERATIONS, Ints
 from ffslab.tracereport.header import FUNCMON, VFSMON
 from ffslab.tracereport.operations import MAPPED
@@ -215,7 +216,7 @@ def _sentences(result: Row) -> list[str]:
     for row in result["counts"]:
         if not row["difference"] or abs(row["change"] or 1.0) < CHANGE_MIN:
             continue
-        by = f"{row['change']:+.1%}" if row["change"] is not None else "none before"
+        by = percent(row["change"]) if row["change"] is not None else "none before"
         text = f"{names[row['type']]}: {row['b']:,} instead of {row['a']:,} ({by})"
         text += _because(result["causes"] or result["tasks"], row)
         said.append(text)

@@ -11,13 +11,13 @@ from matplotlib.ticker import FuncFormatter
 
 from ffslab import __version__
 from ffslab.report import figure, page, section
-from ffslab.report.drawing import new_figure, svg_text
+from ffslab.report.drawing import colour, distribution, new_figure, svg_text, value_axis
 from ffslab.text_table import number, percent, text_table
 from ffslab.tracereport.columns import OPERATIONS
 from ffslab.tracereport.diff import TESTS, Side
 from ffslab.tracereport.operations import MAPPED
 from ffslab.tracereport.page import headline, section_of
-from ffslab.tracereport.plots import FUNCTIONS_MAX, MAP_COLUMNS, draw_distribution
+from ffslab.tracereport.plots import FUNCTIONS_MAX, MAP_COLUMNS
 from ffslab.tracereport.tables import LIMITS, ROWS_MAX, Table, interval, short
 
 NAMES = {key: name for _, key, name in OPERATIONS}
@@ -100,12 +100,12 @@ def _groups(title: str, keys: list[str], groups: list[Row]) -> Table:
     ]
     note = f"{len(groups) - ROWS_MAX} further rows are in the JSON." if len(groups) > ROWS_MAX else ""
     return Table(
-        title, [*keys, *(f"{NAMES[kind]}: A, B" for kind in kinds)], rows, "l" * len(keys) + "r" * len(kinds), note
+        title, [*keys, *(f"{NAMES[kind]}: A / B" for kind in kinds)], rows, "l" * len(keys) + "r" * len(kinds), note
     )
 
 
 def _pair(pair: dict[str, int] | None) -> str:
-    return f"{pair['a']:,}, {pair['b']:,}" if pair else "-"
+    return f"{pair['a']:,} / {pair['b']:,}" if pair else "-"
 
 
 def _response_times(difference: Row) -> Table:
@@ -113,15 +113,22 @@ def _response_times(difference: Row) -> Table:
         [
             row["function"],
             _pair(row["n"]),
-            *(f"{number(row[key]['a'])}, {number(row[key]['b'])}" for key in ("mean_us", "p50_us", "p99_us")),
+            *(f"{number(row[key]['a'])} / {number(row[key]['b'])}" for key in ("mean_us", "p50_us", "p99_us")),
             _shift(row["mean_difference_us"]),
             f"{row['ks_distance']:.3f}",
             p_value(row["ks_p"]),
         ]
         for row in difference["response_times"][:ROWS_MAX]
     ]
-    heads = [f"{name}, us: A, B" for name in ("mean", "median", "p99")]
-    head = ["function", "calls: A, B", *heads, "difference of the means, us", "KS distance", "p of equal distributions"]
+    heads = [f"{name}, us: A / B" for name in ("mean", "median", "p99")]
+    head = [
+        "function",
+        "calls: A / B",
+        *heads,
+        "difference of the means, us",
+        "KS distance",
+        "p of equal distributions",
+    ]
     note = f"Means: {TESTS['means']}. p: {TESTS['distributions']}; calls of a session are not independent."
     return Table("Response times", head, rows, "l" + "r" * (len(head) - 1), note)
 
@@ -175,15 +182,18 @@ def _distributions(a: Side, b: Side, difference: Row) -> str | None:
         return None
     drawing = new_figure(3.6)
     axes = drawing.add_subplot()
+    durations_us = []
     for i, row in enumerate(drawn):
         for side, style in ((a, "-"), (b, "--")):
             calls = side.recording.calls(row["level"])
             assert calls is not None
             number_of = side.recording.functions.number(row["function"])
             chosen = (calls.function == number_of) & ~calls.under_way
+            durations_us.append(calls.duration_ns[chosen] / 1e3)
             label = row["function"] if side is a else ""
-            draw_distribution(axes, calls.duration_ns[chosen], label, i, style)
-    axes.set(xlabel="duration, us", ylabel="calls, %", ylim=(0, 101))
+            distribution(axes, durations_us[-1], color=colour(i), linestyle=style, label=label)
+    value_axis(axes, "x", durations_us)
+    axes.set(xlabel="duration, us", ylabel="calls within it, %", ylim=(0, 101))
     axes.legend(fontsize=8, frameon=False)
     return svg_text(drawing, "diff-response-times")
 
@@ -209,5 +219,5 @@ def _maps(a: Side, b: Side) -> str | None:
         axes.set_title(f"{OPERATIONS[MAPPED[column]][2]}: {int(change[:, column].sum()):+,}", fontsize=9)
         axes.set(xticks=[], yticks=[])
         bar = drawing.colorbar(image, ax=axes)
-        bar.formatter = FuncFormatter(lambda value, _: f"{value:+,g}")
+        bar.formatter = FuncFormatter(lambda value, _: f"{value:+,g}" if value else "0")
     return svg_text(drawing, "diff-maps")

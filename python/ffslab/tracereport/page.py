@@ -11,6 +11,7 @@ from ffslab.text_table import number, text_table
 from ffslab.tracereport import plots
 from ffslab.tracereport.columns import Ints
 from ffslab.tracereport.recording import Recording
+from ffslab.tracereport.sentences import sentences
 from ffslab.tracereport.tables import Table, tables
 
 Summary = dict[str, Any]
@@ -20,6 +21,8 @@ def text(summary: Summary) -> str:
     """What the terminal shows."""
     parts = [*headline(summary), *_incomplete(summary)]
     parts += [f"note: {note}" for note in summary["notes"]]
+    if said := sentences(summary):
+        parts += ["", "What this means", *(f"  {sentence}" for sentence in said)]
     return "\n".join(parts) + "".join(f"\n\n{plain(table)}" for table in tables(summary))
 
 
@@ -51,9 +54,18 @@ def html(recording: Recording, summary: Summary, blocks: Ints | None, title: str
     lines = "".join(f"<p>{escape(line)}</p>" for line in headline(summary))
     flaws = "".join(f"<p><strong>{escape(line)}</strong></p>" for line in _incomplete(summary))
     notes = "".join(f"<li>{escape(note)}</li>" for note in summary["notes"])
+    said = "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences(summary))
     drawn = [
-        ("Operations over time", "Dotted: markers.", plots.over_time(recording, summary)),
-        ("Where the operations fell", "", plots.where_over_time(recording)),
+        (
+            "Operations over time",
+            "Operations per second. Dotted: markers.",
+            plots.over_time(recording, summary),
+        ),
+        (
+            "Where the operations fell",
+            "The erase block of each operation.",
+            plots.where_over_time(recording),
+        ),
         (
             "Map of erase blocks",
             f"Each cell is a block, {plots.MAP_COLUMNS} a row; grey: none.",
@@ -65,6 +77,7 @@ def html(recording: Recording, summary: Summary, blocks: Ints | None, title: str
         f"<h1>{escape(title)}</h1>{lines}{flaws}",
         f"<p>Made by ffslab {__version__} from logs of a real or simulated system.</p>",
         f"<ul>{notes}</ul>" if notes else "",
+        section("What this means", f"<ul>{said}</ul>" if said else ""),
         *(section_of(shown) for shown in tables(summary)),
         *(figure(name, note, svg) for name, note, svg in drawn),
     ]
@@ -74,7 +87,7 @@ def html(recording: Recording, summary: Summary, blocks: Ints | None, title: str
 def section_of(shown: Table) -> str:
     """A table with its title and note."""
     note = f"<p>{escape(shown.note)}</p>" if shown.note else ""
-    return section(shown.title, note + table(shown.head, shown.rows))
+    return section(shown.title, note + table(shown.head, shown.rows, align=shown.align))
 
 
 def _log(log: Summary) -> str:

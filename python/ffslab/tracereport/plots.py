@@ -8,7 +8,16 @@ import numpy as np
 from matplotlib.colors import LogNorm
 from matplotlib.ticker import FuncFormatter
 
-from ffslab.report.drawing import VECTOR_MARKS_MAX, colour, new_figure, svg_text
+from ffslab.report.drawing import (
+    VECTOR_MARKS_MAX,
+    colour,
+    distribution,
+    new_figure,
+    svg_text,
+    thousands,
+    value_axis,
+    width,
+)
 from ffslab.tracereport.columns import ERASE, OPERATIONS, PROGRAM, READ, Ints
 from ffslab.tracereport.header import FUNCMON, VFSMON
 from ffslab.tracereport.operations import MAPPED
@@ -43,10 +52,10 @@ def over_time(recording: Recording, summary: Summary) -> str | None:
             axes.stairs(below + rate, edges, baseline=below, fill=True, color=colour(i), label=who)
             below = below + rate
         axes.set(ylabel=f"{OPERATIONS[kind][2]}/s", xlim=(0, edges[-1]))
+        thousands(axes.yaxis)
         _mark(axes, recording, named=axes is panels[0])
-    panels[-1].set_xlabel(f"time since {line['start_s']:,.3f} s, s")
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=8)
-    return svg_text(figure, "over-time")
+    panels[-1].set_xlabel(_since(recording))
+    return svg_text(figure, "over-time", panels[0], 2)
 
 
 def where_over_time(recording: Recording) -> str | None:
@@ -72,8 +81,9 @@ def where_over_time(recording: Recording) -> str | None:
                     markersize=4 if kind == ERASE else 2, color=tint, label=OPERATIONS[kind][2],
                     rasterized=len(flash) > VECTOR_MARKS_MAX,
                 )  # fmt: skip
-        figure.legend(loc="outside lower center", ncols=3, fontsize=8, markerscale=3)
-    axes.set(xlabel="time since the start, s", ylabel="erase block")
+        figure.legend(loc="outside lower center", ncols=3, fontsize=8, frameon=False, markerscale=2)
+    axes.set(xlabel=_since(recording), ylabel="erase block")
+    thousands(axes.yaxis)
     _mark(axes, recording, named=True)
     return svg_text(figure, "where-over-time")
 
@@ -118,26 +128,19 @@ def response_times(recording: Recording) -> str | None:
     for axes, (name, calls) in zip(panels, levels, strict=True):
         sums = np.bincount(calls.function, weights=calls.duration_ns)
         order = [int(i) for i in np.argsort(-sums, kind="stable")[:FUNCTIONS_MAX] if (calls.function == i).any()]
-        for i, function in enumerate(order):
-            draw_distribution(
-                axes, calls.duration_ns[calls.function == function], recording.functions.texts[function], i
-            )
-        axes.set(title=name, xlabel="duration, us", ylabel="calls, %", ylim=(0, 101))
+        durations_us = [calls.duration_ns[calls.function == function] / 1e3 for function in order]
+        for i, (function, us) in enumerate(zip(order, durations_us, strict=True)):
+            label = recording.functions.texts[function]
+            distribution(axes, us, color=colour(i), label=label, linewidth=width(i, len(order)))
+        value_axis(axes, "x", durations_us)
+        axes.set(title=name, xlabel="duration, us", ylabel="calls within it, %", ylim=(0, 101))
         axes.legend(fontsize=8, frameon=False)
     return svg_text(figure, "response-times")
 
 
-def draw_distribution(axes: Any, duration_ns: Any, label: str, i: int, style: str = "-") -> None:
-    """A step per 1/500 of the calls, and the last hundred in full."""
-    us = np.sort(np.asarray(duration_ns)) / 1e3
-    n = len(us)
-    ranks = np.unique(np.concatenate([np.linspace(0, n - 1, 500).astype(int), np.arange(max(0, n - 100), n)]))
-    axes.step(us[ranks], (ranks + 1) / n * 100, where="post", color=colour(i), linestyle=style, label=label)
-    positive = us[us > 0]
-    if len(positive):
-        axes.set_xscale("symlog", linthresh=1.0)
-        axes.set_xlim(left=0)
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+def _since(recording: Recording) -> str:
+    """The label of an axis that begins where the log does."""
+    return f"time since the start of the log (its second {recording.start_ns / 1e9:,.3f}), s"
 
 
 def _both(line: Summary, kind: int) -> list[int]:

@@ -39,11 +39,14 @@ def tables(summary: Summary) -> list[Table]:
     return [_cut(table) for table in made if table is not None and table.rows]
 
 
-def operations_table(title: str, what: list[str], rows: list[tuple[list[str], Summary]], note: str = "") -> Table:
-    """Counts of operations; types that do not occur are left out."""
+def operations_table(
+    title: str, what: list[str], rows: list[tuple[list[str], Summary]], note: str = "", align: str = ""
+) -> Table:
+    """Counts of operations; types that do not occur are left out. `align`: of the columns `what`, texts else."""
     kinds = [(key, name) for _, key, name in OPERATIONS if any(counts[key] for _, counts in rows)]
     cells = [[*first, *(number(counts[key]) for key, _ in kinds)] for first, counts in rows]
-    return Table(title, [*what, *(name for _, name in kinds)], cells, "l" * len(what) + "r" * len(kinds), note)
+    sides = (align or "l" * len(what)) + "r" * len(kinds)
+    return Table(title, [*what, *(name for _, name in kinds)], cells, sides, note)
 
 
 def _operations(summary: Summary) -> Iterable[Table | None]:
@@ -58,7 +61,7 @@ def _operations(summary: Summary) -> Iterable[Table | None]:
     yield operations_table("Flash operations by task", ["task", "background", "first to last, s"], tasks + total)
     phases = [([row["phase"], f"{row['start_s']:,.3f}", f"{row['duration_s']:,.3f}"], row) for row in found["by_phase"]]
     if len(phases) > 1:
-        yield operations_table("By phase", ["phase", "start, s", "duration, s"], phases)
+        yield operations_table("By phase", ["phase", "start, s", "duration, s"], phases, align="lrr")
     yield operations_table("By partition", ["partition"], [([row["partition"]], row) for row in found["by_partition"]])
     checks = [
         [row["task"], number(row["page_reads_of_erased_blocks"]), number(row["erases"])]
