@@ -12,7 +12,9 @@ from conftest import SMALL
 from ffslab import Experiment
 from ffslab.experiment import Run
 from ffslab.report import html, plots, sweeps
-from ffslab.report.drawing import value_axis
+from ffslab.report.drawing import COLOURS, value_axis
+from ffslab.reproduce.figures import Figure as FigureOfPaper
+from ffslab.reproduce.figures import Line
 
 AXES = '[axes]\nfs = ["jffs2", "yaffs2"]\nread_ahead_KiB = [128, 0]\n"requests.count" = [8, 16, 32]\n'
 
@@ -122,3 +124,19 @@ def test_a_logarithmic_axis_of_one_decade_has_several_numbers() -> None:
     low, high = axes.get_ylim()
     labels = [tick.label1.get_text() for tick in axes.yaxis.get_major_ticks() if low <= tick.get_loc() <= high]
     assert labels == ["2", "5", "10"]
+
+
+def test_kinds_stand_side_by_side_under_their_names() -> None:
+    lines = [Line("a", range(3), [1.0, 2.0, 3.0]), Line("b", range(3), [1.0, 2.0, 3.0])]
+    drawn = texts(FigureOfPaper("Engines", "engine", "MB/s", lines, kinds=("sync", "psync", "vsync")).svg())
+    assert drawn[:4] == ["sync", "psync", "vsync", "engine"]
+    assert "0" in drawn
+
+
+def test_many_lines_are_told_apart_by_hue_and_dash() -> None:
+    lines = [Line(f"{hue} {dash}", [1, 2], [hue + 1, dash + 1], hue, dash) for dash in range(3) for hue in range(4)]
+    svg = FigureOfPaper("Many", "x", "y", lines).svg()
+    drawn = re.findall(
+        r'style="fill: none;((?: stroke-dasharray[^;]*;)?)[^"]* stroke: (#[0-9a-f]{6}); stroke-width', svg
+    )
+    assert len({(dash, tint) for dash, tint in drawn if tint in COLOURS[:4]}) >= 12

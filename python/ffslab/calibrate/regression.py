@@ -99,7 +99,7 @@ def fit(observations: Observations, method: Method = Method.LINEAR) -> Fit:
     if spare <= 0:
         counted = f"{len(design)} measurements for {len(keys)} constants"
         warnings.append(f"{counted}: none is left over to say how far they can be trusted")
-    warnings += outliers
+    warnings += [f"{observations.what}: {said}" for said in outliers]
     constants = {}
     for i, key in enumerate(keys):
         ci95 = (float(intervals[i, 0]), float(intervals[i, 1])) if spare > 0 else None

@@ -6,12 +6,13 @@ from html import escape
 from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.ticker import MaxNLocator
 
 from ffslab import __version__
 from ffslab.calibrate.regression import Fit
 from ffslab.report import page, section
 from ffslab.report import table as html_table
-from ffslab.report.drawing import colour, new_figure, svg_text
+from ffslab.report.drawing import colour, new_figure, svg_text, thousands
 
 if TYPE_CHECKING:
     from ffslab.calibrate.verb import Calibration
@@ -19,14 +20,14 @@ if TYPE_CHECKING:
 
 def html(done: Calibration) -> str:
     """The whole report."""
-    from ffslab.calibrate.verb import table
+    from ffslab.calibrate.verb import ALIGN, table
 
     warnings = "".join(f"<li>{escape(warning)}</li>" for warning in done.warnings)
     plots = "\n".join(f"<figure>{residual_plot(of)}</figure>" for of in done.fits if of.observations.measured.any())
     parts = [
         f"<h1>{escape(done.title)}</h1>",
         f"<p>Calibrated by ffslab {escape(__version__)}; what was not measured is that of {escape(done.base)}.</p>",
-        section("Constants", html_table(*table(done))),
+        section("Constants", html_table(*table(done), align=ALIGN)),
         section("Warnings", f"<ul>{warnings}</ul>" if warnings else ""),
         section("Regressions", "<p>Left: measured values and the line. Right: what the line leaves over.</p>" + plots),
         f"<details><summary>The profile</summary><pre>{escape(done.toml)}</pre></details>",
@@ -49,9 +50,15 @@ def residual_plot(of: Fit) -> str:
     left.plot(x[order], of.fitted[order], color=colour(1), linewidth=1)
     right.axhline(0, color=colour(1), linewidth=1)
     right.plot(x, of.residuals, linestyle="none", marker=".", color=colour(0))
-    along = f"times {keys[0].rpartition('.')[2]}" if single else "fitted" if np.ptp(of.fitted) else "measurement"
-    left.set(xlabel=along, ylabel=observed.unit, title=f"{observed.what}")
+    if single:
+        along = f"{keys[0].rpartition('.')[2].partition('_')[0]}s in a loop"
+    else:
+        along = f"fitted, {observed.unit}" if np.ptp(of.fitted) else "measurement"
+    left.set(xlabel=along, ylabel=f"measured, {observed.unit}", title=observed.what.removesuffix(f", {observed.unit}"))
     right.set(xlabel=along, ylabel=f"residual, {observed.unit}", title="Residuals")
     for axes in (left, right):
         axes.grid(alpha=0.3)
+        axes.xaxis.set_major_locator(MaxNLocator(6))
+        axes.yaxis.set_major_locator(MaxNLocator(6))
+        thousands(axes.xaxis, axes.yaxis)
     return svg_text(figure, f"residuals-{observed.what}".replace(" ", "-").replace(",", ""))

@@ -193,7 +193,7 @@ def save(done: Calibration, folder: Path) -> Path:
 
 def text(done: Calibration, folder: Path) -> str:
     """What the verb prints."""
-    parts = [done.title, text_table(*table(done), "lrllrr")]
+    parts = [done.title, text_table(*table(done), ALIGN)]
     steps = done.as_dict()["clock_step_us"]
     if steps:
         parts.append("\n".join(f"Clock: steps of {step:.4g} us, found in {source}" for source, step in steps.items()))
@@ -203,18 +203,26 @@ def text(done: Calibration, folder: Path) -> str:
     return "\n\n".join(parts)
 
 
+ALIGN = "lrlrrr"
+
+
 def table(done: Calibration) -> tuple[list[str], list[list[str]]]:
     """The constants, for the terminal and the report."""
     rows = []
     for of in done.fits:
         for constant in of.constants.values():
             entry = _entry(of, constant)
-            value = f"{constant.value:,.4g}" if abs(constant.value) < 1e3 else f"{constant.value:,.1f}"
-            interval = f"{constant.ci95[0]:.5g} to {constant.ci95[1]:.5g}" if constant.ci95 else "not known"
+            value = _digits(constant.value)
+            interval = " to ".join(map(_digits, constant.ci95)) if constant.ci95 else "not known"
             r2 = "-" if of.r2 is None else f"{of.r2:.6f}"
             shown = value if constant.identified else "not identified"
             rows.append([constant.key, shown, entry["unit"], interval, r2, str(len(of.fitted))])
     return ["constant", "value", "unit", "95 % interval", "R2", "measurements"], rows
+
+
+def _digits(value: float) -> str:
+    """Four digits, zeros included; more before the decimal point when there are."""
+    return f"{value:,.1f}" if abs(value) >= 1e3 else f"{value:#.4g}".removesuffix(".")
 
 
 def _entry(of: Fit, constant: Constant) -> dict[str, Any]:

@@ -267,5 +267,4 @@ def figures(series: Series) -> Iterator[Figure]:
         "mean power above idle, mW",
         lines,
         kinds=[f"{fs}, {on}" for fs in FS for on in READ_AHEAD_KIB],
-        from_zero=True,
     )

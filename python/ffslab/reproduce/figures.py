@@ -11,17 +11,21 @@ from matplotlib.ticker import FuncFormatter, NullLocator
 
 from ffslab.report.drawing import MARKS, colour, new_figure, svg_text, thousands, value_axis, width
 
+DASHES = ("-", "--", ":")
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True)
 class Line:
-    """One curve."""
+    """One curve. Of very many, those that belong together have a `hue`, and are told apart by their `dash`."""
 
     label: str
     x: Sequence[float]
     y: Sequence[float]
+    hue: int | None = None
+    dash: int = 0
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,7 @@ class Figure:
     """A chart: `x_scale` is base 2 for sizes and counts, symlog for times from 0 on.
 
     `kinds` names what stands side by side instead, at x = 0, 1 ...: there is nothing between them, and so no line.
+    The axis of values begins at 0, unless it is logarithmic.
     """
 
     title: str
@@ -38,7 +43,6 @@ class Figure:
     x_scale: Literal["log2", "symlog"] = "log2"
     kinds: Sequence[str] = ()
     y_log: bool = False
-    from_zero: bool = False
 
     def svg(self) -> str:
         """The chart as an SVG element."""
@@ -51,21 +55,23 @@ class Figure:
                 "marker": MARKS[i % len(MARKS)],
                 "markersize": 5,
                 "markerfacecolor": "none",
-                "color": colour(i),
+                "color": colour(i if line.hue is None else line.hue),
             }
             if self.kinds:
                 beside = np.asarray(line.x) + (i - (count - 1) / 2) * 0.5 / count
                 axes.plot(beside, line.y, linestyle="none", markeredgewidth=1.5, label=line.label, **style)
             else:
-                axes.plot(line.x, line.y, linewidth=width(i, count), label=line.label, **style)
+                axes.plot(
+                    line.x, line.y, linestyle=DASHES[line.dash], linewidth=width(i, count), label=line.label, **style
+                )
         axes.set(title=self.title, xlabel=self.x_label, ylabel=self.y_label)
         self._scale_x(axes)
         if self.y_log:
             value_axis(axes, "y", [line.y for line in self.lines])
         else:
             thousands(axes.yaxis)
-            if self.from_zero:
-                axes.set_ylim(0, 1.08 * max(y for line in self.lines for y in line.y))
+            ys = [y for line in self.lines for y in line.y]
+            axes.set_ylim(min(0, 1.08 * min(ys)), 1.08 * max(ys) or 1)
         axes.grid(alpha=0.3)
         return svg_text(figure, self.title.lower().replace(" ", "-"), axes, count)
 

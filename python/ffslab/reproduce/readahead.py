@@ -357,7 +357,6 @@ def figures(series: Series) -> Iterator[Figure]:
             for fs in FS
         ],
         x_scale="symlog",
-        from_zero=True,
     )
     for title, of in (("Figure 3a: time", TIME), ("Figure 3b: page reads", READS)):
         lines = [Line(f"{fs}, {p}", COUNTS, _percents(by_number(series, fs, p, of))) for p in PATTERNS for fs in FS]
@@ -365,11 +364,11 @@ def figures(series: Series) -> Iterator[Figure]:
     for title, of in (("Figure 4a: time", TIME), ("Figure 4b: energy", ENERGY)):
         for pattern in PATTERNS:
             lines = []
-            for fs in FS:
+            for dash, fs in enumerate(FS):
                 values = by_size(series, fs, pattern, of)
-                for count in SIZE_COUNTS:
+                for hue, count in enumerate(SIZE_COUNTS):
                     gains = _percents([values[count, size] for size in SIZES_KIB])
-                    lines.append(Line(f"{fs}, {count} requests", SIZES_KIB, gains))
+                    lines.append(Line(f"{fs}, {count} requests", SIZES_KIB, gains, hue, dash))
             yield Figure(f"{title} saved, {pattern}", "size of a request, KiB", "saved without read-ahead, %", lines)
     for number, of, title in ((6, "time_us", "time"), (7, ENERGY, "energy")):
         for fs in PUBLISHED_FS:

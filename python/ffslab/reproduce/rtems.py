@@ -209,24 +209,24 @@ def figures(series: Series) -> Iterator[Figure]:
         )
         for access, text in ACCESSES.items()
     ]
-    yield Figure("Figure 2: I/O engines, RFS", "I/O engine", _MB, lines, kinds=tuple(ENGINES), from_zero=True)
+    yield Figure("Figure 2: I/O engines, RFS", "I/O engine", _MB, lines, kinds=tuple(ENGINES))
     size = "size of a request, B"
     for title, name in (("Figure 3: size of a request, RFS", "F3 rfs"), ("Figure 4: the same, DOSFS", "F4 dosfs")):
         curves = {text: by_size(series, name, access) for access, text in ACCESSES.items()}
-        yield Figure(title, size, _MB, [Line(t, list(c), list(c.values())) for t, c in curves.items()], from_zero=True)
+        yield Figure(title, size, _MB, [Line(t, list(c), list(c.values())) for t, c in curves.items()])
     for access in ("read", "write"):
         lines = []
         for fs in ("imfs", "mini-imfs"):
             for block_b in IMFS_BLOCKS_B:
                 curve = by_size(series, f"F5 {fs}", access, fs_block_B=block_b)
                 lines.append(Line(f"{fs}, {block_b} B", list(curve), list(curve.values())))
-        yield Figure(f"Figure 5: IMFS and mini-IMFS, {ACCESSES[access]}", size, _MB, lines, from_zero=True)
+        yield Figure(f"Figure 5: IMFS and mini-IMFS, {ACCESSES[access]}", size, _MB, lines)
     places, kinds = range(len(ACCESSES)), tuple(ACCESSES.values())
     lines = [
         Line(name, places, [bandwidth(series, f"F6 {name}", access, MEDIA_SIZE_B) for access in ACCESSES])
         for name in FLASH
     ]
-    yield Figure("Figure 6: file systems of flash, in memory", "access", _MB, lines, kinds=kinds, from_zero=True)
+    yield Figure("Figure 6: file systems of flash, in memory", "access", _MB, lines, kinds=kinds)
     lines = [
         Line(f"{fs}, {text}", CACHES_KIB, list(by_cache(series, fs, access).values()))
         for fs in ("rfs", "imfs")

@@ -190,7 +190,7 @@ def figures(series: Series) -> Iterator[Figure]:
         yield Figure(f"Figure 2: {name}", _SIZE, "mean response time, ms", lines, y_log=True)
     for of, name in ((ERASES, "mean erases per block"), (SPREAD, "standard deviation of erases")):
         lines = [_line(series, p, fs, of, 1, f"{fs}, {PATTERNS[p]}") for p in ("SW", "RW") for fs in FS]
-        yield Figure(f"Figure 4: {name}", _SIZE, name, lines, from_zero=True)
+        yield Figure(f"Figure 4: {name}", _SIZE, name, lines)
     quantities = (
         (TIME, 1e-3, "mean response time, ms"),
         (ERASES, 1, "mean erases per block"),
@@ -199,13 +199,13 @@ def figures(series: Series) -> Iterator[Figure]:
     for fs in FS:
         for of, unit, name in quantities:
             lines = [_line(series, f"fill {fill}", fs, of, unit, f"{fill} % full") for fill in FILLS]
-            yield Figure(f"Figure 5: fill rate, {fs}, {name}", _SIZE, name, lines, y_log=of == TIME, from_zero=True)
+            yield Figure(f"Figure 5: fill rate, {fs}, {name}", _SIZE, name, lines, y_log=of == TIME)
     for fs in FS:
         for of, unit, name in quantities[:2]:
             lines = [
                 _line(series, f"pause {pause}", fs, of, unit, f"{pause} ms between requests") for pause in PAUSES_MS
             ]
-            yield Figure(f"Figure 6: pauses, {fs}, {name}", _SIZE, name, lines, y_log=of == TIME, from_zero=True)
+            yield Figure(f"Figure 6: pauses, {fs}, {name}", _SIZE, name, lines, y_log=of == TIME)
 
 
 def _line(series: Series, name: str, fs: str, of: str, unit: float, label: str = "") -> Line:
