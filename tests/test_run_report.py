@@ -86,6 +86,20 @@ def test_a_reason_has_one_colour_in_all_pictures(one: Run) -> None:
     assert not any("caller" in text or "jffs2_gc_thread" in text for text in texts(operations))
 
 
+def test_pictures_in_one_page_share_no_ids(many: Run) -> None:
+    ids = re.findall(r'\bid="([^"]*)"', html(many))
+    assert len(ids) == len(set(ids)) > 20
+
+
+def test_what_fio_and_postmark_report_is_in_the_report(tmp_path: Path) -> None:
+    start = SMALL.split("[[setup]]")[0] + '[[setup]]\nstep = "mount"\n[[measure]]\n'
+    (tmp_path / "a.fio").write_text("[small-writer]\nrw=write\nsize=64k\nbs=4k\n")
+    page = html(run(f'{start}step = "fio"\nfile = "{tmp_path / "a.fio"}"\n'))
+    assert "<td>small-writer</td>" in page and "IOPS" in page
+    page = html(run(f'{start}step = "postmark"\nfile = "a.pmrc"\ncommands = """\nset number 5\nrun\nquit\n"""\n'))
+    assert "seconds of transactions" in page
+
+
 def test_space_that_stays_as_it_is_is_drawn_once(one: Run) -> None:
     changed = plots.space_map(one)
     assert changed

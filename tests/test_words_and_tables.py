@@ -67,6 +67,13 @@ def test_nothing_is_said_about_what_did_not_happen() -> None:
     assert "energy" not in text
 
 
+def test_the_only_variant_is_told_with_its_speed_and_energy() -> None:
+    made = variant("base", 100.0, energy_uJ={"cpu": 900.0, "memory": 100.0, "total": 1000.0})
+    said = sentences(summary(made))
+    assert said[0] == "10 calls take 10.0 us on average; one call in a hundred takes 1.0 us or more."
+    assert said[1] == "The measured steps take 1.00 mJ above idle in 0.2 ms."
+
+
 def test_notes_of_the_run_are_passed_on_once() -> None:
     alike = variant("a", 100.0, notes=["fcntl is not replayed"])
     assert sentences(summary(alike, alike | {"name": "b"})).count("Note. fcntl is not replayed") == 1
@@ -90,7 +97,7 @@ def test_many_variants_tell_of_energy_of_the_slowest_and_of_wear() -> None:
     said = sentences(summary(*made))
     assert "The least energy is 1.00 mJ (n=1), the most 3.00 mJ (n=3)." in said
     assert any(text.startswith("Slowest (n=3): Of 0.6 ms, 15.0 % went into") for text in said)
-    (worn,) = (text for text in said if text.startswith("Most worn (n=2): A block is erased 2.00 times"))
+    (worn,) = (text for text in said if text.startswith("Most worn (n=2): A block is erased 2 times"))
     assert "The 100,000 erases that a block bears" in worn and "last for 50,000 such runs, 0.00556 hours" in worn
 
 

@@ -66,24 +66,30 @@ def fio_json(summary: dict[str, Any]) -> dict[str, Any]:
 
 
 HEAD = ["job", "", "requests", "IOPS", "KiB/s", "mean, us", "p50, us", "p99, us", "max, us"]
+ALIGN = "ll" + "r" * 7
 
 
 def fio_text(summary: dict[str, Any]) -> str:
     """A table of the jobs, then what they cost."""
+    return f"{text_table(HEAD, job_rows(report(summary)), ALIGN)}\n\n{summary_text(summary)}"
+
+
+def job_rows(done: dict[str, Any]) -> list[list[str]]:
+    """The cells below `HEAD` of a `fio` step: what each job read, wrote and synced, and how it failed."""
     rows = []
-    for job in report(summary)["jobs"]:
+    for job in done["jobs"]:
         for direction in ("read", "write"):
-            done = job[direction]
-            if not done["total_ios"]:
+            moved = job[direction]
+            if not moved["total_ios"]:
                 continue
-            cells = [number(done["total_ios"], 0), number(done["iops"], 1), number(done["bw_bytes"] / 1024, 1)]
-            rows.append([job["jobname"], direction, *cells, *_times(done["clat_ns"])])
+            cells = [number(moved["total_ios"], 0), number(moved["iops"], 1), number(moved["bw_bytes"] / 1024, 1)]
+            rows.append([job["jobname"], direction, *cells, *_times(moved["clat_ns"])])
         if job["sync"]["total_ios"]:
             cells = [number(job["sync"]["total_ios"], 0), "", ""]
             rows.append([job["jobname"], "sync", *cells, *_times(job["sync"]["lat_ns"])])
         if job["error"]:
             rows.append([job["jobname"], job["error_name"], *[""] * 7])
-    return f"{text_table(HEAD, rows, 'll' + 'r' * 7)}\n\n{summary_text(summary)}"
+    return rows
 
 
 def _times(latency: dict[str, Any]) -> list[str]:

@@ -22,7 +22,7 @@ READING = frozenset({"read", "read-ahead", "inode read"})
 def sentences(summary: dict[str, Any]) -> list[str]:
     """The comparison of the variants, a sentence each on reads, writes, wear, chip and energy, the notes of the run."""
     variants = summary["variants"]
-    said = list(_comparison(variants))
+    said = list(_comparison(variants) if len(variants) > 1 else _speed(variants[0]))
     for variant in variants if len(variants) <= FEW else []:
         where = f"{variant['name']}: " if len(variants) > 1 else ""
         said += [where + text for text in _about(variant)]
@@ -30,6 +30,19 @@ def sentences(summary: dict[str, Any]) -> list[str]:
         said += _shares(variants[0])
     said += _notes(variants)
     return said
+
+
+def _speed(variant: Variant) -> Iterator[str]:
+    """How long the calls of the only variant took, and what energy all of it."""
+    latency, energy = variant["latency_us"], variant["energy_uJ"]["total"]
+    if latency["n"]:
+        yield (
+            f"{number(latency['n'])} calls take {number(latency['mean'])} us on average; "
+            f"one call in a hundred takes {number(latency['p99'])} us or more."
+        )
+    if energy and variant["time_us"]:
+        time_ms = number(variant["time_us"] / 1e3)
+        yield f"The measured steps take {number(energy / 1e3, 2)} mJ above idle in {time_ms} ms."
 
 
 def _comparison(variants: list[Variant]) -> Iterator[str]:
@@ -110,10 +123,7 @@ def _wear(variant: Variant) -> Iterator[str]:
     wear = variant["erases_per_block"]
     if not wear["mean"]:
         return
-    said = (
-        f"A block is erased {number(wear['mean'], 2)} times on average, with a standard deviation of "
-        f"{number(wear['sd'], 2)}."
-    )
+    said = f"A block is erased {wear['mean']:,.3g} times on average, with a standard deviation of {wear['sd']:,.3g}."
     borne = endurance_of(variant["stack"]["part"])
     if borne is not None:
         runs = borne[0] / wear["mean"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from ffslab import __version__
+from ffslab import __version__, fio
 from ffslab.report import plots, sweeps
 from ffslab.report.style import STYLE
 from ffslab.step_groups import StepGroup, step_groups
@@ -37,6 +37,7 @@ def html(run: Run) -> str:
         section("What this means", _list(sentences(summary))),
         figure(f"Along {sweep.along}", sweep.said, sweeps.svg(variants, sweep)) if sweep else "",
         section("Where the time went", _time(variants, drawn, colours, first)),
+        section("What the programs report", _programs(drawn)),
         section("Numbers", table(*main_cells(summary))),
         section("Step by step", _steps(drawn, first)),
         figure(
@@ -142,6 +143,19 @@ def _time(variants: list[Variant], drawn: list[Variant], colours: dict[str, str]
         body = table(head, rows, {name: escape(text) for name, text in EXPLAINED.items()})
         named = f"<summary>{escape(variant['name'])}: operations and tasks</summary>"
         parts.append(f"<details>{named}\n{body}</details>" if len(drawn) > 1 else body)
+    return "\n".join(parts)
+
+
+def _programs(variants: list[Variant]) -> str:
+    """The jobs of fio, and what Postmark prints."""
+    parts = []
+    for variant in variants:
+        named = f"<p>{escape(variant['name'])}</p>" if len(variants) > 1 else ""
+        for step in variant["steps"]:
+            if "fio" in step:
+                parts.append(named + table(fio.HEAD, fio.job_rows(step["fio"]), align=fio.ALIGN))
+            for done in step.get("postmark", []):
+                parts.append(f"{named}<pre>{escape(done['report'])}</pre>")
     return "\n".join(parts)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from typing import TYPE_CHECKING, Any
 
 import matplotlib
@@ -101,4 +102,10 @@ def svg_text(figure: Figure, name: str, axes: Axes | None = None, legend_entries
     with matplotlib.rc_context({"svg.hashsalt": f"ffslab-{name}", "svg.fonttype": "none"}):
         figure.savefig(buffer, format="svg", dpi=120, metadata={"Date": None, "Creator": None})
     text = buffer.getvalue()
-    return text[text.index("<svg") :].rstrip()
+    drawn = re.sub(r"<metadata>.*?</metadata>\s*", "", text[text.index("<svg") :], flags=re.DOTALL)
+    # Groups are numbered alike in every figure, and equal images named alike: what nothing refers to needs no id.
+    referred = set(re.findall(r'(?:href="#|url\(#)([^")]+)', drawn))
+    return _IDS.sub(lambda found: found[0] if found[2] in referred else found[1], drawn).rstrip()
+
+
+_IDS = re.compile(r'(<[a-z]+[^<>]*?) id="([^"]*)"')

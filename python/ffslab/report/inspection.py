@@ -102,15 +102,14 @@ def space_bars(facts: Facts) -> str | None:
         return None
     drawing = new_figure(2.2)
     axes = drawing.add_subplot()
-    bottom = np.zeros(len(facts["blocks"]))
-    edges = np.arange(len(bottom) + 1)
-    for kind, label, tint in plots.SPACE_KINDS:
-        held = np.array([(block[f"{kind}_B"] or 0) / 1024 for block in facts["blocks"]])
-        axes.stairs(bottom + held, edges, baseline=bottom, fill=True, color=tint, label=label)
-        bottom = bottom + held
+    held = [
+        np.array([(block[f"{kind}_B"] or 0) / 1024 for block in facts["blocks"]]) for kind, _, _ in plots.SPACE_KINDS
+    ]
+    plots.space_bars(axes, held)
+    most = np.sum(held, axis=0).max() or 1
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.set(xlabel="erase block", ylabel="KiB", xlim=(0, len(bottom)), ylim=(0, bottom.max() or 1))
-    axes.set_yticks(np.linspace(0, bottom.max() or 1, 3))
+    axes.set(xlabel="erase block", ylabel="KiB", xlim=(0, len(facts["blocks"])), ylim=(0, most))
+    axes.set_yticks(np.linspace(0, most, 3))
     thousands(axes.xaxis, axes.yaxis)
     return svg_text(drawing, "space-bars", axes, 3)
 

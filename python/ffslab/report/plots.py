@@ -13,6 +13,8 @@ from ffslab.report.drawing import width as line_width
 from ffslab.time_table import ASKED_FOR, CPU, IDLE, MEANING, PROGRAM, TASKS, spent
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from ffslab.experiment import Run
 
 Variant = dict[str, Any]
@@ -29,8 +31,9 @@ KINDS = (
 # Why the flash was used has colours (Okabe and Ito's), what takes time without it greys, background tasks hatches.
 REASON_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#f0e442")
 WITHOUT_FLASH = {CPU: "#999999", PROGRAM: "#444444", IDLE: "#e3e3e3"}
-FURTHER, FURTHER_COLOUR = "further causes", "#ffffff"
-HATCHES = ("////", "....", "xxxx", "----", "++++")
+FURTHER, FURTHER_COLOUR = "further causes", "#efe6d5"
+# Lines only: a dotted area takes a megabyte.
+HATCHES = ("////", "xxxx", "----", "||||", "++++")
 
 
 def latency_over_time(run: Run) -> str | None:
@@ -210,11 +213,7 @@ def space_map(run: Run) -> str | None:
     figure = new_figure(0.8 + 0.75 * len(drawn))
     panels = np.atleast_1d(figure.subplots(len(drawn), 1, sharex=True))
     for axes, (title, held) in zip(panels, drawn, strict=True):
-        blocks = np.arange(len(held[0]) + 1)
-        bottom = np.zeros(len(held[0]))
-        for pages, (_, label, tint) in zip(held, SPACE_KINDS, strict=True):
-            axes.stairs(bottom + pages, blocks, baseline=bottom, fill=True, color=tint, label=label)
-            bottom = bottom + pages
+        space_bars(axes, held)
         axes.set_title(title, fontsize=9)
         axes.set(xlim=(0, max(len(row[0]) for _, row in drawn)), ylim=(0, most), yticks=[0, most], ylabel="pages")
     panels[-1].set_xlabel("erase block")
@@ -222,6 +221,15 @@ def space_map(run: Run) -> str | None:
     handles = panels[0].get_legend_handles_labels()
     figure.legend(*handles, loc="outside lower center", ncols=3, fontsize=8, frameon=False)
     return svg_text(figure, "space-map")
+
+
+def space_bars(axes: Axes, held: list[Any]) -> None:
+    """A bar a block: what is valid, invalid and free in it, one on top of the other; blocks alike in one piece."""
+    stacked = np.cumsum(np.vstack([np.zeros(len(held[0])), *held]), axis=0)
+    starts = np.concatenate([[0], np.flatnonzero(np.any(np.diff(stacked), axis=0)) + 1])
+    edges = np.append(starts, len(held[0]))
+    for below, above, (_, label, tint) in zip(stacked, stacked[1:], SPACE_KINDS, strict=False):
+        axes.stairs(above[starts], edges, baseline=below[starts], fill=True, color=tint, label=label)
 
 
 def energy_by_rail(variants: list[Variant]) -> str | None:
@@ -264,6 +272,8 @@ def _variant_rows(axes: Any, variants: list[Variant]) -> None:
     """Rows of bars with the names of the variants, the first one on top."""
     axes.set_yticks(range(len(variants)), [_name(variant) for variant in variants], fontsize=8)
     axes.set_ylim(len(variants) - 0.5, -0.5)
+    if not any(map(_name, variants)):
+        axes.tick_params(axis="y", length=0)
 
 
 def _name(variant: Variant) -> str:
