@@ -96,8 +96,9 @@ def test_what_fio_and_postmark_report_is_in_the_report(tmp_path: Path) -> None:
     (tmp_path / "a.fio").write_text("[small-writer]\nrw=write\nsize=64k\nbs=4k\n")
     page = html(run(f'{start}step = "fio"\nfile = "{tmp_path / "a.fio"}"\n'))
     assert "<td>small-writer</td>" in page and "IOPS" in page
-    page = html(run(f'{start}step = "postmark"\nfile = "a.pmrc"\ncommands = """\nset number 5\nrun\nquit\n"""\n'))
-    assert "seconds of transactions" in page
+    commands = "set number 50\nset transactions 20\nrun\nquit\n"
+    page = html(run(f'{start}step = "postmark"\nfile = "a.pmrc"\ncommands = """{commands}"""\n'))
+    assert "Creation alone: 50 files" in page
 
 
 def test_space_that_stays_as_it_is_is_drawn_once(one: Run) -> None:

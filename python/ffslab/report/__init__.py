@@ -154,8 +154,9 @@ def _programs(variants: list[Variant]) -> str:
         for step in variant["steps"]:
             if "fio" in step:
                 parts.append(named + table(fio.HEAD, fio.job_rows(step["fio"]), align=fio.ALIGN))
-            for done in step.get("postmark", []):
-                parts.append(f"{named}<pre>{escape(done['report'])}</pre>")
+            # Postmark prints nothing when it runs out of files.
+            printed = [done["report"] for done in step.get("postmark", []) if done["report"]]
+            parts += [f"{named}<pre>{escape(text)}</pre>" for text in printed]
     return "\n".join(parts)
 
 

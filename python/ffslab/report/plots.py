@@ -138,6 +138,7 @@ def operations_by_cause(variants: list[Variant], colours: dict[str, str]) -> str
                     )  # fmt: skip
                     left += counts
         axes.set(title=label, xlim=(0, 1.02 * left.max()))
+        axes.tick_params(axis="y", length=0)
         axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
         thousands(axes.xaxis)
     _variant_rows(panels[0], variants)
@@ -159,7 +160,7 @@ def erase_map(run: Run) -> str | None:
     most = max((int(row.max(initial=0)) for row in rows_of), default=0)
     if not most:
         return None
-    figure = new_figure(0.5 + sum(0.55 + 0.13 * (len(row) / MAP_COLUMNS) for row in rows_of))
+    figure = new_figure(max(1.7, 0.5 + sum(0.55 + 0.13 * (len(row) / MAP_COLUMNS) for row in rows_of)))
     panels = np.atleast_1d(figure.subplots(len(rows_of), 1))
     image = None
     for axes, name, row in zip(panels, variants, rows_of, strict=True):
@@ -272,8 +273,7 @@ def _variant_rows(axes: Any, variants: list[Variant]) -> None:
     """Rows of bars with the names of the variants, the first one on top."""
     axes.set_yticks(range(len(variants)), [_name(variant) for variant in variants], fontsize=8)
     axes.set_ylim(len(variants) - 0.5, -0.5)
-    if not any(map(_name, variants)):
-        axes.tick_params(axis="y", length=0)
+    axes.tick_params(axis="y", length=0)
 
 
 def _name(variant: Variant) -> str:
