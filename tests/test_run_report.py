@@ -62,6 +62,13 @@ def test_few_variants_and_short_axes_are_no_sweep(many: Run, one: Run) -> None:
     assert sweeps.sweep_of(two) is None
 
 
+def test_there_is_nothing_between_names() -> None:
+    sizes = sweeps.Sweep("size", None, (), {"size": ["512", "4 KiB", "8 KiB"]})
+    files = sweeps.Sweep("file", None, (), {"file": ["a.gz", "b.gz", "c.gz"]})
+    assert sizes.has_order and "evenly spaced" in sizes.said
+    assert not files.has_order and "evenly spaced" not in files.said
+
+
 def test_the_only_variant_and_columns_of_nothing_are_not_shown(one: Run) -> None:
     steps = html(one).split("<h2>Step by step</h2>")[1].split("</table>")[0]
     assert "variant" not in steps and "base" not in steps

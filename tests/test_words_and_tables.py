@@ -98,7 +98,10 @@ def test_many_variants_tell_of_energy_of_the_slowest_and_of_wear() -> None:
     assert "The least energy is 1.00 mJ (n=1), the most 3.00 mJ (n=3)." in said
     assert any(text.startswith("Slowest (n=3): Of 0.6 ms, 15.0 % went into") for text in said)
     (worn,) = (text for text in said if text.startswith("Most worn (n=2): A block is erased 2 times"))
-    assert "The 100,000 erases that a block bears" in worn and "last for 50,000 such runs, 0.00556 hours" in worn
+    assert (
+        "The 100,000 erases that a block bears" in worn
+        and "last for 50,000 such runs one after the other, 0.00556 hours" in worn
+    )
 
 
 def test_what_is_nothing_in_the_last_digit_is_not_spoken_of() -> None:

@@ -128,8 +128,8 @@ def _wear(variant: Variant) -> Iterator[str]:
     if borne is not None:
         runs = borne[0] / wear["mean"]
         said += (
-            f" The {number(borne[0])} erases that a block bears ({borne[1]}) last for {number(runs, 0)} such runs, "
-            f"{_long(runs * variant['time_us'])} without a pause, if all blocks wear alike."
+            f" The {number(borne[0])} erases that a block bears ({borne[1]}) last for {number(runs, 0)} such runs "
+            f"one after the other, {_long(runs * variant['time_us'])}, if all blocks wear alike."
         )
     yield said
 

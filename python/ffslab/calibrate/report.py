@@ -23,7 +23,8 @@ def html(done: Calibration) -> str:
     from ffslab.calibrate.verb import ALIGN, table
 
     warnings = "".join(f"<li>{escape(warning)}</li>" for warning in done.warnings)
-    plots = "\n".join(f"<figure>{residual_plot(of)}</figure>" for of in done.fits if of.observations.measured.any())
+    drawn = [of for of in done.fits if of.observations.measured.any()]
+    plots = "\n".join(f"<p>{escape(_named(of))}:</p>\n<figure>{residual_plot(of)}</figure>" for of in drawn)
     parts = [
         f"<h1>{escape(done.title)}</h1>",
         f"<p>Calibrated by ffslab {escape(__version__)}; what was not measured is that of {escape(done.base)}.</p>",
@@ -33,6 +34,12 @@ def html(done: Calibration) -> str:
         f"<details><summary>The profile</summary><pre>{escape(done.toml)}</pre></details>",
     ]
     return page(done.title, parts)
+
+
+def _named(of: Fit) -> str:
+    """What was measured, for people: the unit stands at the axes."""
+    what = of.observations.what.removesuffix(f", {of.observations.unit}")
+    return f"{what[0].upper()}{what[1:]}"
 
 
 def residual_plot(of: Fit) -> str:
@@ -54,8 +61,8 @@ def residual_plot(of: Fit) -> str:
         along = f"{keys[0].rpartition('.')[2].partition('_')[0]}s in a loop"
     else:
         along = f"fitted, {observed.unit}" if np.ptp(of.fitted) else "measurement"
-    left.set(xlabel=along, ylabel=f"measured, {observed.unit}", title=observed.what.removesuffix(f", {observed.unit}"))
-    right.set(xlabel=along, ylabel=f"residual, {observed.unit}", title="Residuals")
+    left.set(xlabel=along, ylabel=f"measured, {observed.unit}")
+    right.set(xlabel=along, ylabel=f"residual, {observed.unit}")
     for axes in (left, right):
         axes.grid(alpha=0.3)
         axes.xaxis.set_major_locator(MaxNLocator(6))

@@ -36,8 +36,14 @@ class Sweep:
     @property
     def said(self) -> str:
         """What the figure shows, in a sentence."""
+        spaced = ", its values evenly spaced" if self.has_order else ""
         beside = f"; {self.panels} side by side" if self.panels else ""
-        return f"What each variant took, along {self.along}, its values evenly spaced{beside}."
+        return f"What each variant took, along {self.along}{spaced}{beside}."
+
+    @property
+    def has_order(self) -> bool:
+        """Whether there is something between two values, as with sizes, and not with names."""
+        return all(value[:1].isdigit() for value in self.values[self.along])
 
 
 def sweep_of(variants: list[Variant]) -> Sweep | None:
@@ -79,8 +85,8 @@ def svg(variants: list[Variant], sweep: Sweep) -> str:
                 heights = [float("nan") if found.get(x) is None else found[x] for x in along]
                 named = ", ".join(f"{axis}={value}" for axis, value in zip(sweep.lines, chosen, strict=True))
                 axes.plot(
-                    range(len(along)), heights, marker=MARKS[i], markersize=4, markerfacecolor="none",
-                    color=colour(i), linewidth=width(i, len(lines)), label=named,
+                    range(len(along)), heights, marker=MARKS[i], markersize=5, markerfacecolor="none", color=colour(i),
+                    linestyle="-" if sweep.has_order else "none", linewidth=width(i, len(lines)), label=named,
                 )  # fmt: skip
             axes.grid(alpha=0.3)
         axes_row[0].set_ylabel(label)
