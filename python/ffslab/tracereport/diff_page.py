@@ -56,7 +56,11 @@ def html(a: Side, b: Side, difference: Row) -> str:
             section("What moved", f"<ul>{moved}</ul>" if moved else "<p>Nothing that these logs show.</p>"),
             *(section_of(made) for made in tables(difference)),
             figure("Distributions of response times", "Solid: A; dashed: B.", _distributions(a, b, difference)),
-            figure("Maps: B minus A", f"Each cell is an erase block, {MAP_COLUMNS} a row.", _maps(a, b)),
+            figure(
+                "Maps: B minus A",
+                f"Each cell is an erase block, {MAP_COLUMNS} a row; at the left the first of a row.",
+                _maps(a, b),
+            ),
         ],
     )
 
@@ -194,7 +198,7 @@ def _distributions(a: Side, b: Side, difference: Row) -> str | None:
             distribution(axes, durations_us[-1], color=colour(i), linestyle=style, label=label)
     value_axis(axes, "x", durations_us)
     axes.set(xlabel="duration, us", ylabel="calls within it, %", ylim=(0, 101))
-    axes.legend(fontsize=8, frameon=False)
+    axes.legend(loc="lower right", fontsize=8, frameon=False)
     return svg_text(drawing, "diff-response-times")
 
 
@@ -205,8 +209,11 @@ def _maps(a: Side, b: Side) -> str | None:
     columns = [column for column in range(len(MAPPED)) if change[:, column].any()]
     if not columns:
         return None
-    lines = -(-len(change) // MAP_COLUMNS)
-    drawing = new_figure(0.4 + len(columns) * (0.5 + 0.075 * lines))
+    # The rows from the first block that either touched to the last: a partition is a small part of a chip.
+    touched = np.flatnonzero((a.blocks + b.blocks).any(axis=1)) // MAP_COLUMNS
+    first, lines = int(touched[0]), int(touched[-1] - touched[0]) + 1
+    change = change[first * MAP_COLUMNS : (first + lines) * MAP_COLUMNS]
+    drawing = new_figure(0.4 + len(columns) * (0.5 + max(0.3, 0.075 * lines)))
     panels = np.atleast_1d(drawing.subplots(len(columns), 1))
     for axes, column in zip(panels, columns, strict=True):
         cells = np.full(lines * MAP_COLUMNS, np.nan)
@@ -217,7 +224,9 @@ def _maps(a: Side, b: Side) -> str | None:
             norm=SymLogNorm(1, vmin=-most, vmax=most),
         )  # fmt: skip
         axes.set_title(f"{OPERATIONS[MAPPED[column]][2]}: {int(change[:, column].sum()):+,}", fontsize=9)
-        axes.set(xticks=[], yticks=[])
-        bar = drawing.colorbar(image, ax=axes)
+        axes.set(xticks=[])
+        rows = sorted({0, lines - 1})
+        axes.set_yticks(rows, [f"{(first + row) * MAP_COLUMNS:,}" for row in rows], fontsize=8)
+        bar = drawing.colorbar(image, ax=axes, ticks=[-most, 0, most])
         bar.formatter = FuncFormatter(lambda value, _: f"{value:+,g}" if value else "0")
     return svg_text(drawing, "diff-maps")

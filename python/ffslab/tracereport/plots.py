@@ -134,7 +134,8 @@ def response_times(recording: Recording) -> str | None:
             distribution(axes, us, color=colour(i), label=label, linewidth=width(i, len(order)))
         value_axis(axes, "x", durations_us)
         axes.set(title=name, xlabel="duration, us", ylabel="calls within it, %", ylim=(0, 101))
-        axes.legend(fontsize=8, frameon=False)
+        # A distribution leaves this corner free.
+        axes.legend(loc="lower right", fontsize=8, frameon=False)
     return svg_text(figure, "response-times")
 
 
