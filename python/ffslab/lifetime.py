@@ -249,7 +249,7 @@ def text(facts: Facts) -> str:
             f"{name}: {number(row['times_per_day'], 2)} times a day, {number(row['time_us'] / 1e6, 2)} s each",
             f"  dominated by (share of page programs): {said or 'nothing is programmed'}",
             f"  endurance {number(row['endurance_erases'])} erases ({row['endurance_source']}); worn so far: "
-            f"mean {number(row['worn']['mean'])}, most {number(row['worn']['max'])} ({row['wear_said_by']})",
+            f"mean {number(row['worn']['mean'])}, most {number(row['worn']['max'], 0)} ({row['wear_said_by']})",
             f"  intervals of 95 %: {row['uncertainty']}",
         ]
     return "\n".join([facts["start"], "", text_table(head, rows, "l" + "r" * 7), *below])

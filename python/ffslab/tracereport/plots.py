@@ -25,6 +25,7 @@ from ffslab.tracereport.recording import Recording
 
 # More operations than this are drawn as a density.
 DOTS_MAX = 50_000
+DENSITY_COLUMNS, DENSITY_ROWS_MAX = 400, 200
 FUNCTIONS_MAX = 6
 MAP_COLUMNS = 128
 MARKERS_MAX = 12
@@ -68,10 +69,16 @@ def where_over_time(recording: Recording) -> str | None:
     figure = new_figure(4.0)
     axes = figure.add_subplot()
     if len(flash) > DOTS_MAX:
-        counted, x, y = np.histogram2d(seconds, block, bins=(400, 200))
+        # Cells of whole blocks: else some would hold one block more than others, or none.
+        step = -(-int(np.ptp(block) + 1) // DENSITY_ROWS_MAX)
+        edges = np.arange(int(block.min()), int(block.max()) + step + 1, step) - 0.5
+        counted, x, y = np.histogram2d(
+            seconds, block, bins=(np.linspace(0, seconds.max() or 1, DENSITY_COLUMNS + 1), edges)
+        )
         counted[counted == 0] = np.nan
         mesh = axes.pcolormesh(x, y, counted.T, norm=LogNorm(), cmap="viridis", rasterized=True)
-        figure.colorbar(mesh, ax=axes, label="operations")
+        bar = figure.colorbar(mesh, ax=axes, label="operations in a cell")
+        thousands(bar.ax.yaxis)
     else:
         for kind, tint in KIND_COLOURS.items():
             own = flash.kind == kind
@@ -162,6 +169,7 @@ def _mark(axes: Any, recording: Recording, *, named: bool) -> None:
         else:
             names.append((at, [marker.text[:20]]))
     for at, texts in names if named else []:
-        axes.annotate(
-            ", ".join(texts), (at, 1.0), xycoords=("data", "axes fraction"), fontsize=7, rotation=30, va="bottom"
-        )
+        # Near the end a label leans to the left, where there is room.
+        side, rotation = ("right", -30) if at > left + 0.8 * (right - left) else ("left", 30)
+        place = {"xycoords": ("data", "axes fraction"), "ha": side, "va": "bottom"}
+        axes.annotate(", ".join(texts), (at, 1.0), fontsize=7, rotation=rotation, **place)
