@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import matplotlib
@@ -89,7 +90,7 @@ def distribution(axes: Axes, values: Any, **line: Any) -> None:
 def svg_text(figure: Figure, name: str, axes: Axes | None = None, legend_entries: int = 1) -> str:
     """The figure as an SVG element, with the legend of `axes` below it when that has several entries.
 
-    Ids are derived from `name`, so that several figures fit in one document.
+    Ids are derived from `name`, so that several figures fit in one document; who reads with the ears hears it.
     """
     if axes is not None and legend_entries > 1:
         handles, labels = axes.get_legend_handles_labels()
@@ -102,7 +103,8 @@ def svg_text(figure: Figure, name: str, axes: Axes | None = None, legend_entries
     with matplotlib.rc_context({"svg.hashsalt": f"ffslab-{name}", "svg.fonttype": "none"}):
         figure.savefig(buffer, format="svg", dpi=120, metadata={"Date": None, "Creator": None})
     text = buffer.getvalue()
-    drawn = re.sub(r"<metadata>.*?</metadata>\s*", "", text[text.index("<svg") :], flags=re.DOTALL)
+    label = f'<svg role="img" aria-label="{escape(name.replace("-", " "))}"'
+    drawn = label + re.sub(r"<metadata>.*?</metadata>\s*", "", text[text.index("<svg") + 4 :], flags=re.DOTALL)
     # Groups are numbered alike in every figure, and equal images named alike: what nothing refers to needs no id.
     referred = set(re.findall(r'(?:href="#|url\(#)([^")]+)', drawn))
     return _IDS.sub(lambda found: found[0] if found[2] in referred else found[1], drawn).rstrip()
