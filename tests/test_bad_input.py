@@ -228,6 +228,28 @@ def test_the_files_of_several_experiments_are_looked_at_before_the_first_runs(
     assert not (tmp_path / "results").exists()
 
 
+@pytest.mark.parametrize(
+    ("right", "wrong", "says"),
+    [
+        ("partition_blocks", "partition_block", "second.toml:6: unknown key `partition_block`: did you mean"),
+        ('"zero-overhead"', '"zero-overheat"', "second.toml: variant read_ahead_KiB=128: [stack]: unknown board"),
+        ("partition_blocks = ", "partition_blocks = 99999", "9999932 blocks from block 0 is not on the chip"),
+    ],
+)
+def test_all_of_several_experiments_are_checked_before_the_first_runs(
+    ffslab: Command, small: Path, tmp_path: Path, right: str, wrong: str, says: str
+) -> None:
+    (tmp_path / "second.toml").write_text(SMALL.replace(right, wrong), encoding="utf-8")
+    assert says in refused(ffslab("run", small, "second.toml"))
+    assert not (tmp_path / "results").exists()
+    # ... and a folder that is none of ours.
+    (tmp_path / "second.toml").write_text(SMALL, encoding="utf-8")
+    (tmp_path / "results/second").mkdir(parents=True)
+    (tmp_path / "results/second/notes.txt").write_text("mine", encoding="utf-8")
+    assert "not a results folder" in refused(ffslab("run", small, "second.toml"))
+    assert [path.name for path in (tmp_path / "results").iterdir()] == ["second"]
+
+
 def test_an_image_is_not_saved_on_its_own_mount(ffslab: Command, tmp_path: Path) -> None:
     (tmp_path / "here").mkdir()
     for place, says in (("here/x", "on the mount"), ("here", "is a folder"), ("absent/x", "no such folder")):

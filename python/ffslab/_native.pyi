@@ -33,6 +33,9 @@ def run_experiment(
     kept, and what tells this build from others.
     """
 
+def check_experiment(text: str, file_name: str, base_dir: str | PathLike[str], tables: dict[str, str]) -> None:
+    """Checks an experiment as far as that goes without running it; the arguments are those of `run_experiment`."""
+
 def planned_variants(text: str, file_name: str, base_dir: str | PathLike[str]) -> str:
     """The variants of an experiment with every default (JSON list): name, seed, stack, flash, state, setup, measure."""
 

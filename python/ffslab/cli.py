@@ -115,17 +115,22 @@ def run(
     json: Annotated[bool, _option("run", "json", "--json")] = False,
 ) -> None:
     """Runs experiment files, one after the other."""
+    from ffslab import results
     from ffslab.experiment import Experiment
 
     if out is not None and len(experiments) > 1:
         raise InputError("--out: names one folder, but several experiments are given: run them one by one")
-    # A file that is not there is told before the first has run for an hour; what is wrong in one when its turn comes.
+    # What is wrong in one of several is told before the first has run for an hour.
     ready = [(path, path.name.removesuffix(".toml"), Experiment.from_file(path)) for path in experiments]
     places: dict[str, Path] = {}
     for path, name, _ in ready:
         if name in places:
             raise InputError(f"{path}: its results would replace those of {places[name]}: run it by itself with --out")
         places[name] = path
+    if len(ready) > 1:
+        for _, name, experiment in ready:
+            results.check_free(Path("results") / name)
+            experiment.check()
     for _, name, experiment in ready:
         _run_and_print(experiment, name, out, json)
 

@@ -60,6 +60,16 @@ class Experiment:
         path = Path(path)
         return cls(read_text(path, "the experiment"), str(path), path.parent)
 
+    def check(self) -> None:
+        """Checks everything that shows without running a step.
+
+        Raises `ffslab.InputError` when the experiment is wrong.
+        """
+        from ffslab.traces import parquet_tables
+
+        tables = parquet_tables(self.text, self.base_dir)
+        _native.check_experiment(self.text, self.file_name, self.base_dir, tables)
+
     def run(self, progress: Progress | None = None) -> Run:
         """Simulates every variant. `progress` is called with the finished share (0 to 1) now and then.
 

@@ -119,6 +119,68 @@ impl<'a> Recipes<'a> {
     }
 }
 
+/// Everything that is known to be right before the first variant runs.
+struct Checked<'a> {
+    ready: Vec<Ready<'a>>,
+    recipes: Recipes<'a>,
+    traces: Traces,
+}
+
+/// An error of a variant, with the file and, of several variants, which.
+fn placed(file_name: &str, several: bool, variant: &Variant, text: &str) -> LabError {
+    let which = if several { format!("variant {}: ", variant.name) } else { String::new() };
+    LabError::Input(format!("{file_name}: {which}{text}"))
+}
+
+/// Reads what the steps name and builds each stack once. `build` tells this program from others, in the keys of states.
+fn check<'a>(
+    experiment: &'a Experiment,
+    file_name: &str,
+    base_dir: &Path,
+    tables: BTreeMap<String, String>,
+    build: &str,
+) -> Result<Checked<'a>, LabError> {
+    let several = experiment.variants.len() > 1;
+    let mut traces = Traces::with_tables(tables);
+    let mut ready = Vec::with_capacity(experiment.variants.len());
+    let mut recipes = Recipes::default();
+    for variant in &experiment.variants {
+        let place = |text: String| placed(file_name, several, variant, &text);
+        let steps = variant.setup.iter().chain(&variant.measure);
+        traces.read(steps.clone(), base_dir).map_err(place)?;
+        let keys = match &variant.stack {
+            StackTable::Linux(keys) => keys,
+            StackTable::Rtems(keys) => {
+                ready.push(ready_on_rtems(variant, keys, base_dir).map_err(place)?);
+                continue;
+            }
+        };
+        let (spec, keys) = StackSpec::from_keys(keys, base_dir).map_err(|error| match error {
+            LabError::Input(text) => place(format!("[stack]: {text}")),
+            other => other,
+        })?;
+        // Wrong geometries come to light before the first variant runs.
+        let stack = Stack::new(&spec).map_err(|text| place(format!("[stack]: {text}")))?;
+        check_saves(steps, stack.partition_bytes(), experiment.variants.len() as u64).map_err(place)?;
+        let state = recipes.add(variant, &spec, build).map_err(place)?;
+        ready.push(Ready { variant, spec: Spec::Linux(Box::new(spec)), keys: keys.into(), state });
+    }
+    Ok(Checked { ready, recipes, traces })
+}
+
+/// Whether the experiment in `toml_text` could begin: everything is checked that does not show in its steps only.
+/// The arguments are those of [`run_experiment_with`].
+///
+/// Errors: [`LabError::Input`] with one line when the experiment is wrong.
+pub fn check_experiment(
+    toml_text: &str,
+    file_name: &str,
+    base_dir: &Path,
+    tables: BTreeMap<String, String>,
+) -> Result<(), LabError> {
+    check(&Experiment::parse(toml_text, file_name)?, file_name, base_dir, tables, "").map(drop)
+}
+
 /// Runs the experiment in `toml_text`. `file_name` names it in messages; relative paths in it start at `base_dir`.
 /// `progress` gets the finished share (0 to 1) now and then and says whether to go on.
 ///
@@ -155,35 +217,8 @@ pub fn run_experiment_with(
     let Given { cache, tables } = given;
     let experiment = Experiment::parse(toml_text, file_name)?;
     let several = experiment.variants.len() > 1;
-    let place = |variant: &Variant, text: &str| {
-        let which = if several { format!("variant {}: ", variant.name) } else { String::new() };
-        LabError::Input(format!("{file_name}: {which}{text}"))
-    };
-    let mut traces = Traces::with_tables(tables);
-    let mut ready = Vec::with_capacity(experiment.variants.len());
-    let mut recipes = Recipes::default();
-    for variant in &experiment.variants {
-        let steps = variant.setup.iter().chain(&variant.measure);
-        traces.read(steps.clone(), base_dir).map_err(|text| place(variant, &text))?;
-        let keys = match &variant.stack {
-            StackTable::Linux(keys) => keys,
-            StackTable::Rtems(keys) => {
-                ready.push(ready_on_rtems(variant, keys, base_dir).map_err(|text| place(variant, &text))?);
-                continue;
-            }
-        };
-        let (spec, keys) = StackSpec::from_keys(keys, base_dir).map_err(|error| match error {
-            LabError::Input(text) => place(variant, &format!("[stack]: {text}")),
-            other => other,
-        })?;
-        // Wrong geometries come to light before the first variant runs.
-        let stack = Stack::new(&spec).map_err(|text| place(variant, &format!("[stack]: {text}")))?;
-        check_saves(steps, stack.partition_bytes(), experiment.variants.len() as u64)
-            .map_err(|text| place(variant, &text))?;
-        let build = cache.map_or("", |cache| &cache.build);
-        let state = recipes.add(variant, &spec, build).map_err(|text| place(variant, &text))?;
-        ready.push(Ready { variant, spec: Spec::Linux(Box::new(spec)), keys: keys.into(), state });
-    }
+    let build = cache.map_or("", |cache| &cache.build);
+    let Checked { ready, recipes, traces } = check(&experiment, file_name, base_dir, tables, build)?;
     let states = recipes.states(cache, &|| progress(0.0)).map_err(|error| match error {
         RunError::Step(text) => LabError::Input(format!("{file_name}: {text}")),
         RunError::Interrupted => LabError::Interrupted,
@@ -211,7 +246,7 @@ pub fn run_experiment_with(
     let (mut images, mut logs) = (Vec::new(), Vec::new());
     for (number, (ready, outcome)) in ready.iter().zip(outcomes).enumerate() {
         let mut outcome = outcome.map_err(|error| match error {
-            RunError::Step(text) => place(ready.variant, &text),
+            RunError::Step(text) => placed(file_name, several, ready.variant, &text),
             RunError::Interrupted => LabError::Interrupted,
         })?;
         for saved in std::mem::take(&mut outcome.images) {
@@ -230,7 +265,8 @@ pub fn run_experiment_with(
         return Err(LabError::Interrupted);
     }
     let seed = experiment.variants[0].seed;
-    let resolved_toml = experiment.resolved(ready[0].keys.clone(), base_dir);
+    let keys: Vec<&StackTable> = ready.iter().map(|ready| &ready.keys).collect();
+    let resolved_toml = experiment.resolved(&keys, base_dir);
     let summary = Summary::new(&experiment.title, seed, summaries);
     Ok(RunResult { summary, requests, blocks, resolved_toml, images, logs })
 }

@@ -52,7 +52,7 @@ pub use ffslab_workload::text::io_reason;
 pub use ffslab_workload::trace::table::TraceColumns;
 pub use image::SavedImage;
 pub use inspect::{inspect, InspectOptions, Inspection};
-pub use lab::{run_experiment, run_experiment_with, Given};
+pub use lab::{check_experiment, run_experiment, run_experiment_with, Given};
 pub use planned::{planned_variants, PlannedVariant};
 pub use profile as profiles;
 pub use result::{BlockColumns, RequestColumns, RunResult};

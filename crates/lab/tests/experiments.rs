@@ -137,6 +137,18 @@ fn the_same_experiment_gives_the_same_numbers() {
     assert_eq!(json(&first), json(&resolved));
 }
 
+/// Page cache, ECC and kernel are the board's, so what one board gives must not be written out for both.
+#[test]
+fn an_axis_of_boards_is_resolved_to_the_same_experiment() {
+    let axes = "[axes]\nboard = [\"omap3evm\", \"zero-overhead\"]\n";
+    let text = format!("{}{axes}", &SMALL[..SMALL.find("[axes]").unwrap()]);
+    let first = run(&text).unwrap();
+    let again = run(&first.resolved_toml).unwrap();
+    let json = |result: &RunResult| serde_json::to_string(&result.summary).unwrap();
+    assert_eq!(json(&first), json(&again));
+    assert!(first.resolved_toml.contains("first_block = 0"), "a default that both have: {}", first.resolved_toml);
+}
+
 #[test]
 fn a_setup_that_does_not_fit_says_which_step_and_how_much_fits() {
     let text = SMALL.replace("\"256 KiB\"", "\"64 MiB\"");

@@ -83,6 +83,12 @@ fn run_experiment<'py>(
     ))
 }
 
+/// Checks an experiment as far as that goes without running it; the arguments are those of `run_experiment`.
+#[pyfunction]
+fn check_experiment(text: &str, file_name: &str, base_dir: PathBuf, tables: BTreeMap<String, String>) -> PyResult<()> {
+    ffslab_lab::check_experiment(text, file_name, &base_dir, tables).map_err(to_python)
+}
+
 /// The variants of an experiment with every default (JSON list), for a run on a real kernel.
 #[pyfunction]
 fn planned_variants(text: &str, file_name: &str, base_dir: PathBuf) -> PyResult<String> {
@@ -149,6 +155,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("PowerCut", module.py().get_type::<session::PowerCut>())?;
     module.add_class::<session::Session>()?;
     module.add_function(wrap_pyfunction!(run_experiment, module)?)?;
+    module.add_function(wrap_pyfunction!(check_experiment, module)?)?;
     module.add_function(wrap_pyfunction!(planned_variants, module)?)?;
     module.add_function(wrap_pyfunction!(validate, module)?)?;
     module.add_function(wrap_pyfunction!(images::read_tree, module)?)?;

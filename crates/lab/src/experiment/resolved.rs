@@ -3,6 +3,7 @@
 use super::{Experiment, ExperimentFile};
 use crate::stack_keys::StackTable;
 use ffslab_workload::Step;
+use serde::de::DeserializeOwned;
 use std::path::Path;
 
 /// Axes whose values name profiles, and files.
@@ -10,10 +11,11 @@ const PROFILE_AXES: &[&str] = &["board", "part", "kernel", "device"];
 const FILE_AXES: &[&str] = &["image", "replay.file", "copy_in.from", "load.image", "fio.file", "postmark.file"];
 
 impl Experiment {
-    /// The experiment with every default; `stack` holds the values that the board gave. Files that it names are found
-    /// from `base_dir`, and their paths are written in full.
-    pub fn resolved(&self, mut stack: StackTable, base_dir: &Path) -> String {
+    /// The experiment with every default; `stacks` are those of the variants, with the values that their boards gave. What
+    /// depends on an axis is left to it. Files that it names are found from `base_dir`, and their paths are written in full.
+    pub fn resolved(&self, stacks: &[&StackTable], base_dir: &Path) -> String {
         let first = &self.variants[0];
+        let mut stack = self.common(stacks);
         let (names, image) = match &mut stack {
             StackTable::Linux(keys) => {
                 ([Some(&mut keys.board), keys.part.as_mut(), keys.kernel.as_mut()], &mut keys.image)
@@ -50,6 +52,29 @@ impl Experiment {
         };
         toml::to_string(&file).expect("an experiment that was read can be written")
     }
+
+    /// The first stack, without the defaults that another variant has otherwise: written out, they would be no default but
+    /// a choice for all variants.
+    fn common(&self, stacks: &[&StackTable]) -> StackTable {
+        let tables: Vec<toml::Table> = stacks.iter().map(|stack| as_table(stack)).collect();
+        let mut common = tables[0].clone();
+        common.retain(|key, value| {
+            let varied = self.axes.iter().any(|(axis, _)| axis == key);
+            varied || tables.iter().all(|table| table.get(key) == Some(value))
+        });
+        match stacks[0] {
+            StackTable::Linux(_) => StackTable::Linux(read_back(common)),
+            StackTable::Rtems(_) => StackTable::Rtems(read_back(common)),
+        }
+    }
+}
+
+fn as_table(keys: &StackTable) -> toml::Table {
+    toml::Table::try_from(keys).expect("keys that were read can be written")
+}
+
+fn read_back<T: DeserializeOwned>(table: toml::Table) -> Box<T> {
+    Box::new(table.try_into().expect("keys that were written can be read"))
 }
 
 fn located_step(base_dir: &Path, step: &Step) -> Step {

@@ -121,7 +121,7 @@ fn an_initial_state_in_one_line_comes_before_the_setup_and_can_be_varied() {
     let titles = |variant: &Variant| variant.setup.iter().map(Step::title).collect::<Vec<_>>();
     let experiment = parse(&[initial, HEAD, sync, REQUESTS]).unwrap();
     assert_eq!(titles(&experiment.variants[0]), ["mount", "sleep", "saturate \"saturating\"", "sync"]);
-    let text = experiment.resolved(experiment.variants[0].stack.clone(), Path::new("."));
+    let text = resolved(&experiment);
     let again = Experiment::parse(&text, "resolved.toml").unwrap();
     assert_eq!(titles(&again.variants[0]), titles(&experiment.variants[0]));
     let axes = "[axes]\ninitial = [\"saturated\", \"filled 30 %\"]\n";
@@ -132,11 +132,16 @@ fn an_initial_state_in_one_line_comes_before_the_setup_and_can_be_varied() {
     assert!(text.starts_with("a.toml:1: initial = \"empty\": \"empty\" is not understood"), "{text}");
 }
 
+fn resolved(experiment: &Experiment) -> String {
+    let stacks: Vec<&StackTable> = experiment.variants.iter().map(|variant| &variant.stack).collect();
+    experiment.resolved(&stacks, Path::new("."))
+}
+
 #[test]
 fn the_resolved_experiment_can_be_read_again() {
     let axes = "[axes]\nrequests.count = [8, 16]\n";
     let experiment = parse(&[HEAD, OPEN, REQUESTS, axes]).unwrap();
-    let text = experiment.resolved(experiment.variants[0].stack.clone(), Path::new("."));
+    let text = resolved(&experiment);
     let again = Experiment::parse(&text, "resolved.toml").unwrap();
     assert_eq!(again.variants.len(), 2);
     for (a, b) in experiment.variants.iter().zip(&again.variants) {

@@ -91,6 +91,14 @@ fn a_resolved_experiment_runs_again_with_the_same_result() {
 }
 
 #[test]
+fn a_resolved_axis_of_file_systems_leaves_each_its_own_defaults() {
+    let axes = "[axes]\nfs = [\"imfs\", \"rfs\", \"dosfs\", \"jffs2\"]\n";
+    let first = run(&setup("imfs"), &format!("{FILE}{}{axes}", step(READS))).unwrap();
+    let again = run_experiment(&first.resolved_toml, "again.toml", Path::new(""), &|_| true).unwrap();
+    assert_eq!(serde_json::to_string(&first.summary).unwrap(), serde_json::to_string(&again.summary).unwrap());
+}
+
+#[test]
 fn without_a_board_code_takes_no_time() {
     let result = run(&format!("board = \"none\"\n{}", setup("imfs")), &format!("{FILE}{}", step(READS))).unwrap();
     assert_eq!(result.summary.variants[0].time_us, 0.0);
