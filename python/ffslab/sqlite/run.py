@@ -37,14 +37,21 @@ class SqlRun:
 
 
 def measure_script(
-    stack: Stack, script: Script, database: str = DATABASE, done: Callable[[], object] | None = None
+    stack: Stack,
+    script: Script,
+    database: str = DATABASE,
+    done: Callable[[], object] | None = None,
+    *,
+    wal: bool | None = None,
 ) -> list[Row]:
     """Executes a script on a mounted stack: opening the data base, each statement and closing it are measured steps.
 
-    Returns the rows of all statements; `done` is called after each.
+    Returns the rows of all statements; `done` is called after each. `wal`: whether the data base is in WAL mode; without
+    it the header is read before the measurement, and is in the page cache then.
     """
     rows: list[Row] = []
-    wal = is_wal(stack, database)
+    if wal is None:
+        wal = is_wal(stack, database)
     with stack.measured(f"open {database}"):
         stack.note(NOT_INCLUDED)
         connection = connected(stack, database, wal=wal)
@@ -111,11 +118,14 @@ def run_scripts(
         try:
             stack = Stack(**{**fixed, **variant})  # type: ignore[arg-type]
             stack.mount()
+            wal = None
             if setup is not None:
                 execute_script(stack, setup, database)
+                # Reads the file, so before the caches are dropped.
+                wal = is_wal(stack, database)
                 stack.sync()
                 stack.drop_caches()
-            returned = measure_script(stack, script, database, done)
+            returned = measure_script(stack, script, database, done, wal=wal)
         except InputError as error:
             raise InputError(f"variant {name}: {error}" if axes else str(error)) from error
         measurements.append(stack.measurement(name, variant))
