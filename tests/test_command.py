@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -106,6 +107,13 @@ def test_every_verb_has_help_with_an_example(ffslab: Command, verb: str) -> None
     assert VERBS[verb].example.startswith(f"ffslab {verb.split()[0]}")
 
 
+def test_help_names_arguments_without_types(ffslab: Command) -> None:
+    assert ffslab("run", "--help").stdout.startswith("Usage: ffslab run [OPTIONS] EXPERIMENT.toml...\n")
+    assert "\n  EXPERIMENT.toml...  Experiment files" in ffslab("run", "--help").stdout
+    assert ffslab("extract", "--help").stdout.startswith("Usage: ffslab extract [OPTIONS] IMAGE [DIR]\n")
+    assert "[OPTIONS] MOUNTPOINT [-- COMMAND...]\n" in ffslab("mount", "--help").stdout
+
+
 def test_help_does_not_wait_for_the_large_packages() -> None:
     """What takes long at start-up is importing; a time would depend on the machine."""
     code = (
@@ -123,7 +131,18 @@ def test_version_schema_and_profiles_answer(ffslab: Command) -> None:
     assert {"kind", "name", "title"} <= json.loads(ffslab("profiles", "list", "--json").stdout)[0].keys()
     shown = json.loads(ffslab("profiles", "show", "omap3evm", "--json").stdout)
     assert all(value["source"] and value["status"] for value in shown["values"])
-    assert "published" in ffslab("profiles", "show", "omap3evm").stdout
+    text = ffslab("profiles", "show", "omap3evm").stdout
+    assert "published" in text
+    assert re.search(r"^cpu.buffer_flush_us +42\.11 +us +measured +\[1\]$", text, re.MULTILINE)
+    assert re.search(r"^driver.read_cpu_uJ +34\.6 +uJ +published +\[4\], above idle$", text, re.MULTILINE)
+    # A source of several values is printed once.
+    assert text.count("calibrated from durations of system calls") == 1
+    every = {value["source"] for value in shown["values"]}
+    assert all(
+        source in text
+        for source in every
+        if not any(source.startswith(f"{of}, ") for of in every) and ";" not in source
+    )
 
 
 def test_no_colour_and_no_progress_in_pipes(ffslab: Command, small: Path) -> None:

@@ -18,6 +18,7 @@ from ffslab.cli_parts import EXIT_INTERRUPTED, EXIT_NEGATIVE, help_without_verb
 from ffslab.cli_parts import argument as _argument
 from ffslab.cli_parts import option as _option
 from ffslab.cli_parts import say as _say
+from ffslab.cli_parts import verb as _verb
 from ffslab.field_verbs import Endian, ImageFs
 from ffslab.help_texts import EXIT_CODES, PROGRAM, VERBS
 from ffslab.stack_options import Board, FileSystem, FileSystems, Kernel, PartitionBlocks, ReadAhead, ReadAheads
@@ -108,7 +109,7 @@ def _program(
     pass
 
 
-@app.command(help=VERBS["run"].about, epilog=VERBS["run"].epilog)
+@_verb(app, "run")
 def run(
     experiments: Annotated[list[Path], _argument("run", "experiment", "EXPERIMENT.toml")],
     out: Annotated[Path | None, _option("run", "out", "--out", metavar="DIR")] = None,
@@ -135,7 +136,7 @@ def run(
         _run_and_print(experiment, name, out, json)
 
 
-@app.command(help=VERBS["replay"].about, epilog=VERBS["replay"].epilog)
+@_verb(app, "replay")
 def replay(
     trace: Annotated[Path, _argument("replay", "trace", "TRACE")],
     board: Board = "omap3evm",
@@ -157,7 +158,7 @@ def replay(
     _run_and_print(experiment, name, out, json)
 
 
-@app.command(help=VERBS["fio"].about, epilog=VERBS["fio"].epilog)
+@_verb(app, "fio")
 def fio(
     jobfile: Annotated[Path, _argument("fio", "jobfile", "JOBFILE")],
     board: Board = "omap3evm",
@@ -185,7 +186,7 @@ def fio(
     _end_with(jobs.failures(done.summary))
 
 
-@app.command(help=VERBS["postmark"].about, epilog=VERBS["postmark"].epilog)
+@_verb(app, "postmark")
 def postmark(
     commands: Annotated[Path, _argument("postmark", "commands", "COMMANDS")],
     board: Board = "omap3evm",
@@ -234,7 +235,7 @@ def _run(experiment: Experiment, name: str, out: Path | None) -> tuple[Run, Path
     return done, folder
 
 
-@app.command(help=VERBS["sqlite"].about, epilog=VERBS["sqlite"].epilog)
+@_verb(app, "sqlite")
 def sqlite(
     script: Annotated[Path | None, _argument("sqlite", "script", "SCRIPT.sql")] = None,
     setup: Annotated[Path | None, _option("sqlite", "setup", "--setup", metavar="SCRIPT.sql")] = None,
@@ -254,7 +255,7 @@ def sqlite(
     _say(verb.run(script, setup, machine, database, rows=rows, out=out, json=json))
 
 
-@app.command(help=VERBS["validate"].about, epilog=VERBS["validate"].epilog)
+@_verb(app, "validate")
 def validate(
     cases: Annotated[Path, _argument("validate", "cases", "CASES.jsonl[.gz]")],
     only: Annotated[str | None, _option("validate", "only", "--only", metavar="GLOB")] = None,
@@ -284,7 +285,7 @@ def _reference(context: typer.Context) -> None:
     help_without_verb(context)
 
 
-@reference_app.command("run", help=VERBS["reference run"].about, epilog=VERBS["reference run"].epilog)
+@_verb(reference_app, "reference run")
 def reference_run(
     experiments: Annotated[list[Path], _argument("reference run", "experiment", "EXPERIMENT.toml")],
     arch: Annotated[GuestArchitecture, _option("reference run", "arch", "--arch")] = GuestArchitecture.AMD64,
@@ -306,7 +307,7 @@ def reference_run(
     _say(results.dump_json(validation.compare(folder / verb.CASES)).rstrip() if json else verb.text(folder))
 
 
-@reference_app.command("fetch", help=VERBS["reference fetch"].about, epilog=VERBS["reference fetch"].epilog)
+@_verb(reference_app, "reference fetch")
 def reference_fetch(
     arch: Annotated[GuestArchitecture, _option("reference fetch", "arch", "--arch")],
     suite: Annotated[str, _option("reference fetch", "suite", "--suite", metavar="NAME")] = "bookworm",
@@ -321,7 +322,7 @@ def reference_fetch(
     _say(f"{kernel.image}\n{kernel.modules}")
 
 
-@app.command(help=VERBS["reproduce"].about, epilog=VERBS["reproduce"].epilog)
+@_verb(app, "reproduce")
 def reproduce(
     paper: Annotated[PublishedStudy, _argument("reproduce", "paper", "PAPER")],
     jobs: Annotated[int | None, _option("reproduce", "jobs", "--jobs", metavar="N", least=1)] = None,
@@ -339,7 +340,7 @@ def reproduce(
     _say(results.dump_json(judged).rstrip() if json else campaign.text(judged, folder))
 
 
-@app.command(help=VERBS["calibrate"].about, epilog=VERBS["calibrate"].epilog)
+@_verb(app, "calibrate")
 def calibrate(
     loops: Annotated[Path | None, _option("calibrate", "loops", "--loops", metavar="LOG.csv")] = None,
     power: Annotated[Path | None, _option("calibrate", "power", "--power", metavar="CAPTURE.csv")] = None,
@@ -364,7 +365,7 @@ def calibrate(
     _say(verb.run(given, out, json=json))
 
 
-@app.command(help=VERBS["compare"].about, epilog=VERBS["compare"].epilog)
+@_verb(app, "compare")
 def compare(
     traces: Annotated[list[Path], _argument("compare", "traces", "TRACE_DIR")],
     board: Annotated[str, _option("compare", "board", "--board", metavar="NAME")] = "omap3evm",
@@ -386,7 +387,7 @@ def compare(
     _say(verb.run(traces, record_bytes or [], machine, json=json))
 
 
-@app.command(help=VERBS["extract"].about, epilog=VERBS["extract"].epilog)
+@_verb(app, "extract")
 def extract(
     image: Annotated[Path, _argument("extract", "image", "IMAGE")],
     folder: Annotated[Path | None, _argument("extract", "folder", "DIR")] = None,
@@ -427,7 +428,7 @@ def _profiles(context: typer.Context) -> None:
         profiles_list(json=False)
 
 
-@profiles_app.command("list", help=VERBS["profiles list"].about, epilog=VERBS["profiles list"].epilog)
+@_verb(profiles_app, "profiles list")
 def profiles_list(json: Annotated[bool, _option("profiles list", "json", "--json")] = False) -> None:
     """Lists the built-in profiles."""
     from ffslab import profiles
@@ -435,7 +436,7 @@ def profiles_list(json: Annotated[bool, _option("profiles list", "json", "--json
     _say(profiles.list_json() if json else profiles.list_text())
 
 
-@profiles_app.command("show", help=VERBS["profiles show"].about, epilog=VERBS["profiles show"].epilog)
+@_verb(profiles_app, "profiles show")
 def profiles_show(
     name: Annotated[str, _argument("profiles show", "name", "NAME")],
     json: Annotated[bool, _option("profiles show", "json", "--json")] = False,
@@ -446,7 +447,7 @@ def profiles_show(
     _say(profiles.show_json(name) if json else profiles.show_text(name))
 
 
-@app.command(help=VERBS["schema"].about, epilog=VERBS["schema"].epilog)
+@_verb(app, "schema")
 def schema() -> None:
     """Prints the JSON Schema."""
     import json

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import typer
+from typer.core import TyperCommand
 
 from ffslab._native import InputError
 from ffslab.help_texts import VERBS
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 EXIT_NEGATIVE = 1
 EXIT_INTERRUPTED = 130
@@ -26,6 +29,41 @@ def help_without_verb(context: typer.Context) -> None:
     """What a group of verbs does when none is named."""
     if context.invoked_subcommand is None:
         say(context.get_help())
+
+
+class VerbCommand(TyperCommand):
+    """A verb whose help names its arguments as manual pages do: EXPERIMENT.toml..., [DIR]; no types, no braces."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """OPTIONS, and the arguments in their order."""
+        pieces = [self.options_metavar] if self.options_metavar else []
+        for parameter in self.get_params(ctx):
+            if parameter.param_type_name == "argument":
+                name = _argument_name(parameter)
+                pieces.append(name if parameter.required else f"[{name}]")
+        return pieces
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """The sections of arguments and options."""
+        for title, kind in (("Arguments", "argument"), ("Options", "option")):
+            rows = []
+            for parameter in self.get_params(ctx):
+                record = parameter.get_help_record(ctx) if parameter.param_type_name == kind else None
+                if record is not None:
+                    rows.append((_argument_name(parameter), record[1]) if kind == "argument" else record)
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
+
+
+def _argument_name(parameter: Any) -> str:
+    return f"{parameter.metavar}..." if parameter.nargs != 1 else str(parameter.metavar)
+
+
+def verb(app: typer.Typer, name: str) -> Callable[[Function], Function]:
+    """Makes a function the verb of this name, that of its help texts; "trace convert" is `convert` of a group."""
+    texts = VERBS[name]
+    return app.command(name.rpartition(" ")[2], cls=VerbCommand, help=texts.about, epilog=texts.epilog)
 
 
 def option(

@@ -10,8 +10,7 @@ from typing import Annotated
 import typer
 
 from ffslab import InputError
-from ffslab.cli_parts import EXIT_NEGATIVE, argument, option, say
-from ffslab.help_texts import VERBS
+from ffslab.cli_parts import EXIT_NEGATIVE, argument, option, say, verb
 
 
 class ImageFs(StrEnum):
@@ -109,5 +108,5 @@ def lifetime(
 
 def add_to(app: typer.Typer) -> None:
     """Makes them verbs of the command."""
-    app.command("inspect", help=VERBS["inspect"].about, epilog=VERBS["inspect"].epilog)(inspect)
-    app.command("lifetime", help=VERBS["lifetime"].about, epilog=VERBS["lifetime"].epilog)(lifetime)
+    for function in (inspect, lifetime):
+        verb(app, function.__name__)(function)

@@ -10,8 +10,7 @@ from typing import Annotated
 import typer
 
 from ffslab._native import InputError
-from ffslab.cli_parts import argument, option, say
-from ffslab.help_texts import VERBS
+from ffslab.cli_parts import argument, option, say, verb
 from ffslab.stack_options import Board, Kernel
 
 
@@ -32,9 +31,8 @@ class Torn(StrEnum):
 
 def add_to(app: typer.Typer) -> None:
     """Makes the verbs known to the command."""
-    for verb in (mount, stat, checkpoint):
-        name = verb.__name__
-        app.command(help=VERBS[name].about, epilog=VERBS[name].epilog)(verb)
+    for function in (mount, stat, checkpoint):
+        verb(app, function.__name__)(function)
 
 
 def mount(

@@ -30,8 +30,14 @@ def show_text(name: str) -> str:
     shown = json.loads(_native.profile(name))
     lines = [f"{shown['kind']} {shown['name']}: {shown['title'] or ''}"]
     lines += [f"{key}: {shown[key]}" for key in ("part", "kernel") if key in shown]
-    rows = [[v["key"], _value(v["value"]), v["unit"], v["status"], v["source"]] for v in shown["values"]]
+    cells, notes = _footnotes([v["source"] for v in shown["values"]])
+    rows = [
+        [v["key"], _value(v["value"]), v["unit"], v["status"], cell]
+        for v, cell in zip(shown["values"], cells, strict=True)
+    ]
     lines += ["", text_table(["key", "value", "unit", "status", "source"], rows, "lrlll")]
+    if notes:
+        lines += ["", *(f"[{number}] {source}" for number, source in enumerate(notes, 1))]
     if "derived" in shown:
         head = ["derived from these", "driver overhead ns", "CPU power mW", "memory power mW"]
         keys = ("driver_overhead_ns", "cpu_power_mW", "memory_power_mW")
@@ -49,10 +55,29 @@ def endurance_of(part: str) -> tuple[int, str] | None:
     return None
 
 
+def _footnotes(sources: list[str]) -> tuple[list[str], list[str]]:
+    """(what stands beside each value, the footnotes): a source of several values is a footnote, and what one of them
+    adds to it ("; few calls show it") stands behind its number."""
+
+    def begins(source: str, beginning: str) -> bool:
+        return source == beginning or source.startswith((f"{beginning}; ", f"{beginning}, "))
+
+    bases = [min((other for other in sources if begins(source, other)), key=len) for source in sources]
+    notes = [base for base in dict.fromkeys(bases) if bases.count(base) > 1]
+    cells = [
+        f"[{notes.index(base) + 1}]{source.removeprefix(base)}" if base in notes else source
+        for source, base in zip(sources, bases, strict=True)
+    ]
+    return cells, notes
+
+
 def _value(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return number(value, 3) if isinstance(value, int | float) else str(value)
+    if isinstance(value, float):
+        # Measured values have six digits; what is derived from them is no better.
+        return f"{value:,.6g}"
+    return number(value) if isinstance(value, int) else str(value)
 
 
 def _indented(text: str) -> str:

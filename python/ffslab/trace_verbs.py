@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ffslab.cli_parts import EXIT_NEGATIVE, argument, help_without_verb, option, say
+from ffslab.cli_parts import EXIT_NEGATIVE, argument, help_without_verb, option, say, verb
 from ffslab.help_texts import VERBS
 
 trace_app = typer.Typer(
@@ -24,7 +24,7 @@ def _trace(context: typer.Context) -> None:
     help_without_verb(context)
 
 
-@trace_app.command("convert", help=VERBS["trace convert"].about, epilog=VERBS["trace convert"].epilog)
+@verb(trace_app, "trace convert")
 def trace_convert(
     source: Annotated[Path, argument("trace convert", "source", "IN")],
     target: Annotated[Path, argument("trace convert", "target", "OUT")],
@@ -39,7 +39,7 @@ def trace_convert(
     say(f"{target}: {rows} rows")
 
 
-@trace_app.command("report", help=VERBS["trace report"].about, epilog=VERBS["trace report"].epilog)
+@verb(trace_app, "trace report")
 def trace_report(
     logs: Annotated[list[Path], argument("trace report", "logs", "LOG")],
     part: Annotated[str | None, option("trace report", "part", "--part", metavar="NAME")] = None,
@@ -61,7 +61,7 @@ def trace_report(
     _print_trace(summary, text, folder, json=json, flaws=summary["flaws"])
 
 
-@trace_app.command("diff", help=VERBS["trace diff"].about, epilog=VERBS["trace diff"].epilog)
+@verb(trace_app, "trace diff")
 def trace_diff(
     a: Annotated[Path, argument("trace diff", "a", "A")],
     b: Annotated[Path, argument("trace diff", "b", "B")],

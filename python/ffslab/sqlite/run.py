@@ -46,8 +46,8 @@ def measure_script(
 ) -> list[Row]:
     """Executes a script on a mounted stack: opening the data base, each statement and closing it are measured steps.
 
-    Returns the rows of all statements; `done` is called after each. `wal`: whether the data base is in WAL mode; without
-    it the header is read before the measurement, and is in the page cache then.
+    Returns the rows of all statements; `done` is called after each. `wal`: whether the data base is in WAL mode;
+    without it the header is read before the measurement, and is in the page cache then.
     """
     rows: list[Row] = []
     if wal is None:
