@@ -312,3 +312,33 @@ def test_units_and_separators_are_taken_as_they_come(tmp_path: Path) -> None:
     assert table["time_us"].tolist() == pytest.approx([4100, 1e6])
     assert table["cpu_mW"].tolist() == pytest.approx([450, 270])
     assert table["operation"].tolist() == ["program", "idle"]
+
+
+# ---- what was measured in part ---------------------------------------------------------------------------------
+
+
+def test_a_base_without_times_needs_all_operations_measured(ffslab: Command, tmp_path: Path) -> None:
+    """Nobody has published driver times of apf27."""
+    Bench(time_us={"read": 185.065}).write_loops(tmp_path / "loops.csv", power=False)
+    line = ffslab("calibrate", "--loops", "loops.csv", "--base", "apf27").stderr
+    assert line.startswith(
+        "ffslab: --base apf27: has no times of program and erase (driver.program_us, driver.erase_us)"
+    )
+    assert "ffslab-probe bench loops" in line and "such as omap3evm" in line
+    assert not (tmp_path / "results").exists()
+    assert ffslab("calibrate", "--loops", "loops.csv", "--base", "omap3evm").returncode == 0
+
+
+def test_one_rail_is_enough(tmp_path: Path) -> None:
+    """The other rail's idle power is the base's; where it has none, the profile has no idle power, and this is said."""
+    rows = "operation,n,time_us,power_cpu_mW\n"
+    for operation, each_us in (("read", 190), ("program", 510), ("erase", 2540)):
+        rows += "".join(f"{operation},{n},{400 + n * each_us},456\n" for n in (200, 400, 800))
+    (tmp_path / "loops.csv").write_text(rows + "idle,0,1000000,269.1\n")
+    verb.run(Inputs(tmp_path / "loops.csv", base="omap3evm"), tmp_path / "with", json=False)
+    idle = board(tmp_path / "with")["idle"]
+    assert (idle["cpu_mW"]["value"], idle["cpu_mW"]["status"]) == (269.1, "measured")
+    assert (idle["memory_mW"]["value"], idle["memory_mW"]["status"]) == (147.8, "unverified")
+    text = verb.run(Inputs(tmp_path / "loops.csv", base="apf27"), tmp_path / "without", json=False)
+    assert "idle.memory_mW: not measured, nor in apf27: the profile has no idle power" in text
+    assert "idle" not in board(tmp_path / "without")

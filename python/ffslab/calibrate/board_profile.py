@@ -49,8 +49,6 @@ def board_toml(base: str, title: str, measured: list[Measured], *, part: str, ke
         if f"driver.{operation}_us" in new:
             for rail in ("cpu", "memory"):
                 values.pop(f"driver.{operation}_{rail}_uJ", None)
-    if any(key.startswith("idle.") for key in new):
-        values = {key: value for key, value in values.items() if not key.startswith("idle.")}
     for key, constant in new.items():
         entry = {"value": constant.value, "source": constant.source, "status": "measured"}
         if constant.ci95 is not None:
@@ -58,6 +56,17 @@ def board_toml(base: str, title: str, measured: list[Measured], *, part: str, ke
         entry["value"] = _round(constant.value)
         values[key] = entry
     return _text(title, part, kernel, values)
+
+
+def missing(base: str, measured: list[Measured], keys: tuple[str, ...]) -> list[str]:
+    """Those of `keys` that neither were measured nor stand in `base`; none if that holds for all of them.
+
+    Errors: those of reading `base`.
+    """
+    known = {constant.key for constant in measured}
+    known |= {entry["key"] for entry in json.loads(_native.profile(base))["values"]}
+    absent = [key for key in keys if key not in known]
+    return absent if len(absent) < len(keys) else []
 
 
 def named_by(base: str, kind: str) -> str:

@@ -18,6 +18,8 @@ from ffslab.text_table import text_table
 BOARD = "board.toml"
 CALIBRATION = "calibration.json"
 FILES = frozenset({BOARD, CALIBRATION, results.REPORT, "part.toml", "kernel.toml"})
+DRIVER_TIMES = ("driver.read_us", "driver.program_us", "driver.erase_us")
+IDLE_POWERS = ("idle.cpu_mW", "idle.memory_mW")
 # Keys of constants that are found but belong into no profile.
 HELPERS = ("loop.",)
 
@@ -127,6 +129,8 @@ def calibrate(inputs: Inputs) -> Calibration:
     measured, doubts = chosen(fits)
     if not measured:
         raise InputError("calibrate: the measurements determine no constant: " + "; ".join([*said, *doubts]))
+    measured, half = _whole(inputs, measured)
+    doubts += half
     title = inputs.title or f"A board, calibrated from {' and '.join(sorted({_files(of) for of in fits}))}"
     named = {kind: board_profile.named_by(inputs.base, kind) for kind in ("part", "kernel")}
     named["part"] = inputs.part or named["part"]
@@ -162,6 +166,25 @@ def chosen(fits: list[Fit]) -> tuple[list[Measured], list[str]]:
                     "the first one is written"
                 )
     return list(measured.values()), doubts
+
+
+def _whole(inputs: Inputs, measured: list[Measured]) -> tuple[list[Measured], list[str]]:
+    """(what can stand in a profile, doubts): times of the driver and idle powers of the rails come all or not at all.
+
+    Errors: times of operations that neither were measured nor stand in the base.
+    """
+    times = board_profile.missing(inputs.base, measured, DRIVER_TIMES)
+    if times:
+        absent = " and ".join(key.removeprefix("driver.").removesuffix("_us") for key in times)
+        raise InputError(
+            f"--base {inputs.base}: has no times of {absent} ({', '.join(times)}), and they were not measured: measure "
+            "them as well (`ffslab-probe bench loops` with --confirm), or name a base that has them, such as omap3evm"
+        )
+    rails = board_profile.missing(inputs.base, measured, IDLE_POWERS)
+    if not rails:
+        return measured, []
+    doubt = f"{rails[0]}: not measured, nor in {inputs.base}: the profile has no idle power, which needs both rails"
+    return [constant for constant in measured if constant.key not in IDLE_POWERS], [doubt]
 
 
 def save(done: Calibration, folder: Path) -> Path:
