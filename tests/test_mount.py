@@ -324,6 +324,36 @@ def test_bad_input_is_one_line_and_mounts_nothing(name: str, tmp_path: Path, ffs
     assert not (tmp_path / "results").exists()
 
 
+@pytest.mark.parametrize("fs", ["jffs2", "yaffs2"])
+def test_an_image_that_is_too_small_for_a_partition_says_how_to_make_it_larger(
+    fs: str, tmp_path: Path, ffslab: Command
+) -> None:
+    """As mkfs.jffs2 and mkyaffs2image make them: without a block to spare."""
+    need_fuse()
+    stack = ffslab_stack(fs)
+    oob = fs == "yaffs2"
+    block_bytes = 64 * (2048 + (64 if oob else 0))
+    (tmp_path / "small.bin").write_bytes(stack.image(oob=oob)[: 3 * block_bytes])
+    (tmp_path / "mount").mkdir()
+    ran = ffslab("mount", "--fs", fs, "--image", "small.bin", "mount", "--", "true")
+    assert ran.returncode == 2
+    assert (
+        ran.stderr.startswith("ffslab: small.bin: ") and "the partition has 3. The partition is as large" in ran.stderr
+    )
+    assert "--blocks" in ran.stderr and ran.stderr.count("\n") == 1
+    more = ("--blocks", "20", "--no-results")
+    ran = ffslab("mount", "--fs", fs, "--image", "small.bin", *more, "mount", "--", "touch", "mount/b")
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
+def ffslab_stack(fs: str) -> ffslab.Stack:
+    stack = ffslab.Stack(fs, partition_blocks=20)
+    stack.mount()
+    stack.write_file("a", b"content")
+    stack.umount()
+    return stack
+
+
 def test_the_saved_image_is_read_by_the_other_verbs(tmp_path: Path) -> None:
     image = tmp_path / "nand.bin"
     with mounted(tmp_path, "jffs2", "--save", image, "--set", "compression=zlib") as mount:

@@ -15,7 +15,9 @@ import pytest
 from conftest import ROOT, SMALL, Command
 from ffslab.tracereport.columns import Names
 from ffslab.tracereport.header import VFSMON, Chip
-from ffslab.tracereport.plots import response_times
+from ffslab.tracereport.operations import mapped_blocks
+from ffslab.tracereport.page import html
+from ffslab.tracereport.plots import map_cells, response_times
 from ffslab.tracereport.reader import read_log
 from ffslab.tracereport.recording import load
 from ffslab.tracereport.sentences import sentences
@@ -203,6 +205,24 @@ def test_parts_know_their_geometry_and_endurance(ffslab: Command, tmp_path: Path
 
 
 # ---- logs of others -----------------------------------------------------------------------------------------
+
+
+def test_the_map_shows_the_partition_that_was_worked_on(tmp_path: Path) -> None:
+    """Eight of 1024 blocks: a map of the whole chip would be grey but for a corner."""
+    own = ("mtd0 offset_B=0 size_B=67108864 name=root", "mtd1 offset_B=67108864 size_B=1048576 name=small")
+    lines = ["100.5;R;32768;app;200;2048", "100.6;R;33000;app;200;2048"]
+    (tmp_path / "flashmon.log").write_text(log_text("flashmon", lines, partitions=own), encoding="utf-8")
+    recording = load([tmp_path])
+    summary, table = summarize(recording)
+    assert table is not None and len(table) == 1024
+    shown = mapped_blocks(recording, table)
+    assert shown == range(512, 520)
+    cells = map_cells(table[:, 0], shown)
+    assert cells[0, :8].tolist() == [1, 0, 0, 1, 0, 0, 0, 0] and np.isnan(cells[0, 8:]).all()
+    assert "Erase blocks 512 to 519 of the chip" in html(recording, summary, table, "t")
+    # What is in no partition is not hidden.
+    table[600, 0] = 1
+    assert mapped_blocks(recording, table) == range(1024)
 
 
 def test_the_spatial_view_of_flashmon(tmp_path: Path) -> None:

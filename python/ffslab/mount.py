@@ -25,6 +25,8 @@ from ffslab.stack import stack_toml
 
 DEFAULT_BLOCKS = 400
 FILE_SYSTEMS = ("jffs2", "yaffs2", "ubifs")
+# Words of the refusals of partitions that are too small for a file system, or for what is on them.
+TOO_SMALL = ("erase blocks", "LEBs", "larger than the partition")
 
 Value = str | int | bool
 
@@ -58,6 +60,14 @@ class Device:
         if self.autoplace:
             keys["image_autoplace"] = True
         return {**keys, "partition_blocks": max(blocks, self.blocks or 0), **given}
+
+    def explained(self, refused: InputError) -> InputError:
+        """A refusal, with what would be right where the image alone was taken for the partition."""
+        if self.image is None or self.blocks is not None or not any(words in str(refused) for words in TOO_SMALL):
+            return refused
+        return InputError(
+            f"{self.image}: {refused}. The partition is as large as the image: give it the board's size with --blocks"
+        )
 
     def _arranged(self, image: Path, inband: bool) -> tuple[int, dict[str, Value]]:
         """How many erase blocks the image has, its file system, and how it is arranged.
@@ -169,22 +179,25 @@ class Mount:
 
             # Without think time nothing of the host enters the results, not even the day.
             epoch_s = int(time.time()) if self.think else _native.EPOCH_S
-            summary, requests, blocks, used = _native.mount(
-                stack_toml(keys),
-                self.mountpoint,
-                socket=socket_path(self.mountpoint, make=True),
-                options=list(self.device.options),
-                seed=self.seed,
-                think=self.think,
-                realtime=self.realtime,
-                power_cut_after=self.power_cut_after,
-                torn=self.torn,
-                epoch_s=epoch_s,
-                save=self.save.absolute() if self.save is not None else None,
-                ready=ready,
-                say=say,
-                shall_end=shall_end,
-            )
+            try:
+                summary, requests, blocks, used = _native.mount(
+                    stack_toml(keys),
+                    self.mountpoint,
+                    socket=socket_path(self.mountpoint, make=True),
+                    options=list(self.device.options),
+                    seed=self.seed,
+                    think=self.think,
+                    realtime=self.realtime,
+                    power_cut_after=self.power_cut_after,
+                    torn=self.torn,
+                    epoch_s=epoch_s,
+                    save=self.save.absolute() if self.save is not None else None,
+                    ready=ready,
+                    say=say,
+                    shall_end=shall_end,
+                )
+            except InputError as error:
+                raise self.device.explained(error) from None
         if failed is not None:
             raise failed
         title = f"{keys['fs']} on {self.device.board}, mounted" + (f" for {command[0]}" if command else "")

@@ -15,9 +15,9 @@ from ffslab.report.drawing import colour, distribution, new_figure, svg_text, va
 from ffslab.text_table import number, percent, text_table
 from ffslab.tracereport.columns import OPERATIONS
 from ffslab.tracereport.diff import TESTS, Side
-from ffslab.tracereport.operations import MAPPED
+from ffslab.tracereport.operations import MAPPED, mapped_blocks
 from ffslab.tracereport.page import headline, section_of
-from ffslab.tracereport.plots import FUNCTIONS_MAX, MAP_COLUMNS
+from ffslab.tracereport.plots import FUNCTIONS_MAX, map_cells, map_columns, map_note
 from ffslab.tracereport.tables import LIMITS, ROWS_MAX, Table, interval, short
 
 NAMES = {key: name for _, key, name in OPERATIONS}
@@ -56,11 +56,7 @@ def html(a: Side, b: Side, difference: Row) -> str:
             section("What moved", f"<ul>{moved}</ul>" if moved else "<p>Nothing that these logs show.</p>"),
             *(section_of(made) for made in tables(difference)),
             figure("Distributions of response times", "Solid: A; dashed: B.", _distributions(a, b, difference)),
-            figure(
-                "Maps: B minus A",
-                f"Each cell is an erase block, {MAP_COLUMNS} a row; at the left the first of a row.",
-                _maps(a, b),
-            ),
+            _maps(a, b),
         ],
     )
 
@@ -202,31 +198,29 @@ def _distributions(a: Side, b: Side, difference: Row) -> str | None:
     return svg_text(drawing, "diff-response-times")
 
 
-def _maps(a: Side, b: Side) -> str | None:
+def _maps(a: Side, b: Side) -> str:
+    title = "Maps: B minus A"
     if a.blocks is None or b.blocks is None or len(a.blocks) != len(b.blocks):
-        return None
+        return figure(title, "", None)
     change = b.blocks - a.blocks
     columns = [column for column in range(len(MAPPED)) if change[:, column].any()]
     if not columns:
-        return None
-    # The rows from the first block that either touched to the last: a partition is a small part of a chip.
-    touched = np.flatnonzero((a.blocks + b.blocks).any(axis=1)) // MAP_COLUMNS
-    first, lines = int(touched[0]), int(touched[-1] - touched[0]) + 1
-    change = change[first * MAP_COLUMNS : (first + lines) * MAP_COLUMNS]
+        return figure(title, "", None)
+    shown = mapped_blocks(a.recording, a.blocks + b.blocks)
+    lines = -(-len(shown) // map_columns(shown))
     drawing = new_figure(0.4 + len(columns) * (0.5 + max(0.3, 0.075 * lines)))
     panels = np.atleast_1d(drawing.subplots(len(columns), 1))
     for axes, column in zip(panels, columns, strict=True):
-        cells = np.full(lines * MAP_COLUMNS, np.nan)
-        cells[: len(change)] = change[:, column]
+        cells = map_cells(change[:, column], shown)
         most = max(float(np.nanmax(np.abs(cells))), 1.0)
         image = axes.imshow(
-            cells.reshape(lines, MAP_COLUMNS), cmap="RdBu_r", interpolation="nearest", aspect="auto",
+            cells, cmap="RdBu_r", interpolation="nearest", aspect="auto",
             norm=SymLogNorm(1, vmin=-most, vmax=most),
         )  # fmt: skip
         axes.set_title(f"{OPERATIONS[MAPPED[column]][2]}: {int(change[:, column].sum()):+,}", fontsize=9)
         axes.set(xticks=[])
         rows = sorted({0, lines - 1})
-        axes.set_yticks(rows, [f"{(first + row) * MAP_COLUMNS:,}" for row in rows], fontsize=8)
+        axes.set_yticks(rows, [f"{shown.start + row * map_columns(shown):,}" for row in rows], fontsize=8)
         bar = drawing.colorbar(image, ax=axes, ticks=[-most, 0, most])
         bar.formatter = FuncFormatter(lambda value, _: f"{value:+,g}" if value else "0")
-    return svg_text(drawing, "diff-maps")
+    return figure(title, map_note(shown), svg_text(drawing, "diff-maps"))

@@ -96,6 +96,16 @@ def block_map(recording: Recording) -> Ints | None:
     return None
 
 
+def mapped_blocks(recording: Recording, table: Ints) -> range:
+    """The blocks that a map shows: from the first to the last partition in which something happened; the whole chip
+    when no partitions are known, or something happened outside of them."""
+    touched = np.flatnonzero(table.any(axis=1))
+    spans = [range(part.first_block, part.first_block + part.blocks) for part in recording.partitions]
+    used = [span for span in spans if ((touched >= span.start) & (touched < span.stop)).any()]
+    shown = range(min(span.start for span in used), max(span.stop for span in used)) if used else range(0)
+    return shown if len(touched) and touched[0] in shown and touched[-1] in shown else range(len(table))
+
+
 def block_summary(table: Ints) -> Row:
     """What the map says in numbers: blocks touched, and the busiest ones."""
     summary: Row = {}

@@ -10,6 +10,7 @@ from ffslab.report import figure, page, section, table
 from ffslab.text_table import number, text_table
 from ffslab.tracereport import plots
 from ffslab.tracereport.columns import Ints
+from ffslab.tracereport.operations import mapped_blocks
 from ffslab.tracereport.recording import Recording
 from ffslab.tracereport.sentences import sentences
 from ffslab.tracereport.tables import Table, tables
@@ -55,6 +56,7 @@ def html(recording: Recording, summary: Summary, blocks: Ints | None, title: str
     flaws = "".join(f"<p><strong>{escape(line)}</strong></p>" for line in _incomplete(summary))
     notes = "".join(f"<li>{escape(note)}</li>" for note in summary["notes"])
     said = "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences(summary))
+    mapped = mapped_blocks(recording, blocks) if blocks is not None else range(1)
     drawn = [
         (
             "Operations over time",
@@ -68,8 +70,8 @@ def html(recording: Recording, summary: Summary, blocks: Ints | None, title: str
         ),
         (
             "Map of erase blocks",
-            f"Each cell is a block, {plots.MAP_COLUMNS} a row; grey: none.",
-            plots.block_maps(blocks),
+            f"{plots.map_note(mapped)} Grey: none.",
+            plots.block_maps(blocks, mapped),
         ),
         ("Distributions of response times", "Share of the calls within that time.", plots.response_times(recording)),
     ]

@@ -22,12 +22,15 @@ from ffslab.tracereport.columns import ERASE, OPERATIONS, PROGRAM, READ, Ints
 from ffslab.tracereport.header import FUNCMON, VFSMON
 from ffslab.tracereport.operations import MAPPED
 from ffslab.tracereport.recording import Recording
+from ffslab.tracereport.statistics import Floats
 
 # More operations than this are drawn as a density.
 DOTS_MAX = 50_000
 DENSITY_COLUMNS, DENSITY_ROWS_MAX = 400, 200
 FUNCTIONS_MAX = 6
-MAP_COLUMNS = 128
+# Blocks of a map's row, few for a small partition.
+MAP_COLUMNS = (32, 64, 128)
+MAP_ROWS = 8
 MARKERS_MAX = 12
 # Markers nearer to each other than this share of the width have one label: two would lie on each other.
 LABEL_SHARE = 0.03
@@ -95,29 +98,46 @@ def where_over_time(recording: Recording) -> str | None:
     return svg_text(figure, "where-over-time")
 
 
-def block_maps(table: Ints | None) -> str | None:
-    """The erase blocks of the chip, row by row, coloured by their reads, programs, erases."""
+def map_columns(shown: range) -> int:
+    """How many blocks a row of the map of these blocks has."""
+    return next((columns for columns in MAP_COLUMNS if len(shown) <= columns * MAP_ROWS), MAP_COLUMNS[-1])
+
+
+def map_note(shown: range) -> str:
+    """What a map of these blocks shows."""
+    return f"Erase blocks {shown.start} to {shown.stop - 1} of the chip, {map_columns(shown)} a row."
+
+
+def map_cells(values: Ints, shown: range) -> Floats:
+    """The blocks row by row; behind the last one there is no number."""
+    columns = map_columns(shown)
+    cells = np.full(-(-len(shown) // columns) * columns, np.nan)
+    cells[: len(shown)] = values[shown.start : shown.stop]
+    return cells.reshape(-1, columns)
+
+
+def block_maps(table: Ints | None, shown: range) -> str | None:
+    """The erase blocks, row by row, coloured by their reads, programs, erases."""
     if table is None or not table.any():
         return None
     columns = [column for column in range(len(MAPPED)) if table[:, column].any()]
-    lines = -(-len(table) // MAP_COLUMNS)
-    figure = new_figure(0.4 + len(columns) * (0.5 + 0.075 * lines))
+    lines = -(-len(shown) // map_columns(shown))
+    figure = new_figure(0.4 + len(columns) * (0.5 + max(0.3, 0.075 * lines)))
     panels = np.atleast_1d(figure.subplots(len(columns), 1))
     for axes, column in zip(panels, columns, strict=True):
-        cells = np.full(lines * MAP_COLUMNS, np.nan)
-        cells[: len(table)] = table[:, column]
-        untouched = cells == 0
-        cells[untouched] = np.nan
+        cells = map_cells(table[:, column], shown)
+        cells[cells == 0] = np.nan
         axes.set_facecolor("#eeeeee")
         most = np.nanmax(cells)
         image = axes.imshow(
-            cells.reshape(lines, MAP_COLUMNS), cmap="viridis", interpolation="nearest", aspect="auto",
+            cells, cmap="viridis", interpolation="nearest", aspect="auto",
             norm=LogNorm(1, max(most, 2)) if most > 20 else None, vmin=None if most > 20 else 0,
         )  # fmt: skip
         name = OPERATIONS[MAPPED[column]][2]
         axes.set_title(f"{name}: {int(table[:, column].sum()):,}, {int(most):,} of one block at most", fontsize=9)
-        axes.set(xticks=[], yticks=[0, lines - 1])
-        axes.set_yticklabels(["0", str((lines - 1) * MAP_COLUMNS)], fontsize=8)
+        ends = sorted({0, lines - 1})
+        axes.set(xticks=[], yticks=ends)
+        axes.set_yticklabels([str(shown.start + line * map_columns(shown)) for line in ends], fontsize=8)
         bar = figure.colorbar(image, ax=axes)
         bar.formatter = FuncFormatter(lambda value, _: f"{value:,g}")
     return svg_text(figure, "block-maps")
