@@ -293,10 +293,10 @@ def _damage(facts: Facts) -> str:
     lines = [f"block {piece['block']}, offset {piece['offset']:#x}: {piece['what']}" for piece in facts["damage"]]
     count = facts["damage_count"] + len(broken)
     if count == 0:
-        return "no damage was found"
+        return "no damage was found" if facts["files"] else "no files could be read: the notes say why"
     shown = (broken + lines)[:DAMAGE_SHOWN]
     more = [f"... and {count - len(shown)} more"] if count > len(shown) else []
-    return f"damage: {count} pieces\n" + "\n".join(f"  {line}" for line in shown + more)
+    return f"damage: {count} piece{'s' if count != 1 else ''}\n" + "\n".join(f"  {line}" for line in shown + more)
 
 
 def complaints(facts: Facts) -> int:

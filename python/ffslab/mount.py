@@ -26,7 +26,7 @@ from ffslab.stack import stack_toml
 DEFAULT_BLOCKS = 400
 FILE_SYSTEMS = ("jffs2", "yaffs2", "ubifs")
 # Words of the refusals of partitions that are too small for a file system, or for what is on them.
-TOO_SMALL = ("erase blocks", "LEBs", "larger than the partition")
+TOO_SMALL = ("erase blocks", "LEBs")
 
 Value = str | int | bool
 

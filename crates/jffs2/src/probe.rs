@@ -5,7 +5,7 @@
 
 pub mod nodes;
 
-use crate::format::{pad, Endian, Header, HEADER_BYTES};
+use crate::format::{pad, Endian, Header, HEADER_BYTES, MAGIC};
 
 /// So many bytes of 0xFF at its start make the scan take a block for empty (`DEFAULT_EMPTY_SCAN_SIZE`).
 const EMPTY_SCAN_BYTES: usize = 256;
@@ -57,6 +57,20 @@ pub fn misfit<B: AsRef<[u8]>>(e: Endian, blocks: impl Iterator<Item = B>, block_
     None
 }
 
+/// Where the last node begins of a block that is shorter than others, if its end is not there: the image is cut off in it.
+pub fn cut_off(e: Endian, block: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    while at + 2 <= block.len() {
+        at += match header_at(e, block, at) {
+            Some(header) if header.total_bytes as usize > block.len() - at => return Some(at),
+            Some(header) => pad(header.total_bytes) as usize,
+            None if block.len() - at < HEADER_BYTES as usize && e.u16(&block[at..], 0) == MAGIC => return Some(at),
+            None => 4,
+        };
+    }
+    None
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -85,6 +99,17 @@ mod tests {
         }
         assert_eq!(byte_order(&[0xFF; 4096]), None);
         assert_eq!(byte_order(b"short"), None);
+    }
+
+    #[test]
+    fn an_image_that_ends_in_a_node_is_noticed() {
+        let nodes = image(Endian::Little, 1 << 14, 0, 100, 10);
+        let node = 168;
+        assert_eq!(cut_off(Endian::Little, &nodes), None);
+        for (bytes, at) in [(10 * node, None), (10 * node - 1, Some(9 * node)), (9 * node + 2, Some(9 * node))] {
+            assert_eq!(cut_off(Endian::Little, &nodes[..bytes]), at, "{bytes}");
+        }
+        assert_eq!(cut_off(Endian::Little, &nodes[..9 * node + 1]), None, "a byte says nothing");
     }
 
     #[test]

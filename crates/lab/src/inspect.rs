@@ -12,7 +12,7 @@ mod volumes;
 use crate::error::LabError;
 use crate::image::read_file;
 use crate::result::{CauseSummary, Counts};
-use crate::tree::{tree_of, Content, ImageFs, Tree, TreeEntry};
+use crate::tree::{cut_off, tree_of, Content, ImageFs, Tree, TreeEntry};
 use ffslab_fs::FileKind;
 pub use recognise::{Given, Layout};
 use serde::Serialize;
@@ -186,6 +186,10 @@ pub fn inspect(path: &Path, options: &InspectOptions) -> Result<Inspection, LabE
         facts.valid_bytes = Some(held.valid_bytes);
         facts.invalid_bytes = Some(held.invalid_bytes);
         facts.free_bytes = Some(held.free_bytes);
+    }
+    if let Some(cut) = cut_off::find(&image, &layout.options()) {
+        let block = cut.offset / layout.stored_block_bytes() as u64;
+        scanned.damaged(block.min(u64::from(layout.blocks.saturating_sub(1))) as u32, cut.offset, cut.what);
     }
     put_right(&layout, &mut scanned);
     let mut files: Vec<FileFacts> = tree.entries.iter().map(FileFacts::of).collect();

@@ -1,5 +1,6 @@
 //! The tree of files that an image holds.
 
+pub(crate) mod cut_off;
 pub(crate) mod rtems;
 pub(crate) mod ubifs;
 pub(crate) mod yaffs2;
@@ -111,22 +112,30 @@ pub struct Tree {
 /// Errors: one line; files that cannot be read, geometries that no chip has, images that the file system refuses.
 pub fn read_tree(path: &Path, options: &ImageOptions) -> Result<Tree, LabError> {
     let image = read_file(path).map_err(LabError::Input)?;
-    tree_of(path, &image, options, Content::Keep).map_err(|text| LabError::Input(format!("{}: {text}", path.display())))
+    let options = ImageOptions { fs: options.fs.or_else(|| looks_like(&image, options)), ..*options };
+    let cut = cut_off::find(&image, &options).map(|cut| format!("{:#x}: {}", cut.offset, cut.what));
+    let mut tree = tree_of(path, &image, &options, Content::Keep).map_err(|text| {
+        let cut = cut.as_ref().map_or(String::new(), |cut| format!("; {cut}"));
+        LabError::Input(format!("{}: {text}{cut}", path.display()))
+    })?;
+    tree.notes.extend(cut.map(|cut| format!("{}: {cut}", path.display())));
+    Ok(tree)
+}
+
+/// What an image is. `None`: nothing but JFFS2, if anything.
+fn looks_like(image: &[u8], options: &ImageOptions) -> Option<ImageFs> {
+    rtems::looks_like(image)
+        .or_else(|| ubifs::looks_like(image, options).then_some(ImageFs::Ubifs))
+        .or_else(|| yaffs2::layout(image, options).map(|_| ImageFs::Yaffs2))
 }
 
 /// As [`read_tree`], with the file's content.
 pub(crate) fn tree_of(path: &Path, image: &[u8], options: &ImageOptions, content: Content) -> Result<Tree, String> {
     match options.fs {
-        Some(ImageFs::Jffs2) => read_jffs2(path, image, options, content),
+        Some(ImageFs::Jffs2) | None => read_jffs2(path, image, options, content),
         Some(ImageFs::Yaffs2) => yaffs2::read(image, options, content),
         Some(ImageFs::Ubifs) => ubifs::read(image, options, content),
         Some(fs @ (ImageFs::Fat | ImageFs::Rfs)) => rtems::read(image, fs, content),
-        None => match rtems::looks_like(image) {
-            Some(fs) => rtems::read(image, fs, content),
-            None if ubifs::looks_like(image, options) => ubifs::read(image, options, content),
-            None if yaffs2::layout(image, options).is_some() => yaffs2::read(image, options, content),
-            None => read_jffs2(path, image, options, content),
-        },
     }
 }
 
@@ -137,7 +146,10 @@ fn tree_in(fs: &mut dyn FileSystem, content: Content, notes: Vec<String>) -> Tre
 
 /// A chip with the image on it, and a partition of all of it. Nothing is asked but the content: no time passes.
 fn chip_with(image: &[u8], geometry: Geometry, oob: bool) -> Result<Mtd, String> {
-    chip_from(&mut &image[..], image.len() as u64, geometry, oob)
+    // Of an image that is cut off the last page may be short: its OOB area is missing.
+    let page_bytes = (geometry.page_bytes + if oob { geometry.oob_bytes } else { 0 }) as usize;
+    let whole = if oob { image.len() - image.len() % page_bytes } else { image.len() };
+    chip_from(&mut &image[..whole], whole as u64, geometry, oob)
 }
 
 /// As [`chip_with`], with an image that is made on the way.
@@ -184,6 +196,9 @@ fn read_jffs2(path: &Path, image: &[u8], options: &ImageOptions, content: Conten
     let endian = match options.endian.or_else(byte_order) {
         Some(endian) => endian,
         None if options.fs.is_none() => {
+            if let Some(cut) = cut_off::volume(image) {
+                return Err(cut);
+            }
             return Err("there is no JFFS2 node, YAFFS2 object header, UBI header, FAT or RFS superblock in the image"
                 .to_string());
         }

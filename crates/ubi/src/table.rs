@@ -119,7 +119,8 @@ fn check(table: &[u8], layout: &Layout, good_pebs: u32) -> Result<Verdict, Attac
             return refuse("its kind or update marker has no meaning");
         }
         if record.reserved_pebs() > good_pebs {
-            return refuse("it is larger than the partition");
+            let (purpose, needed) = ("a volume", record.reserved_pebs());
+            return Err(AttachError::NoSpace { purpose, needed, available: good_pebs, pebs: good_pebs });
         }
         let field = record.name_field();
         let name_ends_at = field.iter().position(|&byte| byte == 0).unwrap_or(field.len());

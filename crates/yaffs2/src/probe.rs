@@ -4,6 +4,7 @@
 //! here first. The layouts are those of `nanddump` (tags where the NAND driver has its free OOB bytes) and of
 //! `mkyaffs2image` (`utils/mkyaffs2image.c`: tags at the start of the OOB area).
 
+use crate::header::{Header, HEADER_BYTES};
 use crate::objects::SUMMARY_ID;
 use crate::scan::{SEQUENCE_HIGHEST, SEQUENCE_LOWEST};
 use crate::tags::{Kind, Tags, TAGS_BYTES};
@@ -106,6 +107,35 @@ impl Layout {
         };
         Some(PageTags { sequence: tags.sequence, object: tags.object, chunk: tags.chunk, kind })
     }
+}
+
+/// The file in whose middle an image ends: images of `mkyaffs2image` hold a header, then its data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unfinished {
+    pub name: Vec<u8>,
+    pub file_bytes: u64,
+    /// As far as there are data.
+    pub held_bytes: u64,
+}
+
+/// The object of the last page, if it is a file whose newest header says more bytes than there are data for.
+pub fn unfinished(image: &[u8], layout: &Layout) -> Option<Unfinished> {
+    let pages = || image.chunks_exact(layout.stride_bytes());
+    let last = pages().rev().find_map(|page| layout.look(page))?.object;
+    let (mut header, mut chunks) = (None, 0);
+    for (page, tags) in
+        pages().filter_map(|page| Some((page, layout.look(page)?))).filter(|(_, tags)| tags.object == last)
+    {
+        match tags.kind {
+            PageKind::Header if page.len() >= HEADER_BYTES => header = Some(Header::load(page, layout.is_inband())),
+            PageKind::Data => chunks = tags.chunk.max(chunks),
+            _ => {}
+        }
+    }
+    let chunk_bytes = layout.page_bytes - if layout.is_inband() { TAGS_BYTES as u32 } else { 0 };
+    let held_bytes = u64::from(chunks) * u64::from(chunk_bytes);
+    let header = header.filter(|header| header.kind == Kind::File && held_bytes < header.file_bytes)?;
+    Some(Unfinished { name: header.name, file_bytes: header.file_bytes, held_bytes })
 }
 
 /// Finds out how `image` is laid out: as the layout that finds most object headers with tags that suit them. Of equals the

@@ -6,6 +6,9 @@ use crate::format::{
     TYPE_CLEAN_MARKER, TYPE_DIRENT, TYPE_INODE, TYPE_PADDING, TYPE_SUMMARY, TYPE_XATTR, TYPE_XREF,
 };
 
+/// Damage, unless the block is not whole.
+pub const CROSSES: &str = "a node that crosses the end of its erase block";
+
 /// What stands at a place of an erase block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
@@ -78,7 +81,7 @@ pub fn walk(e: Endian, block: &[u8], emit: &mut dyn FnMut(Place)) {
             continue;
         };
         let Some(node) = here.get(..header.total_bytes as usize) else {
-            emit(damaged("a node that crosses the end of its erase block"));
+            emit(damaged(CROSSES));
             at += 4;
             continue;
         };

@@ -81,6 +81,8 @@ fn jffs2(image: &[u8], layout: &Layout, scanned: &mut Scanned) {
                 Found::Summary => "summary",
                 Found::ExtendedAttribute => "extended attribute",
                 Found::Foreign { .. } => "unknown",
+                // The whole image is cut off there, which is said elsewhere.
+                Found::Damage(nodes::CROSSES) if data.len() < layout.block_bytes as usize => "cut off",
                 Found::Damage(what) => {
                     scanned.damaged(block, layout.offset_in_image(block, place.offset), what);
                     "damaged"

@@ -1,6 +1,6 @@
 //! What an image is, and the sizes of its pages, OOB areas and erase blocks: said, or guessed from what is in it.
 
-use crate::tree::{self, data_areas, rtems, ImageFs, ImageOptions};
+use crate::tree::{self, cut_off, data_areas, rtems, ImageFs, ImageOptions};
 use ffslab_jffs2::probe::nodes::{self, Found};
 use ffslab_jffs2::probe::{self, Misfit};
 use ffslab_jffs2::Endian;
@@ -157,10 +157,10 @@ pub fn recognise(image: &[u8], given: &Given) -> Result<Layout, String> {
     let found = found.or(within);
     found.ok_or_else(|| match given.fs {
         Some(fs) => format!("this is no {} image, or its pages and OOB areas have other sizes", fs.name()),
-        None => {
+        None => cut_off::volume(image).unwrap_or_else(|| {
             "nothing is known in it: no JFFS2 node, no YAFFS2 object header, no UBI header, no FAT or RFS superblock"
                 .to_string()
-        }
+        }),
     })
 }
 
@@ -187,11 +187,12 @@ fn strides(given: &Given) -> impl Iterator<Item = (u32, u32)> {
     pages.into_iter().flat_map(move |page| oobs.clone().into_iter().map(move |oob| (page, oob))).filter(usual)
 }
 
-fn said(is_given: bool) -> &'static str {
+/// Where sizes are from; `why` they are guessed so, unless they are given.
+fn said(is_given: bool, why: &str) -> String {
     if is_given {
-        "as given"
+        "as given".to_string()
     } else {
-        "guessed"
+        format!("guessed: {why}")
     }
 }
 
@@ -256,11 +257,12 @@ fn ubi(image: &[u8], given: &Given) -> Option<Layout> {
     let (block, page, oob) = (layout.block_bytes >> 10, layout.page_bytes, layout.oob_bytes);
     let is_given = given.page_bytes.is_some() && given.oob_bytes.is_some() && given.block_bytes.is_some();
     let count = places.len();
-    Some(
-        layout
-            .because(format!("{count} erase counter headers of UBI were found, the first at {first:#x}"))
-            .because(format!("erase blocks of {block} KiB, pages of {page} + {oob} B are {}: that is how far the headers stand apart, and where they say that data begin", said(is_given))),
-    )
+    Some(layout.because(format!("{count} erase counter headers of UBI were found, the first at {first:#x}")).because(
+        format!(
+            "erase blocks of {block} KiB, pages of {page} + {oob} B are {}",
+            said(is_given, "that is how far the headers stand apart, and where they say that data begin")
+        ),
+    ))
 }
 
 /// Of the erase blocks that are not erased.
@@ -322,8 +324,8 @@ fn yaffs2(image: &[u8], given: &Given) -> Option<Layout> {
         layout
             .because(format!("object headers of YAFFS2 were found with tags {place} {at}, {ecc}"))
             .because(format!(
-                "pages of {page} + {oob} B are {}: no other sizes find more headers",
-                said(given.page_bytes.is_some() && given.oob_bytes.is_some())
+                "pages of {page} + {oob} B are {}",
+                said(given.page_bytes.is_some() && given.oob_bytes.is_some(), "no other sizes find more headers")
             ))
             .because(format!("erase blocks of {kib} KiB are {blocks}")),
     )
@@ -361,8 +363,8 @@ fn jffs2(image: &[u8], given: &Given) -> Option<Layout> {
         0 if given.page_bytes.is_some() => format!("pages of {page_bytes} B as given, without OOB areas"),
         0 => format!("there are no OOB areas between the pages, whose size nothing tells: {page_bytes} B are assumed"),
         _ => format!(
-            "pages of {page_bytes} + {oob_bytes} B are {}: so most nodes are whole",
-            said(given.page_bytes.is_some() && given.oob_bytes.is_some())
+            "pages of {page_bytes} + {oob_bytes} B are {}",
+            said(given.page_bytes.is_some() && given.oob_bytes.is_some(), "so most nodes are whole")
         ),
     };
     let kib = layout.block_bytes >> 10;

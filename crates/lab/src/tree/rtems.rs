@@ -36,6 +36,17 @@ pub fn rfs(image: &[u8]) -> Option<rfs::Layout> {
     rfs::Layout::read(image, image.len() as u64).ok()
 }
 
+/// What a superblock says of the size of its volume, whatever the size of the image: format and bytes.
+pub fn volume_bytes(image: &[u8]) -> Option<(&'static str, u64)> {
+    let signed = image.get(BOOT_SIGNATURE_AT..BOOT_SIGNATURE_AT + 2).is_some_and(|at| at == BOOT_SIGNATURE);
+    let fat = BootSector::read(image, u64::MAX).ok().filter(|_| signed);
+    let fat = fat.map(|boot| ("FAT", u64::from(boot.sectors_count) * u64::from(boot.sector_bytes)));
+    fat.or_else(|| {
+        let layout = rfs::Layout::read(image, u64::MAX).ok()?;
+        Some(("RFS", u64::from(layout.blocks) * u64::from(layout.block_bytes)))
+    })
+}
+
 /// FAT or RFS, by the superblock.
 pub fn looks_like(image: &[u8]) -> Option<ImageFs> {
     fat(image).map(|_| ImageFs::Fat).or_else(|| rfs(image).map(|_| ImageFs::Rfs))
