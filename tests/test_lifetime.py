@@ -94,6 +94,8 @@ def test_a_workload_begins_with_the_image_and_its_wear(ffslab: Command, dumps: d
     assert few["uncertainty"].startswith("the number of erases alone")
     ran = ffslab("lifetime", dumps["jffs2"], "--workload", "jffs2.toml", "--workload", "jffs2.toml")
     assert ran.returncode == 0 and ran.stdout.count("dominated by") == 2
+    # Erases program nothing.
+    assert "erase 0%" not in ran.stdout
 
 
 def test_the_image_takes_the_place_of_an_erased_partition(dumps: dict[str, Path]) -> None:

@@ -242,7 +242,7 @@ def text(facts: Facts) -> str:
         blocks = [number(spread[key], 2) for key in ("mean", "p50", "p95", "max")]
         years = [_years(lives["levelled"]), _years(lives["busiest_block"])]
         rows.append([name, number(row["erases_per_day"]["all_blocks"]), *blocks, *years])
-        top = row["causes"][:CAUSES_SHOWN]
+        top = [cause for cause in row["causes"] if cause["share_of_programs"] > 0][:CAUSES_SHOWN]
         said = ", ".join(f"{cause['cause']} {cause['share_of_programs']:.0%}" for cause in top)
         below += [
             "",
