@@ -182,6 +182,34 @@ def test_an_interrupt_ends_a_run_and_leaves_nothing(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["endless.toml"]
 
 
+def test_interrupts_end_the_processes_that_make_runs(tmp_path: Path) -> None:
+    """Twice at once, as `timeout` sends it to a process and its group; the workers here do not get it."""
+    running = subprocess.Popen(
+        [FFSLAB, "reproduce", "wear-gc", "--jobs", "2"],
+        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )  # fmt: skip
+    children = Path(f"/proc/{running.pid}/task/{running.pid}/children")
+    deadline_s = time.monotonic() + 30
+    while len(children.read_text(encoding="utf-8").split()) < 3 and time.monotonic() < deadline_s:
+        time.sleep(0.1)  # two workers, and the resource tracker of Python's own
+    workers = [child for child in children.read_text(encoding="utf-8").split() if makes_runs(child)]
+    time.sleep(1)
+    os.kill(running.pid, signal.SIGINT)
+    os.kill(running.pid, signal.SIGINT)
+    out, err = running.communicate(timeout=20)
+    assert (out, err) == ("", "ffslab: interrupted\n")
+    assert running.returncode == 130
+    time.sleep(1)
+    assert (len(workers), [worker for worker in workers if makes_runs(worker)]) == (2, [])
+
+
+def makes_runs(process: str) -> bool:
+    """Of a process that is no more the command line is empty, if there is any."""
+    line = Path(f"/proc/{process}/cmdline")
+    return line.exists() and b"spawn_main" in line.read_bytes()
+
+
 def test_an_interrupt_while_modules_load_is_one_line() -> None:
     """Python's own start is not ours; from the first import on it is."""
     code = (

@@ -14,7 +14,7 @@ import inspect_images as made
 from conftest import Command
 from ffslab.experiment import Experiment
 from ffslab.inspection import inspect_image
-from ffslab.lifetime import with_image
+from ffslab.lifetime import text, with_image
 
 DAY_US = 86_400e6
 WRITES = """\
@@ -94,8 +94,6 @@ def test_a_workload_begins_with_the_image_and_its_wear(ffslab: Command, dumps: d
     assert few["uncertainty"].startswith("the number of erases alone")
     ran = ffslab("lifetime", dumps["jffs2"], "--workload", "jffs2.toml", "--workload", "jffs2.toml")
     assert ran.returncode == 0 and ran.stdout.count("dominated by") == 2
-    # Erases program nothing.
-    assert "erase 0%" not in ran.stdout
 
 
 def test_the_image_takes_the_place_of_an_erased_partition(dumps: dict[str, Path]) -> None:
@@ -121,3 +119,16 @@ def test_what_says_nothing_of_a_lifetime_is_refused(ffslab: Command, dumps: dict
         ran = ffslab("lifetime", *args)
         assert (ran.returncode, ran.stdout) == (2, ""), args
         assert told in ran.stderr and ran.stderr.count("\n") == 1
+
+
+def test_a_cause_that_programs_nothing_dominates_nothing(
+    ffslab: Command, dumps: dict[str, Path], tmp_path: Path
+) -> None:
+    (tmp_path / "w.toml").write_text(workload("jffs2", steps=2), encoding="utf-8")
+    facts = json.loads(ffslab("lifetime", dumps["jffs2"], "--workload", "w.toml", "--json").stdout)
+    (found,) = facts["workloads"]
+    found["causes"] = [cause for cause in found["causes"] if cause["erases"] or cause["page_programs"]]
+    erases = [cause for cause in found["causes"] if cause["page_programs"] == 0]
+    assert erases and erases[0]["erases"] > 0
+    found["causes"] = erases
+    assert "(share of page programs): nothing is programmed" in text(facts)

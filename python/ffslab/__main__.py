@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from typing import NoReturn
 
@@ -14,7 +15,14 @@ def main() -> NoReturn:
 
         code = command()
     except KeyboardInterrupt:
-        print("ffslab: interrupted", file=sys.stderr)
+        # A second Ctrl-C changes nothing any more. It may have come already, in the midst of ending worker processes,
+        # which would wait for work for ever.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        if "multiprocessing" in sys.modules:
+            from ffslab.reproduce.runs import end_workers
+
+            end_workers()
+        print("ffslab: interrupted", file=sys.stderr, flush=True)
         code = 130
     sys.exit(code)
 

@@ -106,9 +106,16 @@ def run_all(
                     if progress is not None:
                         progress(len(found) / len(planned))
             except BaseException:
+                end_workers()
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
     return found
+
+
+def end_workers() -> None:
+    """Ends the processes in which runs are made; what they have begun is lost, and nobody waits for it."""
+    for worker in multiprocessing.active_children():
+        worker.terminate()
 
 
 def by_series(planned: Sequence[PlannedRun], rows: dict[str, list[Row]]) -> dict[str, list[Row]]:
