@@ -197,9 +197,11 @@ def test_interrupts_end_the_processes_that_make_runs(tmp_path: Path) -> None:
     time.sleep(1)
     os.kill(running.pid, signal.SIGINT)
     os.kill(running.pid, signal.SIGINT)
-    out, err = running.communicate(timeout=20)
-    assert (out, err) == ("", "ffslab: interrupted\n")
-    assert running.returncode == 130
+    try:
+        out, err = running.communicate(timeout=20)
+    finally:
+        running.kill()
+    assert (running.returncode, out, err) == (130, "", "ffslab: interrupted\n")
     time.sleep(1)
     assert (len(workers), [worker for worker in workers if makes_runs(worker)]) == (2, [])
 
