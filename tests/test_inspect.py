@@ -148,6 +148,18 @@ def test_fat_volumes_are_recognised(mebibytes: int, flags: tuple[str, ...], kind
     assert free < clusters
 
 
+@pytest.mark.parametrize("name", ["jffs2 dump.bin", "yaffs2 dump.bin", "ubifs raw.bin"])
+def test_an_experiment_starts_from_the_image_as_the_text_says(
+    name: str, images: dict[str, Path], tmp_path: Path
+) -> None:
+    said = text(inspect_image(images[name]))
+    keys = said.partition("with [stack] ")[2].splitlines()[0]
+    steps = step("mount") + step("stat", file="hot")
+    stack = ["[stack]", 'board = "zero-overhead"', *keys.split(", "), *["max_beb_per1024 = 1"] * ("ubifs" in name)]
+    done = run("\n".join(['title = "x"', *stack, steps]), tmp_path)
+    assert done.summary["variants"][0]["totals"]["page_programs"] < 10, "a new file system was made"
+
+
 def test_what_is_no_image_is_refused(tmp_path: Path, ffslab: Command) -> None:
     (tmp_path / "noise").write_bytes(random.Random(1).randbytes(300_000))
     (tmp_path / "erased").write_bytes(b"\xff" * 300_000)

@@ -188,7 +188,16 @@ def sentences(facts: Facts) -> list[str]:
 
 def _head(facts: Facts) -> str:
     lines = [f"{facts['file']}: {size(facts['file_B'])}, {layout_text(facts['layout'])}"]
-    return "\n".join(lines + [f"  {because}" for because in facts["layout"]["because"]])
+    return "\n".join(lines + [f"  {reason}" for reason in [*facts["layout"]["because"], *start_text(facts)]])
+
+
+def start_text(facts: Facts) -> list[str]:
+    """How an experiment starts from the image, in a line; nothing for images of block devices."""
+    layout = facts["layout"]
+    if layout["fs"] in ("fat", "rfs"):
+        return []
+    keys = {"fs": layout["fs"], "image": facts["file"], "partition_blocks": layout["blocks"], **stack_keys(layout)}
+    return [f"an experiment starts from it with [stack] {', '.join(f'{k} = {json.dumps(v)}' for k, v in keys.items())}"]
 
 
 def _superblock(facts: Facts) -> str:

@@ -11,7 +11,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from ffslab import __version__
-from ffslab.inspection import ERASE_COUNTER, fact_text, file_rows, layout_text, mark_of, sentences, size
+from ffslab.inspection import ERASE_COUNTER, fact_text, file_rows, layout_text, mark_of, sentences, size, start_text
 from ffslab.report import figure, page, plots, section, table
 from ffslab.report.drawing import colour, new_figure, svg_text, thousands
 from ffslab.text_table import number
@@ -45,7 +45,7 @@ def html(facts: Facts) -> str:
         section("Files", _files(facts)),
         section("What a mount costs", _mount(facts)),
         section("Superblock", table(["fact", "value"], [[k, fact_text(v)] for k, v in facts["superblock"].items()])),
-        section("How that is known", _list(layout["because"] + facts["notes"])),
+        section("How that is known", _list(layout["because"] + start_text(facts) + facts["notes"])),
     ]
     return page(facts["file"], parts)
 
