@@ -24,7 +24,7 @@ impl Board {
         epoch_s: u64,
         prepare: impl FnOnce(&mut Chip) -> Result<(), Failure>,
     ) -> Result<Board, Failure> {
-        let sim = Sim::new(SimConfig::default());
+        let sim = Sim::new(SimConfig { nand_wait: machine.nand_wait, ..SimConfig::default() });
         let timing = Timing { read_ns: 25_000, program_ns: 200_000, erase_ns: 500_000, bus_ps_per_byte: 50_000 };
         let rules = Rules { partial_programs_max: 4, in_order: true };
         let mut chip = Chip::new(sim.clone(), geometry, timing, rules).map_err(Failure::of)?;

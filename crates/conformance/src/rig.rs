@@ -8,20 +8,24 @@ use ffslab_flash::{Chip, ChipImage, Faults, Geometry};
 use ffslab_fs::{Errno, FileKind, Ino, Result, Stat};
 use ffslab_linux::{Entry, Fd, OpenFlags, Vfs, Whence};
 use ffslab_mtd::{Mtd, Nand};
-use ffslab_sim::{EventSink, OpEvent, Sim};
+use ffslab_sim::{EventSink, NandWait, OpEvent, Sim};
 use std::collections::BTreeMap;
 
-/// Memory of the simulated machine.
+/// Memory of the simulated machine, and how its tasks wait for the chip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Machine {
     /// 0: the least that the page cache accepts, 16 pages, so that nearly every page is read anew.
     pub page_cache_bytes: u64,
     pub read_ahead_bytes: u32,
+    pub nand_wait: NandWait,
 }
 
 impl Machine {
-    pub const USUAL: Machine = Machine { page_cache_bytes: 64 << 20, read_ahead_bytes: 128 << 10 };
-    pub const TINY: Machine = Machine { page_cache_bytes: 0, read_ahead_bytes: 0 };
+    pub const USUAL: Machine =
+        Machine { page_cache_bytes: 64 << 20, read_ahead_bytes: 128 << 10, nand_wait: NandWait::Busy };
+    pub const TINY: Machine = Machine { page_cache_bytes: 0, read_ahead_bytes: 0, ..Machine::USUAL };
+    /// Tasks sleep while the chip works, so that others come in between.
+    pub const ASLEEP: Machine = Machine { nand_wait: NandWait::Sleep, ..Machine::USUAL };
 }
 
 /// One machine with one partition that covers its chip.

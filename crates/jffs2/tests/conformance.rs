@@ -48,6 +48,14 @@ fn random_sequences_with_compression_and_summaries() {
 }
 
 #[test]
+fn tasks_that_sleep_while_the_chip_works() {
+    let sequences = sequences::Options { seed: 5, machine: Machine::ASLEEP, ..sequences::Options::default() };
+    must(sequences::check(&plain(SMALL), &sequences));
+    let cuts = power_cuts::Options { points_max: 25, machine: Machine::ASLEEP, ..power_cuts::Options::default() };
+    println!("{}", must(power_cuts::check(&plain(SMALL), &cuts)));
+}
+
+#[test]
 fn power_cuts_lose_nothing_that_was_safe() {
     let report = must(power_cuts::check(&plain(SMALL), &power_cuts::Options::default()));
     println!("{report}");

@@ -62,6 +62,14 @@ fn random_sequences_with_inband_tags() {
 }
 
 #[test]
+fn tasks_that_sleep_while_the_chip_works() {
+    let sequences = sequences::Options { seed: 5, machine: Machine::ASLEEP, ..sequences::Options::default() };
+    must(sequences::check(&today(SMALL), &sequences));
+    let cuts = power_cuts::Options { points_max: 25, machine: Machine::ASLEEP, ..power_cuts::Options::default() };
+    println!("{}", must(power_cuts::check(&today(SMALL), &cuts)));
+}
+
+#[test]
 fn power_cuts_lose_nothing_that_was_safe() {
     let report = must(power_cuts::check(&today(SMALL), &power_cuts::Options::default()));
     println!("{report}");

@@ -39,7 +39,7 @@ impl Bench {
 
     fn mounted(blocks: u32, options: Options) -> Bench {
         let geometry = Geometry { page_bytes: 2048, oob_bytes: 64, pages_per_block: 64, blocks };
-        let machine = Machine { page_cache_bytes: 512 << 20, read_ahead_bytes: 0 };
+        let machine = Machine { page_cache_bytes: 512 << 20, read_ahead_bytes: 0, ..Machine::USUAL };
         let Board { sim, mtd, vfs, .. } = Board::new(geometry, machine, 1_000_000_000, |_| Ok(())).unwrap();
         let mut bench = Bench { sim, mtd, vfs, options };
         bench.mount();

@@ -26,7 +26,7 @@ pub struct Bench {
 impl Bench {
     /// An erased chip; nothing is mounted.
     pub fn new(geometry: Geometry, page_cache_bytes: u64, options: Options) -> Bench {
-        let machine = Machine { page_cache_bytes, read_ahead_bytes: 0 };
+        let machine = Machine { page_cache_bytes, read_ahead_bytes: 0, ..Machine::USUAL };
         let Board { sim, nand, mtd, vfs } = Board::new(geometry, machine, NOW_S, |_| Ok(())).unwrap();
         Bench { sim, nand, mtd, vfs, options }
     }

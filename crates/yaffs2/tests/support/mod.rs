@@ -35,7 +35,7 @@ impl Bench {
 
     /// A chip with this image (pages with OOB) on it, mounted.
     pub fn with_image(geometry: Geometry, options: Options, image: &[u8]) -> Bench {
-        let machine = Machine { page_cache_bytes: 512 << 20, read_ahead_bytes: 0 };
+        let machine = Machine { page_cache_bytes: 512 << 20, read_ahead_bytes: 0, ..Machine::USUAL };
         let board = Board::new(geometry, machine, 1_000_000_000, |chip| {
             chip.load_bytes("image", image, 0..geometry.blocks, WITH_OOB).unwrap();
             Ok(())
