@@ -206,7 +206,13 @@ def _maps(a: Side, b: Side) -> str:
     columns = [column for column in range(len(MAPPED)) if change[:, column].any()]
     if not columns:
         return figure(title, "", None)
+    # Of the partition the rows from the first block that either touched to the last.
+    touched = np.flatnonzero((a.blocks + b.blocks).any(axis=1))
     shown = mapped_blocks(a.recording, a.blocks + b.blocks)
+    starts = shown[:: map_columns(shown)]
+    begun = [start for start in starts if start <= touched[-1]]
+    first = max(start for start in starts if start <= touched[0])
+    shown = range(first, min(begun[-1] + map_columns(shown), shown.stop))
     lines = -(-len(shown) // map_columns(shown))
     drawing = new_figure(0.4 + len(columns) * (0.5 + max(0.3, 0.075 * lines)))
     panels = np.atleast_1d(drawing.subplots(len(columns), 1))
