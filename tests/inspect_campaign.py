@@ -108,8 +108,9 @@ class Tally:
         return f"| {' | '.join([*cells, f'{self.highest_memory:.2f}'])} |"
 
 
-# What files that were cut short may take beside, because most of it is the program; larger ones may not.
-MEASURED_B, ALLOWANCE_B = 8 << 20, 6 << 20
+# What files that were cut short may take beside: most of it is the program, and the blocks of a volume of UBI that the
+# file does not hold; larger ones may not.
+MEASURED_B, ALLOWANCE_B = 8 << 20, 8 << 20
 HEAD = (
     "| format | images | nothing wrong (0) | damage told (1) | refused (2) | anything else | longest, s "
     "| memory / image |\n|---|--:|--:|--:|--:|--:|--:|--:|"
