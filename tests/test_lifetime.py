@@ -12,9 +12,10 @@ import pytest
 
 import inspect_images as made
 from conftest import Command
+from ffslab import InputError
 from ffslab.experiment import Experiment
 from ffslab.inspection import inspect_image
-from ffslab.lifetime import text, with_image
+from ffslab.lifetime import of_workloads, text, with_image
 
 DAY_US = 86_400e6
 WRITES = """\
@@ -119,6 +120,18 @@ def test_what_says_nothing_of_a_lifetime_is_refused(ffslab: Command, dumps: dict
         ran = ffslab("lifetime", *args)
         assert (ran.returncode, ran.stdout) == (2, ""), args
         assert told in ran.stderr and ran.stderr.count("\n") == 1
+
+
+def test_all_workloads_are_checked_before_the_first_runs(
+    dumps: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "good.toml").write_text(workload("jffs2", steps=2), encoding="utf-8")
+    (tmp_path / "bad.toml").write_text(workload("jffs2", steps=2, read_ahead="1"), encoding="utf-8")
+    runs: list[Experiment] = []
+    monkeypatch.setattr(Experiment, "run", lambda experiment, progress: runs.append(experiment))
+    with pytest.raises(InputError, match="read_ahead"):
+        of_workloads(dumps["jffs2"], [tmp_path / "good.toml", tmp_path / "bad.toml"], None, None)
+    assert runs == []
 
 
 def test_a_cause_that_programs_nothing_dominates_nothing(

@@ -59,9 +59,11 @@ def of_workloads(
     known = any(counter is not None for counter in counters)
     wear = Wear(counters, "UBI's erase counters in the image") if known else None
     runs = []
-    for at, path in enumerate(workloads):
-        experiment = Experiment.from_file(path)
-        experiment = replace(experiment, text=with_image(experiment, image, facts))
+    experiments = [Experiment.from_file(path) for path in workloads]
+    experiments = [replace(experiment, text=with_image(experiment, image, facts)) for experiment in experiments]
+    for experiment in experiments:
+        experiment.check()
+    for at, (path, experiment) in enumerate(zip(workloads, experiments, strict=True)):
         run = experiment.run(_part_of(progress, at, len(workloads)))
         runs.append((str(path), run.summary, run.block_columns, wear))
     return _facts(str(image), runs, endurance, per_day)
