@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import ROOT
+from ffslab import Experiment
 from ffslab.summary_table import main_cells, summary_cells, summary_text
 from ffslab.text_table import number, percent, text_table
 from ffslab.time_table import MEANING, TASKS, causes_table, spent
@@ -171,3 +173,25 @@ def test_columns_are_aligned(rows: list[list[str]]) -> None:
 def test_numbers_are_written_for_people() -> None:
     assert [number(1234567), number(1234.56), number(None), number(0.126, 2)] == ["1,234,567", "1,234.6", "-", "0.13"]
     assert [percent(0.256), percent(-1.0), percent(12.0)] == ["+25.6 %", "-100.0 %", "+1,200.0 %"]
+
+
+@pytest.mark.parametrize("fs", ["jffs2", "yaffs2", "ubifs"])
+def test_each_read_for_names_has_a_reason(fs: str) -> None:
+    """On UBIFS names are on flash; the others read inodes or nothing."""
+    stack = f'board = "zero-overhead"\nfs = "{fs}"\npartition_blocks = 64\n'
+    stack += "max_beb_per1024 = 1\n" if fs == "ubifs" else ""
+    made = [("mount", ""), ("mkdir", 'dir = "d"'), ("create_many", 'dir = "d"\ncount = 200\nbytes = 100'), ("sync", "")]
+    looked = [
+        ("stat_many", 'dir = "d"\ncount = 200'),
+        ("readdir", 'dir = "d"'),
+        ("stat", 'file = "d/nothing"\nfails = "ENOENT"'),
+    ]
+    table = "".join(f'[[setup]]\nstep = "{name}"\n{keys}\n' for name, keys in [*made, ("drop_caches", "")])
+    table += "".join(
+        f'[[measure]]\nstep = "{name}"\n{keys}\n[[measure]]\nstep = "drop_caches"\n' for name, keys in looked
+    )
+    run = Experiment.from_toml(f'title = "names"\n[stack]\n{stack}{table}').run()
+    causes = run.summary["variants"][0]["by_cause"]
+    reads = {cause["reason"]: cause["page_reads"] for cause in causes if cause["page_reads"]}
+    assert "other" not in reads
+    assert ("name look-up" in reads) == (fs == "ubifs"), reads

@@ -20,6 +20,7 @@ MEANING = {
     "padding": "partly filled pages are written out",
     "sync": "the program asked for its data to be safe",
     "gc copy": "garbage collection moves live data",
+    "name look-up": "a name is looked for in a directory, or its names are listed",
     "gc look-up": "garbage collection looks for what it need not move",
     "erase": "blocks are erased",
     "erase read-back": "each erased block is read to see that it is empty",

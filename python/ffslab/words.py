@@ -16,7 +16,7 @@ FEW = 2
 
 # Reasons for flash reads that a program's own reads bring about. Where others prevail, a ratio of flash reads to the
 # program's reads would mislead.
-READING = frozenset({"read", "read-ahead", "inode read"})
+READING = frozenset({"read", "read-ahead", "inode read", "name look-up"})
 
 
 def sentences(summary: dict[str, Any]) -> list[str]:

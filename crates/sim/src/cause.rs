@@ -56,6 +56,8 @@ named_enum! {
         ReadModifyWrite = "read-modify-write",
         /// An inode comes into memory: its nodes' headers are read.
         InodeRead = "inode read",
+        /// A name is looked for in a directory, or its names are listed.
+        NameLookup = "name look-up",
         /// Mount.
         MountScan = "mount scan",
         /// User data.
