@@ -211,6 +211,20 @@ def test_an_image_says_itself_what_it_is(
         assert "hot" in found and "large" in found, found
 
 
+@pytest.mark.parametrize("fs", FILE_SYSTEMS)
+@pytest.mark.parametrize("blocks", ["99", "160"])
+def test_an_image_that_holds_next_to_nothing_is_found_out_too(
+    fs: str, blocks: str, tmp_path: Path, ffslab: Command
+) -> None:
+    """160 blocks with OOB areas are as long as 165 without."""
+    with mounted(tmp_path, fs, "--think", "none", "--blocks", blocks, "--save", tmp_path / "nand.bin") as mount:
+        (mount.place / "records").touch()
+        os.truncate(mount.place / "records", 10 << 20)
+    with mounted(tmp_path, fs, "--think", "none", "--image", tmp_path / "nand.bin") as mount:
+        assert len(mount.stat()["blocks"]["erases"]) == int(blocks)
+        assert (mount.place / "records").stat().st_size == 10 << 20
+
+
 def test_an_image_of_another_chip_or_file_system_is_refused(tmp_path: Path, ffslab: Command) -> None:
     need_fuse()
     (tmp_path / "source").mkdir()

@@ -5,7 +5,7 @@
 
 pub mod nodes;
 
-use crate::format::{pad, Endian, Header, HEADER_BYTES, MAGIC};
+use crate::format::{oob_clean_marker, pad, Endian, Header, HEADER_BYTES, MAGIC};
 
 /// So many bytes of 0xFF at its start make the scan take a block for empty (`DEFAULT_EMPTY_SCAN_SIZE`).
 const EMPTY_SCAN_BYTES: usize = 256;
@@ -22,6 +22,13 @@ pub enum Misfit {
 fn header_at(e: Endian, image: &[u8], at: usize) -> Option<Header> {
     let here = image.get(at..at + HEADER_BYTES as usize)?;
     Header::sound(e, here)
+}
+
+/// How many pages of an image with such OOB areas have a clean marker in theirs.
+pub fn oob_markers(e: Endian, image: &[u8], page_bytes: usize, oob_bytes: usize) -> usize {
+    let marker = oob_clean_marker(e);
+    let has_marker = |oob: &[u8]| oob.windows(marker.len()).any(|bytes| bytes == marker);
+    image.chunks(page_bytes + oob_bytes).filter(|page| page.get(page_bytes..).is_some_and(has_marker)).count()
 }
 
 /// Byte order of the first node in `image` (page data without OOB). `None`: there is no node.
