@@ -150,6 +150,13 @@ impl std::fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
+/// Sequences and power cuts where tasks sleep while the chip works.
+pub fn check_asleep(subject: &dyn Subject) -> Result<power_cuts::Report, Failure> {
+    let machine = Machine::ASLEEP;
+    sequences::check(subject, &sequences::Options { seed: 5, machine, ..sequences::Options::default() })?;
+    power_cuts::check(subject, &power_cuts::Options { points_max: 25, machine, ..power_cuts::Options::default() })
+}
+
 /// What a check reports, printed; a failure ends the test with its text.
 #[track_caller]
 pub fn must<T: std::fmt::Debug>(result: Result<T, Failure>) -> T {

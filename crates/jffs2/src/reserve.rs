@@ -70,9 +70,7 @@ impl Jffs2 {
     fn finish_other_erases(&mut self, host: &mut dyn Host) {
         for task in [Task::Jffs2GcThread, Task::Kworker] {
             if self.job_of(task).is_some() {
-                let sim = self.store.sim.clone();
-                let _turn = sim.run_as(task);
-                self.run_background(host, task);
+                self.give_turn(host, task);
             }
         }
     }

@@ -21,14 +21,6 @@ pub enum Attempt {
     Erase,
 }
 
-/// What was found to write to.
-enum NextBlock {
-    Taken,
-    ThingsChanged,
-    /// All that could be taken waits to be erased.
-    Waits,
-}
-
 impl Store {
     /// What each block holds. Nodes whose check sums were not looked at yet count as valid.
     pub fn block_space(&self) -> Vec<BlockSpace> {
@@ -100,10 +92,8 @@ impl Store {
                 }
             }
             if self.next_block.is_none() {
-                match self.find_next_block()? {
-                    NextBlock::Taken => {}
-                    NextBlock::ThingsChanged => return Ok(Attempt::Again),
-                    NextBlock::Waits => return Ok(Attempt::Erase),
+                if let Some(otherwise) = self.take_next_block()? {
+                    return Ok(otherwise);
                 }
             }
             let Some(block) = self.next_block else { return Ok(Attempt::Again) };
@@ -125,15 +115,15 @@ impl Store {
         }
     }
 
-    /// Takes a free block.
-    fn find_next_block(&mut self) -> Result<NextBlock> {
+    /// Takes a free block. If there is none: how the attempt has ended.
+    fn take_next_block(&mut self) -> Result<Option<Attempt>> {
         if let Some(block) = self.blocks.take_first(List::Free) {
             self.next_block = Some(block);
             self.summary.reset();
             if self.wbuf.bytes == 0 {
                 self.wbuf.offset = crate::refs::NONE;
             }
-            return Ok(NextBlock::Taken);
+            return Ok(None);
         }
         if self.erasing_blocks == 0 {
             if let Some(block) = self.blocks.take_first(List::Erasable) {
@@ -144,12 +134,12 @@ impl Store {
         }
         if self.erasing_blocks == 0 && self.flush_makes_erasable() {
             self.flush_wbuf_padded()?;
-            return Ok(NextBlock::ThingsChanged);
+            return Ok(Some(Attempt::Again));
         }
         if self.erasing_blocks == 0 {
             return Err(Errno::NoSpc);
         }
-        Ok(NextBlock::Waits)
+        Ok(Some(Attempt::Erase))
     }
 
     /// Whether blocks can be erased once the write buffer is on flash. They also wait while recovery moves what was in

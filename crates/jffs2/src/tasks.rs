@@ -157,11 +157,15 @@ impl Jffs2 {
     }
 
     fn let_thread_run(&mut self, host: &mut dyn Host) {
-        let sim = self.store.sim.clone();
-        if sim.is_runnable(Task::Jffs2GcThread) && self.background.thread != ThreadState::InPass {
-            let _turn = sim.run_as(Task::Jffs2GcThread);
-            self.run_background(host, Task::Jffs2GcThread);
+        if self.store.sim.is_runnable(Task::Jffs2GcThread) && self.background.thread != ThreadState::InPass {
+            self.give_turn(host, Task::Jffs2GcThread);
         }
+    }
+
+    /// Lets a background task run until it sleeps or must give way.
+    pub(crate) fn give_turn(&mut self, host: &mut dyn Host, task: Task) {
+        let _turn = self.store.sim.run_as(task);
+        self.run_background(host, task);
     }
 
     /// A scheduling point. `true`: the running task must give way to the one below it.
@@ -170,11 +174,7 @@ impl Jffs2 {
             match self.store.sim.resched() {
                 Switch::Stay => return false,
                 Switch::Yield => return true,
-                Switch::Run(task) => {
-                    let sim = self.store.sim.clone();
-                    let _turn = sim.run_as(task);
-                    self.run_background(host, task);
-                }
+                Switch::Run(task) => self.give_turn(host, task),
             }
         }
     }
@@ -223,7 +223,7 @@ impl Jffs2 {
                     }
                     // Who has used the chip since then has slept without the semaphore.
                     let is_taken = self.background.holds_ahead > 0 && self.background.chip_uses == sim.chip_uses();
-                    if self.sleeps() && is_taken && sim.foreground_is_ready() {
+                    if self.sleeps() && is_taken && sim.is_runnable(Task::Caller) {
                         // Looks again as soon as time has passed.
                         return sim.sleep_until(Task::Jffs2GcThread, sim.now_ns() + 1);
                     }

@@ -2,7 +2,7 @@
 
 mod subject;
 
-use ffslab_conformance::{counts, full, hostile, must, power_cuts, sequences, Machine};
+use ffslab_conformance::{check_asleep, counts, full, hostile, must, power_cuts, sequences, Machine};
 use ffslab_flash::Geometry;
 use ffslab_jffs2::{Compression, Options};
 use std::sync::Arc;
@@ -49,10 +49,7 @@ fn random_sequences_with_compression_and_summaries() {
 
 #[test]
 fn tasks_that_sleep_while_the_chip_works() {
-    let sequences = sequences::Options { seed: 5, machine: Machine::ASLEEP, ..sequences::Options::default() };
-    must(sequences::check(&plain(SMALL), &sequences));
-    let cuts = power_cuts::Options { points_max: 25, machine: Machine::ASLEEP, ..power_cuts::Options::default() };
-    println!("{}", must(power_cuts::check(&plain(SMALL), &cuts)));
+    must(check_asleep(&plain(SMALL)));
 }
 
 #[test]

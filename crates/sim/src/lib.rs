@@ -167,6 +167,11 @@ impl Sim {
         ReasonGuard { sim: self.clone(), before: self.0.reason.replace(reason) }
     }
 
+    /// As [`Sim::because`], unless another reason was given before.
+    pub fn because_if_none(&self, reason: Reason) -> Option<ReasonGuard> {
+        (self.reason() == Reason::Other).then(|| self.because(reason))
+    }
+
     pub fn reason(&self) -> Reason {
         self.0.reason.get()
     }
@@ -390,13 +395,9 @@ impl Sim {
         self.0.chip_uses.get()
     }
 
+    /// Whether `task` could go on, if it had the CPU.
     pub fn is_runnable(&self, task: Task) -> bool {
         self.with_cpu(|cpu| cpu.is_runnable(task))
-    }
-
-    /// Whether the program could go on, if it had the CPU.
-    pub fn foreground_is_ready(&self) -> bool {
-        self.with_cpu(|cpu| cpu.is_runnable(Task::Caller))
     }
 
     /// Whether the running task goes on at the end of a system call: with [`NandWait::Sleep`] it gives the CPU away when

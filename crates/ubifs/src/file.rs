@@ -63,7 +63,7 @@ impl Ubifs {
         if self.inodes.contains_key(&ino) {
             return Ok(());
         }
-        let _why = (self.core.sim.reason() == Reason::Other).then(|| self.core.sim.because(Reason::InodeRead));
+        let _why = self.core.sim.because_if_none(Reason::InodeRead);
         let mut node = std::mem::take(&mut self.entry);
         let read = self.core.locate(Key::inode(ino), &mut node);
         let inode = read.and_then(|_| Inode::unpack(ino, &node));
@@ -284,7 +284,7 @@ impl Ubifs {
 
     fn do_write_page(&mut self, host: &mut dyn Host, ino: Ino, index: u64, len: usize) -> Result<()> {
         let compression = self.inode(ino)?.data_compression();
-        let _why = (self.core.sim.reason() == Reason::Other).then(|| self.core.sim.because(Reason::Data));
+        let _why = self.core.sim.because_if_none(Reason::Data);
         let page = host.page(ino, index).ok_or(Errno::Io)?;
         let written = self.core.write_data(ino, index as u32, &page[..len], compression);
         self.forget_dirty_page(ino, index);
@@ -305,7 +305,7 @@ impl Ubifs {
     /// Writes an inode if it is dirty (`ubifs_write_inode`).
     pub(crate) fn write_back_inode(&mut self, ino: Ino) -> Result<()> {
         let Some(inode) = self.inodes.get_mut(&ino).filter(|inode| inode.dirty) else { return Ok(()) };
-        let _why = (self.core.sim.reason() == Reason::Other).then(|| self.core.sim.because(Reason::Metadata));
+        let _why = self.core.sim.because_if_none(Reason::Metadata);
         let mut written = Ok(());
         if inode.links > 0 {
             written = self.core.write_inode_node(inode, &[]);

@@ -12,7 +12,7 @@ use crate::key::Key;
 use crate::tnc::entry_name;
 use crate::Ubifs;
 use ffslab_fs::{DirEntry, Errno, FileKind, Host, Ino, NewNode, Result, TimeSpec};
-use ffslab_sim::{Reason, ReasonGuard};
+use ffslab_sim::Reason;
 
 /// Inode numbers above this are not given out.
 const INO_MAX: u32 = 0xFFFF_FF00;
@@ -42,7 +42,7 @@ impl Ubifs {
             return Err(Errno::NameTooLong);
         }
         self.directory(dir)?;
-        let _why = self.looks_for_names();
+        let _why = self.core.sim.because_if_none(Reason::NameLookup);
         let key = self.core.entry_key(dir, name);
         let mut node = std::mem::take(&mut self.entry);
         let found = self.core.lookup_name(key, name, &mut node);
@@ -50,12 +50,6 @@ impl Ubifs {
         self.entry = node;
         found?;
         Ok(ino)
-    }
-
-    /// Reads of directories from here on are for names, unless something else asked for them.
-    fn looks_for_names(&self) -> Option<ReasonGuard> {
-        let sim = &self.core.sim;
-        (sim.reason() == Reason::Other).then(|| sim.because(Reason::NameLookup))
     }
 
     pub(crate) fn is_empty_directory(&mut self, dir: Ino) -> Result<bool> {
@@ -69,7 +63,7 @@ impl Ubifs {
 
     pub(crate) fn list_directory(&mut self, dir: Ino, emit: &mut dyn FnMut(DirEntry<'_>)) -> Result<()> {
         self.directory(dir)?;
-        let _why = self.looks_for_names();
+        let _why = self.core.sim.because_if_none(Reason::NameLookup);
         let mut key = Key::dent(dir, 0);
         let (mut node, mut name) = (Vec::new(), Vec::new());
         // Names whose hashes are the same.

@@ -61,7 +61,7 @@ impl Ubifs {
         if name.len() > NAME_BYTES_MAX {
             return Err(Errno::NameTooLong);
         }
-        let _why = (self.core.sim.reason() == Reason::Other).then(|| self.core.sim.because(Reason::InodeRead));
+        let _why = self.core.sim.because_if_none(Reason::InodeRead);
         self.load(ino)?;
         let key = self.core.xattr_key(ino, name);
         let mut node = std::mem::take(&mut self.entry);
@@ -89,7 +89,7 @@ impl Ubifs {
     }
 
     pub(crate) fn list_xattrs(&mut self, ino: Ino) -> Result<Vec<Vec<u8>>> {
-        let _why = (self.core.sim.reason() == Reason::Other).then(|| self.core.sim.because(Reason::InodeRead));
+        let _why = self.core.sim.because_if_none(Reason::InodeRead);
         self.load(ino)?;
         let mut names = Vec::new();
         self.core.each_xattr(ino, |name, _| {

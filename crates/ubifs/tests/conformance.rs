@@ -3,7 +3,7 @@
 mod subject;
 
 use ffslab_conformance::mutate::{self, Mutation};
-use ffslab_conformance::{counts, full, hostile, must, power_cuts, sequences, Machine, Subject};
+use ffslab_conformance::{check_asleep, counts, full, hostile, must, power_cuts, sequences, Machine, Subject};
 use ffslab_flash::Geometry;
 use ffslab_ubifs::{Compression, Options};
 use std::sync::Arc;
@@ -52,10 +52,7 @@ fn random_sequences_with_compression() {
 
 #[test]
 fn tasks_that_sleep_while_the_chip_works() {
-    let sequences = sequences::Options { seed: 5, machine: Machine::ASLEEP, ..sequences::Options::default() };
-    must(sequences::check(&plain(SMALL), &sequences));
-    let cuts = power_cuts::Options { points_max: 25, machine: Machine::ASLEEP, ..power_cuts::Options::default() };
-    println!("{}", must(power_cuts::check(&plain(SMALL), &cuts)));
+    must(check_asleep(&plain(SMALL)));
 }
 
 #[test]

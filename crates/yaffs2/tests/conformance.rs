@@ -2,7 +2,7 @@
 
 mod subject;
 
-use ffslab_conformance::{counts, full, hostile, must, power_cuts, sequences, Machine};
+use ffslab_conformance::{check_asleep, counts, full, hostile, must, power_cuts, sequences, Machine};
 use ffslab_flash::Geometry;
 use ffslab_yaffs2::{Generation, Options};
 use std::sync::Arc;
@@ -63,10 +63,7 @@ fn random_sequences_with_inband_tags() {
 
 #[test]
 fn tasks_that_sleep_while_the_chip_works() {
-    let sequences = sequences::Options { seed: 5, machine: Machine::ASLEEP, ..sequences::Options::default() };
-    must(sequences::check(&today(SMALL), &sequences));
-    let cuts = power_cuts::Options { points_max: 25, machine: Machine::ASLEEP, ..power_cuts::Options::default() };
-    println!("{}", must(power_cuts::check(&today(SMALL), &cuts)));
+    must(check_asleep(&today(SMALL)));
 }
 
 #[test]

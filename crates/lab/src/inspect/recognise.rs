@@ -337,6 +337,7 @@ fn jffs2(image: &[u8], given: &Given) -> Option<Layout> {
     // A header may cross the end of a page, so it is looked for in the raw bytes first: most do not.
     let endian = given.endian.or_else(|| probe::byte_order(image))?;
     let first = (0..image.len().saturating_sub(12)).step_by(4).find(|&at| sound_at(endian, image, at))?;
+    let looked_at = &image[..image.len().min(16 * LOOKED_AT_BYTES)];
     // Bytes of whole nodes; of few nodes, which are whole with any sizes, whether the first begins a block, and markers.
     let mut best: Option<((u64, bool, usize), u32, u32)> = None;
     let first_page = given.page_bytes.unwrap_or(PAGES_BYTES[0]);
@@ -352,17 +353,15 @@ fn jffs2(image: &[u8], given: &Given) -> Option<Layout> {
         let begins = |&pages: &u32| first % (stride * pages as usize) == 0;
         let begins =
             given.block_bytes.map_or(BLOCK_PAGES.iter().any(begins), |bytes| begins(&(bytes / page_bytes).max(1)));
-        let looked_at = &image[..image.len().min(16 * LOOKED_AT_BYTES)];
         let markers = probe::oob_markers(endian, looked_at, page_bytes as usize, oob_bytes as usize);
         if best.is_none_or(|(most, ..)| (whole, begins, markers) > most) {
             best = Some(((whole, begins, markers), page_bytes, oob_bytes));
         }
     }
     let (_, page_bytes, oob_bytes) = best.filter(|((whole, ..), ..)| *whole > 0)?;
-    let window = &image[..image.len().min(16 * LOOKED_AT_BYTES)];
     let (block_bytes, why) = match given.block_bytes {
         Some(bytes) => (bytes, "as given".to_string()),
-        None => jffs2_block_bytes(endian, window, page_bytes, oob_bytes),
+        None => jffs2_block_bytes(endian, looked_at, page_bytes, oob_bytes),
     };
     let mut layout = Layout::new(ImageFs::Jffs2, page_bytes, oob_bytes, block_bytes.max(page_bytes), image);
     layout.endian = Some(endian);
