@@ -182,8 +182,7 @@ def fact_text(value: Any) -> str:
 
 def sentences(facts: Facts) -> list[str]:
     """What matters most, a line each: damage, space, wear, the cost of a mount."""
-    damage = _damage(facts).splitlines()[0]
-    return [line for line in (damage, _space_line(facts), _wear_line(facts), _mount(facts)) if line]
+    return [line for line in (damage_line(facts), _space_line(facts), _wear_line(facts), _mount(facts)) if line]
 
 
 def _head(facts: Facts) -> str:
@@ -300,15 +299,25 @@ def _mount(facts: Facts) -> str:
 def _damage(facts: Facts) -> str:
     broken = [f"/{entry['path']}: {entry['error']}" for entry in facts["files"] if entry["error"]]
     lines = [f"block {piece['block']}, offset {piece['offset']:#x}: {piece['what']}" for piece in facts["damage"]]
-    count = facts["damage_count"] + len(broken)
-    if count == 0:
-        return "no damage was found" if facts["files"] else "no files could be read: the notes say why"
+    count = _pieces(facts)
     shown = (broken + lines)[:DAMAGE_SHOWN]
     more = [f"... and {count - len(shown)} more"] if count > len(shown) else []
-    return f"damage: {count} piece{'s' if count != 1 else ''}\n" + "\n".join(f"  {line}" for line in shown + more)
+    return "\n".join([damage_line(facts), *(f"  {line}" for line in shown + more)])
+
+
+def damage_line(facts: Facts) -> str:
+    """How much damage was found."""
+    count = _pieces(facts)
+    if count:
+        return f"damage: {count} piece{'s' if count != 1 else ''}"
+    return "no damage was found" if facts["files"] else "no files could be read: the notes say why"
+
+
+def _pieces(facts: Facts) -> int:
+    """Pieces of damage, and files that cannot be read."""
+    return int(facts["damage_count"]) + sum(1 for entry in facts["files"] if entry["error"])
 
 
 def complaints(facts: Facts) -> int:
     """How much is wrong with the image."""
-    unread = sum(1 for entry in facts["files"] if entry["error"])
-    return int(facts["damage_count"]) + unread + (0 if facts["files"] else 1)
+    return _pieces(facts) + (0 if facts["files"] else 1)

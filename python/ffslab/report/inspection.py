@@ -11,7 +11,17 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from ffslab import __version__
-from ffslab.inspection import ERASE_COUNTER, fact_text, file_rows, layout_text, mark_of, sentences, size, start_text
+from ffslab.inspection import (
+    ERASE_COUNTER,
+    damage_line,
+    fact_text,
+    file_rows,
+    layout_text,
+    mark_of,
+    sentences,
+    size,
+    start_text,
+)
 from ffslab.report import figure, page, plots, section, table
 from ffslab.report.drawing import colour, new_figure, svg_text, thousands
 from ffslab.text_table import number
@@ -37,7 +47,7 @@ def html(facts: Facts) -> str:
     parts = [
         f"<h1>{escape(facts['file'])}</h1>",
         f"<p>{escape(size(facts['file_B']))}: {escape(layout_text(layout))}. Looked into by ffslab {__version__}.</p>",
-        section("What this means", _list([f"{line[0].upper()}{line[1:]}." for line in sentences(facts)])),
+        section("What this means", _list([_sentence(line) for line in sentences(facts)])),
         figure("Erase blocks", "What most of each erase block is, row by row.", block_map(facts)),
         figure("Space", "What each erase block holds, as the file system accounts for it.", space_bars(facts)),
         section("Wear", _figures(_wear_said(facts), [wear_histogram(facts), wear_by_block(facts)])),
@@ -52,6 +62,10 @@ def html(facts: Facts) -> str:
 
 def _list(items: list[str]) -> str:
     return "<ul>\n" + "\n".join(f"<li>{escape(item)}</li>" for item in items) + "\n</ul>" if items else ""
+
+
+def _sentence(line: str) -> str:
+    return f"{line[0].upper()}{line[1:]}."
 
 
 def _figures(said: str, svgs: list[str | None]) -> str:
@@ -154,8 +168,7 @@ def _damage(facts: Facts) -> str:
     rows += [["-", str(it["block"]), f"{it['offset']:#x}", it["what"]] for it in facts["damage"]]
     bad = facts["bad_blocks"]
     blocks = "not known, the image has no OOB areas" if bad is None else ", ".join(map(str, bad)) or "none"
-    found = facts["damage_count"] + sum(1 for entry in facts["files"] if entry["error"])
-    said = f"<p>{f'{found} pieces.' if found else 'No damage was found.'} Bad blocks: {escape(blocks)}.</p>"
+    said = f"<p>{escape(_sentence(damage_line(facts)))} Bad blocks: {escape(blocks)}.</p>"
     return said + (table(["file", "block", "offset", "what"], rows) if rows else "")
 
 
