@@ -60,4 +60,4 @@ pub use session::{Session, SessionResult};
 pub use state::StateCache;
 pub use traces::{trace_table, TraceTable};
 pub use tree::{read_tree, ImageFs, ImageOptions, Tree, TreeEntry};
-pub use validate::{validate, ValidateOptions, ValidationReport};
+pub use validate::{validate, CaseReport, Pair, ValidateOptions, ValidationReport};
