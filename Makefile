@@ -27,9 +27,9 @@ packages: setup ## install what tests with a real kernel need (Debian packages),
 demo: setup ## replay a recorded SQLite session on JFFS2, read-ahead on and off, and write a report
 	$(FFSLAB) run experiments/first-run/*.toml
 
-test: setup packages ## run all tests: the Rust crates, then the Python package and the command
+test: setup packages ## run all tests: the Rust crates, then the Python package and the command, on all cores
 	cargo test $(RUST_TESTED)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto --dist loadgroup --no-loadscope-reorder
 
 check: setup ## run the checks that need no run: formatting, lints, types, documentation
 	cargo fmt --all --check

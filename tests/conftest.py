@@ -69,6 +69,19 @@ Ran = subprocess.CompletedProcess[str]
 Command = Callable[..., Ran]
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Deals the tests out to workers (`--dist loadgroup`) by file: the tests of a file share what its fixtures made.
+
+    All that ask the running kernel of the referee share one virtual machine, so they stay together. Files with a
+    virtual machine take longest: they begin first, or one worker would end long after the other.
+    """
+    for item in items:
+        shares_machine = "machine" in getattr(item, "fixturenames", ())
+        item.add_marker(pytest.mark.xdist_group("machine" if shares_machine else item.nodeid.partition("::")[0]))
+    items.sort(key=lambda item: "kit" not in getattr(item, "fixturenames", ()))
+
+
 @pytest.fixture
 def ffslab(tmp_path: Path) -> Command:
     """Runs the installed `ffslab` in an empty folder."""
