@@ -200,7 +200,7 @@ def test_wrong_use_of_the_command_is_one_line(ffslab: Command, args: list[str]) 
         (["fio", "x.fio", "--partition-blocks", "0"], "--partition-blocks 0: must be 1 or more"),
         (["mount", "here", "--seed", "-1"], "--seed -1: must be 0 or more"),
         (["validate", "x.jsonl", "--jobs", "many"], "see ffslab validate --help"),
-        (["replay", "."], ".: is a folder"),
+        (["replay", "."], ".: cannot read the trace: it is a folder"),
         (["lifetime", "absent.bin"], "absent.bin: no such image"),
         (["inspect", "junk", "--report", "page.htm"], "page.htm"),
         (["inspect", "junk", "--device", "omap3evm"], "device omap3evm: is a board"),

@@ -157,3 +157,9 @@ def profiles() -> str:
 
 def profile(name: str) -> str:
     """One profile with units, sources and status (JSON)."""
+
+def open_input(path: str | PathLike[str], kind: str) -> int:
+    """Opens a file that is read as what `kind` names; its descriptor, from which no more than its limit is read."""
+
+def input_limits() -> list[tuple[str, int]]:
+    """What files are read as, and the most bytes of each."""

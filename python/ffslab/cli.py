@@ -19,6 +19,7 @@ from ffslab.cli_parts import argument as _argument
 from ffslab.cli_parts import option as _option
 from ffslab.cli_parts import say as _say
 from ffslab.cli_parts import verb as _verb
+from ffslab.endings import end_with
 from ffslab.field_verbs import Endian, ImageFs
 from ffslab.help_texts import EXIT_CODES, PROGRAM, VERBS
 from ffslab.stack_options import Board, FileSystem, FileSystems, Kernel, PartitionBlocks, ReadAhead, ReadAheads
@@ -26,9 +27,6 @@ from ffslab.trace_verbs import trace_app
 
 if TYPE_CHECKING:
     from ffslab.experiment import Experiment, Run
-
-EXIT_BAD_INPUT = 2
-EXIT_BUG = 70  # EX_SOFTWARE of sysexits.h
 
 app = typer.Typer(
     help=PROGRAM,
@@ -467,23 +465,7 @@ def main() -> int:
     except SystemExit:
         # Without standalone mode typer ends like this only when the reader of our output (head, less) has gone.
         return 0
-    except InputError as error:
-        print(f"ffslab: {error}", file=sys.stderr)
-        return EXIT_BAD_INPUT
-    except typer.TyperException as error:
-        print(f"ffslab: {_wrong_use(error)}", file=sys.stderr)
-        return EXIT_BAD_INPUT
-    except RuntimeError as error:
-        print(f"ffslab: internal error, please report it: {error}", file=sys.stderr)
-        return EXIT_BUG
-
-
-def _wrong_use(error: typer.TyperException) -> str:
-    """What was wrong in the call, in one line, and whose help says more."""
-    text = error.format_message() if hasattr(error, "format_message") else str(error)
-    # Checks of types come from a library whose messages name its own classes.
-    text = text.replace("Value error, ", "").replace(", unable to parse string as an integer", "")
-    text = text.replace(", unable to parse string as a number", "").replace("Input should be", "must be")
-    context = getattr(error, "ctx", None)
-    verb = context.command_path if context is not None else "ffslab"
-    return f"{' '.join(text.split()).rstrip('.')} (see {verb} --help)"
+    except (KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException as error:
+        return end_with(error)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ffslab import _native, states
-from ffslab.os_errors import reason
+from ffslab.inputs import read_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,25 +17,6 @@ if TYPE_CHECKING:
     from ffslab._native import Columns
 
 Progress = Callable[[float], object]
-
-
-def check_is_file(path: Path, what: str, unless: str | None = None) -> None:
-    """Refuses a path that is no file, before anything is done. `what` it should be; `unless`: what to say when there is
-    nothing."""
-    if path.is_dir():
-        raise _native.InputError(f"{path}: is a folder: name the {what} in it")
-    if not path.is_file():
-        raise _native.InputError(f"{path}: no such {unless or what}")
-
-
-def read_text(path: Path, what: str) -> str:
-    """Text of a file that the user named; every failure is an `InputError` with one line."""
-    try:
-        return path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise _native.InputError(f"{path}: {what} is not UTF-8 text (byte {error.start})") from None
-    except OSError as error:
-        raise _native.InputError(f"{path}: cannot read {what}: {reason(error)}") from None
 
 
 @dataclass(frozen=True)
@@ -58,7 +39,7 @@ class Experiment:
     def from_file(cls, path: str | Path) -> Experiment:
         """An experiment from a TOML file. Relative paths in it start at the file's folder."""
         path = Path(path)
-        return cls(read_text(path, "the experiment"), str(path), path.parent)
+        return cls(read_text(path, "experiment"), str(path), path.parent)
 
     def check(self) -> None:
         """Checks everything that shows without running a step.

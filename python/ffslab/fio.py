@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from ffslab import __version__
-from ffslab.experiment import Experiment, check_is_file
+from ffslab.experiment import Experiment
+from ffslab.inputs import check_is_input
 from ffslab.stack_table import Stack, quoted
 from ffslab.summary_table import summary_text
 from ffslab.text_table import number, text_table
@@ -17,9 +18,9 @@ FOLLOWED = "fio-3.33"
 
 def fio_experiment(jobfile: Path, stack: Stack, lenient: bool) -> Experiment:
     """The experiment that mounts an empty partition and runs the jobs of `jobfile` on it."""
-    check_is_file(jobfile, "job file")
+    check_is_input(jobfile, "job file")
     lines = [f"title = {quoted(f'fio jobs of {jobfile.name}')}", *stack.lines()]
-    lines += ["[[setup]]", 'step = "mount"', "[[measure]]", 'step = "fio"', f"file = {quoted(str(jobfile.resolve()))}"]
+    lines += ["[[setup]]", 'step = "mount"', "[[measure]]", 'step = "fio"', f"file = {quoted(str(jobfile.absolute()))}"]
     lines += ["lenient = true"] if lenient else []
     return Experiment("\n".join(lines) + "\n", str(jobfile), Path())
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from ffslab._native import InputError
-from ffslab.experiment import Experiment, Progress, read_text
+from ffslab.experiment import Experiment, Progress
+from ffslab.inputs import json_of, parquet_table, read_text, toml_of
 from ffslab.inspection import Facts, inspect_image, stack_keys
 from ffslab.profiles import endurance_of
 from ffslab.results import BLOCKS, SUMMARY
@@ -39,15 +39,18 @@ class Wear:
 
 def of_results(folder: Path, endurance: int | None, per_day: float | None) -> Facts:
     """The lifetime under what a results folder measured, a row per variant."""
-    import pandas as pd
-
     for name in (SUMMARY, BLOCKS):
         if not (folder / name).is_file():
             raise InputError(f"{folder}: holds no {name}: name the results folder of `ffslab run`")
-    summary = json.loads(read_text(folder / SUMMARY, "the summary"))
-    blocks = pd.read_parquet(folder / BLOCKS)
-    columns = {name: blocks[name].to_numpy() for name in ("variant", "erases_main", "erases_total")}
-    return _facts(str(folder), [(summary["title"], summary, columns, None)], endurance, per_day)
+    summary = json_of(read_text(folder / SUMMARY, "results file"), str(folder / SUMMARY))
+    blocks = parquet_table(folder / BLOCKS, "results file", "table of blocks")
+    try:
+        columns = {name: blocks[name].to_numpy() for name in ("variant", "erases_main", "erases_total")}
+        return _facts(str(folder), [(summary["title"], summary, columns, None)], endurance, per_day)
+    except (KeyError, TypeError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{folder}: {SUMMARY} and {BLOCKS} are not as `ffslab run` writes them: {error}") from None
 
 
 def of_workloads(
@@ -78,10 +81,7 @@ def _part_of(progress: Progress | None, at: int, count: int) -> Progress | None:
 
 def with_image(experiment: Experiment, image: Path, facts: Facts) -> str:
     """The text of an experiment whose partition begins with the image, as large as that."""
-    try:
-        stack = tomllib.loads(experiment.text).get("stack", {})
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{experiment.file_name}: {error}") from None
+    stack = toml_of(experiment.text, experiment.file_name).get("stack", {})
     layout = facts["layout"]
     if not isinstance(stack, dict) or "fs" not in stack:
         raise InputError(f"{experiment.file_name}: the key `fs` of [stack] is missing: is it an experiment?")
@@ -98,7 +98,7 @@ def with_image(experiment: Experiment, image: Path, facts: Facts) -> str:
         )
     end = next((at for at in range(heads[0] + 1, len(lines)) if lines[at].lstrip().startswith("[")), len(lines))
     ours = re.compile(r"\s*(image|image_oob|image_autoplace|partition_blocks|endian|inband_tags|vid_hdr_offset_B)\s*=")
-    keys = [f"image = {json.dumps(str(image.resolve()))}"]
+    keys = [f"image = {json.dumps(str(image.absolute()))}"]
     # JFFS2 mounts nothing smaller than 5 blocks; an image of a build tool ends before its partition does.
     keys.append(f"partition_blocks = {max(layout['blocks'], stack.get('partition_blocks', 0))}")
     keys += [f"{key} = {json.dumps(value)}" for key, value in stack_keys(layout).items()]

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-import tomllib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from typing import Any, TextIO
 from ffslab import __version__, _native
 from ffslab._native import InputError
 from ffslab.experiment import Run
+from ffslab.inputs import toml_of
 from ffslab.inspection import stack_keys
 from ffslab.mount_control import socket_path
 from ffslab.os_errors import reason
@@ -117,8 +117,8 @@ def _setting(text: str) -> tuple[str, Value]:
     if not equals or not key.replace("_", "a").isalnum():
         raise InputError(f'--set "{text}": must be KEY=VALUE, as compression=zlib')
     try:
-        parsed = tomllib.loads(f"value = {value}")["value"]
-    except tomllib.TOMLDecodeError:
+        parsed = toml_of(f"value = {value}", key)["value"]
+    except InputError:
         parsed = value
     return key, parsed if isinstance(parsed, str | int | bool) else value
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ffslab.experiment import Experiment, check_is_file
+from ffslab.experiment import Experiment
+from ffslab.inputs import check_is_input
 from ffslab.stack_table import Stack, quoted
 from ffslab.summary_table import summary_text
 from ffslab.text_table import number
@@ -13,9 +14,9 @@ from ffslab.text_table import number
 
 def postmark_experiment(commands: Path, stack: Stack) -> Experiment:
     """The experiment that mounts an empty partition and runs the command file on it."""
-    check_is_file(commands, "command file")
+    check_is_input(commands, "command file")
     lines = [f"title = {quoted(f'Postmark, {commands.name}')}", *stack.lines(), "[[setup]]", 'step = "mount"']
-    lines += ["[[measure]]", 'step = "postmark"', f"file = {quoted(str(commands.resolve()))}"]
+    lines += ["[[measure]]", 'step = "postmark"', f"file = {quoted(str(commands.absolute()))}"]
     # What is still in memory at the end costs as much as what is not.
     lines += ["[[measure]]", 'step = "sync"']
     return Experiment("\n".join(lines) + "\n", str(commands), Path())

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ffslab.experiment import Experiment, check_is_file
+from ffslab.experiment import Experiment
+from ffslab.inputs import check_is_input
 from ffslab.stack_table import Stack, quoted
 
 
@@ -13,12 +14,12 @@ def replay_experiment(trace: Path, stack: Stack, read_ahead_kib: list[int], thin
 
     Several read-ahead windows (KiB) make several variants.
     """
-    check_is_file(trace, "recording", "trace (a recording, for example of strace -f -ttt -T)")
+    check_is_input(trace, "trace", "trace (a recording, for example of strace -f -ttt -T)")
     lines = [f"title = {quoted(f'Replay of {trace.name}')}", *stack.lines()]
     if len(read_ahead_kib) == 1:
         lines.append(f"read_ahead_KiB = {read_ahead_kib[0]}")
     lines += ["[[setup]]", 'step = "mount"']
-    lines += ["[[measure]]", 'step = "replay"', f"file = {quoted(str(trace.resolve()))}", f"think = {quoted(think)}"]
+    lines += ["[[measure]]", 'step = "replay"', f"file = {quoted(str(trace.absolute()))}", f"think = {quoted(think)}"]
     if len(read_ahead_kib) > 1:
         lines += ["[axes]", f"read_ahead_KiB = {read_ahead_kib}"]
     return Experiment("\n".join(lines) + "\n", f"replay of {trace}", Path())

@@ -6,19 +6,20 @@ The readers of all other formats are native; Parquet is read and written here, w
 from __future__ import annotations
 
 import io
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ffslab import _native
 from ffslab._native import InputError
+from ffslab.inputs import open_input, parquet_table, toml_of
 from ffslab.os_errors import reason
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 PARQUET = ".parquet"
+WANTED = "table of a recording (ffslab trace convert makes one)"
 CSV = ".csv"
 # Key of the metadata that holds the directory of the recording.
 ROOT = "ffslab.root"
@@ -86,19 +87,24 @@ def read_table(source: Path, root: str | None) -> tuple[pa.Table, list[str]]:
 
 
 def is_parquet(source: Path) -> bool:
-    """Whether a file holds Parquet, by its first bytes."""
+    """Whether a file holds Parquet, by its first bytes.
+
+    A pipe cannot be looked into; what cannot be read is told by the reader of the other formats.
+    """
     try:
-        with source.open("rb") as file:
+        if not source.is_file():
+            return False
+        with open_input(source, "trace") as file:
             return file.read(4) == b"PAR1"
-    except OSError:
+    except InputError:
         return False
 
 
 def parquet_tables(experiment: str, base_dir: Path) -> dict[str, str]:
     """The Parquet files that an experiment replays, as CSV, by the name that it gives them."""
     try:
-        content = tomllib.loads(experiment)
-    except tomllib.TOMLDecodeError:
+        content = toml_of(experiment, "")
+    except InputError:
         return {}  # The reader of experiments says what is wrong, and where.
     names = [name for name in _replayed(content) if is_parquet(base_dir / name)]
     return {name: _csv(_read_parquet(base_dir / name)).decode() for name in names}
@@ -128,14 +134,13 @@ def _texts(value: Any) -> Iterator[str]:
 
 def _read_parquet(source: Path) -> pa.Table:
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     try:
-        table = pq.read_table(source)
+        table = parquet_table(source, "trace", WANTED)
         return table.select(schema().names).cast(schema()).replace_schema_metadata(table.schema.metadata)
-    except (pa.ArrowException, KeyError, OSError, ValueError) as error:
+    except (pa.ArrowException, KeyError) as error:
         reason = str(error).splitlines()[0]
-        raise InputError(f"{source}: is no table of a recording (ffslab trace convert makes one): {reason}") from None
+        raise InputError(f"{source}: is no {WANTED}: {reason}") from None
 
 
 def _write(table: pa.Table, path: Path, suffix: str) -> None:

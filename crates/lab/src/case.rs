@@ -10,13 +10,12 @@ use ffslab_linux::{DirtyLimits, Kernel, ReadAheadRules, VfsConfig, VfsCosts, Wri
 use ffslab_mtd::{Driver, Ecc, OpCost};
 use ffslab_sim::units::us_to_ns;
 use ffslab_sim::{CpuCosts, NandWait, PowerMilliwatt, SchedulerClock, SimConfig};
+use ffslab_workload::input;
 use ffslab_workload::text::io_reason;
 use ffslab_workload::Step;
-use flate2::read::MultiGzDecoder;
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
+use std::io::Read;
 use std::path::Path;
 
 /// A case. Steps are read strictly; of the other parts only what is used here.
@@ -245,20 +244,17 @@ impl Case {
     }
 }
 
-/// Reads the cases of a `.jsonl` or `.jsonl.gz` file.
+/// Reads the cases of a `.jsonl` file whose text is `text`.
 ///
-/// Errors: an unreadable file; the line and what is wrong with the first case that cannot be understood.
-pub fn read_cases(path: &Path) -> Result<Vec<Case>, LabError> {
-    let unreadable = |error| unreadable_cases(path, &error);
-    let reader = open_text(path)?;
+/// Errors: the line and what is wrong with the first case that cannot be understood.
+pub fn read_cases(path: &Path, text: &str) -> Result<Vec<Case>, LabError> {
     let mut cases = Vec::new();
-    for (index, line) in reader.lines().enumerate() {
-        let line = line.map_err(unreadable)?;
+    for (index, line) in text.lines().enumerate() {
         if line.trim().is_empty() {
             continue;
         }
         let case =
-            parse_case(&line).map_err(|text| LabError::Input(format!("{}:{}: {text}", path.display(), index + 1)))?;
+            parse_case(line).map_err(|text| LabError::Input(format!("{}:{}: {text}", path.display(), index + 1)))?;
         cases.push(case);
     }
     if cases.is_empty() {
@@ -295,13 +291,12 @@ fn malformed(error: &serde_json::Error) -> String {
     format!("a case is one JSON object a line, this is none (column {})", error.column())
 }
 
-fn unreadable_cases(path: &Path, error: &std::io::Error) -> LabError {
-    LabError::Input(format!("{}: cannot be read: {}", path.display(), io_reason(error)))
-}
-
-/// A file of cases, unpacked if its name ends in `.gz`.
-pub fn open_text(path: &Path) -> Result<BufReader<Box<dyn Read>>, LabError> {
-    let file = File::open(path).map_err(|error| unreadable_cases(path, &error))?;
-    let is_gzip = path.extension().is_some_and(|extension| extension == "gz");
-    Ok(BufReader::new(if is_gzip { Box::new(MultiGzDecoder::new(file)) } else { Box::new(file) }))
+/// The text of a file of cases, unpacked if it is gzipped.
+pub fn read_text(path: &Path) -> Result<String, LabError> {
+    let read = || {
+        let mut text = String::new();
+        input::open(path, input::InputKind::Cases)?.unpacked()?.read_to_string(&mut text)?;
+        Ok(text)
+    };
+    read().map_err(|error| LabError::Input(format!("{}: cannot be read: {}", path.display(), io_reason(&error))))
 }

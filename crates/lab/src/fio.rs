@@ -11,6 +11,7 @@ use ffslab_fs::Errno;
 use ffslab_linux::OpenFlags;
 use ffslab_workload::fio::job::{Engine, OpenSync};
 use ffslab_workload::fio::{iolog, parse, Action, Advice, Job, JobFile, Layout, Process, Replayer};
+use ffslab_workload::input::{read_text, InputKind};
 use ffslab_workload::text::io_reason;
 use ffslab_workload::Content;
 use std::collections::BTreeMap;
@@ -43,12 +44,12 @@ impl FioFile {
     /// Errors: one line with file, line, option, what is wrong.
     pub fn read(path: &Path, lenient: bool) -> Result<FioFile, String> {
         let text =
-            std::fs::read_to_string(path).map_err(|error| format!("{}: {}", path.display(), io_reason(&error)))?;
+            read_text(path, InputKind::Jobs).map_err(|error| format!("{}: {}", path.display(), io_reason(&error)))?;
         let file = parse(&text, &path.display().to_string(), lenient)?;
         let mut logs = BTreeMap::new();
         for name in file.jobs.iter().filter_map(|job| job.read_log.as_ref()) {
             let place = path.parent().unwrap_or(Path::new("")).join(name);
-            let text = std::fs::read_to_string(&place)
+            let text = read_text(&place, InputKind::Trace)
                 .map_err(|error| format!("{}: {}", place.display(), io_reason(&error)))?;
             let entries =
                 iolog::parse(&text).map_err(|(line, message)| format!("{}:{line}: {message}", place.display()))?;

@@ -4,11 +4,12 @@
 
 use ffslab_flash::{Chip, ImageLayout};
 use ffslab_mtd::{Driver, OobLayout};
+use ffslab_workload::input;
 use ffslab_workload::text::io_reason;
 use ffslab_workload::Step;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::io::{self, Read};
+use std::io::{self, BufReader, Read};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -34,7 +35,7 @@ pub struct SavedImage {
 }
 
 pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, String> {
-    let image = std::fs::read(path)
+    let image = input::read(path, input::InputKind::Image)
         .map_err(|error| format!("{}: cannot read the image: {}", path.display(), io_reason(&error)))?;
     if image.is_empty() {
         return Err(format!("{}: the image is empty", path.display()));
@@ -47,7 +48,16 @@ pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, String> {
 ///
 /// Errors: one line; files that cannot be read, sizes that do not fit.
 pub fn load(chip: &mut Chip, driver: &Driver, spec: &ImageSpec, blocks: Range<u32>) -> Result<(), String> {
-    load_bytes(chip, driver, spec, &read_file(&spec.path)?, blocks)
+    let unreadable =
+        |error: io::Error| format!("{}: cannot read the image: {}", spec.path.display(), io_reason(&error));
+    let file = input::open(&spec.path, input::InputKind::Image).map_err(unreadable)?;
+    match file.length_bytes() {
+        // What goes on the chip as it is need not be in memory twice.
+        Some(bytes) if bytes > 0 && !spec.autoplace => {
+            put(chip, &spec.path, &mut BufReader::with_capacity(1 << 20, file), bytes, spec.oob, blocks)
+        }
+        _ => load_bytes(chip, driver, spec, &read_file(&spec.path)?, blocks),
+    }
 }
 
 /// As [`load`], with the file's content.

@@ -1,20 +1,12 @@
 //! Reading what people write: errors with file and line, unknown keys with the nearest known one.
 
 use crate::error::LabError;
-use ffslab_workload::text::{io_reason, nearest};
+use ffslab_workload::text::nearest;
 use serde::de::DeserializeOwned;
-use std::path::Path;
 
 /// Line (from 1) of the byte at `offset` in `text`.
 pub fn line_of(text: &str, offset: usize) -> usize {
     1 + text.as_bytes()[..offset.min(text.len())].iter().filter(|&&byte| byte == b'\n').count()
-}
-
-/// Reads a text file.
-///
-/// Errors: the path and what the system says.
-pub fn read_text(path: &Path) -> Result<String, LabError> {
-    std::fs::read_to_string(path).map_err(|error| LabError::Input(format!("{}: {}", path.display(), io_reason(&error))))
 }
 
 /// Deserializes a TOML text.

@@ -5,6 +5,7 @@ use crate::error::LabError;
 use crate::fio::FioFile;
 use crate::image;
 use ffslab_workload::host_tree::HostTree;
+use ffslab_workload::input::{read_text, InputKind};
 use ffslab_workload::postmark::{self, CommandFile};
 use ffslab_workload::steps::{CopyIn, Fio, Load, Postmark, Replay};
 use ffslab_workload::text::io_reason;
@@ -126,7 +127,7 @@ fn commands(step: &Postmark, base_dir: &Path) -> Result<CommandFile, String> {
     }
     let path = base_dir.join(&step.file);
     let place = path.display().to_string();
-    let text = std::fs::read_to_string(&path).map_err(|error| format!("{place}: {}", io_reason(&error)))?;
+    let text = read_text(&path, InputKind::Commands).map_err(|error| format!("{place}: {}", io_reason(&error)))?;
     postmark::parse(&text, &place)
 }
 

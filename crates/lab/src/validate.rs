@@ -3,7 +3,7 @@
 mod rtems;
 mod summary;
 
-use crate::case::{read_cases, Case, Expect};
+use crate::case::{read_cases, read_text, Case, Expect};
 use crate::error::LabError;
 use crate::glob;
 use crate::result::MeanSd;
@@ -94,10 +94,11 @@ pub fn validate(
     options: &ValidateOptions,
     progress: &(dyn Fn(f64) -> bool + Sync),
 ) -> Result<ValidationReport, LabError> {
-    if rtems::are_in(path)? {
-        return rtems::validate(path, options, progress);
+    let text = read_text(path)?;
+    if rtems::are_in(&text) {
+        return rtems::validate(path, &text, options, progress);
     }
-    let mut cases = read_cases(path)?;
+    let mut cases = read_cases(path, &text)?;
     if let Some(pattern) = &options.only {
         let (all, example) = (cases.len(), cases[0].id.clone());
         cases.retain(|case| glob::matches(pattern, &case.id));

@@ -20,6 +20,7 @@ use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use std::collections::BTreeMap;
+use std::os::fd::IntoRawFd;
 use std::path::PathBuf;
 
 create_exception!(
@@ -121,6 +122,25 @@ fn trace_table<'py>(
     Ok((columns::trace(py, &table.columns)?, table.root, table.notes))
 }
 
+/// Opens a file that is read as what `kind` names; its descriptor, from which the caller reads no more than the limit.
+#[pyfunction]
+fn open_input(path: PathBuf, kind: &str) -> PyResult<i32> {
+    let Some(kind) = ffslab_lab::InputKind::ALL.into_iter().find(|known| known.name() == kind) else {
+        return Err(PyRuntimeError::new_err(format!("no kind of input is called {kind}")));
+    };
+    let opened = ffslab_lab::open_input(&path, kind).map_err(|error| {
+        let (path, why) = (path.display(), ffslab_lab::io_reason(&error));
+        InputError::new_err(format!("{path}: cannot read the {}: {why}", kind.name()))
+    })?;
+    Ok(opened.into_file().into_raw_fd())
+}
+
+/// What files are read as, and the most bytes of each.
+#[pyfunction]
+fn input_limits() -> Vec<(&'static str, u64)> {
+    ffslab_lab::InputKind::ALL.iter().map(|kind| (kind.name(), kind.bytes_max())).collect()
+}
+
 /// JSON Schema of experiment files.
 #[pyfunction]
 fn schema() -> PyResult<String> {
@@ -164,6 +184,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(images::inspect, module)?)?;
     module.add_function(wrap_pyfunction!(images::recognise, module)?)?;
     module.add_function(wrap_pyfunction!(trace_table, module)?)?;
+    module.add_function(wrap_pyfunction!(open_input, module)?)?;
+    module.add_function(wrap_pyfunction!(input_limits, module)?)?;
     module.add_function(wrap_pyfunction!(schema, module)?)?;
     module.add_function(wrap_pyfunction!(profiles, module)?)?;
     module.add_function(wrap_pyfunction!(profile, module)?)?;

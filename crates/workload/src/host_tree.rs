@@ -3,12 +3,36 @@
 //! Order and content do not depend on the machine: names are sorted as bytes, and of the attributes only the permission
 //! bits are kept, as `cp -R` keeps them.
 
+use crate::input::{self, InputKind};
 use crate::text::io_reason;
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+
+/// More entries are not copied: no chip holds them, and it is rather the wrong folder that is named.
+const FILES_MAX: usize = 200_000;
+
+/// What may still be read.
+struct Room {
+    files: usize,
+    bytes: u64,
+}
+
+impl Room {
+    fn take(&mut self, node: &HostNode) -> Result<(), String> {
+        let bytes = if let HostNode::File(data) = node { data.len() as u64 } else { 0 };
+        self.files = self.files.checked_sub(1).ok_or_else(|| {
+            format!("there are more than {FILES_MAX} files and folders to copy: is it the right folder?")
+        })?;
+        self.bytes = self.bytes.checked_sub(bytes).ok_or_else(|| {
+            let limit_mib = InputKind::Copied.bytes_max() >> 20;
+            format!("the files to copy have more than {limit_mib} MiB together, which is the limit")
+        })?;
+        Ok(())
+    }
+}
 
 /// What stands under one name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,11 +65,11 @@ impl HostTree {
     /// Errors: one line that names the file: it cannot be read, or is neither file, folder nor symbolic link.
     pub fn read(folder: &Path) -> Result<HostTree, String> {
         let mut tree = HostTree::default();
-        tree.add(folder, b"")?;
+        tree.add(folder, b"", &mut Room { files: FILES_MAX, bytes: InputKind::Copied.bytes_max() })?;
         Ok(tree)
     }
 
-    fn add(&mut self, folder: &Path, prefix: &[u8]) -> Result<(), String> {
+    fn add(&mut self, folder: &Path, prefix: &[u8], room: &mut Room) -> Result<(), String> {
         let at = |path: &Path, error: io::Error| format!("{}: cannot be read: {}", path.display(), io_reason(&error));
         let listed: Result<Vec<PathBuf>, io::Error> =
             fs::read_dir(folder).and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect());
@@ -57,20 +81,21 @@ impl HostTree {
             let node = if kind.is_dir() {
                 HostNode::Directory
             } else if kind.is_file() {
-                HostNode::File(fs::read(&path).map_err(|error| at(&path, error))?)
+                HostNode::File(input::read(&path, InputKind::Copied).map_err(|error| at(&path, error))?)
             } else if kind.is_symlink() {
                 let target = fs::read_link(&path).map_err(|error| at(&path, error))?;
                 HostNode::Symlink(target.as_os_str().as_bytes().to_vec())
             } else {
                 return Err(format!("{}: is neither a file, a folder nor a symbolic link", path.display()));
             };
+            room.take(&node).map_err(|text| format!("{}: {text}", folder.display()))?;
             let mut name = prefix.to_vec();
             name.extend_from_slice(path.file_name().unwrap_or_default().as_bytes());
             let below = (node == HostNode::Directory).then(|| [&name[..], b"/"].concat());
             let permissions = metadata.permissions().mode() & 0o7777;
             self.entries.push(HostEntry { path: name, permissions, node });
             if let Some(prefix) = below {
-                self.add(&path, &prefix)?;
+                self.add(&path, &prefix, room)?;
             }
         }
         Ok(())

@@ -15,6 +15,7 @@
 pub mod content;
 pub mod fio;
 pub mod host_tree;
+pub mod input;
 pub mod postmark;
 pub mod prng;
 pub mod quantity;

@@ -17,8 +17,7 @@ mod line;
 mod scope;
 
 use crate::text::io_reason;
-use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, Read};
 use std::path::Path;
 
 pub use crate::trace::{
@@ -28,20 +27,8 @@ pub use crate::trace::{
 /// A line of a trace is refused beyond this length; strace itself stays far below.
 const LINE_BYTES_MAX: u64 = 1 << 20;
 
-/// Reads a trace, gzipped or not. Only calls on files below `root` become records; without a `root` it is the deepest
-/// directory that holds all files which the program could change.
-pub fn read(path: &Path, root: Option<&str>) -> Result<Trace, TraceError> {
-    let unreadable = |e: std::io::Error| TraceError::Unreadable { path: path.to_path_buf(), why: io_reason(&e) };
-    let mut file = BufReader::new(File::open(path).map_err(unreadable)?);
-    let gzipped = file.fill_buf().map_err(unreadable)?.starts_with(&[0x1f, 0x8b]);
-    if gzipped {
-        parse(path, BufReader::new(flate2::bufread::MultiGzDecoder::new(file)), root)
-    } else {
-        parse(path, file, root)
-    }
-}
-
-/// As [`read`], from text in memory; `path` only names it in errors.
+/// Reads a trace; `path` only names it in errors. Only calls on files below `root` become records; without a `root` it is
+/// the deepest directory that holds all files which the program could change.
 pub fn parse(path: &Path, mut text: impl BufRead, root: Option<&str>) -> Result<Trace, TraceError> {
     let at_line = |line, message| TraceError::Line { path: path.to_path_buf(), line, message };
     let mut follower = follow::Follower::default();
@@ -57,7 +44,7 @@ pub fn parse(path: &Path, mut text: impl BufRead, root: Option<&str>) -> Result<
                 return Err(at_line(number, format!("the line is longer than {LINE_BYTES_MAX} bytes: {WANTED}")))
             }
             Ok(_) => {}
-            Err(e) => return Err(at_line(number, format!("cannot be read: {e}"))),
+            Err(e) => return Err(at_line(number, format!("cannot be read: {}", io_reason(&e)))),
         }
         let text = std::str::from_utf8(&bytes).map_err(|_| at_line(number, format!("this is no text: {WANTED}")))?;
         follower.line(number, text.trim_end_matches(['\n', '\r'])).map_err(|message| at_line(number, message))?;

@@ -12,8 +12,9 @@ mod openflash;
 mod rows;
 pub mod table;
 
+use crate::input;
 use crate::text::io_reason;
-use std::io::Read;
+use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
@@ -263,17 +264,12 @@ const LOOK_BYTES: usize = 64 << 10;
 /// Errors: one line with file, line, what was expected.
 pub fn read(path: &Path, root: Option<&str>) -> Result<Trace, TraceError> {
     let unreadable = |e: std::io::Error| TraceError::Unreadable { path: path.to_path_buf(), why: io_reason(&e) };
-    let bytes = std::fs::read(path).map_err(unreadable)?;
+    let mut plain = input::open(path, input::InputKind::Trace).and_then(input::Input::unpacked).map_err(unreadable)?;
     let mut start = Vec::new();
-    let gzipped = bytes.starts_with(&[0x1f, 0x8b]);
-    let mut plain: Box<dyn Read> = match gzipped {
-        true => Box::new(flate2::read::MultiGzDecoder::new(&bytes[..])),
-        false => Box::new(&bytes[..]),
-    };
     plain.by_ref().take(LOOK_BYTES as u64).read_to_end(&mut start).map_err(unreadable)?;
     let format = format_of(&String::from_utf8_lossy(&start));
     if format == Format::Strace {
-        return crate::strace::read(path, root);
+        return crate::strace::parse(path, Cursor::new(start).chain(plain), root);
     }
     plain.read_to_end(&mut start).map_err(unreadable)?;
     let text = String::from_utf8(start).map_err(|_| TraceError::Content {

@@ -69,7 +69,7 @@ def read(path: Path) -> Loops:
     for row, word in enumerate(operations):
         if word not in WORDS:
             raise InputError(f"{path}: row {row + 1} below the head: operation {word!r}: it is {', '.join(WORDS)}")
-    counts = pd.to_numeric(frame["n"], errors="coerce").fillna(0.0)
+    counts = tables.numbers(path, frame, "n").fillna(0.0)
     time_us = tables.required(path, frame, "time", "time")
     table = pd.DataFrame({"operation": operations.map(WORDS), "n": counts.to_numpy(dtype=float), "time_us": time_us})
     for rail in RAILS:

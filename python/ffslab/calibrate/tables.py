@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from ffslab._native import InputError
-from ffslab.os_errors import reason
+from ffslab.inputs import read_text
 
 if TYPE_CHECKING:
     from ffslab.calibrate.observations import Numbers
@@ -29,18 +30,19 @@ UNITS = {
 }
 
 
+# No board measures so much of anything, in any unit; sums of squares of what is smaller are still numbers.
+NUMBER_END = 1e15
+
+
 def read(path: Path) -> pd.DataFrame:
     """The table of a CSV file: commas or semicolons, lines that begin with # are comments.
 
     Errors: a file that cannot be read, or that is no table.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read: {_reason(error)}") from None
+    text = read_text(path, "table")
     head = next((line for line in text.splitlines() if line.strip() and not line.startswith("#")), "")
     try:
-        frame = pd.read_csv(path, sep=";" if ";" in head else ",", comment="#", skipinitialspace=True)
+        frame = pd.read_csv(io.StringIO(text), sep=";" if ";" in head else ",", comment="#", skipinitialspace=True)
     except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
         raise InputError(f"{path}: {_no_table(error)}") from None
     frame.columns = frame.columns.str.strip()
@@ -59,17 +61,24 @@ def unit(column: str, name: str) -> tuple[str, float]:
     return UNITS.get(column.removeprefix(f"{name}_"), ("", 0.0))
 
 
-def quantity(path: Path, frame: pd.DataFrame, column: str, name: str) -> Numbers:
-    """The values of `column` in us, mW or uJ.
+def numbers(path: Path, frame: pd.DataFrame, column: str) -> pd.Series[float]:
+    """The values of `column`, NaN where it is empty.
 
-    Errors: what is no number, with its row.
+    Errors: what is no number or too large, with its row.
     """
     values = pd.to_numeric(frame[column], errors="coerce")
-    wrong = values.isna() & frame[column].notna()
-    if wrong.any():
-        row = int(wrong.to_numpy().argmax())
-        raise InputError(f"{path}: row {row + 1} below the head: {column} = {frame[column][row]!r} is no number")
-    return (values * unit(column, name)[1]).to_numpy(dtype=float)
+    refused = {"no number": values.isna() & frame[column].notna(), "too large": values.abs() >= NUMBER_END}
+    for what, wrong in refused.items():
+        if wrong.any():
+            row = int(wrong.to_numpy().argmax())
+            raise InputError(f"{path}: row {row + 1} below the head: {column} = {frame[column][row]!r} is {what}")
+    return values.astype(float)
+
+
+def quantity(path: Path, frame: pd.DataFrame, column: str, name: str) -> Numbers:
+    """The values of `column` in us, mW or uJ. Errors: those of `numbers`."""
+    values: Numbers = (numbers(path, frame, column) * unit(column, name)[1]).to_numpy(dtype=float)
+    return values
 
 
 def required(path: Path, frame: pd.DataFrame, name: str, kind: str) -> Numbers:
@@ -94,7 +103,3 @@ def _no_table(error: Exception) -> str:
         return "is no table: expected a line with the names of the columns, then rows"
     expected, line, found = said.groups()
     return f"is no table: line {line} has {found} columns, the lines before it {expected}"
-
-
-def _reason(error: OSError | UnicodeDecodeError) -> str:
-    return reason(error) if isinstance(error, OSError) else "it is no UTF-8 text"

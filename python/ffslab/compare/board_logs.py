@@ -10,12 +10,12 @@ Formats: fields separated by ";", lines that begin with "#" are comments, files 
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from ffslab._native import InputError
+from ffslab.inputs import open_input
 
 # Fields between a call's name and its file.
 ARGUMENTS = {"open": 4, "read": 3, "write": 3, "close": 1}
@@ -54,13 +54,14 @@ class FlashOp:
 
 
 def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
-    try:
-        with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as lines:
-            for number, line in enumerate(lines, 1):
-                if line.strip() and not line.startswith("#"):
-                    yield number, line.strip().split(";")
-    except (OSError, EOFError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read: {error}") from error
+    with open_input(path, "table", unpack=True) as lines:
+        for number, line in enumerate(lines, 1):
+            try:
+                text = line.decode("utf-8").strip()
+            except UnicodeDecodeError:
+                raise InputError(f"{path}:{number}: is no UTF-8 text") from None
+            if text and not text.startswith("#"):
+                yield number, text.split(";")
 
 
 def _wrong(path: Path, number: int, wanted: str) -> InputError:

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ffslab._native import InputError
 from ffslab.compare.alignment import before_first_call
 from ffslab.compare.sessions import Activity, Machine, Replayed
 from ffslab.compare.trace_folder import Recording, replay_recording, runs_before
+from ffslab.inputs import read_text
 
 FUNCTIONS = {"jffs2_write_end": "write_end", "jffs2_write_begin": "write_begin", "jffs2_readpage": "readpage"}
 CALLS = {"vfs_write": "write", "vfs_read": "read"}
 OPERATIONS = {"reads": ("R", "page_reads"), "programs": ("W", "page_programs"), "erases": ("E", "erases")}
 # Who a task of the board is here.
 TASKS = {"jffs2_gcd_mtd5": "jffs2_gc_thread", "sync_supers": "kworker", "sync": "kworker"}
+KEY = ("workload", "record", "run")
+TIME_ERRORS = ("fresh_mean_err_pct", "fresh_total_err_pct")
+FLASH_COUNTS = {operation: f"openflash_{letter}" for operation, (letter, _) in OPERATIONS.items()}
 OPENFLASH_TIMES, OPENFLASH_FLASH = "openflash_time_error.csv", "openflash_flashop_error.csv"
 
 
@@ -206,24 +212,32 @@ class _OpenFlash:
     def __init__(self, recording: Recording) -> None:
         self._key = (recording.workload.lower(), str(recording.record_bytes), str(recording.run))
         folder = recording.folder.resolve().parent
-        self._times = self._rows(folder / OPENFLASH_TIMES)
+        self._times = self._rows(folder / OPENFLASH_TIMES, TIME_ERRORS)
         # Its flash operations are those of capture B, as are all flash logs of INSERT.
-        self._flash = self._rows(folder / OPENFLASH_FLASH)
+        self._flash = self._rows(folder / OPENFLASH_FLASH, tuple(FLASH_COUNTS.values()))
 
-    def _rows(self, path: Path) -> list[dict[str, str]]:
+    def _rows(self, path: Path, numbers: Sequence[str]) -> list[dict[str, str]]:
+        """The rows of this session, in which `numbers` are numbers."""
         if not path.is_file():
             return []
-        with path.open(newline="") as lines:
-            return [row for row in csv.DictReader(lines) if (row["workload"], row["record"], row["run"]) == self._key]
+        lines = csv.DictReader(io.StringIO(read_text(path, "table"), newline=""))
+        try:
+            rows = [row for row in lines if tuple(row[name] for name in KEY) == self._key]
+            for row in rows:
+                for name in numbers:
+                    float(row[name])
+        except (KeyError, TypeError, ValueError, csv.Error) as error:
+            raise InputError(f"{path}:{lines.line_num}: is not as OpenFlash writes it: {error}") from None
+        return rows
 
     def time_errors(self, call: str) -> tuple[float | None, float | None]:
         """(of the mean, of the total) in percent: of a rebuild with the constants of the authors' scripts."""
         for row in self._times:
-            if row["call"] == call:
-                return float(row["fresh_mean_err_pct"]), float(row["fresh_total_err_pct"])
+            if row.get("call") == call:
+                mean, total = (float(row[name]) for name in TIME_ERRORS)
+                return mean, total
         return None, None
 
     def flash(self, operation: str) -> int | None:
         """Operations of all tasks."""
-        column = "openflash_" + OPERATIONS[operation][0]
-        return int(self._flash[0][column]) if self._flash else None
+        return int(float(self._flash[0][FLASH_COUNTS[operation]])) if self._flash else None

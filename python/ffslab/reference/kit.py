@@ -5,7 +5,6 @@ Nothing is booted on the machine itself, and nothing needs root.
 
 from __future__ import annotations
 
-import gzip
 import lzma
 import os
 import platform
@@ -15,8 +14,12 @@ import subprocess
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import BinaryIO, cast
 
+from ffslab.inputs import Kind, Limited, open_input, read_text
 from ffslab.reference.architecture import AMD64, Architecture
+
+PART: Kind = "part of the machine"
 
 # Debian's package for each part.
 PACKAGES = f"{AMD64.kernel_package} {AMD64.qemu_package} busybox-static"
@@ -46,7 +49,7 @@ class Kernel:
     def closure(self, names: Iterable[str]) -> list[Path]:
         """Modules of these names and all that they need, in the order of loading."""
         needs: dict[str, list[str]] = {}
-        for line in (self.modules / "modules.dep").read_text(encoding="utf-8").splitlines():
+        for line in read_text(self.modules / "modules.dep", PART).splitlines():
             module, _, rest = line.partition(":")
             needs[module] = rest.split()
         by_name = {module_name(path): path for path in needs}
@@ -65,8 +68,8 @@ class Kernel:
         return [self.modules / path for path in order]
 
     def has(self, names: Iterable[str]) -> bool:
-        known = (self.modules / "modules.dep").read_text(encoding="utf-8")
-        builtin = (self.modules / "modules.builtin").read_text(encoding="utf-8")
+        known = read_text(self.modules / "modules.dep", PART)
+        builtin = read_text(self.modules / "modules.builtin", PART)
         return all(re.search(rf"/{name}\.ko\b", known + builtin) for name in names)
 
 
@@ -76,8 +79,11 @@ def module_name(path: str | Path) -> str:
 
 def module_bytes(path: Path) -> bytes:
     """The module as insmod takes it; some distributions compress them."""
-    data = path.read_bytes()
-    return {".xz": lzma.decompress, ".gz": gzip.decompress}.get(path.suffix, bytes)(data)
+    with open_input(path, PART, unpack=True) as file:
+        if path.suffix != ".xz":
+            return file.read()
+        with Limited(cast("BinaryIO", lzma.LZMAFile(file)), path, PART) as plain:
+            return plain.readall()
 
 
 def version_key(path: Path) -> list[int]:

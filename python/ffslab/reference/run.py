@@ -14,12 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from ffslab import InputError
+from ffslab.inputs import check_is_input
 from ffslab.progress import Show
 from ffslab.reference import cases
 from ffslab.reference.architecture import AMD64, Architecture
 from ffslab.reference.first_jobs import ignore, run_first_jobs
 from ffslab.reference.kit import (
     PACKAGES,
+    PART,
     Kernel,
     Kit,
     find_foreign_kit,
@@ -74,8 +76,7 @@ def find_parts(
     kernel = None
     if image is not None and modules is not None:
         for path in (image, modules / "modules.dep", modules / "modules.builtin"):
-            if not path.exists():
-                raise InputError(f"{path}: there is no such file")
+            check_is_input(path, PART, "file")
         kernel = Kernel(image, modules)
     if architecture is AMD64:
         kit, missing = find_kit(kernel=kernel)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ffslab import results
 from ffslab._native import InputError
-from ffslab.experiment import read_text
+from ffslab.inputs import read_stdin, read_text
 from ffslab.progress import progress_bar
 from ffslab.sqlite.run import rows_text, run_scripts, table_text
 from ffslab.sqlite.script import Script
@@ -72,10 +72,7 @@ def run(
 
 def _read(path: Path | None) -> Script:
     if path is not None:
-        return Script.parse(read_text(path, "the script"), str(path))
-    if sys.stdin.isatty():
+        return Script.parse(read_text(path, "script"), str(path))
+    if sys.stdin is None or sys.stdin.isatty():
         raise InputError("no SQL: name a script or give it on the standard input, as in `ffslab sqlite < script.sql`")
-    try:
-        return Script.parse(sys.stdin.read(), STDIN)
-    except UnicodeDecodeError as error:
-        raise InputError(f"{STDIN}: the script is not UTF-8 text (byte {error.start})") from None
+    return Script.parse(read_stdin(STDIN, "script"), STDIN)

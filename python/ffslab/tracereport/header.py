@@ -31,6 +31,10 @@ REQUIRED = ("kernel", "machine", "clock", "started_s", "chip", "scope", "buffer_
 REPEATED = ("partition", "note")
 KEYS = (*REQUIRED, *REPEATED)
 END = "end"
+# Numbers with more are none that a kernel writes.
+DIGITS_MAX = 19
+# Larger chips are not made: 16 TiB in blocks of 4 MiB.
+BLOCKS_MAX = 1 << 22
 # What a monitor that does not look at the chip may say of it.
 UNKNOWN = frozenset({"", "-", "unknown"})
 
@@ -179,6 +183,8 @@ def read_chip(text: str, where: str) -> Chip:
             f"{where}: no chip has pages of {page} B, erase blocks of {block} B and {size} B in all: "
             "blocks are whole pages, the chip is whole blocks, all in bytes"
         )
+    if size // block > BLOCKS_MAX:
+        raise InputError(f"{where}: the chip has {size // block} erase blocks: no chip has more than {BLOCKS_MAX}")
     return Chip(page, values["oob_B"], block // page, size // block)
 
 
@@ -221,8 +227,8 @@ def _hint(key: str, known: Iterable[str]) -> str:
 
 
 def _count(text: str, key: str, where: str) -> int:
-    if not (text.isascii() and text.isdecimal()):
-        raise InputError(f"{where}: `{key}={text}`: a whole number is needed")
+    if not (text.isascii() and text.isdecimal() and len(text) <= DIGITS_MAX):
+        raise InputError(f"{where}: `{key}={shown(text)}`: a whole number of at most {DIGITS_MAX} digits is needed")
     return int(text)
 
 

@@ -5,14 +5,14 @@ Logs of hours are read in pieces: memory holds one piece of text and the columns
 
 from __future__ import annotations
 
-import gzip
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, cast
+from typing import BinaryIO
 
 from ffslab._native import InputError
+from ffslab.inputs import open_input
 
 CHUNK_B = 16 << 20
 # A line longer than this is no line of a log: the file is something else.
@@ -46,41 +46,31 @@ class Chunk:
 def read_chunks(path: Path) -> Iterator[Chunk]:
     """The lines of a log, plain or gzipped."""
     line = 1
-    try:
-        with open_log(path) as file:
-            rest = b""
-            while block := file.read(CHUNK_B):
-                cut = block.rfind(b"\n") + 1
-                if not cut:
-                    rest += block
-                    if len(rest) > LINE_B_MAX:
-                        raise InputError(f"{path}:{line}: a line of more than {LINE_B_MAX} B: this is no log")
-                    continue
-                yield (chunk := _chunk(line, rest + block[:cut]))
-                line += chunk.rows.count(b"\n") + len(chunk.odd)
-                rest = block[cut:]
-            if rest:
-                yield _chunk(line, rest)
-    except (OSError, EOFError) as error:
-        reason = (getattr(error, "strerror", None) or str(error)).lower()
-        raise InputError(f"{path}: cannot read the log: {reason}") from None
+    with open_log(path) as file:
+        rest = b""
+        while block := file.read(CHUNK_B):
+            cut = block.rfind(b"\n") + 1
+            if not cut:
+                rest += block
+                if len(rest) > LINE_B_MAX:
+                    raise InputError(f"{path}:{line}: a line of more than {LINE_B_MAX} B: this is no log")
+                continue
+            yield (chunk := _chunk(line, rest + block[:cut]))
+            line += chunk.rows.count(b"\n") + len(chunk.odd)
+            rest = block[cut:]
+        if rest:
+            yield _chunk(line, rest)
 
 
-def open_log(path: Path) -> IO[bytes]:
+def open_log(path: Path) -> BinaryIO:
     """A file, unpacked on the way when it is gzipped."""
-    with path.open("rb") as file:
-        packed = file.read(2) == b"\x1f\x8b"
-    return cast("IO[bytes]", gzip.open(path, "rb") if packed else path.open("rb"))
+    return open_input(path, "log", unpack=True)
 
 
 def first_lines(path: Path, count: int = 64) -> list[str]:
     """The first lines, to tell what kind of log this is."""
-    try:
-        with open_log(path) as file:
-            text = file.read(LINE_B_MAX)
-    except (OSError, EOFError) as error:
-        reason = (getattr(error, "strerror", None) or str(error)).lower()
-        raise InputError(f"{path}: cannot read the log: {reason}") from None
+    with open_log(path) as file:
+        text = file.read(LINE_B_MAX)
     return text.decode("utf-8", "replace").splitlines()[:count]
 
 

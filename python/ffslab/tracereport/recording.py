@@ -13,7 +13,7 @@ from ffslab import results
 from ffslab._native import InputError
 from ffslab.tracereport.checks import SECOND_NS
 from ffslab.tracereport.columns import Calls, Flash, Ints, Marker, Mask, Names
-from ffslab.tracereport.header import FLASHMON, FUNCMON, VFSMON, Chip, Head, Partition
+from ffslab.tracereport.header import BLOCKS_MAX, FLASHMON, FUNCMON, VFSMON, Chip, Head, Partition
 from ffslab.tracereport.reader import SPATIAL, Log, read_log
 
 # Threads of the kernel that work on flash for others: names as the sources give them (fs/jffs2/background.c, fs/ubifs/
@@ -205,6 +205,11 @@ def _chip(logs: list[Log], given: Chip | None) -> Chip:
             blocks = max(blocks, int(log.flash.block(USUAL_PAGES_PER_BLOCK).max()) + 1)
         if log.spatial is not None:
             blocks = max(blocks, len(log.spatial))
+    if blocks > BLOCKS_MAX:
+        raise InputError(
+            f"{logs[0].path}: the largest address is of erase block {blocks - 1}, no chip has more than {BLOCKS_MAX}: "
+            "are the addresses in bytes? (--part NAME or --chip says what the chip is like)"
+        )
     return Chip(USUAL_PAGE_B, USUAL_OOB_B, USUAL_PAGES_PER_BLOCK, blocks)
 
 

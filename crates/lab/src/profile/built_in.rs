@@ -2,6 +2,7 @@
 
 use super::ProfileError;
 use crate::input::parse_toml;
+use ffslab_workload::input::{read_text, InputKind};
 use ffslab_workload::text::{io_reason, nearest};
 use std::path::{Path, PathBuf};
 
@@ -95,7 +96,7 @@ pub(super) fn find(kind: Kind, name: &str, base_dir: &Path) -> Result<Text, Prof
 pub(super) fn read(path: &Path, what: &str) -> Result<Text, ProfileError> {
     // "././my-board.toml" is nobody's name for it.
     let path = &path.components().collect::<PathBuf>();
-    let text = std::fs::read_to_string(path).map_err(|error| {
+    let text = read_text(path, InputKind::Profile).map_err(|error| {
         ProfileError(format!("{what} file {}: cannot be read: {}", path.display(), io_reason(&error)))
     })?;
     let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();

@@ -122,7 +122,7 @@ fn the_recorded_session_runs_on_jffs2() {
     let mut stack = stack();
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/sqlite");
     for name in ["insert", "select-sequential-200", "select-random-1000"] {
-        let trace = strace::read(&examples.join(format!("{name}.strace.gz")), None).unwrap();
+        let trace = ffslab_workload::trace::read(&examples.join(format!("{name}.strace.gz")), None).unwrap();
         let summary = play(&mut stack, &trace, Think::None);
         assert_eq!(summary.different, 0, "{name}: {:?}", summary.examples);
     }

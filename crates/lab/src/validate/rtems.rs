@@ -1,15 +1,12 @@
 //! Measured runs of RTEMS: a JSON list of runs, each with its settings and its phases. Each phase is a case.
 
 use super::{in_parallel, nothing_matches, summarize, CaseReport, Pair, ValidateOptions, ValidationReport};
-use crate::case::open_text;
 use crate::error::LabError;
 use crate::glob;
 use ffslab_rtems::phases::flash::{self, FlashSettings};
 use ffslab_rtems::phases::{run, Phase, RunError, Settings};
-use ffslab_workload::text::io_reason;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
-use std::io::BufRead;
 use std::path::Path;
 
 /// A run, and what was measured in its phases.
@@ -37,28 +34,18 @@ impl Setup {
     }
 }
 
-/// Whether a file holds runs of RTEMS: a list, where other cases are one object a line.
-pub(super) fn are_in(path: &Path) -> Result<bool, LabError> {
-    let mut reader = open_text(path)?;
-    loop {
-        let bytes =
-            reader.fill_buf().map_err(|error| input(path, &format!("cannot be read: {}", io_reason(&error))))?;
-        let length = bytes.len();
-        match bytes.iter().find(|byte| !byte.is_ascii_whitespace()) {
-            Some(byte) => return Ok(*byte == b'['),
-            None if length == 0 => return Ok(false),
-            None => reader.consume(length),
-        }
-    }
+/// Whether a text holds runs of RTEMS: a list, where other cases are one object a line.
+pub(super) fn are_in(text: &str) -> bool {
+    text.trim_start().starts_with('[')
 }
 
 fn input(path: &Path, text: &str) -> LabError {
     LabError::Input(format!("{}: {text}", path.display()))
 }
 
-fn read(path: &Path) -> Result<Vec<Measured>, LabError> {
+fn read(path: &Path, text: &str) -> Result<Vec<Measured>, LabError> {
     let runs: Vec<Map<String, Value>> =
-        serde_json::from_reader(open_text(path)?).map_err(|error| input(path, &format!("no list of runs: {error}")))?;
+        serde_json::from_str(text).map_err(|error| input(path, &format!("no list of runs: {error}")))?;
     let runs = runs
         .iter()
         .enumerate()
@@ -117,10 +104,11 @@ fn measured(index: usize, run: &Map<String, Value>) -> Result<Measured, String> 
 /// As [`super::validate`], with a row per phase.
 pub(super) fn validate(
     path: &Path,
+    text: &str,
     options: &ValidateOptions,
     progress: &(dyn Fn(f64) -> bool + Sync),
 ) -> Result<ValidationReport, LabError> {
-    let mut runs = read(path)?;
+    let mut runs = read(path, text)?;
     let chosen = |id: &str| options.only.as_ref().is_none_or(|pattern| glob::matches(pattern, id));
     let id_of = |run: &Measured, phase: &str| format!("{}/{phase}", run.id);
     let all: usize = runs.iter().map(|run| run.phases.len()).sum();

@@ -1,5 +1,6 @@
 //! The text of a job file: sections, options, `include`, environment variables.
 
+use crate::input::{read_text, InputKind};
 use crate::text::io_reason;
 use std::path::Path;
 
@@ -101,7 +102,7 @@ impl Reader {
         }
         let path = Path::new(name).parent().unwrap_or(Path::new("")).join(included);
         let text =
-            std::fs::read_to_string(&path).map_err(|error| format!("include {included}: {}", io_reason(&error)))?;
+            read_text(&path, InputKind::Jobs).map_err(|error| format!("include {included}: {}", io_reason(&error)))?;
         self.read(&text, &path.display().to_string(), depth + 1)
     }
 }

@@ -1,5 +1,6 @@
 //! Command files: the lines that `postmark` reads at its prompt or from a file.
 
+use crate::input::{read_text, InputKind};
 use crate::text::io_reason;
 use std::path::Path;
 
@@ -180,7 +181,8 @@ impl Reader {
             return Err("`load` needs a file, and files must not load each other without end".to_string());
         }
         let path = Path::new(name).parent().unwrap_or(Path::new("")).join(file);
-        let text = std::fs::read_to_string(&path).map_err(|error| format!("load {file}: {}", io_reason(&error)))?;
+        let text =
+            read_text(&path, InputKind::Commands).map_err(|error| format!("load {file}: {}", io_reason(&error)))?;
         self.read(&text, &path.display().to_string(), depth + 1).map_err(|message| format!("{LOADED}{message}"))
     }
 }

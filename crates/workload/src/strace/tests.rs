@@ -1,4 +1,5 @@
 use super::*;
+use crate::trace::read;
 use std::io::Write;
 
 fn trace(text: &str) -> Trace {

@@ -1,0 +1,232 @@
+//! Opening what people name: the one place that says which files are read, and up to which size.
+//!
+//! A simulation reads regular files, and pipes that its caller gives it as an open descriptor (`< file`, `<(command)`,
+//! /dev/stdin). Devices, folders, FIFOs with names and files of /proc and /sys are refused before anything is read: some
+//! have no end, some never begin. What is read is never longer than the limit of its kind, which packed files may not
+//! exceed when they are unpacked either.
+
+use std::fs::{self, File, FileType};
+use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
+
+/// What a file is read as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InputKind {
+    Experiment,
+    Profile,
+    /// A job file of fio.
+    Jobs,
+    /// A command file of Postmark.
+    Commands,
+    /// SQL.
+    Script,
+    /// Recorded calls of a program.
+    Trace,
+    /// A log of the probe kit or of a board's tracers.
+    Log,
+    /// A CSV table of measurements.
+    Table,
+    Cases,
+    Image,
+    /// A file of a results folder.
+    Results,
+    /// A file that is copied into a simulated file system; also the limit of all files of its folder.
+    Copied,
+    /// A part of a reference machine: kernel, module, program.
+    Machine,
+}
+
+const MIB: u64 = 1 << 20;
+
+impl InputKind {
+    pub const ALL: [InputKind; 13] = [
+        InputKind::Experiment,
+        InputKind::Profile,
+        InputKind::Jobs,
+        InputKind::Commands,
+        InputKind::Script,
+        InputKind::Trace,
+        InputKind::Log,
+        InputKind::Table,
+        InputKind::Cases,
+        InputKind::Image,
+        InputKind::Results,
+        InputKind::Copied,
+        InputKind::Machine,
+    ];
+
+    /// For sentences.
+    pub fn name(self) -> &'static str {
+        match self {
+            InputKind::Experiment => "experiment",
+            InputKind::Profile => "profile",
+            InputKind::Jobs => "job file",
+            InputKind::Commands => "command file",
+            InputKind::Script => "script",
+            InputKind::Trace => "trace",
+            InputKind::Log => "log",
+            InputKind::Table => "table",
+            InputKind::Cases => "file of cases",
+            InputKind::Image => "image",
+            InputKind::Results => "results file",
+            InputKind::Copied => "copied file",
+            InputKind::Machine => "part of the machine",
+        }
+    }
+
+    /// The most that is read, packed or unpacked. docs/limits.md has what memory follows from it.
+    pub fn bytes_max(self) -> u64 {
+        match self {
+            InputKind::Experiment | InputKind::Profile | InputKind::Jobs | InputKind::Commands => MIB,
+            InputKind::Script => 16 * MIB,
+            InputKind::Table => 64 * MIB,
+            InputKind::Cases => 32 * MIB,
+            InputKind::Results | InputKind::Copied | InputKind::Machine => 256 * MIB,
+            InputKind::Trace => 512 * MIB,
+            // The largest chip that is sold as SLC with small blocks, 512 MiB, and OOB areas of an eighth.
+            InputKind::Image => 576 * MIB,
+            InputKind::Log => 2048 * MIB,
+        }
+    }
+}
+
+/// An open file that ends in an error when it is longer than its kind may be.
+pub struct Input {
+    file: File,
+    kind: InputKind,
+    /// Of a regular file.
+    bytes: Option<u64>,
+    room_bytes: u64,
+}
+
+/// Opens a file.
+///
+/// Errors: what the system says, what is no regular file, what is too large; [`crate::text::io_reason`] makes words of
+/// all of them.
+pub fn open(path: &Path, kind: InputKind) -> io::Result<Input> {
+    // Looked at before it is opened: opening a FIFO waits for a writer.
+    let about = fs::metadata(path)?;
+    let is_pipe = about.file_type().is_fifo() && is_descriptor(path);
+    if !about.is_file() && !is_pipe {
+        return Err(refused(format!("it is {}", what_it_is(about.file_type()))));
+    }
+    if about.is_file() {
+        if about.len() > kind.bytes_max() {
+            return Err(too_long(kind, Some(about.len())));
+        }
+        // Such files wait for events, or have no end, and do not say how long they are.
+        if let Some(of) = fs::canonicalize(path).ok().and_then(|path| made_on_reading(&path)) {
+            return Err(refused(format!(
+                "it is a file of {of}, which the kernel makes while it is read: copy it first"
+            )));
+        }
+    }
+    let file = File::open(path)?;
+    Ok(Input { file, kind, bytes: about.is_file().then_some(about.len()), room_bytes: kind.bytes_max() })
+}
+
+/// Reads a whole file. Errors: as [`open`].
+pub fn read(path: &Path, kind: InputKind) -> io::Result<Vec<u8>> {
+    let mut input = open(path, kind)?;
+    let mut bytes = Vec::with_capacity(input.bytes.unwrap_or(0) as usize);
+    input.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Reads a whole file of text. Errors: as [`open`], and bytes that are no UTF-8.
+pub fn read_text(path: &Path, kind: InputKind) -> io::Result<String> {
+    let bytes = read(path, kind)?;
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        io::Error::new(io::ErrorKind::InvalidData, format!("it is no UTF-8 text (byte {at})"))
+    })
+}
+
+impl Input {
+    /// The length of a regular file; of a pipe there is none.
+    pub fn length_bytes(&self) -> Option<u64> {
+        self.bytes
+    }
+
+    /// The open file, for a caller that keeps to the limit itself.
+    pub fn into_file(self) -> File {
+        self.file
+    }
+
+    /// The content, unpacked on the way if it is gzipped, which its first bytes say. Unpacked it may be no longer than
+    /// packed.
+    pub fn unpacked(mut self) -> io::Result<Box<dyn BufRead>> {
+        let mut start = Vec::new();
+        self.by_ref().take(2).read_to_end(&mut start)?;
+        let is_gzip = start == [0x1f, 0x8b];
+        let kind = self.kind;
+        let whole = Cursor::new(start).chain(BufReader::with_capacity(128 << 10, self));
+        if !is_gzip {
+            return Ok(Box::new(whole));
+        }
+        let plain = flate2::bufread::MultiGzDecoder::new(whole);
+        Ok(Box::new(BufReader::with_capacity(128 << 10, Limited { from: plain, kind, room_bytes: kind.bytes_max() })))
+    }
+}
+
+impl Read for Input {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let n = self.file.read(into)?;
+        taken(&mut self.room_bytes, n, self.kind)
+    }
+}
+
+struct Limited<R> {
+    from: R,
+    kind: InputKind,
+    room_bytes: u64,
+}
+
+impl<R: Read> Read for Limited<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let n = self.from.read(into)?;
+        taken(&mut self.room_bytes, n, self.kind)
+    }
+}
+
+fn taken(room_bytes: &mut u64, n: usize, kind: InputKind) -> io::Result<usize> {
+    *room_bytes = room_bytes.checked_sub(n as u64).ok_or_else(|| too_long(kind, None))?;
+    Ok(n)
+}
+
+/// Descriptors that the caller has opened, so that nothing is waited for that is not coming.
+fn is_descriptor(path: &Path) -> bool {
+    ["/dev/fd", "/proc/self/fd"].iter().any(|folder| path.starts_with(folder)) || path == Path::new("/dev/stdin")
+}
+
+fn made_on_reading(path: &Path) -> Option<&'static str> {
+    ["/proc", "/sys"].into_iter().find(|folder| path.starts_with(folder))
+}
+
+fn what_it_is(of: FileType) -> &'static str {
+    if of.is_dir() {
+        "a folder: name a file in it"
+    } else if of.is_fifo() {
+        "a FIFO: give a regular file, or a pipe as /dev/stdin"
+    } else if of.is_socket() {
+        "a socket: give a regular file"
+    } else {
+        "a device: give a regular file"
+    }
+}
+
+fn refused(text: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, text)
+}
+
+fn too_long(kind: InputKind, bytes: Option<u64>) -> io::Error {
+    let (name, limit) = (kind.name(), limit_of(kind));
+    let article = if name.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
+    let has = bytes.map_or_else(|| "it has".to_string(), |bytes| format!("it has {bytes} bytes,"));
+    refused(format!("{has} more than the {limit} that {article} {name} may have"))
+}
+
+fn limit_of(kind: InputKind) -> String {
+    format!("{} MiB", kind.bytes_max() / MIB)
+}
