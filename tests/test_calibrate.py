@@ -260,7 +260,7 @@ def test_a_log_that_cannot_be_used_says_why(tmp_path: Path, text: str, complaint
 def test_bad_input_is_one_line_and_exit_code_2(ffslab: Command, tmp_path: Path) -> None:
     done = ffslab("calibrate", "--loops", "none.csv")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "ffslab: none.csv: cannot be read: no such file or directory\n"
+    assert done.stderr == "ffslab: none.csv: cannot read the table: no such file or directory\n"
     assert not list(tmp_path.iterdir())
 
 

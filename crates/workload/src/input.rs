@@ -230,3 +230,79 @@ fn too_long(kind: InputKind, bytes: Option<u64>) -> io::Error {
 fn limit_of(kind: InputKind) -> String {
     format!("{} MiB", kind.bytes_max() / MIB)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::io_reason;
+    use std::io::Write;
+    use std::path::PathBuf;
+    use std::process::Command;
+
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Folder {
+            let path = std::env::temp_dir().join(format!("ffslab-input-{name}-{}", std::process::id()));
+            fs::create_dir_all(&path).unwrap();
+            Folder(path)
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn why_not(path: &Path, kind: InputKind) -> String {
+        io_reason(&read(path, kind).unwrap_err())
+    }
+
+    #[test]
+    fn what_is_no_regular_file_is_refused_without_waiting() {
+        let folder = Folder::new("special");
+        let fifo = folder.0.join("fifo");
+        assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+        assert!(why_not(&fifo, InputKind::Trace).starts_with("it is a FIFO"));
+        assert!(why_not(&folder.0, InputKind::Image).starts_with("it is a folder"));
+        let knot = folder.0.join("knot");
+        std::os::unix::fs::symlink(&knot, &knot).unwrap();
+        assert_eq!(why_not(&knot, InputKind::Image), "too many levels of symbolic links");
+        assert_eq!(why_not(&folder.0.join("none"), InputKind::Image), "no such file or directory");
+        if cfg!(target_os = "linux") {
+            assert!(why_not(Path::new("/dev/zero"), InputKind::Script).starts_with("it is a device"));
+            assert!(why_not(Path::new("/proc/self/status"), InputKind::Script).contains("copy it first"));
+        }
+    }
+
+    #[test]
+    fn what_is_too_long_is_refused_before_it_is_read() {
+        let folder = Folder::new("long");
+        let path = folder.0.join("sparse");
+        File::create(&path).unwrap().set_len(InputKind::Image.bytes_max() + 1).unwrap();
+        assert_eq!(
+            why_not(&path, InputKind::Image),
+            "it has 603979777 bytes, more than the 576 MiB that an image may have"
+        );
+        let file = File::options().write(true).open(&path).unwrap();
+        file.set_len(InputKind::Jobs.bytes_max()).unwrap();
+        assert_eq!(read(&path, InputKind::Jobs).unwrap().len() as u64, InputKind::Jobs.bytes_max());
+    }
+
+    #[test]
+    fn what_is_packed_may_not_be_longer_than_what_is_not() {
+        let folder = Folder::new("packed");
+        let path = folder.0.join("bomb.gz");
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+        encoder.write_all(&vec![b'x'; MIB as usize]).unwrap();
+        let member = encoder.finish().unwrap();
+        let unpacked_bytes = |members: usize| {
+            fs::write(&path, member.repeat(members)).unwrap();
+            let mut plain = open(&path, InputKind::Cases).unwrap().unpacked().unwrap();
+            io::copy(&mut plain, &mut io::sink()).map_err(|error| io_reason(&error))
+        };
+        assert_eq!(unpacked_bytes(32).unwrap(), InputKind::Cases.bytes_max());
+        assert_eq!(unpacked_bytes(33).unwrap_err(), "it has more than the 32 MiB that a file of cases may have");
+    }
+}
