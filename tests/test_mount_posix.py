@@ -39,6 +39,11 @@ def root(served: Path, request: pytest.FixtureRequest) -> Path:
     return place
 
 
+def name_of(served: Path) -> str:
+    """The file system that is served there."""
+    return next(fs for fs in FILE_SYSTEMS if served.parent.name.startswith(fs))
+
+
 def refused(number: int, call: Callable[[], object]) -> None:
     with pytest.raises(OSError) as caught:
         call()
@@ -222,8 +227,18 @@ def test_synchronous_writes_and_syncs_succeed(root: Path) -> None:
     os.close(directory)
 
 
-def test_mapped_memory_and_calls_see_each_other(root: Path) -> None:
+def test_mapped_memory_and_calls_see_each_other(root: Path, served: Path) -> None:
     pattern = random.Random(1).randbytes(40_000)
+    if "jffs2" in str(served):
+        (root / "f").write_bytes(pattern)
+        with (root / "f").open("r+b") as file:
+            # Linux says EINVAL (generic_file_readonly_mmap); FUSE has no other error to give.
+            refused(errno.ENODEV, lambda: mmap.mmap(file.fileno(), 40_000))
+            with mmap.mmap(file.fileno(), 40_000, mmap.MAP_PRIVATE) as memory:
+                assert memory[:] == pattern
+                memory[:5] = b"mine!"
+            assert os.pread(file.fileno(), 5, 0) == pattern[:5]
+        return
     with (root / "f").open("w+b") as file:
         file.write(pattern)
         file.flush()
@@ -257,6 +272,16 @@ def test_locks_are_held(root: Path) -> None:
             fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
+def test_there_is_no_direct_io(root: Path) -> None:
+    """No file system here has a direct_IO: `do_dentry_open` refuses, after it has made the file, before it cuts one."""
+    (root / "f").write_bytes(b"kept")
+    refused(errno.EINVAL, lambda: os.open(root / "f", os.O_RDWR | os.O_DIRECT))
+    refused(errno.EINVAL, lambda: os.open(root / "f", os.O_RDWR | os.O_TRUNC | os.O_DIRECT))
+    assert (root / "f").read_bytes() == b"kept"
+    refused(errno.EINVAL, lambda: os.open(root / "g", os.O_RDWR | os.O_CREAT | os.O_DIRECT, 0o600))
+    assert (root / "g").stat().st_size == 0
+
+
 # ---- attributes -----------------------------------------------------------------------------------------------
 
 
@@ -273,6 +298,77 @@ def test_times_are_kept_and_move(root: Path) -> None:
     os.utime(root, (5, 5))
     (root / "g").touch()
     assert root.stat().st_mtime >= before
+
+
+def test_a_write_moves_the_times_at_once(root: Path) -> None:
+    """Before anything is flushed; YAFFS2's object learns of it later (`file_update_time`, `yaffs_flush_file`)."""
+    file = os.open(root / "f", os.O_RDWR | os.O_CREAT)
+    os.utime(file, (5, 5))
+    assert os.fstat(file).st_mtime == 5
+    os.write(file, b"x")
+    assert os.fstat(file).st_mtime > 1_000_000_000
+    os.close(file)
+
+
+def test_blocks_are_counted_as_the_file_system_does(root: Path, served: Path) -> None:
+    """UBIFS: whole blocks of 4 KiB of files, none of all else (`ubifs_getattr`). The others: the size in 512 B."""
+    (root / "f").write_bytes(bytes(5000))
+    (root / "l").symlink_to("f")
+    (root / "d").mkdir()
+    counted = [(root / name).lstat().st_blocks for name in "fld"]
+    assert counted == {"ubifs": [16, 0, 0], "jffs2": [10, 0, 0], "yaffs2": [10, 1, 4]}[name_of(served)]
+
+
+GET_FLAGS, SET_FLAGS = 0x80086601, 0x40086602
+SYNC, IMMUTABLE, APPEND, NO_DUMP = 0x8, 0x10, 0x20, 0x40
+
+
+def test_flags_of_chattr_are_those_of_the_file_system(root: Path, served: Path) -> None:
+    def flags(path: Path) -> int:
+        file = os.open(path, os.O_RDONLY)
+        try:
+            return int.from_bytes(fcntl.ioctl(file, GET_FLAGS, bytes(8))[:4], "little")
+        finally:
+            os.close(file)
+
+    def set_flags(path: Path, bits: int) -> None:
+        file = os.open(path, os.O_RDONLY)
+        try:
+            fcntl.ioctl(file, SET_FLAGS, bits.to_bytes(8, "little"))
+        finally:
+            os.close(file)
+
+    file = root / "f"
+    file.write_bytes(b"text")
+    if "ubifs" not in str(served):
+        refused(errno.ENOTTY, lambda: flags(file))
+        return
+    before = flags(file)
+    set_flags(file, before | SYNC)
+    assert flags(file) == before | SYNC
+    refused(errno.EOPNOTSUPP, lambda: set_flags(file, NO_DUMP))
+    if not AS_ROOT:
+        return
+    set_flags(file, APPEND)
+    refused(errno.EPERM, lambda: os.open(file, os.O_WRONLY))
+    refused(errno.EPERM, file.unlink)
+    refused(errno.EPERM, lambda: os.truncate(file, 0))
+    with file.open("ab") as appended:
+        appended.write(b" and more")
+    assert file.read_bytes() == b"text and more"
+    set_flags(file, IMMUTABLE)
+    refused(errno.EPERM, lambda: file.open("ab"))
+    refused(errno.EPERM, lambda: file.chmod(0o600))
+    refused(errno.EPERM, lambda: file.rename(root / "g"))
+    set_flags(file, 0)
+    file.unlink()
+
+
+def test_targets_of_symbolic_links_are_as_long_as_the_file_system_takes(root: Path, served: Path) -> None:
+    limit = {"jffs2": 254, "yaffs2": 159, "ubifs": 4095}[name_of(served)]
+    (root / "fits").symlink_to("x" * limit)
+    assert os.readlink(root / "fits") == "x" * limit
+    refused(errno.ENAMETOOLONG, lambda: (root / "too long").symlink_to("x" * (limit + 1)))
 
 
 def test_permissions_and_owners_are_kept(root: Path) -> None:

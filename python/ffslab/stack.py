@@ -202,7 +202,7 @@ class Stack:
 
     def open(self, path: str, flags: str = "rdonly", permissions: int = 0o644) -> int:
         """open(2). `flags`: words with blanks between them: rdonly, wronly, rdwr, create, exclusive, truncate, append,
-        sync, dsync, directory, nofollow."""
+        sync, dsync, directory, nofollow, direct."""
         return self._session.open(path, flags, permissions)
 
     def close(self, fd: int) -> None:

@@ -26,6 +26,8 @@ pub enum Errno {
     IsDir,
     #[error("EINVAL: invalid argument")]
     Inval,
+    #[error("ENOTTY: inappropriate ioctl for device")]
+    NoTty,
     #[error("EFBIG: file too large")]
     FBig,
     #[error("ENOSPC: no space left on device")]
@@ -80,6 +82,7 @@ impl Errno {
             Errno::NotDir => "ENOTDIR",
             Errno::IsDir => "EISDIR",
             Errno::Inval => "EINVAL",
+            Errno::NoTty => "ENOTTY",
             Errno::FBig => "EFBIG",
             Errno::NoSpc => "ENOSPC",
             Errno::RoFs => "EROFS",
@@ -119,6 +122,7 @@ impl Errno {
             Errno::NotDir => 20,
             Errno::IsDir => 21,
             Errno::Inval => 22,
+            Errno::NoTty => 25,
             Errno::FBig => 27,
             Errno::NFile => 23,
             Errno::NoSpc => 28,

@@ -8,7 +8,8 @@
 //! **Follows.** The inode operations and address space operations of Linux (`Documentation/filesystems/vfs.rst`),
 //! as far as the embedded flash file systems use them.
 //!
-//! **Leaves out.** Locking: one simulation is one thread. Memory mapping: the page cache above serves it.
+//! **Leaves out.** Locking: one simulation is one thread. Memory mapping, but for whether there is any: the page cache
+//! above serves it.
 
 mod errno;
 mod host;
@@ -19,8 +20,8 @@ pub use errno::Errno;
 pub use host::{Host, InodeDirt, NoPageCache};
 pub use page_set::PageSet;
 pub use types::{
-    BlockSpace, DirEntry, FileKind, Ino, NewNode, RenameFlags, SetAttr, Stat, StatFs, TimeSpec, WritePlan, XattrMode,
-    PAGE_BYTES,
+    inode_flags, BlockSpace, DirEntry, FileKind, Ino, NewNode, RenameFlags, SetAttr, Stat, StatFs, TimeSpec, WritePlan,
+    XattrMode, PAGE_BYTES, STAT_BLOCK_BYTES,
 };
 
 use ffslab_sim::{Sim, Switch, Task};
@@ -107,6 +108,17 @@ pub trait FileSystem {
     /// Changes attributes; a new size truncates or extends (with a hole). The caller cuts its cached pages afterwards.
     fn setattr(&mut self, host: &mut dyn Host, ino: Ino, change: &SetAttr) -> Result<()>;
 
+    /// Flags of chattr(1), bits of [`inode_flags`] (`->fileattr_get`). `NoTty`: it has none, which is the default.
+    fn inode_flags(&mut self, _ino: Ino) -> Result<u32> {
+        Err(Errno::NoTty)
+    }
+
+    /// Sets all flags of chattr(1) (`->fileattr_set`). `NotSup`: one of them is not known. The system above enforces
+    /// [`inode_flags::IMMUTABLE`] and [`inode_flags::APPEND`].
+    fn set_inode_flags(&mut self, _host: &mut dyn Host, _ino: Ino, _flags: u32) -> Result<()> {
+        Err(Errno::NoTty)
+    }
+
     // ---- extended attributes -------------------------------------------------------------------------------
 
     /// Whether extended attributes of this full name (`user.comment`) are kept (`s_xattr`). The default is none at all.
@@ -156,6 +168,11 @@ pub trait FileSystem {
     /// See [`FileSystem::read_folio`].
     fn insert_read_pages(&mut self, _host: &mut dyn Host) {}
 
+    /// A write(2) to `ino` begins, before its first page (`->write_iter`, `file_update_time`): time stamps change here.
+    fn write_starts(&mut self, _host: &mut dyn Host, _ino: Ino) -> Result<()> {
+        Ok(())
+    }
+
     /// Announces a write of `bytes` at `at`, all within one page. `cached`: the page is in the page cache.
     /// The answer says whether the page must be read first.
     fn write_begin(&mut self, host: &mut dyn Host, ino: Ino, at: u64, bytes: usize, cached: bool) -> Result<WritePlan>;
@@ -164,17 +181,17 @@ pub trait FileSystem {
     /// were accepted, at least 1; the file size grows accordingly.
     fn write_end(&mut self, host: &mut dyn Host, ino: Ino, at: u64, bytes: usize) -> Result<usize>;
 
+    /// Whether memory that programs share may be mapped to its files for writing (`->mmap`).
+    fn maps_shared_writable(&self) -> bool {
+        true
+    }
+
     // ---- delayed writing -----------------------------------------------------------------------------------
 
     /// Whether `write_end` only says that the page is dirty ([`Host::dirty_page`]) and leaves the writing to
     /// [`FileSystem::write_page`]. Otherwise `write_end` writes, and the rest of this part is never called.
     fn delays_writes(&self) -> bool {
         false
-    }
-
-    /// A write(2) to `ino` begins, before its first page (`->write_iter`): time stamps change here.
-    fn write_starts(&mut self, _host: &mut dyn Host, _ino: Ino) -> Result<()> {
-        Ok(())
     }
 
     /// Writes a page back (`->writepage`); [`Host::page`] has its content. The host has marked it clean before. A file

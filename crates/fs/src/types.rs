@@ -104,9 +104,30 @@ pub struct Stat {
     pub gid: u32,
     pub device: u32,
     pub size_bytes: u64,
+    /// `st_blocks`: in units of [`STAT_BLOCK_BYTES`], by the rule of the file system.
+    pub blocks: u64,
     pub accessed: TimeSpec,
     pub modified: TimeSpec,
     pub changed: TimeSpec,
+}
+
+/// Unit of [`Stat::blocks`] (stat(2)).
+pub const STAT_BLOCK_BYTES: u64 = 512;
+
+/// Bits of `FS_IOC_GETFLAGS` and `FS_IOC_SETFLAGS`, which chattr(1) sets (`include/uapi/linux/fs.h`).
+pub mod inode_flags {
+    /// `FS_COMPR_FL`, "c": data are compressed.
+    pub const COMPRESS: u32 = 0x4;
+    /// `FS_SYNC_FL`, "S": every change is written at once.
+    pub const SYNC: u32 = 0x8;
+    /// `FS_IMMUTABLE_FL`, "i": nothing changes it.
+    pub const IMMUTABLE: u32 = 0x10;
+    /// `FS_APPEND_FL`, "a": it only grows.
+    pub const APPEND: u32 = 0x20;
+    /// `FS_ENCRYPT_FL`, "E": encrypted; cannot be set this way.
+    pub const ENCRYPT: u32 = 0x800;
+    /// `FS_DIRSYNC_FL`, "D": changes of a directory's names are written at once.
+    pub const DIRECTORY_SYNC: u32 = 0x1_0000;
 }
 
 /// Attributes to change; `None` leaves one alone.
@@ -118,6 +139,14 @@ pub struct SetAttr {
     pub gid: Option<u32>,
     pub accessed: Option<TimeSpec>,
     pub modified: Option<TimeSpec>,
+}
+
+impl SetAttr {
+    /// Whether the system above asks for a new change time (`ATTR_CTIME`): always, but for truncate(2), which asks for a
+    /// size alone and leaves the time stamps to the file system (`do_truncate` of `fs/open.c`).
+    pub fn moves_change_time(&self) -> bool {
+        self.size_bytes.is_none() || self.modified.is_some()
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

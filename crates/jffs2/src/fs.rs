@@ -2,7 +2,7 @@
 
 use ffslab_fs::{
     BlockSpace, DirEntry, Errno, FileKind, FileSystem, Host, Ino, NewNode, Result, SetAttr, Stat, StatFs, TimeSpec,
-    WritePlan, PAGE_BYTES,
+    WritePlan, PAGE_BYTES, STAT_BLOCK_BYTES,
 };
 use ffslab_sim::{Reason, Sim, Task};
 
@@ -101,6 +101,11 @@ impl FileSystem for Jffs2 {
             gid: u32::from(inode.gid),
             device: inode.device,
             size_bytes: u64::from(inode.file_bytes),
+            blocks: match inode.kind {
+                // `jffs2_symlink` sets the size alone, `jffs2_iget` both.
+                FileKind::Symlink if inode.is_new => 0,
+                _ => u64::from(inode.file_bytes).div_ceil(STAT_BLOCK_BYTES),
+            },
             accessed: time(inode.accessed_s),
             modified: time(inode.modified_s),
             changed: time(inode.changed_s),
@@ -116,6 +121,15 @@ impl FileSystem for Jffs2 {
         let offset = u32::try_from(index * PAGE_BYTES as u64).map_err(|_| Errno::FBig)?;
         let inode = self.inodes.get(&ino).ok_or(Errno::NoEnt)?;
         self.store.read_range(inode, offset, page)
+    }
+
+    /// In memory alone: `jffs2_dirty_inode` writes no time stamps.
+    fn write_starts(&mut self, host: &mut dyn Host, ino: Ino) -> Result<()> {
+        self.load(ino)?;
+        let now_s = seconds(host.now());
+        let inode = self.inodes.get_mut(&ino).ok_or(Errno::NoEnt)?;
+        (inode.modified_s, inode.changed_s) = (now_s, now_s);
+        Ok(())
     }
 
     fn write_begin(&mut self, host: &mut dyn Host, ino: Ino, at: u64, bytes: usize, cached: bool) -> Result<WritePlan> {
@@ -151,6 +165,11 @@ impl FileSystem for Jffs2 {
         inode.modified_s = now_s;
         inode.changed_s = now_s;
         Ok(accepted)
+    }
+
+    /// `jffs2_file_operations` of `fs/jffs2/file.c` has `generic_file_readonly_mmap`.
+    fn maps_shared_writable(&self) -> bool {
+        false
     }
 
     fn fsync(&mut self, host: &mut dyn Host, ino: Ino, _data_only: bool) -> Result<()> {

@@ -123,6 +123,8 @@ pub struct Inode {
     pub uid: u16,
     pub gid: u16,
     pub file_bytes: u32,
+    /// Made since the mount, and in memory ever since: it was never read from flash.
+    pub is_new: bool,
     pub accessed_s: u32,
     pub modified_s: u32,
     pub changed_s: u32,
@@ -143,6 +145,7 @@ impl Inode {
             uid: 0,
             gid: 0,
             file_bytes: 0,
+            is_new: false,
             accessed_s: 0,
             modified_s: 0,
             changed_s: 0,

@@ -90,6 +90,7 @@ impl Jffs2 {
         inode.modified_s = now_s;
         inode.changed_s = now_s;
         inode.device = new.device;
+        inode.is_new = true;
         if new.kind == FileKind::Symlink {
             inode.target = new.target.to_vec();
             inode.file_bytes = data.len() as u32;
@@ -254,12 +255,10 @@ impl Jffs2 {
             inode.uid = change.uid.map_or(inode.uid, |v| v as u16);
             inode.gid = change.gid.map_or(inode.gid, |v| v as u16);
             inode.accessed_s = change.accessed.map_or(inode.accessed_s, seconds);
-            inode.modified_s = match (change.modified, size) {
-                (Some(time), _) => seconds(time),
-                (None, Some(_)) => now_s,
-                (None, None) => inode.modified_s,
-            };
-            inode.changed_s = now_s;
+            inode.modified_s = change.modified.map_or(inode.modified_s, seconds);
+            if change.moves_change_time() {
+                inode.changed_s = now_s;
+            }
             let mut raw = RawInode { compressed_bytes: bytes, data_bytes: bytes, data_crc, ..inode.raw(version) };
             if let Some(size) = size {
                 raw.file_bytes = size;

@@ -236,6 +236,7 @@ impl Player<'_> {
             dsync: mode.dsync,
             directory: mode.directory,
             no_follow: mode.no_follow,
+            direct: mode.direct,
             unnamed: false,
         };
         let mut result = self.vfs.open(from_root(path), flags, permissions);

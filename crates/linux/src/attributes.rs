@@ -58,6 +58,7 @@ impl Vfs {
             if change == SetAttr::default() {
                 return Ok(());
             }
+            vfs.may_change(ino)?;
             let (fs, memory) = vfs.parts()?;
             fs.setattr(memory, ino, &change)
         })

@@ -26,6 +26,8 @@ pub struct OpenFlags {
     pub dsync: bool,
     pub directory: bool,
     pub no_follow: bool,
+    /// `O_DIRECT`: none of the flash file systems has it, so open(2) ends in [`Errno::Inval`].
+    pub direct: bool,
     /// `O_TMPFILE`: a new file without a name, in the directory that the path names. With `exclusive` it can never get
     /// one.
     pub unnamed: bool,
@@ -43,6 +45,7 @@ impl OpenFlags {
         dsync: false,
         directory: false,
         no_follow: false,
+        direct: false,
         unnamed: false,
     };
     pub const WRITE: OpenFlags = OpenFlags { read: false, write: true, ..OpenFlags::READ };
@@ -126,6 +129,8 @@ impl Vfs {
                 if flags.write || flags.truncate {
                     self.want_write()?;
                 }
+                self.may_open(ino, flags)?;
+                check_direct(flags)?;
                 if flags.truncate && kind == FileKind::File {
                     self.set_size(ino, 0, true)?;
                 }
@@ -133,7 +138,10 @@ impl Vfs {
             }
             None if flags.create => {
                 self.want_write()?;
-                (self.make_node(found.dentry, node)?, FileKind::File)
+                let ino = self.make_node(found.dentry, node)?;
+                // The file stays, as on Linux: it is made before it is opened.
+                check_direct(flags)?;
+                (ino, FileKind::File)
             }
             None => return Err(Errno::NoEnt),
         };
@@ -158,7 +166,12 @@ impl Vfs {
             self.linkable.insert(inode.0);
         }
         let dentry = self.dentries.add_unnamed(directory, inode);
-        Ok(self.add_file(dentry, inode, flags))
+        let fd = self.add_file(dentry, inode, flags);
+        if let Err(error) = check_direct(flags) {
+            self.do_release(fd)?;
+            return Err(error);
+        }
+        Ok(fd)
     }
 
     /// A new open file; the lowest free number is its descriptor.
@@ -282,6 +295,7 @@ impl Vfs {
                 return Err(Errno::Inval);
             }
             let ino = file.ino;
+            vfs.may_cut(ino)?;
             vfs.set_size(ino, size_bytes, true)
         })
     }
@@ -293,6 +307,7 @@ impl Vfs {
             match vfs.dentries.inode(dentry) {
                 Some((ino, FileKind::File)) => {
                     vfs.want_write()?;
+                    vfs.may_truncate(ino)?;
                     vfs.set_size(ino, size_bytes, false)
                 }
                 Some((_, FileKind::Directory)) => Err(Errno::IsDir),
@@ -351,6 +366,15 @@ impl Vfs {
 
     pub(crate) fn file_mut(&mut self, fd: Fd) -> Result<&mut OpenFile> {
         self.files.get_mut(fd.0 as usize).and_then(Option::as_mut).ok_or(Errno::BadF)
+    }
+}
+
+/// `do_dentry_open` of `fs/open.c`, after a file was found or made and before it is truncated: the address spaces of JFFS2,
+/// YAFFS2 and UBIFS have no `direct_IO`.
+fn check_direct(flags: OpenFlags) -> Result<()> {
+    match flags.direct {
+        true => Err(Errno::Inval),
+        false => Ok(()),
     }
 }
 

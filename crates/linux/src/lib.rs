@@ -11,13 +11,14 @@
 //! ([`WriteBackRules`]).
 //!
 //! **Leaves out.** More than one process and more than one mount, permissions (everything runs as root, with umask 0), access times
-//! (the flash file systems mount `noatime`), memory mapping, direct I/O, locks, the two-list
-//! replacement of `mm/vmscan.c` (the page cache here is one LRU list).
+//! (the flash file systems mount `noatime`), memory mapping, locks, the two-list replacement of `mm/vmscan.c` (the page
+//! cache here is one LRU list).
 
 mod attributes;
 mod config;
 mod dentries;
 mod files;
+mod flags;
 mod memory;
 mod names;
 mod nodes;

@@ -47,6 +47,7 @@ impl Vfs {
     /// Lets the file system make what the negative entry `dentry` names.
     pub(crate) fn make_node(&mut self, dentry: DentryId, node: &NewNode) -> Result<Ino> {
         let (directory_ino, name) = self.place(dentry)?;
+        self.may_create(directory_ino)?;
         let (fs, memory) = self.parts()?;
         let ino = fs.create(memory, directory_ino, &name, node)?;
         self.dentries.set_inode(dentry, (ino, node.kind));
@@ -84,6 +85,8 @@ impl Vfs {
             return Err(Errno::Perm);
         }
         let (directory_ino, name) = self.place(target)?;
+        self.may_create(directory_ino)?;
+        self.may_link(inode.0)?;
         let linkable = self.linkable.contains(&inode.0);
         let (fs, memory) = self.parts()?;
         if !linkable && fs.getattr(inode.0)?.links == 0 {
@@ -114,6 +117,7 @@ impl Vfs {
             None => return Err(Errno::NoEnt),
         };
         let (directory_ino, name) = self.place(found.dentry)?;
+        self.may_delete(directory_ino, ino)?;
         let (fs, memory) = self.parts()?;
         fs.unlink(memory, directory_ino, &name)?;
         self.name_gone(found.dentry, ino, kind)
@@ -138,6 +142,7 @@ impl Vfs {
             None => return Err(Errno::NoEnt),
         };
         let (directory_ino, name) = self.place(dentry)?;
+        self.may_delete(directory_ino, ino)?;
         let (fs, memory) = self.parts()?;
         fs.rmdir(memory, directory_ino, &name)?;
         self.name_gone(dentry, ino, kind)
@@ -197,6 +202,11 @@ impl Vfs {
         }
         let (from_ino, name) = self.place(source.dentry)?;
         let (to_ino, new_name) = self.place(target.dentry)?;
+        self.may_delete(from_ino, ino)?;
+        match replaced {
+            Some((other, _)) => self.may_delete(to_ino, other)?,
+            None => self.may_create(to_ino)?,
+        }
         let (fs, memory) = self.parts()?;
         match flags {
             RenameFlags::NONE => fs.rename(memory, from_ino, &name, to_ino, &new_name)?,

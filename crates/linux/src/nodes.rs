@@ -83,6 +83,11 @@ impl Nodes {
         }
     }
 
+    /// The inode of a node.
+    pub fn inode(&self, id: NodeId) -> Result<(Ino, FileKind)> {
+        self.get(id).map(|node| (node.ino, node.kind))
+    }
+
     fn get(&self, id: NodeId) -> Result<&Node> {
         self.known.get(&id).filter(|node| !node.gone).ok_or(Errno::NoEnt)
     }
@@ -147,12 +152,17 @@ impl Vfs {
             let (ino, kind) = vfs.nodes.get(id).map(|node| (node.ino, node.kind))?;
             vfs.want_write()?;
             if let Some(size_bytes) = change.size_bytes {
+                match change.by_descriptor {
+                    true => vfs.may_cut(ino)?,
+                    false => vfs.may_truncate(ino)?,
+                }
                 match kind {
                     FileKind::File => vfs.set_size(ino, size_bytes, change.by_descriptor)?,
                     FileKind::Directory => return Err(Errno::IsDir),
                     _ => return Err(Errno::Inval),
                 }
             }
+            vfs.may_change_node(ino, change)?;
             let (fs, memory) = vfs.parts()?;
             let time = |time: Option<NewTime>| match time? {
                 NewTime::Now => Some(memory.now()),
@@ -184,7 +194,8 @@ impl Vfs {
         })
     }
 
-    /// open(2) of what exists. `flags.create` and `flags.exclusive` do not matter.
+    /// open(2) of what exists. `flags.create` and `flags.exclusive` do not matter; writes go where they say even with
+    /// `flags.append`.
     pub fn open_node(&mut self, id: NodeId, flags: OpenFlags) -> Result<Fd> {
         self.system_call(|vfs| {
             let (ino, kind, dentry) = vfs.nodes.get(id).map(|node| (node.ino, node.kind, node.dentry))?;
@@ -196,7 +207,9 @@ impl Vfs {
             };
             let flags = OpenFlags { create: false, exclusive: false, ..flags };
             let found = Found { dentry, special: false, trailing_slash: false };
-            vfs.open_found(found, flags, &NewNode::of(FileKind::File)).map(|(fd, _)| fd)
+            let (fd, _) = vfs.open_found(found, flags, &NewNode::of(FileKind::File))?;
+            vfs.leave_appending(fd)?;
+            Ok(fd)
         })
     }
 
@@ -214,6 +227,7 @@ impl Vfs {
             let node = NewNode { permissions: permissions & 0o7777, ..NewNode::of(FileKind::File) };
             let node = vfs.owned(directory, node, caller)?;
             let (fd, _) = vfs.open_found(found, OpenFlags { create: true, ..flags }, &node)?;
+            vfs.leave_appending(fd)?;
             Ok((fd, vfs.handed_out(found.dentry)?))
         })
     }
@@ -313,6 +327,13 @@ impl Vfs {
     }
 
     // ---- how --------------------------------------------------------------------------------------------------------
+
+    /// Appending is left to the program above, which knows the size and gives the place of each write: pages of mapped
+    /// memory are written through the same descriptors. Whether the file may be opened so was asked before.
+    fn leave_appending(&mut self, fd: Fd) -> Result<()> {
+        self.file_mut(fd)?.flags.append = false;
+        Ok(())
+    }
 
     /// The entry of a name in a directory that has one itself: in a removed one nothing is found or made.
     fn below(&mut self, directory: NodeId, name: &[u8]) -> Result<Found> {

@@ -3,6 +3,7 @@
 use crate::files::{Fd, OpenFile};
 use crate::memory::Memory;
 use crate::vfs::{spend, Vfs};
+use ffslab_fs::inode_flags::SYNC;
 use ffslab_fs::{Errno, FileKind, FileSystem, Ino, Result, WritePlan, PAGE_BYTES};
 use ffslab_sim::{Function, NandWait, Reason, Sim, Work};
 
@@ -73,9 +74,7 @@ impl Vfs {
         source.len = source.len.min(usize::try_from(limit - at).unwrap_or(usize::MAX));
         let delays = fs.delays_writes();
         let sleeps = self.sim.config().nand_wait == NandWait::Sleep;
-        if delays {
-            fs.write_starts(&mut self.memory, ino)?;
-        }
+        fs.write_starts(&mut self.memory, ino)?;
         let mut written = 0;
         let mut failure = None;
         while written < source.len {
@@ -110,7 +109,8 @@ impl Vfs {
             Some(error) if written == 0 => return Err(error),
             _ => {}
         }
-        if (flags.sync || flags.dsync) && written > 0 {
+        // `generic_write_sync` of `include/linux/fs.h`: what chattr +S asks for is what O_DSYNC asks for.
+        if written > 0 && (flags.sync || flags.dsync || fs.inode_flags(ino).is_ok_and(|bits| bits & SYNC != 0)) {
             let last = (at + written as u64 - 1) / PAGE_BYTES as u64;
             self.sync_range(fd, at / PAGE_BYTES as u64, last, !flags.sync)?;
         }

@@ -108,6 +108,7 @@ impl Vfs {
                 return Err(Errno::TooBig);
             }
             vfs.check_attribute(ino, name, Errno::Perm)?;
+            vfs.may_change(ino)?;
             let (fs, memory) = vfs.parts()?;
             fs.setxattr(memory, ino, name, value, mode)
         })
@@ -135,6 +136,7 @@ impl Vfs {
             vfs.want_write()?;
             check_name_bytes(name)?;
             vfs.check_attribute(ino, name, Errno::Perm)?;
+            vfs.may_change(ino)?;
             let (fs, memory) = vfs.parts()?;
             fs.removexattr(memory, ino, name)
         })

@@ -217,3 +217,18 @@ fn attributes_and_directories() {
     assert_eq!(log.borrow().readdirs, 1);
     assert_eq!(vfs.statfs().unwrap().blocks_free, 50);
 }
+
+#[test]
+fn direct_io_is_refused_after_a_file_is_made_and_before_one_is_cut() {
+    let (mut vfs, _) = empty();
+    let direct = OpenFlags { direct: true, ..OpenFlags::READ_WRITE };
+    assert_eq!(vfs.open(b"none", direct, 0), Err(Errno::NoEnt));
+    assert_eq!(vfs.open(b"f", OpenFlags { create: true, ..direct }, 0o644), Err(Errno::Inval));
+    let fd = vfs.open(b"f", OpenFlags::READ_WRITE, 0).unwrap();
+    vfs.write(fd, b"kept").unwrap();
+    vfs.close(fd).unwrap();
+    assert_eq!(vfs.open(b"f", OpenFlags { truncate: true, ..direct }, 0), Err(Errno::Inval));
+    assert_eq!(vfs.stat(b"f").unwrap().size_bytes, 4);
+    assert_eq!(vfs.open(b"/", OpenFlags { direct: true, ..OpenFlags::READ }, 0), Err(Errno::Inval));
+    assert_eq!(vfs.umount(), Ok(()), "nothing is left open");
+}

@@ -144,9 +144,24 @@ impl World {
         self.call(CallOp::Other, &path, |vfs| vfs.remove_node_xattr(node, name))
     }
 
+    /// Flags of chattr(1).
+    pub fn inode_flags(&mut self, node: NodeId) -> Result<u32> {
+        let path = self.path(node);
+        self.call(CallOp::Other, &path, |vfs| vfs.node_flags(node))
+    }
+
+    pub fn set_inode_flags(&mut self, node: NodeId, flags: u32) -> Result<()> {
+        let path = self.path(node);
+        self.call(CallOp::Other, &path, |vfs| vfs.set_node_flags(node, flags))
+    }
+
     /// Whether the mounted file system knows extended attributes of programs at all.
     pub fn keeps_xattrs(&mut self) -> bool {
         self.vfs().fs().is_some_and(|fs| fs.keeps_xattr(b"user.a") || fs.keeps_xattr(b"trusted.a"))
+    }
+
+    pub fn maps_shared_writable(&mut self) -> bool {
+        self.vfs().fs().is_none_or(|fs| fs.maps_shared_writable())
     }
 
     // ---- files ------------------------------------------------------------------------------------------------------

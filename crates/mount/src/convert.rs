@@ -11,8 +11,6 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// How long the kernel may remember names and attributes: not at all, the simulated kernel does.
 pub const TTL: Duration = Duration::ZERO;
-/// Unit of `st_blocks`.
-const STAT_BLOCK_BYTES: u64 = 512;
 
 pub fn number(error: ffslab_fs::Errno) -> Errno {
     Errno::from_i32(error.number() as i32)
@@ -68,7 +66,7 @@ pub fn attributes(stat: &Stat) -> FileAttr {
     FileAttr {
         ino: INodeNo(u64::from(stat.ino)),
         size: stat.size_bytes,
-        blocks: stat.size_bytes.div_ceil(STAT_BLOCK_BYTES),
+        blocks: stat.blocks,
         atime: system_time(stat.accessed),
         mtime: system_time(stat.modified),
         ctime: changed,
@@ -114,8 +112,7 @@ pub fn xattr(reply: ReplyXattr, room_bytes: u32, result: Result<Vec<u8>>) {
     }
 }
 
-/// Appending is left to the kernel, which knows the size and gives the place of each write: pages of mapped memory are
-/// written through the same descriptors.
+/// What a program asked open(2) for. The kernel gives the place of each write, also of those that append.
 pub fn opening(flags: i32) -> Opening {
     let access = flags & libc::O_ACCMODE;
     Opening {
@@ -123,6 +120,8 @@ pub fn opening(flags: i32) -> Opening {
         write: access != libc::O_RDONLY,
         truncate: flags & libc::O_TRUNC != 0,
         exclusive: flags & libc::O_EXCL != 0,
+        append: flags & libc::O_APPEND != 0,
+        direct: flags & libc::O_DIRECT != 0,
         sync: flags & libc::O_SYNC == libc::O_SYNC,
         dsync: flags & libc::O_SYNC == libc::O_DSYNC,
         ..Opening::default()

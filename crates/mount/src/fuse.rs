@@ -1,15 +1,16 @@
 //! The requests of the kernel as what the simulation does, and its results as replies.
 
 use crate::convert::{attr, attributes, caller, empty, entry, fd, file_type, new_time, number, opening, xattr, TTL};
+use crate::ioctl::{extended_flags_reply, flags_ioctl, flags_reply, set_reply, FlagsIoctl};
 use crate::simulation::{Asked, Simulation};
 use crate::walk::Kind;
 use crate::world::World;
 use ffslab_fs::{FileKind, NewNode, RenameFlags as Renaming, XattrMode};
 use ffslab_linux::{Fd, NodeChange, NodeEntry};
 use fuser::{
-    BsdFileFlags, Errno, FileHandle, Filesystem, FopenFlags, Generation, INodeNo, InitFlags, KernelConfig, LockOwner,
-    OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyOpen,
-    ReplyStatfs, ReplyWrite, ReplyXattr, Request, TimeOrNow, WriteFlags,
+    BsdFileFlags, Errno, FileHandle, Filesystem, FopenFlags, Generation, INodeNo, InitFlags, IoctlFlags, KernelConfig,
+    LockOwner, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory, ReplyEmpty, ReplyEntry,
+    ReplyIoctl, ReplyOpen, ReplyStatfs, ReplyWrite, ReplyXattr, Request, TimeOrNow, WriteFlags,
 };
 use nix::libc;
 use std::ffi::OsStr;
@@ -26,11 +27,14 @@ pub struct Bridge {
     simulation: Arc<Simulation>,
     /// How files are opened.
     files: FopenFlags,
+    /// Whether programs may share memory that is mapped to files.
+    maps_shared: bool,
 }
 
 impl Bridge {
     pub fn new(simulation: Arc<Simulation>) -> Bridge {
-        Bridge { simulation, files: FopenFlags::empty() }
+        let maps_shared = simulation.maps_shared_writable();
+        Bridge { simulation, files: FopenFlags::empty(), maps_shared }
     }
 
     /// A request about two nodes, or one twice: what it does, then what is answered.
@@ -63,6 +67,14 @@ impl Filesystem for Bridge {
     fn init(&mut self, _request: &Request, config: &mut KernelConfig) -> std::io::Result<()> {
         // Open and truncate are one call of the simulated kernel. Of old kernels without it the truncation comes alone.
         let _old = config.add_capabilities(InitFlags::FUSE_ATOMIC_O_TRUNC);
+        // Where the file system refuses to share writable memory (JFFS2), the kernel refuses to share any: without the
+        // capability below `fuse_file_mmap` of `fs/fuse/file.c` answers ENODEV. It cannot be told to ask, nor to make a
+        // difference between descriptors.
+        if !self.maps_shared {
+            self.files = FopenFlags::FOPEN_DIRECT_IO;
+            let _larger = config.set_max_readahead(MAPPED_READ_AHEAD_BYTES);
+            return Ok(());
+        }
         // From Linux 6.6 on files can be read past the kernel's cache and mapped all the same. Before, the cache is used.
         if config.add_capabilities(InitFlags::FUSE_DIRECT_IO_ALLOW_MMAP).is_ok() {
             self.files = FopenFlags::FOPEN_DIRECT_IO;
@@ -382,6 +394,33 @@ impl Filesystem for Bridge {
 
     fn listxattr(&self, request: &Request, ino: INodeNo, size: u32, reply: ReplyXattr) {
         self.call(request, ino, |world| world.xattrs(ino.0), |result| xattr(reply, size, result));
+    }
+
+    fn ioctl(
+        &self,
+        request: &Request,
+        ino: INodeNo,
+        _fh: FileHandle,
+        _flags: IoctlFlags,
+        cmd: u32,
+        in_data: &[u8],
+        _out_size: u32,
+        reply: ReplyIoctl,
+    ) {
+        let get = |world: &mut World| world.inode_flags(ino.0);
+        match (flags_ioctl(cmd), in_data.first_chunk()) {
+            (Some(FlagsIoctl::Get), _) => self.call(request, ino, get, |result| flags_reply(reply, result)),
+            (Some(FlagsIoctl::GetExtended), _) => {
+                self.call(request, ino, get, |result| extended_flags_reply(reply, result));
+            }
+            (Some(FlagsIoctl::Set), Some(&bits)) => {
+                let bits = u32::from_ne_bytes(bits);
+                let set = |world: &mut World| world.set_inode_flags(ino.0, bits);
+                self.call(request, ino, set, |result| set_reply(reply, result));
+            }
+            (Some(FlagsIoctl::SetExtended), _) => reply.error(Errno::EOPNOTSUPP),
+            _ => reply.error(Errno::ENOTTY),
+        }
     }
 
     fn removexattr(&self, request: &Request, ino: INodeNo, name: &OsStr, reply: ReplyEmpty) {

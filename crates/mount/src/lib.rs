@@ -12,6 +12,7 @@ mod calls;
 mod control;
 mod convert;
 mod fuse;
+mod ioctl;
 mod simulation;
 mod unmount;
 mod walk;

@@ -73,6 +73,11 @@ impl Simulation {
         let _ended = self.with(|world| world.forget(node, look_ups));
     }
 
+    /// What the mounted file system says of memory mapped to files; it is asked once, before the first request.
+    pub fn maps_shared_writable(&self) -> bool {
+        self.with(|world| world.maps_shared_writable()).unwrap_or(true)
+    }
+
     /// A question from beside, which is no request of a program. `None`: the simulation has ended.
     pub fn question<R: Send>(&self, work: impl FnOnce(&mut World) -> R + Send) -> Option<R> {
         self.with(|world| world.question(work))

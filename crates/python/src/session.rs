@@ -44,10 +44,11 @@ fn flags(py: Python<'_>, words: &str) -> PyResult<OpenFlags> {
             "dsync" => flags.dsync = true,
             "directory" => flags.directory = true,
             "nofollow" => flags.no_follow = true,
+            "direct" => flags.direct = true,
             other => {
                 return Err(InputError::new_err(format!(
                     "flag \"{other}\": must be rdonly, wronly or rdwr, with create, exclusive, truncate, append, sync, \
-                     dsync, directory, nofollow"
+                     dsync, directory, nofollow, direct"
                 )))
             }
         }

@@ -70,7 +70,7 @@ impl Yaffs2 {
     /// # Errors
     /// [`MountError`]: too few erase blocks, a medium that cannot be read.
     pub fn mount(flash: &RamFlash) -> Result<Yaffs2, MountError> {
-        let options = Options { background: None, ..Options::of(Generation::Today) };
+        let options = Options { background: None, direct: true, ..Options::of(Generation::Today) };
         let charged = flash.sim.total();
         let core = ffslab_yaffs2::Yaffs2::mount(flash.mtd.clone(), options)?;
         let sim = flash.sim.clone();

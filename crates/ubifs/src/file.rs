@@ -344,7 +344,7 @@ impl Ubifs {
         if self.mark_dirty(host, ino, dirt)? {
             self.core.release_budget(growth);
         }
-        Ok(())
+        self.write_if_sync(ino)
     }
 
     /// Makes a file shorter (`do_truncation`).
@@ -391,7 +391,9 @@ impl Ubifs {
             Some(growth) => self.core.release_budget(growth),
             None => self.core.budget.no_space = false,
         }
-        result
+        result?;
+        let is_sync = self.inode(ino)?.is_sync();
+        self.sync_names(is_sync)
     }
 }
 

@@ -182,8 +182,11 @@ pub const SB_FLAGS: u32 = 0x3E;
 
 pub const INODE_COMPR: u32 = 0x01;
 pub const INODE_SYNC: u32 = 0x02;
+pub const INODE_IMMUTABLE: u32 = 0x04;
+pub const INODE_APPEND: u32 = 0x08;
 pub const INODE_DIRSYNC: u32 = 0x10;
 pub const INODE_XATTR: u32 = 0x20;
+pub const INODE_CRYPT: u32 = 0x40;
 
 pub const KEY_HASH_R5: u8 = 0;
 pub const KEY_HASH_TEST: u8 = 1;

@@ -5,7 +5,7 @@ use crate::replay::FILE_BYTES_MAX;
 use crate::Ubifs;
 use ffslab_fs::{
     take_turns, BlockSpace, DirEntry, Errno, FileKind, FileSystem, Host, Ino, InodeDirt, NewNode, RenameFlags, Result,
-    SetAttr, Stat, StatFs, WritePlan, XattrMode,
+    SetAttr, Stat, StatFs, WritePlan, XattrMode, STAT_BLOCK_BYTES,
 };
 use ffslab_sim::{Reason, Sim, Task};
 
@@ -89,6 +89,11 @@ impl FileSystem for Ubifs {
     fn getattr(&mut self, ino: Ino) -> Result<Stat> {
         let inode = self.inode(ino)?;
         let is_device = matches!(inode.kind, FileKind::CharDevice | FileKind::BlockDevice);
+        // `ubifs_getattr` of `fs/ubifs/dir.c`: whole blocks of UBIFS, and none for all but files.
+        let kept_bytes = match inode.kind {
+            FileKind::File => (inode.size_bytes + u64::from(inode.xattr_bytes)).next_multiple_of(BLOCK_BYTES.into()),
+            _ => 0,
+        };
         Ok(Stat {
             ino,
             kind: inode.kind,
@@ -98,6 +103,7 @@ impl FileSystem for Ubifs {
             gid: inode.gid,
             device: if is_device { inode.device() } else { 0 },
             size_bytes: inode.size_bytes,
+            blocks: kept_bytes / STAT_BLOCK_BYTES,
             accessed: inode.accessed,
             modified: inode.modified,
             changed: inode.changed,
@@ -106,6 +112,14 @@ impl FileSystem for Ubifs {
 
     fn setattr(&mut self, host: &mut dyn Host, ino: Ino, change: &SetAttr) -> Result<()> {
         self.change_attributes(host, ino, change)
+    }
+
+    fn inode_flags(&mut self, ino: Ino) -> Result<u32> {
+        Ok(crate::inode_flags::to_ioctl(self.inode(ino)?.flags))
+    }
+
+    fn set_inode_flags(&mut self, host: &mut dyn Host, ino: Ino, flags: u32) -> Result<()> {
+        self.change_flags(host, ino, flags)
     }
 
     fn read_page(&mut self, ino: Ino, index: u64, page: &mut [u8]) -> Result<()> {

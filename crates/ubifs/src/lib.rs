@@ -24,6 +24,7 @@ mod fs;
 mod gc;
 mod geometry;
 mod inode;
+mod inode_flags;
 mod journal;
 mod journal_names;
 mod journal_xattr;

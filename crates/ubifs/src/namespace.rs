@@ -169,9 +169,9 @@ impl Ubifs {
                 inode.synced_bytes = inode.size_bytes;
                 self.core.mark_clean(parent);
                 self.core.release_budget(growth);
-                let ino = inode.ino;
+                let (ino, is_sync) = (inode.ino, parent.is_directory_sync() || inode.is_sync());
                 self.inodes.insert(ino, inode);
-                Ok(ino)
+                self.sync_names(is_sync).map(|()| ino)
             }
             Err(fail) => {
                 (parent.size_bytes, parent.links, parent.modified, parent.changed) = before;
@@ -245,9 +245,11 @@ impl Ubifs {
             }
             Err(_) => (parent, inode) = before,
         }
+        let is_sync = result.is_ok() && (parent.is_directory_sync() || (inode.is_sync() && inode.links > 0));
         self.inodes.insert(dir, parent);
         self.inodes.insert(ino, inode);
-        result.map_err(Errno::from)
+        result.map_err(Errno::from)?;
+        self.sync_names(is_sync)
     }
 
     pub(crate) fn link_inode(&mut self, host: &mut dyn Host, ino: Ino, dir: Ino, name: &[u8]) -> Result<()> {

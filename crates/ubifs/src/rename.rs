@@ -93,7 +93,9 @@ impl Ubifs {
             Ok(()) => {}
             Err(_) => self.core.release_budget(moved_growth),
         }
-        result
+        result?;
+        // Only the moved inode decides (`do_rename`): a synchronous directory alone does not.
+        self.write_if_sync(ino)
     }
 
     fn do_rename(

@@ -382,6 +382,8 @@ words! {
         Append = "append",
         /// O_SYNC.
         Sync = "sync",
+        /// O_DIRECT: none of the flash file systems has direct I/O, so the call ends in EINVAL.
+        Direct = "direct",
         /// O_TMPFILE: a file without a name in the directory part of `file`; other steps call it by `file` nevertheless.
         Tmpfile = "tmpfile",
     }

@@ -87,6 +87,7 @@ pub struct OpenMode {
     pub dsync: bool,
     pub directory: bool,
     pub no_follow: bool,
+    pub direct: bool,
 }
 
 /// Origin of a seek.

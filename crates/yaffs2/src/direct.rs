@@ -33,7 +33,7 @@ impl Yaffs2 {
     /// The last handle of a file is closed: when its name goes now, the file goes at once.
     pub fn release(&mut self, ino: Ino) {
         if let Some(obj) = self.device.objects.find_even_deferred(ino) {
-            self.device.release_object(obj);
+            self.put_away(obj);
         }
     }
 

@@ -5,7 +5,7 @@
 
 use ffslab_fs::{
     BlockSpace, DirEntry, Errno, FileKind, FileSystem, Host, Ino, NewNode, Result, SetAttr, Stat, StatFs, TimeSpec,
-    WritePlan, PAGE_BYTES,
+    WritePlan, PAGE_BYTES, STAT_BLOCK_BYTES,
 };
 use ffslab_sim::{Sim, Task};
 
@@ -24,10 +24,6 @@ const PERMISSION_BITS: u32 = 0o7777;
 
 fn seconds(time: TimeSpec) -> u32 {
     time.seconds.clamp(0, i64::from(u32::MAX)) as u32
-}
-
-fn time(seconds: u32) -> TimeSpec {
-    TimeSpec { seconds: i64::from(seconds), nanoseconds: 0 }
 }
 
 /// Kind of an object whose mode says `mode` (`yaffs_fill_inode_from_obj` repairs modes that disagree).
@@ -98,7 +94,11 @@ impl Yaffs2 {
         if !objects[obj].unlink_allowed || objects.has_children(obj) {
             return Err(Errno::NotEmpty);
         }
-        self.device.unlink_object(obj)
+        let victim = objects.equivalent(obj).map(|obj| objects[obj].id);
+        self.device.unlink_object(obj)?;
+        victim.into_iter().for_each(|ino| self.lose_link(ino));
+        self.stamp_directory(host, dir);
+        Ok(())
     }
 
     /// Is there something below `dir` that `obj` stands above?
@@ -135,7 +135,7 @@ impl FileSystem for Yaffs2 {
         let found = self.device.find_by_name(dir, name)?.ok_or(Errno::NoEnt)?;
         let obj = self.device.objects.equivalent(found).ok_or(Errno::NoEnt)?;
         self.device.load_details(obj)?;
-        self.device.objects[obj].in_use = true;
+        self.bring_in(obj);
         Ok(self.device.objects[obj].id)
     }
 
@@ -161,7 +161,12 @@ impl FileSystem for Yaffs2 {
             device: node.device,
         };
         let obj = self.make(dir, name, &NewObject { kind, attributes, alias: node.target, equivalent: NONE })?;
-        self.device.objects[obj].in_use = true;
+        self.bring_in(obj);
+        let dir = self.directory(dir)?;
+        match node.kind {
+            FileKind::Symlink => self.stamp_directory(host, dir),
+            _ => self.refill(dir),
+        }
         Ok(self.device.objects[obj].id)
     }
 
@@ -173,7 +178,11 @@ impl FileSystem for Yaffs2 {
         }
         let now_s = self.device.now_s;
         let attributes = Attributes { accessed_s: now_s, modified_s: now_s, changed_s: now_s, ..Attributes::default() };
-        self.make(dir, name, &NewObject { kind: Kind::HardLink, attributes, alias: b"", equivalent }).map(drop)
+        self.make(dir, name, &NewObject { kind: Kind::HardLink, attributes, alias: b"", equivalent })?;
+        self.gain_link(equivalent);
+        let dir = self.directory(dir)?;
+        self.stamp_directory(host, dir);
+        Ok(())
     }
 
     fn unlink(&mut self, host: &mut dyn Host, dir: Ino, name: &[u8]) -> Result<()> {
@@ -211,11 +220,14 @@ impl FileSystem for Yaffs2 {
                 return Ok(());
             }
         }
-        if self.device.rename_object(obj, to, new_name, target)? {
-            Ok(())
-        } else {
-            Err(Errno::NoSpc)
+        let replaced = target.and_then(|target| objects.equivalent(target)).map(|target| objects[target].id);
+        if !self.device.rename_object(obj, to, new_name, target)? {
+            return Err(Errno::NoSpc);
         }
+        replaced.into_iter().for_each(|ino| self.lose_link(ino));
+        self.stamp_directory(host, from);
+        self.stamp_directory(host, to);
+        Ok(())
     }
 
     fn readdir(&mut self, dir: Ino, emit: &mut dyn FnMut(DirEntry<'_>)) -> Result<()> {
@@ -251,18 +263,20 @@ impl FileSystem for Yaffs2 {
             Kind::Symlink => object.alias.len() as u64,
             _ => u64::from(self.device.data_bytes),
         };
+        let shown = self.shown(obj);
         Ok(Stat {
             ino,
             kind: file_kind(object.kind, attributes.mode)?,
             permissions: attributes.mode & PERMISSION_BITS,
-            links: self.device.objects.link_count(obj),
+            links: shown.links,
             uid: attributes.uid,
             gid: attributes.gid,
             device: attributes.device,
             size_bytes,
-            accessed: time(attributes.accessed_s),
-            modified: time(attributes.modified_s),
-            changed: time(attributes.changed_s),
+            blocks: size_bytes.div_ceil(STAT_BLOCK_BYTES),
+            accessed: shown.accessed,
+            modified: shown.modified,
+            changed: shown.changed,
         })
     }
 
@@ -279,7 +293,10 @@ impl FileSystem for Yaffs2 {
         attributes.gid = change.gid.unwrap_or(attributes.gid);
         attributes.accessed_s = change.accessed.map_or(attributes.accessed_s, seconds);
         attributes.modified_s = change.modified.map_or(attributes.modified_s, seconds);
-        attributes.changed_s = now_s;
+        if change.moves_change_time() {
+            attributes.changed_s = now_s;
+        }
+        self.set_inode(host, obj, change);
         if let Some(size_bytes) = change.size_bytes {
             self.file(ino)?;
             self.device.resize_file(obj, size_bytes)?;
@@ -294,6 +311,12 @@ impl FileSystem for Yaffs2 {
         // What a shorter file has left in its last chunk is not for programs.
         let behind_end = self.device.objects[obj].file.bytes.saturating_sub(at).min(page.len() as u64) as usize;
         page[behind_end..].fill(0);
+        Ok(())
+    }
+
+    fn write_starts(&mut self, host: &mut dyn Host, ino: Ino) -> Result<()> {
+        let obj = self.file(ino)?;
+        self.stamp_file(host, obj);
         Ok(())
     }
 
@@ -361,7 +384,7 @@ impl FileSystem for Yaffs2 {
         if object.unlinked && !object.deferred_free {
             self.device.delete_object(obj)?;
         }
-        self.device.release_object(obj);
+        self.put_away(obj);
         Ok(())
     }
 
@@ -370,7 +393,7 @@ impl FileSystem for Yaffs2 {
         for obj in self.device.objects.used() {
             let object = &self.device.objects[obj];
             if object.id != ROOT_ID && !in_use(object.id) {
-                self.device.release_object(obj);
+                self.put_away(obj);
             }
         }
     }

@@ -21,6 +21,7 @@ mod gc;
 mod gc_block;
 mod header;
 mod headers;
+mod inodes;
 mod medium;
 mod mount;
 mod namespace;
@@ -41,6 +42,7 @@ use ffslab_mtd::Mtd;
 use thiserror::Error;
 
 use device::Device;
+use inodes::Inodes;
 use tasks::Schedule;
 
 /// Why a medium could not be mounted.
@@ -82,6 +84,8 @@ pub struct SpaceReport {
 pub struct Yaffs2 {
     pub(crate) device: Device,
     pub(crate) schedule: Schedule,
+    /// Inodes that the system above has in memory.
+    pub(crate) inodes: Inodes,
     unmounted: bool,
 }
 
@@ -89,7 +93,8 @@ impl Yaffs2 {
     /// Mounts the partition. An erased one is an empty file system.
     pub fn mount(mtd: Mtd, options: Options) -> Result<Yaffs2, MountError> {
         check(&mtd, &options)?;
-        let mut fs = Yaffs2 { device: Device::new(mtd, options), schedule: Schedule::default(), unmounted: false };
+        let device = Device::new(mtd, options);
+        let mut fs = Yaffs2 { device, schedule: Schedule::default(), inodes: Inodes::default(), unmounted: false };
         fs.device.load()?;
         if !options.read_only {
             fs.start_thread();

@@ -72,6 +72,8 @@ pub struct Options {
     pub pointer_bits: u32,
     /// `None`: there is no background thread, as below RTEMS.
     pub background: Option<Background>,
+    /// A program or RTEMS calls it without Linux between them: there are no inodes, and attributes are those of objects.
+    pub direct: bool,
     /// Nothing is changed, and there is no background thread (`ro`). As in the original, a mount after a power cut may still
     /// erase blocks that hold nothing any more.
     pub read_only: bool,
@@ -97,6 +99,7 @@ impl Options {
             checkpoint_at_sync: true,
             pointer_bits: 32,
             background: Some(Background::linux(100)),
+            direct: false,
             read_only: false,
         }
     }

@@ -18,7 +18,7 @@ fn partition() -> Mtd {
 }
 
 fn mounted(mtd: &Mtd) -> Yaffs2 {
-    Yaffs2::mount(mtd.clone(), Options { background: None, ..Options::default() }).unwrap()
+    Yaffs2::mount(mtd.clone(), Options { background: None, direct: true, ..Options::default() }).unwrap()
 }
 
 #[test]

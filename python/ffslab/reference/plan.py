@@ -167,8 +167,9 @@ def not_possible(step: Step) -> str | None:
         return f"{name}: cannot be run on a real kernel here; there are {', '.join(sorted(STEPS))}"
     if name == "rename" and step.get("flags"):
         return "rename: flags are not supported in a reference run"
-    if "tmpfile" in step.get("flags", []):
-        return "open: tmpfile is not supported in a reference run"
+    for flag in ("direct", "tmpfile"):
+        if flag in step.get("flags", []):
+            return f"open: {flag} is not supported in a reference run"
     for key in ("file", "dir", "to"):
         if any(character.isspace() for character in step.get(key, "")):
             return f"{name}: {key} = {step[key]!r}: names must hold no spaces in a reference run"

@@ -219,7 +219,7 @@ impl Runner<'_> {
             return Err(Stop::Failed("it is open already: close it first".to_string()));
         }
         let has = |flag| step.flags.contains(&flag);
-        for (flag, name) in [(OpenFlag::Sync, "sync"), (OpenFlag::Tmpfile, "tmpfile")] {
+        for (flag, name) in [(OpenFlag::Sync, "sync"), (OpenFlag::Direct, "direct"), (OpenFlag::Tmpfile, "tmpfile")] {
             if has(flag) {
                 return Err(Stop::Failed(format!("RTEMS has no flag \"{name}\" of open: leave it out")));
             }

@@ -132,6 +132,7 @@ impl Runner<'_> {
             truncate: has(OpenFlag::Truncate),
             append: has(OpenFlag::Append),
             sync: has(OpenFlag::Sync),
+            direct: has(OpenFlag::Direct),
             unnamed: has(OpenFlag::Tmpfile),
             ..OpenFlags::READ
         };

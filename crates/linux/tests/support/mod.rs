@@ -129,6 +129,7 @@ impl MemFs {
             gid: node.gid,
             device: node.device,
             size_bytes: 0,
+            blocks: 0,
             accessed: now,
             modified: now,
             changed: now,

@@ -247,9 +247,11 @@ const WITHOUT_EFFECT: &[&str] = &[
     "per_job_logs",
 ];
 
+const NO_DIRECT_IO: &str = "JFFS2, YAFFS2 and UBIFS have no direct I/O: on a board fio ends with EINVAL";
+
 const ONLY_SOME: &[OnlySome] = &[
-    OnlySome { name: "direct", values: &["0"], why: "JFFS2, YAFFS2 and UBIFS have no direct I/O" },
-    OnlySome { name: "buffered", values: &["", "1"], why: "JFFS2, YAFFS2 and UBIFS have no direct I/O" },
+    OnlySome { name: "direct", values: &["0"], why: NO_DIRECT_IO },
+    OnlySome { name: "buffered", values: &["", "1"], why: NO_DIRECT_IO },
     OnlySome { name: "atomic", values: &["0"], why: "it needs direct I/O" },
     OnlySome { name: "fallocate", values: &["none", "native"], why: "these file systems cannot preallocate" },
     OnlySome { name: "verify", values: &["0", "none"], why: "the conformance kit checks contents, not jobs" },

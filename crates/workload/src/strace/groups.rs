@@ -57,6 +57,7 @@ impl Interpreter<'_> {
             dsync: has("O_DSYNC"),
             directory: has("O_DIRECTORY"),
             no_follow: has("O_NOFOLLOW"),
+            direct: has("O_DIRECT"),
         };
         let given = self.parsed.arguments.get(permissions).copied().unwrap_or_default();
         let given = args::field(given, "mode").unwrap_or(given);

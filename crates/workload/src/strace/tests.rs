@@ -31,6 +31,7 @@ const READ_WRITE: OpenMode = OpenMode {
     dsync: false,
     directory: false,
     no_follow: false,
+    direct: false,
 };
 
 #[test]

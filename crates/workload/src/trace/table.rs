@@ -236,6 +236,7 @@ fn open_flags(mode: &OpenMode) -> String {
         (mode.dsync, "dsync"),
         (mode.directory, "directory"),
         (mode.no_follow, "nofollow"),
+        (mode.direct, "direct"),
     ];
     let words = further.iter().filter(|(set, _)| *set).map(|(_, word)| *word);
     std::iter::once(access).chain(words).collect::<Vec<_>>().join("|")
@@ -257,10 +258,11 @@ pub(super) fn open_mode(flags: &str) -> Result<OpenMode, String> {
             "dsync" => mode.dsync = true,
             "directory" => mode.directory = true,
             "nofollow" => mode.no_follow = true,
+            "direct" => mode.direct = true,
             _ => {
                 return Err(format!(
                     "unknown flag `{word}`: rdonly, wronly, rdwr, create, exclusive, truncate, append, sync, dsync, \
-                     directory, nofollow"
+                     directory, nofollow, direct"
                 ))
             }
         }

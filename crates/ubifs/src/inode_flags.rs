@@ -1,0 +1,83 @@
+//! Flags of inodes as programs see them, and what "synchronous" means for names and attributes.
+//!
+//! Follows `fs/ubifs/ioctl.c`; for synchronous inodes `fs/ubifs/journal.c` (`ubifs_jnl_update`) and `dir.c`.
+
+use crate::budget::Request;
+use crate::format::*;
+use crate::inode::Inode;
+use crate::Ubifs;
+use ffslab_fs::{inode_flags as ioctl, Errno, FileKind, Host, Ino, InodeDirt, Result};
+
+/// Those that programs may set, as they are on flash and as ioctl(2) has them.
+const SETTABLE: [(u32, u32); 5] = [
+    (INODE_COMPR, ioctl::COMPRESS),
+    (INODE_SYNC, ioctl::SYNC),
+    (INODE_APPEND, ioctl::APPEND),
+    (INODE_IMMUTABLE, ioctl::IMMUTABLE),
+    (INODE_DIRSYNC, ioctl::DIRECTORY_SYNC),
+];
+
+/// Flags on flash as ioctl(2) has them.
+pub(crate) fn to_ioctl(flags: u32) -> u32 {
+    let all = SETTABLE.into_iter().chain([(INODE_CRYPT, ioctl::ENCRYPT)]);
+    all.filter(|&(flash, _)| flags & flash != 0).fold(0, |bits, (_, bit)| bits | bit)
+}
+
+/// The settable ones the other way.
+fn from_ioctl(bits: u32) -> u32 {
+    SETTABLE.into_iter().filter(|&(_, bit)| bits & bit != 0).fold(0, |flags, (flash, _)| flags | flash)
+}
+
+impl Inode {
+    /// Changes are written at once (`IS_SYNC`).
+    pub fn is_sync(&self) -> bool {
+        self.flags & INODE_SYNC != 0
+    }
+
+    /// Changes of a directory's names are (`IS_DIRSYNC`).
+    pub fn is_directory_sync(&self) -> bool {
+        self.flags & (INODE_SYNC | INODE_DIRSYNC) != 0
+    }
+}
+
+impl Ubifs {
+    /// Sets all flags that can be set (`setflags`).
+    pub(crate) fn change_flags(&mut self, host: &mut dyn Host, ino: Ino, bits: u32) -> Result<()> {
+        let settable = from_ioctl(u32::MAX);
+        if bits & !to_ioctl(settable | INODE_CRYPT) != 0 {
+            return Err(Errno::NotSup);
+        }
+        let inode = self.inode(ino)?;
+        let mut flags = from_ioctl(bits);
+        if inode.kind != FileKind::Directory {
+            flags &= !INODE_DIRSYNC;
+        }
+        let dirtied_ino_bytes = align8(inode.data.len() as u32);
+        let growth = self.budget(host, &Request { dirtied_inos: 1, dirtied_ino_bytes, ..Request::default() })?;
+        let now = self.now(host);
+        let inode = self.inode(ino)?;
+        inode.flags = inode.flags & !settable | flags;
+        inode.changed = now;
+        if self.mark_dirty(host, ino, InodeDirt::Attributes)? {
+            self.core.release_budget(growth);
+        }
+        self.write_if_sync(ino)
+    }
+
+    /// A synchronous inode is written at once when its attributes change (`write_inode_now`).
+    pub(crate) fn write_if_sync(&mut self, ino: Ino) -> Result<()> {
+        if !self.inode(ino)?.is_sync() {
+            return Ok(());
+        }
+        self.write_back_inode(ino)?;
+        self.sync_names(true)
+    }
+
+    /// Brings what a change of names has written to flash, if it `is_sync`.
+    pub(crate) fn sync_names(&mut self, is_sync: bool) -> Result<()> {
+        match is_sync {
+            true => self.core.sync_head(BASE_HEAD).map_err(Errno::from),
+            false => Ok(()),
+        }
+    }
+}
