@@ -116,8 +116,8 @@ def check_is_input(path: Path, kind: Kind, unless: str | None = None) -> None:
 def parquet_table(path: Path, kind: Kind, wanted: str) -> pa.Table:
     """The table of a Parquet file, which may be no larger in memory than its kind may be as a file.
 
-    How large it will be is what the file says of itself: it is refused before it is unpacked. `wanted`: what a file that
-    is no Parquet should be.
+    How large it will be is what the file says of itself: it is refused before it is unpacked.
+    `wanted`: what a file that is no Parquet should be.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq

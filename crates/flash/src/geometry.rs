@@ -14,6 +14,10 @@ pub struct Geometry {
     pub blocks: u32,
 }
 
+/// What is kept of each page takes some ten bytes of the host's memory, whether it is used or not: 160 MiB for so many.
+/// With pages of 2 KiB these are 32 GiB, more than raw NAND with such pages has.
+const PAGES_MAX: u32 = 1 << 24;
+
 /// A geometry or rule that no chip can have.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum GeometryError {
@@ -43,7 +47,7 @@ impl Geometry {
         if !(2..=4096).contains(&pages_per_block) || !pages_per_block.is_power_of_two() {
             return Err(GeometryError::PagesPerBlock(pages_per_block));
         }
-        let blocks_max = (1 << 30) / pages_per_block;
+        let blocks_max = PAGES_MAX / pages_per_block;
         if !(1..=blocks_max).contains(&blocks) {
             return Err(GeometryError::Blocks { blocks, blocks_max, pages_per_block });
         }

@@ -141,11 +141,12 @@ impl Experiment {
             None => Vec::new(),
         };
         let title: String = required(&source, &root, "title")?;
-        let combinations: usize = axes.iter().map(|axis| axis.values.len()).product();
-        if combinations > VARIANTS_MAX {
+        let combinations = axes.iter().try_fold(1usize, |made, axis| made.checked_mul(axis.values.len()));
+        let Some(combinations) = combinations.filter(|&made| made <= VARIANTS_MAX) else {
             let at = axes.first().map_or(0, |axis| axis.offset);
-            return Err(source.error(at, format!("the axes make {combinations} variants: {VARIANTS_MAX} is the limit")));
-        }
+            let many = combinations.map_or_else(|| "far too many".to_string(), |made| made.to_string());
+            return Err(source.error(at, format!("the axes make {many} variants: {VARIANTS_MAX} is the limit")));
+        };
         let mut variants = Vec::with_capacity(combinations);
         for number in 0..combinations {
             variants.push(read_variant(&source, &root, &axes, number)?);

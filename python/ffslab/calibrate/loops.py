@@ -13,7 +13,7 @@ are above. Powers may be missing, as a whole or by rail.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import chain, combinations, islice
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,8 @@ from ffslab.calibrate.resolution import clock_step
 OPERATIONS = ("read", "program", "erase")
 RAILS = ("cpu", "memory")
 IDLE = "idle"
+# Differences of repeats that the step of the clock is looked for in; of n repeats there are n^2 / 2.
+PAIRS_MAX = 200_000
 WORDS = {**{name: name for name in OPERATIONS}, "write": "program", IDLE: IDLE}
 
 
@@ -52,7 +54,8 @@ class Loops:
         """The step of the clock: repeats of a loop differ by multiples of it."""
         logged = self.table[self.table["operation"] != IDLE]
         groups = logged.groupby(["operation", "n"], sort=False)["time_us"]
-        differences = [abs(a - b) for _, times in groups for a, b in combinations(times.tolist(), 2)]
+        pairs = chain.from_iterable(combinations(times.tolist(), 2) for _, times in groups)
+        differences = [abs(a - b) for a, b in islice(pairs, PAIRS_MAX)]
         return clock_step(np.array(differences))
 
 

@@ -11,6 +11,12 @@ from ffslab._native import InputError
 
 # What may stand before a statement.
 _GAP = re.compile(r"(?:\s+|--[^\n]*(?:\n|$)|/\*.*?(?:\*/|$)|;)*", re.DOTALL)
+# What may hold a semicolon that ends nothing, and those that may; what is never closed goes to the end.
+_QUOTED_OR_SEMICOLON = re.compile(
+    r"""'[^']*(?:'|\Z)|"[^"]*(?:"|\Z)|`[^`]*(?:`|\Z)|\[[^\]]*(?:\]|\Z)|--[^\n]*|/\*.*?(?:\*/|\Z)|;""", re.DOTALL
+)
+# END and its semicolon may be so far apart.
+END_CHARACTERS = 200
 # So much of a statement names it.
 TITLE_CHARACTERS_MAX = 160
 
@@ -68,9 +74,17 @@ def _end_of_gap(text: str, at: int) -> int:
 
 
 def _end_of_statement(text: str, start: int) -> int | None:
-    end = text.find(";", start)
-    while end >= 0:
-        if apsw.complete(text[start : end + 1]):
-            return end + 1
-        end = text.find(";", end + 1)
+    """Where the statement that begins at `start` ends, its semicolon included.
+
+    SQLite is asked at few semicolons only, as it looks at the whole text each time: at the first one, and, as that may
+    stand in a trigger, at those behind an END.
+    """
+    first = True
+    for found in _QUOTED_OR_SEMICOLON.finditer(text, start):
+        if found.group() != ";":
+            continue
+        before = text[max(start, found.start() - END_CHARACTERS) : found.start()]
+        if (first or "END" in before.upper()) and apsw.complete(text[start : found.end()]):
+            return found.end()
+        first = False
     return None

@@ -1,0 +1,3 @@
+ATTACH '/etc/passwd' AS z;
+SELECT * FROM z.x;
+SELECT load_extension('/tmp/x');

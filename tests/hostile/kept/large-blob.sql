@@ -1,0 +1,2 @@
+CREATE TABLE t(x);
+INSERT INTO t VALUES (zeroblob(2000000000));

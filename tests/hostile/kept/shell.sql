@@ -1,0 +1,2 @@
+.read /dev/zero
+ATTACH '/dev/zero' AS z;

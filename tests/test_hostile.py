@@ -1,0 +1,164 @@
+"""The hostile corpus at every verb: no hang, bounded memory, no traceback, documented exit codes, nothing left behind.
+
+tests/hostile/README.md says what is thrown. A sample runs with the other tests, everything in `make soak`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import SMALL
+from hostile import calls, corpus
+
+SECONDS_MAX = 20
+BYTES_MAX = 1 << 30
+RUNNER = Path(__file__).parent / "hostile" / "runner.py"
+SAMPLE_CALLS = 240
+SEED = 18
+
+GOOD_CALLS = "op,path,offset_B,size_B\nwrite,a,0,512\nread,a,0,512\n"
+GOOD_LOOPS = "operation,n,time_us\nread,8,900\nread,16,1700\nread,32,3400\nread,64,6600\n"
+
+Call = dict[str, Any]
+Outcome = dict[str, Any]
+
+
+def ground(folder: Path, seeds: int) -> list[Path]:
+    """The folder in which the calls are made: hostile files, which are returned, and good ones."""
+    hostile = corpus.make(folder, seeds)
+    goods = {
+        "good.toml": SMALL.replace("count = 600", "count = 20"),
+        "good.csv": GOOD_LOOPS,
+        "calls.csv": GOOD_CALLS,
+        "good.fio": "[a]\nrw=write\nbs=4k\nsize=16k\n",
+        "good.pmrc": "set number 5\nset transactions 5\nrun\n",
+        "good.log": "1.000000001;R;5;task\n2.000000001;E;1;task\n",
+    }
+    for name, text in goods.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    (folder / "good.img").write_bytes(corpus.images()["jffs2"].content)
+    (folder / "point").mkdir()
+    return hostile
+
+
+def everything(hostile: Sequence[Path]) -> list[Call]:
+    """All calls: each file in each place of each verb that takes one, each text in each other place."""
+    made = []
+    for verb in calls.verbs():
+        for place in calls.files_of(verb):
+            made += [calls.call(verb, place, path.name) for path in hostile]
+        for place in calls.words_of(verb):
+            made += [calls.call(verb, place, text) for text in calls.TEXTS]
+    return [{"args": args} for args in made]
+
+
+def run_all(todo: Sequence[Call], folder: Path, workers: int = 2) -> list[Outcome]:
+    """The outcomes, in the order of the calls."""
+    parts = [list(todo[start::workers]) for start in range(workers)]
+    with ThreadPoolExecutor(workers) as pool:
+        outcomes = list(pool.map(lambda part: _run(part, folder), parts))
+    return [outcome for part in outcomes for outcome in part]
+
+
+def _run(todo: Sequence[Call], folder: Path) -> list[Outcome]:
+    lines = "".join(json.dumps(call) + "\n" for call in todo)
+    # No program of the host is found: nothing is fetched and no machine starts.
+    env = {**os.environ, "PATH": "", "FFSLAB_STATES": "", "COLUMNS": "120", "OPENBLAS_NUM_THREADS": "1"}
+    runner = [sys.executable, RUNNER, str(SECONDS_MAX), str(BYTES_MAX), folder]
+    ran = subprocess.run(runner, input=lines, capture_output=True, text=True, env=env, check=True)
+    return [json.loads(line) for line in ran.stdout.splitlines()]
+
+
+def faults(outcome: Outcome) -> list[str]:
+    """What is wrong with an outcome, whatever was thrown."""
+    found = []
+    if outcome["ended"]:
+        found.append(f"over the limit of {outcome['ended']}")
+    elif outcome["code"] not in (0, 1, 2):
+        found.append(f"exit code {outcome['code']}")
+    if any(word in outcome["errors"] for word in ("Traceback", "panicked", "internal error")):
+        found.append("traceback")
+    lines = outcome["errors"].splitlines()
+    if outcome["code"] == 2 and not outcome["ended"] and (len(lines) != 1 or not lines[0].startswith("ffslab: ")):
+        found.append("not one line of error")
+    return found + (["left behind"] if outcome["left"] else [])
+
+
+def judged(outcomes: Sequence[Outcome]) -> tuple[str, list[str]]:
+    """The figures in a sentence, and a line for each call that went wrong."""
+    wrong = [(outcome, faults(outcome)) for outcome in outcomes]
+    of = Counter(fault for _, found in wrong for fault in found)
+    codes = Counter(outcome["code"] for outcome in outcomes)
+    hangs, large = of["over the limit of time"], of["over the limit of memory"]
+    others = {fault: n for fault, n in of.items() if not fault.startswith("over the limit")}
+    peak, slowest = max(o["peak_B"] for o in outcomes), max(o["seconds"] for o in outcomes)
+    figures = (
+        f"{len(outcomes)} calls: {hangs} hangs ({SECONDS_MAX} s), {large} over {BYTES_MAX >> 20} MiB, "
+        f"{of['traceback']} tracebacks; exit codes {dict(sorted(codes.items()))}; other faults {others}; "
+        f"most memory {peak >> 20} MiB, longest {slowest:.1f} s"
+    )
+    told = [
+        f"{', '.join(found)}: {' '.join(repr(arg[:80]) for arg in outcome['args'])}: {outcome['errors'][-300:]!r}"
+        for outcome, found in wrong
+        if found
+    ]
+    return figures, told
+
+
+def test_a_sample_of_the_hostile_corpus(tmp_path: Path) -> None:
+    hostile = ground(tmp_path, seeds=1)
+    todo = everything(hostile)
+    # Every file somewhere, and every verb.
+    draw = random.Random(SEED)
+    draw.shuffle(todo)
+    chosen: list[Call] = []
+    seen: set[str] = set()
+    for call in todo:
+        words = {call["args"][0], *(word.rpartition("=")[2] for word in call["args"])}
+        if not words <= seen:
+            chosen.append(call)
+            seen |= words
+    chosen += [call for call in todo if call not in chosen][: max(0, SAMPLE_CALLS - len(chosen))]
+    for call in chosen[::40]:
+        call["alone"] = True
+    figures, told = judged(run_all(chosen, tmp_path))
+    assert not told, "\n".join([figures, *told])
+
+
+@pytest.mark.soak
+def test_the_whole_hostile_corpus(tmp_path: Path) -> None:
+    hostile = ground(tmp_path, seeds=12)
+    figures, told = judged(run_all(everything(hostile), tmp_path))
+    print(figures)
+    assert not told, "\n".join([figures, *told])
+
+
+def test_every_verb_is_reached() -> None:
+    """The verbs come from the command: those with places for files have something thrown at them."""
+    known = {verb.name: verb for verb in calls.verbs()}
+    assert {"run", "replay", "mount", "trace convert", "profiles show", "reference run"} <= set(known)
+    assert {place.name for place in calls.files_of(known["lifetime"])} == {"start", "workload"}
+    assert [place.name for place in calls.words_of(known["profiles show"])] == ["name"]
+
+
+def test_a_fault_is_seen() -> None:
+    """The judge knows a good answer from each kind of fault."""
+    good: Outcome = {"ended": "", "code": 2, "errors": "ffslab: x: is a folder\n", "left": []}
+    assert faults(good) == []
+    assert faults({**good, "ended": "time", "code": -9, "errors": ""}) == ["over the limit of time"]
+    assert faults({**good, "code": 70}) == ["exit code 70"]
+    assert faults({**good, "code": -6}) == ["exit code -6"]
+    assert "traceback" in faults({**good, "errors": "Traceback (most recent call last):\n  x\n"})
+    assert faults({**good, "errors": "ffslab: a\nffslab: b\n"}) == ["not one line of error"]
+    assert faults({**good, "left": [".new"]}) == ["left behind"]
