@@ -75,7 +75,7 @@ def _run(todo: Sequence[Call], folder: Path) -> list[Outcome]:
     lines = "".join(json.dumps(call) + "\n" for call in todo)
     # No program of the host is found: nothing is fetched and no machine starts.
     env = {**os.environ, "PATH": "", "FFSLAB_STATES": "", "COLUMNS": "120", "OPENBLAS_NUM_THREADS": "1"}
-    runner = [sys.executable, RUNNER, str(SECONDS_MAX), str(BYTES_MAX), folder]
+    runner = [sys.executable, str(RUNNER), str(SECONDS_MAX), str(BYTES_MAX), str(folder)]
     ran = subprocess.run(runner, input=lines, capture_output=True, text=True, env=env, check=True)
     return [json.loads(line) for line in ran.stdout.splitlines()]
 

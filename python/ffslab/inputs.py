@@ -11,6 +11,7 @@ import io
 import json
 import lzma
 import os
+import re
 import sys
 import tomllib
 import zlib
@@ -38,6 +39,9 @@ Kind = Literal[
 ]
 
 GZIP = b"\x1f\x8b"
+# No key is nested so deeply; readers of TOML take time that grows with the square of the parts.
+KEY_PARTS_MAX = 100
+DEEP_KEY = re.compile(rf"(?<![\w\"'-])(?:[\w\"'-]++[ \t]*+\.[ \t]*+){{{KEY_PARTS_MAX}}}")
 # What a value of a table takes in memory, about.
 VALUE_B = 8
 
@@ -149,6 +153,9 @@ def limit_of(kind: Kind) -> int:
 
 def toml_of(text: str, name: str) -> dict[str, Any]:
     """The content of a TOML text called `name`."""
+    if (found := DEEP_KEY.search(text)) is not None:
+        line = 1 + text.count("\n", 0, found.start())
+        raise InputError(f"{name}:{line}: a key of more than {KEY_PARTS_MAX} parts: is it TOML?")
     try:
         return tomllib.loads(text)
     except RecursionError:

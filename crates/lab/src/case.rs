@@ -217,7 +217,7 @@ impl Case {
                     timer_slack_ns: TIMER_SLACK_NS,
                 },
                 read_ahead_bytes: system.read_ahead_kib.saturating_mul(1024),
-                page_cache_bytes: system.ram_mib.map_or(u64::MAX, |mib| mib << 20),
+                page_cache_bytes: system.ram_mib.map_or(u64::MAX, |mib| mib.saturating_mul(1 << 20)),
                 write_back: system.vm.as_ref().map_or_else(WriteBackKnobs::default, WriteBack::knobs),
                 costs: VfsCosts { clock_read_ns: CLOCK_READ_NS, ..VfsCosts::default() },
                 epoch_s: EPOCH_S,

@@ -115,6 +115,9 @@ fn nothing_matches(path: &Path, pattern: &str, all: usize, example: &str) -> Lab
     LabError::Input(format!("{}: {text}", path.display()))
 }
 
+/// No machine that this runs on has more cores.
+const THREADS_MAX: usize = 256;
+
 /// Runs all cases on the threads that `options` allow; the results in the order of the cases. `run` gives `None` when it was
 /// interrupted.
 fn in_parallel<C: Sync, R: Send>(
@@ -125,11 +128,11 @@ fn in_parallel<C: Sync, R: Send>(
     run: impl Fn(&C, &dyn Fn() -> bool) -> Option<R> + Sync,
 ) -> Result<Vec<R>, LabError> {
     let weights: Vec<u64> = cases.iter().map(weight).collect();
-    let total = weights.iter().sum::<u64>().max(1);
+    let total = weights.iter().fold(0, |sum: u64, weight| sum.saturating_add(*weight)).max(1);
     let done = AtomicU64::new(0);
     let stop = AtomicBool::new(false);
     let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(options.jobs)
+        .num_threads(options.jobs.min(THREADS_MAX))
         .build()
         .map_err(|error| LabError::Internal(format!("threads: {error}")))?;
     let results: Vec<Option<R>> = pool.install(|| {

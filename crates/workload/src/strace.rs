@@ -27,6 +27,9 @@ pub use crate::trace::{
 /// A line of a trace is refused beyond this length; strace itself stays far below.
 const LINE_BYTES_MAX: u64 = 1 << 20;
 
+/// A call takes some 300 bytes of memory until it is replayed: 600 MiB for so many.
+const CALLS_MAX: usize = 2_000_000;
+
 /// Reads a trace; `path` only names it in errors. Only calls on files below `root` become records; without a `root` it is
 /// the deepest directory that holds all files which the program could change.
 pub fn parse(path: &Path, mut text: impl BufRead, root: Option<&str>) -> Result<Trace, TraceError> {
@@ -48,6 +51,12 @@ pub fn parse(path: &Path, mut text: impl BufRead, root: Option<&str>) -> Result<
         }
         let text = std::str::from_utf8(&bytes).map_err(|_| at_line(number, format!("this is no text: {WANTED}")))?;
         follower.line(number, text.trim_end_matches(['\n', '\r'])).map_err(|message| at_line(number, message))?;
+        if follower.calls_kept() > CALLS_MAX {
+            return Err(at_line(
+                number,
+                format!("there are more than {CALLS_MAX} calls on files: replay a part of it"),
+            ));
+        }
     }
     let followed = follower.finish();
     if followed.calls_seen == 0 {

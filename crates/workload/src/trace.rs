@@ -259,6 +259,9 @@ enum Format {
 /// Bytes that are looked at to tell formats apart.
 const LOOK_BYTES: usize = 64 << 10;
 
+/// An event takes some 600 bytes of memory until it is replayed: 600 MiB for so many.
+const ROWS_MAX: usize = 1_000_000;
+
 /// Reads a recording, gzipped or not, of any format. Only calls on files below `root` are replayed; without a `root` it
 /// is the deepest directory that holds all files that matter.
 ///
@@ -283,6 +286,11 @@ pub fn read(path: &Path, root: Option<&str>) -> Result<Trace, TraceError> {
 
 /// As [`read`], from text in memory; `path` only names it in errors. Not for strace.
 pub fn parse(path: &Path, text: &str, root: Option<&str>) -> Result<Trace, TraceError> {
+    let lines = text.bytes().filter(|&byte| byte == b'\n').count();
+    if lines > ROWS_MAX {
+        let message = format!("it has {lines} lines, and {ROWS_MAX} is the limit: replay a part of it");
+        return Err(TraceError::Content { path: path.to_path_buf(), message });
+    }
     let rows = match format_of(text) {
         Format::FioLog => fio_log::rows(text),
         Format::Blkparse => blkparse::rows(text),

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 
 from ffslab._native import InputError
@@ -77,8 +78,7 @@ def numbers(path: Path, frame: pd.DataFrame, column: str) -> pd.Series[float]:
 
 def quantity(path: Path, frame: pd.DataFrame, column: str, name: str) -> Numbers:
     """The values of `column` in us, mW or uJ. Errors: those of `numbers`."""
-    values: Numbers = (numbers(path, frame, column) * unit(column, name)[1]).to_numpy(dtype=float)
-    return values
+    return np.asarray(numbers(path, frame, column) * unit(column, name)[1], dtype=np.float64)
 
 
 def required(path: Path, frame: pd.DataFrame, name: str, kind: str) -> Numbers:

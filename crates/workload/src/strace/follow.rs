@@ -73,6 +73,11 @@ pub struct Place {
 }
 
 impl Follower {
+    /// Calls that are kept so far.
+    pub fn calls_kept(&self) -> usize {
+        self.whole.calls.len()
+    }
+
     /// Takes the next line; the error says what was expected instead.
     pub fn line(&mut self, number: u64, text: &str) -> Result<(), String> {
         let Some(parsed) = line::parse(text)? else { return Ok(()) };
