@@ -18,7 +18,9 @@ EXIT_BUG = 70  # EX_SOFTWARE of sysexits.h
 def end_with(error: BaseException) -> int:
     """Says what is wrong in one line; the exit code. What is nobody's error, such as Ctrl-C, is raised again."""
     line, code = _told(error)
-    print(f"ffslab: {line}", file=sys.stderr)
+    # What was given may stand in it: one line stays one, and no terminal is told anything by it.
+    shown = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in line)
+    print(f"ffslab: {shown}", file=sys.stderr)
     return code
 
 

@@ -88,7 +88,7 @@ def special(folder: Path) -> list[Path]:
     (folder / "folder" / "inner").write_text("x", encoding="utf-8")
     for name, target in LINKS.items():
         (folder / name).symlink_to(target)
-    sizes = {"sparse-4GiB": 4 << 30, "sparse-500MiB": 500 * MIB}
+    sizes = {"sparse-4GiB": 4 << 30, "sparse-200MiB": 200 * MIB}
     for name, size in sizes.items():
         with (folder / name).open("wb") as file:
             file.truncate(size)
