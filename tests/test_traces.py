@@ -62,6 +62,26 @@ def test_each_format_is_replayed_and_so_is_its_table(tmp_path: Path, name: str) 
     assert what_happened(replayed(tmp_path / "t.parquet")) == what_happened(first)
 
 
+def test_direct_io_of_a_recording_fails_as_on_the_board(tmp_path: Path) -> None:
+    """JFFS2, YAFFS2 and UBIFS refuse O_DIRECT: what was done with it on another file system does not happen."""
+    calls = [
+        'openat(AT_FDCWD, "/w/a", O_RDWR|O_CREAT|O_DIRECT, 0644) = 3',
+        'pwrite64(3, ""..., 4096, 0) = 4096',
+        "close(3) = 0",
+        'openat(AT_FDCWD, "/w/b", O_RDWR|O_CREAT|O_DIRECT, 0644) = -1 EINVAL (Invalid argument)',
+        'openat(AT_FDCWD, "/w/b", O_RDWR, 0644) = 3',
+        'write(3, ""..., 512) = 512',
+    ]
+    lines = [f"7 100.{number:06} {call} <0.000001>\n" for number, call in enumerate(calls)]
+    (tmp_path / "direct.strace").write_text("".join(lines), encoding="utf-8")
+    done = replayed(tmp_path / "direct.strace")
+    assert done["user_written_B"] == 512
+    assert any("3 of 6 calls" in note and "open gave 3, here EINVAL" in note for note in done["notes"])
+    convert(tmp_path / "direct.strace", tmp_path / "direct.csv", None)
+    assert "direct" in (tmp_path / "direct.csv").read_text(encoding="utf-8")
+    assert what_happened(replayed(tmp_path / "direct.csv")) == what_happened(done)
+
+
 def test_an_strace_recording_survives_both_forms(ffslab: Command, tmp_path: Path) -> None:
     first = replayed(STRACE)
     ran = ffslab("trace", "convert", STRACE, "app.parquet")
