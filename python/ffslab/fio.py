@@ -60,6 +60,7 @@ def fio_json(summary: dict[str, Any]) -> dict[str, Any]:
             "by_cause": variant["by_cause"],
             "energy_uJ": variant["energy_uJ"],
             "erases_per_block": variant["erases_per_block"],
+            "of_setup": variant["of_setup"],
             "write_amplification": variant["write_amplification"],
             "read_amplification": variant["read_amplification"],
         },

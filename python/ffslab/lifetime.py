@@ -27,6 +27,7 @@ SEED = 1
 # With fewer windows in which something was measured, their scatter says nothing.
 WINDOWS_MIN = 5
 CAUSES_SHOWN = 4
+LEFT_BY_SETUP = "left by the setup"
 
 
 @dataclass(frozen=True)
@@ -116,12 +117,27 @@ def _facts(
             chosen = names == variant["name"]
             erases = np.asarray(columns["erases_main"])[chosen].astype(float)
             before = np.asarray(columns["erases_total"])[chosen] - erases
+            erases = _of_workload(variant, erases)
             said = (given, "as given") if given is not None else endurance_of(variant["stack"]["part"])
             if said is None:
                 raise InputError(f"part {variant['stack']['part']} has no endurance_erases: give --endurance ERASES")
             rows.append(_row(title, variant, erases, _worn(before, wear), said, per_day))
             rows[-1]["wear_said_by"] = wear.said_by if wear else "the erases of the simulation before the workload"
     return {"start": start, "workloads": rows}
+
+
+def _of_workload(variant: Facts, erases: Any) -> Any:
+    """The erases without those that writing what the setup had left took: no later run of the workload has them.
+
+    Which blocks it were is not kept, so all give their share.
+    """
+    left, total = _erases_of_setup(variant), float(erases.sum())
+    return erases * max(1 - left / total, 0.0) if left and total else erases
+
+
+def _erases_of_setup(variant: Facts) -> int:
+    left = variant.get("of_setup")
+    return int(left["totals"]["erases"]) if left else 0
 
 
 def _worn(before: Any, wear: Wear | None) -> Any:
@@ -174,6 +190,7 @@ def _row(title: str, variant: Facts, erases: Any, worn: Any, said: tuple[int, st
             "busiest_block": None if busiest is None else _of_busiest(left[busiest], float(erases[busiest]), years),
         },
         "busiest_block": busiest,
+        "of_setup": variant.get("of_setup"),
         "causes": causes(variant),
     }  # fmt: skip
     return row
@@ -205,8 +222,9 @@ def _uncertainty(variant: Facts, total: float) -> tuple[float, float, str]:
 
 def causes(variant: Facts) -> list[Facts]:
     """Who and why, by the pages that were programmed: each of them needs its share of an erase sooner or later."""
-    programs = sum(cause["page_programs"] for cause in variant["by_cause"])
-    erased = sum(cause["erases"] for cause in variant["by_cause"])
+    own = [cause for cause in variant["by_cause"] if cause["reason"] != LEFT_BY_SETUP]
+    programs = sum(cause["page_programs"] for cause in own)
+    erased = sum(cause["erases"] for cause in own)
     rows = [
         {
             "cause": f"{cause['task']}: {cause['reason']}",
@@ -215,7 +233,7 @@ def causes(variant: Facts) -> list[Facts]:
             "erases": cause["erases"],
             "share_of_erases": cause["erases"] / erased if erased else 0.0,
         }
-        for cause in variant["by_cause"]
+        for cause in own
         if cause["page_programs"] or cause["erases"]
     ]
     return sorted(rows, key=lambda row: (-row["page_programs"], -row["erases"], row["cause"]))
@@ -254,6 +272,12 @@ def text(facts: Facts) -> str:
             f"mean {number(row['worn']['mean'])}, most {number(row['worn']['max'], 0)} ({row['wear_said_by']})",
             f"  intervals of 95 %: {row['uncertainty']}",
         ]
+        if row["of_setup"]:
+            totals = row["of_setup"]["totals"]
+            below.append(
+                f"  of the setup, taken off: {number(totals['page_programs'])} page programs and "
+                f"{number(totals['erases'])} erases for what it had left in memory"
+            )
     return "\n".join([facts["start"], "", text_table(head, rows, "l" + "r" * 7), *below])
 
 

@@ -14,6 +14,13 @@ Variant = dict[str, Any]
 # With more variants than this a variant is a row instead of a column.
 COLUMNS_MAX = 6
 
+
+def _of_setup(variant: Variant, counter: str) -> float:
+    """What of the totals is for what the setup had left in memory."""
+    left = variant.get("of_setup")
+    return left["totals"][counter] if left else 0.0
+
+
 ROWS: list[tuple[str, Callable[[Variant], float | None], int]] = [
     ("virtual time, ms", lambda v: v["time_us"] / 1e3, 1),
     ("requests", lambda v: v["latency_us"]["n"], 0),
@@ -25,6 +32,8 @@ ROWS: list[tuple[str, Callable[[Variant], float | None], int]] = [
     ("page reads", lambda v: v["totals"]["page_reads"], 0),
     ("page programs", lambda v: v["totals"]["page_programs"], 0),
     ("block erases", lambda v: v["totals"]["erases"], 0),
+    ("of the setup: page programs", lambda v: _of_setup(v, "page_programs"), 0),
+    ("of the setup: block erases", lambda v: _of_setup(v, "erases"), 0),
     ("OOB reads", lambda v: v["totals"]["oob_reads"], 0),
     ("OOB programs", lambda v: v["totals"]["oob_programs"], 0),
     ("chip busy, ms", lambda v: v["totals"]["busy_us"] / 1e3, 1),
@@ -44,6 +53,7 @@ COUNTERS = {
     "device write requests": "dev_write_requests",
     "device read, KiB": "dev_read_bytes",
     "device written, KiB": "dev_write_bytes",
+    "of the setup: written, KiB": "dev_write_bytes_of_setup",
     "flash reads": "flash_read_ops",
     "flash writes": "flash_write_ops",
     "flash erases": "flash_erases",
@@ -109,7 +119,8 @@ def aligned(head: list[str], rows: list[list[str]]) -> str:
 # What stays of ROWS when a variant is a row.
 ROW_LABELS = (
     *("virtual time, ms", "requests", "latency mean, us", "latency p99, us", "page reads", "page programs"),
-    *("block erases", "write amplification", "energy total, mJ", "device read requests", "device write requests"),
+    *("block erases", "of the setup: page programs", "write amplification", "energy total, mJ"),
+    *("device read requests", "device write requests"),
 )
 # What is compared when each row is a pair of variants.
 PAIR_LABELS = (

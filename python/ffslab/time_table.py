@@ -31,6 +31,7 @@ MEANING = {
     "UBI attach": "UBI looks at all erase blocks, and formats an erased partition",
     "UBI header": "UBI writes erase counters, block identifiers and its volume table",
     "wear levelling": "UBI moves data because of wear or bit flips",
+    "left by the setup": "what the setup had left in memory is written: not the measured steps' doing",
     "other": "flash operations without a stated reason",
 }
 CPU, PROGRAM, IDLE = "CPU", "program", "idle"

@@ -28,8 +28,49 @@ def sentences(summary: dict[str, Any]) -> list[str]:
         said += [where + text for text in _about(variant)]
     if len(variants) == 1:
         said += _shares(variants[0])
+    said += _left_by_setup(variants)
     said += _notes(variants)
     return said
+
+
+def _left_by_setup(variants: list[Variant]) -> Iterator[str]:
+    """What was not on flash when the measurement began, what writing it took. Of many variants the one with most."""
+    left = [variant for variant in variants if variant.get("of_setup")]
+    for variant in [] if len(left) > FEW else left:
+        where = f"{variant['name']}: " if len(variants) > 1 else ""
+        yield f"{where}Of the setup {_unwritten(variant)}"
+    if len(left) > FEW:
+        most = max(left, key=lambda v: (v["of_setup"]["totals"]["page_programs"], v["of_setup"]["buffered_B"]))
+        yield (
+            f"In {len(left)} of {len(variants)} variants something of the setup was left in memory; "
+            f"most in {most['name']}: {_unwritten(most)}"
+        )
+
+
+def _unwritten(variant: Variant) -> str:
+    left = variant["of_setup"]
+    kinds = {"dirty page": left["pages"], "dirty inode": left["inodes"]}
+    amounts = [f"{number(count)} {kind}{'' if count == 1 else 's'}" for kind, count in kinds.items() if count]
+    if left["buffered_B"]:
+        amounts.append(f"{number(left['buffered_B'])} B in buffers")
+    what = _listed(amounts) if amounts else "changes of the index"
+    totals = left["totals"]
+    took = f"{number(totals['page_programs'])} page programs and {number(totals['erases'])} erases"
+    rtems = variant["stack"].get("system") == "rtems"
+    written = totals["page_programs"] + totals["erases"]
+    if rtems:
+        written = variant.get("counters", {}).get("dev_write_bytes_of_setup", 0)
+        took = f"{number(written / 1024, 1)} KiB"
+    then = f'writing them took {took}, counted apart under "left by the setup"' if written else "none was written alone"
+    settle = "umount and mount again, or an fsync of the file," if rtems else "a sync step"
+    return (
+        f"{what} were not on the medium when the measurement began; {then}. "
+        f"{settle[0].upper()}{settle[1:]} at the end of the setup leaves nothing."
+    )
+
+
+def _listed(parts: list[str]) -> str:
+    return " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
 
 
 def _speed(variant: Variant) -> Iterator[str]:

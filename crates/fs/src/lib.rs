@@ -20,8 +20,8 @@ pub use errno::Errno;
 pub use host::{Host, InodeDirt, NoPageCache};
 pub use page_set::PageSet;
 pub use types::{
-    inode_flags, BlockSpace, DirEntry, FileKind, Ino, NewNode, RenameFlags, SetAttr, Stat, StatFs, TimeSpec, WritePlan,
-    XattrMode, PAGE_BYTES, STAT_BLOCK_BYTES,
+    inode_flags, BlockSpace, DirEntry, FileKind, Ino, NewNode, RenameFlags, SetAttr, Stat, StatFs, TimeSpec, Unwritten,
+    WritePlan, XattrMode, PAGE_BYTES, STAT_BLOCK_BYTES,
 };
 
 use ffslab_sim::{Sim, Switch, Task};
@@ -225,6 +225,13 @@ pub trait FileSystem {
     /// Writes out the headers of changed directories alone, where a file system defers them (YAFFS2).
     fn sync_directories(&mut self, _host: &mut dyn Host) -> Result<()> {
         Ok(())
+    }
+
+    /// A measurement begins. What waits now in buffers of the file system's own is not the measured workload's: whatever
+    /// writes it later does so because of [`ffslab_sim::Reason::LeftBySetup`], unless the workload has added to it. Costs
+    /// nothing and writes nothing. Returns what waits; the default is a file system without such buffers.
+    fn measurement_begins(&mut self) -> Unwritten {
+        Unwritten::default()
     }
 
     fn statfs(&mut self) -> StatFs;

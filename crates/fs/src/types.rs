@@ -215,3 +215,14 @@ pub enum WritePlan {
     /// It must be read from the medium.
     ReadFirst,
 }
+
+/// What is in memory and not on the medium yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unwritten {
+    /// Dirty pages of the page cache.
+    pub pages: u64,
+    /// Inodes that must be written themselves, and what a file system has in their place.
+    pub inodes: u64,
+    /// In buffers of the file system's own.
+    pub buffered_bytes: u64,
+}

@@ -2,7 +2,7 @@
 
 use ffslab_fs::{
     BlockSpace, DirEntry, Errno, FileKind, FileSystem, Host, Ino, NewNode, Result, SetAttr, Stat, StatFs, TimeSpec,
-    WritePlan, PAGE_BYTES, STAT_BLOCK_BYTES,
+    Unwritten, WritePlan, PAGE_BYTES, STAT_BLOCK_BYTES,
 };
 use ffslab_sim::{Reason, Sim, Task};
 
@@ -179,6 +179,12 @@ impl FileSystem for Jffs2 {
     fn sync(&mut self, _host: &mut dyn Host) -> Result<()> {
         self.store.disarm_wbuf_timer();
         self.store.flush_wbuf_padded()
+    }
+
+    fn measurement_begins(&mut self) -> Unwritten {
+        let wbuf = &mut self.store.wbuf;
+        wbuf.is_of_setup = wbuf.is_dirty();
+        Unwritten { buffered_bytes: u64::from(wbuf.bytes), ..Unwritten::default() }
     }
 
     fn block_space(&self) -> Vec<BlockSpace> {

@@ -19,6 +19,8 @@ pub struct WriteBuffer {
     pub bytes: u32,
     /// Inodes that have data in the buffer (written by programs, not by garbage collection).
     inodes: Vec<u32>,
+    /// The setup of an experiment left all that it holds.
+    pub is_of_setup: bool,
     /// When what waits is written without being asked for.
     pub timer_at_ns: Option<u64>,
 }
@@ -30,6 +32,7 @@ impl WriteBuffer {
             offset: NONE,
             bytes: 0,
             inodes: Vec::new(),
+            is_of_setup: false,
             timer_at_ns: None,
         }
     }
@@ -113,6 +116,7 @@ impl Store {
         }
         self.sim.work(Work::BufferFlush, self.page_bytes as usize);
         let programmed = {
+            let _of_setup = self.sim.because_of_setup_if(std::mem::take(&mut self.wbuf.is_of_setup));
             let _why = (fill == Fill::Pad).then(|| self.sim.because(Reason::Padding));
             self.mtd.write(u64::from(self.wbuf.offset), &self.wbuf.page)
         };
@@ -168,6 +172,8 @@ impl Store {
             self.wbuf.bytes = 0;
             self.wbuf.skip_to(column);
         }
+        // A page to which a program adds would be written for that, too.
+        self.wbuf.is_of_setup &= self.sim.is_for_setup();
         // The previous node may have ended up to three bytes before `to`.
         if self.wbuf.bytes != column {
             self.wbuf.skip_to(if column == 0 { page } else { column });

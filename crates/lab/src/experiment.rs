@@ -33,7 +33,7 @@ pub struct ExperimentFile {
     pub stack: StackTable,
     /// An initial state in one line, for a mount, 5 min in which the blocks of a new partition are erased, and setup steps
     /// before all others: "saturated", "filled 60 %", "dirty 20 MiB", "aged 3", "fragmented 5 MiB", or several with commas
-    /// between them.
+    /// between them. A sync ends it; the caches stay warm.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub initial: Option<String>,
     /// Steps that make the initial state of the partition, in order, from an erased one. They end with a shutdown; what

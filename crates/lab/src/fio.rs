@@ -132,6 +132,13 @@ pub struct Ready {
     running: Vec<Running>,
 }
 
+impl Ready {
+    /// Whether no job has asked that its files are left unsynced (`create_fsync=0`).
+    pub fn syncs_files(&self) -> bool {
+        self.jobs.iter().all(|job| job.create_fsync)
+    }
+}
+
 /// Multiplies the jobs into processes and lays their files out.
 ///
 /// Errors: which job, what is wrong.

@@ -8,7 +8,7 @@ use crate::run::{Outcome, StepOutcome};
 use crate::stack::StackSpec;
 use crate::stack_keys::StackTable;
 use crate::stats::{mean_sd, LatencyUs};
-use ffslab_fs::BlockSpace;
+use ffslab_fs::{BlockSpace, Unwritten};
 use ffslab_sim::units::ns_to_us;
 use ffslab_sim::{Energy, OpCounts, PowerMilliwatt, Reason, Task};
 use ffslab_workload::prng::GENERATOR;
@@ -74,6 +74,8 @@ pub struct VariantSummary {
     pub user_read_bytes: u64,
     #[serde(rename = "user_written_B")]
     pub user_written_bytes: u64,
+    /// What the setup had left in memory when the measurement began; null: nothing. The two ratios below leave it out.
+    pub of_setup: Option<OfSetupSummary>,
     /// Bytes of the pages programmed / bytes that programs wrote; null if they wrote none.
     pub write_amplification: Option<f64>,
     /// Bytes of the pages read / bytes that programs read; null if they read none.
@@ -107,6 +109,35 @@ impl SpaceSummary {
             valid_bytes: sum(|held| held.valid_bytes),
             invalid_bytes: sum(|held| held.invalid_bytes),
             free_bytes: sum(|held| held.free_bytes),
+        })
+    }
+}
+
+/// What the setup of a variant left in memory, and what writing it took: a part of the totals, with the reason "left by the
+/// setup". What the measured steps changed again is theirs.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct OfSetupSummary {
+    /// Dirty pages of the page cache.
+    pub pages: u64,
+    /// Dirty inodes.
+    pub inodes: u64,
+    /// In buffers of the file system and of RTEMS's block cache.
+    #[serde(rename = "buffered_B")]
+    pub buffered_bytes: u64,
+    pub totals: Counts,
+    #[serde(rename = "energy_uJ")]
+    pub energy_uj: EnergySummary,
+}
+
+impl OfSetupSummary {
+    fn of(outcome: &Outcome) -> Option<OfSetupSummary> {
+        let (left, counts) = (outcome.of_setup.left, outcome.counts_of_setup());
+        (left != Unwritten::default() || counts != OpCounts::default()).then(|| OfSetupSummary {
+            pages: left.pages,
+            inodes: left.inodes,
+            buffered_bytes: left.buffered_bytes,
+            totals: counts.into(),
+            energy_uj: outcome.of_setup.energy.into(),
         })
     }
 }
@@ -350,6 +381,7 @@ impl VariantSummary {
         let flash = spec.map(FlashSummary::from);
         let idle = spec.and_then(|spec| spec.idle_power);
         let last = outcome.last();
+        let of_setup = outcome.counts_of_setup();
         let page_bytes = flash.as_ref().map_or(0, |flash| u64::from(flash.page_bytes));
         let sum = |bytes: fn(&StepOutcome) -> u64| outcome.measure.iter().map(bytes).sum::<u64>();
         let user_read_bytes = sum(|step| step.facts.user_read_bytes);
@@ -372,8 +404,12 @@ impl VariantSummary {
             setup_time_us: ns_to_us(outcome.setup.last().map_or(0, |step| step.time_ns)),
             user_read_bytes,
             user_written_bytes,
-            write_amplification: ratio(last.counts.page_programs, user_written_bytes),
-            read_amplification: ratio(last.counts.page_reads, user_read_bytes),
+            of_setup: OfSetupSummary::of(outcome),
+            write_amplification: ratio(
+                last.counts.page_programs.saturating_sub(of_setup.page_programs),
+                user_written_bytes,
+            ),
+            read_amplification: ratio(last.counts.page_reads.saturating_sub(of_setup.page_reads), user_read_bytes),
             erases_per_block: MeanSd::of(&outcome.erases_main),
             space_before: SpaceSummary::of(&outcome.space_before),
             space_after: SpaceSummary::of(&outcome.space_after),

@@ -23,7 +23,7 @@ use crate::stack::{Stack, StackSpec};
 use crate::state::State;
 use crate::traces::Traces;
 use ffslab_fs::BlockSpace;
-use ffslab_linux::Fd;
+use ffslab_linux::{Fd, Unwritten};
 use ffslab_sim::{cause, Energy, OpCounts, Reason, Task, CAUSES};
 use ffslab_workload::{Content, Step};
 use std::borrow::Cow;
@@ -90,6 +90,7 @@ pub struct Outcome {
     pub requests: RequestLog,
     /// Counters of the whole measurement, by who and why; causes that cost nothing are left out.
     pub by_cause: Vec<(Task, Reason, OpCounts)>,
+    pub of_setup: OfSetup,
     /// Time of the whole measurement that has no cause: the program computed, nobody could run.
     pub program_ns: u64,
     pub idle_ns: u64,
@@ -112,7 +113,21 @@ pub struct Outcome {
     pub logs: Vec<(String, String)>,
 }
 
+/// What the setup had left in memory when the measurement began.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OfSetup {
+    pub left: Unwritten,
+    /// For writing it, of the energy of the measurement.
+    pub energy: Energy,
+}
+
 impl Outcome {
+    /// What writing that took, of the counters of the measurement.
+    pub fn counts_of_setup(&self) -> OpCounts {
+        let own = self.by_cause.iter().filter(|(_, reason, _)| *reason == Reason::LeftBySetup);
+        own.fold(OpCounts::default(), |sum, (.., counts)| sum + *counts)
+    }
+
     /// Of a session, whose main phase is all that was measured.
     pub(crate) fn of_session(
         stack: &Stack,
@@ -130,6 +145,7 @@ impl Outcome {
             measure,
             requests,
             by_cause: by_cause(&start.causes, &end.causes),
+            of_setup: start.of_setup(&end),
             program_ns: end.program_ns - start.program_ns,
             idle_ns: end.idle_ns - start.idle_ns,
             main: last.counts,
@@ -199,6 +215,7 @@ pub fn run(plan: &Plan, watch: &mut Watch) -> Result<Outcome, RunError> {
         setup,
         measure,
         by_cause: by_cause(&start.causes, &end.causes),
+        of_setup: start.of_setup(&end),
         program_ns: end.program_ns - start.program_ns,
         idle_ns: end.idle_ns - start.idle_ns,
         main,
@@ -221,6 +238,9 @@ pub(crate) struct Instants {
     program_ns: u64,
     idle_ns: u64,
     space: Vec<BlockSpace>,
+    energy_for_setup: Energy,
+    /// Of the instant at which a measurement begins.
+    left_by_setup: Unwritten,
 }
 
 impl Instants {
@@ -231,7 +251,13 @@ impl Instants {
             program_ns: sim.program_ns(),
             idle_ns: sim.idle_ns(),
             space: stack.block_space(),
+            energy_for_setup: sim.energy_for_setup(),
+            left_by_setup: Unwritten::default(),
         }
+    }
+
+    fn of_setup(&self, end: &Instants) -> OfSetup {
+        OfSetup { left: self.left_by_setup, energy: end.energy_for_setup - self.energy_for_setup }
     }
 }
 
@@ -334,7 +360,8 @@ impl<'a> Runner<'a> {
     pub(crate) fn begin_measurement(&mut self) -> Instants {
         self.begin_setup();
         self.measuring = true;
-        Instants::of(&self.stack)
+        let left_by_setup = self.stack.vfs.measurement_begins();
+        Instants { left_by_setup, ..Instants::of(&self.stack) }
     }
 
     pub(crate) fn step(&mut self, phase: &str, index: usize, step: &Step) -> Result<StepOutcome, RunError> {

@@ -36,4 +36,4 @@ pub use files::{Advice, Entry, Fd, OpenFlags, Whence};
 pub use nodes::{Caller, NewTime, NodeChange, NodeEntry, NodeId};
 pub use vfs::{DeviceTask, Vfs};
 
-pub use ffslab_fs::Result;
+pub use ffslab_fs::{Result, Unwritten};

@@ -5,7 +5,7 @@ use crate::dentries::Dentries;
 use crate::files::OpenFile;
 use crate::memory::Memory;
 use crate::nodes::Nodes;
-use ffslab_fs::{run_turn, Errno, FileKind, FileSystem, Ino, Result, StatFs, PAGE_BYTES};
+use ffslab_fs::{run_turn, Errno, FileKind, FileSystem, Ino, Result, StatFs, Unwritten, PAGE_BYTES};
 use ffslab_sim::{Idle, NandWait, Sim, Switch, Task, Work};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -206,6 +206,15 @@ impl Vfs {
             fs.drop_inodes(&|ino| in_use.contains(&ino) || write_back.is_dirty(ino));
         }
         self.schedule();
+    }
+
+    /// A measurement begins: what is not on flash yet was left by the setup of an experiment. It is told, and written under a
+    /// cause of its own ([`ffslab_sim::Reason::LeftBySetup`]) unless the measured calls change it again. Takes no time.
+    pub fn measurement_begins(&mut self) -> Unwritten {
+        let Ok((fs, memory)) = self.parts() else { return Unwritten::default() };
+        let of_fs = fs.measurement_begins();
+        let (pages, inodes) = memory.write_back.measurement_begins();
+        Unwritten { pages, inodes: of_fs.inodes + inodes, ..of_fs }
     }
 
     /// `echo 1 > /proc/sys/vm/drop_caches`: clean pages only.

@@ -194,6 +194,7 @@ impl Piece {
         };
         sim.function_ends(Function::WriteEnd, end_begun_ns);
         memory.pages.unpin(slot);
+        memory.write_back.page_changed(self.ino, index);
         if ended != Ok(self.count) && !memory.pages.is_dirty(slot) {
             memory.pages.remove(slot);
         }

@@ -39,6 +39,8 @@ pub(crate) struct WriteBack {
     bandwidth: Bandwidth,
     share: Share,
     writer: Writer,
+    /// Something dirty is left by the setup of an experiment, or was: only then it is worth a look.
+    has_some_of_setup: bool,
 }
 
 impl WriteBack {
@@ -53,11 +55,13 @@ impl WriteBack {
             bandwidth: Bandwidth::new(sim),
             share: Share::new(rules),
             writer: Writer::new(rules, Thresholds::of(&knobs, memory_pages), memory_pages),
+            has_some_of_setup: false,
         }
     }
 
     /// A file system was mounted: a new device with a flusher of its own.
     pub fn start(&mut self) {
+        self.has_some_of_setup = false;
         self.inodes = Inodes::default();
         self.flusher = Flusher::new(tick(&self.sim));
         self.bandwidth = Bandwidth::new(&self.sim);
@@ -77,6 +81,18 @@ impl WriteBack {
         self.inodes.get(ino).is_some_and(|inode| inode.is_dirty() || !inode.pages.is_empty())
     }
 
+    /// A measurement begins: what is dirty now was left by the setup. Returns how many pages and how many inodes it is.
+    pub fn measurement_begins(&mut self) -> (u64, u64) {
+        let (pages, inodes) = self.inodes.mark_as_of_setup();
+        self.has_some_of_setup = pages + inodes > 0;
+        (pages, inodes)
+    }
+
+    /// Whether the page is dirty since the setup.
+    fn is_page_of_setup(&self, ino: Ino, index: u64) -> bool {
+        self.has_some_of_setup && self.inodes.get(ino).is_some_and(|inode| inode.pages_of_setup.contains(index))
+    }
+
     /// When a timer of so many ticks fires: before 4.8 in that very tick.
     fn timer_ns(&self, delay_ticks: u32) -> u64 {
         match self.rules {
@@ -87,6 +103,9 @@ impl WriteBack {
 
     /// See [`ffslab_fs::Host::dirty_inode`].
     pub fn mark_inode(&mut self, ino: Ino, dirt: Option<InodeDirt>) {
+        if self.has_some_of_setup && dirt.is_some() {
+            self.inodes.is_dirtied(ino, self.sim.is_for_setup());
+        }
         let is_first = self.inodes.mark(ino, dirt, tick(&self.sim));
         if is_first {
             self.wake_flusher_later();
@@ -113,6 +132,20 @@ impl WriteBack {
             self.bandwidth.dirtied += 1;
             self.writer.page_dirtied();
             self.mark_inode(ino, None);
+            self.page_changed(ino, index);
+        }
+    }
+
+    /// A page was changed that may have been dirty before. It is the measurement's from now on, unless the file system puts
+    /// back what it could not write for the setup.
+    pub fn page_changed(&mut self, ino: Ino, index: u64) {
+        if self.has_some_of_setup {
+            if let Some(inode) = self.inodes.get_mut(ino) {
+                match self.sim.is_for_setup() {
+                    true => inode.pages_of_setup.insert(index),
+                    false => inode.pages_of_setup.remove(index),
+                };
+            }
         }
     }
 

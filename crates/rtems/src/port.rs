@@ -6,7 +6,7 @@
 use crate::bdbuf::Bdbuf;
 use crate::cpu::Cpu;
 use crate::libio::{DirEntry, FileSystem, Kind, Node, OpenFile, Stat, StatVfs, Step, S_IFDIR, S_IFMT, S_IFREG};
-use ffslab_fs::{Errno, FileKind, FileSystem as Core, NewNode, NoPageCache, SetAttr, TimeSpec};
+use ffslab_fs::{Errno, FileKind, FileSystem as Core, NewNode, NoPageCache, SetAttr, TimeSpec, Unwritten};
 use std::collections::BTreeMap;
 
 /// The root directory of both file systems.
@@ -296,6 +296,10 @@ impl<C: Direct> FileSystem for Port<C> {
             Kind::File => self.fs.close_file(&mut self.host, file.node.id),
             _ => Ok(()),
         }
+    }
+
+    fn measurement_begins(&mut self) -> Unwritten {
+        self.fs.core().measurement_begins()
     }
 
     fn shut_down(&mut self, cache: &mut Bdbuf) -> Result<(), Errno> {

@@ -90,6 +90,9 @@ named_enum! {
         UbiHeader = "UBI header",
         /// UBI moves a logical erase block because of wear or bit flips.
         WearLevelling = "wear levelling",
+        /// What the setup of an experiment had left in memory is written while something else is measured. It stands over
+        /// every other reason, see [`crate::Sim::because`].
+        LeftBySetup = "left by the setup",
         /// None of these.
         Other = "other",
     }

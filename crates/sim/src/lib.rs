@@ -73,6 +73,8 @@ struct State {
     program_ns: Cell<u64>,
     idle_ns: Cell<u64>,
     energy: Cell<Energy>,
+    /// What of it is for [`Reason::LeftBySetup`].
+    energy_for_setup: Cell<Energy>,
     /// `None`: work is free.
     cpu_costs: Option<CpuCosts>,
     work_done: RefCell<[WorkDone; work::WORKS]>,
@@ -110,6 +112,7 @@ impl Sim {
             program_ns: Cell::new(0),
             idle_ns: Cell::new(0),
             energy: Cell::new(Energy::default()),
+            energy_for_setup: Cell::new(Energy::default()),
             cpu_costs: (!cpu_costs.is_free()).then_some(*cpu_costs),
             work_done: RefCell::new([WorkDone::default(); work::WORKS]),
             cold: Cell::new(false),
@@ -162,9 +165,26 @@ impl Sim {
 
     // ---- causes and counters -------------------------------------------------------------------------------
 
-    /// Says why the flash operations that follow happen, until the guard is dropped.
+    /// Says why the flash operations that follow happen, until the guard is dropped. [`Reason::LeftBySetup`] stays until the
+    /// guard that brought it is dropped: whatever that write-back makes necessary, garbage collection too, is not the
+    /// measured workload's.
     pub fn because(&self, reason: Reason) -> ReasonGuard {
-        ReasonGuard { sim: self.clone(), before: self.0.reason.replace(reason) }
+        let before = self.0.reason.get();
+        if before != Reason::LeftBySetup {
+            self.0.reason.set(reason);
+        }
+        ReasonGuard { sim: self.clone(), before }
+    }
+
+    /// Whether what happens now happens for what the setup left.
+    #[inline]
+    pub fn is_for_setup(&self) -> bool {
+        self.reason() == Reason::LeftBySetup
+    }
+
+    /// [`Sim::because`] of [`Reason::LeftBySetup`], if that is why.
+    pub fn because_of_setup_if(&self, it_is: bool) -> Option<ReasonGuard> {
+        it_is.then(|| self.because(Reason::LeftBySetup))
     }
 
     /// As [`Sim::because`], unless another reason was given before.
@@ -311,6 +331,16 @@ impl Sim {
         let mut energy = self.0.energy.get();
         energy.add(power, duration_ns);
         self.0.energy.set(energy);
+        if self.is_for_setup() {
+            let mut energy = self.0.energy_for_setup.get();
+            energy.add(power, duration_ns);
+            self.0.energy_for_setup.set(energy);
+        }
+    }
+
+    /// The part of [`Sim::energy`] that writing what the setup had left took.
+    pub fn energy_for_setup(&self) -> Energy {
+        self.0.energy_for_setup.get()
     }
 
     pub fn energy(&self) -> Energy {
@@ -406,11 +436,16 @@ impl Sim {
         self.0.config.nand_wait == NandWait::Sleep && !self.with_cpu(|cpu| cpu.is_asked_to_yield())
     }
 
-    /// Lets `task` run (nested in the one that ran) until the guard is dropped.
+    /// Lets `task` run (nested in the one that ran) until the guard is dropped. What it does is its own: it does not inherit
+    /// that the other one wrote what the setup had left.
     pub fn run_as(&self, task: Task) -> RunGuard {
         self.with_cpu(|cpu| cpu.switch_to(task, self.0.chip_uses.get()));
         self.0.running.set(task);
-        RunGuard { sim: self.clone(), reason: self.0.reason.get() }
+        let reason = self.0.reason.get();
+        if reason == Reason::LeftBySetup {
+            self.0.reason.set(Reason::Other);
+        }
+        RunGuard { sim: self.clone(), reason }
     }
 
     /// The foreground sleeps until `at_ns`. Call [`Sim::idle_next`] until it says [`Idle::Over`].

@@ -48,6 +48,34 @@ fn the_end_of_a_turn_restores_the_reason() {
     drop(forgotten);
 }
 
+/// What is done for the setup stays so, whatever the code below says; a background task that runs meanwhile has its own
+/// reasons.
+#[test]
+fn what_the_setup_left_stands_over_other_reasons() {
+    let sim = sim();
+    sim.spawn(Task::Kworker, 0);
+    {
+        let _of_setup = sim.because_of_setup_if(true);
+        {
+            let _why = sim.because(Reason::GcCopy);
+            sim.count(Op::PageProgram, 1, 0, 2112, 305);
+            sim.compute(7);
+            let _turn = sim.run_as(Task::Kworker);
+            sim.count(Op::Erase, 2, 0, 0, 500);
+            let _why = sim.because(Reason::Padding);
+            sim.count(Op::PageProgram, 3, 0, 2112, 305);
+        }
+        sim.consume(PowerMilliwatt::default(), 10);
+        assert!(sim.is_for_setup());
+    }
+    assert_eq!(sim.reason(), Reason::Other);
+    let of_setup = sim.counts(Task::Caller, Reason::LeftBySetup);
+    assert_eq!((of_setup.page_programs, of_setup.erases, of_setup.cpu_ns), (1, 0, 7));
+    assert_eq!(sim.counts(Task::Kworker, Reason::Other).erases, 1);
+    assert_eq!(sim.counts(Task::Kworker, Reason::Padding).page_programs, 1);
+    assert!(sim.because_of_setup_if(false).is_none());
+}
+
 #[test]
 fn partial_reads_and_reprograms_are_parts_of_their_kind() {
     let sim = sim();

@@ -208,4 +208,6 @@ pub struct EraseWork {
     /// The LEB that the block held.
     pub owner: Option<LebAddress>,
     pub torture: bool,
+    /// It was given back while what the setup of an experiment had left was written.
+    pub for_setup: bool,
 }

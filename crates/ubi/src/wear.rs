@@ -134,7 +134,8 @@ impl Device {
 
     pub fn schedule_erase(&mut self, peb: u32, owner: Option<LebAddress>, torture: bool) {
         self.wear.places[peb as usize] = Place::Pending;
-        self.schedule(Work::Erase(EraseWork { peb_number: peb, owner, torture }));
+        let for_setup = self.sim.is_for_setup();
+        self.schedule(Work::Erase(EraseWork { peb_number: peb, owner, torture, for_setup }));
     }
 
     fn run_work(&mut self, work: Work) -> Result<(), UbiError> {
@@ -277,7 +278,8 @@ impl Device {
 
     /// Erases a block that was given back (`__erase_worker`).
     pub fn erase_worker(&mut self, work: EraseWork) -> Result<(), UbiError> {
-        let EraseWork { peb_number: peb, mut torture, .. } = work;
+        let EraseWork { peb_number: peb, mut torture, for_setup, .. } = work;
+        let _of_setup = self.sim.because_of_setup_if(for_setup);
         match self.erase_and_count(peb, &mut torture) {
             Ok(()) => {
                 self.wear.put(peb, Place::Free);

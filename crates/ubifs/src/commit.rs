@@ -8,7 +8,7 @@ use crate::format::*;
 use crate::lpt::Stats;
 use crate::tnc::NodeAt;
 use ffslab_fs::Errno;
-use ffslab_sim::Reason;
+use ffslab_sim::{Reason, ReasonGuard};
 
 /// Whether a commit is wanted, and how urgently.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,9 +24,25 @@ pub(crate) enum CommitState {
     Broken,
 }
 
+/// Whose changes the next commit brings to flash. A commit of both is the measurement's: it would come for that alone.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct UncommittedChanges {
+    /// Made by the setup of an experiment, or while what it had left was written.
+    pub of_setup: bool,
+    /// Any others.
+    pub of_others: bool,
+}
+
+impl UncommittedChanges {
+    fn are_of_setup(self) -> bool {
+        self.of_setup && !self.of_others
+    }
+}
+
 /// What the end of a commit must know of its beginning.
 #[derive(Debug)]
 pub(crate) struct Commit {
+    is_of_setup: bool,
     root: NodeAt,
     log_lnum: u32,
     stats: Stats,
@@ -83,7 +99,7 @@ impl Core {
 
     /// The part of a commit during which nobody else may change anything. `false`: there is nothing to commit.
     fn begin_commit(&mut self) -> Res<bool> {
-        let _why = self.because_of_commit();
+        let _why = self.because_of_commit(self.uncommitted.are_of_setup());
         self.check_writable()?;
         if !self.mounting && !self.tnc.is_root_dirty() && !self.lpt.is_dirty() {
             self.commit_state = CommitState::Resting;
@@ -97,7 +113,7 @@ impl Core {
 
     /// Goes on with the running commit up to the next scheduling point. `false`: it is over.
     pub fn go_on_with_commit(&mut self) -> Res<bool> {
-        let _why = self.because_of_commit();
+        let _why = self.because_of_commit(self.commit.as_ref().is_some_and(|commit| commit.is_of_setup));
         let result = self.step_commit();
         self.or_broken(result)
     }
@@ -113,8 +129,11 @@ impl Core {
         Ok(false)
     }
 
-    fn because_of_commit(&self) -> Option<ffslab_sim::ReasonGuard> {
-        (self.sim.reason() != Reason::Sync).then(|| self.sim.because(Reason::Summary))
+    fn because_of_commit(&self, is_of_setup: bool) -> Option<ReasonGuard> {
+        match is_of_setup {
+            true => Some(self.sim.because(Reason::LeftBySetup)),
+            false => (self.sim.reason() != Reason::Sync).then(|| self.sim.because(Reason::Summary)),
+        }
     }
 
     fn or_broken<T>(&mut self, result: Res<T>) -> Res<T> {
@@ -136,7 +155,8 @@ impl Core {
         self.start_orphan_commit();
         let stats = self.lpt.stats;
         self.begin_index_writes()?;
-        Ok(Commit { root, log_lnum, stats })
+        let is_of_setup = std::mem::take(&mut self.uncommitted).are_of_setup();
+        Ok(Commit { is_of_setup, root, log_lnum, stats })
     }
 
     /// After the index is written.

@@ -1,7 +1,7 @@
 //! The state of a mounted file system, below the inodes (`ubifs_info`).
 
 use crate::budget::Budget;
-use crate::commit::{Commit, CommitState};
+use crate::commit::{Commit, CommitState, UncommittedChanges};
 use crate::compress::Compressor;
 use crate::format::HEADS;
 use crate::gc::IdxGc;
@@ -37,6 +37,7 @@ pub(crate) struct Core {
     pub highest_ino: u32,
     pub cmt_no: u64,
     pub commit_state: CommitState,
+    pub uncommitted: UncommittedChanges,
     /// The commit that is going on.
     pub commit: Option<Commit>,
     /// The empty LEB that garbage collection keeps.
@@ -87,6 +88,7 @@ impl Core {
             highest_ino: crate::format::FIRST_INO,
             cmt_no: 0,
             commit_state: CommitState::default(),
+            uncommitted: UncommittedChanges::default(),
             commit: None,
             gc_lnum: None,
             idx_gc: Vec::new(),

@@ -1,11 +1,12 @@
 //! The seam to the operating system: what `fs/ubifs/super.c`, `dir.c` and `file.c` offer to Linux.
 
+use crate::commit::UncommittedChanges;
 use crate::format::{BLOCK_BYTES, NAME_BYTES_MAX, ROOT_INO};
 use crate::replay::FILE_BYTES_MAX;
 use crate::Ubifs;
 use ffslab_fs::{
     take_turns, BlockSpace, DirEntry, Errno, FileKind, FileSystem, Host, Ino, InodeDirt, NewNode, RenameFlags, Result,
-    SetAttr, Stat, StatFs, WritePlan, XattrMode, STAT_BLOCK_BYTES,
+    SetAttr, Stat, StatFs, Unwritten, WritePlan, XattrMode, STAT_BLOCK_BYTES,
 };
 use ffslab_sim::{Reason, Sim, Task};
 
@@ -197,6 +198,16 @@ impl FileSystem for Ubifs {
         let _why = self.core.sim.clone().because(Reason::Sync);
         self.core.sync_all_heads()?;
         self.core.run_commit().map_err(Errno::from)
+    }
+
+    fn measurement_begins(&mut self) -> Unwritten {
+        self.core.uncommitted = UncommittedChanges { of_setup: self.core.tnc.is_root_dirty(), of_others: false };
+        let mut buffered_bytes = 0;
+        for head in self.core.heads.iter_mut().filter(|head| head.used > 0) {
+            head.is_of_setup = true;
+            buffered_bytes += u64::from(head.used);
+        }
+        Unwritten { buffered_bytes, ..Unwritten::default() }
     }
 
     fn block_space(&self) -> Vec<BlockSpace> {

@@ -24,6 +24,8 @@ pub(crate) struct Head {
     bytes: Vec<u8>,
     /// Inodes that have nodes in the buffer.
     inodes: Vec<u32>,
+    /// All nodes in the buffer are there for what the setup of an experiment had left.
+    pub is_of_setup: bool,
     /// When the buffer is to be written by the background thread.
     pub timer_at_ns: Option<u64>,
     /// LEBs that this head has used since the last commit, in order.
@@ -98,6 +100,7 @@ impl Core {
         }
         let (offs, bytes) = (h.offs, std::mem::take(&mut h.bytes));
         let written = {
+            let _of_setup = self.sim.because_of_setup_if(self.heads[head].is_of_setup);
             let _why = (dirt > 0 && head != GC_HEAD && self.sim.reason() != Reason::Sync)
                 .then(|| self.sim.because(Reason::Padding));
             self.leb_write(lnum, offs, &bytes[..end as usize])
@@ -134,6 +137,11 @@ impl Core {
         }
         self.cancel_head_timer(head);
         self.check_writable()?;
+        let for_setup = self.sim.is_for_setup();
+        self.uncommitted.of_setup |= for_setup;
+        self.uncommitted.of_others |= !for_setup;
+        let h = &mut self.heads[head];
+        h.is_of_setup = for_setup && (h.used == 0 || h.is_of_setup);
         let mut bytes = std::mem::take(&mut self.heads[head].bytes);
         let result = self.fill_head(head, lnum, &mut bytes, node, aligned);
         self.heads[head].bytes = bytes;

@@ -17,6 +17,8 @@ struct Slot {
     last_use: u64,
     /// Stays set when a dirty chunk is forgotten, and is counted then, too, as in the original.
     dirty: bool,
+    /// The setup of an experiment left it dirty.
+    is_of_setup: bool,
     count_bytes: u32,
     data: Box<[u8]>,
 }
@@ -36,6 +38,7 @@ impl ShortOpCache {
             chunk: 0,
             last_use: 0,
             dirty: false,
+            is_of_setup: false,
             count_bytes: 0,
             data: vec![0; data_bytes as usize].into_boxed_slice(),
         };
@@ -78,8 +81,19 @@ impl ShortOpCache {
         self.used(slot);
         let slot = &mut self.slots[slot];
         slot.dirty = true;
+        slot.is_of_setup = false;
         slot.data[start..start + data.len()].copy_from_slice(data);
         slot.count_bytes = count_bytes;
+    }
+
+    /// Marks what is dirty as left by the setup of an experiment; returns how many bytes that is.
+    pub fn measurement_begins(&mut self) -> u64 {
+        let mut bytes = 0;
+        for slot in self.slots.iter_mut().filter(|slot| slot.dirty && slot.owner.is_some()) {
+            slot.is_of_setup = true;
+            bytes += u64::from(slot.count_bytes);
+        }
+        bytes
     }
 
     pub fn forget_chunk(&mut self, owner: Obj, chunk: u32) {
@@ -143,6 +157,7 @@ impl Device {
         let slot = &mut self.cache.slots[number];
         let (Some(owner), true) = (slot.owner, slot.dirty) else { return Ok(true) };
         let (chunk, count_bytes) = (slot.chunk, slot.count_bytes);
+        let _of_setup = self.sim.because_of_setup_if(std::mem::take(&mut slot.is_of_setup));
         let data = std::mem::take(&mut slot.data);
         let written = self.write_file_chunk(owner, chunk, &data, count_bytes, true);
         let slot = &mut self.cache.slots[number];

@@ -135,7 +135,7 @@ impl Device {
         }
         let object = &mut self.objects[obj];
         object.file.bytes = object.file.bytes.max(at + done as u64);
-        object.dirty = true;
+        object.changed();
         Ok(done)
     }
 
@@ -276,6 +276,7 @@ impl Device {
             return Ok(());
         }
         self.objects[obj].attributes.modified_s = self.now_s;
+        let _of_setup = self.sim.because_of_setup_if(self.objects[obj].is_of_setup);
         let _why = self.sim.because(Reason::Sync);
         self.update_header(obj, HeaderUpdate::default()).map(drop)
     }

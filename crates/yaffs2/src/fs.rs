@@ -5,7 +5,7 @@
 
 use ffslab_fs::{
     BlockSpace, DirEntry, Errno, FileKind, FileSystem, Host, Ino, NewNode, Result, SetAttr, Stat, StatFs, TimeSpec,
-    WritePlan, PAGE_BYTES, STAT_BLOCK_BYTES,
+    Unwritten, WritePlan, PAGE_BYTES, STAT_BLOCK_BYTES,
 };
 use ffslab_sim::{Sim, Task};
 
@@ -359,6 +359,10 @@ impl FileSystem for Yaffs2 {
     fn sync_directories(&mut self, host: &mut dyn Host) -> Result<()> {
         self.set_clock(host);
         self.device.update_dirty_directories()
+    }
+
+    fn measurement_begins(&mut self) -> Unwritten {
+        self.device.measurement_begins()
     }
 
     fn block_space(&self) -> Vec<BlockSpace> {

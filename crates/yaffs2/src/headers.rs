@@ -88,7 +88,7 @@ impl Device {
         self.set_header_chunk(obj, chunk);
         self.delete_chunk(before)?;
         if !self.cache.has_dirty(obj) {
-            self.objects[obj].dirty = false;
+            (self.objects[obj].dirty, self.objects[obj].is_of_setup) = (false, false);
         }
         if update.is_shrink {
             let block = self.blocks.of(chunk);

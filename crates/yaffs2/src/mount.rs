@@ -2,7 +2,7 @@
 //!
 //! Follows `yaffs_guts_initialise` and the functions that it calls at the end, in `yaffs_guts.c`.
 
-use ffslab_fs::{FileKind, Result};
+use ffslab_fs::{FileKind, Result, Unwritten};
 use ffslab_sim::Reason;
 
 use crate::device::Device;
@@ -116,6 +116,20 @@ impl Device {
     }
 
     // ---- writing everything out ----------------------------------------------------------------------------
+
+    /// What [`Device::flush_everything`] would write was left by the setup of an experiment.
+    pub fn measurement_begins(&mut self) -> Unwritten {
+        let changed: Vec<Obj> = self
+            .objects
+            .in_checkpoint_order()
+            .filter(|&obj| self.objects[obj].dirty && (self.objects[obj].in_use || self.objects[obj].in_dirty_list))
+            .collect();
+        for &obj in &changed {
+            self.objects[obj].is_of_setup = true;
+        }
+        let (inodes, buffered_bytes) = (changed.len() as u64, self.cache.measurement_begins());
+        Unwritten { inodes, buffered_bytes, ..Unwritten::default() }
+    }
 
     /// All changed objects and cached chunks reach flash, then a checkpoint if wanted (`yaffs_flush_super`).
     pub fn flush_everything(&mut self, checkpoint: bool) -> Result<()> {

@@ -55,7 +55,7 @@ impl Device {
         let obj = self.new_object(id, new.kind);
         let object = &mut self.objects[obj];
         object.valid = true;
-        object.dirty = true;
+        object.changed();
         object.attributes = new.attributes;
         object.alias = new.alias.to_vec();
         self.objects.set_name(obj, name);
@@ -81,7 +81,7 @@ impl Device {
         }
         let now_s = self.now_s;
         let object = &mut self.objects[dir];
-        object.dirty = true;
+        object.changed();
         object.attributes.modified_s = now_s;
         object.attributes.changed_s = now_s;
         if !self.options.deferred_directory_update {
@@ -99,6 +99,7 @@ impl Device {
         while let Some(dir) = self.dirty_directories.pop() {
             self.objects[dir].in_dirty_list = false;
             if self.objects[dir].dirty {
+                let _of_setup = self.sim.because_of_setup_if(self.objects[dir].is_of_setup);
                 self.update_header(dir, HeaderUpdate::default())?;
             }
         }
@@ -156,7 +157,7 @@ impl Device {
         // Whether the name is there is known; the original looks all the same, and may read headers on the way.
         self.find_by_name(dir, name)?;
         self.objects.set_name(obj, name);
-        self.objects[obj].dirty = true;
+        self.objects[obj].changed();
         self.objects.enter_directory(dir, obj);
         if unlinking {
             self.objects[obj].unlinked = true;

@@ -56,6 +56,8 @@ pub struct Object {
     pub unlink_allowed: bool,
     /// The header on flash is out of date.
     pub dirty: bool,
+    /// It is so since the setup of an experiment.
+    pub is_of_setup: bool,
     /// During a scan: its newest header has been seen.
     pub valid: bool,
     pub lazy_loaded: bool,
@@ -93,6 +95,11 @@ pub struct Object {
 impl Object {
     pub fn short_name(&self) -> Option<&[u8]> {
         (self.short_name_len > 0).then(|| &self.short_name[..usize::from(self.short_name_len)])
+    }
+
+    /// The header on flash is out of date from now on.
+    pub fn changed(&mut self) {
+        (self.dirty, self.is_of_setup) = (true, false);
     }
 
     /// Must its header be read before its name is known?
@@ -224,6 +231,7 @@ impl Objects {
             rename_allowed: true,
             unlink_allowed: true,
             dirty: false,
+            is_of_setup: false,
             valid: false,
             lazy_loaded: false,
             deferred_free: false,

@@ -10,19 +10,24 @@ use std::collections::BTreeSet;
 const PREPARE_BYTES: usize = 64 << 10;
 
 /// Makes what the traces expect to find and what is not there yet: directories, links, files of the needed size. What
-/// an earlier trace of the list makes is left to it. Belongs into the setup, after whatever else makes files.
+/// an earlier trace of the list makes is left to it. Belongs into the setup, after whatever else makes files; if it made
+/// something, everything is synced, so that nothing of it is written during the replay.
 ///
 /// Errors: which file, and what the file system said.
 pub fn prepare(vfs: &mut Vfs, traces: &[&Trace], content: &mut Content) -> Result<(), String> {
     let mut made: BTreeSet<&[u8]> = BTreeSet::new();
+    let mut made_something = false;
     for trace in traces {
         for existing in trace.existing.iter().filter(|e| !made.contains(&e.path[..])) {
-            make(vfs, &existing.path, &existing.kind, content).map_err(|error| {
+            made_something |= make(vfs, &existing.path, &existing.kind, content).map_err(|error| {
                 let (path, trace) = (String::from_utf8_lossy(&existing.path), trace.path.display());
                 format!("{path}, which the trace {trace} expects to find, cannot be made: {error}")
             })?;
         }
         made.extend(trace.records.iter().filter_map(|r| makes(&r.call)));
+    }
+    if made_something {
+        vfs.sync().map_err(|error| format!("the files that traces expect to find cannot be synced: {error}"))?;
     }
     Ok(())
 }
@@ -39,13 +44,14 @@ fn makes(call: &Call) -> Option<&[u8]> {
     }
 }
 
-fn make(vfs: &mut Vfs, path: &[u8], kind: &ExistingKind, content: &mut Content) -> Result<(), Errno> {
+/// `false`: it was there already.
+fn make(vfs: &mut Vfs, path: &[u8], kind: &ExistingKind, content: &mut Content) -> Result<bool, Errno> {
     match kind {
         ExistingKind::Directory => allow(Errno::Exist, vfs.mkdir(path, 0o755)),
         ExistingKind::Symlink { target } => allow(Errno::Exist, vfs.symlink(target, path)),
         ExistingKind::File { size_bytes } => {
             let present = match vfs.stat(path) {
-                Ok(stat) if stat.size_bytes >= *size_bytes => return Ok(()),
+                Ok(stat) if stat.size_bytes >= *size_bytes => return Ok(false),
                 Ok(stat) => stat.size_bytes,
                 Err(Errno::NoEnt) => 0,
                 Err(error) => return Err(error),
@@ -62,14 +68,14 @@ fn make(vfs: &mut Vfs, path: &[u8], kind: &ExistingKind, content: &mut Content) 
                     }
                 }
             }
-            vfs.close(fd)
+            vfs.close(fd).map(|()| true)
         }
     }
 }
 
-fn allow(error: Errno, result: Result<(), Errno>) -> Result<(), Errno> {
+fn allow(error: Errno, result: Result<(), Errno>) -> Result<bool, Errno> {
     match result {
-        Err(found) if found == error => Ok(()),
-        other => other,
+        Err(found) if found == error => Ok(false),
+        other => other.map(|()| true),
     }
 }

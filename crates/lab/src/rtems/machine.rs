@@ -33,6 +33,8 @@ pub struct MachineCounts {
     /// In the order of [`BdbufCounts::named`].
     pub cache_counts: [u64; 14],
     pub nor: NorCounts,
+    /// What the block cache wrote of what the setup had left.
+    pub of_setup_bytes: u64,
     /// Memory blocks that files hold now, tables included.
     pub memory_blocks: u64,
 }
@@ -51,8 +53,9 @@ impl MachineCounts {
             ("flash_write_bytes", nor.write_bytes),
             ("flash_erases", nor.erases),
         ];
+        let of_setup = ("dev_write_bytes_of_setup", self.of_setup_bytes - before.of_setup_bytes);
         let memory = ("imfs_memfile_blocks", self.memory_blocks as i64 - before.memory_blocks as i64);
-        let counted = cache.chain(flash).map(|(name, count)| (name, count as i64));
+        let counted = cache.chain(flash).chain([of_setup]).map(|(name, count)| (name, count as i64));
         counted.chain([memory]).filter(|(_, count)| *count != 0).collect()
     }
 }
@@ -68,6 +71,7 @@ pub struct Machine {
     buffer: Vec<u8>,
     /// Of caches that ended with a power cut.
     counts_before: [u64; 14],
+    of_setup_bytes_before: u64,
 }
 
 impl Machine {
@@ -90,9 +94,17 @@ impl Machine {
             (_, None) => Medium::Memory,
         };
         let formatted = spec.fs.disk().is_some_and(|disk| disk.image.is_some());
-        let counts_before = [0; 14];
-        let spec = spec.clone();
-        Ok(Machine { sim, libio, spec, medium, formatted, mounted: false, buffer: Vec::new(), counts_before })
+        Ok(Machine {
+            sim,
+            libio,
+            spec: spec.clone(),
+            medium,
+            formatted,
+            mounted: false,
+            buffer: Vec::new(),
+            counts_before: [0; 14],
+            of_setup_bytes_before: 0,
+        })
     }
 
     pub fn is_mounted(&self) -> bool {
@@ -187,6 +199,7 @@ impl Machine {
             _ => None,
         };
         self.counts_before = self.cache_counts();
+        self.of_setup_bytes_before = self.of_setup_bytes();
         (self.libio, _) = boot(&self.sim, &self.spec, image)?;
         self.mounted = false;
         Ok(())
@@ -197,12 +210,21 @@ impl Machine {
         std::array::from_fn(|i| self.counts_before[i] + named[i].1)
     }
 
+    fn of_setup_bytes(&self) -> u64 {
+        self.of_setup_bytes_before + self.libio.cache().counts().of_setup_bytes
+    }
+
     pub fn counters(&self) -> MachineCounts {
         let nor = match &self.medium {
             Medium::Nor(flash) => flash.counts(),
             _ => NorCounts::default(),
         };
-        MachineCounts { cache_counts: self.cache_counts(), nor, memory_blocks: self.libio.memory_blocks() }
+        MachineCounts {
+            cache_counts: self.cache_counts(),
+            nor,
+            of_setup_bytes: self.of_setup_bytes(),
+            memory_blocks: self.libio.memory_blocks(),
+        }
     }
 
     /// What the block device holds; `None`: there is none.

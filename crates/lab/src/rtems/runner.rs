@@ -6,7 +6,7 @@ use crate::calls::Calls;
 use crate::fio;
 use crate::image::SavedImage;
 use crate::requests::{Call, CallOp, RequestLog};
-use crate::run::{by_cause, Facts, Outcome, RunError, StepOutcome, Watch, WATCH_EVERY};
+use crate::run::{by_cause, Facts, OfSetup, Outcome, RunError, StepOutcome, Watch, WATCH_EVERY};
 use crate::traces::Traces;
 use ffslab_fs::Errno;
 use ffslab_sim::{Energy, OpCounts};
@@ -93,6 +93,7 @@ pub fn run<'a>(
     before(&mut runner);
     runner.measuring = true;
     let sim = runner.machine.sim.clone();
+    let left = runner.machine.libio().measurement_begins();
     let (causes, program_ns, idle_ns) = (sim.all_counts(), sim.program_ns(), sim.idle_ns());
     let measure = steps(&mut runner, "measure", measure)?;
     let last = measure.last().cloned().unwrap_or_default();
@@ -101,6 +102,7 @@ pub fn run<'a>(
         measure,
         requests: runner.log,
         by_cause: by_cause(&causes, &sim.all_counts()),
+        of_setup: OfSetup { left, energy: Energy::default() },
         program_ns: sim.program_ns() - program_ns,
         idle_ns: sim.idle_ns() - idle_ns,
         main: last.counts,

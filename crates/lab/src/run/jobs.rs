@@ -8,12 +8,19 @@ use ffslab_workload::steps::{self, Step};
 type Done = Result<Facts, Stop>;
 
 impl Runner<'_> {
-    /// Lays out the files of the measured jobs, at the end of the setup.
+    /// Lays out the files of the measured jobs, at the end of the setup. Everything is synced afterwards, unless a job says
+    /// that its files are not.
     pub(super) fn prepare_jobs(&mut self, measure: &[Step]) -> Result<(), RunError> {
+        let in_setup = |text: String| RunError::Step(format!("end of the setup: {text}"));
+        let mut synced = false;
         for (index, step) in measure.iter().enumerate() {
             let Step::Fio(step) = step else { continue };
-            let ready = self.ready_jobs(step).map_err(|text| RunError::Step(format!("end of the setup: {text}")))?;
+            let ready = self.ready_jobs(step).map_err(in_setup)?;
+            synced |= ready.syncs_files();
             self.ready_jobs.insert(index, ready);
+        }
+        if synced {
+            self.stack.vfs.sync().map_err(|error| in_setup(format!("the files of the jobs: {error}")))?;
         }
         Ok(())
     }

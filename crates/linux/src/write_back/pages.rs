@@ -122,7 +122,11 @@ impl Memory {
                 let index = walk.batch[walk.batch_at];
                 walk.batch_at += 1;
                 walk.reached = index;
+                let for_setup = self.write_back.is_page_of_setup(ino, index);
                 if self.clean_for_writing(ino, index) {
+                    // The file system may know better why.
+                    let why = if for_setup { Reason::LeftBySetup } else { Reason::Data };
+                    let _why = fs.sim().because(why);
                     self.write_page(fs, ino, index, walk)?;
                 }
             }
@@ -174,11 +178,7 @@ impl Memory {
         if let Some(slot) = slot {
             self.pages.set_writing(slot, true);
         }
-        let written = {
-            // The file system may know better.
-            let _why = fs.sim().because(Reason::Data);
-            fs.write_page(self, ino, index)
-        };
+        let written = fs.write_page(self, ino, index);
         if let Some(slot) = slot.filter(|_| self.pages.find(ino, index) == slot) {
             self.pages.set_writing(slot, false);
         }

@@ -38,6 +38,10 @@ pub(super) struct Inode {
     pub errors: u64,
     pub last_error: Option<Errno>,
     pub error_was_told: bool,
+    /// Its dirty pages that the setup of an experiment left, and whether it is the inode itself. What a measured call makes
+    /// dirty again is the measurement's.
+    pub pages_of_setup: PageSet,
+    pub is_of_setup: bool,
     place: Option<(Queue, u64)>,
 }
 
@@ -98,6 +102,12 @@ impl Inodes {
         nobody_waited
     }
 
+    /// The inode itself is about to become dirty, `for_setup`: while what the setup left is written.
+    pub fn is_dirtied(&mut self, ino: Ino, for_setup: bool) {
+        let inode = self.all.entry(ino).or_default();
+        inode.is_of_setup = for_setup && (inode.dirt.is_none() || inode.is_of_setup);
+    }
+
     /// Puts the inode at the end of a queue.
     pub fn put(&mut self, ino: Ino, queue: Queue) {
         self.take(ino);
@@ -147,9 +157,21 @@ impl Inodes {
         added
     }
 
+    /// Marks all that is dirty as left by the setup. Returns how many pages and how many inodes it is.
+    pub fn mark_as_of_setup(&mut self) -> (u64, u64) {
+        let mut inodes = 0;
+        for inode in self.all.values_mut() {
+            inode.pages_of_setup = inode.pages.clone();
+            inode.is_of_setup = inode.dirt.is_some();
+            inodes += u64::from(inode.is_of_setup);
+        }
+        (self.dirty_pages, inodes)
+    }
+
     /// `true`: the page was dirty before.
     pub fn clean_page(&mut self, ino: Ino, index: u64) -> bool {
         let Some(inode) = self.all.get_mut(&ino) else { return false };
+        inode.pages_of_setup.remove(index);
         inode.to_write.remove(index);
         let removed = inode.pages.remove(index);
         self.dirty_pages -= u64::from(removed);

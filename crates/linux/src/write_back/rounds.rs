@@ -269,10 +269,11 @@ impl Memory {
     fn write_inode(&mut self, fs: &mut dyn FileSystem, ino: Ino) -> Result<()> {
         let Some(inode) = self.write_back.inodes.get_mut(ino) else { return Ok(()) };
         inode.had_pages = !inode.pages.is_empty();
+        let why = if std::mem::take(&mut inode.is_of_setup) { Reason::LeftBySetup } else { Reason::Metadata };
         if inode.dirt.take().is_none() {
             return Ok(());
         }
-        let _why = fs.sim().because(Reason::Metadata);
+        let _why = fs.sim().because(why);
         match fs.write_inode(self, ino) {
             Err(Errno::PowerCut) => Err(Errno::PowerCut),
             _ => Ok(()),

@@ -88,7 +88,10 @@ impl Bdbuf {
         self.note_buffer("release_modified", buffer);
         match self.buffers.get(buffer.0).state {
             State::AccessPurged => self.discard_after_access(buffer.0),
-            _ => self.append_to_modified_list(buffer.0),
+            _ => {
+                self.buffers.get_mut(buffer.0).is_of_setup = false;
+                self.append_to_modified_list(buffer.0);
+            }
         }
         self.let_others_run();
     }
@@ -101,7 +104,8 @@ impl Bdbuf {
             self.let_others_run();
             return Ok(());
         }
-        self.buffers.get_mut(buffer).state = State::Sync;
+        let record = self.buffers.get_mut(buffer);
+        (record.state, record.is_of_setup) = (State::Sync, false);
         self.buffers.append(List::Sync, buffer);
         if self.buffers.get(buffer).waiters > 0 {
             self.wake(Waiting::Access);

@@ -40,6 +40,8 @@ pub(super) struct Buffer {
     pub disk: DiskId,
     pub state: State,
     pub waiters: u8,
+    /// Modified by the setup of an experiment and not since.
+    pub is_of_setup: bool,
     pub hold_timer_ms: u32,
 }
 
@@ -90,6 +92,7 @@ impl Buffers {
             disk: DiskId(u16::MAX),
             state: State::Free,
             waiters: 0,
+            is_of_setup: false,
             hold_timer_ms: 0,
         };
         let bucket_bits = (slots * 2).next_power_of_two().trailing_zeros().max(1);

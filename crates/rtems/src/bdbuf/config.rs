@@ -154,6 +154,8 @@ pub struct BdbufCounts {
     pub write_buffers_count: u64,
     pub write_bytes: u64,
     pub read_ahead_requests: u64,
+    /// Of `write_bytes`, what the setup of an experiment had left.
+    pub of_setup_bytes: u64,
 }
 
 impl BdbufCounts {
@@ -197,6 +199,7 @@ impl Sub for BdbufCounts {
             write_buffers_count: self.write_buffers_count - before.write_buffers_count,
             write_bytes: self.write_bytes - before.write_bytes,
             read_ahead_requests: self.read_ahead_requests - before.read_ahead_requests,
+            of_setup_bytes: self.of_setup_bytes - before.of_setup_bytes,
         }
     }
 }

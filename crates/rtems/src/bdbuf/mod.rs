@@ -104,6 +104,21 @@ impl Bdbuf {
         self.counts
     }
 
+    /// A measurement begins: what is modified was left by the setup. Returns how many bytes that is.
+    pub fn measurement_begins(&mut self) -> u64 {
+        let mut bytes = 0;
+        for list in [List::Modified, List::Sync] {
+            let mut at = self.buffers.first(list);
+            while let Some(buffer) = at {
+                at = self.buffers.after(list, buffer);
+                let record = self.buffers.get_mut(buffer);
+                record.is_of_setup = true;
+                bytes += self.disks[usize::from(record.disk.0)].block_bytes as u64;
+            }
+        }
+        bytes
+    }
+
     /// Block sizes and numbers of a device.
     pub fn geometry(&self, disk: DiskId) -> Geometry {
         self.disks[usize::from(disk.0)].geometry()

@@ -17,6 +17,8 @@ pub(super) struct Transfer {
     /// The request that the device works on.
     request: Vec<u32>,
     succeeded: bool,
+    /// The setup of an experiment has left all of the request.
+    pub is_of_setup: bool,
 }
 
 impl Transfer {
@@ -194,6 +196,8 @@ impl Bdbuf {
         transfer.request.clear();
         transfer.request.extend_from_slice(&rest[..count]);
         transfer.next += count;
+        transfer.is_of_setup = self.take_marks_of_setup(disk, &transfer.request);
+        let _of_setup = self.sim.because_of_setup_if(transfer.is_of_setup);
         let (result, service, end_ns) = self.start_transfer(disk, true, &transfer.request);
         transfer.succeeded = result.is_ok();
         self.tasks.all[task].transfer = transfer;
@@ -206,6 +210,15 @@ impl Bdbuf {
             self.tasks.sleep(task, end_ns);
             false
         }
+    }
+
+    /// Counts the buffers of a request that the setup left, which they are no longer. `true`: it is all of them.
+    fn take_marks_of_setup(&mut self, disk: DiskId, request: &[u32]) -> bool {
+        let block_bytes = self.disks[usize::from(disk.0)].block_bytes as u64;
+        let marked = |&&buffer: &&u32| std::mem::take(&mut self.buffers.get_mut(buffer).is_of_setup);
+        let count = request.iter().filter(marked).count();
+        self.counts.of_setup_bytes += count as u64 * block_bytes;
+        count == request.len()
     }
 
     pub(super) fn end_request(&mut self, task: usize) {

@@ -280,8 +280,10 @@ impl Bdbuf {
         match (what, busy) {
             (Waiting::Device(_), _) => self.sim.drive(duration_ns),
             (_, Some(task)) => {
+                let is_of_setup = task.transfer.is_of_setup;
                 let (task, reason) = task.role.cause();
                 let _turn = self.sim.run_as(task);
+                let _of_setup = self.sim.because_of_setup_if(is_of_setup);
                 let _why = self.sim.because(reason);
                 self.sim.drive(duration_ns);
             }

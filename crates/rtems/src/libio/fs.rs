@@ -3,7 +3,7 @@
 //! The defaults are those of `cpukit/libfs/src/defaults`: what a file system cannot do fails with the same error.
 
 use crate::bdbuf::{Bdbuf, DiskId};
-use ffslab_fs::Errno;
+use ffslab_fs::{Errno, Unwritten};
 
 /// File types of `st_mode`, as newlib numbers them.
 pub const S_IFMT: u32 = 0o170_000;
@@ -217,6 +217,12 @@ pub trait FileSystem {
     /// Memory blocks that the files hold, tables included (IMFS).
     fn memory_blocks(&self) -> u64 {
         0
+    }
+
+    /// A measurement begins; see [`ffslab_fs::FileSystem::measurement_begins`]. What is in the block cache is not the file
+    /// system's.
+    fn measurement_begins(&mut self) -> Unwritten {
+        Unwritten::default()
     }
 
     /// The block device that a device node stands for.

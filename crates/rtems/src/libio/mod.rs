@@ -18,7 +18,7 @@ pub use fs::{
 };
 
 use crate::bdbuf::Bdbuf;
-use ffslab_fs::Errno;
+use ffslab_fs::{Errno, Unwritten};
 use path::Location;
 
 struct Mount {
@@ -59,6 +59,17 @@ impl Libio {
     /// Memory blocks that all files hold, tables included (IMFS).
     pub fn memory_blocks(&self) -> u64 {
         self.mounts.iter().flatten().map(|mount| mount.fs.memory_blocks()).sum()
+    }
+
+    /// A measurement begins: what is not on the media yet was left by the setup of an experiment.
+    pub fn measurement_begins(&mut self) -> Unwritten {
+        let mut left = Unwritten { buffered_bytes: self.cache.measurement_begins(), ..Unwritten::default() };
+        for mount in self.mounts.iter_mut().flatten() {
+            let of_fs = mount.fs.measurement_begins();
+            left.inodes += of_fs.inodes;
+            left.buffered_bytes += of_fs.buffered_bytes;
+        }
+        left
     }
 
     /// The application sleeps until this instant.
