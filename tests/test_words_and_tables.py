@@ -195,3 +195,15 @@ def test_each_read_for_names_has_a_reason(fs: str) -> None:
     reads = {cause["reason"]: cause["page_reads"] for cause in causes if cause["page_reads"]}
     assert "other" not in reads
     assert ("name look-up" in reads) == (fs == "ubifs"), reads
+
+
+def test_what_setups_of_many_variants_left_is_one_sentence() -> None:
+    def left(pages: int) -> dict[str, Any]:
+        return {"pages": pages, "inodes": 1, "buffered_B": 90, "totals": {"page_programs": 2 * pages, "erases": 0}}
+
+    variants = [variant(f"v{n}", 100.0, of_setup=left(n), stack={}) for n in (3, 7, 5)]
+    said = [text for text in sentences(summary(*variants, variant("v0", 100.0))) if "left in memory" in text]
+    assert len(said) == 1
+    assert said[0].startswith("In 3 of 4 variants something of the setup was left in memory; most in v7: 7 dirty")
+    assert "7 dirty pages, 1 dirty inode and 90 B in buffers" in said[0]
+    assert "took 14 page programs and 0 erases" in said[0]

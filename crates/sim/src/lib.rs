@@ -13,6 +13,7 @@ pub mod arena;
 pub mod cause;
 pub mod cpu;
 pub mod energy;
+mod reasons;
 pub mod units;
 pub mod work;
 
@@ -20,6 +21,7 @@ pub use arena::Arena;
 pub use cause::{Op, OpCounts, OpEvent, Reason, Task, CAUSES};
 pub use cpu::{NandWait, Switch};
 pub use energy::{Energy, PowerMilliwatt, Rail};
+pub use reasons::{ReasonGuard, RunGuard};
 pub use work::{CpuCosts, Function, FunctionTime, Work, WorkCost, WorkDone};
 
 use std::cell::{Cell, RefCell};
@@ -164,37 +166,6 @@ impl Sim {
     }
 
     // ---- causes and counters -------------------------------------------------------------------------------
-
-    /// Says why the flash operations that follow happen, until the guard is dropped. [`Reason::LeftBySetup`] stays until the
-    /// guard that brought it is dropped: whatever that write-back makes necessary, garbage collection too, is not the
-    /// measured workload's.
-    pub fn because(&self, reason: Reason) -> ReasonGuard {
-        let before = self.0.reason.get();
-        if before != Reason::LeftBySetup {
-            self.0.reason.set(reason);
-        }
-        ReasonGuard { sim: self.clone(), before }
-    }
-
-    /// Whether what happens now happens for what the setup left.
-    #[inline]
-    pub fn is_for_setup(&self) -> bool {
-        self.reason() == Reason::LeftBySetup
-    }
-
-    /// [`Sim::because`] of [`Reason::LeftBySetup`], if that is why.
-    pub fn because_of_setup_if(&self, it_is: bool) -> Option<ReasonGuard> {
-        it_is.then(|| self.because(Reason::LeftBySetup))
-    }
-
-    /// As [`Sim::because`], unless another reason was given before.
-    pub fn because_if_none(&self, reason: Reason) -> Option<ReasonGuard> {
-        (self.reason() == Reason::Other).then(|| self.because(reason))
-    }
-
-    pub fn reason(&self) -> Reason {
-        self.0.reason.get()
-    }
 
     /// Adds one flash operation to the counters of the present cause, and tells the sink.
     #[inline]
@@ -436,18 +407,6 @@ impl Sim {
         self.0.config.nand_wait == NandWait::Sleep && !self.with_cpu(|cpu| cpu.is_asked_to_yield())
     }
 
-    /// Lets `task` run (nested in the one that ran) until the guard is dropped. What it does is its own: it does not inherit
-    /// that the other one wrote what the setup had left.
-    pub fn run_as(&self, task: Task) -> RunGuard {
-        self.with_cpu(|cpu| cpu.switch_to(task, self.0.chip_uses.get()));
-        self.0.running.set(task);
-        let reason = self.0.reason.get();
-        if reason == Reason::LeftBySetup {
-            self.0.reason.set(Reason::Other);
-        }
-        RunGuard { sim: self.clone(), reason }
-    }
-
     /// The foreground sleeps until `at_ns`. Call [`Sim::idle_next`] until it says [`Idle::Over`].
     pub fn foreground_sleeps_until(&self, at_ns: u64) {
         self.with_cpu(|cpu| cpu.sleep(Task::Caller, Some((at_ns, at_ns))));
@@ -479,33 +438,4 @@ pub enum Idle {
     Over,
     /// This background task has the CPU.
     Run(Task),
-}
-
-/// Restores the reason that was in force before [`Sim::because`].
-pub struct ReasonGuard {
-    sim: Sim,
-    before: Reason,
-}
-
-impl Drop for ReasonGuard {
-    fn drop(&mut self) {
-        self.sim.0.reason.set(self.before);
-    }
-}
-
-/// Ends a turn begun by [`Sim::run_as`].
-pub struct RunGuard {
-    sim: Sim,
-    reason: Reason,
-}
-
-impl Drop for RunGuard {
-    fn drop(&mut self) {
-        self.sim.0.reason.set(self.reason);
-        let running = self.sim.with_cpu(|cpu| {
-            cpu.switch_back(self.sim.0.chip_uses.get());
-            cpu.running()
-        });
-        self.sim.0.running.set(running);
-    }
 }

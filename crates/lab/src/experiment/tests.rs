@@ -120,14 +120,14 @@ fn an_initial_state_in_one_line_comes_before_the_setup_and_can_be_varied() {
     let initial = "initial = \"saturated\"\n";
     let titles = |variant: &Variant| variant.setup.iter().map(Step::title).collect::<Vec<_>>();
     let experiment = parse(&[initial, HEAD, sync, REQUESTS]).unwrap();
-    assert_eq!(titles(&experiment.variants[0]), ["mount", "sleep", "saturate \"saturating\"", "sync"]);
+    assert_eq!(titles(&experiment.variants[0]), ["mount", "sleep", "saturate \"saturating\"", "sync", "sync"]);
     let text = resolved(&experiment);
     let again = Experiment::parse(&text, "resolved.toml").unwrap();
     assert_eq!(titles(&again.variants[0]), titles(&experiment.variants[0]));
     let axes = "[axes]\ninitial = [\"saturated\", \"filled 30 %\"]\n";
     let varied = parse(&[HEAD, sync, REQUESTS, axes]).unwrap();
     assert_eq!(varied.variants[1].name, "initial=filled 30 %");
-    assert_eq!(titles(&varied.variants[1]), ["mount", "sleep", "occupy \"filled\"", "sync"]);
+    assert_eq!(titles(&varied.variants[1]), ["mount", "sleep", "occupy \"filled\"", "sync", "sync"]);
     let text = error(&["initial = \"empty\"\n", HEAD, REQUESTS]);
     assert!(text.starts_with("a.toml:1: initial = \"empty\": \"empty\" is not understood"), "{text}");
 }
