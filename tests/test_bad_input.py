@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from conftest import SMALL, Command, Ran
+from conftest import FFSLAB, ROOT, SMALL, Command, Ran
+from ffslab._native import input_limits
 
 
 def refused(ran: Ran) -> str:
@@ -261,3 +264,59 @@ def test_a_recording_is_not_written_over_itself(ffslab: Command, tmp_path: Path)
     (tmp_path / "own.csv").write_text(text, encoding="utf-8")
     assert "is the recording itself" in refused(ffslab("trace", "convert", "own.csv", "own.csv"))
     assert (tmp_path / "own.csv").read_text(encoding="utf-8") == text
+
+
+DEEP_TOML = "x = " + "[" * 100_000
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        (["run", "fifo"], "fifo: cannot read the experiment: it is a FIFO"),
+        (["run", "loop"], "loop: cannot read the experiment: too many levels of symbolic links"),
+        (["run", "deep.toml"], "deep.toml:1: "),
+        (["run", "dotted.toml"], "dotted.toml"),
+        (["lifetime", "image", "--workload", "fifo"], "fifo: cannot read the experiment"),
+        (["inspect", "sparse"], "it has 4294967296 bytes, more than the 576 MiB that an image may have"),
+        (["extract", "zero"], "it is a device: give a regular file"),
+        (["replay", "fifo"], "fifo: cannot read the trace: it is a FIFO"),
+        (["fio", "zero"], "zero: cannot read the job file: it is a device"),
+        (["postmark", "fifo"], "fifo: cannot read the command file: it is a FIFO"),
+        (["validate", "zero"], "zero: cannot be read: it is a device"),
+        (["sqlite", "zero"], "zero: cannot read the script: it is a device"),
+        (["calibrate", "--loops", "zero"], "zero: cannot read the table: it is a device"),
+        (["calibrate", "--loops", "infinite.csv"], "infinite.csv: row 1 below the head: n = inf is too large"),
+        (["trace", "report", "fifo"], "fifo: cannot read the log: it is a FIFO"),
+        (["trace", "convert", "status", "new.csv"], "which the kernel makes while it is read: copy it first"),
+    ],
+)
+def test_what_has_no_end_or_is_too_much_is_refused_at_once(
+    ffslab: Command, tmp_path: Path, args: list[str], says: str
+) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    for name, target in (("loop", "loop"), ("zero", "/dev/zero"), ("status", "/proc/self/status")):
+        (tmp_path / name).symlink_to(target)
+    with (tmp_path / "sparse").open("wb") as file:
+        file.truncate(4 << 30)
+    (tmp_path / "image").write_bytes(b"\x85\x19\x03\x20" * 4096)
+    (tmp_path / "deep.toml").write_text(DEEP_TOML, encoding="utf-8")
+    (tmp_path / "dotted.toml").write_text(".".join(["a"] * 100_000) + " = 1\n", encoding="utf-8")
+    (tmp_path / "infinite.csv").write_text("operation,n,time_us\nread,1e400,1\nread,2,2\n", encoding="utf-8")
+    before = {path.name for path in tmp_path.iterdir()}
+    assert says in refused(ffslab(*args))
+    assert {path.name for path in tmp_path.iterdir()} == before
+
+
+def test_a_pipe_is_read_up_to_its_limit(tmp_path: Path) -> None:
+    """A script on the standard input goes on working, and one without an end is refused."""
+    ran = subprocess.run(
+        [FFSLAB, "sqlite"], input=b"SELECT '" + b"x" * (16 << 20), cwd=tmp_path, capture_output=True, check=False
+    )
+    assert (ran.returncode, ran.stdout) == (2, b"")
+    assert ran.stderr == b"ffslab: stdin: cannot read the script: it has more than the 16 MiB that a script may have\n"
+
+
+def test_the_documented_limits_are_those_that_hold() -> None:
+    text = (ROOT / "docs/limits.md").read_text(encoding="utf-8")
+    for kind, bytes_max in input_limits():
+        assert f"\n| {kind} | {bytes_max >> 20} MiB" in text, kind

@@ -72,7 +72,9 @@ def numbers(path: Path, frame: pd.DataFrame, column: str) -> pd.Series[float]:
     for what, wrong in refused.items():
         if wrong.any():
             row = int(wrong.to_numpy().argmax())
-            raise InputError(f"{path}: row {row + 1} below the head: {column} = {frame[column][row]!r} is {what}")
+            given = frame[column][row]
+            shown = repr(given) if isinstance(given, str) else str(given)
+            raise InputError(f"{path}: row {row + 1} below the head: {column} = {shown} is {what}")
     return values.astype(float)
 
 
