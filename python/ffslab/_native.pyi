@@ -47,12 +47,18 @@ def validate(
 ) -> str:
     """The comparison with the measured cases (JSON). `jobs` 0: one thread per core."""
 
-TreeRow: TypeAlias = tuple[str, str, int, int, tuple[int, int], int, int, int, int, bytes, str | None]
+TreeRow: TypeAlias = tuple[str, str, int, int, tuple[int, int], int, int, int, int, bytes, str | None, list[str]]
 
 def read_tree(
     path: str | PathLike[str], *, fs: str, page_bytes: int, oob_bytes: int, block_bytes: int, oob: bool, endian: str
 ) -> tuple[list[TreeRow], list[str]]:
     """The files of an image, as the fields of `ffslab.images.ImageEntry`, and notes. `fs`, `endian` may be "auto"."""
+
+def quoted(name: bytes) -> str:
+    """A name as GNU `ls` shows it on a terminal, see `ffslab.quoting`."""
+
+def printable(text: bytes, one_line: bool) -> str:
+    """Text in which nothing acts on a terminal, see `ffslab.quoting`."""
 
 def recognise(
     path: str | PathLike[str],

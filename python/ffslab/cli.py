@@ -17,12 +17,13 @@ from ffslab import InputError, __version__, field_verbs, mount_verbs
 from ffslab.cli_parts import EXIT_INTERRUPTED, EXIT_NEGATIVE, help_without_verb
 from ffslab.cli_parts import argument as _argument
 from ffslab.cli_parts import option as _option
-from ffslab.cli_parts import say as _say
 from ffslab.cli_parts import verb as _verb
 from ffslab.endings import end_with
 from ffslab.field_verbs import Endian, ImageFs
 from ffslab.help_texts import EXIT_CODES, PROGRAM, VERBS
 from ffslab.stack_options import Board, FileSystem, FileSystems, Kernel, PartitionBlocks, ReadAhead, ReadAheads
+from ffslab.terminal import say as _say
+from ffslab.terminal import tell
 from ffslab.trace_verbs import trace_app
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ class Regression(StrEnum):
 def _end_with(failures: list[str]) -> None:
     """Tells what went wrong in a run that came to its end, which is a negative answer."""
     for failure in failures:
-        print(f"ffslab: {failure}", file=sys.stderr)
+        tell(failure)
     if failures:
         raise typer.Exit(EXIT_NEGATIVE)
 
@@ -176,7 +177,7 @@ def fio(
     experiment = jobs.fio_experiment(jobfile, Stack(board, kernel, fs, partition_blocks, read_ahead), lenient)
     done, folder = _run(experiment, jobfile.name.removesuffix(".fio"), out)
     for warning in jobs.warnings(done.summary):
-        print(f"ffslab: warning: {warning}", file=sys.stderr)
+        tell(f"warning: {warning}")
     if json:
         _say(results.dump_json(jobs.fio_json(done.summary)).rstrip())
     else:
@@ -274,7 +275,7 @@ def validate(
         beyond = validation.beyond(report, max_error)
         if beyond:
             text = f"{len(beyond)} cases are off by more than {max_error:g} %, first: {beyond[0]}"
-            print(f"ffslab: {text}", file=sys.stderr)
+            tell(text)
             raise typer.Exit(EXIT_NEGATIVE)
 
 
@@ -398,20 +399,20 @@ def extract(
     json: Annotated[bool, _option("extract", "json", "--json")] = False,
 ) -> None:
     """Lists or extracts the files of an image."""
-    from ffslab import images, results
+    from ffslab import extraction, images, results
 
     tree = images.read_image(
         image, fs=fs.value, block_KiB=block_KiB, page_B=page_B, oob_B=oob_B, oob=oob, endian=endian.value
     )
     complaints = tree.complaints
     if folder is not None:
-        complaints = complaints + images.extract(tree, folder)
+        complaints = complaints + extraction.extract(tree, folder)
     if json:
         _say(results.dump_json(images.table(tree)).rstrip())
     elif folder is None:
         _say(images.listing(tree))
     for line in complaints:
-        print(f"ffslab: {line}", file=sys.stderr)
+        tell(line)
     if complaints:
         raise typer.Exit(EXIT_NEGATIVE)
 

@@ -1,4 +1,4 @@
-"""What every verb of the command is made of: options and arguments with their help texts, printing."""
+"""What every verb of the command is made of: options and arguments with their help texts."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typer.core import TyperCommand
 
 from ffslab._native import InputError
 from ffslab.help_texts import VERBS
+from ffslab.terminal import say
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -17,12 +18,6 @@ EXIT_NEGATIVE = 1
 EXIT_INTERRUPTED = 130
 # Numbers of the command are 32 bits wide below it.
 NUMBER_END = 2**32
-
-
-def say(text: str) -> None:
-    """Prints to the standard output."""
-    # Flushed here, where typer looks after a closed pipe, and not at the interpreter's end.
-    print(text, flush=True)
 
 
 def help_without_verb(context: typer.Context) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import traceback
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import typer
 
 from ffslab._native import InputError
 from ffslab.os_errors import reason
+from ffslab.terminal import tell
 
 EXIT_BAD_INPUT = 2
 EXIT_BUG = 70  # EX_SOFTWARE of sysexits.h
@@ -18,9 +18,7 @@ EXIT_BUG = 70  # EX_SOFTWARE of sysexits.h
 def end_with(error: BaseException) -> int:
     """Says what is wrong in one line; the exit code. What is nobody's error, such as Ctrl-C, is raised again."""
     line, code = _told(error)
-    # What was given may stand in it: one line stays one, and no terminal is told anything by it.
-    shown = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in line)
-    print(f"ffslab: {shown}", file=sys.stderr)
+    tell(line)
     return code
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +9,8 @@ from typing import Annotated
 import typer
 
 from ffslab import InputError
-from ffslab.cli_parts import EXIT_NEGATIVE, argument, option, say, verb
+from ffslab.cli_parts import EXIT_NEGATIVE, argument, option, verb
+from ffslab.terminal import say, tell
 
 
 class ImageFs(StrEnum):
@@ -48,7 +48,7 @@ def inspect(
     json: Annotated[bool, option("inspect", "json", "--json")] = False,
 ) -> None:
     """Looks into an image or a dump."""
-    from ffslab import images, inspection, results
+    from ffslab import extraction, inspection, results
 
     if report is not None:
         results.check_report(report)
@@ -64,7 +64,7 @@ def inspect(
         kernel=kernel,
         device=device,
     )
-    left_out = images.extract(inspection.tree_of(image, facts), extract) if extract is not None else []
+    left_out = extraction.extract(inspection.tree_of(image, facts), extract) if extract is not None else []
     if report is not None:
         from ffslab.report import inspection as drawn
 
@@ -73,7 +73,7 @@ def inspect(
     if report is not None and not json:
         say(f"\nReport: {report}")
     for line in left_out:
-        print(f"ffslab: {line}", file=sys.stderr)
+        tell(line)
     if left_out or inspection.complaints(facts):
         raise typer.Exit(EXIT_NEGATIVE)
 

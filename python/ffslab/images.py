@@ -1,20 +1,17 @@
-"""The files of flash images: listed, and extracted into a folder."""
+"""The files of flash images: read and listed; `ffslab.extraction` writes them into a folder."""
 
 from __future__ import annotations
 
 import os
-import shutil
 import stat
-import tempfile
-from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from ffslab import _native
 from ffslab._native import InputError
-from ffslab.os_errors import reason
+from ffslab.quoting import quoted
 
 
 @dataclass(frozen=True)
@@ -32,6 +29,7 @@ class ImageEntry:
     modified_s: int  # seconds since 1970
     data: bytes  # content of a file, target of a symbolic link
     error: str | None  # why the entry could not be read
+    missing: list[str] = field(default_factory=list)  # what of a directory was left out
 
 
 @dataclass(frozen=True)
@@ -44,7 +42,12 @@ class ImageTree:
     @property
     def complaints(self) -> list[str]:
         """Everything that went wrong, one line each."""
-        return self.notes + [f"/{entry.path}: {entry.error}" for entry in self.entries if entry.error]
+        about = [
+            f"{quoted(f'/{entry.path}')}: {line}"
+            for entry in self.entries
+            for line in ([entry.error] if entry.error else []) + entry.missing
+        ]
+        return self.notes + about
 
 
 def read_image(
@@ -74,16 +77,24 @@ def read_image(
 
 
 def listing(tree: ImageTree) -> str:
-    """The entries as `ls -l` shows them, with full paths; times are UTC."""
+    """The entries as `ls -l` shows them, with full paths, quoted as `ls` does; times are UTC."""
     lines = []
     for entry in tree.entries:
-        when = datetime.fromtimestamp(entry.modified_s, UTC).strftime("%Y-%m-%d %H:%M:%S")
         uid, gid = entry.owner
         size = f"{os.major(entry.device)},{os.minor(entry.device)}" if "device" in entry.kind else str(entry.size_B)
-        path = os.fsencode(f"/{entry.path}").decode("utf-8", "backslashreplace")
-        target = f" -> {entry.data.decode('utf-8', 'backslashreplace')}" if entry.kind == "symlink" else ""
-        lines.append(f"{stat.filemode(_mode(entry))} {entry.links:3} {uid:5} {gid:5} {size:>10} {when} {path}{target}")
+        path = quoted(f"/{entry.path}")
+        target = f" -> {quoted(entry.data)}" if entry.kind == "symlink" else ""
+        owned = f"{stat.filemode(mode(entry))} {entry.links:3} {uid:5} {gid:5}"
+        lines.append(f"{owned} {size:>10} {_when(entry.modified_s)} {path}{target}")
     return "\n".join(lines)
+
+
+def _when(modified_s: int) -> str:
+    try:
+        return datetime.fromtimestamp(modified_s, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    except (OverflowError, ValueError, OSError):
+        # A year that no calendar has.
+        return f"@{modified_s}".rjust(19)
 
 
 def table(tree: ImageTree) -> list[dict[str, Any]]:
@@ -102,90 +113,14 @@ def table(tree: ImageTree) -> list[dict[str, Any]]:
             "modified_s": entry.modified_s,
             "target": entry.data.decode("utf-8", "backslashreplace") if entry.kind == "symlink" else None,
             "error": entry.error,
+            "missing": entry.missing,
         }
         for entry in tree.entries
     ]
 
 
-def extract(tree: ImageTree, folder: str | Path) -> list[str]:
-    """Writes the files into a new or empty folder, complete or not at all; returns what had to be left out.
-
-    Permissions and times are kept; owners, device files and set-ID bits only when root extracts, as `tar` does.
-    """
-    folder = Path(folder)
-    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
-        raise InputError(f"{folder}: is not a folder: name a new or empty one")
-    if folder.is_dir() and any(folder.iterdir()):
-        raise InputError(f"{folder}: holds files already: name a new or empty folder")
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-        try:
-            fresh = temporary / "fresh"
-            left_out = _write(tree.entries, fresh)
-            fresh.rename(folder)
-        finally:
-            shutil.rmtree(temporary, ignore_errors=True)
-    except OSError as error:
-        raise InputError(f"{folder}: cannot be written: {reason(error)}") from None
-    return left_out
-
-
-def _write(entries: Iterable[ImageEntry], root: Path) -> list[str]:
-    left_out: list[str] = []
-    first_names: dict[int, Path] = {}
-    directories = []
-    for entry in entries:
-        place = root / entry.path
-        if entry.error is not None or not place.parent.is_dir():
-            continue  # among the complaints of the tree already, as what a damaged directory held is lost
-        if entry.kind == "directory":
-            place.mkdir(mode=0o700)
-            directories.append((entry, place))
-            continue
-        if entry.ino in first_names:
-            os.link(first_names[entry.ino], place, follow_symlinks=False)
-            continue
-        reason = _make(entry, place)
-        if reason is not None:
-            left_out.append(f"/{entry.path}: {entry.kind} left out: {reason}")
-            continue
-        first_names[entry.ino] = place
-        _set_attributes(entry, place)
-    # Files that were made in a directory changed its time, and it may be closed to its owner.
-    for entry, place in reversed(directories):
-        _set_attributes(entry, place)
-    return left_out
-
-
-def _make(entry: ImageEntry, place: Path) -> str | None:
-    """Makes one file; the reason why not."""
-    try:
-        match entry.kind:
-            case "file":
-                with place.open("xb") as file:
-                    file.write(entry.data)
-            case "symlink":
-                place.symlink_to(os.fsdecode(entry.data))
-            case _:
-                os.mknod(place, stat.S_IFMT(_mode(entry)) | 0o600, entry.device)
-    except PermissionError:
-        if "device" in entry.kind:
-            return "only root can make device files"
-        raise
-    return None
-
-
-def _set_attributes(entry: ImageEntry, place: Path) -> None:
-    root = os.geteuid() == 0
-    if root:
-        os.lchown(place, *entry.owner)
-    if entry.kind != "symlink":
-        place.chmod(entry.permissions if root else entry.permissions & 0o777)
-    os.utime(place, (entry.modified_s, entry.modified_s), follow_symlinks=False)
-
-
-def _mode(entry: ImageEntry) -> int:
+def mode(entry: ImageEntry) -> int:
+    """Type and permissions as `stat` has them."""
     kinds = {
         "file": stat.S_IFREG,
         "directory": stat.S_IFDIR,

@@ -10,6 +10,7 @@ from typing import Any
 from ffslab import _native
 from ffslab._native import InputError
 from ffslab.images import ImageTree, read_image
+from ffslab.quoting import one_line, quoted
 from ffslab.text_table import number, text_table
 
 Facts = dict[str, Any]
@@ -149,7 +150,7 @@ def mark_of(block: Facts) -> str:
 def text(facts: Facts) -> str:
     """Everything that matters, for a terminal."""
     parts = [_head(facts), _superblock(facts), _space(facts), _wear(facts), _files(facts), _mount(facts)]
-    parts += [_damage(facts), "\n".join(f"note: {note}" for note in facts["notes"])]
+    parts += [_damage(facts), "\n".join(f"note: {one_line(note)}" for note in facts["notes"])]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -177,7 +178,7 @@ def fact_text(value: Any) -> str:
     """A value of the superblock."""
     if isinstance(value, dict):
         return ", ".join(f"{name} {fact_text(part)}" for name, part in value.items())
-    return number(value, 2) if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
+    return number(value, 2) if isinstance(value, int | float) and not isinstance(value, bool) else one_line(str(value))
 
 
 def sentences(facts: Facts) -> list[str]:
@@ -186,7 +187,7 @@ def sentences(facts: Facts) -> list[str]:
 
 
 def _head(facts: Facts) -> str:
-    lines = [f"{facts['file']}: {size(facts['file_B'])}, {layout_text(facts['layout'])}"]
+    lines = [f"{quoted(facts['file'])}: {size(facts['file_B'])}, {layout_text(facts['layout'])}"]
     return "\n".join(lines + [f"  {reason}" for reason in [*facts["layout"]["because"], *start_text(facts)]])
 
 
@@ -263,7 +264,7 @@ def file_rows(facts: Facts) -> tuple[list[str], list[list[str]]]:
         read = entry["read"] or {}
         cells = [read.get("pieces"), read.get("reads"), read.get("least_reads")]
         time_ms = number(read["time_us"] / 1e3) if read else "-"
-        rows.append(["/" + entry["path"], number(entry["size_B"]), *(number(cell) for cell in cells), time_ms])
+        rows.append([quoted("/" + entry["path"]), number(entry["size_B"]), *(number(cell) for cell in cells), time_ms])
     return head, rows
 
 
@@ -297,7 +298,7 @@ def _mount(facts: Facts) -> str:
 
 
 def _damage(facts: Facts) -> str:
-    broken = [f"/{entry['path']}: {entry['error']}" for entry in facts["files"] if entry["error"]]
+    broken = [f"{quoted('/' + entry['path'])}: {entry['error']}" for entry in facts["files"] if entry["error"]]
     lines = [f"block {piece['block']}, offset {piece['offset']:#x}: {piece['what']}" for piece in facts["damage"]]
     count = _pieces(facts)
     shown = (broken + lines)[:DAMAGE_SHOWN]

@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -21,7 +20,9 @@ from ffslab.inputs import toml_of
 from ffslab.inspection import stack_keys
 from ffslab.mount_control import socket_path
 from ffslab.os_errors import reason
+from ffslab.quoting import quoted
 from ffslab.stack import stack_toml
+from ffslab.terminal import say, tell
 
 DEFAULT_BLOCKS = 400
 FILE_SYSTEMS = ("jffs2", "yaffs2", "ubifs")
@@ -136,7 +137,7 @@ class Mount:
     seed: int = 1
     save: Path | None = None
 
-    def serve(self, command: Sequence[str] = (), tell: TextIO = sys.stdout) -> tuple[Run, int]:
+    def serve(self, command: Sequence[str] = (), to: TextIO | None = None) -> tuple[Run, int]:
         """Serves until the file system is unmounted, a signal comes, or `command` has ended.
 
         What it did, and the exit code of the command.
@@ -152,16 +153,13 @@ class Mount:
         def ready() -> None:
             nonlocal child, failed
             if not command:
-                where = f"{self.mountpoint}: {keys['fs']} on {self.device.board}"
-                print(f"{where}; end it with Ctrl-C or umount {self.mountpoint}", file=tell, flush=True)
+                where = f"{quoted(self.mountpoint)}: {keys['fs']} on {self.device.board}"
+                say(f"{where}; end it with Ctrl-C or umount {quoted(self.mountpoint)}", to)
                 return
             try:
                 child = subprocess.Popen(list(command))
             except OSError as error:
                 failed = InputError(f"{command[0]}: cannot be run: {reason(error)}")
-
-        def say(text: str) -> None:
-            print(f"ffslab: {text}", file=sys.stderr, flush=True)
 
         with _signals() as wishes:
             asked = 0
@@ -193,7 +191,7 @@ class Mount:
                     epoch_s=epoch_s,
                     save=self.save.absolute() if self.save is not None else None,
                     ready=ready,
-                    say=say,
+                    say=tell,
                     shall_end=shall_end,
                 )
             except InputError as error:

@@ -13,6 +13,7 @@ from typing import Any
 
 from ffslab._native import InputError
 from ffslab.os_errors import reason
+from ffslab.quoting import printable
 from ffslab.summary_table import aligned
 from ffslab.text_table import number
 
@@ -114,11 +115,11 @@ def watch(mountpoint: Path) -> None:
     from rich.text import Text
 
     now = stat(mountpoint)
-    with Live(Text(text(now)), console=Console(), screen=False, auto_refresh=False) as view:
+    with Live(Text(printable(text(now))), console=Console(), screen=False, auto_refresh=False) as view:
         try:
             while True:
                 time.sleep(WATCH_EVERY_S)
-                view.update(Text(text(stat(mountpoint))), refresh=True)
+                view.update(Text(printable(text(stat(mountpoint)))), refresh=True)
         except (InputError, KeyboardInterrupt):
             # The last view stays.
             return

@@ -10,8 +10,9 @@ from typing import Annotated
 import typer
 
 from ffslab._native import InputError
-from ffslab.cli_parts import argument, option, say, verb
+from ffslab.cli_parts import argument, option, verb
 from ffslab.stack_options import Board, Kernel
+from ffslab.terminal import say
 
 
 class MountThink(StrEnum):
@@ -72,7 +73,7 @@ def mount(
     folder = None if no_results else out if out is not None else Path("results") / "mount"
     if folder is not None:
         results.check_free(folder)
-    done, code = mounted.serve(command or [], tell=sys.stderr if json else sys.stdout)
+    done, code = mounted.serve(command or [], to=sys.stderr if json else None)
     if folder is not None:
         done.save(folder)
     report = f"\n\nReport: {folder / results.REPORT}" if folder is not None else ""

@@ -6,6 +6,8 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from ffslab.quoting import one_line
+
 # Takes the finished share (0 to 1) and what is done now.
 Show = Callable[[float, str], object]
 
@@ -30,5 +32,5 @@ def progress_of_parts(label: str = "") -> Iterator[Show | None]:
     text = TextColumn("{task.description}", markup=False)
     columns = (text, BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(label, total=1.0)
-        yield lambda share, now: bar.update(task, completed=share, description=now)
+        task = bar.add_task(one_line(label), total=1.0)
+        yield lambda share, now: bar.update(task, completed=share, description=one_line(now))

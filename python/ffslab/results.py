@@ -7,14 +7,14 @@ other folder that holds something is refused, so that a mistyped `--out` destroy
 from __future__ import annotations
 
 import json
-import shutil
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ffslab._native import InputError
 from ffslab.os_errors import reason
+from ffslab.quoting import machine_exact
+from ffslab.workplace import workplace
 
 if TYPE_CHECKING:
     from ffslab._native import Columns
@@ -33,7 +33,7 @@ LOGS = "logs"
 
 def dump_json(value: Any) -> str:
     """JSON as this package writes it everywhere."""
-    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+    return machine_exact(json.dumps(value, indent=2, ensure_ascii=False)) + "\n"
 
 
 def check_free(folder: Path, names: frozenset[str] = FILES | {IMAGES, LOGS}, mark: str = SUMMARY) -> None:
@@ -60,10 +60,8 @@ def save(run: Run, folder: Path) -> Path:
 def replace(folder: Path, write: Callable[[Path], object]) -> Path:
     """Lets `write` fill a new folder, which then takes the place of `folder`, or leaves what was there."""
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-        try:
-            fresh, old = temporary / "fresh", temporary / "old"
+        with workplace(folder) as place:
+            fresh, old = place / "fresh", place / "old"
             fresh.mkdir()
             write(fresh)
             if folder.exists():
@@ -74,8 +72,6 @@ def replace(folder: Path, write: Callable[[Path], object]) -> Path:
                 if old.exists():
                     old.rename(folder)
                 raise
-        finally:
-            shutil.rmtree(temporary, ignore_errors=True)
     except OSError as error:
         raise InputError(f"{folder}: cannot be written: {reason(error)}") from None
     return folder

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from ffslab.cli_parts import EXIT_NEGATIVE, argument, help_without_verb, option, say, verb
+from ffslab.cli_parts import EXIT_NEGATIVE, argument, help_without_verb, option, verb
 from ffslab.help_texts import VERBS
+from ffslab.terminal import say, tell
 
 trace_app = typer.Typer(
     help=VERBS["trace"].about,
@@ -35,7 +35,7 @@ def trace_convert(
 
     rows, notes = traces.convert(source, target, root)
     for note in notes:
-        print(f"ffslab: {note}", file=sys.stderr)
+        tell(note)
     say(f"{target}: {rows} rows")
 
 
@@ -83,6 +83,6 @@ def _print_trace(values: dict[str, Any], text: str, folder: Path, *, json: bool,
 
     say(results.dump_json(values).rstrip() if json else f"{text}\n\nReport: {folder / results.REPORT}")
     for flaw in flaws:
-        print(f"ffslab: incomplete: {flaw}", file=sys.stderr)
+        tell(f"incomplete: {flaw}")
     if flaws:
         raise typer.Exit(EXIT_NEGATIVE)

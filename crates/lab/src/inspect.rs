@@ -12,8 +12,9 @@ mod volumes;
 use crate::error::LabError;
 use crate::image::read_file;
 use crate::result::{CauseSummary, Counts};
-use crate::tree::{cut_off, tree_of, Content, ImageFs, Tree, TreeEntry};
+use crate::tree::{cut_off, tree_of, Content, ImageFs, ImageOptions, Tree, TreeEntry};
 use ffslab_fs::FileKind;
+use ffslab_workload::quoting::as_text;
 pub use recognise::{Given, Layout};
 use serde::Serialize;
 use serde_json::Value;
@@ -128,6 +129,8 @@ pub struct MountFacts {
 
 /// More damage than this is counted, not listed.
 const DAMAGE_LISTED_MAX: usize = 1_000;
+/// Who reads the files is told of so much damage.
+const DAMAGE_TOLD_MAX: usize = 8;
 
 /// What reading the bytes finds.
 #[derive(Default)]
@@ -164,6 +167,40 @@ pub fn recognise(path: &Path, given: &Given) -> Result<Option<Layout>, LabError>
     Ok(recognise::recognise(&image, given).ok())
 }
 
+/// Damage of an image, a line each, of much damage only the first: files that it belongs to may be missing from the tree
+/// without a word, because a mount passes over nodes and pages that are broken.
+pub(crate) fn damage_of(image: &[u8], options: &ImageOptions) -> Vec<String> {
+    let fs = options.fs.unwrap_or(ImageFs::Jffs2);
+    let is_guessed = matches!(fs, ImageFs::Yaffs2 | ImageFs::Fat | ImageFs::Rfs);
+    let known = |bytes| (!is_guessed).then_some(bytes);
+    let given = Given {
+        fs: Some(fs),
+        page_bytes: known(options.page_bytes),
+        oob_bytes: known(if options.oob { options.oob_bytes } else { 0 }),
+        block_bytes: known(options.block_bytes),
+        endian: options.endian,
+    };
+    let Ok(layout) = recognise::recognise(image, &given) else { return Vec::new() };
+    let scanned = scan(image, &layout);
+    let told = scanned.damage.iter().take(DAMAGE_TOLD_MAX).map(|damage| {
+        let Damage { block, offset, what } = damage;
+        format!("block {block}, offset {offset:#x}: {what}: files or parts of them may be missing")
+    });
+    let mut told: Vec<String> = told.collect();
+    let more = scanned.damage_count.saturating_sub(told.len() as u64);
+    if more > 0 {
+        told.push(format!("{more} more pieces of damage: ffslab inspect lists them"));
+    }
+    told
+}
+
+fn scan(image: &[u8], layout: &Layout) -> Scanned {
+    match layout.fs {
+        ImageFs::Fat | ImageFs::Rfs => volumes::scan(image, layout),
+        _ => flash::scan(image, layout),
+    }
+}
+
 /// Looks into an image. The file is not changed.
 ///
 /// Errors: [`LabError::Input`] with one line; files that cannot be read, nothing that is known in them, sizes that
@@ -173,10 +210,7 @@ pub fn inspect(path: &Path, options: &InspectOptions) -> Result<Inspection, LabE
     let named = |text: String| LabError::Input(format!("{}: {text}", path.display()));
     let layout = recognise::recognise(&image, &options.given).map_err(named)?;
     let machine = cost::Machine::of(&layout, options)?;
-    let mut scanned = match layout.fs {
-        ImageFs::Fat | ImageFs::Rfs => volumes::scan(&image, &layout),
-        _ => flash::scan(&image, &layout),
-    };
+    let mut scanned = scan(&image, &layout);
     let tree = tree_of(path, &image, &layout.options(), Content::Check).unwrap_or_else(|error| {
         scanned.notes.push(format!("its files cannot be read: {error}"));
         Tree::default()
@@ -243,12 +277,12 @@ fn put_right(layout: &Layout, scanned: &mut Scanned) {
 impl FileFacts {
     fn of(entry: &TreeEntry) -> FileFacts {
         FileFacts {
-            path: String::from_utf8_lossy(&entry.path).into_owned(),
+            path: as_text(&entry.path),
             kind: entry.kind.name(),
             size_bytes: entry.size_bytes,
             links: entry.links,
             read: None,
-            error: entry.error.clone(),
+            error: entry.error.clone().or_else(|| (!entry.missing.is_empty()).then(|| entry.missing.join("; "))),
         }
     }
 }

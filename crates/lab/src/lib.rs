@@ -49,6 +49,7 @@ pub use ffslab_fs::{Errno, Stat};
 pub use ffslab_jffs2::Endian;
 pub use ffslab_linux::OpenFlags;
 pub use ffslab_workload::input::{open as open_input, InputKind};
+pub use ffslab_workload::quoting;
 pub use ffslab_workload::text::io_reason;
 pub use ffslab_workload::trace::table::TraceColumns;
 pub use image::SavedImage;

@@ -1,18 +1,21 @@
 //! The tree of files that an image holds.
 
 pub(crate) mod cut_off;
+mod room;
 pub(crate) mod rtems;
 pub(crate) mod ubifs;
 pub(crate) mod yaffs2;
 
 use crate::error::LabError;
 use crate::image::{put, read_file};
+use crate::inspect::damage_of;
 use ffslab_flash::{Chip, Geometry, Rules, Timing};
 use ffslab_fs::{BlockSpace, FileKind, FileSystem, Ino, PAGE_BYTES};
 use ffslab_jffs2::probe::{self, Misfit};
 use ffslab_jffs2::{Endian, Jffs2, Options};
 use ffslab_mtd::{Driver, Mtd, Nand};
 use ffslab_sim::{Sim, SimConfig};
+use room::{Names, Room};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::io::Read;
@@ -94,6 +97,8 @@ pub struct TreeEntry {
     pub data: Vec<u8>,
     /// Why the entry could not be read.
     pub error: Option<String>,
+    /// What of a directory was left out, a line each.
+    pub missing: Vec<String>,
 }
 
 /// The files of an image.
@@ -118,7 +123,8 @@ pub fn read_tree(path: &Path, options: &ImageOptions) -> Result<Tree, LabError> 
         let cut = cut.as_ref().map_or(String::new(), |cut| format!("; {cut}"));
         LabError::Input(format!("{}: {text}{cut}", path.display()))
     })?;
-    tree.notes.extend(cut.map(|cut| format!("{}: {cut}", path.display())));
+    let damage = damage_of(&image, &options);
+    tree.notes.extend(cut.into_iter().chain(damage).map(|text| format!("{}: {text}", path.display())));
     Ok(tree)
 }
 
@@ -218,12 +224,17 @@ fn walk(fs: &mut dyn FileSystem, content: Content) -> Vec<TreeEntry> {
     let mut entries = Vec::new();
     let mut pending = vec![(Vec::new(), fs.root(), FileKind::Directory)];
     let mut seen = BTreeSet::new();
+    let flash_bytes = fs
+        .block_space()
+        .into_iter()
+        .map(|block| u64::from(block.valid_bytes) + u64::from(block.invalid_bytes) + u64::from(block.free_bytes));
+    let mut room = Room::of(flash_bytes.sum());
     while let Some((path, ino, kind)) = pending.pop() {
-        let mut entry = read_entry(fs, path, ino, kind, content);
+        let mut entry = read_entry(fs, path, ino, kind, content, &mut room);
         if entry.kind == FileKind::Directory && entry.error.is_none() {
             // A damaged image can hold a directory below itself.
             if seen.insert(ino) {
-                list(fs, &entry, &mut pending).unwrap_or_else(|text| entry.error = Some(text));
+                entry.missing = list(fs, &entry, &mut pending, &mut room);
             } else {
                 entry.error = Some("this directory has another name already".to_string());
             }
@@ -286,11 +297,19 @@ impl TreeEntry {
             modified_s: 0,
             data: Vec::new(),
             error: None,
+            missing: Vec::new(),
         }
     }
 }
 
-fn read_entry(fs: &mut dyn FileSystem, path: Vec<u8>, ino: Ino, kind: FileKind, content: Content) -> TreeEntry {
+fn read_entry(
+    fs: &mut dyn FileSystem,
+    path: Vec<u8>,
+    ino: Ino,
+    kind: FileKind,
+    content: Content,
+    room: &mut Room,
+) -> TreeEntry {
     let mut entry = TreeEntry::new(path, ino, kind);
     match fs.getattr(ino) {
         Ok(stat) => {
@@ -308,7 +327,10 @@ fn read_entry(fs: &mut dyn FileSystem, path: Vec<u8>, ino: Ino, kind: FileKind, 
         }
     }
     let data = match entry.kind {
-        FileKind::File => read_file_data(fs, ino, entry.size_bytes, content),
+        FileKind::File => {
+            let taken = room.take_content(entry.size_bytes, content);
+            taken.and_then(|()| read_file_data(fs, ino, entry.size_bytes, content))
+        }
         FileKind::Symlink => fs.readlink(ino).map_err(|error| error.to_string()),
         _ => Ok(Vec::new()),
     };
@@ -340,27 +362,22 @@ fn read_file_data(fs: &mut dyn FileSystem, ino: Ino, size_bytes: u64, content: C
     Ok(data)
 }
 
-/// Appends the names of a directory, last name first, because the caller takes from the end.
-fn list(fs: &mut dyn FileSystem, dir: &TreeEntry, pending: &mut Vec<(Vec<u8>, Ino, FileKind)>) -> Result<(), String> {
+/// Appends the names of a directory, last name first, because the caller takes from the end; what was left out.
+fn list(
+    fs: &mut dyn FileSystem,
+    dir: &TreeEntry,
+    pending: &mut Vec<(Vec<u8>, Ino, FileKind)>,
+    room: &mut Room,
+) -> Vec<String> {
     let first = pending.len();
-    let mut foreign = None;
-    fs.readdir(dir.ino, &mut |found| {
-        // Names that no system call could have made would lead out of the folder they are extracted to.
-        if found.name.contains(&b'/') || found.name == b"." || found.name == b".." {
-            foreign = Some(String::from_utf8_lossy(found.name).into_owned());
-            return;
+    let mut names = Names::new(room, &dir.path);
+    let read = fs.readdir(dir.ino, &mut |found| {
+        if let Some(path) = names.follow(found.name) {
+            pending.push((path, found.ino, found.kind));
         }
-        let mut path = dir.path.clone();
-        if !path.is_empty() {
-            path.push(b'/');
-        }
-        path.extend_from_slice(found.name);
-        pending.push((path, found.ino, found.kind));
-    })
-    .map_err(|error| error.to_string())?;
+    });
     pending[first..].sort_by(|a, b| b.0.cmp(&a.0));
-    match foreign {
-        Some(name) => Err(format!("it holds a name that cannot be: {name:?}")),
-        None => Ok(()),
-    }
+    let mut missing = names.left_out();
+    missing.extend(read.err().map(|error| format!("{error}: other names may be missing")));
+    missing
 }

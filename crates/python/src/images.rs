@@ -10,7 +10,20 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
 /// The fields of `ffslab.images.ImageEntry`, in its order.
-type Row<'py> = (OsString, &'static str, u32, u32, (u32, u32), u32, u32, u64, i64, Bound<'py, PyBytes>, Option<String>);
+type Row<'py> = (
+    OsString,
+    &'static str,
+    u32,
+    u32,
+    (u32, u32),
+    u32,
+    u32,
+    u64,
+    i64,
+    Bound<'py, PyBytes>,
+    Option<String>,
+    Vec<String>,
+);
 
 fn row(py: Python<'_>, entry: TreeEntry) -> Row<'_> {
     (
@@ -25,6 +38,7 @@ fn row(py: Python<'_>, entry: TreeEntry) -> Row<'_> {
         entry.modified_s,
         PyBytes::new(py, &entry.data),
         entry.error,
+        entry.missing,
     )
 }
 

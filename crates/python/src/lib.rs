@@ -19,6 +19,7 @@ use pyo3::create_exception;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::os::fd::IntoRawFd;
 use std::path::PathBuf;
@@ -167,6 +168,18 @@ fn chip_geometry(board: &str, part: Option<&str>, base_dir: PathBuf) -> PyResult
     Ok((chip.page_bytes, chip.oob_bytes, chip.pages_per_block, chip.blocks))
 }
 
+/// A name as GNU `ls` shows it on a terminal.
+#[pyfunction]
+fn quoted(name: &[u8]) -> String {
+    ffslab_lab::quoting::quoted(name)
+}
+
+/// Text in which nothing acts on a terminal, in one line if it must be.
+#[pyfunction]
+fn printable(text: &[u8], one_line: bool) -> Cow<'_, str> {
+    ffslab_lab::quoting::printable(text, one_line)
+}
+
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
@@ -186,6 +199,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(trace_table, module)?)?;
     module.add_function(wrap_pyfunction!(open_input, module)?)?;
     module.add_function(wrap_pyfunction!(input_limits, module)?)?;
+    module.add_function(wrap_pyfunction!(quoted, module)?)?;
+    module.add_function(wrap_pyfunction!(printable, module)?)?;
     module.add_function(wrap_pyfunction!(schema, module)?)?;
     module.add_function(wrap_pyfunction!(profiles, module)?)?;
     module.add_function(wrap_pyfunction!(profile, module)?)?;

@@ -19,6 +19,7 @@ pub mod input;
 pub mod postmark;
 pub mod prng;
 pub mod quantity;
+pub mod quoting;
 pub mod steps;
 pub mod strace;
 pub mod text;

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,6 +9,7 @@ from matplotlib.ticker import MaxNLocator
 
 from ffslab import __version__
 from ffslab.calibrate.regression import Fit
+from ffslab.quoting import escape
 from ffslab.report import page, section
 from ffslab.report import table as html_table
 from ffslab.report.drawing import colour, new_figure, svg_text, thousands

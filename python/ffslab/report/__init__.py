@@ -5,10 +5,10 @@ Deterministic: the same results give the same bytes with the same versions of ff
 
 from __future__ import annotations
 
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 from ffslab import __version__, fio
+from ffslab.quoting import escape, plain_html
 from ffslab.report import plots, sweeps
 from ffslab.report.style import STYLE
 from ffslab.step_groups import StepGroup, step_groups
@@ -87,7 +87,7 @@ def _setting(variants: list[Variant]) -> str:
 
 def page(title: str, parts: list[str]) -> str:
     """An HTML file of these parts; empty ones are left out. `title` is plain text."""
-    head = f'<meta charset="utf-8">\n<title>{escape(title)}</title>\n<style>{STYLE}</style>'
+    head = f'<meta charset="utf-8">\n<title>{plain_html(title)}</title>\n<style>{STYLE}</style>'
     body = "\n".join(part for part in parts if part)
     return f'<!DOCTYPE html>\n<html lang="en">\n<head>\n{head}\n</head>\n<body>\n{body}\n</body>\n</html>\n'
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import io
 import re
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 import matplotlib
 import numpy as np
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+from ffslab.quoting import plain_html, printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -99,11 +101,16 @@ def svg_text(figure: Figure, name: str, axes: Axes | None = None, legend_entries
         rows = -(-len(labels) // columns_max)
         columns = -(-len(labels) // rows)
         figure.legend(handles, labels, loc="outside lower center", ncols=columns, fontsize=8, frameon=False)
+    # Titles and names of others are no formulas, and hold nothing that XML cannot.
+    for shown in figure.findobj(Text):
+        if isinstance(shown, Text):
+            shown.set_parse_math(False)
+            shown.set_text(printable(shown.get_text()))
     buffer = io.StringIO()
-    with matplotlib.rc_context({"svg.hashsalt": f"ffslab-{name}", "svg.fonttype": "none"}):
+    with matplotlib.rc_context({"svg.hashsalt": f"ffslab-{name}", "svg.fonttype": "none", "text.parse_math": False}):
         figure.savefig(buffer, format="svg", dpi=120, metadata={"Date": None, "Creator": None})
     text = buffer.getvalue()
-    label = f'<svg role="img" aria-label="{escape(name.replace("-", " "))}"'
+    label = f'<svg role="img" aria-label="{plain_html(name.replace("-", " "))}"'
     drawn = label + re.sub(r"<metadata>.*?</metadata>\s*", "", text[text.index("<svg") + 4 :], flags=re.DOTALL)
     # Groups are numbered alike in every figure, and equal images named alike: what nothing refers to needs no id.
     referred = set(re.findall(r'(?:href="#|url\(#)([^")]+)', drawn))

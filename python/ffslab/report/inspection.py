@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from ffslab.inspection import (
     size,
     start_text,
 )
+from ffslab.quoting import escape, quoted
 from ffslab.report import figure, page, plots, section, table
 from ffslab.report.drawing import colour, new_figure, svg_text, thousands
 from ffslab.text_table import number
@@ -45,7 +45,7 @@ def html(facts: Facts) -> str:
     """The whole report: what is the matter first, the facts of the format last."""
     layout = facts["layout"]
     parts = [
-        f"<h1>{escape(facts['file'])}</h1>",
+        f"<h1>{escape(quoted(facts['file']))}</h1>",
         f"<p>{escape(size(facts['file_B']))}: {escape(layout_text(layout))}. Looked into by ffslab {__version__}.</p>",
         section("What this means", _list([_sentence(line) for line in sentences(facts)])),
         figure("Erase blocks", "What most of each erase block is, row by row.", block_map(facts)),
@@ -164,7 +164,7 @@ def wear_by_block(facts: Facts) -> str | None:
 
 
 def _damage(facts: Facts) -> str:
-    rows = [["/" + entry["path"], "-", "-", entry["error"]] for entry in facts["files"] if entry["error"]]
+    rows = [[quoted("/" + entry["path"]), "-", "-", entry["error"]] for entry in facts["files"] if entry["error"]]
     rows += [["-", str(it["block"]), f"{it['offset']:#x}", it["what"]] for it in facts["damage"]]
     bad = facts["bad_blocks"]
     blocks = "not known, the image has no OOB areas" if bad is None else ", ".join(map(str, bad)) or "none"

@@ -6,12 +6,12 @@ import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 from typing import Any
 
 from ffslab import __version__, results
 from ffslab.experiment import Progress
+from ffslab.quoting import escape
 from ffslab.report import page, section, table
 from ffslab.reproduce import driver, readahead, rtems, rtems_claims, wear_gc, wear_gc_claims
 from ffslab.reproduce.claims import Claims, Judged, Verdict

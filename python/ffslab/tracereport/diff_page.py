@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ from matplotlib.colors import SymLogNorm
 from matplotlib.ticker import FuncFormatter
 
 from ffslab import __version__
+from ffslab.quoting import escape
 from ffslab.report import figure, page, section
 from ffslab.report.drawing import colour, distribution, new_figure, svg_text, value_axis
 from ffslab.text_table import number, percent, text_table

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import Any
 
 from ffslab import __version__
+from ffslab.quoting import escape
 from ffslab.report import figure, page, section, table
 from ffslab.text_table import number, text_table
 from ffslab.tracereport import plots

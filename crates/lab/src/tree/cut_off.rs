@@ -2,6 +2,7 @@
 
 use super::{block_data, data_areas, rtems, stored_block_bytes, ubifs, yaffs2, ImageFs, ImageOptions};
 use ffslab_jffs2::probe;
+use ffslab_workload::quoting::quoted;
 
 /// Where an image ends that should go on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,9 +65,9 @@ fn yaffs2(image: &[u8], options: &ImageOptions) -> Option<CutOff> {
         return None;
     }
     let file = ffslab_yaffs2::probe::unfinished(image, &layout)?;
-    let (name, held, all) = (String::from_utf8_lossy(&file.name), file.held_bytes, file.file_bytes);
+    let (name, held, all) = (quoted(&file.name), file.held_bytes, file.file_bytes);
     let what =
-        format!("the image is cut off in the file {name:?}: {held} of its {all} B are there, and nothing behind it");
+        format!("the image is cut off in the file {name}: {held} of its {all} B are there, and nothing behind it");
     Some(CutOff { offset, what })
 }
 

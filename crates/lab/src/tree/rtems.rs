@@ -1,5 +1,6 @@
 //! Volumes of RTEMS's block file systems, DOSFS (FAT) and RFS: mounted on a device that holds a copy, and walked.
 
+use super::room::{Names, Room};
 use super::{Content, ImageFs, Tree, TreeEntry, FILE_BYTES_MAX};
 use ffslab_fs::{Errno, FileKind};
 use ffslab_rtems::bdbuf::{Bdbuf, BdbufConfig, DiskId};
@@ -107,14 +108,15 @@ pub fn read(image: &[u8], fs: ImageFs, content: Content) -> Result<Tree, String>
     let mut tree = Tree::default();
     let mut pending = vec![(Vec::new(), 0)];
     let mut seen = BTreeSet::new();
+    let mut room = Room::of(image.len() as u64);
     while let Some((path, depth)) = pending.pop() {
-        let mut entry = mounted.entry(path, image.len() as u64, content);
+        let mut entry = mounted.entry(path, image.len() as u64, content, &mut room);
         if entry.kind == FileKind::Directory && entry.error.is_none() {
             // A damaged volume can hold a directory below itself.
             if !seen.insert(entry.ino) || depth == DEPTH_MAX {
                 entry.error = Some("this directory has another name already".to_string());
-            } else if let Err(text) = mounted.list(&entry.path, depth + 1, &mut pending) {
-                entry.error = Some(text);
+            } else {
+                entry.missing = mounted.list(&entry.path, depth + 1, &mut pending, &mut room);
             }
         }
         tree.entries.push(entry);
@@ -123,7 +125,7 @@ pub fn read(image: &[u8], fs: ImageFs, content: Content) -> Result<Tree, String>
 }
 
 impl Mounted {
-    fn entry(&mut self, path: Vec<u8>, volume_bytes: u64, content: Content) -> TreeEntry {
+    fn entry(&mut self, path: Vec<u8>, volume_bytes: u64, content: Content, room: &mut Room) -> TreeEntry {
         let full = path_in_system(&path);
         let stat = match self.libio.lstat(&full) {
             Ok(stat) => stat,
@@ -146,7 +148,10 @@ impl Mounted {
             FileKind::File if stat.size_bytes > volume_bytes.min(FILE_BYTES_MAX) => {
                 Err(format!("a file of {} B: the volume has {volume_bytes} B", stat.size_bytes))
             }
-            FileKind::File => self.content(&full, stat.size_bytes, content),
+            FileKind::File => {
+                let taken = room.take_content(stat.size_bytes, content);
+                taken.and_then(|()| self.content(&full, stat.size_bytes, content))
+            }
             FileKind::Symlink => self.libio.readlink(&full).map_err(|error| error.to_string()),
             _ => Ok(Vec::new()),
         };
@@ -178,39 +183,33 @@ impl Mounted {
         read.and(closed).map(|()| data)
     }
 
-    /// Appends the names of a directory, last name first, because the caller takes from the end.
-    fn list(&mut self, path: &[u8], depth: usize, pending: &mut Vec<(Vec<u8>, usize)>) -> Result<(), String> {
-        let fd = self.libio.open(&path_in_system(path), OpenFlags::READ, 0).map_err(|error| error.to_string())?;
+    /// Appends the names of a directory, last name first, because the caller takes from the end; what was left out.
+    fn list(&mut self, path: &[u8], depth: usize, pending: &mut Vec<(Vec<u8>, usize)>, room: &mut Room) -> Vec<String> {
+        let fd = match self.libio.open(&path_in_system(path), OpenFlags::READ, 0) {
+            Ok(fd) => fd,
+            Err(error) => return vec![error.to_string()],
+        };
         let first = pending.len();
-        let mut names = BTreeSet::new();
+        let mut names = Names::new(room, path);
+        let mut names_count = 0;
         let listed = loop {
             match self.libio.read_dir(fd) {
                 Ok(None) => break Ok(()),
                 Ok(Some(entry)) if entry.name == b"." || entry.name == b".." => {}
-                Ok(Some(entry)) if entry.name.is_empty() || entry.name.contains(&b'/') || entry.name.contains(&0) => {
-                    let name = String::from_utf8_lossy(&entry.name).into_owned();
-                    break Err(format!("it holds a name that cannot be: {name:?}"));
-                }
-                Ok(Some(entry)) if !names.insert(entry.name.clone()) => {
-                    let name = String::from_utf8_lossy(&entry.name).into_owned();
-                    break Err(format!("it holds a name twice: {name:?}"));
+                Ok(Some(_)) if names_count == NAMES_MAX => {
+                    break Err(format!("it holds more than {NAMES_MAX} names: the others are left out"));
                 }
                 Ok(Some(entry)) => {
-                    if names.len() > NAMES_MAX {
-                        break Err(format!("it holds more than {NAMES_MAX} names: the others are left out"));
-                    }
-                    let mut full = path.to_vec();
-                    if !full.is_empty() {
-                        full.push(b'/');
-                    }
-                    full.extend_from_slice(&entry.name);
-                    pending.push((full, depth));
+                    names_count += 1;
+                    pending.extend(names.follow(&entry.name).map(|full| (full, depth)));
                 }
-                Err(error) => break Err(error.to_string()),
+                Err(error) => break Err(format!("{error}: other names may be missing")),
             }
         };
         let closed = self.libio.close(fd).map_err(|error| error.to_string());
         pending[first..].sort_by(|a, b| b.cmp(a));
-        listed.and(closed)
+        let mut missing = names.left_out();
+        missing.extend(listed.and(closed).err());
+        missing
     }
 }

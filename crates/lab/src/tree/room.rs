@@ -1,0 +1,105 @@
+//! What a walk through an image may take of the memory, and which names of a directory it follows.
+
+use super::Content;
+use ffslab_workload::quoting::quoted;
+use std::collections::BTreeSet;
+
+/// Content that is kept may take so much, whatever the size of the image: holes and damaged sizes cost an image nothing.
+const CONTENT_BYTES_MAX: u64 = 384 << 20;
+/// Of a larger image content may take so many times its size: compression seldom saves more.
+const CONTENT_PER_IMAGE: u64 = 4;
+/// All paths together: in a chain of directories each holds all names above it.
+const PATHS_BYTES_MAX: usize = 128 << 20;
+/// Names of a directory that are left out and named; more are counted.
+const NAMED_MAX: usize = 8;
+
+/// Memory that is left for a tree.
+pub struct Room {
+    content_bytes: u64,
+    content_max_bytes: u64,
+    paths_bytes: usize,
+}
+
+impl Room {
+    /// Room for the tree of an image, or of a chip, of so many bytes.
+    pub fn of(image_bytes: u64) -> Room {
+        let content_bytes = image_bytes.saturating_mul(CONTENT_PER_IMAGE).max(CONTENT_BYTES_MAX);
+        Room { content_bytes, content_max_bytes: content_bytes, paths_bytes: PATHS_BYTES_MAX }
+    }
+
+    /// Takes what the content of a file needs.
+    ///
+    /// Errors: one line; there is not as much left.
+    pub fn take_content(&mut self, size_bytes: u64, content: Content) -> Result<(), String> {
+        if content == Content::Check {
+            return Ok(());
+        }
+        let most_mib = self.content_max_bytes >> 20;
+        self.content_bytes = self.content_bytes.checked_sub(size_bytes).ok_or_else(|| {
+            format!("a file of {size_bytes} B: all files of the image together may have {most_mib} MiB here, holes included")
+        })?;
+        Ok(())
+    }
+
+    /// The path of a name below `dir`; `None`: paths take too much already.
+    fn path(&mut self, dir: &[u8], name: &[u8]) -> Option<Vec<u8>> {
+        let mut path = Vec::with_capacity(dir.len() + 1 + name.len());
+        self.paths_bytes = self.paths_bytes.checked_sub(path.capacity())?;
+        path.extend_from_slice(dir);
+        if !dir.is_empty() {
+            path.push(b'/');
+        }
+        path.extend_from_slice(name);
+        Some(path)
+    }
+}
+
+/// The names of one directory: those that are followed, and what is said about the others.
+pub struct Names<'r> {
+    room: &'r mut Room,
+    dir: &'r [u8],
+    seen: BTreeSet<Vec<u8>>,
+    foreign: Vec<String>,
+    foreign_count: usize,
+    too_long_count: usize,
+}
+
+impl<'r> Names<'r> {
+    pub fn new(room: &'r mut Room, dir: &'r [u8]) -> Names<'r> {
+        Names { room, dir, seen: BTreeSet::new(), foreign: Vec::new(), foreign_count: 0, too_long_count: 0 }
+    }
+
+    /// The path of a name, if it is followed. Names that no system call could have made would lead out of the folder they
+    /// are extracted to; of two equal names the first is the one that a look-up finds.
+    pub fn follow(&mut self, name: &[u8]) -> Option<Vec<u8>> {
+        let is_foreign = name.is_empty() || name.contains(&b'/') || name.contains(&0) || name == b"." || name == b"..";
+        if is_foreign || !self.seen.insert(name.to_vec()) {
+            self.foreign_count += 1;
+            if self.foreign.len() < NAMED_MAX {
+                let why = if is_foreign { "cannot be a name" } else { "is there twice" };
+                self.foreign.push(format!("{} {why}", quoted(name)));
+            }
+            return None;
+        }
+        let path = self.room.path(self.dir, name);
+        self.too_long_count += usize::from(path.is_none());
+        path
+    }
+
+    /// What was left out, a line each.
+    pub fn left_out(self) -> Vec<String> {
+        let mut lines: Vec<String> =
+            self.foreign.iter().map(|said| format!("{said}: what it stands for is left out")).collect();
+        if self.foreign_count > lines.len() {
+            lines.push(format!("{} more names like that are left out", self.foreign_count - lines.len()));
+        }
+        if self.too_long_count > 0 {
+            let most_mib = PATHS_BYTES_MAX >> 20;
+            lines.push(format!(
+                "{} names are left out: all paths of the image together may have {most_mib} MiB here",
+                self.too_long_count
+            ));
+        }
+        lines
+    }
+}

@@ -1,0 +1,116 @@
+"""A hidden folder beside the place of a result, in which it is made: nothing of it stays, however the work ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# What ends a program from outside and can be held up.
+STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@contextmanager
+def workplace(folder: Path) -> Iterator[Path]:
+    """A new folder beside `folder`, whose parents are made; it is removed at the end, with all that is left in it."""
+    temporary: Path | None = None
+    with _stopped_as_by_ctrl_c():
+        try:
+            with _uninterrupted():
+                folder.parent.mkdir(parents=True, exist_ok=True)
+                temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name[:100]}.", dir=folder.parent))
+            yield temporary
+        finally:
+            with _uninterrupted():
+                if temporary is not None:
+                    remove_tree(temporary)
+
+
+@contextmanager
+def _stopped_as_by_ctrl_c() -> Iterator[None]:
+    """SIGTERM and a terminal that is closed are a `KeyboardInterrupt`, too, unless somebody takes care of them."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {int(number): signal.getsignal(number) for number in STOPS}
+    for number, handler in before.items():
+        if handler is signal.SIG_DFL:
+            signal.signal(number, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Holds up Ctrl-C and its like until the end."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    caught: list[int] = []
+    before = {int(number): signal.signal(number, lambda got, _: caught.append(got)) for number in STOPS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for number in dict.fromkeys(caught):
+            signal.raise_signal(number)
+
+
+def remove_tree(folder: Path) -> None:
+    """Removes a folder of this user, however deep it is and whatever its permissions are. What cannot be removed stays.
+
+    It goes from folder to folder by descriptors: a path of all their names may be longer than the system takes.
+    """
+    try:
+        here = os.open(folder, OPEN_FOLDER)
+    except OSError:
+        return
+    try:
+        # Of each folder from the top to here: its name in the one above, and the folders in it that are still there.
+        way = [("", _emptied(here))]
+        while way:
+            name, folders = way[-1]
+            if folders:
+                below = folders.pop()
+                os.chmod(below, 0o700, dir_fd=here)
+                here = _moved(here, below)
+                way.append((below, _emptied(here)))
+            else:
+                way.pop()
+                if way:
+                    here = _moved(here, "..")
+                    os.rmdir(name, dir_fd=here)
+        folder.rmdir()
+    except OSError:
+        return
+    finally:
+        os.close(here)
+
+
+def _moved(here: int, name: str) -> int:
+    """The descriptor of another folder in place of that of `here`."""
+    there = os.open(name, OPEN_FOLDER, dir_fd=here)
+    os.close(here)
+    return there
+
+
+def _emptied(here: int) -> list[str]:
+    """Removes what is no folder; the names of the folders."""
+    with os.scandir(here) as found:
+        entries = list(found)
+    folders = []
+    for entry in entries:
+        if entry.is_dir(follow_symlinks=False):
+            folders.append(entry.name)
+        else:
+            os.unlink(entry.name, dir_fd=here)
+    return folders
