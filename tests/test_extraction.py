@@ -60,13 +60,6 @@ def test_a_name_that_cannot_be_is_left_out_and_told(ffslab: Command, tmp_path: P
     assert "cannot be a name" in looked.stdout
 
 
-def test_a_name_of_jffs2_ends_at_a_null_byte_as_in_linux(ffslab: Command, tmp_path: Path) -> None:
-    image = tmp_path / "image.jffs2"
-    image.write_bytes(jffs2_of_names([b"before", b"nul\0/../here"]))
-    assert ffslab("extract", image, tmp_path / "out").returncode == 0
-    assert {path.name for path in (tmp_path / "out").iterdir()} == {"before", "nul"}
-
-
 def test_names_that_cannot_be_in_yaffs2(ffslab: Command, tmp_path: Path) -> None:
     image = tmp_path / "image.yaffs2"
     image.write_bytes(yaffs2_of_names([b"before", b"../../x", b"twice", b"twice", b"then"]))

@@ -17,6 +17,8 @@ from ffslab import _native
 
 # What `printable` escapes and JSON may hold as it is; in JSON and TOML an escape can stand for each.
 _ACTS_IN_JSON = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+# What stands for a byte that is no UTF-8.
+_BYTES = frozenset(map(chr, range(0xDC80, 0xDD00)))
 # Letters and numbers that are written from right to left turn what stands beside them, too.
 _FROM_THE_RIGHT = frozenset({"R", "AL", "AN"})
 
@@ -38,14 +40,14 @@ def one_line(text: str) -> str:
 
 def escape(text: str) -> str:
     """Text as HTML shows it literally, between tags or in an attribute. Its direction does not reach beyond it."""
-    shown = plain_html(text)
+    shown = html.escape(printable(text))
     from_the_right = not shown.isascii() and any(unicodedata.bidirectional(c) in _FROM_THE_RIGHT for c in shown)
     return f"<bdi>{shown}</bdi>" if from_the_right else shown
 
 
 def plain_html(text: str) -> str:
-    """As `escape`, for places that take no tags: titles of pages, attributes."""
-    return html.escape(printable(text))
+    """As `escape`, for places that take no tags and no lines: titles of pages, attributes."""
+    return html.escape(one_line(text))
 
 
 def machine_exact(json_text: str) -> str:
@@ -58,5 +60,5 @@ def _bytes(text: str) -> bytes:
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
-        # Halves of surrogate pairs, from JSON.
-        return text.encode("utf-8", "surrogatepass")
+        # Halves of surrogate pairs, from JSON, beside bytes.
+        return b"".join(c.encode("utf-8", "surrogateescape" if c in _BYTES else "surrogatepass") for c in text)

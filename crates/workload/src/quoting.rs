@@ -87,7 +87,8 @@ pub fn quoted(name: &[u8]) -> String {
     for piece in pieces(name) {
         match (piece, in_escape) {
             (Err(_), false) => out.push_str("'$'"),
-            (Ok(_), true) => out.push_str("''"),
+            // A single quote that is written outside of quotes ends the escapes itself.
+            (Ok(character), true) if character != '\'' => out.push_str("''"),
             _ => {}
         }
         in_escape = piece.is_err();
@@ -155,6 +156,7 @@ mod tests {
             ("#a", "'#a'"),
             ("a#", "a#"),
             ("\\", "'\\'"),
+            ("\x01'$", "''$'\\001'\\''$'"),
         ] {
             assert_eq!(quoted(name.as_bytes()), shown);
         }
