@@ -117,6 +117,11 @@ def check_is_input(path: Path, kind: Kind, unless: str | None = None) -> None:
     os.close(_native.open_input(path, kind))
 
 
+def resolved(path: Path) -> Path:
+    """The path with its links followed. A link that leads to itself stays: who opens it is told."""
+    return Path(os.path.realpath(path))
+
+
 def parquet_table(path: Path, kind: Kind, wanted: str) -> pa.Table:
     """The table of a Parquet file, which may be no larger in memory than its kind may be as a file.
 

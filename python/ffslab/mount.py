@@ -16,7 +16,7 @@ from typing import Any, TextIO
 from ffslab import __version__, _native
 from ffslab._native import InputError
 from ffslab.experiment import Run
-from ffslab.inputs import toml_of
+from ffslab.inputs import resolved, toml_of
 from ffslab.inspection import stack_keys
 from ffslab.mount_control import socket_path
 from ffslab.os_errors import reason
@@ -222,7 +222,7 @@ class Mount:
         if not os.access(folder, os.W_OK | os.X_OK):
             why = "cannot be written to" if folder.is_dir() else "no such folder"
             raise InputError(f"--save {file}: {folder}: {why}")
-        if folder.resolve().is_relative_to(self.mountpoint.resolve()):
+        if resolved(folder).is_relative_to(resolved(self.mountpoint)):
             raise InputError(f"--save {file}: is on the mount itself: name a file elsewhere")
 
     def _resolved(self, title: str, used: dict[str, Any], command: Sequence[str]) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ffslab._native import InputError
+from ffslab.inputs import resolved
 from ffslab.os_errors import reason
 from ffslab.quoting import printable
 from ffslab.summary_table import aligned
@@ -28,7 +29,7 @@ SHADES = " .:-=+*#%@"
 def socket_path(mountpoint: Path, *, make: bool = False) -> Path:
     """Where the mount on a folder listens. `make`: the folder of the sockets is made, readable for its owner alone."""
     # The mount point itself is not looked at: that would be a call of a program on the simulated file system.
-    place = mountpoint.parent.resolve() / mountpoint.name if mountpoint.name else mountpoint.resolve()
+    place = resolved(mountpoint.parent) / mountpoint.name if mountpoint.name else resolved(mountpoint)
     base = Path(os.environ.get("XDG_RUNTIME_DIR") or "/tmp")
     folder = base / f"ffslab-{os.getuid()}"
     if make:

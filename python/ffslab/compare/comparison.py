@@ -13,7 +13,7 @@ from ffslab._native import InputError
 from ffslab.compare.alignment import before_first_call
 from ffslab.compare.sessions import Activity, Machine, Replayed
 from ffslab.compare.trace_folder import Recording, replay_recording, runs_before
-from ffslab.inputs import read_text
+from ffslab.inputs import read_text, resolved
 
 FUNCTIONS = {"jffs2_write_end": "write_end", "jffs2_write_begin": "write_begin", "jffs2_readpage": "readpage"}
 CALLS = {"vfs_write": "write", "vfs_read": "read"}
@@ -211,7 +211,7 @@ class _OpenFlash:
 
     def __init__(self, recording: Recording) -> None:
         self._key = (recording.workload.lower(), str(recording.record_bytes), str(recording.run))
-        folder = recording.folder.resolve().parent
+        folder = resolved(recording.folder).parent
         self._times = self._rows(folder / OPENFLASH_TIMES, TIME_ERRORS)
         # Its flash operations are those of capture B, as are all flash logs of INSERT.
         self._flash = self._rows(folder / OPENFLASH_FLASH, tuple(FLASH_COUNTS.values()))

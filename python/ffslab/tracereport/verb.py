@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ffslab import results
 from ffslab._native import InputError
+from ffslab.inputs import resolved
 from ffslab.tracereport.chips import from_options
 from ffslab.tracereport.header import COLUMNS, Chip
 from ffslab.tracereport.wear import Endurance
@@ -112,7 +113,7 @@ def _geometry(chip: Chip) -> str:
 
 
 def _name(path: Path) -> str:
-    path = path.resolve()
+    path = resolved(path)
     name = path.parent.name if path.name == results.LOGS else path.name
     for ending in (".gz", ".csv", ".log", ".txt"):
         name = name.removesuffix(ending)
