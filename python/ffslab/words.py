@@ -50,23 +50,27 @@ def _left_by_setup(variants: list[Variant]) -> Iterator[str]:
 def _unwritten(variant: Variant) -> str:
     left = variant["of_setup"]
     kinds = {"dirty page": left["pages"], "dirty inode": left["inodes"]}
-    amounts = [f"{number(count)} {kind}{'' if count == 1 else 's'}" for kind, count in kinds.items() if count]
+    amounts = [_counted(count, kind) for kind, count in kinds.items() if count]
     if left["buffered_B"]:
         amounts.append(f"{number(left['buffered_B'])} B in buffers")
     what = _listed(amounts) if amounts else "changes of the index"
     totals = left["totals"]
-    took = f"{number(totals['page_programs'])} page programs and {number(totals['erases'])} erases"
+    took = f"{_counted(totals['page_programs'], 'page program')} and {_counted(totals['erases'], 'erase')}"
     rtems = variant["stack"].get("system") == "rtems"
     written = totals["page_programs"] + totals["erases"]
     if rtems:
         written = variant.get("counters", {}).get("dev_write_bytes_of_setup", 0)
         took = f"{number(written / 1024, 1)} KiB"
-    then = f'writing them took {took}, counted apart under "left by the setup"' if written else "none was written alone"
+    then = f'writing that took {took}, counted apart under "left by the setup"' if written else "none was written alone"
     settle = "umount and mount again, or an fsync of the file," if rtems else "a sync step"
     return (
-        f"{what} were not on the medium when the measurement began; {then}. "
+        f"{what} had not reached the medium when the measurement began; {then}. "
         f"{settle[0].upper()}{settle[1:]} at the end of the setup leaves nothing."
     )
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{number(count)} {what}{'' if count == 1 else 's'}"
 
 
 def _listed(parts: list[str]) -> str:
