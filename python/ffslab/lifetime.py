@@ -28,6 +28,8 @@ SEED = 1
 WINDOWS_MIN = 5
 CAUSES_SHOWN = 4
 LEFT_BY_SETUP = "left by the setup"
+# Erases that made a new partition usable: they happen once in its life. Older results do not tell them apart.
+FORMATTING = "erases_formatting"
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,8 @@ def of_results(folder: Path, endurance: int | None, per_day: float | None) -> Fa
     blocks = parquet_table(folder / BLOCKS, "results file", "table of blocks")
     try:
         columns = {name: blocks[name].to_numpy() for name in ("variant", "erases_main", "erases_total")}
+        if FORMATTING in blocks.column_names:
+            columns[FORMATTING] = blocks[FORMATTING].to_numpy()
         return _facts(str(folder), [(summary["title"], summary, columns, None)], endurance, per_day)
     except (KeyError, TypeError, ValueError) as error:
         if isinstance(error, InputError):
@@ -117,6 +121,9 @@ def _facts(
             chosen = names == variant["name"]
             erases = np.asarray(columns["erases_main"])[chosen].astype(float)
             before = np.asarray(columns["erases_total"])[chosen] - erases
+            if FORMATTING in columns:
+                formatting = np.asarray(columns[FORMATTING])[chosen].astype(float)
+                erases, before = erases - formatting, before + formatting
             erases = _of_workload(variant, erases)
             said = (given, "as given") if given is not None else endurance_of(variant["stack"]["part"])
             if said is None:
@@ -192,6 +199,7 @@ def _row(title: str, variant: Facts, erases: Any, worn: Any, said: tuple[int, st
         "busiest_block": busiest,
         "of_setup": variant.get("of_setup"),
         "causes": causes(variant),
+        "formatting_erases": (variant.get("formatting") or {"erases": 0})["erases"],
     }  # fmt: skip
     return row
 
@@ -207,7 +215,7 @@ def _uncertainty(variant: Facts, total: float) -> tuple[float, float, str]:
     With enough measured steps that took time: a bootstrap over them as windows of time (Efron and Tibshirani, An
     Introduction to the Bootstrap, 1993, chapter 13: percentiles). Else: what the count alone leaves.
     """
-    windows = [(step["elapsed_us"], step["counts"]["erases"]) for step in variant["steps"] if step["elapsed_us"] > 0]
+    windows = [(step["elapsed_us"], _erases(step)) for step in variant["steps"] if step["elapsed_us"] > 0]
     counts = np.array([count for _, count in windows], dtype=float)
     times = np.array([time for time, _ in windows], dtype=float)
     if len(windows) >= WINDOWS_MIN and counts.sum() > 0:
@@ -220,9 +228,18 @@ def _uncertainty(variant: Facts, total: float) -> tuple[float, float, str]:
     return low, high, f"the number of erases alone, as independent events: {few}"
 
 
+def _erases(step: Facts) -> int:
+    """Erases of a step, but for those of formatting."""
+    formatting = step.get("formatting") or {"erases": 0}
+    return int(step["counts"]["erases"] - formatting["erases"])
+
+
 def causes(variant: Facts) -> list[Facts]:
-    """Who and why, by the pages that were programmed: each of them needs its share of an erase sooner or later."""
-    own = [cause for cause in variant["by_cause"] if cause["reason"] != LEFT_BY_SETUP]
+    """Who and why, by the pages that were programmed: each of them needs its share of an erase sooner or later.
+
+    Formatting is none of them: it happens once.
+    """
+    own = [cause for cause in variant["by_cause"] if cause["reason"] not in (LEFT_BY_SETUP, "formatting")]
     programs = sum(cause["page_programs"] for cause in own)
     erased = sum(cause["erases"] for cause in own)
     rows = [
@@ -278,6 +295,9 @@ def text(facts: Facts) -> str:
                 f"  of the setup, taken off: {number(totals['page_programs'])} page programs and "
                 f"{number(totals['erases'])} erases for what it had left in memory"
             )
+        if row["formatting_erases"]:
+            erases = number(row["formatting_erases"], 0)
+            below.append(f"  not in it: {erases} erases that made the new partition usable, once in its life")
     return "\n".join([facts["start"], "", text_table(head, rows, "l" + "r" * 7), *below])
 
 

@@ -76,6 +76,7 @@ def _ask(mountpoint: Path, question: dict[str, Any]) -> Any:
 def text(now: dict[str, Any]) -> str:
     """What `ffslab stat` prints."""
     totals = now["totals"]
+    new = totals["formatting"]
     facts = [
         ("file system", now["fs"] + ("" if now["powered"] else ", without power")),
         ("board", now["board"]),
@@ -87,6 +88,9 @@ def text(now: dict[str, Any]) -> str:
         ("block erases", number(totals["erases"], 0)),
         ("energy, mJ", number(totals["energy_uJ"]["total"] / 1e3, 2)),
     ]
+    if new["page_programs"] or new["erases"]:
+        told = f"{number(new['page_programs'], 0)} programs, {number(new['erases'], 0)} erases"
+        facts.insert(-1, ("of these formatting", told))
     if now["free_B"] is not None:
         facts.append(("free, MiB", number(now["free_B"] / 2**20, 1)))
     width = max(len(name) for name, _ in facts)

@@ -21,6 +21,12 @@ def _of_setup(variant: Variant, counter: str) -> float:
     return left["totals"][counter] if left else 0.0
 
 
+def _formatting(variant: Variant) -> dict[str, float]:
+    """What made a new partition usable."""
+    nothing = {"page_programs": 0.0, "erases": 0.0}
+    return variant.get("formatting") or nothing
+
+
 ROWS: list[tuple[str, Callable[[Variant], float | None], int]] = [
     ("virtual time, ms", lambda v: v["time_us"] / 1e3, 1),
     ("requests", lambda v: v["latency_us"]["n"], 0),
@@ -34,6 +40,8 @@ ROWS: list[tuple[str, Callable[[Variant], float | None], int]] = [
     ("block erases", lambda v: v["totals"]["erases"], 0),
     ("of the setup: page programs", lambda v: _of_setup(v, "page_programs"), 0),
     ("of the setup: block erases", lambda v: _of_setup(v, "erases"), 0),
+    ("of formatting: page programs", lambda v: _formatting(v)["page_programs"], 0),
+    ("of formatting: block erases", lambda v: _formatting(v)["erases"], 0),
     ("OOB reads", lambda v: v["totals"]["oob_reads"], 0),
     ("OOB programs", lambda v: v["totals"]["oob_programs"], 0),
     ("chip busy, ms", lambda v: v["totals"]["busy_us"] / 1e3, 1),

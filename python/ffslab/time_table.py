@@ -28,10 +28,11 @@ MEANING = {
     "checking": "nodes are checked after mount",
     "summary": "summaries of full blocks are written",
     "recovery": "failed programs and erases are dealt with",
-    "UBI attach": "UBI looks at all erase blocks, and formats an erased partition",
+    "UBI attach": "UBI looks at all erase blocks",
     "UBI header": "UBI writes erase counters, block identifiers and its volume table",
     "wear levelling": "UBI moves data because of wear or bit flips",
     "left by the setup": "what the setup had left in memory is written: not the measured steps' doing",
+    "formatting": "a new partition is made usable, once: no cost of what programs do",
     "other": "flash operations without a stated reason",
 }
 CPU, PROGRAM, IDLE = "CPU", "program", "idle"

@@ -2,7 +2,7 @@
 
 mod content;
 
-use ffslab_sim::{Op, Sim};
+use ffslab_sim::{Op, Reason, Sim};
 use rand_pcg::rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg32;
 
@@ -37,6 +37,7 @@ pub struct Chip {
     /// Bits that the last read flipped.
     flips: Vec<u32>,
     contents_version: u64,
+    formatting_erases: Vec<u32>,
 }
 
 /// What one read moves over the bus: a part of the data area and what comes after it.
@@ -70,6 +71,7 @@ impl Chip {
             power: Power::new(),
             flips: Vec::new(),
             contents_version: 0,
+            formatting_erases: vec![0; geometry.blocks as usize],
         })
     }
 
@@ -269,6 +271,7 @@ impl Chip {
             Some(Torn::Partial { seed }) => self.erase_torn(seed, block),
         }
         self.cells.erase_counts[block as usize] += 1;
+        self.formatting_erases[block as usize] += u32::from(self.sim.reason() == Reason::Formatting);
         self.spend(Op::Erase, block, 0, 0, self.timing.erase_ns);
         if cut.is_some() {
             return Err(FlashError::PowerCut);
@@ -428,6 +431,11 @@ impl Chip {
     /// Erases of each block since the chip was made.
     pub fn erase_counts(&self) -> &[u32] {
         &self.cells.erase_counts
+    }
+
+    /// Those of them that happened here because a new partition was made usable ([`Reason::Formatting`]).
+    pub fn formatting_erases(&self) -> &[u32] {
+        &self.formatting_erases
     }
 
     /// Reads of pages of a block since its last erase, and the most there were between two erases so far.

@@ -52,6 +52,8 @@ pub struct EraseBlock {
     pub erase_failures: u32,
     /// How much was read back since the erase.
     pub checked_bytes: u32,
+    /// Found erased and without a clean marker at mount, and not erased since.
+    pub is_blank: bool,
     list: List,
     previous: u32,
     next: u32,
@@ -70,6 +72,7 @@ impl EraseBlock {
             gc_node: NONE,
             erase_failures: 0,
             checked_bytes: 0,
+            is_blank: false,
             list: List::None,
             previous: NONE,
             next: NONE,

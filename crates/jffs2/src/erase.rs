@@ -5,7 +5,7 @@
 
 use ffslab_fs::{Errno, Result, PAGE_BYTES};
 use ffslab_mtd::MtdError;
-use ffslab_sim::Reason;
+use ffslab_sim::{Reason, ReasonGuard};
 
 use crate::blocks::List;
 use crate::format::{encode_clean_marker, oob_clean_marker, HEADER_BYTES};
@@ -69,7 +69,7 @@ impl Store {
 
     fn erase_chosen(&mut self, block: u32) -> Result<EraseStep> {
         let erased = {
-            let _why = self.sim.because(Reason::Erase);
+            let _why = self.because_of_erase(block, Reason::Erase);
             self.mtd.erase(u64::from(block * self.block_bytes))
         };
         match erased {
@@ -81,6 +81,11 @@ impl Store {
             Err(_) => self.erase_failed(block)?,
         }
         Ok(EraseStep::More)
+    }
+
+    /// The blocks of a new partition are erased and marked once before their first use: that is formatting.
+    fn because_of_erase(&self, block: u32, reason: Reason) -> ReasonGuard {
+        self.sim.because(if self.blocks[block].is_blank { Reason::Formatting } else { reason })
     }
 
     /// Begins to erase a block that is needed now. If nothing waits, goes on with the block that another task has begun
@@ -133,7 +138,7 @@ impl Store {
             let bytes = (PAGE_BYTES as u32).min(self.block_bytes - checked_bytes) as usize;
             let at = block * self.block_bytes + checked_bytes;
             let erased = {
-                let _why = self.sim.because(Reason::EraseCheck);
+                let _why = self.because_of_erase(block, Reason::EraseCheck);
                 self.mtd.reads_erased(u64::from(at), &mut self.erase_check[..bytes])
             };
             match erased {
@@ -149,7 +154,7 @@ impl Store {
         }
         let at = u64::from(block * self.block_bytes);
         let marked = {
-            let _why = self.sim.because(Reason::CleanMarker);
+            let _why = self.because_of_erase(block, Reason::CleanMarker);
             match self.mtd.is_nor() {
                 true => self.mtd.write(at, &encode_clean_marker(self.endian)),
                 false => self.mtd.write_oob_free(at, &oob_clean_marker(self.endian)),
@@ -163,6 +168,7 @@ impl Store {
                 return Ok(false);
             }
         }
+        self.blocks[block].is_blank = false;
         self.blocks[block].free_bytes = self.block_bytes;
         self.totals.erasing_bytes -= self.block_bytes;
         self.totals.free_bytes += self.block_bytes;

@@ -90,6 +90,7 @@ impl Store {
                 BlockState::AllErased => {
                     // Perhaps not erased to the end: it is erased again, and marked.
                     empty += 1;
+                    self.blocks[block].is_blank = true;
                     self.queue_found(block);
                 }
                 BlockState::CleanMarker if self.blocks[block].dirty_bytes == 0 => {

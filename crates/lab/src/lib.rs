@@ -23,7 +23,7 @@ pub mod image;
 pub mod input;
 pub mod inspect;
 mod lab;
-mod mount_options;
+pub mod mount_options;
 pub mod planned;
 pub mod postmark;
 mod probe_log;

@@ -53,6 +53,9 @@ pub struct VariantSummary {
     pub flash: Option<FlashSummary>,
     /// Of the measured steps, as everything below.
     pub totals: Counts,
+    /// Of the totals, what made a new partition usable, once: no cost of what programs did. Left out: nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub formatting: Option<Counts>,
     pub by_cause: Vec<CauseSummary>,
     /// Of all recorded calls: requests, appends, files of `create_many` and its kin, replayed calls.
     pub latency_us: LatencyUs,
@@ -76,7 +79,7 @@ pub struct VariantSummary {
     pub user_written_bytes: u64,
     /// What the setup had left in memory when the measurement began; null: nothing. The two ratios below leave it out.
     pub of_setup: Option<OfSetupSummary>,
-    /// Bytes of the pages programmed / bytes that programs wrote; null if they wrote none.
+    /// Bytes of the pages programmed, but for those of formatting / bytes that programs wrote; null if they wrote none.
     pub write_amplification: Option<f64>,
     /// Bytes of the pages read / bytes that programs read; null if they read none.
     pub read_amplification: Option<f64>,
@@ -260,6 +263,9 @@ impl MeanSd {
 pub struct StepSummary {
     pub step: String,
     pub counts: Counts,
+    /// As that of the variant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub formatting: Option<Counts>,
     pub elapsed_us: f64,
     pub latency_us: LatencyUs,
     /// Above idle.
@@ -310,6 +316,8 @@ pub struct BlockColumns {
     pub erases_main: Vec<u32>,
     /// Since the chip was made.
     pub erases_total: Vec<u32>,
+    /// Of those in the measured steps, the ones that made a block of a new partition usable.
+    pub erases_formatting: Vec<u32>,
     pub programmed_pages: Vec<u32>,
     /// What the block holds at the start of the measurement and at its end; NaN: no file system was mounted to tell.
     pub before: SpaceColumns,
@@ -354,6 +362,7 @@ impl BlockColumns {
         self.block.extend(0..blocks as u32);
         self.erases_main.extend_from_slice(&outcome.erases_main);
         self.erases_total.extend_from_slice(&outcome.erases_total);
+        self.erases_formatting.extend_from_slice(&outcome.erases_formatting);
         self.programmed_pages.extend_from_slice(&outcome.programmed_pages);
         self.before.extend(&outcome.space_before, blocks);
         self.after.extend(&outcome.space_after, blocks);
@@ -394,6 +403,7 @@ impl VariantSummary {
             stack,
             flash,
             totals: last.counts.into(),
+            formatting: (last.formatting != OpCounts::default()).then(|| last.formatting.into()),
             by_cause: outcome.by_cause.iter().map(CauseSummary::of).collect(),
             latency_us: LatencyUs::of(&outcome.requests.latency_ns),
             energy_uj: last.energy.into(),
@@ -406,7 +416,7 @@ impl VariantSummary {
             user_written_bytes,
             of_setup: OfSetupSummary::of(outcome),
             write_amplification: ratio(
-                last.counts.page_programs.saturating_sub(of_setup.page_programs),
+                last.counts.page_programs.saturating_sub(of_setup.page_programs + last.formatting.page_programs),
                 user_written_bytes,
             ),
             read_amplification: ratio(last.counts.page_reads.saturating_sub(of_setup.page_reads), user_read_bytes),
@@ -439,10 +449,12 @@ fn with_idle(above_idle: Energy, idle: Option<PowerMilliwatt>, time_ns: u64) -> 
 fn step_summaries(titles: Vec<String>, idle: Option<PowerMilliwatt>, outcome: &Outcome) -> Vec<StepSummary> {
     let mut summaries = Vec::with_capacity(titles.len());
     let (mut counts_before, mut energy_before, mut before_ns) = (OpCounts::default(), Energy::default(), 0);
+    let mut formatting_before = OpCounts::default();
     for (title, done) in titles.into_iter().zip(&outcome.measure) {
         summaries.push(StepSummary {
             step: title,
             counts: (done.counts - counts_before).into(),
+            formatting: (done.formatting != formatting_before).then(|| (done.formatting - formatting_before).into()),
             elapsed_us: ns_to_us(done.elapsed_ns),
             latency_us: LatencyUs::of(&outcome.requests.latency_ns[done.rows.clone()]),
             energy_uj: (done.energy - energy_before).into(),
@@ -457,6 +469,7 @@ fn step_summaries(titles: Vec<String>, idle: Option<PowerMilliwatt>, outcome: &O
             postmark: done.facts.postmark.clone(),
         });
         (counts_before, energy_before, before_ns) = (done.counts, done.energy, done.time_ns);
+        formatting_before = done.formatting;
     }
     summaries
 }

@@ -73,6 +73,8 @@ pub struct StepOutcome {
     pub time_ns: u64,
     /// Energy above idle from the same instant to the end of the step.
     pub energy: Energy,
+    /// Of `counts`, those that made a new partition usable: no cost of what programs do.
+    pub formatting: OpCounts,
     /// Between the clock readings before and after the step.
     pub elapsed_ns: u64,
     /// Rows of [`Outcome::requests`]; empty for setup steps.
@@ -102,6 +104,8 @@ pub struct Outcome {
     /// Erases of each block of the partition in the main phase, and since the chip was made.
     pub erases_main: Vec<u32>,
     pub erases_total: Vec<u32>,
+    /// Of `erases_main`, those that made blocks of a new partition usable.
+    pub erases_formatting: Vec<u32>,
     /// Programmed pages of each block at the end.
     pub programmed_pages: Vec<u32>,
     /// What each block holds at the start of the measurement and at its end. Empty: nothing was mounted then.
@@ -135,7 +139,6 @@ impl Outcome {
         setup: Vec<StepOutcome>,
         measure: Vec<StepOutcome>,
         requests: RequestLog,
-        erases_before: &[u32],
     ) -> Outcome {
         let end = Instants::of(stack);
         let last = measure.last().cloned().unwrap_or_default();
@@ -151,8 +154,9 @@ impl Outcome {
             main: last.counts,
             main_by_task: Vec::new(),
             main_time_ns: last.time_ns,
-            erases_main: erases_total.iter().zip(erases_before).map(|(after, before)| after - before).collect(),
+            erases_main: increase(&erases_total, &start.erases),
             erases_total,
+            erases_formatting: increase(&stack.formatting_erases(), &start.formatting_erases),
             programmed_pages: stack.programmed_pages(),
             space_before: start.space.clone(),
             space_after: end.space,
@@ -205,7 +209,7 @@ pub fn run(plan: &Plan, watch: &mut Watch) -> Result<Outcome, RunError> {
         }
         measure.push(outcome);
     }
-    let (main, main_time_ns, erases_main, main_by_task) = main
+    let main = main
         .ok_or_else(|| RunError::Step(format!("the main phase ends with step {}, which is none", plan.main_steps.1)))?;
     let end = Instants::of(&runner.stack);
     if let Some(probe) = probe {
@@ -218,11 +222,12 @@ pub fn run(plan: &Plan, watch: &mut Watch) -> Result<Outcome, RunError> {
         of_setup: start.of_setup(&end),
         program_ns: end.program_ns - start.program_ns,
         idle_ns: end.idle_ns - start.idle_ns,
-        main,
-        main_by_task,
-        main_time_ns,
-        erases_main,
+        main: main.counts,
+        main_by_task: main.by_task,
+        main_time_ns: main.time_ns,
+        erases_main: main.erases,
         erases_total: runner.stack.erase_counts(),
+        erases_formatting: main.formatting_erases,
         programmed_pages: runner.stack.programmed_pages(),
         space_before: start.space,
         space_after: end.space,
@@ -241,6 +246,8 @@ pub(crate) struct Instants {
     energy_for_setup: Energy,
     /// Of the instant at which a measurement begins.
     left_by_setup: Unwritten,
+    erases: Vec<u32>,
+    formatting_erases: Vec<u32>,
 }
 
 impl Instants {
@@ -253,6 +260,8 @@ impl Instants {
             space: stack.block_space(),
             energy_for_setup: sim.energy_for_setup(),
             left_by_setup: Unwritten::default(),
+            erases: stack.erase_counts(),
+            formatting_erases: stack.formatting_erases(),
         }
     }
 
@@ -261,12 +270,27 @@ impl Instants {
     }
 }
 
+/// What counters of each block have gained.
+fn increase(after: &[u32], before: &[u32]) -> Vec<u32> {
+    after.iter().zip(before).map(|(after, before)| after - before).collect()
+}
+
 /// State at the start of the main phase.
 struct Boundary {
     counts: OpCounts,
     causes: Box<[OpCounts; CAUSES]>,
     time_ns: u64,
     erases: Vec<u32>,
+    formatting_erases: Vec<u32>,
+}
+
+/// What the main phase did.
+struct MainPhase {
+    counts: OpCounts,
+    time_ns: u64,
+    erases: Vec<u32>,
+    formatting_erases: Vec<u32>,
+    by_task: Vec<(Task, OpCounts)>,
 }
 
 impl Boundary {
@@ -276,19 +300,31 @@ impl Boundary {
             causes: stack.sim.all_counts(),
             time_ns: step.map_or(0, |step| step.time_ns),
             erases: stack.erase_counts(),
+            formatting_erases: stack.formatting_erases(),
         }
     }
 
-    fn until(&self, stack: &Stack, step: &StepOutcome) -> (OpCounts, u64, Vec<u32>, Vec<(Task, OpCounts)>) {
-        let erases = stack.erase_counts().iter().zip(&self.erases).map(|(after, before)| after - before).collect();
+    fn until(&self, stack: &Stack, step: &StepOutcome) -> MainPhase {
         let causes = by_cause(&self.causes, &stack.sim.all_counts());
         let of_task = |wanted: Task| {
             let counts = causes.iter().filter(|(task, ..)| *task == wanted);
             counts.fold(OpCounts::default(), |sum, (.., counts)| sum + *counts)
         };
-        let tasks = Task::ALL.iter().map(|&task| (task, of_task(task))).collect();
-        (step.counts - self.counts, step.time_ns - self.time_ns, erases, tasks)
+        MainPhase {
+            counts: step.counts - self.counts,
+            time_ns: step.time_ns - self.time_ns,
+            erases: increase(&stack.erase_counts(), &self.erases),
+            formatting_erases: increase(&stack.formatting_erases(), &self.formatting_erases),
+            by_task: Task::ALL.iter().map(|&task| (task, of_task(task))).collect(),
+        }
     }
+}
+
+/// What making a new partition usable has cost since the stack was made, whoever did it.
+pub(crate) fn formatting(stack: &Stack) -> OpCounts {
+    let counts = stack.sim.all_counts();
+    let of_task = |&task: &Task| counts[cause::index(task, Reason::Formatting)];
+    Task::ALL.iter().map(of_task).fold(OpCounts::default(), |sum, counts| sum + counts)
 }
 
 pub(crate) fn by_cause(before: &[OpCounts; CAUSES], after: &[OpCounts; CAUSES]) -> Vec<(Task, Reason, OpCounts)> {
@@ -321,6 +357,7 @@ pub(crate) struct Runner<'a> {
     pub(crate) measuring: bool,
     pub(crate) start_ns: u64,
     start_counts: OpCounts,
+    start_formatting: OpCounts,
     start_energy: Energy,
     pub(crate) traces: Cow<'a, Traces>,
     calls: u64,
@@ -341,6 +378,7 @@ impl<'a> Runner<'a> {
             measuring: false,
             start_ns: 0,
             start_counts: OpCounts::default(),
+            start_formatting: OpCounts::default(),
             start_energy: Energy::default(),
             traces,
             calls: 0,
@@ -353,6 +391,7 @@ impl<'a> Runner<'a> {
     pub(crate) fn begin_setup(&mut self) {
         self.start_ns = self.stack.sim.now_ns();
         self.start_counts = self.stack.sim.total();
+        self.start_formatting = formatting(&self.stack);
         self.start_energy = self.stack.sim.energy();
     }
 
@@ -411,6 +450,7 @@ impl<'a> Runner<'a> {
             counts: self.stack.sim.total() - self.start_counts,
             time_ns: after_ns - self.start_ns,
             energy: self.stack.sim.energy() - self.start_energy,
+            formatting: formatting(&self.stack) - self.start_formatting,
             elapsed_ns: after_ns - begun.at_ns,
             rows: begun.first_row..self.log.len(),
             fs_free_bytes: self.free_bytes(),

@@ -48,7 +48,6 @@ pub struct Session {
 /// The measurement, once it has begun.
 struct Measured {
     start: Instants,
-    erases_before: Vec<u32>,
     titles: Vec<String>,
     steps: Vec<StepOutcome>,
     running: Option<(StepBegun, Facts)>,
@@ -67,6 +66,8 @@ pub struct SessionResult {
 pub struct SessionTotals {
     #[serde(flatten)]
     pub counts: Counts,
+    /// Of these, those that made a new partition usable.
+    pub formatting: Counts,
     #[serde(rename = "energy_uJ")]
     pub energy_uj: EnergySummary,
     pub time_us: f64,
@@ -150,7 +151,8 @@ impl Session {
     pub fn totals(&self) -> SessionTotals {
         let sim = &self.runner.stack.sim;
         let now_us = ns_to_us(sim.now_ns() - sim.config().uptime_ns);
-        SessionTotals { counts: sim.total().into(), energy_uj: sim.energy().into(), time_us: now_us }
+        let formatting = crate::run::formatting(&self.runner.stack).into();
+        SessionTotals { counts: sim.total().into(), formatting, energy_uj: sim.energy().into(), time_us: now_us }
     }
 
     /// Flash operations since the stack was made, by who and why; causes that cost nothing are left out.
@@ -179,7 +181,6 @@ impl Session {
         self.end_step();
         let measured = self.measured.get_or_insert_with(|| Measured {
             start: self.runner.begin_measurement(),
-            erases_before: self.runner.stack.erase_counts(),
             titles: Vec::new(),
             steps: Vec::new(),
             running: None,
@@ -259,7 +260,6 @@ impl Session {
             self.setup.clone(),
             measured.steps.clone(),
             self.runner.log.clone(),
-            &measured.erases_before,
         );
         let labels = Labels { name, axes: &axes, steps: measured.titles.clone() };
         let summary = VariantSummary::of(labels, self.keys.clone().into(), Some(&self.spec), &outcome);

@@ -10,7 +10,7 @@ use ffslab_fs::{BlockSpace, FileSystem};
 use ffslab_jffs2::{Jffs2, Options};
 use ffslab_linux::{ReadAheadRules, Vfs, VfsConfig, WriteBackKnobs};
 use ffslab_mtd::{Driver, Ecc, Mtd, Nand};
-use ffslab_sim::{CpuCosts, NandWait, PowerMilliwatt, Sim, SimConfig, Switch};
+use ffslab_sim::{CpuCosts, NandWait, PowerMilliwatt, Reason, Sim, SimConfig, Switch};
 use ffslab_ubi::{AttachError, BadReserve, Ubi, UbiError, UbiOptions, Volume, VolumeKind, VolumeRequest, VolumeSize};
 use ffslab_ubifs::Ubifs;
 use ffslab_yaffs2::{Background, Yaffs2};
@@ -275,10 +275,11 @@ impl Stack {
     ///
     /// Errors: what the file system says, options that it does not have.
     pub fn mount(&mut self, options: &[String]) -> Result<(), String> {
-        let MountOptions { read_only, remount, others: options } = MountOptions::of(options);
-        if remount {
-            return self.remount(read_only, &options);
+        let generic = MountOptions::of(self.fs_name(), options)?;
+        if generic.remount {
+            return self.remount(&generic);
         }
+        let MountOptions { read_only, synchronous, others: options, .. } = generic;
         if self.vfs.fs().is_some() {
             return Err("the partition is mounted already: umount it first, or add the option \"remount\"".to_string());
         }
@@ -304,18 +305,35 @@ impl Stack {
             FsSpec::None => return Err("fs = \"none\": there is no file system to mount".to_string()),
         };
         self.vfs.mount(fs).map_err(|error| error.to_string())?;
+        self.vfs.set_synchronous(synchronous);
         self.vfs.set_read_ahead_bytes(self.spec.vfs.read_ahead_bytes);
         Ok(())
     }
 
-    /// `mount -o remount`: read-only or read-write.
+    fn fs_name(&self) -> &'static str {
+        match &self.spec.fs {
+            FsSpec::Jffs2(_) => "jffs2",
+            FsSpec::Yaffs2(_) => "yaffs2",
+            FsSpec::Ubifs(..) => "ubifs",
+            FsSpec::None => NO_FS,
+        }
+    }
+
+    /// `mount -o remount`: read-only or read-write, synchronous or not.
     ///
     /// Errors: nothing is mounted, files are open for writing, what the file system says.
-    fn remount(&mut self, read_only: bool, others: &[String]) -> Result<(), String> {
-        if let Some(option) = others.first() {
-            return Err(format!("a remount changes only ro and rw here, not \"{option}\": umount and mount for that"));
+    fn remount(&mut self, options: &MountOptions) -> Result<(), String> {
+        if let Some(option) = options.others.first() {
+            return Err(format!(
+                "a remount changes only the generic options here, not \"{option}\": umount and mount for that"
+            ));
         }
-        self.vfs.remount(read_only).map_err(|error| error.to_string())
+        if self.vfs.fs().is_none() {
+            return Err("remount: nothing is mounted: leave the option out".to_string());
+        }
+        self.vfs.remount(options.read_only).map_err(|error| error.to_string())?;
+        self.vfs.set_synchronous(options.synchronous);
+        Ok(())
     }
 
     /// Attaches UBI to the partition.
@@ -343,7 +361,10 @@ impl Stack {
     fn attach_at_boot(&mut self) -> Result<(), String> {
         self.ubi_attach()?;
         match &self.ubi {
-            Some(ubi) if ubi.volumes().is_empty() => self.ubi_make_volume(),
+            Some(ubi) if ubi.volumes().is_empty() => {
+                let _why = self.sim.because(Reason::Formatting);
+                self.ubi_make_volume()
+            }
             _ => Ok(()),
         }
     }
@@ -435,6 +456,12 @@ impl Stack {
     pub fn erase_counts(&self) -> Vec<u32> {
         let (first, blocks) = (self.spec.first_block as usize, self.spec.partition_blocks as usize);
         self.nand.with_chip(|chip| chip.erase_counts()[first..first + blocks].to_vec())
+    }
+
+    /// Those of them that only made blocks of a new partition usable.
+    pub fn formatting_erases(&self) -> Vec<u32> {
+        let (first, blocks) = (self.spec.first_block as usize, self.spec.partition_blocks as usize);
+        self.nand.with_chip(|chip| chip.formatting_erases()[first..first + blocks].to_vec())
     }
 
     /// What each block of the partition holds, as the mounted file system accounts for it; empty: nothing is mounted.

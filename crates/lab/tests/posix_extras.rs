@@ -71,7 +71,7 @@ fn bulk_read_is_a_key_of_the_stack_to_vary_and_a_mount_option() {
 
     let mount = |option: &str| format!("step = 'umount'\n[[measure]]\nstep = 'mount'\noptions = ['{option}']");
     run("ubifs", &[&mount("bulk_read")]).unwrap();
-    refused("ubifs", &[&mount("bulkread")], "unknown mount option \"bulkread\": ubifs has ro, rw, remount, bulk_read");
+    refused("ubifs", &[&mount("bulkread")], "unknown mount option \"bulkread\": ubifs has bulk_read");
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn a_read_only_mount_refuses_changes_until_it_is_remounted() {
         assert_eq!(written, 0, "{fs} writes while it is mounted read-only");
         assert!(variant.steps[9..].iter().any(|step| step.counts.page_programs > 0), "{fs} wrote nothing after it");
         refused(fs, &[&mount("'ro'")], "mounted already");
-        refused(fs, &[&mount("'remount', 'noatime'")], "a remount changes only ro and rw");
+        refused(fs, &[&mount("'remount', 'nonsense'")], "a remount changes only the generic options");
         refused(fs, &["step = 'open'\nfile = 'f'\nflags = ['wronly']", &mount("'remount', 'ro'")], "EBUSY");
     }
 }

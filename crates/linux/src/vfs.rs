@@ -30,6 +30,8 @@ pub struct Vfs {
     pub(crate) nodes: Nodes,
     /// Read-ahead of the backing device; files opened from now on start with it.
     pub(crate) device_ra_pages: u64,
+    /// Mounted with `sync`: every write(2) is one with `O_DSYNC` (`IS_SYNC` of `include/linux/fs.h`).
+    pub(crate) synchronous: bool,
     device_task: Option<DeviceTask>,
 }
 
@@ -51,6 +53,7 @@ impl Vfs {
             linkable: FxHashSet::default(),
             nodes: Nodes::default(),
             device_ra_pages,
+            synchronous: false,
             device_task: None,
         }
     }
@@ -161,6 +164,7 @@ impl Vfs {
         self.opens.clear();
         self.linkable.clear();
         self.nodes = Nodes::default();
+        self.synchronous = false;
     }
 
     /// sync(2): everything dirty goes to the medium. Nothing to do when nothing is mounted.
@@ -227,6 +231,11 @@ impl Vfs {
     /// `read_ahead_kb` of the backing device. Files that are open keep what they had, as on Linux.
     pub fn set_read_ahead_bytes(&mut self, bytes: u32) {
         self.device_ra_pages = u64::from(bytes) / PAGE_BYTES as u64;
+    }
+
+    /// The mount option `sync` or `async`. It is that of the mount: an unmount forgets it.
+    pub fn set_synchronous(&mut self, synchronous: bool) {
+        self.synchronous = synchronous;
     }
 
     /// nanosleep(2): background tasks run meanwhile. Ends [`crate::Kernel::timer_slack_ns`] late, or later when a task

@@ -109,8 +109,9 @@ impl Vfs {
             Some(error) if written == 0 => return Err(error),
             _ => {}
         }
-        // `generic_write_sync` of `include/linux/fs.h`: what chattr +S asks for is what O_DSYNC asks for.
-        if written > 0 && (flags.sync || flags.dsync || fs.inode_flags(ino).is_ok_and(|bits| bits & SYNC != 0)) {
+// `generic_write_sync` of `include/linux/fs.h`: what the mount option or chattr +S asks for is what O_DSYNC does.
+        let asked = flags.sync || flags.dsync || self.synchronous;
+        if written > 0 && (asked || fs.inode_flags(ino).is_ok_and(|bits| bits & SYNC != 0)) {
             let last = (at + written as u64 - 1) / PAGE_BYTES as u64;
             self.sync_range(fd, at / PAGE_BYTES as u64, last, !flags.sync)?;
         }

@@ -25,6 +25,7 @@ pub fn blocks<'py>(py: Python<'py>, columns: &BlockColumns) -> PyResult<Bound<'p
     table.set_item("block", PyArray1::from_slice(py, &columns.block))?;
     table.set_item("erases_main", PyArray1::from_slice(py, &columns.erases_main))?;
     table.set_item("erases_total", PyArray1::from_slice(py, &columns.erases_total))?;
+    table.set_item("erases_formatting", PyArray1::from_slice(py, &columns.erases_formatting))?;
     table.set_item("programmed_pages", PyArray1::from_slice(py, &columns.programmed_pages))?;
     for (when, space) in [("before", &columns.before), ("after", &columns.after)] {
         table.set_item(format!("valid_{when}_B"), PyArray1::from_slice(py, &space.valid_bytes))?;

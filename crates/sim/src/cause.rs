@@ -84,7 +84,7 @@ named_enum! {
         Summary = "summary",
         /// Dealing with failed programs and erases.
         Recovery = "recovery",
-        /// UBI looks at every erase block when it attaches, and formats an erased partition.
+        /// UBI looks at every erase block when it attaches.
         UbiAttach = "UBI attach",
         /// UBI's erase counters, volume identifiers and volume table.
         UbiHeader = "UBI header",
@@ -93,6 +93,9 @@ named_enum! {
         /// What the setup of an experiment had left in memory is written while something else is measured. It stands over
         /// every other reason, see [`crate::Sim::because`].
         LeftBySetup = "left by the setup",
+        /// A new partition is made usable, once: blank blocks are erased and marked, UBI's volume table and UBIFS's first
+        /// nodes are written. No wear and no cost of what programs do.
+        Formatting = "formatting",
         /// None of these.
         Other = "other",
     }

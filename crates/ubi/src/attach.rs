@@ -6,12 +6,12 @@
 use ffslab_mtd::Mtd;
 use ffslab_sim::{Reason, Task};
 
-use crate::device::{Device, Space, VolumeState, UNMAPPED};
+use crate::device::{Device, EraseWork, Space, VolumeState, UNMAPPED};
 use crate::error::{AttachError, UbiError};
 use crate::io::Io;
 use crate::media::{Record, VolumeKind, FLAG_AUTORESIZE, FLAG_SKIP_CHECK, LAYOUT_LEBS, LAYOUT_VOLUME, RECORD_BYTES};
 use crate::options::{Layout, UbiOptions};
-use crate::scan::{Scan, ScannedVolume};
+use crate::scan::{Scan, ScannedPeb, ScannedVolume};
 use crate::table::read_table;
 use crate::wear::{Place, Wear};
 
@@ -39,7 +39,10 @@ impl Device {
         if scan.is_empty {
             io.image_number = options.image_number;
         }
-        let table = read_table(&mut io, &mut scan, &mut buffer)?;
+        let table = {
+            let _why = scan.is_empty.then(|| sim.because(Reason::Formatting));
+            read_table(&mut io, &mut scan, &mut buffer)?
+        };
         let mut space = Space::new(options, chip_blocks);
         space.bad_pebs = scan.bad_pebs;
         space.good_pebs = layout.pebs - scan.bad_pebs;
@@ -178,7 +181,8 @@ impl Device {
         let mean = scan.mean_erases;
         for peb in &scan.erase {
             self.wear.erases[peb.peb_number as usize] = peb.erases.unwrap_or(mean);
-            self.schedule_erase(peb.peb_number, peb.owner, false);
+            let ScannedPeb { peb_number, owner, is_blank, .. } = *peb;
+            self.schedule_erase_work(EraseWork { peb_number, owner, torture: false, for_setup: false, formats: is_blank });
         }
         for peb in &scan.free {
             self.wear.erases[peb.peb_number as usize] = peb.erases.unwrap_or(mean);

@@ -210,4 +210,6 @@ pub struct EraseWork {
     pub torture: bool,
     /// It was given back while what the setup of an experiment had left was written.
     pub for_setup: bool,
+    /// The block was found blank: this is its first erase, and the first header is written.
+    pub formats: bool,
 }

@@ -70,7 +70,8 @@ impl Device {
     }
 
     fn write_header(&mut self, peb: u32, header: &VidHeader) -> Result<(), UbiError> {
-        let _why = self.sim.because(Reason::UbiHeader);
+        let formats = self.sim.reason() == Reason::Formatting;
+        let _why = (!formats).then(|| self.sim.because(Reason::UbiHeader));
         self.io.write_vid_header(peb, header)
     }
 

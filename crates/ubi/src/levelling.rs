@@ -44,7 +44,8 @@ impl Device {
         match self.copy_leb(from, to, &header) {
             Ok(()) => {
                 self.wear.put(to, Place::Used);
-                self.erase_worker(EraseWork { peb_number: from, owner, torture: false, for_setup: false })
+                let formats = false;
+                self.erase_worker(EraseWork { peb_number: from, owner, torture: false, for_setup: false, formats })
             }
             Err(NotMoved::Unmapped) => self.keep_both(from, Place::Protected, to),
             Err(NotMoved::Locked) => {
@@ -59,7 +60,8 @@ impl Device {
             Err(NotMoved::SourceUnreadable) => self.keep_both(from, Place::Erroneous, to),
             Err(NotMoved::TargetDoubtful) => {
                 self.wear.put(from, place_of_source);
-                self.erase_worker(EraseWork { peb_number: to, owner, torture: true, for_setup: false })
+                let formats = false;
+                self.erase_worker(EraseWork { peb_number: to, owner, torture: true, for_setup: false, formats })
             }
             Err(NotMoved::Error(error)) => self.lose_both(from, to, error),
         }

@@ -19,6 +19,8 @@ pub struct ScannedPeb {
     /// `None`: not known; after the scan the mean takes its place.
     pub erases: Option<u32>,
     pub owner: Option<LebAddress>,
+    /// Nothing is in it, not even an erase counter: it was never formatted.
+    pub is_blank: bool,
 }
 
 /// The erase block that holds a LEB.
@@ -117,7 +119,7 @@ impl Scan {
         let (erases, flipped, ec_uncorrectable) = match header.map_err(of_block(peb))? {
             Found::Erased { flipped } => {
                 self.empty_pebs += 1;
-                self.queue_erase(peb, None, None, flipped);
+                self.queue(ScannedPeb { peb_number: peb, erases: None, owner: None, is_blank: true }, flipped);
                 return Ok(());
             }
             Found::Garbage { uncorrectable } => (None, true, uncorrectable),
@@ -149,7 +151,9 @@ impl Scan {
             }
             Found::Erased { flipped: true } => self.queue_erase(peb, erases, None, true),
             Found::Erased { .. } if flipped => self.queue_erase(peb, erases, None, true),
-            Found::Erased { .. } => self.free.push_back(ScannedPeb { peb_number: peb, erases, owner: None }),
+            Found::Erased { .. } => {
+                self.free.push_back(ScannedPeb { peb_number: peb, erases, owner: None, is_blank: false })
+            }
         }
         if let Some(erases) = erases {
             self.erases_sum += u64::from(erases);
@@ -161,7 +165,10 @@ impl Scan {
 
     /// `first`: before the others, because its content is not to be trusted.
     fn queue_erase(&mut self, peb: u32, erases: Option<u32>, owner: Option<LebAddress>, first: bool) {
-        let peb = ScannedPeb { peb_number: peb, erases, owner };
+        self.queue(ScannedPeb { peb_number: peb, erases, owner, is_blank: false }, first);
+    }
+
+    fn queue(&mut self, peb: ScannedPeb, first: bool) {
         if first {
             self.erase.push_front(peb);
         } else {

@@ -133,15 +133,19 @@ impl Device {
     }
 
     pub fn schedule_erase(&mut self, peb: u32, owner: Option<LebAddress>, torture: bool) {
-        self.wear.places[peb as usize] = Place::Pending;
         let for_setup = self.sim.is_for_setup();
-        self.schedule(Work::Erase(EraseWork { peb_number: peb, owner, torture, for_setup }));
+        self.schedule_erase_work(EraseWork { peb_number: peb, owner, torture, for_setup, formats: false });
+    }
+
+    pub fn schedule_erase_work(&mut self, work: EraseWork) {
+        self.wear.places[work.peb_number as usize] = Place::Pending;
+        self.schedule(Work::Erase(work));
     }
 
     fn run_work(&mut self, work: Work) -> Result<(), UbiError> {
         match work {
             Work::Erase(work) => {
-                let _why = self.sim.because(Reason::Erase);
+                let _why = self.sim.because(if work.formats { Reason::Formatting } else { Reason::Erase });
                 self.erase_worker(work)
             }
             Work::Move => {

@@ -43,6 +43,7 @@ impl Core {
         if is_empty {
             // A read-only mount cannot make a file system.
             self.check_writable()?;
+            let _why = self.sim.because(Reason::Formatting);
             self.make_file_system(options, now_s)?;
         }
         self.read_superblock()?;
