@@ -139,6 +139,7 @@ def mount(
     *,
     socket: str | PathLike[str],
     options: list[str],
+    owner: tuple[int, int] | None,
     seed: int,
     think: bool,
     realtime: bool,

@@ -19,6 +19,7 @@ from ffslab.experiment import Run
 from ffslab.inputs import resolved, toml_of
 from ffslab.inspection import stack_keys
 from ffslab.mount_control import socket_path
+from ffslab.mount_point import check_mountpoint, root_owner
 from ffslab.os_errors import reason
 from ffslab.quoting import quoted
 from ffslab.stack import stack_toml
@@ -136,14 +137,16 @@ class Mount:
     torn: str = "partial"
     seed: int = 1
     save: Path | None = None
+    # UID[:GID] of the root of the file system.
+    owner: str | None = None
 
     def serve(self, command: Sequence[str] = (), to: TextIO | None = None) -> tuple[Run, int]:
         """Serves until the file system is unmounted, a signal comes, or `command` has ended.
 
         What it did, and the exit code of the command.
         """
-        if not self.mountpoint.is_dir():
-            raise InputError(f"{self.mountpoint}: is not a folder: make an empty one to mount on")
+        check_mountpoint(self.mountpoint)
+        owner = root_owner(self.owner, new=self.device.image is None)
         if self.save is not None:
             self._check_save(self.save)
         keys = self.device.keys()
@@ -183,6 +186,7 @@ class Mount:
                     self.mountpoint,
                     socket=socket_path(self.mountpoint, make=True),
                     options=list(self.device.options),
+                    owner=owner,
                     seed=self.seed,
                     think=self.think,
                     realtime=self.realtime,
@@ -236,6 +240,8 @@ class Mount:
         lines += ["", "[mount]", f"think = {json.dumps('real' if self.think else 'none')}"]
         lines += [f"realtime = {json.dumps(self.realtime)}", f"seed = {self.seed}"]
         lines += [f"options = {json.dumps(list(self.device.options))}"]
+        if self.owner is not None:
+            lines += [f"owner = {json.dumps(self.owner)}"]
         if self.power_cut_after is not None:
             lines += [f"power_cut_after = {self.power_cut_after}", f"torn = {json.dumps(self.torn)}"]
         if command:

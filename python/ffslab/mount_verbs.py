@@ -49,6 +49,7 @@ def mount(
     oob: Annotated[bool | None, option("mount", "oob", "--oob/--no-oob")] = None,
     autoplace: Annotated[bool, option("mount", "autoplace", "--autoplace")] = False,
     options: Annotated[list[str] | None, option("mount", "option", "--option", "-o", metavar="OPTION")] = None,
+    owner: Annotated[str | None, option("mount", "owner", "--owner", metavar="UID[:GID]")] = None,
     think: Annotated[MountThink, option("mount", "think", "--think")] = MountThink.REAL,
     realtime: Annotated[bool, option("mount", "realtime", "--realtime")] = False,
     power_cut_after: Annotated[
@@ -69,7 +70,7 @@ def mount(
     from ffslab.summary_table import summary_text
 
     device = Device(fs, board, part, kernel, blocks, image, oob, autoplace, settings or [], options or [])
-    mounted = Mount(device, mountpoint, think.value == "real", realtime, power_cut_after, torn.value, seed, save)
+    mounted = Mount(device, mountpoint, think.value == "real", realtime, power_cut_after, torn.value, seed, save, owner)
     folder = None if no_results else out if out is not None else Path("results") / "mount"
     if folder is not None:
         results.check_free(folder)

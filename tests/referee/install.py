@@ -18,7 +18,7 @@ from referee.parts import INSTALL, PACKAGES, find_kit
 
 # Programs for tests outside this folder, and their packages.
 OTHERS = {name: name for name in ("unyaffs", "fio", "postmark", "strace", "sqlite3", "git", "shellcheck")}
-OTHERS |= {"mkfs.fat": "dosfstools", "mcopy": "mtools"}
+OTHERS |= {"mkfs.fat": "dosfstools", "mcopy": "mtools", "fusermount3": "fuse3"}
 
 
 def main() -> None:

@@ -109,7 +109,7 @@ impl Vfs {
             Some(error) if written == 0 => return Err(error),
             _ => {}
         }
-// `generic_write_sync` of `include/linux/fs.h`: what the mount option or chattr +S asks for is what O_DSYNC does.
+        // `generic_write_sync` of `include/linux/fs.h`: what the mount option or chattr +S asks for is what O_DSYNC does.
         let asked = flags.sync || flags.dsync || self.synchronous;
         if written > 0 && (asked || fs.inode_flags(ino).is_ok_and(|bits| bits & SYNC != 0)) {
             let last = (at + written as u64 - 1) / PAGE_BYTES as u64;

@@ -170,6 +170,7 @@ fn compare(fs: &str, folder: &Path) -> [Vec<f64>; 4] {
         think: false,
         realtime: false,
         power_cut_after_operations: None,
+        owner: None,
         torn: Torn::Nothing,
         epoch_s: 0,
         save: None,

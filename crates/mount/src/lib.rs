@@ -13,6 +13,7 @@ mod control;
 mod convert;
 mod fuse;
 mod ioctl;
+mod owner;
 mod simulation;
 mod unmount;
 mod walk;
@@ -21,8 +22,10 @@ mod world;
 use crate::fuse::Bridge;
 use crate::simulation::Simulation;
 use crate::unmount::{mount_error, Unmount};
+use ffslab_lab::mount_options::MountOptions;
 use ffslab_lab::stack_keys::StackKeys;
 use ffslab_lab::{LabError, SessionResult};
+pub use ffslab_linux::Caller;
 use fuser::{Config, MountOption, SessionACL};
 use std::path::PathBuf;
 use std::sync::mpsc::{channel, RecvTimeoutError};
@@ -43,8 +46,10 @@ pub struct MountSpec {
     pub base_dir: PathBuf,
     /// Seed of what the simulation draws.
     pub seed: u64,
-    /// Options of the simulated file system, as "ro".
+    /// Options of mount(8) and of the simulated file system, as "ro,noexec".
     pub options: Vec<String>,
+    /// To whom the root of the file system is given; `None`: it stays whose it is.
+    pub owner: Option<Caller>,
     pub mountpoint: PathBuf,
     /// Where the mount listens for questions.
     pub socket: PathBuf,
@@ -85,27 +90,54 @@ pub trait Watch {
 /// What is wrong with the stack, why it cannot be mounted, simulated or really. Nothing is mounted then.
 pub fn mount(spec: &MountSpec, watch: &dyn Watch) -> Result<Mounted, LabError> {
     let simulation = Arc::new(Simulation::begin(spec)?);
-    let served = serve(spec, watch, &simulation);
+    let served = kernel_options(spec, &simulation).and_then(|options| serve(spec, options, watch, &simulation));
     let result = simulation.end(spec);
     served.and(result)
 }
 
-/// From the real mount to its end.
-fn serve(spec: &MountSpec, watch: &dyn Watch, simulation: &Arc<Simulation>) -> Result<(), LabError> {
-    let mut unmount = Unmount::new(&spec.mountpoint);
-    let control = control::Listener::new(&spec.socket, simulation.clone())?;
-    let mut config = Config::default();
-    let as_root = nix::unistd::geteuid().is_root();
-    config.acl = if as_root { SessionACL::All } else { SessionACL::Owner };
-    config.mount_options = vec![
+/// What the kernel that programs run on is to do with the mount. `sync` is not among it: the simulated kernel waits.
+///
+/// Errors: what only root may ask for.
+fn kernel_options(spec: &MountSpec, simulation: &Simulation) -> Result<Vec<MountOption>, LabError> {
+    let fs = simulation.file_system().unwrap_or_default();
+    let asked = MountOptions::of(&fs, &spec.options).map_err(LabError::Input)?;
+    let mut options = vec![
         MountOption::FSName("ffslab".to_string()),
         MountOption::Subtype("ffslab".to_string()),
         MountOption::DefaultPermissions,
         MountOption::NoAtime,
     ];
-    if spec.options.iter().any(|option| option == "ro") {
-        config.mount_options.push(MountOption::RO);
+    // The library mounts without device files and set-user-ID bits unless it is told otherwise.
+    let both = [
+        (asked.suid, "suid", MountOption::Suid, MountOption::NoSuid),
+        (asked.dev, "dev", MountOption::Dev, MountOption::NoDev),
+        (asked.exec, "exec", MountOption::Exec, MountOption::NoExec),
+    ];
+    for (wanted, name, yes, no) in both {
+        if wanted == Some(true) && name != "exec" && !nix::unistd::geteuid().is_root() {
+            let text = format!("mount option \"{name}\": only root may mount with it: leave it out");
+            return Err(LabError::Input(text));
+        }
+        options.extend(wanted.map(|wanted| if wanted { yes } else { no }));
     }
+    options.extend(asked.read_only.then_some(MountOption::RO));
+    Ok(options)
+}
+
+/// From the real mount to its end.
+fn serve(
+    spec: &MountSpec,
+    options: Vec<MountOption>,
+    watch: &dyn Watch,
+    simulation: &Arc<Simulation>,
+) -> Result<(), LabError> {
+    let mut unmount = Unmount::new(&spec.mountpoint);
+    let control = control::Listener::new(&spec.socket, simulation.clone())?;
+    let mut config = Config::default();
+    let as_root = nix::unistd::geteuid().is_root();
+    config.acl = if as_root { SessionACL::All } else { SessionACL::Owner };
+    let read_only = options.contains(&MountOption::RO);
+    config.mount_options = options;
     let bridge = Bridge::new(simulation.clone());
     let session = fuser::Session::new(bridge, &spec.mountpoint, &config)
         .map_err(|error| LabError::Input(mount_error(&spec.mountpoint, &error)))?;
@@ -116,6 +148,9 @@ fn serve(spec: &MountSpec, watch: &dyn Watch, simulation: &Arc<Simulation>) -> R
         let _gone = done.send(());
         result
     });
+    if let Some(remark) = simulation.root().as_ref().and_then(owner::remark).filter(|_| !read_only) {
+        watch.say(&remark);
+    }
     watch.ready();
     while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(ASK_EVERY) {
         if watch.shall_end() || simulation.has_failed() {

@@ -4,6 +4,7 @@
 use crate::walk::Kind;
 use crate::world::World;
 use crate::{MountSpec, Mounted};
+use ffslab_fs::Stat;
 use ffslab_lab::LabError;
 use ffslab_linux::NodeId;
 use std::any::Any;
@@ -78,6 +79,20 @@ impl Simulation {
         self.with(|world| world.maps_shared_writable()).unwrap_or(true)
     }
 
+    /// Attributes of the root. `None`: the simulation has ended.
+    pub fn root(&self) -> Option<Stat> {
+        self.with(|world| {
+            let fs = world.session.stack_mut().vfs.fs_mut()?;
+            let root = fs.root();
+            fs.getattr(root).ok()
+        })?
+    }
+
+    /// The name of the mounted file system. `None`: the simulation has ended.
+    pub fn file_system(&self) -> Option<String> {
+        self.with(|world| world.session.keys().fs.clone())
+    }
+
     /// A question from beside, which is no request of a program. `None`: the simulation has ended.
     pub fn question<R: Send>(&self, work: impl FnOnce(&mut World) -> R + Send) -> Option<R> {
         self.with(|world| world.question(work))
@@ -114,6 +129,7 @@ mod tests {
             base_dir: PathBuf::from("."),
             seed: 1,
             options: Vec::new(),
+            owner: None,
             mountpoint: PathBuf::from("nowhere"),
             socket: PathBuf::from("nowhere.socket"),
             think: false,

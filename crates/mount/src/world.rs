@@ -1,6 +1,7 @@
 //! The simulated machine as a mount uses it: requests in the order in which the kernel made them, think time, pace.
 
 use crate::control::write_whole;
+use crate::owner::give_root;
 use crate::simulation::Asked;
 use crate::walk::Walks;
 use crate::{MountSpec, Mounted};
@@ -49,6 +50,9 @@ impl World {
         let mut session = Session::at(&spec.stack_toml, spec.seed, &spec.base_dir, spec.epoch_s)?;
         session.begin_step("mount");
         session.stack_mut().mount(&spec.options).map_err(LabError::Input)?;
+        if let Some(owner) = spec.owner {
+            give_root(&mut session, owner).map_err(LabError::Input)?;
+        }
         session.begin_step("use");
         if let Some(operations) = spec.power_cut_after_operations {
             session.cut_power_after(operations, spec.torn);

@@ -51,7 +51,7 @@ type Ended<'py> = (String, Bound<'py, PyDict>, Bound<'py, PyDict>, String);
 /// Mounts and serves until the file system is unmounted, or `shall_end()` says so. `ready()` is called once programs can
 /// use it, `say(text)` with what a person should read.
 #[pyfunction]
-#[pyo3(signature = (stack_toml, mountpoint, *, socket, options, seed, think, realtime, power_cut_after, torn, epoch_s,
+#[pyo3(signature = (stack_toml, mountpoint, *, socket, options, owner, seed, think, realtime, power_cut_after, torn, epoch_s,
                     save, ready, say, shall_end))]
 #[allow(clippy::too_many_arguments)]
 pub fn mount<'py>(
@@ -60,6 +60,7 @@ pub fn mount<'py>(
     mountpoint: PathBuf,
     socket: PathBuf,
     options: Vec<String>,
+    owner: Option<(u32, u32)>,
     seed: u64,
     think: bool,
     realtime: bool,
@@ -76,6 +77,7 @@ pub fn mount<'py>(
         base_dir: PathBuf::from("."),
         seed,
         options,
+        owner: owner.map(|(uid, gid)| ffslab_mount::Caller { uid, gid }),
         mountpoint,
         socket,
         think,
