@@ -90,7 +90,7 @@ def text(now: dict[str, Any]) -> str:
     ]
     if new["page_programs"] or new["erases"]:
         told = f"{number(new['page_programs'], 0)} programs, {number(new['erases'], 0)} erases"
-        facts.insert(-1, ("of these formatting", told))
+        facts.insert(-1, ("of formatting", told))
     if now["free_B"] is not None:
         facts.append(("free, MiB", number(now["free_B"] / 2**20, 1)))
     width = max(len(name) for name, _ in facts)

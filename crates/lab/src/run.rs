@@ -7,6 +7,7 @@ mod jobs;
 mod many;
 mod mtd_loop;
 mod names;
+mod phase;
 mod postmark;
 mod states;
 mod uflip;
@@ -14,6 +15,7 @@ mod xattr;
 
 pub(crate) use facts::file_of_many;
 pub use facts::Facts;
+use phase::Boundary;
 
 use crate::fio;
 use crate::image::SavedImage;
@@ -273,51 +275,6 @@ impl Instants {
 /// What counters of each block have gained.
 fn increase(after: &[u32], before: &[u32]) -> Vec<u32> {
     after.iter().zip(before).map(|(after, before)| after - before).collect()
-}
-
-/// State at the start of the main phase.
-struct Boundary {
-    counts: OpCounts,
-    causes: Box<[OpCounts; CAUSES]>,
-    time_ns: u64,
-    erases: Vec<u32>,
-    formatting_erases: Vec<u32>,
-}
-
-/// What the main phase did.
-struct MainPhase {
-    counts: OpCounts,
-    time_ns: u64,
-    erases: Vec<u32>,
-    formatting_erases: Vec<u32>,
-    by_task: Vec<(Task, OpCounts)>,
-}
-
-impl Boundary {
-    fn of(stack: &Stack, step: Option<&StepOutcome>) -> Boundary {
-        Boundary {
-            counts: step.map_or_else(OpCounts::default, |step| step.counts),
-            causes: stack.sim.all_counts(),
-            time_ns: step.map_or(0, |step| step.time_ns),
-            erases: stack.erase_counts(),
-            formatting_erases: stack.formatting_erases(),
-        }
-    }
-
-    fn until(&self, stack: &Stack, step: &StepOutcome) -> MainPhase {
-        let causes = by_cause(&self.causes, &stack.sim.all_counts());
-        let of_task = |wanted: Task| {
-            let counts = causes.iter().filter(|(task, ..)| *task == wanted);
-            counts.fold(OpCounts::default(), |sum, (.., counts)| sum + *counts)
-        };
-        MainPhase {
-            counts: step.counts - self.counts,
-            time_ns: step.time_ns - self.time_ns,
-            erases: increase(&stack.erase_counts(), &self.erases),
-            formatting_erases: increase(&stack.formatting_erases(), &self.formatting_erases),
-            by_task: Task::ALL.iter().map(|&task| (task, of_task(task))).collect(),
-        }
-    }
 }
 
 /// What making a new partition usable has cost since the stack was made, whoever did it.

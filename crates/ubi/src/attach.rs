@@ -182,7 +182,13 @@ impl Device {
         for peb in &scan.erase {
             self.wear.erases[peb.peb_number as usize] = peb.erases.unwrap_or(mean);
             let ScannedPeb { peb_number, owner, is_blank, .. } = *peb;
-            self.schedule_erase_work(EraseWork { peb_number, owner, torture: false, for_setup: false, formats: is_blank });
+            self.schedule_erase_work(EraseWork {
+                peb_number,
+                owner,
+                torture: false,
+                for_setup: false,
+                formats: is_blank,
+            });
         }
         for peb in &scan.free {
             self.wear.erases[peb.peb_number as usize] = peb.erases.unwrap_or(mean);
