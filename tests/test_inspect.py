@@ -177,7 +177,7 @@ def test_sizes_that_cannot_be_are_refused(images: dict[str, Path], tmp_path: Pat
         ({"page_B": 1000}, "pages of 1000 B: a power of two"),
         ({"oob_B": 7}, "OOB areas of 7 B"),
         ({"block_KiB": 3}, "erase blocks of 3072 B"),
-        ({"fs": "yaffs2"}, "this is no yaffs2 image"),
+        ({"fs": "yaffs2"}, "what is given, yaffs2, contradicts what is found, jffs2 little-endian"),
         ({"board": "nowhere"}, "nowhere"),
     ]
     for options, told in wrong:

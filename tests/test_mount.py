@@ -231,7 +231,7 @@ def test_an_image_of_another_chip_or_file_system_is_refused(tmp_path: Path, ffsl
     (tmp_path / "source" / "f").write_bytes(b"f" * 100_000)
     (tmp_path / "large").write_bytes(build(tmp_path / "source", Layout(page_B=4096, oob_B=128, tags_offset=4098)))
     (tmp_path / "text").write_bytes(b"text " * 100_000)
-    assert "has pages of 4096 + 128 B" in on_mount_of(tmp_path, ffslab, "--image", "large")
+    assert "pages of 4096 + 128 B" in on_mount_of(tmp_path, ffslab, "--image", "large")
     assert "holds yaffs2, not ubifs" in on_mount_of(tmp_path, ffslab, "--image", "large", "--fs", "ubifs")
     assert "no file system is found in it" in on_mount_of(tmp_path, ffslab, "--image", "text")
     (tmp_path / "small").write_bytes(build(tmp_path / "source", Layout()))

@@ -41,13 +41,6 @@ def test_the_files_of_an_image_are_found(name: str, oob: bool, images: dict[str,
     assert found["target"].size_B == 1 << 20
 
 
-def test_a_volume_without_ubi_is_told(images: dict[str, bytes], tmp_path: Path, ffslab: Command) -> None:
-    (tmp_path / "volume").write_bytes(images["raw.bin"][images["raw.bin"].index(NODE_MAGIC) :])
-    ran = ffslab("extract", "volume")
-    told = "this is a UBIFS volume without UBI; ubinize makes an image of it"
-    assert (ran.returncode, ran.stdout, ran.stderr) == (2, "", f"ffslab: volume: {told}\n")
-
-
 def test_volumes_without_ubifs_are_named(images: dict[str, bytes], tmp_path: Path, ffslab: Command) -> None:
     image = bytearray(images["raw.bin"])
     while (at := image.find(NODE_MAGIC)) >= 0:

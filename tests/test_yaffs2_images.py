@@ -81,7 +81,8 @@ def test_an_image_is_extracted_identical(tree: Path, tmp_path: Path, ffslab: Com
     (tmp_path / "image").write_bytes(build(tree, LAYOUTS["mkyaffs2image"]))
     ran = ffslab("extract", "image", "out")
     expected = seen_below(tree)
-    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert "YAFFS2" in ran.stdout
     found = seen_below(tmp_path / "out")
     if not AS_ROOT:  # only root keeps set-ID bits
         expected = {path: replace(seen, permissions=seen.permissions & 0o777) for path, seen in expected.items()}
@@ -91,7 +92,7 @@ def test_an_image_is_extracted_identical(tree: Path, tmp_path: Path, ffslab: Com
 
 def test_an_image_is_listed(tree: Path, tmp_path: Path, ffslab: Command) -> None:
     (tmp_path / "image").write_bytes(build(tree, LAYOUTS["nanddump"]))
-    for options in ([], ["--fs", "yaffs2"], ["--oob", "--page-B", "4096", "--block-KiB", "16"]):
+    for options in ([], ["--fs", "yaffs2"], ["--oob", "--page-B", "2048", "--block-KiB", "128"]):
         ran = ffslab("extract", "image", *options)
         assert (ran.returncode, ran.stderr) == (0, "")
         assert re.search(r"^lrwxrwxrwx .* /relative -> etc/fstab$", ran.stdout, re.MULTILINE)
@@ -110,7 +111,7 @@ def test_what_is_no_image_is_refused(tree: Path, tmp_path: Path, ffslab: Command
         (
             "no-oob",
             "auto",
-            "there is no JFFS2 node, YAFFS2 object header, UBI header, FAT or RFS superblock in the image",
+            "nothing is known in it: no JFFS2 node, no YAFFS2 object header, no UBI header, no FAT or RFS superblock",
         ),
         (
             "no-oob",
@@ -224,7 +225,7 @@ def test_unyaffs_notices_a_wrong_tag(tree: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"image": "image", "image_autoplace": True}, "image_autoplace is set, but not image_oob"),
+        ({"image": "image", "image_autoplace": True}, "autoplace is set, but not oob: there are no OOB bytes to place"),
         ({"image": "image", "image_oob": True, "partition_blocks": 9}, "do not fit"),
     ],
 )

@@ -49,10 +49,8 @@ def validate(
 
 TreeRow: TypeAlias = tuple[str, str, int, int, tuple[int, int], int, int, int, int, bytes, str | None, list[str]]
 
-def read_tree(
-    path: str | PathLike[str], *, fs: str, page_bytes: int, oob_bytes: int, block_bytes: int, oob: bool, endian: str
-) -> tuple[list[TreeRow], list[str]]:
-    """The files of an image, as the fields of `ffslab.images.ImageEntry`, and notes. `fs`, `endian` may be "auto"."""
+def read_trees(path: str | PathLike[str], how: dict[str, Any]) -> list[tuple[str, list[TreeRow] | None, list[str]]]:
+    """Of each partition of an image its layout (JSON), files as the fields of `ffslab.images.ImageEntry`, and notes."""
 
 def quoted(name: bytes) -> str:
     """A name as GNU `ls` shows it on a terminal, see `ffslab.quoting`."""
@@ -60,30 +58,25 @@ def quoted(name: bytes) -> str:
 def printable(text: bytes, one_line: bool) -> str:
     """Text in which nothing acts on a terminal, see `ffslab.quoting`."""
 
-def recognise(
-    path: str | PathLike[str],
-    *,
-    fs: str,
-    page_bytes: int | None,
-    oob_bytes: int | None,
-    block_bytes: int | None,
-) -> str | None:
-    """What an image is (JSON, as `layout` of `inspect`), if it can be so. What is `None` or "auto" is guessed."""
+def recognise(path: str | PathLike[str], how: dict[str, Any]) -> str:
+    """The partitions of an image and what each is (JSON). `how` is that of `ffslab.images.said`."""
+
+def recognise_one(path: str | PathLike[str], how: dict[str, Any]) -> str:
+    """As `recognise`, the only partition that holds a file system, whose sizes are all known."""
+
+def memparse(text: str) -> int | None:
+    """A number of bytes as the kernel's command line has it; `None`: it is none."""
 
 def inspect(
     path: str | PathLike[str],
+    how: dict[str, Any],
     *,
-    fs: str,
-    page_bytes: int | None,
-    oob_bytes: int | None,
-    block_bytes: int | None,
-    endian: str,
     board: str,
     part: str | None,
     kernel: str | None,
     device: str,
 ) -> str:
-    """What is in an image (JSON), see `ffslab.inspection`. What is `None` or "auto" is guessed."""
+    """What is in each partition of an image (JSON), see `ffslab.inspection`."""
 
 def trace_table(path: str | PathLike[str], root: str | None) -> tuple[dict[str, Any], str, list[str]]:
     """A recording as columns, the root of its paths, and notes on what is not in it."""

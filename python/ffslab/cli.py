@@ -21,6 +21,7 @@ from ffslab.cli_parts import verb as _verb
 from ffslab.endings import end_with
 from ffslab.field_verbs import Endian, ImageFs
 from ffslab.help_texts import EXIT_CODES, PROGRAM, VERBS
+from ffslab.image_options import MtdParts, Offset, Partition, Size, place
 from ffslab.stack_options import Board, FileSystem, FileSystems, Kernel, PartitionBlocks, ReadAhead, ReadAheads
 from ffslab.terminal import say as _say
 from ffslab.terminal import tell
@@ -391,26 +392,32 @@ def extract(
     image: Annotated[Path, _argument("extract", "image", "IMAGE")],
     folder: Annotated[Path | None, _argument("extract", "folder", "DIR")] = None,
     fs: Annotated[ImageFs, _option("extract", "fs", "--fs")] = ImageFs.AUTO,
-    block_KiB: Annotated[int, _option("extract", "block_KiB", "--block-KiB", metavar="KiB")] = 128,  # noqa: N803
-    oob: Annotated[bool, _option("extract", "oob", "--oob")] = False,
-    page_B: Annotated[int, _option("extract", "page_B", "--page-B", metavar="B")] = 2048,  # noqa: N803
-    oob_B: Annotated[int, _option("extract", "oob_B", "--oob-B", metavar="B")] = 64,  # noqa: N803
+    block_KiB: Annotated[int | None, _option("extract", "block_KiB", "--block-KiB", metavar="KiB")] = None,  # noqa: N803
+    oob: Annotated[bool | None, _option("extract", "oob", "--oob/--no-oob")] = None,
+    page_B: Annotated[int | None, _option("extract", "page_B", "--page-B", metavar="B")] = None,  # noqa: N803
+    oob_B: Annotated[int | None, _option("extract", "oob_B", "--oob-B", metavar="B")] = None,  # noqa: N803
     endian: Annotated[Endian, _option("extract", "endian", "--endian")] = Endian.AUTO,
+    mtdparts: MtdParts = None,
+    offset: Offset = None,
+    size: Size = None,
+    partition: Partition = None,
     json: Annotated[bool, _option("extract", "json", "--json")] = False,
 ) -> None:
     """Lists or extracts the files of an image."""
     from ffslab import extraction, images, results
 
-    tree = images.read_image(
-        image, fs=fs.value, block_KiB=block_KiB, page_B=page_B, oob_B=oob_B, oob=oob, endian=endian.value
-    )
-    complaints = tree.complaints
-    if folder is not None:
-        complaints = complaints + extraction.extract(tree, folder)
+    how = {"fs": fs.value, "block_KiB": block_KiB, "page_B": page_B, "oob_B": oob_B, "oob": oob, "endian": endian.value}
+    found = images.read_partitions(image, **how, **place(mtdparts, offset, size, partition))
+    known = [(part, tree) for part, tree in found if tree is not None]
+    complaints = [line for _, tree in known for line in tree.complaints]
+    if folder is not None and len(found) == 1:
+        complaints += extraction.extract(known[0][1], folder)
+    elif folder is not None:
+        complaints += extraction.extract_partitions(known, folder)
     if json:
-        _say(results.dump_json(images.table(tree)).rstrip())
-    elif folder is None:
-        _say(images.listing(tree))
+        _say(results.dump_json(images.tables(found)).rstrip())
+    else:
+        _say(images.said_of(str(image), found, listed=folder is None))
     for line in complaints:
         tell(line)
     if complaints:

@@ -11,11 +11,12 @@ import errno
 import os
 import stat
 from collections import Counter
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
 from ffslab._native import InputError
-from ffslab.images import ImageEntry, ImageTree, mode
+from ffslab.images import ImageEntry, ImageTree, Partition, mode
 from ffslab.os_errors import reason
 from ffslab.quoting import quoted
 from ffslab.workplace import OPEN_FOLDER, workplace
@@ -39,11 +40,8 @@ def extract(tree: ImageTree, folder: str | Path) -> list[str]:
     links stay links, and runs of zeros become holes. Raises `ffslab.InputError`.
     """
     folder = Path(folder)
-    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
-        raise InputError(f"{folder}: is not a folder: name a new or empty one")
     try:
-        if folder.is_dir() and any(folder.iterdir()):
-            raise InputError(f"{folder}: holds files already: name a new or empty folder")
+        _check_free(folder)
         with workplace(folder) as place:
             fresh = place / "fresh"
             fresh.mkdir(0o700)
@@ -58,6 +56,33 @@ def extract(tree: ImageTree, folder: str | Path) -> list[str]:
     except OSError as error:
         raise InputError(f"{folder}: cannot be written: {reason(error)}") from None
     return writer.left_out
+
+
+def extract_partitions(found: Iterable[tuple[Partition, ImageTree]], folder: str | Path) -> list[str]:
+    """As `extract`, each partition into a folder of its own in a new or empty one."""
+    folder = Path(folder)
+    left_out = []
+    try:
+        _check_free(folder)
+        with workplace(folder) as place:
+            fresh = place / "fresh"
+            fresh.mkdir()
+            for part, tree in found:
+                if part.name in ("", ".", "..") or "/" in part.name or "\0" in part.name:
+                    name = quoted(part.name)
+                    raise InputError(f"the partition {name} cannot be a folder: choose one with --partition")
+                left_out += [f"{quoted(part.name)}: {line}" for line in extract(tree, fresh / part.name)]
+            fresh.rename(folder)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be written: {reason(error)}") from None
+    return left_out
+
+
+def _check_free(folder: Path) -> None:
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        raise InputError(f"{folder}: is not a folder: name a new or empty one")
+    if folder.is_dir() and any(folder.iterdir()):
+        raise InputError(f"{folder}: holds files already: name a new or empty folder")
 
 
 class _Writer:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from ffslab import InputError
 from ffslab.cli_parts import EXIT_NEGATIVE, argument, option, verb
+from ffslab.image_options import MtdParts, Offset, Partition, Size, place
 from ffslab.terminal import say, tell
 
 
@@ -39,6 +41,10 @@ def inspect(
     page_B: Annotated[int | None, option("inspect", "page_B", "--page-B", metavar="B")] = None,  # noqa: N803
     oob_B: Annotated[int | None, option("inspect", "oob_B", "--oob-B", metavar="B")] = None,  # noqa: N803
     endian: Annotated[Endian, option("inspect", "endian", "--endian")] = Endian.AUTO,
+    mtdparts: MtdParts = None,
+    offset: Offset = None,
+    size: Size = None,
+    partition: Partition = None,
     board: Annotated[str, option("inspect", "board", "--board", metavar="NAME")] = "omap3evm",
     part: Annotated[str | None, option("inspect", "part", "--part", metavar="NAME")] = None,
     kernel: Annotated[str | None, option("inspect", "kernel", "--kernel", metavar="NAME")] = None,
@@ -52,7 +58,7 @@ def inspect(
 
     if report is not None:
         results.check_report(report)
-    facts = inspection.inspect_image(
+    found = inspection.inspect_partitions(
         image,
         fs=fs.value,
         block_KiB=block_KiB,
@@ -63,19 +69,38 @@ def inspect(
         part=part,
         kernel=kernel,
         device=device,
+        **place(mtdparts, offset, size, partition),
     )
-    left_out = extraction.extract(inspection.tree_of(image, facts), extract) if extract is not None else []
+    known = [(each, facts) for each, facts in found if facts is not None]
+    is_one = len(found) == 1
+    if report is not None and len(known) != 1:
+        raise InputError(f"--report: it shows one partition, choose it with --partition: {_listed(found)}")
+    left_out = []
+    if extract is not None and is_one:
+        left_out = extraction.extract(inspection.tree_of(image, known[0][1]), extract)
+    elif extract is not None:
+        left_out = extraction.extract_partitions(((e, inspection.tree_of(image, facts)) for e, facts in known), extract)
     if report is not None:
         from ffslab.report import inspection as drawn
 
-        results.write_report(report, drawn.html(facts))
-    say(results.dump_json(facts).rstrip() if json else inspection.text(facts))
+        results.write_report(report, drawn.html(known[0][1]))
+    if is_one:
+        say(results.dump_json(known[0][1]).rstrip() if json else inspection.text(known[0][1]))
+    elif json:
+        rows = [{**asdict(each), "facts": facts} for each, facts in found]
+        say(results.dump_json({"file": str(image), "partitions": rows}).rstrip())
+    else:
+        say(inspection.partitions_text(str(image), found))
     if report is not None and not json:
         say(f"\nReport: {report}")
     for line in left_out:
         tell(line)
-    if left_out or inspection.complaints(facts):
+    if left_out or any(inspection.complaints(facts) for _, facts in known):
         raise typer.Exit(EXIT_NEGATIVE)
+
+
+def _listed(found: list[tuple[Any, Any]]) -> str:
+    return ", ".join(partition.text for partition, _ in found)
 
 
 def lifetime(
@@ -83,6 +108,10 @@ def lifetime(
     workload: Annotated[list[Path] | None, option("lifetime", "workload", "--workload", metavar="EXPERIMENT")] = None,
     per_day: Annotated[float | None, option("lifetime", "per_day", "--per-day", metavar="N")] = None,
     endurance: Annotated[int | None, option("lifetime", "endurance", "--endurance", metavar="ERASES", least=1)] = None,
+    mtdparts: MtdParts = None,
+    offset: Offset = None,
+    size: Size = None,
+    partition: Partition = None,
     json: Annotated[bool, option("lifetime", "json", "--json")] = False,
 ) -> None:
     """Predicts how long a part bears a workload."""
@@ -92,7 +121,10 @@ def lifetime(
 
     if per_day is not None and not 0 < per_day < 1e9:
         raise InputError(f"--per-day {per_day}: must be more than 0")
+    where = place(mtdparts, offset, size, partition)
     if start.is_dir():
+        if any(value is not None for value in where.values()):
+            raise InputError(f"{start}: is a results folder: a partition is one of an image")
         if workload:
             raise InputError(f"{start}: results measured their own workload: give --workload with an image")
         facts = life.of_results(start, endurance, per_day)
@@ -102,7 +134,7 @@ def lifetime(
         raise InputError(f"{start}: an image says nothing of a workload: give --workload EXPERIMENT")
     else:
         with progress_bar("workloads") as progress:
-            facts = life.of_workloads(start, workload, endurance, per_day, progress)
+            facts = life.of_workloads(start, workload, endurance, per_day, progress, **where)
     say(results.dump_json(facts).rstrip() if json else life.text(facts))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 from dataclasses import dataclass, field
@@ -50,30 +51,88 @@ class ImageTree:
         return self.notes + about
 
 
-def read_image(
-    path: str | Path,
+@dataclass(frozen=True)
+class Partition:
+    """A partition of an image; of an image that is no dump of a whole chip the only one, without a name."""
+
+    name: str
+    offset_B: int  # noqa: N815  on the flash: page data, without OOB areas
+    size_B: int  # noqa: N815
+    layout: dict[str, Any] | None  # what it is and its sizes, see docs/inspect.md; `None`: unknown data
+    why: str  # that its content is not known
+
+    @staticmethod
+    def of(found: dict[str, Any]) -> Partition:
+        """From the native half."""
+        layout = found["layout"]
+        return Partition(found["name"], found["offset_B"], found["size_B"], layout.get("Ok"), layout.get("Err", ""))
+
+    @property
+    def text(self) -> str:
+        """Name, place and content in a few words."""
+        holds = self.layout["fs"] if self.layout else "unknown data"
+        return f"{quoted(self.name)} ({holds}, {self.size_B // 1024} KiB at {self.offset_B:#x})"
+
+
+def said(
     *,
     fs: str = "auto",
-    block_KiB: int = 128,  # noqa: N803
-    page_B: int = 2048,  # noqa: N803
-    oob_B: int = 64,  # noqa: N803
-    oob: bool = False,
+    block_KiB: int | None = None,  # noqa: N803
+    page_B: int | None = None,  # noqa: N803
+    oob_B: int | None = None,  # noqa: N803
+    oob: bool | None = None,
     endian: str = "auto",
-) -> ImageTree:
-    """Reads all files of a JFFS2 or YAFFS2 image, or of an image of UBI that holds UBIFS.
+    mtdparts: str | None = None,
+    offset_B: int | None = None,  # noqa: N803
+    size_B: int | None = None,  # noqa: N803
+    partition: str | None = None,
+) -> dict[str, Any]:
+    """What is said about an image, as the native half takes it. What is `None` or "auto" is found out.
 
-    `fs` is "jffs2", "yaffs2", "ubifs" or "auto" (what the image looks like). `block_KiB` is the size of its erase
-    blocks. `oob`: each page of `page_B` is followed by an OOB area of `oob_B`. Of YAFFS2 images these sizes are only
-    what is tried first. `endian` of JFFS2 is "little", "big" or "auto" (as the first node has it). Raises
-    `ffslab.InputError`.
+    `block_KiB` is the size of its erase blocks, `page_B` of its pages, `oob_B` of the OOB area behind each (0: there is
+    none), `oob` whether there are OOB areas. `endian` of JFFS2 is "little" or "big". Of a whole chip's dump `mtdparts`
+    names the partitions as the kernel's command line does, or `offset_B` and `size_B` say where the only one is (page
+    data, without OOB areas); `partition` is the name of the one that is meant. Raises `ffslab.InputError`.
     """
     for name, value in (("block_KiB", block_KiB), ("page_B", page_B), ("oob_B", oob_B)):
-        if not 0 < value < 1 << 20:
-            raise InputError(f"{name} {value}: must be 1 to 1048575")
-    rows, notes = _native.read_tree(
-        path, fs=fs, page_bytes=page_B, oob_bytes=oob_B, block_bytes=block_KiB * 1024, oob=oob, endian=endian
-    )
-    return ImageTree([ImageEntry(*row) for row in rows], notes)
+        if value is not None and not 0 <= value < 1 << 20:
+            raise InputError(f"{name} {value}: must be 0 to 1048575")
+    if oob is not None and oob_B is not None and oob != (oob_B > 0):
+        raise InputError(f"oob_B {oob_B}: contradicts what is said about OOB areas: leave one out")
+    return {
+        "fs": fs,
+        "block_B": None if block_KiB is None else block_KiB * 1024,
+        "page_B": page_B,
+        "oob_B": oob_B,
+        "oob": oob,
+        "endian": endian,
+        "mtdparts": mtdparts,
+        "offset_B": offset_B,
+        "size_B": size_B,
+        "partition": partition,
+    }
+
+
+def read_image(path: str | Path, **how: Any) -> ImageTree:
+    """Reads all files of an image of JFFS2, YAFFS2, UBI with UBIFS, UBIFS alone, FAT or RFS.
+
+    The keywords are those of `said`. Raises `ffslab.InputError`, also for an image of several partitions of which none
+    is chosen.
+    """
+    trees = [(part, tree) for part, tree in read_partitions(path, **how) if tree is not None]
+    if len(trees) != 1:
+        known = ", ".join(part.text for part, _ in trees)
+        raise InputError(f"{path}: it holds several partitions, choose one: {known}")
+    return trees[0][1]
+
+
+def read_partitions(path: str | Path, **how: Any) -> list[tuple[Partition, ImageTree | None]]:
+    """As `read_image`, of each partition of an image; no tree: what it holds is not known."""
+    found = []
+    for part, rows, notes in _native.read_trees(path, said(**how)):
+        tree = None if rows is None else ImageTree([ImageEntry(*row) for row in rows], notes)
+        found.append((Partition.of(json.loads(part)), tree))
+    return found
 
 
 def listing(tree: ImageTree) -> str:
@@ -117,6 +176,31 @@ def table(tree: ImageTree) -> list[dict[str, Any]]:
         }
         for entry in tree.entries
     ]
+
+
+def tables(found: list[tuple[Partition, ImageTree | None]]) -> Any:
+    """The entries of an image, or of each of its partitions, as plain values."""
+    if len(found) == 1 and found[0][1] is not None:
+        return table(found[0][1])
+    rows = []
+    for part, tree in found:
+        place = {"name": part.name, "offset_B": part.offset_B, "size_B": part.size_B}
+        rows.append({**place, "layout": part.layout, "files": None if tree is None else table(tree)})
+    return {"partitions": rows}
+
+
+def said_of(file: str, found: list[tuple[Partition, ImageTree | None]], listed: bool) -> str:
+    """What was found in an image, a line per partition, with the files if they are to be listed."""
+    from ffslab.inspection import layout_text
+
+    parts = []
+    for part, tree in found:
+        head = f"{part.text}: " if part.name else ""
+        lines = [f"{file}: {head}{layout_text(part.layout) if part.layout else part.why}"]
+        if tree is not None and listed:
+            lines.append(listing(tree))
+        parts.append("\n".join(lines))
+    return ("\n\n" if listed else "\n").join(parts)
 
 
 def mode(entry: ImageEntry) -> int:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ffslab import _native
 from ffslab._native import InputError
-from ffslab.images import ImageTree, read_image
+from ffslab.images import ImageTree, Partition, read_image, said
 from ffslab.quoting import one_line, quoted
 from ffslab.text_table import number, text_table
 
@@ -28,50 +29,56 @@ MARKS = {"valid": "#", "invalid": "x", "free": ".", "bad": "B", "unknown": "?"}
 def inspect_image(
     path: str | Path,
     *,
-    fs: str = "auto",
-    block_KiB: int | None = None,  # noqa: N803
-    page_B: int | None = None,  # noqa: N803
-    oob_B: int | None = None,  # noqa: N803
-    endian: str = "auto",
     board: str = "omap3evm",
     part: str | None = None,
     kernel: str | None = None,
     device: str = "sd-card",
+    **how: Any,
 ) -> Facts:
     """Looks into an image: format, sizes, superblock, files, space, wear, damage, what a mount and reading cost.
 
-    Sizes that are `None` are guessed from the content; `oob_B` 0 says that there are no OOB areas. The costs are those
-    on `board` with its `part` and `kernel`; of FAT and RFS on a block device. docs/inspect.md describes the result.
-    Raises `ffslab.InputError`.
+    What is known of the image is said with the keywords of `ffslab.images.said`. The costs are those on `board` with
+    its `part` and `kernel`; of FAT and RFS on a block device. docs/inspect.md describes the result. Raises
+    `ffslab.InputError`, also for an image of several partitions of which none is chosen.
     """
-    for name, value in (("block_KiB", block_KiB), ("page_B", page_B), ("oob_B", oob_B)):
-        if value is not None and not 0 <= value < 1 << 20:
-            raise InputError(f"{name} {value}: must be 0 to 1048575")
+    found = inspect_partitions(path, board=board, part=part, kernel=kernel, device=device, **how)
+    known = [facts for _, facts in found if facts is not None]
+    if len(known) != 1:
+        several = ", ".join(partition.text for partition, _ in found)
+        raise InputError(f"{path}: it holds several partitions, choose one: {several}")
+    return known[0]
+
+
+def inspect_partitions(
+    path: str | Path, *, board: str, part: str | None, kernel: str | None, device: str, **how: Any
+) -> list[tuple[Partition, Facts | None]]:
+    """As `inspect_image`, of each partition of an image; no facts: what it holds is not known."""
     if (kind := json.loads(_native.profile(device))["kind"]) != "block device":
         raise InputError(f"device {device}: is a {kind}: name a block device, such as sd-card")
-    facts: Facts = json.loads(
-        _native.inspect(
-            path,
-            fs=fs,
-            page_bytes=page_B,
-            oob_bytes=oob_B,
-            block_bytes=None if block_KiB is None else block_KiB * 1024,
-            endian=endian,
-            board=board,
-            part=part,
-            kernel=kernel,
-            device=device,
-        )
-    )
-    facts["superblock"] = dict(facts["superblock"])
-    facts["wear"] = wear(facts["blocks"])
-    facts["space"] = space(facts["blocks"])
-    return facts
+    inspected = json.loads(_native.inspect(path, said(**how), board=board, part=part, kernel=kernel, device=device))
+    found: list[tuple[Partition, Facts | None]] = []
+    for each in inspected:
+        partition = Partition.of(each["part"])
+        facts = each["found"].get("Ok")
+        if facts is None:
+            found.append((replace(partition, why=each["found"]["Err"]), None))
+            continue
+        facts["superblock"] = dict(facts["superblock"])
+        facts["wear"] = wear(facts["blocks"])
+        facts["space"] = space(facts["blocks"])
+        if partition.offset_B or partition.name or how.get("size_B"):
+            facts["partition"] = {
+                "name": partition.name, "offset_B": partition.offset_B, "size_B": partition.size_B
+            }  # fmt: skip
+        found.append((partition, facts))
+    return found
 
 
-def stack_keys(layout: Facts) -> dict[str, str | int | bool]:
+def stack_keys(layout: Facts, partition: Facts | None = None) -> dict[str, str | int | bool]:
     """The keys of an experiment's `[stack]` table that say how an image of this layout is arranged."""
     keys: dict[str, str | int | bool] = {}
+    if partition is not None:
+        keys |= {"image_offset_B": partition["offset_B"], "image_size_B": partition["size_B"]}
     tags_at_B = layout.get("tags_at_B")  # noqa: N806
     if layout["oob_B"]:
         keys["image_oob"] = True
@@ -87,16 +94,17 @@ def stack_keys(layout: Facts) -> dict[str, str | int | bool]:
 
 
 def tree_of(path: str | Path, facts: Facts) -> ImageTree:
-    """The files of the image that `facts` are of."""
-    layout = facts["layout"]
+    """The files of the image, or the partition, that `facts` are of."""
+    layout, partition = facts["layout"], facts.get("partition")
+    place = {key: partition[key] for key in ("offset_B", "size_B")} if partition else {}
     return read_image(
         path,
         fs=layout["fs"],
         block_KiB=layout["block_B"] // 1024,
         page_B=layout["page_B"],
-        oob_B=layout["oob_B"] or max(layout["page_B"] // 32, 16),
-        oob=layout["oob_B"] > 0,
+        oob_B=layout["oob_B"],
         endian=layout.get("endian", "auto"),
+        **place,
     )
 
 
@@ -154,6 +162,17 @@ def text(facts: Facts) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
+def partitions_text(file: str, found: list[tuple[Partition, Facts | None]]) -> str:
+    """The partitions of a whole chip, then what is in each."""
+    rows = [
+        [part.name, f"{part.offset_B:#x}", size(part.size_B), layout_text(part.layout) if part.layout else part.why]
+        for part, _ in found
+    ]
+    parts = [f"{file}: {len(found)} partitions", text_table(["partition", "offset", "size", "holds"], rows, "lrrl")]
+    parts += [f"== {part.name} ==\n\n{text(facts)}" for part, facts in found if facts is not None]
+    return "\n\n".join(parts)
+
+
 def size(count: float) -> str:
     """Bytes for people."""
     for unit, factor in (("MiB", 1 << 20), ("KiB", 1 << 10)):
@@ -169,6 +188,13 @@ def layout_text(layout: Facts) -> str:
         return f"{layout['fs'].upper()}, {layout['blocks']} areas of {size(layout['block_B'])}"
     oob = f" + {layout['oob_B']} B OOB" if layout["oob_B"] else ""
     name = "UBI with UBIFS" if layout["fs"] == "ubifs" else layout["fs"].upper()
+    if layout.get("lacks_ubi"):
+        return f"UBIFS without UBI: {layout['blocks']} LEBs of {layout['block_B']} B"
+    if fits := layout.get("block_sizes_that_fit_B"):
+        kib = ", ".join(str(bytes // 1024) for bytes in fits)
+        return (
+            f"{name}{order}: pages of {layout['page_B']} B{oob}, erase blocks of {kib} KiB fit and cannot be told apart"
+        )
     count = layout["blocks"]
     blocks = f"{count} erase block{'s' if count != 1 else ''} of {size(layout['block_B'])}"
     return f"{name}{order}: {blocks}, pages of {layout['page_B']} B{oob}"
@@ -196,7 +222,12 @@ def start_text(facts: Facts) -> list[str]:
     layout = facts["layout"]
     if layout["fs"] in ("fat", "rfs"):
         return []
-    keys = {"fs": layout["fs"], "image": facts["file"], "partition_blocks": layout["blocks"], **stack_keys(layout)}
+    keys = {
+        "fs": layout["fs"],
+        "image": facts["file"],
+        "partition_blocks": layout["blocks"],
+        **stack_keys(layout, facts.get("partition")),
+    }
     return [f"an experiment starts from it with [stack] {', '.join(f'{k} = {json.dumps(v)}' for k, v in keys.items())}"]
 
 

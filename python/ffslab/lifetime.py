@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ffslab import _native
 from ffslab._native import InputError
 from ffslab.experiment import Experiment, Progress
 from ffslab.inputs import json_of, parquet_table, read_text, toml_of
@@ -59,15 +60,23 @@ def of_results(folder: Path, endurance: int | None, per_day: float | None) -> Fa
 
 
 def of_workloads(
-    image: Path, workloads: list[Path], endurance: int | None, per_day: float | None, progress: Progress | None = None
+    image: Path,
+    workloads: list[Path],
+    endurance: int | None,
+    per_day: float | None,
+    progress: Progress | None = None,
+    **how: Any,
 ) -> Facts:
-    """The lifetime under experiments, which begin with what `image` holds and with the wear that it tells of."""
-    facts = inspect_image(image)
+    """The lifetime under experiments, which begin with what `image` holds and with the wear that it tells of.
+
+    The keywords `how` are those of `ffslab.images.said`.
+    """
+    experiments = [Experiment.from_file(path) for path in workloads]
+    facts = inspect_image(image, **how, **_sizes(experiments[0]))
     counters = [block["erases"] for block in facts["blocks"]]
     known = any(counter is not None for counter in counters)
     wear = Wear(counters, "UBI's erase counters in the image") if known else None
     runs = []
-    experiments = [Experiment.from_file(path) for path in workloads]
     experiments = [replace(experiment, text=with_image(experiment, image, facts)) for experiment in experiments]
     for experiment in experiments:
         experiment.check()
@@ -84,12 +93,26 @@ def _part_of(progress: Progress | None, at: int, count: int) -> Progress | None:
     return lambda done: progress((at + done) / count)
 
 
-def with_image(experiment: Experiment, image: Path, facts: Facts) -> str:
-    """The text of an experiment whose partition begins with the image, as large as that."""
+def _sizes(experiment: Experiment) -> Facts:
+    """Pages and erase blocks of the experiment's part, which an image must have, too."""
+    stack = _stack_of(experiment)
+    board = stack.get("board")
+    if not isinstance(board, str) or "system" in stack:
+        return {}
+    page_B, _, pages, _ = _native.chip_geometry(board, stack.get("part"), experiment.base_dir)  # noqa: N806
+    return {"page_B": page_B, "block_KiB": page_B * pages // 1024}
+
+
+def _stack_of(experiment: Experiment) -> Facts:
     stack = toml_of(experiment.text, experiment.file_name).get("stack", {})
-    layout = facts["layout"]
     if not isinstance(stack, dict) or "fs" not in stack:
         raise InputError(f"{experiment.file_name}: the key `fs` of [stack] is missing: is it an experiment?")
+    return stack
+
+
+def with_image(experiment: Experiment, image: Path, facts: Facts) -> str:
+    """The text of an experiment whose partition begins with the image, as large as that."""
+    stack, layout = _stack_of(experiment), facts["layout"]
     if stack["fs"] != layout["fs"]:
         raise InputError(
             f'{experiment.file_name}: fs = "{stack["fs"]}", but {image} holds {layout["fs"]}: '
@@ -102,11 +125,11 @@ def with_image(experiment: Experiment, image: Path, facts: Facts) -> str:
             f"{experiment.file_name}: write the stack as a table, [stack], so that the image can be put in"
         )
     end = next((at for at in range(heads[0] + 1, len(lines)) if lines[at].lstrip().startswith("[")), len(lines))
-    ours = re.compile(r"\s*(image|image_oob|image_autoplace|partition_blocks|endian|inband_tags|vid_hdr_offset_B)\s*=")
+    ours = re.compile(r"\s*(image(_\w+)?|partition_blocks|endian|inband_tags|vid_hdr_offset_B)\s*=")
     keys = [f"image = {json.dumps(str(image.absolute()))}"]
     # JFFS2 mounts nothing smaller than 5 blocks; an image of a build tool ends before its partition does.
     keys.append(f"partition_blocks = {max(layout['blocks'], stack.get('partition_blocks', 0))}")
-    keys += [f"{key} = {json.dumps(value)}" for key, value in stack_keys(layout).items()]
+    keys += [f"{key} = {json.dumps(value)}" for key, value in stack_keys(layout, facts.get("partition")).items()]
     kept = [line for line in lines[heads[0] + 1 : end] if not ours.match(line)]
     return "\n".join([*lines[: heads[0] + 1], *keys, *kept, *lines[end:]]) + "\n"
 

@@ -9,7 +9,7 @@ import subprocess
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -17,7 +17,7 @@ from ffslab import __version__, _native
 from ffslab._native import InputError
 from ffslab.experiment import Run
 from ffslab.inputs import resolved, toml_of
-from ffslab.inspection import stack_keys
+from ffslab.inspection import Facts, stack_keys
 from ffslab.mount_control import socket_path
 from ffslab.mount_point import check_mountpoint, root_owner
 from ffslab.os_errors import reason
@@ -48,14 +48,17 @@ class Device:
     autoplace: bool
     settings: Sequence[str]
     options: Sequence[str]
+    # Keywords of `ffslab.images.said`: which partition of the image.
+    where: dict[str, Any] = field(default_factory=dict)
 
     def keys(self) -> dict[str, Value | None]:
         """The `[stack]` table of an experiment."""
         given = dict(_setting(text) for text in self.settings)
         keys: dict[str, Value | None] = {"board": self.board, "part": self.part, "kernel": self.kernel}
         if self.image is None:
-            if self.oob is not None or self.autoplace:
-                raise InputError("--oob and --autoplace: say what is in an image; name it with --image")
+            if self.oob is not None or self.autoplace or self.where:
+                what = "--partition, --mtdparts, --offset and --size" if self.where else "--oob and --autoplace"
+                raise InputError(f"{what}: say what is in an image; name it with --image")
             return {**keys, "fs": self.fs or "jffs2", "partition_blocks": self.blocks or DEFAULT_BLOCKS, **given}
         blocks, arranged = self._arranged(self.image, bool(given.get("inband_tags")))
         keys |= {"image": str(self.image.absolute()), **arranged}
@@ -78,23 +81,16 @@ class Device:
         """
         page_B, oob_B, pages, _ = _native.chip_geometry(self.board, self.part, ".")  # noqa: N806
         block_B = pages * page_B  # noqa: N806
-        asked_B = {None: None, True: oob_B, False: 0}[self.oob]  # noqa: N806
-        found = _native.recognise(
-            image, fs=self.fs or "auto", page_bytes=page_B, oob_bytes=asked_B, block_bytes=block_B
-        )
-        if found is None and (self.fs is None or asked_B is None):
-            found = _native.recognise(image, fs="auto", page_bytes=None, oob_bytes=None, block_bytes=None)
-        if found is None:
-            if self.fs is None:
-                raise InputError(f"{image}: no file system is found in it: say with --fs as what it is to be mounted")
+        part = self._found(image, page_B, block_B)
+        if part is None:
             size, with_oob = image.stat().st_size, pages * (page_B + oob_B)
             oob = self.oob
             if oob is None:
                 fits = size % with_oob == 0 and size % block_B != 0
                 oob = fits or self.autoplace or (self.fs == "yaffs2" and not inband)
             arranged: dict[str, Value] = {"image_oob": True} if oob else {}
-            return -(-size // (with_oob if oob else block_B)), {"fs": self.fs, **arranged}
-        layout = json.loads(found)
+            return -(-size // (with_oob if oob else block_B)), {"fs": str(self.fs), **arranged}
+        layout = part["layout"]["Ok"]
         fs = layout["fs"]
         if fs not in FILE_SYSTEMS:
             raise InputError(
@@ -102,7 +98,7 @@ class Device:
             )
         if fs != (self.fs or fs):
             raise InputError(f"{image}: holds {fs}, not {self.fs}: leave --fs out or say --fs {fs}")
-        if asked_B is not None and layout["oob_B"] != asked_B:
+        if self.oob is not None and (layout["oob_B"] > 0) != self.oob:
             raise InputError(f"{image}: its pages have OOB areas of {layout['oob_B']} B: leave --oob or --no-oob out")
         if (layout["page_B"], layout["block_B"]) != (page_B, block_B) or layout["oob_B"] not in (0, oob_B):
             raise InputError(
@@ -110,7 +106,33 @@ class Device:
                 f"{layout['block_B'] // 1024} KiB; {self.part or self.board} has {page_B} + {oob_B} B and "
                 f"{block_B // 1024} KiB: name another --part (ffslab profiles)"
             )
-        return layout["blocks"], {"fs": fs, **stack_keys(layout)}
+        place = {key: part[key] for key in ("offset_B", "size_B")} if part["name"] or self.where else None
+        return layout["blocks"], {"fs": fs, **stack_keys(layout, place)}
+
+    def _found(self, image: Path, page_B: int, block_B: int) -> Facts | None:  # noqa: N803
+        """The partition that is to be mounted: with the board's sizes, or else as it is, to say how it differs.
+
+        `None`: nothing is known in the image, but the user says what it is.
+        """
+        of_board = {"page_B": page_B, "block_B": block_B, "oob": self.oob, "fs": self.fs, **self.where}
+        try:
+            return dict(json.loads(_native.recognise_one(image, of_board)))
+        except InputError as error:
+            refused = error
+        try:
+            parts = json.loads(_native.recognise(image, dict(self.where)))
+        except InputError:
+            if self.where or not image.is_file():
+                raise refused from None
+            if self.fs is None:
+                raise InputError(
+                    f"{image}: no file system is found in it: say with --fs as what it is to be mounted"
+                ) from None
+            return None
+        known = [part for part in parts if "Ok" in part["layout"]]
+        if len(known) != 1 or known[0]["layout"]["Ok"].get("lacks_ubi"):
+            raise refused
+        return dict(known[0])
 
 
 def _setting(text: str) -> tuple[str, Value]:

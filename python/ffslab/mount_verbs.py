@@ -11,6 +11,7 @@ import typer
 
 from ffslab._native import InputError
 from ffslab.cli_parts import argument, option, verb
+from ffslab.image_options import MtdParts, Offset, Partition, Size, place
 from ffslab.stack_options import Board, Kernel
 from ffslab.terminal import say
 
@@ -48,6 +49,10 @@ def mount(
     image: Annotated[Path | None, option("mount", "image", "--image", metavar="FILE")] = None,
     oob: Annotated[bool | None, option("mount", "oob", "--oob/--no-oob")] = None,
     autoplace: Annotated[bool, option("mount", "autoplace", "--autoplace")] = False,
+    mtdparts: MtdParts = None,
+    offset: Offset = None,
+    size: Size = None,
+    partition: Partition = None,
     options: Annotated[list[str] | None, option("mount", "option", "--option", "-o", metavar="OPTION")] = None,
     owner: Annotated[str | None, option("mount", "owner", "--owner", metavar="UID[:GID]")] = None,
     think: Annotated[MountThink, option("mount", "think", "--think")] = MountThink.REAL,
@@ -69,7 +74,8 @@ def mount(
     from ffslab.mount import Device, Mount
     from ffslab.summary_table import summary_text
 
-    device = Device(fs, board, part, kernel, blocks, image, oob, autoplace, settings or [], options or [])
+    where = {key: value for key, value in place(mtdparts, offset, size, partition).items() if value is not None}
+    device = Device(fs, board, part, kernel, blocks, image, oob, autoplace, settings or [], options or [], where)
     mounted = Mount(device, mountpoint, think.value == "real", realtime, power_cut_after, torn.value, seed, save, owner)
     folder = None if no_results else out if out is not None else Path("results") / "mount"
     if folder is not None:

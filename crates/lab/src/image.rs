@@ -24,6 +24,8 @@ pub struct ImageSpec {
     pub oob: bool,
     /// The OOB areas in the file begin with the bytes that belong to the free ones of the chip's (`nandwrite --autoplace`).
     pub autoplace: bool,
+    /// The part of the file that is meant.
+    pub place_bytes: Range<usize>,
 }
 
 /// What a `save_image` step took from the chip.
@@ -50,13 +52,20 @@ pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, String> {
 pub fn load(chip: &mut Chip, driver: &Driver, spec: &ImageSpec, blocks: Range<u32>) -> Result<(), String> {
     let unreadable =
         |error: io::Error| format!("{}: cannot read the image: {}", spec.path.display(), io_reason(&error));
+    let place = &spec.place_bytes;
+    let shorter = || format!("{}: the image has become shorter meanwhile", spec.path.display());
     let file = input::open(&spec.path, input::InputKind::Image).map_err(unreadable)?;
     match file.length_bytes() {
         // What goes on the chip as it is need not be in memory twice.
-        Some(bytes) if bytes > 0 && !spec.autoplace => {
-            put(chip, &spec.path, &mut BufReader::with_capacity(1 << 20, file), bytes, spec.oob, blocks)
+        Some(bytes) if bytes > 0 && bytes >= place.end as u64 && !spec.autoplace => {
+            let mut from = BufReader::with_capacity(1 << 20, file);
+            io::copy(&mut from.by_ref().take(place.start as u64), &mut io::sink()).map_err(unreadable)?;
+            put(chip, &spec.path, &mut from.take(place.len() as u64), place.len() as u64, spec.oob, blocks)
         }
-        _ => load_bytes(chip, driver, spec, &read_file(&spec.path)?, blocks),
+        _ => {
+            let image = read_file(&spec.path)?;
+            load_bytes(chip, driver, spec, image.get(place.clone()).ok_or_else(shorter)?, blocks)
+        }
     }
 }
 

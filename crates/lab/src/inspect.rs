@@ -6,16 +6,16 @@
 
 mod cost;
 mod flash;
-mod recognise;
 mod volumes;
 
 use crate::error::LabError;
 use crate::image::read_file;
+use crate::recognise::parts::{self, Part, Wanted};
+use crate::recognise::Layout;
 use crate::result::{CauseSummary, Counts};
-use crate::tree::{cut_off, tree_of, Content, ImageFs, ImageOptions, Tree, TreeEntry};
+use crate::tree::{cut_off, tree_of, Content, ImageFs, Tree, TreeEntry};
 use ffslab_fs::FileKind;
 use ffslab_workload::quoting::as_text;
-pub use recognise::{Given, Layout};
 use serde::Serialize;
 use serde_json::Value;
 use std::path::Path;
@@ -24,13 +24,21 @@ use std::path::Path;
 #[derive(Clone, Debug, Default)]
 pub struct InspectOptions {
     /// What need not be guessed.
-    pub given: Given,
+    pub wanted: Wanted,
     /// Board, part and kernel that mount it, as in an experiment; `part` and `kernel` default to the board's.
     pub board: String,
     pub part: Option<String>,
     pub kernel: Option<String>,
     /// Profile of the block device that holds a FAT or RFS volume.
     pub device: String,
+}
+
+/// A partition and what was found in it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Inspected {
+    pub part: Part,
+    /// What was found, or why nothing is known of it.
+    pub found: Result<Inspection, String>,
 }
 
 /// Everything that was found.
@@ -43,7 +51,7 @@ pub struct Inspection {
     /// Name and value, in the order of the format's description.
     pub superblock: Vec<(String, Value)>,
     pub files: Vec<FileFacts>,
-    /// Erase blocks; of a block file system areas of equal size.
+    /// Erase blocks, from the first of the partition on; of a block file system areas of equal size.
     pub blocks: Vec<BlockFacts>,
     /// The first of [`Inspection::damage_count`].
     pub damage: Vec<Damage>,
@@ -159,31 +167,21 @@ impl Scanned {
     }
 }
 
-/// What an image is, with what is known of it. `None`: nothing is found that fits.
+/// The partitions of an image, one without a name if it is none of a whole chip, and what each holds.
 ///
-/// Errors: [`LabError::Input`] with one line; the file cannot be read.
-pub fn recognise(path: &Path, given: &Given) -> Result<Option<Layout>, LabError> {
+/// Errors: [`LabError::Input`] with one line; see [`parts::find`].
+pub fn recognise(path: &Path, wanted: &Wanted) -> Result<Vec<Part>, LabError> {
     let image = read_file(path).map_err(LabError::Input)?;
-    Ok(recognise::recognise(&image, given).ok())
+    parts::find(&image, wanted).map_err(|text| LabError::Input(format!("{}: {text}", path.display())))
 }
 
 /// Damage of an image, a line each, of much damage only the first: files that it belongs to may be missing from the tree
-/// without a word, because a mount passes over nodes and pages that are broken.
-pub(crate) fn damage_of(image: &[u8], options: &ImageOptions) -> Vec<String> {
-    let fs = options.fs.unwrap_or(ImageFs::Jffs2);
-    let is_guessed = matches!(fs, ImageFs::Yaffs2 | ImageFs::Fat | ImageFs::Rfs);
-    let known = |bytes| (!is_guessed).then_some(bytes);
-    let given = Given {
-        fs: Some(fs),
-        page_bytes: known(options.page_bytes),
-        oob_bytes: known(if options.oob { options.oob_bytes } else { 0 }),
-        block_bytes: known(options.block_bytes),
-        endian: options.endian,
-    };
-    let Ok(layout) = recognise::recognise(image, &given) else { return Vec::new() };
-    let scanned = scan(image, &layout);
+/// without a word, because a mount passes over nodes and pages that are broken. The image begins at `starts_at` in its file.
+pub(crate) fn damage_of(image: &[u8], layout: &Layout, starts_at: usize) -> Vec<String> {
+    let scanned = scan(image, layout);
     let told = scanned.damage.iter().take(DAMAGE_TOLD_MAX).map(|damage| {
         let Damage { block, offset, what } = damage;
+        let offset = offset + starts_at as u64;
         format!("block {block}, offset {offset:#x}: {what}: files or parts of them may be missing")
     });
     let mut told: Vec<String> = told.collect();
@@ -201,17 +199,49 @@ fn scan(image: &[u8], layout: &Layout) -> Scanned {
     }
 }
 
-/// Looks into an image. The file is not changed.
+/// The only partition of an image that holds a file system.
+///
+/// Errors: [`LabError::Input`] with one line; see [`parts::only`].
+pub fn recognise_one(path: &Path, wanted: &Wanted) -> Result<Part, LabError> {
+    let image = read_file(path).map_err(LabError::Input)?;
+    let found = parts::only(&image, wanted).map(|(part, _)| part);
+    found.map_err(|text| LabError::Input(format!("{}: {text}", path.display())))
+}
+
+/// Looks into an image, into each of its partitions. The file is not changed.
 ///
 /// Errors: [`LabError::Input`] with one line; files that cannot be read, nothing that is known in them, sizes that
-/// cannot be, profiles that do not exist.
-pub fn inspect(path: &Path, options: &InspectOptions) -> Result<Inspection, LabError> {
+/// cannot be or cannot be told, profiles that do not exist.
+pub fn inspect(path: &Path, options: &InspectOptions) -> Result<Vec<Inspected>, LabError> {
     let image = read_file(path).map_err(LabError::Input)?;
     let named = |text: String| LabError::Input(format!("{}: {text}", path.display()));
-    let layout = recognise::recognise(&image, &options.given).map_err(named)?;
+    let parts = parts::find(&image, &options.wanted).map_err(named)?;
+    let is_one = parts.len() == 1;
+    let mut all = Vec::new();
+    for part in parts {
+        let found = match part.layout.clone().and_then(Layout::whole) {
+            Ok(layout) => {
+                Ok(look_into(path, &image[part.place_bytes.clone()], part.place_bytes.start, layout, options)?)
+            }
+            Err(text) if is_one => return Err(named(text)),
+            Err(text) => Err(text),
+        };
+        all.push(Inspected { part, found });
+    }
+    Ok(all)
+}
+
+/// As [`inspect`], of a partition that begins at `starts_at` in the file.
+fn look_into(
+    path: &Path,
+    image: &[u8],
+    starts_at: usize,
+    layout: Layout,
+    options: &InspectOptions,
+) -> Result<Inspection, LabError> {
     let machine = cost::Machine::of(&layout, options)?;
-    let mut scanned = scan(&image, &layout);
-    let tree = tree_of(path, &image, &layout.options(), Content::Check).unwrap_or_else(|error| {
+    let mut scanned = scan(image, &layout);
+    let tree = tree_of(image, &layout, Content::Check).unwrap_or_else(|error| {
         scanned.notes.push(format!("its files cannot be read: {error}"));
         Tree::default()
     });
@@ -221,13 +251,14 @@ pub fn inspect(path: &Path, options: &InspectOptions) -> Result<Inspection, LabE
         facts.invalid_bytes = Some(held.invalid_bytes);
         facts.free_bytes = Some(held.free_bytes);
     }
-    if let Some(cut) = cut_off::find(&image, &layout.options()) {
+    if let Some(cut) = cut_off::find(image, &layout) {
         let block = cut.offset / layout.stored_block_bytes() as u64;
         scanned.damaged(block.min(u64::from(layout.blocks.saturating_sub(1))) as u32, cut.offset, cut.what);
     }
     put_right(&layout, &mut scanned);
+    scanned.damage.iter_mut().for_each(|damage| damage.offset += starts_at as u64);
     let mut files: Vec<FileFacts> = tree.entries.iter().map(FileFacts::of).collect();
-    let mount = match machine.mount(&image, &layout) {
+    let mount = match machine.mount(image, &layout) {
         Ok(mount) => Some(mount),
         Err(error) => {
             scanned.notes.push(format!("the cost of a mount is not known: {error}"));
@@ -235,7 +266,7 @@ pub fn inspect(path: &Path, options: &InspectOptions) -> Result<Inspection, LabE
         }
     };
     if mount.is_some() {
-        if let Err(error) = machine.read_files(&image, &layout, &tree.entries, &mut files) {
+        if let Err(error) = machine.read_files(image, &layout, &tree.entries, &mut files) {
             scanned.notes.push(format!("the cost of reading is not known: {error}"));
         }
     }

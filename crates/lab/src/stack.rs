@@ -4,7 +4,9 @@ use crate::error::LabError;
 use crate::image::{self, ImageSpec};
 use crate::mount_options::{no_options, ubifs_options, yaffs2_options, MountOptions};
 use crate::profile::Profile;
+use crate::recognise::arranged::{arranged, Said};
 use crate::stack_keys::{EccName, NandWaitName, StackKeys};
+use crate::tree::ImageFs;
 use ffslab_flash::{Chip, ChipImage, Geometry, Rules, Timing};
 use ffslab_fs::{BlockSpace, FileSystem};
 use ffslab_jffs2::{Jffs2, Options};
@@ -122,12 +124,7 @@ impl StackSpec {
             ReadAheadRules::V2_6 => Options::linux_2_6_37(),
             ReadAheadRules::V6_1 => Options::default(),
         };
-        if keys.image_oob && keys.image.is_none() {
-            return Err(LabError::input("image_oob is set, but there is no image: give one with image = \"FILE\""));
-        }
-        if keys.image_autoplace && !keys.image_oob {
-            return Err(LabError::input("image_autoplace is set, but not image_oob: there are no OOB bytes to place"));
-        }
+        let image = image_of(&mut keys, &profile.part.geometry(), base_dir)?;
         if keys.bulk_read && keys.fs != "ubifs" {
             return Err(LabError::Input(format!("bulk_read = true: only ubifs has it, not {}", keys.fs)));
         }
@@ -160,11 +157,7 @@ impl StackSpec {
             }),
         };
         let spec = StackSpec {
-            image: keys.image.as_ref().map(|file| ImageSpec {
-                path: base_dir.join(file),
-                oob: keys.image_oob,
-                autoplace: keys.image_autoplace,
-            }),
+            image,
             geometry: profile.part.geometry(),
             timing: profile.part.timing(),
             rules: profile.part.rules(),
@@ -189,6 +182,30 @@ impl StackSpec {
         };
         Ok((spec, keys))
     }
+}
+
+/// The image that the partition holds at the start; what is found in it is filled in.
+fn image_of(keys: &mut StackKeys, geometry: &Geometry, base_dir: &Path) -> Result<Option<ImageSpec>, LabError> {
+    let said = keys.image_said();
+    let Some(file) = &keys.image else {
+        return match said == Said::default() {
+            true => Ok(None),
+            false => {
+                let text = "keys that begin with image_ are set, but there is no image: give one with image = \"FILE\"";
+                Err(LabError::input(text))
+            }
+        };
+    };
+    if said.autoplace == Some(true) && said.oob == Some(false) {
+        return Err(LabError::input("image_autoplace is set, but not image_oob: there are no OOB bytes to place"));
+    }
+    let path = base_dir.join(file);
+    let image = image::read_file(&path).map_err(LabError::Input)?;
+    let named = |text: String| LabError::Input(format!("{}: {text}", path.display()));
+    let fs = ImageFs::ALL.into_iter().find(|fs| fs.name() == keys.fs);
+    let arranged = arranged(&image, &said, fs, geometry).map_err(named)?;
+    keys.take(&arranged).map_err(named)?;
+    Ok(Some(ImageSpec { path, oob: arranged.oob, autoplace: arranged.autoplace, place_bytes: arranged.place_bytes }))
 }
 
 /// How UBI is attached.

@@ -1,7 +1,10 @@
 //! The `[stack]` table of an experiment: a board by name, and what differs from it.
 
 use crate::error::LabError;
+use crate::recognise::arranged::{Arranged, Said};
+use crate::recognise::parts::Wanted;
 use crate::rtems::RtemsKeys;
+use ffslab_jffs2::Endian;
 use ffslab_linux::DirtyLimits;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -82,13 +85,25 @@ pub struct StackKeys {
     /// OOB may come from `mkfs.jffs2`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image: Option<String>,
-    /// In the image each page is followed by its OOB area, as in `nanddump --oob`.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub image_oob: bool,
+    /// In the image each page is followed by its OOB area, as in `nanddump --oob`; found in it if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image_oob: Option<bool>,
     /// The OOB areas in the image begin with the bytes that belong to the chip's free ones, as in images of
-    /// `mkyaffs2image`: they are put there (`nandwrite --autoplace`).
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub image_autoplace: bool,
+    /// `mkyaffs2image`: they are put there (`nandwrite --autoplace`). Found in it if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image_autoplace: Option<bool>,
+    /// The image is the dump of a whole chip, and these are its partitions, as on the kernel's command line:
+    /// "nand:512k(boot)ro,8M(root),-(data)".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image_mtdparts: Option<String>,
+    /// The image's partition that is meant, one of `image_mtdparts` or of those that are found in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image_partition: Option<String>,
+    /// Where in the image the partition begins, without OOB areas.
+    #[serde(rename = "image_offset_B", default, skip_serializing_if = "Option::is_none")]
+    pub image_offset_bytes: Option<u64>,
+    #[serde(rename = "image_size_B", default, skip_serializing_if = "Option::is_none")]
+    pub image_size_bytes: Option<u64>,
     /// Age of YAFFS2's sources; that of the kernel profile if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub yaffs2_version: Option<Yaffs2Version>,
@@ -206,4 +221,43 @@ pub enum NandWaitName {
     Busy,
     /// It sleeps; other tasks run.
     Sleep,
+}
+
+impl StackKeys {
+    /// What the keys say about the image.
+    pub(crate) fn image_said(&self) -> Said {
+        Said {
+            oob: self.image_oob,
+            autoplace: self.image_autoplace,
+            wanted: Wanted {
+                mtdparts: self.image_mtdparts.clone(),
+                offset_bytes: self.image_offset_bytes,
+                size_bytes: self.image_size_bytes,
+                partition: self.image_partition.clone(),
+                ..Wanted::default()
+            },
+        }
+    }
+
+    /// Fills in what was found in the image.
+    ///
+    /// Errors: one line; the keys say otherwise.
+    pub(crate) fn take(&mut self, arranged: &Arranged) -> Result<(), String> {
+        self.image_oob = arranged.oob.then_some(true).or(self.image_oob);
+        self.image_autoplace = arranged.autoplace.then_some(true).or(self.image_autoplace);
+        let Some(layout) = &arranged.layout else { return Ok(()) };
+        if self.inband_tags && layout.yaffs2.is_some() && !arranged.is_inband() {
+            return Err("inband_tags = true, but its tags stand in the OOB areas: leave the key out".to_string());
+        }
+        self.inband_tags |= arranged.is_inband();
+        match (self.endian, layout.endian) {
+            (EndianName::Big, Some(Endian::Little)) => {
+                return Err("endian = \"big\", but its nodes are little-endian: leave the key out".to_string());
+            }
+            (_, Some(Endian::Big)) => self.endian = EndianName::Big,
+            _ => {}
+        }
+        self.vid_header_offset_bytes = self.vid_header_offset_bytes.or(layout.ubi_at_bytes.map(|(vid, _)| vid));
+        Ok(())
+    }
 }

@@ -9,10 +9,12 @@ pub(crate) mod yaffs2;
 use crate::error::LabError;
 use crate::image::{put, read_file};
 use crate::inspect::damage_of;
+use crate::recognise::parts::{self, Part, Wanted};
+use crate::recognise::Layout;
 use ffslab_flash::{Chip, Geometry, Rules, Timing};
 use ffslab_fs::{BlockSpace, FileKind, FileSystem, Ino, PAGE_BYTES};
 use ffslab_jffs2::probe::{self, Misfit};
-use ffslab_jffs2::{Endian, Jffs2, Options};
+use ffslab_jffs2::{Jffs2, Options};
 use ffslab_mtd::{Driver, Mtd, Nand};
 use ffslab_sim::{Sim, SimConfig};
 use room::{Names, Room};
@@ -55,27 +57,6 @@ pub enum Content {
     Check,
 }
 
-/// How to read an image file. Of YAFFS2 the sizes are only what is tried first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ImageOptions {
-    /// `None`: what the image looks like.
-    pub fs: Option<ImageFs>,
-    pub page_bytes: u32,
-    pub oob_bytes: u32,
-    pub block_bytes: u32,
-    /// Each page is followed by its OOB area.
-    pub oob: bool,
-    /// JFFS2: `None`: as the first node has it.
-    pub endian: Option<Endian>,
-}
-
-impl Default for ImageOptions {
-    /// The usual chip with 2 KiB pages, data only.
-    fn default() -> Self {
-        ImageOptions { fs: None, page_bytes: 2048, oob_bytes: 64, block_bytes: 128 << 10, oob: false, endian: None }
-    }
-}
-
 /// What stands under one name.
 #[derive(Clone, Debug)]
 pub struct TreeEntry {
@@ -112,36 +93,63 @@ pub struct Tree {
     pub space: Vec<BlockSpace>,
 }
 
-/// Reads all files of an image, by mounting a copy of it on a simulated chip. The file is not changed.
+/// The files of a partition of an image.
+#[derive(Clone, Debug)]
+pub struct PartTree {
+    pub part: Part,
+    /// `None`: what the partition holds is not known.
+    pub tree: Option<Tree>,
+}
+
+/// Reads all files of an image, by mounting a copy of it on a simulated chip; of the dump of a whole chip those of each
+/// partition that is wanted. The file is not changed.
 ///
-/// Errors: one line; files that cannot be read, geometries that no chip has, images that the file system refuses.
-pub fn read_tree(path: &Path, options: &ImageOptions) -> Result<Tree, LabError> {
+/// Errors: one line; files that cannot be read, an image that is not what was given, geometries that no chip has, images
+/// that the file system refuses.
+pub fn read_trees(path: &Path, wanted: &Wanted) -> Result<Vec<PartTree>, LabError> {
     let image = read_file(path).map_err(LabError::Input)?;
-    let options = ImageOptions { fs: options.fs.or_else(|| looks_like(&image, options)), ..*options };
-    let cut = cut_off::find(&image, &options).map(|cut| format!("{:#x}: {}", cut.offset, cut.what));
-    let mut tree = tree_of(path, &image, &options, Content::Keep).map_err(|text| {
-        let cut = cut.as_ref().map_or(String::new(), |cut| format!("; {cut}"));
-        LabError::Input(format!("{}: {text}{cut}", path.display()))
-    })?;
-    let damage = damage_of(&image, &options);
-    tree.notes.extend(cut.into_iter().chain(damage).map(|text| format!("{}: {text}", path.display())));
+    let named = |text: String| LabError::Input(format!("{}: {text}", path.display()));
+    let parts = parts::find(&image, wanted).map_err(named)?;
+    let is_one = parts.len() == 1;
+    let mut trees = Vec::new();
+    for part in parts {
+        let tree = match &part.layout {
+            Ok(layout) => match read_part(&image[part.place_bytes.clone()], &part, layout) {
+                Ok(tree) => Some(tree),
+                Err(text) if is_one => return Err(named(text)),
+                // The other partitions can be read for all that.
+                Err(text) => Some(Tree { notes: vec![part.named(&text)], ..Tree::default() }),
+            },
+            Err(text) if is_one => return Err(named(text.clone())),
+            Err(_) => None,
+        };
+        trees.push(PartTree { part, tree });
+    }
+    for tree in trees.iter_mut().filter_map(|read| read.tree.as_mut()) {
+        tree.notes.iter_mut().for_each(|note| *note = format!("{}: {note}", path.display()));
+    }
+    Ok(trees)
+}
+
+fn read_part(image: &[u8], part: &Part, layout: &Layout) -> Result<Tree, String> {
+    let cut = cut_off::find(image, layout);
+    let cut = cut.map(|cut| format!("{:#x}: {}", part.place_bytes.start as u64 + cut.offset, cut.what));
+    let read = tree_of(image, layout, Content::Keep);
+    let mut tree =
+        read.map_err(|text| format!("{text}{}", cut.as_ref().map_or(String::new(), |cut| format!("; {cut}"))))?;
+    let damage = damage_of(image, layout, part.place_bytes.start);
+    tree.notes.extend(cut.into_iter().chain(damage));
+    tree.notes.iter_mut().for_each(|note| *note = part.named(note));
     Ok(tree)
 }
 
-/// What an image is. `None`: nothing but JFFS2, if anything.
-fn looks_like(image: &[u8], options: &ImageOptions) -> Option<ImageFs> {
-    rtems::looks_like(image)
-        .or_else(|| ubifs::looks_like(image, options).then_some(ImageFs::Ubifs))
-        .or_else(|| yaffs2::layout(image, options).map(|_| ImageFs::Yaffs2))
-}
-
-/// As [`read_tree`], with the file's content.
-pub(crate) fn tree_of(path: &Path, image: &[u8], options: &ImageOptions, content: Content) -> Result<Tree, String> {
-    match options.fs {
-        Some(ImageFs::Jffs2) | None => read_jffs2(path, image, options, content),
-        Some(ImageFs::Yaffs2) => yaffs2::read(image, options, content),
-        Some(ImageFs::Ubifs) => ubifs::read(image, options, content),
-        Some(fs @ (ImageFs::Fat | ImageFs::Rfs)) => rtems::read(image, fs, content),
+/// The files of an image of this layout.
+pub(crate) fn tree_of(image: &[u8], layout: &Layout, content: Content) -> Result<Tree, String> {
+    match layout.fs {
+        ImageFs::Jffs2 => read_jffs2(image, layout, content),
+        ImageFs::Yaffs2 => yaffs2::read(image, layout, content),
+        ImageFs::Ubifs => ubifs::read(image, layout, content),
+        fs @ (ImageFs::Fat | ImageFs::Rfs) => rtems::read(image, fs, content),
     }
 }
 
@@ -169,22 +177,16 @@ fn chip_from(from: &mut dyn Read, bytes: u64, geometry: Geometry, oob: bool) -> 
     Mtd::new(&nand, 0, geometry.blocks).map_err(|error| error.to_string())
 }
 
-/// Bytes of an erase block in the image, OOB included.
-fn stored_block_bytes(options: &ImageOptions) -> Result<usize, String> {
-    let &ImageOptions { page_bytes, oob_bytes, block_bytes, oob, .. } = options;
+/// The smallest chip that takes the image, of at least `blocks_min` erase blocks.
+pub(crate) fn geometry_of(image: &[u8], layout: &Layout, blocks_min: u32) -> Result<Geometry, String> {
+    let &Layout { page_bytes, block_bytes, .. } = layout;
     if page_bytes == 0 || block_bytes == 0 || !block_bytes.is_multiple_of(page_bytes) {
         return Err(format!("erase blocks of {block_bytes} B are not made of pages of {page_bytes} B"));
     }
-    let page_stride = page_bytes as usize + if oob { oob_bytes as usize } else { 0 };
-    Ok(page_stride * (block_bytes / page_bytes) as usize)
-}
-
-/// The smallest chip that takes the image, of at least `blocks_min` erase blocks.
-pub(crate) fn geometry_of(image: &[u8], options: &ImageOptions, blocks_min: u32) -> Result<Geometry, String> {
-    let &ImageOptions { page_bytes, oob_bytes, block_bytes, .. } = options;
-    let blocks = image.len().div_ceil(stored_block_bytes(options)?);
+    let blocks = image.len().div_ceil(layout.stored_block_bytes());
     let blocks = u32::try_from(blocks).unwrap_or(u32::MAX).max(blocks_min);
-    let geometry = Geometry { page_bytes, oob_bytes, pages_per_block: block_bytes / page_bytes, blocks };
+    let geometry =
+        Geometry { page_bytes, oob_bytes: layout.chip_oob_bytes(), pages_per_block: block_bytes / page_bytes, blocks };
     geometry.check().map_err(|error| error.to_string())?;
     Ok(geometry)
 }
@@ -192,31 +194,17 @@ pub(crate) fn geometry_of(image: &[u8], options: &ImageOptions, blocks_min: u32)
 /// JFFS2 mounts nothing smaller.
 pub(crate) const JFFS2_BLOCKS_MIN: u32 = 5;
 
-fn read_jffs2(path: &Path, image: &[u8], options: &ImageOptions, content: Content) -> Result<Tree, String> {
-    let &ImageOptions { page_bytes, oob_bytes, block_bytes, oob, .. } = options;
-    let geometry = geometry_of(image, options, JFFS2_BLOCKS_MIN)?;
-
-    let stored_oob_bytes = if oob { oob_bytes } else { 0 };
-    let blocks_of = |block_bytes| block_data(image, page_bytes, stored_oob_bytes, block_bytes);
-    let byte_order = || blocks_of(block_bytes).find_map(|block| probe::byte_order(&block));
-    let endian = match options.endian.or_else(byte_order) {
-        Some(endian) => endian,
-        None if options.fs.is_none() => {
-            if let Some(cut) = cut_off::volume(image) {
-                return Err(cut);
-            }
-            return Err("there is no JFFS2 node, YAFFS2 object header, UBI header, FAT or RFS superblock in the image"
-                .to_string());
-        }
-        None => return Err("there is no JFFS2 node in the image".to_string()),
-    };
+fn read_jffs2(image: &[u8], layout: &Layout, content: Content) -> Result<Tree, String> {
+    let &Layout { page_bytes, oob_bytes, block_bytes, .. } = layout;
+    let geometry = geometry_of(image, layout, JFFS2_BLOCKS_MIN)?;
+    let endian = layout.endian.unwrap_or_default();
+    let blocks_of = |block_bytes| block_data(image, page_bytes, oob_bytes, block_bytes);
     let misfit = |block_bytes| probe::misfit(endian, blocks_of(block_bytes), block_bytes);
     let note = misfit_note(misfit, page_bytes, block_bytes);
-    let notes = note.into_iter().map(|text| format!("{}: {text}", path.display())).collect();
-    let mtd = chip_with(image, geometry, oob)?;
+    let mtd = chip_with(image, geometry, oob_bytes > 0)?;
     let settings = Options { endian, ..Options::default() };
     let mut fs = Jffs2::mount(mtd, settings).map_err(|error| error.to_string())?;
-    Ok(tree_in(&mut fs, content, notes))
+    Ok(tree_in(&mut fs, content, note.into_iter().collect()))
 }
 
 /// Everything below the root.

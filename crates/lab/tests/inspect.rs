@@ -1,6 +1,6 @@
 //! RFS volumes, which no tool outside RTEMS makes: looked into, whole and damaged.
 
-use ffslab_lab::{inspect, read_tree, ImageOptions, InspectOptions, Inspection};
+use ffslab_lab::{inspect, read_trees, InspectOptions, Inspection, Wanted};
 use ffslab_rtems::bdbuf::{Bdbuf, BdbufConfig};
 use ffslab_rtems::device::Device;
 use ffslab_rtems::imfs::{Imfs, ImfsOptions};
@@ -55,7 +55,7 @@ fn look(image: &[u8]) -> Result<Inspection, String> {
     let options = InspectOptions { device: "sd-card".to_string(), ..InspectOptions::default() };
     let found = inspect(&path, &options).map_err(|error| error.to_string());
     std::fs::remove_file(path).unwrap();
-    found
+    found.and_then(|mut parts| parts.remove(0).found)
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn an_rfs_volume_is_recognised_and_scattered_files_cost_more() {
 #[test]
 fn the_files_of_an_rfs_volume_are_read() {
     let path = file_of(&volume());
-    let tree = read_tree(&path, &ImageOptions::default()).unwrap();
+    let tree = read_trees(&path, &Wanted::default()).unwrap().remove(0).tree.unwrap();
     std::fs::remove_file(path).unwrap();
     let found: Vec<(String, usize)> = tree
         .entries

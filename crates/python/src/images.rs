@@ -1,10 +1,10 @@
 //! What is in flash images as Python values.
 
 use crate::{to_json, to_python, InputError};
-use ffslab_lab::inspect::Given;
-use ffslab_lab::{Endian, ImageFs, ImageOptions, InspectOptions, TreeEntry};
+use ffslab_lab::recognise::{mtdparts, Given};
+use ffslab_lab::{Endian, ImageFs, InspectOptions, TreeEntry, Wanted};
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyDict};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
@@ -62,61 +62,85 @@ fn known_fs(name: &str) -> PyResult<Option<ImageFs>> {
     Ok(found)
 }
 
-/// What an image is, as JSON, if it can be what is given. `fs` "auto" and sizes that are `None` are guessed.
-#[pyfunction]
-#[pyo3(signature = (path, *, fs, page_bytes, oob_bytes, block_bytes))]
-pub fn recognise(
-    py: Python<'_>,
-    path: PathBuf,
-    fs: &str,
-    page_bytes: Option<u32>,
-    oob_bytes: Option<u32>,
-    block_bytes: Option<u32>,
-) -> PyResult<Option<String>> {
-    let given = Given { fs: known_fs(fs)?, page_bytes, oob_bytes, block_bytes, endian: None };
-    let found = py.detach(|| ffslab_lab::inspect::recognise(&path, &given)).map_err(to_python)?;
-    found.as_ref().map(to_json).transpose()
+/// What a dictionary of Python says about an image: `fs`, `page_B`, `oob_B`, `block_B`, `oob`, `endian`, `mtdparts`, `offset_B`,
+/// `size_B`, `partition`. What is missing or `None` is found out.
+fn wanted_of(how: &Bound<'_, PyDict>) -> PyResult<Wanted> {
+    fn get<'py, T: pyo3::conversion::FromPyObjectOwned<'py>>(
+        how: &Bound<'py, PyDict>,
+        key: &str,
+    ) -> PyResult<Option<T>> {
+        let value = how.get_item(key)?.filter(|value| !value.is_none());
+        value
+            .map(|value| value.extract().map_err(|_| InputError::new_err(format!("{key} {value}: cannot be so"))))
+            .transpose()
+    }
+    let given = Given {
+        fs: get::<String>(how, "fs")?.as_deref().map_or(Ok(None), known_fs)?,
+        page_bytes: get(how, "page_B")?,
+        oob_bytes: get(how, "oob_B")?,
+        block_bytes: get(how, "block_B")?,
+        has_oob: get(how, "oob")?,
+        endian: get::<String>(how, "endian")?.as_deref().map_or(Ok(None), known_endian)?,
+        ..Given::default()
+    };
+    Ok(Wanted {
+        given,
+        mtdparts: get(how, "mtdparts")?,
+        offset_bytes: get(how, "offset_B")?,
+        size_bytes: get(how, "size_B")?,
+        partition: get(how, "partition")?,
+    })
 }
 
-/// Looks into an image; returns what [`ffslab_lab::Inspection`] holds as JSON. Sizes that are `None` are guessed.
+/// The partitions of an image and what each holds, as JSON; one without a name: it is no dump of a whole chip.
 #[pyfunction]
-#[expect(clippy::too_many_arguments, reason = "in Python they are keyword arguments")]
-#[pyo3(signature = (path, *, fs, page_bytes, oob_bytes, block_bytes, endian, board, part, kernel, device))]
+pub fn recognise(py: Python<'_>, path: PathBuf, how: &Bound<'_, PyDict>) -> PyResult<String> {
+    let wanted = wanted_of(how)?;
+    to_json(&py.detach(|| ffslab_lab::inspect::recognise(&path, &wanted)).map_err(to_python)?)
+}
+
+/// The only partition of an image that holds a file system, as JSON.
+#[pyfunction]
+pub fn recognise_one(py: Python<'_>, path: PathBuf, how: &Bound<'_, PyDict>) -> PyResult<String> {
+    let wanted = wanted_of(how)?;
+    to_json(&py.detach(|| ffslab_lab::inspect::recognise_one(&path, &wanted)).map_err(to_python)?)
+}
+
+/// Looks into an image; returns what [`ffslab_lab::inspect::Inspected`] holds of each partition as JSON.
+#[pyfunction]
+#[pyo3(signature = (path, how, *, board, part, kernel, device))]
 pub fn inspect(
     py: Python<'_>,
     path: PathBuf,
-    fs: &str,
-    page_bytes: Option<u32>,
-    oob_bytes: Option<u32>,
-    block_bytes: Option<u32>,
-    endian: &str,
+    how: &Bound<'_, PyDict>,
     board: String,
     part: Option<String>,
     kernel: Option<String>,
     device: String,
 ) -> PyResult<String> {
-    let given = Given { fs: known_fs(fs)?, page_bytes, oob_bytes, block_bytes, endian: known_endian(endian)? };
-    let options = InspectOptions { given, board, part, kernel, device };
+    let options = InspectOptions { wanted: wanted_of(how)?, board, part, kernel, device };
     to_json(&py.detach(|| ffslab_lab::inspect(&path, &options)).map_err(to_python)?)
 }
 
-/// Reads all files of an image. `fs` is "jffs2", "yaffs2", "ubifs", "fat", "rfs" or "auto", `endian` "little", "big" or "auto". Returns the
-/// entries and notes.
+/// A partition as JSON, its entries and notes; no entries: what it holds is not known.
+type Read<'py> = (String, Option<Vec<Row<'py>>>, Vec<String>);
+
+/// Reads all files of an image, partition by partition.
 #[pyfunction]
-#[expect(clippy::too_many_arguments, reason = "in Python they are keyword arguments")]
-#[pyo3(signature = (path, *, fs, page_bytes, oob_bytes, block_bytes, oob, endian))]
-pub fn read_tree<'py>(
-    py: Python<'py>,
-    path: PathBuf,
-    fs: &str,
-    page_bytes: u32,
-    oob_bytes: u32,
-    block_bytes: u32,
-    oob: bool,
-    endian: &str,
-) -> PyResult<(Vec<Row<'py>>, Vec<String>)> {
-    let (fs, endian) = (known_fs(fs)?, known_endian(endian)?);
-    let options = ImageOptions { fs, page_bytes, oob_bytes, block_bytes, oob, endian };
-    let tree = py.detach(|| ffslab_lab::read_tree(&path, &options)).map_err(to_python)?;
-    Ok((tree.entries.into_iter().map(|entry| row(py, entry)).collect(), tree.notes))
+pub fn read_trees<'py>(py: Python<'py>, path: PathBuf, how: &Bound<'py, PyDict>) -> PyResult<Vec<Read<'py>>> {
+    let wanted = wanted_of(how)?;
+    let trees = py.detach(|| ffslab_lab::read_trees(&path, &wanted)).map_err(to_python)?;
+    let read = |found: ffslab_lab::PartTree| {
+        let (entries, notes) = found.tree.map_or((None, Vec::new()), |tree| (Some(tree.entries), tree.notes));
+        let rows = entries.map(|entries| entries.into_iter().map(|entry| row(py, entry)).collect());
+        Ok((to_json(&found.part)?, rows, notes))
+    };
+    trees.into_iter().map(read).collect()
+}
+
+/// A number of bytes as the kernel's command line has it: 0x100000, 1M, 512k. `None`: it is none.
+#[pyfunction]
+pub fn memparse(text: &str) -> Option<u64> {
+    let mut rest = text;
+    mtdparts::memparse(&mut rest).filter(|_| rest.is_empty())
 }

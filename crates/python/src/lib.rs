@@ -191,7 +191,9 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(check_experiment, module)?)?;
     module.add_function(wrap_pyfunction!(planned_variants, module)?)?;
     module.add_function(wrap_pyfunction!(validate, module)?)?;
-    module.add_function(wrap_pyfunction!(images::read_tree, module)?)?;
+    module.add_function(wrap_pyfunction!(images::read_trees, module)?)?;
+    module.add_function(wrap_pyfunction!(images::memparse, module)?)?;
+    module.add_function(wrap_pyfunction!(images::recognise_one, module)?)?;
     module.add_function(wrap_pyfunction!(mount::mount, module)?)?;
     module.add_function(wrap_pyfunction!(chip_geometry, module)?)?;
     module.add_function(wrap_pyfunction!(images::inspect, module)?)?;

@@ -49,6 +49,17 @@ pub fn offsets(block: &[u8]) -> Option<(u32, u32)> {
     Some((vid_header_offset, data_offset))
 }
 
+/// The number that all erase counter headers of a formatted partition share (`drivers/mtd/ubi/ubi-media.h`, `image_seq`); a
+/// header whose CRC is wrong says 0, as old ones do. `None`: `block` does not begin with one.
+pub fn image_number(block: &[u8]) -> Option<u32> {
+    let is_sound = crate::vid_header_offset(block).is_some();
+    let number = || block.get(24..28).map(|bytes| u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]));
+    match is_sound {
+        true => number(),
+        false => block.starts_with(b"UBI#").then_some(0),
+    }
+}
+
 /// The volume identifier header at the start of `bytes`, if it is one.
 pub fn is_vid_header(bytes: &[u8]) -> bool {
     bytes.len() >= HEADER_BYTES && VidHeader::decode(&bytes[..HEADER_BYTES], u32::MAX).is_ok()

@@ -4,6 +4,10 @@
 //! here first. The layouts are those of `nanddump` (tags where the NAND driver has its free OOB bytes) and of
 //! `mkyaffs2image` (`utils/mkyaffs2image.c`: tags at the start of the OOB area).
 
+mod block_size;
+
+pub use block_size::{block_sizes, BlockSizes};
+
 use crate::header::{Header, HEADER_BYTES};
 use crate::objects::SUMMARY_ID;
 use crate::scan::{SEQUENCE_HIGHEST, SEQUENCE_LOWEST};
@@ -14,11 +18,9 @@ use crate::{checkpoint::SEQUENCE_CHECKPOINT, device::SEQUENCE_BAD_BLOCK};
 /// Free OOB bytes begin behind the bad block mark.
 const FREE_AT: u32 = 2;
 const PAGES_BYTES: [u32; 5] = [2048, 4096, 8192, 16384, 1024];
-const OOBS_BYTES: [u32; 9] = [32, 64, 128, 224, 218, 256, 436, 448, 512];
-/// More tells nothing new. The same part of the image for all sizes of pages, or the largest would find most headers.
+const OOBS_BYTES: [u32; 10] = [64, 32, 128, 224, 218, 256, 436, 448, 512, 0];
+/// From the first header on; more tells nothing new. As much for all sizes of pages, or the largest would find most headers.
 const LOOKED_AT_BYTES: usize = 8 << 20;
-/// In an image that suits at most one of so many blocks holds a page of another.
-const DAMAGED_BLOCKS_SHARE: usize = 8;
 /// Smallest and largest number of pages per erase block that are tried.
 const BLOCK_PAGES: (u32, u32) = (4, 256);
 
@@ -138,20 +140,32 @@ pub fn unfinished(image: &[u8], layout: &Layout) -> Option<Unfinished> {
     Some(Unfinished { name: header.name, file_bytes: header.file_bytes, held_bytes })
 }
 
+/// What is known of an image before it is looked at; `None` is found out.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Known {
+    pub page_bytes: Option<u32>,
+    /// 0: there are no OOB areas in the image.
+    pub oob_bytes: Option<u32>,
+    pub has_oob: Option<bool>,
+    /// The image is one of YAFFS2, whatever else is in it: a single header is enough.
+    pub is_yaffs2: bool,
+}
+
 /// Finds out how `image` is laid out: as the layout that finds most object headers with tags that suit them. Of equals the
-/// first counts, beginning with pages of `page_bytes` and, if `oob` says so, `oob_bytes`. `None`: no usual sizes find any.
-pub fn layout(image: &[u8], page_bytes: u32, oob_bytes: u32, oob: bool) -> Option<Layout> {
-    let given = if oob { [oob_bytes, 0] } else { [0, oob_bytes] };
-    let first = given.into_iter().map(|oob_bytes| (page_bytes, oob_bytes));
-    let usual = PAGES_BYTES.into_iter().flat_map(|page| OOBS_BYTES.into_iter().chain([0]).map(move |oob| (page, oob)));
-    let layouts = first.chain(usual).flat_map(|(page_bytes, oob_bytes)| {
+/// first counts, beginning with pages of 2048 + 64 B. `None`: no sizes that can be find any.
+pub fn layout(image: &[u8], known: &Known) -> Option<Layout> {
+    let pages = known.page_bytes.map_or(PAGES_BYTES.to_vec(), |page| vec![page]);
+    let oobs = known.oob_bytes.map_or(OOBS_BYTES.to_vec(), |oob| vec![oob]);
+    let strides = pages.into_iter().flat_map(|page| oobs.iter().map(move |&oob| (page, oob)));
+    let strides = strides.filter(|&(_, oob)| known.has_oob.is_none_or(|has| has == (oob > 0)));
+    let layouts = strides.flat_map(|(page_bytes, oob_bytes)| {
         let inband = page_bytes.checked_sub(TAGS_BYTES as u32);
         let places = [Some(page_bytes + FREE_AT), Some(page_bytes), inband].into_iter().flatten();
         places.map(move |tags_offset| Layout { page_bytes, oob_bytes, tags_offset, tags_ecc: false })
     });
     let have_room = layouts.filter(|layout| layout.tags_offset as usize + TAGS_BYTES <= layout.stride_bytes());
     let mut best = None;
-    for (layout, headers) in have_room.filter_map(|layout| fit(image, layout)) {
+    for (layout, headers) in have_room.filter_map(|layout| fit(image, layout, known.is_yaffs2)) {
         if best.is_none_or(|(_, most)| headers > most) {
             best = Some((layout, headers));
         }
@@ -160,19 +174,26 @@ pub fn layout(image: &[u8], page_bytes: u32, oob_bytes: u32, oob: bool) -> Optio
 }
 
 /// The layout if it suits the image, with the number of headers that it finds.
-fn fit(image: &[u8], layout: Layout) -> Option<(Layout, u32)> {
+fn fit(image: &[u8], layout: Layout, is_yaffs2: bool) -> Option<(Layout, u32)> {
     let (mut headers, mut wrong, mut right_eccs, mut used) = (0u32, 0, 0, 0);
-    let looked_at = &image[..image.len().min(LOOKED_AT_BYTES)];
-    for page in looked_at.chunks_exact(layout.stride_bytes()) {
-        let Some(tags) = layout.tags(page) else { continue };
+    let mut has_sure = false;
+    let pages = || image.chunks_exact(layout.stride_bytes());
+    // In the dump of a whole chip something else stands before it.
+    let begins = |page: &[u8]| layout.tags(page).is_some_and(|tags| tags.chunk == 0 && is_header(page, &tags));
+    let first = pages().position(begins)?;
+    for page in pages().skip(first).take(LOOKED_AT_BYTES / layout.stride_bytes()) {
+        // YAFFS2 never wrote a page whose tags are zeros: a block of them says nothing about where tags stand.
+        let Some(tags) = layout.tags(page).filter(|_| layout.packed(page) != Some(&[0; TAGS_BYTES])) else { continue };
         used += 1;
-        right_eccs += u32::from(layout.ecc_is_right(page));
+        let is_ecc_right = layout.ecc_is_right(page);
+        right_eccs += u32::from(is_ecc_right);
         let has_sequence = matches!(tags.sequence, SEQUENCE_LOWEST..SEQUENCE_HIGHEST | SEQUENCE_CHECKPOINT);
         if !has_sequence && tags.sequence != SEQUENCE_BAD_BLOCK {
             wrong += 1;
         } else if tags.chunk == 0 {
             if is_header(page, &tags) {
                 headers += 1;
+                has_sure |= is_ecc_right;
             } else {
                 wrong += 1;
             }
@@ -180,9 +201,10 @@ fn fit(image: &[u8], layout: Layout) -> Option<(Layout, u32)> {
             wrong += 1;
         }
     }
-    // A power cut leaves a page or two that make no sense.
-    let fits = headers > 0 && wrong * 8 <= used;
-    fits.then_some((Layout { tags_ecc: !layout.is_inband() && right_eccs * 2 > used, ..layout }, headers))
+    // A power cut leaves a page or two that make no sense; other things on the chip, or a block of noise, are more than that.
+    // Then the ECC decides, which is right for a header of YAFFS2 only.
+    let fits = headers > 0 && (is_yaffs2 || has_sure || wrong * 8 <= used);
+    fits.then_some((Layout { tags_ecc: !layout.is_inband() && right_eccs * 2 > used - wrong, ..layout }, headers))
 }
 
 /// Does the page begin as an object header does, of the kind that its tags say?
@@ -190,32 +212,6 @@ fn is_header(page: &[u8], tags: &Tags) -> bool {
     let Some(&[a, b, c, d, _, _, _, _, 0xFF, 0xFF]) = page.first_chunk::<10>() else { return false };
     let kind = Kind::from_number(u32::from_le_bytes([a, b, c, d]));
     kind != Kind::Unknown && tags.extra.is_none_or(|extra| extra.kind == kind)
-}
-
-/// Pages per erase block: `wanted` if that is usual and all written pages of each such block have the same sequence
-/// number, else the largest power of two for which they do. A damaged page here and there does not count.
-pub fn pages_per_block(image: &[u8], layout: &Layout, wanted: u32) -> Option<u32> {
-    let sequences: Vec<Option<u32>> = image
-        .chunks_exact(layout.stride_bytes())
-        .map(|page| layout.tags(page).map(|tags| tags.sequence))
-        .map(|sequence| sequence.filter(|sequence| (SEQUENCE_LOWEST..SEQUENCE_HIGHEST).contains(sequence)))
-        .collect();
-    let suits = |&pages: &u32| {
-        let is_mixed = |block: &&[Option<u32>]| {
-            let mut written = block.iter().flatten();
-            let first = written.next();
-            written.any(|sequence| Some(sequence) != first)
-        };
-        let blocks = sequences.chunks(pages as usize);
-        blocks.clone().filter(is_mixed).count() * DAMAGED_BLOCKS_SHARE <= blocks.len()
-    };
-    let (least, most) = BLOCK_PAGES;
-    let powers = std::iter::successors(Some(most), |pages| Some(pages / 2)).take_while(|&pages| pages >= least);
-    Some(wanted)
-        .filter(|pages| (least..=most).contains(pages) && pages.is_power_of_two())
-        .into_iter()
-        .chain(powers)
-        .find(suits)
 }
 
 #[cfg(test)]
@@ -237,9 +233,25 @@ mod tests {
         for at in [0, 2] {
             let image = page(at, 0x1000).repeat(8);
             let right = Layout { page_bytes: 2048, oob_bytes: 64, tags_offset: 2048 + at as u32, tags_ecc: true };
-            for (page_bytes, oob_bytes, oob) in [(2048, 64, true), (2048, 64, false), (8192, 0, true), (0, 0, false)] {
-                assert_eq!(layout(&image, page_bytes, oob_bytes, oob), Some(right));
+            let given = Known { page_bytes: Some(2048), oob_bytes: Some(64), ..Known::default() };
+            for known in [Known::default(), given, Known { is_yaffs2: true, has_oob: Some(true), ..given }] {
+                assert_eq!(layout(&image, &known), Some(right));
             }
+            for wrong in [Known { has_oob: Some(false), ..given }, Known { page_bytes: Some(4096), ..given }] {
+                assert_eq!(layout(&image, &wrong), None);
+            }
+        }
+    }
+
+    #[test]
+    fn a_block_of_zeros_or_noise_does_not_hide_what_is_in_the_others() {
+        let erased = vec![0xFF; 60 * 2112];
+        for other in [vec![0; 64 * 2112], (0..64 * 2112u32).map(|i| (i.wrapping_mul(i) >> 7) as u8).collect()] {
+            let written: Vec<u8> = (0..200).flat_map(|number| page(2, 0x1001 + number / 64)).collect();
+            let image = [&written[..], &erased[..56 * 2112], &other[..]].concat();
+            let found = layout(&image, &Known::default()).unwrap();
+            assert_eq!((found.page_bytes, found.oob_bytes, found.tags_offset), (2048, 64, 2050));
+            assert_eq!(block_sizes(&image, &found).unwrap().pages, [64]);
         }
     }
 
@@ -257,31 +269,71 @@ mod tests {
         let mut image = part.clone();
         image.extend((0..4096).flat_map(|_| page(false)));
         image.extend(part.repeat(20));
-        let found = layout(&image, 2048, 0, false).unwrap();
+        let found = layout(&image, &Known::default()).unwrap();
         assert_eq!((found.page_bytes, found.tags_offset), (2048, 2032));
     }
 
     #[test]
     fn what_is_no_image_has_no_layout() {
         for image in [vec![], vec![0xFF; 100_000], vec![0; 100_000], vec![3; 7]] {
-            for page_bytes in [0, 1, 2048, 1 << 20] {
-                assert_eq!(layout(&image, page_bytes, 64, true), None);
+            for page_bytes in [None, Some(1), Some(2048), Some(1 << 20)] {
+                assert_eq!(layout(&image, &Known { page_bytes, is_yaffs2: true, ..Known::default() }), None);
             }
         }
     }
 
+    /// Pages, erased for 0.
+    fn pages(sequences: &[u32]) -> Vec<u8> {
+        let of = |&sequence: &u32| if sequence == 0 { vec![0xFF; 2112] } else { page(2, sequence) };
+        sequences.iter().flat_map(of).collect()
+    }
+
+    fn sizes_of(image: &[u8]) -> Vec<u32> {
+        let layout = layout(image, &Known::default()).unwrap();
+        block_sizes(image, &layout).map(|sizes| sizes.pages).unwrap_or_default()
+    }
+
     #[test]
-    fn blocks_are_as_large_as_their_sequence_numbers_allow() {
-        let image: Vec<u8> = (0..256).flat_map(|number| page(2, 0x1000 + number / 32)).collect();
-        let found = layout(&image, 2048, 64, true).unwrap();
-        assert_eq!(
-            [64, 32, 16, 0, 33].map(|wanted| pages_per_block(&image, &found, wanted)),
-            [32, 32, 16, 32, 32].map(Some)
-        );
-        let mut damaged = image.clone();
+    fn a_block_ends_where_the_sequence_number_changes() {
+        let full: Vec<u32> = (0..256).map(|number| 0x1001 + number / 32).collect();
+        assert_eq!(sizes_of(&pages(&full)), [32]);
+        let mut damaged = pages(&full);
         damaged.copy_within(200 * 2112..201 * 2112, 40 * 2112);
-        assert_eq!(pages_per_block(&damaged, &found, 0), Some(32), "one page of another block");
-        let image: Vec<u8> = (0..16).flat_map(|number| page(2, 0x1000 + number)).collect();
-        assert_eq!(pages_per_block(&image, &found, 64), None);
+        assert_eq!(sizes_of(&damaged), [32], "one page of another block");
+        // Lightly used: one block is full, one was begun, all others are erased.
+        let mut light = full[..40].to_vec();
+        light.resize(4096, 0);
+        assert_eq!(sizes_of(&pages(&light)), [32]);
+        assert!(sizes_of(&pages(&(0..16).map(|number| 0x1001 + number).collect::<Vec<_>>())).is_empty());
+    }
+
+    #[test]
+    fn what_cannot_be_told_is_not_guessed() {
+        let mut begun = vec![0x1001; 10];
+        begun.resize(4096, 0);
+        assert_eq!(sizes_of(&pages(&begun)), [16, 32, 64, 128, 256], "one block with 10 pages");
+        begun[64] = 0x1002;
+        assert_eq!(sizes_of(&pages(&begun)), [16, 32, 64], "another begins at page 64");
+        begun.truncate(64 + 48);
+        assert_eq!(sizes_of(&pages(&begun)), [16], "a partition has whole blocks");
+        assert_eq!(sizes_of(&pages(&[0x1000; 300])), [4, 8, 16, 32, 64, 128, 256], "mkyaffs2image");
+        // A mark of a bad block stands in its first or second page.
+        let mut begun = vec![0x1001; 10];
+        begun.resize(4096, 0);
+        let mut image = pages(&begun);
+        image[(32 * 3) * 2112 + 2048] = 0;
+        assert_eq!(sizes_of(&image), [16, 32]);
+    }
+
+    #[test]
+    fn a_checkpoint_says_in_which_block_it_stands() {
+        let mut sequences = vec![0x1001; 10];
+        sequences.resize(4096, 0);
+        let mut image = pages(&sequences);
+        // In block 3, which Linux calls 4: the next one is 5.
+        let packed = Tags { sequence: SEQUENCE_CHECKPOINT, object: 5, chunk: 1, count_bytes: 2048, ..Tags::default() };
+        let at = 3 * 64 * 2112 + 2048 + FREE_AT as usize;
+        image[at..at + TAGS_BYTES].copy_from_slice(&packed.pack());
+        assert_eq!(sizes_of(&image), [64]);
     }
 }

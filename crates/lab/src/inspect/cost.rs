@@ -1,8 +1,8 @@
 //! What an image costs on a board: a mount, and reading each file from its start to its end with nothing in memory.
 
-use super::recognise::{geometry, Layout};
 use super::{is_readable, FileFacts, InspectOptions, MountFacts, ReadFacts};
 use crate::error::LabError;
+use crate::recognise::Layout;
 use crate::result::CauseSummary;
 use crate::run::by_cause;
 use crate::stack::{FsSpec, Stack, StackSpec};
@@ -145,22 +145,20 @@ fn stack_with(spec: &StackSpec, image: &[u8], layout: &Layout) -> Result<Stack, 
         (ImageFs::Yaffs2, Some(found)) => {
             // A checkpoint is one of so many blocks; an image that is too small for a partition has none.
             let spare_blocks = tree::yaffs2::SPARE_BLOCKS.saturating_sub(layout.blocks);
-            let (geometry, anew) = tree::yaffs2::laid_out(image, &found, &layout.options(), spare_blocks)?;
+            let (geometry, anew) = tree::yaffs2::laid_out(image, layout, &found, spare_blocks)?;
             let bytes = anew.left_bytes();
             (geometry, Box::new(anew) as Box<dyn Read + '_>, bytes, true)
         }
         (ImageFs::Ubifs, _) => {
-            let options = layout.options();
-            let offset = tree::ubifs::vid_header_offset(image, &options).ok_or("there is no header of UBI")?;
-            let (ubi, volume, geometry) = tree::ubifs::attach(image, &options, offset)?;
+            let (ubi, volume, geometry) = tree::ubifs::attach(image, layout)?;
             drop(volume);
             ubi.detach();
-            if let FsSpec::Ubifs(_, settings) = &mut spec.fs {
-                *settings = tree::ubifs::ubi_options(&options, offset);
+            if let (FsSpec::Ubifs(_, settings), Some((offset, _))) = (&mut spec.fs, layout.ubi_at_bytes) {
+                *settings = tree::ubifs::ubi_options(layout.page_bytes, offset);
             }
             as_it_is(geometry)
         }
-        _ => as_it_is(geometry(image, layout, tree::JFFS2_BLOCKS_MIN)?),
+        _ => as_it_is(tree::geometry_of(image, layout, tree::JFFS2_BLOCKS_MIN)?),
     };
     spec.geometry = geometry;
     spec.first_block = 0;

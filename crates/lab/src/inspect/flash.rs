@@ -1,6 +1,7 @@
 //! Images of raw flash, read as they stand, erase block by erase block.
 
-use super::{BlockFacts, Layout, Scanned};
+use super::{BlockFacts, Scanned};
+use crate::recognise::Layout;
 use crate::tree::ImageFs;
 use ffslab_jffs2::probe::nodes::{self, Found};
 use ffslab_jffs2::Endian;
@@ -127,6 +128,11 @@ fn yaffs2(image: &[u8], layout: &Layout, scanned: &mut Scanned) {
     let mut objects = std::collections::BTreeSet::new();
     for block in 0..layout.blocks {
         if scanned.blocks[block as usize].is_bad == Some(true) {
+            continue;
+        }
+        if image[layout.place(block, image)].iter().all(|&byte| byte == 0) {
+            scanned.damaged(block, layout.offset_in_image(block, 0), "a block of zeros");
+            scanned.blocks[block as usize].holds = "zeros".to_string();
             continue;
         }
         let mut sequence = None;

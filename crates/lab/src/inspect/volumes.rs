@@ -1,6 +1,7 @@
 //! FAT and RFS volumes, read as they stand: superblock, what is in use in each area, and what contradicts itself.
 
-use super::{BlockFacts, Layout, Scanned};
+use super::{BlockFacts, Scanned};
+use crate::recognise::Layout;
 use crate::tree::{rtems, ImageFs};
 use ffslab_rtems::dosfs::{BootSector, FatType};
 use ffslab_rtems::rfs;

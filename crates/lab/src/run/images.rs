@@ -2,7 +2,9 @@
 
 use super::execute::failed;
 use super::{Facts, Runner, Stop};
-use crate::image::{ImageSpec, SavedImage};
+use crate::image::SavedImage;
+use crate::recognise::arranged::Said;
+use crate::recognise::parts::Wanted;
 use ffslab_linux::OpenFlags;
 use ffslab_workload::host_tree::HostNode;
 use ffslab_workload::steps;
@@ -25,8 +27,18 @@ impl Runner<'_> {
         let Some(image) = self.traces.image_of(step) else {
             return failed(format!("the image {} has not been read", step.image));
         };
-        let spec = ImageSpec { path: step.image.clone().into(), oob: step.oob, autoplace: step.autoplace };
-        self.stack.load(&spec, &image)?;
+        let said = Said {
+            oob: step.oob,
+            autoplace: step.autoplace,
+            wanted: Wanted {
+                mtdparts: step.mtdparts.clone(),
+                offset_bytes: step.offset_bytes,
+                size_bytes: step.size_bytes,
+                partition: step.partition.clone(),
+                ..Wanted::default()
+            },
+        };
+        self.stack.load_found(step.image.as_ref(), &said, &image)?;
         Ok(Facts::default())
     }
 

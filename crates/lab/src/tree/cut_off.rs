@@ -1,6 +1,7 @@
 //! Images that end too early: copies that broke off. What is there is read, and what is missing is said.
 
-use super::{block_data, data_areas, rtems, stored_block_bytes, ubifs, yaffs2, ImageFs, ImageOptions};
+use super::{data_areas, rtems, ImageFs};
+use crate::recognise::Layout;
 use ffslab_jffs2::probe;
 use ffslab_workload::quoting::quoted;
 
@@ -13,14 +14,14 @@ pub struct CutOff {
 }
 
 /// Finds out whether an image ends in the middle of something. One that ends between two nodes, pages of different files or
-/// erase blocks looks whole. `options.fs` says what it is, of JFFS2 it may not.
-pub fn find(image: &[u8], options: &ImageOptions) -> Option<CutOff> {
-    match options.fs {
-        Some(ImageFs::Jffs2) | None => jffs2(image, options),
-        Some(ImageFs::Yaffs2) => yaffs2(image, options),
-        Some(ImageFs::Ubifs) => ubi(image, options),
+/// erase blocks looks whole.
+pub fn find(image: &[u8], layout: &Layout) -> Option<CutOff> {
+    match layout.fs {
+        ImageFs::Jffs2 => jffs2(image, layout),
+        ImageFs::Yaffs2 => yaffs2(image, layout),
+        ImageFs::Ubifs => ubi(image, layout),
         // A volume says how large it is: one that is larger than the image is not recognised.
-        Some(ImageFs::Fat | ImageFs::Rfs) => None,
+        ImageFs::Fat | ImageFs::Rfs => None,
     }
 }
 
@@ -31,49 +32,44 @@ pub fn volume(image: &[u8]) -> Option<String> {
     (bytes > here as u64).then(|| format!("the image is cut off: it has {here} of the {bytes} B of its {name} volume"))
 }
 
-fn jffs2(image: &[u8], options: &ImageOptions) -> Option<CutOff> {
-    let &ImageOptions { page_bytes, oob_bytes, block_bytes, oob, .. } = options;
-    let oob_bytes = if oob { oob_bytes } else { 0 };
-    let rest = image.len() % (page_bytes + oob_bytes) as usize;
-    if oob && rest > 0 {
+fn jffs2(image: &[u8], layout: &Layout) -> Option<CutOff> {
+    let &Layout { page_bytes, oob_bytes, .. } = layout;
+    let rest = image.len() % layout.stride_bytes();
+    if oob_bytes > 0 && rest > 0 {
         let what = format!(
             "the image is cut off in this page: it and what stood behind it are missing; or pages have not {page_bytes} + {oob_bytes} B"
         );
         return Some(CutOff { offset: (image.len() - rest) as u64, what });
     }
-    let start = image.len() - image.len() % stored_block_bytes(options).ok()?;
+    let start = image.len() - image.len() % layout.stored_block_bytes();
     let block = data_areas(&image[start..], page_bytes as usize, oob_bytes as usize);
-    let mut blocks = block_data(image, page_bytes, oob_bytes, block_bytes);
-    let endian = options.endian.or_else(|| blocks.find_map(|block| probe::byte_order(&block)))?;
-    let at = probe::cut_off(endian, &block)?;
-    let offset = start + at / page_bytes as usize * (page_bytes + oob_bytes) as usize + at % page_bytes as usize;
+    let at = probe::cut_off(layout.endian?, &block)?;
+    let offset = start + at / page_bytes as usize * layout.stride_bytes() + at % page_bytes as usize;
     let what = "the image is cut off in this node: it and what stood behind it are missing".to_string();
     Some(CutOff { offset: offset as u64, what })
 }
 
-fn yaffs2(image: &[u8], options: &ImageOptions) -> Option<CutOff> {
-    let layout = yaffs2::layout(image, options)?;
+fn yaffs2(image: &[u8], layout: &Layout) -> Option<CutOff> {
     let rest = image.len() % layout.stride_bytes();
     let offset = (image.len() - rest) as u64;
     if rest > 0 {
         let what = "the image is cut off in this page: it and what stood behind it are missing".to_string();
         return Some(CutOff { offset, what });
     }
-    let pages_per_block =
-        ffslab_yaffs2::probe::pages_per_block(image, &layout, options.block_bytes / layout.page_bytes)?;
-    if (image.len() / layout.stride_bytes()).is_multiple_of(pages_per_block as usize) {
+    // Where the size of the blocks is not known, nothing says that there are whole ones.
+    let is_whole = image.len().is_multiple_of(layout.stored_block_bytes());
+    if is_whole && layout.block_sizes_that_fit_bytes.is_empty() {
         return None;
     }
-    let file = ffslab_yaffs2::probe::unfinished(image, &layout)?;
+    let file = ffslab_yaffs2::probe::unfinished(image, &layout.yaffs2?)?;
     let (name, held, all) = (quoted(&file.name), file.held_bytes, file.file_bytes);
     let what =
         format!("the image is cut off in the file {name}: {held} of its {all} B are there, and nothing behind it");
     Some(CutOff { offset, what })
 }
 
-fn ubi(image: &[u8], options: &ImageOptions) -> Option<CutOff> {
-    ubifs::vid_header_offset(image, options)?;
-    let all = stored_block_bytes(options).ok()?;
+fn ubi(image: &[u8], layout: &Layout) -> Option<CutOff> {
+    let all = layout.stored_block_bytes();
     let here = image.len() % all;
     let what = format!(
         "the image is cut off in this erase block, which has only {here} of {all} B: what stood behind it is missing"

@@ -48,11 +48,6 @@ pub fn volume_bytes(image: &[u8]) -> Option<(&'static str, u64)> {
     })
 }
 
-/// FAT or RFS, by the superblock.
-pub fn looks_like(image: &[u8]) -> Option<ImageFs> {
-    fat(image).map(|_| ImageFs::Fat).or_else(|| rfs(image).map(|_| ImageFs::Rfs))
-}
-
 /// An RTEMS system with the volume mounted.
 pub struct Mounted {
     pub libio: Libio,

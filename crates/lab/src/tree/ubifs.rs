@@ -1,8 +1,9 @@
 //! Images of UBI whose volume holds UBIFS: attached with the places that their headers name, then mounted and walked.
 
-use super::{chip_with, geometry_of, stored_block_bytes, tree_in, Content, ImageOptions, Tree};
+use super::{chip_with, geometry_of, tree_in, Content, Tree};
+use crate::recognise::Layout;
 use ffslab_flash::Geometry;
-use ffslab_ubi::{AttachError, BadReserve, Ubi, UbiOptions, Volume};
+use ffslab_ubi::{AttachError, BadReserve, Ubi, UbiOptions, Volume, VolumeKind, VolumeRequest, VolumeSize};
 use ffslab_ubifs::Ubifs;
 
 /// First bytes of a UBIFS node (`fs/ubifs/ubifs-media.h`); every volume begins with one, the superblock.
@@ -17,50 +18,77 @@ const BLOCKS_MAX: u32 = 1 << 17;
 /// The volume table twice, a block to move data to, a block to change a LEB in.
 const BLOCKS_MIN: u32 = 4;
 
-/// Where UBI's headers say that the volume identifier headers stand; `None`: this is no image of UBI.
-pub fn vid_header_offset(image: &[u8], options: &ImageOptions) -> Option<u32> {
-    let stored_bytes = stored_block_bytes(options).ok()?;
-    image.chunks(stored_bytes).find_map(ffslab_ubi::vid_header_offset)
-}
-
-/// Is this an image of UBI, or a volume that no `ubinize` has put into one?
-pub fn looks_like(image: &[u8], options: &ImageOptions) -> bool {
-    vid_header_offset(image, options).is_some() || image.starts_with(&NODE_MAGIC)
-}
-
-pub fn read(image: &[u8], options: &ImageOptions, content: Content) -> Result<Tree, String> {
-    let Some(offset) = vid_header_offset(image, options) else {
-        return Err(if image.starts_with(&NODE_MAGIC) {
-            "this is a UBIFS volume without UBI; ubinize makes an image of it".to_string()
-        } else {
-            let kib = options.block_bytes >> 10;
-            format!("there is no erase counter header of UBI at the start of any erase block of {kib} KiB")
-        });
+pub fn read(image: &[u8], layout: &Layout, content: Content) -> Result<Tree, String> {
+    let (ubi, volume) = if layout.lacks_ubi {
+        around(image, layout)?
+    } else {
+        let (ubi, volume, _) = attach(image, layout)?;
+        (ubi, volume)
     };
-    let (ubi, volume, _) = attach(image, options, offset)?;
     let tree = read_volume(&ubi, volume, content);
     ubi.detach();
     tree
 }
 
 /// How UBI is attached to an image whose volume identifier headers stand at `offset`.
-pub fn ubi_options(options: &ImageOptions, offset: u32) -> UbiOptions {
+pub fn ubi_options(page_bytes: u32, offset: u32) -> UbiOptions {
     UbiOptions {
         vid_header_offset_bytes: Some(offset),
-        subpage_writes: !offset.is_multiple_of(options.page_bytes),
+        subpage_writes: !offset.is_multiple_of(page_bytes),
         bad_reserve: BadReserve::Per1024OfChip(1),
         ..UbiOptions::default()
     }
 }
 
+/// A flash with UBI whose only volume holds what `image` does, as `ubinize` would make it.
+///
+/// Errors: one line; LEBs that no erase block has room for, a size that no chip has.
+fn around(image: &[u8], layout: &Layout) -> Result<(Ubi, Volume), String> {
+    let &Layout { page_bytes, block_bytes: leb_bytes, .. } = layout;
+    let refused = |why: String| format!("UBI cannot be put around it here ({why}): ubinize makes an image of it");
+    let peb_bytes = leb_bytes.next_power_of_two();
+    // The headers take a page, of which they may share the first half, or two.
+    let offset = match peb_bytes - leb_bytes {
+        both if both == page_bytes => page_bytes / 4,
+        both if both == 2 * page_bytes => page_bytes,
+        both => return Err(refused(format!("{both} B are left for its headers in blocks of {peb_bytes} B"))),
+    };
+    let superblock = ffslab_ubifs::probe::superblock(image).ok_or("its superblock is damaged")?;
+    let held = image.len().div_ceil(leb_bytes as usize) as u32;
+    let wanted = superblock.lebs_max_count.min(superblock.lebs.saturating_add(GROWTH_LEBS_MAX)).max(held);
+    if wanted > BLOCKS_MAX {
+        return Err(refused(format!("it wants {wanted} erase blocks, {BLOCKS_MAX} is the limit")));
+    }
+    let geometry = Geometry {
+        page_bytes,
+        oob_bytes: layout.chip_oob_bytes(),
+        pages_per_block: peb_bytes / page_bytes,
+        blocks: wanted + BLOCKS_MIN + 1,
+    };
+    geometry.check().map_err(|error| refused(error.to_string()))?;
+    let ubi = Ubi::attach(chip_with(&[], geometry, false)?, &ubi_options(page_bytes, offset));
+    let ubi = ubi.map_err(|error| refused(error.to_string()))?;
+    let request = VolumeRequest::new("volume", VolumeKind::Dynamic, VolumeSize::Lebs(wanted));
+    let id = ubi.make_volume(&request).map_err(|error| refused(error.to_string()))?;
+    let volume = ubi.open(id).map_err(|error| error.to_string())?;
+    for (leb, data) in image.chunks(leb_bytes as usize).enumerate() {
+        let used = data.iter().rposition(|&byte| byte != 0xFF).map_or(0, |last| last + 1);
+        let mut data = data[..used].to_vec();
+        data.resize(used.next_multiple_of(page_bytes as usize), 0xFF);
+        volume.write(leb as u32, 0, &data).map_err(|error| refused(error.to_string()))?;
+    }
+    Ok((ubi, volume))
+}
+
 /// `ubinize` writes only the blocks that hold data: the volumes may need more, and a volume that takes what is available
 /// must have as many that the journal fits (`fs/ubifs/sb.c`, `validate_sb`), whose size follows from the largest volume.
-pub fn attach(image: &[u8], options: &ImageOptions, offset: u32) -> Result<(Ubi, Volume, Geometry), String> {
-    let settings = ubi_options(options, offset);
-    let mut geometry = geometry_of(image, options, BLOCKS_MIN)?;
+pub fn attach(image: &[u8], layout: &Layout) -> Result<(Ubi, Volume, Geometry), String> {
+    let (offset, _) = layout.ubi_at_bytes.ok_or("there is no header of UBI")?;
+    let settings = ubi_options(layout.page_bytes, offset);
+    let mut geometry = geometry_of(image, layout, BLOCKS_MIN)?;
     let mut lebs_before = 0;
     loop {
-        let missing_blocks = match Ubi::attach(chip_with(image, geometry, options.oob)?, &settings) {
+        let missing_blocks = match Ubi::attach(chip_with(image, geometry, layout.oob_bytes > 0)?, &settings) {
             Ok(ubi) => {
                 let (volume, wanted_lebs) = find_volume(&ubi)?;
                 let lebs = volume.lebs();

@@ -1,8 +1,9 @@
 //! YAFFS2 images: laid out anew as the simulated driver expects them, then mounted and walked.
 
-use super::{chip_from, tree_in, Content, ImageOptions, Tree};
+use super::{chip_from, tree_in, Content, Tree};
+use crate::recognise;
 use ffslab_flash::Geometry;
-use ffslab_yaffs2::probe::{self, Layout};
+use ffslab_yaffs2::probe::Layout;
 use ffslab_yaffs2::{Options, Yaffs2};
 use std::io::{self, Cursor, Read};
 use std::slice::Chunks;
@@ -14,39 +15,29 @@ const TAGS_BYTES: usize = 28;
 /// YAFFS2 mounts nothing smaller than 9 blocks.
 pub const SPARE_BLOCKS: u32 = 9;
 
-pub fn layout(image: &[u8], options: &ImageOptions) -> Option<Layout> {
-    probe::layout(image, options.page_bytes, options.oob_bytes, options.oob)
-}
-
 /// The chip that takes an image of this layout and so many erased blocks behind it, and the image as that chip's driver
 /// has it.
 ///
-/// Errors: one line; no size of erase blocks suits the image.
+/// Errors: one line; no chip has such a geometry.
 pub fn laid_out<'i>(
     image: &'i [u8],
-    layout: &Layout,
-    options: &ImageOptions,
+    layout: &recognise::Layout,
+    pages: &Layout,
     spare_blocks: u32,
 ) -> Result<(Geometry, Anew<'i>), String> {
-    let stored_pages = image.len().div_ceil(layout.stride_bytes()) as u64;
-    let wanted = options.block_bytes / layout.page_bytes;
-    let pages_per_block = probe::pages_per_block(image, layout, wanted)
-        .ok_or("pages side by side have different sequence numbers: no size of erase blocks suits the image")?;
-    let blocks = stored_pages.div_ceil(u64::from(pages_per_block)) + u64::from(spare_blocks);
     let geometry = Geometry {
         page_bytes: layout.page_bytes,
         oob_bytes: (layout.page_bytes / 32).max(64),
-        pages_per_block,
-        blocks: blocks.min(u64::from(u32::MAX)) as u32,
+        pages_per_block: layout.pages_per_block(),
+        blocks: layout.blocks.saturating_add(spare_blocks),
     };
     geometry.check().map_err(|error| error.to_string())?;
-    Ok((geometry, Anew::new(image, *layout, geometry)))
+    Ok((geometry, Anew::new(image, *pages, geometry)))
 }
 
-pub fn read(image: &[u8], options: &ImageOptions, content: Content) -> Result<Tree, String> {
-    let layout = layout(image, options)
-        .ok_or("there is no YAFFS2 object header in the image: without in-band tags it needs its OOB areas")?;
-    let (geometry, mut anew) = laid_out(image, &layout, options, SPARE_BLOCKS)?;
+pub fn read(image: &[u8], layout: &recognise::Layout, content: Content) -> Result<Tree, String> {
+    let found = layout.yaffs2.ok_or("where its tags stand is not known")?;
+    let (geometry, mut anew) = laid_out(image, layout, &found, SPARE_BLOCKS)?;
     let bytes = anew.left_bytes();
     let mtd = chip_from(&mut anew, bytes, geometry, true)?;
     let settings = Options {
@@ -56,8 +47,8 @@ pub fn read(image: &[u8], options: &ImageOptions, content: Content) -> Result<Tr
         block_summaries: false,
         empty_lost_and_found: false,
         background: None,
-        tags_ecc: layout.tags_ecc,
-        inband_tags: layout.is_inband(),
+        tags_ecc: found.tags_ecc,
+        inband_tags: found.is_inband(),
         ..Options::default()
     };
     let mut fs = Yaffs2::mount(mtd, settings).map_err(|error| error.to_string())?;

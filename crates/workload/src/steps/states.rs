@@ -53,12 +53,24 @@ step_keys! {
     Load {
         /// The image, relative to the experiment file.
         image: String,
-        /// In it each page is followed by its OOB area, as in `nanddump --oob`.
-        #[serde(default, alias = "image_oob", skip_serializing_if = "std::ops::Not::not")]
-        oob: bool,
-        /// Its OOB areas begin with the bytes that belong to the chip's free ones (`nandwrite --autoplace`).
-        #[serde(default, alias = "image_autoplace", skip_serializing_if = "std::ops::Not::not")]
-        autoplace: bool,
+        /// In it each page is followed by its OOB area, as in `nanddump --oob`; found in it if absent.
+        #[serde(default, alias = "image_oob", skip_serializing_if = "Option::is_none")]
+        oob: Option<bool>,
+        /// Its OOB areas begin with the bytes that belong to the chip's free ones (`nandwrite --autoplace`); found in it if
+        /// absent.
+        #[serde(default, alias = "image_autoplace", skip_serializing_if = "Option::is_none")]
+        autoplace: Option<bool>,
+        /// The image is the dump of a whole chip, and these are its partitions, as on the kernel's command line.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        mtdparts: Option<String>,
+        /// The image's partition that is meant.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        partition: Option<String>,
+        /// Where in the image the partition begins, without OOB areas.
+        #[serde(rename = "offset_B", default, skip_serializing_if = "Option::is_none")]
+        offset_bytes: Option<u64>,
+        #[serde(rename = "size_B", default, skip_serializing_if = "Option::is_none")]
+        size_bytes: Option<u64>,
     }
     /// An I/O pattern of uFLIP on an open file; see the module `uflip`. Calls of the start-up phase are made but not
     /// recorded.
@@ -201,7 +213,7 @@ const OVERWRITES_MAX: f64 = 1e6;
 
 impl Load {
     pub(super) fn check(&self) -> Result<(), String> {
-        if self.autoplace && !self.oob {
+        if self.autoplace == Some(true) && self.oob == Some(false) {
             return Err("autoplace is set, but not oob: there are no OOB bytes to place".to_string());
         }
         Ok(())

@@ -1,0 +1,331 @@
+//! What an image is, and the sizes of its pages, OOB areas and erase blocks: said, or guessed from what is in it.
+//!
+//! Whoever takes an image asks here (`extract`, `inspect`, `mount`, `lifetime`, the step `load`, the stack's key `image`), so
+//! that all of them find the same. [`parts`] cuts the dump of a whole chip into its partitions before.
+
+pub mod arranged;
+mod jffs2;
+pub mod mtdparts;
+pub mod parts;
+mod ubi;
+mod yaffs2;
+
+use crate::tree::{cut_off, data_areas, rtems, ImageFs};
+use ffslab_jffs2::Endian;
+use serde::Serialize;
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// What the user says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Given {
+    pub fs: Option<ImageFs>,
+    pub page_bytes: Option<u32>,
+    /// 0: there are no OOB areas in the image.
+    pub oob_bytes: Option<u32>,
+    pub block_bytes: Option<u32>,
+    /// Whether there are OOB areas in the image, whatever their size.
+    pub has_oob: Option<bool>,
+    /// Of JFFS2.
+    pub endian: Option<Endian>,
+    /// Who says the sizes; `None`: the user.
+    pub said_by: Option<&'static str>,
+    /// Where in its file the image begins, for messages.
+    pub starts_at_bytes: u64,
+}
+
+impl Given {
+    /// Something is said about what the image is.
+    fn says_anything(&self) -> bool {
+        let Given { fs, page_bytes, oob_bytes, block_bytes, has_oob, endian, .. } = *self;
+        fs.is_some() || page_bytes.or(oob_bytes).or(block_bytes).is_some() || has_oob.is_some() || endian.is_some()
+    }
+
+    /// What is said, for messages.
+    fn text(&self) -> String {
+        let mut said: Vec<String> = Vec::new();
+        said.extend(self.fs.map(|fs| fs.name().to_string()));
+        said.extend(self.endian.map(|endian| format!("{}-endian", endian_word(endian))));
+        said.extend(self.page_bytes.map(|bytes| format!("pages of {bytes} B")));
+        said.extend(match (self.oob_bytes, self.has_oob) {
+            (Some(0), _) | (None, Some(false)) => Some("no OOB areas".to_string()),
+            (Some(bytes), _) => Some(format!("OOB areas of {bytes} B")),
+            (None, Some(true)) => Some("OOB areas".to_string()),
+            (None, None) => None,
+        });
+        said.extend(self.block_bytes.map(|bytes| format!("erase blocks of {} KiB", bytes >> 10)));
+        said.join(", ")
+    }
+}
+
+/// What the image is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Layout {
+    #[serde(serialize_with = "fs_name")]
+    pub fs: ImageFs,
+    #[serde(rename = "page_B")]
+    pub page_bytes: u32,
+    /// Bytes behind each page in the image; 0: none.
+    #[serde(rename = "oob_B")]
+    pub oob_bytes: u32,
+    /// Page data of an erase block; of FAT and RFS of an area.
+    #[serde(rename = "block_B")]
+    pub block_bytes: u32,
+    pub blocks: u32,
+    #[serde(serialize_with = "endian_name", skip_serializing_if = "Option::is_none")]
+    pub endian: Option<Endian>,
+    /// YAFFS2: where the tags begin, from the start of a page.
+    #[serde(rename = "tags_at_B", skip_serializing_if = "Option::is_none")]
+    pub tags_offset: Option<u32>,
+    /// How each of these is known, a sentence each.
+    pub because: Vec<String>,
+    #[serde(skip)]
+    pub yaffs2: Option<ffslab_yaffs2::probe::Layout>,
+    /// UBI: where the volume identifier header and the data stand in an erase block.
+    #[serde(rename = "vid_hdr_and_data_at_B", skip_serializing_if = "Option::is_none")]
+    pub ubi_at_bytes: Option<(u32, u32)>,
+    /// The size of the erase blocks cannot be told: these fit, and `block_bytes` is one of them. Empty: it is known.
+    #[serde(rename = "block_sizes_that_fit_B", skip_serializing_if = "Vec::is_empty")]
+    pub block_sizes_that_fit_bytes: Vec<u32>,
+    /// A volume of UBIFS as `mkfs.ubifs` makes it; the erase blocks are its LEBs.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub lacks_ubi: bool,
+}
+
+fn fs_name<S: serde::Serializer>(fs: &ImageFs, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(fs.name())
+}
+
+fn endian_name<S: serde::Serializer>(endian: &Option<Endian>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(endian_word(endian.unwrap_or_default()))
+}
+
+fn endian_word(endian: Endian) -> &'static str {
+    if endian == Endian::Big {
+        "big"
+    } else {
+        "little"
+    }
+}
+
+const PAGES_BYTES: [u32; 5] = [2048, 4096, 512, 8192, 16384];
+const OOBS_BYTES: [u32; 10] = [0, 16, 64, 128, 224, 256, 448, 512, 640, 32];
+const BLOCK_PAGES: [u32; 7] = [64, 32, 128, 16, 256, 512, 8];
+const BLOCK_BYTES_USUAL: u32 = 128 << 10;
+
+impl Layout {
+    fn new(fs: ImageFs, page_bytes: u32, oob_bytes: u32, block_bytes: u32, image: &[u8]) -> Layout {
+        let mut layout = Layout {
+            fs,
+            page_bytes,
+            oob_bytes,
+            block_bytes,
+            blocks: 0,
+            endian: None,
+            tags_offset: None,
+            because: Vec::new(),
+            yaffs2: None,
+            ubi_at_bytes: None,
+            block_sizes_that_fit_bytes: Vec::new(),
+            lacks_ubi: false,
+        };
+        layout.blocks = image.len().div_ceil(layout.stored_block_bytes()).min(u32::MAX as usize) as u32;
+        layout
+    }
+
+    fn because(mut self, text: impl Into<String>) -> Layout {
+        self.because.push(text.into());
+        self
+    }
+
+    /// Bytes of a page in the image.
+    pub fn stride_bytes(&self) -> usize {
+        (self.page_bytes + self.oob_bytes) as usize
+    }
+
+    pub fn pages_per_block(&self) -> u32 {
+        (self.block_bytes / self.page_bytes).max(1)
+    }
+
+    /// Bytes of an erase block in the image.
+    pub fn stored_block_bytes(&self) -> usize {
+        self.stride_bytes() * self.pages_per_block() as usize
+    }
+
+    /// Where an erase block stands in the image; the last one may be short.
+    pub fn place(&self, block: u32, image: &[u8]) -> Range<usize> {
+        let start = (block as usize * self.stored_block_bytes()).min(image.len());
+        start..(start + self.stored_block_bytes()).min(image.len())
+    }
+
+    /// The page data of an erase block.
+    pub fn data<'i>(&self, block: u32, image: &'i [u8]) -> Cow<'i, [u8]> {
+        data_areas(&image[self.place(block, image)], self.page_bytes as usize, self.oob_bytes as usize)
+    }
+
+    /// Where a place in the page data of a block stands in the image.
+    pub fn offset_in_image(&self, block: u32, offset: u32) -> u64 {
+        let (page, column) = (offset / self.page_bytes, offset % self.page_bytes);
+        block as u64 * self.stored_block_bytes() as u64
+            + u64::from(page) * self.stride_bytes() as u64
+            + u64::from(column)
+    }
+
+    /// The OOB areas of a chip that takes the image.
+    pub fn chip_oob_bytes(&self) -> u32 {
+        match self.oob_bytes {
+            // That of a chip with such pages.
+            0 => (self.page_bytes / 32).max(16),
+            bytes => bytes,
+        }
+    }
+
+    /// What it is, in a few words.
+    pub fn text(&self) -> String {
+        let Layout { page_bytes, oob_bytes, .. } = self;
+        let order = self.endian.map_or(String::new(), |endian| format!(" {}-endian", endian_word(endian)));
+        let oob = if *oob_bytes > 0 { format!(" + {oob_bytes} B") } else { " B without OOB areas".to_string() };
+        let blocks = match self.block_sizes_that_fit_bytes.as_slice() {
+            [] => format!("erase blocks of {} KiB", self.block_bytes >> 10),
+            fits => format!("erase blocks of {} KiB", either(fits)),
+        };
+        match self.fs {
+            ImageFs::Fat | ImageFs::Rfs => format!("{}, a volume of a block device", self.fs.name()),
+            ImageFs::Ubifs if self.lacks_ubi => {
+                format!("a volume of UBIFS without UBI, LEBs of {} B", self.block_bytes)
+            }
+            _ => format!("{}{order}, pages of {page_bytes}{oob}, {blocks}", self.fs.name()),
+        }
+    }
+
+    /// The layout for those who need all of it.
+    ///
+    /// Errors: one line; the size of the erase blocks cannot be told, or UBI is missing.
+    pub fn whole(self) -> Result<Layout, String> {
+        if self.lacks_ubi {
+            let (page, kib) = (self.page_bytes, self.block_bytes.next_power_of_two() >> 10);
+            return Err(format!(
+                "this is a volume of UBIFS without UBI, as mkfs.ubifs makes it, and no image of a flash: put it into one \
+                 with ubinize -o image.ubi -m {page} -p {kib}KiB CONFIG; ffslab extract reads its files as it is"
+            ));
+        }
+        if self.block_sizes_that_fit_bytes.is_empty() {
+            return Ok(self);
+        }
+        let (fs, page, oob) = (self.fs.name(), self.page_bytes, self.oob_bytes);
+        Err(format!(
+            "{fs} with pages of {page} + {oob} B; the size of its erase blocks cannot be told: {} KiB fit, say which \
+             (--block-KiB; in an experiment the part says it)",
+            either(&self.block_sizes_that_fit_bytes)
+        ))
+    }
+}
+
+/// Sizes in KiB, one of which it is.
+fn either(bytes: &[u32]) -> String {
+    let kib: Vec<String> = bytes.iter().map(|bytes| (bytes >> 10).to_string()).collect();
+    match kib.as_slice() {
+        [rest @ .., last] if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+        _ => kib.join(""),
+    }
+}
+
+/// Finds out what the image is.
+///
+/// Errors: one line; nothing is known in it, or what was given cannot be.
+pub fn recognise(image: &[u8], given: &Given) -> Result<Layout, String> {
+    check(given)?;
+    if let Some(layout) = find(image, given) {
+        return Ok(layout);
+    }
+    // A contradiction is told with what was found.
+    if let Some(layout) = given.says_anything().then(|| find(image, &Given::default())).flatten() {
+        let (given, found) = (given.text(), layout.text());
+        return Err(format!("what is given, {given}, contradicts what is found, {found}: leave out what is not so"));
+    }
+    Err(match given.fs {
+        None | Some(ImageFs::Yaffs2) if yaffs2::lacks_blocks(image, given) => {
+            "pages side by side have different sequence numbers: no size of erase blocks suits the image".to_string()
+        }
+        Some(ImageFs::Yaffs2) => {
+            "there is no YAFFS2 object header in the image: without in-band tags it needs its OOB areas".to_string()
+        }
+        Some(fs) => format!("this is no {} image, or its pages and OOB areas have other sizes", fs.name()),
+        None => cut_off::volume(image).unwrap_or_else(|| {
+            "nothing is known in it: no JFFS2 node, no YAFFS2 object header, no UBI header, no FAT or RFS superblock"
+                .to_string()
+        }),
+    })
+}
+
+fn find(image: &[u8], given: &Given) -> Option<Layout> {
+    let is_asked = |fs| given.fs.is_none_or(|asked| asked == fs);
+    let found = (is_asked(ImageFs::Fat) || is_asked(ImageFs::Rfs)).then(|| volume(image, given)).flatten();
+    let found = found.or_else(|| is_asked(ImageFs::Ubifs).then(|| ubi::volume_alone(image)).flatten());
+    // An update in a file has headers of UBI, too.
+    let (ubi, within) = match is_asked(ImageFs::Ubifs).then(|| ubi::recognise(image, given)).flatten() {
+        Some(layout) => match ubi::headers_of_used(image, &layout) {
+            (headers, used) if 2 * headers >= used => (Some(layout), None),
+            _ => (None, Some(layout)),
+        },
+        None => (None, None),
+    };
+    let found = found.or(ubi);
+    let found = found.or_else(|| is_asked(ImageFs::Yaffs2).then(|| yaffs2::recognise(image, given)).flatten());
+    let found = found.or_else(|| is_asked(ImageFs::Jffs2).then(|| jffs2::recognise(image, given)).flatten());
+    found.or(within)
+}
+
+fn check(given: &Given) -> Result<(), String> {
+    let power = |what: &str, value: Option<u32>, range: Range<u32>| match value {
+        Some(bytes) if !bytes.is_power_of_two() || !range.contains(&bytes) => {
+            Err(format!("{what} of {bytes} B: a power of two from {} to {} is needed", range.start, range.end - 1))
+        }
+        _ => Ok(()),
+    };
+    power("pages", given.page_bytes, 512..(16 << 10) + 1)?;
+    power("erase blocks", given.block_bytes, 4096..(16 << 20) + 1)?;
+    if let Some(oob) = given.oob_bytes.filter(|&oob| oob != 0 && !(16..=2048).contains(&oob)) {
+        return Err(format!("OOB areas of {oob} B: 16 to 2048, or 0 for none, is needed"));
+    }
+    Ok(())
+}
+
+/// Pages and OOB areas to try, what was given first and alone.
+fn strides(given: &Given) -> impl Iterator<Item = (u32, u32)> {
+    let pages: Vec<u32> = given.page_bytes.map_or(PAGES_BYTES.to_vec(), |page| vec![page]);
+    let oobs: Vec<u32> = given.oob_bytes.map_or(OOBS_BYTES.to_vec(), |oob| vec![oob]);
+    let has_oob = given.has_oob;
+    let usual = move |&(page, oob): &(u32, u32)| oob <= page && has_oob.is_none_or(|has| has == (oob > 0));
+    pages.into_iter().flat_map(move |page| oobs.clone().into_iter().map(move |oob| (page, oob))).filter(usual)
+}
+
+/// Where sizes are from; `why` they are guessed so, unless all of them are given.
+fn said(given: &Given, are_given: bool, why: &str) -> String {
+    match (are_given, given.said_by) {
+        (true, None) => "as given".to_string(),
+        (true, Some(who)) => who.to_string(),
+        _ => format!("guessed: {why}"),
+    }
+}
+
+fn volume(image: &[u8], given: &Given) -> Option<Layout> {
+    let is_asked = |fs| given.fs.is_none_or(|asked| asked == fs);
+    // Areas for the picture of the space: at most this many.
+    let area_bytes = (image.len() / 1024).next_power_of_two().max(4096) as u32;
+    if let Some(boot) = rtems::fat(image).filter(|_| is_asked(ImageFs::Fat)) {
+        let layout = Layout::new(ImageFs::Fat, boot.sector_bytes, 0, area_bytes.max(boot.cluster_bytes()), image);
+        return Some(layout.because(format!("the boot sector is one of FAT, with sectors of {} B", boot.sector_bytes)));
+    }
+    let rfs = rtems::rfs(image).filter(|_| is_asked(ImageFs::Rfs))?;
+    let layout = Layout::new(ImageFs::Rfs, 512, 0, area_bytes.max(rfs.block_bytes), image);
+    Some(layout.because(format!("the superblock is one of RFS, with blocks of {} B", rfs.block_bytes)))
+}
+
+fn gcd(a: usize, b: usize) -> usize {
+    if b == 0 {
+        a
+    } else {
+        gcd(b, a % b)
+    }
+}

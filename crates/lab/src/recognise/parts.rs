@@ -1,0 +1,409 @@
+//! The partitions of a dump: given, or found by what stands in the erase blocks of a whole chip.
+//!
+//! A chip holds a boot loader, a kernel, and one file system beside the other. Each erase block says by its content whose it
+//! is: UBI's begin with a header, pages of YAFFS2 have its tags, blocks of JFFS2 hold its nodes. Blocks of nobody, between
+//! or before them, are unknown data and no damage. Where an erased area lies between two partitions nothing says where one
+//! ends. It counts as the first one's, unless that is UBI's, which writes a header into each of its blocks.
+
+use super::mtdparts::{self, Defined};
+use super::{recognise, Given, Layout};
+use crate::tree::ImageFs;
+use ffslab_jffs2::probe as jffs2;
+use ffslab_mtd::is_erased;
+use ffslab_yaffs2::probe::{Known, PageKind};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// Which partition of an image is meant, and what is known of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wanted {
+    pub given: Given,
+    /// All partitions, as on the kernel's command line.
+    pub mtdparts: Option<String>,
+    /// Where the only partition begins and how long it is, without OOB areas.
+    pub offset_bytes: Option<u64>,
+    pub size_bytes: Option<u64>,
+    /// Of several the one with this name.
+    pub partition: Option<String>,
+}
+
+/// A partition.
+#[derive(Clone, Debug, Serialize)]
+pub struct Part {
+    /// Empty: it is the whole image.
+    pub name: String,
+    /// On the flash, without OOB areas.
+    #[serde(rename = "offset_B")]
+    pub offset_bytes: u64,
+    #[serde(rename = "size_B")]
+    pub size_bytes: u64,
+    /// In the file.
+    #[serde(skip)]
+    pub place_bytes: Range<usize>,
+    /// What is in it, or why that is not known.
+    pub layout: Result<Layout, String>,
+}
+
+impl Part {
+    /// A message about what is in it.
+    pub fn named(&self, text: &str) -> String {
+        if self.name.is_empty() {
+            text.to_string()
+        } else {
+            format!("{}: {text}", self.name)
+        }
+    }
+
+    /// Name, place and content in a few words.
+    pub fn text(&self) -> String {
+        let holds = match &self.layout {
+            Ok(layout) => layout.fs.name(),
+            Err(_) => "unknown data",
+        };
+        format!("{} ({holds}, {} KiB at {:#x})", self.name, self.size_bytes >> 10, self.offset_bytes)
+    }
+}
+
+/// Sizes of the pages and OOB areas of a chip, and of its blocks if they are known.
+#[derive(Clone, Copy)]
+struct Chip {
+    page_bytes: u32,
+    oob_bytes: u32,
+    block_bytes: Option<u32>,
+}
+
+impl Chip {
+    /// Where in the file a place of the flash stands.
+    fn in_file(&self, at_bytes: u64) -> u64 {
+        let (page, oob) = (u64::from(self.page_bytes), u64::from(self.oob_bytes));
+        at_bytes / page * (page + oob) + at_bytes % page
+    }
+
+    /// Bytes of the flash that a file has.
+    fn flash_bytes(&self, image: &[u8]) -> u64 {
+        let (page, stride) = (u64::from(self.page_bytes), u64::from(self.page_bytes + self.oob_bytes));
+        let bytes = image.len() as u64;
+        bytes / stride * page + (bytes % stride).min(page)
+    }
+}
+
+/// The partitions that are wanted, in their order; an image that is none has one without a name.
+///
+/// Errors: one line; nothing is known in the image, it contradicts what is given, there is no such partition.
+pub fn find(image: &[u8], wanted: &Wanted) -> Result<Vec<Part>, String> {
+    let defined = match (&wanted.mtdparts, wanted.offset_bytes, wanted.size_bytes) {
+        (Some(_), None, None) | (None, _, _) => defined(image, wanted)?,
+        _ => return Err("mtdparts and an offset or size are given: give one of them".to_string()),
+    };
+    let parts = match defined {
+        Some((defined, chip)) => cut(image, wanted, &chip, &defined)?,
+        None => match found(image, wanted) {
+            Some(parts) => parts,
+            None => {
+                let layout = Ok(recognise(image, &wanted.given)?);
+                let size_bytes = image.len() as u64;
+                vec![Part { name: String::new(), offset_bytes: 0, size_bytes, place_bytes: 0..image.len(), layout }]
+            }
+        },
+    };
+    let Some(name) = &wanted.partition else { return Ok(parts) };
+    let all = listed(&parts);
+    let chosen: Vec<Part> = parts.into_iter().filter(|part| part.name == *name).collect();
+    match chosen.len() {
+        0 => Err(format!("there is no partition {name} in it: {all}")),
+        _ => Ok(chosen),
+    }
+}
+
+/// The only partition that holds a file system.
+///
+/// Errors: as [`find`]; there are several, or its erase blocks cannot be told.
+pub fn only(image: &[u8], wanted: &Wanted) -> Result<(Part, Layout), String> {
+    let parts = find(image, wanted)?;
+    let known: Vec<&Part> = parts.iter().filter(|part| part.layout.is_ok()).collect();
+    let part = match (known.as_slice(), parts.as_slice()) {
+        ([one], _) => (*one).clone(),
+        ([], [one]) => one.clone(),
+        _ => return Err(format!("it holds several partitions, choose one: {}", listed(&parts))),
+    };
+    let layout = part.layout.clone().and_then(Layout::whole)?;
+    Ok((part, layout))
+}
+
+/// The partitions of an image in a line.
+pub fn listed(parts: &[Part]) -> String {
+    match parts {
+        [one] if one.name.is_empty() => "the image is no dump of several partitions".to_string(),
+        _ => parts.iter().map(Part::text).collect::<Vec<_>>().join(", "),
+    }
+}
+
+// ---- given --------------------------------------------------------------------------------------------------
+
+/// The partitions that the user names, and the chip that they are on.
+fn defined(image: &[u8], wanted: &Wanted) -> Result<Option<(Vec<Defined>, Chip)>, String> {
+    if wanted.mtdparts.is_none() && wanted.offset_bytes.is_none() && wanted.size_bytes.is_none() {
+        return Ok(None);
+    }
+    let chip = chip_of(image, &wanted.given);
+    let all_bytes = chip.flash_bytes(image);
+    let defined = match &wanted.mtdparts {
+        Some(text) => mtdparts::parse(text, all_bytes)?,
+        None => {
+            let offset_bytes = wanted.offset_bytes.unwrap_or(0);
+            let left = all_bytes.saturating_sub(offset_bytes);
+            let size_bytes = wanted.size_bytes.unwrap_or(left);
+            if size_bytes == 0 || size_bytes > left {
+                return Err(format!(
+                    "{size_bytes} B at offset {offset_bytes:#x}: the image has {all_bytes} B of page data"
+                ));
+            }
+            vec![Defined { name: String::new(), offset_bytes, size_bytes }]
+        }
+    };
+    if let Some(part) = defined.iter().find(|part| part.offset_bytes % u64::from(chip.page_bytes) != 0) {
+        let (at, page) = (part.offset_bytes, chip.page_bytes);
+        return Err(format!("a partition at {at:#x} does not begin with a page of {page} B"));
+    }
+    Ok(Some((defined, chip)))
+}
+
+fn cut(image: &[u8], wanted: &Wanted, chip: &Chip, defined: &[Defined]) -> Result<Vec<Part>, String> {
+    let part = |defined: &Defined| {
+        let end = chip.in_file(defined.offset_bytes + defined.size_bytes).min(image.len() as u64);
+        let place = chip.in_file(defined.offset_bytes) as usize..end as usize;
+        let sizes = Chip { block_bytes: None, ..*chip };
+        Part {
+            name: defined.name.clone(),
+            offset_bytes: defined.offset_bytes,
+            size_bytes: defined.size_bytes,
+            layout: recognise(&image[place.clone()], &of_chip(&wanted.given, &sizes, place.start)),
+            place_bytes: place,
+        }
+    };
+    let parts: Vec<Part> = defined.iter().map(part).collect();
+    if let (None, [Part { layout: Err(text), .. }]) = (&wanted.mtdparts, parts.as_slice()) {
+        return Err(text.clone());
+    }
+    Ok(parts)
+}
+
+/// What is known of a partition of such a chip.
+fn of_chip(given: &Given, chip: &Chip, starts_at: usize) -> Given {
+    Given {
+        page_bytes: Some(chip.page_bytes),
+        oob_bytes: Some(chip.oob_bytes),
+        has_oob: None,
+        block_bytes: given.block_bytes.or(chip.block_bytes),
+        said_by: Some("those of the whole chip").filter(|_| given.page_bytes.is_none()),
+        starts_at_bytes: starts_at as u64,
+        ..*given
+    }
+}
+
+/// The chip that the image is a dump of: its pages are alike in all partitions, so any file system in it tells.
+fn chip_of(image: &[u8], given: &Given) -> Chip {
+    let page_bytes = given.page_bytes.unwrap_or(512);
+    let said = Chip { page_bytes, oob_bytes: given.oob_bytes.unwrap_or(0), block_bytes: None };
+    let sizes = Given { fs: None, endian: None, block_bytes: None, ..*given };
+    let Ok(whole) = recognise(image, &sizes) else { return said };
+    if whole.lacks_ubi || matches!(whole.fs, ImageFs::Fat | ImageFs::Rfs) {
+        return said;
+    }
+    let (page_bytes, oob_bytes) = (whole.page_bytes, whole.oob_bytes);
+    let alike =
+        Given { page_bytes: Some(page_bytes), oob_bytes: Some(oob_bytes), said_by: Some(""), ..Given::default() };
+    // UBI's headers say more about erase blocks than JFFS2's nodes.
+    let ubi = || recognise(image, &Given { fs: Some(ImageFs::Ubifs), ..alike }).ok().map(|found| found.block_bytes);
+    let known = Some(whole.block_bytes).filter(|_| whole.block_sizes_that_fit_bytes.is_empty());
+    let block_bytes = given.block_bytes.or(match whole.fs {
+        ImageFs::Jffs2 => ubi().or(known),
+        _ => known.or_else(ubi),
+    });
+    Chip { page_bytes, oob_bytes, block_bytes }
+}
+
+// ---- found --------------------------------------------------------------------------------------------------
+
+/// Whose an erase block is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Owner {
+    Erased,
+    /// UBI with this image sequence number, by which two of them side by side differ.
+    Ubi(u32),
+    Yaffs2,
+    Jffs2,
+    Nobody,
+}
+
+impl Owner {
+    fn fs(self) -> Option<ImageFs> {
+        match self {
+            Owner::Ubi(_) => Some(ImageFs::Ubifs),
+            Owner::Yaffs2 => Some(ImageFs::Yaffs2),
+            Owner::Jffs2 => Some(ImageFs::Jffs2),
+            Owner::Erased | Owner::Nobody => None,
+        }
+    }
+}
+
+/// The partitions of a whole chip. `None`: it is no dump of one.
+fn found(image: &[u8], wanted: &Wanted) -> Option<Vec<Part>> {
+    let given = Given { fs: None, ..wanted.given };
+    let chip = chip_of(image, &given);
+    let block_bytes = chip.block_bytes?;
+    let layout = Layout::new(ImageFs::Ubifs, chip.page_bytes, chip.oob_bytes, block_bytes, image);
+    let known = Known { page_bytes: Some(chip.page_bytes), oob_bytes: Some(chip.oob_bytes), ..Known::default() };
+    let tags = ffslab_yaffs2::probe::layout(image, &known);
+    let mut owners: Vec<Owner> = (0..layout.blocks).map(|block| owner(image, &layout, tags.as_ref(), block)).collect();
+    same_numbers(&mut owners);
+    let areas = areas(&owners);
+    if areas.len() < 2 {
+        return None;
+    }
+    let mut parts: Vec<Part> = Vec::new();
+    for (owner, blocks) in areas {
+        let place = layout.place(blocks.start, image).start..layout.place(blocks.end - 1, image).end;
+        let slice = &image[place.clone()];
+        let known = of_chip(&given, &Chip { block_bytes: Some(block_bytes), ..chip }, place.start);
+        let base = owner.fs().map_or("unknown", ImageFs::name);
+        let before = parts.iter().filter(|part| part.name.split('-').next() == Some(base)).count();
+        parts.push(Part {
+            name: if before == 0 { base.to_string() } else { format!("{base}-{}", before + 1) },
+            offset_bytes: u64::from(blocks.start) * u64::from(block_bytes),
+            size_bytes: chip.flash_bytes(slice),
+            layout: match owner.fs() {
+                Some(fs) => recognise(slice, &Given { fs: Some(fs), ..known }),
+                None => Err("unknown data, such as a boot loader or a kernel".to_string()),
+            },
+            place_bytes: place,
+        });
+    }
+    // Who asks for a file system means its partitions.
+    parts.retain(|part| wanted.given.fs.is_none_or(|fs| part.layout.as_ref().is_ok_and(|layout| layout.fs == fs)));
+    parts.iter().any(|part| part.layout.is_ok()).then_some(parts)
+}
+
+fn owner(image: &[u8], layout: &Layout, tags: Option<&ffslab_yaffs2::probe::Layout>, block: u32) -> Owner {
+    let stored = &image[layout.place(block, image)];
+    let data = layout.data(block, image);
+    // In-band tags stand in the data; what is erased but for its OOB areas has no tags of data either.
+    if let Some(tags) = tags.filter(|_| !is_erased(&data)) {
+        let looked = stored.chunks_exact(tags.stride_bytes()).filter_map(|page| tags.look(page));
+        let (mut sound, mut wrong) = (0, 0);
+        looked.for_each(|page| if matches!(page.kind, PageKind::Damage(_)) { wrong += 1 } else { sound += 1 });
+        if sound > wrong {
+            return Owner::Yaffs2;
+        }
+    }
+    if let Some(number) = ffslab_ubi::probe::image_number(&data) {
+        return Owner::Ubi(number);
+    }
+    let (page, oob) = (layout.page_bytes as usize, layout.oob_bytes as usize);
+    let has_marker = || {
+        oob > 0
+            && [super::Endian::Little, super::Endian::Big]
+                .into_iter()
+                .any(|e| jffs2::oob_markers(e, stored, page, oob) > 0)
+    };
+    if jffs2::byte_order(&data).is_some() || (is_erased(&data) && has_marker()) {
+        return Owner::Jffs2;
+    }
+    if is_erased(&data) || has_bad_mark(stored, layout) {
+        return Owner::Erased;
+    }
+    Owner::Nobody
+}
+
+/// The first byte of the OOB area of the first page, of small pages the sixth, marks a bad block.
+fn has_bad_mark(stored: &[u8], layout: &Layout) -> bool {
+    let at = layout.page_bytes as usize + if layout.page_bytes > 512 { 0 } else { 5 };
+    layout.oob_bytes > 0 && stored.get(at).is_some_and(|&mark| mark != 0xFF)
+}
+
+/// Gives headers of UBI without a number, and those that alone have theirs, that of their neighbours: old ones have none, and
+/// a number may be damaged.
+fn same_numbers(owners: &mut [Owner]) {
+    let mut counts: BTreeMap<u32, usize> = BTreeMap::new();
+    for owner in owners.iter() {
+        if let Owner::Ubi(number) = *owner {
+            *counts.entry(number).or_default() += 1;
+        }
+    }
+    let is_real = |number: u32| number != 0 && counts[&number] > 1;
+    let mut last = counts.keys().copied().find(|&number| is_real(number)).unwrap_or(0);
+    for owner in owners {
+        if let Owner::Ubi(number) = owner {
+            last = if is_real(*number) { *number } else { last };
+            *number = last;
+        }
+    }
+}
+
+/// Neighbouring blocks of one owner. Blocks of nobody between two of the same are damaged ones of theirs, and so are those
+/// at the end; before the first and between two that differ they are an area of their own.
+fn areas(owners: &[Owner]) -> Vec<(Owner, Range<u32>)> {
+    let mut areas: Vec<(Owner, Range<u32>)> = Vec::new();
+    for (block, &owner) in (0..).zip(owners) {
+        match areas.last_mut() {
+            Some((last, blocks)) if *last == owner => blocks.end = block + 1,
+            Some((last, blocks)) if owner == Owner::Erased && !matches!(last, Owner::Ubi(_)) => blocks.end = block + 1,
+            // What was erased before the first partition belongs to it.
+            Some((last, blocks)) if *last == Owner::Erased => {
+                *last = owner;
+                blocks.end = block + 1;
+            }
+            _ => areas.push((owner, block..block + 1)),
+        }
+    }
+    let mut joined: Vec<(Owner, Range<u32>)> = Vec::new();
+    for at in 0..areas.len() {
+        let (owner, blocks) = areas[at].clone();
+        let next = areas.get(at + 1).map(|(next, _)| *next);
+        let is_nobodys = matches!(owner, Owner::Nobody | Owner::Erased);
+        let is_same = |last: Owner| last == owner || (is_nobodys && next.is_none_or(|next| next == last));
+        match joined.last_mut() {
+            Some((last, before)) if *last != Owner::Nobody && is_same(*last) => before.end = blocks.end,
+            _ => joined.push((owner, blocks)),
+        }
+    }
+    joined
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: &str) -> Vec<(Owner, Range<u32>)> {
+        let owners: Vec<Owner> = text
+            .chars()
+            .map(|letter| match letter {
+                'u' => Owner::Ubi(1),
+                'U' => Owner::Ubi(2),
+                'j' => Owner::Jffs2,
+                'y' => Owner::Yaffs2,
+                '.' => Owner::Erased,
+                _ => Owner::Nobody,
+            })
+            .collect();
+        areas(&owners)
+    }
+
+    #[test]
+    fn areas_are_what_stands_together() {
+        assert_eq!(
+            of("??..uuu.uujj.j..yy."),
+            [(Owner::Nobody, 0..4), (Owner::Ubi(1), 4..10), (Owner::Jffs2, 10..16), (Owner::Yaffs2, 16..19),]
+        );
+        assert_eq!(of("..jj?jj??"), [(Owner::Jffs2, 0..9)], "damage of its own");
+        assert_eq!(of("uu?jj"), [(Owner::Ubi(1), 0..2), (Owner::Nobody, 2..3), (Owner::Jffs2, 3..5)]);
+        let mut numbers = [0, 7, 0, 7, 3, 7].map(Owner::Ubi);
+        same_numbers(&mut numbers);
+        assert_eq!(numbers, [Owner::Ubi(7); 6]);
+        assert_eq!(of("uu..u..jj.yy"), [(Owner::Ubi(1), 0..5), (Owner::Jffs2, 5..10), (Owner::Yaffs2, 10..12)]);
+        assert_eq!(of("uu?.u.."), [(Owner::Ubi(1), 0..7)]);
+        assert_eq!(of("uuUU"), [(Owner::Ubi(1), 0..2), (Owner::Ubi(2), 2..4)]);
+        assert_eq!(of(""), []);
+    }
+}
