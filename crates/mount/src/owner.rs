@@ -66,6 +66,7 @@ mod tests {
             gid: getegid().as_raw(),
             links: 2,
             size_bytes: 0,
+            blocks: 0,
             device: 0,
             accessed: time,
             modified: time,

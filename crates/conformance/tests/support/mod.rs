@@ -13,7 +13,7 @@ use ffslab_conformance::nodes::{Change, Content, Nodes};
 use ffslab_conformance::{Features, Subject};
 use ffslab_fs::{
     take_turns, DirEntry, Errno, FileKind, FileSystem, Host, Ino, InodeDirt, NewNode, RenameFlags, Result, SetAttr,
-    Stat, StatFs, TimeSpec, WritePlan, XattrMode, PAGE_BYTES,
+    Stat, StatFs, TimeSpec, WritePlan, XattrMode, PAGE_BYTES, STAT_BLOCK_BYTES,
 };
 use ffslab_mtd::Mtd;
 use ffslab_sim::{Sim, Task};
@@ -279,6 +279,7 @@ impl FileSystem for LogFs {
             gid: node.gid,
             device,
             size_bytes,
+            blocks: size_bytes.div_ceil(STAT_BLOCK_BYTES),
             accessed: TimeSpec::default(),
             modified,
             changed: TimeSpec::default(),
