@@ -121,7 +121,9 @@ def test_the_blocks_that_the_advice_names_do(ffslab: Command, tmp_path: Path) ->
     assert ffslab("run", "ubifs.toml").returncode == 0
 
 
-def test_an_image_with_headers_elsewhere_is_told_and_can_be_attached(ffslab: Command, tmp_path: Path) -> None:
+def test_an_image_with_headers_elsewhere_is_attached_unless_a_key_says_otherwise(
+    ffslab: Command, tmp_path: Path
+) -> None:
     kept = UBIFS.replace("[[measure]]\n", "vid_hdr_offset_B = 2048\n[[measure]]\n", 1)
     kept += '[[measure]]\nstep = "umount"\n[[measure]]\nstep = "save_image"\nfile = "image"\n'
     (tmp_path / "make.toml").write_text(kept, encoding="utf-8")
@@ -129,13 +131,13 @@ def test_an_image_with_headers_elsewhere_is_told_and_can_be_attached(ffslab: Com
     start = 'image = "made/images/image"\n[[measure]]\n'
     mount = UBIFS.replace('[[measure]]\nstep = "ubi_attach"\n[[measure]]\nstep = "ubi_make_volume"\n', "")
     (tmp_path / "mount.toml").write_text(mount.replace("[[measure]]\n", start, 1), encoding="utf-8")
+    assert ffslab("run", "mount.toml").returncode == 0
+    (tmp_path / "mount.toml").write_text(
+        mount.replace("[[measure]]\n", "vid_hdr_offset_B = 512\n" + start, 1), encoding="utf-8"
+    )
     line = refused(ffslab("run", "mount.toml"))
     says = "erase block 0 was written with the volume identifier header at byte 2048, here it is expected at 512"
     assert f"{says}: vid_hdr_offset_B = 2048 says so" in line
-    (tmp_path / "mount.toml").write_text(
-        mount.replace("[[measure]]\n", "vid_hdr_offset_B = 2048\n" + start, 1), encoding="utf-8"
-    )
-    assert ffslab("run", "mount.toml").returncode == 0
 
 
 def test_an_unknown_key_is_named_with_its_line(ffslab: Command, tmp_path: Path) -> None:

@@ -96,8 +96,8 @@ def test_names_in_images_act_on_nothing(ffslab: Command, image: Path, verb: str)
     if options:
         json.loads(ran.stdout)
     elif name == "extract":
-        # A line an entry: none is forged.
-        assert len(ran.stdout.splitlines()) == 1 + len(ACTING)
+        # A line for the image, and one an entry: none is forged.
+        assert len(ran.stdout.splitlines()) == 2 + len(ACTING)
         assert "/''$'\\033''[31mred" in ran.stdout or "'/'$'\\033''[31mred" in ran.stdout
         assert len(ran.stderr.splitlines()) == 1
 

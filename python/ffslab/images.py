@@ -12,7 +12,7 @@ from typing import Any
 
 from ffslab import _native
 from ffslab._native import InputError
-from ffslab.quoting import quoted
+from ffslab.quoting import one_line, quoted
 
 
 @dataclass(frozen=True)
@@ -196,7 +196,7 @@ def said_of(file: str, found: list[tuple[Partition, ImageTree | None]], listed: 
     parts = []
     for part, tree in found:
         head = f"{part.text}: " if part.name else ""
-        lines = [f"{file}: {head}{layout_text(part.layout) if part.layout else part.why}"]
+        lines = [f"{one_line(file)}: {head}{layout_text(part.layout) if part.layout else part.why}"]
         if tree is not None and listed:
             lines.append(listing(tree))
         parts.append("\n".join(lines))

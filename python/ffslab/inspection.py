@@ -165,11 +165,19 @@ def text(facts: Facts) -> str:
 def partitions_text(file: str, found: list[tuple[Partition, Facts | None]]) -> str:
     """The partitions of a whole chip, then what is in each."""
     rows = [
-        [part.name, f"{part.offset_B:#x}", size(part.size_B), layout_text(part.layout) if part.layout else part.why]
+        [
+            quoted(part.name),
+            f"{part.offset_B:#x}",
+            size(part.size_B),
+            layout_text(part.layout) if part.layout else part.why,
+        ]
         for part, _ in found
     ]
-    parts = [f"{file}: {len(found)} partitions", text_table(["partition", "offset", "size", "holds"], rows, "lrrl")]
-    parts += [f"== {part.name} ==\n\n{text(facts)}" for part, facts in found if facts is not None]
+    parts = [
+        f"{one_line(file)}: {len(found)} partitions",
+        text_table(["partition", "offset", "size", "holds"], rows, "lrrl"),
+    ]
+    parts += [f"== {quoted(part.name)} ==\n\n{text(facts)}" for part, facts in found if facts is not None]
     return "\n\n".join(parts)
 
 

@@ -47,11 +47,17 @@ pub fn misfit<B: AsRef<[u8]>>(e: Endian, blocks: impl Iterator<Item = B>, block_
         let empty = block.iter().take(EMPTY_SCAN_BYTES).all(|&byte| byte == 0xFF);
         let mut at = 0;
         while at < block.len() {
+            let offset = start + at as u64;
+            let left = block.len() - at;
             let Some(header) = header_at(e, block, at) else {
+                // The header itself may cross the end.
+                let is_whole = block.len() == block_bytes as usize;
+                if is_whole && left >= 2 && left < HEADER_BYTES as usize && e.u16(&block[at..], 0) == MAGIC {
+                    return Some(Misfit::Crossing { offset });
+                }
                 at += 4;
                 continue;
             };
-            let offset = start + at as u64;
             if empty {
                 return Some(Misfit::Hidden { offset });
             }
@@ -126,6 +132,11 @@ mod tests {
         let cut = |e, image: &[u8], block_bytes: u32| misfit(e, image.chunks(block_bytes as usize), block_bytes);
         assert_eq!(cut(Endian::Little, &crossing, 16 << 10), Some(Misfit::Crossing { offset: 64 + 3 * 4096 }));
         assert_eq!(cut(Endian::Little, &crossing, 64 << 10), None);
+        // Of the fourth only the first 8 bytes stand in the first 16 KiB.
+        let header = image(Endian::Little, 1 << 17, 8, 5388, 5);
+        let offset = 8 + 3 * 5456;
+        assert_eq!(cut(Endian::Little, &header, 16 << 10), Some(Misfit::Crossing { offset }));
+        assert_eq!(cut(Endian::Little, &header, 32 << 10), None);
         // The second block of 16 KiB holds them, the first is empty.
         let hidden = image(Endian::Big, 1 << 17, 16 << 10, 4028, 4);
         assert_eq!(cut(Endian::Big, &hidden, 16 << 10), None);

@@ -4,7 +4,7 @@ use crate::error::LabError;
 use crate::image::{self, ImageSpec};
 use crate::mount_options::{no_options, ubifs_options, yaffs2_options, MountOptions};
 use crate::profile::Profile;
-use crate::recognise::arranged::{arranged, Said};
+use crate::recognise::arranged::arranged;
 use crate::stack_keys::{EccName, NandWaitName, StackKeys};
 use crate::tree::ImageFs;
 use ffslab_flash::{Chip, ChipImage, Geometry, Rules, Timing};
@@ -188,11 +188,19 @@ impl StackSpec {
 fn image_of(keys: &mut StackKeys, geometry: &Geometry, base_dir: &Path) -> Result<Option<ImageSpec>, LabError> {
     let said = keys.image_said();
     let Some(file) = &keys.image else {
-        return match said == Said::default() {
-            true => Ok(None),
-            false => {
-                let text = "keys that begin with image_ are set, but there is no image: give one with image = \"FILE\"";
-                Err(LabError::input(text))
+        let keys = [
+            ("image_oob", said.oob.is_some()),
+            ("image_autoplace", said.autoplace.is_some()),
+            ("image_partition", said.wanted.partition.is_some()),
+            ("image_mtdparts", said.wanted.mtdparts.is_some()),
+            ("image_offset_B", said.wanted.offset_bytes.is_some()),
+            ("image_size_B", said.wanted.size_bytes.is_some()),
+        ];
+        return match keys.into_iter().find(|(_, is_set)| *is_set) {
+            None => Ok(None),
+            Some((key, _)) => {
+                let text = format!("{key} is set, but there is no image: give one with image = \"FILE\"");
+                Err(LabError::Input(text))
             }
         };
     };
