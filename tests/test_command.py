@@ -163,7 +163,7 @@ def test_a_closed_pipe_is_quiet() -> None:
 
 
 def test_an_interrupt_ends_a_run_and_leaves_nothing(tmp_path: Path) -> None:
-    endless = SMALL.replace("count = 600", "count = 100000000")
+    endless = SMALL.replace("count = 600", "count = 4000000")
     (tmp_path / "endless.toml").write_text(endless, encoding="utf-8")
     running = subprocess.Popen(
         [FFSLAB, "run", "endless.toml"],
@@ -236,3 +236,29 @@ def test_help_shows_defaults(ffslab: Command) -> None:
     text = " ".join(ffslab("replay", "--help").stdout.split())
     for default in ("omap3evm", "jffs2", "400", "keep"):
         assert f"[default: {default}]" in text
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts_are_shown_and_installed_without_a_shell(tmp_path: Path, shell: str) -> None:
+    """As a service or a container calls it: no shell is above it, nothing says which one it could be."""
+    bare = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
+
+    def said(*arguments: str, **further: str) -> str:
+        ran = subprocess.run(
+            [FFSLAB, *arguments], env=bare | further, capture_output=True, text=True, check=True, start_new_session=True
+        )
+        return ran.stdout
+
+    script = said("--show-completion", shell)
+    assert "_FFSLAB_COMPLETE" in script and f"complete_{shell}" in script
+    assert said("--show-completion", SHELL=f"/bin/{shell}") == script
+    said("--install-completion", shell)
+    assert any(script.strip() in path.read_text() for path in tmp_path.rglob("*") if path.is_file())
+    if shell == "bash":
+        answer = said(_FFSLAB_COMPLETE="complete_bash", COMP_WORDS="ffslab repl", COMP_CWORD="1")
+        assert answer.split() == ["replay"]
+
+
+def test_completion_needs_a_known_shell(ffslab: Command) -> None:
+    ran = ffslab("--show-completion", "tcsh")
+    assert (ran.returncode, "'tcsh'" in ran.stderr, "bash" in ran.stderr) == (2, True, True)

@@ -14,6 +14,7 @@ from conftest import Command
 from ffslab import InputError
 from ffslab.images import read_image
 from ffslab.inspection import inspect_image, text, tree_of
+from ffslab.report import inspection as report
 from inspect_campaign import FORMATS, LOADED, Tally, campaign
 from jffs2_images import experiment, run, step
 from mounted import need_fuse
@@ -231,7 +232,11 @@ def test_bad_blocks_are_found_by_their_marks(images: dict[str, Path], tmp_path: 
     facts = inspect_image(tmp_path / "dump")
     assert facts["bad_blocks"] == [3, 60]
     assert [block["block"] for block in facts["blocks"] if block["is_bad"]] == [3, 60]
-    assert "bad blocks: 2 (3, 60)" in text(facts)
+    assert "2 bad blocks: numbers 3, 60" in text(facts)
+    one = facts | {"bad_blocks": [22]}
+    for said in (text(one), report.html(one)):
+        assert "1 bad block: number 22" in said
+        assert "bad blocks: 22" not in said.lower()
 
 
 def test_damage_is_told_with_its_place(images: dict[str, Path], tmp_path: Path, ffslab: Command) -> None:

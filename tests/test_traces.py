@@ -6,13 +6,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
 from conftest import ROOT, Command
 from ffslab.replay import replay_experiment
 from ffslab.stack_table import Stack
-from ffslab.traces import convert
+from ffslab.traces import ROW_GROUP, convert
 
 FIO = """\
 fio version 3 iolog
@@ -131,3 +132,54 @@ def test_the_ending_of_the_new_file_says_its_form(ffslab: Command, tmp_path: Pat
     ran = ffslab("trace", "convert", "fio.log", "out.txt")
     assert ran.returncode == 2
     assert "must end in .parquet or .csv" in ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("head", "line", "said"),
+    [
+        ("op,file,size_B,offset_KiB", "read,a,10,-4", "t.csv:3: an offset of -4096 B: `read` needs 0 or more"),
+        ("op,file,size_B,size_B", "read,a,10,20", "t.csv:1: the column `size_B` is there twice"),
+        ("op,file,size_B,bytes", "read,a,10,20", "t.csv:1: the columns `size_B` and `bytes` say the same"),
+        ("op,file,start_us,start_ms", "read,a,10,20", "t.csv:1: the columns `start_us` and `start_ms` say the same"),
+    ],
+)
+def test_columns_that_contradict_themselves_are_refused(
+    ffslab: Command, tmp_path: Path, head: str, line: str, said: str
+) -> None:
+    first = line.replace("-4", "4")
+    (tmp_path / "t.csv").write_text(f"{head}\n{first}\n{line}\n", encoding="utf-8")
+    for ran in (ffslab("trace", "convert", "t.csv", "t.parquet"), ffslab("replay", "t.csv")):
+        assert (ran.returncode, said in ran.stderr) == (2, True), ran.stderr
+
+
+def test_file_systems_of_a_replay_run_side_by_side(ffslab: Command) -> None:
+    ran = ffslab("replay", STRACE, "--fs", "ubifs", "--fs", "jffs2", "--json")
+    assert [variant["name"] for variant in json.loads(ran.stdout)["variants"]] == ["fs=ubifs", "fs=jffs2"]
+    both = ffslab(
+        "replay", STRACE, "--fs", "ubifs", "--fs", "jffs2", "--read-ahead", "0", "--read-ahead", "64", "--json"
+    )
+    assert len(json.loads(both.stdout)["variants"]) == 4
+    assert "--fs jffs2: is given twice" in ffslab("replay", STRACE, "--fs", "jffs2", "--fs", "jffs2").stderr
+
+
+@pytest.mark.parametrize("again", [("--board", "omap3evm"), ("--think", "none"), ("--partition-blocks", "300")])
+def test_an_option_with_one_value_is_not_given_twice(ffslab: Command, again: tuple[str, str]) -> None:
+    ran = ffslab("replay", STRACE, *again, *again)
+    assert (ran.returncode, f"{again[0]}: is given more than once" in ran.stderr) == (2, True), ran.stderr
+
+
+def test_a_recording_of_several_row_groups_is_the_same_table(tmp_path: Path) -> None:
+    rows = 2 * ROW_GROUP + 17
+    lines = ["op,file,offset_B,size_B,start_us", *(f"read,f{i % 7},{i * 10},10,{i * 3}" for i in range(rows))]
+    (tmp_path / "t.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    written, _ = convert(tmp_path / "t.csv", tmp_path / "t.parquet", None)
+    table = pq.read_table(tmp_path / "t.parquet")
+    assert written == table.num_rows >= rows
+    reads = table.filter(pc.equal(table["op"], "pread"))
+    assert reads["offset_B"].to_pylist() == [i * 10 for i in range(rows)]
+    assert pq.ParquetFile(tmp_path / "t.parquet").num_row_groups == 3
+    again, _ = convert(tmp_path / "t.parquet", tmp_path / "again.parquet", None)
+    assert again == written and pq.read_table(tmp_path / "again.parquet").equals(table)
+    convert(tmp_path / "t.parquet", tmp_path / "a.csv", None)
+    convert(tmp_path / "t.csv", tmp_path / "b.csv", None)
+    assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()

@@ -1,16 +1,20 @@
-"""The command `ffslab`, also as `python -m ffslab`: whatever it is doing, Ctrl-C ends it in one line."""
+"""The command `ffslab`, also as `python -m ffslab`: whatever it is doing, Ctrl-C and SIGTERM end it in one line."""
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import sys
 from typing import NoReturn
+
+from ffslab.interruption import catch_signals, exit_code
 
 
 def main() -> NoReturn:
     """Runs the command with the arguments of the process."""
     try:
         # Within the guard: imports are most of what a short command does.
+        catch_signals()
         from ffslab.cli import main as command
 
         code = command()
@@ -22,8 +26,10 @@ def main() -> NoReturn:
             from ffslab.reproduce.runs import end_workers
 
             end_workers()
-        print("ffslab: interrupted", file=sys.stderr, flush=True)
-        code = 130
+        # A terminal that has gone takes no words.
+        with contextlib.suppress(OSError):
+            print("ffslab: interrupted", file=sys.stderr, flush=True)
+        code = exit_code()
     sys.exit(code)
 
 

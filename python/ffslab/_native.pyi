@@ -26,14 +26,20 @@ def run_experiment(
     progress: Callable[[float], object] | None,
     tables: dict[str, str],
     states: tuple[str | PathLike[str], str] | None = None,
+    *,
+    any_size: bool = False,
+    tell: Callable[[str], object] | None = None,
 ) -> tuple[str, Columns, Columns, str, dict[str, bytes], dict[str, str]]:
     """Summary (JSON), columns of the requests and of the erase blocks, resolved experiment (TOML), saved images, logs.
 
     `tables`: recordings as CSV, by the name that `replay` steps give. `states`: the folder where initial states are
-    kept, and what tells this build from others.
+    kept, and what tells this build from others. `any_size`: however many calls it makes, they are meant. `tell` gets
+    what a large experiment takes, before it runs.
     """
 
-def check_experiment(text: str, file_name: str, base_dir: str | PathLike[str], tables: dict[str, str]) -> None:
+def check_experiment(
+    text: str, file_name: str, base_dir: str | PathLike[str], tables: dict[str, str], *, any_size: bool = False
+) -> None:
     """Checks an experiment as far as that goes without running it; the arguments are those of `run_experiment`."""
 
 def planned_variants(text: str, file_name: str, base_dir: str | PathLike[str]) -> str:
@@ -78,8 +84,13 @@ def inspect(
 ) -> str:
     """What is in each partition of an image (JSON), see `ffslab.inspection`."""
 
-def trace_table(path: str | PathLike[str], root: str | None) -> tuple[dict[str, Any], str, list[str]]:
-    """A recording as columns, the root of its paths, and notes on what is not in it."""
+def convert_trace(
+    path: str | PathLike[str],
+    root: str | None,
+    begin: Callable[[str], object],
+    batch: Callable[[dict[str, Any]], object],
+) -> list[str]:
+    """Reads a recording: `begin` gets the root of its paths, `batch` columns. Notes on what is not in them."""
 
 FileRow: TypeAlias = tuple[str, int, int, int]
 

@@ -14,15 +14,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ffslab import InputError, __version__, field_verbs, mount_verbs
-from ffslab.cli_parts import EXIT_INTERRUPTED, EXIT_NEGATIVE, help_without_verb
+from ffslab.cli_parts import EXIT_INTERRUPTED, EXIT_NEGATIVE, check_distinct, help_without_verb
 from ffslab.cli_parts import argument as _argument
 from ffslab.cli_parts import option as _option
 from ffslab.cli_parts import verb as _verb
+from ffslab.completion import InstallCompletion, ShowCompletion, with_shell
 from ffslab.endings import end_with
 from ffslab.field_verbs import Endian, ImageFs
 from ffslab.help_texts import EXIT_CODES, PROGRAM, VERBS
 from ffslab.image_options import MtdParts, Offset, Partition, Size, place
-from ffslab.stack_options import Board, FileSystem, FileSystems, Kernel, PartitionBlocks, ReadAhead, ReadAheads
+from ffslab.stack_options import Board, FileSystem, FileSystems, Kernel, PartitionBlocks, ReadAhead, ReadAheads, Yes
 from ffslab.terminal import say as _say
 from ffslab.terminal import tell
 from ffslab.trace_verbs import trace_app
@@ -35,6 +36,8 @@ app = typer.Typer(
     epilog=EXIT_CODES,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
+    # Typer's own options guess the shell from the process above, which need not be one.
+    add_completion=False,
 )
 profiles_app = typer.Typer(
     help=VERBS["profiles"].about,
@@ -105,6 +108,8 @@ def _program(
     version: Annotated[
         bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
     ] = False,
+    show_completion: ShowCompletion = None,
+    install_completion: InstallCompletion = None,
 ) -> None:
     pass
 
@@ -112,6 +117,7 @@ def _program(
 @_verb(app, "run")
 def run(
     experiments: Annotated[list[Path], _argument("run", "experiment", "EXPERIMENT.toml")],
+    yes: Yes = False,
     out: Annotated[Path | None, _option("run", "out", "--out", metavar="DIR")] = None,
     json: Annotated[bool, _option("run", "json", "--json")] = False,
 ) -> None:
@@ -131,9 +137,9 @@ def run(
     if len(ready) > 1:
         for _, name, experiment in ready:
             results.check_free(Path("results") / name)
-            experiment.check()
+            experiment.check(any_size=yes)
     for _, name, experiment in ready:
-        _run_and_print(experiment, name, out, json)
+        _run_and_print(experiment, name, out, json, yes)
 
 
 @_verb(app, "replay")
@@ -141,10 +147,11 @@ def replay(
     trace: Annotated[Path, _argument("replay", "trace", "TRACE")],
     board: Board = "omap3evm",
     kernel: Kernel = None,
-    fs: FileSystem = "jffs2",
+    fs: FileSystems = None,
     partition_blocks: PartitionBlocks = 400,
     read_ahead: ReadAheads = None,
     think: Annotated[Think, _option("replay", "think", "--think")] = Think.KEEP,
+    yes: Yes = False,
     out: Annotated[Path | None, _option("replay", "out", "--out", metavar="DIR")] = None,
     json: Annotated[bool, _option("replay", "json", "--json")] = False,
 ) -> None:
@@ -152,10 +159,13 @@ def replay(
     from ffslab.replay import replay_experiment
     from ffslab.stack_table import Stack
 
-    stack = Stack(board, kernel, fs, partition_blocks)
-    experiment = replay_experiment(trace, stack, read_ahead or [], think.value)
+    file_systems = fs or ["jffs2"]
+    check_distinct("--fs", file_systems)
+    check_distinct("--read-ahead", read_ahead or [])
+    stack = Stack(board, kernel, file_systems[0], partition_blocks)
+    experiment = replay_experiment(trace, stack, read_ahead or [], think.value, file_systems)
     name = trace.name.removesuffix(".gz").removesuffix(".strace").removesuffix(".parquet")
-    _run_and_print(experiment, name, out, json)
+    _run_and_print(experiment, name, out, json, yes)
 
 
 @_verb(app, "fio")
@@ -167,6 +177,7 @@ def fio(
     partition_blocks: PartitionBlocks = 400,
     read_ahead: ReadAhead = None,
     lenient: Annotated[bool, _option("fio", "lenient", "--lenient")] = False,
+    yes: Yes = False,
     out: Annotated[Path | None, _option("fio", "out", "--out", metavar="DIR")] = None,
     json: Annotated[bool, _option("fio", "json", "--json")] = False,
 ) -> None:
@@ -176,7 +187,7 @@ def fio(
     from ffslab.stack_table import Stack
 
     experiment = jobs.fio_experiment(jobfile, Stack(board, kernel, fs, partition_blocks, read_ahead), lenient)
-    done, folder = _run(experiment, jobfile.name.removesuffix(".fio"), out)
+    done, folder = _run(experiment, jobfile.name.removesuffix(".fio"), out, yes)
     for warning in jobs.warnings(done.summary):
         tell(f"warning: {warning}")
     if json:
@@ -194,6 +205,7 @@ def postmark(
     fs: FileSystem = "jffs2",
     partition_blocks: PartitionBlocks = 400,
     read_ahead: ReadAhead = None,
+    yes: Yes = False,
     out: Annotated[Path | None, _option("postmark", "out", "--out", metavar="DIR")] = None,
     json: Annotated[bool, _option("postmark", "json", "--json")] = False,
 ) -> None:
@@ -203,7 +215,7 @@ def postmark(
     from ffslab.stack_table import Stack
 
     experiment = mail.postmark_experiment(commands, Stack(board, kernel, fs, partition_blocks, read_ahead))
-    done, folder = _run(experiment, commands.name, out)
+    done, folder = _run(experiment, commands.name, out, yes)
     if json:
         _say(results.dump_json(done.summary).rstrip())
     else:
@@ -211,18 +223,18 @@ def postmark(
     _end_with(mail.failures(done.summary))
 
 
-def _run_and_print(experiment: Experiment, name: str, out: Path | None, json: bool) -> None:
+def _run_and_print(experiment: Experiment, name: str, out: Path | None, json: bool, yes: bool) -> None:
     from ffslab import results
     from ffslab.summary_table import summary_text
 
-    done, folder = _run(experiment, name, out)
+    done, folder = _run(experiment, name, out, yes)
     if json:
         _say(results.dump_json(done.summary).rstrip())
     else:
         _say(f"{summary_text(done.summary)}\n\nReport: {folder / results.REPORT}")
 
 
-def _run(experiment: Experiment, name: str, out: Path | None) -> tuple[Run, Path]:
+def _run(experiment: Experiment, name: str, out: Path | None, yes: bool) -> tuple[Run, Path]:
     """Runs with a progress bar and saves; the run and its folder."""
     from ffslab import results
     from ffslab.progress import progress_bar
@@ -230,7 +242,7 @@ def _run(experiment: Experiment, name: str, out: Path | None) -> tuple[Run, Path
     folder = out if out is not None else Path("results") / name
     results.check_free(folder)
     with progress_bar(name) as progress:
-        done = experiment.run(progress)
+        done = experiment.run(progress, any_size=yes, tell=tell)
     done.save(folder)
     return done, folder
 
@@ -466,7 +478,7 @@ def schema() -> None:
 def main() -> int:
     """Runs the command with the arguments of the process; its exit code. Ctrl-C is a `KeyboardInterrupt`."""
     try:
-        code = app(args=sys.argv[1:] or ["--help"], standalone_mode=False)
+        code = app(args=with_shell(sys.argv[1:]) or ["--help"], standalone_mode=False)
         if code == EXIT_INTERRUPTED:
             raise KeyboardInterrupt
         return code if isinstance(code, int) else 0

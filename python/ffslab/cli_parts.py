@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import typer
@@ -28,6 +28,20 @@ def help_without_verb(context: typer.Context) -> None:
 
 class VerbCommand(TyperCommand):
     """A verb whose help names its arguments as manual pages do: EXPERIMENT.toml..., [DIR]; no types, no braces."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Refuses an option with one value that is given twice: only the last one would count, and nobody was told."""
+        _, _, order = self.make_parser(ctx).parse_args(args=list(args))
+        seen = set()
+        for parameter in order:
+            is_option = parameter.param_type_name == "option"
+            single = is_option and not parameter.multiple and not getattr(parameter, "is_flag", False)
+            if single and parameter.name in seen:
+                flag = max(parameter.opts, key=len)
+                raise InputError(f"{flag}: is given more than once, and {ctx.command_path} takes one value")
+            seen.add(parameter.name)
+        parsed: list[str] = super().parse_args(ctx, args)
+        return parsed
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """OPTIONS, and the arguments in their order."""
@@ -80,6 +94,13 @@ def argument(verb: str, name: str, metavar: str) -> typer.models.ArgumentInfo:
         help=VERBS[verb].options[name], metavar=metavar, show_default=False
     )
     return made
+
+
+def check_distinct(flag: str, values: Sequence[object]) -> None:
+    """Refuses values to compare of which two are the same."""
+    for at, value in enumerate(values):
+        if value in values[:at]:
+            raise InputError(f"{flag} {value}: is given twice; give different values to compare them")
 
 
 def _from(least: int, flag: str) -> Callable[[Any], Any]:

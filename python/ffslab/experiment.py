@@ -41,18 +41,27 @@ class Experiment:
         path = Path(path)
         return cls(read_text(path, "experiment"), str(path), path.parent)
 
-    def check(self) -> None:
-        """Checks everything that shows without running a step.
+    def check(self, *, any_size: bool = False) -> None:
+        """Checks everything that shows without running a step. `any_size`: as with `run`.
 
         Raises `ffslab.InputError` when the experiment is wrong.
         """
         from ffslab.traces import parquet_tables
 
         tables = parquet_tables(self.text, self.base_dir)
-        _native.check_experiment(self.text, self.file_name, self.base_dir, tables)
+        _native.check_experiment(self.text, self.file_name, self.base_dir, tables, any_size=any_size)
 
-    def run(self, progress: Progress | None = None) -> Run:
+    def run(
+        self,
+        progress: Progress | None = None,
+        *,
+        any_size: bool = False,
+        tell: Callable[[str], object] | None = None,
+    ) -> Run:
         """Simulates every variant. `progress` is called with the finished share (0 to 1) now and then.
+
+        An experiment that makes more than 1,000,000,000 calls is refused, unless its key `calls_max` allows them or
+        `any_size` says that they are meant. `tell` gets what a large one takes, before it runs.
 
         Initial states (`[[state]]`) are kept for later runs, see `ffslab.states`.
 
@@ -62,7 +71,7 @@ class Experiment:
 
         tables = parquet_tables(self.text, self.base_dir)
         summary, requests, blocks, resolved, images, logs = _native.run_experiment(
-            self.text, self.file_name, self.base_dir, progress, tables, states.kept()
+            self.text, self.file_name, self.base_dir, progress, tables, states.kept(), any_size=any_size, tell=tell
         )
         return Run(json.loads(summary), requests, blocks, resolved, images, logs)
 

@@ -12,6 +12,7 @@ import typer
 from ffslab import InputError
 from ffslab.cli_parts import EXIT_NEGATIVE, argument, option, verb
 from ffslab.image_options import MtdParts, Offset, Partition, Size, place
+from ffslab.stack_options import Yes
 from ffslab.terminal import say, tell
 
 
@@ -112,6 +113,7 @@ def lifetime(
     offset: Offset = None,
     size: Size = None,
     partition: Partition = None,
+    yes: Yes = False,
     json: Annotated[bool, option("lifetime", "json", "--json")] = False,
 ) -> None:
     """Predicts how long a part bears a workload."""
@@ -134,7 +136,7 @@ def lifetime(
         raise InputError(f"{start}: an image says nothing of a workload: give --workload EXPERIMENT")
     else:
         with progress_bar("workloads") as progress:
-            facts = life.of_workloads(start, workload, endurance, per_day, progress, **where)
+            facts = life.of_workloads(start, workload, endurance, per_day, progress, any_size=yes, **where)
     say(results.dump_json(facts).rstrip() if json else life.text(facts))
 
 

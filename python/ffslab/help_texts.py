@@ -8,7 +8,7 @@ PROGRAM = "Simulate embedded flash file systems: byte-real, in virtual time."
 
 EXIT_CODES = (
     "Exit codes: 0 done, 1 negative answer (validate --max-error, damaged images, incomplete logs, failed operations "
-    "of fio and postmark), 2 bad input, 130 interrupted."
+    "of fio and postmark), 2 bad input, 130 interrupted, 143 ended by SIGTERM."
 )
 
 JSON = "Print JSON instead of a table."
@@ -50,6 +50,7 @@ VERBS = {
         example="ffslab run experiments/first-run/sqlite.toml",
         options={
             "experiment": "Experiment files (TOML); `ffslab schema` describes them.",
+            "yes": "Run it though it makes more calls than the limit (1,000,000,000, or its key calls_max).",
             "out": "Results folder [default: results/NAME]. Replaced when ffslab wrote it, refused otherwise.",
             "json": "Print the summary as JSON instead of a table.",
         },
@@ -60,6 +61,7 @@ VERBS = {
         options={
             "trace": "Recording: strace, fio's iolog, blkparse, OpenFlash's CSV, a table; .gz is read as it is.",
             **STACK,
+            "fs": "File system: jffs2, yaffs2 or ubifs; give it several times to compare. [default: jffs2]",
             "read_ahead": "Read-ahead window in KiB; give it several times to compare. [default: the board's kernel's]",
             "think": "keep: the application's pauses between calls are slept; none: they are left out.",
             "out": "Results folder [default: results/TRACE].",

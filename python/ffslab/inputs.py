@@ -24,6 +24,7 @@ from ffslab.os_errors import reason
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import pyarrow.parquet as pq
 
 Kind = Literal[
     "experiment",
@@ -123,10 +124,21 @@ def resolved(path: Path) -> Path:
 
 
 def parquet_table(path: Path, kind: Kind, wanted: str) -> pa.Table:
-    """The table of a Parquet file, which may be no larger in memory than its kind may be as a file.
+    """The table of a Parquet file; see `parquet_file`."""
+    import pyarrow as pa
 
-    How large it will be is what the file says of itself: it is refused before it is unpacked.
-    `wanted`: what a file that is no Parquet should be.
+    file = parquet_file(path, kind, wanted)
+    try:
+        return file.read()
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise _no_parquet(path, wanted, error) from None
+
+
+def parquet_file(path: Path, kind: Kind, wanted: str) -> pq.ParquetFile:
+    """A Parquet file whose table may be no larger in memory than its kind may be as a file.
+
+    How large it will be is what the file says of itself: it is refused before it is unpacked. `wanted`: what a file
+    that is no Parquet should be.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -141,14 +153,18 @@ def parquet_table(path: Path, kind: Kind, wanted: str) -> pa.Table:
         # However few bytes a value takes in the file, in memory it takes some.
         size = max(sum(group.total_byte_size for group in groups), VALUE_B * rows * metadata.num_columns)
         if size <= limit:
-            return file.read()
+            return file
     except (pa.ArrowException, OSError, ValueError) as error:
-        said = (str(error).splitlines() or [type(error).__name__])[0]
-        raise InputError(f"{path}: is no {wanted}: {said}") from None
+        raise _no_parquet(path, wanted, error) from None
     raise InputError(
         f"{path}: cannot read the {kind}: {rows} rows of {metadata.num_columns} columns are more than fit into the "
         f"{limit >> 20} MiB that a {kind} may have"
     )
+
+
+def _no_parquet(path: Path, wanted: str, error: Exception) -> InputError:
+    said = (str(error).splitlines() or [type(error).__name__])[0]
+    return InputError(f"{path}: is no {wanted}: {said}")
 
 
 def limit_of(kind: Kind) -> int:

@@ -255,13 +255,24 @@ def _space(facts: Facts) -> str:
     rows = [shown[at : at + MAP_COLUMNS] for at in range(0, len(shown), MAP_COLUMNS)]
     every = "" if step == 1 else f", every {step}th block"
     legend = f"# valid, x invalid, . free (what most of a block is), B bad, ! damaged{every}"
-    bad = facts["bad_blocks"]
-    known = "bad blocks: not known without OOB areas" if bad is None else f"bad blocks: {len(bad)}"
-    if facts["layout"]["fs"] in ("fat", "rfs"):
-        known = ""
-    elif bad:
-        known += f" ({', '.join(map(str, bad[:DAMAGE_SHOWN]))}{', ...' if len(bad) > DAMAGE_SHOWN else ''})"
+    known = bad_blocks_line(facts)
     return "\n".join(line for line in (_space_line(facts), *(f"  {row}" for row in rows), f"  {legend}", known) if line)
+
+
+def bad_blocks_line(facts: Facts) -> str:
+    """How many blocks are bad, and the numbers of the first of them: "1 bad block: number 22". Empty where erase blocks
+    mean nothing."""
+    if facts["layout"]["fs"] in ("fat", "rfs"):
+        return ""
+    bad = facts["bad_blocks"]
+    if bad is None:
+        return "bad blocks: not known without OOB areas"
+    if not bad:
+        return "no bad blocks"
+    if len(bad) == 1:
+        return f"1 bad block: number {bad[0]}"
+    more = ", ..." if len(bad) > DAMAGE_SHOWN else ""
+    return f"{number(len(bad))} bad blocks: numbers {', '.join(map(str, bad[:DAMAGE_SHOWN]))}{more}"
 
 
 def _space_line(facts: Facts) -> str:

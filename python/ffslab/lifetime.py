@@ -65,11 +65,13 @@ def of_workloads(
     endurance: int | None,
     per_day: float | None,
     progress: Progress | None = None,
+    *,
+    any_size: bool = False,
     **how: Any,
 ) -> Facts:
     """The lifetime under experiments, which begin with what `image` holds and with the wear that it tells of.
 
-    The keywords `how` are those of `ffslab.images.said`.
+    The keywords `how` are those of `ffslab.images.said`, `any_size` is that of `ffslab.Experiment.run`.
     """
     experiments = [Experiment.from_file(path) for path in workloads]
     facts = inspect_image(image, **how, **_sizes(experiments[0]))
@@ -79,9 +81,9 @@ def of_workloads(
     runs = []
     experiments = [replace(experiment, text=with_image(experiment, image, facts)) for experiment in experiments]
     for experiment in experiments:
-        experiment.check()
+        experiment.check(any_size=any_size)
     for at, (path, experiment) in enumerate(zip(workloads, experiments, strict=True)):
-        run = experiment.run(_part_of(progress, at, len(workloads)))
+        run = experiment.run(_part_of(progress, at, len(workloads)), any_size=any_size)
         runs.append((str(path), run.summary, run.block_columns, wear))
     return _facts(str(image), runs, endurance, per_day)
 

@@ -24,6 +24,7 @@ from ffslab.os_errors import reason
 from ffslab.quoting import quoted
 from ffslab.stack import stack_toml
 from ffslab.terminal import say, tell
+from ffslab.workplace import STOPS
 
 DEFAULT_BLOCKS = 400
 FILE_SYSTEMS = ("jffs2", "yaffs2", "ubifs")
@@ -273,11 +274,10 @@ class Mount:
 
 @contextmanager
 def _signals() -> Iterator[list[int]]:
-    """Collects SIGINT and SIGTERM instead of dying of them."""
+    """Collects the signals that end programs instead of dying of them."""
     caught: list[int] = []
-    before = {
-        number: signal.signal(number, lambda got, _: caught.append(got)) for number in (signal.SIGINT, signal.SIGTERM)
-    }
+    heard = [number for number in STOPS if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, lambda got, _: caught.append(got)) for number in heard}
     try:
         yield caught
     finally:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ffslab._native import InputError
 from ffslab.os_errors import reason
 from ffslab.quoting import machine_exact
-from ffslab.workplace import workplace
+from ffslab.workplace import uninterrupted, work_file, workplace
 
 if TYPE_CHECKING:
     from ffslab._native import Columns
@@ -26,6 +26,8 @@ REQUESTS = "requests.parquet"
 BLOCKS = "blocks.parquet"
 REPORT = "report.html"
 FILES = frozenset({RESOLVED, SUMMARY, REQUESTS, BLOCKS, REPORT})
+# Rows that are written at once: those of a row group of Parquet, as pyarrow makes them.
+ROW_GROUP = 1 << 20
 # Folders, there when a step saved an image or wrote a log.
 IMAGES = "images"
 LOGS = "logs"
@@ -64,14 +66,16 @@ def replace(folder: Path, write: Callable[[Path], object]) -> Path:
             fresh, old = place / "fresh", place / "old"
             fresh.mkdir()
             write(fresh)
-            if folder.exists():
-                folder.rename(old)
-            try:
-                fresh.rename(folder)
-            except BaseException:
-                if old.exists():
-                    old.rename(folder)
-                raise
+            # Between the two there is no folder: nothing may come between them.
+            with uninterrupted():
+                if folder.exists():
+                    folder.rename(old)
+                try:
+                    fresh.rename(folder)
+                except OSError:
+                    if old.exists():
+                        old.rename(folder)
+                    raise
     except OSError as error:
         raise InputError(f"{folder}: cannot be written: {reason(error)}") from None
     return folder
@@ -90,9 +94,8 @@ def write_report(path: Path, text: str) -> None:
     check_report(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f".{path.name}.part")
-        temporary.write_text(text, encoding="utf-8")
-        temporary.rename(path)
+        with work_file(path) as temporary:
+            temporary.write_text(text, encoding="utf-8")
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {reason(error)}") from None
 
@@ -115,4 +118,12 @@ def _write_parquet(columns: Columns, path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    pq.write_table(pa.table(dict(columns)), path, compression="zstd")
+    def group(first: int) -> pa.Table:
+        return pa.table({name: column[first : first + ROW_GROUP] for name, column in columns.items()})
+
+    rows = len(next(iter(columns.values())))
+    table = group(0)
+    with pq.ParquetWriter(path, table.schema, compression="zstd") as writer:
+        writer.write_table(table)
+        for first in range(ROW_GROUP, rows, ROW_GROUP):
+            writer.write_table(group(first))

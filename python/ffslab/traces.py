@@ -12,15 +12,21 @@ from typing import TYPE_CHECKING, Any
 
 from ffslab import _native
 from ffslab._native import InputError
-from ffslab.inputs import open_input, parquet_table, toml_of
+from ffslab.inputs import open_input, parquet_file, toml_of
 from ffslab.os_errors import reason
+from ffslab.workplace import work_file
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import pyarrow.parquet as pq
+    from pyarrow import csv
 
 PARQUET = ".parquet"
 WANTED = "table of a recording (ffslab trace convert makes one)"
 CSV = ".csv"
+# Rows of a row group, which memory holds; those that are read at once.
+ROW_GROUP = 1 << 17
+BATCH_ROWS = 1 << 16
 # Key of the metadata that holds the directory of the recording.
 ROOT = "ffslab.root"
 
@@ -61,29 +67,81 @@ def convert(source: Path, target: Path, root: str | None) -> tuple[int, list[str
         raise InputError(f"{target}: the name of the new file must end in {PARQUET} or {CSV}")
     if target.exists() and target.samefile(source):
         raise InputError(f"{target}: is the recording itself: name another file")
-    table, notes = read_table(source, root)
-    temporary = target.with_name(f".{target.name}.new")
     try:
-        _write(table, temporary, target.suffix)
-        temporary.rename(target)
+        with work_file(target) as temporary, _Writer(temporary, target.suffix) as writer:
+            notes = _copy(source, root, writer)
     except OSError as error:
         raise InputError(f"{target}: cannot be written: {reason(error)}") from None
-    finally:
-        temporary.unlink(missing_ok=True)
-    return table.num_rows, notes
+    return writer.rows, notes
 
 
-def read_table(source: Path, root: str | None) -> tuple[pa.Table, list[str]]:
-    """A recording of any format as a canonical table, and notes on what is not in it."""
+class _Writer:
+    """A table that is written batch by batch: memory holds one row group."""
+
+    def __init__(self, path: Path, suffix: str) -> None:
+        self.rows = 0
+        self._path = path
+        self._suffix = suffix
+        self._sink: pq.ParquetWriter | csv.CSVWriter | None = None
+        self._waiting: list[pa.Table] = []
+
+    def begin(self, metadata: dict[Any, Any] | None) -> None:
+        """Before the first batch: what the file says of itself."""
+        whole = schema().with_metadata(metadata)
+        if self._suffix == CSV:
+            from pyarrow import csv
+
+            self._sink = csv.CSVWriter(str(self._path), whole, write_options=csv.WriteOptions(quoting_style="needed"))
+        else:
+            import pyarrow.parquet as pq
+
+            self._sink = pq.ParquetWriter(self._path, whole, compression="zstd")
+
+    def add(self, table: pa.Table) -> None:
+        """Adds rows."""
+        self.rows += table.num_rows
+        self._waiting.append(table)
+        if sum(waiting.num_rows for waiting in self._waiting) >= ROW_GROUP:
+            self._flush()
+
+    def _flush(self) -> None:
+        import pyarrow as pa
+
+        if self._sink is not None and self._waiting:
+            table = pa.concat_tables(self._waiting)
+            self._waiting = []
+            self._sink.write_table(table.slice(0, ROW_GROUP))
+            if table.num_rows > ROW_GROUP:
+                self._waiting = [table.slice(ROW_GROUP)]
+
+    def __enter__(self) -> _Writer:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self._flush()
+        if self._sink is not None:
+            self._sink.close()
+
+
+def _copy(source: Path, root: str | None, writer: _Writer) -> list[str]:
+    """Copies a recording of any format; notes on what is left out."""
     import pyarrow as pa
 
     if is_parquet(source):
         if root is not None:
             raise InputError(f"--root: the paths in {source} are relative already")
-        return _read_parquet(source), []
-    columns, found_root, notes = _native.trace_table(source, root)
-    table = pa.table(columns, schema=schema())
-    return table.replace_schema_metadata({ROOT: found_root}), notes
+        for number, table in enumerate(_parquet_batches(source)):
+            if number == 0:
+                writer.begin(table.schema.metadata)
+            writer.add(table.replace_schema_metadata(None))
+        return []
+    return _native.convert_trace(
+        source,
+        root,
+        lambda found: writer.begin({ROOT: found}),
+        lambda columns: writer.add(pa.table(columns, schema=schema())),
+    )
 
 
 def is_parquet(source: Path) -> bool:
@@ -107,7 +165,7 @@ def parquet_tables(experiment: str, base_dir: Path) -> dict[str, str]:
     except InputError:
         return {}  # The reader of experiments says what is wrong, and where.
     names = [name for name in _replayed(content) if is_parquet(base_dir / name)]
-    return {name: _csv(_read_parquet(base_dir / name)).decode() for name in names}
+    return {name: _csv(_parquet_batches(base_dir / name)) for name in names}
 
 
 def _replayed(content: dict[str, Any]) -> Iterator[str]:
@@ -132,29 +190,29 @@ def _texts(value: Any) -> Iterator[str]:
             yield text
 
 
-def _read_parquet(source: Path) -> pa.Table:
+def _parquet_batches(source: Path) -> Iterator[pa.Table]:
+    """The rows of a table in pieces, at least one; its metadata is in the schema of each."""
     import pyarrow as pa
 
+    def canonical(table: pa.Table) -> pa.Table:
+        return table.select(schema().names).cast(schema()).replace_schema_metadata(metadata)
+
     try:
-        table = parquet_table(source, "trace", WANTED)
-        return table.select(schema().names).cast(schema()).replace_schema_metadata(table.schema.metadata)
+        with parquet_file(source, "trace", WANTED) as file:
+            metadata = file.schema_arrow.metadata
+            yield canonical(file.schema_arrow.empty_table())
+            for batch in file.iter_batches(BATCH_ROWS):
+                yield canonical(pa.Table.from_batches([batch]))
     except (pa.ArrowException, KeyError) as error:
-        reason = str(error).splitlines()[0]
-        raise InputError(f"{source}: is no {WANTED}: {reason}") from None
+        said = str(error).splitlines()[0]
+        raise InputError(f"{source}: is no {WANTED}: {said}") from None
 
 
-def _write(table: pa.Table, path: Path, suffix: str) -> None:
-    if suffix == CSV:
-        path.write_bytes(_csv(table))
-        return
-    import pyarrow.parquet as pq
-
-    pq.write_table(table, path, compression="zstd")
-
-
-def _csv(table: pa.Table) -> bytes:
+def _csv(tables: Iterator[pa.Table]) -> str:
     from pyarrow import csv
 
     buffer = io.BytesIO()
-    csv.write_csv(table, buffer, csv.WriteOptions(quoting_style="needed"))
-    return buffer.getvalue()
+    with csv.CSVWriter(buffer, schema(), write_options=csv.WriteOptions(quoting_style="needed")) as writer:
+        for table in tables:
+            writer.write_table(table)
+    return buffer.getvalue().decode()

@@ -21,14 +21,27 @@ def workplace(folder: Path) -> Iterator[Path]:
     temporary: Path | None = None
     with _stopped_as_by_ctrl_c():
         try:
-            with _uninterrupted():
+            with uninterrupted():
                 folder.parent.mkdir(parents=True, exist_ok=True)
                 temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name[:100]}.", dir=folder.parent))
             yield temporary
         finally:
-            with _uninterrupted():
+            with uninterrupted():
                 if temporary is not None:
                     remove_tree(temporary)
+
+
+@contextmanager
+def work_file(file: Path) -> Iterator[Path]:
+    """The path of a hidden file beside `file`, which takes its place if all goes well and is gone if not."""
+    place = file.with_name(f".{file.name[:100]}.{os.urandom(4).hex()}")
+    with _stopped_as_by_ctrl_c():
+        try:
+            yield place
+            place.rename(file)
+        finally:
+            with uninterrupted():
+                place.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -49,7 +62,7 @@ def _stopped_as_by_ctrl_c() -> Iterator[None]:
 
 
 @contextmanager
-def _uninterrupted() -> Iterator[None]:
+def uninterrupted() -> Iterator[None]:
     """Holds up Ctrl-C and its like until the end."""
     if threading.current_thread() is not threading.main_thread():
         yield

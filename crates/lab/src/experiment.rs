@@ -3,7 +3,7 @@
 
 use crate::error::LabError;
 use crate::input::{line_of, toml_error, unknown};
-use crate::stack_keys::{StackKeys, StackTable};
+use crate::stack_keys::{keys_of_others, StackKeys, StackTable};
 use ffslab_workload::Step;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -29,6 +29,15 @@ pub struct ExperimentFile {
     /// logs/flashmon.log and logs/vfsmon.log of the results, for `ffslab trace`.
     #[serde(default, skip_serializing_if = "is_false")]
     pub probe_logs: bool,
+    /// The experiment may make so many calls, setup and all variants together; without the key 1,000,000,000. One that would
+    /// make more is refused before it runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calls_max: Option<u64>,
+    /// Requests of each variant that have a row in requests.parquet: the first ones. Further ones are counted in histograms,
+    /// which give percentiles of latencies within 0.1 %. Without the key 2,000,000 for all variants together, and at least
+    /// 1,000 for each.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requests_kept: Option<u32>,
     /// The machine and its file system.
     pub stack: StackTable,
     /// An initial state in one line, for a mount, 5 min in which the blocks of a new partition are erased, and setup steps
@@ -53,7 +62,19 @@ pub struct ExperimentFile {
 }
 
 /// Keys at the top of a file; a test compares them with the schema.
-const TOP_KEYS: &[&str] = &["title", "seed", "probe_logs", "stack", "initial", "state", "setup", "measure", "axes"];
+const TOP_KEYS: &[&str] = &[
+    "title",
+    "seed",
+    "probe_logs",
+    "calls_max",
+    "requests_kept",
+    "stack",
+    "initial",
+    "state",
+    "setup",
+    "measure",
+    "axes",
+];
 
 fn is_false(value: &bool) -> bool {
     !value
@@ -70,6 +91,9 @@ pub struct Experiment {
     pub variants: Vec<Variant>,
     /// Axis names and values, in the file's order.
     pub axes: Vec<(String, Vec<toml::Value>)>,
+    /// See [`ExperimentFile`].
+    pub calls_max: Option<u64>,
+    pub requests_kept: Option<u32>,
 }
 
 /// One combination of the axes' values.
@@ -152,7 +176,9 @@ impl Experiment {
             variants.push(read_variant(&source, &root, &axes, number)?);
         }
         let axes = axes.iter().map(|axis| Ok((axis.name(), plain_values(&source, axis)?))).collect::<Result<_, _>>()?;
-        Ok(Experiment { title, variants, axes })
+        let (calls_max, requests_kept) =
+            (optional(&source, &root, "calls_max")?, optional(&source, &root, "requests_kept")?);
+        Ok(Experiment { title, variants, axes, calls_max, requests_kept })
     }
 }
 
@@ -217,6 +243,10 @@ fn required<'i, T: Deserialize<'i>>(source: &Source, root: &DeTable<'i>, key: &s
     }
 }
 
+fn optional<'i, T: Deserialize<'i>>(source: &Source, root: &DeTable<'i>, key: &str) -> Result<Option<T>, LabError> {
+    root.get(key).map(|value| read(source, value.clone())).transpose()
+}
+
 /// The `[stack]` table by its key `system`: "linux", the default, or "rtems".
 fn read_stack(source: &Source, root: &DeTable) -> Result<StackTable, LabError> {
     let Some(DeValue::Table(table)) = root.get("stack").map(Spanned::get_ref) else {
@@ -257,17 +287,15 @@ fn read_variant<'i>(
         chosen.push((format!("{}={}", axis.name(), label(axis, &value)), (axis.name(), value)));
     }
     chosen.reverse();
+    leave_to_others(&mut root, axes);
     let (labels, chosen): (Vec<String>, Vec<_>) = chosen.into_iter().unzip();
-    let seed = match root.get("seed") {
-        Some(seed) => read(source, seed.clone())?,
-        None => default_seed(),
-    };
+    let seed = optional(source, &root, "seed")?.unwrap_or_else(default_seed);
     let measure = read_steps(source, &root, "measure")?;
     if measure.is_empty() {
         let text = "there is no [[measure]] step: nothing would be measured";
         return Err(LabError::Input(format!("{}: {text}", source.file_name)));
     }
-    let initial: Option<String> = root.get("initial").map(|value| read(source, value.clone())).transpose()?;
+    let initial: Option<String> = optional(source, &root, "initial")?;
     let mut setup = match (&initial, root.get("initial")) {
         (Some(text), Some(value)) => initial::steps(text).map_err(|error| source.error(value.span().start, error))?,
         _ => Vec::new(),
@@ -277,13 +305,27 @@ fn read_variant<'i>(
         name: if labels.is_empty() { "base".to_string() } else { labels.join(", ") },
         axes: chosen,
         seed,
-        probe_logs: root.get("probe_logs").map_or(Ok(false), |value| read(source, value.clone()))?,
+        probe_logs: optional(source, &root, "probe_logs")?.unwrap_or(false),
         stack: read_stack(source, &root)?,
         state: read_steps(source, &root, "state")?,
         initial,
         setup,
         measure,
     })
+}
+
+/// Where the file system is varied, a key of the stack that this variant's does not have is meant for the others. One
+/// that an axis varies stays, and is refused: its variants would be the same.
+fn leave_to_others(root: &mut DeTable, axes: &[Axis]) {
+    let Some(compared) = axes.iter().find(|axis| axis.path == ["fs"]) else { return };
+    let others: Vec<&str> = compared.values.iter().filter_map(|fs| fs.get_ref().as_str()).collect();
+    let Some(DeValue::Table(stack)) = root.get_mut("stack").map(Spanned::get_mut) else { return };
+    let fs = stack.get("fs").and_then(|fs| fs.get_ref().as_str()).unwrap_or_default().to_string();
+    for key in keys_of_others(&fs, &others) {
+        if !axes.iter().any(|axis| axis.path == [key]) {
+            stack.remove(key);
+        }
+    }
 }
 
 fn label(axis: &Axis, value: &toml::Value) -> String {

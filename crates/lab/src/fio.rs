@@ -64,7 +64,7 @@ impl FioFile {
             let bytes = if job.io_size_bytes > 0 { job.io_size_bytes } else { job.size_bytes };
             (bytes / job.least_request_bytes().max(1)).saturating_mul(job.loops_n).saturating_mul(job.processes_n)
         };
-        self.file.jobs.iter().map(of_job).sum::<u64>().max(1)
+        self.file.jobs.iter().map(of_job).fold(0, u64::saturating_add).max(1)
     }
 
     fn log_of(&self, job: &Job) -> Option<Replayer> {
@@ -144,6 +144,7 @@ impl Ready {
 /// Errors: which job, what is wrong.
 pub fn prepare<C: Calls>(calls: &mut C, file: &FioFile, content: &mut Content) -> Result<Ready, String> {
     let mut running: Vec<Running> = Vec::new();
+    let processes_n = file.file.jobs.iter().map(|job| job.processes_n).sum::<u64>() as usize;
     let mut group = 0;
     for (job_index, job) in file.file.jobs.iter().enumerate() {
         if (job.stonewall || job.new_group) && job_index > 0 {
@@ -171,7 +172,7 @@ pub fn prepare<C: Calls>(calls: &mut C, file: &FioFile, content: &mut Content) -
                 start_ns: 0,
                 descriptors: vec![None; process.file_names.len()],
                 positions: vec![u64::MAX; process.file_names.len()],
-                measured: Measured::default(),
+                measured: Measured::of_one(processes_n),
                 log,
                 process,
             });

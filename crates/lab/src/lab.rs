@@ -1,9 +1,12 @@
 //! Runs an experiment: every variant on a stack of its own.
 
+use crate::columns::{BlockColumns, RequestColumns};
 use crate::error::LabError;
+use crate::estimate::{self, Estimate, CALLS_MAX};
 use crate::experiment::{Experiment, Variant};
 use crate::image::check_saves;
-use crate::result::{BlockColumns, RequestColumns, RunResult, Summary, VariantSummary};
+use crate::requests::rows_of_a_variant;
+use crate::result::{RunResult, Summary, VariantSummary};
 use crate::rtems::{self, Machine, RtemsSpec};
 use crate::run::{run, Outcome, Plan, RunError, Watch};
 use crate::stack::{Stack, StackSpec};
@@ -32,7 +35,7 @@ enum Spec {
 }
 
 impl Ready<'_> {
-    fn run(&self, traces: &Traces, states: &[State], watch: &mut Watch) -> Result<Outcome, RunError> {
+    fn run(&self, traces: &Traces, states: &[State], rows_max: usize, watch: &mut Watch) -> Result<Outcome, RunError> {
         let variant = self.variant;
         match &self.spec {
             Spec::Linux(spec) => {
@@ -45,16 +48,31 @@ impl Ready<'_> {
                     traces,
                     state: self.state.and_then(|number| states.get(number)),
                     probe_logs: variant.probe_logs,
+                    rows_max,
                 };
                 run(&plan, watch)
             }
-            Spec::Rtems(spec) => rtems::run(spec, (&variant.setup, &variant.measure), variant.seed, traces, watch),
+            Spec::Rtems(spec) => {
+                let steps = (&variant.setup[..], &variant.measure[..]);
+                rtems::run(spec, steps, (variant.seed, rows_max), traces, watch)
+            }
         }
     }
 
-    /// Number of calls that it makes, as far as its steps tell.
+    /// Number of calls that it makes, as far as its steps tell; those of its state are left out.
     fn calls(&self, traces: &Traces) -> u64 {
-        self.variant.setup.iter().chain(&self.variant.measure).map(|step| traces.calls(step)).sum()
+        let steps = self.variant.setup.iter().chain(&self.variant.measure);
+        estimate::calls(steps, traces, self.partition_bytes())
+    }
+
+    fn partition_bytes(&self) -> u64 {
+        match &self.spec {
+            Spec::Linux(spec) => {
+                let page_bytes = u64::from(spec.geometry.page_bytes) * u64::from(spec.geometry.pages_per_block);
+                page_bytes * u64::from(spec.partition_blocks)
+            }
+            Spec::Rtems(spec) => spec.medium_bytes(),
+        }
     }
 
     /// The stack with its chip, if there is one.
@@ -124,6 +142,24 @@ struct Checked<'a> {
     ready: Vec<Ready<'a>>,
     recipes: Recipes<'a>,
     traces: Traces,
+    /// Rows of requests that each variant keeps.
+    rows_max: usize,
+    estimate: Estimate,
+}
+
+/// What the variants and their states take together.
+fn estimate(ready: &[Ready], recipes: &Recipes, traces: &Traces, rows_max: usize) -> Estimate {
+    let states = recipes.recipes.iter().zip(&recipes.keys).map(|(recipe, key)| {
+        let makers = ready.iter().find(|ready| ready.state.is_some_and(|number| recipes.keys[number] == *key));
+        let partition_bytes = makers.map_or(0, Ready::partition_bytes);
+        estimate::calls(recipe.steps.iter(), traces, partition_bytes)
+    });
+    let mut variants: Vec<(u64, u64)> =
+        ready.iter().map(|ready| (ready.calls(traces), ready.partition_bytes())).collect();
+    if let Some(first) = variants.first_mut() {
+        first.0 = states.fold(first.0, u64::saturating_add);
+    }
+    Estimate::of(&variants, rows_max, rayon::current_num_threads())
 }
 
 /// An error of a variant, with the file and, of several variants, which.
@@ -132,15 +168,16 @@ fn placed(file_name: &str, several: bool, variant: &Variant, text: &str) -> LabE
     LabError::Input(format!("{file_name}: {which}{text}"))
 }
 
-/// Reads what the steps name and builds each stack once. `build` tells this program from others, in the keys of states.
+/// Reads what the steps name and builds each stack once.
 fn check<'a>(
     experiment: &'a Experiment,
     file_name: &str,
     base_dir: &Path,
-    tables: BTreeMap<String, String>,
-    build: &str,
+    Given { cache, tables, any_size, .. }: Given,
 ) -> Result<Checked<'a>, LabError> {
     let several = experiment.variants.len() > 1;
+    // Tells this program from others, in the keys of states.
+    let build = cache.map_or("", |cache| &cache.build);
     let mut traces = Traces::with_tables(tables);
     let mut ready = Vec::with_capacity(experiment.variants.len());
     let mut recipes = Recipes::default();
@@ -165,20 +202,22 @@ fn check<'a>(
         let state = recipes.add(variant, &spec, build).map_err(place)?;
         ready.push(Ready { variant, spec: Spec::Linux(Box::new(spec)), keys: keys.into(), state });
     }
-    Ok(Checked { ready, recipes, traces })
+    let kept = experiment.requests_kept.map(|rows| rows as usize);
+    let rows_max = kept.unwrap_or_else(|| rows_of_a_variant(ready.len()));
+    let estimate = estimate(&ready, &recipes, &traces, rows_max);
+    if !any_size {
+        let checked = estimate.check(experiment.calls_max.unwrap_or(CALLS_MAX));
+        checked.map_err(|text| LabError::Input(format!("{file_name}: {text}")))?;
+    }
+    Ok(Checked { ready, recipes, traces, rows_max, estimate })
 }
 
 /// Whether the experiment in `toml_text` could begin: everything is checked that does not show in its steps only.
 /// The arguments are those of [`run_experiment_with`].
 ///
 /// Errors: [`LabError::Input`] with one line when the experiment is wrong.
-pub fn check_experiment(
-    toml_text: &str,
-    file_name: &str,
-    base_dir: &Path,
-    tables: BTreeMap<String, String>,
-) -> Result<(), LabError> {
-    check(&Experiment::parse(toml_text, file_name)?, file_name, base_dir, tables, "").map(drop)
+pub fn check_experiment(toml_text: &str, file_name: &str, base_dir: &Path, given: Given) -> Result<(), LabError> {
+    check(&Experiment::parse(toml_text, file_name)?, file_name, base_dir, given).map(drop)
 }
 
 /// Runs the experiment in `toml_text`. `file_name` names it in messages; relative paths in it start at `base_dir`.
@@ -204,6 +243,10 @@ pub struct Given<'a> {
     pub cache: Option<&'a StateCache>,
     /// By the name that `replay` steps give: recordings that the caller has read already, as CSV. Python reads Parquet.
     pub tables: BTreeMap<String, String>,
+    /// However many calls the experiment makes, it is meant.
+    pub any_size: bool,
+    /// Gets an estimate of what a large experiment takes, before it runs.
+    pub tell: Option<&'a dyn Fn(&str)>,
 }
 
 /// As [`run_experiment`], with what the caller has ready.
@@ -214,23 +257,25 @@ pub fn run_experiment_with(
     given: Given,
     progress: &(dyn Fn(f64) -> bool + Sync),
 ) -> Result<RunResult, LabError> {
-    let Given { cache, tables } = given;
+    let (cache, tell) = (given.cache, given.tell);
     let experiment = Experiment::parse(toml_text, file_name)?;
     let several = experiment.variants.len() > 1;
-    let build = cache.map_or("", |cache| &cache.build);
-    let Checked { ready, recipes, traces } = check(&experiment, file_name, base_dir, tables, build)?;
+    let Checked { ready, recipes, traces, rows_max, estimate } = check(&experiment, file_name, base_dir, given)?;
+    if let Some(tell) = tell.filter(|_| estimate.is_large()) {
+        tell(&format!("{}: {}", experiment.title, estimate.text()));
+    }
     let states = recipes.states(cache, &|| progress(0.0)).map_err(|error| match error {
         RunError::Step(text) => LabError::Input(format!("{file_name}: {text}")),
         RunError::Interrupted => LabError::Interrupted,
     })?;
-    let total = ready.iter().map(|ready| ready.calls(&traces)).sum::<u64>().max(1);
+    let total = ready.iter().map(|ready| ready.calls(&traces)).fold(1, u64::saturating_add);
     let (done, stop) = (AtomicU64::new(0), AtomicBool::new(false));
     let outcomes: Vec<Result<Outcome, RunError>> = ready
         .par_iter()
         .with_max_len(1)
         .map(|ready| {
             let mut counted = 0;
-            ready.run(&traces, &states, &mut |calls| {
+            ready.run(&traces, &states, rows_max, &mut |calls| {
                 done.fetch_add(calls - counted, Ordering::Relaxed);
                 counted = calls;
                 let share = done.load(Ordering::Relaxed) as f64 / total as f64;
@@ -257,9 +302,9 @@ pub fn run_experiment_with(
             logs.push((if several { format!("{}/{name}", number + 1) } else { name }, text));
         }
         let name = &ready.variant.name;
-        requests.extend(name, &outcome.requests);
         blocks.extend(name, &outcome);
         summaries.push(VariantSummary::of(ready.variant.into(), ready.keys.clone(), ready.chip(), &outcome));
+        requests.extend(name, outcome.requests);
     }
     if !progress(1.0) {
         return Err(LabError::Interrupted);

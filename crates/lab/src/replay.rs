@@ -12,6 +12,7 @@ mod prepare;
 mod summary;
 
 pub use prepare::prepare;
+pub(crate) use summary::grouped;
 pub use summary::Summary;
 use summary::{call_name, EXAMPLES_MAX};
 

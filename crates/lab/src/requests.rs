@@ -1,6 +1,19 @@
-//! One row per measured call, in columns: runs make millions of them.
+//! One row per measured call, in columns: runs make millions of them. Beyond a number of rows calls are only counted.
 
+use crate::stats::LatencyUs;
+use crate::tally::Tally;
 use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// Rows that a run keeps at most, those of all its variants together, unless an experiment says otherwise.
+pub const ROWS_MAX: usize = 2_000_000;
+/// So many rows a variant keeps however many variants there are.
+const VARIANT_ROWS_LEAST: usize = 1_000;
+
+/// Rows that each of so many variants keeps.
+pub fn rows_of_a_variant(variants_n: usize) -> usize {
+    (ROWS_MAX / variants_n.max(1)).max(VARIANT_ROWS_LEAST)
+}
 
 macro_rules! ops {
     ($($(#[$meta:meta])* $Variant:ident = $text:literal),+ $(,)?) => {
@@ -9,6 +22,9 @@ macro_rules! ops {
         pub enum CallOp { $($(#[$meta])* $Variant),+ }
 
         impl CallOp {
+            /// In the order of their numbers.
+            pub const ALL: &'static [CallOp] = &[$(CallOp::$Variant),+];
+
             pub fn name(self) -> &'static str {
                 match self { $(CallOp::$Variant => $text),+ }
             }
@@ -35,8 +51,8 @@ ops! {
     Other = "other",
 }
 
-/// Calls in the order in which they ran. All columns have one length.
-#[derive(Clone, Debug, Default)]
+/// Calls in the order in which they ran. All columns have one length. A row takes 45 bytes.
+#[derive(Clone, Debug)]
 pub struct RequestLog {
     pub step: Vec<u32>,
     /// Number of the call within its step.
@@ -51,6 +67,9 @@ pub struct RequestLog {
     pub latency_ns: Vec<u64>,
     pub file_names: Vec<String>,
     known: BTreeMap<String, u32>,
+    rows_max: usize,
+    /// Latencies by step, of all its calls: once there are more calls than rows.
+    tallies: Vec<Tally>,
 }
 
 /// One measured call.
@@ -66,7 +85,33 @@ pub struct Call {
     pub latency_ns: u64,
 }
 
+impl Default for RequestLog {
+    fn default() -> RequestLog {
+        RequestLog::keeping(ROWS_MAX)
+    }
+}
+
 impl RequestLog {
+    /// A log of at most so many rows: the first ones. Further calls are counted by step.
+    pub fn keeping(rows_max: usize) -> RequestLog {
+        RequestLog {
+            step: Vec::new(),
+            i: Vec::new(),
+            op: Vec::new(),
+            file: Vec::new(),
+            offset_bytes: Vec::new(),
+            bytes: Vec::new(),
+            start_ns: Vec::new(),
+            latency_ns: Vec::new(),
+            file_names: Vec::new(),
+            known: BTreeMap::new(),
+            // The number of a call within its step has 32 bits.
+            rows_max: rows_max.min(u32::MAX as usize),
+            tallies: Vec::new(),
+        }
+    }
+
+    /// Number of rows.
     pub fn len(&self) -> usize {
         self.step.len()
     }
@@ -86,14 +131,105 @@ impl RequestLog {
         index
     }
 
-    pub fn push(&mut self, step: u32, i: u32, call: Call) {
+    /// Keeps the call with this number within its step, or counts it.
+    pub fn push(&mut self, step: u32, i: u64, call: Call) {
+        if self.len() == self.rows_max {
+            self.count(step, call.latency_ns);
+            return;
+        }
         self.step.push(step);
-        self.i.push(i);
+        self.i.push(i as u32);
         self.op.push(call.op);
         self.file.push(call.file);
         self.offset_bytes.push(call.offset_bytes);
         self.bytes.push(call.bytes);
         self.start_ns.push(call.start_ns);
         self.latency_ns.push(call.latency_ns);
+    }
+
+    #[cold]
+    fn begin_to_count(&mut self) {
+        for (&step, &latency_ns) in self.step.iter().zip(&self.latency_ns) {
+            tally_of(&mut self.tallies, step).add(latency_ns);
+        }
+    }
+
+    fn count(&mut self, step: u32, latency_ns: u64) {
+        if self.tallies.is_empty() {
+            self.begin_to_count();
+        }
+        tally_of(&mut self.tallies, step).add(latency_ns);
+    }
+
+    /// Number of calls, with a row or without.
+    pub fn calls(&self) -> u64 {
+        self.tally().map_or(self.len() as u64, |tally| tally.len())
+    }
+
+    /// The latencies of all calls; `None` when each of them has a row.
+    pub fn tally(&self) -> Option<Tally> {
+        let (first, others) = self.tallies.split_first()?;
+        let mut sum = first.clone();
+        others.iter().for_each(|tally| sum.merge(tally));
+        Some(sum)
+    }
+
+    pub fn latency_us(&self) -> LatencyUs {
+        self.tally().map_or_else(|| LatencyUs::of(&self.latency_ns), |tally| tally.latency_us())
+    }
+
+    /// Of the calls of a measured step, whose rows these are.
+    pub fn step_latency_us(&self, step: usize, rows: Range<usize>) -> LatencyUs {
+        match self.tallies.is_empty() {
+            true => LatencyUs::of(&self.latency_ns[rows]),
+            false => self.tallies.get(step).map_or_else(LatencyUs::default, Tally::latency_us),
+        }
+    }
+}
+
+fn tally_of(tallies: &mut Vec<Tally>, step: u32) -> &mut Tally {
+    let step = step as usize;
+    if tallies.len() <= step {
+        tallies.resize_with(step + 1, Tally::default);
+    }
+    &mut tallies[step]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn log_of(calls: u64, rows_max: usize) -> RequestLog {
+        let mut log = RequestLog::keeping(rows_max);
+        let file = log.file_index("a");
+        for i in 0..calls {
+            let call = Call { op: CallOp::Read, file, offset_bytes: 0, bytes: 1, start_ns: i, latency_ns: 1_000 + i };
+            log.push((i / 100) as u32, i % 100, call);
+        }
+        log
+    }
+
+    #[test]
+    fn calls_beyond_the_rows_are_counted_and_change_no_exact_figure() {
+        let (all, few) = (log_of(300, 1_000), log_of(300, 120));
+        assert_eq!((all.len(), all.calls(), few.len(), few.calls()), (300, 300, 120, 300));
+        assert!(all.tally().is_none() && few.tally().is_some());
+        for (exact, counted) in [
+            (all.latency_us(), few.latency_us()),
+            (all.step_latency_us(0, 0..100), few.step_latency_us(0, 0..100)),
+            (all.step_latency_us(2, 200..300), few.step_latency_us(2, 120..120)),
+        ] {
+            let few = |of: LatencyUs| (of.n, of.min, of.max, of.sum, of.mean);
+            assert_eq!(few(exact), few(counted));
+            assert!((exact.p99.unwrap() / counted.p99.unwrap() - 1.0).abs() < 1e-3);
+        }
+        assert_eq!(few.step_latency_us(3, 120..120), LatencyUs::default());
+    }
+
+    #[test]
+    fn as_many_calls_as_rows_are_all_kept() {
+        assert!(log_of(120, 120).tally().is_none());
+        assert_eq!(rows_of_a_variant(4), 500_000);
+        assert_eq!(rows_of_a_variant(10_000), 1_000);
     }
 }

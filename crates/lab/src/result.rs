@@ -1,13 +1,16 @@
 //! Results of an experiment: a summary for people and reports, columns for tables.
 
+use crate::columns::{BlockColumns, RequestColumns};
 use crate::experiment::Variant;
 use crate::fio::FioReport;
 use crate::postmark::PostmarkReport;
+use crate::replay::grouped;
 use crate::requests::RequestLog;
 use crate::run::{Outcome, StepOutcome};
 use crate::stack::StackSpec;
 use crate::stack_keys::StackTable;
 use crate::stats::{mean_sd, LatencyUs};
+use crate::tally::{Tally, RELATIVE_ERROR};
 use ffslab_fs::{BlockSpace, Unwritten};
 use ffslab_sim::units::ns_to_us;
 use ffslab_sim::{Energy, OpCounts, PowerMilliwatt, Reason, Task};
@@ -59,6 +62,13 @@ pub struct VariantSummary {
     pub by_cause: Vec<CauseSummary>,
     /// Of all recorded calls: requests, appends, files of `create_many` and its kin, replayed calls.
     pub latency_us: LatencyUs,
+    /// Rows of the variant in requests.parquet, the first calls; absent: all of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub requests_kept: Option<u64>,
+    /// Where not all calls have a row: their quantiles in steps of 1/1000, from the least latency to the most. As the
+    /// percentiles of `latency_us` they are within 0.1 % then.
+    #[serde(rename = "latency_quantiles_us", skip_serializing_if = "Vec::is_empty")]
+    pub latency_quantiles_us: Vec<f64>,
     /// Above idle: what the measured steps add to the energy of a board on which nothing runs.
     #[serde(rename = "energy_uJ")]
     pub energy_uj: EnergySummary,
@@ -292,83 +302,6 @@ pub struct StepSummary {
     pub postmark: Vec<PostmarkReport>,
 }
 
-/// Columns of `requests.parquet`, of equal length.
-#[derive(Clone, Debug, Default)]
-pub struct RequestColumns {
-    pub variant: Vec<String>,
-    pub step: Vec<u32>,
-    pub i: Vec<u32>,
-    pub op: Vec<&'static str>,
-    pub file: Vec<String>,
-    pub offset_bytes: Vec<u64>,
-    pub bytes: Vec<u64>,
-    pub start_us: Vec<f64>,
-    pub latency_us: Vec<f64>,
-}
-
-/// Columns of `blocks.parquet`, of equal length.
-#[derive(Clone, Debug, Default)]
-pub struct BlockColumns {
-    pub variant: Vec<String>,
-    /// Block in the partition.
-    pub block: Vec<u32>,
-    /// In the measured steps.
-    pub erases_main: Vec<u32>,
-    /// Since the chip was made.
-    pub erases_total: Vec<u32>,
-    /// Of those in the measured steps, the ones that made a block of a new partition usable.
-    pub erases_formatting: Vec<u32>,
-    pub programmed_pages: Vec<u32>,
-    /// What the block holds at the start of the measurement and at its end; NaN: no file system was mounted to tell.
-    pub before: SpaceColumns,
-    pub after: SpaceColumns,
-}
-
-/// What erase blocks hold, as the file system accounts for it.
-#[derive(Clone, Debug, Default)]
-pub struct SpaceColumns {
-    pub valid_bytes: Vec<f64>,
-    pub invalid_bytes: Vec<f64>,
-    pub free_bytes: Vec<f64>,
-}
-
-impl SpaceColumns {
-    fn extend(&mut self, space: &[BlockSpace], blocks: usize) {
-        let value = |i: usize, of: fn(&BlockSpace) -> u32| space.get(i).map_or(f64::NAN, |held| f64::from(of(held)));
-        self.valid_bytes.extend((0..blocks).map(|i| value(i, |held| held.valid_bytes)));
-        self.invalid_bytes.extend((0..blocks).map(|i| value(i, |held| held.invalid_bytes)));
-        self.free_bytes.extend((0..blocks).map(|i| value(i, |held| held.free_bytes)));
-    }
-}
-
-impl RequestColumns {
-    pub fn extend(&mut self, variant: &str, log: &RequestLog) {
-        self.variant.extend(std::iter::repeat_n(variant.to_string(), log.len()));
-        self.step.extend_from_slice(&log.step);
-        self.i.extend_from_slice(&log.i);
-        self.op.extend(log.op.iter().map(|op| op.name()));
-        self.file.extend(log.file.iter().map(|&file| log.file_names[file as usize].clone()));
-        self.offset_bytes.extend_from_slice(&log.offset_bytes);
-        self.bytes.extend_from_slice(&log.bytes);
-        self.start_us.extend(log.start_ns.iter().map(|&ns| ns_to_us(ns)));
-        self.latency_us.extend(log.latency_ns.iter().map(|&ns| ns_to_us(ns)));
-    }
-}
-
-impl BlockColumns {
-    pub fn extend(&mut self, variant: &str, outcome: &Outcome) {
-        let blocks = outcome.erases_total.len();
-        self.variant.extend(std::iter::repeat_n(variant.to_string(), blocks));
-        self.block.extend(0..blocks as u32);
-        self.erases_main.extend_from_slice(&outcome.erases_main);
-        self.erases_total.extend_from_slice(&outcome.erases_total);
-        self.erases_formatting.extend_from_slice(&outcome.erases_formatting);
-        self.programmed_pages.extend_from_slice(&outcome.programmed_pages);
-        self.before.extend(&outcome.space_before, blocks);
-        self.after.extend(&outcome.space_after, blocks);
-    }
-}
-
 /// How a variant and its measured steps are called.
 #[derive(Clone, Debug)]
 pub struct Labels<'a> {
@@ -391,6 +324,8 @@ impl VariantSummary {
         let idle = spec.and_then(|spec| spec.idle_power);
         let last = outcome.last();
         let of_setup = outcome.counts_of_setup();
+        let tally = outcome.requests.tally();
+        let of_steps = outcome.setup.iter().chain(&outcome.measure).flat_map(|step| step.facts.notes.clone());
         let page_bytes = flash.as_ref().map_or(0, |flash| u64::from(flash.page_bytes));
         let sum = |bytes: fn(&StepOutcome) -> u64| outcome.measure.iter().map(bytes).sum::<u64>();
         let user_read_bytes = sum(|step| step.facts.user_read_bytes);
@@ -405,7 +340,9 @@ impl VariantSummary {
             totals: last.counts.into(),
             formatting: (last.formatting != OpCounts::default()).then(|| last.formatting.into()),
             by_cause: outcome.by_cause.iter().map(CauseSummary::of).collect(),
-            latency_us: LatencyUs::of(&outcome.requests.latency_ns),
+            latency_us: outcome.requests.latency_us(),
+            requests_kept: tally.is_some().then_some(outcome.requests.len() as u64),
+            latency_quantiles_us: tally.as_ref().map_or_else(Vec::new, |tally| tally.quantiles_us(QUANTILES)),
             energy_uj: last.energy.into(),
             energy_with_idle_uj: with_idle(last.energy, idle, last.time_ns),
             time_us: ns_to_us(last.time_ns),
@@ -425,9 +362,23 @@ impl VariantSummary {
             space_after: SpaceSummary::of(&outcome.space_after),
             counters: sum_counters(&outcome.measure),
             steps: step_summaries(labels.steps, idle, outcome),
-            notes: outcome.setup.iter().chain(&outcome.measure).flat_map(|step| step.facts.notes.clone()).collect(),
+            notes: of_steps.chain(tally.map(|tally| only_counted(&outcome.requests, &tally))).collect(),
         }
     }
+}
+
+/// Parts of the calls between two quantiles of a summary.
+const QUANTILES: u64 = 1_000;
+
+/// What a reader should know where calls have no row.
+fn only_counted(requests: &RequestLog, tally: &Tally) -> String {
+    format!(
+        "requests.parquet, the probe logs and the plot over time hold the first {} of {} calls; all are counted in everything \
+         else, percentiles of latencies within {} %",
+        grouped(requests.len() as u64),
+        grouped(tally.len()),
+        RELATIVE_ERROR * 100.0
+    )
 }
 
 /// The counters of all steps together.
@@ -450,13 +401,13 @@ fn step_summaries(titles: Vec<String>, idle: Option<PowerMilliwatt>, outcome: &O
     let mut summaries = Vec::with_capacity(titles.len());
     let (mut counts_before, mut energy_before, mut before_ns) = (OpCounts::default(), Energy::default(), 0);
     let mut formatting_before = OpCounts::default();
-    for (title, done) in titles.into_iter().zip(&outcome.measure) {
+    for (index, (title, done)) in titles.into_iter().zip(&outcome.measure).enumerate() {
         summaries.push(StepSummary {
             step: title,
             counts: (done.counts - counts_before).into(),
             formatting: (done.formatting != formatting_before).then(|| (done.formatting - formatting_before).into()),
             elapsed_us: ns_to_us(done.elapsed_ns),
-            latency_us: LatencyUs::of(&outcome.requests.latency_ns[done.rows.clone()]),
+            latency_us: outcome.requests.step_latency_us(index, done.rows.clone()),
             energy_uj: (done.energy - energy_before).into(),
             energy_with_idle_uj: with_idle(done.energy - energy_before, idle, done.time_ns - before_ns),
             fs_free_bytes: done.fs_free_bytes,

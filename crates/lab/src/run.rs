@@ -48,13 +48,8 @@ pub struct Plan<'a> {
     pub state: Option<&'a State>,
     /// Whether the logs of the probe kit are kept.
     pub probe_logs: bool,
-}
-
-impl Plan<'_> {
-    /// Number of calls that the plan makes, as far as its steps tell.
-    pub fn calls(&self) -> u64 {
-        self.setup.iter().chain(self.measure).map(|step| self.traces.calls(step)).sum()
-    }
+    /// Rows of requests that are kept, see [`RequestLog::keeping`].
+    pub rows_max: usize,
 }
 
 /// Why a run ended early.
@@ -183,6 +178,7 @@ pub fn run(plan: &Plan, watch: &mut Watch) -> Result<Outcome, RunError> {
     };
     let mut runner =
         Runner::new(stack.map_err(RunError::Step)?, plan.seed, Cow::Borrowed(plan.traces), Box::new(watch));
+    runner.log = RequestLog::keeping(plan.rows_max);
     if let Some(state) = plan.state {
         runner.content = Content::at(plan.seed, state.content_position_bytes);
     }

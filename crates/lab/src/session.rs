@@ -4,10 +4,11 @@
 //! is really run (SQLite) ends in the same tables and reports as an experiment.
 
 use crate::activity::Activity;
+use crate::columns::{BlockColumns, RequestColumns};
 use crate::error::LabError;
 use crate::input::friendlier;
 use crate::requests::{Call, CallOp};
-use crate::result::{BlockColumns, CauseSummary, Counts, EnergySummary, Labels, RequestColumns, VariantSummary};
+use crate::result::{CauseSummary, Counts, EnergySummary, Labels, VariantSummary};
 use crate::run::{Facts, Instants, Outcome, RunError, Runner, StepBegun, StepOutcome};
 use crate::stack::{Stack, StackSpec, EPOCH_S};
 use crate::stack_keys::StackKeys;
@@ -27,9 +28,6 @@ type SysResult<T> = Result<T, Errno>;
 /// The most that one call moves (`MAX_RW_COUNT` of `include/linux/fs.h`).
 const READ_BYTES_MAX: usize = 0x7FFF_F000;
 
-/// Rows of calls that a session keeps at most: programs that are really run make them by the million.
-const CALLS_KEPT_MAX: usize = 2_000_000;
-
 /// A stack with nothing mounted, and the calls made on it so far.
 pub struct Session {
     runner: Runner<'static>,
@@ -42,7 +40,6 @@ pub struct Session {
     measured: Option<Measured>,
     /// Number of the next call within its step.
     next_i: u64,
-    calls_left_out: u64,
 }
 
 /// The measurement, once it has begun.
@@ -119,7 +116,6 @@ impl Session {
             setup: Vec::new(),
             measured: None,
             next_i: 0,
-            calls_left_out: 0,
         })
     }
 
@@ -264,8 +260,8 @@ impl Session {
         let labels = Labels { name, axes: &axes, steps: measured.titles.clone() };
         let summary = VariantSummary::of(labels, self.keys.clone().into(), Some(&self.spec), &outcome);
         let (mut requests, mut blocks) = (RequestColumns::default(), BlockColumns::default());
-        requests.extend(name, &outcome.requests);
         blocks.extend(name, &outcome);
+        requests.extend(name, outcome.requests);
         Ok(SessionResult { summary, requests, blocks })
     }
 
@@ -295,8 +291,7 @@ impl Session {
     }
 
     /// Lets a program that is really run make a call: one that reads no clock, so the call takes no more time than it
-    /// does alone. Otherwise as the calls below. Rows beyond the first 2,000,000 are left out, see
-    /// [`Session::calls_left_out`].
+    /// does alone. Otherwise as the calls below.
     pub fn observed<R>(
         &mut self,
         (op, file, offset_bytes): (CallOp, &str, u64),
@@ -312,20 +307,11 @@ impl Session {
         let latency_ns = vfs.sim().now_ns() - start_ns;
         let bytes = result.as_ref().map_or(0, bytes);
         facts.moved(op, bytes);
-        if self.runner.log.len() == CALLS_KEPT_MAX {
-            self.calls_left_out += 1;
-            return result;
-        }
         let start_ns = start_ns - self.runner.start_ns;
         let file = self.runner.log.file_index(file);
         self.runner.record(self.next_i, Call { op, file, offset_bytes, bytes, start_ns, latency_ns });
         self.next_i += 1;
         result
-    }
-
-    /// Calls that have no row, though they are counted in everything else.
-    pub fn calls_left_out(&self) -> u64 {
-        self.calls_left_out
     }
 
     /// The machine is not used for a while by the program: background tasks run meanwhile, if the pause is long enough for

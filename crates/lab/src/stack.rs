@@ -78,6 +78,7 @@ impl StackSpec {
         if keys.fs != NO_FS && !FILE_SYSTEMS.contains(&keys.fs.as_str()) {
             return Err(LabError::Input(unknown_fs(&keys.fs)));
         }
+        keys.refuse_what_does_not_apply()?;
         let profile = Profile::load(&keys.board, keys.part.as_deref(), keys.kernel.as_deref(), base_dir)
             .map_err(|error| LabError::Input(error.to_string()))?;
         if keys.partition_blocks == 0 {
@@ -125,9 +126,6 @@ impl StackSpec {
             ReadAheadRules::V6_1 => Options::default(),
         };
         let image = image_of(&mut keys, &profile.part.geometry(), base_dir)?;
-        if keys.bulk_read && keys.fs != "ubifs" {
-            return Err(LabError::Input(format!("bulk_read = true: only ubifs has it, not {}", keys.fs)));
-        }
         let fs = match keys.fs.as_str() {
             "yaffs2" => {
                 let version = *keys.yaffs2_version.get_or_insert(profile.yaffs2_version());

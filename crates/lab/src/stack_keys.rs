@@ -132,7 +132,54 @@ pub struct StackKeys {
     pub clock_read_ns: Option<u64>,
 }
 
+/// Keys that only some file systems have, with those that do.
+pub(crate) const OWNED_KEYS: &[(&str, &[&str])] = &[
+    ("compression", &["jffs2", "ubifs"]),
+    ("summary", &["jffs2"]),
+    ("endian", &["jffs2"]),
+    ("yaffs2_version", &["yaffs2"]),
+    ("inband_tags", &["yaffs2"]),
+    ("bulk_read", &["ubifs"]),
+    ("max_beb_per1024", &["ubifs"]),
+    ("vid_hdr_offset_B", &["ubifs"]),
+];
+
+/// The keys of a Linux stack that a file system does not have and one of `others` has: in an experiment that compares
+/// them they are the others' alone.
+pub(crate) fn keys_of_others<'a>(fs: &'a str, others: &'a [&str]) -> impl Iterator<Item = &'static str> + 'a {
+    let of_others = move |owners: &[&str]| !owners.contains(&fs) && owners.iter().any(|owner| others.contains(owner));
+    OWNED_KEYS.iter().filter(move |(_, owners)| of_others(owners)).map(|(key, _)| *key)
+}
+
 impl StackKeys {
+    /// Whether a key of [`OWNED_KEYS`] says something; its default says nothing.
+    fn is_given(&self, key: &str) -> bool {
+        match key {
+            "compression" => self.compression != CompressionName::None,
+            "summary" => self.summary,
+            "endian" => !self.endian.is_little(),
+            "yaffs2_version" => self.yaffs2_version.is_some(),
+            "inband_tags" => self.inband_tags,
+            "bulk_read" => self.bulk_read,
+            "max_beb_per1024" => self.bad_reserve_per_1024.is_some(),
+            _ => self.vid_header_offset_bytes.is_some(),
+        }
+    }
+
+    /// A key that nothing would look at is a mistake.
+    ///
+    /// Errors: one that the file system does not have.
+    pub(crate) fn refuse_what_does_not_apply(&self) -> Result<(), LabError> {
+        let fs = self.fs.as_str();
+        let foreign = |(key, owners): &&(&str, &[&str])| !owners.contains(&fs) && self.is_given(key);
+        match OWNED_KEYS.iter().find(foreign) {
+            Some((key, owners)) => {
+                Err(LabError::Input(format!("{key} belongs to {}, not to {fs}: leave it out", owners.join(" and "))))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// How much may be dirty, if the keys say so, else `by_default`.
     ///
     /// Errors: a limit without meaning.

@@ -112,8 +112,10 @@ impl Traces {
             Step::CopyIn(copy) => self.tree_of(copy).map_or(1, |tree| tree.entries.len().max(1) as u64),
             Step::Fio(fio) => self.jobs_of(fio).map_or(1, |jobs| jobs.calls()),
             Step::Postmark(step) => self.postmark_of(step).map_or(1, |file| {
-                let of_run = |settings: &postmark::Settings| 2 * (settings.files + settings.transactions_n);
-                file.runs.iter().map(|run| of_run(&run.settings)).sum()
+                let of_run = |settings: &postmark::Settings| {
+                    settings.files.saturating_add(settings.transactions_n).saturating_mul(2)
+                };
+                file.runs.iter().map(|run| of_run(&run.settings)).fold(0, u64::saturating_add)
             }),
             other => other.calls(),
         }
@@ -131,21 +133,19 @@ fn commands(step: &Postmark, base_dir: &Path) -> Result<CommandFile, String> {
     postmark::parse(&text, &place)
 }
 
-/// A recording as a table, for who keeps it.
-#[derive(Clone, Debug)]
-pub struct TraceTable {
-    pub columns: TraceColumns,
-    /// The directory to which the paths are relative.
-    pub root: String,
-    /// Calls that are not in the table.
-    pub notes: Vec<String>,
-}
-
-/// Reads a recording of any format (see [`trace::read`]) as a table.
+/// Reads a recording of any format (see [`trace::read`]) as batches of a table: `begin` gets the directory to which the
+/// paths are relative, then `batch` the rows. They and `goes_on`, which is asked all the time, say whether to go on. Returns
+/// notes on calls that are not in the table.
 ///
 /// Errors: one line of the reader.
-pub fn trace_table(path: &Path, root: Option<&str>) -> Result<TraceTable, LabError> {
-    let trace = trace::read(path, root).map_err(|error| LabError::Input(error.to_string()))?;
-    let notes = trace.ignored.iter().map(|(what, count)| format!("not in the table: {what} ({count})")).collect();
-    Ok(TraceTable { columns: TraceColumns::of(&trace), root: trace.root, notes })
+pub fn convert_trace(
+    path: &Path,
+    root: Option<&str>,
+    goes_on: &dyn Fn() -> bool,
+    begin: &mut dyn FnMut(&str) -> bool,
+    batch: &mut dyn FnMut(TraceColumns) -> bool,
+) -> Result<Vec<String>, LabError> {
+    let head = trace::stream::batches(path, root, goes_on, &mut |head| begin(&head.root), batch);
+    let head = head.map_err(|error| LabError::Input(error.to_string()))?;
+    Ok(head.ignored.iter().map(|(what, count)| format!("not in the table: {what} ({count})")).collect())
 }

@@ -6,9 +6,9 @@ mod summary;
 use crate::case::{read_cases, read_text, Case, Expect};
 use crate::error::LabError;
 use crate::glob;
+use crate::requests::ROWS_MAX;
 use crate::result::MeanSd;
 use crate::run::{run, Outcome, Plan, RunError};
-use crate::stats::LatencyUs;
 use crate::traces::Traces;
 use ffslab_sim::units::ns_to_us;
 use ffslab_sim::Task;
@@ -194,6 +194,7 @@ fn simulate(case: &Case, go_on: &dyn Fn() -> bool) -> Result<Outcome, RunError> 
         traces: &Traces::default(),
         state: None,
         probe_logs: false,
+        rows_max: ROWS_MAX,
     };
     run(&plan, &mut |_| go_on())
 }
@@ -263,7 +264,7 @@ fn compare_latency(case: &Case, outcome: &Outcome, report: &mut CaseReport) {
     let of_step = |wanted: fn(&Step) -> bool| {
         let index = case.measure.iter().position(wanted)?;
         let step = &outcome.measure[index];
-        let stats = LatencyUs::of(&outcome.requests.latency_ns[step.rows.clone()]);
+        let stats = outcome.requests.step_latency_us(index, step.rows.clone());
         Some((stats, ns_to_us(step.elapsed_ns)))
     };
     let timed = of_step(|step| matches!(step, Step::Requests(_) | Step::Append(_) | Step::CreateMany(_)));

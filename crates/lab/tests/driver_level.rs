@@ -38,7 +38,7 @@ fn an_operation_costs_the_published_total() {
     );
     assert!((sum - all.total).abs() < 1e-6 * sum, "{sum} {}", all.total);
     assert_eq!((variant.totals.page_reads, variant.totals.page_programs, variant.totals.erases), (1000, 512, 8));
-    assert_eq!(result.requests.op.iter().filter(|op| **op == "program").count(), 512);
+    assert_eq!(result.requests.op.iter().filter(|op| op.name() == "program").count(), 512);
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! Experiments from end to end: text in, results or one clear line out.
 
+use ffslab_lab::result::VariantSummary;
 use ffslab_lab::stack::StackSpec;
-use ffslab_lab::stack_keys::StackTable;
+use ffslab_lab::stack_keys::{CompressionName, StackTable};
 use ffslab_lab::{run_experiment, Experiment, LabError, RunResult};
 use std::path::Path;
 
@@ -77,6 +78,46 @@ fn every_experiment_of_the_repository_can_be_read() {
     assert!(found > 15, "{found}");
 }
 
+/// A key that nothing looks at would be taken for one that counts.
+#[test]
+fn keys_of_other_file_systems_are_refused() {
+    let with = |fs: &str, line: &str| SMALL.replacen("fs = \"jffs2\"", &format!("fs = \"{fs}\"\n{line}"), 1);
+    let all = [
+        ("compression = \"lzo\"", "jffs2 and ubifs", "yaffs2"),
+        ("summary = true", "jffs2", "yaffs2 ubifs"),
+        ("endian = \"big\"", "jffs2", "yaffs2 ubifs"),
+        ("yaffs2_version = \"2011\"", "yaffs2", "jffs2 ubifs"),
+        ("inband_tags = true", "yaffs2", "jffs2 ubifs"),
+        ("bulk_read = true", "ubifs", "jffs2 yaffs2"),
+        ("max_beb_per1024 = 4", "ubifs", "jffs2 yaffs2"),
+        ("vid_hdr_offset_B = 512", "ubifs", "jffs2 yaffs2"),
+    ];
+    for (line, owners, others) in all {
+        let key = line.split(' ').next().unwrap();
+        for fs in others.split(' ') {
+            let wanted = format!("small.toml: [stack]: {key} belongs to {owners}, not to {fs}: leave it out");
+            let said = input_error(&with(fs, line).split("[axes]").next().unwrap().to_string());
+            assert_eq!(said, wanted);
+        }
+    }
+}
+
+/// Where file systems are compared, a key of the stack is for those that have it, and the resolved experiment says so.
+#[test]
+fn a_key_is_left_to_the_file_systems_that_have_it() {
+    let base = SMALL.split("[axes]").next().unwrap().replacen("fs = ", "compression = \"zlib\"\nfs = ", 1);
+    let compared = format!("{base}[axes]\nfs = [\"yaffs2\", \"jffs2\"]\n");
+    let compression = |result: &RunResult| {
+        let of = |variant: &VariantSummary| variant.stack.linux().unwrap().compression;
+        result.summary.variants.iter().map(of).collect::<Vec<_>>()
+    };
+    let result = run(&compared).unwrap();
+    assert_eq!(compression(&result), [CompressionName::None, CompressionName::Zlib]);
+    assert_eq!(compression(&run(&result.resolved_toml).unwrap()), compression(&result));
+    let varied = format!("{compared}compression = [\"none\", \"zlib\"]\n");
+    assert!(input_error(&varied).contains("compression belongs to jffs2 and ubifs, not to yaffs2"));
+}
+
 fn run(text: &str) -> Result<RunResult, LabError> {
     run_experiment(text, "small.toml", Path::new("."), &|_| true)
 }
@@ -115,7 +156,8 @@ fn totals_are_the_sums_of_their_parts() {
         let causes: u64 = variant.by_cause.iter().map(|cause| cause.counts.page_reads).sum();
         let steps: u64 = variant.steps.iter().map(|step| step.counts.page_reads).sum();
         assert_eq!((causes, steps), (variant.totals.page_reads, variant.totals.page_reads));
-        let rows = (0..result.requests.variant.len()).filter(|&row| result.requests.variant[row] == variant.name);
+        let rows = (0..result.requests.variant_index.len())
+            .filter(|&row| result.requests.variant_names[result.requests.variant_index[row] as usize] == variant.name);
         let sum_us: f64 = rows.map(|row| result.requests.latency_us[row]).sum();
         assert!((sum_us - variant.latency_us.sum).abs() < 1e-6 * sum_us);
     }
@@ -278,7 +320,7 @@ step = "umount"
     let filled = steps[9].bytes_accepted.unwrap();
     assert!((1 << 20..5 << 20).contains(&filled), "{filled} B filled");
     assert_eq!(steps[15].fs_free_bytes, None, "nothing is mounted at the end");
-    let ops: Vec<&str> = result.requests.op.iter().step_by(20).copied().collect();
+    let ops: Vec<&str> = result.requests.op.iter().step_by(20).map(|op| op.name()).collect();
     assert_eq!(ops, ["create", "stat", "read", "unlink"]);
 }
 

@@ -152,10 +152,6 @@ impl World {
         for (fd, _) in std::mem::take(&mut self.names) {
             let _closed = self.session.stack_mut().vfs.release(fd);
         }
-        let left_out = self.session.calls_left_out();
-        if left_out > 0 {
-            self.session.note(&format!("{left_out} later calls have no row in the table of calls"));
-        }
         self.session.begin_step("umount");
         let unmounted = self.session.stack_mut().vfs.umount();
         if !self.session.stack().with_chip(|chip| chip.is_on()) {

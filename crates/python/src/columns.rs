@@ -1,22 +1,35 @@
 //! Tables as Python dictionaries of columns: numpy arrays for numbers, lists for text and for what may be missing.
 
+use ffslab_lab::requests::CallOp;
 use ffslab_lab::{BlockColumns, RequestColumns, TraceColumns};
 use numpy::PyArray1;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyList, PyString};
 
-pub fn requests<'py>(py: Python<'py>, columns: &RequestColumns) -> PyResult<Bound<'py, PyDict>> {
+pub fn requests<'py>(py: Python<'py>, columns: RequestColumns) -> PyResult<Bound<'py, PyDict>> {
     let table = PyDict::new(py);
-    table.set_item("variant", &columns.variant)?;
-    table.set_item("step", PyArray1::from_slice(py, &columns.step))?;
-    table.set_item("i", PyArray1::from_slice(py, &columns.i))?;
-    table.set_item("op", &columns.op)?;
-    table.set_item("file", &columns.file)?;
-    table.set_item("offset_B", PyArray1::from_slice(py, &columns.offset_bytes))?;
-    table.set_item("bytes", PyArray1::from_slice(py, &columns.bytes))?;
-    table.set_item("start_us", PyArray1::from_slice(py, &columns.start_us))?;
-    table.set_item("latency_us", PyArray1::from_slice(py, &columns.latency_us))?;
+    let ops: Vec<&str> = CallOp::ALL.iter().map(|op| op.name()).collect();
+    table
+        .set_item("variant", texts(py, &columns.variant_names, columns.variant_index.iter().map(|&at| at as usize))?)?;
+    table.set_item("step", PyArray1::from_vec(py, columns.step))?;
+    table.set_item("i", PyArray1::from_vec(py, columns.i))?;
+    table.set_item("op", texts(py, &ops, columns.op.iter().map(|&op| op as usize))?)?;
+    table.set_item("file", texts(py, &columns.file_names, columns.file.iter().map(|&at| at as usize))?)?;
+    table.set_item("offset_B", PyArray1::from_vec(py, columns.offset_bytes))?;
+    table.set_item("bytes", PyArray1::from_vec(py, columns.bytes))?;
+    table.set_item("start_us", PyArray1::from_vec(py, columns.start_us))?;
+    table.set_item("latency_us", PyArray1::from_vec(py, columns.latency_us))?;
     Ok(table)
+}
+
+/// A list of texts by their positions among `names`: a text that is in many rows is one object.
+fn texts<'py>(
+    py: Python<'py>,
+    names: &[impl AsRef<str>],
+    positions: impl ExactSizeIterator<Item = usize>,
+) -> PyResult<Bound<'py, PyList>> {
+    let objects: Vec<Bound<'py, PyString>> = names.iter().map(|name| PyString::new(py, name.as_ref())).collect();
+    PyList::new(py, positions.map(|at| &objects[at]))
 }
 
 pub fn blocks<'py>(py: Python<'py>, columns: &BlockColumns) -> PyResult<Bound<'py, PyDict>> {

@@ -50,8 +50,10 @@ type Ran<'py> = (String, Bound<'py, PyDict>, Bound<'py, PyDict>, String, Bound<'
 /// Runs an experiment. `file_name` names it in error messages; relative paths in it start at `base_dir`.
 /// `progress` is called with the finished share (0 to 1) now and then. `tables`: recordings as CSV, by the name that
 /// `replay` steps give. `states`: the folder where initial states are kept, and what tells this build from others.
+/// `any_size`: however many calls it makes, they are meant. `tell` gets what a large experiment takes, before it runs.
+#[allow(clippy::too_many_arguments)]
 #[pyfunction]
-#[pyo3(signature = (text, file_name, base_dir, progress, tables, states=None))]
+#[pyo3(signature = (text, file_name, base_dir, progress, tables, states=None, *, any_size=false, tell=None))]
 fn run_experiment<'py>(
     py: Python<'py>,
     text: &str,
@@ -60,10 +62,18 @@ fn run_experiment<'py>(
     progress: Option<Bound<'py, PyAny>>,
     tables: BTreeMap<String, String>,
     states: Option<(PathBuf, String)>,
+    any_size: bool,
+    tell: Option<Py<PyAny>>,
 ) -> PyResult<Ran<'py>> {
     let cache = states.map(|(dir, build)| ffslab_lab::StateCache { dir, build });
     let result = watched::run(py, progress.as_ref(), |report| {
-        let given = ffslab_lab::Given { cache: cache.as_ref(), tables };
+        // The only word that the work says by itself; that it cannot be said is no reason to stop.
+        let say = |text: &str| {
+            if let Some(tell) = &tell {
+                let _ = Python::attach(|py| tell.call1(py, (text,)).map(drop));
+            }
+        };
+        let given = ffslab_lab::Given { cache: cache.as_ref(), tables, any_size, tell: Some(&say) };
         ffslab_lab::run_experiment_with(text, file_name, &base_dir, given, report)
     })?
     .map_err(to_python)?;
@@ -77,7 +87,7 @@ fn run_experiment<'py>(
     }
     Ok((
         to_json(&result.summary)?,
-        columns::requests(py, &result.requests)?,
+        columns::requests(py, result.requests)?,
         columns::blocks(py, &result.blocks)?,
         result.resolved_toml,
         images,
@@ -87,8 +97,16 @@ fn run_experiment<'py>(
 
 /// Checks an experiment as far as that goes without running it; the arguments are those of `run_experiment`.
 #[pyfunction]
-fn check_experiment(text: &str, file_name: &str, base_dir: PathBuf, tables: BTreeMap<String, String>) -> PyResult<()> {
-    ffslab_lab::check_experiment(text, file_name, &base_dir, tables).map_err(to_python)
+#[pyo3(signature = (text, file_name, base_dir, tables, *, any_size=false))]
+fn check_experiment(
+    text: &str,
+    file_name: &str,
+    base_dir: PathBuf,
+    tables: BTreeMap<String, String>,
+    any_size: bool,
+) -> PyResult<()> {
+    let given = ffslab_lab::Given { tables, any_size, ..ffslab_lab::Given::default() };
+    ffslab_lab::check_experiment(text, file_name, &base_dir, given).map_err(to_python)
 }
 
 /// The variants of an experiment with every default (JSON list), for a run on a real kernel.
@@ -112,15 +130,35 @@ fn validate(
     to_json(&report)
 }
 
-/// A recording as columns, the root of its paths, and notes on what is not in it.
+/// Reads a recording in batches: calls `begin` with the root of its paths, then `batch` with columns, and returns notes on
+/// what is not in them.
 #[pyfunction]
-fn trace_table<'py>(
-    py: Python<'py>,
+fn convert_trace(
+    py: Python<'_>,
     path: PathBuf,
     root: Option<String>,
-) -> PyResult<(Bound<'py, PyDict>, String, Vec<String>)> {
-    let table = py.detach(|| ffslab_lab::trace_table(&path, root.as_deref())).map_err(to_python)?;
-    Ok((columns::trace(py, &table.columns)?, table.root, table.notes))
+    begin: &Bound<'_, PyAny>,
+    batch: &Bound<'_, PyAny>,
+) -> PyResult<Vec<String>> {
+    let failed = std::cell::RefCell::new(None);
+    let keep = |result: PyResult<()>| match result {
+        Ok(()) => true,
+        Err(error) => {
+            failed.borrow_mut().get_or_insert(error);
+            false
+        }
+    };
+    let notes = ffslab_lab::convert_trace(
+        &path,
+        root.as_deref(),
+        &|| keep(py.check_signals()),
+        &mut |root| keep(begin.call1((root,)).map(drop)),
+        &mut |columns| keep(columns::trace(py, &columns).and_then(|table| batch.call1((table,)).map(drop))),
+    );
+    match failed.into_inner() {
+        Some(error) => Err(error),
+        None => notes.map_err(to_python),
+    }
 }
 
 /// Opens a file that is read as what `kind` names; its descriptor, from which the caller reads no more than the limit.
@@ -198,7 +236,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(chip_geometry, module)?)?;
     module.add_function(wrap_pyfunction!(images::inspect, module)?)?;
     module.add_function(wrap_pyfunction!(images::recognise, module)?)?;
-    module.add_function(wrap_pyfunction!(trace_table, module)?)?;
+    module.add_function(wrap_pyfunction!(convert_trace, module)?)?;
     module.add_function(wrap_pyfunction!(open_input, module)?)?;
     module.add_function(wrap_pyfunction!(input_limits, module)?)?;
     module.add_function(wrap_pyfunction!(quoted, module)?)?;

@@ -96,7 +96,7 @@ pub fn mount<'py>(
     let result = mounted.result;
     Ok((
         to_json(&result.summary)?,
-        columns::requests(py, &result.requests)?,
+        columns::requests(py, result.requests)?,
         columns::blocks(py, &result.blocks)?,
         to_json(&mounted.keys)?,
     ))

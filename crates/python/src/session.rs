@@ -188,7 +188,7 @@ impl Session {
         axes_json: &str,
     ) -> PyResult<(String, Bound<'py, PyDict>, Bound<'py, PyDict>)> {
         let result = self.0.result(name, axes_json).map_err(to_python)?;
-        Ok((to_json(&result.summary)?, columns::requests(py, &result.requests)?, columns::blocks(py, &result.blocks)?))
+        Ok((to_json(&result.summary)?, columns::requests(py, result.requests)?, columns::blocks(py, &result.blocks)?))
     }
 
     // ---- system calls ---------------------------------------------------------------------------------------

@@ -17,6 +17,8 @@ mod line;
 mod scope;
 
 use crate::text::io_reason;
+use crate::trace::source::Open;
+use follow::Whole;
 use std::io::{BufRead, Read};
 use std::path::Path;
 
@@ -30,9 +32,66 @@ const LINE_BYTES_MAX: u64 = 1 << 20;
 /// A call takes some 300 bytes of memory until it is replayed: 600 MiB for so many.
 const CALLS_MAX: usize = 2_000_000;
 
-/// Reads a trace; `path` only names it in errors. Only calls on files below `root` become records; without a `root` it is
-/// the deepest directory that holds all files which the program could change.
-pub fn parse(path: &Path, mut text: impl BufRead, root: Option<&str>) -> Result<Trace, TraceError> {
+/// Reads a trace from text; `path` only names it in errors. Only calls on files below `root` become records; without a
+/// `root` it is the deepest directory that holds all files which the program could change.
+pub fn parse(path: &Path, text: impl BufRead, root: Option<&str>) -> Result<Trace, TraceError> {
+    let mut calls = Vec::new();
+    let followed = follow(path, text, &mut |call, _| {
+        calls.push(call);
+        calls.len() <= CALLS_MAX
+    })?;
+    if calls.len() > CALLS_MAX {
+        let line = calls.iter().rev().find_map(|call| call.record.as_ref()).map_or(1, |record| record.line);
+        let message = format!("there are more than {CALLS_MAX} calls on files: replay a part of it");
+        return Err(TraceError::Line { path: path.to_path_buf(), line, message });
+    }
+    scope::restrict(path, Whole { calls, ..followed }, root)
+}
+
+/// A trace in several passes over its text, for one that is too large for memory: only what concerns files and
+/// descriptors is kept.
+pub struct Passes {
+    root: Vec<u8>,
+}
+
+impl Passes {
+    /// Finds the root, if there is none, in a pass of its own. `open` begins a pass.
+    pub fn new(path: &Path, open: &Open, root: Option<&str>) -> Result<Passes, TraceError> {
+        let root = match root {
+            Some(given) => scope::given_root(given),
+            None => {
+                let mut detector = scope::Detector::default();
+                follow(path, open()?, &mut |call, _| {
+                    detector.see(&call);
+                    true
+                })?;
+                detector.root()
+            }
+        };
+        Ok(Passes { root: root.map_err(|message| scope::content(path, message))? })
+    }
+
+    /// A pass: `each` gets every call below the root and says whether to go on. What must exist, and what is left out.
+    pub fn pass(
+        &self,
+        path: &Path,
+        open: &Open,
+        each: &mut dyn FnMut(Record) -> bool,
+    ) -> Result<(String, Vec<Existing>, Vec<(String, u64)>), TraceError> {
+        let mut part = scope::Part::new(self.root.clone());
+        follow(path, open()?, &mut |call, handles| part.take(call, handles).is_none_or(&mut *each))?;
+        let kept = part.finish(path)?;
+        Ok((kept.root, kept.existing, kept.ignored))
+    }
+}
+
+/// Follows a trace to its end, or until `each` says no. `each` gets every call and the paths of all handles so far; the
+/// result holds the rest.
+fn follow(
+    path: &Path,
+    mut text: impl BufRead,
+    each: &mut dyn FnMut(follow::Followed, &[Vec<u8>]) -> bool,
+) -> Result<Whole, TraceError> {
     let at_line = |line, message| TraceError::Line { path: path.to_path_buf(), line, message };
     let mut follower = follow::Follower::default();
     let mut bytes = Vec::new();
@@ -51,19 +110,18 @@ pub fn parse(path: &Path, mut text: impl BufRead, root: Option<&str>) -> Result<
         }
         let text = std::str::from_utf8(&bytes).map_err(|_| at_line(number, format!("this is no text: {WANTED}")))?;
         follower.line(number, text.trim_end_matches(['\n', '\r'])).map_err(|message| at_line(number, message))?;
-        if follower.calls_kept() > CALLS_MAX {
-            return Err(at_line(
-                number,
-                format!("there are more than {CALLS_MAX} calls on files: replay a part of it"),
-            ));
+        let (calls, handles) = follower.take();
+        let mut goes_on = true;
+        calls.for_each(|call| goes_on = goes_on && each(call, handles));
+        if !goes_on {
+            return Ok(follower.finish());
         }
     }
     let followed = follower.finish();
     if followed.calls_seen == 0 {
-        let message = format!("holds no system call: {WANTED}");
-        return Err(TraceError::Content { path: path.to_path_buf(), message });
+        return Err(scope::content(path, format!("holds no system call: {WANTED}")));
     }
-    scope::restrict(path, followed, root)
+    Ok(followed)
 }
 
 /// What a line should look like; part of the errors.

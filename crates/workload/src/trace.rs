@@ -10,10 +10,15 @@ mod fio_log;
 mod names;
 mod openflash;
 mod rows;
+pub(crate) mod source;
+pub mod stream;
 pub mod table;
 
 use crate::input;
 use crate::text::io_reason;
+use rows::Refused;
+use source::{Lines, Open};
+use std::collections::BTreeMap;
 use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -256,9 +261,6 @@ enum Format {
     Table,
 }
 
-/// Bytes that are looked at to tell formats apart.
-const LOOK_BYTES: usize = 64 << 10;
-
 /// An event takes some 600 bytes of memory until it is replayed: 600 MiB for so many.
 const ROWS_MAX: usize = 1_000_000;
 
@@ -270,17 +272,13 @@ pub fn read(path: &Path, root: Option<&str>) -> Result<Trace, TraceError> {
     let unreadable = |e: std::io::Error| TraceError::Unreadable { path: path.to_path_buf(), why: io_reason(&e) };
     let mut plain = input::open(path, input::InputKind::Trace).and_then(input::Input::unpacked).map_err(unreadable)?;
     let mut start = Vec::new();
-    plain.by_ref().take(LOOK_BYTES as u64).read_to_end(&mut start).map_err(unreadable)?;
+    plain.by_ref().take(source::LOOK_BYTES).read_to_end(&mut start).map_err(unreadable)?;
     let format = format_of(&String::from_utf8_lossy(&start));
     if format == Format::Strace {
         return crate::strace::parse(path, Cursor::new(start).chain(plain), root);
     }
     plain.read_to_end(&mut start).map_err(unreadable)?;
-    let text = String::from_utf8(start).map_err(|_| TraceError::Content {
-        path: path.to_path_buf(),
-        message: "is no text: known are strace, fio's logs, blkparse, OpenFlash and tables (docs/traces.md)"
-            .to_string(),
-    })?;
+    let text = String::from_utf8(start).map_err(|_| placed(path, (0, source::NO_TEXT.to_string())))?;
     parse(path, &text, root)
 }
 
@@ -291,17 +289,46 @@ pub fn parse(path: &Path, text: &str, root: Option<&str>) -> Result<Trace, Trace
         let message = format!("it has {lines} lines, and {ROWS_MAX} is the limit: replay a part of it");
         return Err(TraceError::Content { path: path.to_path_buf(), message });
     }
-    let rows = match format_of(text) {
-        Format::FioLog => fio_log::rows(text),
-        Format::Blkparse => blkparse::rows(text),
-        Format::OpenFlash => openflash::rows(text),
-        Format::Table | Format::Strace => table::rows(text),
+    collect(path, format_of(text), &|| Ok(Box::new(text.as_bytes())), root)
+}
+
+fn collect(path: &Path, format: Format, open: &Open, root: Option<&str>) -> Result<Trace, TraceError> {
+    let mut rows = Vec::new();
+    let ignored = each_row(path, format, open, &mut |row| {
+        rows.push(row);
+        Ok(())
+    })?;
+    rows::trace(path, rows, ignored, root).map_err(|refused| placed(path, refused))
+}
+
+/// Number of events of each kind that is left out.
+type Ignored = BTreeMap<String, u64>;
+
+/// Hands every row of a recording, in order, to `each`.
+fn each_row(
+    path: &Path,
+    format: Format,
+    open: &Open,
+    each: &mut dyn FnMut(rows::Row) -> Result<(), Refused>,
+) -> Result<Ignored, TraceError> {
+    let mut text = open()?;
+    let done = match format {
+        Format::FioLog => fio_log::rows(Lines::of(&mut text), each),
+        Format::Blkparse => {
+            let taken = blkparse::taken(Lines::of(&mut *open()?));
+            taken.and_then(|taken| blkparse::rows(Lines::of(&mut text), taken, each))
+        }
+        Format::OpenFlash => openflash::rows(Lines::of(&mut text), each),
+        Format::Table | Format::Strace => table::rows(&mut text, each),
     };
-    let at_line = |(line, message)| TraceError::Line { path: path.to_path_buf(), line, message };
-    rows::trace(path, rows.map_err(at_line)?, root).map_err(|(line, message)| match line {
+    done.map_err(|refused| placed(path, refused))
+}
+
+fn placed(path: &Path, (line, message): Refused) -> TraceError {
+    match line {
         0 => TraceError::Content { path: path.to_path_buf(), message },
         line => TraceError::Line { path: path.to_path_buf(), line, message },
-    })
+    }
 }
 
 fn format_of(text: &str) -> Format {

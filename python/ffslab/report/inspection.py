@@ -12,6 +12,7 @@ from matplotlib.ticker import MaxNLocator
 from ffslab import __version__
 from ffslab.inspection import (
     ERASE_COUNTER,
+    bad_blocks_line,
     damage_line,
     fact_text,
     file_rows,
@@ -166,9 +167,8 @@ def wear_by_block(facts: Facts) -> str | None:
 def _damage(facts: Facts) -> str:
     rows = [[quoted("/" + entry["path"]), "-", "-", entry["error"]] for entry in facts["files"] if entry["error"]]
     rows += [["-", str(it["block"]), f"{it['offset']:#x}", it["what"]] for it in facts["damage"]]
-    bad = facts["bad_blocks"]
-    blocks = "not known, the image has no OOB areas" if bad is None else ", ".join(map(str, bad)) or "none"
-    said = f"<p>{escape(_sentence(damage_line(facts)))} Bad blocks: {escape(blocks)}.</p>"
+    said = " ".join(_sentence(line) for line in (damage_line(facts), bad_blocks_line(facts)) if line)
+    said = f"<p>{escape(said)}</p>"
     return said + (table(["file", "block", "offset", "what"], rows) if rows else "")
 
 

@@ -64,7 +64,8 @@ def latency_over_time(run: Run) -> str | None:
 
 def latency_distribution(run: Run) -> str | None:
     """Share of the calls that took at most so long."""
-    calls = _calls(run)
+    of_all = {v["name"]: np.array(v["latency_quantiles_us"]) for v in run.summary["variants"] if "requests_kept" in v}
+    calls = [(name, start, of_all.get(name, latency)) for name, start, latency in _calls(run)]
     if not calls:
         return None
     figure = new_figure(3.0 + 0.07 * len(calls))
@@ -257,7 +258,8 @@ def energy_by_rail(variants: list[Variant]) -> str | None:
 def _calls(run: Run) -> list[tuple[str, np.ndarray[Any, Any], np.ndarray[Any, Any]]]:
     """(variant, start in us, latency in us) of each of the first variants that made calls."""
     columns = run.request_columns
-    names = np.asarray(columns["variant"])
+    # As objects the names stand there once; as text of numpy's each row would hold a copy.
+    names = np.asarray(columns["variant"], dtype=object)
     start, latency = np.asarray(columns["start_us"]), np.asarray(columns["latency_us"])
     drawn = [variant["name"] for variant in run.summary["variants"]][:VARIANTS_MAX]
     chosen = [(name, names == name) for name in drawn]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ffslab import results
 from ffslab._native import InputError
+from ffslab.cli_parts import check_distinct
 from ffslab.inputs import read_stdin, read_text
 from ffslab.progress import progress_bar
 from ffslab.sqlite.run import rows_text, run_scripts, table_text
@@ -45,8 +46,7 @@ def run(
     if rows and json:
         raise InputError("--rows and --json: rows are no part of the JSON, ask for one of them")
     for option, values in (("--fs", machine.fs), ("--read-ahead", machine.read_ahead_kib)):
-        if len(set(values)) < len(values):
-            raise InputError(f"{option}: a value is given twice")
+        check_distinct(option, values)
     stacks: dict[str, Sequence[str | int | bool]] = {"fs": machine.fs}
     if machine.read_ahead_kib:
         stacks["read_ahead_KiB"] = machine.read_ahead_kib

@@ -1,7 +1,7 @@
 //! The experiment written out, so that it can be run again from another folder.
 
 use super::{Experiment, ExperimentFile};
-use crate::stack_keys::StackTable;
+use crate::stack_keys::{StackTable, OWNED_KEYS};
 use ffslab_workload::Step;
 use serde::de::DeserializeOwned;
 use std::path::Path;
@@ -43,6 +43,8 @@ impl Experiment {
             title: self.title.clone(),
             seed: first.seed,
             probe_logs: first.probe_logs,
+            calls_max: self.calls_max,
+            requests_kept: self.requests_kept,
             stack,
             initial: first.initial.clone(),
             state: steps(&first.state),
@@ -62,6 +64,19 @@ impl Experiment {
             let varied = self.axes.iter().any(|(axis, _)| axis == key);
             varied || tables.iter().all(|table| table.get(key) == Some(value))
         });
+        // What only some of the compared file systems have stands in their stacks alone.
+        for (key, owners) in OWNED_KEYS {
+            let owns = |table: &&toml::Table| {
+                table.get("fs").and_then(toml::Value::as_str).is_some_and(|fs| owners.contains(&fs))
+            };
+            let values: Vec<Option<&toml::Value>> = tables.iter().filter(owns).map(|table| table.get(*key)).collect();
+            match values.first() {
+                Some(Some(first)) if values.iter().all(|value| *value == Some(first)) => {
+                    common.insert((*key).to_string(), (*first).clone());
+                }
+                _ => {}
+            }
+        }
         match stacks[0] {
             StackTable::Linux(_) => StackTable::Linux(read_back(common)),
             StackTable::Rtems(_) => StackTable::Rtems(read_back(common)),

@@ -8,7 +8,7 @@ use crate::run::Facts;
 pub struct Kept<'a> {
     log: Option<(&'a mut RequestLog, u32)>,
     start_ns: u64,
-    requests: u32,
+    requests: u64,
     facts: Facts,
 }
 
@@ -39,7 +39,7 @@ impl<'a> Kept<'a> {
 
     /// What the step did, with what its reader should know of the jobs.
     pub fn facts(self, report: &FioReport) -> Facts {
-        let mut facts = Facts { requests_done: Some(u64::from(self.requests)), ..self.facts };
+        let mut facts = Facts { requests_done: Some(self.requests), ..self.facts };
         facts.notes.extend(report.warnings.iter().cloned());
         for job in &report.jobs {
             if let Some(error) = job.error_name {

@@ -1,6 +1,7 @@
 //! What jobs did, in the shape of fio's own JSON: names and units are fio's.
 
 use super::{Kind, Running};
+use crate::tally::{Latencies, Tally};
 use ffslab_fs::Errno;
 use ffslab_workload::fio::{iolog, random, Job};
 use serde::{Serialize, Serializer};
@@ -81,7 +82,8 @@ pub struct SyncReport {
     pub latency_ns: Latency,
 }
 
-/// Nanoseconds. Percentiles are exact: the smallest value that so many percent of the values do not exceed.
+/// Nanoseconds. Percentiles are the smallest value that so many percent of the values do not exceed; of very many requests
+/// within [`crate::tally::RELATIVE_ERROR`] of it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Latency {
     #[serde(rename = "min")]
@@ -109,6 +111,36 @@ const PERCENTILES: [f64; 17] =
     [1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99];
 
 impl Latency {
+    /// Of some processes together. Beyond a number of requests percentiles are those of a [`Tally`].
+    fn of_all(parts: &[&Latencies], with_percentiles: bool) -> Latency {
+        match parts.iter().map(|part| part.each_ns()).collect::<Option<Vec<_>>>() {
+            Some(each) => Latency::of(&each.concat(), with_percentiles),
+            None => {
+                let mut tally = Tally::default();
+                parts.iter().for_each(|part| tally.merge(&part.tally()));
+                Latency::of_tally(&tally, with_percentiles)
+            }
+        }
+    }
+
+    fn of_tally(tally: &Tally, with_percentiles: bool) -> Latency {
+        let n = tally.len() as f64;
+        let position = |percent: f64| ((percent / 100.0 * n).ceil() as u64).clamp(1, tally.len()) - 1;
+        let found = tally.elements_ns(&PERCENTILES.map(position));
+        let named = |(percent, ns): (&f64, u64)| (format!("{percent:.6}"), ns);
+        Latency {
+            min_ns: tally.least_ns(),
+            max_ns: tally.most_ns(),
+            mean_ns: tally.mean_ns(),
+            deviation_ns: tally.deviation_ns() * (n / (n - 1.0)).sqrt(),
+            requests: tally.len(),
+            percentiles_ns: match with_percentiles {
+                true => PERCENTILES.iter().zip(found).map(named).collect(),
+                false => Vec::new(),
+            },
+        }
+    }
+
     fn of(values: &[u64], with_percentiles: bool) -> Latency {
         let n = values.len();
         if n == 0 {
@@ -128,17 +160,24 @@ impl Latency {
 }
 
 /// What a process has done so far.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Measured {
-    latency_ns: [Vec<u64>; 3],
+    latencies: [Latencies; 3],
     bytes: [u64; 3],
     pub(super) error: Option<Errno>,
     pub(super) ended_ns: u64,
 }
 
 impl Measured {
+    /// Of one of so many processes.
+    pub(super) fn of_one(processes_n: usize) -> Measured {
+        let kept_max = crate::requests::rows_of_a_variant(processes_n);
+        let latencies = [(); 3].map(|()| Latencies::keeping(kept_max));
+        Measured { latencies, bytes: [0; 3], error: None, ended_ns: 0 }
+    }
+
     pub(super) fn add(&mut self, kind: Kind, bytes: u64, latency_ns: u64) {
-        self.latency_ns[kind as usize].push(latency_ns);
+        self.latencies[kind as usize].add(latency_ns);
         self.bytes[kind as usize] += bytes;
     }
 }
@@ -198,17 +237,19 @@ fn job_report(jobs: &[Job], members: &[&Running], genesis_ns: u64) -> JobReport 
     let job = &jobs[members[0].job_index];
     let runtime_ns = |process: &&Running| process.measured.ended_ns - process.start_ns;
     let longest_ns = members.iter().map(runtime_ns).max().unwrap_or(0);
-    let values = |kind: Kind| -> Vec<u64> {
-        members.iter().flat_map(|process| process.measured.latency_ns[kind as usize].iter().copied()).collect()
+    let values = |kind: Kind| -> Vec<&Latencies> {
+        members.iter().map(|process| &process.measured.latencies[kind as usize]).collect()
     };
     let direction = |kind: Kind| {
         let latencies = values(kind);
         let io_bytes: u64 = members.iter().map(|process| process.measured.bytes[kind as usize]).sum();
-        if latencies.is_empty() {
+        let completion_ns = Latency::of_all(&latencies, true);
+        let requests = completion_ns.requests;
+        if requests == 0 {
             return DirectionReport::default();
         }
         // Of the processes that moved data this way.
-        let moved = members.iter().filter(|process| !process.measured.latency_ns[kind as usize].is_empty());
+        let moved = members.iter().filter(|process| !process.measured.latencies[kind as usize].is_empty());
         let longest_ns = moved.map(runtime_ns).max().unwrap_or(0);
         let per_s = |amount: f64| if longest_ns == 0 { 0.0 } else { amount * 1e9 / longest_ns as f64 };
         let bandwidth_bytes_per_s = per_s(io_bytes as f64) as u64;
@@ -217,15 +258,15 @@ fn job_report(jobs: &[Job], members: &[&Running], genesis_ns: u64) -> JobReport 
             io_kib: io_bytes >> 10,
             bandwidth_bytes_per_s,
             bandwidth_kib_per_s: bandwidth_bytes_per_s >> 10,
-            requests_per_s: per_s(latencies.len() as f64),
+            requests_per_s: per_s(requests as f64),
             runtime_ms: longest_ns / 1_000_000,
-            requests: latencies.len() as u64,
+            requests,
             submission_ns: Latency::default(),
-            completion_ns: Latency::of(&latencies, true),
-            latency_ns: Latency::of(&latencies, false),
+            latency_ns: Latency { percentiles_ns: Vec::new(), ..completion_ns.clone() },
+            completion_ns,
         }
     };
-    let syncs = values(Kind::Sync);
+    let sync_ns = Latency::of_all(&values(Kind::Sync), true);
     let error = members.iter().find_map(|process| process.measured.error);
     JobReport {
         name: job.report_name().to_string(),
@@ -236,7 +277,7 @@ fn job_report(jobs: &[Job], members: &[&Running], genesis_ns: u64) -> JobReport 
         options: job.options.iter().cloned().collect(),
         read: direction(Kind::Read),
         write: direction(Kind::Write),
-        sync: SyncReport { requests: syncs.len() as u64, latency_ns: Latency::of(&syncs, true) },
+        sync: SyncReport { requests: sync_ns.requests, latency_ns: sync_ns },
         runtime_ms: members.iter().map(runtime_ns).sum::<u64>() / 1_000_000,
         start_ns: members[0].start_ns.saturating_sub(genesis_ns),
     }

@@ -116,6 +116,20 @@ pub struct RtemsSpec {
     pub quirks: Quirks,
 }
 
+impl RtemsSpec {
+    /// Size of the medium; memory files may take what IMFS has.
+    pub fn medium_bytes(&self) -> u64 {
+        match &self.fs {
+            RtemsFs::Imfs { .. } => u64::from(DISK_KIB) << 10,
+            RtemsFs::Rfs { disk, .. } | RtemsFs::Dosfs { disk, .. } => {
+                u64::from(disk.media_block_bytes) * u64::from(disk.media_blocks)
+            }
+            RtemsFs::Jffs2 { erase_block_bytes, blocks, .. } => u64::from(*erase_block_bytes) * u64::from(*blocks),
+            RtemsFs::Yaffs2 { flash_bytes } => *flash_bytes,
+        }
+    }
+}
+
 /// A block device to build.
 #[derive(Clone, Debug)]
 pub struct DiskSpec {

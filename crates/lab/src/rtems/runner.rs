@@ -60,7 +60,7 @@ pub(super) struct Runner<'a> {
 pub fn run<'a>(
     spec: &RtemsSpec,
     (setup, measure): (&[Step], &[Step]),
-    seed: u64,
+    (seed, rows_max): (u64, usize),
     traces: &'a Traces,
     watch: &'a mut Watch<'a>,
 ) -> Result<Outcome, RunError> {
@@ -68,7 +68,7 @@ pub fn run<'a>(
         machine: Machine::new(spec).map_err(RunError::Step)?,
         content: Content::new(seed),
         open: BTreeMap::new(),
-        log: RequestLog::default(),
+        log: RequestLog::keeping(rows_max),
         images: Vec::new(),
         logs: Vec::new(),
         ready_jobs: BTreeMap::new(),
@@ -309,7 +309,7 @@ impl Runner<'_> {
     /// Keeps a call of the measurement.
     pub(super) fn record(&mut self, i: u64, call: Call) {
         if self.measuring {
-            self.log.push(self.step, i as u32, call);
+            self.log.push(self.step, i, call);
         }
     }
 

@@ -321,7 +321,7 @@ impl Runner<'_> {
     /// Keeps a call of the measurement.
     pub(crate) fn record(&mut self, i: u64, call: Call) {
         if self.measuring {
-            self.log.push(self.step, i as u32, call);
+            self.log.push(self.step, i, call);
         }
     }
 

@@ -18,7 +18,7 @@ impl Runner<'_> {
         let (log, calls, watch) = (&mut self.log, &mut self.calls, &mut self.watch);
         let (measuring, step_index, start_ns) = (self.measuring, self.step, self.start_ns);
         let mut facts = Facts::default();
-        let mut i = 0;
+        let mut i = 0u64;
         let mut each = |done: Operated| {
             let op = match done.operation {
                 Operation::Create { .. } => CallOp::Create,
@@ -47,7 +47,7 @@ impl Runner<'_> {
                 Err(PostmarkError::Failed(text)) => return failed(text),
             }
         }
-        facts.requests_done = Some(u64::from(i));
+        facts.requests_done = Some(i);
         for report in &facts.postmark {
             if let Some(error) = report.first_error {
                 let count = report.failed_operations;

@@ -41,26 +41,71 @@ pub enum Event {
 /// First lines of the two versions.
 pub const HEADS: [&str; 2] = ["fio version 2 iolog", "fio version 3 iolog"];
 
-/// Reads a log.
-///
-/// Errors: line and message.
-pub fn parse(text: &str) -> Result<Vec<Entry>, (u64, String)> {
-    let mut lines = text.lines().enumerate().map(|(i, line)| (i as u64 + 1, line.trim()));
-    let version = match lines.next() {
-        Some((_, head)) if head.starts_with(HEADS[0]) => 2,
-        Some((_, head)) if head.starts_with(HEADS[1]) => 3,
-        _ => return Err((1, format!("expected \"{}\" or \"{}\"", HEADS[0], HEADS[1]))),
-    };
-    let mut entries = Vec::new();
-    for (line, text) in lines.filter(|(_, text)| !text.is_empty()) {
+/// Reads a log line by line.
+#[derive(Clone, Debug, Default)]
+pub struct Reader {
+    /// 0: the head has not come yet.
+    version: u32,
+    open: BTreeMap<String, bool>,
+}
+
+impl Reader {
+    /// Takes the next line, without spaces around it.
+    ///
+    /// Errors: line and message.
+    pub fn line(&mut self, line: u64, text: &str) -> Result<Option<Entry>, (u64, String)> {
+        if self.version == 0 {
+            self.version = match text {
+                head if head.starts_with(HEADS[0]) => 2,
+                head if head.starts_with(HEADS[1]) => 3,
+                _ => return Err((line, format!("expected \"{}\" or \"{}\"", HEADS[0], HEADS[1]))),
+            };
+            return Ok(None);
+        }
+        if text.is_empty() {
+            return Ok(None);
+        }
         // Processes of one job append to one file, each with a head of its own.
         if HEADS.contains(&text) {
             return Err((line, "a second log begins here: one log holds one process".to_string()));
         }
-        entries.push(parse_line(line, text, version).map_err(|message| (line, message))?);
+        let entry = parse_line(line, text, self.version).map_err(|message| (line, message))?;
+        self.check_open(&entry)?;
+        Ok(Some(entry))
     }
-    check_open(&entries)?;
-    Ok(entries)
+
+    fn check_open(&mut self, entry: &Entry) -> Result<(), (u64, String)> {
+        let is_open = match self.open.get_mut(&entry.file) {
+            Some(is_open) => is_open,
+            None => self.open.entry(entry.file.clone()).or_default(),
+        };
+        let expected = match entry.event {
+            Event::Add | Event::Wait { .. } => return Ok(()),
+            Event::Open => !std::mem::replace(is_open, true),
+            Event::Close => std::mem::replace(is_open, false),
+            _ => *is_open,
+        };
+        if expected {
+            return Ok(());
+        }
+        let state = if entry.event == Event::Open { "open already" } else { "not open" };
+        Err((entry.line, format!("{} is {state}", entry.file)))
+    }
+}
+
+/// Reads a log.
+///
+/// Errors: line and message.
+pub fn parse(text: &str) -> Result<Vec<Entry>, (u64, String)> {
+    let mut reader = Reader::default();
+    let mut entries = Vec::new();
+    for (i, line) in text.lines().enumerate() {
+        entries.extend(reader.line(i as u64 + 1, line.trim())?);
+    }
+    match reader.version {
+        0 => reader.line(1, "").map(|_| entries),
+        _ => Ok(entries),
+    }
 }
 
 fn parse_line(line: u64, text: &str, version: u32) -> Result<Entry, String> {
@@ -86,24 +131,6 @@ fn parse_line(line: u64, text: &str, version: u32) -> Result<Entry, String> {
         other => return Err(format!("unknown action \"{other}\": {wanted}")),
     };
     Ok(Entry { line, at_us, file: file.to_string(), event })
-}
-
-fn check_open(entries: &[Entry]) -> Result<(), (u64, String)> {
-    let mut open: BTreeMap<&str, bool> = BTreeMap::new();
-    for entry in entries {
-        let is_open = open.entry(&entry.file).or_default();
-        let expected = match entry.event {
-            Event::Add | Event::Wait { .. } => continue,
-            Event::Open => !std::mem::replace(is_open, true),
-            Event::Close => std::mem::replace(is_open, false),
-            _ => *is_open,
-        };
-        if !expected {
-            let state = if entry.event == Event::Open { "open already" } else { "not open" };
-            return Err((entry.line, format!("{} is {state}", entry.file)));
-        }
-    }
-    Ok(())
 }
 
 /// The files of a log in the order in which they come, each with the smallest size at the start that explains the reads.

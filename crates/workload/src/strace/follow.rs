@@ -73,11 +73,6 @@ pub struct Place {
 }
 
 impl Follower {
-    /// Calls that are kept so far.
-    pub fn calls_kept(&self) -> usize {
-        self.whole.calls.len()
-    }
-
     /// Takes the next line; the error says what was expected instead.
     pub fn line(&mut self, number: u64, text: &str) -> Result<(), String> {
         let Some(parsed) = line::parse(text)? else { return Ok(()) };
@@ -114,6 +109,12 @@ impl Follower {
 
     pub fn finish(self) -> Whole {
         self.whole
+    }
+
+    /// The calls since it was asked last, with the paths of all handles so far.
+    pub fn take(&mut self) -> (std::vec::Drain<'_, Followed>, &[Vec<u8>]) {
+        let Whole { calls, handles, .. } = &mut self.whole;
+        (calls.drain(..), handles)
     }
 
     /// Effects that other processes may see before the call returns: the child of a clone speaks at once, and a closed

@@ -2,76 +2,109 @@
 
 use super::existing::Watcher;
 use super::follow::{is_special, Followed, Whole};
-use super::{Call, Handle, Outcome, Record, Target, Trace, TraceError};
+use super::{Call, Existing, Handle, Outcome, Record, Target, Trace, TraceError};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Keeps what lies below `root` (or the directory found by [`detect`]).
+/// Keeps what lies below `root` (or the directory that [`Detector`] finds).
 pub fn restrict(path: &Path, whole: Whole, root: Option<&str>) -> Result<Trace, TraceError> {
-    let content = |message| TraceError::Content { path: path.to_path_buf(), message };
     let root = match root {
-        Some(given) => given_root(given).map_err(content)?,
-        None => detect(&whole).map_err(content)?,
+        Some(given) => given_root(given),
+        None => {
+            let mut detector = Detector::default();
+            whole.calls.iter().for_each(|followed| detector.see(followed));
+            detector.root()
+        }
     };
-    let scope = Scope::new(root, &whole.handles);
-    let mut ignored: BTreeMap<String, u64> = BTreeMap::new();
-    let mut records = Vec::new();
-    let mut watcher = Watcher::default();
-    let mut latest_end_ns = None;
-    for Followed { record, ignored: why, paths, evidence, .. } in whole.calls {
-        let inside = paths.iter().filter(|p| scope.holds(p)).count();
+    let mut part = Part::new(root.map_err(|message| content(path, message))?);
+    let records = whole.calls.into_iter().filter_map(|followed| part.take(followed, &whole.handles)).collect();
+    let handles = part.scope.handles.iter().flatten().count() as u32;
+    let Kept { root, existing, ignored } = part.finish(path)?;
+    Ok(Trace { path: path.to_path_buf(), root, records, existing, ignored, calls_seen: whole.calls_seen, handles })
+}
+
+pub fn content(path: &Path, message: String) -> TraceError {
+    TraceError::Content { path: path.to_path_buf(), message }
+}
+
+/// The part of a trace below a directory, call by call.
+pub struct Part {
+    scope: Scope,
+    ignored: BTreeMap<String, u64>,
+    watcher: Watcher,
+    latest_end_ns: Option<u64>,
+    /// Whether a call on a file was there.
+    is_used: bool,
+}
+
+/// What a [`Part`] knows at its end.
+pub struct Kept {
+    pub root: String,
+    pub existing: Vec<Existing>,
+    pub ignored: Vec<(String, u64)>,
+}
+
+impl Part {
+    pub fn new(root: Vec<u8>) -> Part {
+        let scope = Scope { root, handles: Vec::new(), next: 0 };
+        Part { scope, ignored: BTreeMap::new(), watcher: Watcher::default(), latest_end_ns: None, is_used: false }
+    }
+
+    /// The next call as it is replayed, if it lies below the root. `handles`: paths of all handles so far.
+    pub fn take(&mut self, followed: Followed, handles: &[Vec<u8>]) -> Option<Record> {
+        self.scope.learn(handles);
+        let Followed { record, ignored: why, paths, evidence, .. } = followed;
+        let inside = paths.iter().filter(|p| self.scope.holds(p)).count();
         match (record, why) {
             (None, why) if inside > 0 || paths.iter().any(Vec::is_empty) => {
-                *ignored.entry(why.unwrap_or_default()).or_default() += 1;
+                *self.ignored.entry(why.unwrap_or_default()).or_default() += 1;
             }
             (Some(record), _) if inside == paths.len() => {
-                let call = scope.relative(record.call);
+                let call = self.scope.relative(record.call);
                 let end_ns = record.at_ns.saturating_add(record.duration_ns);
-                let think_ns = latest_end_ns.map_or(0, |end| record.at_ns.saturating_sub(end));
-                latest_end_ns = latest_end_ns.max(Some(end_ns));
+                let think_ns = self.latest_end_ns.map_or(0, |end| record.at_ns.saturating_sub(end));
+                self.latest_end_ns = self.latest_end_ns.max(Some(end_ns));
                 let record = Record { call, think_ns, ..record };
-                watcher.watch(&record, &evidence);
-                records.push(record);
+                self.watcher.watch(&record, &evidence);
+                self.is_used |= record.call != Call::Sync;
+                return Some(record);
             }
             (Some(_), _) if inside > 0 => {
-                *ignored.entry("rename or link across the root".to_string()).or_default() += 1;
+                *self.ignored.entry("rename or link across the root".to_string()).or_default() += 1;
             }
             _ => {}
         }
+        None
     }
-    let mut ignored: Vec<(String, u64)> = ignored.into_iter().collect();
-    ignored.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-    let root = String::from_utf8_lossy(&scope.root).into_owned();
-    if !records.iter().any(|r| r.call != Call::Sync) {
-        return Err(content(format!("no file system call on a file below {root}: give another root")));
+
+    /// Errors: nothing lies below the root.
+    pub fn finish(self, path: &Path) -> Result<Kept, TraceError> {
+        let mut ignored: Vec<(String, u64)> = self.ignored.into_iter().collect();
+        ignored.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        let root = String::from_utf8_lossy(&self.scope.root).into_owned();
+        if !self.is_used {
+            let message = format!("no file system call on a file below {root}: give another root");
+            return Err(content(path, message));
+        }
+        Ok(Kept { root, existing: self.watcher.finish(), ignored })
     }
-    Ok(Trace {
-        path: path.to_path_buf(),
-        root,
-        records,
-        existing: watcher.finish(),
-        ignored,
-        calls_seen: whole.calls_seen,
-        handles: scope.handles.iter().flatten().count() as u32,
-    })
 }
 
 struct Scope {
     root: Vec<u8>,
     /// New number of each handle below the root.
     handles: Vec<Option<Handle>>,
+    next: Handle,
 }
 
 impl Scope {
-    fn new(root: Vec<u8>, paths: &[Vec<u8>]) -> Self {
-        let mut scope = Scope { root, handles: Vec::new() };
-        let mut next = 0;
-        for path in paths {
-            let inside = scope.holds(path);
-            scope.handles.push(inside.then_some(next));
-            next += u32::from(inside);
+    /// Numbers the handles that came since.
+    fn learn(&mut self, paths: &[Vec<u8>]) {
+        for path in &paths[self.handles.len()..] {
+            let inside = self.holds(path);
+            self.handles.push(inside.then_some(self.next));
+            self.next += u32::from(inside);
         }
-        scope
     }
 
     /// `path` without the root in front of it.
@@ -148,7 +181,7 @@ impl Scope {
     }
 }
 
-fn given_root(given: &str) -> Result<Vec<u8>, String> {
+pub fn given_root(given: &str) -> Result<Vec<u8>, String> {
     let trimmed = given.trim_end_matches('/');
     match trimmed {
         "" if given.starts_with('/') => Ok(b"/".to_vec()),
@@ -163,44 +196,73 @@ fn given_root(given: &str) -> Result<Vec<u8>, String> {
 const SYSTEM: &[&str] =
     &["/bin", "/boot", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/run", "/sbin", "/usr", "/var/lib"];
 
-/// The deepest directory that holds all files which the program could change; if there are none, all files that it
+/// Finds the deepest directory that holds all files which the program could change; if there are none, all files that it
 /// opened outside the system's own directories.
-fn detect(whole: &Whole) -> Result<Vec<u8>, String> {
-    let succeeded = |f: &&Followed| f.record.as_ref().is_some_and(|r| matches!(r.result, Outcome::Value(_)));
-    let directories = |wanted: &dyn Fn(&Call) -> bool, system: bool| -> Vec<Vec<u8>> {
-        // Inherited descriptors, such as a redirected standard input, are not what the program works on.
-        let calls = whole
-            .calls
-            .iter()
-            .filter(succeeded)
-            .filter(|f| !(system && f.implied))
-            .filter(|f| f.record.as_ref().is_some_and(|r| wanted(&r.call)));
-        let paths = calls.flat_map(|f| f.paths.iter()).filter(|p| !is_special(p));
-        let paths = paths.filter(|p| system || !SYSTEM.iter().any(|s| below(p, s.as_bytes())));
-        paths.map(|p| directory_of(p).to_vec()).collect()
-    };
-    let mut found = directories(&changes, true);
-    if found.is_empty() {
-        found = directories(&|call| matches!(call, Call::Open { .. }), false);
-    }
-    let Some(first) = found.first() else {
-        return Err("the program opened no file outside the system's directories: give the root to replay".to_string());
-    };
-    let mut common = first.clone();
-    for directory in &found {
-        while !below(directory, &common) {
-            common = directory_of(&common).to_vec();
+#[derive(Default)]
+pub struct Detector {
+    changed: Common,
+    opened: Common,
+}
+
+/// The deepest directory that holds some others.
+#[derive(Default)]
+struct Common {
+    first: Vec<u8>,
+    /// `None`: there was no directory yet.
+    directory: Option<Vec<u8>>,
+    /// The first directory that has none in common with `first`.
+    elsewhere: Option<Vec<u8>>,
+}
+
+impl Common {
+    fn add(&mut self, directory: &[u8]) {
+        let Some(common) = &mut self.directory else {
+            (self.first, self.directory) = (directory.to_vec(), Some(directory.to_vec()));
+            return;
+        };
+        while !below(directory, common) {
+            *common = directory_of(common).to_vec();
         }
-        if common == b"/" {
-            return Err(format!(
+        if common == b"/" && self.elsewhere.is_none() {
+            self.elsewhere = Some(directory.to_vec());
+        }
+    }
+}
+
+impl Detector {
+    pub fn see(&mut self, followed: &Followed) {
+        let Some(record) = followed.record.as_ref().filter(|r| matches!(r.result, Outcome::Value(_))) else { return };
+        let paths = followed.paths.iter().filter(|path| !is_special(path));
+        // Inherited descriptors, such as a redirected standard input, are not what the program works on.
+        if changes(&record.call) && !followed.implied {
+            paths.for_each(|path| self.changed.add(directory_of(path)));
+        } else if matches!(record.call, Call::Open { .. }) {
+            let own = paths.filter(|path| !SYSTEM.iter().any(|system| below(path, system.as_bytes())));
+            own.for_each(|path| self.opened.add(directory_of(path)));
+        }
+    }
+
+    /// Errors: there is none but "/".
+    pub fn root(self) -> Result<Vec<u8>, String> {
+        let Common { first, directory, elsewhere } =
+            if self.changed.directory.is_some() { self.changed } else { self.opened };
+        let Some(common) = directory else {
+            return Err(
+                "the program opened no file outside the system's directories: give the root to replay".to_string()
+            );
+        };
+        // One directory alone may be the root itself.
+        let elsewhere = elsewhere.or_else(|| (common == b"/").then(|| first.clone()));
+        match elsewhere {
+            None => Ok(common),
+            Some(other) => Err(format!(
                 "the program works in {} and {}, which have no common directory: give the root to replay, such as \
                  root = \"/tmp/work\"",
-                String::from_utf8_lossy(first),
-                String::from_utf8_lossy(directory)
-            ));
+                String::from_utf8_lossy(&first),
+                String::from_utf8_lossy(&other)
+            )),
         }
     }
-    Ok(common)
 }
 
 fn changes(call: &Call) -> bool {

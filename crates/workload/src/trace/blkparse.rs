@@ -4,7 +4,9 @@
 //! when there is no Q. Each device becomes a file that is read and written where the device was; a flush becomes an
 //! fsync. Meant for stacks with a block device; on a file system it stands for one large file.
 
-use super::rows::{Refused, Row, Rows};
+use super::rows::{Refused, Row};
+use super::source::Lines;
+use std::collections::BTreeMap;
 
 const SECTOR_BYTES: u64 = 512;
 
@@ -39,20 +41,36 @@ pub fn is_line(line: &str) -> bool {
     event(line).is_some()
 }
 
-pub fn rows(text: &str) -> Result<Rows, Refused> {
-    // blkparse ends with a summary, which begins with "CPU0 (8,0):" or "Total (8,0):".
-    let is_summary = |line: &str| line.starts_with("CPU") || line.starts_with("Total");
-    let events: Vec<(u64, &str)> = text
-        .lines()
-        .enumerate()
-        .map(|(i, line)| (i as u64 + 1, line.trim()))
-        .take_while(|(_, line)| !is_summary(line))
-        .filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
-        .collect();
-    let has_queueing = events.iter().filter_map(|(_, line)| event(line)).any(|event| event.action == "Q");
-    let taken = if has_queueing { "Q" } else { "D" };
-    let mut rows = Rows::default();
-    for (line, text) in events {
+/// The next line of an event. blkparse ends with a summary, which begins with "CPU0 (8,0):" or "Total (8,0):".
+fn next_event<'a>(lines: &'a mut Lines) -> Result<Option<(u64, &'a str)>, Refused> {
+    let found = lines.next()?;
+    Ok(found.filter(|(_, text)| !(text.starts_with("CPU") || text.starts_with("Total"))))
+}
+
+fn is_blank(text: &str) -> bool {
+    text.is_empty() || text.starts_with('#')
+}
+
+/// The action of a request's life that stands for it: its queueing, if there is one.
+pub fn taken(mut lines: Lines) -> Result<&'static str, Refused> {
+    while let Some((_, text)) = next_event(&mut lines)? {
+        if !is_blank(text) && event(text).is_some_and(|event| event.action == "Q") {
+            return Ok("Q");
+        }
+    }
+    Ok("D")
+}
+
+pub fn rows(
+    mut lines: Lines,
+    taken: &str,
+    each: &mut dyn FnMut(Row) -> Result<(), Refused>,
+) -> Result<BTreeMap<String, u64>, Refused> {
+    let mut ignored = BTreeMap::new();
+    while let Some((line, text)) = next_event(&mut lines)? {
+        if is_blank(text) {
+            continue;
+        }
         let wanted = || (line, "expected \"8,0 3 1 0.000000000 697 Q W 223490 + 8 [program]\" (blkparse)".to_string());
         let event = event(text).ok_or_else(wanted)?;
         if event.action != taken {
@@ -60,19 +78,19 @@ pub fn rows(text: &str) -> Result<Rows, Refused> {
         }
         let op = match event.kind {
             kind if kind.contains('D') => {
-                *rows.ignored.entry("discard".to_string()).or_default() += 1;
+                *ignored.entry("discard".to_string()).or_default() += 1;
                 continue;
             }
             kind if kind.starts_with('F') && event.range.is_none_or(|(_, count)| count == 0) => "fsync",
             kind if kind.contains('W') => "write",
             kind if kind.contains('R') => "read",
             _ => {
-                *rows.ignored.entry(format!("event {}", event.kind)).or_default() += 1;
+                *ignored.entry(format!("event {}", event.kind)).or_default() += 1;
                 continue;
             }
         };
         let range = if op == "fsync" { None } else { Some(event.range.ok_or_else(wanted)?) };
-        rows.rows.push(Row {
+        each(Row {
             line,
             start_ns: Some(event.start_ns),
             process: event.process,
@@ -81,7 +99,7 @@ pub fn rows(text: &str) -> Result<Rows, Refused> {
             offset: range.and_then(|(sector, _)| i64::try_from(sector.saturating_mul(SECTOR_BYTES)).ok()),
             bytes: range.map(|(_, count)| count.saturating_mul(SECTOR_BYTES)),
             ..Row::default()
-        });
+        })?;
     }
-    Ok(rows)
+    Ok(ignored)
 }

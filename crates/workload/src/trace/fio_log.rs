@@ -1,12 +1,19 @@
 //! fio's logs of I/O (`write_iolog`), versions 2 and 3. They hold when a request was issued and not how long it took, so
 //! the whole distance between two requests counts as think time.
 
-use super::rows::{Refused, Row, Rows};
-use crate::fio::iolog::{self, Event};
+use super::rows::{Refused, Row};
+use super::source::Lines;
+use crate::fio::iolog::{Event, Reader};
+use std::collections::BTreeMap;
 
-pub fn rows(text: &str) -> Result<Rows, Refused> {
-    let mut rows = Rows::default();
-    for entry in iolog::parse(text)? {
+pub fn rows(
+    mut lines: Lines,
+    each: &mut dyn FnMut(Row) -> Result<(), Refused>,
+) -> Result<BTreeMap<String, u64>, Refused> {
+    let mut ignored = BTreeMap::new();
+    let mut reader = Reader::default();
+    while let Some((line, text)) = lines.next()? {
+        let Some(entry) = reader.line(line, text)? else { continue };
         let (op, offset, bytes) = match entry.event {
             Event::Add => continue,
             Event::Open => ("open", None, None),
@@ -16,13 +23,13 @@ pub fn rows(text: &str) -> Result<Rows, Refused> {
             Event::Sync => ("fsync", None, None),
             Event::DataSync => ("fdatasync", None, None),
             Event::Wait { .. } => {
-                *rows.ignored.entry("wait".to_string()).or_default() += 1;
+                *ignored.entry("wait".to_string()).or_default() += 1;
                 continue;
             }
         };
         let start_ns = entry.at_us.map(|us| us.saturating_mul(1_000));
         let (line, path) = (entry.line, Some(entry.file));
-        rows.rows.push(Row { line, start_ns, op: op.to_string(), path, offset, bytes, ..Row::default() });
+        each(Row { line, start_ns, op: op.to_string(), path, offset, bytes, ..Row::default() })?;
     }
-    Ok(rows)
+    Ok(ignored)
 }

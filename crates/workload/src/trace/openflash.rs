@@ -5,8 +5,10 @@
 //! Follows the traces that the public repository olivierpierre/openflash holds. The tracer knows neither fsync nor unlink,
 //! so a replay of its traces lacks them. Times resolve 10 ms.
 
-use super::rows::{Refused, Row, Rows};
+use super::rows::{Refused, Row};
+use super::source::Lines;
 use super::table::decimal;
+use std::collections::BTreeMap;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -46,11 +48,12 @@ pub fn is_line(line: &str) -> bool {
     row(1, line).is_some()
 }
 
-pub fn rows(text: &str) -> Result<Rows, Refused> {
-    let mut rows = Rows::default();
+pub fn rows(
+    mut lines: Lines,
+    each: &mut dyn FnMut(Row) -> Result<(), Refused>,
+) -> Result<BTreeMap<String, u64>, Refused> {
     let mut first_ns = None;
-    for (i, text) in text.lines().enumerate() {
-        let (line, text) = (i as u64 + 1, text.trim());
+    while let Some((line, text)) = lines.next()? {
         if text.is_empty() || text.starts_with('#') {
             continue;
         }
@@ -59,7 +62,7 @@ pub fn rows(text: &str) -> Result<Rows, Refused> {
         // The clock of the tracer counts from 1970.
         let first_ns = *first_ns.get_or_insert(row.start_ns.unwrap_or(0));
         row.start_ns = row.start_ns.map(|start_ns| start_ns.saturating_sub(first_ns));
-        rows.rows.push(row);
+        each(row)?;
     }
-    Ok(rows)
+    Ok(BTreeMap::new())
 }

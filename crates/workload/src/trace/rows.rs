@@ -36,16 +36,6 @@ pub struct Row {
     pub error: Option<String>,
 }
 
-/// Rows with what could not become one.
-#[derive(Clone, Debug, Default)]
-pub struct Rows {
-    pub rows: Vec<Row>,
-    /// Kinds of events that are left out, and their number.
-    pub ignored: BTreeMap<String, u64>,
-    /// Paths are relative to the root already.
-    pub rooted: bool,
-}
-
 /// What the calls on a path need.
 #[derive(Clone, Copy, Debug, Default)]
 struct Use {
@@ -55,38 +45,74 @@ struct Use {
     directory: bool,
 }
 
-/// Makes the trace. `path` is that of the recording.
+/// Makes the trace. `path` is that of the recording; `ignored`: kinds of events that are left out, and their number.
 ///
 /// Errors: rows that cannot be, no rows at all.
-pub fn trace(path: &Path, rows: Rows, root: Option<&str>) -> Result<Trace, Refused> {
-    if rows.rows.is_empty() {
-        return Err((0, "holds no event that could be replayed".to_string()));
-    }
-    let calls_seen = rows.rows.len() as u64;
-    let root = match (root, rows.rooted) {
-        (Some(root), _) => root.trim_end_matches('/').to_string(),
-        (None, true) => String::new(),
-        (None, false) => common_directory(&rows.rows),
-    };
-    let mut maker = Maker::new(&rows.rows, &root);
-    for row in &rows.rows {
+pub fn trace(
+    path: &Path,
+    rows: Vec<Row>,
+    ignored: BTreeMap<String, u64>,
+    root: Option<&str>,
+) -> Result<Trace, Refused> {
+    let mut survey = Survey::default();
+    rows.iter().for_each(|row| survey.see(row));
+    let root = survey.root(root)?;
+    let mut maker = Maker::new(&survey, &root);
+    for row in &rows {
         maker.row(row).map_err(|message| (row.line, message))?;
     }
-    let existing = maker.existing();
-    let mut ignored: Vec<(String, u64)> = rows.ignored.into_iter().collect();
-    if maker.outside > 0 {
-        ignored.push((format!("outside of {root}"), maker.outside));
+    let (records, handles) = (maker.take().collect(), maker.next_handle);
+    let (existing, ignored) = maker.finish(ignored)?;
+    Ok(Trace { path: path.to_path_buf(), root, records, existing, ignored, calls_seen: survey.rows_n, handles })
+}
+
+/// What all rows together say, before the first of them becomes a call.
+#[derive(Clone, Debug, Default)]
+pub struct Survey {
+    rows_n: u64,
+    /// The recording says itself what existed; its paths are relative to the root already.
+    told: bool,
+    /// By path as the recording has it.
+    uses: BTreeMap<String, Use>,
+    /// Paths that calls lead to.
+    targets: BTreeSet<String>,
+}
+
+impl Survey {
+    pub fn see(&mut self, row: &Row) {
+        self.rows_n += 1;
+        self.told |= row.op.starts_with("exists");
+        if let Some(to) = row.to.as_ref().filter(|to| !self.targets.contains(*to)) {
+            self.targets.insert(to.clone());
+        }
+        let Some(path) = &row.path else { return };
+        if !self.uses.contains_key(path) {
+            self.uses.insert(path.clone(), Use::default());
+        }
+        let Some(used) = self.uses.get_mut(path) else { return };
+        used.reads |= matches!(row.op.as_str(), "read" | "pread");
+        used.writes |= matches!(row.op.as_str(), "write" | "pwrite" | "ftruncate");
+        used.opened |= row.op == "open";
+        used.directory |= row.op == "getdents";
     }
-    if maker.records.is_empty() {
-        return Err((0, format!("holds no call on a file below {root}")));
+
+    /// The directory to which paths are relative: the one that is given, or that all have in common.
+    ///
+    /// Errors: no rows at all.
+    pub fn root(&self, given: Option<&str>) -> Result<String, Refused> {
+        if self.rows_n == 0 {
+            return Err((0, "holds no event that could be replayed".to_string()));
+        }
+        Ok(match (given, self.told) {
+            (Some(root), _) => root.trim_end_matches('/').to_string(),
+            (None, true) => String::new(),
+            (None, false) => common_directory(self.uses.keys().chain(&self.targets).map(String::as_str)),
+        })
     }
-    let (records, handles) = (maker.records, maker.next_handle);
-    Ok(Trace { path: path.to_path_buf(), root, records, existing, ignored, calls_seen, handles })
 }
 
 /// The deepest directory that holds every absolute path; "" when there is none.
-fn common_directory(rows: &[Row]) -> String {
-    let paths = rows.iter().flat_map(|row| [row.path.as_deref(), row.to.as_deref()]).flatten();
+fn common_directory<'a>(paths: impl Iterator<Item = &'a str>) -> String {
     let mut common: Option<Vec<&str>> = None;
     let all: BTreeSet<&str> = paths.filter(|path| path.starts_with('/')).collect();
     for &path in &all {
@@ -103,10 +129,13 @@ fn common_directory(rows: &[Row]) -> String {
     common.map_or_else(String::new, |parts| parts.join("/"))
 }
 
-struct Maker<'a> {
+/// Makes calls of rows, one after the other.
+pub struct Maker<'a> {
     root: &'a str,
     uses: BTreeMap<Vec<u8>, Use>,
     records: Vec<Record>,
+    /// Whether a call was made.
+    is_used: bool,
     outside: u64,
     next_handle: Handle,
     /// Descriptors of the recording.
@@ -125,11 +154,12 @@ struct Maker<'a> {
 }
 
 impl<'a> Maker<'a> {
-    fn new(rows: &[Row], root: &'a str) -> Maker<'a> {
+    pub fn new(survey: &Survey, root: &'a str) -> Maker<'a> {
         let mut maker = Maker {
             root,
             uses: BTreeMap::new(),
             records: Vec::new(),
+            is_used: false,
             outside: 0,
             next_handle: 0,
             by_number: BTreeMap::new(),
@@ -139,16 +169,16 @@ impl<'a> Maker<'a> {
             sizes: BTreeMap::new(),
             made: BTreeSet::new(),
             needed: BTreeMap::new(),
-            told: rows.iter().any(|row| row.op.starts_with("exists")),
+            told: survey.told,
         };
         let mut uses: BTreeMap<Vec<u8>, Use> = BTreeMap::new();
-        for row in rows {
-            let Some(path) = row.path.as_deref().and_then(|path| maker.inside(path)) else { continue };
+        for (path, found) in &survey.uses {
+            let Some(path) = maker.inside(path) else { continue };
             let used = uses.entry(path).or_default();
-            used.reads |= matches!(row.op.as_str(), "read" | "pread");
-            used.writes |= matches!(row.op.as_str(), "write" | "pwrite" | "ftruncate");
-            used.opened |= row.op == "open";
-            used.directory |= row.op == "getdents";
+            used.reads |= found.reads;
+            used.writes |= found.writes;
+            used.opened |= found.opened;
+            used.directory |= found.directory;
         }
         // What other paths lead through is a directory.
         let above: BTreeSet<Vec<u8>> = uses.keys().flat_map(|path| parents(path)).collect();
@@ -157,6 +187,26 @@ impl<'a> Maker<'a> {
         }
         maker.uses = uses;
         maker
+    }
+
+    /// The calls since it was asked last.
+    pub fn take(&mut self) -> std::vec::Drain<'_, Record> {
+        self.is_used |= !self.records.is_empty();
+        self.records.drain(..)
+    }
+
+    /// What must exist, and what was left out; `ignored`: by the reader.
+    ///
+    /// Errors: nothing lies below the root.
+    pub fn finish(mut self, ignored: BTreeMap<String, u64>) -> Result<(Vec<Existing>, Vec<(String, u64)>), Refused> {
+        let mut ignored: Vec<(String, u64)> = ignored.into_iter().collect();
+        if self.outside > 0 {
+            ignored.push((format!("outside of {}", self.root), self.outside));
+        }
+        match self.is_used {
+            true => Ok((self.existing(), ignored)),
+            false => Err((0, format!("holds no call on a file below {}", self.root))),
+        }
     }
 
     /// The path below the root.
@@ -169,7 +219,8 @@ impl<'a> Maker<'a> {
             .then(|| from_text(below.trim_start_matches('/')))
     }
 
-    fn row(&mut self, row: &Row) -> Result<(), String> {
+    /// Errors: a row that cannot be.
+    pub fn row(&mut self, row: &Row) -> Result<(), String> {
         let path = match &row.path {
             Some(path) => match self.inside(path) {
                 Some(path) => Some(path),

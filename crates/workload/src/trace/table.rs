@@ -5,8 +5,12 @@
 //! docs/traces.md lists columns and ops.
 
 use super::names::to_text;
-use super::rows::{Refused, Row, Rows};
-use super::{Advice, Call, ExistingKind, OpenMode, Outcome, SeekFrom, Target, Trace};
+use super::rows::{Refused, Row};
+use super::source::{LINE_BYTES_MAX, NO_TEXT};
+use super::{Advice, Call, Existing, ExistingKind, OpenMode, Outcome, Record, SeekFrom, Target, Trace};
+use crate::text::io_reason;
+use std::collections::BTreeMap;
+use std::io::{BufRead, Cursor, Read};
 
 /// What a row may do.
 pub const OPS: &[&str] = &[
@@ -73,32 +77,38 @@ impl TraceColumns {
     /// The table of a trace. Reading it gives the same calls.
     pub fn of(trace: &Trace) -> TraceColumns {
         let mut columns = TraceColumns::default();
-        for existing in &trace.existing {
-            let mut row = Row { path: Some(path_text(&existing.path)), ..Row::default() };
-            let op = match &existing.kind {
-                ExistingKind::Directory => "exists-directory",
-                ExistingKind::File { size_bytes } => {
-                    row.bytes = Some(*size_bytes);
-                    "exists-file"
-                }
-                ExistingKind::Symlink { target } => {
-                    row.to = Some(to_text(target));
-                    "exists-symlink"
-                }
-            };
-            columns.push(op, row);
-        }
-        for record in &trace.records {
-            let (op, mut row) = row_of(&record.call);
-            (row.start_ns, row.duration_ns) = (Some(record.at_ns), Some(record.duration_ns));
-            (row.think_ns, row.process) = (Some(record.think_ns), record.process);
-            match &record.result {
-                Outcome::Value(value) => row.result = Some(*value),
-                Outcome::Error(error) => row.error = Some(error.clone()),
-            }
-            columns.push(op, row);
-        }
+        trace.existing.iter().for_each(|existing| columns.push_existing(existing));
+        trace.records.iter().for_each(|record| columns.push_record(record));
         columns
+    }
+
+    /// A row of something that must exist before the first call.
+    pub fn push_existing(&mut self, existing: &Existing) {
+        let mut row = Row { path: Some(path_text(&existing.path)), ..Row::default() };
+        let op = match &existing.kind {
+            ExistingKind::Directory => "exists-directory",
+            ExistingKind::File { size_bytes } => {
+                row.bytes = Some(*size_bytes);
+                "exists-file"
+            }
+            ExistingKind::Symlink { target } => {
+                row.to = Some(to_text(target));
+                "exists-symlink"
+            }
+        };
+        self.push(op, row);
+    }
+
+    /// A row of a call.
+    pub fn push_record(&mut self, record: &Record) {
+        let (op, mut row) = row_of(&record.call);
+        (row.start_ns, row.duration_ns) = (Some(record.at_ns), Some(record.duration_ns));
+        (row.think_ns, row.process) = (Some(record.think_ns), record.process);
+        match &record.result {
+            Outcome::Value(value) => row.result = Some(*value),
+            Outcome::Error(error) => row.error = Some(error.clone()),
+        }
+        self.push(op, row);
     }
 
     fn push(&mut self, op: &'static str, row: Row) {
@@ -371,20 +381,27 @@ pub(super) fn is_head(line: &str) -> bool {
 }
 
 /// Reads a table.
-pub(super) fn rows(text: &str) -> Result<Rows, Refused> {
-    let head = text.lines().next().unwrap_or("");
+pub(super) fn rows(
+    text: &mut dyn BufRead,
+    each: &mut dyn FnMut(Row) -> Result<(), Refused>,
+) -> Result<BTreeMap<String, u64>, Refused> {
+    let mut head = Vec::new();
+    let read = text.take(LINE_BYTES_MAX).read_until(b'\n', &mut head);
+    read.map_err(|error| (0, format!("cannot be read: {}", io_reason(&error))))?;
     let mut reader = csv::ReaderBuilder::new()
-        .delimiter(separator(head))
+        .delimiter(separator(&String::from_utf8_lossy(&head)))
         .comment(Some(b'#'))
         .trim(csv::Trim::All)
-        .from_reader(text.as_bytes());
+        .from_reader(Cursor::new(&head).chain(text));
     let broken = |error: csv::Error| {
+        if let csv::ErrorKind::Utf8 { .. } = error.kind() {
+            return (0, NO_TEXT.to_string());
+        }
         let line = error.position().map_or(0, csv::Position::line);
         (line, format!("is no row of the table: {error}"))
     };
     let names = reader.headers().map_err(broken)?.clone();
-    let columns = names.iter().map(Column::of).collect::<Result<Vec<_>, _>>().map_err(|message| (1, message))?;
-    let mut rows = Rows::default();
+    let columns = columns(&names).map_err(|message| (1, message))?;
     for record in reader.records() {
         let record = record.map_err(broken)?;
         let line = record.position().map_or(0, csv::Position::line);
@@ -396,10 +413,30 @@ pub(super) fn rows(text: &str) -> Result<Rows, Refused> {
             set(&mut row, *column, field)
                 .ok_or_else(|| (line, format!("{name}: \"{field}\" is not {}", column.holds())))?;
         }
-        rows.rooted |= row.op.starts_with("exists");
-        rows.rows.push(row);
+        if let Some(offset) = row.offset.filter(|offset| *offset < 0 && row.op != "lseek") {
+            let text = format!("an offset of {offset} B: `{}` needs 0 or more, only lseek goes back", row.op);
+            return Err((line, text));
+        }
+        each(row)?;
     }
-    Ok(rows)
+    Ok(BTreeMap::new())
+}
+
+/// What the columns of these names hold.
+///
+/// Errors: unknown names, and two columns for one thing: nobody knows which of them counts.
+fn columns<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Vec<Column>, String> {
+    let mut columns: Vec<(Column, &str)> = Vec::new();
+    for name in names {
+        let column = Column::of(name)?;
+        let same = |(known, _): &&(Column, &str)| std::mem::discriminant(known) == std::mem::discriminant(&column);
+        match columns.iter().find(same) {
+            Some((_, other)) if *other == name => return Err(format!("the column `{name}` is there twice: keep one")),
+            Some((_, other)) => return Err(format!("the columns `{other}` and `{name}` say the same: keep one")),
+            None => columns.push((column, name)),
+        }
+    }
+    Ok(columns.into_iter().map(|(column, _)| column).collect())
 }
 
 fn set(row: &mut Row, column: Column, field: &str) -> Option<()> {

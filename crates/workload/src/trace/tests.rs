@@ -160,3 +160,100 @@ fn only_files_below_the_root_are_replayed() {
     assert_eq!(trace.ignored, [("outside of /data".to_string(), 1)]);
     assert_eq!(parsed(text).root, "");
 }
+
+/// Every format, packed or not: the batches are the table of the whole, and the same mistakes are told.
+#[test]
+fn batches_are_the_table_of_the_whole_recording() {
+    let folder = tempfile_folder();
+    let strace = include_str!("../../tests/batches.strace");
+    let blk = "8,0 3 1 0.0 697 Q W 8 + 8 [a]\n8,0 3 2 0.1 697 D W 8 + 8 [a]\n8,0 3 3 0.2 697 Q R 16 + 16 [b]\nCPU0 (8,0):\nx\n";
+    let flash = "#c\n14.95;open;3;0;0;0;/mnt/a;0.1\n15.26;read;3;0;100;/mnt/a;0.4\n15.9;write;4;0;9;/mnt/b\n";
+    let table = "op,path,to,offset_B,size_B\nexists-file,a,,,9\nread,a,,0,9\nrename,a,b,,\nwrite,d/c,,4,4\n";
+    for (number, text) in [FIO, strace, blk, flash, table].into_iter().enumerate() {
+        for packed in [false, true] {
+            let file = folder.join(format!("{number}-{packed}"));
+            std::fs::write(&file, if packed { gzip(text) } else { text.as_bytes().to_vec() }).unwrap();
+            for root in [None, Some("/mnt"), Some("/work")] {
+                let whole = read(&file, root);
+                let mut columns = table::TraceColumns::default();
+                let mut found_root = String::new();
+                let head = stream::batches(
+                    &file,
+                    root,
+                    &|| true,
+                    &mut |head| {
+                        found_root.clone_from(&head.root);
+                        true
+                    },
+                    &mut |batch| {
+                        columns = batch;
+                        true
+                    },
+                );
+                match (whole, head) {
+                    (Ok(whole), Ok(head)) => {
+                        assert_eq!(columns, table::TraceColumns::of(&whole), "{number}");
+                        assert_eq!((found_root, head.ignored), (whole.root, whole.ignored), "{number}");
+                    }
+                    (whole, head) => assert_eq!(whole.unwrap_err(), head.unwrap_err(), "{number} {root:?}"),
+                }
+            }
+        }
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// More rows than one batch: none is lost or told twice, and the reader may stop.
+#[test]
+fn a_long_recording_comes_in_several_batches() {
+    let folder = tempfile_folder();
+    let rows = 2 * stream::BATCH_ROWS as u64 + 5;
+    let mut text = "op,file,offset_B,size_B\n".to_string();
+    (0..rows).for_each(|i| text += &format!("read,a,{i},1\n"));
+    let file = folder.join("t.csv");
+    std::fs::write(&file, text).unwrap();
+    let (mut sizes, mut offsets) = (Vec::new(), Vec::new());
+    stream::batches(&file, None, &|| true, &mut |_| true, &mut |batch| {
+        sizes.push(batch.op.len());
+        offsets.extend(batch.offset_bytes.into_iter().flatten());
+        true
+    })
+    .unwrap();
+    // A file that must exist and the call that opens it come before.
+    assert_eq!((sizes.len(), sizes.iter().sum::<usize>() as u64), (3, rows + 2));
+    assert_eq!(offsets, (0..rows as i64).collect::<Vec<_>>());
+    let mut batches = 0;
+    let stopped = stream::batches(&file, None, &|| true, &mut |_| true, &mut |_| {
+        batches += 1;
+        false
+    });
+    assert!(stopped.is_ok() && batches == 1);
+    assert!(stream::batches(&file, None, &|| false, &mut |_| true, &mut |_| true).is_err());
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+fn tempfile_folder() -> PathBuf {
+    let name = std::thread::current().name().unwrap_or_default().replace(':', "_");
+    let folder = std::env::temp_dir().join(format!("ffslab-{}-{name}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+fn gzip(text: &str) -> Vec<u8> {
+    let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    std::io::Write::write_all(&mut packer, text.as_bytes()).unwrap();
+    packer.finish().unwrap()
+}
+
+#[test]
+fn what_contradicts_itself_in_a_table_is_refused() {
+    for (text, wanted) in [
+        ("op,file,offset_KiB,size_B\nread,a,4,1\nread,a,-4,1\n", "t:3: an offset of -4096 B: `read` needs 0 or more"),
+        ("op,file,size_B,size_B\n", "t:1: the column `size_B` is there twice: keep one"),
+        ("op,file,start_us,start_ns\n", "t:1: the columns `start_us` and `start_ns` say the same: keep one"),
+        ("op,file,path\n", "t:1: the columns `file` and `path` say the same: keep one"),
+    ] {
+        assert!(error(text).starts_with(wanted), "{}", error(text));
+    }
+    assert_eq!(calls(&parsed("op,file,offset_B,flags\nread,a,0,\nlseek,a,-4,current\n")), ["Open", "ReadAt", "Seek"]);
+}

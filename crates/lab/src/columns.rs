@@ -1,0 +1,101 @@
+//! Results as columns, for tables.
+
+use crate::requests::{CallOp, RequestLog};
+use crate::run::Outcome;
+use ffslab_fs::BlockSpace;
+use ffslab_sim::units::ns_to_us;
+
+/// Columns of `requests.parquet`, of equal length. Texts are there once, the columns hold their positions.
+#[derive(Clone, Debug, Default)]
+pub struct RequestColumns {
+    /// Positions in `variant_names`.
+    pub variant_index: Vec<u32>,
+    pub variant_names: Vec<String>,
+    pub step: Vec<u32>,
+    pub i: Vec<u32>,
+    pub op: Vec<CallOp>,
+    /// Positions in `file_names`.
+    pub file: Vec<u32>,
+    pub file_names: Vec<String>,
+    pub offset_bytes: Vec<u64>,
+    pub bytes: Vec<u64>,
+    pub start_us: Vec<f64>,
+    pub latency_us: Vec<f64>,
+}
+
+/// Columns of `blocks.parquet`, of equal length.
+#[derive(Clone, Debug, Default)]
+pub struct BlockColumns {
+    pub variant: Vec<String>,
+    /// Block in the partition.
+    pub block: Vec<u32>,
+    /// In the measured steps.
+    pub erases_main: Vec<u32>,
+    /// Since the chip was made.
+    pub erases_total: Vec<u32>,
+    /// Of those in the measured steps, the ones that made a block of a new partition usable.
+    pub erases_formatting: Vec<u32>,
+    pub programmed_pages: Vec<u32>,
+    /// What the block holds at the start of the measurement and at its end; NaN: no file system was mounted to tell.
+    pub before: SpaceColumns,
+    pub after: SpaceColumns,
+}
+
+/// What erase blocks hold, as the file system accounts for it.
+#[derive(Clone, Debug, Default)]
+pub struct SpaceColumns {
+    pub valid_bytes: Vec<f64>,
+    pub invalid_bytes: Vec<f64>,
+    pub free_bytes: Vec<f64>,
+}
+
+impl SpaceColumns {
+    fn extend(&mut self, space: &[BlockSpace], blocks: usize) {
+        let value = |i: usize, of: fn(&BlockSpace) -> u32| space.get(i).map_or(f64::NAN, |held| f64::from(of(held)));
+        self.valid_bytes.extend((0..blocks).map(|i| value(i, |held| held.valid_bytes)));
+        self.invalid_bytes.extend((0..blocks).map(|i| value(i, |held| held.invalid_bytes)));
+        self.free_bytes.extend((0..blocks).map(|i| value(i, |held| held.free_bytes)));
+    }
+}
+
+impl RequestColumns {
+    /// Adds the rows of a variant.
+    pub fn extend(&mut self, variant: &str, log: RequestLog) {
+        let in_us = |column: Vec<u64>| column.into_iter().map(ns_to_us).collect::<Vec<f64>>();
+        let first_file = self.file_names.len() as u32;
+        self.variant_index.extend(std::iter::repeat_n(self.variant_names.len() as u32, log.len()));
+        self.variant_names.push(variant.to_string());
+        self.file.extend(log.file.iter().map(|&file| first_file + file));
+        self.file_names.extend(log.file_names);
+        append(&mut self.step, log.step);
+        append(&mut self.i, log.i);
+        append(&mut self.op, log.op);
+        append(&mut self.offset_bytes, log.offset_bytes);
+        append(&mut self.bytes, log.bytes);
+        append(&mut self.start_us, in_us(log.start_ns));
+        append(&mut self.latency_us, in_us(log.latency_ns));
+    }
+}
+
+/// Adds `more`; the first addition takes its place, without a copy.
+fn append<T>(column: &mut Vec<T>, mut more: Vec<T>) {
+    if column.is_empty() {
+        *column = more;
+    } else {
+        column.append(&mut more);
+    }
+}
+
+impl BlockColumns {
+    pub fn extend(&mut self, variant: &str, outcome: &Outcome) {
+        let blocks = outcome.erases_total.len();
+        self.variant.extend(std::iter::repeat_n(variant.to_string(), blocks));
+        self.block.extend(0..blocks as u32);
+        self.erases_main.extend_from_slice(&outcome.erases_main);
+        self.erases_total.extend_from_slice(&outcome.erases_total);
+        self.erases_formatting.extend_from_slice(&outcome.erases_formatting);
+        self.programmed_pages.extend_from_slice(&outcome.programmed_pages);
+        self.before.extend(&outcome.space_before, blocks);
+        self.after.extend(&outcome.space_after, blocks);
+    }
+}

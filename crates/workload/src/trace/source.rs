@@ -1,0 +1,90 @@
+//! The text of a recording, read from its beginning as often as needed, and line by line.
+
+use super::rows::Refused;
+use super::{Format, TraceError};
+use crate::input::{self, Input, InputKind};
+use crate::text::io_reason;
+use std::io::{BufRead, Read};
+use std::path::Path;
+
+/// A line is refused beyond this length; those of all formats stay far below.
+pub(super) const LINE_BYTES_MAX: u64 = 1 << 20;
+/// Bytes that are looked at to tell formats apart.
+pub(super) const LOOK_BYTES: u64 = 64 << 10;
+
+/// What opens a text at its beginning.
+pub type Open<'a> = dyn Fn() -> Result<Box<dyn BufRead + 'a>, TraceError> + 'a;
+
+/// The text of a file, unpacked if it is gzipped.
+pub fn open(path: &Path) -> Result<Box<dyn BufRead>, TraceError> {
+    let text = input::open(path, InputKind::Trace).and_then(Input::unpacked);
+    text.map_err(|e| TraceError::Unreadable { path: path.to_path_buf(), why: io_reason(&e) })
+}
+
+/// A text that ends with an error when somebody wants the reading to stop.
+pub struct Watched<'a> {
+    pub text: Box<dyn BufRead>,
+    pub goes_on: &'a dyn Fn() -> bool,
+}
+
+impl Read for Watched<'_> {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        self.text.read(into)
+    }
+}
+
+impl BufRead for Watched<'_> {
+    fn fill_buf(&mut self) -> std::io::Result<&[u8]> {
+        if !(self.goes_on)() {
+            return Err(std::io::Error::other("stopped"));
+        }
+        self.text.fill_buf()
+    }
+
+    fn consume(&mut self, bytes: usize) {
+        self.text.consume(bytes);
+    }
+}
+
+/// The format of a file, by its beginning.
+pub(super) fn format_of(path: &Path) -> Result<Format, TraceError> {
+    let mut start = Vec::new();
+    let read = open(path)?.take(LOOK_BYTES).read_to_end(&mut start);
+    read.map_err(|e| TraceError::Unreadable { path: path.to_path_buf(), why: io_reason(&e) })?;
+    Ok(super::format_of(&String::from_utf8_lossy(&start)))
+}
+
+/// The lines of a text, with their numbers from 1.
+pub struct Lines<'a> {
+    text: &'a mut dyn BufRead,
+    bytes: Vec<u8>,
+    number: u64,
+}
+
+impl<'a> Lines<'a> {
+    pub fn of(text: &'a mut dyn BufRead) -> Lines<'a> {
+        Lines { text, bytes: Vec::new(), number: 0 }
+    }
+
+    /// The next line without spaces around it; `None` at the end.
+    ///
+    /// Errors: what cannot be read, what is no text.
+    pub fn next(&mut self) -> Result<Option<(u64, &str)>, Refused> {
+        self.bytes.clear();
+        self.number += 1;
+        match self.text.take(LINE_BYTES_MAX).read_until(b'\n', &mut self.bytes) {
+            Ok(0) => Ok(None),
+            Ok(n) if n as u64 == LINE_BYTES_MAX => {
+                Err((self.number, format!("the line is longer than {LINE_BYTES_MAX} bytes")))
+            }
+            Ok(_) => {
+                let text = std::str::from_utf8(&self.bytes).map_err(|_| (0, NO_TEXT.to_string()))?;
+                Ok(Some((self.number, text.trim())))
+            }
+            Err(error) => Err((0, format!("cannot be read: {}", io_reason(&error)))),
+        }
+    }
+}
+
+/// What is said of a file that no reader takes.
+pub const NO_TEXT: &str = "is no text: known are strace, fio's logs, blkparse, OpenFlash and tables (docs/traces.md)";

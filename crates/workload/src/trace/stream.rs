@@ -1,0 +1,144 @@
+//! A recording of any size as batches of a table. It is read several times, so that memory holds only what concerns its
+//! files: once for what is in it, once for what must exist before, once for the rows.
+
+use super::rows::{Maker, Survey};
+use super::source::{self, Open, Watched};
+use super::table::TraceColumns;
+use super::{each_row, placed, Existing, Format, Record, TraceError};
+use crate::strace::Passes;
+use std::path::Path;
+
+/// Rows of a batch: some 40 MB of columns.
+pub const BATCH_ROWS: usize = 1 << 16;
+
+/// What is known of a recording before its rows.
+#[derive(Clone, Debug)]
+pub struct Head {
+    /// The directory to which the paths are relative.
+    pub root: String,
+    /// Calls that are not replayed: name and number.
+    pub ignored: Vec<(String, u64)>,
+}
+
+/// Reads a recording as [`super::read`] does, in batches: `begin` gets the head, then `batch` the rows in order. They say
+/// whether to go on, and so does `goes_on`, which is asked all the time.
+///
+/// Errors: as those of [`super::read`], before the first batch; that `goes_on` said no.
+pub fn batches(
+    path: &Path,
+    root: Option<&str>,
+    goes_on: &dyn Fn() -> bool,
+    begin: &mut dyn FnMut(&Head) -> bool,
+    batch: &mut dyn FnMut(TraceColumns) -> bool,
+) -> Result<Head, TraceError> {
+    if !path.is_file() {
+        return of_a_pipe(path, root, begin, batch);
+    }
+    let format = source::format_of(path)?;
+    let open: &Open = &|| Ok(Box::new(Watched { text: source::open(path)?, goes_on }));
+    let passes: Box<dyn Pass> = match format {
+        Format::Strace => Box::new(Passes::new(path, open, root)?),
+        format => Box::new(RowPasses::new(path, format, open, root)?),
+    };
+    let (head, existing) = passes.pass(path, open, &mut |_| true)?;
+    if !begin(&head) {
+        return Ok(head);
+    }
+    let mut columns = TraceColumns::default();
+    let mut goes_on = true;
+    let mut full = |columns: &mut TraceColumns, least: usize| {
+        if columns.op.len() >= least.max(1) {
+            goes_on = batch(std::mem::take(columns));
+        }
+        goes_on
+    };
+    for existing in &existing {
+        columns.push_existing(existing);
+        if !full(&mut columns, BATCH_ROWS) {
+            return Ok(head);
+        }
+    }
+    passes.pass(path, open, &mut |record| {
+        columns.push_record(&record);
+        full(&mut columns, BATCH_ROWS)
+    })?;
+    full(&mut columns, 0);
+    Ok(head)
+}
+
+/// A pipe can be read once only: its recording is held in memory.
+fn of_a_pipe(
+    path: &Path,
+    root: Option<&str>,
+    begin: &mut dyn FnMut(&Head) -> bool,
+    batch: &mut dyn FnMut(TraceColumns) -> bool,
+) -> Result<Head, TraceError> {
+    let trace = super::read(path, root)?;
+    let head = Head { root: trace.root.clone(), ignored: trace.ignored.clone() };
+    if begin(&head) {
+        batch(TraceColumns::of(&trace));
+    }
+    Ok(head)
+}
+
+/// A recording from its beginning to its end.
+trait Pass {
+    fn pass(
+        &self,
+        path: &Path,
+        open: &Open,
+        each: &mut dyn FnMut(Record) -> bool,
+    ) -> Result<(Head, Vec<Existing>), TraceError>;
+}
+
+impl Pass for Passes {
+    fn pass(
+        &self,
+        path: &Path,
+        open: &Open,
+        each: &mut dyn FnMut(Record) -> bool,
+    ) -> Result<(Head, Vec<Existing>), TraceError> {
+        let (root, existing, ignored) = Passes::pass(self, path, open, each)?;
+        Ok((Head { root, ignored }, existing))
+    }
+}
+
+/// Of the formats that are rows.
+struct RowPasses {
+    format: Format,
+    survey: Survey,
+    root: String,
+}
+
+impl RowPasses {
+    fn new(path: &Path, format: Format, open: &Open, root: Option<&str>) -> Result<RowPasses, TraceError> {
+        let mut survey = Survey::default();
+        each_row(path, format, open, &mut |row| {
+            survey.see(&row);
+            Ok(())
+        })?;
+        let root = survey.root(root).map_err(|refused| placed(path, refused))?;
+        Ok(RowPasses { format, survey, root })
+    }
+}
+
+impl Pass for RowPasses {
+    fn pass(
+        &self,
+        path: &Path,
+        open: &Open,
+        each: &mut dyn FnMut(Record) -> bool,
+    ) -> Result<(Head, Vec<Existing>), TraceError> {
+        let mut maker = Maker::new(&self.survey, &self.root);
+        let mut goes_on = true;
+        let ignored = each_row(path, self.format, open, &mut |row| {
+            maker.row(&row).map_err(|message| (row.line, message))?;
+            for record in maker.take() {
+                goes_on = goes_on && each(record);
+            }
+            Ok(())
+        })?;
+        let (existing, ignored) = maker.finish(ignored).map_err(|refused| placed(path, refused))?;
+        Ok((Head { root: self.root.clone(), ignored }, existing))
+    }
+}
