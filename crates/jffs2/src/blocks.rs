@@ -1,8 +1,9 @@
-//! Erase blocks and the lists they stand on.
+//! Erase blocks, the lists they stand on, and what their bytes are good for.
 //!
 //! Follows `fs/jffs2/jffs2_fs_sb.h` and `nodelist.h` (`struct jffs2_eraseblock`). The lists are doubly linked
 //! through the blocks, so that every move is one step and every length is known.
 
+use crate::ledger::{Share, Shares};
 use crate::refs::{RefId, NONE};
 
 /// Which list a block stands on.
@@ -34,17 +35,12 @@ pub enum List {
 
 const LISTS: usize = List::None as usize;
 
-/// One erase block. The five sizes add up to the block size. A cache line: each superseded node looks at another block.
+/// One erase block. A cache line: each superseded node looks at another block. Its shares are read as if they were its
+/// own (`used_bytes()` ...), and changed by [`Blocks::shift`] alone.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 pub struct EraseBlock {
-    pub unchecked_bytes: u32,
-    pub used_bytes: u32,
-    pub dirty_bytes: u32,
-    /// Lost for now, but too little to call the block dirty.
-    pub wasted_bytes: u32,
-    /// Free at the end.
-    pub free_bytes: u32,
+    shares: Shares,
     pub first: RefId,
     pub last: RefId,
     /// Next node to be collected while this is the victim.
@@ -62,11 +58,7 @@ pub struct EraseBlock {
 impl EraseBlock {
     pub fn new(block_bytes: u32) -> Self {
         EraseBlock {
-            unchecked_bytes: 0,
-            used_bytes: 0,
-            dirty_bytes: 0,
-            wasted_bytes: 0,
-            free_bytes: block_bytes,
+            shares: Shares::free(block_bytes),
             first: NONE,
             last: NONE,
             gc_node: NONE,
@@ -84,6 +76,14 @@ impl EraseBlock {
     }
 }
 
+impl std::ops::Deref for EraseBlock {
+    type Target = Shares;
+    #[inline]
+    fn deref(&self) -> &Shares {
+        &self.shares
+    }
+}
+
 #[derive(Clone, Copy)]
 struct Ends {
     first: u32,
@@ -91,9 +91,11 @@ struct Ends {
     length: u32,
 }
 
-/// The blocks of the partition and their lists.
+/// The blocks of the partition, their lists, and the sums over them.
 pub struct Blocks {
     blocks: Vec<EraseBlock>,
+    block_bytes: u32,
+    totals: Shares,
     ends: [Ends; LISTS],
 }
 
@@ -101,12 +103,38 @@ impl Blocks {
     pub fn new(count: u32, block_bytes: u32) -> Self {
         Blocks {
             blocks: vec![EraseBlock::new(block_bytes); count as usize],
+            block_bytes,
+            totals: Shares::free(count * block_bytes),
             ends: [Ends { first: NONE, last: NONE, length: 0 }; LISTS],
         }
     }
 
     pub fn count(&self) -> u32 {
         self.blocks.len() as u32
+    }
+
+    /// Sums over all blocks.
+    #[inline]
+    pub fn totals(&self) -> &Shares {
+        &self.totals
+    }
+
+    /// So many bytes of a block are good for something else now.
+    #[inline]
+    pub fn shift(&mut self, block: u32, from: Share, to: Share, bytes: u32) {
+        let shares = &mut self.blocks[block as usize].shares;
+        shares.shift(from, to, bytes);
+        self.totals.shift(from, to, bytes);
+        debug_assert_eq!(shares.sum_bytes(), self.block_bytes, "block {block}: {shares:?}");
+        debug_assert_eq!(self.totals.sum_bytes(), self.count() * self.block_bytes, "{:?}", self.totals);
+        debug_assert!(self.blocks[block as usize].of(to) <= self.totals.of(to), "block {block}: {:?}", self.totals);
+    }
+
+    /// All bytes of one share of a block go over into another one. Returns how many they were.
+    pub fn shift_all(&mut self, block: u32, from: Share, to: Share) -> u32 {
+        let bytes = self[block].of(from);
+        self.shift(block, from, to, bytes);
+        bytes
     }
 
     pub fn length(&self, list: List) -> u32 {

@@ -9,6 +9,7 @@ use ffslab_sim::{Reason, ReasonGuard};
 
 use crate::blocks::List;
 use crate::format::{encode_clean_marker, oob_clean_marker, HEADER_BYTES};
+use crate::ledger::Share;
 use crate::refs::{NodeState, NONE};
 use crate::store::Store;
 
@@ -108,13 +109,11 @@ impl Store {
 
     /// Drops the references of a block and takes its bytes out of the sums.
     fn forget_block(&mut self, number: u32) {
-        let b = self.blocks[number];
-        self.totals.erasing_bytes += self.block_bytes;
-        self.totals.wasted_bytes -= b.wasted_bytes;
-        self.totals.free_bytes -= b.free_bytes;
-        self.totals.used_bytes -= b.used_bytes;
-        self.totals.dirty_bytes -= b.dirty_bytes;
-        let mut id = b.first;
+        for share in [Share::Used, Share::Dirty, Share::Wasted, Share::Free] {
+            self.blocks.shift_all(number, share, Share::Erasing);
+        }
+        debug_assert_eq!(self.blocks[number].erasing_bytes(), self.block_bytes, "block {number} holds unchecked nodes");
+        let mut id = self.blocks[number].first;
         while id != NONE {
             let next = self.refs[id].next_in_block;
             self.unchain_from_inode(id);
@@ -122,10 +121,6 @@ impl Store {
             id = next;
         }
         let b = &mut self.blocks[number];
-        b.wasted_bytes = 0;
-        b.used_bytes = 0;
-        b.dirty_bytes = 0;
-        b.free_bytes = 0;
         b.first = NONE;
         b.last = NONE;
         b.gc_node = NONE;
@@ -169,9 +164,7 @@ impl Store {
             }
         }
         self.blocks[block].is_blank = false;
-        self.blocks[block].free_bytes = self.block_bytes;
-        self.totals.erasing_bytes -= self.block_bytes;
-        self.totals.free_bytes += self.block_bytes;
+        self.blocks.shift_all(block, Share::Erasing, Share::Free);
         if self.mtd.is_nor() {
             self.link_node(at as u32, NodeState::Normal, HEADER_BYTES, 0);
         }
@@ -182,12 +175,10 @@ impl Store {
 
     /// The block could not be erased: once more, or it is bad for good.
     fn erase_failed(&mut self, number: u32) -> Result<()> {
-        self.totals.erasing_bytes -= self.block_bytes;
         let b = &mut self.blocks[number];
         b.erase_failures += 1;
         if b.erase_failures < ERASE_FAILURES_MAX {
-            b.dirty_bytes = self.block_bytes;
-            self.totals.dirty_bytes += self.block_bytes;
+            self.blocks.shift_all(number, Share::Erasing, Share::Dirty);
             self.blocks.prepend(number, List::ErasePending);
             return Ok(());
         }
@@ -195,7 +186,7 @@ impl Store {
         if let Err(MtdError::PowerCut) = self.mtd.mark_bad(u64::from(number * self.block_bytes)) {
             return Err(Errno::PowerCut);
         }
-        self.totals.bad_bytes += self.block_bytes;
+        self.blocks.shift_all(number, Share::Erasing, Share::Bad);
         self.blocks.prepend(number, List::Bad);
         self.erasing_blocks -= 1;
         Ok(())

@@ -193,7 +193,7 @@ impl FileSystem for Jffs2 {
 
     fn statfs(&mut self) -> StatFs {
         let store = &self.store;
-        let available = store.totals.dirty_bytes + store.totals.free_bytes;
+        let available = store.blocks.totals().dirty_bytes() + store.blocks.totals().free_bytes();
         let kept = store.block_bytes * store.levels.reserved_for_write_blocks;
         let page = PAGE_BYTES as u64;
         StatFs {

@@ -7,6 +7,7 @@ use ffslab_sim::{Reason, Task, Work};
 
 use crate::blocks::List;
 use crate::erase::EraseStep;
+use crate::ledger::Share;
 use crate::refs::{NodeState, RefId, NONE};
 use crate::store::InodeState;
 use crate::Jffs2;
@@ -27,7 +28,7 @@ impl Jffs2 {
         if self.job_of(task).is_none() {
             self.take_allocation(host);
             self.store.sim.work(Work::GcPass, 0);
-            if self.store.totals.unchecked_bytes != 0 {
+            if self.store.blocks.totals().unchecked_bytes() != 0 {
                 return self.check_next_inode();
             }
             if self.store.blocks.is_empty(List::EraseComplete) && self.store.blocks.is_empty(List::ErasePending) {
@@ -112,7 +113,7 @@ impl Jffs2 {
             let Some(block) = self.store.blocks.take_first(list) else { return Ok(None) };
             self.store.gc_block = Some(block);
             self.store.blocks[block].gc_node = self.store.blocks[block].first;
-            self.store.wasted_to_dirty(block);
+            self.store.blocks.shift_all(block, Share::Wasted, Share::Dirty);
             return Ok(Some(block));
         }
     }
@@ -128,7 +129,7 @@ impl Jffs2 {
             },
         };
         let mut result = Ok(());
-        if self.store.blocks[block].used_bytes != 0 {
+        if self.store.blocks[block].used_bytes() != 0 {
             let mut id = self.store.blocks[block].gc_node;
             while id != NONE && self.store.refs[id].is_obsolete() {
                 id = self.store.refs[id].next_in_block;
@@ -137,17 +138,17 @@ impl Jffs2 {
             if id == NONE {
                 return Err(Errno::Io);
             }
-            let dirty_before = self.store.blocks[block].dirty_bytes;
+            let dirty_before = self.store.blocks[block].dirty_bytes();
             result = self.collect_node(host, block, id);
             let stuck = self.store.gc_block == Some(block)
-                && self.store.blocks[block].dirty_bytes == dirty_before
+                && self.store.blocks[block].dirty_bytes() == dirty_before
                 && !self.store.refs[id].is_obsolete();
             if result.is_ok() && stuck {
                 result = Err(Errno::NoSpc);
             }
         }
         if let Some(victim) = self.store.gc_block {
-            if self.store.blocks[victim].used_bytes == 0 {
+            if self.store.blocks[victim].used_bytes() == 0 {
                 self.store.gc_block = None;
                 self.store.blocks.append(victim, List::ErasePending);
                 self.store.erasing_blocks += 1;

@@ -378,6 +378,6 @@ impl Jffs2 {
         }
         let block = self.store.block_of(self.store.refs[fragment.node].offset());
         let b = &self.store.blocks[block];
-        self.store.gc_block == Some(block) || is_dirty(b.dirty_bytes + b.wasted_bytes)
+        self.store.gc_block == Some(block) || is_dirty(b.dirty_bytes() + b.wasted_bytes())
     }
 }

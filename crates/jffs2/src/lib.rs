@@ -21,6 +21,7 @@ mod fs;
 mod gc;
 mod gc_move;
 mod inode;
+mod ledger;
 mod levels;
 mod medium;
 mod namespace;
@@ -179,15 +180,15 @@ impl Jffs2 {
 
     /// Present use of the space.
     pub fn space(&self) -> SpaceReport {
-        let t = &self.store.totals;
+        let t = self.store.blocks.totals();
         SpaceReport {
-            used_bytes: t.used_bytes,
-            dirty_bytes: t.dirty_bytes,
-            wasted_bytes: t.wasted_bytes,
-            unchecked_bytes: t.unchecked_bytes,
-            free_bytes: t.free_bytes,
-            erasing_bytes: t.erasing_bytes,
-            bad_bytes: t.bad_bytes,
+            used_bytes: t.used_bytes(),
+            dirty_bytes: t.dirty_bytes(),
+            wasted_bytes: t.wasted_bytes(),
+            unchecked_bytes: t.unchecked_bytes(),
+            free_bytes: t.free_bytes(),
+            erasing_bytes: t.erasing_bytes(),
+            bad_bytes: t.bad_bytes(),
             free_blocks: self.store.free_blocks(),
         }
     }

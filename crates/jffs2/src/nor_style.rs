@@ -51,7 +51,7 @@ impl Store {
     /// The clean marker has done its duty when a node is about to follow it.
     pub fn give_up_clean_marker(&mut self, block: u32) {
         let b = self.blocks[block];
-        if self.mtd.is_nor() && b.used_bytes == HEADER_BYTES && self.refs[b.first].owner == 0 {
+        if self.mtd.is_nor() && b.used_bytes() == HEADER_BYTES && self.refs[b.first].owner == 0 {
             self.mark_obsolete(b.first);
         }
     }

@@ -4,6 +4,8 @@
 //! one of an erase block, and the one of an inode, newest link first. The kernel's inode chain is singly linked and
 //! is searched when a block is erased; here it is doubly linked, so that no operation walks an inode's whole history.
 
+use crate::ledger::Share;
+
 /// Index of a reference. [`NONE`] stands for "no reference".
 pub type RefId = u32;
 pub const NONE: u32 = u32::MAX;
@@ -19,6 +21,18 @@ pub enum NodeState {
     Pristine = 2,
     /// Perhaps overlapped or smaller than a page: garbage collection rebuilds it.
     Normal = 3,
+}
+
+impl NodeState {
+    /// The share of its block that the node belongs to. Obsolete ones are dirty until somebody finds them too few.
+    #[inline]
+    pub fn share(self) -> Share {
+        match self {
+            NodeState::Unchecked => Share::Unchecked,
+            NodeState::Pristine | NodeState::Normal => Share::Used,
+            NodeState::Obsolete => Share::Dirty,
+        }
+    }
 }
 
 /// With what the kernel keeps apart while the inode is in memory (`struct jffs2_full_dnode`): both are looked at when a

@@ -52,9 +52,9 @@ impl Jffs2 {
         if at_hand >= levels.reserved_for_write_blocks {
             return Ok(false);
         }
-        let totals = &store.totals;
-        let collectable = store.collectable_bytes() + totals.unchecked_bytes;
-        let available = totals.free_bytes + totals.dirty_bytes + totals.erasing_bytes + totals.unchecked_bytes;
+        let totals = store.blocks.totals();
+        let collectable = store.collectable_bytes() + totals.unchecked_bytes();
+        let available = totals.free_bytes() + totals.dirty_bytes() + totals.erasing_bytes() + totals.unchecked_bytes();
         if collectable < levels.no_space_dirty_bytes
             || available / store.block_bytes <= levels.reserved_for_write_blocks
         {

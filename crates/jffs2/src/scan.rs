@@ -15,6 +15,7 @@ use crate::format::{
     FEATURE_ROCOMPAT, FEATURE_RWCOMPAT_COPY, HEADER_BYTES, INODE_BYTES, MAGIC, TYPE_CLEAN_MARKER, TYPE_DIRENT,
     TYPE_INODE, TYPE_PADDING, TYPE_SUMMARY, TYPE_XATTR, TYPE_XREF,
 };
+use crate::ledger::Share;
 use crate::refs::{NodeState, RefId, NONE};
 use crate::store::{errno, is_dirty, Store};
 use crate::summary::{self, Collector, FRAME_BYTES, MARKER_MAGIC};
@@ -93,7 +94,7 @@ impl Store {
                     self.blocks[block].is_blank = true;
                     self.queue_found(block);
                 }
-                BlockState::CleanMarker if self.blocks[block].dirty_bytes == 0 => {
+                BlockState::CleanMarker if self.blocks[block].dirty_bytes() == 0 => {
                     self.blocks.prepend(block, List::Free);
                 }
                 BlockState::CleanMarker | BlockState::AllDirty => self.queue_found(block),
@@ -101,9 +102,7 @@ impl Store {
                 BlockState::PartDirty => self.file_part_dirty(block, collector),
                 BlockState::Bad => {
                     self.blocks.prepend(block, List::Bad);
-                    self.totals.bad_bytes += self.block_bytes;
-                    self.totals.free_bytes -= self.block_bytes;
-                    self.blocks[block].free_bytes = 0;
+                    self.blocks.shift_all(block, Share::Free, Share::Bad);
                     bad += 1;
                 }
             }
@@ -111,8 +110,8 @@ impl Store {
         self.scanning = false;
         self.prepare_next_block();
         if self.erasing_blocks > 0
-            && self.totals.used_bytes == 0
-            && self.totals.unchecked_bytes == 0
+            && self.blocks.totals().used_bytes() == 0
+            && self.blocks.totals().unchecked_bytes() == 0
             && (self.free_blocks() + empty + bad != self.blocks.count() || bad == self.blocks.count())
         {
             return Err(MountError::NotJffs2);
@@ -127,9 +126,9 @@ impl Store {
 
     /// The block with most free space is the one to go on writing to; the others count their free space as lost.
     fn file_part_dirty(&mut self, block: u32, collector: Collector) {
-        let free = self.blocks[block].free_bytes;
+        let free = self.blocks[block].free_bytes();
         let worthwhile = self.page_bytes.max(2 * INODE_BYTES);
-        let best = self.next_block.map_or(0, |b| self.blocks[b].free_bytes);
+        let best = self.next_block.map_or(0, |b| self.blocks[b].free_bytes());
         if free > worthwhile && free > best {
             if let Some(other) = self.next_block.replace(block) {
                 self.file_dirty(other);
@@ -141,22 +140,18 @@ impl Store {
     }
 
     fn file_dirty(&mut self, block: u32) {
-        let free = self.blocks[block].free_bytes;
+        let free = self.blocks[block].free_bytes();
         self.scan_dirty_space(block, free);
-        self.wasted_to_dirty(block);
-        let very = self.blocks[block].dirty_bytes >= self.block_bytes / 2;
+        self.blocks.shift_all(block, Share::Wasted, Share::Dirty);
+        let very = self.blocks[block].dirty_bytes() >= self.block_bytes / 2;
         self.blocks.prepend(block, if very { List::VeryDirty } else { List::Dirty });
     }
 
     /// Writing goes on at the next page's start.
     fn prepare_next_block(&mut self) {
         let Some(block) = self.next_block else { return };
-        let b = &mut self.blocks[block];
-        let dirty = std::mem::take(&mut b.dirty_bytes);
-        b.wasted_bytes += dirty;
-        self.totals.dirty_bytes -= dirty;
-        self.totals.wasted_bytes += dirty;
-        let skip = self.blocks[block].free_bytes % self.page_bytes;
+        self.blocks.shift_all(block, Share::Dirty, Share::Wasted);
+        let skip = self.blocks[block].free_bytes() % self.page_bytes;
         self.scan_dirty_space(block, skip);
     }
 
@@ -221,25 +216,21 @@ impl Store {
             });
         }
         self.scan_nodes(block, start, data, findings, collector)?;
-        if collector.is_active() && pad(collector.bytes() + FRAME_BYTES) > self.blocks[block].free_bytes {
+        if collector.is_active() && pad(collector.bytes() + FRAME_BYTES) > self.blocks[block].free_bytes() {
             collector.disable();
         }
-        self.wasted_to_dirty(block);
+        self.blocks.shift_all(block, Share::Wasted, Share::Dirty);
         Ok(self.classify(block))
     }
 
     pub(crate) fn classify(&mut self, block: u32) -> BlockState {
         let b = self.blocks[block];
-        let live = b.used_bytes + b.unchecked_bytes;
+        let live = b.used_bytes() + b.unchecked_bytes();
         let (marker_bytes, last) = if self.mtd.is_nor() { (HEADER_BYTES, b.last) } else { (0, NONE) };
-        if live == marker_bytes && b.dirty_bytes == 0 && b.first == last {
+        if live == marker_bytes && b.dirty_bytes() == 0 && b.first == last {
             BlockState::CleanMarker
         } else if !is_dirty(self.block_bytes - live) {
-            let b = &mut self.blocks[block];
-            let dirty = std::mem::take(&mut b.dirty_bytes);
-            b.wasted_bytes += dirty;
-            self.totals.dirty_bytes -= dirty;
-            self.totals.wasted_bytes += dirty;
+            self.blocks.shift_all(block, Share::Dirty, Share::Wasted);
             BlockState::Clean
         } else if live != 0 {
             BlockState::PartDirty
@@ -275,7 +266,7 @@ impl Store {
 
     /// Space between the last known node and `at` was not described: it is dirty.
     fn scan_gap(&mut self, block: u32, at: u32) {
-        let reached = self.block_bytes - self.blocks[block].free_bytes;
+        let reached = self.block_bytes - self.blocks[block].free_bytes();
         self.scan_dirty_space(block, at.saturating_sub(reached));
     }
 

@@ -7,6 +7,7 @@ use ffslab_mtd::is_erased;
 
 use crate::format::{pad, ACCURATE};
 use crate::format::{Header, DIRENT_BYTES, HEADER_BYTES, INODE_BYTES, TYPE_DIRENT, TYPE_INODE};
+use crate::ledger::Share;
 use crate::refs::NONE;
 use crate::scan::{BlockState, Findings, EMPTY_SCAN_BYTES};
 use crate::store::Store;
@@ -94,7 +95,7 @@ impl Store {
             self.scan_node(block, block_at + at, &header, node, findings, collector)?;
             at += bytes;
         }
-        self.wasted_to_dirty(block);
+        self.blocks.shift_all(block, Share::Wasted, Share::Dirty);
         Ok(self.classify(block))
     }
 
@@ -112,8 +113,8 @@ impl Store {
             }
             let b = &self.blocks[block];
             if window.start == 0
-                && b.used_bytes == HEADER_BYTES
-                && b.dirty_bytes == 0
+                && b.used_bytes() == HEADER_BYTES
+                && b.dirty_bytes() == 0
                 && b.first != NONE
                 && b.first == b.last
             {

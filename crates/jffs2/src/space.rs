@@ -7,6 +7,7 @@ use ffslab_fs::{BlockSpace, Errno, Result};
 
 use crate::blocks::List;
 use crate::format::pad;
+use crate::ledger::Share;
 use crate::refs::{NodeState, RefId};
 use crate::store::{is_dirty, Store};
 use crate::summary::{FRAME_BYTES, NO_SUMMARY};
@@ -34,9 +35,9 @@ impl Store {
                 }
                 List::EraseComplete | List::Free => BlockSpace { free_bytes: all, ..BlockSpace::default() },
                 _ => BlockSpace {
-                    valid_bytes: b.used_bytes + b.unchecked_bytes,
-                    invalid_bytes: b.dirty_bytes + b.wasted_bytes,
-                    free_bytes: b.free_bytes,
+                    valid_bytes: b.used_bytes() + b.unchecked_bytes(),
+                    invalid_bytes: b.dirty_bytes() + b.wasted_bytes(),
+                    free_bytes: b.free_bytes(),
                 },
             }
         };
@@ -63,7 +64,7 @@ impl Store {
                 if let Some(block) = self.next_block {
                     let frame = pad(self.summary.bytes().wrapping_add(summary_bytes).wrapping_add(FRAME_BYTES));
                     kept_for_summary = frame;
-                    if self.summary.is_disabled() || bytes + frame > self.blocks[block].free_bytes {
+                    if self.summary.is_disabled() || bytes + frame > self.blocks[block].free_bytes() {
                         if self.summary.is_disabled() {
                             summary_bytes = NO_SUMMARY;
                             continue;
@@ -78,7 +79,7 @@ impl Store {
                     }
                 }
             } else if let Some(block) = self.next_block {
-                let rest = self.blocks[block].free_bytes;
+                let rest = self.blocks[block].free_bytes();
                 if bytes > rest {
                     // The end of the block stays empty. What waits for it goes out first.
                     if self.wbuf.is_dirty() {
@@ -98,7 +99,7 @@ impl Store {
             }
             let Some(block) = self.next_block else { return Ok(Attempt::Again) };
             self.give_up_clean_marker(block);
-            return Ok(Attempt::Space(self.blocks[block].free_bytes.saturating_sub(kept_for_summary)));
+            return Ok(Attempt::Space(self.blocks[block].free_bytes().saturating_sub(kept_for_summary)));
         }
     }
 
@@ -106,9 +107,9 @@ impl Store {
     pub fn close_next_block(&mut self) {
         let Some(block) = self.next_block.take() else { return };
         let b = &self.blocks[block];
-        if is_dirty(b.wasted_bytes + b.dirty_bytes) {
-            self.wasted_to_dirty(block);
-            let very = self.blocks[block].dirty_bytes >= self.block_bytes / 2;
+        if is_dirty(b.wasted_bytes() + b.dirty_bytes()) {
+            self.blocks.shift_all(block, Share::Wasted, Share::Dirty);
+            let very = self.blocks[block].dirty_bytes() >= self.block_bytes / 2;
             self.blocks.append(block, if very { List::VeryDirty } else { List::Dirty });
         } else {
             self.blocks.append(block, List::Clean);
@@ -153,7 +154,8 @@ impl Store {
         let id = self.link_node(offset, state, bytes, ino);
         let block = self.block_of(offset);
         let b = &self.blocks[block];
-        if b.free_bytes == 0 && b.dirty_bytes == 0 && !is_dirty(b.wasted_bytes) && self.next_block == Some(block) {
+        if b.free_bytes() == 0 && b.dirty_bytes() == 0 && !is_dirty(b.wasted_bytes()) && self.next_block == Some(block)
+        {
             // Full and clean: nothing more can be written there.
             if self.wbuf.is_dirty() {
                 self.flush_wbuf_padded()?;

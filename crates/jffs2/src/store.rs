@@ -11,6 +11,7 @@ use rustc_hash::FxHashMap;
 use crate::blocks::{Blocks, List};
 use crate::compress::CompressionWork;
 use crate::format::{pad, Endian, INODE_BYTES, MIN_DATA_BYTES};
+use crate::ledger::Share;
 use crate::levels::Levels;
 use crate::medium::Medium;
 use crate::options::Options;
@@ -40,18 +41,6 @@ pub struct InodeCache {
     pub is_directory: bool,
 }
 
-/// Sums over all blocks.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Totals {
-    pub unchecked_bytes: u32,
-    pub used_bytes: u32,
-    pub dirty_bytes: u32,
-    pub wasted_bytes: u32,
-    pub free_bytes: u32,
-    pub erasing_bytes: u32,
-    pub bad_bytes: u32,
-}
-
 pub struct Store {
     pub mtd: Medium,
     /// NOR: one that is superseded is marked so on the medium (not during the mount, as in the kernel).
@@ -68,7 +57,6 @@ pub struct Store {
     pub refs: NodeRefs,
     pub inode_caches: FxHashMap<u32, InodeCache>,
     pub highest_ino: u32,
-    pub totals: Totals,
     pub levels: Levels,
     /// Block that nodes are appended to.
     pub next_block: Option<u32>,
@@ -123,7 +111,6 @@ impl Store {
             refs: NodeRefs::default(),
             inode_caches: FxHashMap::default(),
             highest_ino: 1,
-            totals: Totals { free_bytes: flash_bytes, ..Totals::default() },
             levels: Levels::of(flash_bytes, block_bytes),
             next_block: None,
             gc_block: None,
@@ -159,7 +146,7 @@ impl Store {
     /// Where the next node goes. There is a block to write to.
     pub fn write_offset(&self) -> u32 {
         let block = self.next_block.unwrap_or(0);
-        (block + 1) * self.block_bytes - self.blocks[block].free_bytes
+        (block + 1) * self.block_bytes - self.blocks[block].free_bytes()
     }
 
     /// Length of a node with its alignment: up to the next one, or to the free space of its block.
@@ -167,7 +154,7 @@ impl Store {
         let node = &self.refs[id];
         let end = if node.next_in_block == NONE {
             let block = self.block_of(node.offset());
-            (block + 1) * self.block_bytes - self.blocks[block].free_bytes
+            (block + 1) * self.block_bytes - self.blocks[block].free_bytes()
         } else {
             self.refs[node.next_in_block].offset()
         };
@@ -186,29 +173,14 @@ impl Store {
         let (offset, state) = (self.refs[id].offset(), self.refs[id].state());
         let number = self.block_of(offset);
         let block = &mut self.blocks[number];
-        debug_assert_eq!(offset, (number + 1) * self.block_bytes - block.free_bytes, "node in the wrong place");
+        debug_assert_eq!(offset, (number + 1) * self.block_bytes - block.free_bytes(), "node in the wrong place");
         if block.first == NONE {
             block.first = id;
         } else {
             self.refs[block.last].next_in_block = id;
         }
         block.last = id;
-        block.free_bytes -= bytes;
-        self.totals.free_bytes -= bytes;
-        match state {
-            NodeState::Unchecked => {
-                block.unchecked_bytes += bytes;
-                self.totals.unchecked_bytes += bytes;
-            }
-            NodeState::Pristine | NodeState::Normal => {
-                block.used_bytes += bytes;
-                self.totals.used_bytes += bytes;
-            }
-            NodeState::Obsolete => {
-                block.dirty_bytes += bytes;
-                self.totals.dirty_bytes += bytes;
-            }
-        }
+        self.blocks.shift(number, Share::Free, state.share(), bytes);
         if owner != 0 {
             self.chain_to_inode(id, owner);
         }
@@ -255,14 +227,11 @@ impl Store {
         if bytes == 0 {
             return;
         }
-        let b = &mut self.blocks[block];
+        let b = &self.blocks[block];
         if b.last != NONE && self.refs[b.last].is_obsolete() {
-            b.dirty_bytes += bytes;
-            b.free_bytes -= bytes;
-            self.totals.dirty_bytes += bytes;
-            self.totals.free_bytes -= bytes;
+            self.blocks.shift(block, Share::Free, Share::Dirty, bytes);
         } else {
-            let offset = (block + 1) * self.block_bytes - b.free_bytes;
+            let offset = (block + 1) * self.block_bytes - b.free_bytes();
             self.link_node(offset, NodeState::Obsolete, bytes, 0);
         }
     }
@@ -271,20 +240,7 @@ impl Store {
     /// to collect it.
     pub fn waste_space(&mut self, block: u32, offset: u32, bytes: u32) {
         self.link_node(offset, NodeState::Obsolete, bytes, 0);
-        let b = &mut self.blocks[block];
-        b.dirty_bytes -= bytes;
-        b.wasted_bytes += bytes;
-        self.totals.dirty_bytes -= bytes;
-        self.totals.wasted_bytes += bytes;
-    }
-
-    /// Turns a block's wasted space into dirty space.
-    pub fn wasted_to_dirty(&mut self, block: u32) {
-        let b = &mut self.blocks[block];
-        let wasted = std::mem::take(&mut b.wasted_bytes);
-        b.dirty_bytes += wasted;
-        self.totals.dirty_bytes += wasted;
-        self.totals.wasted_bytes -= wasted;
+        self.blocks.shift(block, Share::Dirty, Share::Wasted, bytes);
     }
 
     /// A node's checksums are right: it counts as used from now on.
@@ -292,11 +248,7 @@ impl Store {
         let bytes = self.ref_bytes(id);
         let block = self.block_of(self.refs[id].offset());
         self.refs[id].set_state(state);
-        let b = &mut self.blocks[block];
-        b.unchecked_bytes -= bytes;
-        b.used_bytes += bytes;
-        self.totals.unchecked_bytes -= bytes;
-        self.totals.used_bytes += bytes;
+        self.blocks.shift(block, Share::Unchecked, Share::Used, bytes);
     }
 
     /// The node is not needed any more. Its block moves to the list that fits.
@@ -308,30 +260,19 @@ impl Store {
         let number = self.block_of(node.offset());
         let bytes = self.ref_bytes(id);
         let current = self.next_block == Some(number);
-        let b = &mut self.blocks[number];
-        if node.state() == NodeState::Unchecked {
-            b.unchecked_bytes -= bytes;
-            self.totals.unchecked_bytes -= bytes;
-        } else {
-            b.used_bytes -= bytes;
-            self.totals.used_bytes -= bytes;
-        }
+        let b = &self.blocks[number];
+        let (wasted_bytes, bad_in_use) = (b.wasted_bytes(), b.list() == List::BadUsed);
+        let counts_as_dirty = (b.dirty_bytes() != 0 || is_dirty(wasted_bytes + bytes)) && !current;
+        let to = if counts_as_dirty { Share::Dirty } else { Share::Wasted };
+        self.blocks.shift(number, node.state().share(), to, bytes);
         let mut added = 0;
-        if (b.dirty_bytes != 0 || is_dirty(b.wasted_bytes + bytes)) && !current {
-            b.dirty_bytes += bytes;
-            self.totals.dirty_bytes += bytes;
+        if counts_as_dirty {
             added = bytes;
-            if b.wasted_bytes != 0 {
-                if b.list() == List::BadUsed {
-                    added = 0;
-                } else {
-                    added += b.wasted_bytes;
-                    self.wasted_to_dirty(number);
-                }
+            if wasted_bytes != 0 && bad_in_use {
+                added = 0;
+            } else {
+                added += self.blocks.shift_all(number, Share::Wasted, Share::Dirty);
             }
-        } else {
-            b.wasted_bytes += bytes;
-            self.totals.wasted_bytes += bytes;
         }
         self.refs[id].set_state(NodeState::Obsolete);
         if !self.scanning && !current {
@@ -345,8 +286,8 @@ impl Store {
     fn refile_after_obsoleting(&mut self, number: u32, added: u32) {
         let b = &self.blocks[number];
         let half = self.block_bytes / 2;
-        let before = b.dirty_bytes - added.min(b.dirty_bytes);
-        if b.used_bytes == 0 && b.unchecked_bytes == 0 {
+        let before = b.dirty_bytes() - added.min(b.dirty_bytes());
+        if b.used_bytes() == 0 && b.unchecked_bytes() == 0 {
             if self.gc_block == Some(number) {
                 self.gc_block = None;
             }
@@ -358,9 +299,9 @@ impl Store {
             }
         } else if self.gc_block == Some(number) {
             // Stays the victim.
-        } else if is_dirty(b.dirty_bytes) && !is_dirty(before) {
+        } else if is_dirty(b.dirty_bytes()) && !is_dirty(before) {
             self.blocks.append(number, List::Dirty);
-        } else if b.dirty_bytes >= half && before < half {
+        } else if b.dirty_bytes() >= half && before < half {
             self.blocks.append(number, List::VeryDirty);
         }
     }

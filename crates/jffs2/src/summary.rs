@@ -121,7 +121,7 @@ impl Store {
     /// Writes the summary of the current block into all the space it has left (`jffs2_sum_write_sumnode`).
     pub fn write_summary(&mut self) -> Result<()> {
         let Some(block) = self.next_block else { return Ok(()) };
-        let free = self.blocks[block].free_bytes;
+        let free = self.blocks[block].free_bytes();
         let content = self.summary.bytes() + MARKER_BYTES;
         if self.summary.count == 0
             || SUMMARY_HEADER_BYTES + content > free

@@ -266,7 +266,7 @@ impl Jffs2 {
     /// (`jffs2_flush_wbuf_gc`). `false`: the task must give way before it is done.
     fn fill_and_flush(&mut self, host: &mut dyn Host, task: Task, began_at: u32) -> Result<bool> {
         let _of_setup = self.store.sim.because_of_setup_if(self.store.wbuf.is_of_setup);
-        if self.store.totals.unchecked_bytes != 0 && self.job_of(task).is_none() {
+        if self.store.blocks.totals().unchecked_bytes() != 0 && self.job_of(task).is_none() {
             // Collection makes no progress before all nodes are checked.
             self.store.flush_wbuf_padded()?;
             return Ok(true);

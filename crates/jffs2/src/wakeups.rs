@@ -24,14 +24,15 @@ const SECOND_NS: u64 = 1_000_000_000;
 impl Store {
     /// Obsolete space that collection can win back; blocks in erasure are not counted twice.
     pub fn collectable_bytes(&self) -> u32 {
-        (self.totals.dirty_bytes + self.totals.erasing_bytes).saturating_sub(self.erasing_blocks * self.block_bytes)
+        let totals = self.blocks.totals();
+        (totals.dirty_bytes() + totals.erasing_bytes()).saturating_sub(self.erasing_blocks * self.block_bytes)
     }
 
     pub fn thread_should_wake(&self) -> bool {
         if !self.blocks.is_empty(List::EraseComplete) || !self.blocks.is_empty(List::ErasePending) {
             return true;
         }
-        if self.totals.unchecked_bytes != 0 {
+        if self.blocks.totals().unchecked_bytes() != 0 {
             return true;
         }
         if self.free_blocks() + self.erasing_blocks < self.levels.gc_trigger_blocks

@@ -9,6 +9,7 @@ use ffslab_sim::{Reason, Work};
 
 use crate::blocks::List;
 use crate::format::{encode_padding, pad, HEADER_BYTES};
+use crate::ledger::Share;
 use crate::refs::{NodeState, RefId, NONE};
 use crate::store::{errno, Store};
 
@@ -238,7 +239,7 @@ impl Store {
             self.erasing_blocks += 1;
             self.trigger_gc_thread();
         }
-        let rest = self.blocks[number].free_bytes;
+        let rest = self.blocks[number].free_bytes();
         if rest > 0 {
             self.waste_space(number, (number + 1) * self.block_bytes - rest, rest);
         }
@@ -309,7 +310,7 @@ impl Store {
             }
             at = place + self.move_ref(id, place);
         }
-        if self.blocks[number].used_bytes == 0 && self.blocks[number].unchecked_bytes == 0 {
+        if self.blocks[number].used_bytes() == 0 && self.blocks[number].unchecked_bytes() == 0 {
             self.blocks.append(number, List::ErasePending);
             self.erasing_blocks += 1;
             self.trigger_gc_thread();
@@ -337,11 +338,7 @@ impl Store {
         if self.blocks[number].last == id {
             self.blocks[number].last = stand_in;
         }
-        let b = &mut self.blocks[number];
-        b.used_bytes -= bytes;
-        b.dirty_bytes += bytes;
-        self.totals.used_bytes -= bytes;
-        self.totals.dirty_bytes += bytes;
+        self.blocks.shift(number, Share::Used, Share::Dirty, bytes);
         let owner = old.owner;
         self.unchain_from_inode(id);
         self.refs.relocate(id, to, old.state());

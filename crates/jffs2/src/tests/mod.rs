@@ -13,8 +13,9 @@ use ffslab_mtd::{Driver, Mtd, Nand};
 use ffslab_sim::{Idle, NandWait, Sim, SimConfig};
 
 use crate::blocks::List;
+use crate::ledger::Shares;
 use crate::refs::{NodeState, NONE};
-use crate::store::{Store, Totals};
+use crate::store::Store;
 use crate::{Jffs2, Options};
 
 /// Pages of 2048 bytes, blocks of 16 pages.
@@ -118,42 +119,28 @@ fn content(at: usize, bytes: usize) -> Vec<u8> {
     (at..at + bytes).map(|i| (i as u32).wrapping_mul(2_654_435_761).rotate_left(9) as u8).collect()
 }
 
-/// Checks what must hold between any two operations: the sizes of each block agree with its nodes and add up to the
-/// block, the sums agree with the blocks and add up to the medium, the number of blocks in erasure is that of their
-/// lists.
+/// Checks what must hold between any two operations: the shares of each block agree with its list and its nodes and add up
+/// to the block, the totals are the sums over the blocks, the number of blocks in erasure is that of their lists.
 fn audit(store: &Store) {
-    let mut sums = Totals::default();
+    let mut sums = Shares::default();
     let mut in_erasure = 0;
     for number in 0..store.blocks.count() {
         let b = store.blocks[number];
-        let held = b.unchecked_bytes + b.used_bytes + b.dirty_bytes + b.wasted_bytes + b.free_bytes;
-        match b.list() {
-            List::Erasing | List::EraseComplete | List::EraseChecking => {
-                assert_eq!(held, 0, "block {number}: {b:?}");
-                sums.erasing_bytes += store.block_bytes;
-            }
-            List::Bad => {
-                assert_eq!(held, 0, "block {number}: {b:?}");
-                sums.bad_bytes += store.block_bytes;
-            }
-            _ => assert_eq!(held, store.block_bytes, "block {number}: {b:?}"),
-        }
+        let whole = match b.list() {
+            List::Erasing | List::EraseComplete | List::EraseChecking => b.erasing_bytes(),
+            List::Bad => b.bad_bytes(),
+            _ => b.sum_bytes() - b.erasing_bytes() - b.bad_bytes(),
+        };
+        assert_eq!(whole, store.block_bytes, "block {number}: {b:?}");
         in_erasure += u32::from(matches!(
             b.list(),
             List::ErasePending | List::Erasing | List::EraseComplete | List::EraseChecking
         ));
-        sums.unchecked_bytes += b.unchecked_bytes;
-        sums.used_bytes += b.used_bytes;
-        sums.dirty_bytes += b.dirty_bytes;
-        sums.wasted_bytes += b.wasted_bytes;
-        sums.free_bytes += b.free_bytes;
+        sums += *b;
         audit_nodes(store, number);
     }
-    let fields = |t: &Totals| {
-        [t.unchecked_bytes, t.used_bytes, t.dirty_bytes, t.wasted_bytes, t.free_bytes, t.erasing_bytes, t.bad_bytes]
-    };
-    assert_eq!(fields(&store.totals), fields(&sums));
-    assert_eq!(fields(&sums).iter().sum::<u32>(), store.flash_bytes);
+    assert_eq!(*store.blocks.totals(), sums);
+    assert_eq!(sums.sum_bytes(), store.flash_bytes);
     assert_eq!(store.erasing_blocks, in_erasure);
 }
 
@@ -176,7 +163,10 @@ fn audit_nodes(store: &Store, number: u32) {
         id = store.refs[id].next_in_block;
     }
     if b.first != NONE {
-        assert_eq!(at + b.free_bytes, (number + 1) * store.block_bytes, "block {number}");
-        assert_eq!([unchecked, used, obsolete], [b.unchecked_bytes, b.used_bytes, b.dirty_bytes + b.wasted_bytes]);
+        assert_eq!(at + b.free_bytes(), (number + 1) * store.block_bytes, "block {number}");
+        assert_eq!(
+            [unchecked, used, obsolete],
+            [b.unchecked_bytes(), b.used_bytes(), b.dirty_bytes() + b.wasted_bytes()]
+        );
     }
 }

@@ -7,6 +7,7 @@ use ffslab_sim::Task;
 
 use super::{audit, content, Bench, BLOCK_BYTES};
 use crate::blocks::List;
+use crate::ledger::Share;
 use crate::refs::{NodeState, NONE};
 use crate::summary::NO_SUMMARY;
 use crate::Options;
@@ -99,7 +100,7 @@ fn a_block_can_be_erased_for_a_copy_that_failed() {
     bench.write(ino, 0, &data).unwrap();
     bench.fs.sync(&mut bench.host).unwrap();
     let store = &mut bench.fs.store;
-    assert!(store.blocks[store.next_block.unwrap()].free_bytes > 5_000, "room for the copy");
+    assert!(store.blocks[store.next_block.unwrap()].free_bytes() > 5_000, "room for the copy");
     let current = store.next_block.unwrap();
     let nodes = std::iter::successors(Some(store.inode_caches[&ino].first), |&id| Some(store.refs[id].next_in_inode));
     let mut nodes = nodes.take_while(|&id| id != NONE);
@@ -119,7 +120,7 @@ fn a_block_can_be_erased_for_a_copy_that_failed() {
     let victim = store.block_of(store.refs[copied].offset());
     store.blocks.take(victim);
     store.gc_block = Some(victim);
-    store.wasted_to_dirty(victim);
+    store.blocks.shift_all(victim, Share::Wasted, Share::Dirty);
     bench.fs.collect_live(&mut bench.host, victim, copied, ino).unwrap();
     audit(&bench.fs.store);
     bench.fs.drop_inodes(&|_| false);
