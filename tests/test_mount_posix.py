@@ -441,3 +441,15 @@ def test_statfs_follows_what_is_written(root: Path) -> None:
     after = os.statvfs(root)
     assert 900_000 < (before.f_bfree - after.f_bfree) * after.f_frsize < 1_400_000
     assert after.f_namemax >= 254
+
+
+@pytest.mark.parametrize("fs", FILE_SYSTEMS)
+def test_further_names_of_special_files_are_listed_after_a_new_mount(fs: str, tmp_path: Path) -> None:
+    """YAFFS2 mounts with its checkpoint and has read no header of the file when the directory is listed."""
+    image = tmp_path / "nand.bin"
+    with mounted(tmp_path, fs, "--save", image) as mount:
+        os.mkfifo(mount.place / "first")
+        os.link(mount.place / "first", mount.place / "second")
+    with mounted(tmp_path, fs, "--image", image) as mount:
+        assert {"first", "second"} <= set(os.listdir(mount.place))
+        assert stat.S_ISFIFO((mount.place / "second").lstat().st_mode)

@@ -236,7 +236,12 @@ impl FileSystem for Yaffs2 {
             let name = self.device.name_of(child)?;
             let Some(obj) = self.device.objects.equivalent(child) else { continue };
             let object = &self.device.objects[obj];
-            let Ok(kind) = file_kind(object.kind, object.attributes.mode) else { continue };
+            let kind = match (object.kind, file_kind(object.kind, object.attributes.mode)) {
+                (_, Ok(kind)) => kind,
+                // Its header was not read since the mount, only that of its further name (`yaffs_get_obj_type` says DT_REG).
+                (Kind::Special, Err(_)) => FileKind::File,
+                _ => continue,
+            };
             emit(DirEntry { ino: object.id, name: &name, kind });
         }
         Ok(())
