@@ -58,7 +58,7 @@ bench: setup ## run the benchmarks and print their figures as tables
 	@echo
 	@cargo bench --quiet -p ffslab-mount --bench '*'
 
-soak: setup ## cut the power at every flash operation of every workload, mount thousands of damaged images; takes long
+soak: setup ## cut the power at every flash operation of every workload, mount damaged images, run the foreign suites you have; takes long
 	cargo run --release --quiet -p ffslab-jffs2 --example soak
 	cargo run --release --quiet -p ffslab-yaffs2 --example soak
 	cargo run --release --quiet -p ffslab-ubifs --example soak

@@ -78,8 +78,8 @@ impl MountOptions {
         if fs == "ubifs" && (dirsync || found.synchronous) {
             let option = if dirsync { "dirsync" } else { "sync" };
             return Err(format!(
-                "mount option \"{option}\": that UBIFS writes names at once (IS_DIRSYNC, fs/ubifs/journal.c) is not \
-                 simulated: open files with O_SYNC, or fsync them and their directories"
+                "mount option \"{option}\": that all names of a UBIFS are written at once (IS_DIRSYNC, fs/ubifs/journal.c) is \
+                 not simulated: give files and directories the flag (chattr +S, +D), or open files with O_SYNC"
             ));
         }
         Ok(found)
