@@ -36,7 +36,6 @@ main()
 STRACE = ROOT / "examples/sqlite/select-random-50.strace.gz"
 WRITERS = {
     "results": ("results", "_write", ["ffslab", "run", "small.toml", "--out", "out"]),
-    "extract": ("images", "_write", ["ffslab", "extract", "image.jffs2", "out"]),
     "convert": ("traces", "_copy", ["ffslab", "trace", "convert", str(STRACE), "out.parquet"]),
 }
 
@@ -45,11 +44,6 @@ def stopped(tmp_path: Path, name: str, number: signal.Signals) -> tuple[int, str
     """Exit code and standard error of a verb that gets the signal while it writes."""
     module, function, arguments = WRITERS[name]
     (tmp_path / "small.toml").write_text(SMALL, encoding="utf-8")
-    if name == "extract":
-        saved = SMALL.split("[axes]")[0] + '[[measure]]\nstep = "save_image"\nfile = "image.jffs2"\n'
-        (tmp_path / "saved.toml").write_text(saved, encoding="utf-8")
-        subprocess.run([FFSLAB, "run", "saved.toml", "--out", "saved"], cwd=tmp_path, check=True, capture_output=True)
-        (tmp_path / "saved/images/image.jffs2").rename(tmp_path / "image.jffs2")
     before = {path.name for path in tmp_path.iterdir()}
     code = STOPPED.format(module=module, function=function, arguments=arguments)
     running = subprocess.Popen(
