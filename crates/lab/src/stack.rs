@@ -197,8 +197,7 @@ fn image_of(keys: &mut StackKeys, geometry: &Geometry, base_dir: &Path) -> Resul
         return match keys.into_iter().find(|(_, is_set)| *is_set) {
             None => Ok(None),
             Some((key, _)) => {
-                let text = format!("{key} is set, but there is no image: give one with image = \"FILE\"");
-                Err(LabError::Input(text))
+                Err(LabError::Input(format!("{key} is set, but there is no image: give one with image = \"FILE\"")))
             }
         };
     };
