@@ -19,6 +19,7 @@ mod scope;
 use crate::text::io_reason;
 use crate::trace::source::Open;
 use follow::Whole;
+pub use scope::Kept;
 use std::io::{BufRead, Read};
 use std::path::Path;
 
@@ -72,16 +73,10 @@ impl Passes {
     }
 
     /// A pass: `each` gets every call below the root and says whether to go on. What must exist, and what is left out.
-    pub fn pass(
-        &self,
-        path: &Path,
-        open: &Open,
-        each: &mut dyn FnMut(Record) -> bool,
-    ) -> Result<(String, Vec<Existing>, Vec<(String, u64)>), TraceError> {
+    pub fn pass(&self, path: &Path, open: &Open, each: &mut dyn FnMut(Record) -> bool) -> Result<Kept, TraceError> {
         let mut part = scope::Part::new(self.root.clone());
         follow(path, open()?, &mut |call, handles| part.take(call, handles).is_none_or(&mut *each))?;
-        let kept = part.finish(path)?;
-        Ok((kept.root, kept.existing, kept.ignored))
+        part.finish(path)
     }
 }
 

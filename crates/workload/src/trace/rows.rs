@@ -11,6 +11,9 @@ use std::path::Path;
 /// An error: line (0: none) and message.
 pub type Refused = (u64, String);
 
+/// Calls that are not replayed: name and number.
+pub type LeftOut = Vec<(String, u64)>;
+
 /// One event as a recording tells it. What it does not tell is `None`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Row {
@@ -198,7 +201,7 @@ impl<'a> Maker<'a> {
     /// What must exist, and what was left out; `ignored`: by the reader.
     ///
     /// Errors: nothing lies below the root.
-    pub fn finish(mut self, ignored: BTreeMap<String, u64>) -> Result<(Vec<Existing>, Vec<(String, u64)>), Refused> {
+    pub fn finish(mut self, ignored: BTreeMap<String, u64>) -> Result<(Vec<Existing>, LeftOut), Refused> {
         let mut ignored: Vec<(String, u64)> = ignored.into_iter().collect();
         if self.outside > 0 {
             ignored.push((format!("outside of {}", self.root), self.outside));

@@ -5,7 +5,7 @@ use super::rows::{Maker, Survey};
 use super::source::{self, Open, Watched};
 use super::table::TraceColumns;
 use super::{each_row, placed, Existing, Format, Record, TraceError};
-use crate::strace::Passes;
+use crate::strace::{Kept, Passes};
 use std::path::Path;
 
 /// Rows of a batch: some 40 MB of columns.
@@ -98,7 +98,7 @@ impl Pass for Passes {
         open: &Open,
         each: &mut dyn FnMut(Record) -> bool,
     ) -> Result<(Head, Vec<Existing>), TraceError> {
-        let (root, existing, ignored) = Passes::pass(self, path, open, each)?;
+        let Kept { root, existing, ignored } = Passes::pass(self, path, open, each)?;
         Ok((Head { root, ignored }, existing))
     }
 }
