@@ -152,7 +152,7 @@ pub struct Known {
 }
 
 /// Finds out how `image` is laid out: as the layout that finds most object headers with tags that suit them. Of equals the
-/// first counts, beginning with pages of 2048 + 64 B. `None`: no sizes that can be find any.
+/// one with most other pages, then the first counts, beginning with pages of 2048 + 64 B. `None`: no sizes that can be find any.
 pub fn layout(image: &[u8], known: &Known) -> Option<Layout> {
     let pages = known.page_bytes.map_or(PAGES_BYTES.to_vec(), |page| vec![page]);
     let oobs = known.oob_bytes.map_or(OOBS_BYTES.to_vec(), |oob| vec![oob]);
@@ -165,16 +165,17 @@ pub fn layout(image: &[u8], known: &Known) -> Option<Layout> {
     });
     let have_room = layouts.filter(|layout| layout.tags_offset as usize + TAGS_BYTES <= layout.stride_bytes());
     let mut best = None;
-    for (layout, headers) in have_room.filter_map(|layout| fit(image, layout, known.is_yaffs2)) {
-        if best.is_none_or(|(_, most)| headers > most) {
-            best = Some((layout, headers));
+    for (layout, found) in have_room.filter_map(|layout| fit(image, layout, known.is_yaffs2)) {
+        if best.is_none_or(|(_, most)| found > most) {
+            best = Some((layout, found));
         }
     }
     best.map(|(layout, _)| layout)
 }
 
-/// The layout if it suits the image, with the number of headers that it finds.
-fn fit(image: &[u8], layout: Layout, is_yaffs2: bool) -> Option<(Layout, u32)> {
+/// The layout if it suits the image, with the numbers of headers and of all pages that it finds: with few headers a wrong
+/// layout finds as many, but not what stands between them.
+fn fit(image: &[u8], layout: Layout, is_yaffs2: bool) -> Option<(Layout, (u32, u32))> {
     let (mut headers, mut wrong, mut right_eccs, mut used) = (0u32, 0, 0, 0);
     let mut has_sure = false;
     let pages = || image.chunks_exact(layout.stride_bytes());
@@ -204,7 +205,10 @@ fn fit(image: &[u8], layout: Layout, is_yaffs2: bool) -> Option<(Layout, u32)> {
     // A power cut leaves a page or two that make no sense; other things on the chip, or a block of noise, are more than that.
     // Then the ECC decides, which is right for a header of YAFFS2 only.
     let fits = headers > 0 && (is_yaffs2 || has_sure || wrong * 8 <= used);
-    fits.then_some((Layout { tags_ecc: !layout.is_inband() && right_eccs * 2 > used - wrong, ..layout }, headers))
+    fits.then_some((
+        Layout { tags_ecc: !layout.is_inband() && right_eccs * 2 > used - wrong, ..layout },
+        (headers, used - wrong),
+    ))
 }
 
 /// Does the page begin as an object header does, of the kind that its tags say?
@@ -253,6 +257,24 @@ mod tests {
             assert_eq!((found.page_bytes, found.oob_bytes, found.tags_offset), (2048, 64, 2050));
             assert_eq!(block_sizes(&image, &found).unwrap().pages, [64]);
         }
+    }
+
+    #[test]
+    fn a_single_header_is_not_found_with_the_wrong_oob_area() {
+        let mut image = page(2, 0x1001);
+        for chunk in 1..20 {
+            let mut data = vec![0xA5; 2048];
+            let packed = Tags { sequence: 0x1001, object: 257, chunk, count_bytes: 2048, ..Tags::default() }.pack();
+            data.extend([0xFF; 2]);
+            data.extend(packed);
+            data.extend(tags_ecc::compute(&packed));
+            data.resize(2048 + 128, 0xFF);
+            if chunk == 1 {
+                image.resize(2048 + 128, 0xFF);
+            }
+            image.extend(data);
+        }
+        assert_eq!(layout(&image, &Known::default()).map(|found| found.oob_bytes), Some(128));
     }
 
     #[test]
