@@ -13,6 +13,8 @@ from ffslab.time_table import sentence as largest_cost
 Variant = dict[str, Any]
 
 FEW = 2
+# The reason of operations that make a new partition usable.
+FORMATTING = "formatting"
 
 # Reasons for flash reads that a program's own reads bring about. Where others prevail, a ratio of flash reads to the
 # program's reads would mislead.
@@ -150,13 +152,20 @@ def _about(variant: Variant) -> Iterator[str]:
             f'"{reason}"'
             f"{_amplified(factor, 'the program asked for')}."
         )
-    if totals["page_programs"]:
-        reason, count = _by_reason(variant, "page_programs").most_common(1)[0]
+    reasons = _by_reason(variant, "page_programs")
+    formatting = reasons.pop(FORMATTING, 0)
+    programs = totals["page_programs"] - formatting
+    if programs:
+        reason, count = reasons.most_common(1)[0]
         yield (
-            f"{_share(count, totals['page_programs'])} of {number(totals['page_programs'])} flash page programs "
+            f"{_share(count, programs)} of {number(programs)} flash page programs "
             f'have the cause "{reason}"'
             f"{_amplified(variant['write_amplification'], 'the program wrote')}."
         )
+    erases = _by_reason(variant, "erases")[FORMATTING]
+    if formatting or erases:
+        took = f"{_counted(formatting, 'page program')} and {_counted(erases, 'block erase')}"
+        yield f'Making the new partition usable took {took}, counted apart under "{FORMATTING}": it happens once.'
     cost = largest_cost(variant)
     if cost:
         yield cost

@@ -93,6 +93,7 @@ pub struct VariantSummary {
     pub write_amplification: Option<f64>,
     /// Bytes of the pages read / bytes that programs read; null if they read none.
     pub read_amplification: Option<f64>,
+    /// In the measured steps, but for those of formatting.
     pub erases_per_block: MeanSd,
     /// What the partition holds at the start of the measured steps and at their end; null: nothing was mounted then.
     pub space_before: Option<SpaceSummary>,
@@ -357,7 +358,7 @@ impl VariantSummary {
                 user_written_bytes,
             ),
             read_amplification: ratio(last.counts.page_reads.saturating_sub(of_setup.page_reads), user_read_bytes),
-            erases_per_block: MeanSd::of(&outcome.erases_main),
+            erases_per_block: MeanSd::of(&decrease(&outcome.erases_main, &outcome.erases_formatting)),
             space_before: SpaceSummary::of(&outcome.space_before),
             space_after: SpaceSummary::of(&outcome.space_after),
             counters: sum_counters(&outcome.measure),
@@ -379,6 +380,11 @@ fn only_counted(requests: &RequestLog, tally: &Tally) -> String {
         grouped(tally.len()),
         RELATIVE_ERROR * 100.0
     )
+}
+
+/// `all` without `part`, block by block; a machine without a chip has neither.
+fn decrease(all: &[u32], part: &[u32]) -> Vec<u32> {
+    all.iter().zip(part).map(|(all, part)| all - part).collect()
 }
 
 /// The counters of all steps together.
