@@ -37,7 +37,7 @@ pub struct Part {
     is_used: bool,
 }
 
-/// What a [`Part`] knows at its end.
+/// What a `Part` knows at its end.
 pub struct Kept {
     pub root: String,
     pub existing: Vec<Existing>,
