@@ -96,7 +96,7 @@ fn keys_of_other_file_systems_are_refused() {
         let key = line.split(' ').next().unwrap();
         for fs in others.split(' ') {
             let wanted = format!("small.toml: [stack]: {key} belongs to {owners}, not to {fs}: leave it out");
-            let said = input_error(&with(fs, line).split("[axes]").next().unwrap().to_string());
+            let said = input_error(with(fs, line).split("[axes]").next().unwrap());
             assert_eq!(said, wanted);
         }
     }
