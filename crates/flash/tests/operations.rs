@@ -170,7 +170,7 @@ fn impossible_chips_are_refused() {
     assert!(make(Geometry { blocks: 0, ..good }, rules).unwrap().starts_with("blocks = 0"));
     assert_eq!(
         Geometry { blocks: u32::MAX, ..good }.check(),
-        Err(GeometryError::Blocks { blocks: u32::MAX, blocks_max: 1 << 28, pages_per_block: 4 })
+        Err(GeometryError::Blocks { blocks: u32::MAX, blocks_max: 1 << 22, pages_per_block: 4 })
     );
     assert!(make(good, Rules { partial_programs_max: 0, in_order: false }).is_some());
 }
