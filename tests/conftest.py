@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -67,6 +69,15 @@ read_ahead_KiB = [128, 0]
 
 Ran = subprocess.CompletedProcess[str]
 Command = Callable[..., Ran]
+
+
+def pytest_configure() -> None:
+    """Undoes `nohup`: children inherit ignored signals, and a test that ends one by such a signal would hang."""
+    if threading.current_thread() is not threading.main_thread():
+        return
+    for number, action in ((signal.SIGHUP, signal.SIG_DFL), (signal.SIGINT, signal.default_int_handler)):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, action)
 
 
 @pytest.hookimpl(tryfirst=True)
