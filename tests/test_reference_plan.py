@@ -105,7 +105,7 @@ def test_the_command_refuses_bad_input_in_one_line(ffslab: Command, small: Path,
         (["--jobs", "0"], "--jobs"),
         (["--out", other], "is no folder of `ffslab reference run`"),
         (["--kernel", small], "--kernel and --modules belong together"),
-        (["--kernel", small, "--modules", other], "modules.dep: there is no such file"),
+        (["--kernel", small, "--modules", other], "modules.dep: no such file"),
     ):
         ran = ffslab("reference", "run", small, *arguments)
         assert (ran.returncode, len(ran.stderr.splitlines())) == (2, 1), ran.stderr
