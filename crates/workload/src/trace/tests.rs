@@ -173,7 +173,7 @@ fn batches_are_the_table_of_the_whole_recording() {
         for packed in [false, true] {
             let file = folder.join(format!("{number}-{packed}"));
             std::fs::write(&file, if packed { gzip(text) } else { text.as_bytes().to_vec() }).unwrap();
-            for root in [None, Some("/mnt"), Some("/work")] {
+            for root in [None, Some("/mnt"), Some("/srv")] {
                 let whole = read(&file, root);
                 let mut columns = table::TraceColumns::default();
                 let mut found_root = String::new();
