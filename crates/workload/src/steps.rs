@@ -5,7 +5,7 @@ use crate::quantity::{Bytes, Micros};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
-mod about;
+pub(crate) mod about;
 
 macro_rules! steps {
     ($($(#[$meta:meta])* $tag:literal $Variant:ident),+ $(,)?) => {

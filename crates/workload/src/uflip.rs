@@ -20,6 +20,7 @@
 //! end. Random offsets come from this laboratory's generator.
 
 use crate::prng::SplitMix64;
+use crate::steps::about::request_size;
 use crate::steps::{BasePattern, RequestOp, Uflip};
 
 /// One call of a pattern.
@@ -89,9 +90,7 @@ impl Uflip {
     ///
     /// Errors: the key, what is wrong with it and what would be right.
     pub fn check(&self) -> Result<(), String> {
-        if self.io_size_bytes.0 == 0 {
-            return Err("io_size_B is 0: it must be at least 1".to_string());
-        }
+        request_size("io_size_B", self.io_size_bytes)?;
         for (key, value) in [
             ("io_count", self.io_count),
             ("partitions", self.partitions),

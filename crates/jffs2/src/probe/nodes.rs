@@ -120,6 +120,8 @@ fn look(e: Endian, node_type: u16, node: &[u8]) -> Found {
                 return Found::Damage("a directory entry with a wrong CRC");
             };
             match node.get(DIRENT_BYTES as usize..).and_then(|name| name.get(..raw.name_bytes as usize)) {
+                // scan.c cuts such a name at its zero, and drops the entry because the CRC is not that of what is left.
+                Some(name) if name.contains(&0) => Found::Damage("a directory entry whose name has a zero byte"),
                 Some(name) if crc32(0, name) == raw.name_crc => Found::Dirent { parent: raw.parent, ino: raw.ino },
                 Some(_) => Found::Damage("a directory entry whose name has a wrong CRC"),
                 None => Found::Damage("a directory entry that is shorter than its name"),
@@ -136,7 +138,7 @@ fn look(e: Endian, node_type: u16, node: &[u8]) -> Found {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::encode_clean_marker;
+    use crate::format::{encode_clean_marker, DIRENT_BYTES};
 
     fn places(e: Endian, block: &[u8]) -> Vec<(u32, Found)> {
         let mut found = Vec::new();
@@ -170,5 +172,17 @@ mod tests {
             assert_eq!(places(e, &block), [(0, Found::CleanMarker)], "without its magic number a node is not seen");
             assert_eq!(places(e, &block[..100]).len(), 1, "a block may end anywhere");
         }
+    }
+
+    #[test]
+    fn a_name_with_a_zero_byte_is_damage_though_its_crc_is_right() {
+        let e = Endian::Little;
+        let name = b"a\0b";
+        let dirent = RawDirent { parent: 1, ino: 2, name_bytes: 3, name_crc: crc32(0, name), ..RawDirent::default() };
+        let mut block = vec![0xFF; 4096];
+        block[..DIRENT_BYTES as usize].copy_from_slice(&dirent.encode(e));
+        block[DIRENT_BYTES as usize..][..name.len()].copy_from_slice(name);
+        let zero = Found::Damage("a directory entry whose name has a zero byte");
+        assert_eq!(places(e, &block), [(0, zero)]);
     }
 }

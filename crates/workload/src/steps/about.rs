@@ -2,9 +2,17 @@
 
 use super::*;
 
-/// Errors: the key of a size that is 0.
-pub(super) fn positive(key: &str, bytes: Bytes) -> Result<(), String> {
-    nonzero(key, bytes.0)
+/// The largest request of a step: its bytes are in memory all at once.
+pub(crate) const REQUEST_BYTES_MAX: u64 = 256 << 20;
+
+/// Errors: the key of a size of requests that is 0, or larger than the memory for it.
+pub(crate) fn request_size(key: &str, bytes: Bytes) -> Result<(), String> {
+    nonzero(key, bytes.0)?;
+    if bytes.0 > REQUEST_BYTES_MAX {
+        let limit = REQUEST_BYTES_MAX >> 20;
+        return Err(format!("{key} is {}: a request has at most {limit} MiB ({REQUEST_BYTES_MAX})", bytes.0));
+    }
+    Ok(())
 }
 
 /// Errors: the key of a number that is 0.
@@ -87,10 +95,10 @@ impl Step {
             | Step::CopyIn(CopyIn { request_bytes, .. })
             | Step::ReadMany(ReadMany { request_bytes: Some(request_bytes), .. })
             | Step::CreateMany(CreateMany { request_bytes: Some(request_bytes), .. }) => {
-                positive("request_B", *request_bytes)?;
+                request_size("request_B", *request_bytes)?;
             }
             Step::Requests(Requests { request_bytes, range_bytes, .. }) => {
-                positive("request_B", *request_bytes)?;
+                request_size("request_B", *request_bytes)?;
                 if let Some(range) = range_bytes.filter(|range| range.0 < request_bytes.0) {
                     let (range, request) = (range.0, request_bytes.0);
                     return Err(format!("range_B {range} is less than request_B {request}: not one request fits"));

@@ -1,6 +1,6 @@
 //! The steps that bring a partition into a stated condition, and uFLIP's.
 
-use super::about::positive;
+use super::about::request_size;
 use super::{default_request, default_seed};
 use crate::quantity::{Bytes, Micros};
 use schemars::JsonSchema;
@@ -203,7 +203,7 @@ fn share(key: &str, percent: f64) -> Result<(), String> {
 impl Occupy {
     /// Errors: the key, what is wrong with it and what would be right.
     pub fn check(&self) -> Result<(), String> {
-        positive("request_B", self.request_bytes)?;
+        request_size("request_B", self.request_bytes)?;
         share("percent", self.percent)
     }
 }
@@ -223,7 +223,7 @@ impl Load {
 impl Age {
     /// Errors: the key, what is wrong with it and what would be right.
     pub fn check(&self) -> Result<(), String> {
-        positive("request_B", self.request_bytes)?;
+        request_size("request_B", self.request_bytes)?;
         if !(self.overwrites > 0.0 && self.overwrites <= OVERWRITES_MAX) {
             return Err(format!(
                 "overwrites is {}: it must be more than 0 and at most {OVERWRITES_MAX}",

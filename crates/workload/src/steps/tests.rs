@@ -45,6 +45,9 @@ fn people_may_write_units() {
 fn values_that_nothing_could_run_are_named() {
     let check = |json: &str| parse(json).unwrap().check().unwrap_err();
     assert!(check(r#"{"step":"create","file":"x","bytes":1,"request_B":0}"#).contains("request_B is 0"));
+    let large =
+        check(r#"{"step":"requests","file":"x","op":"write","pattern":"random","request_B":"1024 GiB","count":1}"#);
+    assert_eq!(large, "request_B is 1099511627776: a request has at most 256 MiB (268435456)");
     assert!(check(r#"{"step":"open","file":"x","flags":["create"]}"#).contains("exactly one of"));
     assert!(check(r#"{"step":"create_many","dir":"","bytes":1}"#).contains("count is missing"));
     assert!(check(r#"{"step":"setxattr","file":"x","name":"user.a"}"#).contains("either a value"));
