@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from ffslab.text_table import text_table
+from ffslab.text.tables import text_table
 
 UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns"))
 

@@ -30,7 +30,7 @@ def memory_B(key: str) -> int:  # noqa: N802
 
 def inspect(path: Path) -> str:
     """What `ffslab inspect PATH` does; the exit code."""
-    from ffslab.inspection import complaints, inspect_image, text
+    from ffslab.images.inspection import complaints, inspect_image, text
 
     facts = inspect_image(path)
     assert text(facts)
@@ -97,7 +97,7 @@ def answer_to(wanted: dict[str, Any]) -> dict[str, Any]:
 
 def main() -> None:
     import ffslab
-    from ffslab import inspection
+    from ffslab.images import inspection
 
     assert ffslab and inspection  # loaded once, before the processes part
     for line in sys.stdin:

@@ -12,8 +12,8 @@ import pytest
 from bench_logs import Bench
 from ffslab import InputError
 from ffslab._native import profile
-from ffslab.calibrate import loops, power_capture, probe_logs, verb
-from ffslab.calibrate.verb import Inputs
+from ffslab.studies.calibrate import loops, power_capture, probe_logs, verb
+from ffslab.studies.calibrate.verb import Inputs
 
 if TYPE_CHECKING:
     from conftest import Command

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from bench_logs import TICK_US, Bench
-from ffslab.calibrate import Fit, Method, Observations, fit, loops
-from ffslab.calibrate.resolution import clock_step
+from ffslab.studies.calibrate import Fit, Method, Observations, fit, loops
+from ffslab.studies.calibrate.resolution import clock_step
 
 BOARD = Path(__file__).parents[2] / "shared" / "board"
 

@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from conftest import FFSLAB, SMALL, Command
-from ffslab.help_texts import VERBS
-from ffslab.time_table import spent
+from ffslab.cli.help_texts import VERBS
+from ffslab.text.time_table import spent
 
 FILES = {"resolved.toml", "summary.json", "requests.parquet", "blocks.parquet", "report.html"}
 
@@ -116,9 +116,8 @@ def test_help_names_arguments_without_types(ffslab: Command) -> None:
 
 def test_help_does_not_wait_for_the_large_packages() -> None:
     """What takes long at start-up is importing; a time would depend on the machine."""
-    code = (
-        "import sys, ffslab.cli; print([m for m in ('pandas', 'matplotlib', 'pyarrow', 'numpy') if m in sys.modules])"
-    )
+    slow = ("pandas", "matplotlib", "pyarrow", "numpy")
+    code = f"import sys, ffslab.cli.main; print([m for m in {slow} if m in sys.modules])"
     python = FFSLAB.with_name("python")
     ran = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "[]"
@@ -218,7 +217,7 @@ def test_an_interrupt_while_modules_load_is_one_line() -> None:
         "import sys\n"
         "class Slow:\n"
         "    def find_spec(self, name, path=None, target=None):\n"
-        "        if name == 'ffslab.cli': raise KeyboardInterrupt\n"
+        "        if name == 'ffslab.cli.main': raise KeyboardInterrupt\n"
         "sys.meta_path.insert(0, Slow())\n"
         "from ffslab.__main__ import main\n"
         "main()\n"

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from ffslab._native import InputError
-from ffslab.compare import comparison, verb
-from ffslab.compare.alignment import offset_s
-from ffslab.compare.board_logs import Call, read_calls
-from ffslab.compare.content import insert_writes
-from ffslab.compare.sessions import Machine, Session, insert_calls, with_inferred
-from ffslab.compare.trace_folder import recordings, runs_before
+from ffslab.boards.compare import comparison, verb
+from ffslab.boards.compare.alignment import offset_s
+from ffslab.boards.compare.board_logs import Call, read_calls
+from ffslab.boards.compare.content import insert_writes
+from ffslab.boards.compare.sessions import Machine, Session, insert_calls, with_inferred
+from ffslab.boards.compare.trace_folder import recordings, runs_before
 
 BOARD = Path(__file__).parents[2] / "shared" / "board"
 needs_board = pytest.mark.skipif(not BOARD.is_dir(), reason="the measurements of the board are not here")

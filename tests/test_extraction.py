@@ -14,9 +14,9 @@ import pytest
 
 from conftest import FFSLAB, Command
 from ffslab import InputError
-from ffslab.extraction import extract
+from ffslab.files.workplace import remove_tree, workplace
 from ffslab.images import ImageEntry, ImageTree, read_image
-from ffslab.workplace import remove_tree, workplace
+from ffslab.images.extraction import extract
 from hostile_images import (
     DT_DIR,
     DT_LNK,

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from conftest import Command
-from ffslab.experiment import Run
-from ffslab.fio import fio_experiment, fio_json
-from ffslab.stack_table import Stack
+from ffslab.api.experiment import Run
+from ffslab.api.stack_table import Stack
+from ffslab.workloads.fio import fio_experiment, fio_json
 from fio_jobs import job_files, with_logs
 from left_out import leave_out
 

@@ -13,7 +13,7 @@ import inspect_images as made
 from conftest import Command
 from ffslab import InputError
 from ffslab.images import read_image
-from ffslab.inspection import inspect_image, text, tree_of
+from ffslab.images.inspection import inspect_image, text, tree_of
 from ffslab.report import inspection as report
 from inspect_campaign import FORMATS, LOADED, Tally, campaign
 from jffs2_images import experiment, run, step

@@ -13,9 +13,9 @@ import pytest
 import inspect_images as made
 from conftest import Command
 from ffslab import InputError
-from ffslab.experiment import Experiment
-from ffslab.inspection import inspect_image
-from ffslab.lifetime import of_workloads, text, with_image
+from ffslab.api.experiment import Experiment
+from ffslab.images.inspection import inspect_image
+from ffslab.studies.lifetime import of_workloads, text, with_image
 
 DAY_US = 86_400e6
 WRITES = """\

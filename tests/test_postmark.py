@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from conftest import Command
-from ffslab.experiment import Experiment, Run
-from ffslab.postmark import postmark_experiment, reports
-from ffslab.stack_table import Stack
+from ffslab.api.experiment import Experiment, Run
+from ffslab.api.stack_table import Stack
+from ffslab.workloads.postmark import postmark_experiment, reports
 from left_out import leave_out
 
 # Command files; the program gets the same.

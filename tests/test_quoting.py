@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from conftest import SMALL, Command
-from ffslab import inspection
-from ffslab.quoting import escape, machine_exact, one_line, plain_html, printable, quoted
+from ffslab.images import inspection
 from ffslab.report import inspection as inspection_report
+from ffslab.text.quoting import escape, machine_exact, one_line, plain_html, printable, quoted
 from hostile_images import ACTING, jffs2_of_names
 from left_out import leave_out
 

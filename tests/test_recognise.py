@@ -15,7 +15,7 @@ import inspect_images as made
 import yaffs2_images
 from conftest import Command
 from ffslab.images import read_image
-from ffslab.inspection import inspect_image
+from ffslab.images.inspection import inspect_image
 from jffs2_images import experiment, run, step, tool
 from mounted import need_fuse
 from test_lifetime import workload

@@ -8,9 +8,9 @@ import pytest
 
 from conftest import SMALL, Command
 from ffslab import InputError
-from ffslab.experiment import Experiment
-from ffslab.reference import cases, plan
-from ffslab.reference.progress import Progress
+from ffslab.api.experiment import Experiment
+from ffslab.boards.reference import cases, plan
+from ffslab.boards.reference.progress import Progress
 
 LOG = """\
 # ffslab-probe 1 flashmon

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ffslab.experiment import Experiment
-from ffslab.reproduce import PAPERS, campaign, readahead, readahead_runs, runs, wear_gc
-from ffslab.reproduce.claims import Claims, Judged, Verdict, alike, falls
-from ffslab.reproduce.figures import Figure, Line
-from ffslab.reproduce.runs import LookUps, PlannedRun, run_all
+from ffslab.api.experiment import Experiment
 from ffslab.sqlite.look_ups import SELECT_CPU_US
+from ffslab.studies.reproduce import PAPERS, campaign, readahead, readahead_runs, runs, wear_gc
+from ffslab.studies.reproduce.claims import Claims, Judged, Verdict, alike, falls
+from ffslab.studies.reproduce.figures import Figure, Line
+from ffslab.studies.reproduce.runs import LookUps, PlannedRun, run_all
 
 if TYPE_CHECKING:
     from conftest import Command
@@ -154,7 +154,7 @@ def test_the_experiments_are_those_that_the_study_runs() -> None:
     folder = EXPERIMENTS / "readahead"
     wanted = dict(readahead_runs.experiments())
     found = {name: (folder / name).read_text(encoding="utf-8") for name in wanted if (folder / name).exists()}
-    assert found == wanted, "write them again: ffslab.reproduce.readahead_runs.write_experiments"
+    assert found == wanted, "write them again: ffslab.studies.reproduce.readahead_runs.write_experiments"
     # What the study does not run for its claims.
     assert {path.name for path in folder.glob("*.toml")} - set(wanted) == {"file-size.toml", "sqlite.toml"}
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ffslab.reproduce import driver, runs
-from ffslab.reproduce.claims import Claims, Verdict
+from ffslab.studies.reproduce import driver, runs
+from ffslab.studies.reproduce.claims import Claims, Verdict
 
 
 def test_the_driver_level_comes_out_as_published_where_the_slides_agree_with_themselves(tmp_path: Path) -> None:

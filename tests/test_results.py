@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from ffslab import InputError, results
-from ffslab.experiment import Run
+from ffslab import InputError
+from ffslab.api.experiment import Run
+from ffslab.files import results
 
 if TYPE_CHECKING:
     from ffslab._native import Columns

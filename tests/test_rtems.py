@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ffslab.reproduce import rtems, rtems_claims, runs
-from ffslab.reproduce.claims import Claims, Verdict
+from ffslab.studies.reproduce import rtems, rtems_claims, runs
+from ffslab.studies.reproduce.claims import Claims, Verdict
 
 if TYPE_CHECKING:
     from conftest import Command

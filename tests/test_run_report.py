@@ -10,11 +10,11 @@ from matplotlib.figure import Figure
 
 from conftest import SMALL
 from ffslab import Experiment
-from ffslab.experiment import Run
+from ffslab.api.experiment import Run
 from ffslab.report import html, plots, sweeps
 from ffslab.report.drawing import COLOURS, value_axis
-from ffslab.reproduce.figures import Figure as FigureOfPaper
-from ffslab.reproduce.figures import Line
+from ffslab.studies.reproduce.figures import Figure as FigureOfPaper
+from ffslab.studies.reproduce.figures import Line
 
 AXES = '[axes]\nfs = ["jffs2", "yaffs2"]\nread_ahead_KiB = [128, 0]\n"requests.count" = [8, 16, 32]\n'
 

@@ -8,9 +8,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ffslab.tracereport.attribution import BACKGROUND, CALL, NONE, OUTSIDE, Attribution, attribute
-from ffslab.tracereport.causes import operations_per_call
-from ffslab.tracereport.columns import NO_RESULT, Calls, Flash
+from ffslab.boards.tracereport.attribution import BACKGROUND, CALL, NONE, OUTSIDE, Attribution, attribute
+from ffslab.boards.tracereport.causes import operations_per_call
+from ffslab.boards.tracereport.columns import NO_RESULT, Calls, Flash
 
 APP, OTHER, THREAD = 0, 1, 2
 TASKS = ["app", "other", "jffs2_gcd_mtd0"]

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from conftest import Command
-from ffslab.tracereport import verb
-from ffslab.tracereport.statistics import (
+from ffslab.boards.tracereport import verb
+from ffslab.boards.tracereport.statistics import (
     burst_interval,
     dispersion,
     distribution,

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from conftest import Command
 from ffslab import InputError
-from ffslab.tracereport import verb
-from ffslab.tracereport.columns import LETTERS, Names
-from ffslab.tracereport.header import Chip
-from ffslab.tracereport.reader import read_log
-from ffslab.tracereport.recording import load
-from ffslab.tracereport.summary import summarize
-from ffslab.tracereport.tables import tables
+from ffslab.boards.tracereport import verb
+from ffslab.boards.tracereport.columns import LETTERS, Names
+from ffslab.boards.tracereport.header import Chip
+from ffslab.boards.tracereport.reader import read_log
+from ffslab.boards.tracereport.recording import load
+from ffslab.boards.tracereport.summary import summarize
+from ffslab.boards.tracereport.tables import tables
 from trace_logs import CHIP, FLASH, FUNC, VFS, log_text, seconds, write_session
 
 GOOD = log_text("flashmon", FLASH)

@@ -13,16 +13,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from conftest import ROOT, SMALL, Command
-from ffslab.tracereport.columns import Names
-from ffslab.tracereport.header import VFSMON, Chip
-from ffslab.tracereport.operations import mapped_blocks
-from ffslab.tracereport.page import html
-from ffslab.tracereport.plots import map_cells, response_times
-from ffslab.tracereport.reader import read_log
-from ffslab.tracereport.recording import load
-from ffslab.tracereport.sentences import sentences
-from ffslab.tracereport.summary import summarize
-from ffslab.tracereport.wear import YEAR_S, Endurance
+from ffslab.boards.tracereport.columns import Names
+from ffslab.boards.tracereport.header import VFSMON, Chip
+from ffslab.boards.tracereport.operations import mapped_blocks
+from ffslab.boards.tracereport.page import html
+from ffslab.boards.tracereport.plots import map_cells, response_times
+from ffslab.boards.tracereport.reader import read_log
+from ffslab.boards.tracereport.recording import load
+from ffslab.boards.tracereport.sentences import sentences
+from ffslab.boards.tracereport.summary import summarize
+from ffslab.boards.tracereport.wear import YEAR_S, Endurance
 from trace_logs import FLASH, VFS, log_text, write_session
 
 Summary = dict[str, Any]
@@ -334,7 +334,7 @@ def test_logs_are_read_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     calls.write_text(log_text("vfsmon", VFS), encoding="utf-8")
     whole = [read_log(log, Names(), Names()) for log in (path, calls)]
     for size in (700, 1000):
-        monkeypatch.setattr("ffslab.tracereport.lines.CHUNK_B", size)
+        monkeypatch.setattr("ffslab.boards.tracereport.lines.CHUNK_B", size)
         pieces = [read_log(log, Names(), Names()) for log in (path, calls)]
         for one, other in zip(whole, pieces, strict=True):
             assert (one.markers, one.foot, one.flaws) == (other.markers, other.foot, other.flaws)

@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from conftest import ROOT, Command
-from ffslab.replay import replay_experiment
-from ffslab.stack_table import Stack
-from ffslab.traces import ROW_GROUP, convert
+from ffslab.api.stack_table import Stack
+from ffslab.workloads.replay import replay_experiment
+from ffslab.workloads.traces import ROW_GROUP, convert
 
 FIO = """\
 fio version 3 iolog

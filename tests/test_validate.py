@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from conftest import ROOT, Command
-from ffslab.validation import beyond, relative_error
+from ffslab.boards.validation import beyond, relative_error
 
 # Two reads of a page each from a new file: what they cost can be counted by hand. A page of 4096 B is a node of
 # 4164 B, which lies in 3 flash pages; the page that two neighbouring nodes share is read once: the driver keeps it.

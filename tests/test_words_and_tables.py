@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from conftest import ROOT
 from ffslab import Experiment
-from ffslab.summary_table import main_cells, summary_cells, summary_text
-from ffslab.text_table import number, percent, text_table
-from ffslab.time_table import MEANING, TASKS, causes_table, spent
-from ffslab.words import sentences
+from ffslab.text.summary import main_cells, summary_cells, summary_text
+from ffslab.text.tables import number, percent, text_table
+from ffslab.text.time_table import MEANING, TASKS, causes_table, spent
+from ffslab.text.words import sentences
 
 
 def variant(name: str, latency_sum_us: float, **changes: Any) -> dict[str, Any]:

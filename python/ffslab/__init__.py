@@ -19,18 +19,18 @@ from ffslab._native import InputError, PowerCut, __version__
 
 if TYPE_CHECKING:
     from ffslab import sqlite
-    from ffslab.experiment import Experiment, Run
-    from ffslab.stack import Stack
-    from ffslab.validation import validate
+    from ffslab.api.experiment import Experiment, Run
+    from ffslab.api.stack import Stack
+    from ffslab.boards.validation import validate
 
 __all__ = ["Experiment", "InputError", "PowerCut", "Run", "Stack", "__version__", "sqlite", "validate"]
 
 # pandas takes longer to import than the command line may take to start: modules are loaded when first used.
 _HOMES = {
-    "Experiment": "ffslab.experiment",
-    "Run": "ffslab.experiment",
-    "Stack": "ffslab.stack",
-    "validate": "ffslab.validation",
+    "Experiment": "ffslab.api.experiment",
+    "Run": "ffslab.api.experiment",
+    "Stack": "ffslab.api.stack",
+    "validate": "ffslab.boards.validation",
 }
 _MODULES = frozenset({"sqlite"})
 

@@ -7,7 +7,7 @@ import signal
 import sys
 from typing import NoReturn
 
-from ffslab.interruption import catch_signals, exit_code
+from ffslab.files.interruption import catch_signals, exit_code
 
 
 def main() -> NoReturn:
@@ -15,7 +15,7 @@ def main() -> NoReturn:
     try:
         # Within the guard: imports are most of what a short command does.
         catch_signals()
-        from ffslab.cli import main as command
+        from ffslab.cli.main import main as command
 
         code = command()
     except KeyboardInterrupt:
@@ -23,7 +23,7 @@ def main() -> NoReturn:
         # which would wait for work for ever.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         if "multiprocessing" in sys.modules:
-            from ffslab.reproduce.runs import end_workers
+            from ffslab.studies.reproduce.runs import end_workers
 
             end_workers()
         # A terminal that has gone takes no words.

@@ -59,10 +59,10 @@ def read_trees(path: str | PathLike[str], how: dict[str, Any]) -> list[tuple[str
     """Of each partition of an image its layout (JSON), files as the fields of `ffslab.images.ImageEntry`, and notes."""
 
 def quoted(name: bytes) -> str:
-    """A name as GNU `ls` shows it on a terminal, see `ffslab.quoting`."""
+    """A name as GNU `ls` shows it on a terminal, see `ffslab.text.quoting`."""
 
 def printable(text: bytes, one_line: bool) -> str:
-    """Text in which nothing acts on a terminal, see `ffslab.quoting`."""
+    """Text in which nothing acts on a terminal, see `ffslab.text.quoting`."""
 
 def recognise(path: str | PathLike[str], how: dict[str, Any]) -> str:
     """The partitions of an image and what each is (JSON). `how` is that of `ffslab.images.said`."""
@@ -82,7 +82,7 @@ def inspect(
     kernel: str | None,
     device: str,
 ) -> str:
-    """What is in each partition of an image (JSON), see `ffslab.inspection`."""
+    """What is in each partition of an image (JSON), see `ffslab.images.inspection`."""
 
 def convert_trace(
     path: str | PathLike[str],

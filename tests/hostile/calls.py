@@ -12,7 +12,7 @@ from typing import Any
 
 import typer
 
-from ffslab.cli import app
+from ffslab.cli.main import app
 
 # Texts for names, patterns and numbers. A file cannot be called like some of them, an argument can.
 TEXTS = (

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import ffslab
-from ffslab.traces import schema
+from ffslab.workloads.traces import schema
 from mutations import Image
 
 KEPT = Path(__file__).parent / "kept"

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from ffslab.reference.kit import Kit
-from ffslab.reference.machine import Machine
+from ffslab.boards.reference.kit import Kit
+from ffslab.boards.reference.machine import Machine
 from left_out import leave_out
 from referee import make_ubifs_samples
 from referee.parts import INSTALL, find_kit, machine_of

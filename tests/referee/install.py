@@ -13,7 +13,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from ffslab.reference.kit import program
+from ffslab.boards.reference.kit import program
 from referee.parts import INSTALL, PACKAGES, find_kit
 
 # Programs for tests outside this folder, and their packages.

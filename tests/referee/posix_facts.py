@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from ffslab.reference.machine import Machine
+from ffslab.boards.reference.machine import Machine
 from left_out import leave_out
 
 SOURCE = Path(__file__).with_suffix(".c")

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from ffslab.reference.initramfs import Cpio, build
-from ffslab.reference.kit import MODULES_AT_BOOT, MODULES_OF_JOBS, Kernel, Kit, find_kernel
-from ffslab.reference.machine import GuestError, Machine
+from ffslab.boards.reference.initramfs import Cpio, build
+from ffslab.boards.reference.kit import MODULES_AT_BOOT, MODULES_OF_JOBS, Kernel, Kit, find_kernel
+from ffslab.boards.reference.machine import GuestError, Machine
 from jffs2_images import experiment, run, step
 from left_out import NOTHING_LEFT_OUT, leave_out
 from referee.jobs import mount_and_list

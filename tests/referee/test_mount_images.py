@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from ffslab.reference.kit import Kit
-from ffslab.reference.machine import Machine
+from ffslab.boards.reference.kit import Kit
+from ffslab.boards.reference.machine import Machine
 from mounted import mounted
 from referee.jobs import make_and_list
 from referee.listing import Entry, Listing, assert_same, from_folder

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ffslab.reference.machine import Machine
+from ffslab.boards.reference.machine import Machine
 from mounted import mounted
 from referee.posix_facts import Facts, of_folder, of_kernel, program
 

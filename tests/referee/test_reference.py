@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from conftest import Command
-from ffslab.reference.first_jobs import run_first_jobs
-from ffslab.reference.kit import Kit
-from ffslab.reference.machine import Machine
+from ffslab.boards.reference.first_jobs import run_first_jobs
+from ffslab.boards.reference.kit import Kit
+from ffslab.boards.reference.machine import Machine
 from referee.parts import GUEST_SCRIPT
 from referee.probe_kit import Log, archive, read_log
 

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT
-from ffslab import InputError, validation
-from ffslab.reference import run, verb
-from ffslab.reference.architecture import ARMHF
-from ffslab.reference.packages import fetch, fetched
+from ffslab import InputError
+from ffslab.boards import validation
+from ffslab.boards.reference import run, verb
+from ffslab.boards.reference.architecture import ARMHF
+from ffslab.boards.reference.packages import fetch, fetched
 from left_out import leave_out
 
 pytestmark = pytest.mark.soak

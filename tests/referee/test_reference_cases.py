@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from conftest import FFSLAB, ROOT
-from ffslab.reference.kit import Kit
+from ffslab.boards.reference.kit import Kit
 
 EXPERIMENTS = ROOT / "experiments" / "reference"
 READS = [f"read_ahead_KiB={KiB}/requests.pattern={how}" for KiB in (0, 128) for how in ("sequential", "random")]

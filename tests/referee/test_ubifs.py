@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ffslab.reference.kit import Kit
-from ffslab.reference.machine import GuestError, Machine
+from ffslab.boards.reference.kit import Kit
+from ffslab.boards.reference.machine import GuestError, Machine
 from jffs2_images import busy_steps, contents, experiment, run, step
 from referee.jobs import complaints, make_and_list, mount_and_list
 from referee.listing import assert_kept, assert_same, from_folder, from_kernel, manifest, ours

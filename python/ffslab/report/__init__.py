@@ -7,18 +7,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ffslab import __version__, fio
-from ffslab.quoting import escape, plain_html
+from ffslab import __version__
 from ffslab.report import plots, sweeps
 from ffslab.report.style import STYLE
-from ffslab.step_groups import StepGroup, step_groups
-from ffslab.summary_table import COLUMNS_MAX, main_cells
-from ffslab.text_table import number
-from ffslab.time_table import EXPLAINED, causes_table, variants_table
-from ffslab.words import sentences
+from ffslab.text.quoting import escape, plain_html
+from ffslab.text.step_groups import StepGroup, step_groups
+from ffslab.text.summary import COLUMNS_MAX, main_cells
+from ffslab.text.tables import number
+from ffslab.text.time_table import EXPLAINED, causes_table, variants_table
+from ffslab.text.words import sentences
+from ffslab.workloads import fio
 
 if TYPE_CHECKING:
-    from ffslab.experiment import Run
+    from ffslab.api.experiment import Run
 
 Variant = dict[str, Any]
 

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from ffslab.quoting import plain_html, printable
+from ffslab.text.quoting import plain_html, printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

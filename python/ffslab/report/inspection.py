@@ -10,7 +10,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from ffslab import __version__
-from ffslab.inspection import (
+from ffslab.images.inspection import (
     ERASE_COUNTER,
     bad_blocks_line,
     damage_line,
@@ -22,11 +22,11 @@ from ffslab.inspection import (
     size,
     start_text,
 )
-from ffslab.quoting import escape, quoted
 from ffslab.report import figure, page, plots, section, table
 from ffslab.report.drawing import colour, new_figure, svg_text, thousands
-from ffslab.text_table import number
-from ffslab.time_table import TASKS, flash_us
+from ffslab.text.quoting import escape, quoted
+from ffslab.text.tables import number
+from ffslab.text.time_table import TASKS, flash_us
 
 Facts = dict[str, Any]
 

@@ -10,12 +10,12 @@ from matplotlib.ticker import MaxNLocator
 
 from ffslab.report.drawing import VECTOR_MARKS_MAX, colour, distribution, new_figure, svg_text, thousands, value_axis
 from ffslab.report.drawing import width as line_width
-from ffslab.time_table import ASKED_FOR, CPU, IDLE, MEANING, PROGRAM, TASKS, spent
+from ffslab.text.time_table import ASKED_FOR, CPU, IDLE, MEANING, PROGRAM, TASKS, spent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from ffslab.experiment import Run
+    from ffslab.api.experiment import Run
 
 Variant = dict[str, Any]
 

@@ -8,8 +8,8 @@ from itertools import product
 from typing import Any
 
 from ffslab.report.drawing import COLOURS, MARKS, colour, new_figure, svg_text, value_axis, width
-from ffslab.summary_table import COLUMNS_MAX, ROWS
-from ffslab.time_table import axis_text
+from ffslab.text.summary import COLUMNS_MAX, ROWS
+from ffslab.text.time_table import axis_text
 
 Variant = dict[str, Any]
 

@@ -14,10 +14,10 @@ from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
+from ffslab.api.stack import Stack
 from ffslab.sqlite import contacts
 from ffslab.sqlite.run import DATABASE, execute_script
 from ffslab.sqlite.vfs import connected
-from ffslab.stack import Stack
 
 if TYPE_CHECKING:
     import pandas as pd

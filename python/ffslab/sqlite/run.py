@@ -12,12 +12,12 @@ import apsw
 
 from ffslab import __version__
 from ffslab._native import InputError
-from ffslab.experiment import Progress, Run
+from ffslab.api.experiment import Progress, Run
+from ffslab.api.stack import Measurement, Stack, joined, stack_toml
 from ffslab.sqlite.script import Script, Statement
 from ffslab.sqlite.vfs import connected, execute, is_wal
-from ffslab.stack import Measurement, Stack, joined, stack_toml
-from ffslab.step_groups import step_table
-from ffslab.summary_table import aligned, summary_text
+from ffslab.text.step_groups import step_table
+from ffslab.text.summary import aligned, summary_text
 
 # Name of the data base file on the simulated file system.
 DATABASE = "database.db"

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ffslab import results
 from ffslab._native import InputError
-from ffslab.cli_parts import check_distinct
-from ffslab.inputs import read_stdin, read_text
-from ffslab.progress import progress_bar
+from ffslab.cli.parts import check_distinct
+from ffslab.cli.progress import progress_bar
+from ffslab.files import results
+from ffslab.files.inputs import read_stdin, read_text
 from ffslab.sqlite.run import rows_text, run_scripts, table_text
 from ffslab.sqlite.script import Script
 

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 import apsw
 
 from ffslab._native import InputError, PowerCut
-from ffslab.stack import Stack
+from ffslab.api.stack import Stack
 
 # Unix's default where a page that is written leaves its neighbours alone (SQLITE_POWERSAFE_OVERWRITE). So it is on all
 # three file systems: none overwrites in place.

@@ -1,0 +1,1 @@
+"""What Python programs use: experiments and their runs, machines, states, profiles."""

@@ -1,0 +1,133 @@
+"""Experiments and their results as objects."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ffslab import _native
+from ffslab.api import states
+from ffslab.files.inputs import read_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ffslab._native import Columns
+
+Progress = Callable[[float], object]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A storage stack, the steps that prepare it and the steps that are measured.
+
+    `file_name` names the text in error messages; relative paths in the text start at `base_dir`.
+    """
+
+    text: str
+    file_name: str = "<experiment>"
+    base_dir: Path = field(default_factory=Path)
+
+    @classmethod
+    def from_toml(cls, text: str, base_dir: str | Path = ".") -> Experiment:
+        """An experiment from TOML text. Relative paths in it start at `base_dir`."""
+        return cls(text, base_dir=Path(base_dir))
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> Experiment:
+        """An experiment from a TOML file. Relative paths in it start at the file's folder."""
+        path = Path(path)
+        return cls(read_text(path, "experiment"), str(path), path.parent)
+
+    def check(self, *, any_size: bool = False) -> None:
+        """Checks everything that shows without running a step. `any_size`: as with `run`.
+
+        Raises `ffslab.InputError` when the experiment is wrong.
+        """
+        from ffslab.workloads.traces import parquet_tables
+
+        tables = parquet_tables(self.text, self.base_dir)
+        _native.check_experiment(self.text, self.file_name, self.base_dir, tables, any_size=any_size)
+
+    def run(
+        self,
+        progress: Progress | None = None,
+        *,
+        any_size: bool = False,
+        tell: Callable[[str], object] | None = None,
+    ) -> Run:
+        """Simulates every variant. `progress` is called with the finished share (0 to 1) now and then.
+
+        An experiment that makes more than 1,000,000,000 calls is refused, unless its key `calls_max` allows them or
+        `any_size` says that they are meant. `tell` gets what a large one takes, before it runs.
+
+        Initial states (`[[state]]`) are kept for later runs, see `ffslab.api.states`.
+
+        Raises `ffslab.InputError` (a `ValueError`) when the experiment is wrong or its setup cannot be done.
+        """
+        from ffslab.workloads.traces import parquet_tables
+
+        tables = parquet_tables(self.text, self.base_dir)
+        summary, requests, blocks, resolved, images, logs = _native.run_experiment(
+            self.text, self.file_name, self.base_dir, progress, tables, states.kept(), any_size=any_size, tell=tell
+        )
+        return Run(json.loads(summary), requests, blocks, resolved, images, logs)
+
+
+class Run:
+    """What an experiment did.
+
+    `summary`: dictionary of plain values, one entry per variant (what `summary.json` holds).
+    `resolved_toml`: the experiment with every default and profile value written out.
+    `images`: what `save_image` steps kept, by file name; with several variants the name begins with the variant's
+    number, from 1: "2/nand.bin".
+    `logs`: what jobs wrote (`write_iolog` of fio), by file name as with images.
+    """
+
+    def __init__(
+        self,
+        summary: dict[str, Any],
+        requests: Columns,
+        blocks: Columns,
+        resolved_toml: str,
+        images: dict[str, bytes] | None = None,
+        logs: dict[str, str] | None = None,
+    ) -> None:
+        self.summary = summary
+        self.resolved_toml = resolved_toml
+        self.request_columns = requests
+        self.block_columns = blocks
+        self.images = images or {}
+        self.logs = logs or {}
+
+    @property
+    def requests(self) -> pd.DataFrame:
+        """One row per measured call: variant, step, op, file, `offset_B`, `bytes`, `start_us`, `latency_us`."""
+        return _frame(self.request_columns)
+
+    @property
+    def blocks(self) -> pd.DataFrame:
+        """One row per variant and erase block: `erases_main` (measured steps), `erases_total`, `programmed_pages`, and
+        what it holds before and after (`valid_before_B` ...; NaN when nothing is mounted then)."""
+        return _frame(self.block_columns)
+
+    def report(self, path: str | Path) -> None:
+        """Writes the report, one HTML file that needs no other."""
+        from ffslab.report import html
+
+        Path(path).write_text(html(self), encoding="utf-8")
+
+    def save(self, folder: str | Path) -> Path:
+        """Writes the results folder (see `ffslab.files.results`) and returns its path."""
+        from ffslab.files.results import save
+
+        return save(self, Path(folder))
+
+
+def _frame(columns: Columns) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame(columns)

@@ -1,0 +1,84 @@
+"""The built-in profiles as text and JSON: `ffslab profiles`."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from ffslab import _native
+from ffslab.text.tables import number, text_table
+
+
+def list_json() -> str:
+    """All profiles, as `lab` lists them."""
+    return _indented(_native.profiles())
+
+
+def show_json(name: str) -> str:
+    """One profile, as `lab` shows it."""
+    return _indented(_native.profile(name))
+
+
+def list_text() -> str:
+    """All profiles, one line each."""
+    entries = json.loads(_native.profiles())
+    return text_table(["kind", "name", "title"], [[e["kind"], e["name"], e["title"] or ""] for e in entries], "lll")
+
+
+def show_text(name: str) -> str:
+    """One profile: every value with unit, status and source, and what is derived from them."""
+    shown = json.loads(_native.profile(name))
+    lines = [f"{shown['kind']} {shown['name']}: {shown['title'] or ''}"]
+    lines += [f"{key}: {shown[key]}" for key in ("part", "kernel") if key in shown]
+    cells, notes = _footnotes([v["source"] for v in shown["values"]])
+    rows = [
+        [v["key"], _value(v["value"]), v["unit"], v["status"], cell]
+        for v, cell in zip(shown["values"], cells, strict=True)
+    ]
+    lines += ["", text_table(["key", "value", "unit", "status", "source"], rows, "lrlll")]
+    if notes:
+        lines += ["", *(f"[{number}] {source}" for number, source in enumerate(notes, 1))]
+    if "derived" in shown:
+        head = ["derived from these", "driver overhead ns", "CPU power mW", "memory power mW"]
+        keys = ("driver_overhead_ns", "cpu_power_mW", "memory_power_mW")
+        rows = [[row["operation"], *(_value(row[key]) for key in keys)] for row in shown["derived"]]
+        lines += ["", text_table(head, rows, "lrrr")]
+    return "\n".join(lines)
+
+
+def endurance_of(part: str) -> tuple[int, str] | None:
+    """Erases that a block of a part bears, and who says so; `None` when its profile does not know."""
+    shown = json.loads(_native.profile(part))
+    for value in shown["values"]:
+        if value["key"].endswith("endurance_erases"):
+            return int(value["value"]), f"{part}, {value['status']}"
+    return None
+
+
+def _footnotes(sources: list[str]) -> tuple[list[str], list[str]]:
+    """(what stands beside each value, the footnotes): a source of several values is a footnote, and what one of them
+    adds to it ("; few calls show it") stands behind its number."""
+
+    def begins(source: str, beginning: str) -> bool:
+        return source == beginning or source.startswith((f"{beginning}; ", f"{beginning}, "))
+
+    bases = [min((other for other in sources if begins(source, other)), key=len) for source in sources]
+    notes = [base for base in dict.fromkeys(bases) if bases.count(base) > 1]
+    cells = [
+        f"[{notes.index(base) + 1}]{source.removeprefix(base)}" if base in notes else source
+        for source, base in zip(sources, bases, strict=True)
+    ]
+    return cells, notes
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        # Measured values have six digits; what is derived from them is no better.
+        return f"{value:,.6g}"
+    return number(value) if isinstance(value, int) else str(value)
+
+
+def _indented(text: str) -> str:
+    return json.dumps(json.loads(text), indent=2, ensure_ascii=False)

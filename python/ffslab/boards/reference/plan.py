@@ -1,0 +1,188 @@
+"""What a reference run does: the variants of an experiment as steps and chips of the guest.
+
+The steps are those of `steps/`. What the real machine cannot do (a power cut), or what is a program of its own, is
+refused before anything boots.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ffslab import _native
+
+if TYPE_CHECKING:
+    from ffslab.api.experiment import Experiment
+
+Step = dict[str, Any]
+
+# What `steps/` can do.
+STEPS_TEXT = """
+    mount umount ubi_attach ubi_detach ubi_make_volume create fill create_fragmented unlink rename link truncate
+    sync drop_caches sleep
+    open close fsync stat requests append mkdir readdir create_many stat_many read_many unlink_many
+"""
+STEPS = frozenset(STEPS_TEXT.split())
+# Second byte of the identification that nandsim takes for a chip of so many MiB with pages of 2 KiB (nand_ids.c).
+NANDSIM_ID_BY_MiB = {64: 0xF0, 128: 0xF1, 256: 0xDA, 512: 0xDC, 1024: 0xD3}
+PAGE_B, OOB_B, PAGES_PER_BLOCK = 2048, 64, 64
+# The steps begin when the time since boot is a multiple of this, plus the stack's `uptime_us`. JFFS2 draws its victims
+# by the tick counter modulo 128; 128 ticks divide this at 100, 250, 300 and 1000 Hz, so a draw depends on nothing else.
+PHASE_PERIOD_US = 2_560_000
+# UBI's own default (CONFIG_MTD_UBI_BEB_LIMIT).
+MAX_BEB_PER_1024 = 20
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A variant with its steps as they are run, UBI's made explicit."""
+
+    experiment: str
+    name: str
+    fs: str
+    compression: str
+    read_ahead_KiB: int  # noqa: N815
+    max_beb_per1024: int
+    uptime_us: int
+    flash: dict[str, Any]
+    setup: list[Step]
+    measure: list[Step]
+
+    @property
+    def identity(self) -> str:
+        """Of its case."""
+        return "/".join(word for word in ("reference", self.experiment, self.name.replace(", ", "/")) if word)
+
+    @property
+    def nandsim(self) -> str:
+        """Parameters of nandsim. Its erase time is in ms; others are as the part has them, in whole numbers."""
+        flash = self.flash
+        size_MiB = flash["chip_blocks"] * flash["pages_per_block"] * flash["page_B"] >> 20  # noqa: N806
+        words = [f"id_bytes=0x20,{NANDSIM_ID_BY_MiB[size_MiB]:#x},0x90,0x95", f"parts={flash['partition_blocks']}"]
+        words += [f"access_delay={flash['t_read_us']}", f"programm_delay={flash['t_program_us']}"]
+        words += [f"erase_delay={flash['t_erase_us'] // 1000}", f"input_cycle={flash['bus_ns_per_B']}"]
+        words += [f"output_cycle={flash['bus_ns_per_B']}", "do_delays=1"]
+        return " ".join(words)
+
+    @property
+    def lines(self) -> str:
+        """The file that `steps/` reads."""
+        phase = f"period_us={PHASE_PERIOD_US} phase_us={self.uptime_us % PHASE_PERIOD_US}"
+        lines = [f"begin 0 begin fs={self.fs} {phase}"]
+        for phase, steps in (("setup", self.setup), ("measure", self.measure)):
+            lines += [f"{phase} {index} {self._words(step)}" for index, step in enumerate(steps)]
+        return "".join(f"{line}\n" for line in lines)
+
+    def _words(self, step: Step) -> str:
+        keys = {name: value for name, value in step.items() if name != "step"}
+        match step["step"]:
+            case "mount":
+                keys |= {"read_ahead_KiB": self.read_ahead_KiB, "fs_options": f"compr={self.compression}"}
+            case "ubi_attach":
+                keys["max_beb_per1024"] = self.max_beb_per1024
+        return " ".join([step["step"], *(f"{name}={word(value)}" for name, value in keys.items())])
+
+
+def word(value: Any) -> str:
+    if isinstance(value, list):
+        return ",".join(value)
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def variants(experiment: Experiment, name: str) -> list[Variant]:
+    """The variants of an experiment of this name.
+
+    Raises `ffslab.InputError` when the experiment is wrong or a real kernel with nandsim cannot run it.
+    """
+    plans = json.loads(_native.planned_variants(experiment.text, experiment.file_name, experiment.base_dir))
+    return [planned(plan, experiment.file_name, name) for plan in plans]
+
+
+def planned(plan: dict[str, Any], file_name: str, experiment: str) -> Variant:
+    stack, flash = plan["stack"], plan["flash"]
+
+    def refuse(text: str) -> _native.InputError:
+        which = f"variant {plan['name']}: " if plan["name"] else ""
+        return _native.InputError(f"{file_name}: {which}{text}")
+
+    if stack["fs"] not in ("jffs2", "ubifs"):
+        raise refuse(f'[stack]: fs = "{stack["fs"]}": a distribution kernel has jffs2 and ubifs')
+    geometry = (flash["page_B"], flash["oob_B"], flash["pages_per_block"])
+    if geometry != (PAGE_B, OOB_B, PAGES_PER_BLOCK):
+        raise refuse(f"[stack]: the chip of a reference run has pages of 2048 + 64 B, 64 a block, not {geometry}")
+    size_MiB = flash["chip_blocks"] * PAGES_PER_BLOCK * PAGE_B >> 20  # noqa: N806
+    if size_MiB not in NANDSIM_ID_BY_MiB:
+        raise refuse(f"[stack]: the chip has {size_MiB} MiB; nandsim knows {sorted(NANDSIM_ID_BY_MiB)}")
+    for key, why in (("image", "begins with an erased chip"), ("vid_hdr_offset_B", "lets UBI choose the place")):
+        if stack.get(key):
+            raise refuse(f"[stack]: {key}: a reference run {why}")
+    if stack.get("first_block") or stack.get("bulk_read"):
+        raise refuse("[stack]: first_block and bulk_read must be absent: the partition begins with the chip")
+    if plan["state"]:
+        raise refuse("[[state]]: a reference run keeps no initial states; write the steps under [[setup]]")
+    partition_B = flash["partition_blocks"] * PAGES_PER_BLOCK * PAGE_B  # noqa: N806
+    setup = [part for step in plan["setup"] for part in as_known(step, partition_B)]
+    measure = [part for step in plan["measure"] for part in as_known(step, partition_B)]
+    for phase, steps in (("setup", setup), ("measure", measure)):
+        for index, step in enumerate(steps):
+            if trouble := not_possible(step):
+                raise refuse(f"{phase} step {index + 1}: {trouble}")
+    if stack["fs"] == "ubifs":
+        setup, measure = with_ubi(setup, measure)
+    times = {key: round(flash[key]) for key in ("t_read_us", "t_program_us", "bus_ns_per_B")}
+    # nandsim's shortest erase is one millisecond.
+    times["t_erase_us"] = max(1, round(flash["t_erase_us"] / 1000)) * 1000 if flash["t_erase_us"] else 0
+    per_1024 = stack.get("max_beb_per1024", MAX_BEB_PER_1024)
+    return Variant(
+        experiment,
+        plan["name"],
+        stack["fs"],
+        stack["compression"],
+        stack.get("read_ahead_KiB", 0),
+        per_1024,
+        stack["uptime_us"],
+        {**flash, **times},
+        setup,
+        measure,
+    )
+
+
+def as_known(step: Step, partition_B: int) -> list[Step]:  # noqa: N803
+    """Steps that stand for others, as these; so `validate` runs exactly what the kernel ran."""
+    match step["step"]:
+        case "saturate":
+            file = step["file"]
+            fill = {"step": "fill", "file": file, "request_B": step["request_B"]}
+            return [fill, {"step": "sync"}, {"step": "unlink", "file": file}]
+        case "occupy":
+            share = {"bytes": int(partition_B * step["percent"] / 100), "request_B": step["request_B"]}
+            return [{"step": "create", "file": step["file"], **share}]
+    return [step]
+
+
+def not_possible(step: Step) -> str | None:
+    name = step["step"]
+    if name not in STEPS:
+        return f"{name}: cannot be run on a real kernel here; there are {', '.join(sorted(STEPS))}"
+    if name == "rename" and step.get("flags"):
+        return "rename: flags are not supported in a reference run"
+    for flag in ("direct", "tmpfile"):
+        if flag in step.get("flags", []):
+            return f"open: {flag} is not supported in a reference run"
+    for key in ("file", "dir", "to"):
+        if any(character.isspace() for character in step.get(key, "")):
+            return f"{name}: {key} = {step[key]!r}: names must hold no spaces in a reference run"
+    return None
+
+
+def with_ubi(setup: list[Step], measure: list[Step]) -> tuple[list[Step], list[Step]]:
+    """The first mount of UBIFS attaches UBI and makes the volume, unless steps before it do so."""
+    for phase in (setup, measure):
+        for index, step in enumerate(phase):
+            if step["step"] == "ubi_attach":
+                return setup, measure
+            if step["step"] == "mount":
+                phase[index:index] = [{"step": "ubi_attach"}, {"step": "ubi_make_volume"}]
+                return setup, measure
+    return setup, measure

@@ -1,0 +1,220 @@
+"""Runs experiments on a real kernel in QEMU, on a chip that nandsim simulates, measured by the on-target kit.
+
+One boot runs all variants of an experiment, each on a fresh chip. Everything that the guest needs is in its initramfs,
+and time in it is the number of instructions, so the same experiment gives the same cases again.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ffslab import InputError
+from ffslab.boards.reference import cases
+from ffslab.boards.reference.architecture import AMD64, Architecture
+from ffslab.boards.reference.first_jobs import ignore, run_first_jobs
+from ffslab.boards.reference.kit import (
+    PACKAGES,
+    PART,
+    Kernel,
+    Kit,
+    find_foreign_kit,
+    find_kit,
+    install_command,
+    module_bytes,
+    module_name,
+    program,
+)
+from ffslab.boards.reference.machine import GuestError, Machine, text_of
+from ffslab.boards.reference.packages import fetched
+from ffslab.boards.reference.plan import Variant
+from ffslab.boards.reference.progress import Progress
+from ffslab.cli.progress import Show
+from ffslab.files.inputs import check_is_input
+
+HERE = Path(__file__).resolve().parent
+PROBE = HERE.parents[3] / "probe"
+STEPS = HERE / "steps"
+# 64 bits for sizes and times on every architecture.
+COMPILE = ("-std=gnu11", "-static", "-O2", "-w", "-D_FILE_OFFSET_BITS=64", "-o")
+INSTRUCTIONS_PER_US = 250
+# Of all events of a run, setup included; the guest has 1 GiB.
+TRACE_BUFFER_KiB = 256 << 10
+# What an event costs at that speed: about 400 instructions; measured with `ffslab-probe overhead` in such a guest.
+EVENT_NS = 1600
+USUAL_TICKS_PER_S = 250
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a reference run is made of."""
+
+    kit: Kit
+    steps: bytes  # the program that does the steps
+    probe: Path  # folder of the on-target kit
+
+
+def find_parts(
+    folder: Path,
+    image: Path | None,
+    modules: Path | None,
+    probe: Path = PROBE,
+    architecture: Architecture = AMD64,
+) -> Parts:
+    """Finds everything and compiles the program of the steps in `folder`. `image`, `modules`: a kernel of the user's.
+
+    Raises `InputError` that says what is missing and how to get it.
+    """
+    if (image is None) != (modules is None):
+        raise InputError(
+            "--kernel and --modules belong together: a kernel and its folder of modules (with modules.dep)"
+        )
+    kernel = None
+    if image is not None and modules is not None:
+        for path in (image, modules / "modules.dep", modules / "modules.builtin"):
+            check_is_input(path, PART, "file")
+        kernel = Kernel(image, modules)
+    if architecture is AMD64:
+        kit, missing = find_kit(kernel=kernel)
+        packages = PACKAGES
+    else:
+        kit, missing = find_foreign_kit(architecture, fetched(architecture), kernel)
+        packages = architecture.qemu_package
+    if program(architecture.cc) is None:
+        missing.append(architecture.cc)
+    if kit is None or missing:
+        install = install_command(f"{packages} {architecture.cc_packages}")
+        raise InputError(f"a reference run needs {', '.join(missing)}; as root: {install}")
+    if not (probe / "ffslab-probe").exists():
+        raise InputError(f"{probe}: the on-target kit (probe/ of ffslab's sources) is not there")
+    steps = folder / "steps"
+    compiler: list[str | Path] = [architecture.cc, *COMPILE, steps, *sorted(STEPS.glob("*.c"))]
+    ran = subprocess.run(compiler, capture_output=True, text=True, check=False)
+    if ran.returncode != 0:
+        reason = (ran.stderr.strip().splitlines() or ["no reason given"])[0]
+        raise InputError(f"the program that does the steps cannot be compiled (libc6-dev?): {reason}")
+    return Parts(kit, steps.read_bytes(), probe)
+
+
+def first_job(variants: list[Variant]) -> str:
+    """The script that runs all variants; each leaves a folder with its number."""
+    lines = [". /guest.sh", "mount -t tracefs tracefs /sys/kernel/tracing || true", "uname -r > release"]
+    lines += ["grep MemAvailable /proc/meminfo > memory"]
+    for number, variant in enumerate(variants):
+        start = f"flashmon start --scope mtd0 --buffer-KiB {TRACE_BUFFER_KiB} --keep first --overhead-ns {EVENT_NS}"
+        marker = "/sys/kernel/tracing/instances/ffslab-flashmon/trace_marker"
+        lines += [
+            f"echo at variant {number} >&3",
+            f"mkdir {number}",
+            f"insmod /modules/nandsim.ko {variant.nandsim}",
+            f"/probe/ffslab-probe {start}",
+            # A step that fails ends this variant; the others run.
+            f"/steps /variant.{number} {number}/steps {marker} >&3 || true",
+            f"/probe/ffslab-probe flashmon stop --raw {number}",
+            "clean_up",
+        ]
+    return "\n".join([*lines, "echo at end >&3", ""])
+
+
+def run(
+    parts: Parts, experiments: Sequence[list[Variant]], folder: Path, at_once: int, show: Show | None = None
+) -> list[dict[str, Any]]:
+    """Boots a machine for each experiment, `at_once` side by side, and returns a case for each variant, in order.
+
+    `folder` gets their traces: `traces/NUMBER.log`. `show` is told how far it is. Raises `InputError` when a kernel did
+    not boot or a step failed.
+    """
+    with tempfile.TemporaryDirectory() as temporary:
+        machines = [
+            machine_of(parts, variants, Path(temporary) / str(number)) for number, variants in enumerate(experiments)
+        ]
+        at = Progress(experiments, show).take if show else ignore
+        try:
+            done = run_first_jobs(machines, at_once, at)
+        except GuestError as error:
+            raise InputError(f"the reference run failed: {error}") from None
+        found: list[dict[str, Any]] = []
+        (folder / "traces").mkdir()
+        for variants, left in zip(experiments, done, strict=True):
+            for number, variant in enumerate(variants):
+                log = folder / "traces" / f"{len(found) + 1}.log"
+                found.append(case_of(parts, variant, left.folder, left.folder / str(number), log))
+        return found
+
+
+def machine_of(parts: Parts, variants: list[Variant], folder: Path) -> Machine:
+    """A machine that runs the variants of an experiment as its first job."""
+    programs = {"steps": parts.steps, "detach": b"end 0 ubi_detach\n", "first.sh": first_job(variants).encode()}
+    programs |= {f"variant.{number}": variant.lines.encode() for number, variant in enumerate(variants)}
+    for path in (parts.probe / "ffslab-probe", *sorted((parts.probe / "lib").iterdir())):
+        if path.is_file():
+            programs[f"probe/{path.relative_to(parts.probe)}"] = path.read_bytes()
+    return Machine(parts.kit, folder, (HERE / "guest.sh").read_bytes(), programs, INSTRUCTIONS_PER_US)
+
+
+def case_of(parts: Parts, variant: Variant, of_machine: Path, left: Path, log: Path) -> dict[str, Any]:
+    """The case from what a variant left in the folder `left`, and its log."""
+    format_log(parts, left, log)
+    try:
+        steps = cases.read_steps(left / "steps")
+        with log.open(encoding="utf-8") as lines:
+            return cases.case(variant, system(parts.kit, variant, of_machine), lines, steps)
+    except InputError as error:
+        raise InputError(f"{variant.identity}: {error}") from None
+
+
+def format_log(parts: Parts, raw: Path, log: Path) -> None:
+    """Writes the log from what the guest left."""
+    with log.open("wb") as out:
+        command: list[str | Path] = ["sh", parts.probe / "ffslab-probe", "format", raw]
+        ran = subprocess.run(command, stdout=out, stderr=subprocess.PIPE, check=False)
+    if ran.returncode != 0:
+        raise InputError(f"{raw}: {ran.stderr.decode(errors='replace').strip()}")
+
+
+def system(kit: Kit, variant: Variant, left: Path) -> dict[str, Any]:
+    """The software and its settings, in the words of measured cases."""
+    available_KiB = int(text_of(left / "memory").split()[1])  # noqa: N806
+    described: dict[str, Any] = {
+        "name": "linux",
+        "version": text_of(left / "release").strip(),
+        "fs": variant.fs,
+        "mount": {"compression": variant.compression},
+        "read_ahead_KiB": variant.read_ahead_KiB,
+        # nandsim's ECC is the driver's, Hamming on steps of 256 B; sub-page programs are allowed; delays keep the CPU.
+        "ecc": "sw",
+        "subpage_writes": True,
+        "nand_wait": "busy",
+        "hz": ticks_per_s(kit.kernel),
+        "ram_MiB": available_KiB >> 10,
+        "vm": {
+            "dirty_writeback_ms": 5000,
+            "dirty_expire_ms": 30000,
+            "dirty_ratio_pct": 20,
+            "dirty_background_ratio_pct": 10,
+        },
+    }
+    if variant.fs == "ubifs":
+        described["ubi"] = {"max_beb_per1024": variant.max_beb_per1024}
+    else:
+        described["jffs2_summary"] = has_summaries(kit.kernel)
+    return described
+
+
+def ticks_per_s(kernel: Kernel) -> int:
+    """CONFIG_HZ, from the configuration beside the kernel; most distributions' when there is none."""
+    config = kernel.image.with_name(kernel.image.name.replace("vmlinuz", "config"))
+    for line in text_of(config).splitlines():
+        if line.startswith("CONFIG_HZ="):
+            return int(line.partition("=")[2])
+    return USUAL_TICKS_PER_S
+
+
+def has_summaries(kernel: Kernel) -> bool:
+    """Whether JFFS2 writes summaries: then it always does, and its module has the functions."""
+    module = next((path for path in kernel.closure(["jffs2"]) if module_name(path) == "jffs2"), None)
+    return module is not None and b"jffs2_sum_write_sumnode" in module_bytes(module)

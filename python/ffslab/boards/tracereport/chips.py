@@ -1,0 +1,41 @@
+"""The chip of logs that do not say one, and the endurance of a part: from options and part profiles."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from ffslab import _native
+from ffslab._native import InputError
+from ffslab.boards.tracereport.header import Chip, read_chip
+from ffslab.boards.tracereport.wear import Endurance
+
+ENDURANCE = "endurance_erases"
+
+
+def from_options(part: str | None, chip: str | None, endurance: int | None) -> tuple[Chip | None, Endurance | None]:
+    """What `--part`, `--chip` and `--endurance` say together."""
+    if endurance is not None and endurance < 1:
+        raise InputError(f"--endurance {endurance}: must be 1 or more")
+    if part is not None and chip is not None:
+        raise InputError("--chip: --part says the geometry; give one of them")
+    geometry = read_chip(chip, "--chip") if chip is not None else None
+    bears = Endurance(endurance, "--endurance") if endurance is not None else None
+    if part is None:
+        return geometry, bears
+    values = _part_values(part)
+    geometry = Chip(*(int(values[key]["value"]) for key in ("page_B", "oob_B", "pages_per_block", "blocks")))
+    if bears is None and ENDURANCE in values:
+        said = values[ENDURANCE]
+        bears = Endurance(int(said["value"]), f"part {part}, {said['status']}: {said['source']}")
+    return geometry, bears
+
+
+def _part_values(name: str) -> dict[str, Any]:
+    """The values of a part profile by key; of a board, those of its part."""
+    shown = json.loads(_native.profile(name))
+    if shown["kind"] == "board" and "part" in shown:
+        shown = json.loads(_native.profile(shown["part"]))
+    if shown["kind"] != "part":
+        raise InputError(f"--part {name}: is a {shown['kind']}; `ffslab profiles` lists the parts")
+    return {value["key"]: value for value in shown["values"]}

@@ -1,0 +1,64 @@
+"""What the logs say, in sentences: what a reader asks first. A sentence is said only when its numbers are there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ffslab.boards.tracereport.columns import OPERATIONS
+from ffslab.boards.tracereport.tables import short
+from ffslab.text.tables import number
+
+Summary = dict[str, Any]
+
+FUNCTIONS_TOLD = 2
+
+
+def sentences(summary: Summary) -> list[str]:
+    """Response times, operations and who made them, amplification, lifetime."""
+    return [*_times(summary), *_operations(summary), *_amplification(summary), *_lifetime(summary)]
+
+
+def _times(summary: Summary) -> Iterator[str]:
+    """The functions in which the most time was spent."""
+    timed = sorted((row for row in summary["response_times"] if row["n"]), key=lambda row: -row["sum_us"])
+    for row in timed[:FUNCTIONS_TOLD]:
+        yield (
+            f"{row['function']} takes {number(row['mean_us'])} us on average in {number(row['n'])} calls; "
+            f"one call in a hundred takes {number(row['p99_us'])} us or more."
+        )
+
+
+def _operations(summary: Summary) -> Iterator[str]:
+    found = summary.get("operations")
+    if found is None:
+        return
+    for _, key, name in OPERATIONS:
+        total = found["totals"][key]
+        if not total or key not in ("page_reads", "page_programs", "erases"):
+            continue
+        background = sum(row[key] for row in found["by_task"] if row["background"])
+        checks = sum(row["page_reads_of_erased_blocks"] for row in found["reads_of_erased"])
+        empty = f", {_share(checks, total)} of blocks that were just erased" if key == "page_reads" and checks else ""
+        yield f"{number(total)} {name}: {_share(background, total)} by background threads{empty}."
+
+
+def _amplification(summary: Summary) -> Iterator[str]:
+    for way, row in summary.get("amplification", {}).items():
+        if row["factor"]:
+            yield f"The chip moved {number(row['factor'], 2)} times the bytes of the programs' calls to {way}."
+
+
+def _lifetime(summary: Summary) -> Iterator[str]:
+    for row in summary.get("wear", []):
+        years = row.get("lifetime_years", {})
+        if years and row["erases"]:
+            low, high = (short(years[limit]["estimate"]) for limit in ("busiest_block", "levelled"))
+            yield (
+                f"{row['partition']} would last {low} years (its busiest block) to {high} years (all blocks worn "
+                "alike), if the time of the log repeated for ever."
+            )
+
+
+def _share(part: float, whole: float) -> str:
+    return f"{part / whole * 100:.0f} %"

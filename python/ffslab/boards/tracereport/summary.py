@@ -1,0 +1,97 @@
+"""Everything that a report says, as plain values: what `--json` prints and `summary.json` holds."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from ffslab import __version__
+from ffslab.boards.tracereport import causes, operations
+from ffslab.boards.tracereport.attribution import attribute
+from ffslab.boards.tracereport.columns import Calls, Flash, Ints
+from ffslab.boards.tracereport.header import FUNCMON, VFSMON
+from ffslab.boards.tracereport.reader import Log
+from ffslab.boards.tracereport.recording import Recording
+from ffslab.boards.tracereport.wear import Endurance, wear
+
+Summary = dict[str, Any]
+
+
+def summarize(recording: Recording, endurance: Endurance | None = None) -> tuple[Summary, Ints | None]:
+    """The summary, and the map: reads, programs and erases of each erase block."""
+    flash = recording.flash
+    table = operations.block_map(recording)
+    summary: Summary = {
+        "version": __version__,
+        "complete": not recording.flaws,
+        "flaws": recording.flaws,
+        "notes": list(recording.notes),
+        "logs": [_log(log, recording.duration_s) for log in recording.logs],
+        "session": _session(recording),
+        "chip": asdict(recording.chip),
+        "response_times": [
+            row
+            for level in (VFSMON, FUNCMON)
+            if (calls := recording.calls(level)) is not None
+            for row in causes.response_times(recording, level, calls)
+        ],
+    }
+    if flash is not None:
+        summary["operations"] = _operations(recording, flash)
+        summary["timeline"] = operations.timeline(recording, flash)
+        levels = [calls for level in (VFSMON, FUNCMON) if (calls := recording.calls(level)) is not None]
+        if levels and len(flash):
+            summary |= _levels(recording, flash, levels)
+    if table is not None:
+        summary["blocks"] = operations.block_summary(table)
+        summary["wear"] = wear(recording, table, endurance)
+    return summary, table
+
+
+def _operations(recording: Recording, flash: Flash) -> Summary:
+    return {
+        "totals": operations.counts(flash),
+        "by_task": operations.by_task(recording, flash),
+        "by_phase": operations.by_phase(recording, flash),
+        "by_partition": operations.by_partition(recording, flash),
+        "reads_of_erased": operations.reads_of_erased(recording, flash),
+    }
+
+
+def _levels(recording: Recording, flash: Flash, levels: list[Calls]) -> Summary:
+    found = attribute(flash, levels, recording.tasks.texts, recording.is_background())
+    summary: Summary = {"causes": causes.causes(recording, flash, levels, found)}
+    vfs = recording.calls(VFSMON)
+    if vfs is not None:
+        summary["amplification"] = causes.amplification(recording, flash, vfs, found)
+    return summary
+
+
+def _session(recording: Recording) -> Summary:
+    head = recording.head
+    return {
+        "kernel": head.kernel,
+        "machine": head.machine,
+        "clock": head.clock,
+        "scope": head.scope,
+        "start_s": recording.start_ns / 1e9,
+        "duration_s": recording.duration_s,
+        "markers": [{"t_s": marker.t_ns / 1e9, "text": marker.text} for marker in recording.markers],
+    }
+
+
+def _log(log: Log, duration_s: float) -> Summary:
+    """A log; `overhead_percent`: the share of the session that its probes took."""
+    columns = log.flash if log.flash is not None else log.calls
+    foot = log.foot
+    each_ns = foot.overhead_ns_per_event if foot is not None else None
+    return {
+        "file": log.path.name,
+        "source": log.source,
+        "events": len(columns) if columns is not None else None,
+        "lost": foot.lost if foot is not None else None,
+        "overhead_ns_per_event": each_ns,
+        "overhead_percent": foot.events * each_ns / duration_s / 1e7 if foot and each_ns and duration_s else None,
+        "functions": log.head.functions,
+        "buffer_KiB": log.head.buffer_KiB,
+    }

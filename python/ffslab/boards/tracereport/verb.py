@@ -1,0 +1,130 @@
+"""`ffslab trace report` and `ffslab trace diff`: from paths to a folder and a text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ffslab._native import InputError
+from ffslab.boards.tracereport.chips import from_options
+from ffslab.boards.tracereport.header import COLUMNS, Chip
+from ffslab.boards.tracereport.wear import Endurance
+from ffslab.files import results
+from ffslab.files.inputs import resolved
+
+if TYPE_CHECKING:
+    from ffslab.boards.tracereport.columns import Ints
+    from ffslab.boards.tracereport.recording import Recording
+
+DIFF = "diff.json"
+
+Summary = dict[str, Any]
+Progress = Callable[[float], object]
+
+
+@dataclass(frozen=True)
+class Options:
+    """What is said about logs that do not say it themselves."""
+
+    part: str | None = None
+    chip: str | None = None
+    endurance: int | None = None
+    shift: tuple[str, ...] = ()
+
+    def known(self) -> tuple[Chip | None, Endurance | None]:
+        """The chip and its endurance."""
+        return from_options(self.part, self.chip, self.endurance)
+
+    def shifts_s(self) -> dict[str, float]:
+        """`KIND=SECONDS`: seconds to add, by kind of log."""
+        shifts = {}
+        for text in self.shift:
+            kind, equals, value = text.partition("=")
+            try:
+                if not equals or kind not in COLUMNS:
+                    raise ValueError
+                shifts[kind] = float(value)
+            except ValueError:
+                raise InputError(f"--shift {text}: KIND=SECONDS is needed, KIND one of {', '.join(COLUMNS)}") from None
+        return shifts
+
+
+def report(
+    paths: list[Path], options: Options, out: Path | None, progress: Progress | None = None
+) -> tuple[Summary, str, Path]:
+    """Writes the report of one session; its summary, the text for the terminal and the folder."""
+    from ffslab.boards.tracereport import page
+
+    folder = out if out is not None else Path("results") / f"trace-{_name(paths[0])}"
+    results.check_free(folder, frozenset({results.REPORT, results.SUMMARY, results.BLOCKS}))
+    recording, summary, blocks = summarized(paths, options, progress)
+
+    def write(fresh: Path) -> None:
+        (fresh / results.SUMMARY).write_text(results.dump_json(summary), encoding="utf-8")
+        title = f"Trace report: {', '.join(log.path.name for log in recording.logs)}"
+        (fresh / results.REPORT).write_text(page.html(recording, summary, blocks, title), encoding="utf-8")
+        if blocks is not None:
+            _write_blocks(blocks, fresh / results.BLOCKS)
+
+    results.replace(folder, write)
+    return summary, page.text(summary), folder
+
+
+def diff(a: Path, b: Path, options: Options, out: Path | None) -> tuple[Summary, str, Path]:
+    """Writes the comparison of two sessions, each a log or a folder of logs."""
+    from ffslab.boards.tracereport import diff as compare
+    from ffslab.boards.tracereport import diff_page
+
+    folder = out if out is not None else Path("results") / f"diff-{_name(a)}-{_name(b)}"
+    results.check_free(folder, frozenset({results.REPORT, DIFF}), mark=DIFF)
+    left = compare.Side(*summarized([a], options, None), name=str(a))
+    right = compare.Side(*summarized([b], options, None), name=str(b))
+    difference = compare.difference(left, right)
+
+    def write(fresh: Path) -> None:
+        (fresh / DIFF).write_text(results.dump_json(difference), encoding="utf-8")
+        (fresh / results.REPORT).write_text(diff_page.html(left, right, difference), encoding="utf-8")
+
+    results.replace(folder, write)
+    return difference, diff_page.text(difference), folder
+
+
+def summarized(
+    paths: list[Path], options: Options, progress: Progress | None
+) -> tuple[Recording, Summary, Ints | None]:
+    """The logs of a session, their summary, and the map of erase blocks."""
+    from ffslab.boards.tracereport.recording import load
+    from ffslab.boards.tracereport.summary import summarize
+
+    chip, endurance = options.known()
+    recording = load(paths, chip, options.shifts_s(), progress)
+    if chip is not None and recording.chip != chip:
+        raise InputError(
+            f"{'--part ' + options.part if options.part else '--chip'}: the logs say {_geometry(recording.chip)}, "
+            f"this is {_geometry(chip)}: wrong geometry"
+        )
+    return recording, *summarize(recording, endurance)
+
+
+def _geometry(chip: Chip) -> str:
+    return f"{chip.blocks} blocks of {chip.pages_per_block} pages of {chip.page_B}+{chip.oob_B} B"
+
+
+def _name(path: Path) -> str:
+    path = resolved(path)
+    name = path.parent.name if path.name == results.LOGS else path.name
+    for ending in (".gz", ".csv", ".log", ".txt"):
+        name = name.removesuffix(ending)
+    return name
+
+
+def _write_blocks(blocks: Ints, path: Path) -> None:
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    names = ("block", "page_reads", "page_programs", "erases")
+    columns = [np.arange(len(blocks)), *blocks.T]
+    pq.write_table(pa.table(dict(zip(names, columns, strict=True))), path, compression="zstd")

@@ -1,0 +1,160 @@
+"""Simulations against measurements: `ffslab validate` and `ffslab.validate`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ffslab import _native
+from ffslab.text.tables import percent, text_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pandas as pd
+
+    from ffslab.api.experiment import Progress
+
+Report = dict[str, Any]
+
+
+def compare(
+    path: str | Path, only: str | None = None, jobs: int | None = None, progress: Progress | None = None
+) -> Report:
+    """Runs the cases of a file and returns simulated beside expected values (see DESIGN.md for the format)."""
+    report: Report = json.loads(_native.validate(Path(path), only, jobs or 0, progress))
+    return report
+
+
+def validate(path: str | Path, only: str | None = None, jobs: int | None = None) -> pd.DataFrame:
+    """Runs the measured cases of a file, one row per compared value.
+
+    Columns: id, family, fs, counter (latencies are `latency_<what>_us`), expected, simulated, and error: the
+    signed relative error as a fraction, missing when the expected value is 0 and the simulated is not. A case that
+    could not be run has one row that holds its error text in `failure`.
+    """
+    import pandas as pd
+
+    rows = []
+    for case in compare(path, only, jobs)["cases"]:
+        head = {"id": case["id"], "family": case["family"], "fs": case["fs"]}
+        if case["error"] is not None:
+            rows.append({**head, "failure": case["error"]})
+        for counter, expected, simulated in compared(case):
+            error = relative_error(expected, simulated)
+            rows.append({**head, "counter": counter, "expected": expected, "simulated": simulated, "error": error})
+    columns = ["id", "family", "fs", "counter", "expected", "simulated", "error", "failure"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+# Groups of a case's values, with what is put before and after their names; as in the summary that `lab` makes.
+GROUPS = (
+    ("counters", "", ""),
+    ("latency_us", "latency_", "_us"),
+    ("latency_unlink_us", "latency_unlink_", "_us"),
+    ("erases_per_block", "erases_per_block_", ""),
+    ("facts", "", ""),
+)
+# What is printed and what `--max-error` judges: counts, and time by its mean. The rest is in the JSON.
+HEADLINES = frozenset(
+    {
+        *("page_reads", "oob_reads", "page_programs", "oob_programs", "erases", "partial_page_reads", "reprograms"),
+        *("bdbuf_read", "bdbuf_get", "bdbuf_release", "bdbuf_release_modified", "bdbuf_syncdev"),
+        *("bdbuf_set_block_size", "read_hits", "read_misses", "imfs_memfile_blocks"),
+        *("dev_read_requests", "dev_read_buffers", "dev_read_bytes"),
+        *("dev_write_requests", "dev_write_buffers", "dev_write_bytes"),
+        *("flash_read_ops", "flash_read_bytes", "flash_write_ops", "flash_write_bytes", "flash_erases"),
+        "latency_mean_us",
+    }
+)
+
+
+def compared(case: dict[str, Any]) -> Iterator[tuple[str, float, float]]:
+    """Name, expected and simulated value of everything that was compared in one case."""
+    for group, before, after in GROUPS:
+        for name, pair in case.get(group, {}).items():
+            yield f"{before}{name}{after}", pair["expected"], pair["simulated"]
+
+
+def headlines(case: dict[str, Any]) -> list[tuple[str, float, float]]:
+    """The counters and the mean latency of a case."""
+    return [values for values in compared(case) if values[0] in HEADLINES]
+
+
+def relative_error(expected: float, simulated: float) -> float | None:
+    """Signed error as a fraction of the expected value; `None` when that is 0 and the simulated value is not."""
+    if expected == 0:
+        return 0.0 if simulated == 0 else None
+    return (simulated - expected) / expected
+
+
+def beyond(report: Report, max_error_percent: float) -> list[str]:
+    """The cases with a counter or mean latency further off than the limit, or with no result at all: one line each."""
+    found = []
+    for case in report["cases"]:
+        if case["error"] is not None:
+            found.append(f"{case['id']}: {case['error']}")
+            continue
+        for name, expected, simulated in headlines(case):
+            error = relative_error(expected, simulated)
+            if error is None or abs(error) * 100 > max_error_percent:
+                found.append(f"{case['id']}: {name} {_pair(expected, simulated)}")
+                break
+    return found
+
+
+def text(report: Report) -> str:
+    """A line per case, then the summary per family and counter."""
+    lines = ["# id: counter simulated/expected signed error (what is 0 in both is left out)"]
+    lines += [_case_line(case) for case in report["cases"]]
+    summary = report["summary"]
+    happened = _happened(report)
+    rows = [_summary_row(row) for row in summary["rows"] if (row["fs"], row["family"], row["counter"]) in happened]
+    if rows:
+        head = ["fs", "family", "counter", "cases", "exact", "median error", "95th percentile", "worst", "worst case"]
+        lines += ["", text_table(head, rows, "lllrrrrrl")]
+    lines.append(f"\n{summary['cases']} cases, {summary['failed']} could not be run")
+    return "\n".join(lines)
+
+
+def _happened(report: Report) -> set[tuple[str, str, str]]:
+    """File system, family and counter of the table's rows: those of which some case has, or should have, any."""
+    return {
+        (case["fs"], family, name)
+        for case in report["cases"]
+        for name, expected, simulated in headlines(case)
+        if expected or simulated
+        for family in (case["family"], "all")
+    }
+
+
+def _case_line(case: dict[str, Any]) -> str:
+    if case["error"] is not None:
+        return f"{case['id']}: not run: {case['error']}"
+    seen = [values for values in headlines(case) if values[1] or values[2]]
+    parts = [f"{name} {_pair(expected, simulated)}" for name, expected, simulated in seen]
+    return f"{case['id']}: {', '.join(parts)}"
+
+
+def _summary_row(row: dict[str, Any]) -> list[str]:
+    errors = (f"{row[f'{kind}_error_percent']:.2f} %" for kind in ("median", "p95", "worst"))
+    worst = row["worst_id"] if row["worst_error_percent"] else ""
+    return [
+        row["fs"],
+        row["family"],
+        row["counter"],
+        str(row["n"]),
+        f"{row['exact_share'] * 100:.0f} %",
+        *errors,
+        worst,
+    ]
+
+
+def _pair(expected: float, simulated: float) -> str:
+    error = relative_error(expected, simulated)
+    return f"{_plain(simulated)}/{_plain(expected)} {percent(error) if error is not None else 'expected none'}"
+
+
+def _plain(value: float) -> str:
+    return str(value) if isinstance(value, int) else f"{value:.1f}"

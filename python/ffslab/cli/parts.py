@@ -1,0 +1,117 @@
+"""What every verb of the command is made of: options and arguments with their help texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import typer
+from typer.core import TyperCommand
+
+from ffslab._native import InputError
+from ffslab.cli.help_texts import VERBS
+from ffslab.cli.terminal import say
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+EXIT_NEGATIVE = 1
+EXIT_INTERRUPTED = 130
+# Numbers of the command are 32 bits wide below it.
+NUMBER_END = 2**32
+
+
+def help_without_verb(context: typer.Context) -> None:
+    """What a group of verbs does when none is named."""
+    if context.invoked_subcommand is None:
+        say(context.get_help())
+
+
+class VerbCommand(TyperCommand):
+    """A verb whose help names its arguments as manual pages do: EXPERIMENT.toml..., [DIR]; no types, no braces."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Refuses an option with one value that is given twice: only the last one would count, and nobody was told."""
+        _, _, order = self.make_parser(ctx).parse_args(args=list(args))
+        seen = set()
+        for parameter in order:
+            is_option = parameter.param_type_name == "option"
+            single = is_option and not parameter.multiple and not getattr(parameter, "is_flag", False)
+            if single and parameter.name in seen:
+                flag = max(parameter.opts, key=len)
+                raise InputError(f"{flag}: is given more than once, and {ctx.command_path} takes one value")
+            seen.add(parameter.name)
+        parsed: list[str] = super().parse_args(ctx, args)
+        return parsed
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """OPTIONS, and the arguments in their order."""
+        pieces = [self.options_metavar] if self.options_metavar else []
+        for parameter in self.get_params(ctx):
+            if parameter.param_type_name == "argument":
+                name = _argument_name(parameter)
+                pieces.append(name if parameter.required else f"[{name}]")
+        return pieces
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """The sections of arguments and options."""
+        for title, kind in (("Arguments", "argument"), ("Options", "option")):
+            rows = []
+            for parameter in self.get_params(ctx):
+                record = parameter.get_help_record(ctx) if parameter.param_type_name == kind else None
+                if record is not None:
+                    rows.append((_argument_name(parameter), record[1]) if kind == "argument" else record)
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
+
+
+def _argument_name(parameter: Any) -> str:
+    return f"{parameter.metavar}..." if parameter.nargs != 1 else str(parameter.metavar)
+
+
+def verb(app: typer.Typer, name: str) -> Callable[[Function], Function]:
+    """Makes a function the verb of this name, that of its help texts; "trace convert" is `convert` of a group."""
+    texts = VERBS[name]
+    return app.command(name.rpartition(" ")[2], cls=VerbCommand, help=texts.about, epilog=texts.epilog)
+
+
+def option(
+    verb: str, name: str, *flags: str, metavar: str | None = None, least: int | None = None
+) -> typer.models.OptionInfo:
+    """An option of a verb; `name` is that of its help text, `least` the smallest whole number that it takes."""
+    made: typer.models.OptionInfo = typer.Option(
+        *flags,
+        help=VERBS[verb].options[name],
+        metavar=metavar,
+        callback=None if least is None else _from(least, flags[0]),
+    )
+    return made
+
+
+def argument(verb: str, name: str, metavar: str) -> typer.models.ArgumentInfo:
+    """An argument of a verb; `name` is that of its help text."""
+    made: typer.models.ArgumentInfo = typer.Argument(
+        help=VERBS[verb].options[name], metavar=metavar, show_default=False
+    )
+    return made
+
+
+def check_distinct(flag: str, values: Sequence[object]) -> None:
+    """Refuses values to compare of which two are the same."""
+    for at, value in enumerate(values):
+        if value in values[:at]:
+            raise InputError(f"{flag} {value}: is given twice; give different values to compare them")
+
+
+def _from(least: int, flag: str) -> Callable[[Any], Any]:
+    """Checks the values of a number, before anything is done with them."""
+
+    def check(given: Any) -> Any:
+        for value in given if isinstance(given, list | tuple) else [given]:
+            if value is not None and value < least:
+                raise InputError(f"{flag} {value}: must be {least} or more")
+            if value is not None and value >= NUMBER_END:
+                raise InputError(f"{flag} {value}: must be less than {NUMBER_END}")
+        return given
+
+    return check

@@ -1,0 +1,129 @@
+"""The results folder: complete or absent.
+
+It is written beside its final place and renamed at the end. A folder that `ffslab` wrote earlier is replaced; any
+other folder that holds something is refused, so that a mistyped `--out` destroys nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ffslab._native import InputError
+from ffslab.files.os_errors import reason
+from ffslab.files.workplace import uninterrupted, work_file, workplace
+from ffslab.text.quoting import machine_exact
+
+if TYPE_CHECKING:
+    from ffslab._native import Columns
+    from ffslab.api.experiment import Run
+
+RESOLVED = "resolved.toml"
+SUMMARY = "summary.json"
+REQUESTS = "requests.parquet"
+BLOCKS = "blocks.parquet"
+REPORT = "report.html"
+FILES = frozenset({RESOLVED, SUMMARY, REQUESTS, BLOCKS, REPORT})
+# Rows that are written at once: those of a row group of Parquet, as pyarrow makes them.
+ROW_GROUP = 1 << 20
+# Folders, there when a step saved an image or wrote a log.
+IMAGES = "images"
+LOGS = "logs"
+
+
+def dump_json(value: Any) -> str:
+    """JSON as this package writes it everywhere."""
+    return machine_exact(json.dumps(value, indent=2, ensure_ascii=False)) + "\n"
+
+
+def check_free(folder: Path, names: frozenset[str] = FILES | {IMAGES, LOGS}, mark: str = SUMMARY) -> None:
+    """Refuses a place where results must not be written. Call it before a long run.
+
+    `names`: what a folder of this kind may hold; `mark`: what each of them holds.
+    """
+    if folder.is_dir():
+        held = {entry.name for entry in folder.iterdir()}
+        foreign_names = held - names
+        if held and (foreign_names or mark not in held):
+            foreign = min(foreign_names) if foreign_names else f"no {mark}"
+            raise InputError(f"{folder}: not a results folder ({foreign}): name a new or empty one with --out")
+    elif folder.exists() or folder.is_symlink():
+        raise InputError(f"{folder}: is not a folder: name a new or empty one with --out")
+
+
+def save(run: Run, folder: Path) -> Path:
+    """Writes the results of `run` to `folder` and returns it."""
+    check_free(folder)
+    return replace(folder, lambda fresh: _write(run, fresh))
+
+
+def replace(folder: Path, write: Callable[[Path], object]) -> Path:
+    """Lets `write` fill a new folder, which then takes the place of `folder`, or leaves what was there."""
+    try:
+        with workplace(folder) as place:
+            fresh, old = place / "fresh", place / "old"
+            fresh.mkdir()
+            write(fresh)
+            # Between the two there is no folder: nothing may come between them.
+            with uninterrupted():
+                if folder.exists():
+                    folder.rename(old)
+                try:
+                    fresh.rename(folder)
+                except OSError:
+                    if old.exists():
+                        old.rename(folder)
+                    raise
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be written: {reason(error)}") from None
+    return folder
+
+
+def check_report(path: Path) -> None:
+    """Refuses a name that a report cannot have. Call it before long work."""
+    if path.suffix != ".html":
+        raise InputError(f"{path}: a report is an HTML file: give it a name that ends in .html")
+    if path.is_dir():
+        raise InputError(f"{path}: is a folder: name a file that ends in .html")
+
+
+def write_report(path: Path, text: str) -> None:
+    """Writes an HTML file, complete or not at all."""
+    check_report(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with work_file(path) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {reason(error)}") from None
+
+
+def _write(run: Run, folder: Path) -> None:
+    (folder / RESOLVED).write_text(run.resolved_toml, encoding="utf-8")
+    (folder / SUMMARY).write_text(dump_json(run.summary), encoding="utf-8")
+    _write_parquet(run.request_columns, folder / REQUESTS)
+    _write_parquet(run.block_columns, folder / BLOCKS)
+    extra = {f"{IMAGES}/{name}": image for name, image in run.images.items()}
+    extra |= {f"{LOGS}/{name}": text.encode() for name, text in run.logs.items()}
+    for name, content in extra.items():
+        place = folder / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(content)
+    run.report(folder / REPORT)
+
+
+def _write_parquet(columns: Columns, path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    def group(first: int) -> pa.Table:
+        return pa.table({name: column[first : first + ROW_GROUP] for name, column in columns.items()})
+
+    rows = len(next(iter(columns.values())))
+    table = group(0)
+    with pq.ParquetWriter(path, table.schema, compression="zstd") as writer:
+        writer.write_table(table)
+        for first in range(ROW_GROUP, rows, ROW_GROUP):
+            writer.write_table(group(first))

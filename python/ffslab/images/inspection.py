@@ -1,0 +1,374 @@
+"""What is in a flash image or a dump, as plain values and for a terminal. The native half finds it out."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ffslab import _native
+from ffslab._native import InputError
+from ffslab.images import ImageTree, Partition, read_image, said
+from ffslab.text.quoting import one_line, quoted
+from ffslab.text.tables import number, text_table
+
+Facts = dict[str, Any]
+
+KNOWN = ("auto", "jffs2", "yaffs2", "ubifs", "fat", "rfs")
+# Files, pieces of damage and notes that a terminal shows; JSON and report have all.
+FILES_SHOWN = 12
+DAMAGE_SHOWN = 12
+MAP_COLUMNS = 64
+ERASE_COUNTER = "erase counter"
+# What a block of the map shows: most of it is so, or it is bad, or damaged.
+MARKS = {"valid": "#", "invalid": "x", "free": ".", "bad": "B", "unknown": "?"}
+
+
+def inspect_image(
+    path: str | Path,
+    *,
+    board: str = "omap3evm",
+    part: str | None = None,
+    kernel: str | None = None,
+    device: str = "sd-card",
+    **how: Any,
+) -> Facts:
+    """Looks into an image: format, sizes, superblock, files, space, wear, damage, what a mount and reading cost.
+
+    What is known of the image is said with the keywords of `ffslab.images.said`. The costs are those on `board` with
+    its `part` and `kernel`; of FAT and RFS on a block device. docs/inspect.md describes the result. Raises
+    `ffslab.InputError`, also for an image of several partitions of which none is chosen.
+    """
+    found = inspect_partitions(path, board=board, part=part, kernel=kernel, device=device, **how)
+    known = [facts for _, facts in found if facts is not None]
+    if len(known) != 1:
+        several = ", ".join(partition.text for partition, _ in found)
+        raise InputError(f"{path}: it holds several partitions, choose one: {several}")
+    return known[0]
+
+
+def inspect_partitions(
+    path: str | Path, *, board: str, part: str | None, kernel: str | None, device: str, **how: Any
+) -> list[tuple[Partition, Facts | None]]:
+    """As `inspect_image`, of each partition of an image; no facts: what it holds is not known."""
+    if (kind := json.loads(_native.profile(device))["kind"]) != "block device":
+        raise InputError(f"device {device}: is a {kind}: name a block device, such as sd-card")
+    inspected = json.loads(_native.inspect(path, said(**how), board=board, part=part, kernel=kernel, device=device))
+    found: list[tuple[Partition, Facts | None]] = []
+    for each in inspected:
+        partition = Partition.of(each["part"])
+        facts = each["found"].get("Ok")
+        if facts is None:
+            found.append((replace(partition, why=each["found"]["Err"]), None))
+            continue
+        facts["superblock"] = dict(facts["superblock"])
+        facts["wear"] = wear(facts["blocks"])
+        facts["space"] = space(facts["blocks"])
+        if partition.offset_B or partition.name or how.get("size_B"):
+            facts["partition"] = {
+                "name": partition.name, "offset_B": partition.offset_B, "size_B": partition.size_B
+            }  # fmt: skip
+        found.append((partition, facts))
+    return found
+
+
+def stack_keys(layout: Facts, partition: Facts | None = None) -> dict[str, str | int | bool]:
+    """The keys of an experiment's `[stack]` table that say how an image of this layout is arranged."""
+    keys: dict[str, str | int | bool] = {}
+    if partition is not None:
+        keys |= {"image_offset_B": partition["offset_B"], "image_size_B": partition["size_B"]}
+    tags_at_B = layout.get("tags_at_B")  # noqa: N806
+    if layout["oob_B"]:
+        keys["image_oob"] = True
+    if tags_at_B == layout["page_B"]:
+        keys["image_autoplace"] = True
+    if tags_at_B is not None and tags_at_B < layout["page_B"]:
+        keys["inband_tags"] = True
+    if layout.get("endian") == "big":
+        keys["endian"] = "big"
+    if "vid_hdr_and_data_at_B" in layout:
+        keys["vid_hdr_offset_B"] = layout["vid_hdr_and_data_at_B"][0]
+    return keys
+
+
+def tree_of(path: str | Path, facts: Facts) -> ImageTree:
+    """The files of the image, or the partition, that `facts` are of."""
+    layout, partition = facts["layout"], facts.get("partition")
+    place = {key: partition[key] for key in ("offset_B", "size_B")} if partition else {}
+    return read_image(
+        path,
+        fs=layout["fs"],
+        block_KiB=layout["block_B"] // 1024,
+        page_B=layout["page_B"],
+        oob_B=layout["oob_B"],
+        endian=layout.get("endian", "auto"),
+        **place,
+    )
+
+
+def space(blocks: list[Facts]) -> Facts | None:
+    """Sums over all blocks whose content is accounted for."""
+    known = [block for block in blocks if block["valid_B"] is not None or block["free_B"] is not None]
+    if not known:
+        return None
+    return {f"{kind}_B": sum(block[f"{kind}_B"] or 0 for block in known) for kind in ("valid", "invalid", "free")}
+
+
+def wear(blocks: list[Facts]) -> Facts | None:
+    """Least, mean and most of UBI's erase counters or of YAFFS2's sequence numbers, and how many blocks have which."""
+    for kind, name in (("erases", ERASE_COUNTER), ("sequence", "sequence number")):
+        values = [block[kind] for block in blocks if block[kind] is not None]
+        if values:
+            return {
+                "kind": name,
+                "blocks": len(values),
+                "min": min(values),
+                "mean": sum(values) / len(values),
+                "max": max(values),
+                "histogram": histogram(values),
+            }
+    return None
+
+
+def histogram(values: list[int], bins_max: int = 16) -> list[Facts]:
+    """At most so many classes of equal width, from the least value to the most."""
+    low, high = min(values), max(values)
+    width = max(1, -(-(high - low + 1) // bins_max))
+    counts = Counter((value - low) // width for value in values)
+    last = (high - low) // width
+    return [
+        {"from": low + i * width, "to": min(low + (i + 1) * width - 1, high), "blocks": counts.get(i, 0)}
+        for i in range(last + 1)
+    ]
+
+
+def mark_of(block: Facts) -> str:
+    """What most of a block is: valid, invalid, free, bad, unknown."""
+    if block["is_bad"]:
+        return "bad"
+    held = {kind: block[f"{kind}_B"] or 0 for kind in ("valid", "invalid", "free")}
+    return max(held, key=lambda kind: held[kind]) if any(held.values()) else "unknown"
+
+
+# ---- for a terminal -----------------------------------------------------------------------------------------
+
+
+def text(facts: Facts) -> str:
+    """Everything that matters, for a terminal."""
+    parts = [_head(facts), _superblock(facts), _space(facts), _wear(facts), _files(facts), _mount(facts)]
+    parts += [_damage(facts), "\n".join(f"note: {one_line(note)}" for note in facts["notes"])]
+    return "\n\n".join(part for part in parts if part)
+
+
+def partitions_text(file: str, found: list[tuple[Partition, Facts | None]]) -> str:
+    """The partitions of a whole chip, then what is in each."""
+    rows = [
+        [
+            quoted(part.name),
+            f"{part.offset_B:#x}",
+            size(part.size_B),
+            layout_text(part.layout) if part.layout else part.why,
+        ]
+        for part, _ in found
+    ]
+    parts = [
+        f"{one_line(file)}: {len(found)} partitions",
+        text_table(["partition", "offset", "size", "holds"], rows, "lrrl"),
+    ]
+    parts += [f"== {quoted(part.name)} ==\n\n{text(facts)}" for part, facts in found if facts is not None]
+    return "\n\n".join(parts)
+
+
+def size(count: float) -> str:
+    """Bytes for people."""
+    for unit, factor in (("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if count >= factor:
+            return f"{count / factor:,.1f} {unit}"
+    return f"{int(count)} B"
+
+
+def layout_text(layout: Facts) -> str:
+    """Format and sizes in a line."""
+    order = f", {layout['endian']}-endian" if layout.get("endian") else ""
+    if layout["fs"] in ("fat", "rfs"):
+        return f"{layout['fs'].upper()}, {layout['blocks']} areas of {size(layout['block_B'])}"
+    oob = f" + {layout['oob_B']} B OOB" if layout["oob_B"] else ""
+    name = "UBI with UBIFS" if layout["fs"] == "ubifs" else layout["fs"].upper()
+    if layout.get("lacks_ubi"):
+        return f"UBIFS without UBI: {layout['blocks']} LEBs of {layout['block_B']} B"
+    if fits := layout.get("block_sizes_that_fit_B"):
+        kib = ", ".join(str(bytes // 1024) for bytes in fits)
+        return (
+            f"{name}{order}: pages of {layout['page_B']} B{oob}, erase blocks of {kib} KiB fit and cannot be told apart"
+        )
+    count = layout["blocks"]
+    blocks = f"{count} erase block{'s' if count != 1 else ''} of {size(layout['block_B'])}"
+    return f"{name}{order}: {blocks}, pages of {layout['page_B']} B{oob}"
+
+
+def fact_text(value: Any) -> str:
+    """A value of the superblock."""
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {fact_text(part)}" for name, part in value.items())
+    return number(value, 2) if isinstance(value, int | float) and not isinstance(value, bool) else one_line(str(value))
+
+
+def sentences(facts: Facts) -> list[str]:
+    """What matters most, a line each: damage, space, wear, the cost of a mount."""
+    return [line for line in (damage_line(facts), _space_line(facts), _wear_line(facts), _mount(facts)) if line]
+
+
+def _head(facts: Facts) -> str:
+    lines = [f"{quoted(facts['file'])}: {size(facts['file_B'])}, {layout_text(facts['layout'])}"]
+    return "\n".join(lines + [f"  {reason}" for reason in [*facts["layout"]["because"], *start_text(facts)]])
+
+
+def start_text(facts: Facts) -> list[str]:
+    """How an experiment starts from the image, in a line; nothing for images of block devices."""
+    layout = facts["layout"]
+    if layout["fs"] in ("fat", "rfs"):
+        return []
+    keys = {
+        "fs": layout["fs"],
+        "image": facts["file"],
+        "partition_blocks": layout["blocks"],
+        **stack_keys(layout, facts.get("partition")),
+    }
+    return [f"an experiment starts from it with [stack] {', '.join(f'{k} = {json.dumps(v)}' for k, v in keys.items())}"]
+
+
+def _superblock(facts: Facts) -> str:
+    rows = [[name, fact_text(value)] for name, value in facts["superblock"].items()]
+    return text_table(["fact", "value"], rows, "ll") if rows else ""
+
+
+def _space(facts: Facts) -> str:
+    blocks = facts["blocks"]
+    if facts["space"] is None:
+        return ""
+    marks = "".join("!" if block["damage_count"] else MARKS[mark_of(block)] for block in blocks)
+    # A row of the map is several blocks when there are many.
+    step = -(-len(marks) // (MAP_COLUMNS * 16))
+    shown = marks[::step]
+    rows = [shown[at : at + MAP_COLUMNS] for at in range(0, len(shown), MAP_COLUMNS)]
+    every = "" if step == 1 else f", every {step}th block"
+    legend = f"# valid, x invalid, . free (what most of a block is), B bad, ! damaged{every}"
+    known = bad_blocks_line(facts)
+    return "\n".join(line for line in (_space_line(facts), *(f"  {row}" for row in rows), f"  {legend}", known) if line)
+
+
+def bad_blocks_line(facts: Facts) -> str:
+    """How many blocks are bad, and the numbers of the first of them: "1 bad block: number 22". Empty where erase blocks
+    mean nothing."""
+    if facts["layout"]["fs"] in ("fat", "rfs"):
+        return ""
+    bad = facts["bad_blocks"]
+    if bad is None:
+        return "bad blocks: not known without OOB areas"
+    if not bad:
+        return "no bad blocks"
+    if len(bad) == 1:
+        return f"1 bad block: number {bad[0]}"
+    more = ", ..." if len(bad) > DAMAGE_SHOWN else ""
+    return f"{number(len(bad))} bad blocks: numbers {', '.join(map(str, bad[:DAMAGE_SHOWN]))}{more}"
+
+
+def _space_line(facts: Facts) -> str:
+    sums = facts["space"]
+    if sums is None:
+        return ""
+    return "space: " + ", ".join(f"{kind} {size(sums[f'{kind}_B'])}" for kind in ("valid", "invalid", "free"))
+
+
+def _wear(facts: Facts) -> str:
+    worn = facts["wear"]
+    if worn is None:
+        return ""
+    most = max(row["blocks"] for row in worn["histogram"])
+    rows = [
+        [f"{row['from']}" if row["from"] == row["to"] else f"{row['from']} to {row['to']}", str(row["blocks"]),
+         "=" * round(40 * row["blocks"] / most)]
+        for row in worn["histogram"]
+    ]  # fmt: skip
+    table = text_table([worn["kind"], "blocks", ""], rows, "rrl")
+    return f"{_wear_line(facts)}\n{table}"
+
+
+def _wear_line(facts: Facts) -> str:
+    worn = facts["wear"]
+    if worn is None:
+        return ""
+    spread = f"least {worn['min']:,}, mean {worn['mean']:,.1f}, most {worn['max']:,}"
+    return f"wear: {worn['kind']} of {worn['blocks']} blocks: {spread}"
+
+
+def file_rows(facts: Facts) -> tuple[list[str], list[list[str]]]:
+    """Files by what reading them costs; those that could not be read first."""
+    head = ["file", "size, B", "pieces", "page reads", "at least", "read, ms"]
+    files = [entry for entry in facts["files"] if entry["kind"] == "file"]
+    order = sorted(files, key=lambda f: (f["error"] is None, -(f["read"] or {}).get("pieces", 0), f["path"]))
+    rows = []
+    for entry in order:
+        read = entry["read"] or {}
+        cells = [read.get("pieces"), read.get("reads"), read.get("least_reads")]
+        time_ms = number(read["time_us"] / 1e3) if read else "-"
+        rows.append([quoted("/" + entry["path"]), number(entry["size_B"]), *(number(cell) for cell in cells), time_ms])
+    return head, rows
+
+
+def _files(facts: Facts) -> str:
+    if not facts["files"]:
+        return ""
+    kinds = Counter(entry["kind"] for entry in facts["files"])
+    counted = ", ".join(
+        f"{count} {kind}{'' if count == 1 else 's'}".replace("ys", "ies") for kind, count in kinds.items()
+    )
+    head, rows = file_rows(facts)
+    more = f"\n  ... and {len(rows) - FILES_SHOWN} files more" if len(rows) > FILES_SHOWN else ""
+    return f"files: {counted}; the most scattered first\n{text_table(head, rows[:FILES_SHOWN], 'lrrrrr')}{more}"
+
+
+def _mount(facts: Facts) -> str:
+    mount = facts["mount"]
+    if mount is None:
+        return ""
+    line = f"a mount takes {number(mount['time_us'] / 1e3)} ms on {mount['machine']}"
+    counts = mount.get("counts")
+    if counts is None:
+        return f"{line}: {number(mount['device_reads'])} buffers, {number(mount['device_read_B'])} B read"
+    names = (
+        ("page_reads", "page reads"),
+        ("oob_reads", "OOB reads"),
+        ("page_programs", "programs"),
+        ("erases", "erases"),
+    )
+    return f"{line}: " + ", ".join(f"{number(counts[key])} {name}" for key, name in names)
+
+
+def _damage(facts: Facts) -> str:
+    broken = [f"{quoted('/' + entry['path'])}: {entry['error']}" for entry in facts["files"] if entry["error"]]
+    lines = [f"block {piece['block']}, offset {piece['offset']:#x}: {piece['what']}" for piece in facts["damage"]]
+    count = _pieces(facts)
+    shown = (broken + lines)[:DAMAGE_SHOWN]
+    more = [f"... and {count - len(shown)} more"] if count > len(shown) else []
+    return "\n".join([damage_line(facts), *(f"  {line}" for line in shown + more)])
+
+
+def damage_line(facts: Facts) -> str:
+    """How much damage was found."""
+    count = _pieces(facts)
+    if count:
+        return f"damage: {count} piece{'s' if count != 1 else ''}"
+    return "no damage was found" if facts["files"] else "no files could be read: the notes say why"
+
+
+def _pieces(facts: Facts) -> int:
+    """Pieces of damage, and files that cannot be read."""
+    return int(facts["damage_count"]) + sum(1 for entry in facts["files"] if entry["error"])
+
+
+def complaints(facts: Facts) -> int:
+    """How much is wrong with the image."""
+    return _pieces(facts) + (0 if facts["files"] else 1)

@@ -1,0 +1,1 @@
+"""Simulated file systems, mounted for real programs."""

@@ -1,0 +1,130 @@
+"""Talking to a mount: what it has done, and an image of its chip."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import socket
+import stat as modes
+import time
+from pathlib import Path
+from typing import Any
+
+from ffslab._native import InputError
+from ffslab.files.inputs import resolved
+from ffslab.files.os_errors import reason
+from ffslab.text.quoting import printable
+from ffslab.text.summary import aligned
+from ffslab.text.tables import number
+
+# How often `watch` asks.
+WATCH_EVERY_S = 1.0
+# Erase blocks a line of the wear map.
+MAP_COLUMNS = 64
+# Shades of the wear map, from a block that was never erased to those erased most.
+SHADES = " .:-=+*#%@"
+
+
+def socket_path(mountpoint: Path, *, make: bool = False) -> Path:
+    """Where the mount on a folder listens. `make`: the folder of the sockets is made, readable for its owner alone."""
+    # The mount point itself is not looked at: that would be a call of a program on the simulated file system.
+    place = resolved(mountpoint.parent) / mountpoint.name if mountpoint.name else resolved(mountpoint)
+    base = Path(os.environ.get("XDG_RUNTIME_DIR") or "/tmp")
+    folder = base / f"ffslab-{os.getuid()}"
+    if make:
+        try:
+            folder.mkdir(mode=0o700, exist_ok=True)
+            found = folder.lstat()
+        except OSError as error:
+            raise InputError(f"{folder}: cannot be made: {reason(error)}") from None
+        if not modes.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
+            raise InputError(f"{folder}: must be a folder of yours that is closed to others: remove it")
+    return folder / f"{hashlib.sha256(os.fsencode(place)).hexdigest()[:16]}.sock"
+
+
+def stat(mountpoint: Path) -> dict[str, Any]:
+    """What a mount has done so far and what its blocks hold."""
+    answer: dict[str, Any] = _ask(mountpoint, {"ask": "stat"})
+    return answer
+
+
+def checkpoint(mountpoint: Path, file: Path, *, sync: bool, oob: bool) -> int:
+    """Saves what the chip holds to a file; its size in bytes."""
+    question = {"ask": "checkpoint", "file": str(file.absolute()), "oob": oob, "sync": sync}
+    size: int = _ask(mountpoint, question)["bytes"]
+    return size
+
+
+def _ask(mountpoint: Path, question: dict[str, Any]) -> Any:
+    try:
+        with socket.socket(socket.AF_UNIX) as line:
+            line.connect(str(socket_path(mountpoint)))
+            line.sendall(json.dumps(question).encode() + b"\n")
+            with line.makefile("rb") as reply:
+                said = reply.readline()
+    except (FileNotFoundError, ConnectionError):
+        raise InputError(f"{mountpoint}: no ffslab mount of yours is here: ffslab mount makes one") from None
+    if not said:
+        raise InputError(f"{mountpoint}: the mount has ended")
+    answer = json.loads(said)
+    if "error" in answer:
+        raise InputError(f"{mountpoint}: {answer['error']}")
+    return answer["ok"]
+
+
+def text(now: dict[str, Any]) -> str:
+    """What `ffslab stat` prints."""
+    totals = now["totals"]
+    new = totals["formatting"]
+    facts = [
+        ("file system", now["fs"] + ("" if now["powered"] else ", without power")),
+        ("board", now["board"]),
+        ("virtual time, s", number(totals["time_us"] / 1e6, 3)),
+        ("host time, s", number(now["host_s"], 1)),
+        ("FUSE requests", number(now["fuse_requests"], 0)),
+        ("page reads", number(totals["page_reads"], 0)),
+        ("page programs", number(totals["page_programs"], 0)),
+        ("block erases", number(totals["erases"], 0)),
+        ("energy, mJ", number(totals["energy_uJ"]["total"] / 1e3, 2)),
+    ]
+    if new["page_programs"] or new["erases"]:
+        told = f"{number(new['page_programs'], 0)} programs, {number(new['erases'], 0)} erases"
+        facts.insert(-1, ("of formatting", told))
+    if now["free_B"] is not None:
+        facts.append(("free, MiB", number(now["free_B"] / 2**20, 1)))
+    width = max(len(name) for name, _ in facts)
+    parts = ["\n".join(f"{name:{width}}  {value}" for name, value in facts)]
+    rows = [
+        [cause["task"], cause["reason"], *(number(cause[key], 0) for key in ("page_reads", "page_programs", "erases"))]
+        for cause in sorted(now["by_cause"], key=lambda cause: -cause["busy_us"])
+        if cause["page_reads"] or cause["page_programs"] or cause["erases"] or cause["oob_reads"]
+    ]
+    parts.append(aligned(["task", "reason", "page reads", "programs", "erases"], rows))
+    parts.append(wear_map(now["blocks"]["erases"]))
+    return "\n\n".join(parts)
+
+
+def wear_map(erases: list[int]) -> str:
+    """A character an erase block: the darker, the more often it was erased."""
+    most = max(erases, default=0)
+    shades = "".join(SHADES[-(-count * (len(SHADES) - 1) // most) if most else 0] for count in erases)
+    lines = [f"|{shades[at : at + MAP_COLUMNS]:{MAP_COLUMNS}}|" for at in range(0, len(shades), MAP_COLUMNS)]
+    return "\n".join([f"erases per block, ' ' is 0 and '{SHADES[-1]}' is {most}:", *lines])
+
+
+def watch(mountpoint: Path) -> None:
+    """Shows the mount on the terminal until it ends, or Ctrl-C."""
+    from rich.console import Console
+    from rich.live import Live
+    from rich.text import Text
+
+    now = stat(mountpoint)
+    with Live(Text(printable(text(now))), console=Console(), screen=False, auto_refresh=False) as view:
+        try:
+            while True:
+                time.sleep(WATCH_EVERY_S)
+                view.update(Text(printable(text(stat(mountpoint)))), refresh=True)
+        except (InputError, KeyboardInterrupt):
+            # The last view stays.
+            return

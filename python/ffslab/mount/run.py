@@ -1,0 +1,285 @@
+"""`ffslab mount`: which stack, where, for how long; the mount itself is native."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TextIO
+
+from ffslab import __version__, _native
+from ffslab._native import InputError
+from ffslab.api.experiment import Run
+from ffslab.api.stack import stack_toml
+from ffslab.cli.terminal import say, tell
+from ffslab.files.inputs import resolved, toml_of
+from ffslab.files.os_errors import reason
+from ffslab.files.workplace import STOPS
+from ffslab.images.inspection import Facts, stack_keys
+from ffslab.mount.control import socket_path
+from ffslab.mount.point import check_mountpoint, root_owner
+from ffslab.text.quoting import quoted
+
+DEFAULT_BLOCKS = 400
+FILE_SYSTEMS = ("jffs2", "yaffs2", "ubifs")
+# Words of the refusals of partitions that are too small for a file system, or for what is on them.
+TOO_SMALL = ("erase blocks", "LEBs")
+
+Value = str | int | bool
+
+
+@dataclass(frozen=True)
+class Device:
+    """The simulated machine and what its chip holds at the start."""
+
+    # That of the image, or JFFS2.
+    fs: str | None
+    board: str
+    part: str | None
+    kernel: str | None
+    blocks: int | None
+    image: Path | None
+    oob: bool | None
+    autoplace: bool
+    settings: Sequence[str]
+    options: Sequence[str]
+    # Keywords of `ffslab.images.said`: which partition of the image.
+    where: dict[str, Any] = field(default_factory=dict)
+
+    def keys(self) -> dict[str, Value | None]:
+        """The `[stack]` table of an experiment."""
+        given = dict(_setting(text) for text in self.settings)
+        keys: dict[str, Value | None] = {"board": self.board, "part": self.part, "kernel": self.kernel}
+        if self.image is None:
+            if self.oob is not None or self.autoplace or self.where:
+                what = "--partition, --mtdparts, --offset and --size" if self.where else "--oob and --autoplace"
+                raise InputError(f"{what}: say what is in an image; name it with --image")
+            return {**keys, "fs": self.fs or "jffs2", "partition_blocks": self.blocks or DEFAULT_BLOCKS, **given}
+        blocks, arranged = self._arranged(self.image, bool(given.get("inband_tags")))
+        keys |= {"image": str(self.image.absolute()), **arranged}
+        if self.autoplace:
+            keys["image_autoplace"] = True
+        return {**keys, "partition_blocks": max(blocks, self.blocks or 0), **given}
+
+    def explained(self, refused: InputError) -> InputError:
+        """A refusal, with what would be right where the image alone was taken for the partition."""
+        if self.image is None or self.blocks is not None or not any(words in str(refused) for words in TOO_SMALL):
+            return refused
+        return InputError(
+            f"{self.image}: {refused}. The partition is as large as the image: give it the board's size with --blocks"
+        )
+
+    def _arranged(self, image: Path, inband: bool) -> tuple[int, dict[str, Value]]:
+        """How many erase blocks the image has, its file system, and how it is arranged.
+
+        That is what is found in it, or what the user says and its size, where nothing is found.
+        """
+        page_B, oob_B, pages, _ = _native.chip_geometry(self.board, self.part, ".")  # noqa: N806
+        block_B = pages * page_B  # noqa: N806
+        part = self._found(image, page_B, block_B)
+        if part is None:
+            size, with_oob = image.stat().st_size, pages * (page_B + oob_B)
+            oob = self.oob
+            if oob is None:
+                fits = size % with_oob == 0 and size % block_B != 0
+                oob = fits or self.autoplace or (self.fs == "yaffs2" and not inband)
+            arranged: dict[str, Value] = {"image_oob": True} if oob else {}
+            return -(-size // (with_oob if oob else block_B)), {"fs": str(self.fs), **arranged}
+        layout = part["layout"]["Ok"]
+        fs = layout["fs"]
+        if fs not in FILE_SYSTEMS:
+            raise InputError(
+                f"{image}: holds {fs.upper()}, which is not mounted here: look into it with ffslab inspect"
+            )
+        if fs != (self.fs or fs):
+            raise InputError(f"{image}: holds {fs}, not {self.fs}: leave --fs out or say --fs {fs}")
+        if self.oob is not None and (layout["oob_B"] > 0) != self.oob:
+            raise InputError(f"{image}: its pages have OOB areas of {layout['oob_B']} B: leave --oob or --no-oob out")
+        if (layout["page_B"], layout["block_B"]) != (page_B, block_B) or layout["oob_B"] not in (0, oob_B):
+            raise InputError(
+                f"{image}: has pages of {layout['page_B']} + {layout['oob_B']} B and erase blocks of "
+                f"{layout['block_B'] // 1024} KiB; {self.part or self.board} has {page_B} + {oob_B} B and "
+                f"{block_B // 1024} KiB: name another --part (ffslab profiles)"
+            )
+        place = {key: part[key] for key in ("offset_B", "size_B")} if part["name"] or self.where else None
+        return layout["blocks"], {"fs": fs, **stack_keys(layout, place)}
+
+    def _found(self, image: Path, page_B: int, block_B: int) -> Facts | None:  # noqa: N803
+        """The partition that is to be mounted: with the board's sizes, or else as it is, to say how it differs.
+
+        `None`: nothing is known in the image, but the user says what it is.
+        """
+        of_board = {"page_B": page_B, "block_B": block_B, "oob": self.oob, "fs": self.fs, **self.where}
+        try:
+            return dict(json.loads(_native.recognise_one(image, of_board)))
+        except InputError as error:
+            refused = error
+        try:
+            parts = json.loads(_native.recognise(image, dict(self.where)))
+        except InputError:
+            if self.where or not image.is_file():
+                raise refused from None
+            if self.fs is None:
+                raise InputError(
+                    f"{image}: no file system is found in it: say with --fs as what it is to be mounted"
+                ) from None
+            return None
+        known = [part for part in parts if "Ok" in part["layout"]]
+        if len(known) != 1 or known[0]["layout"]["Ok"].get("lacks_ubi"):
+            raise refused
+        return dict(known[0])
+
+
+def _setting(text: str) -> tuple[str, Value]:
+    """KEY=VALUE; a value is a number, true or false, or else a text."""
+    key, equals, value = text.partition("=")
+    if not equals or not key.replace("_", "a").isalnum():
+        raise InputError(f'--set "{text}": must be KEY=VALUE, as compression=zlib')
+    try:
+        parsed = toml_of(f"value = {value}", key)["value"]
+    except InputError:
+        parsed = value
+    return key, parsed if isinstance(parsed, str | int | bool) else value
+
+
+@dataclass(frozen=True)
+class Mount:
+    """A mount to be."""
+
+    device: Device
+    mountpoint: Path
+    think: bool = True
+    realtime: bool = False
+    power_cut_after: int | None = None
+    torn: str = "partial"
+    seed: int = 1
+    save: Path | None = None
+    # UID[:GID] of the root of the file system.
+    owner: str | None = None
+
+    def serve(self, command: Sequence[str] = (), to: TextIO | None = None) -> tuple[Run, int]:
+        """Serves until the file system is unmounted, a signal comes, or `command` has ended.
+
+        What it did, and the exit code of the command.
+        """
+        check_mountpoint(self.mountpoint)
+        owner = root_owner(self.owner, new=self.device.image is None)
+        if self.save is not None:
+            self._check_save(self.save)
+        keys = self.device.keys()
+        child: subprocess.Popen[bytes] | None = None
+        failed: InputError | None = None
+
+        def ready() -> None:
+            nonlocal child, failed
+            if not command:
+                where = f"{quoted(self.mountpoint)}: {keys['fs']} on {self.device.board}"
+                say(f"{where}; end it with Ctrl-C or umount {quoted(self.mountpoint)}", to)
+                return
+            try:
+                child = subprocess.Popen(list(command))
+            except OSError as error:
+                failed = InputError(f"{command[0]}: cannot be run: {reason(error)}")
+
+        with _signals() as wishes:
+            asked = 0
+            ended = False
+
+            def shall_end() -> bool:
+                nonlocal asked, ended
+                over = failed is not None or (child is not None and child.poll() is not None)
+                if over and not ended:
+                    ended = True
+                    return True
+                fresh = len(wishes) > asked
+                asked = len(wishes)
+                return fresh
+
+            # Without think time nothing of the host enters the results, not even the day.
+            epoch_s = int(time.time()) if self.think else _native.EPOCH_S
+            try:
+                summary, requests, blocks, used = _native.mount(
+                    stack_toml(keys),
+                    self.mountpoint,
+                    socket=socket_path(self.mountpoint, make=True),
+                    options=list(self.device.options),
+                    owner=owner,
+                    seed=self.seed,
+                    think=self.think,
+                    realtime=self.realtime,
+                    power_cut_after=self.power_cut_after,
+                    torn=self.torn,
+                    epoch_s=epoch_s,
+                    save=self.save.absolute() if self.save is not None else None,
+                    ready=ready,
+                    say=tell,
+                    shall_end=shall_end,
+                )
+            except InputError as error:
+                raise self.device.explained(error) from None
+        if failed is not None:
+            raise failed
+        title = f"{keys['fs']} on {self.device.board}, mounted" + (f" for {command[0]}" if command else "")
+        run = Run(
+            {
+                "title": title,
+                "version": __version__,
+                "generator": "mount",
+                "seed": self.seed,
+                "variants": [json.loads(summary)],
+            },
+            requests,
+            blocks,
+            self._resolved(title, json.loads(used), command),
+        )
+        code = 0 if child is None else child.wait()
+        return run, code if code >= 0 else 128 - code
+
+    def _check_save(self, file: Path) -> None:
+        """Refuses a place for the image before anything is mounted: what a program did would be lost at the end."""
+        if file.is_dir():
+            raise InputError(f"--save {file}: is a folder: name a file")
+        folder = file.absolute().parent
+        if not os.access(folder, os.W_OK | os.X_OK):
+            why = "cannot be written to" if folder.is_dir() else "no such folder"
+            raise InputError(f"--save {file}: {folder}: {why}")
+        if resolved(folder).is_relative_to(resolved(self.mountpoint)):
+            raise InputError(f"--save {file}: is on the mount itself: name a file elsewhere")
+
+    def _resolved(self, title: str, used: dict[str, Any], command: Sequence[str]) -> str:
+        lines = [
+            "# What `ffslab mount` served.",
+            f"title = {json.dumps(title)}",
+            "",
+            "[stack]",
+            stack_toml(used).rstrip(),
+        ]
+        lines += ["", "[mount]", f"think = {json.dumps('real' if self.think else 'none')}"]
+        lines += [f"realtime = {json.dumps(self.realtime)}", f"seed = {self.seed}"]
+        lines += [f"options = {json.dumps(list(self.device.options))}"]
+        if self.owner is not None:
+            lines += [f"owner = {json.dumps(self.owner)}"]
+        if self.power_cut_after is not None:
+            lines += [f"power_cut_after = {self.power_cut_after}", f"torn = {json.dumps(self.torn)}"]
+        if command:
+            lines += [f"command = {json.dumps(list(command))}"]
+        return "\n".join(lines) + "\n"
+
+
+@contextmanager
+def _signals() -> Iterator[list[int]]:
+    """Collects the signals that end programs instead of dying of them."""
+    caught: list[int] = []
+    heard = [number for number in STOPS if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, lambda got, _: caught.append(got)) for number in heard}
+    try:
+        yield caught
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

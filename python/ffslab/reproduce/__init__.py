@@ -1,5 +1,0 @@
-"""The published studies, done again in simulation: `ffslab reproduce`."""
-
-from ffslab.reproduce.campaign import PAPERS, reproduce
-
-__all__ = ["PAPERS", "reproduce"]

@@ -1,0 +1,282 @@
+"""The verb: measurements in; a board profile, a table, a report with residual plots out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ffslab import __version__
+from ffslab._native import InputError
+from ffslab.files import results
+from ffslab.files.os_errors import reason
+from ffslab.studies.calibrate import board_profile, loops, power_capture, probe_logs
+from ffslab.studies.calibrate.board_profile import Measured
+from ffslab.studies.calibrate.observations import Observations
+from ffslab.studies.calibrate.regression import Constant, Fit, Method, fit
+from ffslab.text.tables import text_table
+
+BOARD = "board.toml"
+CALIBRATION = "calibration.json"
+FILES = frozenset({BOARD, CALIBRATION, results.REPORT, "part.toml", "kernel.toml"})
+DRIVER_TIMES = ("driver.read_us", "driver.program_us", "driver.erase_us")
+IDLE_POWERS = ("idle.cpu_mW", "idle.memory_mW")
+# Keys of constants that are found but belong into no profile.
+HELPERS = ("loop.",)
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What was measured. `base`: name or path of the profile that stands for what was not."""
+
+    loops: Path | None = None
+    power: Path | None = None
+    probe: list[Path] = field(default_factory=list)
+    traces: list[Path] = field(default_factory=list)
+    record_bytes: list[int] = field(default_factory=list)
+    base: str = "omap3evm"
+    part: str | None = None
+    title: str | None = None
+    method: Method = Method.LINEAR
+
+    @property
+    def same_board(self) -> bool:
+        """A profile of the user's own is of the board that he measures, a built-in one of another."""
+        return board_profile.is_path(self.base)
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """What came out. `measured`: what the profile gets."""
+
+    title: str
+    base: str
+    fits: list[Fit]
+    measured: list[Measured]
+    warnings: list[str]
+    toml: str
+    # Profiles of the user's own that the new one needs, by their names beside it.
+    files: dict[str, Path]
+
+    def as_dict(self) -> dict[str, Any]:
+        """What `calibration.json` holds."""
+        steps = {of.observations.source: of.observations.resolution for of in self.fits if of.observations.resolution}
+        return {
+            "title": self.title,
+            "ffslab": __version__,
+            "base": self.base,
+            "constants": [_entry(of, constant) for of in self.fits for constant in of.constants.values()],
+            "clock_step_us": steps,
+            "warnings": self.warnings,
+        }
+
+
+def run(inputs: Inputs, out: Path | None, *, json: bool) -> str:
+    """Does all of it; what is to be printed."""
+    measured = inputs.loops or next(iter([*inputs.probe, *inputs.traces]), Path("nothing"))
+    folder = out if out is not None else Path("results") / f"calibrate-{measured.name.partition('.')[0]}"
+    results.check_free(folder, FILES, CALIBRATION)
+    done = calibrate(inputs)
+    save(done, folder)
+    return results.dump_json(done.as_dict()).rstrip() if json else text(done, folder)
+
+
+def collect(inputs: Inputs) -> tuple[list[Observations], list[str]]:
+    """(observations of all measurements, what is to be said about them).
+
+    Errors: no measurements, or files that do not go together.
+    """
+    if inputs.power is not None and inputs.loops is None:
+        raise InputError("--power: a capture belongs to a log of loops: give --loops as well")
+    if inputs.loops is None and not inputs.probe and not inputs.traces:
+        raise InputError(
+            "calibrate: nothing was measured: give --loops, --traces, or --probe with logs of flashmon and funcmon"
+        )
+    found: list[Observations] = []
+    said: list[str] = []
+    if inputs.loops is not None:
+        log = loops.read(inputs.loops)
+        if inputs.power is not None:
+            log = power_capture.with_power(log, power_capture.read(inputs.power))
+        found += loops.observations(log)
+        said += loops.notes(log)
+    if inputs.probe:
+        found.append(probe_logs.observations(inputs.probe))
+    if inputs.traces:
+        found.append(_traces(inputs))
+    return found, said
+
+
+def _traces(inputs: Inputs) -> Observations:
+    from ffslab.boards.compare.sessions import Machine
+    from ffslab.boards.compare.trace_folder import recordings
+    from ffslab.cli.progress import progress_bar
+    from ffslab.studies.calibrate import board_traces
+
+    sessions = recordings(*inputs.traces, record_bytes=inputs.record_bytes)
+    with progress_bar("sessions") as progress:
+        return board_traces.observations(sessions, Machine(board=inputs.base), progress)
+
+
+def calibrate(inputs: Inputs) -> Calibration:
+    """Reads, fits, and writes the text of a profile.
+
+    Errors: those of the readers; no constant could be found.
+    """
+    observed, said = collect(inputs)
+    fits = [fit(of, inputs.method) for of in observed]
+    for of in fits:
+        said += [warning for warning in of.warnings if warning not in said]
+    measured, doubts = chosen(fits)
+    if not measured:
+        raise InputError("calibrate: the measurements determine no constant: " + "; ".join([*said, *doubts]))
+    measured, half = _whole(inputs, measured)
+    doubts += half
+    title = inputs.title or f"A board, calibrated from {' and '.join(sorted({_files(of) for of in fits}))}"
+    named = {kind: board_profile.named_by(inputs.base, kind) for kind in ("part", "kernel")}
+    named["part"] = inputs.part or named["part"]
+    # What is no built-in profile goes with the new one, so that its folder can be moved.
+    files = {f"{kind}.toml": Path(name) for kind, name in named.items() if board_profile.is_path(name)}
+    part, kernel = (f"./{kind}.toml" if f"{kind}.toml" in files else name for kind, name in named.items())
+    toml = board_profile.board_toml(
+        inputs.base, title, measured, part=part, kernel=kernel, same_board=inputs.same_board
+    )
+    return Calibration(title, inputs.base, fits, measured, [*said, *doubts], toml, files)
+
+
+def chosen(fits: list[Fit]) -> tuple[list[Measured], list[str]]:
+    """(constants for the profile, doubts). Of two values of a constant the first one is taken."""
+    measured: dict[str, Measured] = {}
+    doubts = []
+    for of in fits:
+        for constant in of.constants.values():
+            if constant.key.startswith(HELPERS) or not constant.identified:
+                continue
+            if constant.value < 0:
+                doubts.append(f"{constant.key}: {constant.value:.4g} is less than nothing: it is not written")
+                continue
+            new = Measured(constant.key, constant.value, constant.ci95, _source(of))
+            if constant.ci95 is not None:
+                new = Measured(
+                    constant.key, constant.value, (max(0.0, constant.ci95[0]), constant.ci95[1]), _source(of)
+                )
+            before = measured.setdefault(constant.key, new)
+            if before is not new and not _overlap(before, new):
+                doubts.append(
+                    f"{constant.key}: {before.value:.4g} ({before.source}), but {new.value:.4g} ({new.source}): "
+                    "the first one is written"
+                )
+    return list(measured.values()), doubts
+
+
+def _whole(inputs: Inputs, measured: list[Measured]) -> tuple[list[Measured], list[str]]:
+    """(what can stand in a profile, doubts): times of the driver and idle powers of the rails come all or not at all.
+
+    Errors: times of operations that neither were measured nor stand in the base.
+    """
+    times = board_profile.missing(inputs.base, measured, DRIVER_TIMES)
+    if times:
+        absent = " and ".join(key.removeprefix("driver.").removesuffix("_us") for key in times)
+        raise InputError(
+            f"--base {inputs.base}: has no times of {absent} ({', '.join(times)}), and they were not measured: measure "
+            "them as well (`ffslab-probe bench loops` with --confirm), or name a base that has them, such as omap3evm"
+        )
+    rails = board_profile.missing(inputs.base, measured, IDLE_POWERS)
+    if not rails:
+        return measured, []
+    doubt = f"{rails[0]}: not measured, nor in {inputs.base}: the profile has no idle power, which needs both rails"
+    return [constant for constant in measured if constant.key not in IDLE_POWERS], [doubt]
+
+
+def save(done: Calibration, folder: Path) -> Path:
+    """Writes the results folder.
+
+    Errors: a profile that no simulation could load, such as one with a time that is less than the chip's own.
+    """
+    from ffslab.studies.calibrate import report
+
+    def write(fresh: Path) -> None:
+        for name, own in done.files.items():
+            try:
+                (fresh / name).write_bytes(own.read_bytes())
+            except OSError as error:
+                raise InputError(f"{own}: cannot be read: {reason(error)}") from None
+        place = fresh / BOARD
+        place.write_text(done.toml, encoding="utf-8")
+        try:
+            board_profile.check(place)
+        except InputError as error:
+            raise InputError(
+                f"the profile cannot be used: {str(error).removeprefix(str(place)).lstrip(': ')}"
+            ) from None
+        (fresh / CALIBRATION).write_text(results.dump_json(done.as_dict()), encoding="utf-8")
+        (fresh / results.REPORT).write_text(report.html(done), encoding="utf-8")
+
+    return results.replace(folder, write)
+
+
+def text(done: Calibration, folder: Path) -> str:
+    """What the verb prints."""
+    parts = [done.title, text_table(*table(done), ALIGN)]
+    steps = done.as_dict()["clock_step_us"]
+    if steps:
+        parts.append("\n".join(f"Clock: steps of {step:.4g} us, found in {source}" for source, step in steps.items()))
+    if done.warnings:
+        parts.append("\n".join(["Warnings:", *(f"  {warning}" for warning in done.warnings)]))
+    parts.append(f"Profile: {folder / BOARD}\nReport: {folder / results.REPORT}")
+    return "\n\n".join(parts)
+
+
+ALIGN = "lrlrrr"
+
+
+def table(done: Calibration) -> tuple[list[str], list[list[str]]]:
+    """The constants, for the terminal and the report."""
+    rows = []
+    for of in done.fits:
+        for constant in of.constants.values():
+            entry = _entry(of, constant)
+            value = _digits(constant.value)
+            interval = " to ".join(map(_digits, constant.ci95)) if constant.ci95 else "not known"
+            r2 = "-" if of.r2 is None else f"{of.r2:.6f}"
+            shown = value if constant.identified else "not identified"
+            rows.append([constant.key, shown, entry["unit"], interval, r2, str(len(of.fitted))])
+    return ["constant", "value", "unit", "95 % interval", "R2", "measurements"], rows
+
+
+def _digits(value: float) -> str:
+    """Four digits, zeros included; more before the decimal point when there are."""
+    return f"{value:,.1f}" if abs(value) >= 1e3 else f"{value:#.4g}".removesuffix(".")
+
+
+def _entry(of: Fit, constant: Constant) -> dict[str, Any]:
+    return {
+        "key": constant.key,
+        "value": constant.value if constant.identified else None,
+        "unit": "ns/B" if constant.key.endswith("_ns_per_B") else constant.key.rpartition("_")[2],
+        "ci95": constant.ci95,
+        "identified": constant.identified,
+        "note": constant.note,
+        "r2": of.r2,
+        "condition": of.condition,
+        "measurements": len(of.fitted),
+        "method": of.method.value,
+        "source": of.observations.source,
+    }
+
+
+def _source(of: Fit) -> str:
+    """For the profile: no folders, which mean nothing on other machines."""
+    r2 = "" if of.r2 is None else f", R2 {of.r2:.5f}"
+    how = "mean" if of.r2 is None else f"{of.method.value} regression"
+    return f"{_files(of)}: {of.observations.what}: {how} over {len(of.fitted)} measurements{r2}"
+
+
+def _files(of: Fit) -> str:
+    return " with ".join(Path(name).name for name in of.observations.source.split(" with "))
+
+
+def _overlap(a: Measured, b: Measured) -> bool:
+    if a.ci95 is None or b.ci95 is None:
+        return True
+    return a.ci95[0] <= b.ci95[1] and b.ci95[0] <= a.ci95[1]

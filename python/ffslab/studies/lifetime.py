@@ -1,0 +1,333 @@
+"""How long a part bears a workload: erases a day of each block against the endurance, and how sure that is."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ffslab import _native
+from ffslab._native import InputError
+from ffslab.api.experiment import Experiment, Progress
+from ffslab.api.profiles import endurance_of
+from ffslab.boards.tracereport.statistics import poisson_interval
+from ffslab.files.inputs import json_of, parquet_table, read_text, toml_of
+from ffslab.files.results import BLOCKS, SUMMARY
+from ffslab.images.inspection import Facts, inspect_image, stack_keys
+from ffslab.text.tables import number, text_table
+
+DAY_US = 86_400e6
+DAYS_OF_YEAR = 365.25
+# Resamples of the time windows, and the seed of their choice: the same input gives the same output.
+RESAMPLES = 2_000
+SEED = 1
+# With fewer windows in which something was measured, their scatter says nothing.
+WINDOWS_MIN = 5
+CAUSES_SHOWN = 4
+LEFT_BY_SETUP = "left by the setup"
+# Erases that made a new partition usable: they happen once in its life. Older results do not tell them apart.
+FORMATTING = "erases_formatting"
+
+
+@dataclass(frozen=True)
+class Wear:
+    """Erases that the blocks of a partition have behind them; `None`: not known, taken for new."""
+
+    erases: list[int | None]
+    said_by: str
+
+
+def of_results(folder: Path, endurance: int | None, per_day: float | None) -> Facts:
+    """The lifetime under what a results folder measured, a row per variant."""
+    for name in (SUMMARY, BLOCKS):
+        if not (folder / name).is_file():
+            raise InputError(f"{folder}: holds no {name}: name the results folder of `ffslab run`")
+    summary = json_of(read_text(folder / SUMMARY, "results file"), str(folder / SUMMARY))
+    blocks = parquet_table(folder / BLOCKS, "results file", "table of blocks")
+    try:
+        columns = {name: blocks[name].to_numpy() for name in ("variant", "erases_main", "erases_total")}
+        if FORMATTING in blocks.column_names:
+            columns[FORMATTING] = blocks[FORMATTING].to_numpy()
+        return _facts(str(folder), [(summary["title"], summary, columns, None)], endurance, per_day)
+    except (KeyError, TypeError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{folder}: {SUMMARY} and {BLOCKS} are not as `ffslab run` writes them: {error}") from None
+
+
+def of_workloads(
+    image: Path,
+    workloads: list[Path],
+    endurance: int | None,
+    per_day: float | None,
+    progress: Progress | None = None,
+    *,
+    any_size: bool = False,
+    **how: Any,
+) -> Facts:
+    """The lifetime under experiments, which begin with what `image` holds and with the wear that it tells of.
+
+    The keywords `how` are those of `ffslab.images.said`, `any_size` is that of `ffslab.Experiment.run`.
+    """
+    experiments = [Experiment.from_file(path) for path in workloads]
+    facts = inspect_image(image, **how, **_sizes(experiments[0]))
+    counters = [block["erases"] for block in facts["blocks"]]
+    known = any(counter is not None for counter in counters)
+    wear = Wear(counters, "UBI's erase counters in the image") if known else None
+    runs = []
+    experiments = [replace(experiment, text=with_image(experiment, image, facts)) for experiment in experiments]
+    for experiment in experiments:
+        experiment.check(any_size=any_size)
+    for at, (path, experiment) in enumerate(zip(workloads, experiments, strict=True)):
+        run = experiment.run(_part_of(progress, at, len(workloads)), any_size=any_size)
+        runs.append((str(path), run.summary, run.block_columns, wear))
+    return _facts(str(image), runs, endurance, per_day)
+
+
+def _part_of(progress: Progress | None, at: int, count: int) -> Progress | None:
+    """Progress of one of several runs."""
+    if progress is None:
+        return None
+    return lambda done: progress((at + done) / count)
+
+
+def _sizes(experiment: Experiment) -> Facts:
+    """Pages and erase blocks of the experiment's part, which an image must have, too."""
+    stack = _stack_of(experiment)
+    board = stack.get("board")
+    if not isinstance(board, str) or "system" in stack:
+        return {}
+    page_B, _, pages, _ = _native.chip_geometry(board, stack.get("part"), experiment.base_dir)  # noqa: N806
+    return {"page_B": page_B, "block_KiB": page_B * pages // 1024}
+
+
+def _stack_of(experiment: Experiment) -> Facts:
+    stack = toml_of(experiment.text, experiment.file_name).get("stack", {})
+    if not isinstance(stack, dict) or "fs" not in stack:
+        raise InputError(f"{experiment.file_name}: the key `fs` of [stack] is missing: is it an experiment?")
+    return stack
+
+
+def with_image(experiment: Experiment, image: Path, facts: Facts) -> str:
+    """The text of an experiment whose partition begins with the image, as large as that."""
+    stack, layout = _stack_of(experiment), facts["layout"]
+    if stack["fs"] != layout["fs"]:
+        raise InputError(
+            f'{experiment.file_name}: fs = "{stack["fs"]}", but {image} holds {layout["fs"]}: '
+            "a workload for this image needs the same file system"
+        )
+    lines = experiment.text.splitlines()
+    heads = [at for at, line in enumerate(lines) if re.fullmatch(r"\s*\[\s*stack\s*\]\s*(#.*)?", line)]
+    if not heads:
+        raise InputError(
+            f"{experiment.file_name}: write the stack as a table, [stack], so that the image can be put in"
+        )
+    end = next((at for at in range(heads[0] + 1, len(lines)) if lines[at].lstrip().startswith("[")), len(lines))
+    ours = re.compile(r"\s*(image(_\w+)?|partition_blocks|endian|inband_tags|vid_hdr_offset_B)\s*=")
+    keys = [f"image = {json.dumps(str(image.absolute()))}"]
+    # JFFS2 mounts nothing smaller than 5 blocks; an image of a build tool ends before its partition does.
+    keys.append(f"partition_blocks = {max(layout['blocks'], stack.get('partition_blocks', 0))}")
+    keys += [f"{key} = {json.dumps(value)}" for key, value in stack_keys(layout, facts.get("partition")).items()]
+    kept = [line for line in lines[heads[0] + 1 : end] if not ours.match(line)]
+    return "\n".join([*lines[: heads[0] + 1], *keys, *kept, *lines[end:]]) + "\n"
+
+
+def _facts(
+    start: str, runs: list[tuple[str, Facts, Any, Wear | None]], given: int | None, per_day: float | None
+) -> Facts:
+    rows = []
+    for title, summary, columns, wear in runs:
+        names = np.asarray(columns["variant"])
+        for variant in summary["variants"]:
+            chosen = names == variant["name"]
+            erases = np.asarray(columns["erases_main"])[chosen].astype(float)
+            before = np.asarray(columns["erases_total"])[chosen] - erases
+            if FORMATTING in columns:
+                formatting = np.asarray(columns[FORMATTING])[chosen].astype(float)
+                erases, before = erases - formatting, before + formatting
+            erases = _of_workload(variant, erases)
+            said = (given, "as given") if given is not None else endurance_of(variant["stack"]["part"])
+            if said is None:
+                raise InputError(f"part {variant['stack']['part']} has no endurance_erases: give --endurance ERASES")
+            rows.append(_row(title, variant, erases, _worn(before, wear), said, per_day))
+            rows[-1]["wear_said_by"] = wear.said_by if wear else "the erases of the simulation before the workload"
+    return {"start": start, "workloads": rows}
+
+
+def _of_workload(variant: Facts, erases: Any) -> Any:
+    """The erases without those that writing what the setup had left took: no later run of the workload has them.
+
+    Which blocks it were is not kept, so all give their share.
+    """
+    left, total = _erases_of_setup(variant), float(erases.sum())
+    return erases * max(1 - left / total, 0.0) if left and total else erases
+
+
+def _erases_of_setup(variant: Facts) -> int:
+    left = variant.get("of_setup")
+    return int(left["totals"]["erases"]) if left else 0
+
+
+def _worn(before: Any, wear: Wear | None) -> Any:
+    worn = np.array(before, dtype=float)
+    for block, erases in enumerate((wear.erases if wear else [])[: len(worn)]):
+        worn[block] += erases or 0
+    return worn
+
+
+def _row(title: str, variant: Facts, erases: Any, worn: Any, said: tuple[int, str], per_day: float | None) -> Facts:
+    endurance, source = said
+    time_us = variant["time_us"]
+    if time_us <= 0:
+        raise InputError(f"{title}: variant {variant['name']} took no time: a lifetime needs a workload")
+    # So often a day the measured steps happen; flat out, one after the other, unless it was said.
+    often = DAY_US / time_us if per_day is None else per_day
+    total = float(erases.sum())
+    left = np.maximum(endurance - worn, 0.0)
+    per_block = erases * often
+    low, high, how = _uncertainty(variant, total)
+
+    def years(budget: float, count: float) -> float | None:
+        return budget / (count * often) / DAYS_OF_YEAR if count > 0 else None
+
+    busiest = int(np.argmax(erases)) if total else None
+    row: Facts = {
+        "workload": title,
+        "variant": variant["name"],
+        "time_us": time_us,
+        "times_per_day": often,
+        "erases": total,
+        "endurance_erases": endurance,
+        "endurance_source": source,
+        "worn": {"mean": float(worn.mean()), "max": float(worn.max())},
+        "erases_per_day": {"all_blocks": total * often, "by_block": per_block.tolist()},
+        "erases_per_block_per_day": {
+            "mean": float(per_block.mean()),
+            **{f"p{q}": float(np.percentile(per_block, q)) for q in (5, 50, 95)},
+            "max": float(per_block.max(initial=0)),
+        },
+        "uncertainty": how,
+        "lifetime_years": {
+            # All blocks share the erases: nothing lives longer.
+            "levelled": {
+                "estimate": years(float(left.sum()), total),
+                "low": years(float(left.sum()), high),
+                "high": years(float(left.sum()), low),
+            },
+            # The block that is erased most goes on like that: nothing dies sooner.
+            "busiest_block": None if busiest is None else _of_busiest(left[busiest], float(erases[busiest]), years),
+        },
+        "busiest_block": busiest,
+        "of_setup": variant.get("of_setup"),
+        "causes": causes(variant),
+        "formatting_erases": (variant.get("formatting") or {"erases": 0})["erases"],
+    }  # fmt: skip
+    return row
+
+
+def _of_busiest(left: float, count: float, years: Any) -> Facts:
+    low, high = poisson_interval(count)
+    return {"estimate": years(left, count), "low": years(left, high), "high": years(left, low)}
+
+
+def _uncertainty(variant: Facts, total: float) -> tuple[float, float, str]:
+    """The 95 % interval of the number of erases, and where it comes from.
+
+    With enough measured steps that took time: a bootstrap over them as windows of time (Efron and Tibshirani, An
+    Introduction to the Bootstrap, 1993, chapter 13: percentiles). Else: what the count alone leaves.
+    """
+    windows = [(step["elapsed_us"], _erases(step)) for step in variant["steps"] if step["elapsed_us"] > 0]
+    counts = np.array([count for _, count in windows], dtype=float)
+    times = np.array([time for time, _ in windows], dtype=float)
+    if len(windows) >= WINDOWS_MIN and counts.sum() > 0:
+        draw = np.random.default_rng(SEED).integers(0, len(windows), (RESAMPLES, len(windows)))
+        rates = counts[draw].sum(axis=1) / times[draw].sum(axis=1)
+        low, high = np.percentile(rates, [2.5, 97.5]) * times.sum() * (total / counts.sum())
+        return float(low), float(high), f"bootstrap over {len(windows)} measured steps"
+    low, high = poisson_interval(total)
+    few = f"{len(windows)} measured step{'' if len(windows) == 1 else 's'} took time, {WINDOWS_MIN} tell of scatter"
+    return low, high, f"the number of erases alone, as independent events: {few}"
+
+
+def _erases(step: Facts) -> int:
+    """Erases of a step, but for those of formatting."""
+    formatting = step.get("formatting") or {"erases": 0}
+    return int(step["counts"]["erases"] - formatting["erases"])
+
+
+def causes(variant: Facts) -> list[Facts]:
+    """Who and why, by the pages that were programmed: each of them needs its share of an erase sooner or later.
+
+    Formatting is none of them: it happens once.
+    """
+    own = [cause for cause in variant["by_cause"] if cause["reason"] not in (LEFT_BY_SETUP, "formatting")]
+    programs = sum(cause["page_programs"] for cause in own)
+    erased = sum(cause["erases"] for cause in own)
+    rows = [
+        {
+            "cause": f"{cause['task']}: {cause['reason']}",
+            "page_programs": cause["page_programs"],
+            "share_of_programs": cause["page_programs"] / programs if programs else 0.0,
+            "erases": cause["erases"],
+            "share_of_erases": cause["erases"] / erased if erased else 0.0,
+        }
+        for cause in own
+        if cause["page_programs"] or cause["erases"]
+    ]
+    return sorted(rows, key=lambda row: (-row["page_programs"], -row["erases"], row["cause"]))
+
+
+# ---- for a terminal -----------------------------------------------------------------------------------------
+
+
+def text(facts: Facts) -> str:
+    """A table of the workloads, and what dominates in each."""
+    head = [
+        "workload",
+        "erases a day",
+        "per block: mean",
+        "median",
+        "95 %",
+        "most",
+        "levelled, years",
+        "busiest block, years",
+    ]
+    rows, below = [], []
+    for row in facts["workloads"]:
+        name = row["workload"] if row["variant"] == "base" else f"{row['workload']} ({row['variant']})"
+        spread = row["erases_per_block_per_day"]
+        lives = row["lifetime_years"]
+        blocks = [number(spread[key], 2) for key in ("mean", "p50", "p95", "max")]
+        years = [_years(lives["levelled"]), _years(lives["busiest_block"])]
+        rows.append([name, number(row["erases_per_day"]["all_blocks"]), *blocks, *years])
+        top = [cause for cause in row["causes"] if cause["share_of_programs"] > 0][:CAUSES_SHOWN]
+        said = ", ".join(f"{cause['cause']} {cause['share_of_programs']:.0%}" for cause in top)
+        below += [
+            "",
+            f"{name}: {number(row['times_per_day'], 2)} times a day, {number(row['time_us'] / 1e6, 2)} s each",
+            f"  dominated by (share of page programs): {said or 'nothing is programmed'}",
+            f"  endurance {number(row['endurance_erases'])} erases ({row['endurance_source']}); worn so far: "
+            f"mean {number(row['worn']['mean'])}, most {number(row['worn']['max'], 0)} ({row['wear_said_by']})",
+            f"  intervals of 95 %: {row['uncertainty']}",
+        ]
+        if row["of_setup"]:
+            totals = row["of_setup"]["totals"]
+            below.append(
+                f"  of the setup, taken off: {number(totals['page_programs'])} page programs and "
+                f"{number(totals['erases'])} erases for what it had left in memory"
+            )
+        if row["formatting_erases"]:
+            erases = number(row["formatting_erases"], 0)
+            below.append(f"  not in it: {erases} erases that made the new partition usable, once in its life")
+    return "\n".join([facts["start"], "", text_table(head, rows, "l" + "r" * 7), *below])
+
+
+def _years(life: Facts | None) -> str:
+    if life is None or life["estimate"] is None:
+        return "no erase"
+    high = "-" if life["high"] is None else f"{life['high']:,.3g}"
+    return f"{life['estimate']:,.3g} ({life['low']:,.3g} to {high})"

@@ -1,0 +1,120 @@
+"""Published claims, what was read off our runs beside them, and the verdict.
+
+A claim's numbers are in `readahead.toml` and `wear-gc.toml`. The module of each paper makes `Reading`s
+of each claim. The verdict follows from them by one rule for all claims: nobody chooses it.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+from importlib.resources import files
+from itertools import pairwise
+from typing import Any
+
+# What a printed curve can be read to: a trend may go so far against its direction, in points of per cent.
+SLACK_POINTS = 5
+# Curves that a paper calls the same, or stable, may differ so much.
+ALIKE_POINTS = 10
+
+
+class Verdict(StrEnum):
+    """How far our runs agree with a published claim."""
+
+    REPRODUCED = "reproduced"
+    SHAPE_ONLY = "shape only"
+    NOT_REPRODUCED = "not reproduced"
+    NOT_RUN = "not yet run"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One comparison. `number`: a value within a tolerance; otherwise an order or trend, the shape of a claim."""
+
+    what: str
+    published: str
+    ours: str
+    holds: bool
+    number: bool = False
+
+
+@dataclass
+class Judged:
+    """A claim with our readings. `published`: the keys of its entry in the data file."""
+
+    published: dict[str, Any]
+    readings: list[Reading] = field(default_factory=list)
+    # What our runs show of the mechanism behind a difference.
+    evidence: list[str] = field(default_factory=list)
+
+    @property
+    def verdict(self) -> Verdict:
+        """Shapes are the orders and trends. A claim of numbers alone that misses one keeps no shape."""
+        if not self.readings:
+            return Verdict.NOT_RUN
+        if all(reading.holds for reading in self.readings):
+            return Verdict.REPRODUCED
+        shapes = [reading.holds for reading in self.readings if not reading.number]
+        return Verdict.SHAPE_ONLY if shapes and all(shapes) else Verdict.NOT_REPRODUCED
+
+    def number(self, what: str, published: float, ours: float, unit: str = "") -> None:
+        """Compares a value within the claim's `tolerance` (relative) or `tolerance_points` (of per cent)."""
+        if "tolerance" in self.published:
+            holds = abs(ours - published) <= self.published["tolerance"] * abs(published)
+        else:
+            holds = abs(ours - published) * 100 <= self.published["tolerance_points"]
+        self.readings.append(Reading(what, _text(published, unit), _text(ours, unit), bool(holds), number=True))
+
+    def shape(self, what: str, published: str, ours: str, holds: bool) -> None:
+        """Notes whether an order or a trend holds."""
+        self.readings.append(Reading(what, published, ours, bool(holds)))
+
+    def as_dict(self) -> dict[str, Any]:
+        """What `claims.json` holds of it."""
+        return {
+            "id": self.published["id"],
+            "title": self.published["title"],
+            "source": self.published["source"],
+            "verdict": self.verdict.value,
+            "differs": None if self.verdict in (Verdict.REPRODUCED, Verdict.NOT_RUN) else self.published["differs"],
+            "evidence": self.evidence,
+            "readings": [vars(reading) for reading in self.readings],
+        }
+
+
+class Claims:
+    """All claims of one paper, by id."""
+
+    def __init__(self, paper: str) -> None:
+        data = tomllib.loads(files("ffslab.studies.reproduce").joinpath(f"{paper}.toml").read_text(encoding="utf-8"))
+        self.title: str = data["title"]
+        self._claims = {claim["id"]: Judged(claim) for claim in data["claim"]}
+
+    def __getitem__(self, claim: str) -> Judged:
+        return self._claims[claim]
+
+    def __iter__(self) -> Iterator[Judged]:
+        return iter(self._claims.values())
+
+
+def _text(value: float, unit: str) -> str:
+    return f"{value * 100:.1f} %" if unit == "%" else f"{value:.2f} {unit}".rstrip()
+
+
+def percent_list(values: list[float]) -> str:
+    """Shares as whole per cents: "77, 73, 65 %"."""
+    return ", ".join(f"{value * 100:.0f}" for value in values) + " %"
+
+
+def falls(gains: list[float]) -> bool:
+    """Whether shares fall from each to the next, and altogether by more than the slack."""
+    slack = SLACK_POINTS / 100
+    return all(b <= a + slack for a, b in pairwise(gains)) and gains[-1] < gains[0] - slack
+
+
+def alike(gains: list[float], others: list[float]) -> tuple[str, bool]:
+    """How far two curves of shares are apart at most, and whether that counts as the same."""
+    apart = max(abs(a - b) for a, b in zip(gains, others, strict=True)) * 100
+    return f"{apart:.1f} points apart at most", apart <= ALIKE_POINTS

@@ -1,0 +1,270 @@
+"""The driver level: loops of operations below every file system, and the mean power of what runs above it.
+
+The method is that of the slides: the total time of n operations for several n, and a straight line through them, whose
+slope is the time of one; the mean power while a loop runs, times that time, is its energy. The board's profile holds
+the published times and energies, so DRV-1 and DRV-2 check the way from the profile through chip, bus and driver and
+back, no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ffslab.studies.calibrate import Fit, Observations, fit
+from ffslab.studies.reproduce.claims import ALIKE_POINTS, Claims, Judged
+from ffslab.studies.reproduce.figures import Figure, Line
+from ffslab.studies.reproduce.runs import LookUps, PlannedRun, Row
+
+OPERATIONS = ("read", "program", "erase")
+COUNTERS = ("page_reads", "page_programs", "erases")
+# Of erases those of the slides' figure.
+COUNTS = {
+    "read": (256, 512, 1024, 2048, 4096),
+    "program": (256, 512, 1024, 2048, 4096),
+    "erase": (50, 100, 200, 400, 800),
+}
+EXAMPLE = 32768
+RAILS = ("cpu", "memory")
+FS = ("jffs2", "yaffs2")
+PATTERNS = ("sequential", "random")
+READ_AHEAD_KIB = {"on": 128, "off": 0}
+
+Series = dict[str, list[Row]]
+
+_LOOP = """\
+title = "{op}"
+[stack]
+board = "omap3evm"
+kernel = "2.6.37"
+fs = "none"
+partition_blocks = 800
+[[measure]]
+step = "mtd_loop"
+op = "{op}"
+count = 1
+[axes]
+"mtd_loop.count" = {counts}
+"""
+# A file that is read once, page after page or here and there, as in the paper's loops of read().
+_READS = """\
+title = "read()"
+[stack]
+board = "omap3evm"
+kernel = "2.6.37"
+fs = "{fs}"
+partition_blocks = 200
+[[setup]]
+step = "mount"
+[[setup]]
+step = "sleep"
+us = "60 s"
+[[setup]]
+step = "create"
+file = "target"
+bytes = "5 MiB"
+[[setup]]
+step = "sync"
+[[setup]]
+step = "open"
+file = "target"
+flags = ["rdonly"]
+[[setup]]
+step = "drop_caches"
+[[measure]]
+step = "requests"
+file = "target"
+op = "read"
+pattern = "{pattern}"
+request_B = "4 KiB"
+count = 256
+[axes]
+read_ahead_KiB = [128, 0]
+"""
+
+
+def planned() -> list[PlannedRun]:
+    """All runs, the longest first."""
+    runs = [PlannedRun(f"sqlite {fs}", look_ups=LookUps(fs, "large")) for fs in FS]
+    runs.append(PlannedRun("example", _LOOP.format(op="read", counts=[EXAMPLE])))
+    runs += [PlannedRun(f"{fs} {pattern}", _READS.format(fs=fs, pattern=pattern)) for fs in FS for pattern in PATTERNS]
+    return [*runs, *(PlannedRun(op, _LOOP.format(op=op, counts=list(COUNTS[op]))) for op in OPERATIONS)]
+
+
+# ---- readings -----------------------------------------------------------------------------------------------
+
+
+def regression(rows: list[Row], operation: str) -> Fit:
+    """The line through the times of loops."""
+    key = f"driver.{operation}_us"
+    amounts = [{key: float(row["mtd_loop.count"]), "loop.start_us": 1.0} for row in rows]
+    return fit(Observations.of("simulated loops", operation, "us", amounts, [row["time_us"] for row in rows]))
+
+
+def mean_power_w(rows: list[Row], rail: str, energy: str = "rails_uJ") -> float:
+    """Energy over time of all rows. uJ / us = W"""
+    return float(sum(row[energy][rail] for row in rows) / sum(row["time_us"] for row in rows))
+
+
+def judge(claims: Claims, series: Series) -> None:
+    """Puts our readings beside every claim."""
+    _judge_operations(claims, series)
+    _judge_example(claims, series["example"][0])
+    _judge_reads(claims["DRV-6"], series)
+    _judge_power(claims["DRV-7"], _cells(claims["DRV-7"], series))
+    _asked_of_computing(claims, series)
+    _judge_gains(claims)
+
+
+def _judge_operations(claims: Claims, series: Series) -> None:
+    time, energy, beyond = claims["DRV-1"], claims["DRV-2"], claims["DRV-3"]
+    totals = {}
+    for op in OPERATIONS:
+        rows = series[op]
+        line = regression(rows, op)
+        slope = line.constants[f"driver.{op}_us"]
+        time.number(op, time.published["us"][op], slope.value, "us")
+        linear = line.r2 is not None and line.r2 >= time.published["r2_min"]
+        time.shape(f"{op}, time over n", "a straight line", f"R2 {line.r2:.6f}", linear)
+        if slope.ci95 is not None:
+            time.evidence.append(f"{op}: 95 % interval {slope.ci95[0]:.3f} to {slope.ci95[1]:.3f} us")
+        ours = {rail: mean_power_w(rows, rail) * slope.value for rail in RAILS}
+        totals[op] = ours = {**ours, "total": sum(ours.values())}
+        for rail, value in ours.items():
+            energy.number(f"{op}, {rail}", energy.published["uJ"][rail][op], value, "uJ")
+        flash = rows[0]["flash"]
+        array_us = {"read": flash["t_read_us"], "program": flash["t_program_us"], "erase": flash["t_erase_us"]}[op]
+        moved_bytes = 0 if op == "erase" else flash["page_B"] + flash["oob_B"]
+        chip_us = array_us + moved_bytes * flash["bus_ns_per_B"] / 1e3
+        beyond.number(f"{op}, over {chip_us:.1f} us", beyond.published["overhead"][op], slope.value / chip_us - 1, "%")
+    more = all(ours["cpu"] > ours["memory"] for ours in totals.values())
+    energy.shape("CPU against memory", "more", "more" if more else "not for each operation", more)
+
+
+def _judge_example(claims: Claims, row: Row) -> None:
+    claim, by_power = claims["DRV-4"], claims["DRV-5"]
+    published = claim.published
+    claim.number("time", published["time_s"], row["time_us"] / 1e6, "s")
+    for rail in RAILS:
+        with_idle_w = mean_power_w([row], rail, "with_idle_uJ")
+        above_w = mean_power_w([row], rail)
+        claim.number(f"{rail}, mean power", published["power_W"][rail] * 1e3, with_idle_w * 1e3, "mW")
+        for what, power_w in (("with_idle_J", with_idle_w), ("above_idle_J", above_w)):
+            words = what.removesuffix("_J").replace("_", " ")
+            energy_mj = published[what][rail] * 1e3
+            claim.number(f"{rail}, energy {words}", energy_mj, power_w * row["time_us"] / 1e3, "mJ")
+            by_power.number(f"{rail}, energy {words}", energy_mj, power_w * published["time_s"] * 1e3, "mJ")
+    more = row["with_idle_uJ"]["cpu"] > row["with_idle_uJ"]["memory"]
+    claim.shape("CPU against memory", "more energy", "more" if more else "less", more)
+
+
+def _chosen(series: Series, fs: str, patterns: tuple[str, ...], switch: str) -> list[Row]:
+    rows = [row for pattern in patterns for row in series[f"{fs} {pattern}"]]
+    return [row for row in rows if row["read_ahead_KiB"] == READ_AHEAD_KIB[switch]]
+
+
+def _cells(claim: Judged, series: Series) -> dict[str, dict[str, list[Row]]]:
+    """The rows of each cell of a table, by rail and the name of the cell."""
+    if claim.published["id"] == "DRV-6":
+        cpu = {f"{fs} {on}": _chosen(series, fs, PATTERNS, on) for fs in FS for on in READ_AHEAD_KIB}
+        names = ((fs, pattern, on) for fs in FS for pattern in PATTERNS for on in READ_AHEAD_KIB)
+        return {"cpu": cpu, "memory": {f"{fs} {p} {on}": _chosen(series, fs, (p,), on) for fs, p, on in names}}
+    # A large run: as many records as there are.
+    most = max(row["records"] for row in series[f"sqlite {FS[0]}"])
+    cells: dict[str, list[Row]] = {f"{fs} {on}": [] for fs in FS for on in READ_AHEAD_KIB}
+    for fs in FS:
+        for row in series[f"sqlite {fs}"]:
+            if row["records"] == most:
+                cells[f"{fs} {'on' if row['read_ahead_KiB'] else 'off'}"].append(row)
+    return dict.fromkeys(RAILS, cells)
+
+
+def _judge_reads(claim: Judged, series: Series) -> None:
+    cells = _cells(claim, series)
+    _judge_power(claim, cells)
+    totals = [sum(mean_power_w(rows, rail) for rail in RAILS) for rows in cells["memory"].values()]
+    apart = (max(totals) / min(totals) - 1) * 100
+    claim.shape("all cells, both rails", "nearly the same", f"{apart:.1f} % apart", apart <= ALIKE_POINTS)
+
+
+def _asked_of_computing(claims: Claims, series: Series) -> None:
+    """Which power of the CPU's own work would make the mean powers of both tables ours.
+
+    A mean power is that of the driver for the share of time in which it works, and that of computing for the rest.
+    """
+    for rail in RAILS:
+        key, shares, missing_mw = f"cpu.{rail}_power_mW", [], []
+        for claim in (claims["DRV-6"], claims["DRV-7"]):
+            for name, rows in _cells(claim, series)[rail].items():
+                time_us = sum(row["time_us"] for row in rows)
+                flash_us, flash_uj = 0.0, 0.0
+                for op, counter in zip(OPERATIONS, COUNTERS, strict=True):
+                    count = sum(row.get(counter, 0) for row in rows)
+                    each_us = regression(series[op], op).constants[f"driver.{op}_us"].value
+                    flash_us += count * each_us
+                    flash_uj += count * each_us * mean_power_w(series[op], rail)
+                shares.append({key: max(0.0, 1 - flash_us / time_us)})
+                missing_mw.append((claim.published["power_W"][rail][name] - flash_uj / time_us) * 1e3)
+        found = fit(Observations.of("tables 2 and 3", rail, "mW", shares, missing_mw)).constants[key]
+        text = "these runs compute nothing, so it cannot be told"
+        if found.identified and found.ci95 is not None:
+            low, high = found.ci95
+            text = f"{found.value:.0f} mW, 95 % interval {low:.0f} to {high:.0f}"
+        computing = [share[key] for share in shares]
+        read, select = (max(part) * 100 for part in (computing[:-4], computing[-4:]))
+        text += f" (share of computing: up to {read:.0f} % of read(), {select:.0f} % of SELECT)"
+        claims["DRV-7"].evidence.append(f"{rail} power of computing that tables 2 and 3 ask for: {text}")
+
+
+def _judge_power(claim: Judged, cells: dict[str, dict[str, list[Row]]]) -> None:
+    for rail, of_rail in cells.items():
+        for name, published in claim.published["power_W"][rail].items():
+            claim.number(f"{rail}, {name}", published * 1e3, mean_power_w(of_rail[name], rail) * 1e3, "mW")
+    power_w = claim.published["power_W"]
+    for name, rows in cells["memory"].items():
+        fs, *_, switch = name.split()
+        total_w = power_w["cpu"][f"{fs} {switch}"] + power_w["memory"][name]
+        time_us, ours_uj = (
+            sum(row["time_us"] for row in rows),
+            sum(sum(row["rails_uJ"][r] for r in RAILS) for row in rows),
+        )
+        # W x us = uJ
+        claim.number(f"E = t (P_cpu + P_mem), {name}", total_w * time_us / 1e3, ours_uj / 1e3, "mJ")
+    mean = {rail: [mean_power_w(rows, rail) for rows in of_rail.values()] for rail, of_rail in cells.items()}
+    more = min(mean["cpu"]) > max(mean["memory"])
+    text = f"{min(mean['cpu']) * 1e3:.0f} mW or more against {max(mean['memory']) * 1e3:.0f} mW or less"
+    claim.shape("CPU against memory", "more", text, more)
+
+
+def _judge_gains(claims: Claims) -> None:
+    claim, power = claims["DRV-8"], claims["DRV-7"].published["power_W"]
+    for name, time_gain in claim.published["time_gain"].items():
+        fs = name.split()[0]
+        on, off = (sum(power[rail][f"{fs} {switch}"] for rail in RAILS) for switch in ("on", "off"))
+        claim.number(name, claim.published["energy_gain"][name], 1 - (1 - time_gain) * off / on, "%")
+
+
+# ---- figures ------------------------------------------------------------------------------------------------
+
+
+def figures(series: Series) -> Iterator[Figure]:
+    """The slides' figure of a micro-benchmark for each operation, and the mean powers of table 2."""
+    for op in OPERATIONS:
+        line, rows = regression(series[op], op), series[op]
+        counts = [row["mtd_loop.count"] for row in rows]
+        measured = Line("simulated", counts, [row["time_us"] / 1e3 for row in rows])
+        fitted = Line("regression", counts, [value / 1e3 for value in line.fitted])
+        yield Figure(f"Driver level: {op}", "operations", "total time, ms", [measured, fitted], y_log=True)
+    lines = []
+    for rail in RAILS:
+        for pattern in PATTERNS:
+            powers = [
+                mean_power_w(_chosen(series, fs, (pattern,), on), rail) * 1e3 for fs in FS for on in READ_AHEAD_KIB
+            ]
+            lines.append(Line(f"{rail}, {pattern}", range(len(powers)), powers))
+    yield Figure(
+        "Mean power during read()",
+        "file system, read-ahead",
+        "mean power above idle, mW",
+        lines,
+        kinds=[f"{fs}, {on}" for fs in FS for on in READ_AHEAD_KIB],
+    )

@@ -1,0 +1,386 @@
+"""The read-ahead study: what is read off its runs (`readahead_runs`), and its figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from statistics import median
+
+from ffslab.sqlite.look_ups import SELECT_CPU_US
+from ffslab.studies.reproduce.claims import ALIKE_POINTS, Claims, Judged, alike, falls, percent_list
+from ffslab.studies.reproduce.figures import Figure, Line
+from ffslab.studies.reproduce.readahead_runs import (
+    COUNTS,
+    FS,
+    PATTERNS,
+    POSTMARK,
+    PUBLISHED_FS,
+    SIZE_COUNTS,
+    SIZES_KIB,
+    STUDIED,
+    planned,
+)
+from ffslab.studies.reproduce.runs import Row
+
+__all__ = ["figures", "judge", "planned"]
+
+Series = dict[str, list[Row]]
+
+# UBIFS with the window forced on, which the paper did not run.
+FORCED = " (forced on)"
+NAMES = {fs: fs if fs in PUBLISHED_FS else fs + FORCED for fs in FS}
+BYTES_PER_US = 1_000_000 / 2**20  # in the MB/s of table 1, whose values are whole bytes per us
+
+TIME, ENERGY, READS = "latency_sum_us", "energy_uJ", "page_reads"
+
+
+def gains_of_draws(rows: list[Row], of: str = TIME, **chosen: object) -> list[float]:
+    """Shares of `of` that are saved without read-ahead, in the pair of runs that `chosen` names, draw by draw."""
+    pair = {row["read_ahead_KiB"]: row for row in rows if all(row[key] == value for key, value in chosen.items())}
+    without, ahead = (_draws(pair[kib], of) for kib in (0, 128))
+    return [1 - b / a for a, b in zip(ahead, without, strict=True)]
+
+
+def gain(rows: list[Row], of: str = TIME, **chosen: object) -> float:
+    """The gain of the middle draw: on a board one draw is measured, and the mean depends on a few large windows."""
+    return median(gains_of_draws(rows, of, **chosen))
+
+
+def _draws(row: Row, of: str) -> list[float]:
+    # Before each draw there is the step that drops the caches.
+    key = {TIME: "us", ENERGY: "uJ", READS: "page_reads"}.get(of)
+    return [step[key] for step in row["steps"][1::2]] if key and "steps" in row else [row[of]]
+
+
+def by_number(series: Series, fs: str, pattern: str, of: str = TIME) -> list[float]:
+    """Gains by number of requests, in the order of `COUNTS`."""
+    return [gain(series[f"number {pattern}"], of, fs=fs, **{"uflip.io_count": count}) for count in COUNTS]
+
+
+def by_size(series: Series, fs: str, pattern: str, of: str = TIME) -> dict[tuple[int, int], float]:
+    """Gains by number of requests and their size in KiB."""
+    rows = series[f"size {pattern}"]
+    return {
+        (count, size): gain(rows, of, fs=fs, **{"uflip.io_count": count, "uflip.io_size_B": f"{size} KiB"})
+        for count in SIZE_COUNTS
+        for size in SIZES_KIB
+    }
+
+
+def throughputs(series: Series, fs: str, files: str, read_ahead_kib: int) -> list[float]:
+    """Of read() when 25, 50 and 100 % of each of Postmark's files are read, in bytes per us."""
+    wanted = {"fs": fs, "postmark.file": files, "read_ahead_KiB": read_ahead_kib}
+    (row,) = [row for row in series["postmark"] if all(row[key] == value for key, value in wanted.items())]
+    at_shares = zip(*row["steps"][0]["read_shares"], strict=True)
+    return [sum(run["read_B"] for run in runs) / sum(run["read_us"] for run in runs) for runs in at_shares]
+
+
+def slowed(series: Series, fs: str, files: str) -> list[float]:
+    """Throughput with read-ahead over that without, at the three shares."""
+    pairs = zip(throughputs(series, fs, files, 128), throughputs(series, fs, files, 0), strict=True)
+    return [ahead / without for ahead, without in pairs]
+
+
+def judge(claims: Claims, series: Series) -> None:
+    """Puts our readings beside every claim."""
+    _judge_postmark(claims["RA-1"], series)
+    _judge_think(claims["RA-2"], series)
+    _judge_number(claims, series)
+    _judge_random(claims["RA-5"], series)
+    _judge_size(claims, series)
+    _judge_sqlite(claims["RA-9"], series)
+    _judge_levels(claims, series)
+
+
+def _judge_postmark(claim: Judged, series: Series) -> None:
+    for fs in FS:
+        ours = slowed(series, fs, STUDIED)
+        if fs in PUBLISHED_FS:
+            on, off = claim.published["on_MB_per_s"][fs], claim.published["off_MB_per_s"][fs]
+            for share, value, with_it, without in zip((25, 50, 100), ours, on, off, strict=True):
+                claim.number(f"{fs}, {share} % read", with_it / without, value)
+            rates = [[rate * BYTES_PER_US for rate in throughputs(series, fs, STUDIED, kib)] for kib in (128, 0)]
+            claim.evidence.append(
+                f"{fs}: {_megabytes(rates[0])} MB/s with read-ahead (published {_megabytes(on)}), "
+                f"{_megabytes(rates[1])} without ({_megabytes(off)})"
+            )
+        rises = ours == sorted(ours) and abs(ours[-1] - 1) < 0.02
+        values = ", ".join(f"{value:.2f}" for value in ours)
+        claim.shape(f"{NAMES[fs]}, order", "slower in part, equal in whole", values, rises)
+    first, second = (throughputs(series, fs, STUDIED, 0)[-1] for fs in PUBLISHED_FS)
+    claim.shape("whole files, JFFS2 against YAFFS2", "slower", f"{first / second:.2f} of it", first < second)
+    claim.evidence.append("sizes are not published: those of the readings are inferred from 25 % on yaffs2")
+    for files in POSTMARK:
+        values = "; ".join(f"{fs} " + ", ".join(f"{v:.2f}" for v in slowed(series, fs, files)) for fs in PUBLISHED_FS)
+        claim.evidence.append(f"files of {files}: {values} at 25, 50, 100 %")
+
+
+def _megabytes(rates: list[float]) -> str:
+    return ", ".join(f"{rate:.1f}" for rate in rates)
+
+
+def _judge_think(claim: Judged, series: Series) -> None:
+    for fs in FS:
+        means = [row["latency_mean_us"] for row in series["think"] if row["fs"] == fs and row["read_ahead_KiB"]]
+        text = f"{min(means):.1f} to {max(means):.1f} us"
+        claim.shape(f"{NAMES[fs]}, mean latency over 0 to 100 ms", "constant", text, max(means) <= 1.02 * min(means))
+
+
+def _judge_number(claims: Claims, series: Series) -> None:
+    gains = {(fs, pattern): by_number(series, fs, pattern) for fs in FS for pattern in PATTERNS}
+    never, few, whole = (claims[f"RA-{number}"] for number in (3, 4, 6))
+    for pattern in PATTERNS:
+        for fs in FS:
+            lowest = min(gains[fs, pattern])
+            never.shape(f"{NAMES[fs]} {pattern}, least gain", "0 % or more", f"{lowest * 100:.1f} %", lowest >= -1e-9)
+        for other in FS[1:]:
+            apart, holds = alike(gains["jffs2", pattern], gains[other, pattern])
+            never.shape(f"{pattern}, jffs2 against {NAMES[other]}", "same curve", apart, holds)
+    left = [row[TIME] for row in series["alone"]]
+    without = [row[TIME] for row in series["number sequential"] if row["fs"] == "ubifs" and not row["read_ahead_KiB"]]
+    apart = max(abs(a / b - 1) for a, b in zip(left, without, strict=True))
+    never.shape("ubifs as it is, against no read-ahead", "switched off", f"{apart * 100:.1f} % apart", apart < 1e-9)
+    for fs in FS:
+        saved = by_number(series, fs, "sequential", READS)
+        ours = saved[: COUNTS.index(64)]
+        least = few.published["page_reads_gain_min"]
+        few.shape(
+            f"{NAMES[fs]}, page reads saved at 8, 16, 32", "more than 50 %", percent_list(ours), min(ours) > least
+        )
+        few.shape(f"{NAMES[fs]}, saved by number of requests", "falls", percent_list(saved), falls(saved))
+        last = gains[fs, "sequential"][-1]
+        holds = last == min(gains[fs, "sequential"]) and last <= whole.published["gain_max"]
+        whole.shape(f"{NAMES[fs]}, 1024 requests", "minimal", f"{last * 100:.1f} %", holds)
+        per_request = _per_request(series, fs)
+        never.evidence.append(
+            f"{fs}: {per_request[0]:.1f} page reads for each aligned random request of 4 KiB without, "
+            f"{per_request[128]:.1f} with; {_cpu_share(series, fs) * 100:.0f} % of the time without is CPU"
+        )
+
+
+def _per_request(series: Series, fs: str) -> dict[int, float]:
+    """Page reads of one aligned random request of 4 KiB, by read-ahead."""
+    rows = [row for row in series["number aligned"] if row["fs"] == fs and row["uflip.io_count"] == 32]
+    return {row["read_ahead_KiB"]: row[READS] / row["calls"] for row in rows}
+
+
+def _cpu_share(series: Series, fs: str) -> float:
+    rows = [row for row in series["number random"] if row["fs"] == fs and not row["read_ahead_KiB"]]
+    return float(sum(row["cpu_us"] for row in rows) / sum(row["time_us"] for row in rows))
+
+
+def _judge_random(claim: Judged, series: Series) -> None:
+    for fs in FS:
+        gains = by_number(series, fs, "random")
+        values = dict(zip(COUNTS, gains, strict=True))
+        if fs in PUBLISHED_FS:
+            for count, published in claim.published["gain"].items():
+                claim.number(f"{fs}, {count} requests", published, values[int(count)], "%")
+        rises = values[32] < values[256] and values[1024] < values[256]
+        claim.shape(f"{NAMES[fs]}, 8 to 1024", "rises to 256", percent_list(gains), rises)
+    for fs in PUBLISHED_FS:
+        draws = gains_of_draws(series["number random"], TIME, fs=fs, **{"uflip.io_count": 32})
+        claim.evidence.append(f"{fs}, draws of 32 requests: {percent_list(sorted(draws))}")
+        for name, what in (("aligned", "offsets that are multiples of 4 KiB"), ("6.1", "by the rules of Linux 6.1")):
+            others = [gain(series[f"number {name}"], TIME, fs=fs, **{"uflip.io_count": count}) for count in COUNTS]
+            claim.evidence.append(f"{fs}, {what}: {percent_list(others)} for 8 to 1024 requests")
+
+
+def _judge_size(claims: Claims, series: Series) -> None:
+    claim, most = claims["RA-7"], claims["RA-8"]
+    for fs in FS:
+        ordered, random = (by_size(series, fs, pattern) for pattern in PATTERNS)
+        few = [ordered[32, size] for size in SIZES_KIB]
+        holds = falls(few) and falls([ordered[count, 4] for count in SIZE_COUNTS])
+        claim.shape(f"{NAMES[fs]} sequential, 32 requests, 2 to 32 KiB", "falls", percent_list(few), holds)
+        stable = [value for key, value in random.items() if key != (1024, 32)]
+        spread = (max(stable) - min(stable)) * 100
+        text = f"{min(stable) * 100:.0f} to {max(stable) * 100:.0f} %"
+        claim.shape(f"{NAMES[fs]} random, all but 1024 x 32 KiB", "stable", text, spread <= ALIKE_POINTS)
+        of_2, of_4 = (random[32, size] for size in (2, 4))
+        claim.shape(f"{NAMES[fs]} random, 2 against 4 KiB", "more", percent_list([of_2, of_4]), of_2 > of_4)
+        of_32_kib = [random[count, 32] for count in SIZE_COUNTS]
+        claim.shape(
+            f"{NAMES[fs]} random, 32 KiB, 32 to 1024 requests",
+            "last is lowest",
+            percent_list(of_32_kib),
+            falls(of_32_kib[-2:]),
+        )
+        time, energy = (
+            [value for pattern in PATTERNS for value in by_size(series, fs, pattern, of).values()]
+            for of in (TIME, ENERGY)
+        )
+        claim.shape(f"{NAMES[fs]}, energy against time", "same curves", *alike(time, energy))
+        by_request = [random[32, size] for size in SIZES_KIB]
+        claim.evidence.append(f"{fs} random, 32 requests of 2 to 32 KiB: {percent_list(by_request)}")
+    claim.evidence.append(_windows(series))
+    for of, name in ((TIME, "time"), (ENERGY, "energy")):
+        for pattern in PATTERNS:
+            ours = [value for fs in PUBLISHED_FS for value in by_size(series, fs, pattern, of).values()]
+            ours += [value for fs in PUBLISHED_FS for value in by_number(series, fs, pattern, of)]
+            most.number(f"{pattern}, {name}, up to", most.published["gain"][pattern], max(ours), "%")
+
+
+def _windows(series: Series) -> str:
+    """How much a random request reads, with and without read-ahead: on YAFFS2 a page of 4 KiB is 2 pages of flash."""
+    lines = []
+    for kib in (0, 128):
+        wanted = {"fs": "yaffs2", "uflip.io_count": 128, "read_ahead_KiB": kib}
+        rows = [row for row in series["size random"] if all(row[key] == value for key, value in wanted.items())]
+        lines.append(", ".join(f"{row[READS] / row['calls'] / 2:.1f}" for row in rows))
+    return f"a random request of 2 to 32 KiB reads {lines[0]} pages of 4 KiB without read-ahead and {lines[1]} with it"
+
+
+def look_up_gains(
+    rows: list[Row], fs: str, pattern: str, of: str = "time_us", select_cpu_us: float = SELECT_CPU_US
+) -> dict[tuple[str, int], float]:
+    """Gains by kind of texts and number of records. With other computing of SQLite for a statement, of time alone."""
+    more_us = select_cpu_us - SELECT_CPU_US
+    chosen = [
+        row | {"time_us": row["time_us"] + row["selects"] * more_us}
+        for row in rows
+        if row["fs"] == fs and row["pattern"] == pattern
+    ]
+    keys = dict.fromkeys((row["kind"], row["records"]) for row in chosen)
+    return {(kind, records): gain(chosen, of, kind=kind, records=records) for kind, records in keys}
+
+
+def _mean(gains: dict[tuple[str, int], float], least: int = 1, most: int = 1000) -> float:
+    """Of the runs that select so many records."""
+    values = [value for (_, records), value in gains.items() if least <= records <= most]
+    return sum(values) / len(values)
+
+
+def _judge_sqlite(claim: Judged, series: Series) -> None:
+    rows = series["sqlite"]
+    for pattern, fs in product(PATTERNS, PUBLISHED_FS):
+        time, energy = (look_up_gains(rows, fs, pattern, of) for of in ("time_us", ENERGY))
+        for what, gains in (("time", time), ("energy", energy)):
+            published = claim.published[f"{what}_gain_mean"][pattern][fs]
+            claim.number(f"{fs} {pattern}, mean {what} gain", published, _mean(gains), "%")
+        if pattern == "random":
+            published = claim.published["time_gain_max"][pattern][fs]
+            claim.number(f"{fs} random, largest time gain", published, max(time.values()), "%")
+    for fs in FS:
+        for kind in ("small", "large"):
+            values = [value for (of, _), value in look_up_gains(rows, fs, "random").items() if of == kind]
+            claim.shape(f"{NAMES[fs]} random, {kind}, 1 to 1000 records", "falls", percent_list(values), falls(values))
+        values = [value for (of, _), value in look_up_gains(rows, fs, "sequential").items() if of == "small"]
+        claim.evidence.append(f"{fs} in order, small, 1 to 1000 records: {percent_list(values)}")
+    claim.evidence += _other_databases(series)
+    claim.evidence += _other_assumptions(claim, series)
+
+
+# What the paper does not say: how long SQLite computes for a statement, how many records its runs select.
+OTHER_CPU_US = (0, 100, 200, 450, 1000, 2000, 4000)
+OTHER_RECORDS = ((1, 1000), (1, 100), (10, 100), (50, 500), (100, 1000))
+
+
+def _other_assumptions(claim: Judged, series: Series) -> Iterator[str]:
+    """Mean gains under other assumptions, whether they can all be the published ones."""
+    of_claim = claim.published["time_gain_mean"]
+    published: dict[tuple[str, str], float] = {
+        (fs, pattern): of_claim[pattern][fs] for pattern in PATTERNS for fs in PUBLISHED_FS
+    }
+    together = [row for row in series["sqlite other"] if row["selects_together"]]
+
+    def means(rows: list[Row], cpu_us: float, records: tuple[int, int]) -> list[float]:
+        return [_mean(look_up_gains(rows, *of, select_cpu_us=cpu_us), *records) for of in published]
+
+    def apart(ours: list[float]) -> float:
+        return max(abs(mean - theirs) for mean, theirs in zip(ours, published.values(), strict=True))
+
+    names = ", ".join(f"{fs} {pattern}" for fs, pattern in published)
+    yield f"published means: {percent_list(list(published.values()))} ({names})"
+    for records in OTHER_RECORDS[:2]:
+        for cpu_us in (OTHER_CPU_US[0], round(SELECT_CPU_US), OTHER_CPU_US[-1]):
+            ours = percent_list(means(series["sqlite"], cpu_us, records))
+            yield f"{cpu_us} us of SQLite for a statement, runs of {_range(records)} records: {ours}"
+    all_of = list(product((series["sqlite"], together), OTHER_CPU_US, OTHER_RECORDS))
+    rows, cpu_us, records = nearest = min(all_of, key=lambda assumed: apart(means(*assumed)))
+    yield (
+        f"nearest of {len(all_of)} assumptions: {cpu_us} us, runs of {_range(records)} records, "
+        f"{'one transaction' if rows is together else 'each statement a transaction'}: "
+        f"{percent_list(means(*nearest))}, up to {apart(means(*nearest)) * 100:.0f} points from the published ones"
+    )
+
+
+def _range(records: tuple[int, int]) -> str:
+    return f"{records[0]} to {records[1]}"
+
+
+def _other_databases(series: Series) -> Iterator[str]:
+    alone = [row for row in series["sqlite"] + series["sqlite other"] if not row["selects_together"]]
+    for fs, records in product(PUBLISHED_FS, sorted({row["in_transaction"] for row in alone})):
+        rows = [row for row in alone if row["kind"] == "small" and row["in_transaction"] == records]
+        means = [_mean(look_up_gains(rows, fs, pattern)) for pattern in PATTERNS]
+        yield f"{fs}, small, {records} records inserted in a transaction: {percent_list(means)} in order, at random"
+    for fs in PUBLISHED_FS:
+        rows = [row for row in series["sqlite other"] if row["selects_together"]]
+        means = [_mean(look_up_gains(rows, fs, pattern)) for pattern in PATTERNS]
+        yield f"{fs}, all look-ups of a run in one transaction: {percent_list(means)} in order, at random"
+
+
+def _judge_levels(claims: Claims, series: Series) -> None:
+    claim, row = claims["FFS-1"], series["writes"][0]
+    cpu = row["cpu_us"] / row["time_us"]
+    claim.shape(
+        "share of time on flash", "most", f"{(1 - cpu) * 100:.1f} %", 1 - cpu > claim.published["flash_share_min"]
+    )
+    claim.shape("share of time on the CPU", "the rest", f"{cpu * 100:.1f} %", cpu > 0)
+    claim, steps = claims["FFS-2"], series["fragmented"][0]["steps"]
+    for key, unit in (("page_reads", "page reads"), ("us", "us")):
+        # Caches are dropped before each.
+        whole, pieces = steps[1][key], steps[3][key]
+        claim.shape(f"2 MiB, {unit}", "more in pieces", f"{whole:,.0f} whole, {pieces:,.0f} in pieces", pieces > whole)
+    claim = claims["VFS-1"]
+    for row in series["twice"]:
+        _, first, second = row["steps"]
+        text = f"{second['page_reads']} page reads, {second['uJ']:.0f} of {first['uJ']:.0f} uJ"
+        claim.shape(
+            f"{row['fs']}, second read", "none, less", text, not second["page_reads"] and second["uJ"] < first["uJ"]
+        )
+
+
+# ---- figures ------------------------------------------------------------------------------------------------
+
+
+def figures(series: Series) -> Iterator[Figure]:
+    """The paper's figures with our values, same axes."""
+    think_ms = [0, 0.1, 1, 10, 100]
+    yield Figure(
+        "Figure 2: inter-arrival time",
+        "time between two reads, ms",
+        "mean read latency, us",
+        [
+            Line(fs, think_ms, [r["latency_mean_us"] for r in series["think"] if r["fs"] == fs and r["read_ahead_KiB"]])
+            for fs in FS
+        ],
+        x_scale="symlog",
+    )
+    for title, of in (("Figure 3a: time", TIME), ("Figure 3b: page reads", READS)):
+        lines = [Line(f"{fs}, {p}", COUNTS, _percents(by_number(series, fs, p, of))) for p in PATTERNS for fs in FS]
+        yield Figure(f"{title} saved by number of requests", "requests of 4 KiB", "saved without read-ahead, %", lines)
+    for title, of in (("Figure 4a: time", TIME), ("Figure 4b: energy", ENERGY)):
+        for pattern in PATTERNS:
+            lines = []
+            for dash, fs in enumerate(FS):
+                values = by_size(series, fs, pattern, of)
+                for hue, count in enumerate(SIZE_COUNTS):
+                    gains = _percents([values[count, size] for size in SIZES_KIB])
+                    lines.append(Line(f"{fs}, {count} requests", SIZES_KIB, gains, hue, dash))
+            yield Figure(f"{title} saved, {pattern}", "size of a request, KiB", "saved without read-ahead, %", lines)
+    for number, of, title in ((6, "time_us", "time"), (7, ENERGY, "energy")):
+        for fs in PUBLISHED_FS:
+            lines = []
+            for pattern in PATTERNS:
+                found = look_up_gains(series["sqlite"], fs, pattern, of)
+                for kind in ("small", "large"):
+                    records = [count for of_kind, count in found if of_kind == kind]
+                    lines.append(Line(f"{pattern}, {kind}", records, _percents([found[kind, n] for n in records])))
+            axes = ("selected records", "saved without read-ahead, %")
+            yield Figure(f"Figure {number}: SQLite, {title} saved on {fs}", *axes, lines)
+
+
+def _percents(values: list[float]) -> list[float]:
+    return [value * 100 for value in values]

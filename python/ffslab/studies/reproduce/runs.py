@@ -1,0 +1,228 @@
+"""The runs of a campaign: made in processes of their own, one per core, and kept by a hash of all that determines them.
+
+A run is an experiment (TOML text) or a series of SQLite look-ups. Its result is a list of rows, plain values. Finished
+runs wait beside the results folder until all are there, so that an interrupted campaign goes on where it was.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import multiprocessing
+import os
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ffslab._native import InputError
+from ffslab.api import states
+from ffslab.api.experiment import Experiment, Progress
+from ffslab.files.os_errors import reason
+
+Row = dict[str, Any]
+
+RUNS = "runs"
+
+
+class LookUps(NamedTuple):
+    """Look-ups in a data base of SQLite; the fields are arguments of `ffslab.sqlite.look_ups.look_ups`."""
+
+    fs: str
+    kind: str
+    in_transaction: int = 10
+    selects_together: bool = False
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """An experiment, or look-ups when `text` is empty."""
+
+    series: str
+    text: str = ""
+    look_ups: LookUps | None = None
+    # Name and text of the job files that the experiment names.
+    job_files: tuple[tuple[str, str], ...] = ()
+
+    @cached_property
+    def key(self) -> str:
+        """Hash of all that determines the result: the program that simulates, its Python half, the experiment."""
+        parts = [states.build(), _python_half(), self.text, "/".join(map(str, self.look_ups or ()))]
+        parts += [f"{name}\0{text}" for name, text in self.job_files]
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
+
+    def rows(self) -> list[Row]:
+        """Does it."""
+        if self.look_ups is not None:
+            from ffslab.sqlite.look_ups import look_ups
+
+            further: dict[str, Any] = self.look_ups._asdict()
+            fs, kind = further.pop("fs"), further.pop("kind")
+            rows: list[Row] = json.loads(look_ups([fs], [kind], **further).to_json(orient="records"))
+            return [row | further for row in rows]
+        with tempfile.TemporaryDirectory() as folder:
+            for name, text in self.job_files:
+                Path(folder, name).write_text(text, encoding="utf-8")
+            done = Experiment(self.text, f"<{self.series}>", Path(folder) if self.job_files else Path()).run()
+        made = [_row(variant) for variant in done.summary["variants"]]
+        for row in made:
+            if row["job_errors"]:
+                raise InputError(f"<{self.series}>: a job ended with {row['job_errors'][0]}")
+        return made
+
+
+def run_all(
+    planned: Sequence[PlannedRun], folder: Path, *, jobs: int | None = None, progress: Progress | None = None
+) -> dict[str, list[Row]]:
+    """The rows of each run by its key. Runs that `folder` or its unfinished neighbour hold are not made again."""
+    waiting = unfinished(folder)
+    found: dict[str, list[Row]] = {}
+    missing: list[PlannedRun] = []
+    for run in planned:
+        kept = _kept(run, (waiting, folder / RUNS))
+        if kept is None:
+            missing.append(run)
+        else:
+            found[run.key] = kept
+    if missing:
+        try:
+            waiting.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise _not_written(waiting, error) from None
+        spawn = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(jobs or os.cpu_count(), spawn, initializer=_one_thread) as pool:
+            futures = {pool.submit(_rows_or_error, run): run for run in missing}
+            try:
+                for future in as_completed(futures):
+                    run = futures[future]
+                    rows = future.result()
+                    if isinstance(rows, str):
+                        raise InputError(rows)
+                    found[run.key] = rows
+                    write_rows(waiting, run, found[run.key])
+                    if progress is not None:
+                        progress(len(found) / len(planned))
+            except BaseException:
+                end_workers()
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+    return found
+
+
+def end_workers() -> None:
+    """Ends the processes in which runs are made; what they have begun is lost, and nobody waits for it."""
+    for worker in multiprocessing.active_children():
+        worker.terminate()
+
+
+def by_series(planned: Sequence[PlannedRun], rows: dict[str, list[Row]]) -> dict[str, list[Row]]:
+    """The rows of each series, in the order in which they were planned."""
+    series: dict[str, list[Row]] = {}
+    for run in planned:
+        series.setdefault(run.series, []).extend(rows[run.key])
+    return series
+
+
+def unfinished(folder: Path) -> Path:
+    """Where finished runs of an unfinished campaign wait."""
+    return folder.parent / f".{folder.name}.unfinished"
+
+
+def write_rows(folder: Path, run: PlannedRun, rows: list[Row]) -> None:
+    """Keeps the result of a run; the file is complete or absent."""
+    place = folder / f"{run.key}.json"
+    fresh = place.with_suffix(".part")
+    try:
+        fresh.write_text(json.dumps({"series": run.series, "rows": rows}) + "\n", encoding="utf-8")
+        fresh.rename(place)
+    except OSError as error:
+        raise _not_written(place, error) from None
+
+
+def _not_written(place: Path, error: OSError) -> InputError:
+    return InputError(f"{place}: cannot be written: {reason(error)}")
+
+
+def _rows_or_error(run: PlannedRun) -> list[Row] | str:
+    """In a process of the pool: its native exceptions cannot be sent to the one that asked."""
+    try:
+        return run.rows()
+    except InputError as error:
+        return str(error)
+
+
+def _kept(run: PlannedRun, folders: Sequence[Path]) -> list[Row] | None:
+    for folder in folders:
+        try:
+            kept = json.loads((folder / f"{run.key}.json").read_text(encoding="utf-8"))
+            rows: list[Row] = kept["rows"]
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+        return rows
+    return None
+
+
+def _one_thread() -> None:
+    # There is a process per core already.
+    os.environ["RAYON_NUM_THREADS"] = "1"
+
+
+def _python_half() -> str:
+    """What of this package, beside the native half, decides what is in a row."""
+    import apsw
+
+    package = Path(__file__).parents[2]
+    sources = [
+        Path(__file__),
+        package / "api" / "stack.py",
+        package / "text" / "time_table.py",
+        *sorted((package / "sqlite").glob("*.py")),
+    ]
+    digest = hashlib.sha256(apsw.sqlite_lib_version().encode())
+    for source in sources:
+        digest.update(source.read_bytes())
+    return digest.hexdigest()
+
+
+def _row(variant: dict[str, Any]) -> Row:
+    from ffslab.text.time_table import spent
+
+    totals, latency = variant["totals"], variant["latency_us"]
+    return {
+        **variant["axes"],
+        "time_us": variant["time_us"],
+        "calls": latency["n"],
+        "latency_mean_us": latency.get("mean"),
+        "latency_sum_us": latency["sum"],
+        "page_reads": totals["page_reads"],
+        "page_programs": totals["page_programs"],
+        "erases": totals["erases"],
+        "cpu_us": totals["cpu_us"],
+        "erases_per_block": variant["erases_per_block"]["mean"],
+        "erases_per_block_sd": variant["erases_per_block"]["sd"],
+        "energy_uJ": variant["energy_uJ"]["total"],
+        "rails_uJ": variant["energy_uJ"],
+        "with_idle_uJ": variant["energy_with_idle_uJ"],
+        "flash": variant["flash"],
+        "read_B": variant["user_read_B"],
+        "written_B": variant["user_written_B"],
+        "counters": variant.get("counters", {}),
+        "files": [step["files"] for step in variant["steps"]],
+        "job_errors": [
+            j["error_name"] for s in variant["steps"] for j in s.get("fio", {"jobs": []})["jobs"] if j["error"]
+        ],
+        "spent_us": spent(variant),
+        "steps": [
+            {
+                "page_reads": step["counts"]["page_reads"],
+                "us": step["elapsed_us"],
+                "uJ": step["energy_uJ"]["total"],
+                # Of each run of Postmark.
+                "read_shares": [done["read_shares"] for done in step.get("postmark", [])],
+            }
+            for step in variant["steps"]
+        ],
+    }

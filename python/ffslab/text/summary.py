@@ -1,0 +1,184 @@
+"""The table that `ffslab run` prints, and the rows that the report shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ffslab.text.tables import number, percent, text_table
+from ffslab.text.time_table import axis_text, causes_table, variant_heads, variants_table
+from ffslab.text.words import sentences
+
+Variant = dict[str, Any]
+
+# With more variants than this a variant is a row instead of a column.
+COLUMNS_MAX = 6
+
+
+def _of_setup(variant: Variant, counter: str) -> float:
+    """What of the totals is for what the setup had left in memory."""
+    left = variant.get("of_setup")
+    return left["totals"][counter] if left else 0.0
+
+
+def _formatting(variant: Variant) -> dict[str, float]:
+    """What made a new partition usable."""
+    nothing = {"page_programs": 0.0, "erases": 0.0}
+    return variant.get("formatting") or nothing
+
+
+ROWS: list[tuple[str, Callable[[Variant], float | None], int]] = [
+    ("virtual time, ms", lambda v: v["time_us"] / 1e3, 1),
+    ("requests", lambda v: v["latency_us"]["n"], 0),
+    ("latency mean, us", lambda v: v["latency_us"].get("mean"), 1),
+    ("latency p50, us", lambda v: v["latency_us"].get("p50"), 1),
+    ("latency p99, us", lambda v: v["latency_us"].get("p99"), 1),
+    ("latency max, us", lambda v: v["latency_us"].get("max"), 1),
+    ("latency sum, ms", lambda v: v["latency_us"]["sum"] / 1e3 if v["latency_us"]["n"] else None, 1),
+    ("page reads", lambda v: v["totals"]["page_reads"], 0),
+    ("page programs", lambda v: v["totals"]["page_programs"], 0),
+    ("block erases", lambda v: v["totals"]["erases"], 0),
+    ("of the setup: page programs", lambda v: _of_setup(v, "page_programs"), 0),
+    ("of the setup: block erases", lambda v: _of_setup(v, "erases"), 0),
+    ("of formatting: page programs", lambda v: _formatting(v)["page_programs"], 0),
+    ("of formatting: block erases", lambda v: _formatting(v)["erases"], 0),
+    ("OOB reads", lambda v: v["totals"]["oob_reads"], 0),
+    ("OOB programs", lambda v: v["totals"]["oob_programs"], 0),
+    ("chip busy, ms", lambda v: v["totals"]["busy_us"] / 1e3, 1),
+    ("read amplification", lambda v: v["read_amplification"], 2),
+    ("write amplification", lambda v: v["write_amplification"], 2),
+    ("erases per block, mean", lambda v: v["erases_per_block"]["mean"], 2),
+    ("erases per block, sd", lambda v: v["erases_per_block"]["sd"], 2),
+    ("energy CPU, mJ", lambda v: v["energy_uJ"]["cpu"] / 1e3, 2),
+    ("energy memory, mJ", lambda v: v["energy_uJ"]["memory"] / 1e3, 2),
+    ("energy total, mJ", lambda v: v["energy_uJ"]["total"] / 1e3, 2),
+]
+# What RTEMS counts instead of pages of a chip.
+COUNTERS = {
+    "block cache reads": "bdbuf_read",
+    "block cache hits": "read_hits",
+    "device read requests": "dev_read_requests",
+    "device write requests": "dev_write_requests",
+    "device read, KiB": "dev_read_bytes",
+    "device written, KiB": "dev_write_bytes",
+    "of the setup: written, KiB": "dev_write_bytes_of_setup",
+    "flash reads": "flash_read_ops",
+    "flash writes": "flash_write_ops",
+    "flash erases": "flash_erases",
+    "memory blocks": "imfs_memfile_blocks",
+}
+
+
+def _counter(name: str, unit: float) -> Callable[[Variant], float | None]:
+    return lambda v: v.get("counters", {}).get(name, 0) / unit
+
+
+ROWS += [(label, _counter(name, 1024 if "KiB" in label else 1), 0) for label, name in COUNTERS.items()]
+ALWAYS = frozenset({"virtual time, ms", "page reads", "page programs", "block erases"})
+
+
+def summary_cells(summary: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
+    """Head and rows: a quantity a row, a variant a column; two variants are compared in a last column.
+
+    Rows that are zero or missing in every variant are left out.
+    """
+    variants = summary["variants"]
+    head = variant_heads(variants)
+    if len(variants) == 2:
+        head.append("change")
+    rows = []
+    for label, value_of, digits in ROWS:
+        values = [value_of(variant) for variant in variants]
+        if not any(values) and (label not in ALWAYS or not _has_chip(variants)):
+            continue
+        cells = [label, *(number(value, digits) for value in values)]
+        if len(values) == 2:
+            cells.append(_change(values[0], values[1]))
+        rows.append(cells)
+    return head, rows
+
+
+def _has_chip(variants: list[Variant]) -> bool:
+    return any(variant.get("flash", {}) is not None for variant in variants)
+
+
+def main_cells(summary: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
+    """Head and rows of the main table: variants as columns; many of them in pairs, or else as rows."""
+    variants = summary["variants"]
+    if len(variants) <= COLUMNS_MAX:
+        return summary_cells(summary)
+    return pairs_cells(variants) or variant_rows(variants)
+
+
+def summary_text(summary: dict[str, Any]) -> str:
+    """Title, tables and what they mean, for a terminal."""
+    variants = summary["variants"]
+    tables = [aligned(*main_cells(summary))]
+    if len(variants) <= COLUMNS_MAX:
+        tables.append(aligned(*(causes_table(variants[0]) if len(variants) == 1 else variants_table(variants))))
+    return "\n\n".join([summary["title"], *tables, "\n".join(sentences(summary))])
+
+
+def aligned(head: list[str], rows: list[list[str]]) -> str:
+    """A table whose first column is text and whose others are numbers."""
+    return text_table(head, rows, "l" + "r" * (len(head) - 1))
+
+
+# What stays of ROWS when a variant is a row.
+ROW_LABELS = (
+    *("virtual time, ms", "requests", "latency mean, us", "latency p99, us", "page reads", "page programs"),
+    *("block erases", "of the setup: page programs", "write amplification", "energy total, mJ"),
+    *("device read requests", "device write requests"),
+)
+# What is compared when each row is a pair of variants.
+PAIR_LABELS = (
+    *("latency mean, us", "page reads", "page programs", "block erases", "energy total, mJ"),
+    *("device read requests", "device write requests"),
+)
+
+
+def variant_rows(variants: list[Variant]) -> tuple[list[str], list[list[str]]]:
+    """A variant a row: what the axes chose, then the main quantities; those that are zero everywhere are left out."""
+    axes = list(variants[0]["axes"])
+    shown = [row for row in ROWS if row[0] in ROW_LABELS and any(row[1](variant) for variant in variants)]
+    head = [*axes, *(label for label, _, _ in shown)]
+    rows = []
+    for variant in variants:
+        chosen = [axis_text(variant["axes"][axis]) for axis in axes]
+        rows.append([*chosen, *(number(value_of(variant), digits) for _, value_of, digits in shown)])
+    return head, rows
+
+
+def pairs_cells(variants: list[Variant]) -> tuple[list[str], list[list[str]]] | None:
+    """Rows of two variants that differ only in the first axis with two values; `None` without such an axis."""
+    axes = list(variants[0]["axes"])
+    values = {axis: list(dict.fromkeys(str(variant["axes"][axis]) for variant in variants)) for axis in axes}
+    halves = [axis for axis in axes if len(values[axis]) == 2]
+    if not halves:
+        return None
+    compared, others = halves[0], [axis for axis in axes if axis != halves[0]]
+    first, second = values[compared]
+    pairs: dict[tuple[str, ...], dict[str, Variant]] = {}
+    for variant in variants:
+        key = tuple(axis_text(variant["axes"][axis]) for axis in others)
+        pairs.setdefault(key, {})[str(variant["axes"][compared])] = variant
+    shown = [row for row in ROWS if row[0] in PAIR_LABELS and any(row[1](variant) for variant in variants)]
+    head = list(others)
+    for i, (label, _, _) in enumerate(shown):
+        # The name of the axis stands once: it is long, and the columns are many.
+        axis = "" if i else f"{compared}="
+        head += [f"{label}\n{axis}{axis_text(first)}", axis_text(second), "change"]
+    rows = []
+    for key, pair in pairs.items():
+        cells = list(key)
+        for _, value_of, digits in shown:
+            before, after = value_of(pair[first]), value_of(pair[second])
+            cells += [number(before, digits), number(after, digits), _change(before, after)]
+        rows.append(cells)
+    return head, rows
+
+
+def _change(first: float | None, second: float | None) -> str:
+    if first is None or second is None or first == 0:
+        return ""
+    return percent(second / first - 1)

@@ -1,0 +1,221 @@
+"""What the numbers mean: sentences computed from a summary. A sentence is said only when its numbers are there."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from ffslab.api.profiles import endurance_of
+from ffslab.text.tables import number
+from ffslab.text.time_table import sentence as largest_cost
+
+Variant = dict[str, Any]
+
+FEW = 2
+# The reason of operations that make a new partition usable.
+FORMATTING = "formatting"
+
+# Reasons for flash reads that a program's own reads bring about. Where others prevail, a ratio of flash reads to the
+# program's reads would mislead.
+READING = frozenset({"read", "read-ahead", "inode read", "name look-up"})
+
+
+def sentences(summary: dict[str, Any]) -> list[str]:
+    """The comparison of the variants, a sentence each on reads, writes, wear, chip and energy, the notes of the run."""
+    variants = summary["variants"]
+    said = list(_comparison(variants) if len(variants) > 1 else _speed(variants[0]))
+    for variant in variants if len(variants) <= FEW else []:
+        where = f"{variant['name']}: " if len(variants) > 1 else ""
+        said += [where + text for text in _about(variant)]
+    if len(variants) == 1:
+        said += _shares(variants[0])
+    said += _left_by_setup(variants)
+    said += _notes(variants)
+    return said
+
+
+def _left_by_setup(variants: list[Variant]) -> Iterator[str]:
+    """What was not on flash when the measurement began, what writing it took. Of many variants the one with most."""
+    left = [variant for variant in variants if variant.get("of_setup")]
+    for variant in [] if len(left) > FEW else left:
+        where = f"{variant['name']}: " if len(variants) > 1 else ""
+        yield f"{where}Of the setup {_unwritten(variant)}"
+    if len(left) > FEW:
+        most = max(left, key=lambda v: (v["of_setup"]["totals"]["page_programs"], v["of_setup"]["buffered_B"]))
+        yield (
+            f"In {len(left)} of {len(variants)} variants something of the setup was left in memory; "
+            f"most in {most['name']}: {_unwritten(most)}"
+        )
+
+
+def _unwritten(variant: Variant) -> str:
+    left = variant["of_setup"]
+    kinds = {"dirty page": left["pages"], "dirty inode": left["inodes"]}
+    amounts = [_counted(count, kind) for kind, count in kinds.items() if count]
+    if left["buffered_B"]:
+        amounts.append(f"{number(left['buffered_B'])} B in buffers")
+    what = _listed(amounts) if amounts else "changes of the index"
+    totals = left["totals"]
+    took = f"{_counted(totals['page_programs'], 'page program')} and {_counted(totals['erases'], 'erase')}"
+    rtems = variant["stack"].get("system") == "rtems"
+    written = totals["page_programs"] + totals["erases"]
+    if rtems:
+        written = variant.get("counters", {}).get("dev_write_bytes_of_setup", 0)
+        took = f"{number(written / 1024, 1)} KiB"
+    then = f'writing that took {took}, counted apart under "left by the setup"' if written else "none was written alone"
+    settle = "umount and mount again, or an fsync of the file," if rtems else "a sync step"
+    return (
+        f"{what} had not reached the medium when the measurement began; {then}. "
+        f"{settle[0].upper()}{settle[1:]} at the end of the setup leaves nothing."
+    )
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{number(count)} {what}{'' if count == 1 else 's'}"
+
+
+def _listed(parts: list[str]) -> str:
+    return " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
+
+
+def _speed(variant: Variant) -> Iterator[str]:
+    """How long the calls of the only variant took, and what energy all of it."""
+    latency, energy = variant["latency_us"], variant["energy_uJ"]["total"]
+    if latency["n"]:
+        yield (
+            f"{number(latency['n'])} calls take {number(latency['mean'])} us on average; "
+            f"one call in a hundred takes {number(latency['p99'])} us or more."
+        )
+    if energy and variant["time_us"]:
+        time_ms = number(variant["time_us"] / 1e3)
+        yield f"The measured steps take {number(energy / 1e3, 2)} mJ above idle in {time_ms} ms."
+
+
+def _comparison(variants: list[Variant]) -> Iterator[str]:
+    """Two variants: by how much the calls got faster. More: the extremes of time and energy, and why, the most worn."""
+    timed = [(v["name"], v["latency_us"]["sum"], v["latency_us"]["mean"]) for v in variants if v["latency_us"]["n"]]
+    if len(timed) < 2 or len(timed) != len(variants) or not all(total for _, total, _ in timed):
+        return
+    if len(timed) == 2:
+        (first, before, mean_before), (second, after, mean_after) = timed
+        means = f"(mean {number(mean_after)} us instead of {number(mean_before)} us)"
+        change = _change(before, after)
+        if change is None:
+            yield f"The calls take the same time with {second} as with {first} {means}."
+        else:
+            yield f"The calls take {change} time with {second} than with {first} {means}."
+        energy_before, energy_after = (v["energy_uJ"]["total"] / 1e3 for v in variants)
+        if energy_before and energy_after:
+            amounts = f"({number(energy_after, 2)} mJ instead of {number(energy_before, 2)} mJ above idle)"
+            yield f"The measured steps take {_change(energy_before, energy_after) or 'the same'} energy {amounts}."
+        return
+    fastest, slowest = (extreme(variants, key=lambda v: v["latency_us"]["mean"]) for extreme in (min, max))
+    least, most = (number(variant["latency_us"]["mean"]) for variant in (fastest, slowest))
+    yield f"The shortest mean latency is {least} us ({fastest['name']}), the longest {most} us ({slowest['name']})."
+    frugal, greedy = (extreme(variants, key=lambda v: v["energy_uJ"]["total"]) for extreme in (min, max))
+    if greedy["energy_uJ"]["total"]:
+        least, most = (number(variant["energy_uJ"]["total"] / 1e3, 2) for variant in (frugal, greedy))
+        yield f"The least energy is {least} mJ ({frugal['name']}), the most {most} mJ ({greedy['name']})."
+    yield from (f"Slowest ({slowest['name']}): {text}" for text in filter(None, [largest_cost(slowest)]))
+    worn = max(variants, key=lambda v: v["erases_per_block"]["mean"])
+    yield from (f"Most worn ({worn['name']}): {text}" for text in _wear(worn))
+
+
+def _notes(variants: list[Variant]) -> Iterator[str]:
+    """Each note once; of a few variants with those that it is about, unless it is about all."""
+    holders: dict[str, list[str]] = {}
+    for variant in variants:
+        for note in dict.fromkeys(variant["notes"]):
+            holders.setdefault(note, []).append(variant["name"])
+    for note, names in holders.items():
+        where = f"{', '.join(names)}: " if len(names) < len(variants) <= FEW else ""
+        yield f"Note. {where}{note}"
+
+
+def _change(before: float, after: float) -> str | None:
+    """By how much there is less or more; `None` when it is not worth a digit."""
+    gain = 1 - after / before
+    if abs(gain) < 0.0005:
+        return None
+    return f"{abs(gain) * 100:.1f} % {'less' if gain > 0 else 'more'}"
+
+
+def _about(variant: Variant) -> Iterator[str]:
+    totals = variant["totals"]
+    if totals["page_reads"]:
+        reasons = _by_reason(variant, "page_reads")
+        reason, count = reasons.most_common(1)[0]
+        factor = variant["read_amplification"] if reason in READING else None
+        yield (
+            f"{_share(count, totals['page_reads'])} of {number(totals['page_reads'])} flash page reads have the cause "
+            f'"{reason}"'
+            f"{_amplified(factor, 'the program asked for')}."
+        )
+    reasons = _by_reason(variant, "page_programs")
+    formatting = reasons.pop(FORMATTING, 0)
+    programs = totals["page_programs"] - formatting
+    if programs:
+        reason, count = reasons.most_common(1)[0]
+        yield (
+            f"{_share(count, programs)} of {number(programs)} flash page programs "
+            f'have the cause "{reason}"'
+            f"{_amplified(variant['write_amplification'], 'the program wrote')}."
+        )
+    erases = _by_reason(variant, "erases")[FORMATTING]
+    if formatting or erases:
+        took = f"{_counted(formatting, 'page program')} and {_counted(erases, 'block erase')}"
+        yield f'Making the new partition usable took {took}, counted apart under "{FORMATTING}": it happens once.'
+    cost = largest_cost(variant)
+    if cost:
+        yield cost
+    yield from _wear(variant)
+
+
+def _wear(variant: Variant) -> Iterator[str]:
+    """Erases per block, and how often a new part bears them."""
+    wear = variant["erases_per_block"]
+    if not wear["mean"]:
+        return
+    said = f"A block is erased {wear['mean']:,.3g} times on average, with a standard deviation of {wear['sd']:,.3g}."
+    borne = endurance_of(variant["stack"]["part"])
+    if borne is not None:
+        runs = borne[0] / wear["mean"]
+        said += (
+            f" The {number(borne[0])} erases that a block bears ({borne[1]}) last for {number(runs, 0)} such runs "
+            f"one after the other, {_long(runs * variant['time_us'])}, if all blocks wear alike."
+        )
+    yield said
+
+
+def _long(us: float) -> str:
+    """A long time, in the unit in which it is easiest to picture."""
+    hours = us / 3.6e9
+    for name, of in (("years", 24 * 365.25), ("days", 24)):
+        if hours >= 2 * of:
+            return f"{hours / of:,.3g} {name}"
+    return f"{hours:,.3g} hours"
+
+
+def _shares(variant: Variant) -> Iterator[str]:
+    totals = variant["totals"]
+    if variant["time_us"] and variant.get("flash", {}) is not None:
+        yield f"The chip is busy {_share(totals['busy_us'], variant['time_us'])} of the virtual time."
+    energy = variant["energy_uJ"]
+    if energy["total"]:
+        yield f"{_share(energy['cpu'], energy['total'])} of the energy above idle is the CPU's."
+
+
+def _by_reason(variant: Variant, counter: str) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for cause in variant["by_cause"]:
+        counts[cause["reason"]] += cause[counter]
+    return counts
+
+
+def _amplified(factor: float | None, what: str) -> str:
+    return f"; the chip moves {number(factor, 2)} times the bytes that {what}" if factor else ""
+
+
+def _share(part: float, whole: float) -> str:
+    return f"{part / whole * 100:.0f} %"

@@ -1,0 +1,1 @@
+"""Workloads made elsewhere: recordings, job files of fio, command files of Postmark."""

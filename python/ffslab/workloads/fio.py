@@ -1,0 +1,100 @@
+"""`ffslab fio`: an experiment with one job file, and its results in the shape of fio's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ffslab import __version__
+from ffslab.api.experiment import Experiment
+from ffslab.api.stack_table import Stack, quoted
+from ffslab.files.inputs import check_is_input
+from ffslab.text.summary import summary_text
+from ffslab.text.tables import number, text_table
+
+# The release whose options, defaults and random numbers are followed.
+FOLLOWED = "fio-3.33"
+
+
+def fio_experiment(jobfile: Path, stack: Stack, lenient: bool) -> Experiment:
+    """The experiment that mounts an empty partition and runs the jobs of `jobfile` on it."""
+    check_is_input(jobfile, "job file")
+    lines = [f"title = {quoted(f'fio jobs of {jobfile.name}')}", *stack.lines()]
+    lines += ["[[setup]]", 'step = "mount"', "[[measure]]", 'step = "fio"', f"file = {quoted(str(jobfile.absolute()))}"]
+    lines += ["lenient = true"] if lenient else []
+    return Experiment("\n".join(lines) + "\n", str(jobfile), Path())
+
+
+def report(summary: dict[str, Any]) -> dict[str, Any]:
+    """What the `fio` step of the first variant did."""
+    found: dict[str, Any] = next(step["fio"] for step in summary["variants"][0]["steps"] if "fio" in step)
+    return found
+
+
+def warnings(summary: dict[str, Any]) -> list[str]:
+    """What was left out of the job file, and what else differs from what one might expect."""
+    found: list[str] = report(summary)["warnings"]
+    return found
+
+
+def failures(summary: dict[str, Any]) -> list[str]:
+    """Jobs that ended in an error, and in which."""
+    return [f"job [{job['jobname']}] ended with {job['error_name']}" for job in report(summary)["jobs"] if job["error"]]
+
+
+def fio_json(summary: dict[str, Any]) -> dict[str, Any]:
+    """The results as fio prints them, plus `ffslab`: flash operations, energy, wear."""
+    variant, done = summary["variants"][0], report(summary)
+    return {
+        "fio version": f"ffslab {__version__} (as {FOLLOWED})",
+        "jobs": done["jobs"],
+        "ffslab": {
+            "version": summary["version"],
+            "generator": done["generator"],
+            "content_generator": summary["generator"],
+            "seed": summary["seed"],
+            "warnings": done["warnings"],
+            "stack": variant["stack"],
+            "time_us": variant["time_us"],
+            "flash_operations": variant["totals"],
+            "by_cause": variant["by_cause"],
+            "energy_uJ": variant["energy_uJ"],
+            "erases_per_block": variant["erases_per_block"],
+            "of_setup": variant["of_setup"],
+            "write_amplification": variant["write_amplification"],
+            "read_amplification": variant["read_amplification"],
+        },
+    }
+
+
+HEAD = ["job", "", "requests", "IOPS", "KiB/s", "mean, us", "p50, us", "p99, us", "max, us"]
+ALIGN = "ll" + "r" * 7
+
+
+def fio_text(summary: dict[str, Any]) -> str:
+    """A table of the jobs, then what they cost."""
+    return f"{text_table(HEAD, job_rows(report(summary)), ALIGN)}\n\n{summary_text(summary)}"
+
+
+def job_rows(done: dict[str, Any]) -> list[list[str]]:
+    """The cells below `HEAD` of a `fio` step: what each job read, wrote and synced, and how it failed."""
+    rows = []
+    for job in done["jobs"]:
+        for direction in ("read", "write"):
+            moved = job[direction]
+            if not moved["total_ios"]:
+                continue
+            cells = [number(moved["total_ios"], 0), number(moved["iops"], 1), number(moved["bw_bytes"] / 1024, 1)]
+            rows.append([job["jobname"], direction, *cells, *_times(moved["clat_ns"])])
+        if job["sync"]["total_ios"]:
+            cells = [number(job["sync"]["total_ios"], 0), "", ""]
+            rows.append([job["jobname"], "sync", *cells, *_times(job["sync"]["lat_ns"])])
+        if job["error"]:
+            rows.append([job["jobname"], job["error_name"], *[""] * 7])
+    return rows
+
+
+def _times(latency: dict[str, Any]) -> list[str]:
+    """Mean, median, 99th percentile and most of a latency, in us."""
+    percentile = {float(share): value for share, value in latency["percentile"].items()}
+    return [number(ns / 1e3, 1) for ns in (latency["mean"], percentile[50.0], percentile[99.0], latency["max"])]

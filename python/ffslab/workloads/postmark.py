@@ -1,0 +1,45 @@
+"""`ffslab postmark`: an experiment with one command file of Postmark, and its report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ffslab.api.experiment import Experiment
+from ffslab.api.stack_table import Stack, quoted
+from ffslab.files.inputs import check_is_input
+from ffslab.text.summary import summary_text
+from ffslab.text.tables import number
+
+
+def postmark_experiment(commands: Path, stack: Stack) -> Experiment:
+    """The experiment that mounts an empty partition and runs the command file on it."""
+    check_is_input(commands, "command file")
+    lines = [f"title = {quoted(f'Postmark, {commands.name}')}", *stack.lines(), "[[setup]]", 'step = "mount"']
+    lines += ["[[measure]]", 'step = "postmark"', f"file = {quoted(str(commands.absolute()))}"]
+    # What is still in memory at the end costs as much as what is not.
+    lines += ["[[measure]]", 'step = "sync"']
+    return Experiment("\n".join(lines) + "\n", str(commands), Path())
+
+
+def reports(summary: dict[str, Any]) -> list[dict[str, Any]]:
+    """What each `run` of the command file did."""
+    found: list[dict[str, Any]] = summary["variants"][0]["steps"][0]["postmark"]
+    return found
+
+
+def failures(summary: dict[str, Any]) -> list[str]:
+    """What went wrong in a `run`: operations that failed, files that ran out."""
+    said = []
+    for done in reports(summary):
+        if done["failed_operations"]:
+            said.append(f"{number(done['failed_operations'])} operations of Postmark failed: the notes say in what")
+        if done["ran_out_of_files"]:
+            said.append("Postmark ran out of files: give it more (set number) or fewer transactions")
+    return said
+
+
+def postmark_text(summary: dict[str, Any]) -> str:
+    """The blocks that the program prints, then what they cost."""
+    blocks = [done["report"] for done in reports(summary) if "report_file" not in done]
+    return "\n".join([*blocks, summary_text(summary)])
