@@ -150,6 +150,15 @@ def test_planned_runs_differ() -> None:
         assert len(set(keys)) == len(keys)
 
 
+@pytest.mark.parametrize("paper", PAPERS)
+def test_planned_runs_are_accepted(paper: str, tmp_path: Path) -> None:
+    for run in PAPERS[paper].planned():
+        for name, text in run.job_files:
+            (tmp_path / name).write_text(text, encoding="utf-8")
+        if run.text:
+            Experiment(run.text, base_dir=tmp_path).check()
+
+
 def test_the_experiments_are_those_that_the_study_runs() -> None:
     folder = EXPERIMENTS / "readahead"
     wanted = dict(readahead_runs.experiments())

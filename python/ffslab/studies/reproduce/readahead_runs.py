@@ -158,9 +158,10 @@ def _postmark(files: str) -> Callable[[Sequence[str]], str]:
         step = f'[[measure]]\nstep = "postmark"\nfile = "{files}"\ncommands = """\n{POSTMARK[files]}"""\n'
         # The file is only a name here, as an axis it is in the rows.
         axes = [_AHEAD, f'postmark.file = ["{files}"]']
-        compression = f'compression = "{COMPRESSION["ubifs" if fs[0] == "ubifs" else "jffs2"]}"'
         text = _text(fs, "files of Postmark", [step + "drop_caches = true\n"], axes, blocks=800)
-        return text.replace("partition_blocks", f"{compression}\npartition_blocks", 1)
+        # YAFFS2 does not compress; beside JFFS2 the key is JFFS2's.
+        named = next((COMPRESSION[name] for name in fs if name in COMPRESSION), None)
+        return text.replace("partition_blocks", f'compression = "{named}"\npartition_blocks', 1) if named else text
 
     return text
 
