@@ -35,8 +35,8 @@ main()
 """
 STRACE = ROOT / "examples/sqlite/select-random-50.strace.gz"
 WRITERS = {
-    "results": ("results", "_write", ["ffslab", "run", "small.toml", "--out", "out"]),
-    "convert": ("traces", "_copy", ["ffslab", "trace", "convert", str(STRACE), "out.parquet"]),
+    "results": ("files.results", "_write", ["ffslab", "run", "small.toml", "--out", "out"]),
+    "convert": ("workloads.traces", "_copy", ["ffslab", "trace", "convert", str(STRACE), "out.parquet"]),
 }
 
 
@@ -83,7 +83,7 @@ def test_nohup_is_respected(tmp_path: Path) -> None:
     code = (
         "import signal\n"
         "signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
-        "from ffslab.interruption import catch_signals\n"
+        "from ffslab.files.interruption import catch_signals\n"
         "catch_signals()\n"
         "signal.raise_signal(signal.SIGHUP)\n"
         "print('still here')\n"

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ffslab._native import InputError
+from ffslab.files.interruption import uninterrupted
 from ffslab.files.os_errors import reason
-from ffslab.files.workplace import uninterrupted, work_file, workplace
+from ffslab.files.workplace import work_file, workplace
 from ffslab.text.quoting import machine_exact
 
 if TYPE_CHECKING:

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import os
-import signal
 import tempfile
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from ffslab.files.interruption import caught_signals, uninterrupted
+
 OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-# What ends a program from outside and can be held up.
-STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @contextmanager
 def workplace(folder: Path) -> Iterator[Path]:
     """A new folder beside `folder`, whose parents are made; it is removed at the end, with all that is left in it."""
     temporary: Path | None = None
-    with _stopped_as_by_ctrl_c():
+    with caught_signals():
         try:
             with uninterrupted():
                 folder.parent.mkdir(parents=True, exist_ok=True)
@@ -35,47 +33,13 @@ def workplace(folder: Path) -> Iterator[Path]:
 def work_file(file: Path) -> Iterator[Path]:
     """The path of a hidden file beside `file`, which takes its place if all goes well and is gone if not."""
     place = file.with_name(f".{file.name[:100]}.{os.urandom(4).hex()}")
-    with _stopped_as_by_ctrl_c():
+    with caught_signals():
         try:
             yield place
             place.rename(file)
         finally:
             with uninterrupted():
                 place.unlink(missing_ok=True)
-
-
-@contextmanager
-def _stopped_as_by_ctrl_c() -> Iterator[None]:
-    """SIGTERM and a terminal that is closed are a `KeyboardInterrupt`, too, unless somebody takes care of them."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = {int(number): signal.getsignal(number) for number in STOPS}
-    for number, handler in before.items():
-        if handler is signal.SIG_DFL:
-            signal.signal(number, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-@contextmanager
-def uninterrupted() -> Iterator[None]:
-    """Holds up Ctrl-C and its like until the end."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    caught: list[int] = []
-    before = {int(number): signal.signal(number, lambda got, _: caught.append(got)) for number in STOPS}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-        for number in dict.fromkeys(caught):
-            signal.raise_signal(number)
 
 
 def remove_tree(folder: Path) -> None:

@@ -19,8 +19,8 @@ from ffslab.api.experiment import Run
 from ffslab.api.stack import stack_toml
 from ffslab.cli.terminal import say, tell
 from ffslab.files.inputs import resolved, toml_of
+from ffslab.files.interruption import STOPS
 from ffslab.files.os_errors import reason
-from ffslab.files.workplace import STOPS
 from ffslab.images.inspection import Facts, stack_keys
 from ffslab.mount.control import socket_path
 from ffslab.mount.point import check_mountpoint, root_owner

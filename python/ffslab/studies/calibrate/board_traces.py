@@ -1,7 +1,7 @@
 """Observations from a board's traces: durations of system calls and of functions of the file system.
 
-The sessions are made again on the simulated stack (`ffslab.boards.compare`), which says what work each call did. What is
-left of a measured duration after the flash operations, at the driver's known times, is explained by that work.
+The sessions are made again on the simulated stack (`ffslab.boards.compare`), which says what work each call did.
+What is left of a measured duration after the flash operations, at the driver's known times, is explained by that work.
 
 Which calls a page program fell into is not in these traces, and it need not be the same calls as in the simulation:
 that depends on how full the write buffer was. A program takes far longer than anything beside it that scatters, so the
