@@ -38,6 +38,7 @@ check: setup ## run the checks that need no run: formatting, lints, types, docum
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python -m mypy.stubtest ffslab._native
 
 # The benchmarks of file systems and UBI print tables of their own; the others leave estimates, of which benches/table.py makes one.
 bench: setup ## run the benchmarks and print their figures as tables

@@ -13,7 +13,7 @@ from ffslab.api.experiment import Run
 from ffslab.files import results
 
 if TYPE_CHECKING:
-    from ffslab._native import Columns
+    from ffslab.answers import Columns
 
 
 def made(monkeypatch: pytest.MonkeyPatch, title: str) -> Run:

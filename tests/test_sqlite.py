@@ -93,7 +93,7 @@ def test_the_calls_are_those_that_the_shell_made_on_linux() -> None:
     stack.mount()
     measure_script(stack, recorded_sql(), "contacts.db")
     rows = stack.measurement().request_columns
-    columns = (rows["op"], [name.lstrip("/") for name in rows["file"]], rows["bytes"], rows["offset_B"])
+    columns = (rows["op"], [str(name).lstrip("/") for name in rows["file"]], rows["bytes"], rows["offset_B"])
     ours = [(op, name, int(count), int(at)) for op, name, count, at in zip(*columns, strict=True)]
     recorded = list(recorded_calls())
     # Before SQLite opens the file, the shell looks at it.

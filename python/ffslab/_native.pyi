@@ -2,9 +2,37 @@
 
 from collections.abc import Callable
 from os import PathLike
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias, final
 
-import numpy as np
+from ffslab.answers import Columns
+
+__all__ = [
+    "EPOCH_S",
+    "InputError",
+    "PowerCut",
+    "Session",
+    "__version__",
+    "check_experiment",
+    "chip_geometry",
+    "convert_trace",
+    "input_limits",
+    "inspect",
+    "memparse",
+    "mount",
+    "open_input",
+    "planned_variants",
+    "printable",
+    "profile",
+    "profiles",
+    "quoted",
+    "read_trees",
+    "recognise",
+    "recognise_one",
+    "run_experiment",
+    "schema",
+    "schemas",
+    "validate",
+]
 
 __version__: str
 
@@ -16,8 +44,6 @@ class InputError(ValueError):
 
 class PowerCut(OSError):  # noqa: N818
     """The simulated power went away during the call: crash() switches it on again."""
-
-Columns: TypeAlias = dict[str, np.ndarray[Any, Any] | list[str]]
 
 def run_experiment(
     text: str,
@@ -53,9 +79,10 @@ def validate(
 ) -> str:
     """The comparison with the measured cases (JSON). `jobs` 0: one thread per core."""
 
-TreeRow: TypeAlias = tuple[str, str, int, int, tuple[int, int], int, int, int, int, bytes, str | None, list[str]]
+# The fields of `ffslab.images.ImageEntry`, in its order.
+_TreeRow: TypeAlias = tuple[str, str, int, int, tuple[int, int], int, int, int, int, bytes, str | None, list[str]]
 
-def read_trees(path: str | PathLike[str], how: dict[str, Any]) -> list[tuple[str, list[TreeRow] | None, list[str]]]:
+def read_trees(path: str | PathLike[str], how: dict[str, Any]) -> list[tuple[str, list[_TreeRow] | None, list[str]]]:
     """Of each partition of an image its layout (JSON), files as the fields of `ffslab.images.ImageEntry`, and notes."""
 
 def quoted(name: bytes) -> str:
@@ -92,12 +119,14 @@ def convert_trace(
 ) -> list[str]:
     """Reads a recording: `begin` gets the root of its paths, `batch` columns. Notes on what is not in them."""
 
-FileRow: TypeAlias = tuple[str, int, int, int]
+# Kind, bytes, inode number, permissions.
+_FileRow: TypeAlias = tuple[str, int, int, int]
 
+@final
 class Session:
     """A stack whose system calls are made one by one; `ffslab.Stack` explains them."""
 
-    def __init__(self, stack_toml: str, seed: int, base_dir: str | PathLike[str]) -> None: ...
+    def __new__(cls, stack_toml: str, seed: int, base_dir: str | PathLike[str]) -> Self: ...
     def keys(self) -> str: ...
     def mount(self, options: list[str]) -> None: ...
     def umount(self) -> None: ...
@@ -130,8 +159,8 @@ class Session:
     def ftruncate(self, fd: int, bytes: int) -> None: ...
     def fsync(self, fd: int, data_only: bool) -> None: ...
     def sync(self) -> None: ...
-    def fstat(self, fd: int) -> FileRow: ...
-    def stat(self, path: str) -> FileRow: ...
+    def fstat(self, fd: int) -> _FileRow: ...
+    def stat(self, path: str) -> _FileRow: ...
     def unlink(self, path: str) -> None: ...
     def rename(self, path: str, to: str) -> None: ...
     def mkdir(self, path: str, permissions: int) -> None: ...
@@ -160,8 +189,11 @@ def mount(
 def chip_geometry(board: str, part: str | None, base_dir: str | PathLike[str]) -> tuple[int, int, int, int]:
     """The chip of a board: bytes of a page and of its OOB area, pages of a block, blocks."""
 
-def schema() -> str:
-    """JSON Schema of experiment files."""
+def schema(name: str) -> str:
+    """The JSON Schema of what is called so."""
+
+def schemas() -> list[tuple[str, str]]:
+    """What has a JSON Schema: its name, and what it is."""
 
 def profiles() -> str:
     """The built-in profiles (JSON list)."""

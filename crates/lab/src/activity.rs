@@ -3,11 +3,12 @@
 
 use ffslab_sim::cause::index;
 use ffslab_sim::{Function, OpCounts, Reason, Sim, Task, Work};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// Everything since the machine was made. Work that costs nothing on the whole board is not counted.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Activity {
     pub work: BTreeMap<&'static str, WorkRow>,
     pub functions: BTreeMap<&'static str, FunctionRow>,
@@ -15,19 +16,19 @@ pub struct Activity {
     pub tasks: BTreeMap<&'static str, TaskRow>,
 }
 
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct WorkRow {
     pub count: u64,
     pub bytes: u64,
 }
 
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct FunctionRow {
     pub calls: u64,
     pub total_ns: u64,
 }
 
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct TaskRow {
     pub page_reads: u64,
     pub page_programs: u64,

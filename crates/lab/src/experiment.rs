@@ -438,10 +438,5 @@ fn name_step(line: &str, file_name: &str, place: &str, step: &str) -> String {
     format!("{}{place} ({step}): {}", &line[..split], &line[split..])
 }
 
-/// JSON Schema of experiment files, for editors.
-pub fn schema() -> serde_json::Value {
-    schemars::schema_for!(ExperimentFile).to_value()
-}
-
 #[cfg(test)]
 mod tests;

@@ -16,6 +16,7 @@ use crate::result::{CauseSummary, Counts};
 use crate::tree::{cut_off, tree_of, Content, ImageFs, Tree, TreeEntry};
 use ffslab_fs::FileKind;
 use ffslab_workload::quoting::as_text;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use std::path::Path;
@@ -34,7 +35,7 @@ pub struct InspectOptions {
 }
 
 /// A partition and what was found in it.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Inspected {
     pub part: Part,
     /// What was found, or why nothing is known of it.
@@ -42,7 +43,7 @@ pub struct Inspected {
 }
 
 /// Everything that was found.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Inspection {
     pub file: String,
     #[serde(rename = "file_B")]
@@ -63,7 +64,7 @@ pub struct Inspection {
     pub notes: Vec<String>,
 }
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct FileFacts {
     pub path: String,
     pub kind: &'static str,
@@ -76,7 +77,7 @@ pub struct FileFacts {
 }
 
 /// The cost of reading a file from its start to its end, with nothing in memory.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct ReadFacts {
     /// Runs of neighbouring pages (block devices: sectors) among those that are read.
     pub pieces: u64,
@@ -88,7 +89,7 @@ pub struct ReadFacts {
 }
 
 /// An erase block.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct BlockFacts {
     pub block: u32,
     /// As the mounted file system accounts for it.
@@ -111,7 +112,7 @@ pub struct BlockFacts {
 }
 
 /// Something that cannot be right.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Damage {
     pub block: u32,
     /// In the image file.
@@ -120,7 +121,7 @@ pub struct Damage {
 }
 
 /// What a mount costs, in the simulator.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct MountFacts {
     /// Where: board, part and kernel, or the block device.
     pub machine: String,

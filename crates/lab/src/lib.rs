@@ -3,7 +3,7 @@
 //! **Role.** Reads experiments and measured cases, builds the stack that they describe, runs their steps in virtual
 //! time, and reports: latencies, flash operations by cause, energy, wear, and how far simulations are from
 //! measurements. The Python package and its command line are thin layers over [`run_experiment`], [`validate()`],
-//! [`schema`] and [`profiles`].
+//! [`SCHEMAS`] and [`profiles`].
 //!
 //! **Follows.** The format of the measured cases (steps, counters, statistics); the methodology of the papers: explore,
 //! model, simulate, compare.
@@ -36,6 +36,7 @@ pub mod requests;
 pub mod result;
 pub mod rtems;
 pub mod run;
+pub mod schemas;
 pub mod session;
 pub mod stack;
 pub mod stack_keys;
@@ -49,7 +50,7 @@ pub mod validate;
 pub use activity::Activity;
 pub use columns::{BlockColumns, RequestColumns};
 pub use error::LabError;
-pub use experiment::{schema, Experiment};
+pub use experiment::Experiment;
 pub use ffslab_fs::{Errno, Stat};
 pub use ffslab_jffs2::Endian;
 pub use ffslab_linux::OpenFlags;
@@ -64,6 +65,7 @@ pub use planned::{planned_variants, PlannedVariant};
 pub use profile as profiles;
 pub use recognise::parts::{Part, Wanted};
 pub use result::RunResult;
+pub use schemas::SCHEMAS;
 pub use session::{Session, SessionResult};
 pub use state::StateCache;
 pub use traces::convert_trace;

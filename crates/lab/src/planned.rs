@@ -6,24 +6,29 @@ use crate::result::FlashSummary;
 use crate::stack::StackSpec;
 use crate::stack_keys::StackKeys;
 use ffslab_workload::Step;
+use schemars::JsonSchema;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// A variant with every default; units are in the keys, as in an experiment.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PlannedVariant {
     /// Values of the axes; empty when there are none.
     pub name: String,
     pub seed: u64,
     pub stack: StackKeys,
     pub flash: PlannedFlash,
+    #[schemars(with = "Vec<BTreeMap<String, serde_json::Value>>")]
     pub state: Vec<Step>,
+    #[schemars(with = "Vec<BTreeMap<String, serde_json::Value>>")]
     pub setup: Vec<Step>,
+    #[schemars(with = "Vec<BTreeMap<String, serde_json::Value>>")]
     pub measure: Vec<Step>,
 }
 
 /// The chip and the partition in the words of a measured case.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PlannedFlash {
     #[serde(flatten)]
     pub chip: FlashSummary,

@@ -4,13 +4,14 @@ use ffslab_fs::Errno;
 use ffslab_linux::{OpenFlags, Vfs};
 use ffslab_workload::postmark::{ConfiguredRun, Instants, Operation, Run, Totals, GENERATOR};
 use ffslab_workload::Content;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Shares of a file, in per cent, at which the time of its read() calls is taken.
 const READ_SHARES_PCT: [u64; 3] = [25, 50, 100];
 
 /// What the read() calls of all files brought, and took, until each file had been read to a share.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct ReadShare {
     /// Of the file; the call that reaches it counts as a whole.
     pub share_pct: u64,
@@ -21,7 +22,7 @@ pub struct ReadShare {
 }
 
 /// What a run did: the numbers of the program's report, and the report itself.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct PostmarkReport {
     pub files_created: u64,
     pub files_read: u64,

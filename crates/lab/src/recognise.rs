@@ -12,6 +12,7 @@ mod yaffs2;
 
 use crate::tree::{cut_off, data_areas, rtems, ImageFs};
 use ffslab_jffs2::Endian;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -59,9 +60,10 @@ impl Given {
 }
 
 /// What the image is.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Layout {
     #[serde(serialize_with = "fs_name")]
+    #[schemars(with = "String")]
     pub fs: ImageFs,
     #[serde(rename = "page_B")]
     pub page_bytes: u32,
@@ -73,6 +75,7 @@ pub struct Layout {
     pub block_bytes: u32,
     pub blocks: u32,
     #[serde(serialize_with = "endian_name", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
     pub endian: Option<Endian>,
     /// YAFFS2: where the tags begin, from the start of a page.
     #[serde(rename = "tags_at_B", skip_serializing_if = "Option::is_none")]

@@ -16,6 +16,7 @@ use ffslab_sim::units::ns_to_us;
 use ffslab_sim::{Energy, OpCounts, PowerMilliwatt, Reason, Task};
 use ffslab_workload::prng::GENERATOR;
 use ffslab_workload::Step;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -35,7 +36,7 @@ pub struct RunResult {
 }
 
 /// `summary.json`. Units stand in the key names; times are virtual.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Summary {
     pub title: String,
     /// Version of ffslab.
@@ -46,10 +47,11 @@ pub struct Summary {
     pub variants: Vec<VariantSummary>,
 }
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct VariantSummary {
     pub name: String,
     /// What the axes chose.
+    #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     pub axes: BTreeMap<String, toml::Value>,
     pub stack: StackTable,
     /// Null: the medium is no NAND chip.
@@ -106,7 +108,7 @@ pub struct VariantSummary {
 }
 
 /// The sums over all erase blocks of a partition, as the file system accounts for them.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct SpaceSummary {
     #[serde(rename = "valid_B")]
     pub valid_bytes: u64,
@@ -129,7 +131,7 @@ impl SpaceSummary {
 
 /// What the setup of a variant left in memory, and what writing it took: a part of the totals, with the reason "left by the
 /// setup". What the measured steps changed again is theirs.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct OfSetupSummary {
     /// Dirty pages of the page cache.
     pub pages: u64,
@@ -157,7 +159,7 @@ impl OfSetupSummary {
 }
 
 /// The chip of a variant.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct FlashSummary {
     #[serde(rename = "page_B")]
     pub page_bytes: u32,
@@ -188,7 +190,7 @@ impl From<&StackSpec> for FlashSummary {
 }
 
 /// Flash operations under the names of the measured cases.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize, JsonSchema)]
 pub struct Counts {
     pub page_reads: u64,
     pub oob_reads: u64,
@@ -228,7 +230,7 @@ impl From<OpCounts> for Counts {
     }
 }
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CauseSummary {
     pub task: &'static str,
     pub reason: &'static str,
@@ -243,7 +245,7 @@ impl CauseSummary {
 }
 
 /// Energy by rail.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct EnergySummary {
     pub cpu: f64,
     pub memory: f64,
@@ -256,7 +258,7 @@ impl From<Energy> for EnergySummary {
     }
 }
 
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct MeanSd {
     pub mean: f64,
     pub sd: f64,
@@ -270,7 +272,7 @@ impl MeanSd {
 }
 
 /// One measured step by itself (not cumulative).
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct StepSummary {
     pub step: String,
     pub counts: Counts,

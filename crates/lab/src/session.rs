@@ -18,6 +18,7 @@ use ffslab_fs::{Errno, Stat};
 use ffslab_linux::{Entry, Fd, OpenFlags, Vfs};
 use ffslab_sim::units::ns_to_us;
 use ffslab_workload::Step;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -59,7 +60,7 @@ pub struct SessionResult {
 }
 
 /// What a stack has done since it was made.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SessionTotals {
     #[serde(flatten)]
     pub counts: Counts,

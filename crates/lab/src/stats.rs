@@ -1,11 +1,12 @@
 //! Statistics as the measured cases define them.
 
 use ffslab_sim::units::ns_to_us;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Latencies in microseconds. Percentile p is element floor(n * p / 100) of the sorted list. Without a call only `n` and
 /// `sum` have values.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct LatencyUs {
     pub n: u64,
     pub mean: Option<f64>,

@@ -14,6 +14,7 @@ use ffslab_sim::units::ns_to_us;
 use ffslab_sim::Task;
 use ffslab_workload::Step;
 use rayon::prelude::*;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{json, Map, Value};
 use std::collections::BTreeMap;
@@ -33,14 +34,14 @@ pub struct ValidateOptions {
 }
 
 /// All comparisons, in the order of the file.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ValidationReport {
     pub cases: Vec<CaseReport>,
     pub summary: Summary,
 }
 
 /// An expected and a simulated value under one name.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Pair {
     #[serde(serialize_with = "whole_if_whole")]
     pub expected: f64,
@@ -59,7 +60,7 @@ fn whole_if_whole<S: serde::Serializer>(value: &f64, serializer: S) -> Result<S:
 
 type Pairs = BTreeMap<String, Pair>;
 
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct CaseReport {
     pub id: String,
     pub family: String,

@@ -180,10 +180,19 @@ fn input_limits() -> Vec<(&'static str, u64)> {
     ffslab_lab::InputKind::ALL.iter().map(|kind| (kind.name(), kind.bytes_max())).collect()
 }
 
-/// JSON Schema of experiment files.
+/// The JSON Schema of what is called so.
 #[pyfunction]
-fn schema() -> PyResult<String> {
-    to_json(&ffslab_lab::schema())
+fn schema(name: &str) -> PyResult<String> {
+    match ffslab_lab::SCHEMAS.iter().find(|described| described.name == name) {
+        Some(described) => to_json(&described.schema()),
+        None => Err(PyRuntimeError::new_err(format!("nothing with a schema is called {name}"))),
+    }
+}
+
+/// What has a JSON Schema: its name, and what it is.
+#[pyfunction]
+fn schemas() -> Vec<(&'static str, &'static str)> {
+    ffslab_lab::SCHEMAS.iter().map(|described| (described.name, described.about)).collect()
 }
 
 /// Names of the built-in profiles as JSON.
@@ -242,6 +251,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(quoted, module)?)?;
     module.add_function(wrap_pyfunction!(printable, module)?)?;
     module.add_function(wrap_pyfunction!(schema, module)?)?;
+    module.add_function(wrap_pyfunction!(schemas, module)?)?;
     module.add_function(wrap_pyfunction!(profiles, module)?)?;
     module.add_function(wrap_pyfunction!(profile, module)?)?;
     Ok(())

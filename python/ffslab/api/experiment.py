@@ -15,7 +15,7 @@ from ffslab.files.inputs import read_text
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ffslab._native import Columns
+    from ffslab.answers import Columns
 
 Progress = Callable[[float], object]
 

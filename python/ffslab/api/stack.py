@@ -23,7 +23,7 @@ from ffslab import _native
 from ffslab._native import InputError
 
 if TYPE_CHECKING:
-    from ffslab._native import Columns
+    from ffslab.answers import Columns
 
 # What one call of `read_file` asks for.
 COPY_BYTES = 1 << 20
@@ -299,7 +299,7 @@ def joined(tables: Sequence[Columns]) -> Columns:
     whole: Columns = {}
     for name, first in tables[0].items():
         if isinstance(first, list):
-            whole[name] = [cell for table in tables for cell in table[name]]
+            whole[name] = [str(cell) for table in tables for cell in table[name]]
         else:
             whole[name] = np.concatenate([table[name] for table in tables])
     return whole

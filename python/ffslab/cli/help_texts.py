@@ -330,7 +330,11 @@ VERBS = {
         options={"name": "Name of a built-in profile, or the path of a profile file.", "json": JSON},
     ),
     "schema": Verb(
-        about="Print the JSON Schema of experiment files.",
+        about="Print the JSON Schema of experiment files, or of a result.",
         example="ffslab schema > experiment.schema.json",
+        options={
+            "name": "What it is of: experiment, summary, variant, inspection, partitions, validation, plan, stack, "
+            "totals, activity.",
+        },
     ),
 }

@@ -471,13 +471,11 @@ def profiles_show(
 
 
 @_verb(app, "schema")
-def schema() -> None:
-    """Prints the JSON Schema."""
-    import json
+def schema(name: Annotated[str, _argument("schema", "name", "NAME")] = "experiment") -> None:
+    """Prints a JSON Schema."""
+    from ffslab.api import schemas
 
-    from ffslab import _native
-
-    _say(json.dumps(json.loads(_native.schema()), indent=2))
+    _say(schemas.text(name))
 
 
 def main() -> int:

@@ -18,7 +18,7 @@ from ffslab.files.workplace import work_file, workplace
 from ffslab.text.quoting import machine_exact
 
 if TYPE_CHECKING:
-    from ffslab._native import Columns
+    from ffslab.answers import Columns
     from ffslab.api.experiment import Run
 
 RESOLVED = "resolved.toml"

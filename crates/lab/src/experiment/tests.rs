@@ -151,7 +151,7 @@ fn the_resolved_experiment_can_be_read_again() {
 
 #[test]
 fn the_schema_and_the_reader_know_the_same_keys() {
-    let schema = schema();
+    let schema = crate::SCHEMAS[0].schema();
     let mut keys: Vec<&str> = schema["properties"].as_object().unwrap().keys().map(String::as_str).collect();
     keys.sort_unstable();
     let mut known = TOP_KEYS.to_vec();

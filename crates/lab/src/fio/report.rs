@@ -4,12 +4,13 @@ use super::{Kind, Running};
 use crate::tally::{Latencies, Tally};
 use ffslab_fs::Errno;
 use ffslab_workload::fio::{iolog, random, Job};
+use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// All jobs of a file.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct FioReport {
     pub jobs: Vec<JobReport>,
     /// Random number generators of the requests.
@@ -22,7 +23,7 @@ pub struct FioReport {
 }
 
 /// One process, or all processes of a group (`group_reporting`).
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct JobReport {
     #[serde(rename = "jobname")]
     pub name: String,
@@ -50,7 +51,7 @@ pub struct JobReport {
 }
 
 /// Reads or writes.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct DirectionReport {
     pub io_bytes: u64,
     #[serde(rename = "io_kbytes")]
@@ -74,7 +75,7 @@ pub struct DirectionReport {
     pub latency_ns: Latency,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct SyncReport {
     #[serde(rename = "total_ios")]
     pub requests: u64,
@@ -84,7 +85,7 @@ pub struct SyncReport {
 
 /// Nanoseconds. Percentiles are the smallest value that so many percent of the values do not exceed; of very many requests
 /// within [`crate::tally::RELATIVE_ERROR`] of it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Latency {
     #[serde(rename = "min")]
     pub min_ns: u64,
@@ -98,6 +99,7 @@ pub struct Latency {
     pub requests: u64,
     /// fio's name of the percentage, nanoseconds.
     #[serde(rename = "percentile", skip_serializing_if = "Vec::is_empty", serialize_with = "as_object")]
+    #[schemars(with = "BTreeMap<String, u64>")]
     pub percentiles_ns: Vec<(String, u64)>,
 }
 

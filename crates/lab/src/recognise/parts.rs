@@ -11,6 +11,7 @@ use crate::tree::ImageFs;
 use ffslab_jffs2::probe as jffs2;
 use ffslab_mtd::is_erased;
 use ffslab_yaffs2::probe::{Known, PageKind};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -29,7 +30,7 @@ pub struct Wanted {
 }
 
 /// A partition.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Part {
     /// Empty: it is the whole image.
     pub name: String,

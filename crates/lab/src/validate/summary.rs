@@ -2,10 +2,12 @@
 
 use super::{CaseReport, Pair};
 use crate::stats::element_at;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ValidationSummary")]
 pub struct Summary {
     pub cases: u64,
     /// Cases that could not be run.
@@ -15,7 +17,7 @@ pub struct Summary {
 }
 
 /// Errors of one counter, as absolute values in percent of the expected value.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct SummaryRow {
     pub fs: String,
     pub family: String,

@@ -1,0 +1,340 @@
+"""Made by tests/native_types.py from `ffslab schema variant and summary`."""
+
+from __future__ import annotations
+
+from typing import Literal, NotRequired, TypeAlias, TypedDict
+
+from ffslab.answers import Json
+
+
+class CauseSummary(TypedDict):
+    """Flash operations under the names of the measured cases."""
+
+    bus_in_B: int
+    bus_out_B: int
+    busy_us: float
+    cpu_us: float
+    driver_us: float
+    erases: int
+    oob_programs: int
+    oob_reads: int
+    page_programs: int
+    page_reads: int
+    partial_page_reads: int
+    reason: str
+    reprograms: int
+    task: str
+
+
+CompressionName: TypeAlias = Literal["none", "zlib", "rtime", "lzo", "zstd", "priority", "size"]
+
+
+class Counts(TypedDict):
+    """Flash operations under the names of the measured cases."""
+
+    bus_in_B: int
+    bus_out_B: int
+    busy_us: float
+    cpu_us: float
+    driver_us: float
+    erases: int
+    oob_programs: int
+    oob_reads: int
+    page_programs: int
+    page_reads: int
+    partial_page_reads: int
+    reprograms: int
+
+
+class DirectionReport(TypedDict):
+    """Reads or writes."""
+
+    bw: int
+    bw_bytes: int
+    clat_ns: Latency
+    io_bytes: int
+    io_kbytes: int
+    iops: float
+    lat_ns: Latency
+    runtime: int
+    slat_ns: Latency
+    total_ios: int
+
+
+EccName: TypeAlias = Literal["hw", "sw"]
+
+
+EndianName: TypeAlias = Literal["little", "big"]
+
+
+class EnergySummary(TypedDict):
+    """Energy by rail."""
+
+    cpu: float
+    memory: float
+    total: float
+
+
+class FioReport(TypedDict):
+    """All jobs of a file."""
+
+    generator: str
+    jobs: list[JobReport]
+    warnings: list[str]
+
+
+class FlashSummary(TypedDict):
+    """The chip of a variant."""
+
+    bus_ns_per_B: float
+    chip_blocks: int
+    oob_B: int
+    page_B: int
+    pages_per_block: int
+    t_erase_us: float
+    t_program_us: float
+    t_read_us: float
+
+
+# One process, or all processes of a group (`group_reporting`).
+JobReport = TypedDict(
+    "JobReport",
+    {
+        "elapsed": "int",
+        "error": "int",
+        "error_name": "NotRequired[str | None]",
+        "groupid": "int",
+        "job options": "dict[str, str]",
+        "job_runtime": "int",
+        "jobname": "str",
+        "read": "DirectionReport",
+        "start_ns": "int",
+        "sync": "SyncReport",
+        "write": "DirectionReport",
+    },
+)
+
+
+class Latency(TypedDict):
+    """Nanoseconds."""
+
+    N: int
+    max: int
+    mean: float
+    min: int
+    percentile: NotRequired[dict[str, int]]
+    stddev: float
+
+
+class LatencyUs(TypedDict):
+    """Latencies in microseconds."""
+
+    max: float | None
+    mean: float | None
+    min: float | None
+    n: int
+    p50: float | None
+    p90: float | None
+    p99: float | None
+    sd: float | None
+    sum: float
+
+
+class MeanSd(TypedDict):
+    """MeanSd."""
+
+    mean: float
+    sd: float
+
+
+NandWaitName: TypeAlias = Literal["busy", "sleep"]
+
+
+class OfSetupSummary(TypedDict):
+    """What the setup of a variant left in memory, and what writing it took: a part of the totals, with the reaso..."""
+
+    buffered_B: int
+    energy_uJ: EnergySummary
+    inodes: int
+    pages: int
+    totals: Counts
+
+
+class PostmarkReport(TypedDict):
+    """What a run did: the numbers of the program's report, and the report itself."""
+
+    creation_us: float
+    deletion_us: float
+    failed_operations: int
+    files_appended: int
+    files_created: int
+    files_deleted: int
+    files_deleted_in_transactions: int
+    files_read: int
+    first_error: NotRequired[str | None]
+    generator: str
+    ran_out_of_files: bool
+    read_B: float
+    read_shares: list[ReadShare]
+    report: str
+    report_file: NotRequired[str | None]
+    transactions_us: float
+    written_B: float
+
+
+class ReadShare(TypedDict):
+    """What the read() calls of all files brought, and took, until each file had been read to a share."""
+
+    read_B: int
+    read_us: float
+    share_pct: int
+
+
+class RtemsKeys(TypedDict):
+    """RTEMS with one file system."""
+
+    application_priority: NotRequired[int | None]
+    bdbuf_buffer_max_B: NotRequired[int | None]
+    bdbuf_buffer_min_B: NotRequired[int | None]
+    bdbuf_cache_KiB: NotRequired[int | None]
+    bdbuf_read_ahead_blocks: NotRequired[int | None]
+    bdbuf_write_blocks: NotRequired[int | None]
+    board: str
+    cluster_B: NotRequired[int | None]
+    compression: NotRequired[CompressionName | None]
+    device: NotRequired[str | None]
+    device_KiB: NotRequired[int | None]
+    erase_block_KiB: NotRequired[int | None]
+    fs: str
+    fs_block_B: NotRequired[int | None]
+    image: NotRequired[str | None]
+    media_block_B: NotRequired[int | None]
+    quirks: NotRequired[str | None]
+    swapout_hold_ms: NotRequired[int | None]
+    swapout_period_ms: NotRequired[int | None]
+    swapout_priority: NotRequired[int | None]
+    swapout_workers: NotRequired[int | None]
+    system: SystemName
+    tick_us: NotRequired[int | None]
+
+
+class SpaceSummary(TypedDict):
+    """The sums over all erase blocks of a partition, as the file system accounts for them."""
+
+    free_B: int
+    invalid_B: int
+    valid_B: int
+
+
+class StackKeys(TypedDict):
+    """The machine and its file system."""
+
+    board: str
+    bulk_read: NotRequired[bool]
+    clock_read_ns: NotRequired[int | None]
+    compression: CompressionName
+    dirty_KiB: NotRequired[int | None]
+    dirty_background_KiB: NotRequired[int | None]
+    ecc: NotRequired[EccName | None]
+    endian: NotRequired[EndianName]
+    first_block: int
+    fs: str
+    hz: NotRequired[int | None]
+    image: NotRequired[str | None]
+    image_autoplace: NotRequired[bool | None]
+    image_mtdparts: NotRequired[str | None]
+    image_offset_B: NotRequired[int | None]
+    image_oob: NotRequired[bool | None]
+    image_partition: NotRequired[str | None]
+    image_size_B: NotRequired[int | None]
+    inband_tags: NotRequired[bool]
+    kernel: NotRequired[str | None]
+    max_beb_per1024: NotRequired[int | None]
+    nand_wait: NotRequired[NandWaitName | None]
+    page_cache_KiB: NotRequired[int | None]
+    part: NotRequired[str | None]
+    partition_blocks: int
+    read_ahead_KiB: NotRequired[int | None]
+    summary: bool
+    traced: NotRequired[bool]
+    uptime_us: int
+    vid_hdr_offset_B: NotRequired[int | None]
+    yaffs2_version: NotRequired[Yaffs2Version | None]
+
+
+StackTable: TypeAlias = "StackKeys | RtemsKeys"
+
+
+class StepSummary(TypedDict):
+    """One measured step by itself (not cumulative)."""
+
+    bytes_accepted_B: int | None
+    counters: NotRequired[dict[str, int]]
+    counts: Counts
+    elapsed_us: float
+    energy_uJ: EnergySummary
+    energy_with_idle_uJ: EnergySummary | None
+    files: int | None
+    fio: NotRequired[FioReport | None]
+    formatting: NotRequired[Counts | None]
+    fs_free_B: int | None
+    latency_us: LatencyUs
+    postmark: NotRequired[list[PostmarkReport]]
+    requests_done: int | None
+    step: str
+    stopped_by: str | None
+
+
+class Summary(TypedDict):
+    """`summary.json`."""
+
+    generator: str
+    seed: int
+    title: str
+    variants: list[VariantSummary]
+    version: str
+
+
+class SyncReport(TypedDict):
+    """SyncReport."""
+
+    lat_ns: Latency
+    total_ios: int
+
+
+SystemName: TypeAlias = Literal["rtems"]
+
+
+class VariantSummary(TypedDict):
+    """VariantSummary."""
+
+    axes: dict[str, Json]
+    by_cause: list[CauseSummary]
+    counters: NotRequired[dict[str, int]]
+    energy_uJ: EnergySummary
+    energy_with_idle_uJ: EnergySummary | None
+    erases_per_block: MeanSd
+    flash: FlashSummary | None
+    formatting: NotRequired[Counts | None]
+    idle_us: float
+    latency_quantiles_us: NotRequired[list[float]]
+    latency_us: LatencyUs
+    name: str
+    notes: list[str]
+    of_setup: OfSetupSummary | None
+    program_us: float
+    read_amplification: float | None
+    requests_kept: NotRequired[int | None]
+    setup_time_us: float
+    space_after: SpaceSummary | None
+    space_before: SpaceSummary | None
+    stack: StackTable
+    steps: list[StepSummary]
+    time_us: float
+    totals: Counts
+    user_read_B: int
+    user_written_B: int
+    write_amplification: float | None
+
+
+Yaffs2Version: TypeAlias = Literal["2010", "2011", "2012", "today"]

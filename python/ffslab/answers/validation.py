@@ -1,0 +1,60 @@
+"""Made by tests/native_types.py from `ffslab schema validation`."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+from ffslab.answers import Json
+
+
+class CaseReport(TypedDict):
+    """CaseReport."""
+
+    after_step: list[Json]
+    by_task: dict[str, dict[str, Pair]]
+    counters: dict[str, Pair]
+    erases_per_block: dict[str, Pair]
+    error: str | None
+    facts: dict[str, Pair]
+    family: str
+    fs: str
+    id: str
+    latency_unlink_us: dict[str, Pair]
+    latency_us: dict[str, Pair]
+
+
+class Pair(TypedDict):
+    """An expected and a simulated value under one name."""
+
+    expected: float
+    simulated: float
+
+
+class SummaryRow(TypedDict):
+    """Errors of one counter, as absolute values in percent of the expected value."""
+
+    counter: str
+    exact_share: float
+    family: str
+    fs: str
+    median_error_percent: float
+    n: int
+    p95_error_percent: float
+    unexpected_max: float
+    worst_error_percent: float
+    worst_id: str
+
+
+class ValidationReport(TypedDict):
+    """All comparisons, in the order of the file."""
+
+    cases: list[CaseReport]
+    summary: ValidationSummary
+
+
+class ValidationSummary(TypedDict):
+    """ValidationSummary."""
+
+    cases: int
+    failed: int
+    rows: list[SummaryRow]

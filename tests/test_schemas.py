@@ -1,0 +1,183 @@
+"""The border between Rust and Python: each result is as its JSON Schema says, and Python's types are as the schema."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ffslab as package
+import native_types
+from conftest import Command
+from ffslab import _native
+from ffslab.api import schemas
+from test_validate import case_file
+
+KINDS: dict[str, type | tuple[type, ...]] = {
+    "string": str,
+    "integer": int,
+    "number": (int, float),
+    "boolean": bool,
+    "null": type(None),
+    "array": list,
+    "object": dict,
+}
+
+
+def disagreements(value: Any, schema: Any, root: Any, at: str = "$") -> list[str]:
+    """Where a value is not as its schema says; a key that the schema does not know is a disagreement, too."""
+    if schema is True:
+        return []
+    if "$ref" in schema:
+        return disagreements(value, root["$defs"][schema["$ref"].rpartition("/")[2]], root, at)
+    for way in ("anyOf", "oneOf"):
+        if way in schema:
+            each = [disagreements(value, one, root, at) for one in schema[way]]
+            return [] if [] in each else min(each, key=len)
+    if "const" in schema or "enum" in schema:
+        wanted = schema.get("enum", [schema.get("const")])
+        return [] if value in wanted else [f"{at}: {value!r} is none of {wanted}"]
+    kinds = schema.get("type", [])
+    kinds = [kinds] if isinstance(kinds, str) else kinds
+    if kinds and not any(isinstance(value, KINDS[kind]) for kind in kinds):
+        return [f"{at}: {value!r} is no {' or '.join(kinds)}"]
+    if isinstance(value, bool) and kinds and "boolean" not in kinds:
+        return [f"{at}: {value!r} is no {' or '.join(kinds)}"]
+    found = []
+    if isinstance(value, dict):
+        known, others = schema.get("properties", {}), schema.get("additionalProperties", "properties" not in schema)
+        found += [f"{at}: {key} is missing" for key in schema.get("required", []) if key not in value]
+        for key, part in value.items():
+            if key not in known and others is False:
+                found.append(f"{at}: {key} is not in the schema")
+            else:
+                found += disagreements(part, known.get(key, others), root, f"{at}.{key}")
+    if isinstance(value, list):
+        parts = schema.get("prefixItems", [schema.get("items", True)] * len(value))
+        for index, (part, one) in enumerate(zip(value, parts, strict=True)):
+            found += disagreements(part, one, root, f"{at}[{index}]")
+    return found
+
+
+def check(name: str, text: str) -> None:
+    schema = json.loads(schemas.text(name))
+    assert disagreements(json.loads(text), schema, schema) == []
+
+
+def test_the_types_of_python_are_those_of_the_schemas() -> None:
+    for module, text in native_types.sources().items():
+        written = (native_types.FOLDER / f"{module}.py").read_text(encoding="utf-8")
+        assert written == text, "write them again: python tests/native_types.py"
+
+
+def test_every_answer_has_types() -> None:
+    known = {name for names in native_types.MODULES.values() for name in names}
+    assert known == {name for name, _ in _native.schemas()} - {"experiment"}
+
+
+def test_a_value_that_is_not_as_its_schema_is_found() -> None:
+    schema = json.loads(schemas.text("totals"))
+    stack = package.Stack(partition_blocks=160)
+    right = stack.counters()
+    assert disagreements(right, schema, schema) == []
+    for wrong in ({"new": 1}, {"erases": 0.5}, {"erases": None}, {"energy_uJ": {"cpu": 1.0}}):
+        assert disagreements({**right, **wrong}, schema, schema) != [], wrong
+    del right["time_us"]
+    assert disagreements(right, schema, schema) == ["$: time_us is missing"]
+
+
+RUNS = {
+    "linux": """
+[stack]
+board = "omap3evm"
+fs = "ubifs"
+partition_blocks = 160
+
+[axes]
+read_ahead_KiB = [0, 128]
+
+[[setup]]
+step = "mount"
+
+[[measure]]
+step = "postmark"
+file = "mail.pmrc"
+commands = "set number 20\\nset transactions 20\\nrun\\nquit"
+
+[[measure]]
+step = "fio"
+file = "job.fio"
+""",
+    "rtems": """
+[stack]
+system = "rtems"
+fs = "rfs"
+device = "sd-card"
+
+[[setup]]
+step = "mount"
+
+[[measure]]
+step = "open"
+file = "a"
+flags = ["create", "wronly"]
+
+[[measure]]
+step = "append"
+file = "a"
+count = 4
+request_B = 512
+""",
+}
+
+
+@pytest.mark.parametrize("system", RUNS)
+def test_summaries_are_as_their_schema_says(system: str, tmp_path: Path) -> None:
+    (tmp_path / "job.fio").write_text("[a]\nrw=randwrite\nsize=64k\nbs=4k\n", encoding="utf-8")
+    text = f'title = "x"\n{RUNS[system]}'
+    run = package.Experiment.from_toml(text, tmp_path).run()
+    check("summary", json.dumps(run.summary))
+    check("variant", json.dumps(run.summary["variants"][0]))
+    if system == "linux":
+        check("plan", _native.planned_variants(text, "x", tmp_path))
+
+
+def test_what_a_stack_says_is_as_its_schemas_say() -> None:
+    stack = package.Stack("yaffs2", partition_blocks=160)
+    stack.mount()
+    with stack.measured("write"):
+        stack.write_file("a", b"x" * 5000)
+    check("totals", json.dumps(stack.counters()))
+    check("activity", json.dumps(stack.activity()))
+    check("stack", json.dumps(stack.keys))
+    check("variant", json.dumps(stack.measurement().variant))
+
+
+def test_inspections_are_as_their_schemas_say(tmp_path: Path) -> None:
+    for fs in ("jffs2", "yaffs2", "ubifs"):
+        stack = package.Stack(fs, partition_blocks=160)
+        stack.mount()
+        stack.write_file("a", b"x" * 5000)
+        stack.umount()
+        image = tmp_path / fs
+        image.write_bytes(stack.image(oob=True))
+        machine: dict[str, Any] = {"board": "omap3evm", "part": None, "kernel": None, "device": "sd-card"}
+        check("inspection", _native.inspect(image, {}, **machine))
+        check("partitions", _native.recognise(image, {}))
+
+
+def test_validations_are_as_their_schema_says(tmp_path: Path) -> None:
+    cases = case_file(tmp_path, {}, {"expect": {"at_step": 0, "page_reads": 4}}, {"setup": []})
+    check("validation", _native.validate(cases, None, 1, None))
+
+
+def test_the_command_prints_each_schema(ffslab: Command) -> None:
+    assert ffslab("schema").stdout == ffslab("schema", "experiment").stdout
+    described = ffslab("schema", "--help").stdout
+    for name, _ in _native.schemas():
+        assert name in described
+    assert json.loads(ffslab("schema", "validation").stdout)["title"] == "ValidationReport"
+    wrong = ffslab("schema", "sumary")
+    assert (wrong.returncode, wrong.stderr.startswith('ffslab: schema "sumary": must be experiment, ')) == (2, True)
