@@ -1,6 +1,8 @@
 //! Writes a seed corpus: inputs that put headers of real nodes back where they stand, so that the fuzzer's changes to
 //! them are changes to headers. `cargo run --release --example jffs2_seeds -- FOLDER`, in `fuzz/`.
 
+#[path = "../fuzz_targets/damage/mod.rs"]
+mod damage;
 #[path = "../fuzz_targets/jffs2_images/mod.rs"]
 mod images;
 

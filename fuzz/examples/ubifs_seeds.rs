@@ -1,6 +1,8 @@
 //! Writes a seed corpus: inputs that put the headers of UBI and the nodes of UBIFS back where they stand, so that the
 //! fuzzer's changes to them are changes to fields. `cargo run --release --example ubifs_seeds -- FOLDER`, in `fuzz/`.
 
+#[path = "../fuzz_targets/damage/mod.rs"]
+mod damage;
 #[path = "../fuzz_targets/ubifs_images/mod.rs"]
 mod images;
 

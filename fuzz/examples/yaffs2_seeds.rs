@@ -2,6 +2,8 @@
 //! that the fuzzer's changes to them are changes to fields. `cargo run --release --example yaffs2_seeds -- FOLDER`, in
 //! `fuzz/`.
 
+#[path = "../fuzz_targets/damage/mod.rs"]
+mod damage;
 #[path = "../fuzz_targets/yaffs2_images/mod.rs"]
 mod images;
 

@@ -1,6 +1,8 @@
 //! What an input means: see ../README.md. Each program uses a part of it.
 #![allow(dead_code)]
 
+pub mod drawn;
+
 use ffslab_flash::Geometry;
 use std::ops::Range;
 

@@ -4,10 +4,15 @@
 #[path = "../../../crates/jffs2/tests/subject/mod.rs"]
 mod subject;
 
-use ffslab_conformance::hostile;
+use crate::damage;
+use ffslab_conformance::{hostile, Subject};
 use ffslab_flash::Geometry;
 use ffslab_jffs2::{Compression, Options};
+use std::sync::LazyLock;
 pub use subject::Jffs2Subject;
+
+/// More calls than any use of an image that ends.
+const OPERATIONS_MAX: u64 = 1_000_000;
 
 /// As small as the workloads behind the images can do with: nearly all of an execution is proportional to it.
 pub const GEOMETRY: Geometry = Geometry { page_bytes: 2048, oob_bytes: 64, pages_per_block: 8, blocks: 20 };
@@ -31,4 +36,18 @@ pub fn make() -> Vec<Vec<u8>> {
         Err(failure) => panic!("sound images: {failure}"),
     });
     images.flatten().collect()
+}
+
+static IMAGES: LazyLock<Vec<Vec<u8>>> = LazyLock::new(make);
+
+/// Damages an image as `input` says and uses it. Panics at a finding.
+pub fn check(input: &[u8]) {
+    let Some(mut damaged) = damage::apply(input, &IMAGES, &[], GEOMETRY) else { return };
+    let jffs2 = jffs2(Compression::None, true);
+    if damaged.reseal {
+        jffs2.reseal(&mut damaged.image);
+    }
+    if let Err(failure) = hostile::use_image(&jffs2, &damaged.image, OPERATIONS_MAX) {
+        panic!("{failure}");
+    }
 }

@@ -4,10 +4,15 @@
 #[path = "../../../crates/yaffs2/tests/subject/mod.rs"]
 mod subject;
 
-use ffslab_conformance::hostile;
+use crate::damage;
+use ffslab_conformance::{hostile, Subject};
 use ffslab_flash::Geometry;
 use ffslab_yaffs2::{Generation, Options};
+use std::sync::LazyLock;
 pub use subject::Yaffs2Subject;
+
+/// More calls than any use of an image that ends.
+const OPERATIONS_MAX: u64 = 1_000_000;
 
 /// With fewer blocks there are no checkpoints; nearly all of an execution is proportional to the size.
 pub const GEOMETRY: Geometry = Geometry { page_bytes: 2048, oob_bytes: 64, pages_per_block: 8, blocks: 60 };
@@ -36,4 +41,20 @@ pub fn make(writers: &[Yaffs2Subject]) -> Vec<(usize, Vec<u8>)> {
         Err(failure) => panic!("sound images: {failure}"),
     });
     images.flatten().collect()
+}
+
+/// Writers of the images, images.
+static IMAGES: LazyLock<(Vec<usize>, Vec<Vec<u8>>)> = LazyLock::new(|| make(&writers()).into_iter().unzip());
+
+/// Damages an image as `input` says and uses it. Panics at a finding.
+pub fn check(input: &[u8]) {
+    let (of_writers, images) = &*IMAGES;
+    let Some(mut damaged) = damage::apply(input, images, &[], GEOMETRY) else { return };
+    let yaffs2 = writers().swap_remove(of_writers[damaged.number]);
+    if damaged.reseal {
+        yaffs2.reseal(&mut damaged.image);
+    }
+    if let Err(failure) = hostile::use_image(&yaffs2, &damaged.image, OPERATIONS_MAX) {
+        panic!("{failure}");
+    }
 }
