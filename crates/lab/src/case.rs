@@ -1,11 +1,11 @@
 //! Measured cases: an experiment together with what a real system did when it ran it, one JSON object per line.
 
 use crate::error::LabError;
+use crate::file_systems::{self, Settings};
 use crate::input::friendlier;
-use crate::stack::{compression, ubi_options, ubifs_compression, unknown_fs, FsSpec, StackSpec, EPOCH_S, FILE_SYSTEMS};
+use crate::stack::{StackSpec, EPOCH_S};
 use crate::stack_keys::{CompressionName, EccName, NandWaitName};
 use ffslab_flash::{Geometry, Rules, Timing};
-use ffslab_jffs2::Options;
 use ffslab_linux::{DirtyLimits, Kernel, ReadAheadRules, VfsConfig, VfsCosts, WriteBackKnobs, WriteBackRules};
 use ffslab_mtd::{Driver, Ecc, OpCost};
 use ffslab_sim::units::us_to_ns;
@@ -17,6 +17,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::io::Read;
 use std::path::Path;
+use std::sync::Arc;
 
 /// A case. Steps are read strictly; of the other parts only what is used here.
 #[derive(Clone, Debug, Deserialize)]
@@ -134,8 +135,8 @@ const CLOCK_READ_NS: u64 = 256;
 /// How long the reference machine had been up when a case began, modulo 1.28 s (128 ticks). It was not recorded. These
 /// values are inferred: with them most counters agree exactly, those of families R4 and J for JFFS2 (fsync and garbage
 /// collection by the tick counter), those of families R, X and S for UBIFS (whose turn it is at a tick).
-const UPTIME_NS: u64 = 27_400_000;
-const UBIFS_UPTIME_NS: u64 = 27_010_000;
+pub(crate) const UPTIME_NS: u64 = 27_400_000;
+pub(crate) const UBIFS_UPTIME_NS: u64 = 27_010_000;
 
 /// A task that sleeps while the chip works reads the clock twice: it arms a timer, whose interrupt looks what has expired
 /// (`kernel/time/hrtimer.c`).
@@ -163,18 +164,16 @@ impl Case {
     ///
     /// Errors: a file system that cannot be mounted yet.
     pub fn stack(&self) -> Result<StackSpec, String> {
-        let system = &self.system;
-        if !FILE_SYSTEMS.contains(&system.fs.as_str()) {
-            return Err(unknown_fs(&system.fs));
-        }
-        if system.fs == "yaffs2" {
-            return self.yaffs2_stack();
-        }
-        let flash = &self.flash;
+        file_systems::mountable(&self.system.fs)?.stack_of_case(self)
+    }
+
+    /// User-mode Linux, on which cases of the kernel's file systems were measured, up for `uptime_ns` when one began.
+    pub(crate) fn linux_stack(&self, uptime_ns: u64, fs: Arc<dyn Settings>) -> StackSpec {
+        let (system, flash) = (&self.system, &self.flash);
         let ns = |us: Option<f64>| us_to_ns(us.unwrap_or(0.0));
         let sleeps = matches!(system.nand_wait, Some(NandWaitName::Sleep));
         let wait = OpCost { overhead_ns: if sleeps { SLEEP_NS } else { 0 }, power: PowerMilliwatt::default() };
-        Ok(StackSpec {
+        StackSpec {
             image: None,
             idle_power: None,
             geometry: flash.geometry(),
@@ -202,7 +201,7 @@ impl Case {
             partition_blocks: flash.partition_blocks,
             sim: SimConfig {
                 tick_rate_hz: system.tick_rate_hz.unwrap_or(100),
-                uptime_ns: if system.fs == "ubifs" { UBIFS_UPTIME_NS } else { UPTIME_NS },
+                uptime_ns,
                 nand_wait: if sleeps { NandWait::Sleep } else { NandWait::Busy },
                 // User-mode Linux has no finer clock for it.
                 scheduler_clock: SchedulerClock::Tick,
@@ -222,25 +221,8 @@ impl Case {
                 costs: VfsCosts { clock_read_ns: CLOCK_READ_NS, ..VfsCosts::default() },
                 epoch_s: EPOCH_S,
             },
-            fs: if system.fs == "ubifs" {
-                let standard = ffslab_ubifs::Options::default();
-                let options = ffslab_ubifs::Options {
-                    compression: ubifs_compression(system.mount.compression)?,
-                    wbuf_delay_ms: system.vm.as_ref().map_or(standard.wbuf_delay_ms, |vm| vm.dirty_writeback_ms),
-                    ..standard
-                };
-                let per_1024 = system.ubi.as_ref().map_or(0, |ubi| ubi.bad_reserve_per_1024);
-                FsSpec::Ubifs(options, ubi_options(per_1024, system.subpage_writes.unwrap_or(true), flash.chip_blocks))
-            } else {
-                let standard = Options::default();
-                FsSpec::Jffs2(Options {
-                    compression: compression(system.mount.compression)?,
-                    summary: system.jffs2_summary.unwrap_or(false),
-                    wbuf_delay_ms: system.vm.as_ref().map_or(standard.wbuf_delay_ms, |vm| vm.dirty_writeback_ms),
-                    ..standard
-                })
-            },
-        })
+            fs: Some(fs),
+        }
     }
 }
 
@@ -268,7 +250,9 @@ pub fn read_cases(path: &Path, text: &str) -> Result<Vec<Case>, LabError> {
 /// Errors: what is wrong, in one line.
 pub fn parse_case(line: &str) -> Result<Case, String> {
     let mut case: Case = serde_json::from_str(line).map_err(|error| malformed(&error))?;
-    case.add_unsaid_steps();
+    if let Ok(fs) = file_systems::mountable(&case.system.fs) {
+        fs.complete_case(&mut case);
+    }
     for (list, steps) in [("setup", &case.setup), ("measure", &case.measure)] {
         for (index, step) in steps.iter().enumerate() {
             step.check().map_err(|text| format!("{list} step {} ({}): {text}", index + 1, step.title()))?;

@@ -4,7 +4,8 @@
 //! that only the operations move (CASES.md: "Convention for the page cache").
 
 use crate::case::{Case, PARTIAL_PROGRAMS_MAX};
-use crate::stack::{FsSpec, StackSpec, EPOCH_S};
+use crate::file_systems::yaffs2::Yaffs2Settings;
+use crate::stack::{StackSpec, EPOCH_S};
 use ffslab_flash::{Rules, Timing};
 use ffslab_linux::{Kernel, ReadAheadRules, VfsConfig, VfsCosts, WriteBackKnobs, WriteBackRules};
 use ffslab_mtd::{Driver, Ecc, OpCost};
@@ -13,6 +14,7 @@ use ffslab_sim::{CpuCosts, PowerMilliwatt, SimConfig};
 use ffslab_workload::steps::{Step, SyncDirectories};
 use ffslab_yaffs2::{Background, Generation, Options};
 use serde::Deserialize;
+use std::sync::Arc;
 
 /// YAFFS2's part of a case's `system`.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -76,19 +78,17 @@ impl Case {
     /// What the harness did without saying so: its free space shows that directories were brought up to date before
     /// memory was lost, as the background thread does within a second.
     pub(crate) fn add_unsaid_steps(&mut self) {
-        if self.system.fs == "yaffs2" {
-            let setup = std::mem::take(&mut self.setup);
-            self.setup = setup.into_iter().fold(Vec::new(), |mut steps, step| {
-                if let Step::Crash(_) = step {
-                    steps.push(Step::SyncDirectories(SyncDirectories {}));
-                }
-                steps.push(step);
-                steps
-            });
-        }
+        let setup = std::mem::take(&mut self.setup);
+        self.setup = setup.into_iter().fold(Vec::new(), |mut steps, step| {
+            if let Step::Crash(_) = step {
+                steps.push(Step::SyncDirectories(SyncDirectories {}));
+            }
+            steps.push(step);
+            steps
+        });
     }
 
-    pub(crate) fn yaffs2_stack(&self) -> Result<StackSpec, String> {
+    pub(crate) fn yaffs2_stack(&self) -> StackSpec {
         let (system, flash) = (&self.system, &self.flash);
         let settings = &system.yaffs2;
         let standard = Options::of(generation(&system.version));
@@ -100,7 +100,7 @@ impl Case {
             costs.page_ns = us_to_ns(clock.piece);
         }
         let background = Background { timer_late_ns: 0, ..Background::linux(100) };
-        Ok(StackSpec {
+        StackSpec {
             image: None,
             idle_power: None,
             geometry: flash.geometry(),
@@ -133,7 +133,7 @@ impl Case {
                 costs,
                 epoch_s: EPOCH_S,
             },
-            fs: FsSpec::Yaffs2(Options {
+            fs: Some(Arc::new(Yaffs2Settings(Options {
                 cache_bypass_aligned: settings.cache_bypass_aligned.unwrap_or(standard.cache_bypass_aligned),
                 block_summaries: settings.block_summaries.unwrap_or(standard.block_summaries),
                 short_op_cache_pages: settings.short_op_cache_pages.unwrap_or(standard.short_op_cache_pages),
@@ -145,7 +145,7 @@ impl Case {
                 pointer_bits: settings.pointer_bits.unwrap_or(standard.pointer_bits),
                 background: settings.background_gc.unwrap_or(false).then_some(background),
                 ..standard
-            }),
-        })
+            }))),
+        }
     }
 }

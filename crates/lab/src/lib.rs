@@ -19,6 +19,7 @@ mod columns;
 pub mod error;
 mod estimate;
 pub mod experiment;
+pub mod file_systems;
 pub mod fio;
 pub mod glob;
 pub mod image;

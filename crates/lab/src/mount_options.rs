@@ -14,6 +14,9 @@ pub struct MountOptions {
     pub remount: bool,
     /// Every write(2) waits until its data are safe, as with `O_DSYNC` (`SB_SYNCHRONOUS`).
     pub synchronous: bool,
+    /// `dirsync`: changes of names are written before their call returns (`SB_DIRSYNC`). A file system that does not
+    /// write them at once anyway refuses it ([`crate::file_systems::Mountable::check_generic_options`]).
+    pub synchronous_directories: bool,
     /// What the kernel that programs run on does with files of the mount; `None`: as it does by itself. Nothing is
     /// executed and no device opened on the simulated board, so only `ffslab mount` has use for them.
     pub suid: Option<bool>,
@@ -46,14 +49,14 @@ const REFUSED: &[(&str, &str)] = &[
 ];
 
 /// What the messages about unknown options say of those that every file system has.
-const GENERIC: &str = "ro, rw, remount, sync and the other generic options of mount(8)";
+pub(crate) const GENERIC: &str = "ro, rw, remount, sync and the other generic options of mount(8)";
 
 impl MountOptions {
-    /// Reads the options of a mount of `fs`; each text may hold several with commas between them. Of two that contradict
+    /// Reads the options of a mount; each text may hold several with commas between them. Of two that contradict
     /// each other the later one counts.
     ///
     /// Errors: one line about an option that is known and cannot be done.
-    pub fn of(fs: &str, options: &[String]) -> Result<MountOptions, String> {
+    pub fn of(options: &[String]) -> Result<MountOptions, String> {
         let mut found = MountOptions::default();
         for option in options.iter().flat_map(|text| text.split(',')).filter(|option| !option.is_empty()) {
             match option {
@@ -65,22 +68,13 @@ impl MountOptions {
                 "suid" | "nosuid" => found.suid = Some(option == "suid"),
                 "dev" | "nodev" => found.dev = Some(option == "dev"),
                 "exec" | "noexec" => found.exec = Some(option == "exec"),
-                // Neither JFFS2 nor YAFFS2 asks for IS_DIRSYNC: names are written when they change.
-                "dirsync" if fs != "ubifs" => {}
+                "dirsync" => found.synchronous_directories = true,
                 _ if WITHOUT_EFFECT.contains(&option) => {}
                 _ => match REFUSED.iter().find(|(name, _)| *name == option) {
                     Some((_, reason)) => return Err(format!("mount option \"{option}\": {reason}")),
                     None => found.others.push(option.to_string()),
                 },
             }
-        }
-        let dirsync = found.others.iter().any(|option| option == "dirsync");
-        if fs == "ubifs" && (dirsync || found.synchronous) {
-            let option = if dirsync { "dirsync" } else { "sync" };
-            return Err(format!(
-                "mount option \"{option}\": that all names of a UBIFS are written at once (IS_DIRSYNC, fs/ubifs/journal.c) is \
-                 not simulated: give files and directories the flag (chattr +S, +D), or open files with O_SYNC"
-            ));
         }
         Ok(found)
     }
@@ -98,86 +92,41 @@ pub fn no_options(fs: &str, options: &[String]) -> Result<(), String> {
     }
 }
 
-/// Those of the Linux port of YAFFS2 that change what a mount does.
-///
-/// Errors: one line about an option that it does not have.
-pub fn yaffs2_options(settings: ffslab_yaffs2::Options, options: &[String]) -> Result<ffslab_yaffs2::Options, String> {
-    let mut settings = settings;
-    for option in options {
-        match option.as_str() {
-            "no-checkpoint-read" => settings.checkpoint_read = false,
-            "no-checkpoint-write" => settings.checkpoint_write = false,
-            "no-checkpoint" => (settings.checkpoint_read, settings.checkpoint_write) = (false, false),
-            "disable-summary" => settings.block_summaries = false,
-            "no-cache" => settings.short_op_cache_pages = 0,
-            "lazy-loading-off" => settings.lazy_loading = false,
-            "tags-ecc-off" => settings.tags_ecc = false,
-            "empty-lost-and-found-off" => settings.empty_lost_and_found = false,
-            _ => {
-                return Err(format!(
-                    "unknown mount option \"{option}\": yaffs2 has no-checkpoint, no-checkpoint-read, \
-                     no-checkpoint-write, disable-summary, no-cache, lazy-loading-off, tags-ecc-off, \
-                     empty-lost-and-found-off, {GENERIC}"
-                ))
-            }
-        }
-    }
-    Ok(settings)
-}
-
-/// Those of UBIFS that change what a mount does (`fs/ubifs/super.c`).
-///
-/// Errors: one line about an option that it does not have.
-pub fn ubifs_options(settings: ffslab_ubifs::Options, options: &[String]) -> Result<ffslab_ubifs::Options, String> {
-    let mut settings = settings;
-    for option in options {
-        match option.as_str() {
-            "bulk_read" => settings.bulk_read = true,
-            "no_bulk_read" => settings.bulk_read = false,
-            "chk_data_crc" => settings.check_data_crc = true,
-            "no_chk_data_crc" => settings.check_data_crc = false,
-            _ => {
-                return Err(format!(
-                    "unknown mount option \"{option}\": ubifs has bulk_read, no_bulk_read, chk_data_crc, \
-                     no_chk_data_crc, {GENERIC}; compression stands in the stack"
-                ))
-            }
-        }
-    }
-    Ok(settings)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::file_systems;
 
-    fn of(fs: &str, text: &str) -> Result<MountOptions, String> {
-        MountOptions::of(fs, &[text.to_string()])
+    fn of(text: &str) -> Result<MountOptions, String> {
+        MountOptions::of(&[text.to_string()])
     }
 
     #[test]
     fn generic_options_are_honoured_or_refused() {
         for option in WITHOUT_EFFECT {
-            for fs in ["jffs2", "yaffs2", "ubifs"] {
-                assert_eq!(of(fs, option), Ok(MountOptions::default()), "{fs} {option}");
-            }
+            assert_eq!(of(option), Ok(MountOptions::default()), "{option}");
         }
         for (option, _) in REFUSED {
-            assert!(of("jffs2", option).unwrap_err().contains(option));
+            assert!(of(option).unwrap_err().contains(option));
         }
-        assert!(of("jffs2", "rw,sync").unwrap().synchronous);
-        assert!(!of("jffs2", "sync,async").unwrap().synchronous);
-        assert_eq!(of("yaffs2", "dirsync"), Ok(MountOptions::default()));
-        for option in ["sync", "dirsync"] {
-            assert!(of("ubifs", option).unwrap_err().contains("fs/ubifs/journal.c"));
+        assert!(of("rw,sync").unwrap().synchronous);
+        assert!(!of("sync,async").unwrap().synchronous);
+        for (option, ubifs_takes_it) in [("ro", true), ("sync", false), ("dirsync", false)] {
+            let options = of(option).unwrap();
+            for fs in file_systems::all() {
+                let Some(mountable) = fs.mountable else { continue };
+                let answer = mountable.check_generic_options(&options);
+                assert_eq!(answer.is_ok(), ubifs_takes_it || fs.name != "ubifs", "{} {option}", fs.name);
+                assert!(answer.is_ok() || answer.unwrap_err().contains("fs/ubifs/journal.c"));
+            }
         }
-        let of_programs = of("jffs2", "nosuid,dev,noexec").unwrap();
+        let of_programs = of("nosuid,dev,noexec").unwrap();
         assert_eq!((of_programs.suid, of_programs.dev, of_programs.exec), (Some(false), Some(true), Some(false)));
     }
 
     #[test]
     fn options_are_separated_by_commas_and_the_rest_is_the_file_systems() {
-        let found = of("yaffs2", "ro,noatime,no-cache,,disable-summary").unwrap();
+        let found = of("ro,noatime,no-cache,,disable-summary").unwrap();
         assert!(found.read_only);
         assert_eq!(found.others, ["no-cache", "disable-summary"]);
     }

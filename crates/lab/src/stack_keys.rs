@@ -1,12 +1,14 @@
 //! The `[stack]` table of an experiment: a board by name, and what differs from it.
 
 use crate::error::LabError;
+use crate::file_systems::{self, join_names, Descriptor};
 use crate::recognise::arranged::{Arranged, Said};
 use crate::recognise::parts::Wanted;
 use crate::rtems::RtemsKeys;
+use crate::stack::NO_FS;
 use ffslab_jffs2::Endian;
 use ffslab_linux::DirtyLimits;
-use schemars::JsonSchema;
+use schemars::{json_schema, JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 
 /// The `[stack]` table: of Linux, or with `system = "rtems"` of RTEMS.
@@ -45,7 +47,8 @@ pub struct StackKeys {
     /// Name or path of a NAND part, instead of the board's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<String>,
-    /// File system: "jffs2", "yaffs2" or "ubifs"; "none" for a partition that only `mtd_loop` works on.
+    /// File system; "none" for a partition that only `mtd_loop` works on.
+    #[schemars(schema_with = "names_of_file_systems")]
     pub fs: String,
     /// First erase block of the partition.
     #[serde(default)]
@@ -132,38 +135,49 @@ pub struct StackKeys {
     pub clock_read_ns: Option<u64>,
 }
 
-/// Keys that only some file systems have, with those that do.
-pub(crate) const OWNED_KEYS: &[(&str, &[&str])] = &[
-    ("compression", &["jffs2", "ubifs"]),
-    ("summary", &["jffs2"]),
-    ("endian", &["jffs2"]),
-    ("yaffs2_version", &["yaffs2"]),
-    ("inband_tags", &["yaffs2"]),
-    ("bulk_read", &["ubifs"]),
-    ("max_beb_per1024", &["ubifs"]),
-    ("vid_hdr_offset_B", &["ubifs"]),
+/// For editors: the file systems that can be mounted.
+fn names_of_file_systems(_: &mut SchemaGenerator) -> Schema {
+    let mountable = file_systems::all().into_iter().filter(|fs| fs.mountable.is_some()).map(|fs| fs.name);
+    let names: Vec<&str> = mountable.chain([NO_FS]).collect();
+    json_schema!({"type": "string", "enum": names})
+}
+
+/// Whether a key says something; its default says nothing.
+type IsGiven = fn(&StackKeys) -> bool;
+
+/// Keys that only some file systems have. Which ones says each file system's descriptor
+/// ([`crate::file_systems::Mountable::own_keys`]).
+const OWNED_KEYS: [(&str, IsGiven); 8] = [
+    ("compression", |keys| keys.compression != CompressionName::None),
+    ("summary", |keys| keys.summary),
+    ("endian", |keys| !keys.endian.is_little()),
+    ("yaffs2_version", |keys| keys.yaffs2_version.is_some()),
+    ("inband_tags", |keys| keys.inband_tags),
+    ("bulk_read", |keys| keys.bulk_read),
+    ("max_beb_per1024", |keys| keys.bad_reserve_per_1024.is_some()),
+    ("vid_hdr_offset_B", |keys| keys.vid_header_offset_bytes.is_some()),
 ];
+
+/// Keys that only some file systems have, with the names of those that do.
+pub(crate) fn owned_keys() -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {
+    let table = file_systems::all();
+    OWNED_KEYS.iter().map(move |(key, _)| {
+        let owns = |fs: &&&Descriptor| fs.mountable.is_some_and(|mountable| mountable.own_keys().contains(key));
+        (*key, table.iter().filter(owns).map(|fs| fs.name).collect())
+    })
+}
 
 /// The keys of a Linux stack that a file system does not have and one of `others` has: in an experiment that compares
 /// them they are the others' alone.
 pub(crate) fn keys_of_others<'a>(fs: &'a str, others: &'a [&str]) -> impl Iterator<Item = &'static str> + 'a {
     let of_others = move |owners: &[&str]| !owners.contains(&fs) && owners.iter().any(|owner| others.contains(owner));
-    OWNED_KEYS.iter().filter(move |(_, owners)| of_others(owners)).map(|(key, _)| *key)
+    owned_keys().filter(move |(_, owners)| of_others(owners)).map(|(key, _)| key)
 }
 
 impl StackKeys {
-    /// Whether a key of [`OWNED_KEYS`] says something; its default says nothing.
-    fn is_given(&self, key: &str) -> bool {
-        match key {
-            "compression" => self.compression != CompressionName::None,
-            "summary" => self.summary,
-            "endian" => !self.endian.is_little(),
-            "yaffs2_version" => self.yaffs2_version.is_some(),
-            "inband_tags" => self.inband_tags,
-            "bulk_read" => self.bulk_read,
-            "max_beb_per1024" => self.bad_reserve_per_1024.is_some(),
-            _ => self.vid_header_offset_bytes.is_some(),
-        }
+    /// Whether a file system can own this key.
+    pub(crate) fn can_be_owned(key: &str) -> bool {
+        OWNED_KEYS.iter().any(|(name, _)| *name == key)
     }
 
     /// A key that nothing would look at is a mistake.
@@ -171,10 +185,11 @@ impl StackKeys {
     /// Errors: one that the file system does not have.
     pub(crate) fn refuse_what_does_not_apply(&self) -> Result<(), LabError> {
         let fs = self.fs.as_str();
-        let foreign = |(key, owners): &&(&str, &[&str])| !owners.contains(&fs) && self.is_given(key);
-        match OWNED_KEYS.iter().find(foreign) {
-            Some((key, owners)) => {
-                Err(LabError::Input(format!("{key} belongs to {}, not to {fs}: leave it out", owners.join(" and "))))
+        let mut foreign = owned_keys().zip(OWNED_KEYS).filter(|((_, owners), _)| !owners.contains(&fs));
+        match foreign.find(|(_, (_, is_given))| is_given(self)) {
+            Some(((key, owners), _)) => {
+                let owners = join_names(&owners);
+                Err(LabError::Input(format!("{key} belongs to {owners}, not to {fs}: leave it out")))
             }
             None => Ok(()),
         }

@@ -90,7 +90,7 @@ pub trait Watch {
 /// What is wrong with the stack, why it cannot be mounted, simulated or really. Nothing is mounted then.
 pub fn mount(spec: &MountSpec, watch: &dyn Watch) -> Result<Mounted, LabError> {
     let simulation = Arc::new(Simulation::begin(spec)?);
-    let served = kernel_options(spec, &simulation).and_then(|options| serve(spec, options, watch, &simulation));
+    let served = kernel_options(spec).and_then(|options| serve(spec, options, watch, &simulation));
     let result = simulation.end(spec);
     served.and(result)
 }
@@ -98,9 +98,8 @@ pub fn mount(spec: &MountSpec, watch: &dyn Watch) -> Result<Mounted, LabError> {
 /// What the kernel that programs run on is to do with the mount. `sync` is not among it: the simulated kernel waits.
 ///
 /// Errors: what only root may ask for.
-fn kernel_options(spec: &MountSpec, simulation: &Simulation) -> Result<Vec<MountOption>, LabError> {
-    let fs = simulation.file_system().unwrap_or_default();
-    let asked = MountOptions::of(&fs, &spec.options).map_err(LabError::Input)?;
+fn kernel_options(spec: &MountSpec) -> Result<Vec<MountOption>, LabError> {
+    let asked = MountOptions::of(&spec.options).map_err(LabError::Input)?;
     let mut options = vec![
         MountOption::FSName("ffslab".to_string()),
         MountOption::Subtype("ffslab".to_string()),

@@ -88,11 +88,6 @@ impl Simulation {
         })?
     }
 
-    /// The name of the mounted file system. `None`: the simulation has ended.
-    pub fn file_system(&self) -> Option<String> {
-        self.with(|world| world.session.keys().fs.clone())
-    }
-
     /// A question from beside, which is no request of a program. `None`: the simulation has ended.
     pub fn question<R: Send>(&self, work: impl FnOnce(&mut World) -> R + Send) -> Option<R> {
         self.with(|world| world.question(work))

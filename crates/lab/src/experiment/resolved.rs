@@ -1,7 +1,7 @@
 //! The experiment written out, so that it can be run again from another folder.
 
 use super::{Experiment, ExperimentFile};
-use crate::stack_keys::{StackTable, OWNED_KEYS};
+use crate::stack_keys::{owned_keys, StackTable};
 use ffslab_workload::Step;
 use serde::de::DeserializeOwned;
 use std::path::Path;
@@ -65,14 +65,14 @@ impl Experiment {
             varied || tables.iter().all(|table| table.get(key) == Some(value))
         });
         // What only some of the compared file systems have stands in their stacks alone.
-        for (key, owners) in OWNED_KEYS {
+        for (key, owners) in owned_keys() {
             let owns = |table: &&toml::Table| {
                 table.get("fs").and_then(toml::Value::as_str).is_some_and(|fs| owners.contains(&fs))
             };
-            let values: Vec<Option<&toml::Value>> = tables.iter().filter(owns).map(|table| table.get(*key)).collect();
+            let values: Vec<Option<&toml::Value>> = tables.iter().filter(owns).map(|table| table.get(key)).collect();
             match values.first() {
                 Some(Some(first)) if values.iter().all(|value| *value == Some(first)) => {
-                    common.insert((*key).to_string(), (*first).clone());
+                    common.insert(key.to_string(), (*first).clone());
                 }
                 _ => {}
             }

@@ -5,7 +5,7 @@ use crate::error::LabError;
 use crate::recognise::Layout;
 use crate::result::CauseSummary;
 use crate::run::by_cause;
-use crate::stack::{FsSpec, Stack, StackSpec};
+use crate::stack::{Stack, StackSpec};
 use crate::stack_keys::{EndianName, StackKeys};
 use crate::tree::{self, rtems, ImageFs, TreeEntry};
 use ffslab_flash::Geometry;
@@ -50,9 +50,7 @@ impl Machine {
             ..keys
         };
         let (mut spec, keys) = StackSpec::from_keys(&keys, Path::new(""))?;
-        if let (FsSpec::Yaffs2(settings), Some(found)) = (&mut spec.fs, layout.yaffs2) {
-            settings.tags_ecc = found.tags_ecc;
-        }
+        spec.fs = spec.fs.map(|settings| settings.adapted_to(layout).unwrap_or(settings));
         // Nothing is read twice.
         spec.vfs.page_cache_bytes = spec.vfs.page_cache_bytes.min(4 << 20);
         let name =
@@ -153,9 +151,6 @@ fn stack_with(spec: &StackSpec, image: &[u8], layout: &Layout) -> Result<Stack, 
             let (ubi, volume, geometry) = tree::ubifs::attach(image, layout)?;
             drop(volume);
             ubi.detach();
-            if let (FsSpec::Ubifs(_, settings), Some((offset, _))) = (&mut spec.fs, layout.ubi_at_bytes) {
-                *settings = tree::ubifs::ubi_options(layout.page_bytes, offset);
-            }
             as_it_is(geometry)
         }
         _ => as_it_is(tree::geometry_of(image, layout, tree::JFFS2_BLOCKS_MIN)?),

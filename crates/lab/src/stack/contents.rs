@@ -1,11 +1,10 @@
 //! What the partition holds, beside all time: put there as an image, and taken from it as one.
 
-use super::{FsSpec, Stack};
+use super::Stack;
 use crate::image::{self, ImageSpec};
 use crate::recognise::arranged::{arranged, Arranged, Said};
 use crate::tree::ImageFs;
 use ffslab_flash::{hamming, Geometry, ImageLayout};
-use ffslab_jffs2::Endian;
 use ffslab_mtd::Ecc;
 use std::io::Read;
 use std::path::Path;
@@ -31,27 +30,10 @@ impl Stack {
     ///
     /// Errors: as [`Stack::load`]; an image of another file system or chip, or one that the stack cannot mount so.
     pub fn load_found(&mut self, path: &Path, said: &Said, image: &[u8]) -> Result<(), String> {
-        let (fs, inband, endian) = match &self.spec.fs {
-            FsSpec::Jffs2(options) => (Some(ImageFs::Jffs2), None, Some(options.endian)),
-            FsSpec::Yaffs2(options) => (Some(ImageFs::Yaffs2), Some(options.inband_tags), None),
-            FsSpec::Ubifs(..) => (Some(ImageFs::Ubifs), None, None),
-            FsSpec::None => (None, None, None),
-        };
+        let settings = self.spec.fs.as_ref();
+        let fs = settings.and_then(|settings| ImageFs::ALL.into_iter().find(|fs| fs.name() == settings.fs().name));
         let found = arranged(image, said, fs, &self.spec.geometry)?;
-        let layout = found.layout.as_ref();
-        if inband.zip(layout).is_some_and(|(inband, _)| inband != found.is_inband()) {
-            let is = found.is_inband();
-            return Err(format!(
-                "its tags are {}in-band: set inband_tags = {is} in [stack]",
-                if is { "" } else { "not " }
-            ));
-        }
-        if let (Some(said), Some(found)) = (endian, layout.and_then(|layout| layout.endian)) {
-            if said != found {
-                let order = if found == Endian::Big { "big" } else { "little" };
-                return Err(format!("its nodes are {order}-endian: set endian = \"{order}\" in [stack]"));
-            }
-        }
+        settings.map_or(Ok(()), |settings| settings.check_image(&found))?;
         let Arranged { place_bytes, oob, autoplace, .. } = found;
         let spec = ImageSpec { path: path.to_path_buf(), oob, autoplace, place_bytes: place_bytes.clone() };
         self.load(&spec, &image[place_bytes])

@@ -1,0 +1,96 @@
+//! JFFS2.
+
+use super::{Descriptor, Ground, Mountable, Refusal, Settings};
+use crate::case::{Case, UPTIME_NS};
+use crate::error::LabError;
+use crate::mount_options::{no_options, MountOptions};
+use crate::profile::Profile;
+use crate::recognise::arranged::Arranged;
+use crate::stack::StackSpec;
+use crate::stack_keys::{CompressionName, EndianName, StackKeys};
+use ffslab_fs::FileSystem;
+use ffslab_jffs2::{Compression, Endian, Jffs2, Options};
+use ffslab_linux::ReadAheadRules;
+use std::sync::Arc;
+
+pub static JFFS2: Descriptor = Descriptor {
+    name: "jffs2",
+    title: "JFFS2",
+    about: "a log of compressed nodes on the partition itself; a mount reads all of it",
+    mountable: Some(&OnLinux),
+};
+
+struct OnLinux;
+
+impl Mountable for OnLinux {
+    fn own_keys(&self) -> &'static [&'static str] {
+        &["compression", "summary", "endian"]
+    }
+
+    fn settings(&self, keys: &mut StackKeys, board: &Profile) -> Result<Arc<dyn Settings>, LabError> {
+        let as_kernel = match board.kernel().read_ahead {
+            ReadAheadRules::V2_6 => Options::linux_2_6_37(),
+            ReadAheadRules::V6_1 => Options::default(),
+        };
+        Ok(Arc::new(Jffs2Settings(Options {
+            compression: compression(keys.compression).map_err(LabError::Input)?,
+            summary: keys.summary,
+            endian: match keys.endian {
+                EndianName::Little => Endian::Little,
+                EndianName::Big => Endian::Big,
+            },
+            ..as_kernel
+        })))
+    }
+
+    fn stack_of_case(&self, case: &Case) -> Result<StackSpec, String> {
+        let (system, standard) = (&case.system, Options::default());
+        let options = Options {
+            compression: compression(system.mount.compression)?,
+            summary: system.jffs2_summary.unwrap_or(false),
+            wbuf_delay_ms: system.vm.as_ref().map_or(standard.wbuf_delay_ms, |vm| vm.dirty_writeback_ms),
+            ..standard
+        };
+        Ok(case.linux_stack(UPTIME_NS, Arc::new(Jffs2Settings(options))))
+    }
+}
+
+#[derive(Debug)]
+struct Jffs2Settings(Options);
+
+impl Settings for Jffs2Settings {
+    fn fs(&self) -> &'static Descriptor {
+        &JFFS2
+    }
+
+    fn mount(&self, ground: &Ground<'_>, options: &MountOptions) -> Result<Box<dyn FileSystem>, Refusal> {
+        no_options(JFFS2.name, &options.others)?;
+        let settings = Options { read_only: options.read_only, ..self.0 };
+        Ok(Box::new(Jffs2::mount(ground.mtd.clone(), settings).map_err(|error| error.to_string())?))
+    }
+
+    fn check_image(&self, found: &Arranged) -> Result<(), String> {
+        match found.layout.as_ref().and_then(|layout| layout.endian) {
+            Some(endian) if endian != self.0.endian => {
+                let order = if endian == Endian::Big { "big" } else { "little" };
+                Err(format!("its nodes are {order}-endian: set endian = \"{order}\" in [stack]"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// JFFS2's name for a compressor.
+///
+/// Errors: one that it does not have.
+fn compression(name: CompressionName) -> Result<Compression, String> {
+    Ok(match name {
+        CompressionName::None => Compression::None,
+        CompressionName::Zlib => Compression::Zlib,
+        CompressionName::Rtime => Compression::Rtime,
+        CompressionName::Lzo => Compression::Lzo,
+        CompressionName::Priority => Compression::Priority,
+        CompressionName::Size => Compression::Size,
+        CompressionName::Zstd => return Err("compression = \"zstd\": jffs2 does not have it".to_string()),
+    })
+}

@@ -1,0 +1,149 @@
+//! The file systems by name: one descriptor each, in one table. Nothing else in the laboratory lists them.
+//!
+//! A descriptor has parts, and a file system need not have all of them: [`Mountable`] is what a stack with Linux asks.
+//! What a descriptor lacks is answered by the defaults of the traits, with the reason.
+//!
+//! A file system that is not part of this crate joins by [`register`]; `tests/toy` of the repository is an example.
+
+pub mod jffs2;
+mod table;
+pub mod ubifs;
+pub mod yaffs2;
+
+pub use table::{all, find, join_names, mountable, register, unknown};
+
+use crate::case::Case;
+use crate::error::LabError;
+use crate::mount_options::MountOptions;
+use crate::profile::Profile;
+use crate::recognise::arranged::Arranged;
+use crate::recognise::Layout;
+use crate::stack::StackSpec;
+use crate::stack_keys::StackKeys;
+use ffslab_fs::FileSystem;
+use ffslab_mtd::Mtd;
+use ffslab_ubi::{Ubi, UbiOptions};
+use std::fmt::Debug;
+use std::sync::Arc;
+
+/// All that the laboratory knows of a file system.
+pub struct Descriptor {
+    /// As users write it: `fs = "jffs2"`.
+    pub name: &'static str,
+    /// As people write it: "JFFS2".
+    pub title: &'static str,
+    /// A sentence for help texts.
+    pub about: &'static str,
+    /// How it is mounted on a stack with Linux; `None`: it is not.
+    pub mountable: Option<&'static dyn Mountable>,
+}
+
+impl PartialEq for Descriptor {
+    fn eq(&self, other: &Descriptor) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Descriptor {}
+
+impl Debug for Descriptor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// What a stack with Linux asks about a file system before there is one.
+pub trait Mountable: Sync {
+    /// Keys of `[stack]` that say something about this file system and not about all of them. A key may have several
+    /// owners; for the file systems that do not own it, it is refused.
+    fn own_keys(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// Read-ahead of its mounts where the keys do not say it; `None`: that of the board.
+    fn read_ahead_kib(&self) -> Option<u32> {
+        None
+    }
+
+    /// What the keys and the board make of its settings. Values that the board fills in are put into the keys.
+    ///
+    /// Errors: values that the file system does not have.
+    fn settings(&self, keys: &mut StackKeys, board: &Profile) -> Result<Arc<dyn Settings>, LabError>;
+
+    /// Looks at the options of mount(8) that every file system has, before the mount or remount.
+    ///
+    /// Errors: one line about an option whose effect is not simulated.
+    fn check_generic_options(&self, _options: &MountOptions) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// The stack on which a measured case runs.
+    ///
+    /// Errors: one line; there is none, which is the default.
+    fn stack_of_case(&self, case: &Case) -> Result<StackSpec, String> {
+        Err(format!("fs \"{}\": cases measured with it cannot be run", case.system.fs))
+    }
+
+    /// Adds what the program that measured did without writing it into the case.
+    fn complete_case(&self, _case: &mut Case) {}
+}
+
+/// The settings of a file system in a stack, from which it is mounted as often as one likes.
+pub trait Settings: Debug + Send + Sync {
+    fn fs(&self) -> &'static Descriptor;
+
+    /// Mounts the partition. What every mount has (remount, `sync`) was done before; of the options `read_only` and
+    /// `others` count.
+    ///
+    /// Errors: options that the file system does not have, what it says of the medium.
+    fn mount(&self, ground: &Ground<'_>, options: &MountOptions) -> Result<Box<dyn FileSystem>, Refusal>;
+
+    /// What it needs if it works on UBI; `None`: it works on the partition itself.
+    fn needs_ubi(&self) -> Option<NeedsUbi> {
+        None
+    }
+
+    /// Whether an image that is put on the partition can be mounted so.
+    ///
+    /// Errors: one line about the key that would have to be set.
+    fn check_image(&self, _found: &Arranged) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// The settings that mount a copy of an image, where what is found in it asks for others.
+    fn adapted_to(&self, _layout: &Layout) -> Option<Arc<dyn Settings>> {
+        None
+    }
+}
+
+/// What a file system stands on.
+pub struct Ground<'a> {
+    pub mtd: &'a Mtd,
+    /// Attached to the partition, if the file system needs it.
+    pub ubi: Option<&'a Ubi>,
+    /// The time of day at virtual time 0, in seconds since 1970.
+    pub epoch_s: u64,
+}
+
+/// UBI for a file system.
+#[derive(Clone, Debug)]
+pub struct NeedsUbi {
+    pub options: UbiOptions,
+    /// LEBs of the smallest volume that it mounts.
+    pub lebs_min: u32,
+}
+
+/// Why a mount is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// One line.
+    pub text: String,
+    /// With so many more LEBs it would do.
+    pub missing_lebs: Option<u32>,
+}
+
+impl From<String> for Refusal {
+    fn from(text: String) -> Refusal {
+        Refusal { text, missing_lebs: None }
+    }
+}

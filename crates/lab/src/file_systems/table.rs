@@ -1,0 +1,66 @@
+//! The table of the file systems.
+
+use super::{jffs2, ubifs, yaffs2, Descriptor, Mountable};
+use crate::stack_keys::StackKeys;
+use std::sync::{PoisonError, RwLock};
+
+/// Those of this crate, in the order in which people read them.
+static BUILT_IN: [&Descriptor; 3] = [&jffs2::JFFS2, &yaffs2::YAFFS2, &ubifs::UBIFS];
+
+/// Those that joined, in the order of their names: who comes first must not change a result.
+static REGISTERED: RwLock<Vec<&'static Descriptor>> = RwLock::new(Vec::new());
+
+/// All file systems, those of this crate first.
+pub fn all() -> Vec<&'static Descriptor> {
+    let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
+    BUILT_IN.iter().chain(registered.iter()).copied().collect()
+}
+
+/// The file system of this name.
+pub fn find(name: &str) -> Option<&'static Descriptor> {
+    all().into_iter().find(|fs| fs.name == name)
+}
+
+/// Adds a file system of another crate. It counts from the next look-up on, so it is registered before experiments run.
+///
+/// Errors: one line; there is one of this name, or it wants to own a key that `[stack]` does not have.
+pub fn register(fs: &'static Descriptor) -> Result<(), String> {
+    let is_name = |name: &str| {
+        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
+    };
+    if !is_name(fs.name) {
+        return Err(format!("file system \"{}\": a name has small letters, digits and '-'", fs.name));
+    }
+    let own_keys = fs.mountable.map_or(&[][..], Mountable::own_keys);
+    if let Some(key) = own_keys.iter().find(|key| !StackKeys::can_be_owned(key)) {
+        return Err(format!("file system \"{}\" owns the key {key}, which [stack] does not have", fs.name));
+    }
+    let mut registered = REGISTERED.write().unwrap_or_else(PoisonError::into_inner);
+    if BUILT_IN.iter().chain(registered.iter()).any(|known| known.name == fs.name) {
+        return Err(format!("there is a file system \"{}\" already", fs.name));
+    }
+    let at = registered.partition_point(|known| known.name < fs.name);
+    registered.insert(at, fs);
+    Ok(())
+}
+
+/// How the file system of this name is mounted on a stack with Linux.
+///
+/// Errors: one line; it is not known, or is never mounted there.
+pub fn mountable(name: &str) -> Result<&'static dyn Mountable, String> {
+    find(name).and_then(|fs| fs.mountable).ok_or_else(|| unknown(name))
+}
+
+/// The message about a file system that cannot be mounted.
+pub fn unknown(name: &str) -> String {
+    let known: Vec<&str> = all().iter().filter(|fs| fs.mountable.is_some()).map(|fs| fs.name).collect();
+    format!("fs \"{name}\" is not built yet; known: {}", known.join(", "))
+}
+
+/// Names in a sentence: "a", "a and b", "a, b and c".
+pub fn join_names(names: &[&str]) -> String {
+    match names {
+        [rest @ .., last] if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
+        _ => names.concat(),
+    }
+}

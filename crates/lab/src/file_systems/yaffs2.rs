@@ -1,0 +1,113 @@
+//! YAFFS2.
+
+use super::{Descriptor, Ground, Mountable, Refusal, Settings};
+use crate::case::Case;
+use crate::error::LabError;
+use crate::mount_options::{MountOptions, GENERIC};
+use crate::profile::Profile;
+use crate::recognise::arranged::Arranged;
+use crate::recognise::Layout;
+use crate::stack::StackSpec;
+use crate::stack_keys::{StackKeys, Yaffs2Version};
+use ffslab_fs::FileSystem;
+use ffslab_yaffs2::{Background, Generation, Options, Yaffs2};
+use std::sync::Arc;
+
+pub static YAFFS2: Descriptor = Descriptor {
+    name: "yaffs2",
+    title: "YAFFS2",
+    about: "a log of pages with tags in their out-of-band areas; a checkpoint makes mounts fast",
+    mountable: Some(&OnLinux),
+};
+
+struct OnLinux;
+
+impl Mountable for OnLinux {
+    fn own_keys(&self) -> &'static [&'static str] {
+        &["yaffs2_version", "inband_tags"]
+    }
+
+    fn settings(&self, keys: &mut StackKeys, board: &Profile) -> Result<Arc<dyn Settings>, LabError> {
+        let version = *keys.yaffs2_version.get_or_insert(board.yaffs2_version());
+        let tick_rate_hz = keys.tick_rate_hz.unwrap_or(board.tick_rate_hz());
+        Ok(Arc::new(Yaffs2Settings(Options {
+            inband_tags: keys.inband_tags,
+            background: Some(Background::linux(tick_rate_hz)),
+            ..Options::of(generation(version))
+        })))
+    }
+
+    fn stack_of_case(&self, case: &Case) -> Result<StackSpec, String> {
+        Ok(case.yaffs2_stack())
+    }
+
+    fn complete_case(&self, case: &mut Case) {
+        case.add_unsaid_steps();
+    }
+}
+
+/// Settings of YAFFS2 for a stack.
+#[derive(Debug)]
+pub struct Yaffs2Settings(pub Options);
+
+impl Settings for Yaffs2Settings {
+    fn fs(&self) -> &'static Descriptor {
+        &YAFFS2
+    }
+
+    fn mount(&self, ground: &Ground<'_>, options: &MountOptions) -> Result<Box<dyn FileSystem>, Refusal> {
+        let settings = with_options(Options { read_only: options.read_only, ..self.0 }, &options.others)?;
+        Ok(Box::new(Yaffs2::mount(ground.mtd.clone(), settings).map_err(|error| error.to_string())?))
+    }
+
+    fn check_image(&self, found: &Arranged) -> Result<(), String> {
+        let is = found.is_inband();
+        if found.layout.is_some() && is != self.0.inband_tags {
+            let not = if is { "" } else { "not " };
+            return Err(format!("its tags are {not}in-band: set inband_tags = {is} in [stack]"));
+        }
+        Ok(())
+    }
+
+    fn adapted_to(&self, layout: &Layout) -> Option<Arc<dyn Settings>> {
+        let tags_ecc = layout.yaffs2?.tags_ecc;
+        Some(Arc::new(Yaffs2Settings(Options { tags_ecc, ..self.0 })))
+    }
+}
+
+/// Mount options of the Linux port that change what a mount does.
+///
+/// Errors: one line about an option that it does not have.
+fn with_options(settings: Options, options: &[String]) -> Result<Options, String> {
+    let mut settings = settings;
+    for option in options {
+        match option.as_str() {
+            "no-checkpoint-read" => settings.checkpoint_read = false,
+            "no-checkpoint-write" => settings.checkpoint_write = false,
+            "no-checkpoint" => (settings.checkpoint_read, settings.checkpoint_write) = (false, false),
+            "disable-summary" => settings.block_summaries = false,
+            "no-cache" => settings.short_op_cache_pages = 0,
+            "lazy-loading-off" => settings.lazy_loading = false,
+            "tags-ecc-off" => settings.tags_ecc = false,
+            "empty-lost-and-found-off" => settings.empty_lost_and_found = false,
+            _ => {
+                return Err(format!(
+                    "unknown mount option \"{option}\": yaffs2 has no-checkpoint, no-checkpoint-read, \
+                     no-checkpoint-write, disable-summary, no-cache, lazy-loading-off, tags-ecc-off, \
+                     empty-lost-and-found-off, {GENERIC}"
+                ))
+            }
+        }
+    }
+    Ok(settings)
+}
+
+/// YAFFS2's name for the age of its sources.
+fn generation(version: Yaffs2Version) -> Generation {
+    match version {
+        Yaffs2Version::Y2010 => Generation::Y2010,
+        Yaffs2Version::Y2011 => Generation::Y2011,
+        Yaffs2Version::Y2012 => Generation::Y2012,
+        Yaffs2Version::Today => Generation::Today,
+    }
+}
