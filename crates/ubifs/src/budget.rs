@@ -1,7 +1,8 @@
-//! Budgeting: before something in memory becomes dirty there must be room on flash for it.
+//! Budgeting: before a page or an inode in memory may become dirty, room for it on flash is reserved.
 //!
-//! Follows `fs/ubifs/budget.c`. What compression gains and what garbage collection can win is not known in advance, so the
-//! worst is assumed; when that does not fit, dirty pages are written back, garbage is collected, a commit is run.
+//! Follows `fs/ubifs/budget.c`. How much compression saves and how much space garbage collection frees is not known in
+//! advance, so the worst case is assumed. When the worst case does not fit, dirty pages are written back, garbage is
+//! collected, and a commit is run.
 
 use crate::core::Core;
 use crate::error::{Fail, Res, NO_SPACE};
@@ -15,10 +16,10 @@ const RETRIES_MAX: u32 = 3;
 const WRITE_BACK_PAGES: u64 = 16;
 const INDEX_LEBS_MIN: i64 = 2;
 
-/// What is about to become dirty.
+/// What a caller is about to make dirty. A budget for it is asked for with [`Ubifs::budget`].
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Request {
-    /// Fail rather than make room.
+    /// Fail with `NoSpc` at once, without writing back, collecting garbage or committing to make room.
     pub fast: bool,
     pub new_page: bool,
     pub dirtied_page: bool,
@@ -26,17 +27,17 @@ pub(crate) struct Request {
     pub mod_dent: bool,
     pub new_ino: bool,
     pub dirtied_inos: u32,
-    /// Bytes that come with the inodes.
+    /// Bytes of data that the new inodes hold beside their fixed part, such as the target of a symbolic link.
     pub new_ino_bytes: u32,
     pub dirtied_ino_bytes: u32,
 }
 
-/// What a granted request takes.
+/// The bytes that a granted request reserves, by what they are for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Growth {
     pub idx: i64,
     pub data: i64,
-    /// Data that replace others.
+    /// Nodes that replace nodes which are on flash already.
     pub dirty: i64,
 }
 
@@ -78,7 +79,8 @@ impl Core {
 
     fn calc_available(&self, min_idx_lebs: i64) -> i64 {
         let stats = &self.lpt.stats;
-        // Of those that are not the index': one for garbage collection, one for each head, one for deletions.
+        // Beside the LEBs of the index these are kept: one for garbage collection, one for each journal head, and one
+        // for deletions.
         let reserved = min_idx_lebs + 1 + HEADS as i64 + 1;
         let mut available = self.geo.main_bytes() - stats.total_used;
         available -= reserved * i64::from(self.geo.leb_bytes);
@@ -89,7 +91,7 @@ impl Core {
         available.max(0)
     }
 
-    /// Whether what is dirty now has room.
+    /// Whether everything that has a budget now would still fit on flash in the worst case.
     fn fits(&mut self) -> bool {
         let min_idx_lebs = self.calc_min_idx_lebs();
         if !self.has_spare_lebs(min_idx_lebs) {
@@ -112,7 +114,7 @@ impl Core {
         fits
     }
 
-    /// What was granted is not dirty any more: it is written, or will not be.
+    /// Gives back a budget: what it was for has been written, or was never made dirty.
     pub fn release_budget(&mut self, growth: Growth) {
         if growth.data == 0 && growth.dirty == 0 {
             return;
@@ -132,7 +134,8 @@ impl Core {
         self.release_budget(growth);
     }
 
-    /// A page that was to be new replaces one (`ubifs_convert_page_budget`).
+    /// Turns the budget for a page that is new on flash into one for a page that replaces a data node
+    /// (`ubifs_convert_page_budget`).
     pub fn convert_page_budget(&mut self) {
         self.budget.growth.idx -= i64::from(self.geo.idx_bytes_max);
         self.budget.growth.data -= i64::from(DATA_BYTES_MAX);
@@ -153,7 +156,8 @@ impl Core {
         self.reported_bytes((available - outstanding).max(0))
     }
 
-    /// How much data `free` bytes of flash hold, nodes and index counted.
+    /// How many bytes of file data fit into `free` bytes of flash when headers of data nodes and index nodes are
+    /// counted.
     pub fn reported_bytes(&self, free: i64) -> u64 {
         let children = if self.geo.fanout > 3 { self.geo.fanout / 2 } else { 2 };
         let divisor = DATA_BYTES_MAX + self.geo.idx_bytes_max * 3 / (children - 1);
@@ -181,7 +185,8 @@ impl Growth {
 }
 
 impl Ubifs {
-    /// Reserves room for what is about to become dirty; [`Errno::NoSpc`] when there is none, whatever is tried.
+    /// Reserves room for what is about to become dirty. [`Errno::NoSpc`]: write-back, garbage collection and commits
+    /// did not free enough.
     pub(crate) fn budget(&mut self, host: &mut dyn Host, request: &Request) -> Result<Growth> {
         let growth = self.core.growth_of(request);
         if growth.data == 0 && growth.dirty == 0 {
@@ -213,7 +218,8 @@ impl Ubifs {
         }
     }
 
-    /// [`Fail::Again`]: something was won, try again. `NoSpc`: there is nothing to win.
+    /// Tries to free space. [`Fail::Again`]: some space was freed, so the caller asks for its budget again. `NoSpc`:
+    /// nothing more can be freed.
     fn make_free_space(&mut self, host: &mut dyn Host) -> Res<()> {
         let liability = |core: &Core| core.budget.growth.idx + core.budget.growth.data + core.budget.growth.dirty;
         for _ in 0..=RETRIES_MAX {

@@ -19,7 +19,7 @@ const BLOCKS_MAX: u32 = 32;
 /// Reads in a row after which an inode is read in bulk.
 const READS_IN_A_ROW: u32 = 3;
 
-/// How an inode was read of late.
+/// The recent reads of one inode, from which UBIFS sees whether the file is read sequentially.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Reads {
     pub last_page: u64,
@@ -28,7 +28,7 @@ pub(crate) struct Reads {
 }
 
 impl Reads {
-    /// A page is to be read, the one before was `last_page`. Whether that is to be done in bulk.
+    /// Notes that page `index` is read after page `last_page`. Returns whether page `index` is to be read in bulk.
     fn next(&mut self, index: u64, last_page: u64) -> bool {
         if index != last_page + 1 {
             (self.in_a_row, self.is_bulk) = (1, false);
@@ -40,24 +40,24 @@ impl Reads {
     }
 }
 
-/// Data nodes of a file that stand one behind the other (`bu_info`).
+/// Data nodes of a file that stand one behind the other in the same LEB (`bu_info`).
 #[derive(Debug, Default)]
 pub(crate) struct Bulk {
     ino: u32,
-    /// The block that was asked for.
+    /// The block that the caller asked for.
     first: u32,
     nodes: Vec<(Key, NodeAt)>,
-    /// Blocks that are covered, holes included.
+    /// How many blocks, counted from `first` on, the nodes cover; blocks that are holes are included.
     blocks: u32,
-    /// There are no more data behind.
+    /// The file has no data behind these nodes.
     is_at_end: bool,
     bytes: Vec<u8>,
-    /// The node from which on pages have still to be made.
+    /// Index in `nodes` of the first node from which no page was made yet.
     next: usize,
 }
 
 impl Core {
-    /// Nodes beyond this are not read with the others (`max_bu_buf_len`).
+    /// Bytes that one bulk read covers at most; nodes beyond them are left for another read (`max_bu_buf_len`).
     fn bulk_bytes_max(&self) -> u32 {
         (BLOCKS_MAX * DATA_BYTES_MAX).min(self.geo.leb_bytes)
     }
@@ -96,7 +96,8 @@ impl Core {
             }
             end += align8(at.len);
             bytes = align8(bytes) + at.len;
-            // As in the kernel the block that was asked for does not count when it is a hole.
+            // `block` is the last one counted. As in the kernel, the block that the caller asked for is not counted
+            // when it is a hole.
             bulk.blocks += key.block().saturating_sub(block + 1);
             if bulk.blocks >= BLOCKS_MAX {
                 break;
@@ -133,7 +134,7 @@ impl Core {
         Ok(())
     }
 
-    /// Makes a page of what was read. `true`: it is a hole.
+    /// Makes page `index` from the nodes that were read. Returns `true` when the page is a hole.
     fn fill_from_bulk(&mut self, bulk: &mut Bulk, index: u64, size_bytes: u64, page: &mut [u8]) -> Res<bool> {
         let base = bulk.nodes.first().map_or(0, |(_, at)| at.offs);
         if index >= size_bytes.div_ceil(u64::from(BLOCK_BYTES)) {
@@ -160,7 +161,7 @@ impl Core {
 }
 
 impl Inode {
-    /// Notes that a page is read; whether that is to be done in bulk, if bulk-read is on.
+    /// Notes that page `index` is read. Returns whether to read it in bulk, which never happens when bulk-read is off.
     pub fn note_read(&mut self, index: u64, bulk_read: bool) -> bool {
         let last_page = std::mem::replace(&mut self.reads.last_page, index);
         bulk_read && self.reads.next(index, last_page)
@@ -168,7 +169,8 @@ impl Inode {
 }
 
 impl Ubifs {
-    /// Reads a page, and keeps what was read with it for [`Ubifs::insert_bulk`]. `None`: it must be read by itself.
+    /// Reads a page together with the data nodes that follow it, and keeps those for [`Ubifs::insert_bulk`]. `None`: no
+    /// bulk read is possible here, the caller must read the page by itself.
     pub(crate) fn read_page_in_bulk(&mut self, ino: Ino, index: u64, page: &mut [u8]) -> Option<bool> {
         let mut bulk = std::mem::take(&mut self.bulk);
         (bulk.ino, bulk.first) = (ino, index as u32);

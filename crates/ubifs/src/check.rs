@@ -92,7 +92,7 @@ impl Core {
     fn check(&mut self) -> Result<u64, String> {
         let text = |fail: Fail| format!("{fail:?}");
         (0..crate::format::HEADS).try_for_each(|head| self.sync_head(head)).map_err(text)?;
-        // Before the leaves come into memory.
+        // This comes first: it checks leaves of the LPT on flash, which the reads below bring into memory.
         let looked = self.look_at_lprops().map_err(text)?;
         let root = self.root_znode().map_err(text)?;
         let (mut used, mut nodes) = (Used::new(), 0);

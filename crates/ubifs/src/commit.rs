@@ -17,19 +17,21 @@ pub(crate) enum CommitState {
     Resting,
     /// The background thread shall commit.
     Background,
-    /// Somebody cannot go on without.
+    /// An operation needs the commit before it can go on.
     Required,
     Running,
-    /// One has failed: nothing can be written any more.
+    /// A commit has failed: nothing can be written any more.
     Broken,
 }
 
-/// Whose changes the next commit brings to flash. A commit of both is the measurement's: it would come for that alone.
+/// Whose changes the next commit brings to flash. A commit with changes of both the setup and the measured calls is
+/// charged to the measurement, which would have needed it anyway.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct UncommittedChanges {
-    /// Made by the setup of an experiment, or while what it had left was written.
+    /// Changes that the setup of an experiment made, or that were made while data left behind by the setup were
+    /// written.
     pub of_setup: bool,
-    /// Any others.
+    /// Changes that anything else made.
     pub of_others: bool,
 }
 
@@ -39,7 +41,7 @@ impl UncommittedChanges {
     }
 }
 
-/// What the end of a commit must know of its beginning.
+/// What the end of a commit needs to know about its beginning.
 #[derive(Debug)]
 pub(crate) struct Commit {
     is_of_setup: bool,
@@ -62,7 +64,8 @@ impl Core {
         }
     }
 
-    /// Garbage collection is of no use while a commit is wanted (`ubifs_gc_should_commit`).
+    /// Whether a commit should run instead of garbage collection, because one is wanted already
+    /// (`ubifs_gc_should_commit`).
     pub fn gc_should_commit(&mut self) -> bool {
         if self.commit_state == CommitState::Background {
             self.commit_state = CommitState::Required;
@@ -70,7 +73,7 @@ impl Core {
         self.commit_state == CommitState::Required
     }
 
-    /// Begins the commit that the background thread was asked for. `true`: there is one to go on with
+    /// Begins the commit that was asked of the background thread. Returns `true` when there is a commit to go on with
     /// (`run_bg_commit`).
     pub fn begin_background_commit(&mut self) -> Res<bool> {
         match self.commit_state {
@@ -80,8 +83,8 @@ impl Core {
         }
     }
 
-    /// Commits. One that the background thread has begun is brought to its end instead, as the caller would wait for it
-    /// (`ubifs_run_commit`).
+    /// Runs a commit to its end. If the background thread has begun one, that one is finished instead: in Linux the
+    /// caller would wait for it (`ubifs_run_commit`).
     pub fn run_commit(&mut self) -> Res<()> {
         let goes_on = match self.commit_state {
             CommitState::Broken => return Err(Fail::Errno(Errno::RoFs)),
@@ -159,7 +162,7 @@ impl Core {
         Ok(Commit { is_of_setup, root, log_lnum, stats })
     }
 
-    /// After the index is written.
+    /// Finishes the commit after the index is written.
     fn end_commit(&mut self, commit: &Commit) -> Res<()> {
         self.end_lpt_commit()?;
         self.end_orphan_commit()?;

@@ -12,9 +12,9 @@ pub const COMPR_ZLIB: u16 = 2;
 pub const COMPR_ZSTD: u16 = 3;
 pub const COMPR_TYPES: u16 = 4;
 
-/// Less is not compressed.
+/// Shorter data are stored uncompressed.
 const PLAIN_BYTES_MIN: usize = 128;
-/// A smaller gain is not worth it.
+/// Data that compression shortens by less than this are stored uncompressed.
 const GAIN_BYTES_MIN: usize = 64;
 const ZLIB_WINDOW_BITS: u8 = 11;
 const ZSTD_LEVEL: i32 = 3;

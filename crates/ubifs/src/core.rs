@@ -40,18 +40,18 @@ pub(crate) struct Core {
     pub uncommitted: UncommittedChanges,
     /// The commit that is going on.
     pub commit: Option<Commit>,
-    /// The empty LEB that garbage collection keeps.
+    /// The empty LEB that is kept in reserve for garbage collection.
     pub gc_lnum: Option<u32>,
-    /// LEBs of the index that are free after a commit, the latest first.
+    /// LEBs of the index that garbage collection has emptied and a commit frees; the latest stands first.
     pub idx_gc: Vec<IdxGc>,
     pub idx_gc_cnt: i64,
     /// After an error nothing is written any more.
     pub read_only: bool,
     /// Mounted read-only: what a power cut left is mended in memory alone.
     pub ro_mount: bool,
-    /// What a read-only mount has left to be written by a remount.
+    /// The repairs that a read-only mount has found necessary, for a later remount read-write.
     pub deferred: Deferred,
-    /// Mounting, or remounting read-write.
+    /// Whether a mount, or a remount from read-only to read-write, is going on.
     pub mounting: bool,
     pub replaying: bool,
     pub need_recovery: bool,

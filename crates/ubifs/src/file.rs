@@ -12,7 +12,7 @@ use crate::Ubifs;
 use ffslab_fs::{Errno, FileKind, Host, Ino, InodeDirt, Result, SetAttr, TimeSpec, WritePlan};
 use ffslab_sim::Reason;
 
-/// What a write has reserved that has not ended yet.
+/// The budget of a write between `write_begin` and `write_end`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BegunWrite {
     ino: u32,
@@ -76,7 +76,8 @@ impl Ubifs {
         Ok(())
     }
 
-    /// The inode must be written (`__mark_inode_dirty`). `true`: it had to be before, so that a new budget is too much.
+    /// Marks an inode as dirty (`__mark_inode_dirty`). Returns `true` when it was dirty before: it has a budget then,
+    /// and the caller gives back the new one.
     pub(crate) fn mark_dirty(&mut self, host: &mut dyn Host, ino: Ino, dirt: InodeDirt) -> Result<bool> {
         let inode = self.inode(ino)?;
         let was_dirty = std::mem::replace(&mut inode.dirty, true);
@@ -86,7 +87,8 @@ impl Ubifs {
 
     // ---- reading -----------------------------------------------------------------------------------------------
 
-    /// The same for a program or for read-ahead. `true`: there is something for [`Ubifs::insert_bulk`].
+    /// Reads a page for a program or for read-ahead. Returns `true` when a bulk read brought further pages, which the
+    /// caller puts into the page cache with [`Ubifs::insert_bulk`].
     pub(crate) fn read_folio_page(&mut self, ino: Ino, index: u64, page: &mut [u8]) -> Result<bool> {
         let bulk_read = self.bulk_read;
         if self.inode(ino)?.note_read(index, bulk_read) {
@@ -121,7 +123,7 @@ impl Ubifs {
         Ok(())
     }
 
-    /// Remembers of a page that was read whether it is a hole.
+    /// Records whether a page that was just read is a hole.
     pub(crate) fn note_clean_page(&mut self, ino: Ino, index: u64, is_hole: bool) {
         let Some(inode) = self.inodes.get_mut(&ino) else { return };
         let beyond = inode.size_bytes.div_ceil(u64::from(BLOCK_BYTES));
@@ -187,7 +189,8 @@ impl Ubifs {
         let index = at >> BLOCK_SHIFT;
         let is_whole = bytes == BLOCK_BYTES as usize;
         let appending = at + bytes as u64 > self.inode(ino)?.size_bytes;
-        // A page that is overwritten as a whole is not read: whether there is one on flash is not known.
+        // A page that is overwritten as a whole is not read first, so nobody knows whether there is a data node for it:
+        // it counts as a hole, for which the larger budget is taken.
         let mut hole = if !cached && is_whole { true } else { self.is_hole(ino, index, cached)? };
         let mut request = Request { fast: true, ..Request::default() };
         let inode = self.inode(ino)?;
@@ -228,14 +231,14 @@ impl Ubifs {
         Ok(if cached || is_whole { WritePlan::Ready } else { WritePlan::ReadFirst })
     }
 
-    /// A write that was begun did not come to its end.
+    /// Gives back the budget of a write that was begun and then failed.
     fn cancel_begun_write(&mut self) {
         if let Some(begun) = self.begun.take() {
             self.core.release_budget(begun.growth);
         }
     }
 
-    /// The page has its new bytes (`ubifs_write_end`).
+    /// Ends a write: the page in the page cache has its new bytes (`ubifs_write_end`).
     pub(crate) fn end_write(&mut self, host: &mut dyn Host, ino: Ino, at: u64, bytes: usize) -> Result<usize> {
         let index = at >> BLOCK_SHIFT;
         let begun = self.begun.take().filter(|begun| (begun.ino, begun.index) == (ino, index)).ok_or(Errno::Inval)?;
@@ -273,7 +276,7 @@ impl Ubifs {
             false => size_bytes > synced_bytes,
         };
         if is_inode_late {
-            // Data must not stand behind the end of file of the inode on flash.
+            // The inode on flash must never have a size below the end of the data nodes, so the inode is written first.
             if let Err(error) = self.write_back_inode(ino) {
                 host.dirty_page(ino, index);
                 return Err(error);
@@ -291,7 +294,7 @@ impl Ubifs {
         written.map_err(|fail| self.core.fatal(fail).into())
     }
 
-    /// The page is clean or gone: its budget is free.
+    /// Gives back the budget of a page that was written back or dropped.
     pub(crate) fn forget_dirty_page(&mut self, ino: Ino, index: u64) {
         let Some(inode) = self.inodes.get_mut(&ino) else { return };
         let is_hole = inode.holes.remove(index);
@@ -354,7 +357,7 @@ impl Ubifs {
             Request { dirtied_page: kept > 0, dirtied_inos: 1, dirtied_ino_bytes: TRUN_BYTES, ..Request::default() };
         let growth = match self.budget(host, &request) {
             Ok(growth) => Some(growth),
-            // Emptying a file wins space: it is always allowed.
+            // Emptying a file frees space, so it is allowed without a budget.
             Err(Errno::NoSpc) if size == 0 => None,
             Err(error) => return Err(error),
         };
@@ -397,7 +400,7 @@ impl Ubifs {
     }
 }
 
-/// Takes over what `change` says beside the size.
+/// Takes over all attributes in `change` except the size.
 fn apply(inode: &mut Inode, change: &SetAttr, now: TimeSpec) {
     let whole_seconds = |time: TimeSpec| TimeSpec { nanoseconds: 0, ..time };
     inode.uid = change.uid.unwrap_or(inode.uid);

@@ -7,12 +7,12 @@ use crate::error::{Res, NO_SPACE};
 use crate::lprops::{Category, Change, Lprops};
 use crate::lpt::ScanFor;
 
-/// Whether garbage collection may take a LEB that needs no collecting.
+/// Whether garbage collection may take a LEB that is empty or holds only dirt, and so needs no collecting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PickFree {
     No,
     Yes,
-    /// And no LEB of the index.
+    /// It may, but it must not take a LEB of the index.
     YesNoIndex,
 }
 
@@ -22,12 +22,12 @@ impl Core {
         stats.empty_lebs + self.lpt.categories.freeable_cnt + self.idx_gc_cnt - stats.taken_empty_lebs
     }
 
-    /// LEBs that the index may still need.
+    /// How many more LEBs the index may need in the worst case than it has now.
     pub fn reserved_index_lebs(&self, min_idx_lebs: i64) -> i64 {
         (min_idx_lebs - self.lpt.stats.idx_lebs).max(0)
     }
 
-    /// Whether there are LEBs beside those that the index may still need.
+    /// Whether there are empty or freeable LEBs beyond those that the index may still need.
     pub fn has_spare_lebs(&self, min_idx_lebs: i64) -> bool {
         self.reserved_index_lebs(min_idx_lebs) <= self.spare_lebs()
     }
@@ -95,8 +95,8 @@ impl Core {
         self.scan_lpt(ScanFor::Dirty { min_space, pick_free, exclude_index })
     }
 
-    /// A LEB with room for a journal head, marked as taken: its number and where the room begins
-    /// (`ubifs_find_free_space`). `squeeze`: rather fill LEBs that are partly used.
+    /// Finds a LEB with room for a journal head and marks it as taken (`ubifs_find_free_space`). Returns its number and
+    /// the offset at which its free space begins. `squeeze`: prefer LEBs that are partly used over empty ones.
     pub fn find_free_space(&mut self, min_space: u32, squeeze: bool) -> Res<(u32, u32)> {
         let stats = &self.lpt.stats;
         let pick_free = self.reserved_index_lebs(self.budget.min_idx_lebs) < self.spare_lebs()
@@ -186,7 +186,7 @@ impl Core {
         Ok(lnum)
     }
 
-    /// A LEB of the index that garbage collection emptied, but that the index on flash still uses.
+    /// Takes a LEB of the index that garbage collection has emptied in memory, while the index on flash still uses it.
     fn reuse_collected_index_leb(&mut self) -> Res<u32> {
         if self.idx_gc.is_empty() {
             return Err(NO_SPACE);

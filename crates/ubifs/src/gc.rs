@@ -14,26 +14,26 @@ use crate::tnc::NodeAt;
 use ffslab_sim::{Reason, Work};
 use std::cmp::Ordering;
 
-/// After so many LEBs without success larger victims are sought.
+/// After so many LEBs without success, garbage collection looks for LEBs with more dirt, or asks for a commit.
 const SOFT_LEBS_LIMIT: u32 = 4;
-/// After so many it is given up.
+/// After so many LEBs without success, garbage collection gives up.
 const HARD_LEBS_LIMIT: u32 = 32;
 
-/// A LEB of the index that is free after a commit.
+/// A LEB of the index whose index nodes are all marked as changed: the commit that writes them elsewhere frees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct IdxGc {
     pub lnum: u32,
-    /// The running commit makes it free.
+    /// The commit that is running frees this LEB, so it is unmapped at the end of that commit.
     pub unmap: bool,
 }
 
-/// What became of a LEB.
+/// What became of a LEB that garbage collection worked on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Collected {
     Freed,
     /// Free after the next commit.
     FreedIndex,
-    /// It is the new reserve of garbage collection.
+    /// The LEB is empty and is kept as the new reserve of garbage collection.
     Retained,
 }
 
@@ -52,8 +52,8 @@ fn order_others(a: &ScannedNode, b: &ScannedNode) -> Ordering {
 }
 
 impl Core {
-    /// Frees a LEB and returns it, taken. `pick`: whether one that needs no collecting will do.
-    /// [`Fail::Again`]: a commit must run first. `NoSpc`: there is nothing to gain.
+    /// Frees a LEB and returns its number, marked as taken. `pick`: whether a LEB that needs no collecting will do.
+    /// [`Fail::Again`]: a commit must run first. `NoSpc`: no LEB is worth collecting.
     pub fn collect_garbage(&mut self, pick: PickFree) -> Res<u32> {
         let _why = self.sim.because(Reason::GcCopy);
         if self.gc_should_commit() {
@@ -171,12 +171,13 @@ impl Core {
         Ok(Collected::Freed)
     }
 
-    /// What makes nodes of a victim obsolete may still be in the buffer of another head.
+    /// Writes the buffers of the other journal heads. Nodes of the victim may be obsolete only because a newer node
+    /// waits in such a buffer, and the newer one must be on flash before the victim is erased.
     fn sync_other_heads(&mut self) -> Res<()> {
         (0..HEADS).filter(|&head| head != GC_HEAD).try_for_each(|head| self.sync_head(head))
     }
 
-    /// The GC head goes on in the reserve (`switch_gc_head`).
+    /// Moves the GC head to the LEB that is kept in reserve (`switch_gc_head`).
     fn switch_gc_head(&mut self) -> Res<()> {
         let lnum = self.gc_lnum.ok_or(Fail::Corrupt("no LEB for garbage collection"))?;
         self.sync_head(GC_HEAD)?;
@@ -222,7 +223,7 @@ impl Core {
                     break;
                 }
                 if node.len > space {
-                    // Those that follow are not smaller.
+                    // The nodes are sorted so that none of the following ones is smaller.
                     if node.key.kind() == DENT_KEY || node.len == INO_BYTES {
                         break;
                     }
@@ -250,7 +251,8 @@ impl Core {
 
     // ---- commit ------------------------------------------------------------------------------------------------
 
-    /// LEBs with nothing but dirt become free, those of the index after the commit (`ubifs_gc_start_commit`).
+    /// Unmaps LEBs that hold nothing but dirt and free space, and notes those of the index, which the running commit
+    /// frees (`ubifs_gc_start_commit`).
     pub fn start_gc_commit(&mut self) -> Res<()> {
         while let Some(i) = self.lpt.categories.first_of(Category::Freeable) {
             let lnum = self.geo.main_first + i as u32;
@@ -268,7 +270,7 @@ impl Core {
         Ok(())
     }
 
-    /// The LEBs that the index on flash does not use any more are free (`ubifs_gc_end_commit`).
+    /// Frees the LEBs that the index on flash does not use any more (`ubifs_gc_end_commit`).
     pub fn end_gc_commit(&mut self) -> Res<()> {
         for entry in std::mem::take(&mut self.idx_gc) {
             if entry.unmap {

@@ -27,11 +27,11 @@ pub(crate) struct Geometry {
     pub fanout: u32,
     pub key_hash: u8,
     pub double_hash: bool,
-    /// Below this, space in a LEB is dead.
+    /// A piece of space in a LEB with fewer bytes than this holds no node: it is dead.
     pub dead_wm: u32,
-    /// Space that may turn out unusable in each LEB.
+    /// A piece of space in a LEB with fewer bytes than this may hold no further node: it is dark.
     pub dark_wm: u32,
-    /// What a LEB full of largest data nodes wastes.
+    /// Bytes that remain unused at the end of a LEB that is filled with data nodes of the largest size.
     pub leb_overhead: u32,
     pub ref_bytes: u32,
     pub master_bytes: u32,
@@ -85,7 +85,7 @@ impl Geometry {
         }
     }
 
-    /// Space of `space` free and dirty bytes that may turn out unusable (`ubifs_calc_dark`).
+    /// How many of `space` free and dirty bytes of a LEB may turn out to be unusable (`ubifs_calc_dark`).
     pub fn dark(&self, space: u32) -> u32 {
         if space < self.dark_wm {
             space

@@ -18,7 +18,7 @@ pub(crate) struct Inode {
     pub uid: u32,
     pub gid: u32,
     pub size_bytes: u64,
-    /// The size in the last node that was written.
+    /// The size of the file that the last written inode node has.
     pub synced_bytes: u64,
     pub accessed: TimeSpec,
     pub modified: TimeSpec,
@@ -31,15 +31,15 @@ pub(crate) struct Inode {
     pub xattr_cnt: u32,
     pub xattr_bytes: u32,
     pub xattr_names: u32,
-    /// It differs from its node, and has a budget for that.
+    /// The inode differs from its node on flash, and a budget is reserved for writing it.
     pub dirty: bool,
-    /// Commit number when it lost its last name.
+    /// The commit number (`cmt_no`) at the time when the inode lost its last name.
     pub deleted_in: u64,
     /// Pages that are dirty and have a budget (`PagePrivate`).
     pub dirty_pages: PageSet,
     /// Pages, dirty or clean, for which there is no node on flash (`PageChecked`).
     pub holes: PageSet,
-    /// For bulk-read.
+    /// The recent reads, for bulk-read.
     pub reads: Reads,
 }
 
@@ -190,7 +190,8 @@ impl Core {
         u64::from(align8(DENT_BYTES + name.len() as u32 + 1))
     }
 
-    /// The inode was written as a part of something else: its budget is free (`mark_inode_clean`).
+    /// Marks an inode as clean that was written together with a name or another inode, and gives back its budget
+    /// (`mark_inode_clean`).
     pub fn mark_clean(&mut self, inode: &mut Inode) {
         if std::mem::take(&mut inode.dirty) {
             self.release_inode_budget(inode);

@@ -8,7 +8,7 @@ use crate::inode::Inode;
 use crate::Ubifs;
 use ffslab_fs::{inode_flags as ioctl, Errno, FileKind, Host, Ino, InodeDirt, Result};
 
-/// Those that programs may set, as they are on flash and as ioctl(2) has them.
+/// The flags that programs may set: the bit on flash, and the bit of ioctl(2).
 const SETTABLE: [(u32, u32); 5] = [
     (INODE_COMPR, ioctl::COMPRESS),
     (INODE_SYNC, ioctl::SYNC),
@@ -17,31 +17,31 @@ const SETTABLE: [(u32, u32); 5] = [
     (INODE_DIRSYNC, ioctl::DIRECTORY_SYNC),
 ];
 
-/// Flags on flash as ioctl(2) has them.
+/// Translates the flags on flash to the bits of ioctl(2).
 pub(crate) fn to_ioctl(flags: u32) -> u32 {
     let all = SETTABLE.into_iter().chain([(INODE_CRYPT, ioctl::ENCRYPT)]);
     all.filter(|&(flash, _)| flags & flash != 0).fold(0, |bits, (_, bit)| bits | bit)
 }
 
-/// The settable ones the other way.
+/// Translates bits of ioctl(2) to the flags on flash; bits that programs may not set are left out.
 fn from_ioctl(bits: u32) -> u32 {
     SETTABLE.into_iter().filter(|&(_, bit)| bits & bit != 0).fold(0, |flags, (flash, _)| flags | flash)
 }
 
 impl Inode {
-    /// Changes are written at once (`IS_SYNC`).
+    /// Whether every change of this inode is written at once (`IS_SYNC`).
     pub fn is_sync(&self) -> bool {
         self.flags & INODE_SYNC != 0
     }
 
-    /// Changes of a directory's names are (`IS_DIRSYNC`).
+    /// Whether changes of the names in this directory are written at once (`IS_DIRSYNC`).
     pub fn is_directory_sync(&self) -> bool {
         self.flags & (INODE_SYNC | INODE_DIRSYNC) != 0
     }
 }
 
 impl Ubifs {
-    /// Sets all flags that can be set (`setflags`).
+    /// Sets the settable flags to exactly those in `bits` (`setflags`).
     pub(crate) fn change_flags(&mut self, host: &mut dyn Host, ino: Ino, bits: u32) -> Result<()> {
         let settable = from_ioctl(u32::MAX);
         if bits & !to_ioctl(settable | INODE_CRYPT) != 0 {
@@ -73,7 +73,7 @@ impl Ubifs {
         self.sync_names(true)
     }
 
-    /// Brings what a change of names has written to flash, if it `is_sync`.
+    /// Writes the buffer of the base head, which holds the nodes of a changed name, if `is_sync`.
     pub(crate) fn sync_names(&mut self, is_sync: bool) -> Result<()> {
         match is_sync {
             true => self.core.sync_head(BASE_HEAD).map_err(Errno::from),

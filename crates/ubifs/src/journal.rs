@@ -41,7 +41,7 @@ impl Core {
                 Ok(found) => found,
                 Err(NO_SPACE) => match self.collect_garbage(PickFree::Yes) {
                     Ok(lnum) => {
-                        // The collection itself may have left room in the head.
+                        // Garbage collection itself may have moved this head to a LEB with room.
                         if self.heads[head].lnum.is_some() && self.heads[head].space(&self.geo) >= len {
                             return self.return_leb(lnum);
                         }
@@ -66,7 +66,7 @@ impl Core {
         }
     }
 
-    /// Appends to a head that has room; returns where.
+    /// Appends nodes to a head that has room for them. Returns LEB and offset of the first one.
     pub fn append(&mut self, head: usize, nodes: &[u8]) -> Res<(u32, u32)> {
         let h = &self.heads[head];
         let place = (h.lnum.ok_or(NO_SPACE)?, h.next_offs());
@@ -74,7 +74,7 @@ impl Core {
         Ok(place)
     }
 
-    /// After this error memory and flash may disagree: nothing is written any more.
+    /// Makes the file system read-only after an error in the middle of a change, when memory and flash may disagree.
     pub fn fatal(&mut self, fail: Fail) -> Fail {
         self.read_only = true;
         fail
@@ -161,7 +161,8 @@ impl Core {
     }
 
     /// Deletes an inode without links (`ubifs_jnl_delete_inode`). Nothing is written when the inode lost its last name
-    /// since the last commit: its node in the journal says so already.
+    /// since the last commit: the journal holds an inode node without links already, and a replay would delete the
+    /// inode.
     pub fn delete_inode(&mut self, inode: &Inode, attributes: &[Inode]) -> Res<()> {
         if !attributes.is_empty() || inode.deleted_in != self.cmt_no {
             return self.write_inode_node(inode, attributes);
@@ -172,8 +173,8 @@ impl Core {
         Ok(())
     }
 
-    /// Makes a file shorter (`ubifs_jnl_truncate`); `inode` has the new size already. The block in which it ends now is
-    /// written anew if it is longer than that.
+    /// Makes a file shorter (`ubifs_jnl_truncate`); `inode` has the new size already. The data node of the last block
+    /// that remains is written anew if it reaches beyond the new end of the file.
     pub fn write_truncation(&mut self, inode: &Inode, old_bytes: u64, new_bytes: u64) -> Res<()> {
         let ino = inode.ino;
         let kept = (new_bytes % u64::from(BLOCK_BYTES)) as usize;
@@ -213,7 +214,8 @@ impl Core {
         })
     }
 
-    /// The data node of a block, cut to `kept` bytes, its header unfinished; `None`: it is not longer than that.
+    /// Reads the data node of a block and cuts it to `kept` bytes; the caller finishes its header. `None`: the node
+    /// holds no more than `kept` bytes, or there is no node.
     fn cut_data_node(&mut self, key: Key, kept: usize) -> Res<Option<Vec<u8>>> {
         let mut node = Vec::new();
         match self.locate(key, &mut node) {

@@ -14,7 +14,7 @@ use ffslab_fs::FileKind;
 pub(crate) struct NewEntry<'a> {
     pub dir: u32,
     pub name: &'a [u8],
-    /// 0: the name goes.
+    /// Inode that the name stands for; 0 marks the name as deleted.
     pub ino: u32,
     pub entry_type: u8,
     pub cookie: u32,
@@ -39,9 +39,9 @@ pub(crate) struct Rename<'a> {
     pub new_dir: &'a Inode,
     pub new_name: &'a [u8],
     pub inode: &'a Inode,
-    /// What had the new name before.
+    /// The inode that had the new name before and loses it.
     pub replaced: Option<&'a Inode>,
-    /// What gets the old name.
+    /// The inode that gets the old name, if the caller asked for a whiteout.
     pub whiteout: Option<&'a Inode>,
     pub cookies: (u32, u32),
 }
@@ -83,8 +83,9 @@ impl Core {
         len
     }
 
-    /// Writes a name, or that it goes, with its inode and its directory, or the inode that has it as an attribute. Sets the commit number of an inode that loses
-    /// its last name.
+    /// Writes an entry node that adds or deletes a name, together with the inode that the name stands for and the
+    /// directory (for an extended attribute: the inode that has it). Sets the commit number of an inode that loses its
+    /// last name.
     pub fn write_name(&mut self, dir: &Inode, entry: &NewEntry<'_>, inode: &mut Inode) -> Res<()> {
         let deletion = entry.ino == 0;
         let is_last = deletion && inode.links == 0;
@@ -121,7 +122,7 @@ impl Core {
         })
     }
 
-    /// Writes a rename. `true`: what was replaced is an orphan now.
+    /// Writes a rename. Returns `true` when the inode that was replaced is an orphan now.
     pub fn write_rename(&mut self, rename: &Rename<'_>) -> Res<bool> {
         let Rename { old_dir, old_name, new_dir, new_name, inode, replaced, whiteout, cookies } = *rename;
         let is_move = old_dir.ino != new_dir.ino;

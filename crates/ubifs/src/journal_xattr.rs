@@ -12,7 +12,8 @@ use crate::tnc::NodeAt;
 use ffslab_fs::FileKind;
 
 impl Core {
-    /// Writes a new value, `inode`, with the inode that has the attribute.
+    /// Writes a new value of an extended attribute, which is the data of `inode`, together with `owner`, the inode that
+    /// has the attribute.
     pub fn write_xattr_value(&mut self, owner: &Inode, inode: &Inode) -> Res<()> {
         let owner_len = INO_BYTES + owner.data.len() as u32;
         let len = INO_BYTES + inode.data.len() as u32;
@@ -29,8 +30,9 @@ impl Core {
         })
     }
 
-    /// Writes that an attribute goes: its name, its `inode`, which has no links, and the inode that has it. The kernel
-    /// looks for the last one at a wrong place when it is a symbolic link whose target is no multiple of 8 bytes long.
+    /// Writes the removal of an extended attribute: its name, its `inode` without links, and `owner`, the inode that
+    /// had the attribute. When `owner` is a symbolic link whose target is no multiple of 8 bytes long, the kernel
+    /// enters a wrong offset for it into the index; this code enters the right one.
     pub fn write_xattr_removal(&mut self, owner: &Inode, inode: &Inode, name: &[u8]) -> Res<()> {
         let name_len = DENT_BYTES + name.len() as u32 + 1;
         let owner_len = INO_BYTES + owner.data.len() as u32;

@@ -9,7 +9,7 @@ pub const INO_KEY: u32 = 0;
 pub const DATA_KEY: u32 = 1;
 pub const DENT_KEY: u32 = 2;
 pub const XENT_KEY: u32 = 3;
-/// Only in the list of a replay: a truncation.
+/// Key of a truncation node. It occurs only in the list that a replay sorts, never in the index.
 pub const TRUN_KEY: u32 = 4;
 
 const KIND_SHIFT: u32 = 29;
@@ -68,13 +68,13 @@ impl Key {
         self.tail & BLOCK_MASK
     }
 
-    /// Several entries may have this key.
+    /// Whether the key holds a name hash, which several entries may share.
     #[inline]
     pub const fn is_hashed(self) -> bool {
         matches!(self.kind(), DENT_KEY | XENT_KEY)
     }
 
-    /// Orders as the key does, in one comparison.
+    /// A number that orders keys as the index does, so that two keys are compared at once.
     #[inline]
     pub const fn order(self) -> u64 {
         (self.ino as u64) << 32 | self.tail as u64

@@ -25,8 +25,9 @@ impl Core {
         Ok(self.volume.read(lnum, offs, bytes)?)
     }
 
-    /// The same for what has a check sum of its own: a page whose program was cut off may hold the right data without
-    /// the ECC bytes that confirm them. Linux gives up on LPT nodes there.
+    /// Reads bytes that carry a check sum of their own, and leaves it to that check sum to find damage: when the
+    /// programming of a page was cut off by a power loss, its data may be right although the ECC bytes that confirm
+    /// them are missing. Linux fails with an I/O error in this case where it reads LPT nodes.
     pub fn leb_read_checked(&mut self, lnum: u32, offs: u32, bytes: &mut [u8]) -> Res<()> {
         match self.leb_read(lnum, offs, bytes) {
             Err(Fail::BadMessage) => Ok(()),

@@ -135,9 +135,9 @@ pub struct SpaceReport {
     pub free_bytes: u64,
     pub dirty_bytes: u64,
     pub used_bytes: u64,
-    /// Of free and dirty: too little in its LEB to be of use.
+    /// Part of the free and dirty bytes: pieces too small to hold any node.
     pub dead_bytes: u64,
-    /// Of free and dirty: may turn out to be of no use.
+    /// Part of the free and dirty bytes: pieces that may turn out to be too small for the nodes to come.
     pub dark_bytes: u64,
     /// Nodes of the index, as the next commit will leave them.
     pub index_bytes: u64,
@@ -148,7 +148,7 @@ pub struct Ubifs {
     pub(crate) core: Core,
     ubi: Ubi,
     pub(crate) inodes: FxHashMap<u32, Box<Inode>>,
-    /// The write between `write_begin` and `write_end`.
+    /// The write that is going on between `write_begin` and `write_end`.
     pub(crate) begun: Option<file::BegunWrite>,
     pub(crate) entry: Vec<u8>,
     pub(crate) bulk_read: bool,
@@ -160,7 +160,8 @@ pub struct Ubifs {
 }
 
 impl Ubifs {
-    /// UBI is detached when this file system goes, mounted or not: for owners that attach it for one mount.
+    /// Makes UBI detach when this file system is dropped, whether it is mounted or not: for owners that attach UBI for
+    /// one mount only.
     pub fn detach_at_end(&mut self) {
         self.detaches = true;
     }

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A LEB that the journal uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Bud {
-    /// The journal begins here in the LEB.
+    /// Offset in the LEB at which the nodes of the journal begin.
     pub start: u32,
     pub head: usize,
 }
@@ -21,12 +21,12 @@ pub(crate) struct Log {
     pub head_lnum: u32,
     pub head_offs: u32,
     pub tail_lnum: u32,
-    /// Space that is kept for the next commit.
+    /// Bytes of the log that are kept free for the next commit.
     pub min_bytes: i64,
     pub buds: BTreeMap<u32, Bud>,
     pub bud_bytes: i64,
     commit_bud_bytes: i64,
-    /// Buds that the running commit makes superfluous.
+    /// Buds that the running commit makes superfluous: afterwards the index leads to all their valid nodes.
     old_buds: Vec<u32>,
     /// Journal head of each LEB of the main area, `HEADS` for none.
     head_of_leb: Vec<u8>,
@@ -115,7 +115,8 @@ impl Core {
         Ok(())
     }
 
-    /// Buds in which a head stands go on from there; the others will be superfluous.
+    /// Drops the buds from the journal that the running commit makes superfluous. Only the buds to which heads still
+    /// write remain, from the present offset of their head on.
     fn remove_buds(&mut self) {
         self.log.commit_bud_bytes = 0;
         let lnums: Vec<u32> = self.log.buds.keys().copied().collect();

@@ -5,8 +5,8 @@ use ffslab_fs::BlockSpace;
 use ffslab_ubi::PebUse;
 
 impl Ubifs {
-    /// Outside the main area what is written counts as valid: the areas are rewritten as a whole. Of other volumes, too.
-    /// Empty when the LPT is damaged.
+    /// Valid, obsolete and free bytes of every erase block. Written bytes outside the main area count as valid, because
+    /// those areas are rewritten as a whole; so do written bytes of other volumes. Empty when the LPT is damaged.
     pub(crate) fn look_at_blocks(&self) -> Vec<BlockSpace> {
         let core = &self.core;
         let Ok(lprops) = core.look_at_lprops() else { return Vec::new() };

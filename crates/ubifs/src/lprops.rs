@@ -12,14 +12,14 @@ use crate::lpt::Lpt;
 /// Largest number of LEBs in a heap (`LPT_HEAP_SZ`).
 pub(crate) const HEAP_MAX: usize = 256;
 const NONE: u32 = u32::MAX;
-/// Far more than a LEB has: only a damaged medium accounts for so much.
+/// Limit for the dirty bytes of a LEB. It is far more than a LEB holds, so only a damaged medium reaches it.
 const DIRTY_MAX: u32 = 1 << 30;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Category {
     #[default]
     Uncategorized,
-    /// Much dirt: the heap of garbage collection.
+    /// LEBs with so much dirt that garbage collection picks among them; a heap.
     Dirty,
     /// A LEB of the index with gaps.
     DirtyIndex,
@@ -57,7 +57,7 @@ pub(crate) struct Lprops {
     pub free: u32,
     pub dirty: u32,
     pub is_index: bool,
-    /// In use by somebody: no category.
+    /// Whether a head, garbage collection or a commit uses the LEB. A LEB in use belongs to no category.
     pub is_taken: bool,
     pub category: Category,
     /// Position in its heap.
@@ -218,7 +218,7 @@ impl Lpt {
         }
     }
 
-    /// `false`: the heap is full of better ones.
+    /// Returns `false` when the heap is full of LEBs that are better than this one.
     fn add_to_heap(&mut self, heap: usize, i: usize) -> bool {
         let len = self.categories.heaps[heap].len();
         if len < HEAP_MAX {
@@ -368,7 +368,7 @@ impl Core {
         Ok(i)
     }
 
-    /// Bytes of a LEB are not needed any more.
+    /// Counts bytes of a LEB as dirt, because the node in them is obsolete.
     pub fn add_dirt(&mut self, lnum: u32, bytes: u32) -> Res<()> {
         self.update_lp(lnum, None, bytes, Change::default())
     }
@@ -381,7 +381,7 @@ impl Core {
         Ok(())
     }
 
-    /// Nobody uses the LEB any more (`ubifs_return_leb`).
+    /// Gives a taken LEB back: nobody uses it any more (`ubifs_return_leb`).
     pub fn return_leb(&mut self, lnum: u32) -> Res<()> {
         self.change_lp(lnum, Change { taken: Some(false), ..Change::default() })?;
         Ok(())

@@ -103,13 +103,14 @@ impl Master {
     }
 }
 
-/// Whether two copies say the same; headers and message codes differ.
+/// Whether two copies of the master node have the same content. Headers and message codes (HMAC), which differ, are
+/// left out.
 pub(crate) fn same_master(one: &[u8], other: &[u8]) -> bool {
     one[24..296] == other[24..296] && one[360..512] == other[360..512]
 }
 
 impl Core {
-    /// Reads the last master node; its copies must agree, else they are recovered.
+    /// Reads the last master node. When its two copies differ they are recovered.
     pub fn read_master(&mut self) -> Res<()> {
         let (node, offs) = match self.scan_for_master() {
             Err(Fail::Unclean) => self.recover_master()?,
@@ -143,7 +144,8 @@ impl Core {
         (self.lpt.nhead, self.lpt.ltab_at, self.lpt.lsave_at) = (master.nhead, master.ltab, master.lsave);
         self.lpt.lscan_lnum = master.lscan_lnum;
         self.lpt.stats = master.stats;
-        // The kernel's debugging code remembers the level of the root.
+        // The kernel reads the root index node here, because its debugging code remembers the level of the root
+        // (`dbg_old_index_check_init`). The read costs time, so it is made here, too.
         let mut root = Vec::new();
         self.read_node(&mut root, IDX_NODE, master.root.lnum, master.root.offs, master.root.len)
     }

@@ -90,7 +90,7 @@ impl Core {
         Ok(())
     }
 
-    /// The LEB that garbage collection keeps is empty.
+    /// Takes the LEB that is kept in reserve for garbage collection, and makes sure that it is empty.
     pub fn take_gc_leb(&mut self) -> Res<()> {
         let Some(lnum) = self.gc_lnum else { return Ok(()) };
         let free = Some(self.geo.leb_bytes);
@@ -113,7 +113,8 @@ impl Core {
         }
     }
 
-    /// Writes buffers and a master node that says that all is well. No commit: the journal is replayed by the next mount.
+    /// Writes the buffers, and a master node that marks the file system as clean. No commit is run: the next mount
+    /// replays the journal.
     pub fn unmount(&mut self) -> Res<()> {
         self.stop_thread();
         if self.read_only || self.ro_mount {
@@ -122,11 +123,11 @@ impl Core {
         self.leave_clean()
     }
 
-    /// Writes what waits, and that the file system is clean.
+    /// Writes what waits in the buffers, and then the mark that the file system is clean.
     pub fn leave_clean(&mut self) -> Res<()> {
         let _why = self.sim.because(Reason::Sync);
         if self.commit.is_some() {
-            // The thread may only stop after it.
+            // The background thread may only stop after the commit that it has begun.
             self.run_commit()?;
         }
         self.sync_all_heads()?;
@@ -137,8 +138,8 @@ impl Core {
     }
 }
 
-/// Who makes a kernel thread sleeps until the thread says that it exists (`kernel/kthread.c`, `kthread_create_on_node`):
-/// others run meanwhile.
+/// Runs other tasks while a new kernel thread starts: the task that creates a thread sleeps until the new thread
+/// reports that it runs (`kernel/kthread.c`, `kthread_create_on_node`).
 pub(crate) fn wait_for_new_thread(ubi: &Ubi) {
     let sim = ubi.sim();
     sim.foreground_sleeps_until(sim.now_ns());
@@ -146,7 +147,7 @@ pub(crate) fn wait_for_new_thread(ubi: &Ubi) {
         let _turn = sim.run_as(task);
         match task {
             Task::UbiThread => while ubi.run_task() && sim.resched() == Switch::Stay {},
-            // Tasks of file systems that are gone.
+            // The other tasks belong to file systems that are not mounted any more.
             other => sim.block(other),
         }
     }

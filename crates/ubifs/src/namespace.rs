@@ -18,7 +18,7 @@ use ffslab_sim::Reason;
 const INO_MAX: u32 = 0xFFFF_FF00;
 
 impl Ubifs {
-    /// A number that a real kernel draws at random.
+    /// The next cookie of a directory entry, which a real kernel draws at random. 0 without the double-hash feature.
     pub(crate) fn next_cookie(&mut self) -> u32 {
         if !self.core.geo.double_hash {
             return 0;
@@ -91,7 +91,7 @@ impl Ubifs {
         }
     }
 
-    /// A new inode, not written yet, with the flags that one below `parent` inherits (`ubifs_new_inode`).
+    /// Makes a new inode in memory, with the flags that an inode below `parent` inherits (`ubifs_new_inode`).
     pub(crate) fn new_inode(&mut self, host: &dyn Host, parent: Ino, kind: FileKind) -> Result<Box<Inode>> {
         if self.core.highest_ino >= INO_MAX {
             return Err(Errno::Inval);
@@ -102,7 +102,7 @@ impl Ubifs {
         let flags = match (parent.kind == FileKind::Directory, kind == FileKind::Directory) {
             (true, true) => parent.flags & (INODE_COMPR | INODE_SYNC | INODE_DIRSYNC),
             (true, false) => parent.flags & (INODE_COMPR | INODE_SYNC),
-            // An extended attribute.
+            // The inode of an extended attribute, whose parent is not a directory, inherits nothing.
             (false, _) => 0,
         };
         self.core.highest_ino += 1;
@@ -181,8 +181,9 @@ impl Ubifs {
         }
     }
 
-    /// Makes a file without a name (`ubifs_tmpfile`). The journal gets it as one whose last name was taken away. The kernel
-    /// calls that name "#", by accident, and takes a file of this name out of its directory; no file can be called "/".
+    /// Makes a file without a name (`ubifs_tmpfile`). The journal shows it as a file whose last name was just deleted.
+    /// The kernel writes "#" as that deleted name and so, by mistake, removes a file called "#" from its directory.
+    /// Here the name is "/", which no file can have.
     pub(crate) fn create_unnamed_node(&mut self, host: &mut dyn Host, dir: Ino, node: &NewNode<'_>) -> Result<Ino> {
         self.directory(dir)?;
         let request = Request { new_ino: true, new_dent: true, dirtied_inos: 1, ..Request::default() };
@@ -302,7 +303,8 @@ impl Ubifs {
         result
     }
 
-    /// Deletions go on without a budget: there is a reserve for them.
+    /// Reserves room for a deletion. When there is none the deletion goes on without a budget: LEBs are kept in reserve
+    /// for that.
     fn budget_for_removal(&mut self, host: &mut dyn Host, request: &Request) -> Result<Option<Growth>> {
         match self.budget(host, request) {
             Ok(growth) => Ok(Some(growth)),
@@ -318,7 +320,8 @@ impl Ubifs {
         }
     }
 
-    /// Deletes an inode that has no name and no user any more, or forgets one (`ubifs_evict_inode`).
+    /// Ends the life of an inode in memory that nobody uses any more: without names it is deleted on flash, too
+    /// (`ubifs_evict_inode`).
     pub(crate) fn evict_inode(&mut self, ino: Ino) -> Result<()> {
         self.load(ino)?;
         let Some(mut inode) = self.inodes.remove(&ino) else { return Ok(()) };

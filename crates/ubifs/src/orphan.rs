@@ -12,13 +12,13 @@ use std::collections::BTreeMap;
 
 #[derive(Clone, Debug, Default)]
 struct Orphan {
-    /// Position in the order in which they came.
+    /// Number that tells in which order the orphans were added.
     order: u64,
-    /// No commit has written it yet.
+    /// No commit has written this orphan to the orphan area yet.
     new: bool,
-    /// Deleted, but on flash.
+    /// The inode is deleted already, but its number is still in the orphan area.
     deleted: bool,
-    /// Inodes of its extended attributes, orphans too: they go with it.
+    /// The inodes of its extended attributes, which are orphans as well and are deleted with it.
     attributes: Vec<u32>,
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct Orphans {
 #[derive(Default)]
 struct ReadState {
     last_cmt_no: u64,
-    /// The last node was the last of its commit.
+    /// The orphan node that was read last was the last one of its commit.
     ended: bool,
 }
 
@@ -89,7 +89,7 @@ impl Core {
         Ok(())
     }
 
-    /// The inode is deleted, or has a name again.
+    /// Removes an orphan: its inode was deleted, or has a name again.
     pub fn delete_orphan(&mut self, ino: u32) {
         let attributes = self.orphans.known.get_mut(&ino).map(|orphan| std::mem::take(&mut orphan.attributes));
         attributes.into_iter().flatten().for_each(|attribute| self.drop_orphan(attribute));
@@ -128,7 +128,7 @@ impl Core {
         Ok(())
     }
 
-    /// Orphans that fit behind the last node.
+    /// How many orphan numbers fit between the last orphan node and the end of the orphan area.
     fn orphan_room(&self) -> usize {
         let lebs = self.geo.orph_last - self.orphans.head_lnum;
         let mut room = (lebs * ((self.geo.leb_bytes - ORPHAN_BYTES) / 8)) as usize;
@@ -183,7 +183,8 @@ impl Core {
 
     // ---- mount -------------------------------------------------------------------------------------------------
 
-    /// Deletes what was orphaned before the last unclean end, or just clears the area.
+    /// Deletes the orphans that the last unclean end left behind; after a clean unmount it only empties the orphan
+    /// area.
     pub fn mount_orphans(&mut self, unclean: bool) -> Res<()> {
         (self.orphans.head_lnum, self.orphans.head_offs) = (self.geo.orph_first, 0);
         match unclean {
@@ -219,7 +220,8 @@ impl Core {
         (self.geo.orph_first..=self.geo.orph_last).try_for_each(|lnum| self.leb_unmap(lnum))
     }
 
-    /// `false`: what follows is older.
+    /// Deletes the inodes that the orphan nodes of one LEB name. Returns `false` when this LEB and all that follow are
+    /// older than the last complete commit of orphans.
     fn kill_orphans(&mut self, leb: &ScannedLeb, state: &mut ReadState) -> Res<bool> {
         let mut node = Vec::new();
         for (i, found) in leb.nodes.iter().enumerate() {
@@ -229,7 +231,7 @@ impl Core {
             let bytes = leb.node(found);
             let cmt_no = get_u64(bytes, CMT_NO_AT);
             let number = cmt_no & !ORPHAN_LAST;
-            // The commit that wrote it may not have come to its end.
+            // The commit that wrote this node may have been interrupted, so its number may be above the master node's.
             self.cmt_no = self.cmt_no.max(number);
             if number < state.last_cmt_no && state.ended {
                 return match i {

@@ -31,7 +31,7 @@ pub(crate) struct Sizes(BTreeMap<u32, Size>);
 /// A copy of the master node and what follows it in its LEB.
 struct MasterCopy {
     node: Option<(Vec<u8>, u32)>,
-    /// The unit behind it was being written.
+    /// The I/O unit behind the last good node was being written when the power went.
     damaged: bool,
 }
 
@@ -127,7 +127,8 @@ impl Core {
 
     // ---- master node -------------------------------------------------------------------------------------------
 
-    /// Finds the valid master node when the copies differ, and writes both anew. Returns it and its place.
+    /// Chooses the valid master node when the copies differ, and writes both copies anew. Returns the node and its
+    /// offset.
     pub fn recover_master(&mut self) -> Res<(Vec<u8>, u32)> {
         let one = self.read_master_copy(MASTER_LNUM)?;
         let two = self.read_master_copy(MASTER_LNUM + 1)?;
@@ -135,7 +136,8 @@ impl Core {
             choose_master(&self.geo, one, two).ok_or(Fail::Corrupt("the master nodes contradict each other"))?;
         if self.ro_mount {
             self.deferred.master = Some(node.clone());
-            // It may be of a clean file system; that it had to be chosen shows that the power went away.
+            // The chosen node may be that of a clean file system, but the copies would not differ if there had been no
+            // power cut, so the mount must recover.
             let flags = get_u32(&node, 40);
             put_u32(&mut node, 40, flags | MASTER_DIRTY);
             return Ok((node, 0));
@@ -223,8 +225,8 @@ impl Core {
         }
     }
 
-    /// An inode whose data reach beyond its size gets the size of the data; data without inode go
-    /// (`ubifs_recover_size`).
+    /// Gives an inode whose data nodes reach beyond its size the size of the data, and removes data nodes without an
+    /// inode (`ubifs_recover_size`).
     pub fn recover_sizes(&mut self) -> Res<()> {
         let mut node = Vec::new();
         for (ino, mut size) in std::mem::take(&mut self.sizes.0) {
@@ -293,13 +295,14 @@ fn recover_nodes(geo: &Geometry, leb: &mut ScannedLeb, start: u32, head: Option<
     let unit = offs / geo.min_io * geo.min_io;
     let is_grouped = head.is_some_and(|head| head != GC_HEAD);
     if is_grouped {
-        // A group counts only as a whole.
+        // A group of nodes is valid only as a whole, so the nodes of an unfinished group are dropped.
         while let Some(node) = leb.nodes.pop_if(|node| node.group == IN_GROUP) {
             offs = node.offs;
         }
     }
     if head == Some(GC_HEAD) {
-        // What stands in the unit that was being written may not be safe; it is still where it was before.
+        // Nodes in the I/O unit that was being written may be unreliable. The GC head only copies: the original of a
+        // dropped node still exists.
         while offs > unit {
             let Some(node) = leb.nodes.pop() else { break };
             offs = node.offs;
@@ -386,7 +389,7 @@ fn choose_master(geo: &Geometry, one: MasterCopy, two: MasterCopy) -> Option<Vec
                 None => (offs == 0 && !one.damaged).then_some(node),
             }
         }
-        // The first LEB was begun anew.
+        // Only the second LEB has a good node: the first one had been full, and was erased to begin anew.
         (None, Some((node, offs))) => (offs + 2 * unit > geo.leb_bytes).then_some(node),
         (None, None) => None,
     }

@@ -16,7 +16,7 @@ use ffslab_sim::Reason;
 use ffslab_ubi::Ubi;
 use std::collections::BTreeMap;
 
-/// What a read-only mount has found and could not write.
+/// The repairs that a read-only mount found necessary and could not write.
 #[derive(Debug, Default)]
 pub(crate) struct Deferred {
     /// The master node, if its copies differed (`rcvrd_mst_node`).
@@ -34,11 +34,12 @@ impl Deferred {
 }
 
 impl Core {
-    /// The end of a read-only mount.
+    /// The last step of a read-only mount.
     pub fn finish_read_only(&mut self) -> Res<()> {
         match self.need_recovery {
             true => self.recover_sizes(),
-            // Or the free space would change by a remount.
+            // The reserve LEB of garbage collection is taken as in a writable mount, so that a remount does not change
+            // the free space.
             false => self.take_gc_leb(),
         }
     }
@@ -52,7 +53,7 @@ impl Core {
         if result.is_err() {
             self.ro_mount = true;
             self.stop_thread();
-            // What had been deferred may be written in part: there is no second attempt.
+            // Some of the deferred repairs may have been written: a second attempt would not find all of them.
             self.read_only = self.need_recovery && self.deferred.is_empty();
         }
         result

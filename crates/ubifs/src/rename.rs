@@ -88,13 +88,15 @@ impl Ubifs {
         });
         self.core.release_budget(growth);
         match result {
-            // The moved inode has a new change time, which is not written yet.
+            // The change time of the moved inode is not written with the rename, so the inode is marked as dirty. If it
+            // was dirty before it has a budget already, and the new one is given back.
             Ok(()) if self.mark_dirty(host, ino, InodeDirt::Attributes)? => self.core.release_budget(moved_growth),
             Ok(()) => {}
             Err(_) => self.core.release_budget(moved_growth),
         }
         result?;
-        // Only the moved inode decides (`do_rename`): a synchronous directory alone does not.
+        // Only the moved inode decides whether the rename is written at once (`do_rename`): a synchronous directory
+        // does not.
         self.write_if_sync(ino)
     }
 
@@ -121,7 +123,7 @@ impl Ubifs {
         let is_dir = inode.kind == FileKind::Directory;
         inode.changed = now;
         let grown = Core::entry_bytes(new_name);
-        // The name stays if a whiteout takes it.
+        // The directory keeps its size if a whiteout takes over the old name.
         let shrunk = if whiteout.is_some() { 0 } else { Core::entry_bytes(name) };
         if is_dir && (is_move || target.is_some()) {
             old_dir.links = old_dir.links.saturating_sub(1);
@@ -174,7 +176,8 @@ impl Ubifs {
         Ok(())
     }
 
-    /// An inode that stands for "there is nothing here", and room for it. It is written with the rename.
+    /// Makes the inode of a whiteout, which stands for "there is nothing here", and reserves room for it. It is written
+    /// together with the rename.
     fn make_whiteout(&mut self, host: &mut dyn Host, dir: Ino, wanted: bool) -> Result<Option<Box<Inode>>> {
         if !wanted {
             return Ok(None);
@@ -224,12 +227,13 @@ impl Ubifs {
         self.core.release_budget(growth);
         result?;
         for mut dir in dirs.into_iter().flatten() {
-            // In the same directory both are the same, and its budget is free after the first.
+            // When both names are in the same directory, the first round has given back its budget already.
             dir.dirty &= self.inodes.get(&dir.ino).is_some_and(|known| known.dirty);
             self.core.mark_clean(&mut dir);
             self.inodes.insert(dir.ino, dir);
         }
-        // The kernel does not write the change times, and neither marks them.
+        // The kernel sets the change times of the two inodes in memory only: it neither writes them nor marks the
+        // inodes as dirty.
         for ino in [one, other] {
             self.inode(ino)?.changed = now;
         }

@@ -16,9 +16,9 @@ struct Entry {
     at: NodeAt,
     sqnum: u64,
     deletion: bool,
-    /// Of an entry.
+    /// Name of a directory entry; empty for other nodes.
     name: Vec<u8>,
-    /// Of a truncation.
+    /// Sizes of the file before and after a truncation.
     old_size: u64,
     new_size: u64,
 }
@@ -83,7 +83,7 @@ impl Core {
         Ok(())
     }
 
-    /// `false`: the log ends before or with this LEB.
+    /// Replays one LEB of the log. Returns `false` when the log ends before or with this LEB.
     fn replay_log_leb(&mut self, lnum: u32, replay: &mut Replay) -> Res<bool> {
         let leb = match self.scan(lnum, 0) {
             Err(Fail::Unclean) if self.need_recovery => self.recover_log_leb(lnum, replay.cs_sqnum)?,
@@ -108,7 +108,7 @@ impl Core {
             replay.cs_sqnum = first.sqnum;
         }
         if first.sqnum < replay.cs_sqnum {
-            // Of the log before this commit.
+            // This LEB belongs to the log of an earlier commit.
             return Ok(false);
         }
         if first.offs != 0 {
@@ -135,7 +135,7 @@ impl Core {
             return Err(Fail::Corrupt("bad reference node"));
         }
         if let Some(bud) = self.log.buds.get(&lnum) {
-            // A commit that was interrupted wrote it again.
+            // An interrupted commit has written this reference node once more.
             if bud.head == head && bud.start <= start {
                 return Ok(());
             }
@@ -147,8 +147,8 @@ impl Core {
         Ok(())
     }
 
-    /// Whether a power cut may have damaged the end of this bud: it is the head's last, or the one before while the last
-    /// is empty.
+    /// Whether a power cut may have damaged the end of this bud: it is the last one of its head, or the one before the
+    /// last while the last one is empty.
     fn is_last_bud(&mut self, lnum: u32, head: usize) -> bool {
         let buds = &self.heads[head].buds;
         let Some(position) = buds.iter().position(|&other| other == lnum) else { return true };
@@ -181,7 +181,7 @@ impl Core {
         Ok(())
     }
 
-    /// Returns how many bytes are in use.
+    /// Collects the nodes of a bud for the replay. Returns how many bytes of them are in use.
     fn replay_nodes(&mut self, leb: &crate::scan::ScannedLeb, replay: &mut Replay) -> Res<u32> {
         let mut used = 0;
         for node in &leb.nodes {
@@ -252,7 +252,8 @@ impl Core {
         }
         match (entry.deletion, key.kind()) {
             (true, INO_KEY) => {
-                // A file without a name may have got one again.
+                // A file without a name may have got a name again later (`linkat`): it is deleted only if its last node
+                // says so, too.
                 let mut later = entries.iter().rev().filter(|other| other.key == key);
                 if later.next().is_none_or(|last| last.deletion) {
                     self.tnc_remove_ino(key.ino)?;
@@ -279,7 +280,8 @@ impl Core {
         let lp = self.lpt.props[i];
         let mut dirty = lp.dirty;
         if entry.bud.start == 0 && (lp.free != self.geo.leb_bytes || lp.dirty != 0) {
-            // The LEB was collected after the last commit: what was in it is gone.
+            // Garbage collection emptied this LEB after the last commit, so the dirt that the LPT on flash knows of is
+            // gone.
             dirty = dirty.saturating_sub(self.geo.leb_bytes - lp.free);
         }
         let change =

@@ -38,7 +38,7 @@ pub(crate) mod field {
 pub(crate) struct Superblock {
     pub bytes: Vec<u8>,
     pub default_compression: u16,
-    /// Time stamps are multiples of it.
+    /// Time stamps are kept as multiples of this.
     pub time_granularity_ns: u32,
     pub big_lpt: bool,
     pub space_fixup: bool,
@@ -95,7 +95,7 @@ impl Core {
             return Err(Fail::Corrupt("the superblock has more LEBs than the volume"));
         }
         if geo.leb_cnt < volume_lebs && geo.leb_cnt < geo.max_leb_cnt {
-            // The volume has grown.
+            // The volume was enlarged after the file system was made; it may use LEBs up to `max_leb_cnt`.
             geo.leb_cnt = geo.max_leb_cnt.min(volume_lebs);
             put_u32(&mut self.sb.bytes, field::LEB_CNT, geo.leb_cnt);
             self.sb.must_write = true;
@@ -169,7 +169,7 @@ impl Core {
         if i64::from(geo.log_lebs) < log_lebs || align(geo.idx_bytes_max, geo.min_io) > geo.leb_bytes {
             return Err(BAD);
         }
-        // Below this the heads would get into each other's way.
+        // Each head needs room for a bud of its own, and the next bud must fit, too, or the heads block each other.
         let least = (HEADS as i64 + 1) * leb + 1;
         geo.bg_bud_bytes = ((geo.max_bud_bytes * 13) >> 4).max(least);
         geo.max_bud_bytes = geo.max_bud_bytes.max(least + leb);

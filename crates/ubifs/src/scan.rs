@@ -128,7 +128,8 @@ impl Core {
     /// All nodes of a LEB from `offs` on. [`Fail::Unclean`]: there is something that is no node (`ubifs_scan`).
     pub fn scan(&mut self, lnum: u32, offs: u32) -> Res<ScannedLeb> {
         let mut leb = self.start_scan(lnum, offs)?;
-        // The kernel asks before each node, but what lies between two of them takes no time.
+        // The kernel offers a reschedule before each node, but no simulated time passes between two nodes, so one offer
+        // is enough.
         self.cond_resched();
         match scan_nodes(&self.geo, &mut leb, offs) {
             Ok(()) => Ok(leb),
@@ -145,7 +146,8 @@ fn scan_nodes(geo: &Geometry, leb: &mut ScannedLeb, mut offs: u32) -> Res<()> {
         match scan_a_node(geo, &leb.bytes[offs as usize..], offs) {
             Found::Padding(bytes) => offs += bytes,
             Found::EmptySpace => break,
-            // Unless the length of a node is a multiple of 8 the next one begins behind a gap, which may be the end.
+            // A node whose length is no multiple of 8 is followed by a gap up to the next multiple; the gap may reach
+            // the end of the LEB.
             Found::Node => offs = (offs + leb.add(offs)).min(geo.leb_bytes),
             Found::Garbage | Found::CorruptNode | Found::BadPadding => return Err(Fail::Unclean),
         }

@@ -6,10 +6,11 @@ use crate::core::Core;
 use crate::tnc::NO_ZNODE;
 
 impl Core {
-    /// Forgets every clean index node. A clean one has only clean ones below it.
+    /// Forgets every clean index node. Below a clean index node there are only clean ones.
     pub fn shrink_index(&mut self) {
         let root = self.tnc.root.child;
-        // What a running commit has not written yet must stay.
+        // A running commit still needs the index nodes that it has not written yet, so nothing is forgotten during a
+        // commit.
         if root == NO_ZNODE || self.commit.is_some() {
             return;
         }

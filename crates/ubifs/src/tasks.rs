@@ -6,13 +6,13 @@ use crate::core::Core;
 use crate::format::{GC_HEAD, HEADS};
 use ffslab_sim::{Reason, Task};
 
-/// The thread, as those who wake it know it.
+/// The state of the background thread that the file system needs in order to wake it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Thread {
     pub exists: bool,
-    /// It was asked to work.
+    /// The thread was asked to work.
     needed: bool,
-    /// When it wakes by itself; `u64::MAX`: never.
+    /// When a timer wakes the thread; `u64::MAX`: no timer runs.
     wakes_at_ns: u64,
 }
 
@@ -34,14 +34,15 @@ impl Core {
         }
     }
 
-    /// Something waits in a buffer: it is written after a while.
+    /// Starts the timer of a head's write buffer, after which the background thread writes the buffer. The buffer of
+    /// the GC head has no timer.
     pub fn start_head_timer(&mut self, head: usize) {
         if head == GC_HEAD {
             return;
         }
         let at_ns = self.sim.now_ns() + self.wbuf_delay_ns;
         self.heads[head].timer_at_ns = Some(at_ns);
-        // A timer that moves away leaves the thread to wake too early, and to see then that it has nothing to do.
+        // When a timer is moved to a later time the thread still wakes at the earlier one and finds nothing to do.
         if self.thread.exists && !self.thread.needed && at_ns < self.thread.wakes_at_ns {
             self.thread.wakes_at_ns = at_ns;
             self.sleep_until_timer(at_ns);
@@ -59,7 +60,7 @@ impl Core {
 
     /// Runs the thread up to its next scheduling point; `false`: it sleeps.
     pub fn run_thread(&mut self) -> bool {
-        // An error has made the file system read-only; nobody waits for the answer.
+        // An error has made the file system read-only already, and nobody waits for a result of the thread.
         let goes_on = match self.commit {
             Some(_) => self.go_on_with_commit(),
             None => {

@@ -14,17 +14,18 @@ use ffslab_sim::Reason;
 /// A journal head: where it writes, and what waits in its buffer.
 #[derive(Debug, Default)]
 pub(crate) struct Head {
-    /// `None`: it has no LEB yet.
+    /// LEB of the head; `None`: it has none yet.
     pub lnum: Option<u32>,
-    /// Where the buffer will be written.
+    /// Offset in the LEB at which the content of the buffer will be written.
     pub offs: u32,
     pub used: u32,
-    /// Bytes until the next boundary of the largest write.
+    /// Bytes from `offs` to the next boundary at which a write ends at most (`max_write`): the buffer is written when
+    /// it holds as many.
     size: u32,
     bytes: Vec<u8>,
     /// Inodes that have nodes in the buffer.
     inodes: Vec<u32>,
-    /// All nodes in the buffer are there for what the setup of an experiment had left.
+    /// Every node in the buffer was written for the setup of an experiment, not for what is measured.
     pub is_of_setup: bool,
     /// When the buffer is to be written by the background thread.
     pub timer_at_ns: Option<u64>,
@@ -58,7 +59,7 @@ impl Head {
         self.inodes.contains(&ino)
     }
 
-    /// The buffer holds a node of this inode.
+    /// Notes that the buffer holds a node of this inode.
     pub fn note_inode(&mut self, ino: u32) {
         if self.used > 0 {
             self.inodes.push(ino);
@@ -77,7 +78,7 @@ impl Head {
         self.inodes.clear();
     }
 
-    /// Goes on at this place (`ubifs_wbuf_seek_nolock`).
+    /// Moves the head to this place (`ubifs_wbuf_seek_nolock`).
     pub fn seek(&mut self, geo: &Geometry, lnum: u32, offs: u32) {
         self.lnum = Some(lnum);
         self.offs = offs;
@@ -86,7 +87,7 @@ impl Head {
 }
 
 impl Core {
-    /// Writes out what waits in a buffer, padded.
+    /// Pads the content of a head's buffer to a whole I/O unit and writes it.
     pub fn sync_head(&mut self, head: usize) -> Res<()> {
         self.cancel_head_timer(head);
         let h = &mut self.heads[head];
@@ -193,7 +194,7 @@ impl Core {
             let offs = self.heads[head].offs;
             match node.get(done..done + unit) {
                 Some(whole) => self.leb_write(lnum, offs, whole)?,
-                // The node ends before the unit does.
+                // The node ends before this write unit does.
                 None => {
                     put(&mut buffer[..unit], &node[done..]);
                     self.leb_write(lnum, offs, &buffer[..unit])?;

@@ -19,7 +19,7 @@ use ffslab_sim::Reason;
 const LIST_BYTES_MAX: u32 = 64 << 10;
 /// Namespaces that are kept (`ubifs_xattr_handlers`).
 const NAMESPACES: [&[u8]; 3] = [b"user.", b"trusted.", b"security."];
-/// Belongs to file encryption and is not listed.
+/// Name of the attribute that belongs to file encryption, which is not listed.
 const ENCRYPTION_CONTEXT: &[u8] = b"c";
 
 /// Whether attributes of this name are kept.
@@ -33,21 +33,23 @@ fn value_bytes(len: usize) -> u32 {
 }
 
 impl Core {
-    /// Attributes that an inode may have: so many that all fit into half a LEB when they are deleted with it.
+    /// How many attributes an inode may have: their inodes must all fit into half a LEB, because they are deleted
+    /// together.
     pub fn xattrs_max(&self) -> u32 {
         self.geo.leb_bytes / 2 / INO_BYTES
     }
 }
 
 impl Inode {
-    /// Counts an attribute in.
+    /// Counts a new attribute in the sums of the inode that has it.
     fn add_xattr(&mut self, name: &[u8], len: usize) {
         self.xattr_cnt += 1;
         self.xattr_bytes += Core::entry_bytes(name) as u32 + value_bytes(len);
         self.xattr_names += name.len() as u32;
     }
 
-    /// Counts an attribute out. The sums of a damaged image may be too small.
+    /// Takes a removed attribute out of the sums of the inode that had it. On a damaged image the sums may be too
+    /// small.
     fn drop_xattr(&mut self, name: &[u8], len: usize) {
         self.xattr_cnt = self.xattr_cnt.saturating_sub(1);
         self.xattr_bytes = self.xattr_bytes.saturating_sub(Core::entry_bytes(name) as u32 + value_bytes(len));
@@ -201,7 +203,7 @@ impl Ubifs {
         result
     }
 
-    /// An image may hold more attributes than can be deleted at once: they go one by one, before their host does
+    /// Deletes the attributes one by one when an image has more of them than the deletion of the inode can take along
     /// (`ubifs_purge_xattrs`).
     pub(crate) fn purge_xattrs(&mut self, host: &mut dyn Host, ino: Ino) -> Result<()> {
         if self.inode(ino)?.xattr_cnt <= self.core.xattrs_max() {
@@ -212,7 +214,8 @@ impl Ubifs {
         names.into_iter().try_for_each(|name| self.delete_xattr(host, ino, &name))
     }
 
-    /// Writes a change of the inode that has the attribute together with it. If that fails the inode is as before.
+    /// Writes a change of an attribute together with the inode that has the attribute. If the write fails, the inode in
+    /// memory is as before.
     fn with_owner(
         &mut self,
         host: &mut dyn Host,
@@ -238,7 +241,7 @@ impl Ubifs {
 }
 
 impl Core {
-    /// Tells `found` name and inode number of each extended attribute, in the order of the index.
+    /// Calls `found` with the name and the inode number of each extended attribute, in the order of the index.
     pub fn each_xattr(&mut self, ino: u32, mut found: impl FnMut(&[u8], u32)) -> crate::error::Res<()> {
         let mut key = Key::xent(ino, 0);
         let (mut node, mut name) = (Vec::new(), Vec::new());

@@ -193,7 +193,7 @@ impl Core {
         Ok(self.lpt.pnodes[index as usize].lnum != 0)
     }
 
-    /// Chooses the LEBs whose properties the next mount reads at once.
+    /// Chooses the LEBs for the table of saved LEB numbers, whose properties the next mount reads at once.
     fn populate_lsave(&mut self) {
         self.lpt.make_lsave_dirty(self.geo.lpt_first);
         let count = self.lpt.geo.lsave_cnt as usize;

@@ -47,7 +47,7 @@ impl Core {
         result
     }
 
-    /// Marks a node as changed if it is the valid one.
+    /// Marks the LPT node at this place as changed if it is the valid one, so that the next commit writes it elsewhere.
     fn renew_lpt_node(&mut self, kind: u32, number: u32, lnum: u32, offs: u32) -> Res<()> {
         let first = self.geo.lpt_first;
         match kind {

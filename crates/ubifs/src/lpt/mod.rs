@@ -38,7 +38,7 @@ const NOT_A_NODE: u32 = 15;
 pub(crate) struct TreeNode {
     pub loaded: bool,
     pub dirty: bool,
-    /// 0: it was never written, everything below it is free.
+    /// LEB of the node. 0: the node was never written, and all LEBs below it are free.
     pub lnum: u32,
     pub offs: u32,
 }
@@ -48,9 +48,9 @@ pub(crate) struct TreeNode {
 pub(crate) struct LtabEntry {
     pub free: u32,
     pub dirty: u32,
-    /// To be unmapped at the end of the commit.
+    /// The LEB holds only dirt, and the end of the commit unmaps it.
     pub trivial_gc: bool,
-    /// Taken by the commit that is being laid out.
+    /// The commit that is being laid out writes into this LEB.
     pub allocated: bool,
 }
 
@@ -79,7 +79,7 @@ pub(crate) struct Stats {
 struct PendingWrite {
     lnum: u32,
     offs: u32,
-    /// The LEB begins anew.
+    /// Unmap the LEB before this write, which begins it anew.
     unmap: bool,
     bytes: Vec<u8>,
 }
@@ -104,7 +104,7 @@ pub(crate) struct Lpt {
     pub lscan_lnum: u32,
     dirty_pnodes: u32,
     pnodes_have: u32,
-    /// After mount of a big model: make room before the first commit.
+    /// A big-model LPT was mounted: before the first commit, make sure that the LPT area has free LEBs.
     check_free: bool,
     pending: Vec<PendingWrite>,
 }

@@ -1,6 +1,5 @@
-//! Looking through all LEBs for one that fits, without keeping what is read unless it is worth it.
-//!
-//! Follows `fs/ubifs/lpt.c` (`ubifs_lpt_scan_nolock`) and the call-backs of `fs/ubifs/find.c`.
+//! Scanning the properties of all LEBs for one that fits. The leaves that a scan reads stay in memory only when they
+//! are likely to be needed again.
 
 use super::{Lpt, FANOUT, FANOUT_SHIFT};
 use crate::core::Core;
@@ -114,7 +113,7 @@ impl Core {
         }
     }
 
-    /// What a scan has read becomes part of the tree.
+    /// Makes the leaf that a scan has read a part of the tree in memory.
     fn keep_scanned(&mut self, pnode: u32, i: usize) {
         for level in 1..self.lpt.geo.height {
             self.lpt.node(level, pnode >> (FANOUT_SHIFT * level)).loaded = true;

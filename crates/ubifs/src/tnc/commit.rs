@@ -15,7 +15,8 @@ use crate::node::pad;
 /// A commit of the index that is going on.
 #[derive(Debug, Default)]
 pub(super) struct Layout {
-    /// Changed znodes, children before parents; those from `rest` on go into empty space.
+    /// Changed znodes, children before parents. Those up to `rest` went into gaps, those from `rest` on go into empty
+    /// space.
     pub znodes: Vec<u32>,
     pub rest: usize,
     /// LEBs for the index, and how many of them are used.
@@ -26,18 +27,18 @@ pub(super) struct Layout {
     new_head: (u32, u32),
     /// The head's LEB has no room even for the first znode.
     head_is_full: bool,
-    /// What goes into empty space, packed, and the pieces in which it is written.
+    /// The packed znodes that go into empty space, and the pieces in which they are written.
     stream: Vec<u8>,
     writes: Vec<Flush>,
     writes_done: usize,
     bytes_done: usize,
 }
 
-/// What a run through the layout decides about one znode.
+/// What the layout has decided about one znode.
 struct Step {
     id: u32,
     at: NodeAt,
-    /// A part of the buffer is full behind it: so many bytes are written.
+    /// With this znode the write buffer is full up to a boundary: this piece is written.
     flush: Option<Flush>,
 }
 
@@ -46,9 +47,9 @@ struct Flush {
     lnum: u32,
     offs: u32,
     bytes: u32,
-    /// Bytes of it that hold nodes; more when the next piece begins in the middle of one.
+    /// How many of the bytes hold nodes. It exceeds `bytes` when the last node continues in the next piece.
     used: u32,
-    /// Nothing more goes into this LEB.
+    /// This is the last piece that goes into the LEB.
     leb_ends: bool,
 }
 
@@ -124,7 +125,7 @@ impl Core {
         idx_node_bytes(self.tnc.z(id).branches.len() as u32)
     }
 
-    /// The znode will stand here.
+    /// Sets the place at which the commit will write a znode.
     pub(super) fn place_znode(&mut self, id: u32, at: NodeAt) {
         self.tnc.branch_to(id).at = at;
         self.tnc.calc_idx_bytes += i64::from(align8(at.len));
@@ -234,7 +235,7 @@ impl Core {
         Ok(())
     }
 
-    /// Before the first of what [`Core::start_index_commit`] laid out is written (`ubifs_tnc_end_commit`).
+    /// Prepares the writing of what [`Core::start_index_commit`] laid out (`ubifs_tnc_end_commit`).
     pub fn begin_index_writes(&mut self) -> Res<()> {
         for lnum in std::mem::take(&mut self.tnc.commit.gap_lebs) {
             self.return_leb(lnum)?;

@@ -27,7 +27,7 @@ impl Core {
         }
     }
 
-    /// Returns how many znodes found a place.
+    /// Fills the gaps of the dirtiest index LEB with changed znodes. Returns how many znodes found a place.
     fn fill_gaps_of_one_leb(&mut self) -> Res<usize> {
         let lnum = self.find_dirty_index_leb()?;
         self.tnc.commit.gap_lebs.push(lnum);
@@ -45,7 +45,8 @@ impl Core {
         let free = self.geo.leb_bytes - end;
         let change = Change { free: Some(free), dirty: Some(dirt), ..Change::default() };
         if written == 0 {
-            // Nothing fitted: the LEB stays as it is; one that was given up for erasure is in use again.
+            // No znode fitted, so the LEB stays as it is. If it had counted as free, because its nodes were all to
+            // move, it is in use again.
             if self.read_lp(leb.lnum)?.free == self.geo.leb_bytes {
                 self.change_lp(leb.lnum, change)?;
             }
@@ -82,7 +83,8 @@ impl Core {
         Ok((written + count, end, dirt + pad_bytes))
     }
 
-    /// Returns the number of znodes, the bytes of padding, and where the last node or the padding ends.
+    /// Fills one gap with changed znodes. Returns the number of znodes, the bytes of padding, and where the last node
+    /// or the padding ends.
     fn fill_gap(&mut self, leb: &mut ScannedLeb, start: u32, end: u32) -> Res<(usize, u32, u32)> {
         let mut at = start;
         let mut written = 0;

@@ -8,7 +8,7 @@ use crate::error::Res;
 use crate::key::{Key, DATA_KEY};
 
 impl Core {
-    /// The node with this key now stands here.
+    /// Makes the index lead from this key to the node at this place.
     pub fn tnc_add(&mut self, key: Key, at: NodeAt) -> Res<()> {
         let (found, position) = self.find_dirty(key)?;
         if found {
@@ -18,7 +18,7 @@ impl Core {
         }
     }
 
-    /// The entry with this key and name now stands here.
+    /// Makes the index lead from this key and name to the entry node at this place.
     pub fn tnc_add_name(&mut self, key: Key, at: NodeAt, name: &[u8]) -> Res<()> {
         let (mut found, mut position) = self.find_dirty(key)?;
         if found {
@@ -30,13 +30,15 @@ impl Core {
         }
         self.insert(position, Branch::leaf(key, at))?;
         if self.replaying {
-            // An older entry of the same name may be missing on flash: a name that cannot exist finds it.
+            // The index may still have a branch to an older entry of the same name whose node is gone from flash, so
+            // that its name could not be compared. Removing a name that cannot exist removes such a dangling branch.
             return self.tnc_remove_name(key, b"\0");
         }
         Ok(())
     }
 
-    /// Garbage collection moved a node: the index follows if it still leads to the old place.
+    /// Makes the index lead to the new place of a node that garbage collection has moved, if it still leads to the old
+    /// one.
     pub fn tnc_replace(&mut self, key: Key, old_lnum: u32, old_offs: u32, at: NodeAt) -> Res<()> {
         let (found, position) = self.find_dirty(key)?;
         if found {
@@ -55,7 +57,7 @@ impl Core {
         self.add_dirt(old.lnum, old.len)
     }
 
-    /// The first key of a znode went down: those above have it too.
+    /// Passes a lowered first key of a znode on to the branches above that lead to it.
     fn correct_parent_keys(&mut self, mut id: u32) {
         let key = self.tnc.z(id).branches[0].key;
         loop {
@@ -178,7 +180,7 @@ impl Core {
         }
     }
 
-    /// The root was split: there is a new one above.
+    /// Adds a new root above the two halves of the old one, which was split.
     fn grow_root(&mut self, left: u32, right: u32, level: u16) {
         let root = self.tnc.allocate(NO_ZNODE, level + 1, self.geo.fanout);
         let old = self.tnc.root.at;

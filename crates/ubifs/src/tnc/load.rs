@@ -9,7 +9,7 @@ use crate::format::*;
 use crate::key::{Key, DATA_KEY, DENT_KEY, INO_KEY, XENT_KEY};
 use crate::node::check_node;
 
-/// Kind of the node that a key leads to.
+/// Kind of the node on flash to which a key of this type leads.
 fn node_kind(key: Key) -> u8 {
     match key.kind() {
         INO_KEY => INO_NODE,
@@ -150,14 +150,14 @@ impl Core {
         Ok(())
     }
 
-    /// Reads an entry that may have been overwritten since the last commit, as happens during replay. `false`: it is
-    /// not there.
+    /// Reads an entry node that may not exist any more: during replay the index can still lead to nodes that were
+    /// overwritten since the last commit. Returns `false` when there is no such node at this place.
     pub(super) fn try_read_entry(&mut self, key: Key, at: NodeAt, node: &mut Vec<u8>) -> Res<bool> {
         if at.len < HEADER_BYTES || u64::from(at.offs) + u64::from(at.len) > u64::from(self.geo.leb_bytes) {
             return Ok(false);
         }
         node.resize(at.len as usize, 0);
-        // A read-only mount meets pages that a power cut has left without ECC. Linux gives up on them.
+        // A read-only mount meets pages whose ECC is missing after a power cut; Linux fails with an I/O error there.
         self.leb_read_checked(at.lnum, at.offs, node)?;
         let is_node = check_node(&self.geo, node, at.offs, true).is_ok()
             && node[header::TYPE] == node_kind(key)

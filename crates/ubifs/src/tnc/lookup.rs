@@ -15,11 +15,11 @@ pub(crate) struct Position {
     pub n: i32,
 }
 
-/// With so few branches they are all looked at. No look depends on the one before it, so what is not in the host's cache is
-/// fetched at once, and there is no branch to predict.
+/// Znodes with up to so many branches are searched by looking at every branch. No comparison depends on the one before
+/// it, so the host's CPU fetches missing cache lines in parallel and has no branch to predict.
 const FEW_BRANCHES: usize = 16;
 
-/// Branch with this key, or the one before its place.
+/// Finds the branch with this key (`true`), or else the one behind which the key belongs.
 #[inline]
 fn search(znode: &Znode, key: Key) -> (bool, i32) {
     let branches = &znode.branches[..];
@@ -29,7 +29,7 @@ fn search(znode: &Znode, key: Key) -> (bool, i32) {
         let exact = branches.get(before).is_some_and(|branch| branch.key == key);
         return (exact, before as i32 - i32::from(!exact));
     }
-    // As the kernel does it: which of several equal keys is found depends on the way of searching.
+    // The same binary search as the kernel's: which one of several equal keys is found depends on the way of searching.
     let (mut begin, mut end) = (0, branches.len());
     while begin < end {
         let middle = (begin + end) / 2;
@@ -49,7 +49,8 @@ impl Core {
         self.step_back_if_hashed(key, exact, position)
     }
 
-    /// The same; all znodes on the way will be written anew.
+    /// Finds a key as [`Core::find`] does, and marks all znodes on the way as dirty, so that the commit writes them
+    /// anew.
     pub(super) fn find_dirty(&mut self, key: Key) -> Res<(bool, Position)> {
         let (exact, position) = self.descend(key, true)?;
         let found = self.step_back_if_hashed(key, exact, position)?;
@@ -73,7 +74,8 @@ impl Core {
         }
     }
 
-    /// Branches with the same hashed key may spread over znodes; the last one of them may stand to the left.
+    /// Steps back to the last branch of the previous znode when that has the key: branches with the same hashed key may
+    /// spread over several znodes, and a search that ends before the first branch of a znode has missed them.
     fn step_back_if_hashed(&mut self, key: Key, exact: bool, position: Position) -> Res<(bool, Position)> {
         if exact || !key.is_hashed() || position.n != -1 {
             return Ok((exact, position));
@@ -122,7 +124,7 @@ impl Core {
         self.seek_place(key, start, lnum, offs).map(|found| found.is_some())
     }
 
-    /// Among the branches with this key the one that leads to a place.
+    /// Finds, among the branches with this key, the one that leads to this place on flash.
     pub(super) fn seek_place(&mut self, key: Key, start: Position, lnum: u32, offs: u32) -> Res<Option<Position>> {
         let is_there = |core: &Core, position: Position| {
             let at = core.at(position);
@@ -226,7 +228,8 @@ impl Core {
         Ok(None)
     }
 
-    /// An index node's place is needed for something else: it will be written anew (`ubifs_dirty_idx_node`).
+    /// Marks an index node as dirty because its place on flash is needed: the next commit writes it elsewhere
+    /// (`ubifs_dirty_idx_node`).
     pub fn renew_index_node(&mut self, key: Key, level: u16, lnum: u32, offs: u32) -> Res<()> {
         if let Some(znode) = self.find_znode(key, level, lnum, offs)? {
             self.dirty_bottom_up(znode)?;
@@ -234,7 +237,7 @@ impl Core {
         Ok(())
     }
 
-    /// Whether the index in memory knows the index node at this place: `Some(dirty)`.
+    /// Whether the index in memory knows the index node at this place. `Some(true)`: the node is dirty.
     pub(super) fn index_node_state(&mut self, key: Key, level: u16, lnum: u32, offs: u32) -> Res<Option<bool>> {
         let znode = self.find_znode(key, level, lnum, offs)?;
         debug_assert!(znode != Some(NO_ZNODE));

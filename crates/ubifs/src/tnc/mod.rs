@@ -36,7 +36,7 @@ pub(crate) struct NodeAt {
 #[derive(Clone, Debug)]
 pub(crate) struct Branch {
     pub key: Key,
-    /// Length 0: not on flash yet.
+    /// Where the node stands on flash; length 0: it is not on flash yet.
     pub at: NodeAt,
     /// The znode below, if it is in memory.
     pub child: u32,
@@ -61,14 +61,15 @@ impl Branch {
 #[derive(Clone, Debug)]
 pub(crate) struct Znode {
     pub parent: u32,
-    /// Which branch of the parent leads here.
+    /// Index of the parent's branch that leads here.
     pub iip: u32,
     pub level: u16,
     pub dirty: bool,
-    /// The first key was changed: on flash the node cannot be found by its present keys.
+    /// The first key was changed since the last commit, so the node on flash cannot be found by the present keys.
     pub alt: bool,
-    /// Within the znode: a search then reads neighbouring memory of the host, at an address that follows from the number
-    /// of the znode. With an index of some size, waiting for the host's memory is what a search costs.
+    /// Branches are stored within the znode: a search then reads neighbouring memory of the host, at an address that
+    /// follows from the number of the znode. With a large index, a search spends most of its time on cache misses of
+    /// the host.
     pub branches: SmallVec<[Branch; USUAL_BRANCHES]>,
 }
 
@@ -147,7 +148,8 @@ impl Tnc {
         }
     }
 
-    /// The node on flash that a znode was read from cannot be found by key any more, but stays in use until the commit.
+    /// Remembers the place of the node on flash from which a znode was read. It cannot be found by key any more, but
+    /// stays in use until the commit.
     fn keep_old_place(&mut self, id: u32) {
         let at = self.branch_to(id).at;
         if at.len > 0 {
@@ -157,13 +159,14 @@ impl Tnc {
 }
 
 impl Core {
-    /// An index node on flash becomes obsolete.
+    /// Counts an index node on flash as dirt, because it is obsolete.
     fn add_idx_dirt(&mut self, at: NodeAt) -> Res<()> {
         self.tnc.calc_idx_bytes -= i64::from(align8(at.len));
         self.add_dirt(at.lnum, at.len)
     }
 
-    /// The znode will be written anew (`dirty_cow_znode`). Those above it must be dirty already.
+    /// Marks a znode as dirty, so that the commit writes it anew (`dirty_cow_znode`). The znodes above it must be dirty
+    /// already.
     fn dirty_znode(&mut self, id: u32) -> Res<()> {
         if std::mem::replace(&mut self.tnc.zm(id).dirty, true) {
             return Ok(());
@@ -173,7 +176,7 @@ impl Core {
         self.add_idx_dirt(at)
     }
 
-    /// The znode and all above it will be written anew (`dirty_cow_bottom_up`).
+    /// Marks a znode and all znodes above it as dirty (`dirty_cow_bottom_up`).
     fn dirty_bottom_up(&mut self, id: u32) -> Res<()> {
         if self.tnc.z(id).dirty {
             return Ok(());

@@ -10,7 +10,7 @@ use crate::format::get_u32;
 use crate::key::Key;
 use std::cmp::Ordering;
 
-/// Whether the position that was found has the name, or is the one behind which it belongs.
+/// `true` and the position of the branch with the name, or `false` and the position behind which the name belongs.
 type Resolved = (bool, Position);
 
 impl Core {
@@ -24,7 +24,7 @@ impl Core {
         Ok(Some(entry_name(&entry.0).cmp(name)))
     }
 
-    /// Finds the entry with this name among those with its key, from `start` on, which has the key.
+    /// Finds the entry with this name among the branches with `key`. `start` is one of those branches.
     pub(super) fn resolve_name(&mut self, key: Key, start: Position, name: &[u8], adding: bool) -> Res<Resolved> {
         if self.replaying {
             return self.resolve_name_in_replay(key, start, name, adding);
@@ -60,7 +60,8 @@ impl Core {
         }
     }
 
-    /// The place between `before`, which has a lower key, and `after`: in the znode of `after` if they are in two.
+    /// The position behind `before` and in front of `after`. When the two are in different znodes it is in the znode of
+    /// `after`.
     fn behind(&self, before: Position, after: Position) -> Position {
         if before.n as usize == self.tnc.z(before.znode).branches.len() - 1 {
             Position { n: -1, ..after }
@@ -69,8 +70,9 @@ impl Core {
         }
     }
 
-    /// The same while nodes may be missing on flash, because garbage collection has moved or dropped them after the last
-    /// commit: a missing one may be the one that is sought.
+    /// Does the same during a replay, when entry nodes may be missing on flash because garbage collection has moved or
+    /// dropped them since the last commit. The name of a missing node cannot be read, so it may be the name that is
+    /// sought.
     fn resolve_name_in_replay(&mut self, key: Key, start: Position, name: &[u8], adding: bool) -> Res<Resolved> {
         let mut missing = None;
         let mut unsure = false;
