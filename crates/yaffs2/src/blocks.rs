@@ -15,14 +15,14 @@ pub enum BlockState {
     Scanning = 1,
     NeedsScan = 2,
     Empty = 3,
-    /// Chunks are being written into it; at most one block is.
+    /// The open block, into which chunks are being written. At most one block is in this state.
     Allocating = 4,
     Full = 5,
-    /// Nothing in it is in use any more; about to be erased.
+    /// No chunk in it is in use any more, and it is about to be erased.
     Dirty = 6,
     Checkpoint = 7,
     Collecting = 8,
-    /// Bad.
+    /// The block is bad and is not used any more.
     Dead = 9,
 }
 
@@ -37,21 +37,21 @@ impl BlockState {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlockInfo {
-    /// Chunks in use that belong to deleted files.
+    /// Chunks in use that belong to deleted files. Garbage collection drops them.
     pub soft_deleted_chunks: i32,
-    /// Chunks in use, those included.
+    /// Chunks in use, the soft-deleted ones included.
     pub in_use_chunks: i32,
     pub state: BlockState,
-    /// A program failed: take the data away, then mark the block bad.
+    /// A program operation failed in the block: garbage collection moves its data away, then the block is marked bad.
     pub needs_retiring: bool,
-    /// Erased by this mount, so nobody needs to look whether it is.
+    /// The block was erased since this mount, so writes need not check whether its chunks are really erased.
     pub skip_erased_check: bool,
-    /// Something is odd about the block: collect it first.
+    /// A read or a write of the block reported errors: garbage collection takes it before all others.
     pub gc_prioritise: bool,
-    /// How often that was so; three bits.
+    /// How often the block was prioritised because of errors. Three bits, as checkpoints store it.
     pub error_strikes: u8,
     pub has_summary: bool,
-    /// It holds a shrink header that older blocks may still need.
+    /// The block holds a shrink header, which must be kept while older blocks have data that it invalidates.
     pub has_shrink_header: bool,
     pub sequence: u32,
 }
@@ -64,7 +64,8 @@ impl BlockInfo {
 }
 
 impl BlockInfo {
-    /// What the block holds. `written_pages`: of the block that is being filled.
+    /// Valid, obsolete and free bytes of the block. `written_pages`: how many pages are written if it is the open
+    /// block.
     fn space(&self, pages_per_block: u32, written_pages: u32, page_bytes: u32) -> BlockSpace {
         let written_pages = match self.state {
             BlockState::Dead => return BlockSpace::default(),
@@ -75,7 +76,7 @@ impl BlockInfo {
         let valid_pages = match self.state {
             BlockState::Checkpoint => pages_per_block,
             BlockState::Dirty => 0,
-            // Chunks of deleted files stay in use until the block is collected; then they are dropped.
+            // Chunks of deleted files count as in use until garbage collection drops them, but they hold nothing valid.
             _ => (self.live().max(0) as u32).min(written_pages),
         };
         BlockSpace {
@@ -100,7 +101,7 @@ pub struct Blocks {
     pub alloc_finder: u32,
     /// Sequence number of the block that was allocated last.
     pub sequence: u32,
-    /// Lowest sequence number of a block with chunks that are not in use, and that block; 0: not known.
+    /// Lowest sequence number of all blocks that hold chunks out of use, and that block; 0: not known.
     pub oldest_dirty_sequence: u32,
     pub oldest_dirty_block: u32,
 }
@@ -251,7 +252,7 @@ impl Blocks {
         None
     }
 
-    /// Makes sure that there is a block to write into, as far as there is one.
+    /// Opens the next empty block if no block is open. When no block is empty none is open afterwards.
     pub fn open_block(&mut self) {
         if self.alloc_block.is_none() {
             self.alloc_block = self.find_block();
@@ -274,7 +275,7 @@ impl Blocks {
         Some(block * self.chunks_per_block + page)
     }
 
-    /// Nothing more is written into the open block (`yaffs_skip_rest_of_block`).
+    /// Closes the open block although chunks of it are still erased (`yaffs_skip_rest_of_block`).
     pub fn skip_rest_of_block(&mut self) {
         if let Some(block) = self.alloc_block {
             if self.info(block).state == BlockState::Allocating {
@@ -298,14 +299,15 @@ impl Blocks {
         let limit = self.sequence.wrapping_add(1);
         let dirty =
             self.info.iter().enumerate().filter(|(_, info)| self.is_full_and_dirty(info) && info.sequence < limit);
-        // Of equal ones the first.
+        // Of several blocks with the same sequence number the first is taken, as in the original.
         if let Some((index, info)) = dirty.min_by_key(|(_, info)| info.sequence) {
             self.oldest_dirty_sequence = info.sequence;
             self.oldest_dirty_block = index as u32 + 1;
         }
     }
 
-    /// A block was erased or is bad: its sequence number means nothing any more.
+    /// Forgets the oldest dirty block if it is `block`, which was erased or marked bad and so has no valid sequence
+    /// number.
     pub fn forget_oldest_dirty(&mut self, block: u32) {
         if self.info(block).sequence == self.oldest_dirty_sequence {
             self.oldest_dirty_sequence = 0;
@@ -313,7 +315,7 @@ impl Blocks {
         }
     }
 
-    /// A chunk of the block is not in use any more.
+    /// Notes that a chunk of the block went out of use, which may make the block the oldest dirty one.
     #[inline]
     pub fn became_dirtier(&mut self, block: u32) {
         let sequence = self.info(block).sequence;
@@ -323,7 +325,8 @@ impl Blocks {
         }
     }
 
-    /// A shrink header must not go before everything older that it invalidates has gone (`yaffs_block_ok_for_gc`).
+    /// Whether garbage collection may take this block now. A block with a shrink header must wait until every older
+    /// block with data that the header invalidates was erased (`yaffs_block_ok_for_gc`).
     pub fn may_be_collected(&mut self, block: u32) -> bool {
         if !self.info(block).has_shrink_header {
             return true;

@@ -15,9 +15,10 @@ struct Slot {
     owner: Option<Obj>,
     chunk: u32,
     last_use: u64,
-    /// Stays set when a dirty chunk is forgotten, and is counted then, too, as in the original.
+    /// The chunk differs from flash. The flag stays set when the slot is emptied and then still counts in
+    /// [`ShortOpCache::dirty_flags`], as in the original.
     dirty: bool,
-    /// The setup of an experiment left it dirty.
+    /// The chunk has been dirty since the setup of an experiment.
     is_of_setup: bool,
     count_bytes: u32,
     data: Box<[u8]>,
@@ -70,13 +71,14 @@ impl ShortOpCache {
         self.slots.iter().filter(|slot| slot.dirty).count() as i32
     }
 
-    /// The chunk was read.
+    /// Notes that the slot was used now, for the choice of the least recently used one.
     pub fn used(&mut self, slot: SlotNumber) {
         self.uses += 1;
         self.slots[slot].last_use = self.uses;
     }
 
-    /// Puts bytes of a program into a chunk, of which the first `count_bytes` count from now on.
+    /// Puts bytes that a program wrote into a chunk. From now on the first `count_bytes` bytes of the chunk hold data
+    /// of the file.
     pub fn put(&mut self, slot: SlotNumber, start: usize, data: &[u8], count_bytes: u32) {
         self.used(slot);
         let slot = &mut self.slots[slot];
@@ -86,7 +88,7 @@ impl ShortOpCache {
         slot.count_bytes = count_bytes;
     }
 
-    /// Marks what is dirty as left by the setup of an experiment; returns how many bytes that is.
+    /// Marks all dirty chunks as left by the setup of an experiment. Returns how many bytes they hold.
     pub fn measurement_begins(&mut self) -> u64 {
         let mut bytes = 0;
         for slot in self.slots.iter_mut().filter(|slot| slot.dirty && slot.owner.is_some()) {
@@ -144,7 +146,7 @@ impl Device {
             self.cache.slots[slot].owner = None;
             return Ok(Some(slot));
         }
-        // Older sources write all dirty chunks of the file whose chunk is the oldest.
+        // Sources before `Today` write all dirty chunks of the file that owns the least recently used slot.
         if let (true, Some(owner)) = (self.cache.slots[slot].dirty, self.cache.slots[slot].owner) {
             self.flush_cached(owner, true)?;
             return Ok(self.cache.vacant());
@@ -152,7 +154,7 @@ impl Device {
         Ok(Some(slot))
     }
 
-    /// Writes a slot out if it is dirty. `false`: there was no space.
+    /// Writes the chunk in a slot to flash if it is dirty. Returns `false` when there was no space.
     fn flush_slot(&mut self, number: SlotNumber) -> Result<bool> {
         let slot = &mut self.cache.slots[number];
         let (Some(owner), true) = (slot.owner, slot.dirty) else { return Ok(true) };
@@ -166,8 +168,8 @@ impl Device {
         written
     }
 
-    /// Writes a file's dirty chunks out. `discard`: they leave the cache, too (today's sources decide by it; earlier ones
-    /// always do so).
+    /// Writes a file's dirty chunks to flash. `discard`: the chunks also leave the cache. Only today's sources look at
+    /// `discard`; in earlier ones the chunks always leave the cache.
     pub fn flush_cached(&mut self, owner: Obj, discard: bool) -> Result<()> {
         if self.options.generation == Generation::Today {
             for slot in 0..self.cache.slots.len() {
@@ -180,7 +182,7 @@ impl Device {
             }
             return Ok(());
         }
-        // In the order of the file, until there is no space.
+        // Chunks are written in the order of the file, until one finds no space.
         loop {
             let slots = self.cache.slots.iter().enumerate().filter(|(_, slot)| slot.owner == Some(owner) && slot.dirty);
             let Some((slot, _)) = slots.min_by_key(|(_, slot)| slot.chunk) else { return Ok(()) };

@@ -1,7 +1,7 @@
-//! Checkpoints: what memory knows, written at unmount and sync, so that the next mount need not scan.
+//! Checkpoints: the structures in memory, written to flash at unmount and sync, so that the next mount need not scan.
 //!
-//! Follows the checkpoint functions of `yaffs_yaffs2.c` and the structures of `yaffs_guts.h`, as a 32-bit little-endian CPU
-//! lays them out. The first change after it erases a checkpoint, so a stale one is never found.
+//! Follows the checkpoint functions of `yaffs_yaffs2.c` and the structures of `yaffs_guts.h`, as a 32-bit little-endian
+//! CPU lays them out. The first change after a checkpoint erases it, so a mount never finds an outdated one.
 
 use std::cell::Cell;
 
@@ -29,12 +29,12 @@ const OBJECT_BYTES: u32 = 32;
 
 #[derive(Default)]
 pub(crate) struct CheckpointState {
-    /// What is on flash is up to date.
+    /// The checkpoint on flash agrees with memory.
     pub is_valid: bool,
-    /// Blocks that hold it, or an old one.
+    /// Blocks on flash that hold a checkpoint, up to date or not.
     pub blocks: u32,
-    /// Objects and tnodes for which the size was worked out last, and the blocks that they take: each chunk that is written
-    /// asks for it several times.
+    /// The last result of `checkpoint_size_blocks`: number of objects, number of tnodes, size in blocks. It is kept
+    /// because every chunk that is written needs the size several times.
     size_blocks: Cell<Option<(u32, u32, u32)>>,
 }
 
@@ -54,7 +54,7 @@ impl Device {
         (self.tnode_width_bits() * LEAF_CHUNKS as u32 / 8).max(self.options.pointer_bits)
     }
 
-    /// Blocks that must be kept for the next checkpoint beside those that the present one takes
+    /// Blocks that must be kept free for the next checkpoint, beyond the blocks that the present one occupies
     /// (`yaffs_calc_checkpt_blocks_required`).
     pub fn checkpoint_blocks_wanted(&self) -> i32 {
         if !self.has_checkpoints() {
@@ -81,11 +81,11 @@ impl Device {
             + (OBJECT_BYTES + 4) * objects
             + (self.tnode_bytes() + 4) * tnodes
             + 4;
-        // Rounded up, and two for bad blocks.
+        // One block more because of rounding, and two in case of bad blocks.
         bytes / (self.data_bytes * self.blocks.chunks_per_block) + 3
     }
 
-    /// Something is about to change: the checkpoint goes.
+    /// Erases the checkpoint on flash, because something is about to change.
     #[inline]
     pub fn invalidate_checkpoint(&mut self) -> Result<()> {
         if self.checkpoint.is_valid || self.checkpoint.blocks > 0 {
@@ -226,7 +226,8 @@ impl Device {
         self.write_stream(writer, &leaves)
     }
 
-    /// Where an object's serial number stands among its bits: a byte of its own once, packed today.
+    /// Position of an object's serial number in its bit fields: older sources gave it a byte of its own, today's pack
+    /// it.
     fn serial_shift(&self) -> u32 {
         if self.options.generation == Generation::Today {
             9
@@ -237,7 +238,8 @@ impl Device {
 
     // ---- reading -------------------------------------------------------------------------------------------
 
-    /// Takes over a checkpoint. `false`: there is none that can be trusted, and what it has left must be forgotten.
+    /// Loads a checkpoint. `false`: there is no checkpoint that can be trusted, and the caller must discard what the
+    /// attempt has left in memory.
     pub fn restore_checkpoint(&mut self) -> Result<bool> {
         if !self.options.checkpoint_read {
             return Ok(false);
@@ -270,7 +272,8 @@ impl Device {
         demand(words == [VALIDITY_BYTES, MAGIC, version(self.options.generation), head])
     }
 
-    /// Numbers that no partition of this size has are refused, whatever the sums say.
+    /// Reads the state of the device. Numbers that are impossible for a partition of this size are refused even if the
+    /// check sums are right.
     fn read_device(&mut self, reader: &mut Reader) -> StreamResult<()> {
         let [bytes, erased, alloc_block, alloc_page, free, deleted, unlinked, _, sequence] = self.read_words(reader)?;
         demand(bytes == DEVICE_BYTES)?;
@@ -297,7 +300,7 @@ impl Device {
         Ok(())
     }
 
-    /// `false`: that was the last one.
+    /// Reads one object. Returns `false` at the mark behind the last object.
     fn read_object(&mut self, reader: &mut Reader, links: &mut Vec<Obj>) -> StreamResult<bool> {
         let [bytes, id, parent, header_chunk, bits, chunks, low, high] = self.read_words(reader)?;
         demand(bytes == OBJECT_BYTES)?;

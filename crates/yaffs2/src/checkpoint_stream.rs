@@ -44,7 +44,7 @@ impl Sums {
 
 /// Why a checkpoint cannot be read, or written.
 pub enum Broken {
-    /// It ends, or does not fit together; there is no room.
+    /// The checkpoint ends early or contradicts itself, or there is no room to write one.
     Useless,
     Medium(Errno),
 }
@@ -152,7 +152,8 @@ impl Device {
         let hint = writer.next_block.unwrap_or(u32::MAX);
         let tags = Tags { sequence: SEQUENCE_CHECKPOINT, ..Tags::of_data(hint, writer.page + 1, self.data_bytes) };
         let chunk = (block - 1) * self.blocks.chunks_per_block + writer.page_in_block;
-        // A failure shows when the checkpoint is read.
+        // Whether the write succeeded is not looked at here, as in the original: a mount finds the damage by the check
+        // sum.
         self.medium.write(chunk, &writer.buffer, &tags)?;
         writer.page += 1;
         writer.page_in_block += 1;
@@ -264,7 +265,7 @@ impl Device {
         Ok(())
     }
 
-    /// Looks for a block with checkpoint pages, from where the last one said.
+    /// Finds the next block with checkpoint pages, beginning with the block that the last page named.
     fn find_checkpoint_block(&mut self, reader: &mut Reader) -> StreamResult<Option<u32>> {
         if self.checkpoint.blocks >= reader.blocks_max {
             return Ok(None);

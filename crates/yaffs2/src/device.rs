@@ -17,7 +17,7 @@ use crate::summary::Summary;
 use crate::tags::{EccResult, Tags};
 use crate::tnodes::Tnodes;
 
-/// A write that fails is tried on other chunks, so many times (`YAFFS_WR_ATTEMPTS`).
+/// How many chunks are tried in turn for a write that fails (`YAFFS_WR_ATTEMPTS`).
 const WRITE_ATTEMPTS_MAX: u32 = 5 * 64;
 /// Sequence number in the tags of a block that is bad but could not be marked.
 pub const SEQUENCE_BAD_BLOCK: u32 = 0xFFFF_0000;
@@ -34,7 +34,7 @@ pub(crate) struct Device {
     pub summary: Summary,
     pub gc: GcState,
     pub checkpoint: CheckpointState,
-    /// Directories whose headers have to be written; the one that changed last is last.
+    /// Directories whose headers have to be written, in the order of their last change.
     pub dirty_directories: Vec<Obj>,
     /// Present time of day, for time stamps.
     pub now_s: u32,
@@ -66,7 +66,7 @@ impl Device {
         }
     }
 
-    /// Forgets what an attempt to read a checkpoint has left.
+    /// Discards everything that a failed attempt to read a checkpoint has left in memory.
     pub fn start_over(&mut self) {
         self.blocks = Blocks::new(self.blocks.count(), self.blocks.chunks_per_block);
         self.tnodes = Tnodes::new();
@@ -84,7 +84,8 @@ impl Device {
 
     // ---- reading -------------------------------------------------------------------------------------------
 
-    /// Reads a chunk with its tags. A doubtful one brings its block to the garbage collector's notice.
+    /// Reads a chunk with its tags. When ECC had to correct something, or could not, the block of the chunk is
+    /// prioritised for garbage collection.
     pub fn read_chunk(&mut self, chunk: u32, data: &mut [u8]) -> Result<Tags> {
         let tags = self.medium.read(chunk - self.blocks.chunks_per_block, data)?;
         self.notice(chunk, &tags);
@@ -103,7 +104,8 @@ impl Device {
         }
     }
 
-    /// `yaffs_handle_chunk_error`.
+    /// Counts an error of a block and prioritises the block for garbage collection; after the fourth error it is to be
+    /// retired (`yaffs_handle_chunk_error`).
     fn chunk_error(&mut self, block: u32) {
         let info = self.blocks.info_mut(block);
         if !info.gc_prioritise {
@@ -143,8 +145,8 @@ impl Device {
             }
             let Some(chunk) = self.blocks.take_chunk() else { return Ok(None) };
             let block = self.blocks.of(chunk);
-            // Only the first chunk of a block is looked at that this mount did not erase: a write that the power
-            // interrupted may have left something there.
+            // A block that this mount did not erase may hold the rest of a write that a power cut interrupted, so its
+            // first chunk is checked before it is written. The check ends with the first write into the block.
             let doubtful = !self.blocks.info(block).skip_erased_check;
             if doubtful && !self.is_erased(chunk)? {
                 self.delete_chunk(chunk)?;
@@ -192,7 +194,8 @@ impl Device {
 
     // ---- deleting and erasing ------------------------------------------------------------------------------
 
-    /// A chunk is not needed any more. A block in which none is needed is erased at once.
+    /// Marks a chunk as out of use. A full block without any chunk in use is erased at once, unless it holds a shrink
+    /// header.
     pub fn delete_chunk(&mut self, chunk: u32) -> Result<()> {
         if chunk == 0 {
             return Ok(());
@@ -214,7 +217,7 @@ impl Device {
         Ok(())
     }
 
-    /// `yaffs_block_became_dirty`: erases a block, or retires it.
+    /// Erases a block without chunks in use, or marks it bad if it is to be retired (`yaffs_block_became_dirty`).
     pub fn block_became_dirty(&mut self, block: u32) -> Result<()> {
         self.blocks.forget_oldest_dirty(block);
         self.blocks.info_mut(block).state = BlockState::Dirty;
@@ -243,7 +246,7 @@ impl Device {
         Ok(())
     }
 
-    /// Gives a block up for good (`yaffs_retire_block`).
+    /// Takes a block out of use for good (`yaffs_retire_block`).
     fn retire(&mut self, block: u32) -> Result<()> {
         let _why = self.sim.because(Reason::Recovery);
         self.invalidate_checkpoint()?;
@@ -264,7 +267,7 @@ impl Device {
 
     // ---- space ---------------------------------------------------------------------------------------------
 
-    /// Chunks that programs may still fill (`yaffs_get_n_free_chunks`).
+    /// How many chunks programs may still write (`yaffs_get_n_free_chunks`).
     pub fn free_chunks_for_programs(&self) -> i32 {
         let per_block = self.blocks.chunks_per_block as i32;
         let kept = self.options.reserved_blocks as i32 + 1 + self.checkpoint_blocks_wanted();

@@ -30,7 +30,7 @@ impl Yaffs2 {
         }
     }
 
-    /// The last handle of a file is closed: when its name goes now, the file goes at once.
+    /// Tells that the last handle of a file was closed: when its last name is removed now, the file is deleted at once.
     pub fn release(&mut self, ino: Ino) {
         if let Some(obj) = self.device.objects.find_even_deferred(ino) {
             self.put_away(obj);

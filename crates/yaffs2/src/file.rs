@@ -22,8 +22,8 @@ impl Device {
 
     // ---- chunks --------------------------------------------------------------------------------------------
 
-    /// Reads a chunk of a file; one that is not there is zero. What ECC cannot correct is handed over as it is: YAFFS2
-    /// reports no read errors.
+    /// Reads a chunk of a file; a chunk that is not on flash reads as zeros. Data that ECC cannot correct are returned
+    /// as they are: YAFFS2 reports no read errors.
     pub fn read_file_chunk(&mut self, obj: Obj, chunk: u32, data: &mut [u8]) -> Result<()> {
         match self.tnodes.find(&self.objects[obj].file.tree, chunk) {
             Some(at) => self.read_chunk(at, data).map(drop),
@@ -47,7 +47,8 @@ impl Device {
         self.check_gc(false)?;
         let file = &mut self.objects[obj].file;
         let before = self.tnodes.find(&file.tree, chunk);
-        // The leaf is made now, when it is still easy to turn back.
+        // The leaf of the tree is made before the chunk is written, because a failure can still be reported without
+        // harm here.
         if before.is_none() && self.tnodes.entry(&mut file.tree, chunk).is_none() {
             return Ok(false);
         }
@@ -63,7 +64,7 @@ impl Device {
         Ok(true)
     }
 
-    /// A chunk of a file lies at `at` from now on.
+    /// Enters into the file's tree that its `chunk` is at chunk `at` of the flash from now on.
     pub fn put_chunk(&mut self, obj: Obj, chunk: u32, at: u32) {
         let file = &mut self.objects[obj].file;
         if let Some(entry) = self.tnodes.entry(&mut file.tree, chunk) {
@@ -76,7 +77,7 @@ impl Device {
 
     // ---- reading and writing -------------------------------------------------------------------------------
 
-    /// Reads from a file; beyond its end zeros.
+    /// Reads from a file. Bytes beyond the end of the file read as zeros.
     pub fn read_file(&mut self, obj: Obj, mut at: u64, mut data: &mut [u8]) -> Result<()> {
         while !data.is_empty() {
             let Some((chunk, start)) = self.chunk_at(at) else {
@@ -143,7 +144,8 @@ impl Device {
     fn write_part(&mut self, obj: Obj, chunk: u32, start: usize, part: &[u8]) -> Result<bool> {
         let data_bytes = self.data_bytes as usize;
         let whole = part.len() == data_bytes;
-        // As much of the chunk counts as did before, or more.
+        // Bytes of the chunk that belong to the file afterwards: those up to the end of this write, or those that
+        // belonged to it before, whichever are more.
         let chunk_start = u64::from(chunk - 1) * data_bytes as u64;
         let before = self.objects[obj].file.bytes.saturating_sub(chunk_start).min(data_bytes as u64) as usize;
         let end = start + part.len();
@@ -163,7 +165,7 @@ impl Device {
         }
         let slot = match self.cache.find(obj, chunk) {
             None if self.has_room_for(1) => self.cache_chunk(obj, chunk)?,
-            // Nobody has made sure that there is room for what was only read.
+            // A slot that is not dirty has no space reserved on flash, so without room the write must be refused here.
             Some(slot) if !self.cache.is_dirty(slot) && !self.has_room_for(1) => None,
             found => found,
         };
@@ -174,8 +176,8 @@ impl Device {
 
     // ---- holes and sizes -----------------------------------------------------------------------------------
 
-    /// A write or a new size begins beyond the end of the file. A small gap is filled; for a large one a *shrink header*
-    /// says that older data beyond the present end are obsolete.
+    /// Prepares a file for a write or a new size beyond its end. A small gap is filled with zeros. For a large gap a
+    /// *shrink header* is written, which says that older data beyond the present end are obsolete.
     fn handle_hole(&mut self, obj: Obj, new_bytes: u64) -> Result<()> {
         let old_bytes = self.objects[obj].file.bytes;
         if new_bytes <= old_bytes {
@@ -225,7 +227,8 @@ impl Device {
             self.handle_hole(obj, new_bytes)?;
             let file = &mut self.objects[obj].file;
             file.bytes = new_bytes;
-            // Today's sources leave this out: there a crash takes the growth back.
+            // Today's sources leave this out, and there a crash can undo the growth. [`Device::header_file_bytes`]
+            // writes this size.
             file.stored_bytes = new_bytes;
         } else {
             self.shrink_file(obj, new_bytes)?;
@@ -237,7 +240,7 @@ impl Device {
     }
 
     fn shrink_file(&mut self, obj: Obj, new_bytes: u64) -> Result<()> {
-        // From the end on, so that no hole is left when the power goes.
+        // Chunks are removed from the end of the file on, so that a power cut in between leaves no hole.
         let kept_chunks = new_bytes.div_ceil(u64::from(self.data_bytes)) as u32;
         let mut limit = crate::tnodes::CHUNK_ID_MAX;
         while let Some((chunk, at)) = self.tnodes.last_up_to(&self.objects[obj].file.tree, limit) {
@@ -252,7 +255,7 @@ impl Device {
         }
         let partial = (new_bytes % u64::from(self.data_bytes)) as u32;
         if partial != 0 {
-            // The last chunk is written once more, its end as zeros.
+            // The last chunk that remains is written anew with zeros behind the new end.
             let mut data = self.buffer();
             self.read_file_chunk(obj, kept_chunks, &mut data)?;
             data[partial as usize..].fill(0);
@@ -266,7 +269,8 @@ impl Device {
         Ok(())
     }
 
-    /// Makes a file or directory safe (`yaffs_flush_file`). `data_only`: its header may wait.
+    /// Writes an object's dirty chunks and its header to flash (`yaffs_flush_file`). `data_only`: the header is not
+    /// written.
     pub fn flush_object(&mut self, obj: Obj, data_only: bool) -> Result<()> {
         if !self.objects[obj].dirty {
             return Ok(());

@@ -63,7 +63,7 @@ impl Yaffs2 {
         }
     }
 
-    /// The clock of the system above is the one for time stamps.
+    /// Takes the time of day from the system above, for time stamps.
     fn set_clock(&mut self, host: &dyn Host) {
         self.device.now_s = seconds(host.now());
     }
@@ -76,7 +76,7 @@ impl Yaffs2 {
         if self.device.find_by_name(dir, name)?.is_some() {
             return Err(Errno::Exist);
         }
-        // The port reports ENOMEM here; no space is what it means.
+        // The port reports ENOMEM here, although what is missing is space on flash.
         self.device.create_object(dir, name, new)?.ok_or(Errno::NoSpc)
     }
 
@@ -90,7 +90,7 @@ impl Yaffs2 {
             (false, true) => return Err(Errno::NotDir),
             _ => {}
         }
-        // The port says so of everything that it does not delete, lost+found included.
+        // The port reports ENOTEMPTY for every object that it does not delete, for lost+found as well.
         if !objects[obj].unlink_allowed || objects.has_children(obj) {
             return Err(Errno::NotEmpty);
         }
@@ -101,7 +101,7 @@ impl Yaffs2 {
         Ok(())
     }
 
-    /// Is there something below `dir` that `obj` stands above?
+    /// Whether `obj` is one of the directories above `dir`, or `dir` itself.
     fn is_above(&self, obj: Obj, dir: Obj) -> bool {
         let objects = &self.device.objects;
         std::iter::successors(Some(dir), |&dir| Some(objects[dir].parent).filter(|&parent| parent != NONE))
@@ -215,7 +215,7 @@ impl FileSystem for Yaffs2 {
                 _ if objects.has_children(target) => return Err(Errno::NotEmpty),
                 _ => {}
             }
-            // Two names of one file: nothing to do.
+            // Both names are hard links of the same file, so a rename changes nothing.
             if objects.equivalent(obj) == objects.equivalent(target) {
                 return Ok(());
             }
@@ -238,7 +238,8 @@ impl FileSystem for Yaffs2 {
             let object = &self.device.objects[obj];
             let kind = match (object.kind, file_kind(object.kind, object.attributes.mode)) {
                 (_, Ok(kind)) => kind,
-                // Its header was not read since the mount, only that of its further name (`yaffs_get_obj_type` says DT_REG).
+                // Since the mount only the header of a hard link was read, not that of the object, so the mode is not
+                // known. `yaffs_get_obj_type` reports a regular file then.
                 (Kind::Special, Err(_)) => FileKind::File,
                 _ => continue,
             };
@@ -313,7 +314,7 @@ impl FileSystem for Yaffs2 {
         let obj = self.file(ino)?;
         let at = index * PAGE_BYTES as u64;
         self.device.read_file(obj, at, page)?;
-        // What a shorter file has left in its last chunk is not for programs.
+        // The last chunk may hold bytes of the time when the file was longer, which programs must not see.
         let behind_end = self.device.objects[obj].file.bytes.saturating_sub(at).min(page.len() as u64) as usize;
         page[behind_end..].fill(0);
         Ok(())
@@ -397,7 +398,7 @@ impl FileSystem for Yaffs2 {
         Ok(())
     }
 
-    /// Objects stay in memory in any case; only who uses them changes.
+    /// Notes which objects have no inode in the system above any more. The objects themselves stay in memory.
     fn drop_inodes(&mut self, in_use: &dyn Fn(Ino) -> bool) {
         for obj in self.device.objects.used() {
             let object = &self.device.objects[obj];

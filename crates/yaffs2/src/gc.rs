@@ -8,15 +8,16 @@ use ffslab_sim::Reason;
 use crate::blocks::BlockState;
 use crate::device::Device;
 
-/// Chunks to copy up to which the search for a better block ends.
+/// A search ends early when its best block has at most this many chunks to copy.
 const GOOD_ENOUGH_CHUNKS: i32 = 2;
-/// Chunks to copy up to which a block is collected when there is no hurry.
+/// Without shortage of space, only blocks with at most this many chunks to copy are collected (more in the background).
 const PASSIVE_THRESHOLD_CHUNKS: i32 = 4;
-/// Blocks that one call looks at when there is no hurry.
+/// Without shortage of space, one call looks at no more blocks than this.
 const SEARCH_BLOCKS_MAX: u32 = 100;
-/// Calls that may go without a collection while there is room.
+/// How many calls in a row may do nothing while enough of the free space is erased.
 const SKIPS: u32 = 5;
-/// Calls without a find after which the oldest dirty block is taken: of writers, and of the background thread.
+/// After so many calls in a row that found no block to collect, the oldest dirty block is taken. First number: calls
+/// from writes; second: calls from the background thread.
 const FRUITLESS_CALLS_MAX: [u32; 2] = [20, 10];
 
 /// What the garbage collection remembers between calls.
@@ -24,16 +25,17 @@ const FRUITLESS_CALLS_MAX: [u32; 2] = [20, 10];
 pub(crate) struct GcState {
     /// Block that is being collected; 0: none.
     pub block: u32,
-    /// Next chunk of it to look at.
+    /// Index in that block of the next chunk to look at.
     pub page: u32,
-    /// Objects to forget when the block is done.
+    /// Deleted files that lost their last chunk by the collection of this block; their objects are forgotten at its
+    /// end.
     pub clean_up: Vec<u32>,
-    /// The collection must not begin anew from within itself.
+    /// No collection may start now: one is running, or a header that shadows another object must not be moved.
     pub disabled: bool,
-    /// Some block may have to go first.
+    /// Some block is prioritised.
     pub has_prioritised: bool,
     finder: u32,
-    /// Best candidate so far, 0: none, and how many chunks it holds.
+    /// The block with the fewest chunks in use that the search has seen so far (0: none), and how many those are.
     dirtiest: u32,
     dirtiest_chunks: i32,
     fruitless_calls: u32,
@@ -42,12 +44,12 @@ pub(crate) struct GcState {
 }
 
 impl GcState {
-    /// After a mount the worst is assumed until the first collection has looked.
+    /// After a mount a prioritised block is assumed to exist, until the first search has found none.
     pub fn new() -> GcState {
         GcState { has_prioritised: true, ..GcState::default() }
     }
 
-    /// The block was erased.
+    /// Forgets a block that was erased, if it was being collected or was the best candidate.
     pub fn forget_block(&mut self, block: u32) {
         if self.block == block {
             self.block = 0;
@@ -66,14 +68,14 @@ impl GcState {
 }
 
 impl Device {
-    /// Collects if that is due. Called before each data chunk and header that is written.
+    /// Collects garbage if it is due. Called before each data chunk and each header is written.
     pub fn check_gc(&mut self, background: bool) -> Result<()> {
         if self.gc.disabled {
             return Ok(());
         }
         let reserved = self.options.reserved_blocks as i32;
         let per_block = self.blocks.chunks_per_block as i32;
-        // A second round only when the first has not gained enough.
+        // A second round is only made when the first one left too few erased blocks.
         for _ in 0..2 {
             let erased_min = reserved + self.checkpoint_blocks_wanted() + 1;
             let erased_chunks = self.blocks.erased_blocks * per_block;
@@ -107,7 +109,8 @@ impl Device {
         Ok(())
     }
 
-    /// Now and then the oldest block is rewritten, so that static data move and cells are refreshed. 0: not now.
+    /// Picks the oldest full block once in a while, so that static data move and their cells are written anew. Returns
+    /// 0 when that is not due.
     fn block_to_refresh(&mut self) -> u32 {
         let period = self.options.refresh_period_blocks;
         if period < 10 {
@@ -121,7 +124,7 @@ impl Device {
         self.blocks.oldest_full().unwrap_or(0)
     }
 
-    /// 0: none that is worth it.
+    /// Picks the block to collect. Returns 0 when none is worth it.
     fn find_gc_block(&mut self, aggressive: bool, background: bool) -> u32 {
         let mut selected = 0;
         if self.gc.has_prioritised && !aggressive {
@@ -130,7 +133,8 @@ impl Device {
         if selected == 0 {
             selected = self.find_dirtiest(aggressive, background);
         }
-        // Nothing for a while: the oldest dirty block is in the way of others.
+        // After many fruitless calls the oldest dirty block is taken: as long as it exists, newer blocks with shrink
+        // headers may not be collected.
         if selected == 0 && self.gc.fruitless_calls >= FRUITLESS_CALLS_MAX[usize::from(background)] {
             self.blocks.find_oldest_dirty();
             if self.blocks.oldest_dirty_block > 0 {
@@ -150,7 +154,7 @@ impl Device {
         selected
     }
 
-    /// A block about which something is odd.
+    /// Finds a block that errors have prioritised; 0: there is none.
     fn find_prioritised(&mut self) -> u32 {
         self.gc.dirtiest = 0;
         let mut exist = false;
@@ -167,11 +171,11 @@ impl Device {
             self.gc.has_prioritised = false;
             return 0;
         }
-        // An older dirty block stands in the way.
+        // A prioritised block exists but may not be collected yet, because older dirty blocks must go before it.
         self.blocks.oldest_dirty_block
     }
 
-    /// Looks on from where the last search ended.
+    /// Finds the block with the fewest chunks in use, beginning where the last search ended.
     fn find_dirtiest(&mut self, aggressive: bool, background: bool) -> u32 {
         let per_block = self.blocks.chunks_per_block as i32;
         let (threshold, search_blocks) = if aggressive {

@@ -13,7 +13,8 @@ use crate::tags::{Extra, Kind, Tags};
 const PASSIVE_COPIES_MAX: u32 = 5;
 
 impl Device {
-    /// Copies what is in use out of a block, all of it or some, and erases the block once it is empty.
+    /// Copies chunks in use out of a block, either all (`whole_block`) or a few, and erases the block once none is
+    /// left.
     pub fn collect_block(&mut self, block: u32, whole_block: bool) -> Result<()> {
         let was_checkpoint = self.blocks.info(block).state == BlockState::Checkpoint;
         if self.blocks.info(block).state == BlockState::Full {
@@ -28,10 +29,12 @@ impl Device {
             self.copy_chunks(block, whole_block)?;
         }
         if self.blocks.info(block).state == BlockState::Collecting {
-            // To be continued; a checkpoint knows no block that is being collected.
+            // The collection goes on with the next call. In between the block counts as full, because a checkpoint has
+            // no state for a block that is being collected.
             self.blocks.info_mut(block).state = BlockState::Full;
             if self.gc.page >= self.blocks.chunks_per_block {
-                // A copy found no space. The original comes back to this block for ever.
+                // All chunks were looked at and the block is not empty, because a copy found no space. The collection
+                // of this block is given up. The original keeps the block selected and returns to it for ever.
                 self.gc.block = 0;
             }
         } else {
@@ -71,7 +74,7 @@ impl Device {
         result.map(drop)
     }
 
-    /// Moves one chunk. `false`: there was no space for it.
+    /// Moves one chunk to another block. Returns `false` when there is no space for the copy.
     fn copy_chunk(&mut self, block: u32, chunk: u32, data: &mut [u8]) -> Result<bool> {
         let mut tags = self.read_chunk(chunk, data)?;
         let Some(obj) = self.objects.find(tags.object) else {
@@ -80,7 +83,7 @@ impl Device {
         };
         let object = &mut self.objects[obj];
         if object.deleted && object.soft_deleted && tags.chunk != 0 {
-            // Counted as free already when the file was deleted, and once more in a moment.
+            // The chunk was counted as free when the file was deleted, and `delete_chunk` below counts it once more.
             self.blocks.free_chunks -= 1;
             self.blocks.info_mut(block).soft_deleted_chunks -= 1;
             object.file.chunks -= 1;
@@ -101,7 +104,7 @@ impl Device {
         } else if self.objects[obj].kind == Kind::File {
             self.put_chunk(obj, tags.chunk, copy);
         } else {
-            // Data of something that holds none: only a damaged medium has this.
+            // A data chunk of an object that is no file occurs only on a damaged medium; the copy is dropped.
             self.delete_chunk(copy)?;
         }
         self.delete_chunk(chunk)?;

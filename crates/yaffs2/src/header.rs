@@ -47,7 +47,7 @@ pub struct Attributes {
     pub device: u32,
 }
 
-/// What a header says.
+/// The content of an object header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
     pub kind: Kind,
@@ -82,7 +82,7 @@ fn put_text(field: &mut [u8], value: &[u8]) {
 }
 
 impl Header {
-    /// What of it the tags of its chunk carry, too.
+    /// The part of a header that the tags of its chunk repeat.
     pub fn extra(&self) -> Extra {
         Extra {
             parent: self.parent,
@@ -139,7 +139,7 @@ impl Header {
         ];
         for (at, wide_at, seconds) in times {
             put(chunk, at, seconds);
-            // Later sources keep a second, 64-bit copy where the earlier ones had a place for Windows CE.
+            // Today's sources store a 64-bit copy of the time stamps where earlier ones had fields for Windows CE.
             if generation == Generation::Today {
                 put(chunk, wide_at, seconds);
                 put(chunk, wide_at + 4, 0);
@@ -164,7 +164,8 @@ pub fn name(chunk: &[u8]) -> Vec<u8> {
     text(&chunk[NAME..NAME + NAME_BYTES_MAX])
 }
 
-/// A garbage collection moves a header: what it had to say about shrinking and shadowing has been heard.
+/// Prepares a header that garbage collection moves: shrinking and shadowing are removed, because both have taken
+/// effect.
 pub fn strip_for_copy(chunk: &mut [u8], file_bytes: Option<u64>) {
     for at in [IS_SHRINK, SHADOWS, INBAND_SHADOWED] {
         put(chunk, at, 0);
@@ -179,7 +180,7 @@ fn store_file_bytes(chunk: &mut [u8], file_bytes: u64) {
     put(chunk, SIZE_HIGH, (file_bytes >> 32) as u32);
 }
 
-/// The 64-bit time if there is one (`yaffs_oh_time_fetch`); seconds are kept in 32 bits.
+/// Seconds of a time stamp: from the 64-bit field if it is written (`yaffs_oh_time_fetch`), cut to 32 bits.
 fn time(chunk: &[u8], at: usize, wide_at: usize) -> u32 {
     if get(chunk, wide_at + 4) == u32::MAX {
         get(chunk, at)

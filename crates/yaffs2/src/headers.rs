@@ -11,21 +11,22 @@ use crate::objects::{Obj, DELETED_ID, LOST_AND_FOUND_ID, NONE, UNLINKED_ID};
 use crate::options::Generation;
 use crate::tags::{Kind, Tags};
 
-/// What a new header says beside what the object says.
+/// What a new header says in addition to the object's own state.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HeaderUpdate<'a> {
-    /// A new name; otherwise the old header's.
+    /// The new name; without one the name of the old header stays.
     pub name: Option<&'a [u8]>,
-    /// Write it also for objects that need none.
+    /// Write the header even for an object that needs none on flash, such as lost+found.
     pub force: bool,
-    /// Data beyond the file's size are obsolete, so the header must be kept until they are gone.
+    /// The header makes data beyond the file's size obsolete, and must be kept until the blocks with those data are
+    /// erased.
     pub is_shrink: bool,
     /// Object whose name this one takes over; 0: none.
     pub shadows: u32,
 }
 
 impl Device {
-    /// Reads an object's header if a mount has not done so.
+    /// Reads an object's header if the mount has put that off (lazy loading).
     pub fn load_details(&mut self, obj: Obj) -> Result<()> {
         let object = &self.objects[obj];
         if !object.lazy_loaded || object.header_chunk == 0 {
@@ -49,7 +50,7 @@ impl Device {
         Ok(())
     }
 
-    /// An object's header lies at `chunk` from now on; 0: nowhere.
+    /// Notes that an object's header is in `chunk` from now on; 0: it has none.
     pub fn set_header_chunk(&mut self, obj: Obj, chunk: u32) {
         if (self.objects[obj].header_chunk == 0) == (chunk == 0) {
             self.objects[obj].header_chunk = chunk;
@@ -70,7 +71,7 @@ impl Device {
         let mut data = self.buffer();
         let before = self.objects[obj].header_chunk;
         if before > 0 {
-            // For the name, and for what follows the header.
+            // The old header is read for its name and for the extended attributes behind it.
             self.read_chunk(before, &mut data)?;
         } else {
             data.fill(0xFF);
@@ -117,7 +118,8 @@ impl Device {
         }
     }
 
-    /// The size that a file's header states: today's sources leave out what is still in the short-op cache.
+    /// The size that a file's header states. Today's sources count only data on flash; earlier ones count data in the
+    /// short-op cache as well.
     pub fn header_file_bytes(&self, obj: Obj) -> u64 {
         let file = &self.objects[obj].file;
         if self.options.generation == Generation::Today {

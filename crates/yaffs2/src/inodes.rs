@@ -1,10 +1,10 @@
 //! The inodes of Linux above the objects: what stat(2) shows.
 //!
 //! Follows `yaffs_vfs_multi.c`. An inode is filled from its object when it comes into memory
-//! (`yaffs_fill_inode_from_obj`), and from then on stat(2) is answered from it. Both change on their own: a write stamps
-//! the inode at once (`file_update_time`) and the object only when it is flushed; a name that is taken away is counted in
-//! the inode (`inode_dec_link_count`). Once the inode has left memory, the object's times are seen. None of this reaches
-//! the medium: the port has no `->write_inode`.
+//! (`yaffs_fill_inode_from_obj`), and from then on stat(2) is answered from the inode. Inode and object then change
+//! independently: a write stamps the inode at once (`file_update_time`) and the object only when it is flushed; a name
+//! that is taken away is counted in the inode (`inode_dec_link_count`). Once the inode has left memory, stat(2) shows
+//! the object's times. Nothing of an inode reaches the medium: the port has no `->write_inode`.
 //!
 //! The direct interface has no inodes ([`crate::Options::direct`]).
 
@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 use crate::objects::Obj;
 use crate::Yaffs2;
 
-/// What an inode says differently from its object.
+/// The fields in which an inode can differ from its object.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Inode {
     pub links: u32,
@@ -30,13 +30,14 @@ pub(crate) fn time(seconds: u32) -> TimeSpec {
     TimeSpec { seconds: i64::from(seconds), nanoseconds: 0 }
 }
 
-/// As coarse as the kernel stamps files here: the port leaves `s_time_gran` at a second (`fs/super.c`).
+/// Cuts a time stamp to whole seconds, as the kernel does for this port, which leaves `s_time_gran` at a second
+/// (`fs/super.c`).
 fn whole_seconds(time: TimeSpec) -> TimeSpec {
     TimeSpec { nanoseconds: 0, ..time }
 }
 
 impl Yaffs2 {
-    /// What an object says to a new inode.
+    /// A new inode, filled from its object.
     fn of_object(&self, obj: Obj) -> Inode {
         let attributes = &self.device.objects[obj].attributes;
         Inode {
@@ -47,18 +48,18 @@ impl Yaffs2 {
         }
     }
 
-    /// What stat(2) shows.
+    /// The inode that stat(2) shows: the one in memory, or else one filled from the object.
     pub(crate) fn shown(&self, obj: Obj) -> Inode {
         self.inodes.get(&self.device.objects[obj].id).copied().unwrap_or_else(|| self.of_object(obj))
     }
 
-    /// The system above uses an object from now on (`yaffs_iget`).
+    /// Notes that the system above uses an object from now on (`yaffs_iget`).
     pub(crate) fn bring_in(&mut self, obj: Obj) {
         self.device.objects[obj].in_use = true;
         self.inode_mut(obj);
     }
 
-    /// It uses it no longer (`yaffs_evict_inode`).
+    /// Notes that the system above does not use an object any more (`yaffs_evict_inode`).
     pub(crate) fn put_away(&mut self, obj: Obj) {
         self.inodes.remove(&self.device.objects[obj].id);
         self.device.release_object(obj);
@@ -72,7 +73,7 @@ impl Yaffs2 {
         Some(self.inodes.entry(self.device.objects[obj].id).or_insert(new))
     }
 
-    /// A directory in which something was made shows what its object says (`yaffs_mknod`).
+    /// Fills the inode of a directory from its object again, after an entry was made in it (`yaffs_mknod`).
     pub(crate) fn refill(&mut self, dir: Obj) {
         let new = self.of_object(dir);
         if let Some(inode) = self.inode_mut(dir) {
@@ -80,7 +81,8 @@ impl Yaffs2 {
         }
     }
 
-    /// Entries of a directory have changed (`update_dir_time`): to the nanosecond, unlike all else.
+    /// Sets the times of a directory whose entries have changed. Only these time stamps keep their nanoseconds
+    /// (`update_dir_time`).
     pub(crate) fn stamp_directory(&mut self, host: &dyn Host, dir: Obj) {
         let now = host.now();
         if let Some(inode) = self.inode_mut(dir) {
@@ -88,7 +90,7 @@ impl Yaffs2 {
         }
     }
 
-    /// A write(2) begins (`file_update_time`).
+    /// Sets the times of a file at the start of a write(2) (`file_update_time`).
     pub(crate) fn stamp_file(&mut self, host: &dyn Host, obj: Obj) {
         let now = whole_seconds(host.now());
         if let Some(inode) = self.inode_mut(obj) {
@@ -96,7 +98,7 @@ impl Yaffs2 {
         }
     }
 
-    /// A further name was made (`yaffs_link`): no time stamp changes.
+    /// Takes over the object's number of names after a further one was made (`yaffs_link`). No time stamp changes.
     pub(crate) fn gain_link(&mut self, obj: Obj) {
         let links = self.device.objects.link_count(obj);
         if let Some(inode) = self.inode_mut(obj) {
@@ -104,14 +106,14 @@ impl Yaffs2 {
         }
     }
 
-    /// A name of the inode is about to be taken away, of which `shown` was true before: no time stamp changes.
+    /// Counts a name less for an inode in memory. No time stamp changes.
     pub(crate) fn lose_link(&mut self, ino: Ino) {
         if let Some(inode) = self.inodes.get_mut(&ino) {
             inode.links = inode.links.saturating_sub(1);
         }
     }
 
-    /// Attributes were set (`setattr_copy`).
+    /// Takes over attributes that a program has set (`setattr_copy`).
     pub(crate) fn set_inode(&mut self, host: &dyn Host, obj: Obj, change: &SetAttr) {
         let now = whole_seconds(host.now());
         if let Some(inode) = self.inode_mut(obj) {

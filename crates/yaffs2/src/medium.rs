@@ -20,9 +20,10 @@ pub struct Medium {
     block_bytes: u64,
     tags_ecc: bool,
     inband: bool,
-    /// Corrected bit errors count: sources before the fix compared with the wrong sign and took no notice.
+    /// Corrected bit errors prioritise the block. Sources before the fix compared with the wrong sign and ignored such
+    /// errors.
     notices_fixed: bool,
-    /// A whole page, for in-band tags.
+    /// Buffer for a whole page, for in-band tags.
     page: Box<[u8]>,
 }
 

@@ -56,12 +56,13 @@ impl Device {
         obj
     }
 
-    /// Deletes what had lost its name before the power went (`yaffs_strip_deleted_objs`).
+    /// Deletes the objects that had lost their names before the power cut (`yaffs_strip_deleted_objs`).
     fn delete_leftovers(&mut self) -> Result<()> {
         for dir in [self.objects.unlinked, self.objects.deleted] {
             for obj in self.objects.children(dir) {
-                // A copy of the header that shadows it would no longer say so. `yaffs_rename_obj` keeps the collector out
-                // for that reason; the original does not do so here, and a second power cut can bring the object back.
+                // A header that garbage collection copies loses the note that it shadows this object. So no collection
+                // may run until the object is deleted, as `yaffs_rename_obj` ensures. The original does not ensure it
+                // here, and after a second power cut the object can come back.
                 self.gc.disabled = self.objects[obj].is_shadowed;
                 self.delete_object(obj)?;
                 self.gc.disabled = false;
@@ -74,7 +75,7 @@ impl Device {
         [self.objects.root, self.objects.unlinked, self.objects.deleted].contains(&obj)
     }
 
-    /// Objects that cannot be reached from the root go to lost+found (`yaffs_fix_hanging_objs`).
+    /// Moves objects that cannot be reached from the root to lost+found (`yaffs_fix_hanging_objs`).
     fn catch_hanging_objects(&mut self) {
         let all: Vec<Obj> = self.objects.in_checkpoint_order().collect();
         for obj in all {
@@ -117,7 +118,7 @@ impl Device {
 
     // ---- writing everything out ----------------------------------------------------------------------------
 
-    /// What [`Device::flush_everything`] would write was left by the setup of an experiment.
+    /// Marks everything that [`Device::flush_everything`] would write as left by the setup of an experiment.
     pub fn measurement_begins(&mut self) -> Unwritten {
         let changed: Vec<Obj> = self
             .objects
@@ -131,7 +132,7 @@ impl Device {
         Unwritten { inodes, buffered_bytes, ..Unwritten::default() }
     }
 
-    /// All changed objects and cached chunks reach flash, then a checkpoint if wanted (`yaffs_flush_super`).
+    /// Writes all changed objects and cached chunks to flash, then a checkpoint if one is wanted (`yaffs_flush_super`).
     pub fn flush_everything(&mut self, checkpoint: bool) -> Result<()> {
         let dirty: Vec<Obj> = self
             .objects

@@ -19,14 +19,14 @@ pub struct NewObject<'a> {
     pub attributes: Attributes,
     /// Target of a symbolic link.
     pub alias: &'a [u8],
-    /// What a hard link stands for.
+    /// The object that a hard link stands for.
     pub equivalent: Obj,
 }
 
 impl Device {
     // ---- making --------------------------------------------------------------------------------------------
 
-    /// An object in memory, in lost+found until it gets its place (`yaffs_new_obj`).
+    /// Makes an object in memory. It is in lost+found until it is put into its directory (`yaffs_new_obj`).
     pub fn new_object(&mut self, id: u32, kind: Kind) -> Obj {
         let top = if kind == Kind::File { self.tnodes.add() } else { 0 };
         let obj = self.objects.add(id, kind);
@@ -74,7 +74,7 @@ impl Device {
         Ok(Some(obj))
     }
 
-    /// Entries of a directory have changed: its time stamps follow, now or later.
+    /// Updates the time stamps of a directory whose entries have changed, at once or later as the options say.
     fn directory_changed(&mut self, dir: Obj) -> Result<()> {
         if dir == NONE {
             return Ok(());
@@ -108,8 +108,8 @@ impl Device {
 
     // ---- finding -------------------------------------------------------------------------------------------
 
-    /// The entry of that name. While names of a directory are not known yet, headers are read one after another, from
-    /// the newest entry on.
+    /// Finds the entry with this name. Entries whose names are not known yet are met from the newest one on, and their
+    /// headers are read one after another.
     pub fn find_by_name(&mut self, dir: Obj, name: &[u8]) -> Result<Option<Obj>> {
         let sum = name_sum(name);
         if !self.objects.has_unnamed_children(dir) {
@@ -150,11 +150,13 @@ impl Device {
 
     // ---- renaming ------------------------------------------------------------------------------------------
 
-    /// Gives an object a name and a directory, on flash, too. `shadows`: object whose name it takes. `false`: no space.
+    /// Gives an object a name and a directory, in memory and in a new header. `shadows`: number of the object whose
+    /// name it takes over; 0: none. Returns `false` when there is no space.
     fn change_name(&mut self, obj: Obj, dir: Obj, name: &[u8], shadows: u32) -> Result<bool> {
         let unlinking = dir == self.objects.unlinked;
         let deleting = dir == self.objects.deleted;
-        // Whether the name is there is known; the original looks all the same, and may read headers on the way.
+        // The result is not needed. The original searches as well, and the search may read headers from flash, which
+        // costs time.
         self.find_by_name(dir, name)?;
         self.objects.set_name(obj, name);
         self.objects[obj].changed();
@@ -166,11 +168,13 @@ impl Device {
         self.update_header(obj, update)
     }
 
-    /// Renames `obj` to `name` in `dir`, in place of `target` if that is there. `false`: no space.
+    /// Renames `obj` to `name` in `dir`; `target` is the object that has this name already. Returns `false` when there
+    /// is no space.
     pub fn rename_object(&mut self, obj: Obj, dir: Obj, name: &[u8], target: Option<Obj>) -> Result<bool> {
         let old_dir = self.objects[obj].parent;
         if let Some(target) = target.filter(|&target| target != obj) {
-            // The shadowing header must stay until the target is gone.
+            // Garbage collection would remove the note of shadowing from the header, which must stay until the target
+            // is deleted.
             self.gc.disabled = true;
             let shadows = self.objects[target].id;
             self.change_name(obj, dir, name, shadows)?;
@@ -188,7 +192,7 @@ impl Device {
 
     // ---- deleting ------------------------------------------------------------------------------------------
 
-    /// Takes an object's name away; what nobody uses is deleted at once (`yaffs_unlink_worker`).
+    /// Removes an object's name. An object that nobody uses is deleted at once (`yaffs_unlink_worker`).
     pub fn unlink_object(&mut self, obj: Obj) -> Result<()> {
         if !self.objects[obj].unlink_allowed {
             return Ok(());
@@ -198,7 +202,7 @@ impl Device {
             return self.delete_link(obj);
         }
         if let Some(link) = self.objects[obj].links.pop() {
-            // The object lives on under the name of one of its hard links.
+            // The object takes over the name of one of its hard links, and that hard link is deleted instead.
             let name = self.name_of(link)?;
             let dir = self.objects[link].parent;
             self.objects.enter_directory(self.objects.unlinked, link);
@@ -247,7 +251,7 @@ impl Device {
             self.forget_tree(obj);
             return self.delete_object_for_good(obj);
         }
-        // Chunks beyond its end, or with a size of 0: the garbage collection drops them when it comes by.
+        // The file still counts chunks, so its object stays until garbage collection has dropped them.
         if !self.objects[obj].unlinked {
             self.change_name(obj, self.objects.deleted, b"deleted", 0)?;
         }
@@ -260,7 +264,7 @@ impl Device {
     }
 
     fn forget_tree(&mut self, obj: Obj) {
-        // Chunks that are still in the tree by mistake stay on flash; their nodes go.
+        // Chunks that are still in the tree by mistake are left on flash; only the nodes of the tree are freed.
         let tree = self.objects[obj].file.tree;
         self.tnodes.take_all(&tree, &mut |_| {});
         self.tnodes.release(tree.top);
@@ -280,7 +284,8 @@ impl Device {
         self.objects[obj].soft_deleted = true;
     }
 
-    /// The end of an object: a last header says that it is deleted, then that goes, too (`yaffs_generic_obj_del`).
+    /// Deletes an object in the end: a last header moves it to the directory "deleted", then that header goes out of
+    /// use, too (`yaffs_generic_obj_del`).
     pub fn delete_object_for_good(&mut self, obj: Obj) -> Result<()> {
         self.cache.forget_file(obj);
         if self.objects[obj].parent != self.objects.deleted {
@@ -306,7 +311,8 @@ impl Device {
         }
     }
 
-    /// The system above uses the object no longer (`yaffs_unstitch_obj`).
+    /// Notes that the system above does not use the object any more, and forgets it if it was deleted
+    /// (`yaffs_unstitch_obj`).
     pub fn release_object(&mut self, obj: Obj) {
         self.objects[obj].in_use = false;
         if self.objects[obj].deferred_free {

@@ -34,9 +34,9 @@ pub const SHORT_NAME_BYTES: usize = 15;
 pub struct FilePart {
     /// Size as programs see it.
     pub bytes: u64,
-    /// Size as far as data on flash show it; during a scan: as far as it was seen.
+    /// The size that data on flash account for. During a scan: the size according to the chunks seen so far.
     pub stored_bytes: u64,
-    /// During a scan: the smallest size that the file has had since; data beyond it are obsolete.
+    /// During a scan: the smallest size that a newer header gave the file. Data beyond it are obsolete.
     pub shrink_bytes: u64,
     pub tree: Tree,
     /// Data chunks on flash.
@@ -56,9 +56,9 @@ pub struct Object {
     pub unlink_allowed: bool,
     /// The header on flash is out of date.
     pub dirty: bool,
-    /// It is so since the setup of an experiment.
+    /// The header has been out of date since the setup of an experiment.
     pub is_of_setup: bool,
-    /// During a scan: its newest header has been seen.
+    /// During a scan: the newest header of the object has been seen.
     pub valid: bool,
     pub lazy_loaded: bool,
     /// Deleted while the system above still used it.
@@ -67,7 +67,7 @@ pub struct Object {
     pub is_shadowed: bool,
     /// The system above uses it (`my_inode`).
     pub in_use: bool,
-    /// Changed entries wait in the list of dirty directories.
+    /// The directory is in the list of those whose headers are to be written.
     pub in_dirty_list: bool,
     pub serial: u8,
     pub name_sum: u16,
@@ -75,9 +75,9 @@ pub struct Object {
     before: Obj,
     after: Obj,
     first_child: Obj,
-    /// Age in the directory: later entries have higher ones.
+    /// Grows with every entry of a directory, so that a higher rank is a newer entry.
     rank: u64,
-    /// Children whose names are not known yet, or cannot be told from a sum.
+    /// Number of children whose names are not known yet, or cannot be found by their sum.
     unnamed_children: u32,
     pub header_chunk: u32,
     pub attributes: Attributes,
@@ -102,7 +102,7 @@ impl Object {
         (self.dirty, self.is_of_setup) = (true, false);
     }
 
-    /// Must its header be read before its name is known?
+    /// Whether the name is not known before the header is read, or cannot be looked up by its sum.
     fn is_unnamed(&self) -> bool {
         self.lazy_loaded && self.header_chunk > 0 || self.header_chunk == 0 && self.id != LOST_AND_FOUND_ID
     }
@@ -111,7 +111,7 @@ impl Object {
 /// `yaffs_calc_name_sum`: quick test for names that differ. Case does not matter to it.
 pub fn name_sum(name: &[u8]) -> u16 {
     let mut sum = 0u16;
-    // As many characters as half of the longest name has, less one.
+    // Only the first 126 characters count: half of the longest name less one.
     for (i, &byte) in (1u16..127).zip(name.iter().take_while(|&&byte| byte != 0)) {
         sum = sum.wrapping_add(u16::from(byte & 0x1F).wrapping_mul(i));
     }
@@ -122,7 +122,7 @@ pub struct Objects {
     slots: Vec<Object>,
     vacant: Vec<Obj>,
     by_id: FxHashMap<u32, Obj>,
-    /// By the low bits of their numbers; the newest is last.
+    /// Objects by the low bits of their numbers; within a bucket the newest is last.
     buckets: Vec<Vec<Obj>>,
     bucket_finder: u32,
     count: u32,
@@ -376,7 +376,8 @@ impl Objects {
         }
     }
 
-    /// Changes what decides under which name an object is found: its name, whether it is loaded, its header's place.
+    /// Makes a change that may alter under which name an object is found (its name, whether it is loaded, where its
+    /// header is), and keeps the lists of names up to date.
     pub fn rename<R>(&mut self, obj: Obj, change: impl FnOnce(&mut Object) -> R) -> R {
         let has_parent = self[obj].parent != NONE;
         if has_parent {
@@ -389,7 +390,7 @@ impl Objects {
         result
     }
 
-    /// Gives an object the name whose start memory keeps.
+    /// Sets an object's name. Memory keeps it only if it is short.
     pub fn set_name(&mut self, obj: Obj, name: &[u8]) {
         self.rename(obj, |object| object.set_name(name));
     }
@@ -399,7 +400,7 @@ impl Objects {
         self[dir].unnamed_children > 0
     }
 
-    /// Entries of a directory whose names have this sum, the newest first.
+    /// All entries of a directory whose names have this sum, the newest first.
     pub fn children_with_sum(&self, dir: Obj, sum: u16) -> Vec<Obj> {
         self.by_sum.get(&(dir, sum)).map_or_else(Vec::new, |list| list.iter().rev().copied().collect())
     }
@@ -409,7 +410,7 @@ impl Objects {
         u32::from(!self[obj].unlinked) + self[obj].links.len() as u32
     }
 
-    /// What a hard link stands for; any other object for itself. `None`: the link leads nowhere.
+    /// The object that a hard link stands for; for any other object, the object itself. `None`: the link leads nowhere.
     pub fn equivalent(&self, obj: Obj) -> Option<Obj> {
         match self[obj].kind {
             Kind::HardLink => Some(self[obj].equivalent).filter(|&target| target != NONE),

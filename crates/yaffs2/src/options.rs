@@ -68,11 +68,13 @@ pub struct Options {
     pub checkpoint_write: bool,
     /// sync(2) writes a checkpoint, too (`yaffs_auto_checkpoint` of 1 or more).
     pub checkpoint_at_sync: bool,
-    /// Width of a pointer on the machine: a checkpoint's need of space is reckoned with tnodes as they are in memory.
+    /// Width of a pointer on the machine, in bits. The space kept for a checkpoint depends on the size of tnodes in
+    /// memory, which holds pointers.
     pub pointer_bits: u32,
     /// `None`: there is no background thread, as below RTEMS.
     pub background: Option<Background>,
-    /// A program or RTEMS calls it without Linux between them: there are no inodes, and attributes are those of objects.
+    /// A program or RTEMS calls YAFFS2 without Linux in between: there are no inodes, and attributes are those of
+    /// objects.
     pub direct: bool,
     /// Nothing is changed, and there is no background thread (`ro`). As in the original, a mount after a power cut may still
     /// erase blocks that hold nothing any more.

@@ -19,7 +19,8 @@ use crate::{checkpoint::SEQUENCE_CHECKPOINT, device::SEQUENCE_BAD_BLOCK};
 const FREE_AT: u32 = 2;
 const PAGES_BYTES: [u32; 5] = [2048, 4096, 8192, 16384, 1024];
 const OOBS_BYTES: [u32; 10] = [64, 32, 128, 224, 218, 256, 436, 448, 512, 0];
-/// From the first header on; more tells nothing new. As much for all sizes of pages, or the largest would find most headers.
+/// How much of an image is looked at, from its first header on; more would tell nothing new. The same number of bytes
+/// for all page sizes, because otherwise the largest page size would find the most headers.
 const LOOKED_AT_BYTES: usize = 8 << 20;
 /// Smallest and largest number of pages per erase block that are tried.
 const BLOCK_PAGES: (u32, u32) = (4, 256);
@@ -66,12 +67,12 @@ impl Layout {
 pub enum PageKind {
     Header,
     Data,
-    /// The tags of the other pages of its erase block.
+    /// Tags of the other pages of the erase block (block summary).
     Summary,
     Checkpoint,
     /// The block was taken out of use.
     BadBlock,
-    /// Why it cannot be.
+    /// The page makes no sense; the text says why.
     Damage(&'static str),
 }
 
@@ -111,16 +112,18 @@ impl Layout {
     }
 }
 
-/// The file in whose middle an image ends: images of `mkyaffs2image` hold a header, then its data.
+/// The file in the middle of which an image ends. Images of `mkyaffs2image` hold a header and then the data of the
+/// file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unfinished {
     pub name: Vec<u8>,
     pub file_bytes: u64,
-    /// As far as there are data.
+    /// Bytes up to which the image holds data of the file.
     pub held_bytes: u64,
 }
 
-/// The object of the last page, if it is a file whose newest header says more bytes than there are data for.
+/// Returns the object of the last written page if it is a file whose newest header states more bytes than the image
+/// holds.
 pub fn unfinished(image: &[u8], layout: &Layout) -> Option<Unfinished> {
     let pages = || image.chunks_exact(layout.stride_bytes());
     let last = pages().rev().find_map(|page| layout.look(page))?.object;
@@ -140,19 +143,20 @@ pub fn unfinished(image: &[u8], layout: &Layout) -> Option<Unfinished> {
     Some(Unfinished { name: header.name, file_bytes: header.file_bytes, held_bytes })
 }
 
-/// What is known of an image before it is looked at; `None` is found out.
+/// What the caller knows about an image already; fields that are `None` are to be found out.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Known {
     pub page_bytes: Option<u32>,
     /// 0: there are no OOB areas in the image.
     pub oob_bytes: Option<u32>,
     pub has_oob: Option<bool>,
-    /// The image is one of YAFFS2, whatever else is in it: a single header is enough.
+    /// It is certain that the image holds YAFFS2, so a single header is enough.
     pub is_yaffs2: bool,
 }
 
-/// Finds out how `image` is laid out: as the layout that finds most object headers with tags that suit them. Of equals the
-/// one with most other pages, then the first counts, beginning with pages of 2048 + 64 B. `None`: no sizes that can be find any.
+/// Finds out how `image` is laid out. The layout with the most object headers whose tags agree with them wins; among
+/// equals the one with the most other pages with sensible tags, then the first one tried, beginning with pages of 2048
+/// + 64 B. `None`: no layout finds a header.
 pub fn layout(image: &[u8], known: &Known) -> Option<Layout> {
     let pages = known.page_bytes.map_or(PAGES_BYTES.to_vec(), |page| vec![page]);
     let oobs = known.oob_bytes.map_or(OOBS_BYTES.to_vec(), |oob| vec![oob]);
@@ -173,17 +177,18 @@ pub fn layout(image: &[u8], known: &Known) -> Option<Layout> {
     best.map(|(layout, _)| layout)
 }
 
-/// The layout if it suits the image, with the numbers of headers and of all pages that it finds: with few headers a wrong
-/// layout finds as many, but not what stands between them.
+/// The layout if it suits the image, with two numbers: the headers and all pages with sensible tags that it finds. When
+/// there are few headers a wrong layout may find as many of them, but fewer sensible pages in between.
 fn fit(image: &[u8], layout: Layout, is_yaffs2: bool) -> Option<(Layout, (u32, u32))> {
     let (mut headers, mut wrong, mut right_eccs, mut used) = (0u32, 0, 0, 0);
     let mut has_sure = false;
     let pages = || image.chunks_exact(layout.stride_bytes());
-    // In the dump of a whole chip something else stands before it.
+    // The search starts at the first header, because in the dump of a whole chip other data may precede the file
+    // system.
     let begins = |page: &[u8]| layout.tags(page).is_some_and(|tags| tags.chunk == 0 && is_header(page, &tags));
     let first = pages().position(begins)?;
     for page in pages().skip(first).take(LOOKED_AT_BYTES / layout.stride_bytes()) {
-        // YAFFS2 never wrote a page whose tags are zeros: a block of them says nothing about where tags stand.
+        // YAFFS2 never writes tags that are all zeros, so a block of zeros says nothing about where tags are.
         let Some(tags) = layout.tags(page).filter(|_| layout.packed(page) != Some(&[0; TAGS_BYTES])) else { continue };
         used += 1;
         let is_ecc_right = layout.ecc_is_right(page);
@@ -202,8 +207,8 @@ fn fit(image: &[u8], layout: Layout, is_yaffs2: bool) -> Option<(Layout, (u32, u
             wrong += 1;
         }
     }
-    // A power cut leaves a page or two that make no sense; other things on the chip, or a block of noise, are more than that.
-    // Then the ECC decides, which is right for a header of YAFFS2 only.
+    // After a power cut one or two pages make no sense. Where many more do not (other data on the chip, or noise), the
+    // layout is accepted only if the tags of some header have a correct ECC, which only YAFFS2 writes.
     let fits = headers > 0 && (is_yaffs2 || has_sure || wrong * 8 <= used);
     fits.then_some((
         Layout { tags_ecc: !layout.is_inband() && right_eccs * 2 > used - wrong, ..layout },

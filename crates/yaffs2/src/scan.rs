@@ -39,8 +39,8 @@ impl Device {
         Ok(())
     }
 
-    /// State and sequence number of each block, from its first tags. Returns the blocks to scan with their sequence
-    /// numbers.
+    /// Determines state and sequence number of each block from the tags of its first chunk. Returns the blocks that
+    /// must be scanned, with their sequence numbers.
     fn query_blocks(&mut self) -> Result<Vec<(u32, u32)>> {
         self.blocks.sequence = SEQUENCE_LOWEST;
         self.checkpoint.blocks = 0;
@@ -71,7 +71,7 @@ impl Device {
         Ok(to_scan)
     }
 
-    /// `yaffs_tags_marshall_query_block`.
+    /// Determines state and sequence number of one block (`yaffs_tags_marshall_query_block`).
     pub fn query_block(&mut self, block: u32) -> Result<(BlockState, u32)> {
         if self.medium.is_bad(block - 1) {
             return Ok((BlockState::Dead, 0));
@@ -137,7 +137,8 @@ impl Device {
         Ok(())
     }
 
-    /// An unused chunk behind which nothing is used.
+    /// Handles an erased chunk behind which all chunks of the block are erased: the block is empty, or it was the open
+    /// one.
     fn scan_unused(&mut self, place: Place) {
         if place.page == 0 {
             self.blocks.info_mut(place.block).state = BlockState::Empty;
@@ -155,16 +156,16 @@ impl Device {
         let obj = self.find_or_make(tags.object, Kind::File);
         let object = &self.objects[obj];
         if object.kind != Kind::File || start >= object.file.shrink_bytes {
-            // Cut off since, or the file is gone.
+            // The chunk is beyond a size to which the file was cut later, or the file was deleted.
             return self.delete_chunk(place.chunk);
         }
         if self.tnodes.find(&object.file.tree, tags.chunk).is_some() {
-            // A newer one has been seen.
+            // A newer version of this chunk was seen before, because the scan runs backwards.
             self.delete_chunk(place.chunk)?;
         } else {
             self.put_chunk(obj, tags.chunk, place.chunk);
         }
-        // Until a header is seen the data say how long the file is.
+        // Until a header of the file is seen, its data chunks determine its size.
         let end = start + u64::from(tags.count_bytes);
         let object = &mut self.objects[obj];
         if !object.valid && object.file.stored_bytes < end {
@@ -219,7 +220,8 @@ impl Device {
         self.take_header(place, obj, &extract, header, links)
     }
 
-    /// A header of an object whose newest one has been seen: it can still say that the file was shorter once.
+    /// Handles a header that is not the object's newest one: it may state that the file was shorter at that time, which
+    /// makes older data beyond that size obsolete.
     fn scan_older_header(&mut self, place: Place, obj: Obj, extract: &Extra) -> Result<()> {
         if self.objects[obj].kind == Kind::File && extract.kind == Kind::File {
             let gone = matches!(extract.parent, DELETED_ID | UNLINKED_ID);
@@ -282,7 +284,7 @@ impl Device {
         Ok(())
     }
 
-    /// An object turns out to be of another kind than its tags made believe.
+    /// Sets the kind of an object that was first taken for another kind because of its tags.
     fn set_kind(&mut self, obj: Obj, kind: Kind) {
         let before = self.objects[obj].kind;
         if before == kind {
@@ -299,7 +301,7 @@ impl Device {
         self.objects[obj].kind = kind;
     }
 
-    /// The directory that a header names; lost+found when it is none.
+    /// The directory that a header names as parent; lost+found when the object of that number is no directory.
     fn parent_for(&mut self, id: u32) -> Obj {
         let parent = self.find_or_make(id, Kind::Directory);
         match self.objects[parent].kind {
@@ -312,8 +314,8 @@ impl Device {
         }
     }
 
-    /// A rename was interrupted before the object that lost its name was deleted: that is done after the scan
-    /// (`yaffs_handle_shadowed_obj`).
+    /// Marks an object for deletion after the scan: a rename was interrupted before the object whose name was taken
+    /// over was deleted (`yaffs_handle_shadowed_obj`).
     fn take_shadowed(&mut self, id: u32) {
         if id > ID_MAX || self.objects.find(id).is_some() {
             return;
@@ -326,9 +328,9 @@ impl Device {
         object.valid = true;
     }
 
-    /// Joins hard links with what they stand for (`yaffs_link_fixup`).
+    /// Connects hard links with the objects for which they stand (`yaffs_link_fixup`).
     pub fn join_links(&mut self, links: &[Obj]) {
-        // The list is built from its head.
+        // The original builds this list from its head, so the last link comes first.
         for &link in links.iter().rev() {
             let target = self.objects.find(self.objects[link].equivalent_id);
             match target.filter(|&target| self.objects[target].kind != Kind::HardLink) {

@@ -18,7 +18,7 @@ const ENTRY_BYTES: usize = 12;
 pub(crate) struct Summary {
     /// Chunks of a block before its summary; 0: no summaries.
     pub chunks: u32,
-    /// Tags of the open block's chunks; during a scan those of the block that is scanned.
+    /// Tags of the chunks of the open block; during a scan, of the block that is being scanned.
     entries: Vec<Words>,
 }
 
@@ -98,7 +98,7 @@ impl Device {
         Ok(())
     }
 
-    /// Reads a block's summary during a scan. `false`: it has none that can be trusted.
+    /// Reads a block's summary during a scan. Returns `false` when the block has no summary that can be trusted.
     pub fn read_summary(&mut self, block: u32) -> Result<bool> {
         let first = block * self.blocks.chunks_per_block;
         if self.summary.chunks == 0 {
@@ -151,7 +151,7 @@ impl Device {
         Ok(true)
     }
 
-    /// The summary of a block that is being collected is needed no longer.
+    /// Frees the summary chunks of a block that is being collected.
     pub fn drop_summary(&mut self, block: u32) {
         if !self.blocks.info(block).has_summary {
             return;

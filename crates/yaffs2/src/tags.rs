@@ -39,7 +39,7 @@ impl Kind {
     }
 }
 
-/// How sure the bytes of a read are, the worst of data and tags.
+/// How reliable the bytes of a read are: the worse result of data and tags.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum EccResult {
     #[default]
@@ -55,7 +55,7 @@ pub struct Extra {
     pub is_shrink: bool,
     pub shadows: bool,
     pub kind: Kind,
-    /// Of files.
+    /// Size of the file; only meaningful for files.
     pub file_bytes: u64,
     /// Object that a hard link stands for.
     pub equivalent: u32,
@@ -64,12 +64,12 @@ pub struct Extra {
 /// Tags, unpacked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tags {
-    /// Something was written here.
+    /// The chunk is written.
     pub is_used: bool,
     pub object: u32,
     /// 0: an object header; else the position in the file, counted from 1.
     pub chunk: u32,
-    /// Of a data chunk.
+    /// Bytes of the file in a data chunk.
     pub count_bytes: u32,
     pub sequence: u32,
     pub extra: Option<Extra>,
@@ -119,7 +119,7 @@ impl Tags {
         packed
     }
 
-    /// A sequence number of all ones is what an erased page shows.
+    /// Unpacks tags. A sequence number of all ones is that of an erased page.
     pub fn unpack(packed: &[u8; TAGS_BYTES]) -> Tags {
         let word = |at: usize| u32::from_le_bytes([packed[at], packed[at + 1], packed[at + 2], packed[at + 3]]);
         let sequence = word(0);

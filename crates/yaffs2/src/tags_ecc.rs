@@ -66,7 +66,7 @@ pub fn compute(tags: &[u8; TAGS_BYTES]) -> [u8; ECC_BYTES] {
     ecc
 }
 
-/// Compares `tags` with the ECC that was read with them and puts one wrong bit right.
+/// Compares `tags` with the ECC that was read with them and corrects one wrong bit.
 pub fn correct(tags: &mut [u8; TAGS_BYTES], ecc: &[u8; ECC_BYTES]) -> Checked {
     let word = |at: usize| u32::from_le_bytes([ecc[at], ecc[at + 1], ecc[at + 2], ecc[at + 3]]);
     let now = code(tags);
@@ -76,7 +76,7 @@ pub fn correct(tags: &mut [u8; TAGS_BYTES], ecc: &[u8; ECC_BYTES]) -> Checked {
     if column == 0 && line == 0 && line_inverse == 0 {
         return Checked::Right;
     }
-    // One wrong bit changes exactly one of each pair.
+    // A single wrong bit changes exactly one parity of each pair.
     if line == !line_inverse && (column ^ column >> 1) & 0x15 == 0x15 {
         let Some(byte) = tags.get_mut(line as usize) else { return Checked::Wrong };
         *byte ^= 1 << ((column >> 5 & 1) << 2 | (column >> 3 & 1) << 1 | column >> 1 & 1);

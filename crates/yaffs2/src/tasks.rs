@@ -9,7 +9,7 @@ use crate::device::Device;
 use crate::options::Background;
 use crate::Yaffs2;
 
-/// When the thread has something to do next.
+/// When the thread has to do each of its two jobs next.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Schedule {
     directory_update_at_ns: u64,
@@ -17,7 +17,7 @@ pub struct Schedule {
 }
 
 impl Device {
-    /// How much of the free space is scattered over blocks that are in use: 0 to 2.
+    /// How much of the free space is in blocks that also hold data in use: 0 (little) to 2 (most).
     pub fn gc_urgency(&self) -> usize {
         let per_block = self.blocks.chunks_per_block as i32;
         let (erased, free) = (self.blocks.erased_blocks * per_block, self.blocks.free_chunks);
@@ -52,7 +52,7 @@ impl Yaffs2 {
     pub(crate) fn run_thread(&mut self) {
         let Some(background) = self.device.options.background else { return };
         let sim = self.device.sim.clone();
-        // Without power there is nothing to do; who waits for the thread hears of it from the next call.
+        // Without power the thread can do nothing; the next call reports the power loss.
         let next_ns = self.thread_turn(&background).unwrap_or(u64::MAX / 2);
         sim.sleep_until(Task::YaffsThread, next_ns.max(sim.now_ns() + 1));
     }
@@ -60,7 +60,7 @@ impl Yaffs2 {
     /// Returns when the next turn is due.
     fn thread_turn(&mut self, background: &Background) -> Result<u64> {
         let late_ns = background.timer_late_ns;
-        // Linux sees time in ticks.
+        // Linux measures this time in ticks, so it is rounded down to a tick.
         let now_ns = self.device.sim.now_ns();
         let now_ns = now_ns - now_ns.checked_rem(late_ns).unwrap_or(0);
         let schedule = &mut self.schedule;

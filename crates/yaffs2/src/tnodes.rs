@@ -1,7 +1,7 @@
 //! Which chunk on flash holds which chunk of a file: a tree per file, 16 chunks in a leaf, 8 branches above.
 //!
 //! Follows the tnode functions of `yaffs_guts.c`. Nodes lie in one arena; number 0 stands for none. The number of nodes
-//! matters beyond memory: a checkpoint's need of space is reckoned from it.
+//! matters beyond memory: the space that is kept for a checkpoint depends on it.
 
 /// Number of a tnode in the arena.
 pub type Tnode = u32;
@@ -51,7 +51,7 @@ impl Tnodes {
         Tnodes { nodes: vec![[0; LEAF_CHUNKS]], free: Vec::new(), count: 0 }
     }
 
-    /// Nodes in use, leaves and others.
+    /// Number of nodes in use, leaves and inner nodes.
     pub fn count(&self) -> u32 {
         self.count
     }
@@ -99,7 +99,7 @@ impl Tnodes {
         Some(self.nodes[leaf as usize][place_in_leaf(chunk)]).filter(|&at| at != 0)
     }
 
-    /// Enters where `chunk` lies, 0 for nowhere, if there is a leaf for it.
+    /// Enters where `chunk` is on flash (0: nowhere), if the tree has a leaf for it.
     pub fn set_if_there(&mut self, tree: &Tree, chunk: u32, at: u32) {
         if let Some(leaf) = self.leaf(tree, chunk) {
             self.nodes[leaf as usize][place_in_leaf(chunk)] = at;
@@ -136,8 +136,8 @@ impl Tnodes {
         Some(node)
     }
 
-    /// Enters a whole leaf, as a checkpoint holds it; `first_chunk` is the one of its first entry. `false`: no file is so
-    /// long.
+    /// Enters a whole leaf as a checkpoint holds it. `first_chunk` is the file's chunk of the first entry. Returns
+    /// `false` when no file is so long.
     pub fn put_leaf(&mut self, tree: &mut Tree, first_chunk: u32, chunks: [u32; LEAF_CHUNKS]) -> bool {
         match self.make_leaf(tree, first_chunk) {
             Some(leaf) => {
@@ -167,9 +167,9 @@ impl Tnodes {
         }
     }
 
-    /// The highest chunk of the file, `limit` at most, that lies on flash, and where.
+    /// The highest chunk of the file, up to `limit`, that is on flash, and its place there.
     pub fn last_up_to(&self, tree: &Tree, limit: u32) -> Option<(u32, u32)> {
-        // Chunks that the tree is not tall enough for are not there.
+        // The tree is not tall enough for chunks beyond its reach, so they are not on flash.
         let reach = LEAF_BITS + BRANCH_BITS * tree.top_level.min(LEVELS_MAX);
         self.last_below(tree.top, tree.top_level, 0, limit.min((1 << reach) - 1))
     }
@@ -196,8 +196,8 @@ impl Tnodes {
         })
     }
 
-    /// Takes every chunk out of the tree; of its nodes only the top stays. `f` gets each chunk's place on flash, from the
-    /// end of the file to its start.
+    /// Takes every chunk out of the tree, of which only the top node stays. `f` is called with each chunk's place on
+    /// flash, from the end of the file to its start.
     pub fn take_all(&mut self, tree: &Tree, f: &mut dyn FnMut(u32)) {
         self.take_below(tree.top, tree.top_level, f);
     }
@@ -217,7 +217,7 @@ impl Tnodes {
         }
     }
 
-    /// Takes away what holds no chunk any more, and makes the tree as low as it can be (`yaffs_prune_tree`).
+    /// Removes nodes that hold no chunk any more, and lowers the tree as far as possible (`yaffs_prune_tree`).
     pub fn prune(&mut self, tree: &mut Tree) {
         if tree.top_level < 1 {
             return;
@@ -234,7 +234,8 @@ impl Tnodes {
         }
     }
 
-    /// Returns the node, or 0 if it was empty and could go. The leftmost ones stay.
+    /// Prunes the tree below a node. Returns the node, or 0 if it was empty and could be removed. The leftmost nodes
+    /// stay.
     fn prune_below(&mut self, node: Tnode, level: u32, may_go: bool) -> Tnode {
         if node == 0 {
             return 0;

@@ -1,4 +1,5 @@
-//! How large the erase blocks of an image are: no byte says it, so it follows from where blocks begin and end.
+//! How large the erase blocks of an image are. No byte of the image states it, so it is derived from where blocks begin
+//! and end.
 //!
 //! A block is written from its first page on, all of it under one sequence number that no other block has
 //! (`yaffs_guts.c`, `yaffs_find_alloc_block`, `yaffs_alloc_chunk`). So a run of pages with one number that ends where
