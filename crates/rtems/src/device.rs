@@ -34,7 +34,7 @@ pub enum DeviceError {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Service {
     pub duration_ns: u64,
-    /// The CPU does the work, so that nobody else can run; otherwise the task sleeps.
+    /// The CPU does the transfer itself, so no other task can run; otherwise the calling task sleeps.
     pub occupies_cpu: bool,
 }
 
@@ -43,7 +43,7 @@ pub struct Device {
     bytes: Vec<u8>,
     media_block_bytes: u32,
     profile: DeviceProfile,
-    /// Buffers that may still be written before the power goes away.
+    /// How many buffers may still be written before the power cut.
     writes_until_cut: Option<u64>,
     fails: bool,
 }
@@ -83,12 +83,12 @@ impl Device {
         self.bytes
     }
 
-    /// From now on the device writes so many buffers, and then none: the power is gone.
+    /// Lets the device write so many more buffers and then cuts the power.
     pub fn cut_power_after(&mut self, written_buffers_count: u64) {
         self.writes_until_cut = Some(written_buffers_count);
     }
 
-    /// From now on every transfer fails, or works again.
+    /// Lets every transfer fail from now on, or work again.
     pub fn set_failing(&mut self, fails: bool) {
         self.fails = fails;
     }

@@ -11,7 +11,7 @@ pub use ffslab_jffs2::{Compression, MountError, NorCounts, NorFlash};
 /// A mounted JFFS2.
 pub type Jffs2 = Port<Jffs2Core>;
 
-/// JFFS2 with its flash, whose operations the CPU does.
+/// JFFS2 with its flash. The CPU carries out the operations of the flash.
 pub struct Jffs2Core {
     core: ffslab_jffs2::Jffs2,
     flash: NorFlash,
@@ -19,11 +19,11 @@ pub struct Jffs2Core {
 }
 
 impl Jffs2 {
-    /// Mounts the flash; what of it is erased is erased once more and marked clean. Without a compressor data are stored
-    /// as they are.
+    /// Mounts the flash. Blocks that are erased are erased once more and marked clean. Without a compressor, data are
+    /// stored uncompressed.
     ///
     /// # Errors
-    /// [`MountError`]: too few erase blocks, too large, no JFFS2.
+    /// [`MountError`]: too few erase blocks, a flash that is too large, or no JFFS2.
     pub fn mount(flash: NorFlash, compression: Compression) -> Result<Jffs2, MountError> {
         let options = ffslab_jffs2::Options { compression, ..ffslab_jffs2::Options::default() };
         let before = flash.counts();
@@ -61,8 +61,9 @@ impl Direct for Jffs2Core {
         self.core.write_at(host, ino, at, data)
     }
 
-    /// Each read and write of the flash is half of the work on a node: its header or its data. All that is read or
-    /// written passes a CRC.
+    /// Charges the CPU for the flash operations since the last call. Each read or write of the flash is counted as half
+    /// of the work on a node, because its header and its data are moved separately. All bytes that are read or written
+    /// pass a CRC.
     fn charge(&mut self, cpu: &mut Cpu) {
         if !cpu.is_priced() {
             return;

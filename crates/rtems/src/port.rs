@@ -1,7 +1,7 @@
-//! File systems that talk to flash by themselves, as file systems of [`crate::libio`]: no block cache, no page cache.
+//! File systems with their own flash driver, as file systems of [`crate::libio`]: no block cache, no page cache.
 //!
-//! Follows `cpukit/libfs/src/jffs2/src/fs-rtems.c` and `dir-rtems.c` of RTEMS cf811a4eb2. The file systems themselves are
-//! those of the crates `ffslab-jffs2` and `ffslab-yaffs2`; here stands what RTEMS puts around them.
+//! Follows `cpukit/libfs/src/jffs2/src/fs-rtems.c` and `dir-rtems.c` of RTEMS cf811a4eb2. The file systems themselves
+//! are those of the crates `ffslab-jffs2` and `ffslab-yaffs2`; this file holds what RTEMS adds around them.
 
 use crate::bdbuf::Bdbuf;
 use crate::cpu::Cpu;
@@ -14,21 +14,21 @@ const ROOT: u32 = 1;
 /// `PAGE_SIZE` of the ports.
 const PAGE_BYTES: u32 = 4096;
 
-/// What a file system offers to a port, beside what it offers to every system.
+/// What a file system offers to its RTEMS port, in addition to [`ffslab_fs::FileSystem`].
 pub trait Direct {
     /// The file system itself.
     fn core(&mut self) -> &mut dyn Core;
 
-    /// One user more; the inode comes into memory.
+    /// Counts a further user of an inode, which is loaded into memory if need be.
     fn take(&mut self, ino: u32) -> Result<(), Errno>;
 
-    /// One user less. After the last one a deleted inode ends.
+    /// Counts a user of an inode less. With the last user, a deleted inode is freed.
     fn release(&mut self, host: &mut NoPageCache, ino: u32);
 
-    /// The directory that a directory was found in; the root is its own.
+    /// The directory in which a directory was found last; for the root, the root itself.
     fn parent_of(&self, ino: u32) -> u32;
 
-    /// The directory `ino` was found in `parent`.
+    /// Notes that the directory `ino` was found in `parent`.
     fn set_parent(&mut self, ino: u32, parent: u32);
 
     /// Reads from `at` on; less at the end of the file.
@@ -36,30 +36,30 @@ pub trait Direct {
 
     fn write_at(&mut self, host: &mut NoPageCache, ino: u32, at: u64, data: &[u8]) -> Result<usize, Errno>;
 
-    /// fsync and fdatasync; the default handler refuses.
+    /// fsync and fdatasync. The default handler of RTEMS fails with EINVAL.
     fn make_safe(&mut self, _host: &mut NoPageCache, _ino: u32) -> Result<(), Errno> {
         Err(Errno::Inval)
     }
 
-    /// A descriptor is closed.
+    /// Called when a descriptor is closed.
     fn close_file(&mut self, _host: &mut NoPageCache, _ino: u32) -> Result<(), Errno> {
         Ok(())
     }
 
-    /// The mount ends.
+    /// Called at unmount.
     fn shut_down(&mut self, _host: &mut NoPageCache) -> Result<(), Errno> {
         Ok(())
     }
 
-    /// Spends what has been done since the last time.
+    /// Charges the CPU for everything done since the last call.
     fn charge(&mut self, cpu: &mut Cpu);
 }
 
-/// A mounted file system of flash.
+/// A mounted file system that has its own flash.
 pub struct Port<C: Direct> {
     fs: C,
     host: NoPageCache,
-    /// The name by which a node was found last (`i_fd`).
+    /// For each inode, the name by which it was found last (`i_fd`).
     found_as: BTreeMap<u32, Vec<u8>>,
 }
 
@@ -76,7 +76,7 @@ impl<C: Direct> Port<C> {
         Port { fs, host: NoPageCache::default(), found_as: BTreeMap::new() }
     }
 
-    /// Spends what mounting has cost. [`crate::libio::Libio::mount`] gets file systems that are mounted already.
+    /// Charges the CPU for mounting. File systems are mounted before [`crate::libio::Libio::mount`] gets them.
     pub fn charge_mount(&mut self, cache: &mut Bdbuf) {
         self.fs.charge(&mut cache.cpu);
     }
@@ -91,7 +91,7 @@ impl<C: Direct> Port<C> {
         Ok(Node { id: ino, extra_id: 0, kind })
     }
 
-    /// A new node, with the time of day set. It stays in memory as long as nobody else leaves it.
+    /// Makes a new node and sets its times. The node has no user afterwards.
     fn create(
         &mut self,
         cache: &Bdbuf,
@@ -120,7 +120,7 @@ impl<C: Direct> FileSystem for Port<C> {
     }
 
     fn clone_node(&mut self, node: Node) {
-        // It is in memory: a location names it.
+        // This cannot fail: the inode is in memory, because a location refers to it.
         let _ = self.fs.take(node.id);
     }
 
@@ -309,7 +309,7 @@ impl<C: Direct> FileSystem for Port<C> {
         result
     }
 
-    /// The offset counts entries; "." and ".." come first.
+    /// Returns the next entry. The offset counts entries, of which "." and ".." are the first two.
     fn read_dir(&mut self, _cache: &mut Bdbuf, file: &mut OpenFile) -> Result<Option<DirEntry>, Errno> {
         let ino = file.node.id;
         let mut entry = match file.offset {

@@ -1,9 +1,9 @@
-//! Constants of block devices, from `profiles/block-devices`. Every number there stands with its source and status.
+//! Constants of block devices, from `profiles/block-devices`, where each number stands with its source and status.
 
 use serde::Deserialize;
 use thiserror::Error;
 
-/// What a request costs. The parts add up per request, per command (one buffer) and per byte.
+/// What a request costs. The cost is the sum of parts per request, per command (one buffer) and per byte.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeviceProfile {
     pub title: String,
@@ -19,7 +19,7 @@ pub struct DeviceProfile {
     pub read_ps_per_byte: u64,
     /// Picoseconds.
     pub write_ps_per_byte: u64,
-    /// The CPU copies; otherwise the caller sleeps until the device is done.
+    /// The CPU copies the bytes itself; otherwise the calling task sleeps until the device is done.
     pub occupies_cpu: bool,
     /// One request holds consecutive blocks only.
     pub consecutive_blocks: bool,
@@ -85,7 +85,7 @@ impl DeviceProfile {
         let file: File = toml::from_str(text)
             .map_err(|error| ProfileError::Bad { file: file.into(), message: error.message().to_string() })?;
         let ns = |us: &Constant<f64>| ffslab_sim::units::us_to_ns(us.value);
-        // A picosecond is to a nanosecond as a nanosecond to a microsecond.
+        // The function multiplies by 1000: nanoseconds become picoseconds as microseconds become nanoseconds.
         Ok(DeviceProfile {
             request_ns: ns(&file.request_us),
             command_ns: ns(&file.command_us),

@@ -25,7 +25,8 @@ pub struct RamFlash {
 }
 
 impl RamFlash {
-    /// Erased flash of so many bytes, rounded down to whole blocks. It takes no time of its own: the CPU copies.
+    /// Erased flash of so many bytes, rounded down to whole blocks. Its operations take no time of their own: the CPU
+    /// is charged for copying.
     ///
     /// # Errors
     /// A size that no chip has.
@@ -56,7 +57,7 @@ struct Users {
     parent: Option<u32>,
 }
 
-/// YAFFS2 with its flash, whose operations the CPU does.
+/// YAFFS2 with its flash. The CPU carries out the operations of the flash.
 pub struct Yaffs2Core {
     core: ffslab_yaffs2::Yaffs2,
     sim: Sim,
@@ -65,10 +66,10 @@ pub struct Yaffs2Core {
 }
 
 impl Yaffs2 {
-    /// Mounts the flash; an erased one is an empty file system. There is no background thread.
+    /// Mounts the flash. Erased flash is an empty file system. There is no background thread.
     ///
     /// # Errors
-    /// [`MountError`]: too few erase blocks, a medium that cannot be read.
+    /// [`MountError`]: too few erase blocks, or a medium that cannot be read.
     pub fn mount(flash: &RamFlash) -> Result<Yaffs2, MountError> {
         let options = Options { background: None, direct: true, ..Options::of(Generation::Today) };
         let charged = flash.sim.total();
@@ -93,7 +94,7 @@ impl Direct for Yaffs2Core {
         users.count = users.count.saturating_sub(1);
         if users.count == 0 {
             self.users.remove(&ino);
-            // A failure is of no consequence: the object is deleted at the next mount.
+            // A failure does no harm: the object is deleted at the next mount.
             let _ = self.core.evict(host, ino);
         }
     }

@@ -64,7 +64,7 @@ impl Bdbuf {
         result
     }
 
-    /// `rtems_bdbuf_release`: gives a buffer back. If it was modified earlier it stays so.
+    /// `rtems_bdbuf_release`: gives a buffer back. A buffer that an earlier holder modified stays modified.
     pub fn release(&mut self, buffer: BufferId) {
         self.counts.release_calls += 1;
         self.cpu.bdbuf_call();
@@ -150,7 +150,8 @@ impl Bdbuf {
 
     // ---- behind these ----------------------------------------------------------------------------------------------
 
-    /// `rtems_bdbuf_get_buffer_for_access`: the block's buffer, taken off its list and counted in its group.
+    /// `rtems_bdbuf_get_buffer_for_access`: finds or recycles a buffer for the block, takes it off its list and counts
+    /// it as in use in its group.
     fn buffer_for_access(&mut self, disk: DiskId, media_block: u32) -> Result<u32, BdbufError> {
         let buffers_per_group = self.disks[usize::from(disk.0)].buffers_per_group;
         let buffer = loop {
@@ -242,7 +243,7 @@ impl Bdbuf {
     fn append_to_modified_list(&mut self, buffer: u32) {
         let hold_ms = self.config.swapout_block_hold_ms;
         let record = self.buffers.get_mut(buffer);
-        // Only the first modification starts the timer.
+        // A buffer that was modified before keeps its running hold timer.
         if record.state != State::AccessModified {
             record.hold_timer_ms = hold_ms;
         }

@@ -35,12 +35,12 @@ pub(super) struct Buffer {
     next: u32,
     previous: u32,
     hash_next: u32,
-    /// First media block.
+    /// Media block with which the content of the buffer begins.
     pub block: u32,
     pub disk: DiskId,
     pub state: State,
     pub waiters: u8,
-    /// Modified by the setup of an experiment and not since.
+    /// The setup of an experiment modified the buffer, and nobody has modified it since.
     pub is_of_setup: bool,
     pub hold_timer_ms: u32,
 }
@@ -49,13 +49,13 @@ pub(super) struct Buffer {
 pub(super) struct Group {
     /// Buffers into which the group is cut; each is `slots_per_group / buffers` slots long.
     pub buffers: u32,
-    /// Buffers that are not free or clean, and waiters.
+    /// Buffers of the group that are neither free nor clean, plus the tasks that wait for one of its buffers.
     pub users: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum List {
-    /// Free buffers at the head, then clean ones, the longest unused first.
+    /// Free buffers at the head, then clean ones; among those the least recently used stands first.
     Lru = 0,
     Modified = 1,
     Sync = 2,
@@ -69,7 +69,7 @@ pub(super) struct Buffers {
     pub groups: Vec<Group>,
     pub slots: u32,
     pub slots_per_group: u32,
-    /// Blocks that the look-up knows.
+    /// How many buffers the look-up table holds.
     pub blocks_known: u32,
     buckets: Vec<u32>,
     bucket_shift: u32,
@@ -298,7 +298,7 @@ impl Buffers {
         }
     }
 
-    /// A free or clean buffer leaves the table and the LRU list.
+    /// Takes a free or clean buffer out of the look-up table and off the LRU list.
     pub fn remove_from_table_and_lru(&mut self, buffer: u32) {
         if self.get(buffer).state == State::Cached {
             self.remove_key(buffer);
@@ -306,8 +306,8 @@ impl Buffers {
         self.extract(buffer);
     }
 
-    /// `rtems_bdbuf_group_realloc`: cuts a group anew. Its first buffer is the caller's, the others are free. The second
-    /// value says whether there are others.
+    /// `rtems_bdbuf_group_realloc`: divides a group into buffers of another size. Returns the first buffer, which the
+    /// caller uses; the second value says whether there are others, which are now free.
     fn cut_group(&mut self, group: u32, buffers: u32) -> (u32, bool) {
         let first = group * self.slots_per_group;
         let step = self.slots_per_group / self.groups[group as usize].buffers;
@@ -322,8 +322,8 @@ impl Buffers {
         (first, buffers > 1)
     }
 
-    /// `rtems_bdbuf_get_buffer_from_lru_list`: the buffer to recycle for a block, now [`State::Empty`] and in the table.
-    /// The second value says whether further buffers became free.
+    /// `rtems_bdbuf_get_buffer_from_lru_list`: takes the buffer to recycle for a block; it is in [`State::Empty`] and
+    /// in the look-up table afterwards. The second value says whether further buffers became free.
     pub fn recycle(&mut self, disk: DiskId, block: u32, buffers_per_group: u32) -> Option<(u32, bool)> {
         let mut at = self.first(List::Lru);
         while let Some(buffer) = at {

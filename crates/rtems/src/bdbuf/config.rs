@@ -34,7 +34,7 @@ pub struct BdbufConfig {
     pub read_ahead_task_priority: Priority,
     /// `CONFIGURE_BDBUF_TASK_STACK_SIZE`: memory of each of these tasks.
     pub task_stack_bytes: u32,
-    /// `CONFIGURE_MICROSECONDS_PER_TICK`: waiting ends at a tick.
+    /// `CONFIGURE_MICROSECONDS_PER_TICK`: the period of the clock tick; a wait with a timeout ends at a tick.
     pub tick_us: u32,
     /// Priority of the one application task.
     pub application_priority: Priority,
@@ -72,7 +72,7 @@ impl BdbufConfig {
         self.cache_memory_bytes / self.buffer_min_bytes / self.slots_per_group()
     }
 
-    /// What `rtems_bdbuf_do_init` refuses, and what would only crash there.
+    /// Refuses what `rtems_bdbuf_do_init` refuses, and configurations with which RTEMS would crash.
     pub(super) fn check(&self) -> Result<(), BdbufError> {
         let bad = |what: String| Err(BdbufError::Configuration { what });
         if self.buffer_min_bytes == 0 || self.buffer_max_bytes == 0 {
@@ -121,7 +121,7 @@ pub enum BdbufError {
     /// The simulated power went away.
     #[error("bdbuf: the power was cut")]
     PowerCut,
-    /// The real system would hang: the task waits for a buffer that only itself could give back.
+    /// The real system would hang: the task waits for a buffer that only the task itself could give back.
     #[error("bdbuf: every buffer that fits is held by the caller; the cache is too small for this file system")]
     Deadlock,
 }
@@ -154,7 +154,7 @@ pub struct BdbufCounts {
     pub write_buffers_count: u64,
     pub write_bytes: u64,
     pub read_ahead_requests: u64,
-    /// Of `write_bytes`, what the setup of an experiment had left.
+    /// Part of `write_bytes`: what the setup of an experiment had left in the cache.
     pub of_setup_bytes: u64,
 }
 

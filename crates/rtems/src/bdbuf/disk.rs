@@ -10,21 +10,21 @@ use crate::device::{Device, Segment, Service};
 /// Sizes of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Geometry {
-    /// What the medium addresses.
+    /// The unit that the medium addresses.
     pub media_block_bytes: u32,
     pub media_blocks: u32,
-    /// What callers of the cache address.
+    /// The unit that callers of the cache address.
     pub block_bytes: u32,
     pub blocks: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ReadAhead {
-    /// In the queue of the read-ahead task.
+    /// The device is in the queue of the read-ahead task.
     pub queued: bool,
     /// A read of this block puts the device into the queue.
     pub trigger: Option<u32>,
-    /// First block to read then.
+    /// First block that the read-ahead task reads after the trigger.
     pub next: u32,
 }
 
@@ -40,13 +40,15 @@ pub(super) struct Disk {
     busy_until_ns: u64,
 }
 
-/// Buffers in a group for a block size: it is rounded up to a power of two smallest buffers. `None`: too large.
+/// How many buffers of this block size a group is divided into. The block size is rounded up to the smallest buffer
+/// times a power of two. `None`: the block is too large for a group.
 fn buffers_per_group(bytes: u32, config: &BdbufConfig, slots_per_group: u32) -> Option<u32> {
     if bytes == 0 || bytes > config.buffer_max_bytes {
         return None;
     }
     let slots = bytes.div_ceil(config.buffer_min_bytes).next_power_of_two();
-    // A group of three slots has none of four: RTEMS divides to 0 and refuses the size.
+    // A group of three slots cannot be divided into buffers of four slots: RTEMS computes 0 buffers and refuses the
+    // size.
     Some(slots_per_group / slots).filter(|&buffers| buffers > 0)
 }
 
@@ -64,7 +66,8 @@ impl Disk {
         };
         let media = disk.device.media_block_bytes();
         if !disk.set_block_bytes(media, config, buffers.slots_per_group) {
-            // No buffer holds a media block: every fetch is refused until a block size fits.
+            // No buffer is large enough for a media block, so every access is refused until a block size that fits is
+            // set.
             disk.block_bytes = media;
         }
         disk
@@ -108,8 +111,8 @@ impl Disk {
 }
 
 impl Bdbuf {
-    /// `rtems_bdbuf_set_block_size`: writes out everything of the device if asked, then forgets all its buffers. A size
-    /// that does not fit leaves the old one.
+    /// `rtems_bdbuf_set_block_size`: writes out all modified buffers of the device if `sync` is set, then discards all
+    /// its buffers. A size that does not fit is refused, and the old one stays.
     pub fn set_block_size(&mut self, disk: DiskId, bytes: u32, sync: bool) -> Result<(), BdbufError> {
         self.counts.set_block_size_calls += 1;
         self.note("set_block_size", bytes, u32::from(sync));
@@ -129,7 +132,7 @@ impl Bdbuf {
         }
     }
 
-    /// `rtems_bdbuf_purge_dev`: forgets all buffers of a device, modified ones too.
+    /// `rtems_bdbuf_purge_dev`: discards all buffers of a device, modified ones as well.
     pub fn purge_dev(&mut self, disk: DiskId) {
         self.purge(disk);
         self.let_others_run();
@@ -169,8 +172,8 @@ impl Bdbuf {
 
     // ---- transfers -----------------------------------------------------------------------------------------------
 
-    /// Moves the bytes of a request between buffers and device. Says how long it takes and from when the device is free
-    /// to do it.
+    /// Moves the bytes of a request between buffers and device. Returns the result, how long the transfer takes, and
+    /// the time at which the device will be done with it.
     pub(super) fn start_transfer(
         &mut self,
         disk: DiskId,
@@ -179,7 +182,7 @@ impl Bdbuf {
     ) -> (Result<(), BdbufError>, Service, u64) {
         self.segments.clear();
         let Self { disks, buffers, segments, cpu, .. } = self;
-        // The driver takes and gives back its lock.
+        // The driver takes its lock once for a request.
         cpu.spend(1, |costs| costs.lock_ps);
         let target = &mut disks[usize::from(disk.0)];
         let bytes = target.block_bytes;
@@ -228,7 +231,8 @@ impl Bdbuf {
         (result, service, end_ns)
     }
 
-    /// The second half of `rtems_bdbuf_execute_transfer_request`: the buffers become clean, or are lost on an error.
+    /// The second half of `rtems_bdbuf_execute_transfer_request`: the buffers are clean after a success and are
+    /// discarded after an error.
     pub(super) fn finish_transfer(&mut self, request: &[u32], succeeded: bool) {
         let (mut waited_for, mut others) = (false, false);
         for &buffer in request {
@@ -254,7 +258,7 @@ impl Bdbuf {
         }
     }
 
-    /// A read of one buffer by the application, to its end.
+    /// Reads one buffer for the application, which waits until the transfer ends.
     pub(super) fn read_now(&mut self, disk: DiskId, buffer: u32) -> Result<(), BdbufError> {
         self.buffers.get_mut(buffer).state = State::Transfer;
         let (result, service, end_ns) = self.start_transfer(disk, false, &[buffer]);
@@ -267,7 +271,7 @@ impl Bdbuf {
         result
     }
 
-    /// Whether no modified buffer is left that somebody could write.
+    /// Whether no modified buffer waits for a background task to write it.
     pub(super) fn nothing_to_write(&self) -> bool {
         self.buffers.is_empty(List::Modified) && self.buffers.is_empty(List::Sync)
     }

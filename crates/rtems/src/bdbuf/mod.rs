@@ -4,8 +4,8 @@
 //! workers and the read-ahead task are state machines that `tasks.rs` runs by strict priority whenever the application
 //! waits, or at once when they are more urgent than it.
 //!
-//! Left out: further application tasks (so that nobody ever waits for a buffer that somebody else holds, nor for the sync
-//! lock), partitions.
+//! Left out: further application tasks (with only one, no task ever waits for a buffer that another one holds, nor for
+//! the sync lock), partitions.
 
 mod access;
 mod buffers;
@@ -30,7 +30,8 @@ use tasks::{Tasks, Waiting};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceEvent {
     pub op: &'static str,
-    /// Calls that fetch: block at the present block size. All others: media block.
+    /// For calls that get or read a block: its number at the device's present block size. For all other events: the
+    /// media block.
     pub block: u32,
     pub bytes: u32,
 }
@@ -70,7 +71,7 @@ impl Bdbuf {
         Ok(cache)
     }
 
-    /// From now on code takes the time that it takes on this CPU.
+    /// Prices the code by this CPU from now on.
     pub fn set_cpu(&mut self, cpu: Cpu) {
         self.cpu = cpu;
     }
@@ -79,7 +80,7 @@ impl Bdbuf {
         &mut self.cpu
     }
 
-    /// Registers a device; its block size is that of its media.
+    /// Registers a device. Its first block size is that of its medium.
     pub fn add_disk(&mut self, device: Device) -> DiskId {
         let disk = Disk::new(device, &self.buffers, &self.config);
         self.disks.push(disk);
@@ -104,7 +105,7 @@ impl Bdbuf {
         self.counts
     }
 
-    /// A measurement begins: what is modified was left by the setup. Returns how many bytes that is.
+    /// Marks all modified buffers as left by the setup of an experiment. Returns how many bytes they hold.
     pub fn measurement_begins(&mut self) -> u64 {
         let mut bytes = 0;
         for list in [List::Modified, List::Sync] {
@@ -145,21 +146,21 @@ impl Bdbuf {
         self.buffers.data_mut(buffer.0, bytes)
     }
 
-    /// A held buffer's bytes from `offset` on have been copied to the program.
+    /// Charges the CPU for copying bytes of a held buffer, from `offset` on, to the program.
     pub(crate) fn copied_out(&mut self, buffer: BufferId, offset: usize, bytes: usize) {
         if self.cpu.is_priced() {
             self.cpu.copy_out(self.address_of(buffer, offset), bytes);
         }
     }
 
-    /// The program's bytes have been copied into a held buffer, from `offset` on.
+    /// Charges the CPU for copying bytes of the program into a held buffer, from `offset` on.
     pub(crate) fn copied_in(&mut self, buffer: BufferId, offset: usize, bytes: usize) {
         if self.cpu.is_priced() {
             self.cpu.copy_in(self.address_of(buffer, offset), bytes);
         }
     }
 
-    /// A held buffer's bytes from `offset` on have been cleared.
+    /// Charges the CPU for clearing bytes of a held buffer, from `offset` on.
     pub(crate) fn cleared(&mut self, buffer: BufferId, offset: usize, bytes: usize) {
         if self.cpu.is_priced() {
             self.cpu.clear(self.address_of(buffer, offset), bytes);
@@ -175,7 +176,7 @@ impl Bdbuf {
         &self.disks[usize::from(self.buffers.get(buffer.0).disk.0)]
     }
 
-    /// Memory for buffers, and for the stacks of the tasks.
+    /// Memory that the cache takes: its buffers and the stacks of its tasks.
     pub fn memory_bytes(&self) -> u64 {
         let tasks = 1 + self.config.swapout_worker_tasks_count + u32::from(self.config.max_read_ahead_blocks > 0);
         let groups = self.config.groups();
@@ -183,10 +184,10 @@ impl Bdbuf {
             + u64::from(tasks) * u64::from(self.config.task_stack_bytes)
     }
 
-    /// The application sleeps; background tasks do their work meanwhile.
+    /// The application sleeps until this time, while background tasks run.
     pub fn sleep_until(&mut self, at_ns: u64) {
         if at_ns > self.sim.now_ns() {
-            // Nothing can keep a sleeper from its timer.
+            // The result is not needed: a wait for a timer always ends.
             let _ = self.wait(Waiting::Time(at_ns));
         }
     }
@@ -198,7 +199,7 @@ impl Bdbuf {
         self.trace = on.then(Vec::new);
     }
 
-    /// What was recorded since the last time.
+    /// Returns what was recorded since the last call.
     pub fn take_trace(&mut self) -> Vec<TraceEvent> {
         self.trace.as_mut().map(std::mem::take).unwrap_or_default()
     }

@@ -55,7 +55,7 @@ impl Bdbuf {
         self.tasks.sleep(task, u64::MAX);
     }
 
-    /// Starts the request for a device. Says whether the task now waits for it.
+    /// Starts the request for a device. Returns whether the task now waits for its end.
     fn read_ahead(&mut self, task: usize, disk: DiskId) -> bool {
         let index = usize::from(disk.0);
         let block = self.disks[index].read_ahead.next;
@@ -81,7 +81,7 @@ impl Bdbuf {
             left
         };
         for ahead in block + 1..block + count {
-            // It ends at the first block that is in the cache, or when no buffer is free.
+            // The request ends before the first block that is in the cache already, or when no buffer is free.
             let Ok(media_block) = self.disks[index].media_block(ahead) else { break };
             if !self.take_for_read_ahead(disk, media_block, &mut request) {
                 break;

@@ -11,13 +11,13 @@ use super::{Bdbuf, List, State};
 #[derive(Debug, Default)]
 pub(super) struct Transfer {
     pub disk: Option<DiskId>,
-    /// All buffers, in the order of blocks; those before `next` are in requests already.
+    /// All buffers to write, in the order of their blocks. Those before `next` have been put into requests.
     buffers: Vec<u32>,
     next: usize,
-    /// The request that the device works on.
+    /// The buffers of the request that the device is working on.
     request: Vec<u32>,
     succeeded: bool,
-    /// The setup of an experiment has left all of the request.
+    /// All buffers of the request were left by the setup of an experiment.
     pub is_of_setup: bool,
 }
 
@@ -28,7 +28,8 @@ impl Transfer {
         self.next = 0;
     }
 
-    /// The read-ahead task keeps its request here too.
+    /// Takes the buffers of the last request and whether it succeeded. The read-ahead task keeps its request here as
+    /// well.
     pub fn take_request(&mut self) -> (Vec<u32>, bool) {
         (std::mem::take(&mut self.request), self.succeeded)
     }
@@ -40,7 +41,7 @@ impl Transfer {
 }
 
 impl Bdbuf {
-    /// `rtems_bdbuf_swapout_task`, up to where it gives back the lock.
+    /// `rtems_bdbuf_swapout_task`: one step, which ends where the real task gives back the cache lock.
     pub(super) fn swapout_step(&mut self, task: usize) {
         match self.tasks.all[task].stage {
             Stage::Cycle => self.look(task, true),
@@ -59,7 +60,7 @@ impl Bdbuf {
             }
             Stage::Idle => self.receive(task),
             Stage::Receive => {
-                // The event or the end of the period.
+                // The task was woken by an event or by the end of the period.
                 self.tasks.all[task].event = false;
                 self.tasks.all[task].stage = Stage::Cycle;
             }
@@ -84,16 +85,17 @@ impl Bdbuf {
             self.tasks.all[task].stage = Stage::Receive;
             self.tasks.sleep(task, u64::MAX);
         } else if self.tasks.all[task].ready {
-            // It does not sleep until the device is done.
+            // The device was done at once, so the worker goes on with the next request without sleeping.
             self.tasks.all[task].stage = Stage::Write;
         }
     }
 
-    /// `rtems_bdbuf_swapout_processing` up to the first request.
+    /// `rtems_bdbuf_swapout_processing`: collects the buffers to write and hands them to a worker, or prepares to write
+    /// them itself.
     fn look(&mut self, task: usize, count_down: bool) {
         let sync_disk = self.sync_active;
-        // A worker that finds nothing to do is not given back: so it is in the original, whose workers are lost one by
-        // one until the swap-out task does everything itself.
+        // A worker that was taken from the queue and finds nothing to write is not put back. This is so in the
+        // original, too: the workers are lost one by one, until the swap-out task does all the work.
         let writer = match sync_disk {
             Some(_) => task,
             None => self.tasks.free_workers.pop_front().unwrap_or(task),
@@ -103,7 +105,7 @@ impl Bdbuf {
         transfer.disk = sync_disk;
         self.take_modified(List::Sync, true, false, &mut transfer);
         self.take_modified(List::Modified, sync_disk.is_some(), count_down, &mut transfer);
-        // No two buffers of a device hold the same block.
+        // The order is unambiguous: no two buffers of a device hold the same block.
         let buffers = &self.buffers;
         transfer.buffers.sort_unstable_by_key(|&buffer| buffers.get(buffer).block);
         let found = !transfer.buffers.is_empty();
@@ -121,7 +123,8 @@ impl Bdbuf {
         if sync_disk.is_some() {
             self.sync_active = None;
             self.tasks.sync_done = true;
-            // Who waited may be more urgent: then the task stays where it is, ready, until that one waits again.
+            // The task that waited for the sync may be more urgent. Then this task stays ready in its present stage
+            // until the other one waits again.
             self.wake(Waiting::SyncDone);
         } else {
             self.receive(task);
@@ -142,7 +145,7 @@ impl Bdbuf {
         self.tasks.sleep(task, at_ns);
     }
 
-    /// `rtems_bdbuf_swapout_modified_processing`: takes the buffers to write off a list.
+    /// `rtems_bdbuf_swapout_modified_processing`: takes the buffers that are to be written off a list.
     fn take_modified(&mut self, list: List, sync: bool, count_down: bool, transfer: &mut Transfer) {
         let sync_all = sync && transfer.disk.is_none();
         let somebody_waits = self.tasks.application_waits_for_buffer();
@@ -174,7 +177,7 @@ impl Bdbuf {
         transfer.next < transfer.buffers.len()
     }
 
-    /// `rtems_bdbuf_swapout_write`, one request. Says whether it was the last and is done.
+    /// `rtems_bdbuf_swapout_write`, one request. Returns whether it was the last one and the device is done with it.
     fn write_request(&mut self, task: usize) -> bool {
         let mut transfer = std::mem::take(&mut self.tasks.all[task].transfer);
         let Some(disk) = transfer.disk else {
@@ -212,7 +215,8 @@ impl Bdbuf {
         }
     }
 
-    /// Counts the buffers of a request that the setup left, which they are no longer. `true`: it is all of them.
+    /// Counts the bytes of a request that were left by the setup, and removes the marks from its buffers. Returns
+    /// `true` when all buffers of the request had the mark.
     fn take_marks_of_setup(&mut self, disk: DiskId, request: &[u32]) -> bool {
         let block_bytes = self.disks[usize::from(disk.0)].block_bytes as u64;
         let marked = |&&buffer: &&u32| std::mem::take(&mut self.buffers.get_mut(buffer).is_of_setup);

@@ -1,4 +1,4 @@
-//! Who runs: the application, the swap-out task, its workers, the read-ahead task.
+//! Scheduling: which task runs, the application, the swap-out task, one of its workers or the read-ahead task.
 //!
 //! RTEMS schedules by strict priority; among equals the one that became ready first runs, and one that is pre-empted
 //! stays first. Background tasks are state machines whose steps end where the real tasks give back the cache lock, which
@@ -11,19 +11,19 @@ use super::Bdbuf;
 use ffslab_sim::{Reason, Task as SimTask};
 use std::collections::VecDeque;
 
-/// What the application waits for.
+/// The condition for which the application waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Waiting {
-    /// Any buffer.
+    /// Any buffer becomes available.
     Buffer,
-    /// The end of a buffer's transfer.
+    /// The transfer of a buffer ends.
     Transfer,
-    /// Another caller's release.
+    /// Another caller gives a buffer back.
     Access,
     SyncDone,
-    /// The end of its own transfer.
+    /// The device is done with the application's own transfer, at this time in ns.
     Device(u64),
-    /// A timer.
+    /// A timer, at this time in ns.
     Time(u64),
 }
 
@@ -35,7 +35,7 @@ pub(super) enum Role {
 }
 
 impl Role {
-    /// Under what its work is counted.
+    /// The task and the reason under which the work of this role is counted.
     fn cause(self) -> (SimTask, Reason) {
         match self {
             Role::ReadAhead => (SimTask::BdbufReadAhead, Reason::ReadAhead),
@@ -53,11 +53,11 @@ pub(super) enum Stage {
     Pass,
     /// Swap-out, worker: the next request of the transfer list.
     Write,
-    /// The device works; then the request's buffers are clean.
+    /// The device is working on a request; when it is done the task runs and its buffers become clean.
     InFlight,
     /// Swap-out: nothing to do; about to wait.
     Idle,
-    /// Waits for its event. Swap-out: or for the end of the period.
+    /// The task waits for its event; the swap-out task also for the end of its period.
     Receive,
 }
 
@@ -114,7 +114,8 @@ impl Tasks {
         tasks
     }
 
-    /// A task that has been started is ready; with [`Stage::Receive`] it will wait at once.
+    /// Creates a task. It is ready to run, unless it begins with [`Stage::Receive`], which means that it waits for its
+    /// first event.
     fn start(&mut self, role: Role, priority: Priority, stage: Stage) {
         self.all.push(BackgroundTask {
             role,
@@ -195,7 +196,7 @@ impl Tasks {
 }
 
 impl Bdbuf {
-    /// Those who wait for this go on. Only the application ever waits.
+    /// Makes the application ready if it waits for `what`. No other task ever waits for these conditions.
     #[inline]
     pub(super) fn wake(&mut self, what: Waiting) {
         if self.tasks.waiting == Some(what) && !self.tasks.application_ready {
@@ -216,7 +217,7 @@ impl Bdbuf {
         }
     }
 
-    /// The application gives back the cache lock: whoever is more urgent and ready runs now.
+    /// Runs all ready tasks that are more urgent than the application, which has just given back the cache lock.
     #[inline]
     pub(super) fn let_others_run(&mut self) {
         if self.tasks.urgent || self.sim.now_ns() >= self.tasks.next_timer_ns {
@@ -235,7 +236,8 @@ impl Bdbuf {
         }
     }
 
-    /// The application waits; others run until it can go on and nobody is more urgent.
+    /// Makes the application wait. Other tasks run until the condition is met and no ready task is more urgent than the
+    /// application.
     #[cold]
     pub(super) fn wait(&mut self, what: Waiting) -> Result<(), BdbufError> {
         self.cpu.switch_away_and_back();
@@ -272,7 +274,8 @@ impl Bdbuf {
         result
     }
 
-    /// Nobody can run: time goes on to the next timer. What the devices take counts for whom they work.
+    /// Lets time pass up to the next timer, because no task can run. The time during which a device works is counted
+    /// for the task and reason of its request.
     fn pass_time(&mut self, what: Waiting) {
         let at_ns = self.tasks.next_timer_ns;
         let duration_ns = at_ns - self.sim.now_ns();

@@ -22,7 +22,7 @@ impl Level {
         Level { lines: vec![EMPTY; lines as usize], ways: ways as usize, set_mask: lines / ways - 1 }
     }
 
-    /// Whether the line is there; then it counts as used.
+    /// Whether the line is in this cache. If so, it becomes the most recently used one of its set.
     #[inline]
     fn use_line(&mut self, line: u64) -> bool {
         let first = (line & self.set_mask) as usize * self.ways;
@@ -36,7 +36,7 @@ impl Level {
         }
     }
 
-    /// Puts a line in, for the longest unused of its set.
+    /// Puts a line in, in place of the least recently used line of its set.
     #[inline]
     fn put(&mut self, line: u64) {
         let first = (line & self.set_mask) as usize * self.ways;
@@ -62,7 +62,7 @@ impl Caches {
         }
     }
 
-    /// What loading these bytes costs beside the instructions, in picoseconds.
+    /// The time, in picoseconds, that loading these bytes takes beyond the load instructions themselves.
     pub fn load_ps(&mut self, costs: &CpuCosts, address: u64, bytes: u64) -> u64 {
         let mut sum_ps = 0;
         for line in self.lines(address, bytes) {
@@ -80,7 +80,7 @@ impl Caches {
         sum_ps
     }
 
-    /// The same for storing.
+    /// The time, in picoseconds, that storing these bytes takes beyond the store instructions themselves.
     pub fn store_ps(&mut self, costs: &CpuCosts, address: u64, bytes: u64) -> u64 {
         let mut sum_ps = 0;
         for line in self.lines(address, bytes) {
@@ -110,7 +110,7 @@ mod tests {
         (costs, caches)
     }
 
-    /// What a second pass over so many bytes costs per line.
+    /// The cost per line of a second pass over so many bytes.
     fn second_pass_ps(bytes: u64) -> u64 {
         let (costs, mut caches) = beaglebone();
         caches.load_ps(&costs, 0, bytes);

@@ -22,28 +22,28 @@ pub struct CpuCosts {
     /// Moving a byte between registers and the nearest cache, both ways.
     #[serde(rename = "copy_ns_per_B", deserialize_with = "picoseconds")]
     pub copy_ps_per_byte: u64,
-    /// More for a line that is loaded from L2.
+    /// Additional time for a line that is loaded from L2.
     #[serde(rename = "l2_read_ns", deserialize_with = "picoseconds")]
     pub l2_read_ps: u64,
-    /// More for a line that is loaded from memory.
+    /// Additional time for a line that is loaded from memory.
     #[serde(rename = "memory_read_ns", deserialize_with = "picoseconds")]
     pub memory_read_ps: u64,
-    /// More for a line that is stored and in no cache.
+    /// Additional time for storing to a line that is in no cache.
     #[serde(rename = "memory_write_ns", deserialize_with = "picoseconds")]
     pub memory_write_ps: u64,
-    /// A system call on a descriptor, until the file system's handler and back.
+    /// A system call on a descriptor, from the program to the file system's handler and back.
     #[serde(rename = "call_ns", deserialize_with = "picoseconds")]
     pub call_ps: u64,
-    /// Per vector of `readv` and `writev`.
+    /// For each vector of `readv` and `writev`.
     #[serde(rename = "vector_ns", deserialize_with = "picoseconds")]
     pub vector_ps: u64,
-    /// Per name of a path.
+    /// For each component of a path.
     #[serde(rename = "path_component_ns", deserialize_with = "picoseconds")]
     pub path_component_ps: u64,
     /// The measuring program asks for the time.
     #[serde(rename = "clock_read_ns", deserialize_with = "picoseconds")]
     pub clock_read_ps: u64,
-    /// What the program fio computes for a request, beside calls and clock.
+    /// What the program fio computes for a request, in addition to its calls and reading the clock.
     #[serde(rename = "fio_request_ns", deserialize_with = "picoseconds")]
     pub fio_request_ps: u64,
     /// Obtaining and releasing a mutex that is free.
@@ -92,7 +92,7 @@ struct Constant {
     value: f64,
 }
 
-/// A size or number of 1 and more.
+/// Reads a size or a number, which must be 1 or more.
 fn whole<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
     let value = Constant::deserialize(from)?.value;
     match value.fract() == 0.0 && (1.0..=1e6).contains(&value) {
@@ -105,7 +105,7 @@ fn whole<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
 fn picoseconds<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
     let value = Constant::deserialize(from)?.value;
     match (0.0..=1e9).contains(&value) {
-        // A picosecond is to a nanosecond as a nanosecond to a microsecond.
+        // The function multiplies by 1000: nanoseconds become picoseconds as microseconds become nanoseconds.
         true => Ok(ffslab_sim::units::us_to_ns(value)),
         false => Err(serde::de::Error::custom(format!("{value} ns must be from 0 to 1e9"))),
     }

@@ -1,9 +1,9 @@
-//! CPU time: what the code between a system call and a device costs, from causes.
+//! CPU time: the code between a system call and a device, priced step by step.
 //!
-//! Follows the paths of RTEMS cf811a4eb2: each call, lock, call into the block cache, level of its tree, block that a file
-//! system steps over, and byte that is copied has a price, and touching memory costs what the CPU's caches make of it. The
-//! prices are those of a board (`profiles/boards`), one set for everything that runs on it. Without a board nothing costs
-//! time: then only counts are of interest.
+//! Follows the paths of RTEMS cf811a4eb2. A price is charged for each call, each lock, each call into the block cache,
+//! each level of its tree, each block that a file system steps over, and each byte that is copied. Touching memory
+//! costs what the CPU's caches make of it. The prices are those of a board (`profiles/boards`), one set for everything
+//! that runs on it. Without a board nothing costs time, and only counts are of interest.
 //!
 //! Left out: instruction caches, the translation of addresses, interrupts, what the program computes by itself.
 
@@ -15,7 +15,8 @@ pub use costs::CpuCosts;
 use caches::Caches;
 use ffslab_sim::Sim;
 
-/// Where things lie in memory. Only the distance of addresses matters: it decides what displaces what.
+/// An address in memory. Only the distance between two addresses matters, because it decides which lines displace each
+/// other in the caches.
 #[derive(Clone, Copy, Debug)]
 pub struct Address(u64);
 
@@ -27,17 +28,17 @@ impl Address {
     const HEAP: u64 = 1 << 48;
     const FLASH: u64 = 1 << 56;
 
-    /// In the memory of the block cache.
+    /// The address of a byte in the memory of the block cache.
     pub(crate) fn in_buffers(offset: u64) -> Address {
         Address(Address::BUFFERS + offset)
     }
 
-    /// On a RAM disk.
+    /// The address of a byte on a RAM disk.
     pub(crate) fn on_disk(disk: u16, offset: u64) -> Address {
         Address(Address::DISKS + (u64::from(disk) << 36) + offset)
     }
 
-    /// In a memory file: that of a node of IMFS.
+    /// The address of a byte of a memory file, which belongs to this node of IMFS.
     pub(crate) fn in_memfile(node: u32, offset: u64) -> Address {
         Address(Address::HEAP + (u64::from(node) << 34) + offset)
     }
@@ -49,11 +50,11 @@ const DESCRIPTOR_BYTES: u64 = 64;
 struct Priced {
     costs: CpuCosts,
     caches: Caches,
-    /// Less than a nanosecond that has passed and is not on the clock yet.
+    /// Time below a nanosecond that has passed but is not on the clock yet, in picoseconds.
     rest_ps: u64,
-    /// How much of the program's buffer the present call has moved.
+    /// Number of bytes of the program's buffer that the current call has moved.
     program_offset: u64,
-    /// Flash counts as memory that is never found in a cache.
+    /// Position in the memory that stands for flash, which counts as memory that no cache holds.
     flash_offset: u64,
 }
 
@@ -81,7 +82,7 @@ impl Cpu {
         self.priced.is_some()
     }
 
-    /// Spends what a constant says, so many times.
+    /// Spends `count` times a price of the CPU's constants.
     #[inline]
     pub(crate) fn spend(&mut self, count: u64, price_ps: impl Fn(&CpuCosts) -> u64) {
         self.work(|priced| count * price_ps(&priced.costs));
@@ -95,7 +96,7 @@ impl Cpu {
         }
     }
 
-    /// A system call begins: the program's buffer is at its start.
+    /// Charges for a system call. The program's buffer is used from its start again.
     #[inline]
     pub(crate) fn call(&mut self) {
         self.work(|priced| {
@@ -104,7 +105,7 @@ impl Cpu {
         });
     }
 
-    /// The measuring program reads the clock.
+    /// Charges for the measuring program reading the clock.
     pub fn read_clock(&mut self) {
         if let Some(priced) = &mut self.priced {
             let duration_ns = priced.whole_ns(|priced| priced.costs.clock_read_ps);
@@ -112,7 +113,7 @@ impl Cpu {
         }
     }
 
-    /// The program fio prepares a request and accounts for it.
+    /// Charges for the program fio preparing a request and accounting for it.
     pub fn job_computes(&mut self) {
         if let Some(priced) = &mut self.priced {
             let duration_ns = priced.whole_ns(|priced| priced.costs.fio_request_ps);
@@ -120,21 +121,21 @@ impl Cpu {
         }
     }
 
-    /// A task waits, another runs, and the first goes on later.
+    /// Charges for two context switches: a task waits, another one runs, and the first one goes on later.
     pub(crate) fn switch_away_and_back(&mut self) {
         self.spend(2, |costs| costs.context_switch_ps);
     }
 
     // ---- the block cache ---------------------------------------------------------------------------------------------
 
-    /// A call into the block cache: its lock and its own work.
+    /// Charges for a call into the block cache: its lock and its own work.
     #[inline]
     pub(crate) fn bdbuf_call(&mut self) {
         self.spend(1, |costs| costs.lock_ps + costs.bdbuf_call_ps);
     }
 
-    /// Looks a block up: the descriptors from the root of the tree down to that of `slot`. A tree of all `slots` in order
-    /// stands for the real one, whose shape nothing else depends on.
+    /// Charges for looking a block up: the descriptors from the root of the tree down to that of `slot` are touched.
+    /// Instead of the real tree, whose shape is not simulated, a balanced tree of all `slots` in order is used.
     pub(crate) fn look_up(&mut self, slot: u32, slots: u32, blocks_known: u32) {
         self.work(|priced| {
             let levels = blocks_known.max(1).ilog2() + 1;
@@ -153,7 +154,7 @@ impl Cpu {
         });
     }
 
-    /// A buffer is taken for another block: it leaves the tree and enters it again.
+    /// Charges for recycling a buffer for another block, which leaves the tree and enters it again.
     pub(crate) fn recycle(&mut self, slot: u32, blocks_known: u32) {
         self.work(|priced| {
             let levels = u64::from(blocks_known.max(1).ilog2() + 1);
@@ -163,7 +164,7 @@ impl Cpu {
 
     // ---- bytes -------------------------------------------------------------------------------------------------------
 
-    /// From memory to the program's buffer.
+    /// Charges for copying from memory to the program's buffer.
     pub(crate) fn copy_out(&mut self, from: Address, bytes: usize) {
         self.work(|priced| {
             let to = priced.program_moves(bytes);
@@ -171,7 +172,7 @@ impl Cpu {
         });
     }
 
-    /// From the program's buffer to memory.
+    /// Charges for copying from the program's buffer to memory.
     pub(crate) fn copy_in(&mut self, to: Address, bytes: usize) {
         self.work(|priced| {
             let from = priced.program_moves(bytes);
@@ -179,7 +180,7 @@ impl Cpu {
         });
     }
 
-    /// Clears memory.
+    /// Charges for clearing memory.
     pub(crate) fn clear(&mut self, at: Address, bytes: usize) {
         self.work(|priced| {
             let stores_ps = priced.caches.store_ps(&priced.costs, at.0, bytes as u64);
@@ -187,12 +188,12 @@ impl Cpu {
         });
     }
 
-    /// What a driver spends that copies itself. On a free CPU 0; the caller moves the clock.
+    /// The time that a driver takes which copies with the CPU; 0 on a free CPU. The caller advances the clock.
     pub(crate) fn driver_copy_ns(&mut self, from: Address, to: Address, bytes: u64) -> u64 {
         self.priced.as_mut().map_or(0, |priced| priced.whole_ns(|priced| priced.copy_ps(from, to, bytes)))
     }
 
-    /// From flash in memory, as far as no cache has it, to the program.
+    /// Charges for copying from flash in memory, which no cache holds, to the program.
     pub(crate) fn copy_from_flash(&mut self, bytes: u64) {
         self.work(|priced| {
             let from = priced.flash_moves(bytes);
@@ -201,7 +202,7 @@ impl Cpu {
         });
     }
 
-    /// Erases flash in memory.
+    /// Charges for erasing flash in memory.
     pub(crate) fn clear_flash(&mut self, bytes: u64) {
         if self.is_priced() && bytes > 0 {
             let at = self.priced.as_mut().map_or(Address(0), |priced| priced.flash_moves(bytes));
@@ -209,7 +210,7 @@ impl Cpu {
         }
     }
 
-    /// From the program to flash in memory.
+    /// Charges for copying from the program to flash in memory.
     pub(crate) fn copy_to_flash(&mut self, bytes: u64) {
         self.work(|priced| {
             let to = priced.flash_moves(bytes);
@@ -220,7 +221,7 @@ impl Cpu {
 }
 
 impl Priced {
-    /// Adds to what has passed; gives the whole nanoseconds of it.
+    /// Adds the cost to the time that has passed. Returns the whole nanoseconds; the rest is kept.
     #[inline]
     fn whole_ns(&mut self, of: impl FnOnce(&mut Priced) -> u64) -> u64 {
         let passed_ps = of(self) + self.rest_ps;
@@ -235,7 +236,7 @@ impl Priced {
         bytes * costs.copy_ps_per_byte + loads_ps + stores_ps
     }
 
-    /// The program's buffer is moved front to back within a call.
+    /// The address of the next bytes of the program's buffer, which a call moves from front to back.
     fn program_moves(&mut self, bytes: usize) -> Address {
         let at = Address(Address::PROGRAM + self.program_offset);
         self.program_offset += bytes as u64;
@@ -265,7 +266,8 @@ mod tests {
         (sim, cpu)
     }
 
-    /// TI measured 181 MB/s for copies of 16 MiB on this SoC; the prices of loads and stores were measured apart from it.
+    /// TI measured 181 MB/s for copies of 16 MiB on this SoC. The prices of loads and stores come from other
+    /// measurements.
     #[test]
     fn copying_memory_is_as_fast_as_measured() {
         let (sim, mut cpu) = beaglebone();
@@ -293,7 +295,7 @@ mod tests {
             sim.now_ns() - before_ns
         };
         let (cold_ns, warm_ns) = (once(&mut cpu), once(&mut cpu));
-        // 2 KiB come from memory at first, and what is stored is in L2 from then on.
+        // The first pass loads 2 KiB from memory; after it, the lines that were stored are in L2.
         assert!(cold_ns - warm_ns >= 32 * (267 + 67), "{cold_ns} {warm_ns}");
         assert_eq!(warm_ns, once(&mut cpu));
     }

@@ -1,4 +1,4 @@
-//! What the boot sector says.
+//! The contents of the boot sector.
 
 use ffslab_fs::Errno;
 
@@ -40,7 +40,7 @@ pub struct BootSector {
 }
 
 impl BootSector {
-    /// EINVAL for what is no FAT volume, or one that does not fit the device.
+    /// Reads and checks a boot sector. EINVAL: it is not that of a FAT volume, or the volume does not fit the device.
     pub fn read(bytes: &[u8], device_bytes: u64) -> Result<BootSector, Errno> {
         let or = |first: u32, second: u32| if first != 0 { first } else { second };
         let mut boot = BootSector {
@@ -59,7 +59,8 @@ impl BootSector {
         if !matches!(boot.sector_bytes, 512 | 1024 | 2048 | 4096) || !boot.sectors_per_cluster_count.is_power_of_two() {
             return Err(Errno::Inval);
         }
-        // The original believes the rest.
+        // The original does not check the other fields. These checks refuse volumes whose areas overlap or leave the
+        // device.
         let first_data = u64::from(boot.reserved_sectors_count)
             + u64::from(boot.fats_count) * u64::from(boot.fat_sectors_count)
             + u64::from(boot.root_sectors());

@@ -28,19 +28,19 @@ pub(super) fn is_long(entry: &[u8]) -> bool {
     entry[11] & ATTR_LONG_MASK == ATTR_LONG
 }
 
-/// A name that is being put together from its long entries, which come last part first.
+/// A name that is being assembled from its long entries. On disk the entry with the last part of the name stands first.
 #[derive(Clone, Default)]
 pub(super) struct LongName {
-    /// Where its first entry is: piece of the directory, offset in it.
+    /// Position of its first entry: piece of the directory, and offset in the piece.
     pub start: Option<(u32, u32)>,
     left: u8,
     checksum: u8,
-    /// The characters so far; the parts in the order in which they came.
+    /// The characters of the parts seen so far, in the order of the entries.
     parts: Vec<Vec<u16>>,
 }
 
 impl LongName {
-    /// Takes a long entry. Says whether it belongs to the ones before.
+    /// Takes a long entry. Returns whether the entry continues the ones before it.
     pub fn take(&mut self, entry: &[u8], piece: u32, offset: u32) -> bool {
         let is_first = self.start.is_none();
         if is_first {
@@ -63,12 +63,12 @@ impl LongName {
         true
     }
 
-    /// Whether it is complete and belongs to this short entry.
+    /// Whether all parts are there and belong to this short entry.
     pub fn fits(&self, short: &[u8]) -> bool {
         self.start.is_some() && self.left == 0 && self.checksum == checksum(short)
     }
 
-    /// The last part that was taken, folded for comparison.
+    /// The part that was taken last, in lower case for comparison.
     fn last_part(&self) -> Option<Vec<u8>> {
         to_ascii(self.parts.last()?).map(|part| part.to_ascii_lowercase())
     }
@@ -79,7 +79,7 @@ impl LongName {
     }
 }
 
-/// Entries that are free in a row, for a name that is to be made.
+/// Free entries in a row, for a name that is to be made.
 #[derive(Clone, Copy, Default)]
 struct Room {
     offset: u32,
@@ -135,7 +135,8 @@ impl Dosfs {
         Ok(found)
     }
 
-    /// `msdos_find_file_in_directory`. With a number of entries it looks for so many free ones in a row too.
+    /// `msdos_find_file_in_directory`: looks for a name. With a number of entries it also looks for so many free
+    /// entries in a row.
     fn scan(
         &mut self,
         cache: &mut Bdbuf,
@@ -146,7 +147,7 @@ impl Dosfs {
         let bytes = self.piece_bytes(directory)?;
         let mut room = Room::default();
         let mut long = LongName::default();
-        // What is left to match of the name, when long entries are matched from the end.
+        // Length of the beginning of the wanted name that is not matched yet: long entries match it from its end.
         let mut left: Option<usize> = None;
         for piece in 0.. {
             let Some(buffer) = self.read_piece(cache, directory, piece, bytes)? else { break };
@@ -356,7 +357,8 @@ impl Dosfs {
     }
 }
 
-/// `msdos_compare_entry_against_filename`: whether a part of a long name is the end of what is left of the wanted one.
+/// `msdos_compare_entry_against_filename`: matches the last part of a long name with the end of the first `left` bytes
+/// of the wanted name. Returns how many bytes remain to be matched.
 fn match_tail(long: &LongName, wanted: &[u8], left: usize) -> Option<usize> {
     let part = long.last_part()?;
     let rest = wanted[..left].strip_suffix(part.as_slice())?;

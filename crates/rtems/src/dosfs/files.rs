@@ -1,4 +1,4 @@
-//! Files: clusters behind a position, reading, writing, growing, cutting.
+//! Files: finding the cluster of a position, reading, writing, growing, truncating.
 //!
 //! Follows `fat_file.c`. A file remembers one pair of file cluster and disk cluster, and its last cluster; a step forward
 //! walks the FAT from the pair, a step backward from the first cluster.
@@ -52,7 +52,7 @@ pub(super) struct File {
     pub cluster: u32,
     pub dir_pos: DirPos,
     pub removed: bool,
-    /// Size, first cluster or times differ from the directory's; never forgotten again (2018).
+    /// Size, first cluster or times differ from the directory entry. In 2018 the flag is never reset.
     changed: bool,
     walked: Walked,
     pub ctime_s: u32,
@@ -64,7 +64,7 @@ impl File {
         self.dir_pos.short == Pos::ROOT
     }
 
-    /// Starts to know its clusters.
+    /// Sets the remembered pair to the file's first cluster; the last cluster is remembered if it is known.
     pub fn reset_walk(&mut self, last_cluster: Option<u32>) {
         let last_cluster = last_cluster.unwrap_or(UNDEFINED);
         self.walked = Walked { file_cluster: 0, disk_cluster: self.cluster, last_cluster };
@@ -92,13 +92,14 @@ impl File {
 }
 
 impl Volume {
-    /// Names a directory entry: where it stands on the disk (`fat_construct_key`).
+    /// The number of a directory entry, which is made of its place on the disk (`fat_construct_key`).
     pub fn key(&self, pos: Pos) -> u32 {
         let sector = if pos.cluster == 1 { 1 } else { self.sector_of(pos.cluster) * (self.boot.sector_bytes / 512) };
         (sector.wrapping_add(pos.offset >> 9) << 4).wrapping_add((pos.offset >> 5) & 15)
     }
 
-    /// Inode numbers from here on are not places of entries.
+    /// The first inode number that cannot be the place of an entry. From here on numbers are given to files whose place
+    /// is taken.
     pub fn unique_ino_base(&self) -> u32 {
         (self.boot.sectors_count * (self.boot.sector_bytes / 512)) << 4
     }
@@ -107,7 +108,7 @@ impl Volume {
         file.is_root() && !self.is_fat32()
     }
 
-    /// `fat_file_lseek`: the disk's cluster for one of the file.
+    /// `fat_file_lseek`: finds the cluster on disk for a cluster of the file.
     fn walk(&mut self, cache: &mut Bdbuf, file: &mut File, file_cluster: u32) -> Result<u32, Errno> {
         let walked = file.walked;
         if file_cluster == walked.file_cluster {
@@ -134,7 +135,7 @@ impl Volume {
         self.walk(cache, file, offset / self.boot.cluster_bytes())
     }
 
-    /// `fat_file_size`: of a directory, from its chain.
+    /// `fat_file_size`: determines the size of a directory by following its chain of clusters.
     pub fn measure(&mut self, cache: &mut Bdbuf, file: &mut File) -> Result<(), Errno> {
         if self.is_fixed_root(file) {
             file.size = self.root_bytes();
@@ -144,7 +145,7 @@ impl Volume {
         let (mut cluster, mut last) = (file.cluster, 0);
         while !self.is_end(cluster) {
             if file.size / self.boot.cluster_bytes() > self.clusters {
-                // The chain runs in a circle.
+                // The chain is longer than the volume has clusters, so it runs in a circle.
                 return Err(Errno::Io);
             }
             last = cluster;
@@ -234,14 +235,16 @@ impl Volume {
             self.write_bytes(cache, sector, start % sector_bytes, data)?;
             return Ok(data.len());
         }
-        // In 2018 only the first cluster of the root is found; entries behind it go wherever this number points.
+        // In 2018 a position in the root directory is used as a cluster number. Only the first cluster of the root is
+        // found that way, and entries behind it are written to other places of the volume.
         let cluster_bytes = self.boot.cluster_bytes();
         let offset = start % cluster_bytes;
         let done = self.write_cluster(cache, start / cluster_bytes, offset, data.len() as u32, Some(data))?;
         Ok(done as usize)
     }
 
-    /// `fat_file_extend`: the file has clusters up to a new size, as far as there are any. Gives the size that was reached.
+    /// `fat_file_extend`: gives the file clusters up to a new size, as far as free ones exist. Returns the size that
+    /// was reached.
     pub fn extend_file(&mut self, cache: &mut Bdbuf, file: &mut File, zero: bool, bytes: u32) -> Result<u32, Errno> {
         if bytes <= file.size {
             return Ok(bytes);
@@ -322,7 +325,7 @@ impl Volume {
             self.set_next_of(cache, last, END_OF_CHAIN)?;
             file.walked = Walked { file_cluster: keep - 1, disk_cluster: last, last_cluster: last };
         } else if self.fixed {
-            // In 2018 an empty file goes on naming the cluster that it no longer has.
+            // In 2018 this is missing: the entry of an emptied file still names its first cluster, which is free.
             file.set_first_cluster(0);
             file.reset_walk(None);
         }
@@ -369,7 +372,7 @@ impl Volume {
 }
 
 impl Dosfs {
-    /// `fat_file_open`: the file whose entry is there; the same for all who have it open.
+    /// `fat_file_open`: opens the file of a directory entry. All who open the same entry share one [`File`].
     pub(super) fn file_open(&mut self, dir_pos: DirPos) -> u32 {
         let key = self.volume.key(dir_pos.short);
         let volume = &self.volume;
@@ -379,7 +382,8 @@ impl Dosfs {
             self.files[open].iter_mut().for_each(|file| file.links += 1);
             return open as u32;
         }
-        // The place of a removed file that is still open has been used again: the number is taken.
+        // A removed file whose entry was at this place is still open and uses the number, so the new file gets another
+        // one.
         let taken = self.files.iter().flatten().any(|f| f.removed && f.ino == key && has_key(f));
         let ino = if taken { self.unique_ino() } else { key };
         let file = File {
@@ -414,7 +418,8 @@ impl Dosfs {
         (base..=u32::MAX).find(|&ino| !used(ino)).unwrap_or(base)
     }
 
-    /// `fat_file_close`: the last one writes what changed, and frees the clusters of a removed file. Releases the window.
+    /// `fat_file_close`: the last user of the file writes what changed in its entry and frees the clusters of a removed
+    /// file. The window is released.
     pub(super) fn file_close(&mut self, cache: &mut Bdbuf, file: u32) -> Result<(), Errno> {
         let Some(mut open) = self.files.get(file as usize).copied().flatten() else { return Err(Errno::BadF) };
         if open.links > 1 {
@@ -438,7 +443,7 @@ impl Dosfs {
         self.volume.release(cache)
     }
 
-    /// Runs something on the volume and a file.
+    /// Calls `f` with the volume and a file.
     pub(super) fn with_file<R>(
         &mut self,
         file: u32,

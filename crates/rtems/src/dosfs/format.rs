@@ -23,8 +23,8 @@ pub struct FormatOptions {
     /// Eleven characters at most.
     pub label: Option<String>,
     pub volume_id: u32,
-    /// In 2018 a volume without a label has blanks where "NO NAME" should stand, and the first FAT entries end in 8 instead
-    /// of f: fsck.fat minds the one, mtools the other.
+    /// In 2018 a volume without a label gets blanks instead of "NO NAME", which fsck.fat reports, and the first FAT
+    /// entries end in 8 instead of f, which mtools reports.
     pub quirks: Quirks,
 }
 
@@ -95,13 +95,14 @@ impl Choice {
             FatType::Fat12 => (1, if root_entries > 0 { root_entries } else { 64 }),
         };
         if self.fat_type != FatType::Fat32 {
-            // Whole pairs of sectors.
+            // The root directory takes an even number of sectors.
             self.root_entries = self.root_entries.next_multiple_of(2 * self.sector_bytes / ENTRY_BYTES);
         }
         self.root_sectors = (self.root_entries * ENTRY_BYTES).div_ceil(self.sector_bytes);
     }
 
-    /// `msdos_format_eval_sectors_per_cluster`: doubles the cluster until the FAT type can count them. Gives how many.
+    /// `msdos_format_eval_sectors_per_cluster`: doubles the cluster size until the FAT type can number all clusters.
+    /// Returns how many there are.
     fn fit_cluster(&mut self) -> u32 {
         while CLUSTER_BYTES_MAX / self.sector_bytes < self.per_cluster {
             self.per_cluster /= 2;
@@ -207,7 +208,7 @@ fn choose(options: &FormatOptions, sector_bytes: u32, sectors: u32) -> Result<Ch
         choice.root_entries = choice.align(choice.root_sectors) * (sector_bytes / ENTRY_BYTES);
     }
     choice.reserved = choice.align(choice.reserved);
-    // What would not hold a single cluster.
+    // A volume without room for a single cluster is refused.
     let areas = u64::from(choice.root_start()) + u64::from(choice.root_sectors) + u64::from(choice.per_cluster);
     match areas <= u64::from(choice.sectors) {
         true => Ok(choice),
@@ -215,7 +216,7 @@ fn choose(options: &FormatOptions, sector_bytes: u32, sectors: u32) -> Result<Ch
     }
 }
 
-/// The first sector, `msdos_format_gen_mbr`. What stands in a partition table stays.
+/// Writes the first sector, `msdos_format_gen_mbr`. The bytes of a partition table are kept.
 fn boot_sector(sector: &mut [u8], choice: &Choice, options: &FormatOptions) {
     let partitions: Vec<u8> = sector[446..510].to_vec();
     sector[..512].fill(0);
@@ -229,7 +230,7 @@ fn boot_sector(sector: &mut [u8], choice: &Choice, options: &FormatOptions) {
     put(11, &(choice.sector_bytes as u16).to_le_bytes());
     put(13, &[choice.per_cluster as u8]);
     put(14, &(choice.reserved as u16).to_le_bytes());
-    // The original writes 2 whatever was asked for.
+    // The original always writes that there are 2 FATs.
     put(16, &[2]);
     put(17, &(choice.root_entries as u16).to_le_bytes());
     put(21, &[MEDIA_FIXED]);
@@ -319,7 +320,7 @@ pub fn format(cache: &mut Bdbuf, disk: DiskId, options: &FormatOptions) -> Resul
         writer.write(choice.root_start(), &entry)?;
     }
     let mut fat = vec![0; sector_bytes as usize];
-    // The last three bits of an end mark may be anything.
+    // The last three bits of an end-of-chain mark have no meaning.
     let low_bits: u32 = if options.quirks == Quirks::Fixed { 7 } else { 0 };
     let low = low_bits as u8;
     match choice.fat_type {

@@ -16,7 +16,8 @@ use ffslab_fs::Errno;
 const NAME_MAX: u32 = 255;
 
 impl Dosfs {
-    /// The entry of a number in a directory, and where it is; always read from the start.
+    /// Reads the entry with this number in a directory. As in the original, the directory is read from its start each
+    /// time.
     fn entry_number(&mut self, cache: &mut Bdbuf, directory: u32, number: u64) -> Result<Option<DirEntry>, Errno> {
         let bytes = self.piece_bytes(directory)?;
         let mut skip = number;
@@ -78,7 +79,7 @@ impl FileSystem for Dosfs {
     }
 
     fn free_node(&mut self, cache: &mut Bdbuf, node: Node) {
-        // Nobody asks a location how its end went.
+        // RTEMS ignores errors when a location is freed.
         let _ = self.file_close(cache, node.id);
     }
 

@@ -28,7 +28,7 @@ const ROOT: u32 = 0;
 pub struct Dosfs {
     volume: Volume,
     files: Vec<Option<File>>,
-    /// A piece of a directory.
+    /// Buffer for the piece of a directory that is being read.
     piece: Vec<u8>,
 }
 

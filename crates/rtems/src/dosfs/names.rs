@@ -10,7 +10,7 @@ pub(super) const SHORT_NAME_BYTES: usize = 11;
 /// UTF-16 characters in a long entry.
 pub(super) const LONG_ENTRY_CHARS: usize = 13;
 const NAME_MAX: usize = 255;
-/// With a dot and more (`MSDOS_NAME_MAX_LFN_WITH_DOT`).
+/// Bytes of a name including a dot (`MSDOS_NAME_MAX_LFN_WITH_DOT`).
 pub(super) const NAME_MAX_WITH_DOT: usize = 260;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,7 +80,7 @@ fn short_for_save(name: &[u8]) -> Option<[u8; SHORT_NAME_BYTES]> {
         return Some(short);
     }
     let name = &name[name.iter().position(|&c| c != b'.')?..];
-    // The converter's buffer holds twelve bytes.
+    // The converter works on a buffer of twelve bytes and ignores the rest of the name.
     let name = &name[..name.len().min(SHORT_NAME_BYTES + 1)];
     let base = 1 + name[1..].iter().take(7).take_while(|&&c| c != b'.').count();
     for (to, &from) in short.iter_mut().zip(&name[..base]) {
@@ -111,7 +111,8 @@ pub(super) fn classify(name: &[u8]) -> (NameType, [u8; SHORT_NAME_BYTES]) {
     }
 }
 
-/// What names are compared by: `msdos_filename_utf8_to_short_name_for_compare` and `..._to_long_name_for_compare`.
+/// The form in which names are compared: `msdos_filename_utf8_to_short_name_for_compare` and
+/// `..._to_long_name_for_compare`.
 pub(super) fn for_compare(name: &[u8], kind: NameType) -> Result<Vec<u8>, Errno> {
     if name == b"." || name == b".." {
         return Ok(name.to_vec());
@@ -142,7 +143,8 @@ pub(super) fn long_for_save(name: &[u8]) -> Result<Vec<u16>, Errno> {
     }
 }
 
-/// `msdos_short_name_hex`: the alias of a long name: two characters, the slot's number, "~1".
+/// `msdos_short_name_hex`: makes the short name that stands for a long one: two characters, the number of the slot,
+/// "~1".
 pub(super) fn make_alias(short: &mut [u8], slot: u32) {
     for c in &mut short[..2] {
         if *c == b' ' || *c == b'.' {
@@ -187,7 +189,7 @@ pub(super) fn long_chars(entry: &[u8], is_first: bool) -> Vec<u16> {
     }
 }
 
-/// ASCII, or nothing.
+/// Converts to ASCII; `None` when a character is not ASCII.
 pub(super) fn to_ascii(chars: &[u16]) -> Option<Vec<u8>> {
     chars.iter().map(|&c| u8::try_from(c).ok().filter(u8::is_ascii)).collect()
 }
@@ -257,7 +259,7 @@ pub(super) fn unix_time(date: u16, time: u16) -> u32 {
     let years: u32 = (1970..year).map(days_of_year).sum();
     let months: u32 = (1..month).map(|month| days_of_month(year, month)).sum();
     let in_day_s = (time >> 11) * 3600 + (time >> 5 & 63) * 60 + (time & 31) * 2;
-    // The years behind 2106 do not fit, here as there.
+    // Years after 2106 overflow 32 bits, as they do in RTEMS.
     (years + months + day - 1).wrapping_mul(DAY_S).wrapping_add(in_day_s)
 }
 

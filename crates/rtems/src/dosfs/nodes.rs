@@ -1,4 +1,4 @@
-//! Making, renaming and removing names; the way up.
+//! Making, renaming and removing names; finding the parent of a directory.
 //!
 //! Follows `msdos_create.c`, `msdos_rename.c`, `msdos_rmnod.c` and parts of `msdos_misc.c`.
 
@@ -33,7 +33,7 @@ fn put_first_cluster(entry: &mut [u8], cluster: u32) {
 }
 
 impl Dosfs {
-    /// `msdos_find_name`: opens what a name in a directory means. `None`: it is not there.
+    /// `msdos_find_name`: opens the file or directory that a name stands for. `None`: there is no such name.
     pub(super) fn open_name(&mut self, cache: &mut Bdbuf, directory: u32, name: &[u8]) -> Result<Option<u32>, Errno> {
         let (kind, _) = classify(name);
         if kind == NameType::Invalid {
@@ -87,7 +87,7 @@ impl Dosfs {
         })
     }
 
-    /// A directory that is looked at by its first cluster, with no entry of its own at hand.
+    /// Opens a directory of which only the first cluster is known; `dir_pos` is not the place of its own entry.
     fn open_directory_at(&mut self, cache: &mut Bdbuf, dir_pos: DirPos, cluster: u32) -> Result<u32, Errno> {
         let file = self.file_open(dir_pos);
         let measured = self.with_file(file, |volume, file| {
@@ -106,8 +106,8 @@ impl Dosfs {
         }
     }
 
-    /// `msdos_get_dotdot_dir_info_cluster_num_and_offset`: the entry of the directory above, which only its own parent has:
-    /// up once more, and there look for its cluster.
+    /// `msdos_get_dotdot_dir_info_cluster_num_and_offset`: finds the directory entry of the directory above. That entry
+    /// is in the parent of the directory above, so the search goes up once more and looks there for its first cluster.
     fn way_up(&mut self, cache: &mut Bdbuf, cluster: u32, dir_pos: DirPos) -> Result<(DirPos, Entry), Errno> {
         let above = self.open_directory_at(cache, dir_pos, cluster)?;
         let dots = self.find(cache, above, b".", NameType::Short).and_then(|dot| {
@@ -161,7 +161,7 @@ impl Dosfs {
                 if !self.volume.fixed || short[11] & ATTR_DIRECTORY == 0 {
                     short[11] |= ATTR_ARCHIVE;
                 }
-                // Attributes, creation, first cluster, size; not the time of the last write.
+                // Attributes, creation time, first cluster and size are copied; the time of the last write is not.
                 for range in [13..18, 20..22, 26..32] {
                     short[range.clone()].copy_from_slice(&old[range]);
                 }
@@ -181,7 +181,7 @@ impl Dosfs {
         }
     }
 
-    /// A cluster with "." and "..".
+    /// Gives a new directory its first cluster, with the entries "." and "..".
     fn make_directory(
         &mut self,
         cache: &mut Bdbuf,
@@ -209,12 +209,13 @@ impl Dosfs {
             volume.write_file(cache, file, 0, &dots)?;
             volume.write_first_cluster(cache, file)
         });
-        // The original does not look at how the close went.
+        // The original ignores errors of this close.
         let _ = self.file_close(cache, new);
         made
     }
 
-    /// In 2018 a rename leaves an open file behind at its old entry, and a directory's ".." at its old parent.
+    /// Erases the old entries of a renamed file. In 2018 nothing else is done: an open file still writes to the place
+    /// of its old entry, and the ".." of a directory still names the old parent.
     fn finish_rename(
         &mut self,
         cache: &mut Bdbuf,
@@ -243,7 +244,7 @@ impl Dosfs {
         })
     }
 
-    /// `msdos_rmnod`: the entries go now, the clusters when the last one closes the file.
+    /// `msdos_rmnod`: erases the entries at once; the clusters are freed when the last user closes the file.
     pub(super) fn remove(&mut self, cache: &mut Bdbuf, file: u32) -> Result<(), Errno> {
         let open = self.file(file)?;
         if open.is_directory {

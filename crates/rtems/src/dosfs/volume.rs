@@ -28,7 +28,7 @@ struct Window {
 pub(super) struct Volume {
     pub disk: DiskId,
     pub boot: BootSector,
-    /// The cache's block size: the cluster if everything is aligned to it, a sector otherwise.
+    /// Block size in the cache: a cluster if all areas of the volume are aligned to clusters, otherwise a sector.
     pub block_bytes: u32,
     pub free_clusters: u32,
     free_clusters_on_disk: u32,
@@ -36,9 +36,9 @@ pub(super) struct Volume {
     pub next_cluster: u32,
     next_cluster_on_disk: u32,
     window: Option<Window>,
-    /// FAT32 with one active FAT.
+    /// FAT32 with mirroring off: only the active FAT is written.
     single_fat: bool,
-    /// Without the bugs of 2018.
+    /// The bugs of 2018 are fixed.
     pub fixed: bool,
     pub clusters: u32,
     sector_shift: u32,
@@ -81,7 +81,7 @@ impl Volume {
         let aligned = |sector: u32| sector.is_multiple_of(boot.sectors_per_cluster_count);
         let root_aligned = boot.fat_type == FatType::Fat32 || aligned(boot.root_start());
         if aligned(boot.data_start()) && root_aligned {
-            // A cluster that is larger than the largest buffer leaves it at sectors.
+            // If no buffer is large enough for a cluster, the block size stays one sector.
             if cache.set_block_size(disk, boot.cluster_bytes(), true).is_ok() {
                 volume.block_bytes = boot.cluster_bytes();
             }
@@ -150,8 +150,8 @@ impl Volume {
 
     // ---- the window ----------------------------------------------------------------------------------------------
 
-    /// `fat_buf_access`: moves the window. Gives the buffer and where the sector is in it. `whole_block`: its content will
-    /// be overwritten.
+    /// `fat_buf_access`: moves the window to a sector. Returns the buffer and the sector's offset in it. `whole_block`:
+    /// the caller overwrites the whole block, so it is not read.
     pub fn access(&mut self, cache: &mut Bdbuf, sector: u32, whole_block: bool) -> Result<(BufferId, usize), Errno> {
         cache.cpu.spend(1, |costs| costs.dosfs_sector_ps);
         let skip = (sector << self.sector_shift & (self.block_bytes - 1)) as usize;
@@ -309,7 +309,8 @@ impl Volume {
         }
     }
 
-    /// So many steps along a chain. Entries in the window's sector cost the cache nothing, so they are read in one go.
+    /// Follows a chain for so many steps. Entries in the sector of the window cost no call into the cache, so they are
+    /// read together.
     pub fn follow(&mut self, cache: &mut Bdbuf, cluster: u32, steps: u32) -> Result<u32, Errno> {
         let (mut cluster, mut left) = (cluster, steps);
         while left > 0 {
@@ -401,7 +402,7 @@ impl Volume {
         Ok((first, last, added))
     }
 
-    /// Takes a cluster if it is free and links it behind the one before.
+    /// Allocates a cluster if it is free, and links it behind the cluster `before`.
     fn take_if_free(&mut self, cache: &mut Bdbuf, cluster: u32, before: u32, zero: bool) -> Result<bool, Errno> {
         // The original compares the whole word; the upper four bits of FAT32 are not part of the entry.
         if self.next_of(cache, cluster)? & self.mask() != FREE {
@@ -422,7 +423,8 @@ impl Volume {
         let mut cluster = chain;
         let mut freed = 0;
         let mut result = Ok(());
-        // A chain that runs in a circle ends where it meets what has been freed.
+        // If the chain runs in a circle, the walk meets a cluster that it has freed itself; the number of clusters
+        // bounds it in any case.
         while !self.is_end(cluster) && freed <= self.clusters {
             let next = match self.next_of(cache, cluster) {
                 Ok(next) => next,
@@ -450,7 +452,7 @@ impl Volume {
 
     // ---- the end ---------------------------------------------------------------------------------------------------
 
-    /// `fat_sync`: FSInfo, the window, the device.
+    /// `fat_sync`: writes the FSInfo sector, releases the window and synchronises the device.
     pub fn sync(&mut self, cache: &mut Bdbuf) -> Result<(), Errno> {
         let mut result = Ok(());
         if self.is_fat32() {

@@ -22,7 +22,7 @@ impl Imfs {
         Ok(())
     }
 
-    /// A file of a tar image becomes one in memory.
+    /// Copies a file of a tar image into memory blocks, so that it can be written.
     fn copy_on_write(&mut self, node: u32) -> Result<(), Errno> {
         let Content::Linear { image, start, bytes } = &self.node(node)?.content else { return Ok(()) };
         let (image, range) = (image.clone(), *start..start + bytes);
@@ -37,7 +37,8 @@ impl Imfs {
 }
 
 impl Imfs {
-    /// What the steps through a memory file cost since `before`: blocks and tables on the way, new blocks, copied bytes.
+    /// Charges the CPU for work on a memory file since `before`: blocks and tables on the way, new blocks, copied
+    /// bytes.
     fn charge(&self, cache: &mut Bdbuf, node: u32, before: MemoryCounts, moved: Moved) {
         if !cache.cpu.is_priced() {
             return;
@@ -46,7 +47,7 @@ impl Imfs {
         let (blocks, tables) = (counts.copies - before.copies, counts.hops_count - before.hops_count);
         cache.cpu.spend(1, |costs| blocks * costs.imfs_block_ps + tables * costs.imfs_table_ps);
         let size = self.options.block_size;
-        // Each block is a piece of the heap, with its header.
+        // Each block is an allocation of its own on the heap, with a header.
         let in_heap =
             |offset: u64| offset / u64::from(size.bytes()) * size.heap_bytes() + offset % u64::from(size.bytes());
         let new = counts.blocks.saturating_sub(before.blocks);
@@ -64,7 +65,7 @@ impl Imfs {
     }
 }
 
-/// Bytes between the program and a memory file.
+/// A transfer of bytes between the program and a memory file.
 struct Moved {
     out: bool,
     offset: u64,
@@ -99,7 +100,7 @@ impl FileSystem for Imfs {
             _ => self.find(at.id, name),
         };
         let Some(mut found) = found else { return Ok(Step::NoEntry) };
-        // A hard link is followed everywhere but where the link itself is meant: there the name is not followed.
+        // A hard link is followed unless the caller means the link itself (`follow` is false).
         if let (Content::HardLink(target), true) = (&self.node(found)?.content, follow) {
             found = *target;
         }
@@ -159,7 +160,7 @@ impl FileSystem for Imfs {
         }
         self.node_mut(node.id)?.links -= 1;
         self.remove_from_directory(node.id)?;
-        // The name's reference; the caller's location still has its own.
+        // Drops the reference that the name held; the caller's location holds another one.
         self.drop_reference(node.id);
         Ok(())
     }
@@ -208,7 +209,8 @@ impl FileSystem for Imfs {
         if name.len() >= NAME_MAX {
             return Err(Errno::NameTooLong);
         }
-        // The original lets a directory move into itself and is then lost; that would be a cycle here.
+        // The original allows a directory to be moved into itself, after which it cannot be reached any more. Here it
+        // would make a cycle, so it is refused.
         let mut above = new_parent.id;
         while above != ROOT {
             if above == old.id {
@@ -344,7 +346,7 @@ impl FileSystem for Imfs {
         Ok(data.len())
     }
 
-    /// A file that becomes shorter keeps its memory.
+    /// Truncates a file. Its memory blocks are kept.
     fn truncate(&mut self, cache: &mut Bdbuf, file: &mut OpenFile, bytes: u64) -> Result<(), Errno> {
         let options = &self.options;
         let before = self.counts;

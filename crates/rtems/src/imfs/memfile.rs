@@ -26,7 +26,7 @@ impl BlockSize {
         }
     }
 
-    /// As on a CPU with 64-bit pointers: tables hold half as many.
+    /// The same block size on a CPU with 64-bit pointers, where a table holds half as many pointers.
     pub fn with_64_bit_pointers(self) -> BlockSize {
         BlockSize { pointer_bytes: 8, ..self }
     }
@@ -40,7 +40,7 @@ impl BlockSize {
         u64::from(self.block_bytes / self.pointer_bytes)
     }
 
-    /// A file stays below this (2018; later versions allow one block more).
+    /// The size that a file cannot reach (2018; later versions allow one block more).
     pub fn size_limit_bytes(self) -> u64 {
         let s = self.slots();
         (s + s * s + s * s * s - 1) * u64::from(self.block_bytes)
@@ -57,7 +57,7 @@ impl BlockSize {
         singly + doubly + triply
     }
 
-    /// Tables on the way to a block.
+    /// How many tables lead to a block.
     pub fn hops(self, block: u64) -> u64 {
         let s = self.slots();
         match block {
@@ -103,7 +103,7 @@ impl Memfile {
         data + size.tables(data)
     }
 
-    /// `IMFS_memfile_extend`: allocates up to the block of the new end, also when that block gets no byte.
+    /// `IMFS_memfile_extend`: allocates all blocks up to the one of the new end, even if that one will hold no byte.
     pub fn extend(
         &mut self,
         size: BlockSize,
@@ -124,7 +124,8 @@ impl Memfile {
         let blocks = (self.data.len() as u64 / block_bytes).max(last + 1);
         let after = blocks + size.tables(blocks);
         if blocks_max.is_some_and(|max| counts.blocks + (after - before) > max) {
-            // The original frees what it got, and the block that was the last before; with an empty file it never ends.
+            // When memory runs out the original frees the new blocks and, by mistake, the last old block as well; with
+            // an empty file its loop never ends. Here nothing changes.
             return Err(Errno::NoSpc);
         }
         self.data.resize((blocks * block_bytes) as usize, 0);
@@ -171,7 +172,7 @@ impl Memfile {
     }
 }
 
-/// One walk and one copy per block that is touched.
+/// Counts one walk through the tables and one copy for each block that is touched.
 fn touch(size: BlockSize, counts: &mut MemoryCounts, offset: u64, bytes: usize) {
     let block_bytes = u64::from(size.block_bytes);
     let (first, last) = (offset / block_bytes, (offset + bytes as u64 - 1) / block_bytes);

@@ -27,7 +27,7 @@ pub struct ImfsOptions {
     /// mini-IMFS: no chmod, chown, utime, link, symlink, readlink, rename, unmount
     /// (`CONFIGURE_USE_MINIIMFS_AS_BASE_FILESYSTEM`).
     pub mini: bool,
-    /// Memory blocks that there are; without a limit if not given.
+    /// Number of memory blocks in the system; `None`: no limit.
     pub memory_blocks: Option<u64>,
 }
 
@@ -56,7 +56,7 @@ struct Jnode {
     uid: u16,
     gid: u16,
     links: u32,
-    /// Locations, names, hard links.
+    /// Number of references: locations, names and hard links.
     references: u32,
     atime_s: u32,
     mtime_s: u32,
@@ -167,7 +167,7 @@ impl Imfs {
         Ok(())
     }
 
-    /// A reference goes; the last one takes the node with it.
+    /// Drops a reference to a node. With the last one the node is removed.
     fn drop_reference(&mut self, node: u32) {
         let Ok(jnode) = self.node_mut(node) else { return };
         jnode.references -= 1;
@@ -179,7 +179,7 @@ impl Imfs {
         }
     }
 
-    /// Makes a block device known by a path component in a directory, as `rtems_blkdev_create` does.
+    /// Makes a block device reachable under a name in a directory, as `rtems_blkdev_create` does.
     pub fn add_device(&mut self, cache: &Bdbuf, directory: &[u8], name: &[u8], disk: DiskId) -> Result<(), Errno> {
         let directory = match self.find(ROOT, directory) {
             Some(directory) => directory,

@@ -17,7 +17,7 @@ fn octal(field: &[u8]) -> u64 {
     digits.fold(0, |value, &digit| value * 8 + u64::from(digit - b'0'))
 }
 
-/// The sum of all bytes, those of the sum itself taken as blanks.
+/// The sum of all bytes of a header, with blanks in place of the sum field itself.
 fn checksum(header: &[u8]) -> u64 {
     header.iter().enumerate().map(|(at, &byte)| if (148..156).contains(&at) { 32 } else { u64::from(byte) }).sum()
 }
@@ -54,10 +54,10 @@ impl Imfs {
                     }
                 }
                 b'0' => {
-                    // A file that is cut off at the end of the image is not there.
+                    // A file that the end of the image cuts off is not loaded.
                     let Some(end) = offset.checked_add(bytes).filter(|&end| end <= image.len()) else { break };
                     let (parent, name) = self.tar_parent(path)?;
-                    // A name that is there already stays as it is.
+                    // A name that exists already is not replaced.
                     if self.find(parent, name).is_none() {
                         let content = Content::Linear { image: image.clone(), start: offset, bytes };
                         self.create(now_s, parent, name, S_IFREG | mode, content)?;
@@ -78,7 +78,7 @@ impl Imfs {
         Ok(())
     }
 
-    /// The directory of a path of the image, and the last name.
+    /// The directory of a path in the image, and the last name of the path.
     fn tar_parent<'a>(&self, path: &'a [u8]) -> Result<(u32, &'a [u8]), Errno> {
         let mut names = path.split(|&c| c == b'/').filter(|name| !name.is_empty() && *name != b".");
         let mut parent = ROOT;

@@ -8,11 +8,11 @@ use ffslab_fs::Errno;
 
 const FOLLOW: Flags =
     Flags { make: false, exclusive: false, follow: true, write: false, residual_delimiters: false, reject_dot: false };
-/// A name that must not be there yet.
+/// Flags for a name that must not exist yet.
 const NEW: Flags = Flags { make: true, exclusive: true, follow: false, ..FOLLOW };
 
 impl Libio {
-    /// Evaluates a path and does something at its location.
+    /// Evaluates a path and calls a function with its location.
     fn at_path<R>(
         &mut self,
         path: &[u8],
@@ -29,7 +29,7 @@ impl Libio {
         self.at_path(path, FOLLOW, |fs, cache, found| fs.stat(cache, found.at.node))
     }
 
-    /// As [`Libio::stat`], of a symbolic link itself.
+    /// Like [`Libio::stat`], but for a symbolic link at the end of the path it describes the link itself.
     pub fn lstat(&mut self, path: &[u8]) -> Result<Stat, Errno> {
         self.at_path(path, Flags { follow: false, ..FOLLOW }, |fs, cache, found| fs.stat(cache, found.at.node))
     }
@@ -76,7 +76,7 @@ impl Libio {
         self.with(at.mount, |fs, cache| fs.rmnod(cache, parent.node, at.node))
     }
 
-    /// The new name must not be there: nothing is ever replaced.
+    /// Renames a file. The new name must not exist: RTEMS replaces nothing.
     pub fn rename(&mut self, old: &[u8], new: &[u8]) -> Result<(), Errno> {
         let (old, parent) = self.evaluate_with_parent(old, Flags::default(), true)?;
         let result =
@@ -93,7 +93,7 @@ impl Libio {
         result
     }
 
-    /// At a new name in the same file system as `same`.
+    /// Evaluates the path of a new name, which must be in the same file system as `same`.
     fn at_new(
         &mut self,
         path: &[u8],

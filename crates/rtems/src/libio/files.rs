@@ -44,7 +44,8 @@ const UMASK: u32 = 0o022;
 const VECTORS_MAX: usize = 1024;
 
 impl Libio {
-    /// Opens, and makes the file if it is missing and that is wanted: look up, make, look up again.
+    /// Opens a file. If it is missing and `create` is set, it is made: the path is looked up, the file is made, and the
+    /// path is looked up again.
     pub fn open(&mut self, path: &[u8], flags: OpenFlags, mode: u32) -> Result<Fd, Errno> {
         let fd = self.files.iter().position(Option::is_none).ok_or(Errno::NFile)?;
         let wanted = Flags {
@@ -72,7 +73,7 @@ impl Libio {
                 return Err(Errno::IsDir);
             }
         }
-        // The location belongs to the descriptor from now on.
+        // The descriptor keeps the location, so only the lock is given back here.
         self.unlock(at.mount);
         let mut file =
             OpenFile { node: at.node, offset: 0, readable: flags.read, writable: flags.write, append: flags.append };
@@ -191,12 +192,12 @@ impl Libio {
         Ok(total)
     }
 
-    /// newlib's: ask for the offset, seek, read, seek back.
+    /// newlib's implementation: asks for the offset, seeks, reads, seeks back.
     pub fn pread(&mut self, fd: Fd, into: &mut [u8], offset: u64) -> Result<usize, Errno> {
         self.elsewhere(fd, offset, |libio| libio.read(fd, into))
     }
 
-    /// newlib's: ask for the offset, seek, write, seek back.
+    /// newlib's implementation: asks for the offset, seeks, writes, seeks back.
     pub fn pwrite(&mut self, fd: Fd, data: &[u8], offset: u64) -> Result<usize, Errno> {
         self.elsewhere(fd, offset, |libio| libio.write(fd, data))
     }

@@ -14,7 +14,7 @@ pub const S_IFREG: u32 = 0o100_000;
 pub const S_IFLNK: u32 = 0o120_000;
 pub const S_IFIFO: u32 = 0o010_000;
 
-/// What a node is: RTEMS keeps it as the table of handlers of a location.
+/// The kind of a node. RTEMS stores it as the table of handlers of a location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Directory,
@@ -41,7 +41,7 @@ impl Kind {
 pub struct Node {
     /// Names the node: `node_access`.
     pub id: u32,
-    /// Whatever else the file system wants to know: `node_access_2`.
+    /// A second number of the node, for what else the file system needs: `node_access_2`.
     pub extra_id: u32,
     pub kind: Kind,
 }
@@ -50,7 +50,8 @@ pub struct Node {
 pub enum Step {
     /// The location is now that of the name.
     Found,
-    /// As [`Step::Found`], and the file system wants to be asked anew for the rest of the path.
+    /// Like [`Step::Found`], but the evaluation must leave the file system's loop and enter it again for the rest of
+    /// the path.
     FoundAndOut,
     NoEntry,
     /// The name is a symbolic link with this content; it must be followed.
@@ -114,14 +115,14 @@ pub trait FileSystem {
         true
     }
 
-    /// Whether seeks do: elsewhere they only change a number.
+    /// Whether seeks take the lock as well. In most file systems a seek only changes a number, without a lock.
     fn locks_seeks(&self) -> bool {
         false
     }
 
     // ---- life of locations -------------------------------------------------------------------------------------
 
-    /// What happens when the instance's lock is given back.
+    /// Called when the instance's lock is given back.
     fn unlock(&mut self, cache: &mut Bdbuf) {}
 
     fn root(&self) -> Node;
@@ -134,12 +135,12 @@ pub trait FileSystem {
 
     // ---- paths ---------------------------------------------------------------------------------------------------
 
-    /// Before the names of a path are looked up, from this node on.
+    /// Called before the names of a path are looked up, from this node on.
     fn start_path(&mut self, cache: &mut Bdbuf, node: Node) -> Result<(), Errno> {
         Ok(())
     }
 
-    /// After that.
+    /// Called after the names of a path were looked up.
     fn end_path(&mut self, cache: &mut Bdbuf) -> Result<(), Errno> {
         Ok(())
     }
@@ -155,7 +156,7 @@ pub trait FileSystem {
         Err(Errno::NotSup)
     }
 
-    /// `parent_of` is where the name is; `node` what it names.
+    /// Removes a name. `parent` is the directory that holds the name, `node` is what the name stands for.
     fn rmnod(&mut self, cache: &mut Bdbuf, parent: Node, node: Node) -> Result<(), Errno> {
         Err(Errno::NotSup)
     }
@@ -209,7 +210,7 @@ pub trait FileSystem {
         Err(Errno::NotSup)
     }
 
-    /// Ends the instance (`fsunmount_me_h`). Failures have nobody to go to but the caller of unmount.
+    /// Ends the instance (`fsunmount_me_h`). The caller of unmount gets the error.
     fn shut_down(&mut self, cache: &mut Bdbuf) -> Result<(), Errno> {
         Ok(())
     }
@@ -219,8 +220,8 @@ pub trait FileSystem {
         0
     }
 
-    /// A measurement begins; see [`ffslab_fs::FileSystem::measurement_begins`]. What is in the block cache is not the file
-    /// system's.
+    /// A measurement begins; see [`ffslab_fs::FileSystem::measurement_begins`]. Blocks in the block cache are not
+    /// counted here; the cache counts them itself.
     fn measurement_begins(&mut self) -> Unwritten {
         Unwritten::default()
     }
@@ -248,7 +249,7 @@ pub trait FileSystem {
         Err(Errno::NotSup)
     }
 
-    /// The offset is to become `to`, which is not negative (`lseek_h`). Directories: only to 0.
+    /// Called before the offset changes to `to`, which is not negative (`lseek_h`). A directory can only go back to 0.
     fn seek(&mut self, cache: &mut Bdbuf, file: &mut OpenFile, to: u64) -> Result<(), Errno> {
         if file.node.kind == Kind::Directory && to != 0 {
             return Err(Errno::Inval);

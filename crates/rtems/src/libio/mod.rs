@@ -24,7 +24,7 @@ use path::Location;
 struct Mount {
     fs: Box<dyn FileSystem>,
     writable: bool,
-    /// Where it is mounted; the root is nowhere.
+    /// The location on which it is mounted; `None` for the root.
     point: Option<Location>,
 }
 
@@ -61,7 +61,8 @@ impl Libio {
         self.mounts.iter().flatten().map(|mount| mount.fs.memory_blocks()).sum()
     }
 
-    /// A measurement begins: what is not on the media yet was left by the setup of an experiment.
+    /// Marks everything that is not on the media yet as left by the setup of an experiment, because a measurement
+    /// begins.
     pub fn measurement_begins(&mut self) -> Unwritten {
         let mut left = Unwritten { buffered_bytes: self.cache.measurement_begins(), ..Unwritten::default() };
         for mount in self.mounts.iter_mut().flatten() {
@@ -77,7 +78,7 @@ impl Libio {
         self.cache.sleep_until(at_ns);
     }
 
-    /// Mounts a file system on a directory. Its own mount work has been done when it was opened.
+    /// Mounts a file system on a directory. The file system itself was read from its device when it was opened.
     pub fn mount(&mut self, mut fs: Box<dyn FileSystem>, target: &[u8], writable: bool) -> Result<(), Errno> {
         let flags = path::Flags { follow: true, write: true, ..path::Flags::default() };
         let result = self.evaluate(target, flags).and_then(|found| {
@@ -90,7 +91,7 @@ impl Libio {
             if placed.is_err() {
                 self.end(found.at);
             } else {
-                // The location stays: it is where the file system is mounted.
+                // The location is not freed: the mount keeps it as its mount point.
                 self.unlock(found.at.mount);
             }
             placed.map(|()| (mount, found.at))
@@ -120,7 +121,7 @@ impl Libio {
         let in_use = self.files.iter().flatten().any(|(of, _)| *of == mount);
         let Some(point) = self.mount_point_of(mount) else { return Err(Errno::Busy) };
         if in_use || self.current.mount == mount {
-            // RTEMS would wait until the last file is closed, here for ever: there is no other task.
+            // RTEMS would wait until the last file is closed. With a single task that would be for ever.
             return Err(Errno::Busy);
         }
         self.with(point.mount, |fs, _| fs.unmount_from(mount))?;
@@ -146,13 +147,13 @@ impl Libio {
         self.with(mount, |fs, cache| fs.unlock(cache));
     }
 
-    /// The measuring program reads the clock: the time after that, in nanoseconds.
+    /// Charges for reading the clock, and returns the time afterwards in nanoseconds.
     pub fn read_clock_ns(&mut self) -> u64 {
         self.cache.cpu.read_clock();
         self.cache.sim().now_ns()
     }
 
-    /// A call on an open file: inside the instance's lock.
+    /// Calls `f` for an open file while the lock of its file system is held.
     fn locked<R>(&mut self, mount: usize, f: impl FnOnce(&mut dyn FileSystem, &mut Bdbuf) -> R) -> R {
         self.with(mount, |fs, cache| {
             let result = f(fs, cache);

@@ -7,7 +7,7 @@ use super::Libio;
 use ffslab_fs::Errno;
 use ffslab_sim::Reason;
 
-/// What the caller of an evaluation wants.
+/// What the caller of an evaluation wants of the path.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Flags {
     /// The last name may be missing.
@@ -16,7 +16,7 @@ pub(super) struct Flags {
     pub exclusive: bool,
     /// A symbolic link at the end is followed.
     pub follow: bool,
-    /// The node is to be written: not on a file system that is mounted read-only.
+    /// The node is to be written, so its file system must not be mounted read-only.
     pub write: bool,
     /// The path may end in delimiters behind a missing name (`mkdir("a/")`).
     pub residual_delimiters: bool,
@@ -31,11 +31,11 @@ pub(super) struct Location {
     pub node: Node,
 }
 
-/// An evaluation that has ended well. The file system of its location is locked until [`Libio::end`].
+/// The result of a successful evaluation. The file system of its location stays locked until [`Libio::end`].
 #[derive(Debug)]
 pub(super) struct Evaluated {
     pub at: Location,
-    /// The last name, when it is missing and may be made.
+    /// The last name of the path, if it does not exist but may be made.
     pub missing: Option<Vec<u8>>,
 }
 
@@ -45,7 +45,7 @@ const LINKS_MAX: u32 = 32;
 struct Context<'a> {
     path: &'a [u8],
     token: Option<&'a [u8]>,
-    /// The last name of a symbolic link's content, when it is missing.
+    /// The last name of a symbolic link's target, if it does not exist.
     missing: Option<Vec<u8>>,
     at: Location,
     flags: Flags,
@@ -69,7 +69,7 @@ impl Libio {
         self.continue_from(start, path, flags)
     }
 
-    /// Goes on from a location that the caller gives away.
+    /// Evaluates a path from a location on. The caller gives the location away.
     pub(super) fn continue_from(&mut self, at: Location, path: &[u8], flags: Flags) -> Result<Evaluated, Errno> {
         let mut context = Context { path, token: None, missing: None, at, flags, links: 0 };
         let result = self.walk(&mut context);
@@ -87,7 +87,7 @@ impl Libio {
         }
     }
 
-    /// The location of what a path names, and that of its directory: for unlink, rmdir, rename.
+    /// Evaluates a path and returns the location of what it names and that of its directory: for unlink, rmdir, rename.
     pub(super) fn evaluate_with_parent(
         &mut self,
         path: &[u8],
@@ -133,14 +133,14 @@ impl Libio {
         Ok(())
     }
 
-    /// The names of one file system (`eval_path_h`).
+    /// Looks up the names of a path that are in one file system (`eval_path_h`).
     fn walk_inside(&mut self, context: &mut Context) -> Result<(), Errno> {
         let mount = context.at.mount;
         self.with(mount, |fs, cache| fs.start_path(cache, context.at.node))?;
         let mut link = None;
         let mut mounted = None;
         let result = self.walk_names(context, &mut link, &mut mounted);
-        // A link is followed inside the evaluation, which holds the directory's inode meanwhile.
+        // A symbolic link is followed before `end_path` is called, so RFS holds the directory's inode meanwhile.
         let result = match (result, link) {
             (Ok(()), Some(target)) => self.follow(context, &target),
             (result, _) => result,
@@ -176,7 +176,7 @@ impl Libio {
             if token == b".." && self.is_mount_root(context.at) {
                 match self.mount_point_of(context.at.mount) {
                     Some(point) => {
-                        // Back up into the file system below, and ask it for "..".
+                        // Goes back to the directory on which this file system is mounted, and looks ".." up there.
                         context.path = path;
                         context.token = None;
                         self.restart_at(context, point);
@@ -255,14 +255,15 @@ impl Libio {
         self.restart_at(context, root);
     }
 
-    /// `rtems_filesystem_eval_path_restart`: from here on in another file system.
+    /// `rtems_filesystem_eval_path_restart`: continues the evaluation in another file system.
     fn restart_at(&mut self, context: &mut Context, to: Location) {
         self.free_inside(context.at);
         self.unlock(context.at.mount);
         context.at = self.clone_location(to);
     }
 
-    /// The end of `rtems_filesystem_eval_path_continue`: is the name there as it should be, may it be used?
+    /// The end of `rtems_filesystem_eval_path_continue`: checks whether the name must exist or must be missing, and
+    /// whether the node may be used.
     fn check_end(&mut self, context: &Context) -> Result<(), Errno> {
         if context.token.is_some() || context.missing.is_some() {
             if !context.flags.make {
@@ -276,7 +277,7 @@ impl Libio {
         self.check_access(context.at, context.flags.write)
     }
 
-    /// `check_access`: asks for the node's mode, whatever it says (there are no users here).
+    /// `check_access`: reads the node's mode, which costs time, and allows everything, because there are no users here.
     fn check_access(&mut self, at: Location, write: bool) -> Result<(), Errno> {
         if write && !self.is_writable(at.mount) {
             return Err(Errno::RoFs);

@@ -63,7 +63,7 @@ pub fn run(settings: &FlashSettings) -> Result<Vec<Phase>, RunError> {
 }
 
 fn content(kind: &str, bytes: usize) -> Result<Vec<u8>, RunError> {
-    // What the text of the measured cases was is not recorded.
+    // The text that the measured cases wrote was not recorded, so this one stands in for it.
     const TEXT: &[u8] = b"The quick brown fox jumps over the lazy dog. ";
     match kind {
         "zero" => Ok(vec![0; bytes]),
@@ -143,7 +143,7 @@ impl Run<'_> {
         let fd = self.single("open_create", |libio| libio.open(FILE, OpenFlags::CREATE, 0o644))?;
         self.writes(fd, &in_order)?;
         self.phase("seq_write_append");
-        // The default handler of fsync refuses.
+        // RTEMS's default handler of fsync fails.
         self.single("fsync", |libio| {
             libio.fsync(fd).or_else(|error| (error == Errno::Inval).then_some(()).ok_or(error))
         })?;

@@ -56,7 +56,7 @@ pub struct Phase {
     pub name: String,
     pub calls: u64,
     pub cache: BdbufCounts,
-    /// Memory blocks that files hold more or, negative, fewer than before.
+    /// How many more memory blocks the files hold than before the phase; negative: fewer.
     pub memory_blocks: i64,
     /// Operations of the flash (JFFS2).
     pub flash: NorCounts,
@@ -92,7 +92,7 @@ pub enum RunError {
     Call { phase: String, error: Errno },
 }
 
-/// A system between phases.
+/// The simulated system, kept from phase to phase.
 struct Run {
     settings: Settings,
     libio: Libio,
@@ -160,7 +160,7 @@ impl Run {
         Ok(Run { settings: settings.clone(), libio, disk, phases: Vec::new(), counts, memory_blocks: 0, calls: 0 })
     }
 
-    /// One more call of the phase.
+    /// Makes a call and counts it in the phase.
     fn call<R>(&mut self, call: impl FnOnce(&mut Libio) -> Result<R, Errno>) -> Result<R, Errno> {
         self.calls += 1;
         call(&mut self.libio)
@@ -182,7 +182,7 @@ impl Run {
         self.memory_blocks = memory_blocks;
     }
 
-    /// A phase of one call.
+    /// Runs a phase that consists of one call.
     fn single<R>(&mut self, name: &str, call: impl FnOnce(&mut Libio) -> Result<R, Errno>) -> Result<R, Errno> {
         let result = self.call(call)?;
         self.phase(name);

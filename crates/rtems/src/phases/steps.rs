@@ -31,7 +31,7 @@ impl Run {
         self.libio.lseek(fd, offset, Whence::Set).map(|_| ())
     }
 
-    /// So many reads of the request size.
+    /// Makes `count` reads of the request size.
     fn reads(&mut self, fd: Fd, order: Option<&[usize]>, count: usize) -> Result<(), Errno> {
         let mut buffer = self.buffer();
         for i in 0..count {
@@ -54,8 +54,8 @@ impl Run {
         Ok(())
     }
 
-    /// RFS of 2018 makes a file shorter when less than a block is written into its full last block, so the last requests
-    /// are left out.
+    /// How many requests are written. RFS of 2018 makes a file shorter when less than a block is written into its full
+    /// last block, so the requests in the last block are left out.
     fn requests_without_last(&self) -> usize {
         self.requests() - (self.settings.fs_block_bytes as usize).div_ceil(self.settings.io_bytes)
     }
@@ -142,7 +142,7 @@ impl Run {
         self.single("unlink_3", |libio| libio.unlink(third))
     }
 
-    /// Reads and writes in turn.
+    /// Alternates between reads and writes.
     fn mixed(&mut self, fd: Fd, order: &[usize]) -> Result<(), Errno> {
         let mut buffer = self.buffer();
         for (i, &request) in order.iter().enumerate() {

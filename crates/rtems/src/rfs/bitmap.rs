@@ -56,7 +56,8 @@ impl Bitmap {
                 rest @ 0..32 => element(map, index) & ((1 << rest) - 1),
                 _ => element(map, index),
             };
-            // The original computes that a word is full and throws it away, so the search map starts without full words.
+            // The original determines which words are full, but does not store it, so the search map starts without
+            // full words.
             bitmap.free += bits.count_ones();
         }
         Ok(bitmap)
@@ -118,7 +119,7 @@ impl Bitmap {
             set_element(map, index, FREE);
         }
         self.search.fill(FREE);
-        // The bits of the search map behind the last word are taken.
+        // Bits of the search map for which there is no word are marked as taken.
         let last_bits = elements % 32;
         if let (Some(last), 1..) = (self.search.last_mut(), last_bits) {
             *last = (1 << last_bits) - 1;
@@ -127,8 +128,8 @@ impl Bitmap {
         Ok(())
     }
 
-    /// `rtems_rfs_bitmap_map_alloc`: takes the free bit that is found first, upwards from the seed, downwards, and so on
-    /// in windows that move away from it.
+    /// `rtems_rfs_bitmap_map_alloc`: takes the first free bit that the search finds. It searches a window upwards from
+    /// the seed, then one downwards, and so on with windows further away.
     pub fn allocate(&mut self, held: &mut Held, cache: &mut Bdbuf, seed: u32) -> Result<Option<u32>, Errno> {
         let size = self.size as i32;
         let (mut upper, mut lower) = (seed as i32, seed as i32);
@@ -195,7 +196,7 @@ impl Bitmap {
                     }
                 }
             } else {
-                // 32 full words: on to the next.
+                // All 32 words of this word of the search map are full, so the search goes on with the next one.
                 bit &= !(ELEMENT_BITS - 1);
                 let skipped = if up { ELEMENT_BITS - search_offset } else { search_offset + 1 };
                 bit += match up {

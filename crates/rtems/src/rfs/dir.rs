@@ -30,7 +30,8 @@ fn entry_at(data: &[u8], offset: u32) -> Entry {
 }
 
 impl Store {
-    /// What `rtems_rfs_dir_entry_valid` refuses, despite its name; and entries that leave their block.
+    /// Whether an entry is damaged: `rtems_rfs_dir_entry_valid` returns true for these, despite its name. Entries that
+    /// reach beyond their block are damaged as well.
     fn is_bad(&self, entry: &Entry, offset: u32) -> bool {
         let length = u32::from(entry.length);
         length <= ENTRY_BYTES
@@ -40,7 +41,7 @@ impl Store {
             || entry.ino > self.layout.inodes()
     }
 
-    /// Walks over a directory's blocks with a map and a buffer handle, and gives both back whatever comes of it.
+    /// Calls `f` with the block map of a directory and a buffer handle, and closes both whether `f` succeeds or fails.
     fn with_directory<R>(
         &mut self,
         cache: &mut Bdbuf,
@@ -55,7 +56,7 @@ impl Store {
         result.and_then(|result| closed.map(|()| result))
     }
 
-    /// The end of a directory is no error for who looks for a name.
+    /// Turns ENXIO, the end of the directory, into ENOENT, because the caller looks for a name.
     fn or_none(result: Result<u32, Errno>) -> Result<u32, Errno> {
         result.map_err(|error| if error == Errno::NxIo { Errno::NoEnt } else { error })
     }
@@ -82,7 +83,8 @@ impl Store {
                     if entry.hash == hash {
                         let start = (offset + ENTRY_BYTES) as usize;
                         let found = data.get(start..start + name.len()).unwrap_or(&[]);
-                        // The lengths are not compared in 2018: equal hashes are taken as enough.
+                        // In 2018 the lengths are not compared: an entry with the same hash whose name begins with the
+                        // wanted one is taken.
                         let whole = !fixed || usize::from(entry.length) == ENTRY_BYTES as usize + name.len();
                         if found == name && whole {
                             let at = u64::from(map.position.number) * u64::from(block_bytes) + u64::from(offset);
@@ -168,7 +170,7 @@ impl Store {
                         data[end..].fill(0xff);
                         let empty = entry_at(handle.data(cache), offset).length == EMPTY && offset == 0;
                         if empty && map.size.is_last(&map.position) {
-                            // A failure leaves an empty block, which does no harm.
+                            // If this fails the directory keeps an empty block, which does no harm.
                             let _ = store.map_shrink(cache, map, 1);
                         }
                         handle.dirty = true;

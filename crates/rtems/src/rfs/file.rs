@@ -21,7 +21,7 @@ pub(super) struct Shared {
     pub atime_s: u32,
     pub mtime_s: u32,
     pub ctime_s: u32,
-    /// Its last name went while it was open; only when the bugs of 2018 are fixed.
+    /// The last name of the file was removed while it was open. Only set when the bugs of 2018 are fixed.
     pub unlinked: bool,
 }
 
@@ -57,7 +57,7 @@ impl Shared {
         Ok(Shared { inode, ..shared })
     }
 
-    /// Size and times go into the inode, which is loaded then.
+    /// Writes the times into the inode, which is loaded afterwards, and the size into the block map.
     fn write_back(&mut self, store: &mut Store, cache: &mut Bdbuf) -> Result<(), Errno> {
         if !self.inode.is_loaded() {
             store.inode_load(cache, &mut self.inode)?;
@@ -113,7 +113,7 @@ impl Rfs {
         result
     }
 
-    /// Runs something on a descriptor and what it shares.
+    /// Calls `f` with a descriptor and with the state that all descriptors of its file share.
     fn on_file<R>(
         &mut self,
         file: &OpenFile,
@@ -201,7 +201,8 @@ impl Rfs {
         self.on_file(open, |store, file, shared| set_size(store, cache, file, shared, bytes))
     }
 
-    /// In 2018 nothing but the device is synchronised: size, times and tables of an open file stay in memory.
+    /// Writes the inode and the tables of an open file and synchronises the device. In 2018 only the device is
+    /// synchronised; size, times and tables stay in memory.
     pub(super) fn file_sync(&mut self, cache: &mut Bdbuf, open: &mut OpenFile) -> Result<(), Errno> {
         if self.store.fixed() {
             self.on_file(open, |store, _, shared| {
@@ -235,7 +236,8 @@ fn put<T>(slots: &mut Vec<Option<T>>, value: T) -> usize {
     }
 }
 
-/// `rtems_rfs_file_io_start`: the buffer of the present block. `available`: in, what is wanted; out, what is there.
+/// `rtems_rfs_file_io_start`: gets the buffer of the present block. `available` is set to the number of bytes that can
+/// be moved in this block; on entry it is the number that the caller wants to move.
 fn io_start(
     store: &mut Store,
     cache: &mut Bdbuf,
@@ -274,7 +276,7 @@ fn io_start(
     Ok(())
 }
 
-/// `rtems_rfs_file_io_end`: gives the buffer back and moves on.
+/// `rtems_rfs_file_io_end`: gives the buffer back and moves the position on.
 fn io_end(store: &mut Store, cache: &mut Bdbuf, file: &mut File, shared: &mut Shared, size: u32, read: bool) {
     if file.handle.has_block() {
         file.handle.dirty |= !read;
@@ -294,7 +296,7 @@ fn io_end(store: &mut Store, cache: &mut Bdbuf, file: &mut File, shared: &mut Sh
     let block_bytes = store.layout.block_bytes;
     let past = match store.fixed() {
         true => file.position.bytes(block_bytes) > shared.size.bytes(block_bytes),
-        // A position inside a full last block counts as past the end: the file becomes shorter.
+        // In 2018 a position inside a full last block counts as past the end, and the file becomes shorter.
         false => shared.map.size.is_past(&file.position, false),
     };
     if past {
@@ -319,7 +321,7 @@ fn seek(store: &mut Store, cache: &mut Bdbuf, file: &mut File, shared: &mut Shar
     Ok(())
 }
 
-/// `rtems_rfs_file_set_size`: there are no holes; what is added is allocated and filled with zeros block by block.
+/// `rtems_rfs_file_set_size`. RFS has no holes: added blocks are allocated and filled with zeros one by one.
 fn set_size(
     store: &mut Store,
     cache: &mut Bdbuf,
@@ -335,7 +337,8 @@ fn set_size(
             _ if size < bytes => extend(store, cache, file, shared, bytes - size),
             _ => shorten(store, cache, file, shared, bytes),
         };
-        // In 2018 a failure leaves the size that the open file shows behind that of its map.
+        // In 2018 the size of the open file is not updated when an error occurs, although the size in its map has
+        // changed.
         if store.fixed() || result.is_ok() {
             shared.size = shared.map.size;
         }
@@ -362,7 +365,8 @@ fn extend(store: &mut Store, cache: &mut Bdbuf, file: &mut File, shared: &mut Sh
         } else {
             shared.map.set_size_offset(0);
         }
-        // In 2018 the block that was last is filled up without being read: what the cache does not hold is lost.
+        // In 2018 the old last block is filled up with zeros without being read first, so its content is lost unless
+        // the cache holds it.
         let read = with_content || (store.fixed() && position.offset > 0);
         store.held.request(cache, &mut file.handle, block, read)?;
         file.handle.data_mut(cache)[position.offset as usize..length as usize].fill(0);

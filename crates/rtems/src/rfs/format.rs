@@ -43,7 +43,7 @@ fn choose(options: &FormatOptions, media_block_bytes: u32, media_blocks: u32) ->
     let media_bytes = u64::from(media_block_bytes) * u64::from(media_blocks);
     let block_bytes = match options.block_bytes {
         0 => {
-            // "GIGS" is 2^20 in the original, so what is meant as gibibytes counts mebibytes.
+            // "GIGS" is defined as 2^20 in the original, so a value meant in gibibytes is in mebibytes.
             let megs = media_bytes.checked_add(1 << 20).map_or(0, |sum| sum >> 20).min(u64::from(u32::MAX));
             let power = if media_bytes >= 1 << 20 { 1u64 << megs.max(1).ilog2() } else { 0 };
             (power.min(u64::from(BLOCK_BYTES_MAX)) as u32).max(512)
@@ -76,7 +76,7 @@ fn choose(options: &FormatOptions, media_block_bytes: u32, media_blocks: u32) ->
     let name_max_bytes = if options.name_max_bytes == 0 { 512 } else { options.name_max_bytes };
     let layout =
         Layout { blocks, block_bytes, bad_blocks: 0, name_max_bytes, groups_count, group_blocks, group_inodes };
-    // A last group without room for its bitmaps would be written beyond the end.
+    // A last group that is too short for its bitmaps would be written beyond the end of the device.
     let last = u64::from(layout.group_base(groups_count - 1)) + u64::from(GROUP_INODES);
     match last < u64::from(blocks) {
         true => Ok(layout),
@@ -111,7 +111,7 @@ fn write_group(
     bitmap.handle.data_mut(cache).fill(0xff);
     bitmap.free_all(held, cache)?;
     for block in 0..GROUP_INODES + table_blocks {
-        // Beyond the end of a short group there is nothing to take.
+        // A short last group has fewer blocks than bits, and bits beyond its end cannot be taken.
         match bitmap.take(held, cache, block) {
             Ok(()) | Err(Errno::Inval) => {}
             Err(error) => return Err(error),

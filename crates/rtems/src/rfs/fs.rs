@@ -10,7 +10,7 @@ use crate::libio::{DirEntry, FileSystem, Kind, Node, OpenFile, Stat, StatVfs, St
 use ffslab_fs::Errno;
 
 impl Rfs {
-    /// Loads an inode, does something with it, closes it.
+    /// Loads an inode, calls `f` with it and closes it.
     fn with_inode<R>(
         &mut self,
         cache: &mut Bdbuf,
@@ -29,7 +29,7 @@ impl FileSystem for Rfs {
         true
     }
 
-    /// Every unlock releases the local buffers (`rtems_rfs_rtems_unlock`).
+    /// Each unlock gives the local buffers back to the cache (`rtems_rfs_rtems_unlock`).
     fn unlock(&mut self, cache: &mut Bdbuf) {
         self.store.held.release_all(cache);
     }
@@ -193,7 +193,7 @@ impl FileSystem for Rfs {
                     Err(Errno::NotDir)
                 }
             }
-            // No driver is behind a device node here.
+            // There are no drivers behind character devices here.
             Kind::Device => Err(Errno::NxIo),
             Kind::Link => Ok(()),
         }

@@ -1,4 +1,4 @@
-//! Buffers that RFS holds: handles, the attached buffers, the local queues of released ones.
+//! The buffers that RFS holds: handles, the attached buffers, and the local queues of released buffers.
 //!
 //! Follows `rtems-rfs-buffer.c`. A handle asks for a block; when it is done the buffer goes to a local queue (clean or
 //! modified) of at most five, and at the end of each call all of them go back to the cache.
@@ -13,7 +13,8 @@ pub const HELD_BUFFERS_MAX: usize = 5;
 /// A user of at most one buffer at a time.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Handle {
-    /// Sticky in the code of 2018: it outlives the buffer that was modified.
+    /// The buffer was modified. In 2018 the flag is not reset when the buffer is released, so it also applies to the
+    /// handle's next buffer.
     pub dirty: bool,
     block: u32,
     pub buffer: Option<BufferId>,
@@ -84,7 +85,7 @@ struct Attached {
     block: u32,
     buffer: BufferId,
     references: u32,
-    /// Somebody modified it; only asked when the bugs of 2018 are fixed.
+    /// Some handle has modified the buffer. The code of 2018 does not look at it.
     dirty: bool,
 }
 
@@ -94,10 +95,10 @@ pub(super) struct Held {
     attached: Vec<Attached>,
     clean: VecDeque<(u32, BufferId)>,
     modified: VecDeque<(u32, BufferId)>,
-    /// No queues: what is released goes back to the cache at once.
+    /// Released buffers go back to the cache at once, without the local queues.
     pub no_local_cache: bool,
     pub held_max: usize,
-    /// The dirty flag belongs to the buffer, not to the handle.
+    /// The bugs of 2018 are fixed: whether a buffer was modified is kept with the buffer, not with the handle.
     pub fixed: bool,
 }
 
@@ -114,7 +115,8 @@ impl Held {
         }
     }
 
-    /// `rtems_rfs_buffer_handle_request`: the handle gets the block's buffer. `read`: with its content.
+    /// `rtems_rfs_buffer_handle_request`: gives the handle the buffer of a block. `read`: the block's content is
+    /// needed.
     pub fn request(&mut self, cache: &mut Bdbuf, handle: &mut Handle, block: u32, read: bool) -> Result<(), Errno> {
         if handle.has_block() {
             if block != 0 && handle.block == block {
@@ -162,7 +164,8 @@ impl Held {
         attached.dirty |= handle.dirty;
         attached.references -= 1;
         let Attached { block, references, dirty, .. } = *attached;
-        // The last one to let go decides, in 2018: what an earlier handle modified is forgotten.
+        // In 2018 only the dirty flag of the handle that releases the buffer last is looked at, so modifications
+        // through an earlier handle are lost.
         let dirty = if self.fixed { dirty } else { handle.dirty };
         if self.fixed {
             handle.dirty = false;

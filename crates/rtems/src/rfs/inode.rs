@@ -42,7 +42,7 @@ macro_rules! fields {
     ($($get:ident $set:ident $field:ident $read:ident $type:ty;)+) => {
         impl Inode {
             $(
-                // Nobody reads the flags.
+                // The getter of the field `flags` is not used.
                 #[allow(dead_code)]
                 pub fn $get(&self, cache: &Bdbuf) -> $type {
                     let start = (self.offset + at::$field) as usize;
@@ -81,7 +81,7 @@ impl Inode {
         self.loads > 0
     }
 
-    /// A table that was never written says 0xffff.
+    /// The number of links. An inode table that was never written holds 0xffff, which means 0.
     pub fn links(&self, cache: &Bdbuf) -> u16 {
         match self.raw_links(cache) {
             0xffff => 0,
@@ -119,7 +119,7 @@ impl Inode {
         self.handle.dirty = true;
     }
 
-    /// The slots as text. Does not say that the inode was modified.
+    /// Writes text into the block slots (a short symbolic link). As in the original, the handle is not marked as dirty.
     pub fn set_slot_bytes(&mut self, cache: &mut Bdbuf, from: u32, bytes: &[u8]) {
         let start = (self.offset + at::BLOCKS + from) as usize;
         if let Some(field) = self.handle.data_mut(cache).get_mut(start..start + bytes.len()) {
@@ -267,7 +267,8 @@ impl Store {
         }
         self.free(cache, inode.ino, Of::Inodes)?;
         let mut map = self.map_open(cache, inode)?;
-        // The slots of a short symbolic link and of a device node are no blocks; their block count is 0.
+        // The slots of a short symbolic link and of a device node do not hold block numbers; their block count is 0, so
+        // none is freed.
         let freed = self.map_free_all(cache, &mut map);
         let closed = self.map_close(cache, &mut map, Some(inode));
         let start = inode.offset as usize;

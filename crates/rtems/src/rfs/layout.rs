@@ -14,7 +14,7 @@ pub const GROUP_BLOCK_BITMAP: u32 = 0;
 pub const GROUP_INODE_BITMAP: u32 = 1;
 pub const GROUP_INODES: u32 = 2;
 
-/// What the superblock says, and what follows from it.
+/// The fields of the superblock and the sizes that follow from them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Layout {
     pub blocks: u32,
@@ -43,8 +43,8 @@ impl Layout {
         ]
     }
 
-    /// Reads and checks a superblock. Beyond the original's checks, sizes that would make it divide by zero or leave the
-    /// device are refused.
+    /// Reads and checks a superblock. In addition to the original's checks, sizes are refused that would cause a
+    /// division by zero or an access beyond the device.
     pub fn read(bytes: &[u8], media_bytes: u64) -> Result<Layout, Errno> {
         let word = |index: usize| bytes.get(index * 4..index * 4 + 4).map_or(0, be32);
         let layout = Layout {
@@ -77,17 +77,17 @@ impl Layout {
         self.block_bytes / INODE_BYTES
     }
 
-    /// Block numbers in a table.
+    /// How many block numbers fit into a table.
     pub fn table_slots(&self) -> u32 {
         self.block_bytes / 4
     }
 
-    /// Blocks of a file whose map has one level of tables.
+    /// Largest number of blocks of a file whose map has one level of tables.
     pub fn singly_blocks(&self) -> u32 {
         self.table_slots() * INODE_BLOCKS
     }
 
-    /// Blocks that no file reaches.
+    /// The number of blocks that no file can reach.
     pub fn doubly_blocks(&self) -> u32 {
         self.table_slots().saturating_mul(self.table_slots()).saturating_mul(INODE_BLOCKS)
     }

@@ -1,7 +1,8 @@
-//! Block maps: from a block of a file to a block of the device.
+//! Block maps: they translate a block of a file into a block of the device.
 //!
-//! Follows `rtems-rfs-block.c`. Which levels a map has depends on the number of blocks only: up to 5 in the inode, then 5
-//! tables, then 5 tables of tables. When a level is added the five slots move into the first new table.
+//! Follows `rtems-rfs-block.c`. The levels of a map depend only on the number of blocks: up to 5 blocks are in the
+//! slots of the inode; above, the slots name 5 tables; above that, 5 tables of tables. When a level is added the five
+//! slots move into the first new table.
 
 use super::handle::Handle;
 use super::inode::Inode;
@@ -10,7 +11,8 @@ use super::store::{Of, Store};
 use crate::bdbuf::Bdbuf;
 use ffslab_fs::Errno;
 
-/// A position as block and offset. `block` on the device is 0 when it is not known.
+/// A position in a file: number of the block and offset in it. `block` is the block on the device, 0 when it is not
+/// known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Position {
     pub number: u32,
@@ -18,7 +20,7 @@ pub(super) struct Position {
     pub block: u32,
 }
 
-/// A size: number of blocks, and bytes of the last one; 0 bytes says that it is full.
+/// The size of a file: number of blocks, and bytes used in the last block. 0 bytes means that the last block is full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Size {
     pub count: u32,
@@ -36,7 +38,7 @@ impl Size {
         }
     }
 
-    /// Where the next byte goes.
+    /// The position at which the next byte is appended.
     pub fn end(&self) -> Position {
         let number = if self.offset > 0 { self.count.saturating_sub(1) } else { self.count };
         Position { number, offset: self.offset, block: 0 }
@@ -75,7 +77,7 @@ pub(super) struct Map {
     last_map_block: u32,
     last_data_block: u32,
     slots: [u32; INODE_BLOCKS as usize],
-    /// Keep their tables between calls.
+    /// Handles that keep the tables in use between calls.
     singly: Handle,
     doubly: Handle,
 }
@@ -110,14 +112,14 @@ impl Store {
             map.slots[slot as usize] = inode.slot(cache, slot);
         }
         self.inode_unload(cache, inode, false);
-        // Not checked by the original, which would copy beyond the buffer.
+        // The original does not check this, and would copy beyond the end of the buffer.
         match map.size.offset < self.layout.block_bytes {
             true => Ok(map),
             false => Err(Errno::Io),
         }
     }
 
-    /// `rtems_rfs_block_map_write`: what the map says goes into the inode.
+    /// `rtems_rfs_block_map_write`: writes the map into the inode if it has changed.
     pub fn map_write(&mut self, cache: &mut Bdbuf, map: &mut Map, inode: &mut Inode) -> Result<(), Errno> {
         if !map.dirty {
             return Ok(());
@@ -135,7 +137,7 @@ impl Store {
         Ok(())
     }
 
-    /// `rtems_rfs_block_map_close`. Without an inode nothing is written to it.
+    /// `rtems_rfs_block_map_close`: writes the map into the inode, if one is given, and releases the tables.
     pub fn map_close(&mut self, cache: &mut Bdbuf, map: &mut Map, inode: Option<&mut Inode>) -> Result<(), Errno> {
         let written = inode.map_or(Ok(()), |inode| self.map_write(cache, map, inode));
         self.map_release_tables(cache, map);
@@ -147,7 +149,8 @@ impl Store {
         self.held.close(cache, &mut map.doubly);
     }
 
-    /// `rtems_rfs_block_find_indirect`. What cannot be a block is none.
+    /// `rtems_rfs_block_find_indirect`: reads an entry of a table. A number beyond the device becomes 0, which means no
+    /// block.
     fn table_entry(&mut self, cache: &mut Bdbuf, table: &mut Handle, block: u32, index: u32) -> Result<u32, Errno> {
         if block >= self.layout.blocks {
             return Err(Errno::Io);
@@ -157,7 +160,7 @@ impl Store {
         Ok(if entry < self.layout.blocks { entry } else { 0 })
     }
 
-    /// `rtems_rfs_block_map_find`: the device's block; ENXIO past the end.
+    /// `rtems_rfs_block_map_find`: the block on the device for a position; ENXIO when it is past the end of the file.
     pub fn map_find(&mut self, cache: &mut Bdbuf, map: &mut Map, position: &Position) -> Result<u32, Errno> {
         if position.number >= map.size.count {
             return Err(Errno::NxIo);
@@ -197,7 +200,8 @@ impl Store {
         self.map_find(cache, map, &position)
     }
 
-    /// `rtems_rfs_block_map_indirect_alloc`: a new table. `upping`: it takes over the slots of the inode.
+    /// `rtems_rfs_block_map_indirect_alloc`: allocates a new table. `upping`: the table takes over the slots of the
+    /// inode.
     fn new_table(&mut self, cache: &mut Bdbuf, map: &mut Map, doubly: bool, upping: bool) -> Result<u32, Errno> {
         let block = self.allocate(cache, map.last_map_block, Of::Blocks)?;
         let slots = map.slots;
@@ -218,7 +222,7 @@ impl Store {
         Ok(block)
     }
 
-    /// `rtems_rfs_block_map_grow` by one block. Gives the new block.
+    /// `rtems_rfs_block_map_grow`: adds one block to the file. Returns the new block.
     pub fn map_grow(&mut self, cache: &mut Bdbuf, map: &mut Map) -> Result<u32, Errno> {
         if map.size.count.saturating_add(1) >= self.layout.doubly_blocks() {
             return Err(Errno::FBig);
@@ -290,7 +294,7 @@ impl Store {
         Ok(())
     }
 
-    /// `rtems_rfs_block_map_shrink`: gives back blocks at the end.
+    /// `rtems_rfs_block_map_shrink`: frees blocks at the end of the file.
     pub fn map_shrink(&mut self, cache: &mut Bdbuf, map: &mut Map, blocks: u32) -> Result<(), Errno> {
         if map.size.count == 0 {
             return Ok(());
@@ -312,7 +316,7 @@ impl Store {
         Ok(())
     }
 
-    /// Takes the last block out of the map, and the tables that become empty.
+    /// Takes the last block out of the map, and frees the tables that become empty.
     fn map_cut(&mut self, cache: &mut Bdbuf, map: &mut Map, number: u32) -> Result<u32, Errno> {
         if number < INODE_BLOCKS {
             let slot = map.slot(number)?;
@@ -344,7 +348,8 @@ impl Store {
         Ok(block)
     }
 
-    /// `rtems_rfs_block_map_indirect_shrink`: the table in a slot goes when its first entry went, or moves into the inode.
+    /// `rtems_rfs_block_map_indirect_shrink`: frees the table in a slot when its first entry was removed, or when the
+    /// rest of its entries fits into the inode, into which they move.
     fn cut_table(
         &mut self,
         cache: &mut Bdbuf,

@@ -80,7 +80,7 @@ impl Rfs {
             } else if let Some(open) = open {
                 open.unlinked = true;
             } else {
-                // In 2018 the data of an open file go at once.
+                // In 2018 the data of a file that is still open are freed at once.
                 result = store.inode_delete(cache, &mut inode);
                 if is_directory && result.is_ok() {
                     let links = directory.links(cache);
@@ -154,7 +154,7 @@ impl Store {
             let data = handle.data_mut(cache);
             data.fill(0xff);
             data[..target.len()].copy_from_slice(target);
-            // In 2018 nobody says that the block was modified, so it is never written.
+            // In 2018 the buffer is not marked as modified, so the block is never written.
             handle.dirty |= self.fixed();
             Ok(())
         });
@@ -167,7 +167,8 @@ impl Store {
         let mut map = self.map_open(cache, inode)?;
         let mut handle = Handle::default();
         let content = self.map_seek(cache, &mut map, 0).and_then(|block| {
-            // In 2018 the block is not read: what the cache does not hold is whatever its buffer held before.
+            // In 2018 the block is not read from the device: if the cache does not hold it, the result is what its
+            // buffer held before.
             let read = self.fixed();
             self.held.request(cache, &mut handle, block, read)?;
             Ok(handle.data(cache).get(..length).unwrap_or(&[]).to_vec())

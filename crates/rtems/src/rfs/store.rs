@@ -24,7 +24,7 @@ pub(super) struct Store {
     pub quirks: Quirks,
 }
 
-/// Which bitmap of a group.
+/// The two bitmaps of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Of {
     Blocks,
@@ -68,8 +68,8 @@ impl Store {
         }
     }
 
-    /// `rtems_rfs_group_bitmap_alloc`: a free block or inode, as near to the goal as can be: in its group, then in the
-    /// neighbours on both sides in turn.
+    /// `rtems_rfs_group_bitmap_alloc`: allocates a free block or inode as near to the goal as possible: in the group of
+    /// the goal, then in its neighbours on both sides in turn.
     pub fn allocate(&mut self, cache: &mut Bdbuf, goal: u32, of: Of) -> Result<u32, Errno> {
         let size = self.group_bits(of);
         let goal = goal.saturating_sub(ROOT_INO);

@@ -1,5 +1,7 @@
 //! Scanning the properties of all LEBs for one that fits. The leaves that a scan reads stay in memory only when they
 //! are likely to be needed again.
+//!
+//! Follows `fs/ubifs/lpt.c` (`ubifs_lpt_scan_nolock`) and the call-backs of `fs/ubifs/find.c`.
 
 use super::{Lpt, FANOUT, FANOUT_SHIFT};
 use crate::core::Core;
