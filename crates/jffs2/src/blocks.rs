@@ -1,4 +1,4 @@
-//! Erase blocks, the lists they stand on, and what their bytes are good for.
+//! Erase blocks, the lists they stand on, and the condition of their bytes.
 //!
 //! Follows `fs/jffs2/jffs2_fs_sb.h` and `nodelist.h` (`struct jffs2_eraseblock`). The lists are doubly linked
 //! through the blocks, so that every move is one step and every length is known.
@@ -18,11 +18,11 @@ pub enum List {
     Dirty,
     /// Wholly obsolete, deliberately left alone for a while to spread wear.
     Erasable,
-    /// Wholly obsolete, but what replaced its last node is still in the write buffer.
+    /// Wholly obsolete, but the node that replaced its last node is still in the write buffer.
     ErasablePendingWbuf,
     ErasePending,
     Erasing,
-    /// Being read back.
+    /// Being read back after the erase, to see whether it is really erased.
     EraseChecking,
     EraseComplete,
     Free,
@@ -35,20 +35,20 @@ pub enum List {
 
 const LISTS: usize = List::None as usize;
 
-/// One erase block. A cache line: each superseded node looks at another block. Its shares are read as if they were its
-/// own (`used_bytes()` ...), and changed by [`Blocks::shift`] alone.
+/// One erase block, of the size of a cache line, because every node that is superseded needs another block. The shares
+/// are read through methods of the block (`used_bytes()` ...) and are changed only by [`Blocks::shift`].
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 pub struct EraseBlock {
     shares: Shares,
     pub first: RefId,
     pub last: RefId,
-    /// Next node to be collected while this is the victim.
+    /// While the block is being collected: the next node to move.
     pub gc_node: RefId,
     pub erase_failures: u32,
-    /// How much was read back since the erase.
+    /// Bytes that were read back since the erase.
     pub checked_bytes: u32,
-    /// Found erased and without a clean marker at mount, and not erased since.
+    /// At mount the block was erased but had no clean marker, and it was not erased since.
     pub is_blank: bool,
     list: List,
     previous: u32,
@@ -119,7 +119,7 @@ impl Blocks {
         &self.totals
     }
 
-    /// So many bytes of a block are good for something else now.
+    /// Moves `bytes` bytes of a block from one share to another, in the block and in the totals.
     #[inline]
     pub fn shift(&mut self, block: u32, from: Share, to: Share, bytes: u32) {
         let shares = &mut self.blocks[block as usize].shares;
@@ -130,7 +130,7 @@ impl Blocks {
         debug_assert!(self.blocks[block as usize].of(to) <= self.totals.of(to), "block {block}: {:?}", self.totals);
     }
 
-    /// All bytes of one share of a block go over into another one. Returns how many they were.
+    /// Moves all bytes of one share of a block to another share. Returns how many bytes they were.
     pub fn shift_all(&mut self, block: u32, from: Share, to: Share) -> u32 {
         let bytes = self[block].of(from);
         self.shift(block, from, to, bytes);

@@ -9,8 +9,8 @@ use crate::refs::NONE;
 use crate::scan::Findings;
 use crate::{Jffs2, MountError};
 
-/// Buckets of the kernel's inode table: twice the size of the medium in MiB, within bounds
-/// (`fs/jffs2/fs.c`, `calculate_inocache_hashsize`). Inodes are checked in their order.
+/// Number of buckets of the kernel's inode table: twice the size of the medium in MiB, within bounds (`fs/jffs2/fs.c`,
+/// `calculate_inocache_hashsize`). The inodes are checked in the order of the buckets.
 fn inode_buckets(flash_bytes: u32) -> u32 {
     ((flash_bytes / 1024 / 1024 * 2) & !0x3F).clamp(128, 1024)
 }
@@ -38,7 +38,8 @@ impl Jffs2 {
         Ok(())
     }
 
-    /// Every entry is a link; one to an inode without nodes is void.
+    /// Counts the links of all inodes from the directory entries. An entry that leads to an inode without nodes is
+    /// dropped.
     fn count_links(&mut self, findings: &mut Findings) {
         let buckets = inode_buckets(self.store.flash_bytes);
         findings.dirents.sort_by_key(|d| (d.parent % buckets, d.parent));
@@ -59,7 +60,7 @@ impl Jffs2 {
         }
     }
 
-    /// Inodes without a link are deleted, and what only they held.
+    /// Deletes inodes without links, and then those that only deleted directories had linked.
     fn remove_deleted(&mut self, findings: &Findings) {
         let buckets = inode_buckets(self.store.flash_bytes);
         let caches = &self.store.inode_caches;
@@ -88,7 +89,8 @@ impl Jffs2 {
         }
     }
 
-    /// Begins with another block at each mount, so that wear spreads (`jffs2_rotate_lists`).
+    /// Rotates the lists of blocks, so that each mount begins to write to another block and wear spreads
+    /// (`jffs2_rotate_lists`).
     fn rotate_lists(&mut self, rotation_seed: u32) {
         let lists = [List::Clean, List::VeryDirty, List::Dirty, List::Erasable, List::ErasePending, List::Free];
         for list in lists {

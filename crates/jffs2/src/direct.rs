@@ -13,11 +13,12 @@ use crate::Jffs2;
 #[derive(Clone, Copy, Default)]
 struct User {
     count: u32,
-    /// The directory through which a directory was found; it has one user more.
+    /// The directory through which this directory was found. As long as it is noted here the parent counts one more
+    /// user.
     parent: Option<Ino>,
 }
 
-/// Users of the inodes in memory, in the order in which those came.
+/// How many users each inode in memory has, and the order in which the inodes came into memory.
 #[derive(Default)]
 pub struct Users {
     of: FxHashMap<Ino, User>,
@@ -40,7 +41,8 @@ impl Users {
 }
 
 impl Jffs2 {
-    /// One user more; the inode comes into memory. Without [`Jffs2::mount_nor`] only that.
+    /// Counts a further user of an inode, which is loaded into memory if need be. When the file system was not mounted
+    /// by [`Jffs2::mount_nor`] it only loads the inode.
     pub fn take_inode(&mut self, ino: Ino) -> Result<()> {
         self.load(ino)?;
         if let Some(users) = &mut self.users {
@@ -49,7 +51,7 @@ impl Jffs2 {
         Ok(())
     }
 
-    /// The directory `ino` was found in `parent`.
+    /// Notes that the directory `ino` was found in `parent`, unless a parent is noted already.
     pub fn set_parent(&mut self, ino: Ino, parent: Ino) {
         let Some(users) = &mut self.users else { return };
         if ino != parent && users.entry(ino).parent.is_none() {
@@ -58,13 +60,13 @@ impl Jffs2 {
         }
     }
 
-    /// The directory that a directory was found in; the root is its own.
+    /// The directory in which a directory was found; for the root, the root itself.
     pub fn parent_of(&self, ino: Ino) -> Ino {
         self.users.as_ref().and_then(|users| users.of.get(&ino)?.parent).unwrap_or(1)
     }
 
-    /// One user less. After the last one a deleted inode's nodes become obsolete; otherwise the others that nobody uses
-    /// leave memory.
+    /// Counts a user of an inode less. When the last user of a deleted inode leaves, its nodes become obsolete. When
+    /// the last user of any other inode leaves, all other inodes without users leave memory.
     pub fn release_inode(&mut self, mut ino: Ino) {
         loop {
             let Some(users) = &mut self.users else { return };
@@ -102,7 +104,7 @@ impl Jffs2 {
         }
     }
 
-    /// Reads from `at` on; less at the end of the file.
+    /// Reads a file from byte `at` on. Returns fewer bytes than asked for at the end of the file.
     pub fn read_at(&mut self, ino: Ino, at: u64, into: &mut [u8]) -> Result<usize> {
         self.load(ino)?;
         let inode = self.inodes.get(&ino).ok_or(Errno::NoEnt)?;
@@ -114,7 +116,8 @@ impl Jffs2 {
         Ok(bytes)
     }
 
-    /// Writes at `at`, page by page, each as one node unless the block ends; a gap behind the end becomes a hole.
+    /// Writes to a file from byte `at` on, page by page. Each page becomes one node unless the erase block ends before
+    /// it. A gap between the end of the file and `at` becomes a hole.
     pub fn write_at(&mut self, host: &mut NoPageCache, ino: Ino, at: u64, data: &[u8]) -> Result<usize> {
         let end = at + data.len() as u64;
         if u32::try_from(end).is_err() {

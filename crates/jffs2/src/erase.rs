@@ -1,4 +1,4 @@
-//! Erasing: the block's references go, the block is erased, read back page by page, marked clean.
+//! Erasing a block: its node references are dropped, the block is erased, read back page by page, and marked as clean.
 //!
 //! Follows `fs/jffs2/erase.c`. An erase is a job in steps, because the kernel lets other tasks run between the pages
 //! that it reads back (`cond_resched` in `jffs2_block_check_erase`).
@@ -16,7 +16,8 @@ use crate::store::Store;
 /// A block is marked bad when its erase has failed this often (`MAX_ERASE_FAILURES`).
 const ERASE_FAILURES_MAX: u32 = 2;
 
-/// A block that is to be erased or is being read back; its list says which, and the block knows how far.
+/// A block that is to be erased, or that is being read back. Which of the two follows from the block's list; how much
+/// was read back is noted in the block.
 #[derive(Clone, Copy, Debug)]
 pub struct EraseJob {
     block: u32,
@@ -25,9 +26,9 @@ pub struct EraseJob {
 /// What one step of erasing did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EraseStep {
-    /// A block was chosen; the task will sleep while the chip erases it, if it waits so.
+    /// A block was chosen. If tasks sleep while the chip works, this task will sleep during the erase.
     Begun,
-    /// Part of the work is done; here other tasks may run.
+    /// Part of the work is done, and other tasks may run before the next step.
     More,
     /// One block was completed (or given up).
     Done,
@@ -36,7 +37,7 @@ pub enum EraseStep {
 }
 
 impl Store {
-    /// Goes on with `job`, or begins with the next block.
+    /// Does the next step of `job`, or of the next block if there is no job.
     pub fn erase_step(&mut self, job: &mut Option<EraseJob>) -> Result<EraseStep> {
         if let Some(current) = job.take() {
             match self.blocks[current.block].list() {
@@ -45,7 +46,7 @@ impl Store {
                     *job = Some(current);
                     return Ok(EraseStep::More);
                 }
-                // Or somebody in need has finished the block meanwhile.
+                // Another task that needed an erased block at once has finished this one in the meantime.
                 _ => return Ok(EraseStep::Done),
             }
         }
@@ -84,13 +85,14 @@ impl Store {
         Ok(EraseStep::More)
     }
 
-    /// The blocks of a new partition are erased and marked once before their first use: that is formatting.
+    /// The reason under which an erase is counted. The blocks of a new partition are erased and marked once before
+    /// their first use, which counts as formatting.
     fn because_of_erase(&self, block: u32, reason: Reason) -> ReasonGuard {
         self.sim.because(if self.blocks[block].is_blank { Reason::Formatting } else { reason })
     }
 
-    /// Begins to erase a block that is needed now. If nothing waits, goes on with the block that another task has begun
-    /// with: the kernel would wait for that task here.
+    /// Begins to erase a block for a task that needs one now. If no block waits, the task takes over a block that
+    /// another task is erasing; the kernel would wait for that task here.
     pub fn begin_erase_in_need(&mut self) -> Result<Option<EraseJob>> {
         let mut job = None;
         if self.erase_step(&mut job)? == EraseStep::Nothing {
@@ -100,14 +102,14 @@ impl Store {
         Ok(job)
     }
 
-    /// Erases and marks one block without letting anybody else run.
+    /// Erases and marks one block without letting other tasks run.
     pub fn erase_one_now(&mut self) -> Result<()> {
         let mut job = self.begin_erase_in_need()?;
         while matches!(self.erase_step(&mut job)?, EraseStep::Begun | EraseStep::More) {}
         Ok(())
     }
 
-    /// Drops the references of a block and takes its bytes out of the sums.
+    /// Drops the node references of a block and takes its bytes out of the totals.
     fn forget_block(&mut self, number: u32) {
         for share in [Share::Used, Share::Dirty, Share::Wasted, Share::Free] {
             self.blocks.shift_all(number, share, Share::Erasing);
@@ -126,7 +128,8 @@ impl Store {
         b.gc_node = NONE;
     }
 
-    /// Reads back one memory page of an erased block; after the last one marks it clean. `false`: the job has ended.
+    /// Reads back one memory page of an erased block; after the last page the block is marked as clean. Returns `false`
+    /// when the job has ended.
     fn check_step(&mut self, block: u32) -> Result<bool> {
         let checked_bytes = self.blocks[block].checked_bytes;
         if checked_bytes < self.block_bytes {
@@ -173,7 +176,7 @@ impl Store {
         Ok(false)
     }
 
-    /// The block could not be erased: once more, or it is bad for good.
+    /// Handles a failed erase: the block is tried once more, and after that it is marked bad.
     fn erase_failed(&mut self, number: u32) -> Result<()> {
         let b = &mut self.blocks[number];
         b.erase_failures += 1;
@@ -182,7 +185,7 @@ impl Store {
             self.blocks.prepend(number, List::ErasePending);
             return Ok(());
         }
-        // If the mark cannot be written the block is out of use in memory all the same.
+        // Even if the bad block mark cannot be written, the block is not used any more until the next mount.
         if let Err(MtdError::PowerCut) = self.mtd.mark_bad(u64::from(number * self.block_bytes)) {
             return Err(Errno::PowerCut);
         }

@@ -15,7 +15,7 @@ pub const TYPE_PADDING: u16 = 0x2004;
 pub const TYPE_SUMMARY: u16 = 0x2006;
 pub const TYPE_XATTR: u16 = 0xE008;
 pub const TYPE_XREF: u16 = 0xE009;
-/// Cleared on media where a node can be marked obsolete in place.
+/// This bit of the node type is cleared to mark a node as obsolete, on media where that is possible in place.
 pub const ACCURATE: u16 = 0x2000;
 pub const COMPAT_MASK: u16 = 0xC000;
 pub const FEATURE_INCOMPAT: u16 = 0xC000;
@@ -25,7 +25,7 @@ pub const FEATURE_RWCOMPAT_COPY: u16 = 0x4000;
 pub const HEADER_BYTES: u32 = 12;
 pub const INODE_BYTES: u32 = 68;
 pub const DIRENT_BYTES: u32 = 40;
-/// Less data than this are not worth a node of their own at the end of a block (`JFFS2_MIN_DATA_LEN`).
+/// A node with less data than this is not worth its header at the end of a block (`JFFS2_MIN_DATA_LEN`).
 pub const MIN_DATA_BYTES: u32 = 128;
 /// The name length is one byte, and 0xFF is empty flash (`JFFS2_MAX_NAME_LEN`).
 pub const NAME_BYTES_MAX: usize = 254;
@@ -36,7 +36,8 @@ pub const COMPR_RTIME: u8 = 2;
 pub const COMPR_ZLIB: u8 = 6;
 pub const COMPR_LZO: u8 = 7;
 
-/// Rounds a length up to the node alignment; a length that no node can have stays one.
+/// Rounds a length up to the alignment of nodes. A length too large for any node stays too large instead of wrapping
+/// around.
 #[inline]
 pub fn pad(bytes: u32) -> u32 {
     bytes.saturating_add(3) & !3
@@ -118,13 +119,13 @@ impl Header {
         Header { magic: e.u16(b, 0), node_type: e.u16(b, 2), total_bytes: e.u32(b, 4), header_crc: e.u32(b, 8) }
     }
 
-    /// The header at the start of `b`, if a node can begin there.
+    /// Decodes the header at the start of `b`; `None` if no node can begin there.
     pub fn sound(e: Endian, b: &[u8]) -> Option<Header> {
         let header = Header::decode(e, b);
         (header.magic == MAGIC && header.total_bytes >= HEADER_BYTES && header.crc_ok(e, b)).then_some(header)
     }
 
-    /// Whether the CRC agrees, the "accurate" bit taken as set.
+    /// Whether the CRC is right, computed as if the "accurate" bit were set.
     pub fn crc_ok(&self, e: Endian, b: &[u8]) -> bool {
         let mut copy = [0u8; 8];
         copy.copy_from_slice(&b[..8]);

@@ -1,8 +1,8 @@
 //! The fragments of a file in order, in leaves of 64 memory pages.
 //!
-//! The kernel's tree has a node per fragment; where a file is large, each step of a search reads another place of the
-//! memory. Here the place of the usual fragment, one that begins where a page does in a file without gaps, is guessed,
-//! and neighbours lie together.
+//! The kernel's tree has a node per fragment, so in a large file each step of a search reads another place of the
+//! memory. Here the usual fragment begins at the start of a page and has no gap before it, so its place in its leaf is
+//! computed first, and neighbours lie next to each other in memory.
 
 use ffslab_fs::PAGE_BYTES;
 
@@ -19,7 +19,7 @@ struct Leaf {
 }
 
 impl Leaf {
-    /// Where the fragment that begins at `offset` is, or where it belongs.
+    /// The index of the fragment that begins at `offset`, or the index at which it would be inserted.
     #[inline]
     fn position(&self, offset: u32) -> Result<usize, usize> {
         let guess = (offset / PAGE % PAGES_PER_LEAF) as usize;
@@ -89,7 +89,7 @@ impl FragmentList {
         self.leaves.iter().map(|leaf| leaf.fragments.len()).sum()
     }
 
-    /// Files a fragment, in place of one that begins at the same offset.
+    /// Inserts a fragment. It replaces one that begins at the same offset.
     pub fn insert(&mut self, new: Fragment) {
         let leaf = match self.leaf_position(new.offset) {
             Ok(at) => &mut self.leaves[at],
@@ -114,7 +114,7 @@ impl FragmentList {
         }
     }
 
-    /// Takes all of them out, in order.
+    /// Takes all fragments out, in order.
     pub fn drain(&mut self) -> impl Iterator<Item = Fragment> {
         std::mem::take(&mut self.leaves).into_iter().flat_map(|leaf| leaf.fragments)
     }

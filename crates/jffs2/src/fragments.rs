@@ -79,7 +79,8 @@ impl FragmentMap {
         self.list.drain()
     }
 
-    /// The node `id` now holds its bytes; older nodes lose what it covers (`jffs2_add_full_dnode_to_inode`).
+    /// Adds the node `id`, which was just written, to the map. Older nodes lose the bytes that it covers
+    /// (`jffs2_add_full_dnode_to_inode`).
     pub fn add(&mut self, store: &mut Store, id: RefId) {
         let (offset, bytes) = (store.refs[id].file_offset, store.refs[id].file_bytes);
         if bytes == 0 {
@@ -87,7 +88,7 @@ impl FragmentMap {
         }
         store.refs[id].fragments_or_slot = 1;
         self.insert(store, Fragment { offset, bytes, node: id });
-        // Nodes that share a memory page must be looked at by garbage collection.
+        // Garbage collection must not copy these nodes as they are: they share a memory page and may be merged.
         if offset % PAGE != 0 {
             mark_normal(store, id);
             if let Some(previous) = self.before(offset) {
@@ -103,7 +104,7 @@ impl FragmentMap {
     }
 
     fn insert(&mut self, store: &mut Store, new: Fragment) {
-        // By far the most frequent case, a page for a page, needs one search.
+        // By far the most frequent case is a page that replaces a page; it needs only one search.
         if let Some(old) = self.list.get_mut(new.offset).filter(|old| old.bytes == new.bytes) {
             let superseded = std::mem::replace(&mut old.node, new.node);
             return release(store, superseded);
@@ -111,7 +112,7 @@ impl FragmentMap {
         let this = self.lookup(new.offset);
         let last_end = this.map_or(0, |f| f.end());
         if last_end <= new.offset {
-            // Nothing there yet, up to the end of what exists.
+            // The new fragment begins behind the last one, so nothing is overwritten.
             if let Some(this) = this {
                 if (last_end - 1) / PAGE == new.offset / PAGE {
                     mark_normal(store, this.node);
@@ -126,13 +127,13 @@ impl FragmentMap {
         }
         let Some(this) = this else { return };
         if new.offset > this.offset {
-            // The start of `this` remains.
+            // The start of `this` is still valid.
             mark_normal(store, new.node);
             mark_normal(store, this.node);
             self.list.insert(Fragment { offset: this.offset, bytes: new.offset - this.offset, node: this.node });
             self.list.insert(new);
             if this.end() > new.end() {
-                // Its end, too: it is split in two.
+                // The end of `this` is still valid, too: it is split in two.
                 self.list.insert(Fragment { offset: new.end(), bytes: this.end() - new.end(), node: this.node });
                 if this.node != NONE {
                     store.refs[this.node].fragments_or_slot += 1;
@@ -151,7 +152,7 @@ impl FragmentMap {
         self.remove_overlapped(store, new);
     }
 
-    /// Removes what `new` covers behind its start; a last fragment may lose only its beginning.
+    /// Removes the fragments that `new` covers. The last of them may lose only its beginning.
     fn remove_overlapped(&mut self, store: &mut Store, new: Fragment) {
         while let Some(this) = self.after(new.offset) {
             if this.offset >= new.end() {
@@ -169,7 +170,7 @@ impl FragmentMap {
         }
     }
 
-    /// Cuts the file to `bytes`; returns the length that is left (less if the file was shorter).
+    /// Cuts the file to `bytes`. Returns the remaining length, which is less than `bytes` if the file was shorter.
     pub fn truncate(&mut self, store: &mut Store, bytes: u32) -> u32 {
         if let Some(this) = self.lookup(bytes) {
             if this.offset < bytes && this.end() > bytes {
@@ -188,7 +189,7 @@ impl FragmentMap {
         if last.end() < bytes {
             return last.end();
         }
-        // A last fragment that starts at a page's start is as good as a whole page.
+        // A last fragment that begins at the start of a page can be copied as it is, like one of a whole page.
         if last.node != NONE && last.offset % PAGE == 0 {
             store.refs[last.node].set_state(NodeState::Pristine);
         }
@@ -202,7 +203,8 @@ fn mark_normal(store: &mut Store, id: RefId) {
     }
 }
 
-/// A fragment of the node is gone. The last one takes the node with it (`jffs2_obsolete_node_frag`).
+/// Notes that a fragment of the node is gone. With its last fragment the node becomes obsolete
+/// (`jffs2_obsolete_node_frag`).
 pub fn release(store: &mut Store, id: RefId) {
     if id == NONE {
         return;

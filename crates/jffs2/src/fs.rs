@@ -102,7 +102,7 @@ impl FileSystem for Jffs2 {
             device: inode.device,
             size_bytes: u64::from(inode.file_bytes),
             blocks: match inode.kind {
-                // `jffs2_symlink` sets the size alone, `jffs2_iget` both.
+                // `jffs2_symlink` sets only the size of the inode, `jffs2_iget` also its number of blocks.
                 FileKind::Symlink if inode.is_new => 0,
                 _ => u64::from(inode.file_bytes).div_ceil(STAT_BLOCK_BYTES),
             },
@@ -123,7 +123,7 @@ impl FileSystem for Jffs2 {
         self.store.read_range(inode, offset, page)
     }
 
-    /// In memory alone: `jffs2_dirty_inode` writes no time stamps.
+    /// Sets the time stamps in memory only: `jffs2_dirty_inode` does not write them.
     fn write_starts(&mut self, host: &mut dyn Host, ino: Ino) -> Result<()> {
         self.load(ino)?;
         let now_s = seconds(host.now());
@@ -154,7 +154,7 @@ impl FileSystem for Jffs2 {
         let written = self.write_page_range(host, ino, index, from, end, now_s)?;
         let accepted = written.saturating_sub(start - from);
         if accepted == 0 {
-            // Only bytes in front of the request found room.
+            // No byte of the request was written, only bytes of the page in front of it.
             return Err(Errno::NoSpc);
         }
         let inode = self.inodes.get_mut(&ino).ok_or(Errno::NoEnt)?;

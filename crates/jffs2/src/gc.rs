@@ -16,9 +16,9 @@ use crate::Jffs2;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PassEnd {
     Done,
-    /// In the middle of an erase; the task goes on with it at its next turn.
+    /// The pass is in the middle of an erase, which the task continues at its next turn.
     Yielded,
-    /// Nothing can be collected before an erase that somebody else began is complete.
+    /// No block can be collected before an erase that another task has begun is complete.
     Stuck,
 }
 
@@ -44,8 +44,8 @@ impl Jffs2 {
         }
     }
 
-    /// Completes one erase, for which the semaphore is given back; other tasks get their turns on the way. `None`: this
-    /// task must give way itself.
+    /// Completes one erase. The allocation semaphore is free meanwhile, and other tasks get their turns between the
+    /// steps. `None`: this task itself must give way.
     fn erase_with_turns(&mut self, host: &mut dyn Host, task: Task) -> Result<Option<EraseStep>> {
         let mut job = self.take_job(task);
         loop {
@@ -55,7 +55,7 @@ impl Jffs2 {
                     self.sleep_without_allocation(host);
                     continue;
                 }
-                // Who slept for it goes on with the block that the chip has erased.
+                // A task that has slept during an erase continues with the block that the chip has erased.
                 EraseStep::More if job.is_none() && self.sleeps() => job = self.store.take_erased(),
                 EraseStep::More => {}
                 EraseStep::Done | EraseStep::Nothing => return Ok(Some(step)),
@@ -78,7 +78,7 @@ impl Jffs2 {
             self.store.check_inode(ino)?;
             return Ok(PassEnd::Done);
         }
-        // Only a damaged medium has unchecked nodes that belong to no inode.
+        // Only on a damaged medium do unchecked nodes belong to no inode.
         Err(Errno::NoSpc)
     }
 
@@ -178,7 +178,7 @@ impl Jffs2 {
                 return Ok(());
             }
             if cache.links_or_parent == 0 && cache.state != InodeState::Present {
-                // A deleted inode whose last user is gone: nothing of it is needed.
+                // The inode is deleted and nobody uses it any more, so none of its nodes is needed.
                 self.store.mark_obsolete(id);
                 return Ok(());
             }

@@ -19,12 +19,14 @@ use crate::summary::{dirent_entry_bytes, INODE_ENTRY_BYTES};
 use crate::Jffs2;
 
 impl Store {
-    /// Copies a pristine node (`jffs2_garbage_collect_pristine`). `false`: it does not fit or is damaged, so it must
-    /// be rebuilt. What is known of the node in memory moves along to the new reference, the first of its inode's chain.
+    /// Copies a pristine node (`jffs2_garbage_collect_pristine`). `false`: it does not fit or is damaged, so it must be
+    /// rebuilt. The new reference takes over what memory holds about the node, and is the first one in its inode's
+    /// chain.
     pub fn copy_node(&mut self, id: RefId) -> Result<bool> {
         let bytes = self.ref_bytes(id);
         let owner = self.refs[id].owner;
-        // Ask for little: space at a block's end is not to be wasted if the node could be split instead.
+        // Only the least space is asked for: otherwise the rest of a block would be wasted although the node could be
+        // split into it.
         let least = if owner == 0 { bytes } else { bytes.min(INODE_BYTES + MIN_DATA_BYTES) };
         if self.reserve_for_gc(least, bytes)? < bytes {
             return Ok(false);
@@ -86,7 +88,8 @@ impl Store {
 impl Jffs2 {
     /// Moves a node of an inode that is in memory (`jffs2_garbage_collect_live`).
     pub(crate) fn collect_live(&mut self, host: &mut dyn Host, block: u32, id: RefId, ino: u32) -> Result<()> {
-        // Loading the inode may have shown that the node, or the whole block, is obsolete.
+        // While the inode was loaded, its nodes were read, and this node or all nodes of the block may have turned out
+        // to be obsolete.
         if self.store.gc_block != Some(block) || self.store.refs[id].is_obsolete() {
             return Ok(());
         }
@@ -114,14 +117,14 @@ impl Jffs2 {
         }
         let page = PAGE_BYTES as u32;
         if start / page < (end - 1) / page {
-            // Data nodes never cross a page's end, so this is a hole.
+            // A data node never crosses the end of a page, so this node is a hole.
             self.move_hole(ino, id, start, end)
         } else {
             self.rebuild(host, ino, start, end)
         }
     }
 
-    /// From the first to the end of the last byte that still comes from the node.
+    /// The range of the file from the first byte to the end of the last byte that still comes from the node.
     fn extent_of(&self, ino: u32, id: RefId) -> Option<(u32, u32)> {
         let inode = self.inodes.get(&ino)?;
         let node = &self.store.refs[id];
@@ -146,7 +149,7 @@ impl Jffs2 {
         extent
     }
 
-    /// Writes the attributes' node anew.
+    /// Writes the node with the inode's attributes anew.
     fn move_metadata(&mut self, ino: u32, id: RefId) -> Result<()> {
         let inode = self.inodes.get_mut(&ino).ok_or(Errno::Io)?;
         let data = match inode.kind {
@@ -176,7 +179,8 @@ impl Jffs2 {
     fn move_dirent(&mut self, ino: u32, name: &[u8], old: Dirent) -> Result<()> {
         let bytes = DIRENT_BYTES + name.len() as u32;
         let inode = self.inodes.get_mut(&ino).ok_or(Errno::Io)?;
-        // Times that were set by hand differ; then the entry must not bring its own along.
+        // If the two times differ they were set by a program, and a time in the directory entry would override them at
+        // the next mount.
         let changed_s = if inode.modified_s == inode.changed_s { inode.modified_s } else { 0 };
         let raw = RawDirent {
             parent: ino,
@@ -241,7 +245,8 @@ impl Jffs2 {
         Ok(false)
     }
 
-    /// Writes a hole anew; one that is partly overwritten keeps its version, or it would hide newer data.
+    /// Writes a hole anew. A hole that is partly overwritten keeps its version, because with a new one it would hide
+    /// the newer data.
     fn move_hole(&mut self, ino: u32, id: RefId, start: u32, end: u32) -> Result<()> {
         let keep_version = self.store.refs[id].fragments_or_slot > 1;
         let mut old = None;
@@ -279,8 +284,8 @@ impl Jffs2 {
         Ok(())
     }
 
-    /// Rebuilds bytes `start .. end` of a page from the page cache and writes them as one node, with what else of the
-    /// page is worth collecting (`jffs2_garbage_collect_dnode`).
+    /// Rebuilds bytes `start .. end` of a page from the page cache and writes them as one node, together with other
+    /// fragments of the page that are worth collecting (`jffs2_garbage_collect_dnode`).
     fn rebuild(&mut self, host: &mut dyn Host, ino: u32, start: u32, end: u32) -> Result<()> {
         let (from, to) = if self.store.free_blocks() + self.store.erasing_blocks > self.store.levels.gc_merge_blocks {
             self.merged_extent(ino, start, end)
@@ -338,8 +343,9 @@ impl Jffs2 {
         Ok(())
     }
 
-    /// Widens the extent within its page: small fragments are joined; one that reaches the page's edge only if its
-    /// block is being emptied or dirty anyway, or collection would go round in circles.
+    /// Widens an extent within its page, so that small fragments are joined. A fragment at the edge of the page is only
+    /// included if its block is being collected or is dirty anyway; otherwise garbage collection could rewrite the same
+    /// data for ever.
     fn merged_extent(&self, ino: u32, mut start: u32, mut end: u32) -> (u32, u32) {
         let page = PAGE_BYTES as u32;
         let (min, max) = (start / page * page, start / page * page + page);

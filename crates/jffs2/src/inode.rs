@@ -42,8 +42,8 @@ impl Dirents {
         self.order.get(&(name_hash(name), name.into())).map(|&slot| self.slots[slot as usize].dirent)
     }
 
-    /// Files an entry; of two entries for one name the newer stays and the node of the other becomes obsolete
-    /// (`jffs2_add_fd_to_list`).
+    /// Adds an entry. Of two entries for the same name the newer one stays, and the node of the other one becomes
+    /// obsolete (`jffs2_add_fd_to_list`).
     pub fn add(&mut self, store: &mut Store, name: &[u8], new: Dirent) {
         let name: Rc<[u8]> = name.into();
         match self.order.entry((name_hash(&name), name.clone())) {
@@ -113,7 +113,7 @@ pub struct Inode {
     pub ino: u32,
     pub highest_version: u32,
     pub fragments: FragmentMap,
-    /// Node that carries the attributes when no data node does.
+    /// The node that holds the attributes when no data node does.
     pub metadata: RefId,
     pub dirents: Dirents,
     /// Target of a symbolic link.
@@ -123,7 +123,7 @@ pub struct Inode {
     pub uid: u16,
     pub gid: u16,
     pub file_bytes: u32,
-    /// Made since the mount, and in memory ever since: it was never read from flash.
+    /// The inode was made since the mount and has stayed in memory, so it was never read from flash.
     pub is_new: bool,
     pub accessed_s: u32,
     pub modified_s: u32,
@@ -157,7 +157,7 @@ impl Inode {
         self.kind.mode_bits() | self.permissions
     }
 
-    /// An inode node with the present attributes and the given version; data fields are zero.
+    /// An inode node with the current attributes and the given version; the data fields are zero.
     pub fn raw(&self, version: u32) -> RawInode {
         RawInode {
             ino: self.ino,
@@ -173,13 +173,14 @@ impl Inode {
         }
     }
 
-    /// Begins anew after the highest of all, which only a damaged node has, as the kernel's counter does.
+    /// The version number for the next node. After the highest number, which occurs only on a damaged medium, it wraps
+    /// around to 0 like the kernel's counter.
     pub fn next_version(&mut self) -> u32 {
         self.highest_version = self.highest_version.wrapping_add(1);
         self.highest_version
     }
 
-    /// The node that carried the attributes is superseded by a data node.
+    /// Marks the node with the attributes as obsolete, because a newer data node holds them, too.
     pub fn drop_metadata(&mut self, store: &mut Store) {
         let id = std::mem::replace(&mut self.metadata, NONE);
         if id != NONE {
@@ -188,7 +189,7 @@ impl Inode {
         }
     }
 
-    /// Length of the file as its fragments have it (`i_size` may not be up to date during a write).
+    /// Length of the file according to its fragments, because during a write `i_size` may be out of date.
     pub fn bytes_on_flash(&self) -> u32 {
         self.fragments.last().map_or(self.file_bytes, |f| f.end())
     }

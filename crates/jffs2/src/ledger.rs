@@ -9,7 +9,7 @@
 //! - the shares of a block add up to the size of a block;
 //! - the totals add up to the size of the medium, and no share of a block is larger than the total of that share.
 
-/// What a byte of an erase block is good for.
+/// The condition of a byte of an erase block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Share {
@@ -19,7 +19,7 @@ pub enum Share {
     Used,
     /// In nodes that are obsolete.
     Dirty,
-    /// Lost until the block is erased, but too little to call the block dirty.
+    /// Lost until the block is erased, but so few that the block does not count as dirty.
     Wasted,
     /// Not written yet; always the end of the block.
     Free,
@@ -38,7 +38,7 @@ pub struct Shares {
 }
 
 impl Shares {
-    /// All that is there is free.
+    /// The shares of a block whose bytes are all free.
     pub fn free(bytes: u32) -> Shares {
         let mut shares = Shares::default();
         shares.bytes[Share::Free as usize] = bytes;

@@ -1,4 +1,5 @@
-//! How much space JFFS2 keeps back, and how little of it makes the garbage collection thread work.
+//! How much space JFFS2 holds in reserve, and at which levels of free space the garbage collection thread begins to
+//! work.
 //!
 //! Follows `fs/jffs2/build.c` (`jffs2_calc_trigger_levels`).
 
@@ -10,14 +11,15 @@ pub struct Levels {
     pub gc_trigger_blocks: u32,
     pub gc_merge_blocks: u32,
     pub very_dirty_trigger_blocks: u32,
-    /// Less obsolete space than this is not worth collecting.
+    /// With less obsolete space than this, garbage collection is not worth while.
     pub no_space_dirty_bytes: u32,
 }
 
 impl Levels {
     pub fn of(flash_bytes: u32, block_bytes: u32) -> Levels {
         let blocks = flash_bytes / block_bytes;
-        // 2 % of the medium and 100 bytes per block for what nodes lose at block ends, rounded up to blocks.
+        // 2 % of the medium, plus 100 bytes per block for the space that nodes lose at the end of blocks, rounded up to
+        // blocks.
         let overhead = flash_bytes / 50 + blocks * 100 + block_bytes - 1;
         let reserved_for_deletion_blocks = 2;
         let reserved_for_write_blocks = reserved_for_deletion_blocks + overhead / block_bytes;

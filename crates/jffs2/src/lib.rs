@@ -104,12 +104,12 @@ pub struct Jffs2 {
     pub(crate) inodes: FxHashMap<u32, Box<Inode>>,
     pub(crate) compressor: Compressor,
     pub(crate) background: Background,
-    /// Inodes whose nodes the garbage collection has to check after mount, and how far it has come.
+    /// Inodes whose nodes garbage collection still has to check after the mount, and the position in that list.
     pub(crate) to_check: Vec<u32>,
     pub(crate) checked: usize,
     pub(crate) gc_page: Vec<u8>,
     pub(crate) read_only: bool,
-    /// Where the caller counts the users of inodes instead of a page cache's host: RTEMS.
+    /// Number of users of each inode, if the caller counts them itself (RTEMS) instead of having a page cache.
     pub(crate) users: Option<Users>,
     unmounted: bool,
 }

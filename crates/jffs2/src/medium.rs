@@ -1,4 +1,4 @@
-//! What the store stands on: a NAND partition, or NOR flash.
+//! The medium below the store: a NAND partition, or NOR flash.
 //!
 //! The differences, as `fs/jffs2/os-linux.h` switches them: NAND is programmed by the page through a write buffer and
 //! has out-of-band bytes for the clean marker; NOR takes any bytes at once, keeps the clean marker as the block's first
@@ -67,7 +67,7 @@ impl Medium {
         }
     }
 
-    /// Reads to see whether all of it is erased; `buffer` is for what is not.
+    /// Reads and tells whether all bytes are erased. `buffer` receives the bytes if they are not.
     pub fn reads_erased(&self, offset: u64, buffer: &mut [u8]) -> Result<bool, MtdError> {
         match self {
             Medium::Nand(mtd) => mtd.reads_erased(offset, buffer),
@@ -90,7 +90,7 @@ impl Medium {
         }
     }
 
-    /// NOR has no out-of-band bytes: nothing is read.
+    /// Reads free out-of-band bytes. NOR has none, so nothing is read there.
     pub fn read_oob_free(&self, offset: u64, data: &mut [u8]) -> Result<(), MtdError> {
         match self {
             Medium::Nand(mtd) => mtd.read_oob_free(offset, data).map(|_| ()),

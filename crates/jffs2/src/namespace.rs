@@ -48,7 +48,7 @@ impl Jffs2 {
         }
     }
 
-    /// Entry of a live name.
+    /// Finds the entry of a name that is not deleted.
     pub(crate) fn entry(&mut self, dir: u32, name: &[u8]) -> Result<(u32, u8)> {
         let found = self.directory(dir)?.dirents.get(name).filter(|d| d.ino != 0).ok_or(Errno::NoEnt)?;
         Ok((found.ino, found.dirent_type))
@@ -67,7 +67,7 @@ impl Jffs2 {
     pub(crate) fn create_node(&mut self, host: &mut dyn Host, dir: u32, name: &[u8], new: &NewNode<'_>) -> Result<u32> {
         Self::check_name(name)?;
         let parent = self.directory(dir)?;
-        // A directory with the set-group-ID bit hands its group on.
+        // In a directory with the set-group-ID bit new files get the directory's group.
         let (inherit, parent_gid) = (parent.permissions & 0o2000 != 0, parent.gid);
         let data = match new.kind {
             FileKind::Symlink => new.target.to_vec(),
@@ -144,7 +144,7 @@ impl Jffs2 {
         Ok(())
     }
 
-    /// Takes a name away; a directory must be empty.
+    /// Removes a name. A directory must be empty.
     pub(crate) fn remove_name(&mut self, host: &mut dyn Host, dir: u32, name: &[u8], directory: bool) -> Result<()> {
         let (ino, _) = self.entry(dir, name)?;
         let is_directory = self.loaded(ino)?.kind == FileKind::Directory;
@@ -160,7 +160,8 @@ impl Jffs2 {
         Ok(())
     }
 
-    /// A node says that the name is gone; where nodes can be marked as obsolete, the name's own node is.
+    /// Writes a node that says that the name is deleted. On media where nodes can be marked as obsolete, the name's own
+    /// node is marked instead.
     fn delete_name(&mut self, host: &mut dyn Host, dir: u32, name: &[u8], now_s: u32) -> Result<()> {
         if !self.store.marks_obsolete {
             return self.add_dirent(host, dir, name, (0, 0), now_s);
@@ -173,7 +174,7 @@ impl Jffs2 {
         Ok(())
     }
 
-    /// One name less; a directory's deletion entries go with it.
+    /// Counts a name of the inode less. For a directory, its deletion entries become obsolete as well.
     fn lose_link(&mut self, ino: u32) {
         let Some(inode) = self.inodes.get_mut(&ino) else { return };
         let directory = inode.kind == FileKind::Directory;
@@ -227,7 +228,7 @@ impl Jffs2 {
         }
         let removed = self.delete_name(host, from, name, now_s);
         if removed.is_err() && moved_kind != FileKind::Directory {
-            // The new name stands: there are two now.
+            // The new name is valid already, so the inode has two names now.
             if let Some(cache) = self.store.inode_caches.get_mut(&ino) {
                 cache.links_or_parent += 1;
             }
@@ -263,7 +264,7 @@ impl Jffs2 {
             if let Some(size) = size {
                 raw.file_bytes = size;
                 if size > inode.file_bytes {
-                    // A longer file ends in a hole.
+                    // The added part of the file becomes a hole.
                     raw.compression = COMPR_ZERO;
                     raw.offset = inode.file_bytes;
                     raw.data_bytes = size - inode.file_bytes;
@@ -296,7 +297,8 @@ impl Jffs2 {
         Ok(())
     }
 
-    /// Data that the attributes' node of a special inode carries along.
+    /// Data that the node with the attributes of a special inode must contain: the target of a symbolic link, or a
+    /// device number.
     fn payload(&mut self, ino: u32) -> Result<Vec<u8>> {
         let inode = self.inodes.get(&ino).ok_or(Errno::NoEnt)?;
         match inode.kind {

@@ -1,4 +1,4 @@
-//! NOR flash in RAM: bytes that can be cleared one by one and set again by the block.
+//! NOR flash in RAM: bits can be cleared byte by byte, and are set again block by block.
 //!
 //! Follows what `cpukit/libfs/src/jffs2` of RTEMS cf811a4eb2 expects of a flash driver (`rtems_jffs2_flash_control`:
 //! read, write, erase; `cpukit/include/rtems/jffs2.h`). **Leaves out.** The time of the operations, wear, failures but for power cuts.
@@ -9,7 +9,7 @@ use std::rc::Rc;
 use ffslab_mtd::MtdError;
 use ffslab_sim::Sim;
 
-/// What the flash was asked to do.
+/// Number of operations that the flash was asked for, and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NorCounts {
     pub reads: u64,
@@ -35,15 +35,15 @@ impl std::ops::Sub for NorCounts {
 struct Chip {
     bytes: Vec<u8>,
     counts: NorCounts,
-    /// Writes and erases that may still be done before the power goes away.
+    /// How many writes and erases may still be made before the power cut.
     changes_until_cut: Option<u64>,
 }
 
-/// The power is gone.
+/// Value of `changes_until_cut` after the power cut.
 const CUT: Option<u64> = Some(u64::MAX);
 
 impl Chip {
-    /// How much of a change is done: all of it, half of it when the power goes away now.
+    /// How many bytes of a change are made: all of them, or half of them if the power is cut during this change.
     fn change(&mut self, bytes: usize) -> Result<usize, MtdError> {
         self.still_on()?;
         match &mut self.changes_until_cut {
@@ -84,7 +84,8 @@ impl NorFlash {
         NorFlash { sim, block_bytes, blocks_count, chip }
     }
 
-    /// After so many further writes and erases the power goes away in the middle of the next one, until [`NorFlash::power_on`].
+    /// Lets so many further writes and erases succeed and cuts the power in the middle of the next one, until
+    /// [`NorFlash::power_on`].
     pub fn cut_power_after(&self, changes_count: u64) {
         self.chip.borrow_mut().changes_until_cut = Some(changes_count);
     }
@@ -119,7 +120,7 @@ impl NorFlash {
         Ok(())
     }
 
-    /// Clears bits; a bit that is 0 stays 0.
+    /// Clears bits. A bit that is 0 already stays 0.
     pub(crate) fn write(&self, offset: u64, data: &[u8]) -> Result<(), MtdError> {
         let chip = &mut *self.chip.borrow_mut();
         let done_bytes = chip.change(data.len())?;

@@ -11,7 +11,7 @@ use crate::refs::RefId;
 use crate::store::{errno, Store};
 
 impl Store {
-    /// One write for each part, padded to whole words.
+    /// Writes each part of a node with one write, padded to whole words.
     pub fn write_directly(&mut self, to: u32, parts: [&[u8]; 2]) -> Result<()> {
         let mut at = u64::from(to);
         for part in parts.into_iter().filter(|part| !part.is_empty()) {
@@ -29,8 +29,8 @@ impl Store {
         Ok(())
     }
 
-    /// Takes the "accurate" bit from a superseded node's header and the node from its inode's chain. A failure is of no
-    /// consequence: the mount finds out by the versions.
+    /// Clears the "accurate" bit in the header of a superseded node and takes the node out of its inode's chain. If
+    /// this fails nothing is lost: a mount finds superseded nodes by their versions.
     pub fn obliterate(&mut self, id: RefId, bytes: u32) {
         let e = self.endian;
         let offset = self.refs[id].offset();
@@ -48,7 +48,7 @@ impl Store {
         }
     }
 
-    /// The clean marker has done its duty when a node is about to follow it.
+    /// Makes the clean marker of a block obsolete, because a node is about to follow it and it is not needed any more.
     pub fn give_up_clean_marker(&mut self, block: u32) {
         let b = self.blocks[block];
         if self.mtd.is_nor() && b.used_bytes() == HEADER_BYTES && self.refs[b.first].owner == 0 {
@@ -56,7 +56,7 @@ impl Store {
         }
     }
 
-    /// Erases every block that waits (`rtems_jffs2_initialize`).
+    /// Erases all blocks that wait for an erase (`rtems_jffs2_initialize`).
     pub fn erase_all_pending(&mut self) -> Result<()> {
         while !self.blocks.is_empty(List::ErasePending) || !self.blocks.is_empty(List::EraseComplete) {
             self.erase_one_now()?;
@@ -64,7 +64,7 @@ impl Store {
         Ok(())
     }
 
-    /// The tick counter: RTEMS counts from the start, Linux begins five minutes before zero.
+    /// The tick counter. That of RTEMS begins at 0, that of Linux five minutes before it wraps around to 0.
     pub fn jiffies(&self) -> u32 {
         match self.mtd.is_nor() {
             true => (self.sim.now_ns() / self.sim.tick_ns()) as u32,

@@ -3,21 +3,21 @@
 use crate::compress::Compression;
 use crate::format::Endian;
 
-/// When data that wait in the write buffer are written by themselves.
+/// When the write buffer is written although nobody has asked for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WbufTimer {
-    /// A delayed work that is queued with the first byte (Linux 6.1 `wbuf.c`, `jffs2_dirty_trigger`).
+    /// A delayed work is queued with the first byte that waits (Linux 6.1 `wbuf.c`, `jffs2_dirty_trigger`).
     DelayedWork,
-    /// The `sync_supers` thread looks every period whether the superblock is dirty (Linux 2.6.37 `mm/backing-dev.c`).
+    /// The `sync_supers` thread checks periodically whether the superblock is dirty (Linux 2.6.37 `mm/backing-dev.c`).
     SyncSupers,
 }
 
-/// What happens to wake-ups that reach the garbage collection thread while it works.
+/// What happens to a signal that is sent to the garbage collection thread while it works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WakeDuringPass {
-    /// They stay pending, so the next round starts at once (`sigprocmask`, Linux 6.1 `background.c`).
+    /// It stays pending, so the next pass starts at once (`sigprocmask`, Linux 6.1 `background.c`).
     Kept,
-    /// They are lost (`disallow_signal`, Linux 2.6.37).
+    /// It is lost (`disallow_signal`, Linux 2.6.37).
     Lost,
 }
 

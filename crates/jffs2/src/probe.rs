@@ -13,9 +13,10 @@ const EMPTY_SCAN_BYTES: usize = 256;
 /// Why a size of erase blocks does not suit an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Misfit {
-    /// A node crosses the end of a block: blocks are larger. Offset of the node in the image.
+    /// A node crosses the end of a block, so the real blocks are larger. Offset of the node in the image.
     Crossing { offset: u64 },
-    /// A block begins empty, so that it would not be read, and holds nodes: blocks are smaller. Offset of the first.
+    /// A block begins with empty space, so a mount would not read it, but it holds nodes: the real blocks are smaller.
+    /// Offset of the first node.
     Hidden { offset: u64 },
 }
 
@@ -24,7 +25,7 @@ fn header_at(e: Endian, image: &[u8], at: usize) -> Option<Header> {
     Header::sound(e, here)
 }
 
-/// How many pages of an image with such OOB areas have a clean marker in theirs.
+/// How many pages of an image hold a clean marker in their OOB area, if OOB areas have this size.
 pub fn oob_markers(e: Endian, image: &[u8], page_bytes: usize, oob_bytes: usize) -> usize {
     let marker = oob_clean_marker(e);
     let has_marker = |oob: &[u8]| oob.windows(marker.len()).any(|bytes| bytes == marker);
@@ -38,8 +39,9 @@ pub fn byte_order(image: &[u8]) -> Option<Endian> {
         .find_map(|at| [Endian::Little, Endian::Big].into_iter().find(|&e| header_at(e, image, at).is_some()))
 }
 
-/// Walks over the nodes of an image that is cut into erase blocks of `block_bytes`; the first contradiction. A power cut
-/// can leave either on a medium of the right size as well, so this is a reason for a warning.
+/// Walks over the nodes of an image that is divided into erase blocks of `block_bytes`. Returns the first
+/// contradiction. A power cut can cause either contradiction on a medium with the right block size as well, so callers
+/// only warn.
 pub fn misfit<B: AsRef<[u8]>>(e: Endian, blocks: impl Iterator<Item = B>, block_bytes: u32) -> Option<Misfit> {
     for (number, block) in blocks.enumerate() {
         let block = block.as_ref();
@@ -50,7 +52,7 @@ pub fn misfit<B: AsRef<[u8]>>(e: Endian, blocks: impl Iterator<Item = B>, block_
             let offset = start + at as u64;
             let left = block.len() - at;
             let Some(header) = header_at(e, block, at) else {
-                // The header itself may cross the end.
+                // The header of the node may cross the end of the block as well.
                 let is_whole = block.len() == block_bytes as usize;
                 if is_whole && left >= 2 && left < HEADER_BYTES as usize && e.u16(&block[at..], 0) == MAGIC {
                     return Some(Misfit::Crossing { offset });
@@ -70,7 +72,7 @@ pub fn misfit<B: AsRef<[u8]>>(e: Endian, blocks: impl Iterator<Item = B>, block_
     None
 }
 
-/// Where the last node begins of a block that is shorter than others, if its end is not there: the image is cut off in it.
+/// Where the last node of the last, shorter block begins, if the image ends in the middle of that node.
 pub fn cut_off(e: Endian, block: &[u8]) -> Option<usize> {
     let mut at = 0;
     while at + 2 <= block.len() {

@@ -56,7 +56,7 @@ impl Store {
             out.copy_from_slice(data.get(skip..skip + out.len()).ok_or(Errno::Io)?);
             return Ok(());
         }
-        // The kernel would not get the memory (`kmalloc`).
+        // The kernel would fail to allocate so much memory (`kmalloc`).
         if raw.data_bytes > self.block_bytes {
             return Err(Errno::Io);
         }
@@ -81,7 +81,7 @@ impl Store {
         hole.fill(0);
     }
 
-    /// Reads `out.len()` bytes of the file from `offset` on; holes and what lies behind the end are zero.
+    /// Reads `out.len()` bytes of the file from `offset` on. Holes and bytes beyond the end of the file read as zeros.
     pub fn read_range(&mut self, inode: &Inode, offset: u32, out: &mut [u8]) -> Result<()> {
         let end = offset + out.len() as u32;
         let mut at = offset;

@@ -26,7 +26,7 @@ struct Candidate {
     bytes: u32,
     compressed_bytes: u32,
     data_crc: u32,
-    /// CRC of the data that came with the header's page.
+    /// CRC of those data that were read together with the header.
     partial_crc: u32,
     overlapped: bool,
 }
@@ -44,7 +44,8 @@ struct Loader {
 }
 
 impl Store {
-    /// Reads inode `ino` from flash. `checking`: only to verify its nodes after mount (no symlink target needed).
+    /// Loads inode `ino` from flash. `checking`: the nodes are only verified after a mount, so the target of a symbolic
+    /// link is not read.
     pub fn load_inode(&mut self, ino: u32, checking: bool) -> Result<Box<Inode>> {
         let _why = self.sim.because(if checking { Reason::Check } else { Reason::InodeRead });
         let mut loader = Loader {
@@ -84,7 +85,8 @@ impl Store {
         result
     }
 
-    /// Reads a node's header: up to the end of the page that holds its first 40 bytes, more if that is too little.
+    /// Reads a node's header. One read goes up to the end of the page that holds byte 40 of the node; a second one
+    /// follows when the header is longer.
     fn read_node(&mut self, id: RefId, loader: &mut Loader, buffer: &mut [u8]) -> Result<()> {
         let offset = self.refs[id].offset();
         let page = self.page_bytes;
@@ -199,11 +201,11 @@ impl Store {
         self.add_candidate(loader, candidate)
     }
 
-    /// Files a data node, unless a newer one covers it wholly; drops those that it covers
+    /// Adds a data node, unless a newer one covers it completely, and drops the nodes that it covers
     /// (`jffs2_add_tn_to_tree`).
     fn add_candidate(&mut self, loader: &mut Loader, new: Candidate) -> Result<()> {
         if new.bytes == 0 {
-            // Only attributes: the newest such node is kept.
+            // The node has no data but only attributes: the newest such node is kept.
             match loader.metadata {
                 Some(old) if old.version >= new.version => self.mark_obsolete(new.node),
                 Some(old) => {
@@ -221,7 +223,7 @@ impl Store {
             .next_back()
             .or_else(|| candidates.range((new.offset, 0, 0)..).next())
             .map(|(k, _)| *k);
-        // Go back to the start of a run of overlapping nodes.
+        // Go back to the first node of a run of overlapping nodes.
         while let Some(k) = key {
             if !candidates[&k].overlapped {
                 break;
@@ -245,7 +247,8 @@ impl Store {
                 c.range((std::ops::Bound::Excluded(k), std::ops::Bound::Unbounded)).next().map(|(k, _)| *k)
             };
             if this.version == new.version {
-                // Two copies: garbage collection copied a node and was cut off. One that is right is enough.
+                // Two nodes with the same version are copies: a power cut interrupted garbage collection after it had
+                // copied the node. One copy with a right CRC is kept.
                 if self.candidate_ok(&this)? {
                     self.mark_obsolete(new.node);
                 } else {
@@ -303,7 +306,8 @@ impl Store {
         loader.candidates.insert(key, new);
     }
 
-    /// Checks the data CRC of a node that was never checked; the first page of its data was seen with its header.
+    /// Checks the data CRC of a node that was not checked yet. The data up to the end of the header's page were
+    /// included when the header was read.
     fn candidate_ok(&mut self, candidate: &Candidate) -> Result<bool> {
         let id = candidate.node;
         if self.refs[id].state() != NodeState::Unchecked {
@@ -327,7 +331,7 @@ impl Store {
         Ok(true)
     }
 
-    /// Builds the fragment map from what is left and takes the attributes from the newest node.
+    /// Builds the fragment map from the remaining candidates and takes the attributes from the newest node.
     fn finish_load(&mut self, loader: &mut Loader, checking: bool) -> Result<()> {
         let mut newest = loader.metadata.map_or((0, NONE), |m| (m.version, m.node));
         let mut run: Vec<Candidate> = Vec::new();
@@ -387,7 +391,7 @@ impl Store {
             }
             FileKind::File => inode.file_bytes = inode.fragments.truncate(self, raw.file_bytes),
             FileKind::Symlink | FileKind::CharDevice | FileKind::BlockDevice => {
-                // Their one data node counts as the node of the attributes.
+                // The single data node of such an inode serves as the node with the attributes.
                 if inode.metadata != NONE || inode.fragments.len() != 1 {
                     return Err(Errno::Io);
                 }
@@ -413,7 +417,7 @@ impl Store {
         Ok(())
     }
 
-    /// Takes an inode out of memory; its nodes stay as they are.
+    /// Removes an inode from memory. Its nodes on flash stay valid.
     pub fn forget_inode(&mut self, inode: &mut Inode) {
         for fragment in inode.fragments.drain() {
             self.forget_fragment(fragment.node);
@@ -438,7 +442,7 @@ impl Store {
         }
     }
 
-    /// Checks all nodes of an inode after mount, without keeping it in memory.
+    /// Checks all nodes of an inode after the mount. The inode does not stay in memory.
     pub fn check_inode(&mut self, ino: u32) -> Result<()> {
         let checked = self.load_inode(ino, true);
         if let Some(cache) = self.inode_caches.get_mut(&ino) {
@@ -450,7 +454,7 @@ impl Store {
                 Ok(())
             }
             Err(Errno::PowerCut) => Err(Errno::PowerCut),
-            // A damaged inode is reported when somebody uses it.
+            // A damaged inode is not reported here but when somebody uses it.
             Err(_) => Ok(()),
         }
     }

@@ -14,17 +14,18 @@ pub const NONE: u32 = u32::MAX;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum NodeState {
-    /// Found by the mount scan; its data CRC was not looked at yet.
+    /// Found by the mount scan; its data CRC was not checked yet.
     Unchecked = 0,
     Obsolete = 1,
     /// Garbage collection copies it as it is.
     Pristine = 2,
-    /// Perhaps overlapped or smaller than a page: garbage collection rebuilds it.
+    /// Possibly overlapped, or smaller than a page: garbage collection rebuilds it.
     Normal = 3,
 }
 
 impl NodeState {
-    /// The share of its block that the node belongs to. Obsolete ones are dirty until somebody finds them too few.
+    /// The share of its block to which the bytes of a node in this state belong. Obsolete bytes count as dirty until
+    /// [`Share::Wasted`] is found to fit.
     #[inline]
     pub fn share(self) -> Share {
         match self {
@@ -35,22 +36,23 @@ impl NodeState {
     }
 }
 
-/// With what the kernel keeps apart while the inode is in memory (`struct jffs2_full_dnode`): both are looked at when a
-/// node is superseded, and in a large file each look is a cache miss. Half a cache line.
+/// A node reference, together with the fields that the kernel keeps separately while the inode is in memory (`struct
+/// jffs2_full_dnode`). Both parts are needed when a node is superseded, and in a large file each access is a cache miss
+/// of the host, so they share half a cache line.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(32))]
 pub struct NodeRef {
     offset_and_state: u32,
-    /// Inode the node belongs to; 0: none (unknown node that is only copied).
+    /// The inode to which the node belongs; 0: none (a node of unknown kind that is only copied).
     pub owner: u32,
     pub next_in_inode: RefId,
     pub previous_in_inode: RefId,
     pub next_in_block: RefId,
-    /// First byte of the file that a data node covers, and how many; known while the inode is in memory.
+    /// First byte of the file that a data node covers, and number of bytes; known while the inode is in memory.
     pub file_offset: u32,
     pub file_bytes: u32,
-    /// [`NONE`] unless the inode is in memory. Then of a data node: how many fragments of the file come from it; at zero
-    /// it is obsolete, unless it carries the attributes. Of a directory entry: its slot.
+    /// [`NONE`] unless the inode is in memory. For a data node: how many fragments of the file come from it; with none
+    /// left it is obsolete, unless it holds the attributes. For a directory entry: its slot.
     pub fragments_or_slot: u32,
 }
 
@@ -76,7 +78,7 @@ impl NodeRef {
         self.fragments_or_slot != NONE
     }
 
-    /// The data node is in memory now; no fragment comes from it yet.
+    /// Marks a data node as in memory. No fragment comes from it yet.
     pub fn set_covered(&mut self, file_offset: u32, file_bytes: u32) {
         self.file_offset = file_offset;
         self.file_bytes = file_bytes;
@@ -127,7 +129,7 @@ impl NodeRefs {
         self.free.push(id);
     }
 
-    /// Gives `id` a new place and state on flash (recovery of a failed write moves a node).
+    /// Gives `id` a new place and state on flash, when the recovery from a failed write has moved the node.
     pub fn relocate(&mut self, id: RefId, offset: u32, state: NodeState) {
         let node = &mut self.refs[id as usize];
         node.offset_and_state = offset | state as u32;

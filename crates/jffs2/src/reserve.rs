@@ -1,4 +1,4 @@
-//! Space for a program's write: below the reserve the writer collects garbage itself.
+//! Space for a program's write. When free space is below the reserve, the writing task collects garbage itself.
 //!
 //! Follows `fs/jffs2/nodemgmt.c` (`jffs2_reserve_space`).
 
@@ -10,16 +10,17 @@ use crate::gc::PassEnd;
 use crate::space::Attempt;
 use crate::Jffs2;
 
-/// What the space is for.
+/// For what the space is reserved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     Write,
-    /// Deleting makes room in the end, so it may go deeper into the reserve.
+    /// A deletion frees space in the end, so it may use more of the reserve.
     Deletion,
 }
 
 impl Jffs2 {
-    /// Space for at least `bytes`; returns how much the block has left. `NoSpc` when collecting cannot help.
+    /// Reserves space for a node of at least `bytes`, collecting garbage and erasing blocks if necessary. Returns how
+    /// many bytes the block has left. `NoSpc`: garbage collection cannot free enough.
     pub(crate) fn reserve(
         &mut self,
         host: &mut dyn Host,
@@ -44,7 +45,7 @@ impl Jffs2 {
         }
     }
 
-    /// Whether garbage must be collected first.
+    /// Whether garbage must be collected before the write.
     fn below_reserve(&self, purpose: Purpose) -> Result<bool> {
         let store = &self.store;
         let levels = &store.levels;
@@ -66,7 +67,7 @@ impl Jffs2 {
         Ok(true)
     }
 
-    /// Nothing can be collected until an erase that another task began is done.
+    /// Lets the other tasks finish the erases that they have begun, because nothing can be collected before that.
     fn finish_other_erases(&mut self, host: &mut dyn Host) {
         for task in [Task::Jffs2GcThread, Task::Kworker] {
             if self.job_of(task).is_some() {
@@ -75,7 +76,7 @@ impl Jffs2 {
         }
     }
 
-    /// The write is done: the thread may have to go on (`jffs2_complete_reservation`).
+    /// Ends a reservation after the write: the thread is woken if there is work for it (`jffs2_complete_reservation`).
     pub(crate) fn complete_reservation(&mut self) {
         self.store.trigger_gc_thread();
         self.give_allocation();

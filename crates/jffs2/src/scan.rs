@@ -1,4 +1,4 @@
-//! The mount scan: every block is looked at and filed.
+//! The mount scan: every block is examined and put on its list.
 //!
 //! Follows `fs/jffs2/scan.c`. A block that begins with 256 bytes of 0xFF is taken for empty; otherwise the whole block
 //! is read. With summaries the last page is read first, and often nothing else.
@@ -22,12 +22,12 @@ use crate::summary::{self, Collector, FRAME_BYTES, MARKER_MAGIC};
 use crate::MountError;
 use rustc_hash::FxHashMap;
 
-/// So many bytes of 0xFF make a block look empty (`DEFAULT_EMPTY_SCAN_SIZE`).
+/// A block that begins with so many bytes of 0xFF looks empty (`DEFAULT_EMPTY_SCAN_SIZE`).
 pub(crate) const EMPTY_SCAN_BYTES: usize = 256;
-/// Pages whose out-of-band area an empty-looking block must have clear.
+/// In a block that looks empty, the out-of-band areas of so many pages must be erased, too.
 const OOB_SCAN_PAGES: u32 = 4;
 
-/// What a block turned out to be.
+/// The result of the scan of a block.
 pub(crate) enum BlockState {
     AllErased,
     CleanMarker,
@@ -47,7 +47,7 @@ pub struct FoundDirent {
     pub dirent_type: u8,
 }
 
-/// What the scan gathers beside the block lists.
+/// What the scan finds besides the lists of blocks.
 #[derive(Default)]
 pub struct Findings {
     /// The newest entry for each name of each directory.
@@ -58,7 +58,7 @@ pub struct Findings {
 }
 
 impl Findings {
-    /// Files an entry; of two for one name the older becomes obsolete.
+    /// Adds an entry. Of two entries for the same name the older one becomes obsolete.
     fn add(&mut self, store: &mut Store, found: FoundDirent) {
         match self.by_name.entry((found.parent, found.name.clone())) {
             Entry::Vacant(slot) => {
@@ -89,7 +89,7 @@ impl Store {
             let mut collector = Collector::new(self.options.summary);
             match self.scan_block(block, findings, &mut collector)? {
                 BlockState::AllErased => {
-                    // Perhaps not erased to the end: it is erased again, and marked.
+                    // The last erase may have been interrupted, so the block is erased again and marked as clean.
                     empty += 1;
                     self.blocks[block].is_blank = true;
                     self.queue_found(block);
@@ -124,7 +124,8 @@ impl Store {
         self.erasing_blocks += 1;
     }
 
-    /// The block with most free space is the one to go on writing to; the others count their free space as lost.
+    /// Puts a block with nodes and free space on its list. Writing continues in the block with the most free space; in
+    /// all others the free space counts as dirty.
     fn file_part_dirty(&mut self, block: u32, collector: Collector) {
         let free = self.blocks[block].free_bytes();
         let worthwhile = self.page_bytes.max(2 * INODE_BYTES);
@@ -147,7 +148,7 @@ impl Store {
         self.blocks.prepend(block, if very { List::VeryDirty } else { List::Dirty });
     }
 
-    /// Writing goes on at the next page's start.
+    /// Lets writing continue at the start of the next page of the block with the most free space.
     fn prepare_next_block(&mut self) {
         let Some(block) = self.next_block else { return };
         self.blocks.shift_all(block, Share::Dirty, Share::Wasted);
@@ -180,7 +181,7 @@ impl Store {
         }
     }
 
-    /// Whether the out-of-band areas of the first pages are erased, the clean marker aside.
+    /// Whether the out-of-band areas of the first pages are erased, except for the clean marker.
     fn oob_is_empty(&mut self, start: u32, marked: bool) -> FsResult<bool> {
         let free = self.mtd.oob_free_bytes();
         let mut oob = vec![0u8; (OOB_SCAN_PAGES * free) as usize];
@@ -239,7 +240,7 @@ impl Store {
         }
     }
 
-    /// Takes the block's nodes from its summary. `false`: there is none, or it is damaged.
+    /// Takes the block's nodes from its summary. Returns `false` when the block has no summary or a damaged one.
     fn scan_summary(&mut self, block: u32, data: &mut [u8], findings: &mut Findings) -> FsResult<bool> {
         let e = self.endian;
         let (start, size, page) = (block * self.block_bytes, self.block_bytes as usize, self.page_bytes as usize);
@@ -264,7 +265,7 @@ impl Store {
         Ok(true)
     }
 
-    /// Space between the last known node and `at` was not described: it is dirty.
+    /// Counts the space between the last known node and `at` as dirty, because no node describes it.
     fn scan_gap(&mut self, block: u32, at: u32) {
         let reached = self.block_bytes - self.blocks[block].free_bytes();
         self.scan_dirty_space(block, at.saturating_sub(reached));
@@ -283,7 +284,8 @@ impl Store {
         let size = self.block_bytes;
         let leading = data[..EMPTY_SCAN_BYTES].chunks_exact(4).take_while(|w| *w == [0xFF; 4]).count() as u32 * 4;
         self.scan_dirty_space(block, leading);
-        // The first bytes are read already, but nodes may start in them: read from there to the block's end.
+        // The first bytes were read already. The next read begins at the first node that those bytes do not hold
+        // completely.
         if leading + HEADER_BYTES > EMPTY_SCAN_BYTES as u32 {
             self.flash_read(start + leading, &mut data[leading as usize..])?;
         } else {
@@ -298,12 +300,12 @@ impl Store {
             let here = &data[at as usize..];
             if here[..4] == [0xFF; 4] {
                 let run = here.chunks_exact(4).take_while(|w| *w == [0xFF; 4]).count() as u32 * 4;
-                // The kernel reads the rest of the block once more before it believes that it is empty.
+                // As in the kernel, the rest of the block is read once more before it is taken as empty.
                 if at + 4 < size {
                     self.flash_read(start + at + 4, &mut data[at as usize + 4..])?;
                 }
                 if at + run == size {
-                    // Free to the end.
+                    // The rest of the block is free.
                     break;
                 }
                 self.scan_dirty_space(block, run);
@@ -323,8 +325,8 @@ impl Store {
         Ok(())
     }
 
-    /// Reads what the scan has not seen yet, as the kernel does: from the first node that does not lie wholly in what
-    /// it has read.
+    /// Reads the rest of the block as the kernel does: from the first node on that the bytes read so far do not hold
+    /// completely.
     fn read_rest(&mut self, start: u32, from: u32, data: &mut [u8]) -> FsResult<()> {
         let e = self.endian;
         let have = EMPTY_SCAN_BYTES as u32;
@@ -355,7 +357,7 @@ impl Store {
         if at < self.block_bytes {
             self.flash_read(start + at, &mut data[at as usize..])?;
         }
-        // A node in front may reach beyond what was read first: its remaining bytes are needed by nobody.
+        // The node before may reach beyond the bytes that were read first; the scan does not need those bytes.
         Ok(())
     }
 
@@ -410,7 +412,7 @@ impl Store {
                 findings.add(self, found);
                 collector.add_node(e, [node, &[]], in_block);
             }
-            // Extended attributes are not offered, but they are kept: copied as they are.
+            // Extended attributes are not offered to programs, but their nodes are kept and copied as they are.
             TYPE_XATTR | TYPE_XREF => {
                 self.link_node(offset, NodeState::Pristine, bytes, 0);
                 collector.disable();
@@ -430,7 +432,7 @@ impl Store {
                     self.link_node(offset, NodeState::Pristine, bytes, 0);
                     collector.disable();
                 }
-                // The second kind could be mounted read-only, which is not offered.
+                // With a node of the second kind (ROCOMPAT) the kernel would mount read-only.
                 FEATURE_INCOMPAT | FEATURE_ROCOMPAT => {
                     return Err(MountError::Incompatible { node_type: other, offset })
                 }
@@ -441,7 +443,7 @@ impl Store {
     }
 }
 
-/// `node`, or an empty header that no CRC matches if it is shorter than `least`.
+/// Returns `node`, or, if it is shorter than `least`, an erased header, whose CRC is wrong.
 fn pad_slice(node: &[u8], least: u32) -> &[u8] {
     const EMPTY: [u8; INODE_BYTES as usize] = [0xFF; INODE_BYTES as usize];
     if node.len() >= least as usize {

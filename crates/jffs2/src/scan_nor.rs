@@ -1,4 +1,5 @@
-//! The mount scan of NOR flash: a block is read by the memory page, from the first node on that is not in memory.
+//! The mount scan of NOR flash. A block is read by the memory page; each read begins at the first node that is not in
+//! memory yet.
 //!
 //! Follows `fs/jffs2/scan.c` (`jffs2_scan_eraseblock`, no summaries, clean marker in the block).
 
@@ -16,7 +17,7 @@ use crate::MountError;
 
 const ERASED: [u8; 4] = [0xFF; 4];
 
-/// The part of a block that was read last. All bytes stand in the block's buffer at their offset.
+/// The part of a block that was read last. Its bytes are in the buffer of the block, at their offset in the block.
 struct Window {
     block_at: u32,
     block_bytes: u32,
@@ -31,7 +32,7 @@ impl Window {
         store.flash_read(self.block_at + at, &mut data[at as usize..(at + self.bytes) as usize])
     }
 
-    /// Makes sure that the bytes up to `end` are in memory, else reads from `at` on.
+    /// Makes sure that the bytes up to `end` are in memory. If not, one memory page from `at` on is read.
     fn need(&mut self, store: &mut Store, at: u32, end: u32, data: &mut [u8]) -> FsResult<()> {
         match self.start + self.bytes < end {
             true => self.read_from(store, at, data),
@@ -99,8 +100,8 @@ impl Store {
         Ok(self.classify(block))
     }
 
-    /// Looks how far the erased bytes from `at` on reach. Of the first bytes that were read only an eighth of what makes
-    /// a block look empty is looked at, counted from the window's start.
+    /// Finds the end of the erased bytes that begin at `at`. As in the kernel, of the bytes that the first read brought
+    /// only `EMPTY_SCAN_BYTES / 8` bytes, counted from the start of the window, are examined before the next read.
     fn skip_erased(&mut self, block: u32, at: u32, window: &mut Window, data: &mut [u8]) -> FsResult<Erased> {
         let mut end = at + 4;
         let mut looked_at = (EMPTY_SCAN_BYTES as u32 / 8).min(window.bytes);
@@ -132,6 +133,6 @@ impl Store {
 enum Erased {
     Until(u32),
     ToTheEnd,
-    /// Only a clean marker in front: the rest is taken for erased.
+    /// The block holds only a clean marker, so the rest is taken as erased.
     BehindMarker,
 }

@@ -14,16 +14,16 @@ use crate::summary::{FRAME_BYTES, NO_SUMMARY};
 
 /// Outcome of one attempt to find space.
 pub enum Attempt {
-    /// So many bytes can be written at [`Store::write_offset`].
+    /// How many bytes can be written at [`Store::write_offset`].
     Space(u32),
-    /// Something was flushed: try again from the start.
+    /// The write buffer was flushed: the caller tries again from the start.
     Again,
-    /// A block must be erased before.
+    /// A block must be erased first.
     Erase,
 }
 
 impl Store {
-    /// What each block holds. Nodes whose check sums were not looked at yet count as valid.
+    /// Valid, obsolete and free bytes of each block. Nodes whose check sums were not checked yet count as valid.
     pub fn block_space(&self) -> Vec<BlockSpace> {
         let all = self.block_bytes;
         let of = |block| {
@@ -56,7 +56,7 @@ impl Store {
         }
     }
 
-    /// One attempt to have `bytes` at the end of the current block or at the start of a new one.
+    /// Tries once to find `bytes` of space, at the end of the current block or at the start of a new one.
     pub fn try_reserve(&mut self, bytes: u32, mut summary_bytes: u32) -> Result<Attempt> {
         loop {
             let mut kept_for_summary = 0;
@@ -81,7 +81,8 @@ impl Store {
             } else if let Some(block) = self.next_block {
                 let rest = self.blocks[block].free_bytes();
                 if bytes > rest {
-                    // The end of the block stays empty. What waits for it goes out first.
+                    // The end of the block stays unused. The write buffer, which belongs to this block, is flushed
+                    // first.
                     if self.wbuf.is_dirty() {
                         self.flush_wbuf_padded()?;
                         continue;
@@ -103,7 +104,7 @@ impl Store {
         }
     }
 
-    /// Files the block that was written to.
+    /// Puts the block that was written to on its list.
     pub fn close_next_block(&mut self) {
         let Some(block) = self.next_block.take() else { return };
         let b = &self.blocks[block];
@@ -116,7 +117,7 @@ impl Store {
         }
     }
 
-    /// Takes a free block. If there is none: how the attempt has ended.
+    /// Takes a free block for writing. If there is none, returns how the attempt to reserve ends.
     fn take_next_block(&mut self) -> Result<Option<Attempt>> {
         if let Some(block) = self.blocks.take_first(List::Free) {
             self.next_block = Some(block);
@@ -143,8 +144,8 @@ impl Store {
         Ok(Some(Attempt::Erase))
     }
 
-    /// Whether blocks can be erased once the write buffer is on flash. They also wait while recovery moves what was in
-    /// the buffer to a new block; then the buffer is empty and a flush does not help.
+    /// Whether a flush of the write buffer lets blocks be erased. Blocks wait for the buffer also while a recovery
+    /// moves its content to a new block; the buffer is empty then, and a flush does not help.
     pub fn flush_makes_erasable(&self) -> bool {
         self.wbuf.is_dirty() && !self.blocks.is_empty(List::ErasablePendingWbuf)
     }
@@ -156,7 +157,7 @@ impl Store {
         let b = &self.blocks[block];
         if b.free_bytes() == 0 && b.dirty_bytes() == 0 && !is_dirty(b.wasted_bytes()) && self.next_block == Some(block)
         {
-            // Full and clean: nothing more can be written there.
+            // The block is full and clean, so nothing more is written to it.
             if self.wbuf.is_dirty() {
                 self.flush_wbuf_padded()?;
             }

@@ -43,7 +43,7 @@ pub struct InodeCache {
 
 pub struct Store {
     pub mtd: Medium,
-    /// NOR: one that is superseded is marked so on the medium (not during the mount, as in the kernel).
+    /// NOR: superseded nodes are marked as obsolete on the medium, but not during the mount, as in the kernel.
     pub marks_obsolete: bool,
     pub sim: Sim,
     pub options: Options,
@@ -58,11 +58,12 @@ pub struct Store {
     pub inode_caches: FxHashMap<u32, InodeCache>,
     pub highest_ino: u32,
     pub levels: Levels,
-    /// Block that nodes are appended to.
+    /// The block to which nodes are appended.
     pub next_block: Option<u32>,
-    /// Block that is being emptied.
+    /// The block that garbage collection is emptying.
     pub gc_block: Option<u32>,
-    /// Blocks waiting for an erase or in it, `Erasable` and `ErasablePendingWbuf` not counted.
+    /// Blocks that wait for an erase or are being erased. Those on the lists `Erasable` and `ErasablePendingWbuf` do
+    /// not count.
     pub erasing_blocks: u32,
     pub wbuf: WriteBuffer,
     pub summary: Collector,
@@ -79,12 +80,12 @@ pub struct Store {
     pub header_buffer: Vec<u8>,
     /// Buffer for decompressed data.
     pub plain: Vec<u8>,
-    /// What has been decompressed.
+    /// Work of decompression so far.
     pub expanded: CompressionWork,
     refile_counter: u32,
 }
 
-/// More obsolete bytes than these make a block dirty (`ISDIRTY`).
+/// A block with more obsolete bytes than this is dirty (`ISDIRTY`).
 pub const DIRTY_THRESHOLD_BYTES: u32 = INODE_BYTES + MIN_DATA_BYTES;
 
 #[inline]
@@ -143,13 +144,13 @@ impl Store {
         self.blocks.length(List::Free)
     }
 
-    /// Where the next node goes. There is a block to write to.
+    /// Offset at which the next node is written. Only valid while there is a block to write to.
     pub fn write_offset(&self) -> u32 {
         let block = self.next_block.unwrap_or(0);
         (block + 1) * self.block_bytes - self.blocks[block].free_bytes()
     }
 
-    /// Length of a node with its alignment: up to the next one, or to the free space of its block.
+    /// Bytes of a node including its alignment: up to the next node, or up to the free space of its block.
     pub fn ref_bytes(&self, id: RefId) -> u32 {
         let node = &self.refs[id];
         let end = if node.next_in_block == NONE {
@@ -161,14 +162,14 @@ impl Store {
         end - node.offset()
     }
 
-    /// Appends a reference to what now stands at the start of the block's free space.
+    /// Appends a reference to the node that begins where the free space of the block began.
     pub fn link_node(&mut self, offset: u32, state: NodeState, bytes: u32, owner: u32) -> RefId {
         let id = self.refs.allocate(offset, state);
         self.link_existing(id, bytes, owner);
         id
     }
 
-    /// As [`Store::link_node`], for a reference that has its offset and state already.
+    /// Like [`Store::link_node`], for a reference that has its offset and state already.
     pub fn link_existing(&mut self, id: RefId, bytes: u32, owner: u32) {
         let (offset, state) = (self.refs[id].offset(), self.refs[id].state());
         let number = self.block_of(offset);
@@ -222,7 +223,7 @@ impl Store {
         node.previous_in_inode = NONE;
     }
 
-    /// Files `bytes` at the start of a block's free space as dirty, joined with dirty space before it.
+    /// Counts `bytes` bytes at the start of a block's free space as dirty, in one piece with dirty space before them.
     pub fn scan_dirty_space(&mut self, block: u32, bytes: u32) {
         if bytes == 0 {
             return;
@@ -236,14 +237,14 @@ impl Store {
         }
     }
 
-    /// Files `bytes` at the start of a block's free space as wasted: lost until the block is erased, but no reason
-    /// to collect it.
+    /// Counts `bytes` bytes at the start of a block's free space as wasted: they are lost until the block is erased,
+    /// but are no reason to collect it.
     pub fn waste_space(&mut self, block: u32, offset: u32, bytes: u32) {
         self.link_node(offset, NodeState::Obsolete, bytes, 0);
         self.blocks.shift(block, Share::Dirty, Share::Wasted, bytes);
     }
 
-    /// A node's checksums are right: it counts as used from now on.
+    /// Counts a node as used from now on, because its check sums are right.
     pub fn mark_checked(&mut self, id: RefId, state: NodeState) {
         let bytes = self.ref_bytes(id);
         let block = self.block_of(self.refs[id].offset());
@@ -251,7 +252,7 @@ impl Store {
         self.blocks.shift(block, Share::Unchecked, Share::Used, bytes);
     }
 
-    /// The node is not needed any more. Its block moves to the list that fits.
+    /// Marks a node as obsolete, and moves its block to the list that fits now.
     pub fn mark_obsolete(&mut self, id: RefId) {
         let node = self.refs[id];
         if node.is_obsolete() {
@@ -292,13 +293,14 @@ impl Store {
                 self.gc_block = None;
             }
             if self.wbuf.is_dirty() {
-                // What replaced the last node may not be on flash yet.
+                // The node that replaced the last node may still be in the write buffer. If the block were erased now,
+                // a power cut would lose both.
                 self.blocks.append(number, List::ErasablePendingWbuf);
             } else {
                 self.queue_for_erase(number, self.jiffies());
             }
         } else if self.gc_block == Some(number) {
-            // Stays the victim.
+            // The block is being collected and stays off the lists.
         } else if is_dirty(b.dirty_bytes()) && !is_dirty(before) {
             self.blocks.append(number, List::Dirty);
         } else if b.dirty_bytes() >= half && before < half {
@@ -306,7 +308,8 @@ impl Store {
         }
     }
 
-    /// One block in 128 is not erased at once, so that the same blocks are not used all the time.
+    /// Queues an obsolete block for its erase. One block in 128 is left alone for a while, so that not always the same
+    /// blocks are used.
     fn queue_for_erase(&mut self, number: u32, lot: u32) {
         if lot & 127 != 0 {
             self.blocks.append(number, List::ErasePending);
@@ -317,7 +320,7 @@ impl Store {
         }
     }
 
-    /// The write buffer is on flash: blocks that waited for it can be erased.
+    /// Queues the blocks that waited for the write buffer, which is on flash now.
     pub fn refile_wbuf_blocks(&mut self) {
         while let Some(number) = self.blocks.take_first(List::ErasablePendingWbuf) {
             let lot = self.jiffies().wrapping_add(self.refile_counter);
@@ -328,8 +331,8 @@ impl Store {
 
     // ---- the medium ----------------------------------------------------------------------------------------
 
-    /// Reads from flash, and from the write buffer what is not there yet (`jffs2_flash_read`). Bit errors that ECC
-    /// could not correct are left to the node checksums.
+    /// Reads from flash; bytes that are still in the write buffer come from there (`jffs2_flash_read`). Bit errors that
+    /// ECC could not correct are found by the check sums of the nodes.
     pub fn flash_read(&mut self, offset: u32, data: &mut [u8]) -> Result<()> {
         match self.mtd.read(u64::from(offset), data) {
             Ok(_) | Err(MtdError::Uncorrectable) => {}
@@ -339,7 +342,7 @@ impl Store {
         Ok(())
     }
 
-    /// A new entry for an inode found on flash or just created.
+    /// Makes the entry of an inode that was found on flash or just created.
     pub fn inode_cache_mut(&mut self, ino: u32) -> &mut InodeCache {
         if ino > self.highest_ino {
             self.highest_ino = ino;
@@ -353,7 +356,7 @@ impl Store {
     }
 }
 
-/// What a failed flash operation means to a system call.
+/// The error of a system call that follows from a failed flash operation.
 pub fn errno(error: &MtdError) -> Errno {
     match error {
         MtdError::PowerCut => Errno::PowerCut,

@@ -11,7 +11,7 @@ use crate::format::{
 use crate::refs::NodeState;
 use crate::store::Store;
 
-/// Stands for "this node goes without a summary".
+/// Instead of a number of bytes: the node to be written gets no entry in the summary.
 pub const NO_SUMMARY: u32 = u32::MAX;
 /// Header of the summary node and the marker at the very end of the block.
 pub const FRAME_BYTES: u32 = SUMMARY_HEADER_BYTES + MARKER_BYTES;
@@ -61,7 +61,7 @@ impl Collector {
         self.disabled = false;
     }
 
-    /// No summary for this block.
+    /// Gives up the summary of this block.
     pub fn disable(&mut self) {
         self.reset();
         self.disabled = true;
@@ -111,14 +111,14 @@ impl Collector {
             }
             TYPE_PADDING => self.padded_bytes += header.total_bytes,
             TYPE_SUMMARY => {}
-            // A node of a kind that a summary cannot describe: the block must be scanned.
+            // A summary cannot describe a node of this kind, so the block must be scanned at the next mount.
             _ => self.disable(),
         }
     }
 }
 
 impl Store {
-    /// Writes the summary of the current block into all the space it has left (`jffs2_sum_write_sumnode`).
+    /// Writes the summary of the current block, padded to the end of the block (`jffs2_sum_write_sumnode`).
     pub fn write_summary(&mut self) -> Result<()> {
         let Some(block) = self.next_block else { return Ok(()) };
         let free = self.blocks[block].free_bytes();
@@ -159,7 +159,7 @@ impl Store {
                 Ok(())
             }
             Err(Errno::PowerCut) => Err(Errno::PowerCut),
-            // Without a summary the block is scanned at the next mount: not fatal.
+            // This is not fatal: without a summary the next mount scans the block.
             Err(_) => {
                 self.summary.disable();
                 Ok(())
@@ -174,8 +174,8 @@ pub enum Entry<'a> {
     Dirent { parent: u32, version: u32, ino: u32, at: u32, total_bytes: u32, dirent_type: u8, name: &'a [u8] },
 }
 
-/// Reads a summary node (`node` runs to the end of the block) and hands out its entries. `false`: it is damaged or
-/// holds entries of unknown kinds, and nothing was handed out.
+/// Reads a summary node (`node` runs to the end of the block) and calls `take` with each entry. Returns `false` when
+/// the summary is damaged or holds entries of unknown kinds; then `take` was not called.
 pub fn read_summary<'a>(e: Endian, node: &'a [u8], mut take: impl FnMut(Entry<'a>)) -> bool {
     if node.len() < FRAME_BYTES as usize {
         return false;
@@ -225,7 +225,7 @@ pub fn read_summary<'a>(e: Endian, node: &'a [u8], mut take: impl FnMut(Entry<'a
             _ => return false,
         }
     }
-    // Entries must be in order and inside the block, or the references would overlap.
+    // Entries that overlap or leave the block would make the references overlap.
     let mut end = 0;
     for entry in &entries {
         let (at, bytes, least) = match entry {

@@ -15,42 +15,43 @@ const GC_THREAD_NICE: i8 = 10;
 /// Pause before each pass unless a signal is pending.
 const THROTTLE_MS: u64 = 50;
 
-/// With sleeping waits a task has the allocation semaphore when it gives the CPU away. Only then the thread comes and
-/// queues for it; the release wakes it, but the task goes on and may take it again before the thread has the CPU. When
-/// the thread then finds it taken once more, it has it handed over at the next release (`kernel/locking/mutex.c`).
+/// How many holders of the allocation semaphore come before the thread. When tasks sleep while the chip works, a task
+/// sleeps with the semaphore held, and the thread runs and queues for it. The release wakes the thread, but the task
+/// runs on and may take the semaphore again before the thread has the CPU. If the thread then finds it taken once more,
+/// the next release hands it over to the thread (`kernel/locking/mutex.c`).
 const HOLDS_AHEAD: u8 = 2;
 
-/// Where the thread goes on at its next turn.
+/// Where the thread continues at its next turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ThreadState {
     /// At the top of its loop.
     #[default]
     Top,
-    /// Slept until a signal came.
+    /// It has slept until a signal came.
     Signalled,
-    /// Slept through the pause.
+    /// It has slept through the pause before a pass.
     Throttled,
-    /// Waits for the allocation semaphore.
+    /// It waits for the allocation semaphore.
     Waiting,
-    /// In the middle of an erase.
+    /// It is in the middle of an erase.
     InPass,
-    /// Ended by an error.
+    /// An error has ended it.
     Dead,
 }
 
-/// What the background tasks have begun.
+/// The state of the background tasks between their turns.
 #[derive(Default)]
 pub struct Background {
     thread: ThreadState,
     thread_job: Option<EraseJob>,
     worker_job: Option<EraseJob>,
-    /// The worker flushes the page that stood here when it began.
+    /// Offset of the page that was in the write buffer when the worker began to flush it.
     flushing_at: u32,
-    /// So often others still sleep with the allocation semaphore before the waiting thread gets it.
+    /// How many more times another task sleeps with the allocation semaphore before the waiting thread gets it.
     holds_ahead: u8,
-    /// Uses of the chip when the semaphore was last taken or given back.
+    /// Number of chip operations at the time when the semaphore was last taken or given back.
     chip_uses: u64,
-    /// Others may run, but the semaphore is taken.
+    /// A writer holds the semaphore during an erase while other tasks run.
     allocation_is_held: bool,
     worker_waits: bool,
 }
@@ -94,7 +95,8 @@ impl Jffs2 {
         }
     }
 
-    /// Whoever runs is about to take the allocation semaphore, which the thread may have before.
+    /// Called when the running task is about to take the allocation semaphore: the thread, if it is due, takes it
+    /// first.
     pub(crate) fn take_allocation(&mut self, host: &mut dyn Host) {
         if self.may_be_waited_for() {
             self.let_thread_run(host);
@@ -102,7 +104,7 @@ impl Jffs2 {
         }
     }
 
-    /// Whoever runs gives the allocation semaphore back.
+    /// Called when the running task gives the allocation semaphore back.
     pub(crate) fn give_allocation(&mut self) {
         if self.may_be_waited_for() {
             let uses = self.store.sim.chip_uses();
@@ -113,7 +115,8 @@ impl Jffs2 {
         }
     }
 
-    /// With busy waits nobody else has the CPU before the semaphore is free again.
+    /// Whether the thread may be waiting for the running task. When tasks wait busily for the chip no other task runs
+    /// before the semaphore is free again, so this is never the case.
     fn may_be_waited_for(&self) -> bool {
         self.sleeps() && self.store.sim.running() != Task::Jffs2GcThread
     }
@@ -123,7 +126,7 @@ impl Jffs2 {
         self.store.sim.config().nand_wait == NandWait::Sleep
     }
 
-    /// The task that runs sleeps without the allocation semaphore.
+    /// Called when the running task sleeps without holding the allocation semaphore: the thread gets its turn.
     pub(crate) fn sleep_without_allocation(&mut self, host: &mut dyn Host) {
         if self.may_be_waited_for() {
             self.background.holds_ahead = 0;
@@ -131,7 +134,7 @@ impl Jffs2 {
         }
     }
 
-    /// Erases one block for a writer, who has the semaphore: what the thread has begun goes on beside it.
+    /// Erases one block for a writer that holds the semaphore. Erases that the thread has begun continue meanwhile.
     pub(crate) fn erase_in_need(&mut self, host: &mut dyn Host) -> Result<()> {
         self.background.allocation_is_held = true;
         let erased = self.erase_beside_others(host);
@@ -162,13 +165,13 @@ impl Jffs2 {
         }
     }
 
-    /// Lets a background task run until it sleeps or must give way.
+    /// Lets a background task run until it sleeps or must give way to another one.
     pub(crate) fn give_turn(&mut self, host: &mut dyn Host, task: Task) {
         let _turn = self.store.sim.run_as(task);
         self.run_background(host, task);
     }
 
-    /// A scheduling point. `true`: the running task must give way to the one below it.
+    /// A scheduling point. Returns `true` when the running task must give way to the task that it has interrupted.
     pub(crate) fn take_turns(&mut self, host: &mut dyn Host) -> bool {
         loop {
             match self.store.sim.resched() {
@@ -200,7 +203,7 @@ impl Jffs2 {
                     self.background.thread = ThreadState::Signalled;
                 }
                 ThreadState::Signalled => {
-                    // A pending signal ends the pause before it begins.
+                    // With a signal pending the pause ends at once.
                     self.background.thread = ThreadState::Throttled;
                     if !self.store.signal.pending {
                         let ticks = (THROTTLE_MS * 1_000_000).div_ceil(sim.tick_ns()) as u32;
@@ -211,7 +214,8 @@ impl Jffs2 {
                     self.store.signal.pending = false;
                     self.store.signal.in_pass = true;
                     self.background.thread = ThreadState::Waiting;
-                    // The task that woke it may have slept with the semaphore since.
+                    // If the task that sent the signal has used the chip since then, it has slept with the semaphore
+                    // held, and the thread is in the queue already.
                     let woken_at = self.store.signal.at_chip_uses.take();
                     let has_queued = woken_at.is_some_and(|uses| sim.chip_uses() > uses);
                     self.background.holds_ahead = HOLDS_AHEAD - u8::from(has_queued);
@@ -221,10 +225,11 @@ impl Jffs2 {
                     if self.background.allocation_is_held {
                         return sim.block(Task::Jffs2GcThread);
                     }
-                    // Who has used the chip since then has slept without the semaphore.
+                    // If the chip was used since the last release, its user has slept without the semaphore, so the
+                    // semaphore is free.
                     let is_taken = self.background.holds_ahead > 0 && self.background.chip_uses == sim.chip_uses();
                     if self.sleeps() && is_taken && sim.is_runnable(Task::Caller) {
-                        // Looks again as soon as time has passed.
+                        // The thread looks again as soon as time has passed.
                         return sim.sleep_until(Task::Jffs2GcThread, sim.now_ns() + 1);
                     }
                     self.background.thread = ThreadState::InPass;
@@ -242,7 +247,7 @@ impl Jffs2 {
         }
     }
 
-    /// The write buffer's timer has fired.
+    /// Flushes the write buffer after its timer has fired.
     fn run_worker(&mut self, host: &mut dyn Host) {
         if self.background.allocation_is_held && self.background.worker_job.is_none() {
             self.background.worker_waits = true;
@@ -262,12 +267,13 @@ impl Jffs2 {
         }
     }
 
-    /// Gets the page that waits at `began_at` onto flash without wasting its end: garbage collection fills it up
-    /// (`jffs2_flush_wbuf_gc`). `false`: the task must give way before it is done.
+    /// Writes the page of the write buffer that is at `began_at` to flash, without wasting the rest of the page:
+    /// garbage collection fills it up (`jffs2_flush_wbuf_gc`). Returns `false` when the task must give way before that
+    /// is done.
     fn fill_and_flush(&mut self, host: &mut dyn Host, task: Task, began_at: u32) -> Result<bool> {
         let _of_setup = self.store.sim.because_of_setup_if(self.store.wbuf.is_of_setup);
         if self.store.blocks.totals().unchecked_bytes() != 0 && self.job_of(task).is_none() {
-            // Collection makes no progress before all nodes are checked.
+            // Garbage collection only checks nodes at this stage and would not fill the page, so the page is padded.
             self.store.flush_wbuf_padded()?;
             return Ok(true);
         }
@@ -285,7 +291,7 @@ impl Jffs2 {
         Ok(true)
     }
 
-    /// Makes an inode's data safe (`jffs2_fsync`).
+    /// Writes everything that the write buffer holds for an inode to flash (`jffs2_fsync`).
     pub(crate) fn flush_inode(&mut self, host: &mut dyn Host, ino: u32) -> Result<()> {
         self.take_allocation(host);
         if !self.store.wbuf.is_dirty() || !self.store.wbuf.holds_inode(ino) {

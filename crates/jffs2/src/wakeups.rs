@@ -9,20 +9,21 @@ use crate::blocks::List;
 use crate::options::{WakeDuringPass, WbufTimer};
 use crate::store::Store;
 
-/// The garbage collection thread, as the store needs to know it in order to wake it.
+/// The part of the thread's state that the store needs in order to wake it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ThreadSignal {
     pub exists: bool,
     pub pending: bool,
     pub in_pass: bool,
-    /// Uses of the chip when it was sent, if not in a pass.
+    /// Number of chip operations at the time when the signal was sent; `None` if it was sent during a pass.
     pub at_chip_uses: Option<u64>,
 }
 
 const SECOND_NS: u64 = 1_000_000_000;
 
 impl Store {
-    /// Obsolete space that collection can win back; blocks in erasure are not counted twice.
+    /// Obsolete bytes that garbage collection can free. Blocks that wait for an erase or are being erased are counted
+    /// by `erasing_blocks` and left out here.
     pub fn collectable_bytes(&self) -> u32 {
         let totals = self.blocks.totals();
         (totals.dirty_bytes() + totals.erasing_bytes()).saturating_sub(self.erasing_blocks * self.block_bytes)
@@ -57,7 +58,7 @@ impl Store {
         }
     }
 
-    /// Data of an inode wait in the write buffer: they will be written after a while.
+    /// Starts the write buffer's timer if it is not running, because data of an inode wait in the buffer.
     pub fn arm_wbuf_timer(&mut self) {
         if self.wbuf.timer_at_ns.is_some() {
             return;
@@ -78,7 +79,7 @@ impl Store {
         }
     }
 
-    /// Everything is about to be written: the timer is not needed.
+    /// Stops the timer, because everything is about to be written.
     pub fn disarm_wbuf_timer(&mut self) {
         if self.options.wbuf_timer == WbufTimer::DelayedWork && !self.worker_busy {
             self.wbuf.timer_at_ns = None;
@@ -86,7 +87,7 @@ impl Store {
         }
     }
 
-    /// The worker has nothing to do until its timer fires again.
+    /// Lets the worker sleep until its timer fires again.
     pub fn worker_rests(&mut self) {
         self.worker_busy = false;
         match self.wbuf.timer_at_ns {

@@ -1,4 +1,4 @@
-//! The write buffer: flash is programmed in whole pages, nodes end anywhere.
+//! The write buffer. Flash is programmed in whole pages, while nodes end anywhere in a page.
 //!
 //! Follows `fs/jffs2/wbuf.c`. Full pages go out as soon as they are complete, the rest waits. A flush pads the page
 //! with a padding node; `fsync` avoids that by letting garbage collection fill the page (see `gc.rs`).
@@ -13,16 +13,16 @@ use crate::ledger::Share;
 use crate::refs::{NodeState, RefId, NONE};
 use crate::store::{errno, Store};
 
-/// The page that waits. `offset` is [`NONE`] when no place is assigned yet.
+/// The page that waits to be written. `offset` is [`NONE`] when it has no place on flash yet.
 pub struct WriteBuffer {
     pub page: Box<[u8]>,
     pub offset: u32,
     pub bytes: u32,
     /// Inodes that have data in the buffer (written by programs, not by garbage collection).
     inodes: Vec<u32>,
-    /// The setup of an experiment left all that it holds.
+    /// Everything in the buffer was left by the setup of an experiment.
     pub is_of_setup: bool,
-    /// When what waits is written without being asked for.
+    /// The time in ns at which the buffer is written although nobody has asked for it.
     pub timer_at_ns: Option<u64>,
 }
 
@@ -51,7 +51,8 @@ impl WriteBuffer {
         }
     }
 
-    /// Replaces what was read from flash at `offset` by what is still buffered.
+    /// Replaces those bytes of `data`, which were read from flash at `offset`, that the buffer holds in a newer
+    /// version.
     pub fn overlay(&self, offset: u32, block_bytes: u32, data: &mut [u8]) {
         if self.bytes == 0 || self.offset == NONE || offset / block_bytes != self.offset / block_bytes {
             return;
@@ -65,7 +66,8 @@ impl WriteBuffer {
         }
     }
 
-    /// The cells up to byte `to` of the page stay as they are. The buffer holds old bytes from its end on.
+    /// Fills the buffer with 0xFF up to byte `to`, so that the cells there stay erased. Behind its end the buffer holds
+    /// old bytes.
     fn skip_to(&mut self, to: u32) {
         if let Some(skipped) = self.page.get_mut(self.bytes as usize..to as usize) {
             skipped.fill(0xFF);
@@ -73,7 +75,8 @@ impl WriteBuffer {
         self.bytes = to;
     }
 
-    /// Appends what fits; a page that would be filled as a whole is left to a direct write.
+    /// Appends as much of `data` as fits. Returns 0 if `data` begins with a whole page for an empty buffer, which the
+    /// caller writes directly.
     fn fill(&mut self, data: &[u8]) -> usize {
         let page_bytes = self.page.len();
         if !data.is_empty() && self.bytes == 0 && data.len() >= page_bytes {
@@ -87,18 +90,19 @@ impl WriteBuffer {
     }
 }
 
-/// How a flush fills the page.
+/// How the rest of the page is filled when it is flushed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Fill {
-    /// It is full.
+    /// The page is full already.
     Full,
-    /// With a padding node.
+    /// A padding node fills it.
     Pad,
 }
 
 impl Store {
-    /// Writes the page that waits. On a failed program its nodes are moved to another block; the error is returned
-    /// all the same, and the caller tries once more with what recovery left in the buffer.
+    /// Writes the page that waits. If the program operation fails, the nodes in the page are moved to another block.
+    /// The error is returned nevertheless, and the caller then tries once more with the content that the recovery left
+    /// in the buffer.
     fn flush_page(&mut self, fill: Fill) -> Result<()> {
         if self.wbuf.bytes == 0 {
             return Ok(());
@@ -134,7 +138,7 @@ impl Store {
                 self.waste_space(block, offset, waste);
             }
         }
-        // From here on the buffer is empty, so blocks that waited for it go to erasure.
+        // The buffer is empty now, so the blocks that waited for it can be erased.
         self.wbuf.offset += self.page_bytes;
         self.wbuf.bytes = 0;
         self.wbuf.inodes.clear();
@@ -146,20 +150,20 @@ impl Store {
     pub fn flush_wbuf_padded(&mut self) -> Result<()> {
         match self.flush_page(Fill::Pad) {
             Err(Errno::PowerCut) => Err(Errno::PowerCut),
-            // Recovery may have left the nodes in the buffer of another block: once more.
+            // The recovery may have put the nodes into the buffer for another block, so the flush is tried once more.
             Err(_) => self.flush_page(Fill::Pad),
             Ok(()) => Ok(()),
         }
     }
 
-    /// Writes the parts of one node at `to`, the end of what was written before (`jffs2_flash_writev`).
-    /// `ino` is the inode on whose behalf, 0 for garbage collection.
+    /// Writes the parts of one node at `to`, which is the end of the last node (`jffs2_flash_writev`). `ino` is the
+    /// inode for which the node is written; 0 for garbage collection.
     pub fn flash_write(&mut self, to: u32, parts: [&[u8]; 2], ino: u32) -> Result<()> {
         if self.mtd.is_nor() {
             return self.write_directly(to, parts);
         }
         let page = self.page_bytes;
-        // Pages are a power of two long.
+        // The number of bytes in a page is a power of two.
         let column = to & (page - 1);
         if self.wbuf.offset == NONE {
             self.wbuf.offset = to - column;
@@ -173,9 +177,9 @@ impl Store {
             self.wbuf.bytes = 0;
             self.wbuf.skip_to(column);
         }
-        // A page to which a program adds would be written for that, too.
+        // A page to which a measured program adds data would be written for that program in any case.
         self.wbuf.is_of_setup &= self.sim.is_for_setup();
-        // The previous node may have ended up to three bytes before `to`.
+        // The last node may have ended up to three bytes before `to`, because nodes are aligned to 4 bytes.
         if self.wbuf.bytes != column {
             self.wbuf.skip_to(if column == 0 { page } else { column });
             if self.wbuf.bytes == page {
@@ -212,7 +216,8 @@ impl Store {
             }
             if let Err(error) = self.mtd.write(u64::from(offset), &part[done..done + whole]) {
                 if error != MtdError::PowerCut {
-                    // The buffer is empty: give the block up, so that nothing is written to the same place again.
+                    // The buffer is empty, so no nodes need to be moved. The block is given up, because its pages must
+                    // not be programmed a second time.
                     self.retire_block(self.block_of(offset));
                 }
                 return Err(errno(&error));
@@ -227,7 +232,7 @@ impl Store {
         Ok(done as u32)
     }
 
-    /// A page of the block cannot be programmed: no more writes go there (`jffs2_block_refile`).
+    /// Ends the use of a block of which a page could not be programmed (`jffs2_block_refile`).
     fn retire_block(&mut self, number: u32) {
         if self.next_block == Some(number) {
             self.next_block = None;
@@ -245,8 +250,8 @@ impl Store {
         }
     }
 
-    /// The page that waits could not be programmed. Every node that is in it, also in part, moves to a new block
-    /// (`jffs2_wbuf_recover`).
+    /// Moves the nodes of a page that could not be programmed to a new block, including nodes that are only partly in
+    /// the page (`jffs2_wbuf_recover`).
     fn recover_wbuf(&mut self) -> Result<()> {
         let _why = self.sim.because(Reason::Recovery);
         let number = self.block_of(self.wbuf.offset);
@@ -270,7 +275,7 @@ impl Store {
         let last = moving[moving.len() - 1];
         let end = self.refs[last].offset() + self.ref_bytes(last);
         let mut data = vec![0u8; (end - start) as usize];
-        // What is on flash already is read back, the rest comes from the buffer.
+        // The part that is on flash already is read back, the rest comes from the buffer.
         let on_flash = bad_offset.saturating_sub(start).min(end - start) as usize;
         if on_flash > 0 {
             match self.mtd.read(u64::from(start), &mut data[..on_flash]) {
@@ -300,7 +305,7 @@ impl Store {
         self.wbuf.bytes = (data.len() - whole) as u32;
         self.wbuf.page[..data.len() - whole].copy_from_slice(&data[whole..]);
 
-        // Nodes keep their distances: what was obsolete between two of them was copied along and is wasted.
+        // The nodes keep their distances: obsolete bytes between two of them were copied as well and count as wasted.
         let target = self.block_of(to);
         let mut at = to;
         for id in moving {
@@ -318,8 +323,8 @@ impl Store {
         Ok(())
     }
 
-    /// Gives the node a new place at `to`, the start of the write block's free space. The reference keeps its
-    /// identity, so that inodes in memory need not be told; an obsolete one takes its old place.
+    /// Moves a node to `to`, the start of the free space of the block that is written to. The reference keeps its
+    /// number, so inodes in memory stay valid; a new, obsolete reference takes its old place.
     fn move_ref(&mut self, id: RefId, to: u32) -> u32 {
         let bytes = self.ref_bytes(id);
         let old = self.refs[id];

@@ -13,8 +13,8 @@ use crate::store::{node_bytes, Store};
 use crate::summary::{dirent_entry_bytes, INODE_ENTRY_BYTES};
 use crate::Jffs2;
 
-/// Whether garbage collection may copy the node as it is: it holds a whole page, or it starts at a page's start and
-/// runs to the end of the file.
+/// The state of a new node: pristine, if garbage collection may copy it as it is. That is so for a node with a whole
+/// page, and for one that begins at the start of a page and reaches to the end of the file.
 fn state_of(raw: &RawInode) -> NodeState {
     let page = PAGE_BYTES as u32;
     let to_the_end = raw.offset.is_multiple_of(page) && raw.offset + raw.data_bytes == raw.file_bytes;
@@ -26,7 +26,8 @@ fn state_of(raw: &RawInode) -> NodeState {
 }
 
 impl Store {
-    /// The CPU writes or reads a node: all of its bytes are moved, and are in one of its check sums.
+    /// Charges the CPU for writing or reading a node: all its bytes are moved, and each is covered by one of its check
+    /// sums.
     pub fn node_work(&self, work: Work, bytes: usize) {
         self.sim.work(work, bytes);
         self.sim.work(Work::Crc, bytes);
@@ -54,7 +55,8 @@ impl Store {
         Ok(Dirent { node, version: raw.version, ino: raw.ino, dirent_type: raw.dirent_type })
     }
 
-    /// As [`Store::write_inode_node`] for garbage collection: if a program fails, once more in new space.
+    /// Like [`Store::write_inode_node`], for garbage collection: if the program operation fails the node is written
+    /// once more in new space.
     pub fn write_inode_node_gc(&mut self, raw: &RawInode, data: &[u8]) -> Result<RefId> {
         match self.write_inode_node(raw, data, 0) {
             Err(Errno::Io) => {
@@ -77,12 +79,12 @@ impl Store {
     }
 }
 
-/// How often a write is tried when programs fail.
+/// How often a write is tried when program operations fail.
 const ATTEMPTS: u32 = 2;
 
 impl Jffs2 {
-    /// Reserves space and writes a node that is written whole or not at all. `make` gets a new version number at
-    /// every attempt.
+    /// Reserves space and writes a node that cannot be split. At each attempt `make` is called with a new version
+    /// number.
     pub(crate) fn write_whole_node(
         &mut self,
         host: &mut dyn Host,
@@ -103,7 +105,7 @@ impl Jffs2 {
         Err(Errno::Io)
     }
 
-    /// Writes a directory entry `name` -> `target` (0 deletes the name) and files it in the directory.
+    /// Writes a directory entry `name` -> `target` (0 deletes the name) and enters it in the directory.
     pub(crate) fn add_dirent(
         &mut self,
         host: &mut dyn Host,
@@ -171,8 +173,8 @@ impl Jffs2 {
         made.map(|_| ())
     }
 
-    /// Writes bytes `from .. to` of a cached page as data nodes (`jffs2_write_inode_range`). Returns how many were
-    /// written; an error only if none was.
+    /// Writes bytes `from .. to` of a cached page as data nodes (`jffs2_write_inode_range`). Returns how many bytes
+    /// were written, or an error if none was.
     pub(crate) fn write_page_range(
         &mut self,
         host: &mut dyn Host,
@@ -235,7 +237,7 @@ impl Jffs2 {
         Ok(at - from)
     }
 
-    /// Replaces the node that carries an inode's attributes.
+    /// Replaces the node that holds an inode's attributes.
     pub(crate) fn set_metadata(&mut self, ino: u32, id: RefId) {
         if let Some(inode) = self.inodes.get_mut(&ino) {
             inode.drop_metadata(&mut self.store);
@@ -243,8 +245,7 @@ impl Jffs2 {
         }
     }
 
-    /// Deletes an inode that nobody uses and no name stands for: all its nodes become obsolete
-    /// (`jffs2_do_clear_inode`).
+    /// Deletes an inode that has no users and no names: all its nodes become obsolete (`jffs2_do_clear_inode`).
     pub(crate) fn delete_inode(&mut self, ino: u32) {
         let Some(mut inode) = self.inodes.remove(&ino) else { return };
         inode.drop_metadata(&mut self.store);
@@ -255,7 +256,7 @@ impl Jffs2 {
         self.mark_absent(ino);
     }
 
-    /// Takes a living inode out of memory.
+    /// Removes an inode that still has names from memory.
     pub(crate) fn drop_inode(&mut self, ino: u32) {
         let Some(mut inode) = self.inodes.remove(&ino) else { return };
         self.store.forget_inode(&mut inode);

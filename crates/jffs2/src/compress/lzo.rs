@@ -2,10 +2,11 @@
 
 use ffslab_sim::{Sim, Work};
 
-/// What is not longer is copied without looking for matches (`lib/lzo/lzo1x_compress.c`, `M2_MAX_LEN + 5`).
+/// Input up to this length is copied without looking for matches (`lib/lzo/lzo1x_compress.c`, `M2_MAX_LEN + 5`).
 const COPIED_BYTES_MAX: usize = 13;
 
-/// Returns how much of `data` was taken; `None` if nothing was gained.
+/// Compresses the beginning of `data`. Returns how many bytes of `data` were compressed; `None`: the data did not
+/// become shorter.
 pub fn compress(sim: &Sim, data: &[u8], space: usize, out: &mut Vec<u8>) -> Option<usize> {
     let result = lzokay::compress::compress(data).ok()?;
     if data.len() > COPIED_BYTES_MAX {

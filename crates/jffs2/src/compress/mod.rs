@@ -36,9 +36,9 @@ pub struct Compressed {
 /// Bytes that went into compressors and came out of decompressors, for systems that charge the CPU by the byte.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CompressionWork {
-    /// Given to the compressor, whether the data shrank or not.
+    /// Bytes given to the compressor, whether they became shorter or not.
     pub zlib_in_bytes: u64,
-    /// Made by the decompressor.
+    /// Bytes that the decompressor produced.
     pub zlib_out_bytes: u64,
     pub rtime_in_bytes: u64,
     pub rtime_out_bytes: u64,
@@ -53,7 +53,7 @@ impl CompressionWork {
         }
     }
 
-    /// A node's data were restored.
+    /// Counts the decompression of a node's data.
     pub(crate) fn decompresses(&mut self, kind: u8, bytes: usize) {
         match kind {
             COMPR_ZLIB => self.zlib_out_bytes += bytes as u64,
@@ -147,7 +147,7 @@ impl Compressor {
     }
 }
 
-/// The work of undoing what `kind` did.
+/// The kind of work that decompressing data of this kind is.
 pub fn decompression(kind: u8) -> Option<Work> {
     match kind {
         COMPR_ZLIB => Some(Work::ZlibDecompress),

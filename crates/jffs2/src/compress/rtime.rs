@@ -2,7 +2,8 @@
 
 use ffslab_sim::{Sim, Work};
 
-/// Returns how much of `data` was taken; `None` if nothing was gained.
+/// Compresses the beginning of `data`. Returns how many bytes of `data` were compressed; `None`: the data did not
+/// become shorter.
 pub fn compress(sim: &Sim, data: &[u8], space: usize, out: &mut Vec<u8>) -> Option<usize> {
     if space <= 3 {
         return None;
@@ -39,7 +40,7 @@ pub fn decompress(data: &[u8], plain: &mut [u8]) -> bool {
         if at + run > plain.len() || back + run > at + run || back > at {
             return false;
         }
-        // Source and target may overlap: byte by byte.
+        // Source and target may overlap, so the bytes are copied one by one.
         for i in 0..run {
             plain[at + i] = plain[back + i];
         }

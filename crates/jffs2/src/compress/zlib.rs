@@ -18,7 +18,8 @@ impl Default for Zlib {
 }
 
 impl Zlib {
-    /// Returns how much of `data` was taken; `None` if nothing was gained.
+    /// Compresses the beginning of `data`. Returns how many bytes of `data` were compressed; `None`: the data did not
+    /// become shorter.
     pub fn compress(&mut self, sim: &Sim, data: &[u8], space: usize, out: &mut Vec<u8>) -> Option<usize> {
         if space <= STREAM_END_BYTES {
             return None;

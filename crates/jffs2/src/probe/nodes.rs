@@ -1,12 +1,12 @@
-//! The nodes of an erase block, one after the other, with what is wrong with them. Nothing is believed: lengths stay in
-//! the block, and every check sum is computed.
+//! The nodes of an erase block, one after the other, and what is wrong with them. Nothing on the medium is trusted:
+//! lengths are limited to the block, and every check sum is computed.
 
 use crate::format::{
     crc32, pad, Endian, Header, RawDirent, RawInode, ACCURATE, DIRENT_BYTES, HEADER_BYTES, INODE_BYTES, MAGIC,
     TYPE_CLEAN_MARKER, TYPE_DIRENT, TYPE_INODE, TYPE_PADDING, TYPE_SUMMARY, TYPE_XATTR, TYPE_XREF,
 };
 
-/// Damage, unless the block is not whole.
+/// The text for a node that crosses the end of its block. This is damage only if the block is complete.
 pub const CROSSES: &str = "a node that crosses the end of its erase block";
 
 /// What stands at a place of an erase block.
@@ -39,12 +39,12 @@ pub enum Found {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// In the block.
+    /// Offset of the node in the block.
     pub offset: u32,
-    /// As far as the next node; of damage the bytes that were passed over.
+    /// Bytes up to the next node; for damage, the bytes that were skipped.
     pub total_bytes: u32,
     pub found: Found,
-    /// The "accurate" bit was cleared in place, as media do that can.
+    /// The "accurate" bit was cleared in place, on a medium that allows it.
     pub is_obsolete: bool,
 }
 
@@ -68,7 +68,7 @@ pub fn walk(e: Endian, block: &[u8], emit: &mut dyn FnMut(Place)) {
     while at + HEADER_BYTES as usize <= block.len() {
         let here = &block[at..];
         if here[..4] == [0xFF; 4] || here[..4] == [0; 4] {
-            // Erased, or the end of a page that was too short for a padding node.
+            // Erased bytes, or zeros at the end of a page that had no room for a padding node.
             at += 4;
             continue;
         }
@@ -98,7 +98,7 @@ fn look(e: Endian, node_type: u16, node: &[u8]) -> Found {
         TYPE_INODE => {
             let Some(raw) = RawInode::decode(e, node) else { return Found::Damage("an inode node with a wrong CRC") };
             let data = node.get(INODE_BYTES as usize..).and_then(|data| data.get(..raw.compressed_bytes as usize));
-            // A hole has no data; old writers put its length where that of the data stands.
+            // A hole has no data. Old writers swapped its two lengths.
             let is_hole = raw.compression == 1;
             match data {
                 None if !is_hole => Found::Damage("an inode node that is shorter than its data"),
@@ -120,7 +120,8 @@ fn look(e: Endian, node_type: u16, node: &[u8]) -> Found {
                 return Found::Damage("a directory entry with a wrong CRC");
             };
             match node.get(DIRENT_BYTES as usize..).and_then(|name| name.get(..raw.name_bytes as usize)) {
-                // scan.c cuts such a name at its zero, and drops the entry because the CRC is not that of what is left.
+                // scan.c cuts such a name at its zero byte and drops the entry, because the CRC does not match the rest
+                // of the name.
                 Some(name) if name.contains(&0) => Found::Damage("a directory entry whose name has a zero byte"),
                 Some(name) if crc32(0, name) == raw.name_crc => Found::Dirent { parent: raw.parent, ino: raw.ino },
                 Some(_) => Found::Damage("a directory entry whose name has a wrong CRC"),
