@@ -1,4 +1,5 @@
-//! Attaching a partition: scan, volume table, who may use how many blocks, and the works that were left over.
+//! Attaching a partition: the scan, the volume table, the distribution of the erase blocks, and erases that are still
+//! to be done.
 //!
 //! Follows Linux 6.1 `drivers/mtd/ubi/build.c` (`ubi_attach_mtd_dev`, `autoresize`), `attach.c` (`ubi_attach`), `vtbl.c`
 //! (`init_volumes`, `check_attaching_info`), `wl.c` (`ubi_wl_init`) and `eba.c` (`ubi_eba_init`).
@@ -87,7 +88,8 @@ impl Device {
 
     // ---- volumes -------------------------------------------------------------------------------------------
 
-    /// Makes the volumes of the table and maps their LEBs. Returns the one that takes what is available.
+    /// Makes the volumes of the volume table and maps their LEBs. Returns the volume that is to get all available
+    /// blocks (autoresize).
     fn make_known_volumes(&mut self, scan: &mut Scan) -> Result<Option<u32>, AttachError> {
         let slots = self.slots();
         let mut autoresize_id = None;
@@ -102,14 +104,14 @@ impl Device {
                 autoresize_id = Some(id);
             }
         }
-        // Before anything is allocated for the volumes.
+        // The sum is checked before any memory is allocated for the volumes, because the table may be damaged.
         self.reserve(u32::try_from(needed).unwrap_or(u32::MAX), "the volume table and its volumes")?;
         for id in 0..slots {
             let record = self.record(id);
             let volume = (record.reserved_pebs() != 0).then(|| self.volume_of_record(id, &record));
             match (volume, scan.volumes.get(&id)) {
                 (None, Some(_)) => {
-                    // The power was cut while the volume was being removed.
+                    // The volume is not in the table but has LEBs: a power cut interrupted its removal.
                     scan.forget_volume(id);
                     self.volumes.push(None);
                 }
@@ -157,7 +159,7 @@ impl Device {
         volume
     }
 
-    /// Enlarges a volume by all that is available and clears its flag.
+    /// Enlarges a volume by all available LEBs and clears its autoresize flag.
     fn autoresize(&mut self, id: u32) -> Result<(), AttachError> {
         if self.io.read_only {
             return Ok(());
@@ -200,7 +202,7 @@ impl Device {
         }
     }
 
-    /// The background thread ends; what it has not erased will be found again by the next attach
+    /// Ends the background thread. Blocks that it has not erased are found again by the next attach
     /// (`ubi_detach_mtd_dev`).
     pub fn detach(&mut self) {
         if self.wear.thread_enabled {
@@ -213,7 +215,7 @@ impl Device {
         self.volumes.clear();
     }
 
-    /// Reads a static volume and compares its CRCs (`ubi_check_volume`); `false`: it is corrupted.
+    /// Reads a static volume and compares its CRCs (`ubi_check_volume`). Returns `false` when it is corrupted.
     pub fn check_volume(&mut self, id: u32) -> Result<bool, UbiError> {
         let volume = self.volume(id)?;
         if volume.kind == VolumeKind::Dynamic {

@@ -16,19 +16,19 @@ pub const UNMAPPED: u32 = u32::MAX;
 /// A volume.
 pub struct VolumeState {
     pub id: u32,
-    /// Tells a volume from an earlier one with the same number.
+    /// Differs from the number of an earlier volume that had the same volume number.
     pub birth_number: u64,
     pub name: Vec<u8>,
     pub kind: VolumeKind,
     pub alignment_bytes: u32,
     pub pad_bytes: u32,
-    /// LEBs that hold data: all of a dynamic volume.
+    /// How many LEBs hold data. In a dynamic volume all LEBs count.
     pub used_lebs: u32,
     pub last_leb_bytes: u32,
     pub used_bytes: u64,
     pub update_interrupted: bool,
     pub corrupted: bool,
-    /// The CRCs of a static volume have been checked, or need not be.
+    /// The CRCs of a static volume have been checked, or a check is not wanted.
     pub checked: bool,
     /// The erase block of each LEB (`eba_tbl`).
     pub pebs: Vec<u32>,
@@ -43,7 +43,7 @@ impl VolumeState {
         leb_bytes - self.pad_bytes
     }
 
-    /// Sets what is known about the content: everything counts as used in a dynamic volume.
+    /// Sets how many bytes and LEBs hold data. In a dynamic volume everything counts as used.
     pub fn set_content(&mut self, leb_bytes: u32, static_bytes: u64) {
         let usable = u64::from(self.usable_leb_bytes(leb_bytes));
         let bytes = match self.kind {
@@ -56,14 +56,14 @@ impl VolumeState {
     }
 }
 
-/// Who may use how many erase blocks.
+/// How the erase blocks of the partition are distributed.
 pub struct Space {
     pub good_pebs: u32,
     pub bad_pebs: u32,
     pub corrupted_pebs: u32,
     pub available_pebs: u32,
     pub reserved_pebs: u32,
-    /// Kept for blocks that go bad; part of `reserved_pebs`.
+    /// Blocks held in reserve for blocks that go bad; part of `reserved_pebs`.
     pub bad_reserve_pebs: u32,
     pub bad_reserve_level_pebs: u32,
     rule: BadReserve,
@@ -85,7 +85,7 @@ impl Space {
         }
     }
 
-    /// `false`: so many are not available.
+    /// Reserves available blocks. Returns `false` when fewer are available.
     pub fn reserve(&mut self, pebs: u32) -> bool {
         if pebs > self.available_pebs {
             return false;
@@ -125,9 +125,9 @@ pub struct Device {
     pub table: Vec<u8>,
     pub next_sequence_number: u64,
     pub next_birth_number: u64,
-    /// The LEB whose writer looks for a free block.
+    /// The LEB whose writer is looking for a free block.
     pub locked_leb: Option<LebAddress>,
-    /// A PEB's worth of bytes; taken while in use.
+    /// Buffer with the size of a PEB; it is taken out while in use.
     pub buffer: Vec<u8>,
 }
 
@@ -165,7 +165,7 @@ impl Device {
 
     pub fn take_sequence_number(&mut self) -> u64 {
         let number = self.next_sequence_number;
-        // Only a damaged image has numbers near the end.
+        // Only a damaged image has numbers near the end of the range.
         self.next_sequence_number = number.wrapping_add(1);
         number
     }
@@ -183,7 +183,7 @@ impl Device {
         }
     }
 
-    /// Runs `f` with the PEB buffer; nothing that `f` calls may want it as well.
+    /// Calls `f` with the PEB buffer. Nothing that `f` calls may use the buffer as well.
     pub fn with_buffer<R>(&mut self, f: impl FnOnce(&mut Device, &mut [u8]) -> R) -> R {
         let mut buffer = std::mem::take(&mut self.buffer);
         let result = f(self, &mut buffer);
@@ -192,7 +192,7 @@ impl Device {
     }
 }
 
-/// Works that wait for the background thread, in order.
+/// The works that wait for the background thread, in the order in which it does them.
 pub type Works = VecDeque<Work>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -208,8 +208,8 @@ pub struct EraseWork {
     /// The LEB that the block held.
     pub owner: Option<LebAddress>,
     pub torture: bool,
-    /// It was given back while what the setup of an experiment had left was written.
+    /// The block was given back while data left by the setup of an experiment were written.
     pub for_setup: bool,
-    /// The block was found blank: this is its first erase, and the first header is written.
+    /// The block was blank at attach: this erase and the first header count as formatting.
     pub formats: bool,
 }

@@ -13,13 +13,13 @@ pub enum UbiError {
     /// piece by piece.
     #[error("the UBI device or the volume is read-only")]
     ReadOnly,
-    /// `ENOSPC`. All blocks hold something, or went bad with none in reserve.
+    /// `ENOSPC`. No block is free, or a block went bad and the reserve is empty.
     #[error("there is no free erase block left to write to")]
     NoSpace,
     /// `ENOSPC`. [`crate::Ubi::room`] says who has the blocks.
     #[error("there are too few LEBs for the volume: {needed_lebs} needed, {available_lebs} available")]
     NoRoom { needed_lebs: u64, available_lebs: u32 },
-    /// `EBADMSG`. The buffer was filled all the same, with the data as they are in the cells.
+    /// `EBADMSG`. The buffer was filled nevertheless, with the uncorrected data.
     #[error("more bits are wrong than ECC can correct, or a check sum is wrong")]
     Uncorrectable,
     /// `EINVAL`
@@ -31,7 +31,7 @@ pub enum UbiError {
     /// `EBADMSG`, from [`crate::Volume::map`].
     #[error("the LEB is mapped already")]
     AlreadyMapped,
-    /// `EBADF`. An update of the whole volume has begun and not ended: only another update makes it usable.
+    /// `EBADF`. An update of the whole volume was begun and not finished. Only another update makes the volume usable.
     #[error("the volume's last update was interrupted")]
     UpdateInterrupted,
     /// `ENODEV`
@@ -43,7 +43,7 @@ pub enum UbiError {
     /// `EIO`
     #[error("an erase block failed, and its replacements too")]
     Io,
-    /// `EINVAL`. A header that was good when UBI attached cannot be right.
+    /// `EINVAL`. A header that was good at attach is damaged or missing now.
     #[error("a header on flash has impossible content")]
     BadHeader,
 }

@@ -12,13 +12,13 @@ use crate::options::Layout;
 
 /// `UBI_IO_RETRIES`
 pub const RETRIES: u32 = 3;
-/// What a block in doubt is programmed with (`io.c`, `patterns`).
+/// The patterns with which a doubtful block is tested (`io.c`, `patterns`).
 const TORTURE_PATTERNS: [u8; 3] = [0xA5, 0x5A, 0x00];
 
-/// What stands where a header belongs.
+/// What was found at the place of a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found<T> {
-    /// `flipped`: with bit flips, so that the block should be scrubbed.
+    /// `flipped`: ECC corrected so many bits that the block should be scrubbed.
     Header {
         header: T,
         flipped: bool,
@@ -32,16 +32,16 @@ pub enum Found<T> {
     },
 }
 
-/// Did ECC have to correct so many bits that the block should be scrubbed?
+/// Whether ECC had to correct so many bits that the block should be scrubbed.
 pub type Flipped = bool;
 
 pub struct Io {
     pub mtd: Mtd,
     pub layout: Layout,
-    /// No more writes, because of an error or of an internal volume that asks for it.
+    /// Nothing is written any more, because of an error, or because an internal volume requires it.
     pub read_only: bool,
     pub image_number: u32,
-    /// One unit of headers.
+    /// Buffer for the unit of programming that holds a header.
     header_unit: Box<[u8]>,
 }
 
@@ -109,8 +109,8 @@ impl Io {
         self.read_header(peb, 0, 0, |bytes| EcHeader::decode(bytes, offsets))
     }
 
-    /// After an erase counter header that could not be: where it says that the volume identifier header stands, if that is
-    /// somewhere else than here.
+    /// After an invalid erase counter header: the offset of the volume identifier header that it states, if that
+    /// differs from the one of this attach.
     pub fn other_vid_header_offset(&self) -> Option<u32> {
         vid_header_offset(&self.header_unit).filter(|&offset| offset != self.layout.offsets.vid_header_offset)
     }
@@ -196,7 +196,7 @@ impl Io {
         Ok(tests + 1)
     }
 
-    /// Tests a block in doubt with a few patterns (`torture_peb`); `buffer` has the size of a PEB.
+    /// Tests a doubtful block with several patterns (`torture_peb`); `buffer` has the size of a PEB.
     fn torture(&self, peb: u32, buffer: &mut [u8]) -> Result<u32, UbiError> {
         let _why = self.mtd.sim().because(Reason::Recovery);
         for pattern in TORTURE_PATTERNS {
@@ -209,7 +209,7 @@ impl Io {
         Ok(TORTURE_PATTERNS.len() as u32)
     }
 
-    /// A fresh block that needs ECC is bad already.
+    /// Reads the block back. A block that needs ECC right after it was erased or written counts as bad.
     fn expect_pattern(&self, peb: u32, pattern: u8, buffer: &mut [u8]) -> Result<(), UbiError> {
         match self.read(peb, 0, buffer) {
             Ok(false) if buffer.iter().all(|&byte| byte == pattern) => Ok(()),

@@ -10,15 +10,15 @@ use crate::error::UbiError;
 use crate::io::{Found, RETRIES};
 use crate::media::{compat, crc, LebAddress, VidHeader, VolumeKind, LAYOUT_VOLUME};
 
-/// Why a LEB was not moved.
+/// The reason why a LEB was not moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotMoved {
-    /// It is not mapped to the block any more.
+    /// The LEB is not mapped to this block any more.
     Unmapped,
-    /// It is being written.
+    /// The LEB is being written.
     Locked,
     SourceUnreadable,
-    /// The target failed, or has bit flips already.
+    /// The target block failed, or has bit flips already.
     TargetDoubtful,
     Error(UbiError),
 }
@@ -29,13 +29,13 @@ impl From<UbiError> for NotMoved {
     }
 }
 
-/// Bytes up to the last one that is not 0xFF, in whole pages (`ubi_calc_data_len`).
+/// Length of the data up to the last byte that is not 0xFF, rounded up to whole pages (`ubi_calc_data_len`).
 pub fn data_bytes(data: &[u8], page_bytes: u32) -> usize {
     let used = data.iter().rposition(|&byte| byte != 0xFF).map_or(0, |last| last + 1);
     used.next_multiple_of(page_bytes as usize).min(data.len())
 }
 
-/// Bytes that are written to a LEB, and where.
+/// Bytes to be written to a LEB, and their offset in it.
 #[derive(Clone, Copy)]
 struct Piece<'a> {
     offset: u32,
@@ -101,7 +101,7 @@ impl Device {
         }
     }
 
-    /// Reads the data of a static volume's LEB and compares their CRC: ECC may err.
+    /// Reads the data of a static volume's LEB and compares their CRC, which also finds errors that ECC has missed.
     fn read_checked(&mut self, peb: u32, offset: u32, buffer: &mut [u8]) -> Result<(), UbiError> {
         let (header, mut scrub) = match self.io.read_vid_header(peb)? {
             Found::Header { header, flipped } => (header, flipped),
@@ -141,7 +141,8 @@ impl Device {
         Ok(())
     }
 
-    /// Writes whole pages of a LEB of a dynamic volume; maps it if it is not. No data: maps it (`ubi_eba_write_leb`).
+    /// Writes whole pages of a LEB of a dynamic volume. An unmapped LEB is mapped first; without data it is only mapped
+    /// (`ubi_eba_write_leb`).
     pub fn write_leb(&mut self, id: u32, leb: u32, offset: u32, data: &[u8]) -> Result<(), UbiError> {
         self.check_writable()?;
         let peb = self.peb_of(id, leb)?;
@@ -158,8 +159,8 @@ impl Device {
         self.read_only_after_error(result)
     }
 
-    /// Writes a LEB of a static volume that has `used_lebs` of them; `data` are padded to whole pages, of which the first
-    /// `bytes` count (`ubi_eba_write_leb_st`).
+    /// Writes a LEB of a static volume with `used_lebs` LEBs in use. `data` is padded to whole pages, of which the
+    /// first `bytes` bytes are valid (`ubi_eba_write_leb_st`).
     pub fn write_static_leb(
         &mut self,
         id: u32,
@@ -177,7 +178,7 @@ impl Device {
         self.read_only_after_error(result)
     }
 
-    /// Replaces the content of a LEB: whatever happens, afterwards it is the old one or the new one
+    /// Replaces the content of a LEB. After a power cut the LEB has either the old or the new content
     /// (`ubi_eba_atomic_leb_change`).
     pub fn change_leb(&mut self, id: u32, leb: u32, data: &[u8]) -> Result<(), UbiError> {
         self.check_writable()?;
@@ -200,7 +201,7 @@ impl Device {
         result
     }
 
-    /// A free block for a LEB; works that are done on the way do not move that LEB.
+    /// Finds a free block for a LEB. Works that are done meanwhile to free a block do not move that LEB.
     fn get_peb_for(&mut self, address: LebAddress) -> Result<u32, UbiError> {
         self.locked_leb = Some(address);
         let peb = self.get_peb();
@@ -209,7 +210,7 @@ impl Device {
         peb
     }
 
-    /// Puts header and data on a new block; after a failure on another one.
+    /// Writes header and data to a new block. After a failure another block is tried.
     fn write_new(&mut self, mut header: VidHeader, piece: Piece<'_>) -> Result<(), UbiError> {
         let mut tries = 0;
         loop {
@@ -242,7 +243,8 @@ impl Device {
         Ok(())
     }
 
-    /// A write into a mapped LEB failed: what it holds and the new data move to another block (`recover_peb`).
+    /// Moves the content of a LEB and the new data to another block, because a write into the mapped block failed
+    /// (`recover_peb`).
     fn recover(&mut self, id: u32, leb: u32, peb: u32, piece: Piece<'_>) -> Result<(), UbiError> {
         let _why = self.sim.because(Reason::Recovery);
         let address = LebAddress { volume_id: id, leb_number: leb };
@@ -320,7 +322,7 @@ impl Device {
             Err(UbiError::PowerCut) => return Err(UbiError::PowerCut.into()),
             Err(_) => return Err(NotMoved::SourceUnreadable),
         }
-        // Erased pages at the end are not written: they may still be used, and the CRC must not cover them.
+        // Erased pages at the end are not copied: the user may still write them, so the CRC must not cover them either.
         let copied_bytes = if is_static { stored.len() } else { data_bytes(stored, layout.min_io_bytes) };
         let data = &stored[..copied_bytes];
         if !data.is_empty() {

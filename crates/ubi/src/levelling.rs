@@ -1,7 +1,7 @@
 //! The work that moves a LEB to another erase block: wear levelling, and scrubbing after bit flips.
 //!
-//! Follows Linux 6.1 `drivers/mtd/ubi/wl.c` (`wear_leveling_worker`): a little worn block that holds data which do not
-//! change gives them to a much worn free one, and is used again.
+//! Follows Linux 6.1 `drivers/mtd/ubi/wl.c` (`wear_leveling_worker`): the data of a block with few erases, which
+//! apparently do not change, move to a free block with many erases, so that the first one is used again.
 
 use crate::device::{Device, EraseWork};
 use crate::error::UbiError;
@@ -34,7 +34,7 @@ impl Device {
         let place_of_source = if scrubbing { Place::Scrub } else { Place::Used };
         let header = match self.io.read_vid_header(from) {
             Ok(Found::Header { header, .. }) => header,
-            // Handed out, and its header not yet written.
+            // The block was handed out, but its header is not written yet.
             Ok(Found::Erased { flipped: false }) => return self.keep_both(from, Place::Protected, to),
             Ok(Found::Erased { flipped: true }) => return self.keep_both(from, Place::Scrub, to),
             Ok(Found::Garbage { .. }) => return self.lose_both(from, to, UbiError::Io),
@@ -49,7 +49,7 @@ impl Device {
             }
             Err(NotMoved::Unmapped) => self.keep_both(from, Place::Protected, to),
             Err(NotMoved::Locked) => {
-                // Whoever writes it asks for the move again.
+                // The writer of the LEB asks for the move again when it is done.
                 self.wear.put(from, place_of_source);
                 self.wear.put(to, Place::Free);
                 Ok(())
@@ -67,7 +67,7 @@ impl Device {
         }
     }
 
-    /// Nothing was moved, and the target is as clean as before.
+    /// Puts both blocks back, because nothing was moved and the target is still erased.
     fn keep_both(&mut self, from: u32, place: Place, to: u32) -> Result<(), UbiError> {
         self.wear.put(from, place);
         self.wear.put(to, Place::Free);
@@ -75,7 +75,7 @@ impl Device {
         Ok(())
     }
 
-    /// Nobody knows what the blocks hold now; the device becomes read-only.
+    /// Gives up both blocks, because their content is unknown. The caller makes the device read-only.
     fn lose_both(&mut self, from: u32, to: u32, error: UbiError) -> Result<(), UbiError> {
         self.wear.places[from as usize] = Place::Nowhere;
         self.wear.places[to as usize] = Place::Nowhere;

@@ -60,12 +60,12 @@ pub struct PebCounts {
     pub free_pebs: u32,
     /// Hold a LEB.
     pub used_pebs: u32,
-    /// Of those, the ones that wait to be moved because of bit flips, or cannot be moved because of read errors.
+    /// Those used blocks that wait to be moved because of bit flips, or that cannot be moved because of read errors.
     pub doubtful_pebs: u32,
     /// Wait for their erase.
     pub pending_pebs: u32,
     pub bad_pebs: u32,
-    /// Corrupted, or of an internal volume that nobody knows: left alone.
+    /// Blocks that are left alone, because they are corrupted or belong to an unknown internal volume.
     pub kept_pebs: u32,
 }
 
@@ -90,22 +90,22 @@ impl Ubi {
         Ok(Ubi(Rc::new(RefCell::new(Device::attach(mtd, options)?))))
     }
 
-    /// Ends the background thread. No flash operation: blocks that still wait for their erase are found again by the
-    /// next attach, and LEBs that were unmapped with them. Open volumes cannot be used any more.
+    /// Ends the background thread without a flash operation. The next attach finds the blocks that still wait for their
+    /// erase, and with them LEBs that were unmapped. Open volumes cannot be used any more.
     pub fn detach(&self) {
         self.0.borrow_mut().detach();
     }
 
-    /// A turn of the background thread's loop: it does one work. The caller holds the CPU for [`Task::UbiThread`]
-    /// ([`Sim::run_as`]). `true`: the thread goes on at once, unless the scheduling point that follows its work
-    /// ([`Sim::resched`]) gives the CPU to somebody else; `false`: it sleeps.
+    /// Runs one turn of the background thread's loop, which does one work. The caller holds the CPU for
+    /// [`Task::UbiThread`] ([`Sim::run_as`]). `true`: the thread goes on at once, unless the scheduling point that
+    /// follows its work ([`Sim::resched`]) gives the CPU to another task; `false`: it sleeps.
     ///
-    /// So whoever dispatches tasks calls this until it is `false` or another task has to run.
+    /// A dispatcher of tasks therefore calls this until it returns `false` or another task has to run.
     pub fn run_task(&self) -> bool {
         self.0.borrow_mut().thread_step()
     }
 
-    /// Does all works that wait for the background thread, in the caller.
+    /// Does all works that wait for the background thread, in the task of the caller.
     pub fn flush(&self) -> Result<(), UbiError> {
         self.0.borrow_mut().flush(None, None)
     }
@@ -117,7 +117,7 @@ impl Ubi {
         self.0.borrow_mut().make_volume(request)
     }
 
-    /// Changes the number of LEBs; those beyond the new end are lost.
+    /// Changes the number of LEBs. LEBs beyond the new end lose their content.
     pub fn resize_volume(&self, id: u32, lebs: u32) -> Result<(), UbiError> {
         self.0.borrow_mut().resize_volume(id, lebs)
     }
@@ -169,12 +169,12 @@ impl Ubi {
         self.0.borrow().io.layout.min_io_bytes
     }
 
-    /// LEBs that no volume and no reserve has.
+    /// LEBs that belong to no volume and to no reserve.
     pub fn available_lebs(&self) -> u32 {
         self.0.borrow().space.available_pebs
     }
 
-    /// Who has the erase blocks.
+    /// How the erase blocks are distributed.
     pub fn room(&self) -> Room {
         self.0.borrow().room()
     }
@@ -225,7 +225,7 @@ impl Ubi {
         self.0.borrow().io.layout.peb_bytes
     }
 
-    /// Did an error make the device read-only?
+    /// Whether an error has made the device read-only.
     pub fn is_read_only(&self) -> bool {
         self.0.borrow().io.read_only
     }

@@ -28,10 +28,10 @@ pub mod compat {
     pub const REJECT: u8 = 5;
 }
 
-/// Can the content of a volume change at any time, or only as a whole?
+/// Whether the LEBs of a volume can change one by one, or only all together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VolumeKind {
-    /// LEBs are written one by one; what they hold is the user's business.
+    /// LEBs are written one by one; UBI knows nothing about their content.
     Dynamic,
     /// Written as a whole ([`crate::Volume::update`]); UBI knows the size of the data and has a CRC of each LEB.
     Static,
@@ -71,12 +71,12 @@ fn put_u32(bytes: &mut [u8], at: usize, value: u32) {
     bytes[at..at + 4].copy_from_slice(&value.to_be_bytes());
 }
 
-/// Why bytes are no header.
+/// Why bytes are not a valid header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoHeader {
     Magic,
     Crc,
-    /// The CRC is right, and the content cannot be.
+    /// The CRC is right, but the fields cannot be.
     Content,
 }
 
@@ -98,14 +98,14 @@ fn finish_header(bytes: &mut [u8], magic: u32) {
     put_u32(bytes, HEADER_BYTES - 4, crc);
 }
 
-/// Where headers and data of an erase block stand, as each erase counter header says it.
+/// Offsets of headers and data in an erase block, as each erase counter header states them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offsets {
     pub vid_header_offset: u32,
     pub data_offset: u32,
 }
 
-/// Erase counter header: first thing in every erase block.
+/// Erase counter header, with which every erase block begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EcHeader {
     pub erases: u32,
@@ -133,8 +133,8 @@ impl EcHeader {
     }
 }
 
-/// Where the erase counter header at the start of an erase block says that the volume identifier header stands; `None`:
-/// there is no erase counter header. For images of partitions that were attached elsewhere.
+/// The offset of the volume identifier header that the erase counter header at the start of an erase block states.
+/// `None`: there is no erase counter header. For images of partitions that were attached elsewhere.
 pub fn vid_header_offset(block: &[u8]) -> Option<u32> {
     let header = block.get(..HEADER_BYTES)?;
     check_header(header, EC_MAGIC).is_ok().then(|| u32_at(header, 16))
@@ -151,12 +151,12 @@ pub struct LebAddress {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VidHeader {
     pub kind: VolumeKind,
-    /// The data are a copy, by an atomic change or a move: valid only if their CRC is right.
+    /// The data are a copy made by an atomic change or a move, and are valid only if their CRC is right.
     pub is_copy: bool,
     pub compat: u8,
     pub volume_id: u32,
     pub leb_number: u32,
-    /// Bytes that `data_crc` covers; 0 when nothing is known.
+    /// Bytes that `data_crc` covers; 0: there is no CRC of the data.
     pub data_bytes: u32,
     /// LEBs that the data of a static volume occupy.
     pub used_lebs: u32,
@@ -235,7 +235,8 @@ impl VidHeader {
     }
 }
 
-/// A record of the volume table, byte for byte as on flash: what it does not know is kept when it is changed.
+/// A record of the volume table, byte for byte as on flash. Fields unknown to this code are kept when the record is
+/// changed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Record([u8; RECORD_BYTES]);
 
@@ -245,7 +246,7 @@ pub const FLAG_AUTORESIZE: u8 = 1;
 pub const FLAG_SKIP_CHECK: u8 = 2;
 
 impl Record {
-    /// The record of no volume: zeros and their CRC.
+    /// An empty record: zeros and their CRC.
     pub fn empty() -> Record {
         let mut record = Record([0; RECORD_BYTES]);
         record.finish();
@@ -262,7 +263,7 @@ impl Record {
         &self.0
     }
 
-    /// Puts the CRC right after a change.
+    /// Computes the CRC after a change.
     pub fn finish(&mut self) {
         let crc = crc(&self.0[..RECORD_BYTES - 4]);
         put_u32(&mut self.0, RECORD_BYTES - 4, crc);
@@ -288,7 +289,7 @@ impl Record {
         u32_at(&self.0, 8)
     }
 
-    /// For a volume with LEBs of `leb_bytes`; sets the padding that follows as well.
+    /// Sets the alignment of a volume with LEBs of `leb_bytes`, and the padding that follows from it.
     pub fn set_alignment(&mut self, alignment_bytes: u32, leb_bytes: u32) {
         put_u32(&mut self.0, 4, alignment_bytes);
         put_u32(&mut self.0, 8, leb_bytes % alignment_bytes);
@@ -302,7 +303,7 @@ impl Record {
         self.0[12] = kind.code();
     }
 
-    /// 1: an update of the whole volume has begun and not ended.
+    /// 1: an update of the whole volume was begun and not finished.
     pub fn update_marker(&self) -> u8 {
         self.0[13]
     }

@@ -10,7 +10,7 @@ use crate::media::{Offsets, HEADER_BYTES};
 
 /// Difference of erase counters from which on blocks are moved (`CONFIG_MTD_UBI_WL_THRESHOLD`).
 pub const WL_THRESHOLD_DEFAULT: u32 = 4096;
-/// Erase blocks of 1024 that a chip may lose (`CONFIG_MTD_UBI_BEB_LIMIT`).
+/// How many erase blocks in 1024 a chip may lose (`CONFIG_MTD_UBI_BEB_LIMIT`).
 pub const MAX_BEB_PER1024_DEFAULT: u32 = 20;
 /// `MAX_MTD_UBI_BEB_LIMIT`
 const MAX_BEB_PER1024_MAX: u32 = 768;
@@ -18,10 +18,11 @@ const MAX_BEB_PER1024_MAX: u32 = 768;
 /// How many erase blocks are kept to replace bad ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadReserve {
-    /// Linux 3.7 and later: so many of 1024 blocks of the whole chip, less those that are bad already. 0 stands for the
+    /// Linux 3.7 and later: so many blocks in 1024 of the whole chip, less those that are bad already. 0 stands for the
     /// kernel's default, 20.
     Per1024OfChip(u32),
-    /// Before: a percentage of the partition's good blocks, at least 2 blocks (`CONFIG_MTD_UBI_BEB_RESERVE`, 1).
+    /// Earlier kernels: a percentage of the partition's good blocks, at least 2 blocks (`CONFIG_MTD_UBI_BEB_RESERVE`,
+    /// 1).
     PercentOfPartition(u32),
 }
 
@@ -42,16 +43,17 @@ impl BadReserve {
 /// Options of [`crate::Ubi::attach`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UbiOptions {
-    /// Where the volume identifier header stands. `None`: behind the erase counter header, in the next sub-page if there
-    /// are any, else in the next page. In the page of the erase counter header without sub-page writes: the partition can
-    /// only be read.
+    /// Offset of the volume identifier header. `None`: it follows the erase counter header, in the next sub-page if
+    /// there are sub-page writes, else in the next page. If both headers are in the same page and there are no sub-page
+    /// writes, the partition can only be read.
     pub vid_header_offset_bytes: Option<u32>,
     /// The driver can program a sub-page ([`Mtd::write_partial`]). The chip must allow several programs of a page.
     pub subpage_writes: bool,
     pub bad_reserve: BadReserve,
     /// Erase blocks of the whole chip, if the simulated one is only a part of it.
     pub chip_blocks: Option<u32>,
-    /// Difference of erase counters from which on data move from a little worn block to a much worn one.
+    /// If the erase counters of two blocks differ by this much, data move from the less worn block to the more worn
+    /// one.
     pub wl_threshold_erases: u32,
     /// Image sequence number that formatting writes. A real kernel draws it at random.
     pub image_number: u32,
@@ -131,12 +133,12 @@ impl Layout {
         })
     }
 
-    /// Both headers stand in one unit of programming, so nothing can be written.
+    /// Whether both headers are in the same unit of programming, so that nothing can be written.
     pub fn is_read_only(&self) -> bool {
         self.offsets.vid_header_offset < self.header_io_bytes
     }
 
-    /// Where in its unit of programming the volume identifier header begins.
+    /// Offset of the volume identifier header in its unit of programming.
     pub fn vid_header_shift(&self) -> usize {
         (self.offsets.vid_header_offset % self.header_io_bytes) as usize
     }
@@ -158,7 +160,8 @@ mod tests {
 
     #[test]
     fn the_reserve_for_bad_blocks_follows_the_whole_chip_since_3_7() {
-        // The measured partitions: 160 blocks at 1 of 1024, 800 at 4, on a chip of 2048; by default 40.
+        // The measured partitions have 160 blocks at 1 of 1024 and 800 blocks at 4 of 1024, on a chip of 2048 blocks;
+        // the default reserve there is 40 blocks.
         let of = |per_1024| BadReserve::Per1024OfChip(per_1024).level_pebs(2048, 160, 0);
         assert_eq!((of(1), of(4), of(0)), (2, 8, 40));
         assert_eq!(BadReserve::Per1024OfChip(20).level_pebs(2048, 160, 3), 37);

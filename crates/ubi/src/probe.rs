@@ -25,32 +25,33 @@ pub struct Headers {
 pub struct Leb {
     pub volume_id: u32,
     pub leb_number: u32,
-    /// Of several copies the one with the highest counts.
+    /// Among several blocks with the same LEB, the one with the highest number is valid.
     pub sequence_number: u64,
 }
 
 impl Leb {
-    /// It holds the volume table.
+    /// Whether the block holds the volume table.
     pub fn is_layout(&self) -> bool {
         self.volume_id == LAYOUT_VOLUME
     }
 
-    /// It belongs to UBI itself.
+    /// Whether the LEB belongs to a volume of UBI itself.
     pub fn is_internal(&self) -> bool {
         self.volume_id >= INTERNAL_VOLUME_START
     }
 }
 
-/// Where the first erase counter header with a right CRC says that the other header and the data stand, both from the
-/// start of its erase block. `None`: `block` does not begin with one.
+/// The offsets of the volume identifier header and of the data, from the start of the erase block, that the erase
+/// counter header states. `None`: `block` does not begin with such a header with a right CRC.
 pub fn offsets(block: &[u8]) -> Option<(u32, u32)> {
     let vid_header_offset = crate::vid_header_offset(block)?;
     let data_offset = u32::from_be_bytes(block.get(20..24)?.try_into().ok()?);
     Some((vid_header_offset, data_offset))
 }
 
-/// The number that all erase counter headers of a formatted partition share (`drivers/mtd/ubi/ubi-media.h`, `image_seq`); a
-/// header whose CRC is wrong says 0, as old ones do. `None`: `block` does not begin with one.
+/// The number that all erase counter headers of a formatted partition share (`drivers/mtd/ubi/ubi-media.h`,
+/// `image_seq`). 0 for a header whose CRC is wrong, and for old headers. `None`: `block` does not begin with such a
+/// header.
 pub fn image_number(block: &[u8]) -> Option<u32> {
     let is_sound = crate::vid_header_offset(block).is_some();
     let number = || block.get(24..28).map(|bytes| u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]));
@@ -95,12 +96,12 @@ pub fn headers(block: &[u8], vid_header_offset: u32, data_offset: u32) -> Header
     found
 }
 
-/// A volume, as a copy of the volume table has it.
+/// A volume, as a copy of the volume table describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VolumeRecord {
     pub id: u32,
     pub name: String,
-    /// Its contents change only as a whole.
+    /// The volume can only be written as a whole.
     pub is_static: bool,
     pub reserved_pebs: u32,
 }

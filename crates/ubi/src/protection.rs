@@ -18,7 +18,7 @@ pub struct ProtectionQueue {
     first: [u32; LISTS as usize],
     last: [u32; LISTS as usize],
     list_of: Box<[u8]>,
-    /// The list that the next erase serves.
+    /// The list whose blocks lose their protection with the next erase.
     head: u32,
 }
 
@@ -33,7 +33,7 @@ impl ProtectionQueue {
         }
     }
 
-    /// Adds a block that is in no list to the list that is served last.
+    /// Adds a block to the list that is served last. The block must not be in any list.
     pub fn add(&mut self, peb: u32) {
         let list = (self.head + LISTS - 1) % LISTS;
         let before = self.last[list as usize];
@@ -63,7 +63,7 @@ impl ProtectionQueue {
         }
     }
 
-    /// After an erase: takes the blocks whose protection is over, one after the other; `None` ends the round.
+    /// Called after an erase: takes the blocks whose protection is over, one per call. `None` ends the round.
     pub fn serve(&mut self) -> Option<u32> {
         let peb = self.first[self.head as usize];
         if peb == NIL {

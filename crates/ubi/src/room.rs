@@ -1,21 +1,21 @@
-//! Who has the erase blocks of a partition, for messages about too few of them.
+//! How the erase blocks of a partition are distributed, for messages when there are too few of them.
 
 use crate::attach::WORKING_PEBS;
 use crate::device::Device;
 use crate::media::LAYOUT_LEBS;
 use std::fmt;
 
-/// The erase blocks of a partition; all the others together are `pebs`.
+/// The distribution of the erase blocks. The other fields add up to `pebs`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
     pub pebs: u32,
     pub volume_table_pebs: u32,
-    /// For moving data and for changing a LEB at once.
+    /// Blocks for moving data and for the atomic change of a LEB.
     pub working_pebs: u32,
     /// Kept to replace blocks that go bad.
     pub bad_reserve_pebs: u32,
     pub bad_pebs: u32,
-    /// Corrupted, or of an internal volume that nobody knows: left alone.
+    /// Blocks that are left alone, because they are corrupted or belong to an unknown internal volume.
     pub kept_pebs: u32,
     pub volume_pebs: u32,
     pub available_pebs: u32,

@@ -19,7 +19,7 @@ pub struct ScannedPeb {
     /// `None`: not known; after the scan the mean takes its place.
     pub erases: Option<u32>,
     pub owner: Option<LebAddress>,
-    /// Nothing is in it, not even an erase counter: it was never formatted.
+    /// The block is entirely erased, without an erase counter: it was never formatted.
     pub is_blank: bool,
 }
 
@@ -33,7 +33,7 @@ pub struct ScannedLeb {
     pub sequence_number: u64,
 }
 
-/// What the headers say about a volume.
+/// What the headers of its LEBs state about a volume.
 #[derive(Debug)]
 pub struct ScannedVolume {
     pub kind: VolumeKind,
@@ -50,7 +50,7 @@ pub struct Scan {
     pub free: VecDeque<ScannedPeb>,
     pub erase: VecDeque<ScannedPeb>,
     pub corrupted_pebs: u32,
-    /// Blocks of internal volumes that must be kept although nobody knows them.
+    /// Blocks of unknown internal volumes that must be preserved.
     pub alien_pebs: u32,
     pub bad_pebs: u32,
     empty_pebs: u32,
@@ -60,15 +60,15 @@ pub struct Scan {
     pub erases_max: u32,
     pub mean_erases: u32,
     pub max_sequence_number: u64,
-    /// Nothing but erased blocks: the partition is to be formatted.
+    /// All blocks are erased: the partition is to be formatted.
     pub is_empty: bool,
 }
 
-/// Which of two blocks with the same LEB counts.
+/// Which of two blocks with the same LEB is valid.
 struct Comparison {
     second_is_newer: bool,
     flipped: bool,
-    /// The data of the newer one are not what its header says, so the older one counts.
+    /// The data of the newer block do not match its header, so the older block is valid.
     corrupted: bool,
 }
 
@@ -163,7 +163,7 @@ impl Scan {
         Ok(())
     }
 
-    /// `first`: before the others, because its content is not to be trusted.
+    /// Queues a block for its erase. `first`: in front of the others, because its content is not trustworthy.
     fn queue_erase(&mut self, peb: u32, erases: Option<u32>, owner: Option<LebAddress>, first: bool) {
         self.queue(ScannedPeb { peb_number: peb, erases, owner, is_blank: false }, first);
     }
@@ -176,7 +176,8 @@ impl Scan {
         }
     }
 
-    /// A block with a good volume identifier header. `false`: its erase counter does not enter the mean.
+    /// Handles a block with a good volume identifier header. Returns `false` when its erase counter is left out of the
+    /// mean.
     fn add(
         &mut self,
         io: &mut Io,
@@ -204,7 +205,7 @@ impl Scan {
         Ok(true)
     }
 
-    /// Enters a LEB, or decides between two blocks that both hold it (`ubi_add_to_av`).
+    /// Adds a LEB, or chooses between two blocks that both hold it (`ubi_add_to_av`).
     pub fn add_leb(
         &mut self,
         io: &mut Io,
@@ -254,7 +255,7 @@ impl Scan {
         Ok(())
     }
 
-    /// Is this an empty partition, a UBI partition, or something else?
+    /// Decides whether this is an empty partition, a UBI partition, or something else.
     fn judge(&mut self, pebs: u32) -> Result<(), AttachError> {
         let pebs = pebs - self.bad_pebs - self.alien_pebs;
         let corrupted_max = if pebs >= 20 { pebs / 20 } else { 8 };
@@ -262,7 +263,7 @@ impl Scan {
             return Err(AttachError::Corrupted { corrupted: self.corrupted_pebs });
         }
         if self.empty_pebs + self.maybe_bad_pebs == pebs {
-            // A block or two that cannot be read may have gone bad unnoticed; more may be somebody's data.
+            // One or two unreadable blocks may have gone bad without a mark. More of them may be data of another kind.
             if self.maybe_bad_pebs > 2 {
                 return Err(AttachError::NotUbi);
             }
@@ -271,7 +272,7 @@ impl Scan {
         Ok(())
     }
 
-    /// The LEBs of a volume that the volume table does not know are to be erased.
+    /// Queues all LEBs of a volume for an erase, because the volume is not in the volume table.
     pub fn forget_volume(&mut self, id: u32) {
         if let Some(volume) = self.volumes.remove(&id) {
             for (leb, found) in volume.lebs {
@@ -286,8 +287,9 @@ impl Scan {
     }
 }
 
-/// A good erase counter header, a damaged volume identifier header: was the power cut while the block was erased or its
-/// header written, or is this something worth keeping (`check_corruption`)?
+/// Examines a block with a good erase counter header and a damaged volume identifier header: did a power cut interrupt
+/// an erase or the writing of the header (`true`), or does the block hold data that should be kept
+/// (`check_corruption`)?
 fn leftover_of_a_power_cut(io: &Io, peb: u32, buffer: &mut [u8]) -> Result<bool, AttachError> {
     let data = &mut buffer[..io.layout.leb_bytes as usize];
     match io.read_data(peb, 0, data) {

@@ -13,10 +13,10 @@ use crate::media::{
 use crate::options::Layout;
 use crate::scan::{Scan, ScannedPeb};
 
-/// Blocks that are tried for a copy of the table beyond the retries of a write (`create_vtbl`).
+/// How many blocks are tried for a copy of the table (`create_vtbl`).
 const TRIES: u32 = RETRIES + 2;
 
-/// How a copy of the table is.
+/// The condition of a copy of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
     Good,
@@ -51,7 +51,7 @@ pub fn read_table(io: &mut Io, scan: &mut Scan, buffer: &mut [u8]) -> Result<Vec
     let good_pebs = io.layout.pebs - scan.bad_pebs;
     let mut first = read_copy(io, scan, 0)?;
     let mut second = read_copy(io, scan, 1)?;
-    // LEB 0 is changed first: where both are good, it is the newer one.
+    // An update writes LEB 0 first, so when both copies are good LEB 0 is the newer one.
     if let Some(table) = first.take_if(|table| check(table, &io.layout, good_pebs) != Ok(Verdict::Damaged)) {
         check(&table, &io.layout, good_pebs)?;
         if second.as_ref() != Some(&table) {
@@ -83,14 +83,14 @@ fn read_copy(io: &Io, scan: &mut Scan, copy: u32) -> Result<Option<Vec<u8>>, Att
     let mut table = vec![0; io.layout.table_bytes()];
     match io.read_data(found.peb_number, 0, &mut table) {
         Ok(false) => {}
-        // The records have CRCs of their own.
+        // Uncorrectable data are accepted here, because the records have CRCs of their own.
         Ok(true) | Err(UbiError::Uncorrectable) => found.scrub = true,
         Err(error) => return Err(error.into()),
     }
     Ok(Some(table))
 }
 
-/// Is a copy of the table whole and sensible (`vtbl_check`)? An error: its CRCs are right, and it cannot be.
+/// Checks a copy of the table (`vtbl_check`). An error means that its CRCs are right but its content is impossible.
 fn check(table: &[u8], layout: &Layout, good_pebs: u32) -> Result<Verdict, AttachError> {
     let mut names = HashSet::new();
     for id in 0..layout.volume_slots() {
@@ -166,7 +166,7 @@ fn create_copy(io: &mut Io, scan: &mut Scan, copy: u32, table: &[u8], buffer: &m
     }
 }
 
-/// A block to write to before the wear levelling is at work (`ubi_early_get_peb`).
+/// Finds a block to write to before wear levelling is running (`ubi_early_get_peb`).
 fn early_peb(io: &mut Io, scan: &mut Scan, buffer: &mut [u8]) -> Result<ScannedPeb, AttachError> {
     if let Some(peb) = scan.free.pop_front() {
         return Ok(peb);

@@ -13,7 +13,7 @@ use crate::media::VolumeKind;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VolumeInfo {
     pub id: u32,
-    /// Bytes that are no UTF-8 are replaced.
+    /// Name of the volume; bytes that are not UTF-8 are replaced.
     pub name: String,
     pub kind: VolumeKind,
     pub lebs: u32,
@@ -21,9 +21,9 @@ pub struct VolumeInfo {
     pub alignment_bytes: u32,
     /// Bytes of a static volume's data; the whole size of a dynamic one.
     pub used_bytes: u64,
-    /// A static volume that misses LEBs, or whose check sums are wrong.
+    /// LEBs of a static volume are missing, or their check sums are wrong.
     pub corrupted: bool,
-    /// Only another update of the whole volume makes it usable again.
+    /// An update was interrupted; only another update of the whole volume makes it usable again.
     pub update_interrupted: bool,
 }
 
@@ -89,12 +89,12 @@ impl Volume {
         Ok(VolumeInfo::of(self.of(&device)?, device.io.layout.leb_bytes))
     }
 
-    /// Empty when the volume is gone.
+    /// Name of the volume; empty when the volume was removed.
     pub fn name(&self) -> String {
         self.info().map(|info| info.name).unwrap_or_default()
     }
 
-    /// LEBs of the volume; 0 when it is gone.
+    /// Number of LEBs; 0 when the volume was removed.
     pub fn lebs(&self) -> u32 {
         self.of(&self.device.borrow()).map_or(0, VolumeState::lebs)
     }
@@ -119,13 +119,13 @@ impl Volume {
         self.min_io_bytes()
     }
 
-    /// What the device writes best at once (`mtd->writebufsize`): a page on NAND.
+    /// The size of write that suits the device best (`mtd->writebufsize`): a page on NAND.
     pub fn max_write_bytes(&self) -> u32 {
         self.min_io_bytes()
     }
 
-    /// A scheduling point inside the user of the volume (`cond_resched`): UBI's thread may get the CPU, other tasks wait
-    /// for one outside, where nobody is in the middle of something.
+    /// A scheduling point inside the user of the volume (`cond_resched`). Only UBI's thread may get the CPU here; other
+    /// tasks wait for a scheduling point outside, where the file system is not in the middle of an operation.
     #[inline]
     pub fn cond_resched(&self) {
         self.device.borrow_mut().let_thread_run();
@@ -133,7 +133,7 @@ impl Volume {
 
     // ---- for observers of a simulation ---------------------------------------------------------------------
 
-    /// What the cells of a part of a LEB hold: no operation, no time, no ECC. 0xFF where nothing is mapped.
+    /// Reads the cells of a part of a LEB for an observer: no operation, no time, no ECC. Unmapped LEBs read as 0xFF.
     pub fn look(&self, leb: u32, offset_bytes: u32, buffer: &mut [u8]) -> Result<(), UbiError> {
         let device = self.device.borrow();
         let peb = *self.of(&device)?.pebs.get(leb as usize).ok_or(UbiError::BadRange)?;
@@ -146,8 +146,8 @@ impl Volume {
 
     // ---- reading and writing -------------------------------------------------------------------------------
 
-    /// Reads a part of a LEB. What is not mapped reads as 0xFF. With [`UbiError::Uncorrectable`] the buffer has been
-    /// filled nevertheless; bits that ECC corrected let the LEB move to another block in the background.
+    /// Reads a part of a LEB. An unmapped LEB reads as 0xFF. With [`UbiError::Uncorrectable`] the buffer has been
+    /// filled nevertheless. When ECC had to correct bits, the LEB is moved to another block in the background.
     pub fn read(&self, leb: u32, offset_bytes: u32, buffer: &mut [u8]) -> Result<(), UbiError> {
         let mut device = self.device.borrow_mut();
         let volume = self.of(&device)?;
@@ -175,7 +175,7 @@ impl Volume {
         result
     }
 
-    /// Runs `f` for a LEB that may be written.
+    /// Calls `f` after checking that the LEB may be written.
     fn change_with(
         &self,
         leb: u32,
@@ -197,8 +197,8 @@ impl Volume {
         f(&mut device)
     }
 
-    /// Writes whole pages of a LEB of a dynamic volume. Pages must be written in order, each once until the LEB is
-    /// unmapped; UBI does not check this.
+    /// Writes whole pages of a LEB of a dynamic volume. Pages must be written in order, each once between two unmaps of
+    /// the LEB; UBI does not check this.
     pub fn write(&self, leb: u32, offset_bytes: u32, data: &[u8]) -> Result<(), UbiError> {
         let write = |device: &mut Device| {
             if data.is_empty() {
@@ -213,8 +213,8 @@ impl Volume {
         })
     }
 
-    /// Replaces the content of a LEB of a dynamic volume by whole pages: after a power cut it has the old content or the
-    /// new one. If it was not mapped it may have a part of the new one. No data: nothing happens.
+    /// Replaces the content of a LEB of a dynamic volume by whole pages. After a power cut a mapped LEB has the old or
+    /// the new content; an unmapped one may have a part of the new content. Without data nothing happens.
     pub fn change(&self, leb: u32, data: &[u8]) -> Result<(), UbiError> {
         let change = |device: &mut Device| {
             if data.is_empty() {
@@ -227,7 +227,7 @@ impl Volume {
         })
     }
 
-    /// Gives a LEB an empty erase block at once.
+    /// Maps a LEB to an empty erase block at once.
     pub fn map(&self, leb: u32) -> Result<(), UbiError> {
         let map = |device: &mut Device| {
             let is_mapped = self.of(device)?.pebs[leb as usize] != UNMAPPED;
@@ -239,8 +239,8 @@ impl Volume {
         self.change_with(leb, map, |_, _| true)
     }
 
-    /// Empties a LEB. Its block is erased in the background: after a power cut or a detach before that the old content
-    /// may be back.
+    /// Unmaps a LEB, which is empty then. Its block is erased in the background; after a power cut or a detach before
+    /// that erase the old content may be back.
     pub fn unmap(&self, leb: u32) -> Result<(), UbiError> {
         self.change_with(leb, |device| device.unmap_leb(self.id, leb), |_, _| true)
     }
@@ -254,7 +254,7 @@ impl Volume {
         self.change_with(leb, erase, |_, _| true)
     }
 
-    /// `false` as well when there is no such LEB.
+    /// Whether the LEB is mapped; `false` also when there is no such LEB.
     pub fn is_mapped(&self, leb: u32) -> bool {
         let device = self.device.borrow();
         self.of(&device).is_ok_and(|volume| volume.pebs.get(leb as usize).is_some_and(|&peb| peb != UNMAPPED))

@@ -10,7 +10,7 @@ use crate::media::{Record, VolumeKind, FLAG_AUTORESIZE, FLAG_SKIP_CHECK, NAME_BY
 /// How large a volume shall be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VolumeSize {
-    /// At least so many bytes.
+    /// As many LEBs as are needed for so many bytes.
     Bytes(u64),
     Lebs(u32),
     /// All LEBs that are available.
@@ -35,7 +35,7 @@ pub struct VolumeRequest {
 }
 
 impl VolumeRequest {
-    /// A volume of the lowest free number without special wishes.
+    /// A request for a volume with the lowest free number and the default settings.
     pub fn new(name: &str, kind: VolumeKind, size: VolumeSize) -> VolumeRequest {
         let name = name.to_string();
         VolumeRequest { id: None, name, kind, size, alignment_bytes: 1, autoresize: false, skip_check: false }
@@ -86,7 +86,7 @@ impl Device {
         if !self.space.reserve(lebs) {
             return Err(self.no_room(u64::from(lebs)));
         }
-        // LEBs of an earlier volume of this number may still wait for their erase.
+        // LEBs of an earlier volume with this number may still wait for their erase.
         if let Err(error) = self.flush(Some(id), None) {
             self.space.release(lebs);
             return Err(error);
@@ -128,7 +128,7 @@ impl Device {
         }
     }
 
-    /// A volume of the user's.
+    /// Checks that a volume exists and does not belong to UBI itself.
     fn check_user_volume(&self, id: u32) -> Result<(), UbiError> {
         if id >= self.slots() {
             return Err(UbiError::NoVolume);
@@ -160,7 +160,8 @@ impl Device {
             for leb in lebs..old_lebs {
                 self.unmap_leb(id, leb)?;
             }
-            // Before the table says so, or an attach would find LEBs beyond the volume's end.
+            // The LEBs are erased before the table is changed; otherwise an attach could find LEBs beyond the volume's
+            // end.
             self.flush(Some(id), None)?;
             self.volume_mut(id)?.pebs.truncate(lebs as usize);
             self.space.release(old_lebs - lebs);
@@ -201,8 +202,8 @@ impl Device {
         Ok(())
     }
 
-    /// Replaces the content of a volume, as `ubiupdatevol` does (`upd.c`). Not atomic: a mark in the volume table tells
-    /// an interrupted update.
+    /// Replaces the content of a volume, as `ubiupdatevol` does (`upd.c`). This is not atomic: a mark in the volume
+    /// table shows whether an update was interrupted.
     pub fn update_volume(&mut self, id: u32, data: &[u8]) -> Result<(), UbiError> {
         self.check_writable()?;
         self.check_user_volume(id)?;

@@ -11,13 +11,13 @@ use crate::media::{LebAddress, ERASE_COUNTER_MAX};
 use crate::protection::ProtectionQueue;
 use crate::wear_tree::WearTree;
 
-/// Works that may fail one after the other before the thread gives up (`WL_MAX_FAILURES`).
+/// After so many failed works in a row the thread gives up (`WL_MAX_FAILURES`).
 const FAILURES_MAX: u32 = 32;
 
 /// Where an erase block is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// Bad, corrupted, alien, or lost by an error that made the device read-only.
+    /// Bad, corrupted, of an unknown internal volume, or given up after an error that made the device read-only.
     Nowhere,
     Free,
     Used,
@@ -27,12 +27,12 @@ pub enum Place {
     Erroneous,
     /// Used, and handed out so recently that it is not moved.
     Protected,
-    /// Waits for its erase, or is being erased or moved.
+    /// The block waits for its erase, or is being erased or moved.
     Pending,
 }
 
 pub struct Wear {
-    /// Erase counters; of a block that is nowhere without meaning.
+    /// Erase counter of each block; meaningless for blocks that are [`Place::Nowhere`].
     pub erases: Box<[u32]>,
     pub places: Box<[Place]>,
     pub free: WearTree,
@@ -40,13 +40,13 @@ pub struct Wear {
     pub scrub: WearTree,
     pub protection: ProtectionQueue,
     pub works: Works,
-    /// A [`Work::Move`] is among the works.
+    /// A [`Work::Move`] is among the waiting works.
     pub move_scheduled: bool,
     pub threshold_erases: u32,
     pub erases_max: u32,
     pub erroneous_pebs: u32,
     pub erroneous_pebs_max: u32,
-    /// The thread exists and does works.
+    /// The thread exists and may work.
     pub thread_enabled: bool,
     failures: u32,
 }
@@ -71,7 +71,7 @@ impl Wear {
         }
     }
 
-    /// Puts a block that is in no list or tree somewhere.
+    /// Puts a block in a place. The block must not be in any list or tree.
     pub fn put(&mut self, peb: u32, place: Place) {
         let erases = self.erases[peb as usize];
         self.places[peb as usize] = place;
@@ -85,7 +85,7 @@ impl Wear {
         }
     }
 
-    /// Takes a block out of wherever it is.
+    /// Takes a block out of the list or tree in which it is. Returns where it was.
     pub fn take(&mut self, peb: u32) -> Place {
         let place = std::mem::replace(&mut self.places[peb as usize], Place::Pending);
         match place {
@@ -99,8 +99,8 @@ impl Wear {
         place
     }
 
-    /// The free block for new data (`find_mean_wl_entry`): as long as the counters lie close together the root of the
-    /// tree, which is one of medium wear.
+    /// Chooses the free block for new data (`find_mean_wl_entry`): the root of the tree, which has medium wear, unless
+    /// the erase counters differ too much.
     fn medium_free(&self) -> Option<u32> {
         let (first, last) = (self.free.first()?, self.free.last()?);
         if self.free.erases(last) - self.free.erases(first) < 2 * self.threshold_erases {
@@ -110,12 +110,12 @@ impl Wear {
         }
     }
 
-    /// A much worn free block, to move data of a little worn block to.
+    /// A free block with many erases, as a target for data from a block with few erases.
     pub fn worn_free(&self) -> Option<u32> {
         self.free.below(2 * self.threshold_erases)
     }
 
-    /// Does `to` exceed `from` by so much that data should move?
+    /// Whether the erase counter of `to` exceeds that of `from` by so much that data should move.
     pub fn should_move(&self, from: u32, to: u32) -> bool {
         let (from, to) = (self.erases[from as usize], self.erases[to as usize]);
         to >= from.saturating_add(self.threshold_erases)
@@ -180,7 +180,8 @@ impl Device {
         true
     }
 
-    /// A scheduling point at which only UBI's own thread may get the CPU; other tasks wait for the next one outside.
+    /// A scheduling point at which only UBI's own thread may get the CPU; other tasks wait for a scheduling point
+    /// outside UBI.
     pub fn let_thread_run(&mut self) {
         while let Switch::Run(Task::UbiThread) = self.sim.resched() {
             let sim = self.sim.clone();
@@ -189,7 +190,7 @@ impl Device {
         }
     }
 
-    /// Does the works of one LEB, of one volume or all that there are (`ubi_wl_flush`).
+    /// Does the waiting works of one LEB, of one volume, or all of them (`ubi_wl_flush`).
     pub fn flush(&mut self, volume: Option<u32>, leb: Option<u32>) -> Result<(), UbiError> {
         let wanted = |work: &Work| match (volume, work) {
             (None, _) => true,
@@ -208,7 +209,7 @@ impl Device {
 
     // ---- handing out and taking back -----------------------------------------------------------------------
 
-    /// A free block, erased and with an erase counter header (`ubi_wl_get_peb`).
+    /// Hands out a free block, which is erased and has an erase counter header (`ubi_wl_get_peb`).
     pub fn get_peb(&mut self) -> Result<u32, UbiError> {
         while self.wear.free.is_empty() {
             if self.wear.works.is_empty() {
@@ -223,10 +224,10 @@ impl Device {
         Ok(peb)
     }
 
-    /// Gives a block back: it will be erased (`ubi_wl_put_peb`).
+    /// Takes a block back, which is to be erased (`ubi_wl_put_peb`).
     pub fn put_peb(&mut self, peb: u32, owner: LebAddress, torture: bool) {
         match self.wear.places[peb as usize] {
-            // Lost by an error that made the device read-only; or its erase waits already.
+            // The block was given up after an error that made the device read-only, or its erase is waiting already.
             Place::Nowhere | Place::Pending | Place::Free => {}
             Place::Used | Place::Scrub | Place::Erroneous | Place::Protected => {
                 let erroneous = self.wear.take(peb) == Place::Erroneous;
@@ -235,7 +236,7 @@ impl Device {
         }
     }
 
-    /// The data of a block should move because of bit flips (`ubi_wl_scrub_peb`).
+    /// Marks a block as one whose data should move because of bit flips (`ubi_wl_scrub_peb`).
     pub fn scrub_peb(&mut self, peb: u32) {
         if matches!(self.wear.places[peb as usize], Place::Used | Place::Protected) {
             self.wear.take(peb);
@@ -304,7 +305,7 @@ impl Device {
         }
     }
 
-    /// A block went bad: it is marked, and one from the reserve takes its place.
+    /// Marks a block as bad; a block from the reserve takes its place.
     fn retire(&mut self, peb: u32) -> Result<(), UbiError> {
         let from_available = self.space.bad_reserve_pebs == 0;
         if from_available {

@@ -55,7 +55,7 @@ impl WearTree {
         self.node(peb).erases
     }
 
-    /// The most worn block with a counter below the least one + `difference`; the first block when there is none
+    /// The most worn block whose counter is below the lowest one plus `difference`; the first block when there is none
     /// (`find_wl_entry`).
     pub fn below(&self, difference: u32) -> Option<u32> {
         let mut found = self.first()?;
@@ -96,7 +96,7 @@ impl WearTree {
             let child = if left == NIL { right } else { left };
             self.replace_child(parent, peb, child);
             if child != NIL {
-                // The only child of a node is red: it takes over place and colour.
+                // The only child of a node is red. It takes over the place and the colour of the removed node.
                 self.node_mut(child).parent = parent;
                 self.node_mut(child).red = red;
                 NIL
@@ -113,7 +113,8 @@ impl WearTree {
         }
     }
 
-    /// A node with two children goes. Returns the node below which a black node is missing now.
+    /// Removes a node with two children: its successor takes its place. Returns the node below which the paths lack a
+    /// black node now.
     fn put_successor_in_place(&mut self, peb: u32) -> u32 {
         let Node { parent, children: [left, right], red, .. } = *self.node(peb);
         let mut successor = right;
@@ -177,7 +178,8 @@ impl WearTree {
         }
     }
 
-    /// Below `parent`, on the side that is empty or whose node was made black too few, paths lack a black node.
+    /// Restores the rule that all paths have the same number of black nodes. The paths below `bereft`, on the side that
+    /// is empty or has lost a black node, lack one.
     fn rebalance_after_removal(&mut self, bereft: u32) {
         let (mut parent, mut node) = (bereft, NIL);
         loop {
@@ -219,7 +221,7 @@ impl WearTree {
         }
     }
 
-    /// Moves `top` down to `side`; its child on the other side takes its place. Colours stay.
+    /// Rotates at `top`: it moves down to `side`, and its child on the other side takes its place. Colours stay.
     fn rotate(&mut self, top: u32, side: usize) {
         let riser = self.child(top, 1 - side);
         let moved = self.child(riser, side);
@@ -260,7 +262,7 @@ impl WearTree {
         usize::from(self.child(parent, RIGHT) == child)
     }
 
-    /// `new` takes the place of `old` below `parent`; upward links stay.
+    /// Puts `new` in the place of `old` below `parent`. Links upwards are not changed.
     fn replace_child(&mut self, parent: u32, old: u32, new: u32) {
         if parent == NIL {
             self.root = new;
@@ -307,7 +309,7 @@ mod tests {
         }
     }
 
-    /// Black nodes on each path below `at`; panics where a rule of red-black trees or the order is broken.
+    /// Number of black nodes on each path below `at`. Panics where a rule of red-black trees or the order is violated.
     fn black_height(tree: &WearTree, at: u32, parent: u32) -> u32 {
         if at == NIL {
             return 0;
