@@ -94,6 +94,22 @@ impl NorFlash {
         self.chip.borrow_mut().changes_until_cut = None;
     }
 
+    /// What the chip holds.
+    pub fn image(&self) -> Vec<u8> {
+        self.chip.borrow().bytes.clone()
+    }
+
+    /// Puts bytes on the chip that another one of the same size held.
+    pub fn load(&self, image: &[u8]) {
+        self.chip.borrow_mut().bytes.copy_from_slice(image);
+    }
+
+    /// Writes and erases since the chip was made.
+    pub fn changes(&self) -> u64 {
+        let counts = self.counts();
+        counts.programs + counts.erases
+    }
+
     pub fn counts(&self) -> NorCounts {
         self.chip.borrow().counts
     }

@@ -6,9 +6,8 @@
 //!
 //! As in fio, files are laid out before the first job starts, and this is not part of what is measured.
 
-use crate::calls::{timed, Calls};
 use ffslab_fs::Errno;
-use ffslab_linux::OpenFlags;
+use ffslab_system::{timed, Answer, Calls, Fd, OpenFlags, Refusal, Whence};
 use ffslab_workload::fio::job::{Engine, OpenSync};
 use ffslab_workload::fio::{iolog, parse, Action, Advice, Job, JobFile, Layout, Process, Replayer};
 use ffslab_workload::input::{read_text, InputKind};
@@ -118,7 +117,7 @@ struct Running {
     group: u32,
     state: State,
     start_ns: u64,
-    descriptors: Vec<Option<u32>>,
+    descriptors: Vec<Option<Fd>>,
     /// Where the engines with a file position left it.
     positions: Vec<u64>,
     measured: Measured,
@@ -142,7 +141,7 @@ impl Ready {
 /// Multiplies the jobs into processes and lays their files out.
 ///
 /// Errors: which job, what is wrong.
-pub fn prepare<C: Calls>(calls: &mut C, file: &FioFile, content: &mut Content) -> Result<Ready, String> {
+pub fn prepare(calls: &mut dyn Calls, file: &FioFile, content: &mut Content) -> Result<Ready, String> {
     let mut running: Vec<Running> = Vec::new();
     let processes_n = file.file.jobs.iter().map(|job| job.processes_n).sum::<u64>() as usize;
     let mut group = 0;
@@ -157,7 +156,7 @@ pub fn prepare<C: Calls>(calls: &mut C, file: &FioFile, content: &mut Content) -
             let mut present = Vec::with_capacity(process.file_names.len());
             for name in &process.file_names {
                 make_directories(calls, name).map_err(|error| failed(format!("{name}: {error}")))?;
-                present.push(calls.file_bytes(name.as_bytes()).ok());
+                present.push(calls.stat(name.as_bytes()).ok().map(|stat| stat.size_bytes));
             }
             for layout in process.set_up(&present).map_err(failed)? {
                 let name = &process.file_names[layout.file];
@@ -182,10 +181,11 @@ pub fn prepare<C: Calls>(calls: &mut C, file: &FioFile, content: &mut Content) -
 }
 
 /// The directories above a file, as far as they are missing.
-fn make_directories(calls: &mut impl Calls, name: &str) -> Result<(), Errno> {
+fn make_directories(calls: &mut dyn Calls, name: &str) -> Answer<()> {
     for (at, _) in name.match_indices('/') {
         match calls.mkdir(&name.as_bytes()[..at], DIRECTORY_PERMISSIONS) {
-            Ok(()) | Err(Errno::Exist) => {}
+            Ok(()) => {}
+            Err(error) if error == Errno::Exist => {}
             Err(error) => return Err(error),
         }
     }
@@ -194,9 +194,10 @@ fn make_directories(calls: &mut impl Calls, name: &str) -> Result<(), Errno> {
 
 /// `extend_file` of fio's `filesetup.c`: a file that is read is written first and leaves the cache; one that is only
 /// written is made anew.
-fn lay_out(calls: &mut impl Calls, name: &str, layout: &Layout, job: &Job, content: &mut Content) -> Result<(), Errno> {
+fn lay_out(calls: &mut dyn Calls, name: &str, layout: &Layout, job: &Job, content: &mut Content) -> Answer<()> {
     match calls.unlink(name.as_bytes()) {
-        Ok(()) | Err(Errno::NoEnt) => {}
+        Ok(()) => {}
+        Err(error) if error == Errno::NoEnt => {}
         Err(error) => return Err(error),
     }
     let flags = OpenFlags { create: true, truncate: layout.fill, ..OpenFlags::WRITE };
@@ -206,7 +207,7 @@ fn lay_out(calls: &mut impl Calls, name: &str, layout: &Layout, job: &Job, conte
     filled.and(closed)
 }
 
-fn fill(calls: &mut impl Calls, fd: u32, layout: &Layout, fsync: bool, content: &mut Content) -> Result<(), Errno> {
+fn fill(calls: &mut dyn Calls, fd: Fd, layout: &Layout, fsync: bool, content: &mut Content) -> Answer<()> {
     calls.ftruncate(fd, layout.size_bytes)?;
     let mut at = 0;
     while at < layout.size_bytes {
@@ -216,14 +217,14 @@ fn fill(calls: &mut impl Calls, fd: u32, layout: &Layout, fsync: bool, content: 
     if fsync {
         calls.fsync(fd)?;
     }
-    calls.advise(fd, 0, layout.size_bytes, ffslab_linux::Advice::DontNeed)
+    advise(calls, fd, (0, layout.size_bytes), ffslab_system::Advice::DontNeed)
 }
 
 /// Runs jobs that are ready. `each` sees every request; when it returns false the jobs end.
 ///
 /// Errors: [`FioError::Failed`] only when the power goes; a job that fails is in the report.
-pub fn run<C: Calls>(
-    calls: &mut C,
+pub fn run(
+    calls: &mut dyn Calls,
     ready: Ready,
     content: &mut Content,
     each: &mut dyn FnMut(Request<'_>) -> bool,
@@ -256,8 +257,16 @@ pub fn run<C: Calls>(
     Ok(report::report(&jobs, warnings, machine.running, genesis_ns))
 }
 
-struct Machine<'a, C> {
-    calls: &'a mut C,
+/// posix_fadvise(2); where nobody takes advice the program goes on without.
+fn advise(calls: &mut dyn Calls, fd: Fd, (at, bytes): (u64, u64), advice: ffslab_system::Advice) -> Answer<()> {
+    match calls.advise(fd, at, bytes, advice) {
+        Err(refusal) if refusal.is_lack() => Ok(()),
+        answer => answer,
+    }
+}
+
+struct Machine<'a> {
+    calls: &'a mut dyn Calls,
     content: &'a mut Content,
     running: Vec<Running>,
     genesis_ns: u64,
@@ -265,7 +274,7 @@ struct Machine<'a, C> {
     buffer: Vec<u8>,
 }
 
-impl<C: Calls> Machine<'_, C> {
+impl Machine<'_> {
     fn ticket(&mut self) -> u64 {
         self.tickets += 1;
         self.tickets
@@ -336,9 +345,9 @@ impl<C: Calls> Machine<'_, C> {
         match done {
             Ok(true) => {}
             Ok(false) => return Err(FioError::Interrupted),
-            Err(Errno::PowerCut) => return Err(FioError::Failed(Errno::PowerCut.to_string())),
+            Err(error) if error == Errno::PowerCut => return Err(FioError::Failed(Errno::PowerCut.to_string())),
             Err(error) => {
-                self.running[i].measured.error = Some(error);
+                self.running[i].measured.error = Some(error.errno());
                 self.running[i].process.fail();
             }
         }
@@ -348,8 +357,8 @@ impl<C: Calls> Machine<'_, C> {
         Ok(())
     }
 
-    fn descriptor(&self, i: usize, file: usize) -> Result<u32, Errno> {
-        self.running[i].descriptors[file].ok_or(Errno::BadF)
+    fn descriptor(&self, i: usize, file: usize) -> Answer<Fd> {
+        self.running[i].descriptors[file].ok_or(Errno::BadF.into())
     }
 
     fn log(&mut self, i: usize, file: usize, what: &str, range: Option<(u64, u64)>) {
@@ -368,7 +377,7 @@ impl<C: Calls> Machine<'_, C> {
         offset: u64,
         bytes: u64,
         each: &mut dyn FnMut(Request<'_>) -> bool,
-    ) -> Result<bool, Errno> {
+    ) -> Answer<bool> {
         let fd = self.descriptor(i, file)?;
         self.log(i, file, if write { "write" } else { "read" }, Some((offset, bytes)));
         let engine = self.running[i].process.job().engine;
@@ -378,7 +387,8 @@ impl<C: Calls> Machine<'_, C> {
             Engine::Vsync => true,
         };
         if seeks {
-            self.calls.seek_to(fd, offset)?;
+            let offset = i64::try_from(offset).map_err(|_| Errno::Inval)?;
+            self.calls.lseek(fd, offset, Whence::Set)?;
         }
         self.calls.job_computes();
         let (content, buffer) = (&mut *self.content, &mut self.buffer);
@@ -402,7 +412,7 @@ impl<C: Calls> Machine<'_, C> {
                 };
                 if moved == 0 {
                     // fio: "full resid".
-                    return Err(Errno::Io);
+                    return Err(Refusal::Failed(Errno::Io));
                 }
                 done += moved as u64;
             }
@@ -424,7 +434,7 @@ impl<C: Calls> Machine<'_, C> {
         file: usize,
         data_only: bool,
         each: &mut dyn FnMut(Request<'_>) -> bool,
-    ) -> Result<bool, Errno> {
+    ) -> Answer<bool> {
         let fd = self.descriptor(i, file)?;
         self.log(i, file, if data_only { "datasync" } else { "sync" }, Some((0, 0)));
         let start_ns = self.calls.now_ns();
@@ -439,7 +449,7 @@ impl<C: Calls> Machine<'_, C> {
     }
 
     /// Calls that fio does not account for.
-    fn plain(&mut self, i: usize, action: Action) -> Result<(), Errno> {
+    fn plain(&mut self, i: usize, action: Action) -> Answer<()> {
         match action {
             Action::Open { file } => {
                 let job = self.running[i].process.job();
@@ -470,18 +480,18 @@ impl<C: Calls> Machine<'_, C> {
             Action::Unlink { file } => {
                 match self.calls.unlink(self.running[i].process.file_names[file].as_bytes()) {
                     // Another process of the job was faster.
-                    Err(Errno::NoEnt) => Ok(()),
+                    Err(error) if error == Errno::NoEnt => Ok(()),
                     other => other,
                 }
             }
             Action::Advise { file, advice, offset, bytes } => {
                 let advice = match advice {
-                    Advice::Random => ffslab_linux::Advice::Random,
-                    Advice::Sequential => ffslab_linux::Advice::Sequential,
-                    Advice::DontNeed => ffslab_linux::Advice::DontNeed,
+                    Advice::Random => ffslab_system::Advice::Random,
+                    Advice::Sequential => ffslab_system::Advice::Sequential,
+                    Advice::DontNeed => ffslab_system::Advice::DontNeed,
                 };
                 let fd = self.descriptor(i, file)?;
-                self.calls.advise(fd, offset, bytes, advice)
+                advise(self.calls, fd, (offset, bytes), advice)
             }
             Action::Transfer { .. } | Action::Sync { .. } | Action::Think { .. } | Action::WaitUntil { .. } => Ok(()),
         }

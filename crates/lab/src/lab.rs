@@ -5,11 +5,11 @@ use crate::error::LabError;
 use crate::estimate::{self, Estimate, CALLS_MAX};
 use crate::experiment::{Experiment, Variant};
 use crate::image::check_saves;
+use crate::machine::MachineSpec;
+use crate::probe_log::has_nand;
 use crate::requests::rows_of_a_variant;
 use crate::result::{RunResult, Summary, VariantSummary};
-use crate::rtems::{self, Machine, RtemsSpec};
 use crate::run::{run, Outcome, Plan, RunError, Watch};
-use crate::stack::{Stack, StackSpec};
 use crate::stack_keys::StackTable;
 use crate::state::{check_steps, Recipe, State, StateCache};
 use crate::traces::Traces;
@@ -21,80 +21,36 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 /// A variant that is ready to run.
 struct Ready<'a> {
     variant: &'a Variant,
-    spec: Spec,
+    spec: MachineSpec,
     /// The stack's keys with the board's values filled in.
     keys: StackTable,
     /// Its initial state among those of all variants.
     state: Option<usize>,
 }
 
-/// What to build.
-enum Spec {
-    Linux(Box<StackSpec>),
-    Rtems(Box<RtemsSpec>),
-}
-
 impl Ready<'_> {
     fn run(&self, traces: &Traces, states: &[State], rows_max: usize, watch: &mut Watch) -> Result<Outcome, RunError> {
         let variant = self.variant;
-        match &self.spec {
-            Spec::Linux(spec) => {
-                let plan = Plan {
-                    stack: spec,
-                    setup: &variant.setup,
-                    measure: &variant.measure,
-                    main_steps: (None, variant.measure.len() - 1),
-                    seed: variant.seed,
-                    traces,
-                    state: self.state.and_then(|number| states.get(number)),
-                    probe_logs: variant.probe_logs,
-                    rows_max,
-                };
-                run(&plan, watch)
-            }
-            Spec::Rtems(spec) => {
-                let steps = (&variant.setup[..], &variant.measure[..]);
-                rtems::run(spec, steps, (variant.seed, rows_max), traces, watch)
-            }
-        }
+        let state = self.state.and_then(|number| states.get(number));
+        let system = self.spec.build(state).map_err(RunError::Step)?;
+        let plan = Plan {
+            setup: &variant.setup,
+            measure: &variant.measure,
+            main_steps: (None, variant.measure.len() - 1),
+            seed: variant.seed,
+            traces,
+            content_position_bytes: state.map_or(0, |state| state.content_position_bytes),
+            probe_logs: variant.probe_logs,
+            rows_max,
+        };
+        run(system, &plan, watch)
     }
 
     /// Number of calls that it makes, as far as its steps tell; those of its state are left out.
     fn calls(&self, traces: &Traces) -> u64 {
         let steps = self.variant.setup.iter().chain(&self.variant.measure);
-        estimate::calls(steps, traces, self.partition_bytes())
+        estimate::calls(steps, traces, self.spec.medium_bytes())
     }
-
-    fn partition_bytes(&self) -> u64 {
-        match &self.spec {
-            Spec::Linux(spec) => {
-                let page_bytes = u64::from(spec.geometry.page_bytes) * u64::from(spec.geometry.pages_per_block);
-                page_bytes * u64::from(spec.partition_blocks)
-            }
-            Spec::Rtems(spec) => spec.medium_bytes(),
-        }
-    }
-
-    /// The stack with its chip, if there is one.
-    fn chip(&self) -> Option<&StackSpec> {
-        match &self.spec {
-            Spec::Linux(spec) => Some(spec),
-            Spec::Rtems(_) => None,
-        }
-    }
-}
-
-/// A variant on RTEMS: keys and machine are checked. There are no kept states.
-fn ready_on_rtems<'a>(variant: &'a Variant, keys: &rtems::RtemsKeys, base_dir: &Path) -> Result<Ready<'a>, String> {
-    if variant.initial.is_some() || !variant.state.is_empty() {
-        return Err("`initial` and [[state]] are for Linux: make files with [[setup]] steps".to_string());
-    }
-    if variant.probe_logs {
-        return Err("probe_logs: the probe kit is for Linux, remove it from experiments on RTEMS".into());
-    }
-    let (spec, keys) = keys.resolve(base_dir).map_err(|text| format!("[stack]: {text}"))?;
-    Machine::new(&spec).map_err(|text| format!("[stack]: {text}"))?;
-    Ok(Ready { variant, spec: Spec::Rtems(Box::new(spec)), keys: StackTable::Rtems(Box::new(keys)), state: None })
 }
 
 /// The initial states of all variants: each once, in the order in which variants name them.
@@ -106,7 +62,7 @@ struct Recipes<'a> {
 
 impl<'a> Recipes<'a> {
     /// The number of the state of a variant; `None`: it starts from an erased partition.
-    fn add(&mut self, variant: &'a Variant, spec: &StackSpec, build: &str) -> Result<Option<usize>, String> {
+    fn add(&mut self, variant: &'a Variant, spec: &MachineSpec, build: &str) -> Result<Option<usize>, String> {
         if variant.state.is_empty() {
             return Ok(None);
         }
@@ -151,11 +107,11 @@ struct Checked<'a> {
 fn estimate(ready: &[Ready], recipes: &Recipes, traces: &Traces, rows_max: usize) -> Estimate {
     let states = recipes.recipes.iter().zip(&recipes.keys).map(|(recipe, key)| {
         let makers = ready.iter().find(|ready| ready.state.is_some_and(|number| recipes.keys[number] == *key));
-        let partition_bytes = makers.map_or(0, Ready::partition_bytes);
+        let partition_bytes = makers.map_or(0, |ready| ready.spec.medium_bytes());
         estimate::calls(recipe.steps.iter(), traces, partition_bytes)
     });
     let mut variants: Vec<(u64, u64)> =
-        ready.iter().map(|ready| (ready.calls(traces), ready.partition_bytes())).collect();
+        ready.iter().map(|ready| (ready.calls(traces), ready.spec.medium_bytes())).collect();
     if let Some(first) = variants.first_mut() {
         first.0 = states.fold(first.0, u64::saturating_add);
     }
@@ -185,22 +141,19 @@ fn check<'a>(
         let place = |text: String| placed(file_name, several, variant, &text);
         let steps = variant.setup.iter().chain(&variant.measure);
         traces.read(steps.clone(), base_dir).map_err(place)?;
-        let keys = match &variant.stack {
-            StackTable::Linux(keys) => keys,
-            StackTable::Rtems(keys) => {
-                ready.push(ready_on_rtems(variant, keys, base_dir).map_err(place)?);
-                continue;
-            }
-        };
-        let (spec, keys) = StackSpec::from_keys(keys, base_dir).map_err(|error| match error {
-            LabError::Input(text) => place(format!("[stack]: {text}")),
+        let in_stack = |text: String| place(format!("[stack]: {text}"));
+        let (spec, keys) = MachineSpec::of(&variant.stack, base_dir).map_err(|error| match error {
+            LabError::Input(text) => in_stack(text),
             other => other,
         })?;
         // Wrong geometries come to light before the first variant runs.
-        let stack = Stack::new(&spec).map_err(|text| place(format!("[stack]: {text}")))?;
-        check_saves(steps, stack.partition_bytes(), experiment.variants.len() as u64).map_err(place)?;
+        let system = spec.build(None).map_err(in_stack)?;
+        if variant.probe_logs {
+            has_nand(&*system).map_err(place)?;
+        }
+        check_saves(steps, system.medium_bytes(), experiment.variants.len() as u64).map_err(place)?;
         let state = recipes.add(variant, &spec, build).map_err(place)?;
-        ready.push(Ready { variant, spec: Spec::Linux(Box::new(spec)), keys: keys.into(), state });
+        ready.push(Ready { variant, spec, keys, state });
     }
     let kept = experiment.requests_kept.map(|rows| rows as usize);
     let rows_max = kept.unwrap_or_else(|| rows_of_a_variant(ready.len()));
@@ -303,7 +256,7 @@ pub fn run_experiment_with(
         }
         let name = &ready.variant.name;
         blocks.extend(name, &outcome);
-        summaries.push(VariantSummary::of(ready.variant.into(), ready.keys.clone(), ready.chip(), &outcome));
+        summaries.push(VariantSummary::of(ready.variant.into(), ready.keys.clone(), &ready.spec, &outcome));
         requests.extend(name, outcome.requests);
     }
     if !progress(1.0) {

@@ -12,7 +12,6 @@
 //! processes but for those of fio jobs.
 
 mod activity;
-pub mod calls;
 pub mod case;
 mod case_yaffs2;
 mod columns;
@@ -26,6 +25,7 @@ pub mod image;
 pub mod input;
 pub mod inspect;
 mod lab;
+pub mod machine;
 pub mod mount_options;
 pub mod planned;
 pub mod postmark;
@@ -54,7 +54,7 @@ pub use error::LabError;
 pub use experiment::Experiment;
 pub use ffslab_fs::{Errno, Stat};
 pub use ffslab_jffs2::Endian;
-pub use ffslab_linux::OpenFlags;
+pub use ffslab_system::{Fd, OpenFlags, Refusal};
 pub use ffslab_workload::input::{open as open_input, InputKind};
 pub use ffslab_workload::quoting;
 pub use ffslab_workload::text::io_reason;

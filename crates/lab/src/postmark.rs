@@ -1,7 +1,7 @@
 //! Runs Postmark's operations on the simulated system calls. Files hold random printable characters, as the program's.
 
 use ffslab_fs::Errno;
-use ffslab_linux::{OpenFlags, Vfs};
+use ffslab_system::{timed, Answer, OpenFlags, Refusal, System};
 use ffslab_workload::postmark::{ConfiguredRun, Instants, Operation, Run, Totals, GENERATOR};
 use ffslab_workload::Content;
 use schemars::JsonSchema;
@@ -80,7 +80,7 @@ const DIRECTORY_PERMISSIONS: u32 = 0o700;
 ///
 /// Errors: a location that cannot be made, a failed sync, a power cut. Other errors the program ignores; they are counted.
 pub fn run(
-    vfs: &mut Vfs,
+    system: &mut dyn System,
     configured: &ConfiguredRun,
     drop_caches: bool,
     content: &mut Content,
@@ -88,13 +88,13 @@ pub fn run(
 ) -> Result<PostmarkReport, PostmarkError> {
     let settings = &configured.settings;
     for location in settings.locations.iter().filter(|location| !location.directory.is_empty()) {
-        make_directories(vfs, &location.directory)
+        make_directories(system, &location.directory)
             .map_err(|error| PostmarkError::Failed(format!("set location {}: {error}", location.directory)))?;
     }
     let mut run = Run::new(settings.clone());
-    let clock_ns = |vfs: &Vfs| vfs.sim().now_ns();
+    let clock_ns = |system: &dyn System| system.now_ns();
     let second = |ns: u64| ns / 1_000_000_000;
-    let (mut start_ns, mut marks_ns) = (clock_ns(vfs), [0; 3]);
+    let (mut start_ns, mut marks_ns) = (clock_ns(system), [0; 3]);
     let mut begun = false;
     let (mut failed_operations, mut first_error) = (0, None);
     let mut read_shares = READ_SHARES_PCT.map(|share_pct| ReadShare { share_pct, ..ReadShare::default() });
@@ -107,23 +107,26 @@ pub fn run(
         };
         if let Some(mark) = mark {
             if drop_caches && operation == Operation::TransactionsBegin {
-                vfs.sync().map_err(|error| PostmarkError::Failed(format!("sync before the transactions: {error}")))?;
-                vfs.drop_caches();
+                system
+                    .sync()
+                    .map_err(|error| PostmarkError::Failed(format!("sync before the transactions: {error}")))?;
+                let dropped = system.drop_caches();
+                dropped.map_err(|error| PostmarkError::Failed(format!("drop_caches: {error}")))?;
             }
-            marks_ns[mark] = clock_ns(vfs);
+            marks_ns[mark] = clock_ns(system);
             continue;
         }
         if !begun && matches!(operation, Operation::Create { .. }) {
-            (start_ns, begun) = (clock_ns(vfs), true);
+            (start_ns, begun) = (clock_ns(system), true);
         }
-        let operation_start_ns = clock_ns(vfs);
+        let operation_start_ns = clock_ns(system);
         let (result, latency_ns) =
-            vfs.timed(|vfs| execute(vfs, &operation, settings.buffered, content, &mut read_shares));
+            timed(system, |system| execute(system, &operation, settings.buffered, content, &mut read_shares));
         let (bytes, opened, error) = match result {
             Ok((bytes, error)) => (bytes, true, error),
             Err(error) => (0, false, Some(error)),
         };
-        if error == Some(Errno::PowerCut) {
+        if error.is_some_and(|error| error == Errno::PowerCut) {
             return Err(PostmarkError::Failed(Errno::PowerCut.to_string()));
         }
         if let Some(error) = error {
@@ -166,11 +169,12 @@ pub fn run(
     })
 }
 
-fn make_directories(vfs: &mut Vfs, directory: &str) -> Result<(), Errno> {
+fn make_directories(system: &mut dyn System, directory: &str) -> Answer<()> {
     let ends = directory.match_indices('/').map(|(at, _)| at).chain(std::iter::once(directory.len()));
     for end in ends {
-        match vfs.mkdir(&directory.as_bytes()[..end], 0o755) {
-            Ok(()) | Err(Errno::Exist) => {}
+        match system.mkdir(&directory.as_bytes()[..end], 0o755) {
+            Ok(()) => {}
+            Err(error) if error == Errno::Exist => {}
             Err(error) => return Err(error),
         }
     }
@@ -192,41 +196,41 @@ fn path_of(operation: &Operation) -> &str {
 /// The calls of an operation: bytes moved and, once the file is open, the first error. The error of the call that
 /// opens, deletes or makes is an error.
 fn execute(
-    vfs: &mut Vfs,
+    system: &mut dyn System,
     operation: &Operation,
     buffered: bool,
     content: &mut Content,
     read_shares: &mut [ReadShare; 3],
-) -> Result<(u64, Option<Errno>), Errno> {
-    let plain = |result: Result<(), Errno>| result.map(|()| (0, None));
+) -> Answer<(u64, Option<Refusal>)> {
+    let plain = |result: Answer<()>| result.map(|()| (0, None));
     match operation {
-        Operation::MakeDirectory { path } => plain(vfs.mkdir(path.as_bytes(), DIRECTORY_PERMISSIONS)),
-        Operation::RemoveDirectory { path } => plain(vfs.rmdir(path.as_bytes())),
+        Operation::MakeDirectory { path } => plain(system.mkdir(path.as_bytes(), DIRECTORY_PERMISSIONS)),
+        Operation::RemoveDirectory { path } => plain(system.rmdir(path.as_bytes())),
         // remove(3) calls unlink first.
-        Operation::Delete { path } => plain(vfs.unlink(path.as_bytes())),
+        Operation::Delete { path } => plain(system.unlink(path.as_bytes())),
         Operation::Create { path, writes_bytes } => {
             // fopen "w", or open O_RDWR | O_CREAT.
             let flags = OpenFlags { read: !buffered, create: true, truncate: buffered, ..OpenFlags::WRITE };
-            write(vfs, path, flags, writes_bytes, content)
+            write(system, path, flags, writes_bytes, content)
         }
         Operation::Append { path, writes_bytes } => {
             // fopen "a", or open O_RDWR | O_APPEND.
             let flags = OpenFlags { read: !buffered, create: buffered, append: true, ..OpenFlags::WRITE };
-            write(vfs, path, flags, writes_bytes, content)
+            write(system, path, flags, writes_bytes, content)
         }
         Operation::Read { path, reads_bytes } => {
-            let fd = vfs.open(path.as_bytes(), OpenFlags::READ, 0)?;
+            let fd = system.open(path.as_bytes(), OpenFlags::READ, 0)?;
             let mut buffer = vec![0; reads_bytes.iter().copied().max().unwrap_or(0) as usize];
             let (mut moved, mut first_error) = (0, None);
-            let start_ns = vfs.sim().now_ns();
+            let start_ns = system.now_ns();
             // Bytes and time after each call.
             let mut marks = Vec::with_capacity(reads_bytes.len());
             for &count in reads_bytes {
-                match vfs.read(fd, &mut buffer[..count as usize]) {
+                match system.read(fd, &mut buffer[..count as usize]) {
                     Ok(read) => moved += read as u64,
                     Err(error) => first_error = first_error.or(Some(error)),
                 }
-                marks.push((moved, vfs.sim().now_ns() - start_ns));
+                marks.push((moved, system.now_ns() - start_ns));
             }
             for share in read_shares {
                 let reached = marks.iter().find(|(bytes, _)| bytes * 100 >= moved * share.share_pct);
@@ -234,7 +238,7 @@ fn execute(
                 share.read_bytes += bytes;
                 share.read_us += ns as f64 / 1e3;
             }
-            let closed = vfs.close(fd);
+            let closed = system.close(fd);
             Ok((moved, first_error.or(closed.err())))
         }
         Operation::TransactionsBegin | Operation::TransactionsEnd | Operation::FilesDeleted => Ok((0, None)),
@@ -242,20 +246,20 @@ fn execute(
 }
 
 fn write(
-    vfs: &mut Vfs,
+    system: &mut dyn System,
     path: &str,
     flags: OpenFlags,
     writes_bytes: &[u64],
     content: &mut Content,
-) -> Result<(u64, Option<Errno>), Errno> {
-    let fd = vfs.open(path.as_bytes(), flags, FILE_PERMISSIONS)?;
+) -> Answer<(u64, Option<Refusal>)> {
+    let fd = system.open(path.as_bytes(), flags, FILE_PERMISSIONS)?;
     let (mut moved, mut first_error) = (0, None);
     for &count in writes_bytes {
-        match vfs.write(fd, &content.take_printable(count as usize)) {
+        match system.write(fd, &content.take_printable(count as usize)) {
             Ok(written) => moved += written as u64,
             Err(error) => first_error = first_error.or(Some(error)),
         }
     }
-    let closed = vfs.close(fd);
+    let closed = system.close(fd);
     Ok((moved, first_error.or(closed.err())))
 }

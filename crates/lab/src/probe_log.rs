@@ -5,15 +5,19 @@
 //! are told by name, those of kernel threads being names that the kernel gives.
 
 use crate::requests::{CallOp, RequestLog};
-use crate::stack::StackSpec;
 use ffslab_flash::Geometry;
 use ffslab_sim::{EventSink, Op, OpEvent, Sim, Task};
+use ffslab_system::{NandMedium, System};
 use std::cell::RefCell;
 use std::fmt::Write;
+use std::ops::Range;
 use std::rc::Rc;
 
 /// Operations and steps since the start of the measurement.
 pub(crate) struct ProbeLog {
+    geometry: Geometry,
+    /// Erase blocks of the partition.
+    blocks: Range<u32>,
     start_ns: u64,
     operations: Rc<RefCell<Vec<Operation>>>,
     markers: Vec<(u64, String)>,
@@ -27,6 +31,15 @@ struct Operation {
     task: Task,
 }
 
+/// The raw NAND whose operations the probe kit logs.
+///
+/// Errors: there is none.
+pub(crate) fn has_nand(system: &dyn System) -> Result<&NandMedium, String> {
+    system.nand().ok_or_else(|| {
+        format!("probe_logs: the probe kit is for raw NAND, remove it from experiments on {}", system.system_name())
+    })
+}
+
 struct Sink(Rc<RefCell<Vec<Operation>>>);
 
 impl EventSink for Sink {
@@ -38,10 +51,20 @@ impl EventSink for Sink {
 
 impl ProbeLog {
     /// Logs from now on.
-    pub fn start(sim: &Sim) -> ProbeLog {
+    ///
+    /// Errors: there is no raw NAND, whose operations the probe kit would log.
+    pub fn start(system: &dyn System) -> Result<ProbeLog, String> {
+        let nand = has_nand(system)?;
+        let sim = system.sim();
         let operations = Rc::default();
         sim.set_sink(Some(Box::new(Sink(Rc::clone(&operations)))));
-        ProbeLog { start_ns: sim.now_ns(), operations, markers: Vec::new() }
+        Ok(ProbeLog {
+            geometry: nand.geometry(),
+            blocks: nand.blocks(),
+            start_ns: sim.now_ns(),
+            operations,
+            markers: Vec::new(),
+        })
     }
 
     /// A marker: the phases of a run are its measured steps.
@@ -50,24 +73,24 @@ impl ProbeLog {
     }
 
     /// Ends the log: names and texts of the files.
-    pub fn end(self, sim: &Sim, spec: &StackSpec, requests: &RequestLog) -> Vec<(String, String)> {
+    pub fn end(self, sim: &Sim, requests: &RequestLog) -> Vec<(String, String)> {
         sim.set_sink(None);
         let end_ns = sim.now_ns();
-        let flash = self.flashmon(spec, end_ns);
-        let calls = self.vfsmon(spec, requests, end_ns);
+        let flash = self.flashmon(end_ns);
+        let calls = self.vfsmon(requests, end_ns);
         vec![("flashmon.log".to_string(), flash), ("vfsmon.log".to_string(), calls)]
     }
 
-    fn flashmon(&self, spec: &StackSpec, end_ns: u64) -> String {
+    fn flashmon(&self, end_ns: u64) -> String {
         let operations = self.operations.borrow();
-        let mut text = self.head(spec, "flashmon", "t_s;type;address;task;pid;bytes", "every operation of the chip");
+        let mut text = self.head("flashmon", "t_s;type;address;task;pid;bytes", "every operation of the chip");
         text.reserve(operations.len() * 40);
         let mut markers = self.markers.iter().peekable();
         for operation in operations.iter() {
             while let Some((at_ns, marker)) = markers.next_if(|(at_ns, _)| *at_ns <= operation.at_ns) {
                 mark(&mut text, *at_ns, marker);
             }
-            let (kind, bytes) = kind_and_bytes(operation.op, spec.geometry);
+            let (kind, bytes) = kind_and_bytes(operation.op, self.geometry);
             let (time, task) = (Seconds(operation.at_ns), task_name(operation.task));
             writeln!(text, "{time};{kind};{};{task};;{bytes}", operation.address).expect("text grows");
         }
@@ -77,9 +100,9 @@ impl ProbeLog {
         self.finish(text, operations.len(), end_ns)
     }
 
-    fn vfsmon(&self, spec: &StackSpec, requests: &RequestLog, end_ns: u64) -> String {
+    fn vfsmon(&self, requests: &RequestLog, end_ns: u64) -> String {
         let columns = "t_s;duration_us;function;task;pid;inode;offset_B;bytes;result";
-        let mut text = self.head(spec, "vfsmon", columns, "the measured calls; inode: the number of a file's name");
+        let mut text = self.head("vfsmon", columns, "the measured calls; inode: the number of a file's name");
         let caller = task_name(Task::Caller);
         for i in 0..requests.len() {
             let (start, latency_ns) = (Seconds(self.start_ns + requests.start_ns[i]), requests.latency_ns[i]);
@@ -95,10 +118,11 @@ impl ProbeLog {
         self.finish(text, requests.len(), end_ns)
     }
 
-    fn head(&self, spec: &StackSpec, kind: &str, columns: &str, functions: &str) -> String {
-        let Geometry { page_bytes, oob_bytes, pages_per_block, blocks } = spec.geometry;
+    fn head(&self, kind: &str, columns: &str, functions: &str) -> String {
+        let Geometry { page_bytes, oob_bytes, pages_per_block, blocks } = self.geometry;
         let block_bytes = u64::from(page_bytes) * u64::from(pages_per_block);
-        let [offset, size] = [spec.first_block, spec.partition_blocks].map(|blocks| u64::from(blocks) * block_bytes);
+        let [offset, size] =
+            [self.blocks.start, self.blocks.end - self.blocks.start].map(|blocks| u64::from(blocks) * block_bytes);
         let lines = [
             format!("# ffslab-probe 1 {kind}"),
             format!("# kernel: ffslab {}", env!("CARGO_PKG_VERSION")),

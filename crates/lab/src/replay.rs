@@ -4,7 +4,7 @@
 //! content that does not compress. Paths begin at the mount's root.
 
 use ffslab_fs::{Errno, TimeSpec};
-use ffslab_linux::{Advice, Fd, OpenFlags, Vfs, Whence};
+use ffslab_system::{Advice, Answer, Calls, Fd, OpenFlags, Refusal, Whence};
 use ffslab_workload::trace::{self, Call, Handle, OpenMode, Outcome, Record, SeekFrom, Target, Trace};
 use ffslab_workload::Content;
 
@@ -51,21 +51,21 @@ pub struct Replayed<'a> {
 ///
 /// Errors: only a power cut ends a replay; every other error is compared with the recorded result.
 pub fn replay(
-    vfs: &mut Vfs,
+    calls: &mut dyn Calls,
     trace: &Trace,
     think: Think,
     content: &mut Content,
     each: &mut dyn FnMut(Replayed<'_>) -> bool,
-) -> Result<Option<Summary>, Errno> {
-    let mut player = Player { vfs, content, files: Vec::new(), buffer: Vec::new(), summary: Summary::default() };
+) -> Answer<Option<Summary>> {
+    let mut player = Player { calls, content, files: Vec::new(), buffer: Vec::new(), summary: Summary::default() };
     player.files.resize_with(trace.handles as usize, || None);
     for record in &trace.records {
         if think == Think::Keep {
-            pause(player.vfs, record.think_ns);
+            pause(player.calls, record.think_ns);
         }
-        let start_ns = player.vfs.sim().now_ns();
+        let start_ns = player.calls.now_ns();
         let (done, known) = player.call(record)?;
-        let latency_ns = player.vfs.sim().now_ns() - start_ns;
+        let latency_ns = player.calls.now_ns() - start_ns;
         player.compare(record, &done);
         let path = match path_of(&record.call) {
             Ok(path) => path,
@@ -82,7 +82,7 @@ pub fn replay(
     // The program has ended: what the trace did not close is closed now.
     for file in std::mem::take(&mut player.files).into_iter().flatten() {
         if let Some(fd) = file.fd {
-            power_gone(player.vfs.close(fd))?;
+            power_gone(player.calls.close(fd))?;
         }
     }
     Ok(Some(player.summary))
@@ -96,7 +96,7 @@ struct OpenFile {
 }
 
 struct Player<'a> {
-    vfs: &'a mut Vfs,
+    calls: &'a mut dyn Calls,
     content: &'a mut Content,
     files: Vec<Option<OpenFile>>,
     buffer: Vec<u8>,
@@ -106,7 +106,7 @@ struct Player<'a> {
 /// How a call ended here.
 enum Done {
     Value(i64),
-    Error(Errno),
+    Error(Refusal),
     /// Its descriptor is not open here because its open failed.
     NoFile,
 }
@@ -153,11 +153,11 @@ fn path_of(call: &Call) -> Result<&[u8], Handle> {
 }
 
 /// A pause of a program between two calls: a short one is taken for computing, a long one for sleep.
-pub fn pause(vfs: &mut Vfs, think_ns: u64) {
-    if think_ns < vfs.sim().tick_ns() {
-        vfs.sim().program_computes(think_ns);
+pub fn pause(calls: &mut dyn Calls, think_ns: u64) {
+    if think_ns < calls.sim().tick_ns() {
+        calls.sim().program_computes(think_ns);
     } else {
-        vfs.sleep_ns(think_ns.saturating_sub(vfs.config().kernel.timer_slack_ns));
+        calls.sleep_ns(think_ns.saturating_sub(calls.timer_slack_ns()));
     }
 }
 
@@ -193,7 +193,7 @@ impl Player<'_> {
     }
 
     /// Runs one call. The error is a power cut.
-    fn call(&mut self, record: &Record) -> Result<(Done, Data), Errno> {
+    fn call(&mut self, record: &Record) -> Answer<(Done, Data)> {
         let mut data = Data::default();
         let result = match &record.call {
             Call::Read { handle, bytes } => self.transfer(*handle, None, *bytes, false, &mut data),
@@ -209,7 +209,7 @@ impl Player<'_> {
         match result {
             Ok(Some(value)) => Ok((Done::Value(value), data)),
             Ok(None) => Ok((Done::NoFile, data)),
-            Err(Errno::PowerCut) => Err(Errno::PowerCut),
+            Err(error) if error == Errno::PowerCut => Err(error),
             Err(error) => Ok((Done::Error(error), data)),
         }
     }
@@ -218,14 +218,7 @@ impl Player<'_> {
         self.files[handle as usize].as_ref()?.fd
     }
 
-    fn open(
-        &mut self,
-        handle: Handle,
-        path: &[u8],
-        mode: OpenMode,
-        permissions: u32,
-        opened: bool,
-    ) -> Result<i64, Errno> {
+    fn open(&mut self, handle: Handle, path: &[u8], mode: OpenMode, permissions: u32, opened: bool) -> Answer<i64> {
         let flags = OpenFlags {
             read: mode.read,
             write: mode.write,
@@ -240,17 +233,17 @@ impl Player<'_> {
             direct: mode.direct,
             unnamed: false,
         };
-        let mut result = self.vfs.open(from_root(path), flags, permissions);
-        if (result, mode.create, opened) == (Err(Errno::IsDir), false, true) {
+        let mut result = self.calls.open(from_root(path), flags, permissions);
+        if result.is_err_and(|error| error == Errno::IsDir) && !mode.create && opened {
             // A descriptor from before the trace, of which nobody knew that it is a directory.
-            result = self.vfs.open(from_root(path), OpenFlags { write: false, ..flags }, permissions);
+            result = self.calls.open(from_root(path), OpenFlags { write: false, ..flags }, permissions);
         }
         let fd = result?;
         if opened {
             self.files[handle as usize] = Some(OpenFile { fd: Some(fd), path: path.to_vec(), position: 0 });
         } else {
             // The recorded program got no descriptor that it could close.
-            power_gone(self.vfs.close(fd))?;
+            power_gone(self.calls.close(fd))?;
         }
         Ok(i64::from(fd.0))
     }
@@ -262,7 +255,7 @@ impl Player<'_> {
         bytes: u64,
         write: bool,
         data: &mut Data,
-    ) -> Result<Option<i64>, Errno> {
+    ) -> Answer<Option<i64>> {
         let Some(OpenFile { fd: Some(fd), position, .. }) = self.files[handle as usize] else { return Ok(None) };
         let start = offset.unwrap_or(position);
         let bytes = bytes.min(TRANSFER_BYTES_MAX);
@@ -271,12 +264,12 @@ impl Player<'_> {
             let count = (bytes - done).min(PIECE_BYTES_MAX as u64) as usize;
             let at = offset.map(|offset| offset.saturating_add(done));
             let moved = match (write, at) {
-                (true, Some(at)) => self.vfs.pwrite(fd, self.content.take(count), at),
-                (true, None) => self.vfs.write(fd, self.content.take(count)),
-                (false, Some(at)) => self.vfs.read_discard(fd, at, count),
+                (true, Some(at)) => self.calls.pwrite(fd, self.content.take(count), at),
+                (true, None) => self.calls.write(fd, self.content.take(count)),
+                (false, Some(at)) => self.calls.pread_discard(fd, at, count),
                 (false, None) => {
                     self.buffer.resize(count.max(self.buffer.len()), 0);
-                    self.vfs.read(fd, &mut self.buffer[..count])
+                    self.calls.read(fd, &mut self.buffer[..count])
                 }
             };
             let moved = match moved {
@@ -302,7 +295,7 @@ impl Player<'_> {
     }
 
     /// Calls without data. `Ok(None)`: the descriptor is not open here.
-    fn plain(&mut self, call: &Call) -> Result<Option<i64>, Errno> {
+    fn plain(&mut self, call: &Call) -> Answer<Option<i64>> {
         macro_rules! fd {
             ($handle:expr) => {
                 match self.fd($handle) {
@@ -317,7 +310,7 @@ impl Player<'_> {
                 if let Some(file) = &mut self.files[*handle as usize] {
                     file.fd = None;
                 }
-                self.vfs.close(fd)
+                self.calls.close(fd)
             }
             Call::Seek { handle, offset, from } => {
                 let fd = fd!(*handle);
@@ -326,7 +319,7 @@ impl Player<'_> {
                     SeekFrom::Current => Whence::Current,
                     SeekFrom::End => Whence::End,
                 };
-                let position = self.vfs.lseek(fd, *offset, whence)?;
+                let position = self.calls.lseek(fd, *offset, whence)?;
                 if let Some(file) = &mut self.files[*handle as usize] {
                     file.position = position;
                 }
@@ -335,63 +328,63 @@ impl Player<'_> {
             Call::Fsync { handle, data_only } => {
                 let fd = fd!(*handle);
                 if *data_only {
-                    self.vfs.fdatasync(fd)
+                    self.calls.fdatasync(fd)
                 } else {
-                    self.vfs.fsync(fd)
+                    self.calls.fsync(fd)
                 }
             }
-            Call::Sync => self.vfs.sync(),
+            Call::Sync => self.calls.sync(),
             Call::SyncFs { handle } => {
                 fd!(*handle);
-                self.vfs.syncfs()
+                self.calls.syncfs()
             }
             Call::Truncate { target: Target::Handle(handle), bytes } => {
                 let fd = fd!(*handle);
-                self.vfs.ftruncate(fd, *bytes)
+                self.calls.ftruncate(fd, *bytes)
             }
-            Call::Truncate { target: Target::Path { path, .. }, bytes } => self.vfs.truncate(from_root(path), *bytes),
+            Call::Truncate { target: Target::Path { path, .. }, bytes } => self.calls.truncate(from_root(path), *bytes),
             Call::Rename { from, to, no_replace } => {
-                if *no_replace && self.vfs.lstat(from_root(to)).is_ok() {
-                    return Err(Errno::Exist);
+                if *no_replace && self.calls.lstat(from_root(to)).is_ok() {
+                    return Err(Errno::Exist.into());
                 }
-                self.vfs.rename(from_root(from), from_root(to))?;
+                self.calls.rename(from_root(from), from_root(to))?;
                 for file in self.files.iter_mut().flatten().filter(|file| file.path == *from) {
                     file.path.clone_from(to);
                 }
                 Ok(())
             }
-            Call::Unlink { path } => self.vfs.unlink(from_root(path)),
-            Call::MakeDirectory { path, permissions } => self.vfs.mkdir(from_root(path), *permissions),
-            Call::RemoveDirectory { path } => self.vfs.rmdir(from_root(path)),
-            Call::Link { from, to } => self.vfs.link(from_root(from), from_root(to)),
-            Call::Symlink { target, path } => self.vfs.symlink(target, from_root(path)),
-            Call::ReadLink { path } => self.vfs.readlink(from_root(path)).map(drop),
-            Call::Stat { target: Target::Path { path, follow: true } } => self.vfs.stat(from_root(path)).map(drop),
-            Call::Stat { target: Target::Path { path, follow: false } } => self.vfs.lstat(from_root(path)).map(drop),
+            Call::Unlink { path } => self.calls.unlink(from_root(path)),
+            Call::MakeDirectory { path, permissions } => self.calls.mkdir(from_root(path), *permissions),
+            Call::RemoveDirectory { path } => self.calls.rmdir(from_root(path)),
+            Call::Link { from, to } => self.calls.link(from_root(from), from_root(to)),
+            Call::Symlink { target, path } => self.calls.symlink(target, from_root(path)),
+            Call::ReadLink { path } => self.calls.readlink(from_root(path)).map(drop),
+            Call::Stat { target: Target::Path { path, follow: true } } => self.calls.stat(from_root(path)).map(drop),
+            Call::Stat { target: Target::Path { path, follow: false } } => self.calls.lstat(from_root(path)).map(drop),
             Call::Stat { target: Target::Handle(handle) } => {
                 let fd = fd!(*handle);
-                self.vfs.fstat(fd).map(drop)
+                self.calls.fstat(fd).map(drop)
             }
             Call::ListDirectory { handle } => {
                 let fd = fd!(*handle);
-                self.vfs.readdir(fd).map(drop)
+                self.calls.readdir(fd).map(drop)
             }
             Call::ChangeMode { target, permissions } => match self.path_of_target(target) {
-                Some(path) => self.vfs.chmod(from_root(&path), *permissions),
+                Some(path) => self.calls.chmod(from_root(&path), *permissions),
                 None => return Ok(None),
             },
             Call::ChangeOwner { target, uid, gid } => match self.path_of_target(target) {
-                Some(path) => self.vfs.chown(from_root(&path), *uid, *gid),
+                Some(path) => self.calls.chown(from_root(&path), *uid, *gid),
                 None => return Ok(None),
             },
             Call::ChangeTimes { target } => match self.path_of_target(target) {
                 Some(path) => {
                     let now = self.time_of_day();
-                    self.vfs.utimens(from_root(&path), Some(now), Some(now))
+                    self.calls.utimens(from_root(&path), Some(now), Some(now))
                 }
                 None => return Ok(None),
             },
-            Call::StatFs { .. } => self.vfs.statfs().map(drop),
+            Call::StatFs { .. } => self.calls.statfs().map(drop),
             Call::Advise { handle, offset, bytes, advice } => {
                 let fd = fd!(*handle);
                 let advice = match advice {
@@ -403,7 +396,7 @@ impl Player<'_> {
                     // Without effect on Linux.
                     trace::Advice::NoReuse => return Ok(Some(0)),
                 };
-                self.vfs.posix_fadvise(fd, *offset, *bytes, advice)
+                self.calls.advise(fd, *offset, *bytes, advice)
             }
             Call::Open { .. } | Call::Read { .. } | Call::ReadAt { .. } | Call::Write { .. } | Call::WriteAt { .. } => {
                 unreachable!("handled by `call`")
@@ -423,9 +416,9 @@ impl Player<'_> {
     }
 
     fn time_of_day(&self) -> TimeSpec {
-        let now_ns = self.vfs.sim().now_ns();
+        let now_ns = self.calls.now_ns();
         TimeSpec {
-            seconds: (self.vfs.config().epoch_s + now_ns / 1_000_000_000) as i64,
+            seconds: (self.calls.epoch_s() + now_ns / 1_000_000_000) as i64,
             nanoseconds: (now_ns % 1_000_000_000) as u32,
         }
     }
@@ -441,9 +434,9 @@ fn from_root(path: &[u8]) -> &[u8] {
 }
 
 /// Passes only a power cut on.
-fn power_gone(result: Result<(), Errno>) -> Result<(), Errno> {
+fn power_gone(result: Answer<()>) -> Answer<()> {
     match result {
-        Err(Errno::PowerCut) => Err(Errno::PowerCut),
+        Err(error) if error == Errno::PowerCut => Err(error),
         _ => Ok(()),
     }
 }

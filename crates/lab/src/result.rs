@@ -3,6 +3,7 @@
 use crate::columns::{BlockColumns, RequestColumns};
 use crate::experiment::Variant;
 use crate::fio::FioReport;
+use crate::machine::MachineSpec;
 use crate::postmark::PostmarkReport;
 use crate::replay::grouped;
 use crate::requests::RequestLog;
@@ -321,10 +322,10 @@ impl<'a> From<&'a Variant> for Labels<'a> {
 }
 
 impl VariantSummary {
-    /// Summary of a run on a chip, if there is one; `stack` are its keys with the board's values filled in.
-    pub fn of(labels: Labels, stack: StackTable, spec: Option<&StackSpec>, outcome: &Outcome) -> VariantSummary {
-        let flash = spec.map(FlashSummary::from);
-        let idle = spec.and_then(|spec| spec.idle_power);
+    /// Summary of a run on this machine; `stack` are its keys with the board's values filled in.
+    pub fn of(labels: Labels, stack: StackTable, spec: &MachineSpec, outcome: &Outcome) -> VariantSummary {
+        let flash = spec.flash_summary();
+        let idle = spec.idle_power();
         let last = outcome.last();
         let of_setup = outcome.counts_of_setup();
         let tally = outcome.requests.tally();

@@ -1,4 +1,4 @@
-//! An interactive session: a stack whose system calls are made one by one from outside, by Python.
+//! An interactive session: a machine whose system calls are made one by one from outside, by Python.
 //!
 //! It runs the steps of experiments, too, and what it did is summed up as the result of a variant, so that a program that
 //! is really run (SQLite) ends in the same tables and reports as an experiment.
@@ -7,24 +7,24 @@ use crate::activity::Activity;
 use crate::columns::{BlockColumns, RequestColumns};
 use crate::error::LabError;
 use crate::input::friendlier;
+use crate::machine::MachineSpec;
 use crate::requests::{Call, CallOp};
 use crate::result::{CauseSummary, Counts, EnergySummary, Labels, VariantSummary};
-use crate::run::{Facts, Instants, Outcome, RunError, Runner, StepBegun, StepOutcome};
-use crate::stack::{Stack, StackSpec, EPOCH_S};
-use crate::stack_keys::StackKeys;
+use crate::run::{Boundary, Facts, Instants, Kept, Outcome, RunError, Runner, StepBegun, StepOutcome};
+use crate::stack::{Stack, EPOCH_S};
+use crate::stack_keys::StackTable;
 use crate::traces::Traces;
 pub use ffslab_flash::Torn;
-use ffslab_fs::{Errno, Stat};
-use ffslab_linux::{Entry, Fd, OpenFlags, Vfs};
+use ffslab_fs::Stat;
 use ffslab_sim::units::ns_to_us;
+use ffslab_system::{timed, Answer, Fd, OpenFlags, System};
 use ffslab_workload::Step;
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::any::Any;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-
-type SysResult<T> = Result<T, Errno>;
 
 /// The most that one call moves (`MAX_RW_COUNT` of `include/linux/fs.h`).
 const READ_BYTES_MAX: usize = 0x7FFF_F000;
@@ -32,11 +32,11 @@ const READ_BYTES_MAX: usize = 0x7FFF_F000;
 /// A stack with nothing mounted, and the calls made on it so far.
 pub struct Session {
     runner: Runner<'static>,
-    spec: StackSpec,
-    keys: StackKeys,
+    spec: MachineSpec,
+    keys: StackTable,
     base_dir: PathBuf,
     /// Names of open files, for the rows of calls.
-    names: BTreeMap<u32, String>,
+    names: BTreeMap<Fd, String>,
     setup: Vec<StepOutcome>,
     measured: Option<Measured>,
     /// Number of the next call within its step.
@@ -46,6 +46,8 @@ pub struct Session {
 /// The measurement, once it has begun.
 struct Measured {
     start: Instants,
+    /// All that was measured is the main phase.
+    boundary: Boundary,
     titles: Vec<String>,
     steps: Vec<StepOutcome>,
     running: Option<(StepBegun, Facts)>,
@@ -69,6 +71,12 @@ pub struct SessionTotals {
     #[serde(rename = "energy_uJ")]
     pub energy_uj: EnergySummary,
     pub time_us: f64,
+}
+
+/// The machine behind a system, where Linux runs on it.
+pub fn linux_of(system: &mut dyn System) -> Option<&mut Stack> {
+    let system: &mut dyn Any = system;
+    system.downcast_mut()
 }
 
 /// Keys come from a program, each on a line of its own: a message names the key instead of the line.
@@ -102,11 +110,11 @@ impl Session {
 
     /// The same with a time of day at virtual time 0, in seconds since 1970. It only enters time stamps.
     pub fn at(stack_toml: &str, seed: u64, base_dir: &Path, epoch_s: u64) -> Result<Session, LabError> {
-        let keys: StackKeys = toml::from_str(stack_toml).map_err(|error| wrong_key(stack_toml, &error))?;
-        let (mut spec, keys) = StackSpec::from_keys(&keys, base_dir)?;
-        spec.vfs.epoch_s = epoch_s;
-        let stack = Stack::new(&spec).map_err(LabError::Input)?;
-        let mut runner = Runner::new(stack, seed, Cow::Owned(Traces::default()), Box::new(|_| true));
+        let table = StackTable::parse(stack_toml).map_err(|error| wrong_key(stack_toml, &error))?;
+        let (mut spec, keys) = MachineSpec::of(&table, base_dir)?;
+        spec.set_epoch_s(epoch_s);
+        let system = spec.build(None).map_err(LabError::Input)?;
+        let mut runner = Runner::new(system, seed, Cow::Owned(Traces::default()), Box::new(|_| true));
         runner.begin_setup();
         Ok(Session {
             runner,
@@ -121,40 +129,54 @@ impl Session {
     }
 
     /// The stack's keys with the board's values filled in.
-    pub fn keys(&self) -> &StackKeys {
+    pub fn keys(&self) -> &StackTable {
         &self.keys
     }
 
-    pub fn stack(&self) -> &Stack {
-        &self.runner.stack
+    /// The machine, whichever system runs on it.
+    pub fn system(&self) -> &dyn System {
+        &*self.runner.system
     }
 
-    pub fn stack_mut(&mut self) -> &mut Stack {
-        &mut self.runner.stack
+    pub fn system_mut(&mut self) -> &mut dyn System {
+        &mut *self.runner.system
+    }
+
+    /// The machine with Linux on it; `None`: another system runs on it.
+    pub fn linux(&self) -> Option<&Stack> {
+        let system: &dyn Any = &*self.runner.system;
+        system.downcast_ref()
+    }
+
+    /// See [`Session::linux`].
+    pub fn linux_mut(&mut self) -> Option<&mut Stack> {
+        linux_of(&mut *self.runner.system)
     }
 
     /// Power fails and comes back: open files and whatever was in memory are gone.
-    pub fn crash(&mut self) {
+    ///
+    /// Errors: the system does not start again.
+    pub fn crash(&mut self) -> Result<(), LabError> {
         self.names.clear();
-        self.runner.crash();
+        self.runner.crash().map_err(LabError::Input)
     }
 
     /// The power goes away at the `operations`-th program or erase from now; see [`ffslab_flash::Chip::cut_power_after`].
-    pub fn cut_power_after(&mut self, operations: u64, torn: Torn) {
-        self.runner.stack.with_chip(|chip| chip.cut_power_after(operations, torn));
+    pub fn cut_power_after(&mut self, operations: u64, torn: Torn) -> Answer<()> {
+        self.runner.system.cut_power_after(operations, torn)
     }
 
     /// Flash operations, energy and time since the stack was made.
     pub fn totals(&self) -> SessionTotals {
-        let sim = &self.runner.stack.sim;
+        let sim = self.runner.system.sim();
         let now_us = ns_to_us(sim.now_ns() - sim.config().uptime_ns);
-        let formatting = crate::run::formatting(&self.runner.stack).into();
+        let formatting = crate::run::formatting(sim).into();
         SessionTotals { counts: sim.total().into(), formatting, energy_uj: sim.energy().into(), time_us: now_us }
     }
 
     /// Flash operations since the stack was made, by who and why; causes that cost nothing are left out.
     pub fn causes(&self) -> Vec<CauseSummary> {
-        let counts = self.runner.stack.sim.all_counts();
+        let counts = self.runner.system.sim().all_counts();
         let nothing = Box::new([ffslab_sim::OpCounts::default(); ffslab_sim::CAUSES]);
         let rows = crate::run::by_cause(&nothing, &counts);
         rows.iter().map(CauseSummary::of).collect()
@@ -162,12 +184,12 @@ impl Session {
 
     /// What the machine has done so far: work of the CPU, functions of the file system, tasks.
     pub fn activity(&self) -> Activity {
-        Activity::of(&self.runner.stack.sim)
+        Activity::of(self.runner.system.sim())
     }
 
     /// Free space of the mounted file system.
     pub fn free_bytes(&mut self) -> Option<u64> {
-        self.runner.free_bytes()
+        self.runner.system.free_bytes()
     }
 
     // ---- measuring -----------------------------------------------------------------------------------------
@@ -178,6 +200,7 @@ impl Session {
         self.end_step();
         let measured = self.measured.get_or_insert_with(|| Measured {
             start: self.runner.begin_measurement(),
+            boundary: Boundary::of(&*self.runner.system, None),
             titles: Vec::new(),
             steps: Vec::new(),
             running: None,
@@ -247,19 +270,21 @@ impl Session {
             serde_json::from_str(axes_json).map_err(|error| LabError::Input(format!("axes: {error}")))?;
         let axes: Vec<_> = axes.into_iter().collect();
         self.end_step();
-        let Some(measured) = self.measured.as_ref().filter(|measured| !measured.steps.is_empty()) else {
+        let measured = self.measured.as_ref().and_then(|measured| Some((measured, measured.steps.last()?)));
+        let Some((measured, last)) = measured else {
             return Err(LabError::input("nothing was measured: begin a step before the calls"));
         };
-        let stack = &self.runner.stack;
-        let outcome = Outcome::of_session(
-            stack,
-            &measured.start,
-            self.setup.clone(),
-            measured.steps.clone(),
-            self.runner.log.clone(),
-        );
+        let system = &*self.runner.system;
+        let kept = Kept {
+            setup: self.setup.clone(),
+            measure: measured.steps.clone(),
+            requests: self.runner.log.clone(),
+            images: Vec::new(),
+            logs: Vec::new(),
+        };
+        let outcome = Outcome::of(system, &measured.start, measured.boundary.until(system, last), kept);
         let labels = Labels { name, axes: &axes, steps: measured.titles.clone() };
-        let summary = VariantSummary::of(labels, self.keys.clone().into(), Some(&self.spec), &outcome);
+        let summary = VariantSummary::of(labels, self.keys.clone(), &self.spec, &outcome);
         let (mut requests, mut blocks) = (RequestColumns::default(), BlockColumns::default());
         blocks.extend(name, &outcome);
         requests.extend(name, outcome.requests);
@@ -274,15 +299,15 @@ impl Session {
         op: CallOp,
         file: &str,
         offset_bytes: u64,
-        body: impl FnOnce(&mut Vfs) -> SysResult<R>,
+        body: impl FnOnce(&mut dyn System) -> Answer<R>,
         bytes: impl FnOnce(&R) -> u64,
-    ) -> SysResult<R> {
-        let vfs = &mut self.runner.stack.vfs;
+    ) -> Answer<R> {
+        let system = &mut *self.runner.system;
         let Some((_, facts)) = self.measured.as_mut().and_then(|measured| measured.running.as_mut()) else {
-            return body(vfs);
+            return body(system);
         };
-        let start_ns = vfs.sim().now_ns() - self.runner.start_ns;
-        let (result, latency_ns) = vfs.timed(body);
+        let start_ns = system.now_ns() - self.runner.start_ns;
+        let (result, latency_ns) = timed(system, body);
         let bytes = result.as_ref().map_or(0, bytes);
         facts.moved(op, bytes);
         let file = self.runner.log.file_index(file);
@@ -293,19 +318,19 @@ impl Session {
 
     /// Lets a program that is really run make a call: one that reads no clock, so the call takes no more time than it
     /// does alone. Otherwise as the calls below.
-    pub fn observed<R>(
+    pub fn observed<R, E>(
         &mut self,
         (op, file, offset_bytes): (CallOp, &str, u64),
-        body: impl FnOnce(&mut Vfs) -> SysResult<R>,
+        body: impl FnOnce(&mut dyn System) -> Result<R, E>,
         bytes: impl FnOnce(&R) -> u64,
-    ) -> SysResult<R> {
-        let vfs = &mut self.runner.stack.vfs;
+    ) -> Result<R, E> {
+        let system = &mut *self.runner.system;
         let Some((_, facts)) = self.measured.as_mut().and_then(|measured| measured.running.as_mut()) else {
-            return body(vfs);
+            return body(system);
         };
-        let start_ns = vfs.sim().now_ns();
-        let result = body(vfs);
-        let latency_ns = vfs.sim().now_ns() - start_ns;
+        let start_ns = system.now_ns();
+        let result = body(system);
+        let latency_ns = system.now_ns() - start_ns;
         let bytes = result.as_ref().map_or(0, bytes);
         facts.moved(op, bytes);
         let start_ns = start_ns - self.runner.start_ns;
@@ -318,32 +343,32 @@ impl Session {
     /// The machine is not used for a while by the program: background tasks run meanwhile, if the pause is long enough for
     /// the program to have slept.
     pub fn think_ns(&mut self, duration_ns: u64) {
-        crate::replay::pause(&mut self.runner.stack.vfs, duration_ns);
+        crate::replay::pause(&mut *self.runner.system, duration_ns);
     }
 
-    fn name(&self, fd: u32) -> String {
+    fn name(&self, fd: Fd) -> String {
         self.names.get(&fd).cloned().unwrap_or_default()
     }
 
     /// open(2).
-    pub fn open(&mut self, path: &str, flags: OpenFlags, permissions: u32) -> SysResult<u32> {
-        let fd = self.call(CallOp::Open, path, 0, |vfs| vfs.open(path.as_bytes(), flags, permissions), |_| 0)?;
-        self.names.insert(fd.0, path.trim_start_matches('/').to_string());
-        Ok(fd.0)
+    pub fn open(&mut self, path: &str, flags: OpenFlags, permissions: u32) -> Answer<Fd> {
+        let fd = self.call(CallOp::Open, path, 0, |system| system.open(path.as_bytes(), flags, permissions), |_| 0)?;
+        self.names.insert(fd, path.trim_start_matches('/').to_string());
+        Ok(fd)
     }
 
     /// close(2).
-    pub fn close(&mut self, fd: u32) -> SysResult<()> {
+    pub fn close(&mut self, fd: Fd) -> Answer<()> {
         let name = self.name(fd);
         self.names.remove(&fd);
-        self.call(CallOp::Close, &name, 0, |vfs| vfs.close(Fd(fd)), |()| 0)
+        self.call(CallOp::Close, &name, 0, |system| system.close(fd), |()| 0)
     }
 
     /// pread(2): up to `bytes` bytes.
-    pub fn pread(&mut self, fd: u32, bytes: usize, at: u64) -> SysResult<Vec<u8>> {
-        let read = |vfs: &mut Vfs| {
+    pub fn pread(&mut self, fd: Fd, bytes: usize, at: u64) -> Answer<Vec<u8>> {
+        let read = |system: &mut dyn System| {
             let mut buffer = vec![0; bytes.min(READ_BYTES_MAX)];
-            let count = vfs.pread(Fd(fd), &mut buffer, at)?;
+            let count = system.pread(fd, &mut buffer, at)?;
             buffer.truncate(count);
             Ok(buffer)
         };
@@ -351,65 +376,63 @@ impl Session {
     }
 
     /// pwrite(2).
-    pub fn pwrite(&mut self, fd: u32, data: &[u8], at: u64) -> SysResult<usize> {
-        self.call(CallOp::Write, &self.name(fd), at, |vfs| vfs.pwrite(Fd(fd), data, at), |&written| written as u64)
+    pub fn pwrite(&mut self, fd: Fd, data: &[u8], at: u64) -> Answer<usize> {
+        self.call(CallOp::Write, &self.name(fd), at, |system| system.pwrite(fd, data, at), |&written| written as u64)
     }
 
     /// ftruncate(2).
-    pub fn ftruncate(&mut self, fd: u32, bytes: u64) -> SysResult<()> {
-        self.call(CallOp::Other, &self.name(fd), bytes, |vfs| vfs.ftruncate(Fd(fd), bytes), |()| 0)
+    pub fn ftruncate(&mut self, fd: Fd, bytes: u64) -> Answer<()> {
+        self.call(CallOp::Other, &self.name(fd), bytes, |system| system.ftruncate(fd, bytes), |()| 0)
     }
 
     /// fsync(2) or, with `data_only`, fdatasync(2).
-    pub fn fsync(&mut self, fd: u32, data_only: bool) -> SysResult<()> {
-        let sync = |vfs: &mut Vfs| if data_only { vfs.fdatasync(Fd(fd)) } else { vfs.fsync(Fd(fd)) };
+    pub fn fsync(&mut self, fd: Fd, data_only: bool) -> Answer<()> {
+        let sync = |system: &mut dyn System| if data_only { system.fdatasync(fd) } else { system.fsync(fd) };
         self.call(CallOp::Sync, &self.name(fd), 0, sync, |()| 0)
     }
 
     /// sync(2).
-    pub fn sync(&mut self) -> SysResult<()> {
-        self.call(CallOp::Sync, "", 0, Vfs::sync, |()| 0)
+    pub fn sync(&mut self) -> Answer<()> {
+        self.call(CallOp::Sync, "", 0, |system| system.sync(), |()| 0)
     }
 
     /// fstat(2).
-    pub fn fstat(&mut self, fd: u32) -> SysResult<Stat> {
-        self.call(CallOp::Stat, &self.name(fd), 0, |vfs| vfs.fstat(Fd(fd)), |_| 0)
+    pub fn fstat(&mut self, fd: Fd) -> Answer<Stat> {
+        self.call(CallOp::Stat, &self.name(fd), 0, |system| system.fstat(fd), |_| 0)
     }
 
     /// stat(2).
-    pub fn stat(&mut self, path: &str) -> SysResult<Stat> {
-        self.call(CallOp::Stat, path, 0, |vfs| vfs.stat(path.as_bytes()), |_| 0)
+    pub fn stat(&mut self, path: &str) -> Answer<Stat> {
+        self.call(CallOp::Stat, path, 0, |system| system.stat(path.as_bytes()), |_| 0)
     }
 
     /// unlink(2).
-    pub fn unlink(&mut self, path: &str) -> SysResult<()> {
-        self.call(CallOp::Unlink, path, 0, |vfs| vfs.unlink(path.as_bytes()), |()| 0)
+    pub fn unlink(&mut self, path: &str) -> Answer<()> {
+        self.call(CallOp::Unlink, path, 0, |system| system.unlink(path.as_bytes()), |()| 0)
     }
 
     /// rename(2).
-    pub fn rename(&mut self, from: &str, to: &str) -> SysResult<()> {
-        self.call(CallOp::Other, from, 0, |vfs| vfs.rename(from.as_bytes(), to.as_bytes()), |()| 0)
+    pub fn rename(&mut self, from: &str, to: &str) -> Answer<()> {
+        self.call(CallOp::Other, from, 0, |system| system.rename(from.as_bytes(), to.as_bytes()), |()| 0)
     }
 
     /// mkdir(2).
-    pub fn mkdir(&mut self, path: &str, permissions: u32) -> SysResult<()> {
-        self.call(CallOp::Other, path, 0, |vfs| vfs.mkdir(path.as_bytes(), permissions), |()| 0)
+    pub fn mkdir(&mut self, path: &str, permissions: u32) -> Answer<()> {
+        self.call(CallOp::Other, path, 0, |system| system.mkdir(path.as_bytes(), permissions), |()| 0)
     }
 
-    /// opendir(3), all entries, closedir(3).
-    pub fn readdir(&mut self, path: &str) -> SysResult<Vec<Entry>> {
-        self.call(CallOp::Other, path, 0, |vfs| vfs.readdir_path(path.as_bytes()), |_| 0)
+    /// opendir(3), all names, closedir(3).
+    pub fn readdir(&mut self, path: &str) -> Answer<Vec<Vec<u8>>> {
+        self.call(CallOp::Other, path, 0, |system| system.readdir_path(path.as_bytes()), |_| 0)
     }
 
     /// The program computes: the CPU is busy with it, at the power of CPU work.
     pub fn compute_ns(&mut self, duration_ns: u64) {
-        let vfs = &self.runner.stack.vfs;
-        vfs.sim().program_computes(duration_ns);
-        vfs.sim().consume(vfs.config().costs.cpu_power, duration_ns);
+        self.runner.system.compute_ns(duration_ns);
     }
 
     /// nanosleep(2).
     pub fn sleep_ns(&mut self, duration_ns: u64) {
-        self.runner.stack.vfs.sleep_ns(duration_ns);
+        self.runner.system.sleep_ns(duration_ns);
     }
 }

@@ -8,16 +8,18 @@ use crate::profile::Profile;
 use crate::recognise::arranged::arranged;
 use crate::stack_keys::{EccName, NandWaitName, StackKeys};
 use crate::tree::ImageFs;
-use ffslab_flash::{Chip, ChipImage, Geometry, Rules, Timing};
+use ffslab_flash::{Chip, Geometry, Rules, Timing};
 use ffslab_fs::{BlockSpace, FileSystem};
 use ffslab_linux::{Vfs, VfsConfig, WriteBackKnobs};
-use ffslab_mtd::{Driver, Ecc, Mtd, Nand};
+use ffslab_mtd::{Driver, Ecc};
 use ffslab_sim::{CpuCosts, NandWait, PowerMilliwatt, Sim, SimConfig};
+use ffslab_system::{MediumImage, NandMedium};
 use ffslab_ubi::Ubi;
 use std::path::Path;
 use std::sync::Arc;
 
 mod contents;
+mod system;
 mod ubi;
 
 pub(crate) use ubi::open_volume;
@@ -130,6 +132,21 @@ impl StackSpec {
     }
 }
 
+impl StackSpec {
+    /// The chip with its partition, erased or holding the image.
+    ///
+    /// Errors: a geometry that no chip has, a partition or an image that does not fit.
+    pub fn medium(&self, sim: &Sim) -> Result<NandMedium, String> {
+        let blocks = self.first_block..self.first_block.saturating_add(self.partition_blocks);
+        let chip = (self.geometry, self.timing, self.rules);
+        let medium = NandMedium::new(sim, chip, self.driver, blocks.clone())?;
+        if let Some(image) = &self.image {
+            medium.with_chip(|chip| image::load(chip, &self.driver, image, blocks))?;
+        }
+        Ok(medium)
+    }
+}
+
 /// The image that the partition holds at the start; what is found in it is filled in.
 fn image_of(keys: &mut StackKeys, geometry: &Geometry, base_dir: &Path) -> Result<Option<ImageSpec>, LabError> {
     let said = keys.image_said();
@@ -165,8 +182,7 @@ fn image_of(keys: &mut StackKeys, geometry: &Geometry, base_dir: &Path) -> Resul
 pub struct Stack {
     pub sim: Sim,
     pub vfs: Vfs,
-    nand: Nand,
-    mtd: Mtd,
+    medium: NandMedium,
     ubi: Option<Ubi>,
     spec: StackSpec,
 }
@@ -177,32 +193,21 @@ impl Stack {
     /// Errors: a geometry that no chip has, a partition or an image that does not fit.
     pub fn new(spec: &StackSpec) -> Result<Stack, String> {
         let sim = Sim::with_costs(spec.sim, &spec.cpu_costs);
-        let chip = Chip::new(sim.clone(), spec.geometry, spec.timing, spec.rules).map_err(|error| error.to_string())?;
-        let nand = Nand::new(chip, spec.driver).map_err(|error| error.to_string())?;
-        let mtd = Mtd::new(&nand, spec.first_block, spec.partition_blocks).map_err(|error| error.to_string())?;
-        if let Some(spec_image) = &spec.image {
-            let blocks = spec.first_block..spec.first_block + spec.partition_blocks;
-            nand.with_chip(|chip| image::load(chip, &spec.driver, spec_image, blocks))?;
-        }
+        let medium = spec.medium(&sim)?;
         let vfs = Vfs::new(sim.clone(), spec.vfs.clone());
-        Ok(Stack { sim, vfs, nand, mtd, ubi: None, spec: spec.clone() })
+        Ok(Stack { sim, vfs, medium, ubi: None, spec: spec.clone() })
     }
 
     /// A stack whose chip holds what another one's did, nothing mounted, at the time of day that it was then.
     ///
     /// Errors: as [`Stack::new`]; a snapshot of another chip.
-    pub fn restored(spec: &StackSpec, chip: &ChipImage, at_ns: u64) -> Result<Stack, String> {
+    pub fn restored(spec: &StackSpec, held: &MediumImage, at_ns: u64) -> Result<Stack, String> {
+        let MediumImage::Chip(chip) = held else { return Err("the state is not of a chip".to_string()) };
         let mut spec = StackSpec { image: None, ..spec.clone() };
         spec.sim.uptime_ns = at_ns;
         let stack = Stack::new(&spec)?;
-        stack.nand.with_chip(|target| target.restore(chip)).map_err(|error| error.to_string())?;
-        stack.nand.restart();
+        stack.medium.restore(chip)?;
         Ok(stack)
-    }
-
-    /// A copy of what the chip holds.
-    pub fn snapshot(&self) -> ChipImage {
-        self.nand.with_chip(|chip| chip.snapshot())
     }
 
     /// Mounts the partition and sets read-ahead.
@@ -224,7 +229,7 @@ impl Stack {
         if settings.needs_ubi().is_some() && self.ubi.is_none() {
             self.attach_at_boot()?;
         }
-        let ground = Ground { mtd: &self.mtd, ubi: self.ubi.as_ref(), epoch_s: self.spec.vfs.epoch_s };
+        let ground = Ground { mtd: self.medium.mtd(), ubi: self.ubi.as_ref(), epoch_s: self.spec.vfs.epoch_s };
         let fs = settings.mount(&ground, &options).map_err(|refusal| self.with_room(refusal))?;
         self.vfs.mount(fs).map_err(|error| error.to_string())?;
         self.vfs.set_synchronous(options.synchronous);
@@ -249,14 +254,9 @@ impl Stack {
         Ok(())
     }
 
-    /// The partition itself, for who works below every file system.
-    pub fn mtd(&self) -> &Mtd {
-        &self.mtd
-    }
-
     /// Access to the chip beside all operations: power cuts, faults.
     pub fn with_chip<R>(&self, act: impl FnOnce(&mut Chip) -> R) -> R {
-        self.nand.with_chip(act)
+        self.medium.with_chip(act)
     }
 
     /// Power fails and comes back: memory is lost, the chip keeps what it holds.
@@ -266,13 +266,12 @@ impl Stack {
         if let Some(ubi) = self.ubi.take() {
             ubi.detach();
         }
-        self.nand.with_chip(Chip::power_on);
-        self.nand.restart();
+        self.medium.restart();
     }
 
     /// Bytes of an image of the partition, without OOB.
     pub fn partition_bytes(&self) -> u64 {
-        u64::from(self.spec.partition_blocks) * self.block_bytes()
+        self.medium.partition_bytes()
     }
 
     pub fn page_bytes(&self) -> u32 {
@@ -280,7 +279,7 @@ impl Stack {
     }
 
     pub fn block_bytes(&self) -> u64 {
-        u64::from(self.spec.geometry.page_bytes) * u64::from(self.spec.geometry.pages_per_block)
+        self.medium.block_bytes()
     }
 
     pub fn partition_blocks(&self) -> u32 {
@@ -289,25 +288,11 @@ impl Stack {
 
     /// Erases of each block of the partition since the chip was made.
     pub fn erase_counts(&self) -> Vec<u32> {
-        let (first, blocks) = (self.spec.first_block as usize, self.spec.partition_blocks as usize);
-        self.nand.with_chip(|chip| chip.erase_counts()[first..first + blocks].to_vec())
-    }
-
-    /// Those of them that only made blocks of a new partition usable.
-    pub fn formatting_erases(&self) -> Vec<u32> {
-        let (first, blocks) = (self.spec.first_block as usize, self.spec.partition_blocks as usize);
-        self.nand.with_chip(|chip| chip.formatting_erases()[first..first + blocks].to_vec())
+        self.medium.erase_counts()
     }
 
     /// What each block of the partition holds, as the mounted file system accounts for it; empty: nothing is mounted.
     pub fn block_space(&self) -> Vec<BlockSpace> {
         self.vfs.fs().map(FileSystem::block_space).unwrap_or_default()
-    }
-
-    /// Programmed pages of each block of the partition.
-    pub fn programmed_pages(&self) -> Vec<u32> {
-        let first = self.spec.first_block;
-        let blocks = first..first + self.spec.partition_blocks;
-        self.nand.with_chip(|chip| blocks.map(|block| chip.programmed_pages(block)).collect())
     }
 }

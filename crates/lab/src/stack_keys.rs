@@ -20,6 +20,28 @@ pub enum StackTable {
 }
 
 impl StackTable {
+    /// A table as a program writes it, each key on a line of its own.
+    ///
+    /// Errors: unknown keys and systems, values of another kind.
+    pub fn parse(text: &str) -> Result<StackTable, toml::de::Error> {
+        #[derive(Deserialize)]
+        struct OfSystem {
+            system: Option<String>,
+        }
+        match toml::from_str::<OfSystem>(text)?.system.as_deref() {
+            None => toml::from_str(text).map(StackTable::Linux),
+            Some(_) => toml::from_str(text).map(StackTable::Rtems),
+        }
+    }
+
+    /// The name of the file system.
+    pub fn fs(&self) -> &str {
+        match self {
+            StackTable::Linux(keys) => &keys.fs,
+            StackTable::Rtems(keys) => &keys.fs,
+        }
+    }
+
     /// The keys of a stack with Linux.
     pub fn linux(&self) -> Option<&StackKeys> {
         match self {

@@ -4,10 +4,11 @@
 //! Whether a state is made or found must not matter. So it ends with a shutdown: what follows always starts from a chip
 //! that was switched on again, with nothing in memory, at the time of day at which the state was complete.
 
+use crate::machine::{ImageOf, MachineSpec};
 use crate::run::{RunError, Runner, Watch};
-use crate::stack::{Stack, StackSpec};
 use crate::traces::Traces;
 use ffslab_flash::ChipImage;
+use ffslab_system::MediumImage;
 use ffslab_workload::Step;
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
@@ -15,9 +16,9 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// A chip, switched off.
+/// A medium, switched off.
 pub struct State {
-    pub chip: ChipImage,
+    pub medium: MediumImage,
     /// Virtual time when it was complete.
     pub at_ns: u64,
     /// How far the content that steps write has come.
@@ -32,19 +33,21 @@ pub struct StateCache {
     pub build: String,
 }
 
-/// What to make: the stack, the steps, and the seed of the content.
+/// What to make: the machine, the steps, and the seed of the content.
 #[derive(Clone, Debug)]
 pub struct Recipe<'a> {
-    pub spec: StackSpec,
+    pub spec: MachineSpec,
     pub steps: &'a [Step],
     pub seed: u64,
 }
 
 impl<'a> Recipe<'a> {
     /// Read-ahead is left out, so that variants which differ only in it share a state: it is off while one is made.
-    pub fn new(spec: &StackSpec, steps: &'a [Step], seed: u64) -> Recipe<'a> {
+    pub fn new(spec: &MachineSpec, steps: &'a [Step], seed: u64) -> Recipe<'a> {
         let mut spec = spec.clone();
-        spec.vfs.read_ahead_bytes = 0;
+        if let MachineSpec::Linux(stack) = &mut spec {
+            stack.vfs.read_ahead_bytes = 0;
+        }
         Recipe { spec, steps, seed }
     }
 
@@ -53,17 +56,17 @@ impl<'a> Recipe<'a> {
     /// Errors: an image that cannot be read.
     pub fn key(&self, build: &str) -> Result<String, String> {
         let mut hash = Sha256::new();
-        // The debug format names every field of the stack; a new one changes it by itself.
-        let image = self.spec.image.as_ref();
-        let spec = StackSpec { image: None, ..self.spec.clone() };
+        // The debug format names every field of the machine; a new one changes it by itself.
+        let image = self.spec.image();
+        let spec = self.spec.without_image();
         let steps = serde_json::to_string(self.steps).map_err(|error| error.to_string())?;
         for part in [build, &format!("{spec:?}"), &steps, &self.seed.to_string()] {
             hash.update((part.len() as u64).to_le_bytes());
             hash.update(part.as_bytes());
         }
-        if let Some(image) = image {
-            hash.update([1, u8::from(image.oob), u8::from(image.autoplace)]);
-            hash.update(crate::image::read_file(&image.path)?);
+        if let Some(ImageOf { path, oob, autoplace }) = image {
+            hash.update([1, u8::from(oob), u8::from(autoplace)]);
+            hash.update(crate::image::read_file(path)?);
         }
         Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
     }
@@ -71,16 +74,16 @@ impl<'a> Recipe<'a> {
     /// Runs the steps. See [`RunError`].
     pub fn make(&self, watch: &mut Watch) -> Result<State, RunError> {
         let traces = Traces::default();
-        let stack = Stack::new(&self.spec).map_err(RunError::Step)?;
-        let mut runner = Runner::new(stack, self.seed, Cow::Borrowed(&traces), Box::new(watch));
+        let system = self.spec.build(None).map_err(RunError::Step)?;
+        let mut runner = Runner::new(system, self.seed, Cow::Borrowed(&traces), Box::new(watch));
         runner.begin_setup();
         for (index, step) in self.steps.iter().enumerate() {
             runner.step("state", index, step)?;
         }
         runner.shut_down().map_err(|text| RunError::Step(format!("end of the state: {text}")))?;
         Ok(State {
-            chip: runner.stack.snapshot(),
-            at_ns: runner.stack.sim.now_ns(),
+            medium: runner.system.snapshot().map_err(|text| RunError::Step(format!("end of the state: {text}")))?,
+            at_ns: runner.system.now_ns(),
             content_position_bytes: runner.content.position(),
         })
     }
@@ -117,10 +120,13 @@ impl StateCache {
         let bytes = zstd::decode_all(fs::read(&path).ok()?.as_slice()).ok()?;
         // What is in use goes last when room is made. A folder that cannot be written is never full.
         let _ = File::options().append(true).open(&path).and_then(|file| file.set_modified(SystemTime::now()));
-        let (head, chip) = bytes.split_at_checked(HEAD_BYTES)?;
+        let (head, held) = bytes.split_at_checked(HEAD_BYTES)?;
         let number = |at: usize| Some(u64::from_le_bytes(head[at..at + 8].try_into().ok()?));
         Some(State {
-            chip: ChipImage::from_bytes(chip, recipe.spec.geometry)?,
+            medium: match recipe.spec.chip_geometry() {
+                Some(geometry) => MediumImage::Chip(Box::new(ChipImage::from_bytes(held, geometry)?)),
+                None => MediumImage::Bytes(held.to_vec()),
+            },
             at_ns: number(0)?,
             content_position_bytes: usize::try_from(number(8)?).ok()?,
         })
@@ -130,7 +136,10 @@ impl StateCache {
     pub fn keep(&self, key: &str, state: &State) {
         let mut bytes = state.at_ns.to_le_bytes().to_vec();
         bytes.extend_from_slice(&(state.content_position_bytes as u64).to_le_bytes());
-        bytes.extend_from_slice(&state.chip.to_bytes());
+        match &state.medium {
+            MediumImage::Chip(chip) => bytes.extend_from_slice(&chip.to_bytes()),
+            MediumImage::Bytes(held) => bytes.extend_from_slice(held),
+        }
         let Ok(packed) = zstd::encode_all(bytes.as_slice(), ZSTD_LEVEL) else { return };
         let path = self.path(key);
         let temporary = path.with_extension(format!("{}.part", std::process::id()));

@@ -9,6 +9,7 @@ use crate::glob;
 use crate::requests::ROWS_MAX;
 use crate::result::MeanSd;
 use crate::run::{run, Outcome, Plan, RunError};
+use crate::stack::Stack;
 use crate::traces::Traces;
 use ffslab_sim::units::ns_to_us;
 use ffslab_sim::Task;
@@ -186,18 +187,18 @@ pub fn check(case: &Case, go_on: &dyn Fn() -> bool) -> Option<CaseReport> {
 
 fn simulate(case: &Case, go_on: &dyn Fn() -> bool) -> Result<Outcome, RunError> {
     let stack = case.stack().map_err(RunError::Step)?;
+    let system = Stack::new(&stack).map_err(RunError::Step)?;
     let plan = Plan {
-        stack: &stack,
         setup: &case.setup,
         measure: &case.measure,
         main_steps: (case.expect.from_step, case.expect.at_step),
         seed: 1,
         traces: &Traces::default(),
-        state: None,
+        content_position_bytes: 0,
         probe_logs: false,
         rows_max: ROWS_MAX,
     };
-    run(&plan, &mut |_| go_on())
+    run(Box::new(system), &plan, &mut |_| go_on())
 }
 
 fn compare(case: &Case, outcome: &Outcome, report: &mut CaseReport) {

@@ -21,7 +21,7 @@ fn step(session: &mut Session, json: &str) {
 
 /// Shares of the partition that are valid, invalid and free, after a look at each block.
 fn shares(session: &Session) -> [f64; 3] {
-    let stack = session.stack();
+    let stack = session.linux().unwrap();
     let (reads, now_ns) = (stack.sim.total(), stack.sim.now_ns());
     let space = stack.block_space();
     assert_eq!((reads, now_ns), (stack.sim.total(), stack.sim.now_ns()), "looking costs nothing");
@@ -70,9 +70,9 @@ fn ageing_leaves_as_much_valid_data_and_wears_the_blocks() {
         let mut session = session(fs);
         step(&mut session, r#"{"step": "occupy", "file": "f", "percent": 20}"#);
         step(&mut session, r#"{"step": "sync"}"#);
-        let ([before, ..], erased) = (shares(&session), session.stack().erase_counts().iter().sum::<u32>());
+        let ([before, ..], erased) = (shares(&session), session.system().erase_counts().iter().sum::<u32>());
         step(&mut session, r#"{"step": "age", "file": "f", "overwrites": 6, "fsync_every": 64}"#);
-        let ([after, ..], erases) = (shares(&session), session.stack().erase_counts().iter().sum::<u32>());
+        let ([after, ..], erases) = (shares(&session), session.system().erase_counts().iter().sum::<u32>());
         assert!((before - after).abs() < 0.05, "{fs}: {before}, {after}");
         assert!(erases > erased + BLOCKS / 4, "{fs}: {erases} erases");
     }

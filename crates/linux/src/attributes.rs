@@ -1,9 +1,9 @@
 //! Attributes: stat(2) and its relatives, chmod, chown, utimens.
 
-use crate::files::Fd;
 use crate::vfs::Vfs;
 use crate::walk::LastLink;
 use ffslab_fs::{Errno, Ino, Result, SetAttr, Stat, TimeSpec};
+use ffslab_system::Fd;
 
 impl Vfs {
     /// stat(2): follows a symbolic link at the end.

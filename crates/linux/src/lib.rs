@@ -32,8 +32,9 @@ mod write_back;
 mod xattr;
 
 pub use config::{DirtyLimits, Kernel, ReadAheadRules, VfsConfig, VfsCosts, WriteBackKnobs, WriteBackRules};
-pub use files::{Advice, Entry, Fd, OpenFlags, Whence};
 pub use nodes::{Caller, NewTime, NodeChange, NodeEntry, NodeId};
 pub use vfs::{DeviceTask, Vfs};
 
 pub use ffslab_fs::{Result, Unwritten};
+pub use ffslab_system::{Advice, Fd, OpenFlags, Whence};
+pub use files::Entry;

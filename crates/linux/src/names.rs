@@ -1,10 +1,10 @@
 //! Making, removing and moving names (`fs/namei.c`).
 
 use crate::dentries::DentryId;
-use crate::files::Fd;
 use crate::vfs::Vfs;
 use crate::walk::{Found, LastLink};
 use ffslab_fs::{Errno, FileKind, Ino, NewNode, RenameFlags, Result};
+use ffslab_system::Fd;
 
 /// Longest target of a symbolic link (`PATH_MAX` without the final NUL).
 const TARGET_BYTES_MAX: usize = 4095;

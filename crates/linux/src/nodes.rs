@@ -7,11 +7,11 @@
 //! unlinked file goes when its last descriptor does, as if nobody had looked it up.
 
 use crate::dentries::{DentryId, ROOT};
-use crate::files::{Fd, OpenFlags};
 use crate::vfs::Vfs;
 use crate::walk::Found;
 use crate::xattr::Target;
 use ffslab_fs::{Errno, FileKind, Host, Ino, NewNode, RenameFlags, Result, SetAttr, Stat, TimeSpec, XattrMode};
+use ffslab_system::{Fd, OpenFlags};
 use rustc_hash::FxHashMap;
 
 /// Number of an inode. FUSE wants 1 for the root, which it is in all file systems here.

@@ -5,13 +5,14 @@
 //! did not ask for, so it waits for them too.
 
 use crate::config::{ReadAheadRules, VfsConfig};
-use crate::files::{Advice, Fd, OpenFile};
+use crate::files::OpenFile;
 use crate::memory::Memory;
 use crate::page_cache::Slot;
 use crate::read_ahead::{ReadAhead, Request, Window, FORCED_CHUNK_PAGES};
 use crate::vfs::{spend, Vfs};
 use ffslab_fs::{Errno, FileKind, FileSystem, Ino, Result, PAGE_BYTES};
 use ffslab_sim::{Function, Reason, Sim, Work};
+use ffslab_system::{Advice, Fd};
 
 const PAGE: u64 = PAGE_BYTES as u64;
 /// Pages that 6.1 takes from the cache at once (`PAGEVEC_SIZE`).

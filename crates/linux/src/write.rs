@@ -1,11 +1,12 @@
 //! Buffered write (`mm/filemap.c`, `generic_perform_write`; the same in 2.6.37 and 6.1).
 
-use crate::files::{Fd, OpenFile};
+use crate::files::OpenFile;
 use crate::memory::Memory;
 use crate::vfs::{spend, Vfs};
 use ffslab_fs::inode_flags::SYNC;
 use ffslab_fs::{Errno, FileKind, FileSystem, Ino, Result, WritePlan, PAGE_BYTES};
 use ffslab_sim::{Function, NandWait, Reason, Sim, Work};
+use ffslab_system::Fd;
 
 /// Bytes of a program: `len` of them, `pattern` again and again.
 struct Source<'a> {

@@ -3,7 +3,9 @@
 use crate::world::{Line, World};
 use ffslab_fs::{Errno, FileKind, NewNode, RenameFlags, Result, Stat, StatFs, XattrMode};
 use ffslab_lab::requests::CallOp;
+use ffslab_lab::session::linux_of;
 use ffslab_linux::{Caller, Fd, NodeChange, NodeEntry, NodeId, OpenFlags, Vfs};
+use ffslab_system::System;
 use std::rc::Rc;
 
 /// Set-user-ID and set-group-ID, and the bit without which the latter means something else.
@@ -11,9 +13,17 @@ const SET_UID: u32 = 0o4000;
 const SET_GID: u32 = 0o2000;
 const GROUP_RUNS: u32 = 0o010;
 
+/// The system calls of the simulated kernel.
+pub(crate) fn vfs_of(system: &mut dyn System) -> &mut Vfs {
+    match linux_of(system) {
+        Some(stack) => &mut stack.vfs,
+        None => unreachable!("World::new refuses other systems"),
+    }
+}
+
 impl World {
-    fn vfs(&mut self) -> &mut Vfs {
-        &mut self.session.stack_mut().vfs
+    pub(crate) fn vfs(&mut self) -> &mut Vfs {
+        vfs_of(self.session.system_mut())
     }
 
     fn path(&mut self, node: NodeId) -> String {
@@ -32,7 +42,7 @@ impl World {
 
     /// A board without power does nothing any more, not even what would need no flash.
     fn powered(&self) -> Result<()> {
-        match self.session.stack().with_chip(|chip| chip.is_on()) {
+        match self.session.system().is_powered() {
             true => Ok(()),
             false => Err(Errno::PowerCut),
         }
@@ -46,7 +56,7 @@ impl World {
         bytes: impl FnOnce(&R) -> u64,
     ) -> Result<R> {
         self.powered()?;
-        let result = self.session.observed(row, body, bytes);
+        let result = self.session.observed(row, |system| body(vfs_of(system)), bytes);
         // The power may have gone in a background task meanwhile: nobody hears of the result.
         self.powered().and(result)
     }

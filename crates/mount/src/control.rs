@@ -8,6 +8,7 @@
 use crate::simulation::Simulation;
 use crate::world::World;
 use ffslab_lab::LabError;
+use ffslab_system::NandMedium;
 use serde::Deserialize;
 use serde_json::{json, Value};
 use std::io::{BufRead, BufReader, Write};
@@ -105,27 +106,28 @@ impl World {
         if sync {
             self.session.sync().map_err(|error| error.to_string())?;
         }
-        self.session.stack().image(oob)
+        self.session.system().image(oob)
     }
 
     fn stat(&mut self) -> Value {
         let free_bytes = self.session.free_bytes();
-        let stack = self.session.stack();
-        let space = stack.block_space();
+        let system = self.session.system();
+        let keys = self.session.keys().linux();
+        let space = system.block_space();
         json!({
-            "fs": self.session.keys().fs,
-            "board": self.session.keys().board,
-            "part": self.session.keys().part,
-            "powered": stack.with_chip(|chip| chip.is_on()),
+            "fs": self.session.keys().fs(),
+            "board": keys.map(|keys| &keys.board),
+            "part": keys.and_then(|keys| keys.part.as_ref()),
+            "powered": system.is_powered(),
             "host_s": self.began.elapsed().as_secs_f64(),
             "fuse_requests": self.requests,
             "totals": self.session.totals(),
             "by_cause": self.session.causes(),
             "free_B": free_bytes,
-            "partition_B": stack.partition_bytes(),
-            "block_B": stack.block_bytes(),
+            "partition_B": system.medium_bytes(),
+            "block_B": system.nand().map(NandMedium::block_bytes),
             "blocks": {
-                "erases": stack.erase_counts(),
+                "erases": system.erase_counts(),
                 "valid_B": space.iter().map(|held| held.valid_bytes).collect::<Vec<_>>(),
                 "invalid_B": space.iter().map(|held| held.invalid_bytes).collect::<Vec<_>>(),
                 "free_B": space.iter().map(|held| held.free_bytes).collect::<Vec<_>>(),

@@ -23,7 +23,7 @@ use crate::fuse::Bridge;
 use crate::simulation::Simulation;
 use crate::unmount::{mount_error, Unmount};
 use ffslab_lab::mount_options::MountOptions;
-use ffslab_lab::stack_keys::StackKeys;
+use ffslab_lab::stack_keys::StackTable;
 use ffslab_lab::{LabError, SessionResult};
 pub use ffslab_linux::Caller;
 use fuser::{Config, MountOption, SessionACL};
@@ -71,7 +71,7 @@ pub struct MountSpec {
 pub struct Mounted {
     pub result: SessionResult,
     /// The stack's keys with the board's values filled in.
-    pub keys: StackKeys,
+    pub keys: StackTable,
 }
 
 /// What [`mount`] tells its caller, and asks.

@@ -3,6 +3,7 @@
 //! The kernel checks permissions by the simulated attributes (`default_permissions`). A new file system's root belongs to
 //! root, as mkfs and the file systems themselves make it; on a board somebody with the right to calls chown(2).
 
+use crate::calls::vfs_of;
 use ffslab_fs::Stat;
 use ffslab_lab::Session;
 use ffslab_linux::Caller;
@@ -13,7 +14,7 @@ use nix::unistd::{getegid, geteuid, getgroups};
 ///
 /// Errors: why not, one line.
 pub fn give_root(session: &mut Session, owner: Caller) -> Result<(), String> {
-    let vfs = &mut session.stack_mut().vfs;
+    let vfs = vfs_of(session.system_mut());
     let fs = vfs.fs_mut().ok_or("nothing is mounted")?;
     let root = fs.root();
     let now = fs.getattr(root).map_err(|error| error.to_string())?;

@@ -82,7 +82,7 @@ impl Simulation {
     /// Attributes of the root. `None`: the simulation has ended.
     pub fn root(&self) -> Option<Stat> {
         self.with(|world| {
-            let fs = world.session.stack_mut().vfs.fs_mut()?;
+            let fs = world.vfs().fs_mut()?;
             let root = fs.root();
             fs.getattr(root).ok()
         })?

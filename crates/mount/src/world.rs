@@ -1,5 +1,6 @@
 //! The simulated machine as a mount uses it: requests in the order in which the kernel made them, think time, pace.
 
+use crate::calls::vfs_of;
 use crate::control::write_whole;
 use crate::owner::give_root;
 use crate::simulation::Asked;
@@ -9,7 +10,9 @@ use ffslab_fs::{FileKind, Ino};
 use ffslab_lab::requests::CallOp;
 use ffslab_lab::{io_reason, LabError, Session};
 use ffslab_linux::Fd;
+use ffslab_system::System;
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -48,17 +51,22 @@ impl World {
     /// Errors: what is wrong with the stack; why it cannot be mounted.
     pub fn new(spec: &MountSpec) -> Result<World, LabError> {
         let mut session = Session::at(&spec.stack_toml, spec.seed, &spec.base_dir, spec.epoch_s)?;
+        if session.linux().is_none() {
+            let name = session.system().system_name();
+            return Err(LabError::Input(format!("a mount is of Linux, not of {name}: leave `system` out")));
+        }
         session.begin_step("mount");
-        session.stack_mut().mount(&spec.options).map_err(LabError::Input)?;
+        session.system_mut().mount(&spec.options).map_err(LabError::Input)?;
         if let Some(owner) = spec.owner {
             give_root(&mut session, owner).map_err(LabError::Input)?;
         }
         session.begin_step("use");
         if let Some(operations) = spec.power_cut_after_operations {
-            session.cut_power_after(operations, spec.torn);
+            let cut = session.cut_power_after(operations, spec.torn);
+            cut.map_err(|refusal| LabError::Input(refusal.to_string()))?;
         }
         let now = Instant::now();
-        let now_ns = session.stack().sim.now_ns();
+        let now_ns = session.system().now_ns();
         Ok(World {
             session,
             walks: Walks::default(),
@@ -104,12 +112,11 @@ impl World {
     fn calls_that_looked(&mut self, calls: u32) {
         for _ in 0..calls {
             let row = (CallOp::Stat, "", 0);
-            let charge = |vfs: &mut ffslab_linux::Vfs| {
-                vfs.charge_call();
-                Ok(())
+            let charge = |system: &mut dyn System| {
+                vfs_of(system).charge_call();
+                Ok::<(), Infallible>(())
             };
-            // The body cannot fail.
-            let _ok = self.session.observed(row, charge, |()| 0);
+            let Ok(()) = self.session.observed(row, charge, |()| 0);
         }
     }
 
@@ -121,7 +128,7 @@ impl World {
         }
         self.shortest_pause = self.shortest_pause.min(pause);
         let think_ns = u64::try_from((pause - self.shortest_pause).as_nanos()).unwrap_or(u64::MAX);
-        if think_ns >= self.session.stack().sim.tick_ns() {
+        if think_ns >= self.session.system().sim().tick_ns() {
             let looked = self.walks.pause();
             self.calls_that_looked(looked);
         }
@@ -136,7 +143,7 @@ impl World {
         if !self.realtime {
             return;
         }
-        let now_ns = self.session.stack().sim.now_ns();
+        let now_ns = self.session.system().now_ns();
         let (at, at_ns) = self.pace;
         match Duration::from_nanos(now_ns - at_ns).checked_sub(at.elapsed()) {
             Some(ahead) => std::thread::sleep(ahead),
@@ -150,17 +157,17 @@ impl World {
         self.calls_that_looked(looked);
         // The kernel's last requests may be lost when it unmounts: files are still open that no program has.
         for (fd, _) in std::mem::take(&mut self.names) {
-            let _closed = self.session.stack_mut().vfs.release(fd);
+            let _closed = self.vfs().release(fd);
         }
         self.session.begin_step("umount");
-        let unmounted = self.session.stack_mut().vfs.umount();
-        if !self.session.stack().with_chip(|chip| chip.is_on()) {
+        let unmounted = self.session.system_mut().umount();
+        if !self.session.system().is_powered() {
             self.session.note("the power was cut: what was in memory then is lost");
         } else if let Err(error) = unmounted {
             self.session.note(&format!("umount: {error}"));
         }
         if let Some(file) = &spec.save {
-            let image = self.session.stack().image(true).map_err(LabError::Input)?;
+            let image = self.session.system().image(true).map_err(LabError::Input)?;
             write_whole(file, &image).map_err(|error| {
                 LabError::Input(format!("{}: cannot be written: {}", file.display(), io_reason(&error)))
             })?;

@@ -2,7 +2,7 @@
 
 use crate::{columns, to_json, to_python, InputError};
 use ffslab_lab::session::Torn;
-use ffslab_lab::{Errno, OpenFlags};
+use ffslab_lab::{Errno, Fd, OpenFlags, Refusal};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
@@ -17,12 +17,16 @@ create_exception!(
 );
 
 /// The exception of a failed call: an `OSError` with the number that this computer's system has for it.
-fn refused(py: Python<'_>, error: Errno) -> PyErr {
+fn refused(py: Python<'_>, refusal: Refusal) -> PyErr {
+    let error = refusal.errno();
     if error == Errno::PowerCut {
         return PowerCut::new_err(error.to_string());
     }
-    let text = error.to_string();
-    let text = text.split_once(": ").map_or(text.as_str(), |(_, text)| text).to_string();
+    let text = refusal.to_string();
+    let text = match refusal {
+        Refusal::Failed(_) => text.split_once(": ").map_or(text.as_str(), |(_, text)| text).to_string(),
+        Refusal::Lacks { .. } => text,
+    };
     match py.import("errno").and_then(|errno| errno.getattr(error.name())?.extract::<i32>()) {
         Ok(number) => PyOSError::new_err((number, text)),
         Err(other) => other,
@@ -54,7 +58,7 @@ fn flags(py: Python<'_>, words: &str) -> PyResult<OpenFlags> {
         }
     }
     if !(flags.read || flags.write) {
-        return Err(refused(py, Errno::Inval));
+        return Err(refused(py, Errno::Inval.into()));
     }
     Ok(flags)
 }
@@ -87,50 +91,49 @@ impl Session {
     }
 
     fn mount(&mut self, options: Vec<String>) -> PyResult<()> {
-        self.0.stack_mut().mount(&options).map_err(InputError::new_err)
+        self.0.system_mut().mount(&options).map_err(InputError::new_err)
     }
 
     fn umount(&mut self, py: Python<'_>) -> PyResult<()> {
-        self.0.stack_mut().vfs.umount().map_err(|error| refused(py, error))
+        self.0.system_mut().umount().map_err(|error| refused(py, error))
     }
 
     fn is_mounted(&self) -> bool {
-        self.0.stack().vfs.fs().is_some()
+        self.0.system().is_mounted()
     }
 
-    fn crash(&mut self) {
-        self.0.crash();
+    fn crash(&mut self) -> PyResult<()> {
+        self.0.crash().map_err(to_python)
     }
 
     #[pyo3(signature = (operations, torn, seed))]
-    fn cut_power_after(&mut self, operations: u64, torn: &str, seed: u64) -> PyResult<()> {
+    fn cut_power_after(&mut self, py: Python<'_>, operations: u64, torn: &str, seed: u64) -> PyResult<()> {
         let torn = torn_of(torn, seed)?;
-        self.0.cut_power_after(operations, torn);
-        Ok(())
+        self.0.cut_power_after(operations, torn).map_err(|error| refused(py, error))
     }
 
     fn is_powered(&self) -> bool {
-        self.0.stack().with_chip(|chip| chip.is_on())
+        self.0.system().is_powered()
     }
 
     fn modifying_operations(&self) -> u64 {
-        self.0.stack().with_chip(|chip| chip.modifying_operations())
+        self.0.system().modifying_operations()
     }
 
-    fn drop_caches(&mut self) {
-        self.0.stack_mut().vfs.drop_caches();
+    fn drop_caches(&mut self, py: Python<'_>) -> PyResult<()> {
+        self.0.system_mut().drop_caches().map_err(|error| refused(py, error))
     }
 
-    fn drop_pages(&mut self) {
-        self.0.stack_mut().vfs.drop_pages();
+    fn drop_pages(&mut self, py: Python<'_>) -> PyResult<()> {
+        self.0.system_mut().drop_pages().map_err(|error| refused(py, error))
     }
 
-    fn set_read_ahead_bytes(&mut self, bytes: u32) {
-        self.0.stack_mut().vfs.set_read_ahead_bytes(bytes);
+    fn set_read_ahead_bytes(&mut self, py: Python<'_>, bytes: u32) -> PyResult<()> {
+        self.0.system_mut().set_read_ahead_bytes(bytes).map_err(|error| refused(py, error))
     }
 
     fn now_ns(&self) -> u64 {
-        self.0.stack().sim.now_ns()
+        self.0.system().now_ns()
     }
 
     fn sleep_ns(&mut self, duration_ns: u64) {
@@ -154,11 +157,11 @@ impl Session {
     }
 
     fn erase_counts(&self) -> Vec<u32> {
-        self.0.stack().erase_counts()
+        self.0.system().erase_counts()
     }
 
     fn image<'py>(&self, py: Python<'py>, oob: bool) -> PyResult<Bound<'py, PyBytes>> {
-        let image = self.0.stack().image(oob).map_err(PyValueError::new_err)?;
+        let image = self.0.system().image(oob).map_err(PyValueError::new_err)?;
         Ok(PyBytes::new(py, &image))
     }
 
@@ -195,27 +198,27 @@ impl Session {
 
     fn open(&mut self, py: Python<'_>, path: &str, words: &str, permissions: u32) -> PyResult<u32> {
         let flags = flags(py, words)?;
-        self.0.open(path, flags, permissions).map_err(|error| refused(py, error))
+        self.0.open(path, flags, permissions).map(|fd| fd.0).map_err(|error| refused(py, error))
     }
 
     fn close(&mut self, py: Python<'_>, fd: u32) -> PyResult<()> {
-        self.0.close(fd).map_err(|error| refused(py, error))
+        self.0.close(Fd(fd)).map_err(|error| refused(py, error))
     }
 
     fn pread<'py>(&mut self, py: Python<'py>, fd: u32, bytes: usize, at: u64) -> PyResult<Bound<'py, PyBytes>> {
-        self.0.pread(fd, bytes, at).map(|data| PyBytes::new(py, &data)).map_err(|error| refused(py, error))
+        self.0.pread(Fd(fd), bytes, at).map(|data| PyBytes::new(py, &data)).map_err(|error| refused(py, error))
     }
 
     fn pwrite(&mut self, py: Python<'_>, fd: u32, data: &[u8], at: u64) -> PyResult<usize> {
-        self.0.pwrite(fd, data, at).map_err(|error| refused(py, error))
+        self.0.pwrite(Fd(fd), data, at).map_err(|error| refused(py, error))
     }
 
     fn ftruncate(&mut self, py: Python<'_>, fd: u32, bytes: u64) -> PyResult<()> {
-        self.0.ftruncate(fd, bytes).map_err(|error| refused(py, error))
+        self.0.ftruncate(Fd(fd), bytes).map_err(|error| refused(py, error))
     }
 
     fn fsync(&mut self, py: Python<'_>, fd: u32, data_only: bool) -> PyResult<()> {
-        self.0.fsync(fd, data_only).map_err(|error| refused(py, error))
+        self.0.fsync(Fd(fd), data_only).map_err(|error| refused(py, error))
     }
 
     fn sync(&mut self, py: Python<'_>) -> PyResult<()> {
@@ -224,7 +227,7 @@ impl Session {
 
     /// Kind, size, inode number, permissions.
     fn fstat(&mut self, py: Python<'_>, fd: u32) -> PyResult<(&'static str, u64, u32, u32)> {
-        self.0.fstat(fd).map(described).map_err(|error| refused(py, error))
+        self.0.fstat(Fd(fd)).map(described).map_err(|error| refused(py, error))
     }
 
     fn stat(&mut self, py: Python<'_>, path: &str) -> PyResult<(&'static str, u64, u32, u32)> {
@@ -243,10 +246,9 @@ impl Session {
         self.0.mkdir(path, permissions).map_err(|error| refused(py, error))
     }
 
-    fn readdir(&mut self, py: Python<'_>, path: &str) -> PyResult<Vec<(String, &'static str)>> {
-        let entries = self.0.readdir(path).map_err(|error| refused(py, error))?;
-        let text = |name: &[u8]| String::from_utf8_lossy(name).into_owned();
-        Ok(entries.into_iter().map(|entry| (text(&entry.name), entry.kind.name())).collect())
+    fn readdir(&mut self, py: Python<'_>, path: &str) -> PyResult<Vec<String>> {
+        let names = self.0.readdir(path).map_err(|error| refused(py, error))?;
+        Ok(names.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect())
     }
 }
 

@@ -285,6 +285,11 @@ impl<C: Direct> FileSystem for Port<C> {
         }
     }
 
+    fn sync(&mut self, cache: &mut Bdbuf) -> Result<(), Errno> {
+        self.host.time = at_second(cache.now_s());
+        self.fs.core().sync(&mut self.host)
+    }
+
     fn fsync(&mut self, cache: &mut Bdbuf, file: &mut OpenFile) -> Result<(), Errno> {
         self.host.time = at_second(cache.now_s());
         self.fs.make_safe(&mut self.host, file.node.id)

@@ -20,6 +20,7 @@ const CHUNKS_PER_BLOCK: u32 = 64;
 /// Flash in memory; clones are the same flash.
 #[derive(Clone)]
 pub struct RamFlash {
+    nand: Nand,
     mtd: Mtd,
     sim: Sim,
 }
@@ -31,15 +32,30 @@ impl RamFlash {
     /// # Errors
     /// A size that no chip has.
     pub fn new(sim: Sim, bytes: u64) -> Result<RamFlash, String> {
-        let blocks = u32::try_from(bytes / RamFlash::block_bytes()).unwrap_or(u32::MAX);
-        let geometry =
-            Geometry { page_bytes: CHUNK_BYTES, oob_bytes: SPARE_BYTES, pages_per_block: CHUNKS_PER_BLOCK, blocks };
+        let geometry = RamFlash::geometry(bytes);
+        let blocks = geometry.blocks;
         let timing = Timing { read_ns: 0, program_ns: 0, erase_ns: 0, bus_ps_per_byte: 0 };
         let rules = Rules { partial_programs_max: 255, in_order: false };
         let chip = Chip::new(sim.clone(), geometry, timing, rules).map_err(|error| error.to_string())?;
         let nand = Nand::new(chip, Driver::default()).map_err(|error| error.to_string())?;
         let mtd = Mtd::new(&nand, 0, blocks).map_err(|error| error.to_string())?;
-        Ok(RamFlash { mtd, sim })
+        Ok(RamFlash { nand, mtd, sim })
+    }
+
+    /// Of flash of so many bytes.
+    pub fn geometry(bytes: u64) -> Geometry {
+        let blocks = u32::try_from(bytes / RamFlash::block_bytes()).unwrap_or(u32::MAX);
+        Geometry { page_bytes: CHUNK_BYTES, oob_bytes: SPARE_BYTES, pages_per_block: CHUNKS_PER_BLOCK, blocks }
+    }
+
+    /// The flash beside all operations: its contents.
+    pub fn with_chip<R>(&self, act: impl FnOnce(&mut Chip) -> R) -> R {
+        self.nand.with_chip(act)
+    }
+
+    /// Power fails and comes back, or other contents were put on it: what the driver knows of the flash is forgotten.
+    pub fn restart(&self) {
+        self.nand.restart();
     }
 
     /// Bytes of an erase block.

@@ -251,7 +251,7 @@ class Stack:
 
     def listdir(self, path: str = "/") -> list[str]:
         """Names in a directory, in the file system's order."""
-        return [name for name, _ in self._session.readdir(path)]
+        return self._session.readdir(path)
 
     # ---- whole files ----------------------------------------------------------------------------------------
 

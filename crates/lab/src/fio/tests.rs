@@ -25,9 +25,9 @@ fn ran(text: &str) -> (FioReport, Vec<(Kind, String, u64)>) {
     let mut stack = machine();
     let file = FioFile { file: parse(text, "x.fio", false).unwrap(), logs: BTreeMap::new() };
     let mut content = Content::new(1);
-    let ready = prepare(&mut stack.vfs, &file, &mut content).unwrap();
+    let ready = prepare(&mut stack, &file, &mut content).unwrap();
     let mut requests = Vec::new();
-    let report = run(&mut stack.vfs, ready, &mut content, &mut |request| {
+    let report = run(&mut stack, ready, &mut content, &mut |request| {
         requests.push((request.kind, request.path.to_string(), request.offset_bytes));
         true
     });
@@ -91,9 +91,9 @@ fn a_log_that_was_written_is_read_and_replayed() {
     };
     let mut stack = machine();
     let mut content = Content::new(1);
-    let ready = prepare(&mut stack.vfs, &file, &mut content).unwrap();
+    let ready = prepare(&mut stack, &file, &mut content).unwrap();
     let mut again = Vec::new();
-    let report = run(&mut stack.vfs, ready, &mut content, &mut |request| {
+    let report = run(&mut stack, ready, &mut content, &mut |request| {
         again.push((request.kind, request.path.to_string(), request.offset_bytes));
         true
     });

@@ -1,7 +1,7 @@
 //! What must exist before a trace can be replayed.
 
 use ffslab_fs::Errno;
-use ffslab_linux::{OpenFlags, Vfs};
+use ffslab_system::{Answer, Calls, OpenFlags};
 use ffslab_workload::trace::{Call, ExistingKind, OpenMode, Trace};
 use ffslab_workload::Content;
 use std::collections::BTreeSet;
@@ -14,12 +14,12 @@ const PREPARE_BYTES: usize = 64 << 10;
 /// something, everything is synced, so that nothing of it is written during the replay.
 ///
 /// Errors: which file, and what the file system said.
-pub fn prepare(vfs: &mut Vfs, traces: &[&Trace], content: &mut Content) -> Result<(), String> {
+pub fn prepare(calls: &mut dyn Calls, traces: &[&Trace], content: &mut Content) -> Result<(), String> {
     let mut made: BTreeSet<&[u8]> = BTreeSet::new();
     let mut made_something = false;
     for trace in traces {
         for existing in trace.existing.iter().filter(|e| !made.contains(&e.path[..])) {
-            made_something |= make(vfs, &existing.path, &existing.kind, content).map_err(|error| {
+            made_something |= make(calls, &existing.path, &existing.kind, content).map_err(|error| {
                 let (path, trace) = (String::from_utf8_lossy(&existing.path), trace.path.display());
                 format!("{path}, which the trace {trace} expects to find, cannot be made: {error}")
             })?;
@@ -27,7 +27,11 @@ pub fn prepare(vfs: &mut Vfs, traces: &[&Trace], content: &mut Content) -> Resul
         made.extend(trace.records.iter().filter_map(|r| makes(&r.call)));
     }
     if made_something {
-        vfs.sync().map_err(|error| format!("the files that traces expect to find cannot be synced: {error}"))?;
+        match calls.sync() {
+            // Without it what was made is as safe as closing it makes it.
+            Err(refusal) if refusal.is_lack() => {}
+            done => done.map_err(|error| format!("the files that traces expect to find cannot be synced: {error}"))?,
+        }
     }
     Ok(())
 }
@@ -45,35 +49,35 @@ fn makes(call: &Call) -> Option<&[u8]> {
 }
 
 /// `false`: it was there already.
-fn make(vfs: &mut Vfs, path: &[u8], kind: &ExistingKind, content: &mut Content) -> Result<bool, Errno> {
+fn make(calls: &mut dyn Calls, path: &[u8], kind: &ExistingKind, content: &mut Content) -> Answer<bool> {
     match kind {
-        ExistingKind::Directory => allow(Errno::Exist, vfs.mkdir(path, 0o755)),
-        ExistingKind::Symlink { target } => allow(Errno::Exist, vfs.symlink(target, path)),
+        ExistingKind::Directory => allow(Errno::Exist, calls.mkdir(path, 0o755)),
+        ExistingKind::Symlink { target } => allow(Errno::Exist, calls.symlink(target, path)),
         ExistingKind::File { size_bytes } => {
-            let present = match vfs.stat(path) {
+            let present = match calls.stat(path) {
                 Ok(stat) if stat.size_bytes >= *size_bytes => return Ok(false),
                 Ok(stat) => stat.size_bytes,
-                Err(Errno::NoEnt) => 0,
+                Err(error) if error == Errno::NoEnt => 0,
                 Err(error) => return Err(error),
             };
-            let fd = vfs.open(path, OpenFlags { create: true, ..OpenFlags::WRITE }, 0o644)?;
+            let fd = calls.open(path, OpenFlags { create: true, ..OpenFlags::WRITE }, 0o644)?;
             let mut at = present;
             while at < *size_bytes {
                 let count = (size_bytes - at).min(PREPARE_BYTES as u64) as usize;
-                match vfs.pwrite(fd, content.take(count), at) {
+                match calls.pwrite(fd, content.take(count), at) {
                     Ok(written) => at += written as u64,
                     Err(error) => {
-                        vfs.close(fd)?;
+                        calls.close(fd)?;
                         return Err(error);
                     }
                 }
             }
-            vfs.close(fd).map(|()| true)
+            calls.close(fd).map(|()| true)
         }
     }
 }
 
-fn allow(error: Errno, result: Result<(), Errno>) -> Result<bool, Errno> {
+fn allow(error: Errno, result: Answer<()>) -> Answer<bool> {
     match result {
         Err(found) if found == error => Ok(false),
         other => other.map(|()| true),

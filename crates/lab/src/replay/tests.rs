@@ -25,8 +25,8 @@ fn trace(calls: &[&str]) -> Trace {
 
 fn play(stack: &mut Stack, trace: &Trace, think: Think) -> Summary {
     let mut content = Content::new(1);
-    prepare(&mut stack.vfs, &[trace], &mut content).unwrap();
-    replay(&mut stack.vfs, trace, think, &mut content, &mut |_| true).unwrap().unwrap()
+    prepare(stack, &[trace], &mut content).unwrap();
+    replay(stack, trace, think, &mut content, &mut |_| true).unwrap().unwrap()
 }
 
 #[test]
@@ -74,9 +74,9 @@ fn what_an_earlier_trace_makes_is_left_to_it() {
     let first = trace(&[r#"open("/w/f", O_WRONLY|O_CREAT|O_EXCL, 0644) = 3"#, r#"write(3, ""..., 9) = 9"#]);
     let second = trace(&[r#"open("/w/f", O_RDONLY) = 3"#, r#"read(3, ""..., 9) = 9"#]);
     let mut content = Content::new(1);
-    prepare(&mut stack.vfs, &[&first, &second], &mut content).unwrap();
+    prepare(&mut stack, &[&first, &second], &mut content).unwrap();
     for trace in [&first, &second] {
-        let summary = replay(&mut stack.vfs, trace, Think::None, &mut content, &mut |_| true).unwrap().unwrap();
+        let summary = replay(&mut stack, trace, Think::None, &mut content, &mut |_| true).unwrap().unwrap();
         assert_eq!(summary.different, 0, "{:?}", summary.examples);
     }
 }

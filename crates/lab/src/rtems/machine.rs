@@ -1,22 +1,24 @@
 //! A simulated machine with RTEMS: a root in memory, one file system on /mnt, its medium.
 
 use super::keys::{DiskSpec, RtemsFs, RtemsSpec};
-use crate::calls::Calls;
 use crate::image::read_file;
 use ffslab_fs::Errno;
-use ffslab_linux::Advice;
-use ffslab_rtems::bdbuf::{Bdbuf, BdbufCounts, DiskId};
+use ffslab_rtems::bdbuf::{Bdbuf, DiskId};
 use ffslab_rtems::cpu::Cpu;
 use ffslab_rtems::device::Device;
 use ffslab_rtems::imfs::{Imfs, ImfsOptions};
-use ffslab_rtems::jffs2::{Jffs2, NorCounts, NorFlash};
-use ffslab_rtems::libio::{FileSystem, Libio, OpenFlags, Stat, Whence};
+use ffslab_rtems::jffs2::{Jffs2, NorFlash};
+use ffslab_rtems::libio::{FileSystem, Libio};
 use ffslab_rtems::yaffs2::{RamFlash, Yaffs2};
 use ffslab_rtems::{dosfs, rfs};
 use ffslab_sim::{Sim, SimConfig};
-use std::collections::BTreeMap;
+use ffslab_system::MediumImage;
+
+mod system;
 
 const MOUNT_POINT: &[u8] = b"/mnt";
+/// The node of the block device.
+const DEVICE: &[u8] = b"/dev/rda";
 /// Descriptors of the study's configuration.
 const DESCRIPTORS: usize = 320;
 
@@ -25,39 +27,6 @@ enum Medium {
     Disk(DiskId),
     Nor(NorFlash),
     Ram(RamFlash),
-}
-
-/// What has been done, by the names of the measured cases.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct MachineCounts {
-    /// In the order of [`BdbufCounts::named`].
-    pub cache_counts: [u64; 14],
-    pub nor: NorCounts,
-    /// What the block cache wrote of what the setup had left.
-    pub of_setup_bytes: u64,
-    /// Memory blocks that files hold now, tables included.
-    pub memory_blocks: u64,
-}
-
-impl MachineCounts {
-    /// What came after `before`, as far as it is not 0.
-    pub fn since(&self, before: &MachineCounts) -> BTreeMap<&'static str, i64> {
-        let names = BdbufCounts::default().named();
-        let cache =
-            names.iter().enumerate().map(|(i, (name, _))| (*name, self.cache_counts[i] - before.cache_counts[i]));
-        let nor = self.nor - before.nor;
-        let flash = [
-            ("flash_read_ops", nor.reads),
-            ("flash_read_bytes", nor.read_bytes),
-            ("flash_write_ops", nor.programs),
-            ("flash_write_bytes", nor.write_bytes),
-            ("flash_erases", nor.erases),
-        ];
-        let of_setup = ("dev_write_bytes_of_setup", self.of_setup_bytes - before.of_setup_bytes);
-        let memory = ("imfs_memfile_blocks", self.memory_blocks as i64 - before.memory_blocks as i64);
-        let counted = cache.chain(flash).chain([of_setup]).map(|(name, count)| (name, count as i64));
-        counted.chain([memory]).filter(|(_, count)| *count != 0).collect()
-    }
 }
 
 /// The machine. The medium outlives mounts and power cuts.
@@ -79,11 +48,40 @@ impl Machine {
     ///
     /// Errors: a configuration of the cache that RTEMS refuses, a medium that cannot be, an image that cannot be read.
     pub fn new(spec: &RtemsSpec) -> Result<Machine, String> {
-        let sim = Sim::new(SimConfig::default());
         let image = match spec.fs.disk() {
             Some(disk) => Some(first_image(disk)?),
             None => None,
         };
+        Machine::with_image(spec, image, SimConfig::default())
+    }
+
+    /// A machine whose medium holds what another one's did, nothing mounted, at the time of day that it was then.
+    ///
+    /// Errors: as [`Machine::new`]; a snapshot of another medium.
+    pub fn restored(spec: &RtemsSpec, held: &MediumImage, at_ns: u64) -> Result<Machine, String> {
+        let other = || "the state is of another medium".to_string();
+        let sim = SimConfig { uptime_ns: at_ns, ..SimConfig::default() };
+        let disk = match held {
+            MediumImage::Bytes(bytes) if spec.fs.disk().is_some() => Some(bytes.clone()),
+            _ => None,
+        };
+        let mut machine = Machine::with_image(spec, disk, sim)?;
+        match (&machine.medium, held) {
+            (Medium::Disk(_), MediumImage::Bytes(_)) => machine.formatted = true,
+            (Medium::Nor(flash), MediumImage::Bytes(bytes)) if bytes.len() as u64 == spec.medium_bytes() => {
+                flash.load(bytes);
+            }
+            (Medium::Ram(flash), MediumImage::Chip(chip)) => {
+                flash.with_chip(|target| target.restore(chip)).map_err(|error| error.to_string())?;
+                flash.restart();
+            }
+            _ => return Err(other()),
+        }
+        Ok(machine)
+    }
+
+    fn with_image(spec: &RtemsSpec, image: Option<Vec<u8>>, sim: SimConfig) -> Result<Machine, String> {
+        let sim = Sim::new(sim);
         let (libio, disk) = boot(&sim, spec, image)?;
         let medium = match (&spec.fs, disk) {
             (RtemsFs::Jffs2 { erase_block_bytes, blocks, .. }, _) => {
@@ -107,14 +105,10 @@ impl Machine {
         })
     }
 
-    pub fn is_mounted(&self) -> bool {
-        self.mounted
-    }
-
     /// Mounts; an empty medium gets a new file system before. `options`: those of rfs.
     ///
     /// Errors: mounted already, options that the file system does not have, what it says.
-    pub fn mount(&mut self, options: &[String]) -> Result<(), String> {
+    fn mount(&mut self, options: &[String]) -> Result<(), String> {
         if self.mounted {
             return Err("it is mounted already: umount it first".to_string());
         }
@@ -184,7 +178,7 @@ impl Machine {
     }
 
     /// Unmounts; all files are closed by then.
-    pub fn umount(&mut self) -> Result<(), Errno> {
+    fn umount(&mut self) -> Result<(), Errno> {
         self.libio.unmount(MOUNT_POINT)?;
         self.mounted = false;
         Ok(())
@@ -193,7 +187,7 @@ impl Machine {
     /// Power fails and comes back: memory is lost, the medium keeps what it holds.
     ///
     /// Errors: as [`Machine::new`].
-    pub fn crash(&mut self) -> Result<(), String> {
+    fn crash(&mut self) -> Result<(), String> {
         let image = match self.medium {
             Medium::Disk(disk) => Some(self.libio.cache().device(disk).image().to_vec()),
             _ => None,
@@ -214,42 +208,17 @@ impl Machine {
         self.of_setup_bytes_before + self.libio.cache().counts().of_setup_bytes
     }
 
-    pub fn counters(&self) -> MachineCounts {
-        let nor = match &self.medium {
-            Medium::Nor(flash) => flash.counts(),
-            _ => NorCounts::default(),
-        };
-        MachineCounts {
-            cache_counts: self.cache_counts(),
-            nor,
-            of_setup_bytes: self.of_setup_bytes(),
-            memory_blocks: self.libio.memory_blocks(),
-        }
-    }
-
     /// What the block device holds; `None`: there is none.
-    pub fn image(&self) -> Option<Vec<u8>> {
+    fn disk_image(&self) -> Option<Vec<u8>> {
         match self.medium {
             Medium::Disk(disk) => Some(self.libio.cache().device(disk).image().to_vec()),
             _ => None,
         }
     }
-
-    pub fn libio(&mut self) -> &mut Libio {
-        &mut self.libio
-    }
-
-    pub fn stat(&mut self, name: &[u8]) -> Result<Stat, Errno> {
-        self.libio.stat(&below(name))
-    }
-
-    pub fn fstat_bytes(&mut self, fd: u32) -> Result<u64, Errno> {
-        self.libio.fstat(fd as usize).map(|stat| stat.size_bytes)
-    }
 }
 
 /// A name of an experiment as a path: "" is the mount point.
-pub fn below(name: &[u8]) -> Vec<u8> {
+fn below(name: &[u8]) -> Vec<u8> {
     [MOUNT_POINT, b"/", name].concat()
 }
 
@@ -282,101 +251,4 @@ fn boot(sim: &Sim, spec: &RtemsSpec, image: Option<Vec<u8>>) -> Result<(Libio, O
     let mut libio = Libio::new(cache, Box::new(root), DESCRIPTORS);
     libio.mkdir(MOUNT_POINT, 0o777).map_err(|error| error.to_string())?;
     Ok((libio, disk))
-}
-
-impl Calls for Machine {
-    fn now_ns(&self) -> u64 {
-        self.sim.now_ns()
-    }
-
-    fn read_clock_ns(&mut self) -> u64 {
-        self.libio.read_clock_ns()
-    }
-
-    fn sleep_ns(&mut self, duration_ns: u64) {
-        self.libio.sleep_until(self.sim.now_ns() + duration_ns);
-    }
-
-    fn job_computes(&mut self) {
-        self.libio.cache_mut().cpu_mut().job_computes();
-    }
-
-    /// There is neither O_SYNC nor O_TMPFILE.
-    fn open(&mut self, path: &[u8], flags: ffslab_linux::OpenFlags, permissions: u32) -> Result<u32, Errno> {
-        if flags.sync || flags.dsync || flags.unnamed {
-            return Err(Errno::NotSup);
-        }
-        let flags = OpenFlags {
-            read: flags.read,
-            write: flags.write,
-            create: flags.create,
-            exclusive: flags.exclusive,
-            truncate: flags.truncate,
-            append: flags.append,
-        };
-        self.libio.open(&below(path), flags, permissions).map(|fd| fd as u32)
-    }
-
-    fn close(&mut self, fd: u32) -> Result<(), Errno> {
-        self.libio.close(fd as usize)
-    }
-
-    fn unlink(&mut self, path: &[u8]) -> Result<(), Errno> {
-        self.libio.unlink(&below(path))
-    }
-
-    fn mkdir(&mut self, path: &[u8], permissions: u32) -> Result<(), Errno> {
-        self.libio.mkdir(&below(path), permissions)
-    }
-
-    fn file_bytes(&mut self, path: &[u8]) -> Result<u64, Errno> {
-        self.stat(path).map(|stat| stat.size_bytes)
-    }
-
-    fn seek_to(&mut self, fd: u32, offset: u64) -> Result<(), Errno> {
-        let offset = i64::try_from(offset).map_err(|_| Errno::Inval)?;
-        self.libio.lseek(fd as usize, offset, Whence::Set).map(drop)
-    }
-
-    fn read(&mut self, fd: u32, into: &mut [u8]) -> Result<usize, Errno> {
-        self.libio.read(fd as usize, into)
-    }
-
-    fn write(&mut self, fd: u32, data: &[u8]) -> Result<usize, Errno> {
-        self.libio.write(fd as usize, data)
-    }
-
-    fn readv(&mut self, fd: u32, into: &mut [u8]) -> Result<usize, Errno> {
-        self.libio.readv(fd as usize, &mut [into])
-    }
-
-    fn writev(&mut self, fd: u32, data: &[u8]) -> Result<usize, Errno> {
-        self.libio.writev(fd as usize, &[data])
-    }
-
-    fn pread_discard(&mut self, fd: u32, at: u64, bytes: usize) -> Result<usize, Errno> {
-        self.buffer.resize(bytes.max(self.buffer.len()), 0);
-        self.libio.pread(fd as usize, &mut self.buffer[..bytes], at)
-    }
-
-    fn pwrite(&mut self, fd: u32, data: &[u8], at: u64) -> Result<usize, Errno> {
-        self.libio.pwrite(fd as usize, data, at)
-    }
-
-    fn ftruncate(&mut self, fd: u32, bytes: u64) -> Result<(), Errno> {
-        self.libio.ftruncate(fd as usize, bytes)
-    }
-
-    fn fsync(&mut self, fd: u32) -> Result<(), Errno> {
-        self.libio.fsync(fd as usize)
-    }
-
-    fn fdatasync(&mut self, fd: u32) -> Result<(), Errno> {
-        self.libio.fdatasync(fd as usize)
-    }
-
-    /// There is nobody to take the advice.
-    fn advise(&mut self, _fd: u32, _offset: u64, _bytes: u64, _advice: Advice) -> Result<(), Errno> {
-        Ok(())
-    }
 }

@@ -3,9 +3,10 @@
 use super::{Facts, Runner, Stop};
 use crate::requests::{Call, CallOp};
 use ffslab_fs::Errno;
-use ffslab_linux::{Advice, Fd, OpenFlags};
+use ffslab_system::{timed, Advice, Answer, Fd, OpenFlags, Refusal};
 use ffslab_workload::prng::SplitMix64;
 use ffslab_workload::steps::{self, AppendSync, Failure, OpenFlag, Pattern, RequestOp, Step};
+use ffslab_workload::text::size_text;
 
 type Done = Result<Facts, Stop>;
 
@@ -24,24 +25,21 @@ impl Runner<'_> {
     }
 
     fn dispatch(&mut self, step: &Step) -> Done {
-        let vfs = &mut self.stack.vfs;
+        let system = &mut *self.system;
         match step {
-            Step::Mount(mount) => self.stack.mount(&mount.options).map_err(Stop::Failed).map(|()| Facts::default()),
+            Step::Mount(mount) => no_facts(system.mount(&mount.options)),
             Step::Umount(_) => {
                 let open: Vec<&str> = self.open.keys().map(String::as_str).collect();
                 if !open.is_empty() {
                     return failed(format!("EBUSY: still open: {}: close them first", open.join(", ")));
                 }
-                plain(vfs.umount())
+                plain(system.umount())
             }
-            Step::Crash(_) => {
-                self.crash();
-                Ok(Facts::default())
-            }
-            Step::UbiAttach(_) => self.stack.ubi_attach().map_err(Stop::Failed).map(|()| Facts::default()),
-            Step::UbiDetach(_) => self.stack.ubi_detach().map_err(Stop::Failed).map(|()| Facts::default()),
-            Step::UbiMakeVolume(_) => self.stack.ubi_make_volume().map_err(Stop::Failed).map(|()| Facts::default()),
-            Step::SyncDirectories(_) => plain(vfs.sync_directories()),
+            Step::Crash(_) => no_facts(self.crash()),
+            Step::UbiAttach(_) => no_facts(system.ubi_attach()),
+            Step::UbiDetach(_) => no_facts(system.ubi_detach()),
+            Step::UbiMakeVolume(_) => no_facts(system.ubi_make_volume()),
+            Step::SyncDirectories(_) => plain(system.sync_directories()),
             Step::Create(create) => self.create(create),
             Step::Fill(fill) => self.fill(fill),
             Step::CreateFragmented(create) => self.create_fragmented(create),
@@ -49,57 +47,51 @@ impl Runner<'_> {
             Step::Occupy(step) => self.occupy(step),
             Step::Age(step) => self.age(step),
             Step::Uflip(step) => self.uflip(step),
-            Step::Unlink(step) => plain(vfs.unlink(step.file.as_bytes())),
+            Step::Unlink(step) => plain(system.unlink(step.file.as_bytes())),
             Step::Rename(step) => self.rename(step),
             Step::Link(step) => self.link(step),
-            Step::Truncate(step) => plain(vfs.truncate(step.file.as_bytes(), step.bytes.0)),
-            Step::Sync(_) => plain(vfs.sync()),
-            Step::DropCaches(_) => {
-                vfs.drop_caches();
-                Ok(Facts::default())
-            }
+            Step::Truncate(step) => plain(system.truncate(step.file.as_bytes(), step.bytes.0)),
+            Step::Sync(_) => plain(system.sync()),
+            Step::DropCaches(_) => plain(system.drop_caches()),
             Step::Sleep(step) => {
-                vfs.sleep_ns(step.time_us.ns());
+                system.sleep_ns(step.time_us.ns());
                 Ok(Facts::default())
             }
             Step::Open(open) => self.open(open),
             Step::Close(step) => {
                 let fd = self.fd(&step.file)?;
                 self.open.remove(&step.file);
-                plain(self.stack.vfs.close(fd))
+                plain(self.system.close(fd))
             }
             Step::Fsync(step) => {
                 let fd = self.fd(&step.file)?;
-                plain(self.stack.vfs.fsync(fd))
+                plain(self.system.fsync(fd))
             }
             Step::Stat(step) => {
-                let result = vfs.stat(step.file.as_bytes()).map(drop);
+                let result = system.stat(step.file.as_bytes());
                 as_expected(result, step.fails).map(|_| Facts::default())
             }
             Step::Fadvise(step) => {
                 let fd = self.fd(&step.file)?;
-                plain(self.stack.vfs.posix_fadvise(fd, 0, 0, advice(step.advice)))
+                plain(self.system.advise(fd, 0, 0, advice(step.advice)))
             }
             Step::ReadAhead(step) => match step.window_kib.checked_mul(1024) {
-                Some(bytes) => {
-                    vfs.set_read_ahead_bytes(bytes);
-                    Ok(Facts::default())
-                }
+                Some(bytes) => plain(system.set_read_ahead_bytes(bytes)),
                 None => failed(format!("KiB = {} is too large", step.window_kib)),
             },
             Step::Requests(requests) => self.requests(requests),
             Step::Append(append) => self.append(append),
-            Step::Mkdir(step) => plain(vfs.mkdir(step.dir.as_bytes(), DIRECTORY_PERMISSIONS)),
-            Step::Readdir(step) => plain(vfs.readdir_path(&absolute(&step.dir)).map(drop)),
+            Step::Mkdir(step) => plain(system.mkdir(step.dir.as_bytes(), DIRECTORY_PERMISSIONS)),
+            Step::Readdir(step) => plain(system.readdir_path(&absolute(&step.dir)).map(drop)),
             Step::CreateMany(step) => self.create_many(step),
             Step::StatMany(step) => self.stat_many(step),
             Step::ReadMany(step) => self.read_many(step),
             Step::UnlinkMany(step) => self.unlink_many(step),
             Step::SetXattr(step) => self.set_xattr(step),
             Step::GetXattr(step) => self.get_xattr(step),
-            Step::ListXattr(step) => plain(vfs.listxattr(&absolute(&step.file)).map(drop)),
+            Step::ListXattr(step) => plain(system.listxattr(&absolute(&step.file)).map(drop)),
             Step::RemoveXattr(step) => {
-                let result = vfs.removexattr(&absolute(&step.file), step.name.as_bytes());
+                let result = system.removexattr(&absolute(&step.file), step.name.as_bytes());
                 as_expected(result, step.fails).map(|_| Facts::default())
             }
             Step::Replay(step) => self.replay(step),
@@ -140,7 +132,7 @@ impl Runner<'_> {
             true => absolute(step.file.rsplit_once('/').map_or("", |(directory, _)| directory)),
             false => step.file.clone().into_bytes(),
         };
-        let result = self.stack.vfs.open(&path, flags, FILE_PERMISSIONS);
+        let result = self.system.open(&path, flags, FILE_PERMISSIONS);
         if let Some(fd) = as_expected(result, step.fails)? {
             self.open.insert(step.file.clone(), fd);
         }
@@ -148,51 +140,37 @@ impl Runner<'_> {
     }
 
     pub(super) fn create(&mut self, step: &steps::Create) -> Done {
-        let fd = self.stack.vfs.open(step.file.as_bytes(), CREATE, FILE_PERMISSIONS).map_err(refused)?;
-        let written = match step.fails {
-            Some(_) => {
-                let bytes = step.bytes.0.min(step.request_bytes.0) as usize;
-                let result = self.stack.vfs.pwrite(fd, self.content.take(bytes), 0);
-                as_expected(result, step.fails)?;
-                0
-            }
-            None => {
-                let (written, error) = self.write_on(fd, step.request_bytes.0, Some(step.bytes.0))?;
-                if let Some(error) = error {
-                    return failed(self.short_of(error, written, step.bytes.0));
-                }
-                written
-            }
+        let fd = self.system.open(step.file.as_bytes(), CREATE, FILE_PERMISSIONS)?;
+        let (written, error) = self.write_on(fd, step.request_bytes.0, step.bytes.0)?;
+        match (error, step.fails) {
+            (Some(error), None) => return failed(self.short_of(error, written, step.bytes.0)),
+            (error, expected) => as_expected(error.map_or(Ok(()), Err), expected)?,
         };
-        self.stack.vfs.close(fd).map_err(refused)?;
+        self.system.close(fd)?;
         Ok(Facts { bytes_accepted: Some(written), user_written_bytes: written, ..Facts::default() })
     }
 
     pub(super) fn fill(&mut self, step: &steps::Fill) -> Done {
-        let fd = self.stack.vfs.open(step.file.as_bytes(), CREATE, FILE_PERMISSIONS).map_err(refused)?;
-        let (written, error) = self.write_on(fd, step.request_bytes.0, None)?;
-        match error {
+        let fd = self.system.open(step.file.as_bytes(), CREATE, FILE_PERMISSIONS)?;
+        let (written, error) = self.write_on(fd, step.request_bytes.0, self.system.file_bytes_max())?;
+        match error.map(Refusal::errno) {
             Some(Errno::NoSpc) => {}
-            Some(error) => return failed(format!("{error} after {}", size(written))),
-            None => return failed(format!("the file has its largest size, {}, and space is left", size(written))),
+            Some(error) => return failed(format!("{error} after {}", size_text(written))),
+            None => return failed(format!("the file has its largest size, {}, and space is left", size_text(written))),
         }
-        self.stack.vfs.close(fd).map_err(refused)?;
+        self.system.close(fd)?;
         Ok(Facts { bytes_accepted: Some(written), user_written_bytes: written, ..Facts::default() })
     }
 
-    /// Writes from offset 0 on in requests of `request_bytes` until `bytes` are written (`None`: the largest file) or a
-    /// write fails. A short write is continued from where it stopped.
-    fn write_on(&mut self, fd: Fd, request_bytes: u64, bytes: Option<u64>) -> Result<(u64, Option<Errno>), Stop> {
-        let end = match bytes {
-            Some(bytes) => bytes,
-            None => self.stack.vfs.fs().map_or(0, |fs| fs.file_bytes_max()),
-        };
+    /// Writes from offset 0 to `end` in requests of `request_bytes`, or until a write fails. A short write is continued from
+    /// where it stopped.
+    fn write_on(&mut self, fd: Fd, request_bytes: u64, end: u64) -> Result<(u64, Option<Refusal>), Stop> {
         let mut at = 0;
         while at < end {
             let request_end = (at + request_bytes).min(end);
             while at < request_end {
                 let data = self.content.take((request_end - at) as usize);
-                match self.stack.vfs.pwrite(fd, data, at) {
+                match self.system.write(fd, data) {
                     Ok(written) => at += written as u64,
                     Err(error) => return Ok((at, Some(error))),
                 }
@@ -212,22 +190,19 @@ impl Runner<'_> {
             at += bytes;
         }
         prng.shuffle(&mut pieces);
-        let fd = self.stack.vfs.open(step.file.as_bytes(), CREATE, FILE_PERMISSIONS).map_err(refused)?;
+        let fd = self.system.open(step.file.as_bytes(), CREATE, FILE_PERMISSIONS)?;
         for (done, &(at, bytes)) in pieces.iter().enumerate() {
             let mut written = 0;
             while written < bytes {
                 let data = self.content.take((bytes - written) as usize);
-                written += self
-                    .stack
-                    .vfs
-                    .pwrite(fd, data, at + written)
-                    .map_err(|error| Stop::Failed(format!("{error} after {done} of {} pieces", pieces.len())))?
-                    as u64;
+                let moved = self.system.pwrite(fd, data, at + written);
+                let after = |error| Stop::Failed(format!("{error} after {done} of {} pieces", pieces.len()));
+                written += moved.map_err(after)? as u64;
             }
-            self.stack.vfs.fsync(fd).map_err(refused)?;
+            self.system.fsync(fd)?;
             self.tick()?;
         }
-        self.stack.vfs.close(fd).map_err(refused)?;
+        self.system.close(fd)?;
         let fragment_pieces = Some(pieces.len() as u64);
         Ok(Facts { fragment_pieces, user_written_bytes: step.bytes.0, ..Facts::default() })
     }
@@ -237,7 +212,7 @@ impl Runner<'_> {
         let request_bytes = step.request_bytes.0;
         let range_bytes = match step.range_bytes {
             Some(range) => range.0,
-            None => self.stack.vfs.fstat(fd).map_err(refused)?.size_bytes,
+            None => self.system.fstat(fd)?.size_bytes,
         };
         let slots = range_bytes / request_bytes;
         if slots == 0 {
@@ -260,10 +235,10 @@ impl Runner<'_> {
                 RequestOp::Write => self.content.take(request_bytes as usize),
                 RequestOp::Read => &[],
             };
-            let start_ns = self.stack.sim.now_ns() - self.start_ns;
-            let (result, latency_ns) = self.stack.vfs.timed(|vfs| match step.op {
-                RequestOp::Read => vfs.read_discard(fd, offset_bytes, request_bytes as usize),
-                RequestOp::Write => vfs.pwrite(fd, data, offset_bytes),
+            let start_ns = self.system.now_ns() - self.start_ns;
+            let (result, latency_ns) = timed(&mut *self.system, |system| match step.op {
+                RequestOp::Read => system.pread_discard(fd, offset_bytes, request_bytes as usize),
+                RequestOp::Write => system.pwrite(fd, data, offset_bytes),
             });
             let bytes = result.unwrap_or(0) as u64;
             self.record(i, Call { op, file, offset_bytes, bytes, start_ns, latency_ns });
@@ -274,7 +249,7 @@ impl Runner<'_> {
             }
             done += 1;
             if step.gap_us.0 > 0 {
-                self.stack.vfs.sleep_ns(step.gap_us.ns());
+                self.system.sleep_ns(step.gap_us.ns());
             }
             self.tick()?;
         }
@@ -291,22 +266,22 @@ impl Runner<'_> {
         let fd = self.fd(&step.file)?;
         let bytes = step.request_bytes.0;
         let file = self.log.file_index(&step.file);
-        let mut offset_bytes = self.stack.vfs.fstat(fd).map_err(refused)?.size_bytes;
+        let mut offset_bytes = self.system.fstat(fd)?.size_bytes;
         for i in 0..step.count {
             let data = self.content.take(bytes as usize);
-            let start_ns = self.stack.sim.now_ns() - self.start_ns;
-            let (result, latency_ns) = self.stack.vfs.timed(|vfs| {
-                let written = vfs.pwrite(fd, data, offset_bytes)?;
+            let start_ns = self.system.now_ns() - self.start_ns;
+            let (result, latency_ns) = timed(&mut *self.system, |system| {
+                let written = system.pwrite(fd, data, offset_bytes)?;
                 match step.sync {
-                    AppendSync::Fsync => vfs.fsync(fd)?,
-                    AppendSync::Fdatasync => vfs.fdatasync(fd)?,
-                    AppendSync::Sync => vfs.sync()?,
+                    AppendSync::Fsync => system.fsync(fd)?,
+                    AppendSync::Fdatasync => system.fdatasync(fd)?,
+                    AppendSync::Sync => system.sync()?,
                     AppendSync::None => {}
                 }
                 Ok(written as u64)
             });
-            let written = result.map_err(|error: Errno| {
-                let done = size(i * bytes);
+            let written = result.map_err(|error: Refusal| {
+                let done = size_text(i * bytes);
                 Stop::Failed(format!("{error} after {i} of {} appends ({done}){}", step.count, self.holds(error)))
             })?;
             self.record(i, Call { op: CallOp::Append, file, offset_bytes, bytes: written, start_ns, latency_ns });
@@ -326,18 +301,16 @@ impl Runner<'_> {
     }
 
     /// "ENOSPC after 1.2 MiB of 5.0 MiB: the partition holds ..."
-    pub(super) fn short_of(&self, error: Errno, written: u64, wanted: u64) -> String {
-        format!("{} after {} of {}{}", error.name(), size(written), size(wanted), self.holds(error))
+    pub(super) fn short_of(&self, error: Refusal, written: u64, wanted: u64) -> String {
+        format!("{} after {} of {}{}", error.name(), size_text(written), size_text(wanted), self.holds(error))
     }
 
-    /// What to add to a message when the partition is too small.
-    pub(super) fn holds(&self, error: Errno) -> String {
-        if error != Errno::NoSpc {
-            return String::new();
+    /// What to add to a message when the medium is too small.
+    pub(super) fn holds(&self, error: Refusal) -> String {
+        match error.errno() {
+            Errno::NoSpc => format!(": {}", self.system.too_small()),
+            _ => String::new(),
         }
-        let blocks = u64::from(self.stack.partition_blocks());
-        let bytes = size(blocks * self.stack.block_bytes());
-        format!(": the partition holds {bytes} ({blocks} blocks) with the file system's own needs; enlarge it or write less")
     }
 }
 
@@ -346,32 +319,23 @@ pub(super) fn absolute(name: &str) -> Vec<u8> {
     format!("/{name}").into_bytes()
 }
 
-/// A size as people read it.
-pub(super) fn size(bytes: u64) -> String {
-    match bytes {
-        0..=1023 => format!("{bytes} B"),
-        1024..=1_048_575 => format!("{:.1} KiB", bytes as f64 / 1024.0),
-        _ => format!("{:.1} MiB", bytes as f64 / 1_048_576.0),
-    }
-}
-
 pub(super) fn failed<T>(text: String) -> Result<T, Stop> {
     Err(Stop::Failed(text))
 }
 
-pub(super) fn refused(error: Errno) -> Stop {
-    Stop::Failed(error.to_string())
+pub(super) fn plain(result: Answer<()>) -> Done {
+    Ok(result.map(|()| Facts::default())?)
 }
 
-pub(super) fn plain(result: Result<(), Errno>) -> Done {
-    result.map(|()| Facts::default()).map_err(refused)
+fn no_facts(result: Result<(), String>) -> Done {
+    Ok(result.map(|()| Facts::default())?)
 }
 
 /// Checks a result against the error in which the step is to end. `None`: it ended so.
-pub(super) fn as_expected<T>(result: Result<T, Errno>, fails: Option<Failure>) -> Result<Option<T>, Stop> {
+pub(super) fn as_expected<T>(result: Answer<T>, fails: Option<Failure>) -> Result<Option<T>, Stop> {
     match (result, fails) {
         (Ok(value), None) => Ok(Some(value)),
-        (Err(error), None) => Err(refused(error)),
+        (Err(error), None) => Err(error.into()),
         (Err(error), Some(expected)) if error.name() == expected.name() => Ok(None),
         (Err(error), Some(expected)) => failed(format!("{error}, but `fails` says {}", expected.name())),
         (Ok(_), Some(expected)) => failed(format!("it succeeded, but `fails` says {}", expected.name())),

@@ -3,9 +3,7 @@
 use super::execute::failed;
 use super::{Facts, Runner, Stop};
 use crate::image::SavedImage;
-use crate::recognise::arranged::Said;
-use crate::recognise::parts::Wanted;
-use ffslab_linux::OpenFlags;
+use ffslab_system::{OpenFlags, Refusal};
 use ffslab_workload::host_tree::HostNode;
 use ffslab_workload::steps;
 
@@ -17,7 +15,7 @@ const CREATE_NEW: OpenFlags = OpenFlags { create: true, exclusive: true, ..OpenF
 impl Runner<'_> {
     /// What is on the chip at this instant, without what waits in memory.
     pub(super) fn save_image(&mut self, step: &steps::SaveImage) -> Done {
-        let image = self.stack.image(step.oob)?;
+        let image = self.system.image(step.oob)?;
         self.images.push(SavedImage { file: step.file.clone(), image });
         Ok(Facts::default())
     }
@@ -27,18 +25,7 @@ impl Runner<'_> {
         let Some(image) = self.traces.image_of(step) else {
             return failed(format!("the image {} has not been read", step.image));
         };
-        let said = Said {
-            oob: step.oob,
-            autoplace: step.autoplace,
-            wanted: Wanted {
-                mtdparts: step.mtdparts.clone(),
-                offset_bytes: step.offset_bytes,
-                size_bytes: step.size_bytes,
-                partition: step.partition.clone(),
-                ..Wanted::default()
-            },
-        };
-        self.stack.load_found(step.image.as_ref(), &said, &image)?;
+        self.system.load(step, &image)?;
         Ok(Facts::default())
     }
 
@@ -53,16 +40,16 @@ impl Runner<'_> {
             let mut path = step.dir.clone().into_bytes();
             path.push(b'/');
             path.extend_from_slice(&entry.path);
-            let named = |error: ffslab_fs::Errno| format!("{}: {error}", String::from_utf8_lossy(&path));
+            let named = |error: Refusal| format!("{}: {error}", String::from_utf8_lossy(&path));
             match &entry.node {
-                HostNode::Directory => self.stack.vfs.mkdir(&path, entry.permissions).map_err(named)?,
-                HostNode::Symlink(target) => self.stack.vfs.symlink(target, &path).map_err(named)?,
+                HostNode::Directory => self.system.mkdir(&path, entry.permissions).map_err(named)?,
+                HostNode::Symlink(target) => self.system.symlink(target, &path).map_err(named)?,
                 HostNode::File(data) => {
-                    let fd = self.stack.vfs.open(&path, CREATE_NEW, entry.permissions).map_err(named)?;
+                    let fd = self.system.open(&path, CREATE_NEW, entry.permissions).map_err(named)?;
                     let mut at = 0;
                     while at < data.len() {
                         let piece = &data[at..data.len().min(at + request_bytes as usize)];
-                        match self.stack.vfs.pwrite(fd, piece, at as u64) {
+                        match self.system.write(fd, piece) {
                             Ok(written) => at += written,
                             Err(error) => {
                                 let short = self.short_of(error, at as u64, data.len() as u64);
@@ -70,7 +57,7 @@ impl Runner<'_> {
                             }
                         }
                     }
-                    self.stack.vfs.close(fd).map_err(named)?;
+                    self.system.close(fd).map_err(named)?;
                     files += 1;
                     written_bytes += data.len() as u64;
                 }

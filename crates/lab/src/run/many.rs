@@ -1,12 +1,12 @@
 //! The steps over many small files, and replay.
 
-use super::execute::{failed, refused, FILE_PERMISSIONS};
+use super::execute::{failed, FILE_PERMISSIONS};
 use super::facts::file_of_many;
 use super::{Facts, RunError, Runner, Stop, WATCH_EVERY};
 use crate::replay::{self, Replayed};
 use crate::requests::{Call, CallOp};
 use ffslab_fs::Errno;
-use ffslab_linux::OpenFlags;
+use ffslab_system::{timed, Answer, OpenFlags, System};
 use ffslab_workload::steps::{self, Step, Think};
 use ffslab_workload::trace::{self, Trace};
 use std::sync::Arc;
@@ -25,25 +25,21 @@ impl Runner<'_> {
         let file = self.log.file_index(&step.dir);
         while step.count.is_none_or(|count| files < count) {
             let path = file_of_many(&step.dir, files);
-            let start_ns = self.stack.sim.now_ns() - self.start_ns;
+            let start_ns = self.system.now_ns() - self.start_ns;
             let mut written = 0;
             let content = &mut self.content;
-            let (result, latency_ns) = self.stack.vfs.timed(|vfs| {
-                let fd = vfs.open(path.as_bytes(), CREATE_NEW, FILE_PERMISSIONS)?;
-                while written < bytes {
+            let (result, latency_ns) = timed(&mut *self.system, |system| {
+                let fd = system.open(path.as_bytes(), CREATE_NEW, FILE_PERMISSIONS)?;
+                let mut done = Ok(());
+                while written < bytes && done.is_ok() {
                     let data = content.take(request_bytes.min(bytes - written) as usize);
-                    match vfs.pwrite(fd, data, written) {
-                        Ok(count) => written += count as u64,
-                        Err(error) => {
-                            vfs.close(fd)?;
-                            return Err(error);
-                        }
-                    }
+                    done = system.write(fd, data).map(|count| written += count as u64);
                 }
-                if step.fsync {
-                    vfs.fsync(fd)?;
+                if step.fsync && done.is_ok() {
+                    done = system.fsync(fd);
                 }
-                vfs.close(fd)
+                let closed = system.close(fd);
+                done.and(closed)
             });
             self.record(
                 files,
@@ -53,7 +49,7 @@ impl Runner<'_> {
             written_bytes += written;
             match result {
                 Ok(()) => {}
-                Err(Errno::NoSpc) if step.until.is_some() => break,
+                Err(error) if error.errno() == Errno::NoSpc && step.until.is_some() => break,
                 Err(error) => {
                     let text = format!("{} in file {path}, after {} files", error.name(), files - 1);
                     return failed(text + &self.holds(error));
@@ -65,27 +61,28 @@ impl Runner<'_> {
     }
 
     pub(super) fn stat_many(&mut self, step: &steps::StatMany) -> Done {
-        self.each(&step.dir, step.count, CallOp::Stat, |vfs, path| vfs.stat(path).map(|_| 0))
+        self.each(&step.dir, step.count, CallOp::Stat, |system, path| system.stat(path).map(|_| 0))
     }
 
     pub(super) fn unlink_many(&mut self, step: &steps::UnlinkMany) -> Done {
-        self.each(&step.dir, step.count, CallOp::Unlink, |vfs, path| vfs.unlink(path).map(|()| 0))
+        self.each(&step.dir, step.count, CallOp::Unlink, |system, path| system.unlink(path).map(|()| 0))
     }
 
     pub(super) fn read_many(&mut self, step: &steps::ReadMany) -> Done {
         let bytes = step.bytes.0;
         let request_bytes = step.request_bytes.map_or(bytes, |request| request.0).max(1);
-        self.each(&step.dir, step.count, CallOp::Read, |vfs, path| {
-            let fd = vfs.open(path, OpenFlags::READ, 0)?;
+        let mut buffer = vec![0; request_bytes.min(bytes) as usize];
+        self.each(&step.dir, step.count, CallOp::Read, |system, path| {
+            let fd = system.open(path, OpenFlags::READ, 0)?;
             let mut read = 0;
             while read < bytes {
                 let request = request_bytes.min(bytes - read) as usize;
-                match vfs.read_discard(fd, read, request)? {
+                match system.read(fd, &mut buffer[..request])? {
                     0 => break,
                     count => read += count as u64,
                 }
             }
-            vfs.close(fd)?;
+            system.close(fd)?;
             Ok(read)
         })
     }
@@ -96,14 +93,14 @@ impl Runner<'_> {
         dir: &str,
         count: u64,
         op: CallOp,
-        call: impl Fn(&mut ffslab_linux::Vfs, &[u8]) -> Result<u64, Errno>,
+        mut call: impl FnMut(&mut dyn System, &[u8]) -> Answer<u64>,
     ) -> Done {
         let file = self.log.file_index(dir);
         let mut facts = Facts::default();
         for i in 0..count {
             let path = file_of_many(dir, i);
-            let start_ns = self.stack.sim.now_ns() - self.start_ns;
-            let (result, latency_ns) = self.stack.vfs.timed(|vfs| call(vfs, path.as_bytes()));
+            let start_ns = self.system.now_ns() - self.start_ns;
+            let (result, latency_ns) = timed(&mut *self.system, |system| call(system, path.as_bytes()));
             let bytes = result.map_err(|error| Stop::Failed(format!("file {path}: {error}")))?;
             self.record(i, Call { op, file, offset_bytes: 0, bytes, start_ns, latency_ns });
             facts.user_read_bytes += bytes;
@@ -125,13 +122,13 @@ impl Runner<'_> {
         let Some(first) = wanted.first() else {
             return Ok(());
         };
-        if self.stack.vfs.fs().is_none() {
+        if !self.system.is_mounted() {
             let trace = first.path.display();
             let text =
                 format!("the trace {trace} expects files, and nothing is mounted at the end of the setup: mount there");
             return Err(RunError::Step(text));
         }
-        replay::prepare(&mut self.stack.vfs, &wanted, &mut self.content)
+        replay::prepare(&mut *self.system, &wanted, &mut self.content)
             .map_err(|text| RunError::Step(format!("end of the setup: {text}")))
     }
 
@@ -139,11 +136,11 @@ impl Runner<'_> {
         let Some(trace) = self.traces.of(step) else {
             return failed(format!("the trace {} has not been read", step.file));
         };
-        if self.stack.vfs.fs().is_none() {
+        if !self.system.is_mounted() {
             return failed("nothing is mounted: a mount step must come before".to_string());
         }
         if !self.measuring {
-            replay::prepare(&mut self.stack.vfs, &[&trace], &mut self.content)?;
+            replay::prepare(&mut *self.system, &[&trace], &mut self.content)?;
         }
         let think = match step.think {
             Think::Keep => replay::Think::Keep,
@@ -168,8 +165,8 @@ impl Runner<'_> {
             *calls += 1;
             !calls.is_multiple_of(WATCH_EVERY) || watch(*calls)
         };
-        let summary = replay::replay(&mut self.stack.vfs, &trace, think, &mut self.content, &mut each);
-        let summary = summary.map_err(refused)?.ok_or(Stop::Interrupted)?;
+        let summary = replay::replay(&mut *self.system, &trace, think, &mut self.content, &mut each);
+        let summary = summary?.ok_or(Stop::Interrupted)?;
         Ok(Facts {
             requests_done: Some(summary.calls),
             user_read_bytes: summary.read_bytes,

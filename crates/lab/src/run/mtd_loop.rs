@@ -9,10 +9,10 @@ use ffslab_workload::steps::{MtdLoop, MtdOp};
 
 impl Runner<'_> {
     pub(super) fn mtd_loop(&mut self, step: &MtdLoop) -> Result<Facts, Stop> {
-        if self.stack.vfs.fs().is_some() {
+        if self.system.is_mounted() {
             return failed("a file system is mounted: umount it first".to_string());
         }
-        let mtd = self.stack.mtd().clone();
+        let mtd = self.system.mtd()?.clone();
         let places = Places::of(&mtd, step.op)?;
         let at_most = match step.op {
             MtdOp::Program => places.count().saturating_sub(step.first),
@@ -29,7 +29,7 @@ impl Runner<'_> {
         let mut facts = Facts { requests_done: Some(step.count), ..Facts::default() };
         for i in 0..step.count {
             let at = places.at((step.first + i) % places.count());
-            let start_ns = self.stack.sim.now_ns();
+            let start_ns = self.system.now_ns();
             let done = match step.op {
                 MtdOp::Read => mtd.read(at, &mut page).map(drop),
                 MtdOp::Program => mtd.write(at, self.content.take(page.len())),
@@ -43,7 +43,7 @@ impl Runner<'_> {
                 MtdOp::Program => (CallOp::Program, places.bytes),
                 MtdOp::Erase => (CallOp::Erase, 0),
             };
-            let latency_ns = self.stack.sim.now_ns() - start_ns;
+            let latency_ns = self.system.now_ns() - start_ns;
             let start_ns = start_ns - self.start_ns;
             self.record(i, Call { op, file, offset_bytes: at, bytes, start_ns, latency_ns });
             match step.op {

@@ -15,16 +15,20 @@ impl Runner<'_> {
             exchange: has(RenameFlag::Exchange),
             whiteout: has(RenameFlag::Whiteout),
         };
-        let result = self.stack.vfs.rename_with(step.file.as_bytes(), step.to.as_bytes(), flags);
+        let (from, to) = (step.file.as_bytes(), step.to.as_bytes());
+        let result = match flags {
+            RenameFlags::NONE => self.system.rename(from, to),
+            _ => self.system.rename_with(from, to, flags),
+        };
         as_expected(result, step.fails).map(|_| Facts::default())
     }
 
     /// By its descriptor where the file is open without a name.
     pub(super) fn link(&mut self, step: &steps::Link) -> Done {
-        let vfs = &mut self.stack.vfs;
+        let system = &mut *self.system;
         let result = match self.open.get(&step.file) {
-            Some(&fd) if vfs.is_unnamed(fd) => vfs.link_descriptor(fd, step.to.as_bytes()),
-            _ => vfs.link(step.file.as_bytes(), step.to.as_bytes()),
+            Some(&fd) if system.is_unnamed(fd) => system.link_descriptor(fd, step.to.as_bytes()),
+            _ => system.link(step.file.as_bytes(), step.to.as_bytes()),
         };
         as_expected(result, step.fails).map(|_| Facts::default())
     }

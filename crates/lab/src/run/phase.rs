@@ -1,11 +1,11 @@
 //! The main phase of a run: between which two instants it lies, and what it did.
 
-use super::{by_cause, increase, StepOutcome};
-use crate::stack::Stack;
+use super::outcome::{by_cause, increase, StepOutcome};
 use ffslab_sim::{OpCounts, Task, CAUSES};
+use ffslab_system::System;
 
 /// State at the start of the main phase.
-pub(super) struct Boundary {
+pub(crate) struct Boundary {
     counts: OpCounts,
     causes: Box<[OpCounts; CAUSES]>,
     time_ns: u64,
@@ -14,7 +14,7 @@ pub(super) struct Boundary {
 }
 
 /// What the main phase did.
-pub(super) struct MainPhase {
+pub(crate) struct MainPhase {
     pub counts: OpCounts,
     pub time_ns: u64,
     pub erases: Vec<u32>,
@@ -23,18 +23,18 @@ pub(super) struct MainPhase {
 }
 
 impl Boundary {
-    pub fn of(stack: &Stack, step: Option<&StepOutcome>) -> Boundary {
+    pub fn of(system: &dyn System, step: Option<&StepOutcome>) -> Boundary {
         Boundary {
             counts: step.map_or_else(OpCounts::default, |step| step.counts),
-            causes: stack.sim.all_counts(),
+            causes: system.sim().all_counts(),
             time_ns: step.map_or(0, |step| step.time_ns),
-            erases: stack.erase_counts(),
-            formatting_erases: stack.formatting_erases(),
+            erases: system.erase_counts(),
+            formatting_erases: system.formatting_erases(),
         }
     }
 
-    pub fn until(&self, stack: &Stack, step: &StepOutcome) -> MainPhase {
-        let causes = by_cause(&self.causes, &stack.sim.all_counts());
+    pub fn until(&self, system: &dyn System, step: &StepOutcome) -> MainPhase {
+        let causes = by_cause(&self.causes, &system.sim().all_counts());
         let of_task = |wanted: Task| {
             let counts = causes.iter().filter(|(task, ..)| *task == wanted);
             counts.fold(OpCounts::default(), |sum, (.., counts)| sum + *counts)
@@ -42,8 +42,8 @@ impl Boundary {
         MainPhase {
             counts: step.counts - self.counts,
             time_ns: step.time_ns - self.time_ns,
-            erases: increase(&stack.erase_counts(), &self.erases),
-            formatting_erases: increase(&stack.formatting_erases(), &self.formatting_erases),
+            erases: increase(&system.erase_counts(), &self.erases),
+            formatting_erases: increase(&system.formatting_erases(), &self.formatting_erases),
             by_task: Task::ALL.iter().map(|&task| (task, of_task(task))).collect(),
         }
     }

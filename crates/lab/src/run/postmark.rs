@@ -12,7 +12,7 @@ impl Runner<'_> {
         let Some(file) = self.traces.postmark_of(step) else {
             return failed(format!("the command file {} has not been read", step.file));
         };
-        if self.stack.vfs.fs().is_none() {
+        if !self.system.is_mounted() {
             return failed("nothing is mounted: a mount step must come before".to_string());
         }
         let (log, calls, watch) = (&mut self.log, &mut self.calls, &mut self.watch);
@@ -41,7 +41,7 @@ impl Runner<'_> {
             !calls.is_multiple_of(WATCH_EVERY) || watch(*calls)
         };
         for configured in &file.runs {
-            match postmark::run(&mut self.stack.vfs, configured, step.drop_caches, &mut self.content, &mut each) {
+            match postmark::run(&mut *self.system, configured, step.drop_caches, &mut self.content, &mut each) {
                 Ok(report) => facts.postmark.push(report),
                 Err(PostmarkError::Interrupted) => return Err(Stop::Interrupted),
                 Err(PostmarkError::Failed(text)) => return failed(text),

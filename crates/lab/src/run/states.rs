@@ -1,8 +1,8 @@
 //! The steps that bring a partition into a stated condition before a measurement.
 
-use super::execute::{failed, plain, refused};
+use super::execute::{failed, plain};
 use super::{Facts, Runner, Stop};
-use ffslab_linux::OpenFlags;
+use ffslab_system::OpenFlags;
 use ffslab_workload::fio::random::{Distribution as SkewedDistribution, Skewed};
 use ffslab_workload::prng::SplitMix64;
 use ffslab_workload::steps::{self, Distribution};
@@ -13,25 +13,25 @@ type Done = Result<Facts, Stop>;
 impl Runner<'_> {
     /// Fills and deletes: what was just written is all invalid, and no time passes in which it could be collected.
     pub(super) fn saturate(&mut self, step: &steps::Saturate) -> Done {
-        if self.stack.vfs.stat(step.file.as_bytes()).is_ok() {
+        if self.system.stat(step.file.as_bytes()).is_ok() {
             return failed(format!("{} exists already: name another file", step.file));
         }
         let facts = self.fill(&steps::Fill { file: step.file.clone(), request_bytes: step.request_bytes })?;
         // Unsynced, data that wait in memory would vanish unwritten.
-        plain(self.stack.vfs.sync())?;
-        plain(self.stack.vfs.unlink(step.file.as_bytes()))?;
+        plain(self.system.sync())?;
+        plain(self.system.unlink(step.file.as_bytes()))?;
         Ok(facts)
     }
 
     pub(super) fn occupy(&mut self, step: &steps::Occupy) -> Done {
-        let bytes = Bytes((self.stack.partition_bytes() as f64 * step.percent / 100.0) as u64);
+        let bytes = Bytes((self.system.medium_bytes() as f64 * step.percent / 100.0) as u64);
         let request_bytes = step.request_bytes;
         self.create(&steps::Create { file: step.file.clone(), bytes, request_bytes, fails: None })
     }
 
     pub(super) fn age(&mut self, step: &steps::Age) -> Done {
-        let fd = self.stack.vfs.open(step.file.as_bytes(), OpenFlags::WRITE, 0).map_err(refused)?;
-        let file_bytes = self.stack.vfs.fstat(fd).map_err(refused)?.size_bytes;
+        let fd = self.system.open(step.file.as_bytes(), OpenFlags::WRITE, 0)?;
+        let file_bytes = self.system.fstat(fd)?.size_bytes;
         let request_bytes = step.request_bytes.0;
         let slots = file_bytes / request_bytes;
         if slots == 0 {
@@ -44,18 +44,18 @@ impl Runner<'_> {
             let mut done = 0;
             while done < request_bytes {
                 let data = self.content.take((request_bytes - done) as usize);
-                let written = self.stack.vfs.pwrite(fd, data, at + done);
+                let written = self.system.pwrite(fd, data, at + done);
                 done += written.map_err(|error| {
                     Stop::Failed(format!("{} after {i} of {count} writes{}", error.name(), self.holds(error)))
                 })? as u64;
             }
             if step.fsync_every > 0 && (i + 1).is_multiple_of(step.fsync_every) {
-                self.stack.vfs.fsync(fd).map_err(refused)?;
+                self.system.fsync(fd)?;
             }
             self.tick()?;
         }
-        self.stack.vfs.fsync(fd).map_err(refused)?;
-        self.stack.vfs.close(fd).map_err(refused)?;
+        self.system.fsync(fd)?;
+        self.system.close(fd)?;
         let written = count * request_bytes;
         let requests_done = Some(count);
         Ok(Facts { bytes_accepted: Some(written), requests_done, user_written_bytes: written, ..Facts::default() })

@@ -1,14 +1,14 @@
 //! The patterns of uFLIP, call by call.
 
-use super::execute::refused;
 use super::{Facts, Runner, Stop};
 use crate::requests::{Call, CallOp};
+use ffslab_system::timed;
 use ffslab_workload::steps::{RequestOp, Uflip};
 
 impl Runner<'_> {
     pub(super) fn uflip(&mut self, step: &Uflip) -> Result<Facts, Stop> {
         let fd = self.fd(&step.file)?;
-        let file_bytes = self.stack.vfs.fstat(fd).map_err(refused)?.size_bytes;
+        let file_bytes = self.system.fstat(fd)?.size_bytes;
         let calls = step.calls(file_bytes)?;
         let request_bytes = step.io_size_bytes.0 as usize;
         let file = self.log.file_index(&step.file);
@@ -19,10 +19,10 @@ impl Runner<'_> {
                 RequestOp::Write => self.content.take(request_bytes),
                 RequestOp::Read => &[],
             };
-            let start_ns = self.stack.sim.now_ns() - self.start_ns;
-            let (result, latency_ns) = self.stack.vfs.timed(|vfs| match io.op {
-                RequestOp::Read => vfs.read_discard(fd, io.offset_bytes, request_bytes),
-                RequestOp::Write => vfs.pwrite(fd, data, io.offset_bytes),
+            let start_ns = self.system.now_ns() - self.start_ns;
+            let (result, latency_ns) = timed(&mut *self.system, |system| match io.op {
+                RequestOp::Read => system.pread_discard(fd, io.offset_bytes, request_bytes),
+                RequestOp::Write => system.pwrite(fd, data, io.offset_bytes),
             });
             let bytes = result.unwrap_or(0) as u64;
             let op = match io.op {
@@ -44,7 +44,7 @@ impl Runner<'_> {
             }
             done += 1;
             if io.pauses {
-                self.stack.vfs.sleep_ns(step.pause_us.ns());
+                self.system.sleep_ns(step.pause_us.ns());
             }
             self.tick()?;
         }

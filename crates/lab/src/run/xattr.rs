@@ -22,13 +22,13 @@ impl Runner<'_> {
             Some(XattrFlag::Create) => XattrMode::Create,
             Some(XattrFlag::Replace) => XattrMode::Replace,
         };
-        let result = self.stack.vfs.setxattr(&absolute(&step.file), step.name.as_bytes(), value, mode);
+        let result = self.system.setxattr(&absolute(&step.file), step.name.as_bytes(), value, mode);
         let written = as_expected(result, step.fails)?.map_or(0, |()| value.len() as u64);
         Ok(Facts { user_written_bytes: written, ..Facts::default() })
     }
 
     pub(super) fn get_xattr(&mut self, step: &steps::GetXattr) -> Done {
-        let result = self.stack.vfs.getxattr(&absolute(&step.file), step.name.as_bytes());
+        let result = self.system.getxattr(&absolute(&step.file), step.name.as_bytes());
         let read = as_expected(result, step.fails)?.map_or(0, |value| value.len() as u64);
         Ok(Facts { user_read_bytes: read, ..Facts::default() })
     }

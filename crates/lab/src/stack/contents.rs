@@ -4,8 +4,6 @@ use super::Stack;
 use crate::image::{self, ImageSpec};
 use crate::recognise::arranged::{arranged, Arranged, Said};
 use crate::tree::ImageFs;
-use ffslab_flash::{hamming, Geometry, ImageLayout};
-use ffslab_mtd::Ecc;
 use std::io::Read;
 use std::path::Path;
 
@@ -20,9 +18,9 @@ impl Stack {
         if self.ubi.is_some() {
             return Err("UBI is attached to the partition: detach it first (ubi_detach)".to_string());
         }
-        let blocks = self.spec.first_block..self.spec.first_block + self.spec.partition_blocks;
-        self.nand.with_chip(|chip| image::load_bytes(chip, &self.spec.driver, spec, image, blocks))?;
-        self.nand.restart();
+        let blocks = self.medium.blocks();
+        self.medium.with_chip(|chip| image::load_bytes(chip, &self.spec.driver, spec, image, blocks))?;
+        self.medium.contents_changed();
         Ok(())
     }
 
@@ -41,25 +39,9 @@ impl Stack {
 
     /// As [`Stack::load`], for a stack that was just made, with the image's OOB areas as the chip's.
     pub(crate) fn put(&mut self, path: &Path, from: &mut dyn Read, bytes: u64, oob: bool) -> Result<(), String> {
-        let blocks = self.spec.first_block..self.spec.first_block + self.spec.partition_blocks;
-        self.nand.with_chip(|chip| image::put(chip, path, from, bytes, oob, blocks))?;
-        self.nand.restart();
+        let blocks = self.medium.blocks();
+        self.medium.with_chip(|chip| image::put(chip, path, from, bytes, oob, blocks))?;
+        self.medium.contents_changed();
         Ok(())
-    }
-
-    /// The partition's bytes, with OOB if wanted; takes no time. With software ECC the OOB bytes hold the ECC that a
-    /// kernel with it expects.
-    ///
-    /// Errors: there is no room for ECC bytes.
-    pub fn image(&self, oob: bool) -> Result<Vec<u8>, String> {
-        let Geometry { page_bytes, oob_bytes, .. } = self.spec.geometry;
-        let software = self.spec.driver.ecc == Ecc::Software;
-        let hamming_ecc = oob && software && hamming::oob_place(page_bytes, oob_bytes, 0).is_some();
-        let blocks = self.spec.first_block..self.spec.first_block + self.spec.partition_blocks;
-        let mut image = Vec::new();
-        self.nand
-            .with_chip(|chip| chip.write_image(&mut image, blocks, ImageLayout { oob, hamming_ecc }))
-            .map_err(|error| error.to_string())?;
-        Ok(image)
     }
 }

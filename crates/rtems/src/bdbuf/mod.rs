@@ -51,6 +51,9 @@ pub struct Bdbuf {
     pub(crate) cpu: Cpu,
 }
 
+/// The time of day of a system that nobody has told it: 1988-01-01, in seconds since 1970.
+pub const EPOCH_S: u32 = 567_993_600;
+
 impl Bdbuf {
     /// `rtems_bdbuf_init`.
     pub fn new(sim: Sim, config: BdbufConfig) -> Result<Bdbuf, BdbufError> {
@@ -89,8 +92,7 @@ impl Bdbuf {
 
     /// Seconds since 1970. A system whose clock was never set starts in 1988.
     pub fn now_s(&self) -> u32 {
-        const RTEMS_EPOCH_S: u32 = 567_993_600;
-        RTEMS_EPOCH_S + (self.sim.now_ns() / 1_000_000_000) as u32
+        EPOCH_S + (self.sim.now_ns() / 1_000_000_000) as u32
     }
 
     pub fn sim(&self) -> &Sim {

@@ -6,37 +6,10 @@ use super::Libio;
 use crate::bdbuf::Bdbuf;
 use ffslab_fs::Errno;
 use ffslab_sim::Reason;
+use ffslab_system::{OpenFlags, Whence};
 
 /// A file descriptor.
 pub type Fd = usize;
-
-/// `O_*` of open.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct OpenFlags {
-    pub read: bool,
-    pub write: bool,
-    pub create: bool,
-    pub exclusive: bool,
-    pub truncate: bool,
-    pub append: bool,
-}
-
-impl OpenFlags {
-    const NONE: OpenFlags =
-        OpenFlags { read: false, write: false, create: false, exclusive: false, truncate: false, append: false };
-    pub const READ: OpenFlags = OpenFlags { read: true, ..OpenFlags::NONE };
-    pub const WRITE: OpenFlags = OpenFlags { write: true, ..OpenFlags::NONE };
-    pub const READ_WRITE: OpenFlags = OpenFlags { read: true, write: true, ..OpenFlags::NONE };
-    /// `O_RDWR | O_CREAT`.
-    pub const CREATE: OpenFlags = OpenFlags { create: true, ..OpenFlags::READ_WRITE };
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Whence {
-    Set,
-    Current,
-    End,
-}
 
 /// `rtems_filesystem_umask` of a new system.
 const UMASK: u32 = 0o022;

@@ -215,6 +215,11 @@ pub trait FileSystem {
         Ok(())
     }
 
+    /// Writes out what the file system itself keeps in memory, for those that have no block cache below them.
+    fn sync(&mut self, cache: &mut Bdbuf) -> Result<(), Errno> {
+        Ok(())
+    }
+
     /// Memory blocks that the files hold, tables included (IMFS).
     fn memory_blocks(&self) -> u64 {
         0

@@ -11,7 +11,8 @@ mod files;
 mod fs;
 mod path;
 
-pub use files::{Fd, OpenFlags, Whence};
+pub use ffslab_system::{OpenFlags, Whence};
+pub use files::Fd;
 pub use fs::{
     DirEntry, FileSystem, Kind, Node, OpenFile, Stat, StatVfs, Step, S_IFBLK, S_IFCHR, S_IFDIR, S_IFIFO, S_IFLNK,
     S_IFMT, S_IFREG,
@@ -71,6 +72,17 @@ impl Libio {
             left.buffered_bytes += of_fs.buffered_bytes;
         }
         left
+    }
+
+    /// Every mounted file system writes out what it keeps in memory itself, as YAFFS Direct does in `yaffs_sync`. What is in
+    /// the block cache stays there until its device's node is synced.
+    pub fn sync_file_systems(&mut self) -> Result<(), Errno> {
+        for mount in 0..self.mounts.len() {
+            if self.mounts[mount].is_some() {
+                self.locked(mount, |fs, cache| fs.sync(cache))?;
+            }
+        }
+        Ok(())
     }
 
     /// The application sleeps until this instant.

@@ -1,0 +1,129 @@
+//! From what an experiment describes to a machine that runs: which systems there are, and how each is built.
+
+use crate::result::FlashSummary;
+use crate::rtems::{Machine, RtemsFs, RtemsSpec};
+use crate::stack::{Stack, StackSpec};
+use crate::stack_keys::StackTable;
+use crate::state::State;
+use crate::LabError;
+use ffslab_flash::Geometry;
+use ffslab_rtems::yaffs2::RamFlash;
+use ffslab_sim::PowerMilliwatt;
+use ffslab_system::System;
+use std::path::Path;
+
+/// Everything that building a machine needs, in numbers.
+#[derive(Clone, Debug)]
+pub enum MachineSpec {
+    Linux(Box<StackSpec>),
+    Rtems(Box<RtemsSpec>),
+}
+
+/// The file that the medium holds at the start.
+pub struct ImageOf<'a> {
+    pub path: &'a Path,
+    pub oob: bool,
+    pub autoplace: bool,
+}
+
+impl MachineSpec {
+    /// What a `[stack]` table describes, and its keys with all values filled in.
+    ///
+    /// Errors: [`LabError::Input`] with one line: what is wrong with a key, a profile, an image.
+    pub fn of(table: &StackTable, base_dir: &Path) -> Result<(MachineSpec, StackTable), LabError> {
+        match table {
+            StackTable::Linux(keys) => {
+                let (spec, keys) = StackSpec::from_keys(keys, base_dir)?;
+                Ok((MachineSpec::Linux(Box::new(spec)), keys.into()))
+            }
+            StackTable::Rtems(keys) => {
+                let (spec, keys) = keys.resolve(base_dir).map_err(LabError::Input)?;
+                Ok((MachineSpec::Rtems(Box::new(spec)), StackTable::Rtems(Box::new(keys))))
+            }
+        }
+    }
+
+    /// A new machine, nothing mounted; with a state, one whose medium holds it, at the time of day that it was then.
+    ///
+    /// Errors: a medium that cannot be, an image that does not fit, a state of another medium.
+    pub fn build(&self, state: Option<&State>) -> Result<Box<dyn System>, String> {
+        Ok(match (self, state) {
+            (MachineSpec::Linux(spec), None) => Box::new(Stack::new(spec)?),
+            (MachineSpec::Linux(spec), Some(state)) => Box::new(Stack::restored(spec, &state.medium, state.at_ns)?),
+            (MachineSpec::Rtems(spec), None) => Box::new(Machine::new(spec)?),
+            (MachineSpec::Rtems(spec), Some(state)) => Box::new(Machine::restored(spec, &state.medium, state.at_ns)?),
+        })
+    }
+
+    /// Sets the time of day at virtual time 0, where it can be set: RTEMS always starts in 1988.
+    pub fn set_epoch_s(&mut self, epoch_s: u64) {
+        if let MachineSpec::Linux(spec) = self {
+            spec.vfs.epoch_s = epoch_s;
+        }
+    }
+
+    /// Size of the partition or device; memory files may take what the study's board has.
+    pub fn medium_bytes(&self) -> u64 {
+        match self {
+            MachineSpec::Linux(spec) => {
+                let block_bytes = u64::from(spec.geometry.page_bytes) * u64::from(spec.geometry.pages_per_block);
+                block_bytes * u64::from(spec.partition_blocks)
+            }
+            MachineSpec::Rtems(spec) => spec.medium_bytes(),
+        }
+    }
+
+    /// The chip, where results tell of it.
+    pub fn flash_summary(&self) -> Option<FlashSummary> {
+        match self {
+            MachineSpec::Linux(spec) => Some(FlashSummary::from(&**spec)),
+            MachineSpec::Rtems(_) => None,
+        }
+    }
+
+    /// What the idle board draws; `None`: not known.
+    pub fn idle_power(&self) -> Option<PowerMilliwatt> {
+        match self {
+            MachineSpec::Linux(spec) => spec.idle_power,
+            MachineSpec::Rtems(_) => None,
+        }
+    }
+
+    /// The geometry of the chip that a state of this machine is of; `None`: it is plain bytes.
+    pub(crate) fn chip_geometry(&self) -> Option<Geometry> {
+        match self {
+            MachineSpec::Linux(spec) => Some(spec.geometry),
+            MachineSpec::Rtems(spec) => match spec.fs {
+                RtemsFs::Yaffs2 { flash_bytes } => Some(RamFlash::geometry(flash_bytes)),
+                _ => None,
+            },
+        }
+    }
+
+    pub(crate) fn image(&self) -> Option<ImageOf<'_>> {
+        match self {
+            MachineSpec::Linux(spec) => {
+                let image = spec.image.as_ref()?;
+                Some(ImageOf { path: &image.path, oob: image.oob, autoplace: image.autoplace })
+            }
+            MachineSpec::Rtems(spec) => {
+                let path = spec.fs.disk()?.image.as_ref()?;
+                Some(ImageOf { path, oob: false, autoplace: false })
+            }
+        }
+    }
+
+    /// The same machine with an empty medium.
+    pub(crate) fn without_image(&self) -> MachineSpec {
+        let mut spec = self.clone();
+        match &mut spec {
+            MachineSpec::Linux(spec) => spec.image = None,
+            MachineSpec::Rtems(spec) => {
+                if let RtemsFs::Rfs { disk, .. } | RtemsFs::Dosfs { disk, .. } = &mut spec.fs {
+                    disk.image = None;
+                }
+            }
+        }
+        spec
+    }
+}

@@ -1,0 +1,168 @@
+//! What a run leaves: its steps, counters by cause, wear, and where they are measured from.
+
+use super::phase::MainPhase;
+use super::Facts;
+use crate::image::SavedImage;
+use crate::requests::RequestLog;
+use ffslab_fs::{BlockSpace, Unwritten};
+use ffslab_sim::{cause, Energy, OpCounts, Reason, Sim, Task, CAUSES};
+use ffslab_system::System;
+use std::ops::Range;
+
+/// What one step did.
+#[derive(Clone, Debug, Default)]
+pub struct StepOutcome {
+    /// Flash operations from the start of the measurement (setup steps: of the setup) to the end of the step.
+    pub counts: OpCounts,
+    /// Virtual time from the same instant to the end of the step.
+    pub time_ns: u64,
+    /// Energy above idle from the same instant to the end of the step.
+    pub energy: Energy,
+    /// Of `counts`, those that made a new partition usable: no cost of what programs do.
+    pub formatting: OpCounts,
+    /// Between the clock readings before and after the step.
+    pub elapsed_ns: u64,
+    /// Rows of [`Outcome::requests`]; empty for setup steps.
+    pub rows: Range<usize>,
+    /// statfs free blocks x block size, while mounted.
+    pub fs_free_bytes: Option<u64>,
+    pub facts: Facts,
+}
+
+/// Everything that a run leaves.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    pub setup: Vec<StepOutcome>,
+    pub measure: Vec<StepOutcome>,
+    pub requests: RequestLog,
+    /// Counters of the whole measurement, by who and why; causes that cost nothing are left out.
+    pub by_cause: Vec<(Task, Reason, OpCounts)>,
+    pub of_setup: OfSetup,
+    /// Time of the whole measurement that has no cause: the program computed, nobody could run.
+    pub program_ns: u64,
+    pub idle_ns: u64,
+    /// Main phase.
+    pub main: OpCounts,
+    /// The same, by who.
+    pub main_by_task: Vec<(Task, OpCounts)>,
+    pub main_time_ns: u64,
+    /// Erases of each block of the partition in the main phase, and since the chip was made.
+    pub erases_main: Vec<u32>,
+    pub erases_total: Vec<u32>,
+    /// Of `erases_main`, those that made blocks of a new partition usable.
+    pub erases_formatting: Vec<u32>,
+    /// Programmed pages of each block at the end.
+    pub programmed_pages: Vec<u32>,
+    /// What each block holds at the start of the measurement and at its end. Empty: nothing was mounted then.
+    pub space_before: Vec<BlockSpace>,
+    pub space_after: Vec<BlockSpace>,
+    /// Of the `save_image` steps.
+    pub images: Vec<SavedImage>,
+    /// Logs that steps wrote, by name.
+    pub logs: Vec<(String, String)>,
+}
+
+/// What the setup had left in memory when the measurement began.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OfSetup {
+    pub left: Unwritten,
+    /// For writing it, of the energy of the measurement.
+    pub energy: Energy,
+}
+
+impl Outcome {
+    /// What writing that took, of the counters of the measurement.
+    pub fn counts_of_setup(&self) -> OpCounts {
+        let own = self.by_cause.iter().filter(|(_, reason, _)| *reason == Reason::LeftBySetup);
+        own.fold(OpCounts::default(), |sum, (.., counts)| sum + *counts)
+    }
+
+    /// Of what `start` began, on the system on which it ran. All that is known of an outcome is put together here.
+    pub(crate) fn of(system: &dyn System, start: &Instants, main: MainPhase, kept: Kept) -> Outcome {
+        let sim = system.sim();
+        let energy = sim.energy_for_setup() - start.energy_for_setup;
+        Outcome {
+            setup: kept.setup,
+            measure: kept.measure,
+            requests: kept.requests,
+            by_cause: by_cause(&start.causes, &sim.all_counts()),
+            of_setup: OfSetup { left: start.left_by_setup, energy },
+            program_ns: sim.program_ns() - start.program_ns,
+            idle_ns: sim.idle_ns() - start.idle_ns,
+            main: main.counts,
+            main_by_task: main.by_task,
+            main_time_ns: main.time_ns,
+            erases_main: main.erases,
+            erases_total: system.erase_counts(),
+            erases_formatting: main.formatting_erases,
+            programmed_pages: system.programmed_pages(),
+            space_before: start.space.clone(),
+            space_after: system.block_space(),
+            images: kept.images,
+            logs: kept.logs,
+        }
+    }
+
+    pub fn last(&self) -> &StepOutcome {
+        self.measure.last().expect("a plan has a measured step")
+    }
+}
+
+/// What a runner has kept of its steps.
+pub(crate) struct Kept {
+    pub setup: Vec<StepOutcome>,
+    pub measure: Vec<StepOutcome>,
+    pub requests: RequestLog,
+    pub images: Vec<SavedImage>,
+    pub logs: Vec<(String, String)>,
+}
+
+/// Where the counters of a system stood when a measurement began.
+pub(crate) struct Instants {
+    causes: Box<[OpCounts; CAUSES]>,
+    program_ns: u64,
+    idle_ns: u64,
+    space: Vec<BlockSpace>,
+    energy_for_setup: Energy,
+    left_by_setup: Unwritten,
+}
+
+impl Instants {
+    pub fn of(system: &dyn System, left_by_setup: Unwritten) -> Instants {
+        let sim = system.sim();
+        Instants {
+            causes: sim.all_counts(),
+            program_ns: sim.program_ns(),
+            idle_ns: sim.idle_ns(),
+            space: system.block_space(),
+            energy_for_setup: sim.energy_for_setup(),
+            left_by_setup,
+        }
+    }
+}
+
+/// What counters of each block have gained.
+pub(super) fn increase(after: &[u32], before: &[u32]) -> Vec<u32> {
+    after.iter().zip(before).map(|(after, before)| after - before).collect()
+}
+
+/// What making a new partition usable has cost since the machine was made, whoever did it.
+pub(crate) fn formatting(sim: &Sim) -> OpCounts {
+    let counts = sim.all_counts();
+    let of_task = |&task: &Task| counts[cause::index(task, Reason::Formatting)];
+    Task::ALL.iter().map(of_task).fold(OpCounts::default(), |sum, counts| sum + counts)
+}
+
+pub(crate) fn by_cause(before: &[OpCounts; CAUSES], after: &[OpCounts; CAUSES]) -> Vec<(Task, Reason, OpCounts)> {
+    let mut rows = Vec::new();
+    for &task in Task::ALL {
+        for &reason in Reason::ALL {
+            let index = cause::index(task, reason);
+            let counts = after[index] - before[index];
+            if counts != OpCounts::default() {
+                rows.push((task, reason, counts));
+            }
+        }
+    }
+    rows
+}

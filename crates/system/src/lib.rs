@@ -1,0 +1,22 @@
+//! # system: the seam between workloads and operating systems
+//!
+//! **Role.** [`Calls`] is what a program may ask of a system, [`System`] what somebody who experiments may ask beside it:
+//! mounts, power cuts, caches, what the medium holds, what was counted. The interpreter of steps, job files, Postmark,
+//! replays and sessions work on these traits, so each of them runs on each system.
+//!
+//! **Follows.** The calls are those of POSIX and of Linux's manual pages. A system that lacks one keeps the default, which
+//! answers ENOSYS and says what is missing ([`Refusal::Lacks`]); no list of what a system cannot do stands anywhere else.
+//!
+//! **Leaves out.** Which systems and file systems there are, and how they are built.
+
+mod calls;
+mod medium;
+mod refusal;
+mod system;
+mod types;
+
+pub use calls::{timed, Calls};
+pub use medium::NandMedium;
+pub use refusal::{Answer, Refusal};
+pub use system::{MediumImage, System};
+pub use types::{Advice, Fd, OpenFlags, Whence};

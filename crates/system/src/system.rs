@@ -1,0 +1,175 @@
+//! What may be asked of a simulated machine from outside of its programs.
+
+use crate::{Answer, Calls, NandMedium};
+use ffslab_flash::{ChipImage, Torn};
+use ffslab_fs::{BlockSpace, Unwritten};
+use ffslab_mtd::Mtd;
+use ffslab_workload::steps;
+use std::any::Any;
+
+/// A copy of what a medium holds, switched off.
+pub enum MediumImage {
+    /// Of a NAND chip, wear included.
+    Chip(Box<ChipImage>),
+    /// Of anything that has nothing but bytes.
+    Bytes(Vec<u8>),
+}
+
+/// A simulated machine with one medium. What is on the medium outlives mounts and power cuts.
+///
+/// Errors that are texts are one line for people: what, where, what would be right.
+pub trait System: Calls + Any {
+    // ---- mounts and power -------------------------------------------------------------------------------------------
+
+    /// Mounts. What the medium needs for it, such as a new file system on an empty disk, is made before.
+    ///
+    /// Errors: what the file system says, options that it does not have.
+    fn mount(&mut self, options: &[String]) -> Result<(), String>;
+
+    /// Unmounts; all files are closed by then.
+    fn umount(&mut self) -> Answer<()>;
+
+    fn is_mounted(&self) -> bool;
+
+    /// Power fails and comes back: memory and open files are lost, the medium keeps what it holds.
+    ///
+    /// Errors: it does not start again.
+    fn crash(&mut self) -> Result<(), String>;
+
+    /// The power goes away at the `operations`-th program or erase from now.
+    fn cut_power_after(&mut self, operations: u64, torn: Torn) -> Answer<()> {
+        match self.nand() {
+            Some(nand) => {
+                nand.with_chip(|chip| chip.cut_power_after(operations, torn));
+                Ok(())
+            }
+            None => Err(self.lacks("NAND whose power could be cut at an operation")),
+        }
+    }
+
+    /// Whether the medium has power: [`System::cut_power_after`] takes it away.
+    fn is_powered(&self) -> bool {
+        self.nand().is_none_or(|nand| nand.with_chip(|chip| chip.is_on()))
+    }
+
+    /// Programs and erases since the medium was made, the unit of [`System::cut_power_after`].
+    fn modifying_operations(&self) -> u64 {
+        self.nand().map_or(0, |nand| nand.with_chip(|chip| chip.modifying_operations()))
+    }
+
+    fn ubi_attach(&mut self) -> Result<(), String> {
+        Err(self.lacks("UBI").into())
+    }
+
+    fn ubi_detach(&mut self) -> Result<(), String> {
+        Err(self.lacks("UBI").into())
+    }
+
+    /// Makes one volume of all that is available.
+    fn ubi_make_volume(&mut self) -> Result<(), String> {
+        Err(self.lacks("UBI").into())
+    }
+
+    // ---- caches -------------------------------------------------------------------------------------------------------
+
+    /// Empties all caches of what need not be written before: data, names, inodes.
+    fn drop_caches(&mut self) -> Answer<()> {
+        Err(self.lacks("page cache that could be dropped"))
+    }
+
+    /// Empties the cache of data alone.
+    fn drop_pages(&mut self) -> Answer<()> {
+        Err(self.lacks("page cache that could be dropped"))
+    }
+
+    /// The largest window of read-ahead of files that are opened from now on.
+    fn set_read_ahead_bytes(&mut self, _bytes: u32) -> Answer<()> {
+        Err(self.lacks("read-ahead that could be set"))
+    }
+
+    /// Writes out the headers of changed directories alone, where a file system defers them.
+    fn sync_directories(&mut self) -> Answer<()> {
+        Err(self.lacks("directories whose headers wait in memory"))
+    }
+
+    // ---- measuring ----------------------------------------------------------------------------------------------------
+
+    /// A measurement begins: what waits in memory was left by the setup, and is written under a cause of its own
+    /// ([`ffslab_sim::Reason::LeftBySetup`]) unless the measured calls change it again. Takes no time.
+    fn measurement_begins(&mut self) -> Unwritten;
+
+    /// The clock before and after a measured step, which the measuring program reads by a call.
+    fn step_clock_ns(&mut self) -> u64 {
+        self.read_clock_ns()
+    }
+
+    /// What the system counts beyond flash operations, since it was made: always the same names in the same order.
+    fn counters(&self) -> Vec<(&'static str, i64)> {
+        Vec::new()
+    }
+
+    // ---- views: only look, take no time ---------------------------------------------------------------------------------
+
+    /// Free space of the mounted file system; `None`: nothing is mounted, or asking would cost something.
+    fn free_bytes(&mut self) -> Option<u64> {
+        None
+    }
+
+    /// The largest file that the mounted file system takes.
+    fn file_bytes_max(&self) -> u64;
+
+    /// Size of the partition or device.
+    fn medium_bytes(&self) -> u64;
+
+    /// What to say when it is too small: what it holds, and what would be right.
+    fn too_small(&self) -> String;
+
+    /// The raw NAND below, if there is one.
+    fn nand(&self) -> Option<&NandMedium> {
+        None
+    }
+
+    /// Erases of each erase block of the partition since the medium was made; empty: it has no erase blocks that count.
+    fn erase_counts(&self) -> Vec<u32> {
+        self.nand().map_or_else(Vec::new, NandMedium::erase_counts)
+    }
+
+    /// Those of them that only made blocks of a new partition usable.
+    fn formatting_erases(&self) -> Vec<u32> {
+        self.nand().map_or_else(Vec::new, NandMedium::formatting_erases)
+    }
+
+    /// Programmed pages of each erase block.
+    fn programmed_pages(&self) -> Vec<u32> {
+        self.nand().map_or_else(Vec::new, NandMedium::programmed_pages)
+    }
+
+    /// What each erase block holds, as the mounted file system accounts for it; empty: it does not tell.
+    fn block_space(&self) -> Vec<BlockSpace> {
+        Vec::new()
+    }
+
+    // ---- the medium itself ----------------------------------------------------------------------------------------------
+
+    /// The partition, for who works below every file system.
+    fn mtd(&self) -> Answer<&Mtd> {
+        self.nand().map(NandMedium::mtd).ok_or_else(|| self.lacks("raw NAND below its file systems"))
+    }
+
+    /// The bytes on the medium at this instant, without what waits in memory, with OOB areas if wanted.
+    ///
+    /// Errors: it has none that could be taken.
+    fn image(&self, oob: bool) -> Result<Vec<u8>, String>;
+
+    /// Puts an image on the medium, as a programmer does with a chip: nothing wears, no time passes.
+    ///
+    /// Errors: something is mounted, an image that does not fit.
+    fn load(&mut self, _step: &steps::Load, _image: &[u8]) -> Result<(), String> {
+        Err(self.lacks("chip that could be programmed outside of it").into())
+    }
+
+    /// What the medium holds, with everything that a later machine needs to go on from there.
+    ///
+    /// Errors: what is on it does not outlive the machine.
+    fn snapshot(&self) -> Result<MediumImage, String>;
+}
