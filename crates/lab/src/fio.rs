@@ -9,7 +9,7 @@
 use ffslab_fs::Errno;
 use ffslab_system::{timed, Answer, Calls, Fd, OpenFlags, Refusal, Whence};
 use ffslab_workload::fio::job::{Engine, OpenSync};
-use ffslab_workload::fio::{iolog, parse, Action, Advice, Job, JobFile, Layout, Process, Replayer};
+use ffslab_workload::fio::{iolog, parse, Action, Advice, Job, JobFile, Process, Replayer};
 use ffslab_workload::input::{read_text, InputKind};
 use ffslab_workload::text::io_reason;
 use ffslab_workload::Content;
@@ -17,9 +17,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 mod kept;
+mod layout;
 mod report;
 
 pub use kept::Kept;
+use layout::{advise, lay_out, make_directories};
 pub use report::{FioReport, JobReport};
 use report::{Log, Measured};
 
@@ -180,46 +182,6 @@ pub fn prepare(calls: &mut dyn Calls, file: &FioFile, content: &mut Content) -> 
     Ok(Ready { jobs: file.file.jobs.clone(), warnings: file.file.warnings.clone(), running })
 }
 
-/// The directories above a file, as far as they are missing.
-fn make_directories(calls: &mut dyn Calls, name: &str) -> Answer<()> {
-    for (at, _) in name.match_indices('/') {
-        match calls.mkdir(&name.as_bytes()[..at], DIRECTORY_PERMISSIONS) {
-            Ok(()) => {}
-            Err(error) if error == Errno::Exist => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
-}
-
-/// `extend_file` of fio's `filesetup.c`: a file that is read is written first and leaves the cache; one that is only
-/// written is made anew.
-fn lay_out(calls: &mut dyn Calls, name: &str, layout: &Layout, job: &Job, content: &mut Content) -> Answer<()> {
-    match calls.unlink(name.as_bytes()) {
-        Ok(()) => {}
-        Err(error) if error == Errno::NoEnt => {}
-        Err(error) => return Err(error),
-    }
-    let flags = OpenFlags { create: true, truncate: layout.fill, ..OpenFlags::WRITE };
-    let fd = calls.open(name.as_bytes(), flags, FILE_PERMISSIONS)?;
-    let filled = if layout.fill { fill(calls, fd, layout, job.create_fsync, content) } else { Ok(()) };
-    let closed = calls.close(fd);
-    filled.and(closed)
-}
-
-fn fill(calls: &mut dyn Calls, fd: Fd, layout: &Layout, fsync: bool, content: &mut Content) -> Answer<()> {
-    calls.ftruncate(fd, layout.size_bytes)?;
-    let mut at = 0;
-    while at < layout.size_bytes {
-        let count = layout.request_bytes.min(layout.size_bytes - at).min(PIECE_BYTES_MAX);
-        at += calls.write(fd, content.take(count as usize))? as u64;
-    }
-    if fsync {
-        calls.fsync(fd)?;
-    }
-    advise(calls, fd, (0, layout.size_bytes), ffslab_system::Advice::DontNeed)
-}
-
 /// Runs jobs that are ready. `each` sees every request; when it returns false the jobs end.
 ///
 /// Errors: [`FioError::Failed`] only when the power goes; a job that fails is in the report.
@@ -255,14 +217,6 @@ pub fn run(
         machine.turn(i, each)?;
     }
     Ok(report::report(&jobs, warnings, machine.running, genesis_ns))
-}
-
-/// posix_fadvise(2); where nobody takes advice the program goes on without.
-fn advise(calls: &mut dyn Calls, fd: Fd, (at, bytes): (u64, u64), advice: ffslab_system::Advice) -> Answer<()> {
-    match calls.advise(fd, at, bytes, advice) {
-        Err(refusal) if refusal.is_lack() => Ok(()),
-        answer => answer,
-    }
 }
 
 struct Machine<'a> {

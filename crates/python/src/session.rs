@@ -136,6 +136,10 @@ impl Session {
         self.0.system().now_ns()
     }
 
+    fn epoch_s(&self) -> u64 {
+        self.0.system().epoch_s()
+    }
+
     fn sleep_ns(&mut self, duration_ns: u64) {
         self.0.sleep_ns(duration_ns);
     }

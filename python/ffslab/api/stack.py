@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ffslab import _native
 from ffslab._native import InputError
+from ffslab.api.stack_table import LINUX, machine_keys
 
 if TYPE_CHECKING:
     from ffslab.answers import Columns
@@ -49,7 +50,10 @@ class Measurement:
 
 
 class Stack:
-    """A board with one partition, erased or holding an image; nothing is mounted at first.
+    """A board with one partition or device, empty or holding an image; nothing is mounted at first.
+
+    `system`: who answers its calls, "linux", "rtems" or "bare". The board of Linux is omap3evm unless another is named,
+    its partition has 400 erase blocks.
 
     `keys` are those of an experiment's `[stack]` table (`ffslab schema`): `read_ahead_KiB`, `page_cache_KiB`, `kernel`,
     `compression` ... Paths in them start at `base_dir`. `seed` is that of the content that steps write.
@@ -62,13 +66,14 @@ class Stack:
         self,
         fs: str = "jffs2",
         *,
-        board: str = "omap3evm",
-        partition_blocks: int = 400,
+        system: str = LINUX,
+        board: str | None = None,
+        partition_blocks: int | None = None,
         seed: int = 1,
         base_dir: str | Path = ".",
         **keys: str | int | bool | None,
     ) -> None:
-        given = {"board": board, "fs": fs, "partition_blocks": partition_blocks, **keys}
+        given = {**machine_keys(system, board, partition_blocks), "fs": fs, **keys}
         self._session = _native.Session(stack_toml(given), seed, Path(base_dir))
         # How often memory was lost: what was open before is no more.
         self.boots = 0
@@ -125,7 +130,7 @@ class Stack:
     @property
     def clock_ns(self) -> int:
         """Time of day: nanoseconds since 1970."""
-        return _native.EPOCH_S * 1_000_000_000 + self._session.now_ns()
+        return self._session.epoch_s() * 1_000_000_000 + self._session.now_ns()
 
     def sleep(self, us: int) -> None:
         """The program sleeps; background work of the file system runs."""
@@ -134,6 +139,12 @@ class Stack:
     def compute(self, us: float) -> None:
         """The program computes between its calls: nobody else runs, and the CPU takes its power for work."""
         self._session.compute_ns(round(us * 1000))
+
+    def restart(self) -> None:
+        """Unmounts, switches the machine off and on, and mounts again: nothing is in memory any more."""
+        self.umount()
+        self.crash()
+        self.mount()
 
     def drop_caches(self) -> None:
         """Clean pages, directory entries and unused inodes leave memory."""

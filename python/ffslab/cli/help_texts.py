@@ -15,11 +15,13 @@ JSON = "Print JSON instead of a table."
 
 # The machine that a verb runs on.
 STACK = {
-    "board": "Board profile; `ffslab profiles` lists them.",
+    "system": "Who answers the calls: linux, rtems, or bare (a program with the file system linked into it).",
+    "board": "Board profile; `ffslab profiles` lists them. [default: omap3evm; of RTEMS beaglebone-black]",
     "kernel": "Kernel profile, instead of the board's own.",
-    "fs": "File system: jffs2, yaffs2 or ubifs.",
-    "partition_blocks": "Erase blocks of the partition.",
+    "fs": "File system: jffs2, yaffs2 or ubifs; of RTEMS also rfs, dosfs and imfs.",
+    "partition_blocks": "Erase blocks of the partition. [default: 400]",
     "read_ahead": "Read-ahead window in KiB; 0 switches it off. [default: the board's kernel's]",
+    "set": "Any key of an experiment's [stack] table, as device_KiB=16384; can be given several times.",
 }
 
 
@@ -61,7 +63,7 @@ VERBS = {
         options={
             "trace": "Recording: strace, fio's iolog, blkparse, OpenFlash's CSV, a table; .gz is read as it is.",
             **STACK,
-            "fs": "File system: jffs2, yaffs2 or ubifs; give it several times to compare. [default: jffs2]",
+            "fs": "File system, as of `fio`; give it several times to compare. [default: jffs2]",
             "read_ahead": "Read-ahead window in KiB; give it several times to compare. [default: the board's kernel's]",
             "think": "keep: the application's pauses between calls are slept; none: they are left out.",
             "out": "Results folder [default: results/TRACE].",
@@ -74,9 +76,8 @@ VERBS = {
         options={
             "script": "SQL whose statements are measured; without a file it is read from the standard input.",
             "setup": "SQL that is executed before, unmeasured; then all is synced and the caches are dropped.",
-            "board": "Board profile; `ffslab profiles` lists them.",
-            "fs": "File system: jffs2, yaffs2 or ubifs; give it several times to compare. [default: jffs2]",
-            "partition_blocks": "Erase blocks of the partition.",
+            **{key: text for key, text in STACK.items() if key != "kernel"},
+            "fs": "File system, as of `fio`; give it several times to compare. [default: jffs2]",
             "read_ahead": "Read-ahead window in KiB; give it several times to compare. [default: the board's kernel's]",
             "database": "Name of the data base file.",
             "rows": "Print the rows that the statements return before the tables.",
@@ -111,7 +112,8 @@ VERBS = {
         options={
             "mountpoint": "A folder, best an empty one: what it holds is hidden meanwhile.",
             "command": "A program to run on the mount, which ends with it. [default: until it is unmounted]",
-            **{key: text for key, text in STACK.items() if key not in ("fs", "partition_blocks", "read_ahead")},
+            **{key: text for key, text in STACK.items() if key == "kernel"},
+            "board": "Board profile; `ffslab profiles` lists them.",
             "fs": "File system: jffs2, yaffs2 or ubifs. [default: that of the image, or jffs2]",
             "part": "NAND part, instead of the board's own.",
             "blocks": "Erase blocks of the partition. [default: those of the image, or 400]",

@@ -14,23 +14,24 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ffslab import InputError, __version__
-from ffslab.cli import field_verbs, mount_verbs
+from ffslab.cli import field_verbs, mount_verbs, workload_verbs
 from ffslab.cli.completion import InstallCompletion, ShowCompletion, with_shell
 from ffslab.cli.endings import end_with
 from ffslab.cli.field_verbs import Endian, ImageFs
 from ffslab.cli.help_texts import EXIT_CODES, PROGRAM, VERBS
 from ffslab.cli.image_options import MtdParts, Offset, Partition, Size, place
-from ffslab.cli.parts import EXIT_INTERRUPTED, EXIT_NEGATIVE, check_distinct, help_without_verb
+from ffslab.cli.parts import EXIT_INTERRUPTED, EXIT_NEGATIVE, help_without_verb
 from ffslab.cli.parts import argument as _argument
 from ffslab.cli.parts import option as _option
 from ffslab.cli.parts import verb as _verb
-from ffslab.cli.stack_options import Board, FileSystem, FileSystems, Kernel, PartitionBlocks, ReadAhead, ReadAheads, Yes
+from ffslab.cli.stack_options import Yes
 from ffslab.cli.terminal import say as _say
 from ffslab.cli.terminal import tell
 from ffslab.cli.trace_verbs import trace_app
+from ffslab.cli.workload_verbs import run_and_print
 
 if TYPE_CHECKING:
-    from ffslab.api.experiment import Experiment, Run
+    pass
 
 app = typer.Typer(
     help=PROGRAM,
@@ -59,13 +60,6 @@ reference_app = typer.Typer(
 app.add_typer(reference_app, name="reference")
 
 
-class Think(StrEnum):
-    """What becomes of the pauses between recorded calls."""
-
-    KEEP = "keep"
-    NONE = "none"
-
-
 class PublishedStudy(StrEnum):
     """Papers whose experiments can be done again."""
 
@@ -88,14 +82,6 @@ class Regression(StrEnum):
     LINEAR = "linear"
     ROBUST = "robust"
     NON_NEGATIVE = "non-negative"
-
-
-def _end_with(failures: list[str]) -> None:
-    """Tells what went wrong in a run that came to its end, which is a negative answer."""
-    for failure in failures:
-        tell(failure)
-    if failures:
-        raise typer.Exit(EXIT_NEGATIVE)
 
 
 def _print_version(wanted: bool) -> None:
@@ -140,132 +126,10 @@ def run(
             results.check_free(Path("results") / name)
             experiment.check(any_size=yes)
     for _, name, experiment in ready:
-        _run_and_print(experiment, name, out, json, yes)
+        run_and_print(experiment, name, out, json, yes)
 
 
-@_verb(app, "replay")
-def replay(
-    trace: Annotated[Path, _argument("replay", "trace", "TRACE")],
-    board: Board = "omap3evm",
-    kernel: Kernel = None,
-    fs: FileSystems = None,
-    partition_blocks: PartitionBlocks = 400,
-    read_ahead: ReadAheads = None,
-    think: Annotated[Think, _option("replay", "think", "--think")] = Think.KEEP,
-    yes: Yes = False,
-    out: Annotated[Path | None, _option("replay", "out", "--out", metavar="DIR")] = None,
-    json: Annotated[bool, _option("replay", "json", "--json")] = False,
-) -> None:
-    """Replays one trace: an experiment written from the options."""
-    from ffslab.api.stack_table import Stack
-    from ffslab.workloads.replay import replay_experiment
-
-    file_systems = fs or ["jffs2"]
-    check_distinct("--fs", file_systems)
-    check_distinct("--read-ahead", read_ahead or [])
-    stack = Stack(board, kernel, file_systems[0], partition_blocks)
-    experiment = replay_experiment(trace, stack, read_ahead or [], think.value, file_systems)
-    name = trace.name.removesuffix(".gz").removesuffix(".strace").removesuffix(".parquet")
-    _run_and_print(experiment, name, out, json, yes)
-
-
-@_verb(app, "fio")
-def fio(
-    jobfile: Annotated[Path, _argument("fio", "jobfile", "JOBFILE")],
-    board: Board = "omap3evm",
-    kernel: Kernel = None,
-    fs: FileSystem = "jffs2",
-    partition_blocks: PartitionBlocks = 400,
-    read_ahead: ReadAhead = None,
-    lenient: Annotated[bool, _option("fio", "lenient", "--lenient")] = False,
-    yes: Yes = False,
-    out: Annotated[Path | None, _option("fio", "out", "--out", metavar="DIR")] = None,
-    json: Annotated[bool, _option("fio", "json", "--json")] = False,
-) -> None:
-    """Runs a job file: an experiment with one `fio` step."""
-    from ffslab.api.stack_table import Stack
-    from ffslab.files import results
-    from ffslab.workloads import fio as jobs
-
-    experiment = jobs.fio_experiment(jobfile, Stack(board, kernel, fs, partition_blocks, read_ahead), lenient)
-    done, folder = _run(experiment, jobfile.name.removesuffix(".fio"), out, yes)
-    for warning in jobs.warnings(done.summary):
-        tell(f"warning: {warning}")
-    if json:
-        _say(results.dump_json(jobs.fio_json(done.summary)).rstrip())
-    else:
-        _say(f"{jobs.fio_text(done.summary)}\n\nReport: {folder / results.REPORT}")
-    _end_with(jobs.failures(done.summary))
-
-
-@_verb(app, "postmark")
-def postmark(
-    commands: Annotated[Path, _argument("postmark", "commands", "COMMANDS")],
-    board: Board = "omap3evm",
-    kernel: Kernel = None,
-    fs: FileSystem = "jffs2",
-    partition_blocks: PartitionBlocks = 400,
-    read_ahead: ReadAhead = None,
-    yes: Yes = False,
-    out: Annotated[Path | None, _option("postmark", "out", "--out", metavar="DIR")] = None,
-    json: Annotated[bool, _option("postmark", "json", "--json")] = False,
-) -> None:
-    """Runs a command file: an experiment with one `postmark` step."""
-    from ffslab.api.stack_table import Stack
-    from ffslab.files import results
-    from ffslab.workloads import postmark as mail
-
-    experiment = mail.postmark_experiment(commands, Stack(board, kernel, fs, partition_blocks, read_ahead))
-    done, folder = _run(experiment, commands.name, out, yes)
-    if json:
-        _say(results.dump_json(done.summary).rstrip())
-    else:
-        _say(f"{mail.postmark_text(done.summary)}\n\nReport: {folder / results.REPORT}")
-    _end_with(mail.failures(done.summary))
-
-
-def _run_and_print(experiment: Experiment, name: str, out: Path | None, json: bool, yes: bool) -> None:
-    from ffslab.files import results
-    from ffslab.text.summary import summary_text
-
-    done, folder = _run(experiment, name, out, yes)
-    if json:
-        _say(results.dump_json(done.summary).rstrip())
-    else:
-        _say(f"{summary_text(done.summary)}\n\nReport: {folder / results.REPORT}")
-
-
-def _run(experiment: Experiment, name: str, out: Path | None, yes: bool) -> tuple[Run, Path]:
-    """Runs with a progress bar and saves; the run and its folder."""
-    from ffslab.cli.progress import progress_bar
-    from ffslab.files import results
-
-    folder = out if out is not None else Path("results") / name
-    results.check_free(folder)
-    with progress_bar(name) as progress:
-        done = experiment.run(progress, any_size=yes, tell=tell)
-    done.save(folder)
-    return done, folder
-
-
-@_verb(app, "sqlite")
-def sqlite(
-    script: Annotated[Path | None, _argument("sqlite", "script", "SCRIPT.sql")] = None,
-    setup: Annotated[Path | None, _option("sqlite", "setup", "--setup", metavar="SCRIPT.sql")] = None,
-    board: Board = "omap3evm",
-    fs: FileSystems = None,
-    partition_blocks: PartitionBlocks = 400,
-    read_ahead: ReadAheads = None,
-    database: Annotated[str, _option("sqlite", "database", "--database", metavar="NAME")] = "database.db",
-    rows: Annotated[bool, _option("sqlite", "rows", "--rows")] = False,
-    out: Annotated[Path | None, _option("sqlite", "out", "--out", metavar="DIR")] = None,
-    json: Annotated[bool, _option("sqlite", "json", "--json")] = False,
-) -> None:
-    """Runs SQL with the real SQLite."""
-    from ffslab.sqlite import verb
-
-    machine = verb.Machine(board, partition_blocks, fs or ["jffs2"], read_ahead or [])
-    _say(verb.run(script, setup, machine, database, rows=rows, out=out, json=json))
+workload_verbs.add_to(app)
 
 
 @_verb(app, "validate")

@@ -17,8 +17,9 @@ from ffslab import __version__, _native
 from ffslab._native import InputError
 from ffslab.api.experiment import Run
 from ffslab.api.stack import stack_toml
+from ffslab.api.stack_table import Value, settings_of
 from ffslab.cli.terminal import say, tell
-from ffslab.files.inputs import resolved, toml_of
+from ffslab.files.inputs import resolved
 from ffslab.files.interruption import STOPS
 from ffslab.files.os_errors import reason
 from ffslab.images.inspection import Facts, stack_keys
@@ -30,8 +31,6 @@ DEFAULT_BLOCKS = 400
 FILE_SYSTEMS = ("jffs2", "yaffs2", "ubifs")
 # Words of the refusals of partitions that are too small for a file system, or for what is on them.
 TOO_SMALL = ("erase blocks", "LEBs")
-
-Value = str | int | bool
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ class Device:
 
     def keys(self) -> dict[str, Value | None]:
         """The `[stack]` table of an experiment."""
-        given = dict(_setting(text) for text in self.settings)
+        given = settings_of(self.settings)
         keys: dict[str, Value | None] = {"board": self.board, "part": self.part, "kernel": self.kernel}
         if self.image is None:
             if self.oob is not None or self.autoplace or self.where:
@@ -134,18 +133,6 @@ class Device:
         if len(known) != 1 or known[0]["layout"]["Ok"].get("lacks_ubi"):
             raise refused
         return dict(known[0])
-
-
-def _setting(text: str) -> tuple[str, Value]:
-    """KEY=VALUE; a value is a number, true or false, or else a text."""
-    key, equals, value = text.partition("=")
-    if not equals or not key.replace("_", "a").isalnum():
-        raise InputError(f'--set "{text}": must be KEY=VALUE, as compression=zlib')
-    try:
-        parsed = toml_of(f"value = {value}", key)["value"]
-    except InputError:
-        parsed = value
-    return key, parsed if isinstance(parsed, str | int | bool) else value
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -68,6 +69,17 @@ def measure_script(
     return rows
 
 
+def _cool_down(stack: Stack) -> None:
+    """Syncs and empties the caches; a system that cannot do so is restarted."""
+    stack.sync()
+    try:
+        stack.drop_caches()
+    except OSError as error:
+        if error.errno != errno.ENOSYS:
+            raise
+        stack.restart()
+
+
 def execute_script(stack: Stack, script: Script, database: str = DATABASE) -> None:
     """Executes a script outside of any measurement."""
     with connected(stack, database) as connection:
@@ -123,8 +135,7 @@ def run_scripts(
                 execute_script(stack, setup, database)
                 # Reads the file, so before the caches are dropped.
                 wal = is_wal(stack, database)
-                stack.sync()
-                stack.drop_caches()
+                _cool_down(stack)
             returned = measure_script(stack, script, database, done, wal=wal)
         except InputError as error:
             raise InputError(f"variant {name}: {error}" if axes else str(error)) from error

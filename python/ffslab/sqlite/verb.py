@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ffslab._native import InputError
+from ffslab.api.stack_table import Value
 from ffslab.cli.parts import check_distinct
 from ffslab.cli.progress import progress_bar
 from ffslab.files import results
@@ -23,10 +24,12 @@ STDIN = "stdin"
 class Machine:
     """What the options say of the stack; several values are compared."""
 
-    board: str
-    partition_blocks: int
+    system: str
+    board: str | None
+    partition_blocks: int | None
     fs: Sequence[str]
     read_ahead_kib: Sequence[int]
+    settings: Mapping[str, Value]
 
 
 def run(
@@ -58,7 +61,12 @@ def run(
         done = run_scripts(
             measured,
             stacks,
-            keys={"board": machine.board, "partition_blocks": machine.partition_blocks},
+            keys={
+                "system": machine.system,
+                "board": machine.board,
+                "partition_blocks": machine.partition_blocks,
+                **machine.settings,
+            },
             setup=prepared,
             database=database,
             progress=progress,

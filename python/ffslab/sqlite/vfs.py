@@ -91,7 +91,8 @@ class StackFile:
         with self._vfs.as_sqlite_sees_it(apsw.SQLITE_IOERR_FSYNC):
             self._stack.fsync(self._fd, data_only=True)
         if self._sync_directory:
-            self._vfs.sync_directory(self._path)
+            # `unixSync` does not look at the result: some systems, as RTEMS, refuse to sync a directory.
+            self._vfs.sync_directory(self._path, refusal_counts=False)
             self._sync_directory = False
 
     def xFileSize(self) -> int:  # noqa: N802
@@ -248,12 +249,16 @@ class StackVfs(apsw.VFS):
         with suppress(FileNotFoundError):
             self.stack.stat(path)
 
-    def sync_directory(self, path: str) -> None:
+    def sync_directory(self, path: str, *, refusal_counts: bool = True) -> None:
         """Makes the entry of a file safe."""
         directory = path.rpartition("/")[0] or "/"
         with self.as_sqlite_sees_it(apsw.SQLITE_IOERR_DIR_FSYNC):
             fd = self.stack.open(directory, "rdonly")
-            self.stack.fsync(fd, data_only=True)
+            try:
+                self.stack.fsync(fd, data_only=True)
+            except OSError as refused:
+                if refusal_counts or isinstance(refused, PowerCut):
+                    raise
             self.stack.close(fd)
 
     # ---- what SQLite calls ----------------------------------------------------------------------------------
