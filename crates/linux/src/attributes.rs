@@ -11,7 +11,7 @@ impl Vfs {
         self.stat_path(path, LastLink::Follow)
     }
 
-    /// lstat(2): does not.
+    /// lstat(2): describes a symbolic link at the end of the path itself.
     pub fn lstat(&mut self, path: &[u8]) -> Result<Stat> {
         self.stat_path(path, LastLink::FollowIfSlash)
     }

@@ -2,8 +2,8 @@
 
 use ffslab_sim::PowerMilliwatt;
 
-/// Whose read-ahead is simulated. The two differ in how large a window grows after cached pages, in how far it may
-/// exceed the maximum, in what counts as sequential and in how a request walks the page cache.
+/// Which kernel's read-ahead is simulated. The kernels differ in how much a window grows after cached pages, how far it
+/// may exceed the maximum, which reads are taken as sequential, and how a request walks the page cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadAheadRules {
     /// `mm/readahead.c` and `mm/filemap.c` of Linux 2.6.31 to 2.6.39.
@@ -12,18 +12,19 @@ pub enum ReadAheadRules {
     V6_1,
 }
 
-/// Whose write-back is simulated: `fs/fs-writeback.c` and `mm/page-writeback.c`.
+/// Which kernel's write-back is simulated: `fs/fs-writeback.c` and `mm/page-writeback.c`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteBackRules {
-    /// Linux 2.6.37. Inodes share a portion of 1024 pages; the flusher looks for too much only when a writer asks; a
-    /// writer over the limit writes pages itself and then pauses, each time longer.
+    /// Linux 2.6.37. The inodes of a round share a portion of 1024 pages. The flusher compares dirty pages with the
+    /// background limit only when a writer asks for it. A writer over the limit writes pages itself and then pauses,
+    /// each time longer.
     V2_6,
-    /// Linux 6.1. Each inode has a portion; the flusher looks for too much whenever it wakes; writers only pause, so
-    /// long that they dirty as much as is written.
+    /// Linux 6.1. Each inode has a portion of its own. The flusher compares dirty pages with the background limit
+    /// whenever it wakes. Writers only pause, for so long that no more pages are dirtied than are written.
     V6_1,
 }
 
-/// Properties of a kernel that change what the file system is asked.
+/// Properties of a kernel that decide which requests reach the file system.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Kernel {
     /// For reports: "2.6.37", "6.1.192" ...
@@ -44,17 +45,17 @@ pub struct VfsCosts {
     pub clock_read_ns: u64,
     /// Entry and exit of a system call.
     pub call_ns: u64,
-    /// Copying a page, or a part of one, between the page cache and the program, where a clock of measured cases ticks
-    /// by pieces. Boards price copies by page and by byte, as [`ffslab_sim::Work`].
+    /// Copying a page, or a part of one, between the page cache and the program. Measured cases whose clock ticks by
+    /// pieces use this price; boards price copies by page and by byte, as [`ffslab_sim::Work`].
     pub page_ns: u64,
-    /// Drawn while these costs run.
+    /// Power that the CPU draws while these costs run.
     pub cpu_power: PowerMilliwatt,
 }
 
-/// How much may be dirty before the flusher writes without waiting for its time, and before writers are held up.
+/// The number of dirty pages at which the flusher starts writing at once, and the number at which writers are held up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DirtyLimits {
-    /// `dirty_ratio`, `dirty_background_ratio`: of the memory that the page cache may take.
+    /// `dirty_ratio`, `dirty_background_ratio`: percentages of the memory that the page cache may take.
     Percent { dirty_percent: u32, background_percent: u32 },
     /// `dirty_bytes`, `dirty_background_bytes`.
     Bytes { dirty_bytes: u64, background_bytes: u64 },
@@ -63,9 +64,9 @@ pub enum DirtyLimits {
 /// Settings of write-back (`/proc/sys/vm`). They matter only to file systems that delay writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WriteBackKnobs {
-    /// How often the flusher looks for what is old (`dirty_writeback_centisecs`); 0: never.
+    /// How often the flusher looks for pages that have been dirty for too long (`dirty_writeback_centisecs`); 0: never.
     pub writeback_interval_ms: u32,
-    /// How old that is (`dirty_expire_centisecs`).
+    /// After how long a dirty page is written (`dirty_expire_centisecs`).
     pub expire_ms: u32,
     pub limits: DirtyLimits,
 }

@@ -1,5 +1,5 @@
-//! The directory entry cache: names that were looked up, with what they stand for, or that there is nothing
-//! (`fs/dcache.c`). It decides when a look-up reaches the file system.
+//! The directory entry cache: names that were looked up, each with its inode or with the knowledge that the name does
+//! not exist (`fs/dcache.c`). The cache decides which look-ups reach the file system.
 
 use ffslab_fs::{FileKind, Ino};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -16,9 +16,9 @@ struct Dentry {
     name: Rc<[u8]>,
     /// `None`: a negative entry, the name is known not to exist.
     inode: Option<(Ino, FileKind)>,
-    /// A look-up can find it. An entry that lost its name while somebody used it is not hashed any more.
+    /// Whether a look-up can find the entry. An entry that lost its name while it was in use is not hashed any more.
     hashed: bool,
-    /// Open descriptors, and entries below that are not hashed any more.
+    /// Number of users: open descriptors, and entries below this one that are not hashed any more.
     users: u32,
     children: FxHashMap<Rc<[u8]>, DentryId>,
 }
@@ -57,7 +57,7 @@ impl Dentries {
         self.all[id as usize].users > 0
     }
 
-    /// False when the name was taken away while the entry was in use.
+    /// Whether a look-up can find the entry: `false` when its name was removed while it was in use.
     pub fn is_hashed(&self, id: DentryId) -> bool {
         self.all[id as usize].hashed
     }
@@ -99,8 +99,8 @@ impl Dentries {
         self.all[id as usize].users += 1;
     }
 
-    /// Ends [`Dentries::hold`]. Returns the inodes whose last entry went with it: the entry itself when it had lost
-    /// its name, then removed directories that only it had kept.
+    /// Ends [`Dentries::hold`]. Returns the inodes that lost their last entry by this: that of the entry itself, if its
+    /// name was removed before, and then those of removed directories that were kept only for this entry.
     pub fn release(&mut self, id: DentryId) -> Vec<(Ino, FileKind)> {
         let mut gone = Vec::new();
         let mut id = id;
@@ -117,8 +117,8 @@ impl Dentries {
         }
     }
 
-    /// The name was removed (`d_delete`). An entry that nobody uses becomes negative, one in use cannot be found any
-    /// more. True in the first case.
+    /// Handles the removal of a name (`d_delete`). An entry without users becomes negative (returns `true`); an entry
+    /// in use cannot be found by look-ups any more (returns `false`).
     pub fn delete(&mut self, id: DentryId) -> bool {
         self.remove_children(id);
         if self.is_used(id) {
@@ -129,8 +129,8 @@ impl Dentries {
         true
     }
 
-    /// Renames `id` to where `target` (a negative entry, or one that was replaced) stood (`d_move`). True when `target`
-    /// was not in use, so that its inode may go.
+    /// Moves `id` to the place of `target`, which is a negative entry or one whose name is taken over (`d_move`).
+    /// Returns `true` when `target` had no users, so that its inode may be deleted.
     pub fn rename(&mut self, id: DentryId, target: DentryId) -> bool {
         let (parent, name) = (self.parent(target), self.name(target));
         self.remove_children(target);
@@ -169,11 +169,12 @@ impl Dentries {
         id == above
     }
 
-    /// Forgets every entry that neither is used nor stands on the path to one in use. Returns the inodes of those left.
+    /// Drops all entries except those in use and those on the path to one in use. Returns the inodes of the remaining
+    /// entries.
     pub fn shrink(&mut self) -> FxHashSet<Ino> {
         let mut keep = vec![false; self.all.len()];
         for &id in &self.free {
-            // Vacant places: the loops below leave them alone.
+            // Vacant places of the table are kept, so that the loops below skip them.
             keep[id as usize] = true;
         }
         for id in 0..self.all.len() as DentryId {
@@ -194,7 +195,7 @@ impl Dentries {
     }
 
     fn remove_children(&mut self, id: DentryId) {
-        // A directory that goes away is empty, so these are negative entries, unless the file system is wrong.
+        // A removed directory was empty, so these are negative entries, unless the file system is wrong.
         for (_, child) in std::mem::take(&mut self.all[id as usize].children) {
             self.remove_children(child);
             if self.is_used(child) {

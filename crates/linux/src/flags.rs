@@ -63,7 +63,7 @@ impl Vfs {
         }
     }
 
-    /// What only grows is opened for appending, and never truncated.
+    /// A file that may only grow can only be opened for appending, and cannot be truncated.
     pub(crate) fn may_open(&mut self, ino: Ino, flags: OpenFlags) -> Result<()> {
         if !(flags.write || flags.truncate) {
             return Ok(());
@@ -72,38 +72,40 @@ impl Vfs {
         self.refuse(ino, if appends { IMMUTABLE } else { IMMUTABLE | APPEND })
     }
 
-    /// A name is made in the directory.
+    /// Whether a name may be made in the directory.
     pub(crate) fn may_create(&mut self, directory: Ino) -> Result<()> {
         self.refuse(directory, IMMUTABLE)
     }
 
-    /// A name is taken from the directory.
+    /// Whether the name of `victim` may be removed from the directory.
     pub(crate) fn may_delete(&mut self, directory: Ino, victim: Ino) -> Result<()> {
         self.refuse(directory, IMMUTABLE | APPEND)?;
         self.refuse(victim, IMMUTABLE | APPEND)
     }
 
-    /// The inode gets a further name.
+    /// Whether the inode may get a further name.
     pub(crate) fn may_link(&mut self, ino: Ino) -> Result<()> {
         self.refuse(ino, IMMUTABLE | APPEND)
     }
 
-    /// ftruncate(2): the descriptor was opened for writing, perhaps before the flags were set.
+    /// Whether ftruncate(2) may change the size. The descriptor may have been opened for writing before the flags were
+    /// set.
     pub(crate) fn may_cut(&mut self, ino: Ino) -> Result<()> {
         self.refuse(ino, APPEND)
     }
 
-    /// truncate(2).
+    /// Whether truncate(2) may change the size.
     pub(crate) fn may_truncate(&mut self, ino: Ino) -> Result<()> {
         self.refuse(ino, IMMUTABLE | APPEND)
     }
 
-    /// Mode, owner, given times, extended attributes.
+    /// Whether permissions, owner, given times and extended attributes may be changed.
     pub(crate) fn may_change(&mut self, ino: Ino) -> Result<()> {
         self.refuse(ino, IMMUTABLE | APPEND)
     }
 
-    /// The same of what a program above asks for: times may be set to the present where something only grows.
+    /// Whether a program above may make a change. Where a file may only grow, times may still be set to the current
+    /// time.
     pub(crate) fn may_change_node(&mut self, ino: Ino, change: &NodeChange) -> Result<()> {
         let given = |time| matches!(time, Some(NewTime::At(_)));
         let touches = change.accessed.is_some() || change.modified.is_some();

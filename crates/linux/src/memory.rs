@@ -6,13 +6,15 @@ use crate::write_back::WriteBack;
 use ffslab_fs::{FileSystem, Host, Ino, InodeDirt, Result, TimeSpec, PAGE_BYTES};
 use ffslab_sim::Sim;
 
-/// Stands apart from the file system in [`crate::Vfs`], so that a call into the file system can borrow both.
+/// The system's memory. It is kept apart from the file system in [`crate::Vfs`], so that a call into the file system
+/// can borrow both.
 pub(crate) struct Memory {
     pub pages: PageCache,
     pub write_back: WriteBack,
     sim: Sim,
     epoch_s: u64,
-    /// A page that read-ahead has put into the cache and not read yet; see [`Host::is_page_locked`].
+    /// The page for which read-ahead has reserved a place in the cache without having read it yet; see
+    /// [`Host::is_page_locked`].
     pub locked_page: Option<(Ino, u64)>,
 }
 
@@ -23,7 +25,8 @@ impl Memory {
         Self { pages, write_back, sim, epoch_s: config.epoch_s, locked_page: None }
     }
 
-    /// The page is about to be written: it is clean from now on. `false`: it was before, or is not cached any more.
+    /// Marks a page as clean, because it is about to be written. Returns `false` when the page was clean before, or is
+    /// not cached any more.
     pub fn clean_for_writing(&mut self, ino: Ino, index: u64) -> bool {
         match self.pages.find(ino, index) {
             Some(slot) if self.pages.set_dirty(slot, false) => {
@@ -34,12 +37,12 @@ impl Memory {
         }
     }
 
-    /// Cuts the cached pages of a file. The file system learns which dirty ones go unwritten.
+    /// Cuts the cached pages of a file to a new size. The file system is told which dirty pages are dropped unwritten.
     pub fn cut(&mut self, fs: &mut dyn FileSystem, ino: Ino, size_bytes: u64) {
         self.truncate_pages(ino, size_bytes, &mut |index| fs.drop_dirty_page(ino, index));
     }
 
-    /// The file is deleted: nothing of it is written any more (`evict`).
+    /// Drops all pages of a deleted file, without writing any (`evict`).
     pub fn delete(&mut self, fs: &mut dyn FileSystem, ino: Ino) -> Result<()> {
         self.wait_for_flusher_to_leave(fs, ino)?;
         self.cut(fs, ino, 0);
@@ -56,7 +59,7 @@ impl Host for Memory {
     }
 
     fn insert_page(&mut self, ino: Ino, index: u64, page: &[u8]) {
-        // A page that is cached may hold bytes that a running write has not stored yet: it wins.
+        // A page that is cached already may hold bytes that a running write has not stored yet, so it is kept.
         if page.len() == PAGE_BYTES && self.pages.find(ino, index).is_none() {
             let slot = self.pages.insert(ino, index);
             self.pages.data_mut(slot).copy_from_slice(page);

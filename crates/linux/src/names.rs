@@ -64,8 +64,8 @@ impl Vfs {
         })
     }
 
-    /// linkat(2) of an open file, with `AT_EMPTY_PATH`: how a file without a name gets one. [`Errno::NoEnt`]: it had one
-    /// that was taken away, or was opened with `exclusive`.
+    /// linkat(2) of an open file, with `AT_EMPTY_PATH`: gives a file without a name its first name. [`Errno::NoEnt`]:
+    /// the file once had a name that was removed, or was opened with `exclusive`.
     pub fn link_descriptor(&mut self, fd: Fd, new: &[u8]) -> Result<()> {
         self.system_call(|vfs| {
             let file = vfs.file(fd)?;
@@ -75,7 +75,7 @@ impl Vfs {
         })
     }
 
-    /// Whether an open file was made without a name (`O_TMPFILE`), whatever became of it since.
+    /// Whether an open file was made without a name (`O_TMPFILE`), even if it has got one since.
     pub fn is_unnamed(&self, fd: Fd) -> bool {
         self.file(fd).is_ok_and(|file| file.flags.unnamed)
     }
@@ -234,13 +234,13 @@ impl Vfs {
         })
     }
 
-    /// The negative entry of a name that is to be made.
+    /// Finds the negative entry of a name that is to be made.
     fn walk_new(&mut self, path: &[u8], is_directory: bool) -> Result<DentryId> {
         let found = self.walk(path, LastLink::Keep)?;
         self.new_name(found, is_directory)
     }
 
-    /// The same once it is found.
+    /// Checks an entry that a walk has found: its name must not exist, and must be allowed to be made.
     pub(crate) fn new_name(&mut self, found: Found, is_directory: bool) -> Result<DentryId> {
         if self.dentries.inode(found.dentry).is_some() {
             Err(Errno::Exist)

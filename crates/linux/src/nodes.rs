@@ -1,10 +1,10 @@
 //! The calls by inode and name instead of by path: for a program above that walks paths itself, as the real kernel does
-//! for FUSE. Such a program asks for one name after the other; only the call that the path was walked for costs a
+//! for FUSE. Such a program asks for one name after the other. Only the call for which the path was walked costs a
 //! system call, so a look-up costs none (`fuse_lookup` stands in the place of `lookup_slow`).
 //!
-//! A [`NodeId`] is an inode number. A file system may use the number of a deleted inode again, while the program above
-//! still remembers the old one: the generation tells them apart. To be remembered keeps nothing alive: the inode of an
-//! unlinked file goes when its last descriptor does, as if nobody had looked it up.
+//! A [`NodeId`] is an inode number. A file system may use the number of a deleted inode again while the program above
+//! still remembers the old inode, so a generation tells the two apart. Being remembered does not keep an inode alive:
+//! the inode of an unlinked file is deleted with its last descriptor, as if nobody had looked it up.
 
 use crate::dentries::{DentryId, ROOT};
 use crate::vfs::Vfs;
@@ -20,7 +20,7 @@ pub type NodeId = u64;
 /// The set-group-ID bit.
 const SET_GID: u32 = 0o2000;
 
-/// A node that is handed out.
+/// A node as it is handed out to the program above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeEntry {
     pub id: NodeId,
@@ -31,9 +31,9 @@ pub struct NodeEntry {
 struct Node {
     ino: Ino,
     kind: FileKind,
-    /// A name by which it was found last. Checked before use, since it may have been taken away.
+    /// The entry by which the node was found last. It is checked before use, because the name may have been removed.
     dentry: DentryId,
-    /// How often the number was handed out, in all generations.
+    /// How often the number was handed out and not taken back, in all generations.
     look_ups: u64,
     /// The inode was deleted.
     gone: bool,
@@ -54,7 +54,7 @@ impl Nodes {
         nodes
     }
 
-    /// Returns the generation.
+    /// Counts that a node is handed out once more. Returns its generation.
     fn hand_out(&mut self, (ino, kind): (Ino, FileKind), dentry: DentryId) -> u64 {
         let new = Node { ino, kind, dentry, look_ups: 0, gone: false, generation: 0 };
         let node = self.known.entry(NodeId::from(ino)).or_insert(new);
@@ -76,7 +76,7 @@ impl Nodes {
         }
     }
 
-    /// The inode is deleted; its number may come back for another one.
+    /// Marks the node of a deleted inode. The file system may use the number again for another inode.
     pub fn gone(&mut self, ino: Ino) {
         if let Some(node) = self.known.get_mut(&NodeId::from(ino)) {
             node.gone = true;
@@ -93,7 +93,7 @@ impl Nodes {
     }
 }
 
-/// Who makes a file: its owner.
+/// The process that makes a file, which becomes its owner.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Caller {
     pub uid: u32,
@@ -104,8 +104,8 @@ pub struct Caller {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NodeChange {
     pub size_bytes: Option<u64>,
-    /// The new size comes from ftruncate(2) or open(2), which set the modification time; truncate(2) leaves that to the
-    /// file system.
+    /// The new size comes from ftruncate(2) or open(2), which set the modification time. For truncate(2) that is left
+    /// to the file system.
     pub by_descriptor: bool,
     pub permissions: Option<u32>,
     pub uid: Option<u32>,
@@ -123,24 +123,24 @@ pub enum NewTime {
 }
 
 impl Vfs {
-    /// A system call that did nothing but look names up, as a stat(2) that found nothing.
+    /// Charges for a system call that only looked names up, such as a stat(2) that found nothing.
     pub fn charge_call(&mut self) {
         // The body cannot fail.
         let _ok = self.system_call(|_| Ok(()));
     }
 
-    /// One step of a path walk. The node is handed out once more: [`Vfs::forget_node`] takes it back.
+    /// One step of a path walk. The node counts as handed out once more, until [`Vfs::forget_node`] takes it back.
     pub fn look_up_node(&mut self, directory: NodeId, name: &[u8]) -> Result<NodeEntry> {
         let found = self.below(directory, name)?;
         self.handed_out(found.dentry)
     }
 
-    /// Takes back what was handed out `look_ups` times.
+    /// Takes a node back that was handed out `look_ups` times.
     pub fn forget_node(&mut self, id: NodeId, look_ups: u64) {
         self.nodes.forget(id, look_ups);
     }
 
-    /// fstat(2) or the end of stat(2), without the cost of the call.
+    /// fstat(2), or the last part of stat(2), without the cost of a system call.
     pub fn stat_node(&mut self, id: NodeId) -> Result<Stat> {
         let ino = self.nodes.get(id)?.ino;
         self.parts()?.0.getattr(ino)
@@ -194,12 +194,12 @@ impl Vfs {
         })
     }
 
-    /// open(2) of what exists. `flags.create` and `flags.exclusive` do not matter; writes go where they say even with
-    /// `flags.append`.
+    /// open(2) of an existing file. `flags.create` and `flags.exclusive` are ignored. Each write goes to the position
+    /// that it states, even with `flags.append`.
     pub fn open_node(&mut self, id: NodeId, flags: OpenFlags) -> Result<Fd> {
         self.system_call(|vfs| {
             let (ino, kind, dentry) = vfs.nodes.get(id).map(|node| (node.ino, node.kind, node.dentry))?;
-            // A file whose name was taken away can be opened again through /proc as long as a descriptor holds it.
+            // A file whose last name was removed can still be opened through /proc while a descriptor holds it.
             let held = || vfs.files.iter().flatten().find(|file| file.ino == ino).map(|file| file.dentry);
             let dentry = match vfs.dentries.inode(dentry) == Some((ino, kind)) {
                 true => dentry,
@@ -213,7 +213,7 @@ impl Vfs {
         })
     }
 
-    /// open(2) with `O_CREAT`. Also hands out the node.
+    /// open(2) with `O_CREAT`. The node counts as handed out.
     pub fn create_below(
         &mut self,
         directory: NodeId,
@@ -232,7 +232,7 @@ impl Vfs {
         })
     }
 
-    /// mkdir(2), mknod(2), symlink(2). Also hands out the node. The owner of `node` does not matter.
+    /// mkdir(2), mknod(2), symlink(2). The node counts as handed out. The owner comes from `caller`, not from `node`.
     pub fn make_below(&mut self, directory: NodeId, name: &[u8], node: NewNode, caller: Caller) -> Result<NodeEntry> {
         self.system_call(|vfs| {
             let found = vfs.below(directory, name)?;
@@ -243,7 +243,7 @@ impl Vfs {
         })
     }
 
-    /// link(2). Also hands out the node once more.
+    /// link(2). The node counts as handed out once more.
     pub fn link_below(&mut self, id: NodeId, directory: NodeId, name: &[u8]) -> Result<NodeEntry> {
         self.system_call(|vfs| {
             let inode = vfs.nodes.get(id).map(|node| (node.ino, node.kind))?;
@@ -306,8 +306,8 @@ impl Vfs {
         self.remove_attribute(Target::Inode(ino), name)
     }
 
-    /// Path of a node from the root, without a slash at its beginning, by the name that it was found by last. For people:
-    /// a file that has lost its name still has a path here.
+    /// Path of a node from the root, without a leading slash, by the name by which it was found last. For messages: a
+    /// file that has lost its name still has a path here.
     pub fn node_path(&self, id: NodeId) -> Vec<u8> {
         let Ok(node) = self.nodes.get(id) else { return Vec::new() };
         let mut names = Vec::new();
@@ -320,7 +320,7 @@ impl Vfs {
         names.join(&b'/')
     }
 
-    /// Inode number of the directory above a directory; the root's is its own.
+    /// Inode number of the parent of a directory; the root is its own parent.
     pub fn parent_ino(&self, directory: NodeId) -> Result<Ino> {
         let parent = self.dentries.parent(self.nodes.get(directory)?.dentry);
         self.dentries.inode(parent).map(|(ino, _)| ino).ok_or(Errno::NoEnt)
@@ -328,14 +328,16 @@ impl Vfs {
 
     // ---- how --------------------------------------------------------------------------------------------------------
 
-    /// Appending is left to the program above, which knows the size and gives the place of each write: pages of mapped
-    /// memory are written through the same descriptors. Whether the file may be opened so was asked before.
+    /// Leaves appending to the program above, which knows the size and states the position of each write: pages of
+    /// mapped memory are written through the same descriptors. Whether the file may be opened for appending was checked
+    /// before.
     fn leave_appending(&mut self, fd: Fd) -> Result<()> {
         self.file_mut(fd)?.flags.append = false;
         Ok(())
     }
 
-    /// The entry of a name in a directory that has one itself: in a removed one nothing is found or made.
+    /// Finds the entry of a name in a directory. The directory must have an entry itself: in a removed directory
+    /// nothing can be found or made.
     fn below(&mut self, directory: NodeId, name: &[u8]) -> Result<Found> {
         let node = self.nodes.get(directory)?;
         let parent = node.dentry;
@@ -356,8 +358,8 @@ impl Vfs {
         Ok(NodeEntry { id: NodeId::from(inode.0), generation, stat })
     }
 
-    /// Owner of a new file, and what it takes from a directory with the set-group-ID bit (`inode_init_owner` of
-    /// `fs/inode.c`).
+    /// Sets the owner of a new file, and what it inherits from a directory with the set-group-ID bit
+    /// (`inode_init_owner` of `fs/inode.c`).
     fn owned<'a>(&mut self, directory: NodeId, node: NewNode<'a>, caller: Caller) -> Result<NewNode<'a>> {
         let above = self.stat_node(directory)?;
         let inherits = above.permissions & SET_GID != 0;

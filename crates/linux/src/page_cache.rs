@@ -1,9 +1,10 @@
-//! The page cache: up-to-date pages of files, least recently used ones leave first.
+//! The page cache: up-to-date pages of files, of which the least recently used ones leave first.
 //!
-//! Pages lie in a slab. A file finds them through leaves of 64 pages each, as in the kernel's tree. The order of use is
-//! a queue of pages to which every use appends; a page knows its last place in it, and older places count no more. So
-//! a use touches the page's own entries and the end of the queue, not neighbours in a list that lie anywhere in memory:
-//! with large caches, such accesses are what a page hit costs. Nothing here costs more when files are large or many.
+//! Pages are stored in a slab. A file finds its pages through leaves of 64 pages each, as in the kernel's tree. The
+//! order of use is a queue to which every use appends the page; a page knows its last place in the queue, and its older
+//! places are ignored. So a use touches only the page's own entry and the end of the queue, not neighbours in a linked
+//! list anywhere in memory: with large caches, such accesses are most of the cost of a page hit. No operation is slower
+//! for large or many files.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -22,30 +23,31 @@ const PAGES_PER_CHUNK: usize = 8192;
 const PAGES_MIN: usize = 16;
 /// As `XA_CHUNK_SIZE` (`include/linux/xarray.h`).
 const PAGES_PER_LEAF: u64 = 64;
-/// The place of a page that is in use by the running system call, and therefore never a victim.
+/// Value of [`Page::place`] for a page that the running system call uses and that therefore must not leave.
 const PINNED: u64 = 0;
-/// Where a page would lie that holds nothing.
+/// Page index in a slot that holds no page.
 const NOWHERE: u64 = u64::MAX;
-/// The queue is cleaned up when it is so many times as long as there are pages: rarely, and before it grows large.
+/// The queue is cleaned up when it is this many times as long as the number of pages, so that this happens rarely and
+/// the queue stays short.
 const QUEUE_LENGTHS_MAX: usize = 4;
 
-/// Where neighbouring pages of a file are.
+/// The slots of neighbouring pages of a file.
 struct Leaf {
-    /// The pages from `number * PAGES_PER_LEAF` on.
+    /// The leaf holds the pages from `number * PAGES_PER_LEAF` on.
     number: u64,
     pages: u32,
     slots: Box<[Slot; PAGES_PER_LEAF as usize]>,
 }
 
-/// The leaves of a file that hold a page, in order.
+/// Those leaves of a file that hold a page, in order.
 #[derive(Default)]
 struct FilePages(Vec<Leaf>);
 
 impl FilePages {
-    /// Where a leaf is, or where it belongs.
+    /// Index of the leaf `number`, or the index at which it would be inserted.
     #[inline]
     fn position(&self, number: u64) -> Result<usize, usize> {
-        // A file that is cached from its start on has each leaf at its own number.
+        // In a file that is cached from its start on, the index of a leaf is its number, so that index is tried first.
         match usize::try_from(number).ok().and_then(|guess| self.0.get(guess)) {
             Some(leaf) if leaf.number == number => Ok(number as usize),
             _ => self.0.binary_search_by_key(&number, |leaf| leaf.number),
@@ -69,7 +71,7 @@ impl FilePages {
         self.0[at].pages += 1;
     }
 
-    /// Takes out one page, which is there.
+    /// Takes out a page, which must be there.
     fn remove(&mut self, index: u64) {
         let Ok(at) = self.position(index / PAGES_PER_LEAF) else { return };
         self.0[at].slots[(index % PAGES_PER_LEAF) as usize] = NONE;
@@ -79,7 +81,7 @@ impl FilePages {
         }
     }
 
-    /// Takes out the pages from `first` to `last`, both included, to which `goes` says yes.
+    /// Takes out the pages of `first ..= last` for which `goes` returns `true`.
     fn remove_range(&mut self, first: u64, last: u64, mut goes: impl FnMut(Slot) -> bool) {
         let from = self.position(first / PAGES_PER_LEAF).unwrap_or_else(|at| at);
         let mut to = from;
@@ -112,9 +114,9 @@ impl FilePages {
 struct Flags {
     /// The read-ahead mark (`PG_readahead`): touching this page starts the next window.
     marked: bool,
-    /// It must be written before it may leave.
+    /// The page must be written before it may leave the cache.
     dirty: bool,
-    /// It is being written and must not leave.
+    /// The page is being written and must not leave the cache.
     writing: bool,
 }
 
@@ -124,27 +126,27 @@ impl Flags {
     }
 }
 
-/// What is remembered of a slot. All of it in one place: in a large cache each look at a page is a cache miss of the host.
+/// The state of a slot, all in one place: in a large cache each access is a cache miss of the host.
 #[derive(Clone, Copy)]
 struct Page {
     ino: Ino,
     flags: Flags,
     index: u64,
-    /// The last place in the queue, or [`PINNED`].
+    /// The page's last place in the queue, or [`PINNED`].
     place: u64,
 }
 
 pub(crate) struct PageCache {
     capacity_pages: usize,
     chunks: Vec<Arena>,
-    /// By slot.
+    /// State of each slot.
     slots: Vec<Page>,
     dirty_pages: usize,
     free: Vec<Slot>,
     files: FxHashMap<Ino, FilePages>,
-    /// The page that was looked for last: a system call looks for the same one several times.
+    /// The slot that was found last, because a system call looks for the same page several times.
     recent: Cell<Slot>,
-    /// Pages in the order of use, the most recent one last. Places count on from that of the first.
+    /// Pages in the order of use, the most recent one last. Places are numbered on from that of the first element.
     queue: VecDeque<Slot>,
     first_place: u64,
 }
@@ -191,8 +193,7 @@ impl PageCache {
         &mut self.chunks[slot as usize / PAGES_PER_CHUNK][at..at + PAGE_BYTES]
     }
 
-    /// Takes a page that is not cached in, as the most recently used one; the caller fills it. What it holds until
-    /// then is left over from its last use.
+    /// Gives an uncached page a slot, as the most recently used one. The caller fills it, as it holds old bytes.
     pub fn insert(&mut self, ino: Ino, index: u64) -> Slot {
         let slot = self.vacant_slot();
         self.slots[slot as usize] = Page { ino, index, flags: Flags::default(), place: PINNED };
@@ -216,8 +217,8 @@ impl PageCache {
         slot as Slot
     }
 
-    /// Drops the least recently used page that may leave. Dirty ones are passed over, as used now; when all are dirty
-    /// the cache grows beyond its capacity, and whoever makes pages dirty has to wait.
+    /// Drops the least recently used page that may leave. Dirty pages are skipped and count as used now. When all pages
+    /// are dirty the cache grows beyond its capacity, and tasks that dirty pages have to wait.
     fn evict(&mut self) {
         for _ in 0..self.slots.len() {
             let Some(slot) = self.least_recent() else { return };
@@ -228,7 +229,7 @@ impl PageCache {
         }
     }
 
-    /// No clean page is left that could make room for another one.
+    /// Whether no clean page is left that could make room for another one.
     pub fn is_full_of_dirty_pages(&self) -> bool {
         self.dirty_pages >= self.capacity_pages
     }
@@ -238,7 +239,7 @@ impl PageCache {
         self.slots[slot as usize].flags.dirty
     }
 
-    /// Returns whether that was news.
+    /// Sets whether a page is dirty. Returns `true` when that is a change.
     pub fn set_dirty(&mut self, slot: Slot, dirty: bool) -> bool {
         let is_news = std::mem::replace(&mut self.slots[slot as usize].flags.dirty, dirty) != dirty;
         match (is_news, dirty) {
@@ -249,12 +250,12 @@ impl PageCache {
         is_news
     }
 
-    /// While it is being written the page stays in the cache, clean or not.
+    /// Sets whether a page is being written. Until the write ends the page stays in the cache, even if it is clean.
     pub fn set_writing(&mut self, slot: Slot, writing: bool) {
         self.slots[slot as usize].flags.writing = writing;
     }
 
-    /// The page was used now.
+    /// Notes that the page was used now.
     #[inline]
     pub fn touch(&mut self, slot: Slot) {
         let place = self.slots[slot as usize].place;
@@ -343,8 +344,8 @@ impl PageCache {
         }
     }
 
-    /// The file was cut to `size_bytes`: pages beyond it go (dirty ones must have been cleaned before), and what the last
-    /// page holds behind the end becomes zero.
+    /// Cuts the cached pages of a file to `size_bytes`: pages beyond are dropped (dirty ones must have been cleaned
+    /// before), and the bytes of the last page behind the end become zero.
     pub fn truncate(&mut self, ino: Ino, size_bytes: u64) {
         let page_bytes = PAGE_BYTES as u64;
         self.remove_range(ino, size_bytes.div_ceil(page_bytes), u64::MAX);
@@ -365,7 +366,7 @@ impl PageCache {
         self.queue.push_back(slot);
     }
 
-    /// The page whose last use is longest ago, if there is one that is not pinned.
+    /// The page whose last use is the longest ago among those that are not pinned, if there is one.
     fn least_recent(&mut self) -> Option<Slot> {
         while let Some(&slot) = self.queue.front() {
             if self.slots[slot as usize].place == self.first_place {
@@ -377,7 +378,7 @@ impl PageCache {
         None
     }
 
-    /// Drops the places that do not count any more.
+    /// Removes the places from the queue that are not the last place of their page.
     #[cold]
     fn clean_queue(&mut self) {
         let mut place = self.first_place;
@@ -441,7 +442,7 @@ mod tests {
             cache.touch(cache.find(1, use_number * 7 % 15).unwrap());
         }
         assert!(cache.queue.len() <= QUEUE_LENGTHS_MAX * 16);
-        // The last uses were those of 10, 2, 9, 1, 8, 0, 7, 14, 6, 13, 5, 12, 4, 11, 3.
+        // The last uses of the pages were in the order 10, 2, 9, 1, 8, 0, 7, 14, 6, 13, 5, 12, 4, 11, 3.
         for (new, used_longest_ago) in [10, 2, 9, 1].into_iter().enumerate() {
             cache.insert(2, new as u64);
             assert_eq!(cache.find(1, used_longest_ago), None);

@@ -1,8 +1,8 @@
-//! Buffered read and what it prefetches: `mm/filemap.c` of Linux 6.1 (`filemap_read`) and of Linux 2.6.37
-//! (`do_generic_file_read`), over the decisions of [`crate::read_ahead`].
+//! Buffered read and read-ahead: `mm/filemap.c` of Linux 6.1 (`filemap_read`) and of Linux 2.6.37
+//! (`do_generic_file_read`). Which pages are read ahead is decided in [`crate::read_ahead`].
 //!
-//! Flash drivers read synchronously: pages are read one after the other inside the call, also those that the program
-//! did not ask for, so it waits for them too.
+//! Flash drivers read synchronously: all pages are read one after the other inside the call, and the program also waits
+//! for those that it did not ask for.
 
 use crate::config::{ReadAheadRules, VfsConfig};
 use crate::files::OpenFile;
@@ -18,10 +18,10 @@ const PAGE: u64 = PAGE_BYTES as u64;
 /// Pages that 6.1 takes from the cache at once (`PAGEVEC_SIZE`).
 const BATCH_PAGES: usize = 15;
 
-/// Where the data go.
+/// Where the bytes that are read go.
 enum Target<'a> {
     Buffer(&'a mut [u8]),
-    /// Nowhere; everything else happens as usual.
+    /// Nowhere; everything else happens as in a read with a buffer.
     Discard(usize),
 }
 
@@ -56,7 +56,7 @@ impl Vfs {
         self.system_call(|vfs| vfs.read_file(fd, at, Target::Buffer(buffer)))
     }
 
-    /// pread(2) of `bytes` bytes that nobody looks at: costs and effects of a read without a buffer.
+    /// pread(2) of `bytes` bytes whose content is not needed: costs and effects of a read, without a buffer.
     pub fn read_discard(&mut self, fd: Fd, at: u64, bytes: usize) -> Result<usize> {
         self.system_call(|vfs| vfs.read_file(fd, at, Target::Discard(bytes)))
     }
@@ -91,7 +91,7 @@ impl Vfs {
         let device_ra_pages = self.device_ra_pages;
         let rules = self.config.kernel.read_ahead;
         let file = self.file_mut(fd)?;
-        // Last byte of the range.
+        // `last` is the last byte of the range.
         let last = if len == 0 { u64::MAX } else { at.saturating_add(len) - 1 };
         match advice {
             Advice::Normal => {
@@ -111,13 +111,13 @@ impl Vfs {
                 let ino = file.ino;
                 let (fs, memory) = self.parts()?;
                 let first = at.div_ceil(PAGE);
-                // 6.1 spares a page that is only partly in the range, unless the file ends in the range.
+                // 6.1 keeps a page that is only partly in the range, unless the file ends in the range.
                 let spares_last = rules == ReadAheadRules::V6_1
                     && last % PAGE != PAGE - 1
                     && last.checked_add(1) != Some(fs.getattr(ino)?.size_bytes);
                 let end = last / PAGE + u64::from(!spares_last);
                 if fs.delays_writes() {
-                    // Errors stay with the inode, for fsync.
+                    // Errors are kept with the inode, and the next fsync reports them.
                     let _kept = memory.start_writing_range(fs, ino, at / PAGE, last / PAGE);
                 }
                 if first < end {
@@ -138,7 +138,7 @@ impl Vfs {
     }
 }
 
-/// Cached pages that follow each other; pinned as long as the batch is in use.
+/// Cached pages that follow each other. They stay pinned while the batch is in use.
 #[derive(Default)]
 struct Batch {
     slots: [Slot; BATCH_PAGES],
@@ -153,7 +153,7 @@ struct Reader<'a> {
     config: &'a VfsConfig,
     ino: Ino,
     ra: &'a mut ReadAhead,
-    /// First page that the program does not ask for: what is read from there on is read ahead.
+    /// First page that the program did not ask for. Pages from there on are read ahead.
     demand_end: u64,
     batch: Batch,
 }
@@ -210,7 +210,7 @@ impl Reader<'_> {
             self.hold(slot);
             return Ok(());
         }
-        // Only the last page of a batch can carry the mark.
+        // A batch ends with a marked page, so only its last page can carry the mark.
         let last = self.batch.slots[self.batch.len - 1];
         if self.memory.pages.is_marked(last) {
             self.memory.pages.clear_mark(last);
@@ -253,8 +253,8 @@ impl Reader<'_> {
         while position < end {
             self.fs.resched(self.memory);
             let index = position / PAGE;
-            // The size is looked at only when the page is there: a read at the end of a file whose size is a multiple
-            // of the page size caches one page of zeros behind it.
+            // The size is checked only after the page was read. So a read at the end of a file whose size is a multiple
+            // of the page size leaves a page of zeros behind the end in the cache.
             let slot = match self.get_page(index) {
                 Ok(slot) => slot,
                 Err(error) => {
@@ -271,7 +271,7 @@ impl Reader<'_> {
             self.copy(slot, position, count, (position - at) as usize, &mut target);
             self.memory.pages.touch(slot);
             position += count;
-            // Index of the page copied last, and the offset in it behind the copy, which is 0 behind a whole page.
+            // The position of the last copied byte by page index and offset, with the offset 0 after a whole page.
             prev_pos = (index * PAGE + position % PAGE) as i64;
         }
         self.ra.prev_pos = prev_pos;
@@ -307,10 +307,10 @@ impl Reader<'_> {
         self.sim.work(Work::PageRead, count as usize);
     }
 
-    /// The page at `index` is missing (`page_cache_sync_readahead`).
+    /// Reads ahead because the page at `index` is missing (`page_cache_sync_readahead`).
     fn sync_read_ahead(&mut self, index: u64) {
         if self.ra.ra_pages == 0 {
-            // Both kernels: the caller reads the page by itself. 6.1 first forces a read-ahead of 0 pages.
+            // In both kernels the caller then reads the single page. 6.1 first forces a read-ahead of 0 pages.
             return;
         }
         let count = self.demand_end - index;
@@ -321,7 +321,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The page at `index` carried the mark, which is cleared (`page_cache_async_readahead`).
+    /// Reads ahead because the page at `index` carried the mark, which is cleared (`page_cache_async_readahead`).
     fn async_read_ahead(&mut self, index: u64) {
         if self.ra.ra_pages > 0 {
             self.read_on_demand(index, self.demand_end - index, true);
@@ -338,8 +338,8 @@ impl Reader<'_> {
         }
     }
 
-    /// `force_page_cache_readahead`: exactly these pages, in pieces of 2 MiB, but no more than a window (6.1) or half
-    /// the memory (2.6).
+    /// `force_page_cache_readahead`: reads exactly these pages, in pieces of 2 MiB, but no more than a window (6.1) or
+    /// half of the memory (2.6).
     fn force(&mut self, start: u64, count: u64) {
         let limit = match self.config.kernel.read_ahead {
             ReadAheadRules::V6_1 => self.ra.ra_pages,
@@ -359,19 +359,22 @@ impl Reader<'_> {
         self.memory.pages.capacity_pages() / 2
     }
 
-    /// Reads the pages of a window that are not cached, up to the end of the file, and sets the mark
-    /// (`__do_page_cache_readahead`). Errors are left to whoever needs the page.
+    /// Reads those pages of a window that are not cached, up to the end of the file, and sets the mark
+    /// (`__do_page_cache_readahead`). A page that cannot be read stays missing, and a later read of it reports the
+    /// error.
     fn read_window(&mut self, window: Window) {
         let Ok(size @ 1..) = self.size_bytes() else { return };
         let end_of_file = size.div_ceil(PAGE);
         let Window { start, mut count, lookahead } = window;
         let in_file = count.min(end_of_file.saturating_sub(start));
         if self.config.kernel.read_ahead == ReadAheadRules::V6_1 {
-            // 6.1 cuts the window before it places the mark, which then may fall in front of it: no mark.
+            // 6.1 cuts the window to the file before it places the mark. If the mark would fall in front of the window,
+            // no page is marked.
             count = in_file;
         }
         let mark = (lookahead > 0).then(|| (start + count).checked_sub(lookahead)).flatten();
-        // 6.1 puts all pages that are missing in a row into the cache before it reads the first: the next one is locked.
+        // 6.1 puts all consecutive missing pages into the cache before it reads the first one, so the next page is
+        // there and locked.
         let locks = self.config.kernel.read_ahead == ReadAheadRules::V6_1;
         for index in start..start + in_file {
             if self.memory.pages.find(self.ino, index).is_some() {
@@ -411,7 +414,7 @@ impl Reader<'_> {
     }
 }
 
-/// What a read call returns: an error only when nothing was read before it.
+/// The result of a read call: an error is reported only when nothing was read before it.
 fn finish(count: u64, failure: Option<Errno>) -> Result<usize> {
     match failure {
         Some(error) if count == 0 || error == Errno::PowerCut => Err(error),

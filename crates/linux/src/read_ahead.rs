@@ -19,14 +19,14 @@ pub(crate) struct ReadAhead {
     async_size: u64,
     /// Largest window; 0 switches read-ahead off.
     pub ra_pages: u64,
-    /// Byte position of the previous read, -1 at open. Where exactly it points differs between the kernels.
+    /// Byte position of the previous read, -1 at open. The exact definition differs between the kernels.
     pub prev_pos: i64,
     /// `POSIX_FADV_RANDOM` was given.
     pub random: bool,
 }
 
-/// Pages to read: `count` from `start` on. The mark goes to the page that has `lookahead` pages from itself to the
-/// end of the window, if `lookahead` is not 0.
+/// Pages to read: `count` pages from `start` on. If `lookahead` is not 0, the mark is set on the page at which the last
+/// `lookahead` pages of the window begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Window {
     pub start: u64,
@@ -34,12 +34,12 @@ pub(crate) struct Window {
     pub lookahead: u64,
 }
 
-/// What a read asks, and what the machine allows.
+/// The request of a read, and the limit that the memory sets.
 #[derive(Clone, Copy)]
 pub(crate) struct Request {
-    /// The missing or marked page.
+    /// Index of the page that is missing or carries the mark.
     pub index: u64,
-    /// From there to the end of the program's request.
+    /// Number of pages from `index` to the end of the program's request.
     pub count: u64,
     /// The page is cached and carried the mark.
     pub marked: bool,
@@ -72,7 +72,8 @@ impl ReadAhead {
             };
             self.async_size = self.size;
         } else if marked {
-            // A mark that another stream left: the pages up to the next hole tell the size of its window.
+            // Another stream has left this mark. The number of cached pages up to the next hole tells the size of its
+            // window.
             let hole = next_hole(rules, index + 1, max, &cached);
             if hole - index > max {
                 return None;
@@ -89,7 +90,7 @@ impl ReadAhead {
         Some(Window { start: self.start, count: self.size, lookahead: self.async_size })
     }
 
-    /// Position of the mark of the present window. Window sizes never shrink below the part behind the mark.
+    /// Position of the mark in the current window. A window is never smaller than the part behind its mark.
     fn mark(&self) -> u64 {
         self.start + self.size - self.async_size
     }
@@ -109,7 +110,7 @@ impl ReadAhead {
         }
     }
 
-    /// `try_context_readahead`: cached pages right before `index` are the trace of a sequential stream.
+    /// `try_context_readahead`: cached pages directly before `index` show that a sequential stream has come here.
     fn continue_history(
         &mut self,
         rules: ReadAheadRules,
@@ -127,7 +128,7 @@ impl ReadAhead {
             return false;
         }
         if history >= index {
-            // The stream began at the start of the file: the whole file may be wanted.
+            // The stream began at the start of the file, so probably the whole file will be read.
             history *= 2;
         }
         self.start = index;
@@ -144,7 +145,7 @@ impl ReadAhead {
         true
     }
 
-    /// This read would at once touch the mark that it sets: the next window is read together with this one.
+    /// If this read would at once touch the mark that it sets, the next window is read together with this one.
     fn merge_own_mark(&mut self, rules: ReadAheadRules, index: u64, max: u64) {
         if index != self.start || self.size != self.async_size {
             return;
@@ -172,7 +173,7 @@ fn initial_size(count: u64, max: u64) -> u64 {
     }
 }
 
-/// `get_next_ra_size`: the window after one of `size` pages.
+/// `get_next_ra_size`: the size of the window that follows one of `size` pages.
 fn next_size(size: u64, max: u64) -> u64 {
     if size < max / 16 {
         size * 4
@@ -181,8 +182,8 @@ fn next_size(size: u64, max: u64) -> u64 {
     }
 }
 
-/// First page from `from` on that is not cached, looking at `max` pages. When all of them are cached, 2.6
-/// (`radix_tree_next_hole`) answers the page behind them, 6.1 (`page_cache_next_miss`) the last of them.
+/// The first page from `from` on that is not cached, among `max` pages. When all of them are cached, 2.6
+/// (`radix_tree_next_hole`) returns the page behind them, 6.1 (`page_cache_next_miss`) the last of them.
 fn next_hole(rules: ReadAheadRules, from: u64, max: u64, cached: &impl Fn(u64) -> bool) -> u64 {
     (from..from + max).find(|&index| !cached(index)).unwrap_or(match rules {
         ReadAheadRules::V2_6 => from + max,
@@ -190,8 +191,8 @@ fn next_hole(rules: ReadAheadRules, from: u64, max: u64, cached: &impl Fn(u64) -
     })
 }
 
-/// Cached pages right before `index`, looking at `max` pages. When all of them are cached, 6.1
-/// (`page_cache_prev_miss`) counts one less than there are.
+/// How many pages directly before `index` are cached, looking at no more than `max`. When all of them are cached, 6.1
+/// (`page_cache_prev_miss`) returns one less.
 fn history_pages(rules: ReadAheadRules, index: u64, max: u64, cached: &impl Fn(u64) -> bool) -> u64 {
     let first = index.saturating_sub(max);
     match (first..index).rev().find(|&before| !cached(before)) {

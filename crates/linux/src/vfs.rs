@@ -24,11 +24,11 @@ pub struct Vfs {
     pub(crate) files: Vec<Option<OpenFile>>,
     /// Number of open descriptors of each inode that has any.
     pub(crate) opens: FxHashMap<Ino, u32>,
-    /// Files without a name that may get one (`I_LINKABLE`).
+    /// Files without a name that may get a name (`I_LINKABLE`).
     pub(crate) linkable: FxHashSet<Ino>,
-    /// Inodes that somebody above knows by number.
+    /// The inodes that a program above knows by their numbers.
     pub(crate) nodes: Nodes,
-    /// Read-ahead of the backing device; files opened from now on start with it.
+    /// Read-ahead of the backing device, in pages. Files opened from now on start with it.
     pub(crate) device_ra_pages: u64,
     /// Mounted with `sync`: every write(2) is one with `O_DSYNC` (`IS_SYNC` of `include/linux/fs.h`).
     pub(crate) synchronous: bool,
@@ -58,8 +58,8 @@ impl Vfs {
         }
     }
 
-    /// Who runs background tasks of a driver, as UBI has one, while nothing is mounted. A mounted file system runs those
-    /// of the drivers below it.
+    /// Sets the function that runs a driver's background tasks (UBI has one) while nothing is mounted. A mounted file
+    /// system runs the background tasks of the drivers below it itself.
     pub fn set_device_task(&mut self, task: Option<DeviceTask>) {
         self.device_task = task;
     }
@@ -81,7 +81,7 @@ impl Vfs {
         self.fs.as_deref_mut()
     }
 
-    /// Puts a file system in place. [`Errno::Busy`] when one is mounted already.
+    /// Mounts a file system. [`Errno::Busy`] when one is mounted already.
     pub fn mount(&mut self, fs: Box<dyn FileSystem>) -> Result<()> {
         self.system_call(|vfs| {
             if vfs.fs.is_some() {
@@ -97,8 +97,8 @@ impl Vfs {
         })
     }
 
-    /// Mounts read-only or read-write from now on (`reconfigure_super` of `fs/super.c`). [`Errno::Busy`]: a file is open for
-    /// writing, or lives without a name.
+    /// Remounts read-only or read-write (`reconfigure_super` of `fs/super.c`). [`Errno::Busy`]: a file is open for
+    /// writing, or an open file has no name.
     pub fn remount(&mut self, read_only: bool) -> Result<()> {
         self.system_call(|vfs| {
             let was_read_only = vfs.parts()?.0.is_read_only();
@@ -117,7 +117,7 @@ impl Vfs {
         })
     }
 
-    /// Whether something may still be written without a further call (`sb_prepare_remount_readonly`).
+    /// Whether something could still be written although no program calls (`sb_prepare_remount_readonly`).
     fn keeps_writable(&mut self) -> Result<bool> {
         if self.files.iter().flatten().any(|file| file.flags.write) {
             return Ok(true);
@@ -140,7 +140,7 @@ impl Vfs {
                 return Err(Errno::Busy);
             }
             let mut fs = vfs.fs.take().ok_or(Errno::Inval)?;
-            // What could not be written is lost, as in `generic_shutdown_super`.
+            // Data that cannot be written are lost, as in `generic_shutdown_super`.
             let writes = fs.delays_writes() && !fs.is_read_only();
             let written = if writes { vfs.memory.sync_file_system(fs.as_mut()) } else { Ok(()) };
             let synced = if writes { fs.sync(&mut vfs.memory) } else { Ok(()) };
@@ -150,7 +150,7 @@ impl Vfs {
         })
     }
 
-    /// Power off or reset: whatever was in memory is lost, open descriptors are gone, nothing is written.
+    /// Power off or reset: everything in memory and all open descriptors are lost, and nothing is written.
     pub fn crash(&mut self) {
         self.fs = None;
         self.forget_everything();
@@ -172,7 +172,7 @@ impl Vfs {
         self.sync_with(Memory::sync_everything)
     }
 
-    /// Writes out the headers of changed directories alone: what YAFFS2's background thread does each second.
+    /// Writes only the headers of changed directories, as YAFFS2's background thread does each second.
     pub fn sync_directories(&mut self) -> Result<()> {
         let (fs, memory) = self.parts()?;
         fs.sync_directories(memory)
@@ -198,8 +198,8 @@ impl Vfs {
         self.system_call(|vfs| Ok(vfs.parts()?.0.statfs()))
     }
 
-    /// `echo 3 > /proc/sys/vm/drop_caches`: clean pages (dirty ones and their inodes stay), then names, then inodes that nothing open needs
-    /// (`fs/drop_caches.c`, `fs/super.c`).
+    /// `echo 3 > /proc/sys/vm/drop_caches`: drops clean pages (dirty pages and their inodes stay), then names, then
+    /// inodes that no open file needs (`fs/drop_caches.c`, `fs/super.c`).
     pub fn drop_caches(&mut self) {
         self.spend(self.config.costs.call_ns);
         self.memory.pages.clear_clean();
@@ -212,8 +212,9 @@ impl Vfs {
         self.schedule();
     }
 
-    /// A measurement begins: what is not on flash yet was left by the setup of an experiment. It is told, and written under a
-    /// cause of its own ([`ffslab_sim::Reason::LeftBySetup`]) unless the measured calls change it again. Takes no time.
+    /// Marks everything that is not on flash yet as left by the setup of an experiment, because a measurement begins.
+    /// The amount is returned. When it is written later, that counts under a cause of its own
+    /// ([`ffslab_sim::Reason::LeftBySetup`]), unless the measured calls have changed it again. Takes no time.
     pub fn measurement_begins(&mut self) -> Unwritten {
         let Ok((fs, memory)) = self.parts() else { return Unwritten::default() };
         let of_fs = fs.measurement_begins();
@@ -221,25 +222,25 @@ impl Vfs {
         Unwritten { pages, inodes: of_fs.inodes + inodes, ..of_fs }
     }
 
-    /// `echo 1 > /proc/sys/vm/drop_caches`: clean pages only.
+    /// `echo 1 > /proc/sys/vm/drop_caches`: drops clean pages only.
     pub fn drop_pages(&mut self) {
         self.spend(self.config.costs.call_ns);
         self.memory.pages.clear_clean();
         self.schedule();
     }
 
-    /// `read_ahead_kb` of the backing device. Files that are open keep what they had, as on Linux.
+    /// `read_ahead_kb` of the backing device. Files that are open keep the old value, as on Linux.
     pub fn set_read_ahead_bytes(&mut self, bytes: u32) {
         self.device_ra_pages = u64::from(bytes) / PAGE_BYTES as u64;
     }
 
-    /// The mount option `sync` or `async`. It is that of the mount: an unmount forgets it.
+    /// The mount option `sync` or `async`. It belongs to the mount, so an unmount resets it.
     pub fn set_synchronous(&mut self, synchronous: bool) {
         self.synchronous = synchronous;
     }
 
-    /// nanosleep(2): background tasks run meanwhile. Ends [`crate::Kernel::timer_slack_ns`] late, or later when a task
-    /// holds the CPU.
+    /// nanosleep(2). Background tasks run meanwhile. It ends [`crate::Kernel::timer_slack_ns`] too late, or even later
+    /// when a task holds the CPU.
     pub fn sleep_ns(&mut self, duration_ns: u64) {
         self.spend(self.config.costs.call_ns);
         let slack_ns = self.config.kernel.timer_slack_ns;
@@ -254,8 +255,8 @@ impl Vfs {
         self.schedule();
     }
 
-    /// Reads the clock as the measuring program does: takes [`crate::VfsCosts::clock_read_ns`]; the answer is the
-    /// instant at its end. A system call on machines without a vDSO clock, so it ends in a scheduling point.
+    /// Reads the clock as the measuring program does. This takes [`crate::VfsCosts::clock_read_ns`], and the result is
+    /// the time at its end. On machines without a vDSO clock it is a system call, so it ends in a scheduling point.
     pub fn read_clock_ns(&mut self) -> u64 {
         self.spend(self.config.costs.clock_read_ns);
         let now_ns = self.sim.now_ns();
@@ -263,8 +264,8 @@ impl Vfs {
         now_ns
     }
 
-    /// Runs `f` between two clock readings; the second result is their difference in nanoseconds. An empty `f` shows
-    /// exactly one [`crate::VfsCosts::clock_read_ns`].
+    /// Runs `f` between two readings of the clock. The second result is the difference in nanoseconds. With an empty
+    /// `f` it is exactly one [`crate::VfsCosts::clock_read_ns`].
     pub fn timed<R>(&mut self, f: impl FnOnce(&mut Vfs) -> R) -> (R, u64) {
         let start_ns = self.read_clock_ns();
         let result = f(self);
@@ -273,7 +274,7 @@ impl Vfs {
 
     // ---- for the other files of this crate -------------------------------------------------------------------------
 
-    /// Wraps the body of a system call: its cost before, the scheduling point after.
+    /// Runs the body of a system call, with the cost of the call before it and a scheduling point after it.
     pub(crate) fn system_call<R>(&mut self, body: impl FnOnce(&mut Vfs) -> Result<R>) -> Result<R> {
         self.spend(self.config.costs.call_ns);
         self.sim.work(Work::TracedCall, 0);
@@ -283,8 +284,8 @@ impl Vfs {
         result
     }
 
-    /// With sleeping waits the CPU is given away where a task waits for the chip. A call on a file system that delays no
-    /// writes will do so, and others may have waited longer.
+    /// Gives other tasks the CPU before a call that will sleep for the chip (on a file system that does not delay
+    /// writes), because they may have waited longer.
     fn wait_for_chip(&mut self) {
         if self.sim.config().nand_wait == NandWait::Sleep {
             if let Some(fs) = self.fs.as_deref_mut().filter(|fs| !fs.delays_writes()) {
@@ -293,7 +294,7 @@ impl Vfs {
         }
     }
 
-    /// File system and memory, borrowed apart.
+    /// Borrows the file system and the memory separately.
     pub(crate) fn parts(&mut self) -> Result<(&mut dyn FileSystem, &mut Memory)> {
         match self.fs.as_deref_mut() {
             Some(fs) => Ok((fs, &mut self.memory)),
@@ -301,7 +302,7 @@ impl Vfs {
         }
     }
 
-    /// [`Errno::RoFs`] where nothing may be changed (`mnt_want_write`).
+    /// [`Errno::RoFs`] when the mount is read-only (`mnt_want_write`).
     pub(crate) fn want_write(&mut self) -> Result<()> {
         match self.parts()?.0.is_read_only() {
             true => Err(Errno::RoFs),
@@ -331,13 +332,13 @@ impl Vfs {
                 let _turn = self.sim.run_as(task);
                 run(task);
             }
-            // Nobody has it any more: it was left behind by a file system that is gone.
+            // The task belongs to a file system that does not exist any more.
             None => self.sim.kill(task),
         }
     }
 
-    /// Deletes an inode that neither a name nor a descriptor holds any more (`iput_final`). As in the kernel the call
-    /// that gave up the last reference does not learn about errors, except that the power is gone.
+    /// Deletes an inode that has neither a name nor a descriptor any more (`iput_final`). As in the kernel, the call
+    /// that dropped the last reference does not report errors, except for a power cut.
     pub(crate) fn evict_if_unused(&mut self, ino: Ino, kind: FileKind) -> Result<()> {
         match self.try_evict(ino, kind) {
             Err(Errno::PowerCut) => Err(Errno::PowerCut),
@@ -360,7 +361,7 @@ impl Vfs {
     }
 }
 
-/// CPU work of the system call layer.
+/// Charges for CPU work of the system call layer.
 pub(crate) fn spend(sim: &Sim, config: &VfsConfig, duration_ns: u64) {
     if duration_ns > 0 {
         sim.compute(duration_ns);

@@ -15,16 +15,17 @@ const LINKS_MAX: u32 = 40;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LastLink {
     Follow,
-    /// Followed only if a slash stands behind it.
+    /// A symbolic link at the end is followed only if a slash follows it.
     FollowIfSlash,
     Keep,
 }
 
 #[derive(Clone, Copy)]
 pub(crate) struct Found {
-    /// Negative when the name does not exist.
+    /// The entry of the path's last name; it is negative when the name does not exist.
     pub dentry: DentryId,
-    /// The path ended in "/", "." or "..": an existing directory, and no name that could be made or removed.
+    /// The path ended in "/", "." or "..", so it names an existing directory, but no name that could be made or
+    /// removed.
     pub special: bool,
     pub trailing_slash: bool,
 }
@@ -96,8 +97,8 @@ impl Vfs {
         }
     }
 
-    /// The same for calls that need what the path names: [`Errno::NoEnt`] if it does not exist, [`Errno::NotDir`] if a
-    /// slash follows what is no directory.
+    /// Walks a path for calls that need its target: [`Errno::NoEnt`] if it does not exist, [`Errno::NotDir`] if a slash
+    /// follows the name of something other than a directory.
     pub(crate) fn walk_existing(&mut self, path: &[u8], last_link: LastLink) -> Result<DentryId> {
         let found = self.walk(path, last_link)?;
         match self.dentries.inode(found.dentry) {

@@ -8,7 +8,7 @@ use ffslab_fs::{Errno, FileKind, FileSystem, Ino, Result, WritePlan, PAGE_BYTES}
 use ffslab_sim::{Function, NandWait, Reason, Sim, Work};
 use ffslab_system::Fd;
 
-/// Bytes of a program: `len` of them, `pattern` again and again.
+/// The bytes that a program writes: `len` bytes, made by repeating `pattern`.
 struct Source<'a> {
     pattern: &'a [u8],
     len: usize,
@@ -28,8 +28,8 @@ impl Source<'_> {
 }
 
 impl Vfs {
-    /// write(2): at the file position, which moves on. Returns how many bytes were written; fewer than asked when the
-    /// medium was full on the way.
+    /// write(2): writes at the file position and moves it. Returns how many bytes were written; fewer than asked for
+    /// when the medium became full.
     pub fn write(&mut self, fd: Fd, data: &[u8]) -> Result<usize> {
         let source = Source { pattern: data, len: data.len() };
         self.system_call(|vfs| {
@@ -40,7 +40,7 @@ impl Vfs {
         })
     }
 
-    /// pwrite(2). With `append` the data go to the end of the file all the same, as on Linux.
+    /// pwrite(2). As on Linux, a file opened with `append` is written at its end nevertheless.
     pub fn pwrite(&mut self, fd: Fd, data: &[u8], at: u64) -> Result<usize> {
         self.write_pattern(fd, at, data.len(), data)
     }
@@ -55,7 +55,7 @@ impl Vfs {
         self.system_call(|vfs| vfs.write_file(fd, at, source).map(|(written, _)| written))
     }
 
-    /// Returns the bytes written and the position behind them.
+    /// Returns the number of bytes written and the position behind them.
     fn write_file(&mut self, fd: Fd, at: u64, mut source: Source) -> Result<(usize, u64)> {
         let OpenFile { ino, kind, flags, .. } = *self.file(fd)?;
         if !flags.write || kind != FileKind::File {
@@ -87,10 +87,11 @@ impl Vfs {
                 spend(&self.sim, &self.config, self.config.costs.page_ns);
             };
             if !delays && sleeps {
-                // It will wait for the chip, and others may have waited longer.
+                // The file system will sleep for the chip. Other tasks that have waited longer get the CPU first.
                 fs.resched(&mut self.memory);
             }
-            // A short count is not the end: the loop goes on behind it, and the next piece finds the error.
+            // After a short count the loop continues behind the written bytes, and the next piece meets the error
+            // itself.
             match piece.write(fs, &mut self.memory, &self.sim, copy) {
                 Ok(accepted) => written += accepted,
                 Err(error) => {
@@ -110,7 +111,8 @@ impl Vfs {
             Some(error) if written == 0 => return Err(error),
             _ => {}
         }
-        // `generic_write_sync` of `include/linux/fs.h`: what the mount option or chattr +S asks for is what O_DSYNC does.
+        // `generic_write_sync` of `include/linux/fs.h`: the mount option `sync` and the flag of chattr +S have the
+        // effect of O_DSYNC.
         let asked = flags.sync || flags.dsync || self.synchronous;
         if written > 0 && (asked || fs.inode_flags(ino).is_ok_and(|bits| bits & SYNC != 0)) {
             let last = (at + written as u64 - 1) / PAGE_BYTES as u64;
@@ -128,7 +130,8 @@ struct Piece {
 }
 
 impl Piece {
-    /// Returns how many bytes the file system accepted, at least 1. The page is dropped from the cache unless all were.
+    /// Writes the piece. Returns how many bytes the file system accepted, at least 1. Unless all were accepted the page
+    /// is dropped from the cache.
     fn write(
         &self,
         fs: &mut dyn FileSystem,
@@ -139,7 +142,8 @@ impl Piece {
         let index = self.at / PAGE_BYTES as u64;
         let start = self.at as usize % PAGE_BYTES;
         let cached = memory.pages.find(self.ino, index);
-        // What the file system was told is cached must not leave while it makes room.
+        // The file system was told that the page is cached, so the page must stay in the cache while the file system
+        // makes room.
         if let Some(slot) = cached {
             memory.pages.pin(slot);
         }
@@ -159,7 +163,7 @@ impl Piece {
                 return Err(error);
             }
         };
-        // The garbage collection of the file system may have cached the page in between.
+        // Garbage collection of the file system may have put the page into the cache in the meantime.
         let slot = match cached.or_else(|| memory.pages.find(self.ino, index)) {
             Some(slot) => slot,
             None => {

@@ -1,10 +1,11 @@
-//! Write-back: pages and inodes that a file system has marked dirty are written later, by the flusher or by whoever
-//! asks for them to be safe.
+//! Write-back: pages and inodes that a file system has marked as dirty are written later, by the flusher or by a task
+//! that needs them on flash.
 //!
-//! Follows `fs/fs-writeback.c`, `mm/page-writeback.c` and `fs/sync.c` of Linux 6.1: dirty inodes wait in the order in
-//! which they became dirty ([`queues`]); the flusher writes them after a while, when too much is dirty, or when it is
-//! told to ([`flusher`], [`rounds`], [`pages`]); limits follow the memory and the speed of the device ([`limits`], [`bandwidth`]);
-//! writers are held up at them ([`throttle`]). Where Linux 2.6.37 differs: [`crate::WriteBackRules`], [`throttle_2_6`].
+//! Follows `fs/fs-writeback.c`, `mm/page-writeback.c` and `fs/sync.c` of Linux 6.1. Dirty inodes wait in the order in
+//! which they became dirty ([`queues`]). The flusher writes them after a while, when too much is dirty, or when it is
+//! told to ([`flusher`], [`rounds`], [`pages`]). Limits follow the memory and the speed of the device ([`limits`],
+//! [`bandwidth`]); writers are held up at the limits ([`throttle`]). Where Linux 2.6.37 differs:
+//! [`crate::WriteBackRules`], [`throttle_2_6`].
 //!
 //! Leaves out: control groups, `lazytime`, laptop mode, devices other than the mounted one.
 
@@ -27,19 +28,19 @@ use limits::{tick, Share, Thresholds};
 use queues::Inodes;
 use throttle::Writer;
 
-/// Everything that write-back remembers.
+/// The state of write-back.
 pub(crate) struct WriteBack {
     sim: Sim,
     rules: WriteBackRules,
     knobs: WriteBackKnobs,
-    /// What of the memory could hold dirty pages.
+    /// How many pages of the memory could hold dirty data.
     memory_pages: u64,
     inodes: Inodes,
     flusher: Flusher,
     bandwidth: Bandwidth,
     share: Share,
     writer: Writer,
-    /// Something dirty is left by the setup of an experiment, or was: only then it is worth a look.
+    /// Something was left dirty by the setup of an experiment. Only then pages and inodes are checked for it.
     has_some_of_setup: bool,
 }
 
@@ -59,7 +60,7 @@ impl WriteBack {
         }
     }
 
-    /// A file system was mounted: a new device with a flusher of its own.
+    /// Called after a mount: the new device gets a flusher of its own.
     pub fn start(&mut self) {
         self.has_some_of_setup = false;
         self.inodes = Inodes::default();
@@ -69,7 +70,7 @@ impl WriteBack {
         self.sim.spawn(Task::Flusher, 0);
     }
 
-    /// It was unmounted or the power is gone: what is dirty is forgotten.
+    /// Called after an unmount or a power cut: everything dirty is dropped.
     pub fn stop(&mut self) {
         self.sim.kill(Task::Flusher);
         self.inodes = Inodes::default();
@@ -81,19 +82,19 @@ impl WriteBack {
         self.inodes.get(ino).is_some_and(|inode| inode.is_dirty() || !inode.pages.is_empty())
     }
 
-    /// A measurement begins: what is dirty now was left by the setup. Returns how many pages and how many inodes it is.
+    /// Marks everything dirty as left by the setup. Returns the number of pages and the number of inodes.
     pub fn measurement_begins(&mut self) -> (u64, u64) {
         let (pages, inodes) = self.inodes.mark_as_of_setup();
         self.has_some_of_setup = pages + inodes > 0;
         (pages, inodes)
     }
 
-    /// Whether the page is dirty since the setup.
+    /// Whether the page has been dirty since the setup.
     fn is_page_of_setup(&self, ino: Ino, index: u64) -> bool {
         self.has_some_of_setup && self.inodes.get(ino).is_some_and(|inode| inode.pages_of_setup.contains(index))
     }
 
-    /// When a timer of so many ticks fires: before 4.8 in that very tick.
+    /// When a timer of so many ticks fires. Before Linux 4.8 it fires in that very tick.
     fn timer_ns(&self, delay_ticks: u32) -> u64 {
         match self.rules {
             WriteBackRules::V6_1 => self.sim.timer_after_ticks(delay_ticks),
@@ -116,7 +117,7 @@ impl WriteBack {
         self.inodes.get(ino)?.dirt
     }
 
-    /// The inode was written by other means. It leaves its queue unless it has dirty pages.
+    /// Marks an inode as clean that was written by other means. It leaves its queue unless it has dirty pages.
     pub fn clean_inode(&mut self, ino: Ino) {
         let Some(inode) = self.inodes.get_mut(ino) else { return };
         inode.dirt = None;
@@ -126,7 +127,7 @@ impl WriteBack {
         }
     }
 
-    /// The page became dirty; it was clean.
+    /// Notes that a clean page became dirty.
     pub fn page_dirtied(&mut self, ino: Ino, index: u64) {
         if self.inodes.dirty_page(ino, index) {
             self.bandwidth.dirtied += 1;
@@ -136,8 +137,8 @@ impl WriteBack {
         }
     }
 
-    /// A page was changed that may have been dirty before. It is the measurement's from now on, unless the file system puts
-    /// back what it could not write for the setup.
+    /// Notes that a page was changed, which may have been dirty before. From now on it belongs to the measurement,
+    /// unless the file system puts a page back that it could not write for the setup.
     pub fn page_changed(&mut self, ino: Ino, index: u64) {
         if self.has_some_of_setup {
             if let Some(inode) = self.inodes.get_mut(ino) {
@@ -149,22 +150,22 @@ impl WriteBack {
         }
     }
 
-    /// The page is clean or gone.
+    /// Notes that the page was cleaned or dropped.
     pub fn page_cleaned(&mut self, ino: Ino, index: u64) {
         self.inodes.clean_page(ino, index);
     }
 
-    /// The dirty pages `first ..= last` of an inode, one call after the other, as they are cleaned or dropped.
+    /// The first dirty page in `first ..= last`. A caller that cleans or drops each page it gets visits all of them.
     pub fn first_dirty_page(&self, ino: Ino, first: u64, last: u64) -> Option<u64> {
         self.inodes.first_dirty_page(ino, first, last)
     }
 
-    /// The inode leaves memory (`inode_io_list_del`).
+    /// Forgets an inode that leaves memory (`inode_io_list_del`).
     pub fn forget(&mut self, ino: Ino) {
         self.inodes.forget(ino);
     }
 
-    /// Memory is short: forgets about clean inodes.
+    /// Forgets clean inodes that are not in use, because memory is short.
     pub fn forget_clean(&mut self, in_use: &dyn Fn(Ino) -> bool) {
         self.inodes.forget_clean(in_use);
     }
@@ -179,12 +180,14 @@ impl WriteBack {
         }
     }
 
-    /// Errors of an inode that a file opened now does not hear of: all but those nobody was told (`errseq_sample`).
+    /// How many errors of an inode a newly opened file need not be told of: all of them, except the last one if nobody
+    /// was told of it (`errseq_sample`).
     pub fn errors_at_open(&self, ino: Ino) -> u64 {
         self.inodes.get(ino).map_or(0, |inode| inode.errors - u64::from(inode.errors > 0 && !inode.error_was_told))
     }
 
-    /// The last error after the first `known` ones, which are all known from now on (`errseq_check_and_advance`).
+    /// Reports the last error if there are more than `known` errors. Afterwards all are known
+    /// (`errseq_check_and_advance`).
     pub fn error_since(&mut self, ino: Ino, known: &mut u64) -> Result<()> {
         let Some(inode) = self.inodes.get_mut(ino) else { return Ok(()) };
         if inode.errors == *known {
@@ -197,7 +200,7 @@ impl WriteBack {
 }
 
 impl Memory {
-    /// sync(2): the flusher is woken for everything that is dirty, and asked for all of it for certain.
+    /// sync(2): wakes the flusher for everything that is dirty, and then waits until all of it was written.
     pub fn sync_everything(&mut self, fs: &mut dyn FileSystem) -> Result<()> {
         match self.write_back.rules {
             WriteBackRules::V6_1 => {
@@ -214,15 +217,17 @@ impl Memory {
         }
     }
 
-    /// `sync_filesystem`, of syncfs(2) and umount(2): first what can be had easily, then all for certain.
+    /// `sync_filesystem`, for syncfs(2) and umount(2): first asks for whatever can be written without waiting, then for
+    /// everything.
     pub fn sync_file_system(&mut self, fs: &mut dyn FileSystem) -> Result<()> {
         let pages = self.write_back.pages_to_write();
         self.ask_flusher_if_dirty(fs, pages)?;
         self.ask_flusher(fs, Request::certain())
     }
 
-    /// Space is short (`shrink_liability` in `fs/ubifs/budget.c`): about `pages` pages in 6.1; the kernels from 2.6.32 to
-    /// 5.14 write all that is dirty (`writeback_inodes_sb`), so that one call waits long and the next ones not at all.
+    /// Writes pages because space is short (`shrink_liability` in `fs/ubifs/budget.c`): about `pages` pages in 6.1.
+    /// Kernels from 2.6.32 to 5.14 write everything dirty (`writeback_inodes_sb`), so one call waits long and the
+    /// following ones not at all.
     pub fn make_space(&mut self, fs: &mut dyn FileSystem, pages: u64) -> Result<()> {
         let pages = match self.write_back.rules {
             WriteBackRules::V6_1 => pages,
@@ -241,25 +246,25 @@ impl Memory {
 
     fn ask_flusher(&mut self, fs: &mut dyn FileSystem, request: Request) -> Result<()> {
         if self.write_back.sim.running() != Task::Caller {
-            // Only the program can wait for the flusher: background tasks run in turns inside its calls.
+            // Only the program can wait for the flusher, because background tasks run inside the program's calls.
             return Ok(());
         }
         let number = self.write_back.queue(request);
         self.wait(fs, WaitFor::Request(number))
     }
 
-    /// The flusher is at work on the inode: waits until it has left it (`inode_wait_for_writeback`).
+    /// Waits until the flusher is not working on the inode any more (`inode_wait_for_writeback`).
     pub fn wait_for_flusher_to_leave(&mut self, fs: &mut dyn FileSystem, ino: Ino) -> Result<()> {
         self.wait(fs, WaitFor::Inode(ino))
     }
 
-    /// No page can leave the cache because all are dirty: waits until the flusher has written some.
+    /// Waits until the flusher has written some pages, because all pages in the cache are dirty and none can leave.
     pub fn reclaim(&mut self, fs: &mut dyn FileSystem) -> Result<()> {
         let pages = self.write_back.pages_to_write();
         self.ask_flusher_if_dirty(fs, pages)
     }
 
-    /// The program sleeps until the flusher has done what it waits for; background tasks run meanwhile.
+    /// Lets the program sleep until the flusher has done what it waits for. Background tasks run meanwhile.
     fn wait(&mut self, fs: &mut dyn FileSystem, wait: WaitFor) -> Result<()> {
         let sim = self.write_back.sim.clone();
         while !self.write_back.flusher.is_dead() && !self.write_back.flusher.is_over(wait) {
@@ -279,7 +284,7 @@ impl Memory {
         }
     }
 
-    /// The program sleeps for so many ticks.
+    /// Lets the program sleep for so many ticks.
     fn pause(&mut self, fs: &mut dyn FileSystem, pause_ticks: u32) {
         let sim = self.write_back.sim.clone();
         sim.foreground_sleeps_until(self.write_back.timer_ns(pause_ticks));

@@ -10,10 +10,10 @@ use ffslab_system::Fd;
 const NAME_BYTES_MAX: usize = 255;
 /// `XATTR_SIZE_MAX`.
 const VALUE_BYTES_MAX: usize = 64 << 10;
-/// What stands before the dot; a file system keeps some of them.
+/// The namespaces of attribute names. Each file system supports some of them.
 const NAMESPACES: [&[u8]; 4] = [b"user.", b"trusted.", b"security.", b"system."];
 
-/// What a call names an inode by.
+/// How a call names an inode.
 #[derive(Clone, Copy)]
 pub(crate) enum Target<'a> {
     Path(&'a [u8], LastLink),
@@ -150,8 +150,8 @@ impl Vfs {
         }
     }
 
-    /// Whether this inode may have an attribute of this name (`xattr_permission`, `xattr_resolve_name`). `unfit`: what is
-    /// answered where only files and directories may have one.
+    /// Whether this inode may have an attribute of this name (`xattr_permission`, `xattr_resolve_name`). `unfit`: the
+    /// error for a namespace that only files and directories may use.
     fn check_attribute(&mut self, ino: Ino, name: &[u8], unfit: Errno) -> Result<()> {
         let (fs, _) = self.parts()?;
         if name.starts_with(b"user.") && !matches!(fs.getattr(ino)?.kind, FileKind::File | FileKind::Directory) {

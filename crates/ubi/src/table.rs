@@ -13,7 +13,7 @@ use crate::media::{
 use crate::options::Layout;
 use crate::scan::{Scan, ScannedPeb};
 
-/// How many blocks are tried for a copy of the table (`create_vtbl`).
+/// How often a failed write of a copy of the table is repeated, each time in another block (`create_vtbl`).
 const TRIES: u32 = RETRIES + 2;
 
 /// The condition of a copy of the table.

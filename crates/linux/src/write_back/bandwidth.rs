@@ -1,47 +1,50 @@
-//! How fast the device writes and how fast a writer may dirty pages: the estimates behind the pauses of writers and the
-//! size of the flusher's portions (`mm/page-writeback.c`, `struct bdi_writeback`). Rates are pages per second.
+//! Estimates of how fast the device writes and how fast a writer may dirty pages, from which follow the pauses of
+//! writers and the size of the flusher's portions (`mm/page-writeback.c`, `struct bdi_writeback`). Rates are pages per
+//! second.
 
 use super::limits::{tick, Thresholds};
 use ffslab_fs::PAGE_BYTES;
 use ffslab_sim::Sim;
 
-/// 100 MB/s before anything was measured (`INIT_BW`).
+/// The assumed speed before anything was measured: 100 MB/s (`INIT_BW`).
 const AT_START: u64 = (100 << 20) / PAGE_BYTES as u64;
 /// Ratios are in 1/1024 (`RATELIMIT_CALC_SHIFT`).
 const RATIO_BITS: u32 = 10;
-/// Pages dirtied between two looks at the limits should not be fewer (`DIRTY_POLL_THRESH`).
+/// A writer should not dirty fewer pages than this between two checks of the limits (`DIRTY_POLL_THRESH`).
 const POLL_PAGES: u64 = 32;
 
 pub(super) struct Bandwidth {
     hz: u64,
-    /// Pages written and dirtied so far, and as they were at the last update.
+    /// Pages written and dirtied so far, and the same numbers at the last update.
     pub written: u64,
     pub dirtied: u64,
     written_at_update: u64,
     dirtied_at_update: u64,
     updated_tick: u64,
-    /// An update that was put off when a page was written (`bw_dwork`).
+    /// Tick of an update that was put off when a page was written (`bw_dwork`).
     update_due_tick: Option<u64>,
     now_per_s: u64,
     average_per_s: u64,
-    /// What all writers together may dirty (`dirty_ratelimit`), and the last estimate of what would be balanced.
+    /// The rate at which all writers together may dirty pages (`dirty_ratelimit`), and the last estimate of the rate at
+    /// which as much would be dirtied as is written.
     limit_per_s: u64,
     balanced_per_s: u64,
 }
 
-/// What a writer is compared with.
+/// The current number of dirty pages and the limits with which it is compared.
 #[derive(Clone, Copy)]
 pub(super) struct Position {
     pub thresholds: Thresholds,
     /// Pages that are dirty now.
     pub dirty: u64,
-    /// The slowly following limit (`dirty_limit`), never below the threshold.
+    /// The limit, which follows the threshold slowly and is never below it (`dirty_limit`).
     pub limit: u64,
     /// The device's share of the threshold.
     pub device_threshold: u64,
 }
 
-/// How long a writer pauses, in ticks, and after how many further pages it looks again.
+/// The least and the longest pause of a writer, in ticks, and the number of pages after which it checks the limits
+/// again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PauseBounds {
     pub least: i64,
@@ -54,9 +57,9 @@ impl Position {
         (self.thresholds.free_run() + self.limit) / 2
     }
 
-    /// By how much a writer should go faster or slower than the common rate, in 1/1024 (`wb_position_ratio`): twice as
-    /// fast where nobody is held up, nothing at the limit, along a cubic curve through the point between; scaled by
-    /// where the device stands in its own share.
+    /// The speed of a writer relative to the common rate, in 1/1024 (`wb_position_ratio`): double where no writer is
+    /// held up, 0 at the limit, in between along a cubic curve through the set point. It is scaled by the position of
+    /// the device in its own share.
     pub fn ratio(&self, average_per_s: u64) -> u64 {
         let (dirty, limit) = (self.dirty as i64, self.limit as i64);
         if dirty >= limit {
@@ -73,7 +76,7 @@ impl Position {
         let span = ((threshold - device + 8 * average_per_s as i64) * scale) >> 16;
         let end = device_set_point + span;
         ratio = if dirty < end - span / 4 { ratio * (end - dirty) / ((end - device_set_point) | 1) } else { ratio / 4 };
-        // A device that may run dry is served faster.
+        // A device that may run out of pages to write gets them faster.
         let reserve = device / 2;
         if dirty < reserve {
             ratio = if dirty > reserve / 8 { ratio * reserve / dirty } else { ratio * 8 };
@@ -108,13 +111,13 @@ impl Bandwidth {
         (self.hz / 5).max(1)
     }
 
-    /// A page was written; an update follows when no other one comes first.
+    /// Counts a written page. An update follows later unless another one comes first.
     pub fn page_written(&mut self, now_tick: u64) {
         self.written += 1;
         self.update_due_tick.get_or_insert(now_tick + self.interval() + 1);
     }
 
-    /// Before pages of an inode are written: an idle time does not count.
+    /// Called before pages of an inode are written: the time in which the device was idle is not counted.
     pub fn writing_starts(&mut self, now_tick: u64) {
         self.catch_up(now_tick);
         if now_tick - self.updated_tick > self.hz {
@@ -133,7 +136,7 @@ impl Bandwidth {
         self.updated_tick + self.interval() < now_tick
     }
 
-    /// Does the update that was put off.
+    /// Makes the update that was put off, if it is due.
     pub fn catch_up(&mut self, now_tick: u64) {
         if let Some(due_tick) = self.update_due_tick.filter(|&due| due <= now_tick) {
             self.update_due_tick = None;
@@ -169,15 +172,15 @@ impl Bandwidth {
         self.stamp(now_tick);
     }
 
-    /// An update that also adapts what writers may dirty.
+    /// Updates the estimates, including the rate at which writers may dirty pages.
     pub fn update_with_limit(&mut self, now_tick: u64, position: &Position, ratio: u64) {
         let elapsed = (now_tick - self.updated_tick).max(1);
         self.adapt_limit(elapsed, position, ratio);
         self.update(now_tick);
     }
 
-    /// `wb_update_dirty_ratelimit`: towards the rate at which as much is dirtied as written, in small steps, and only
-    /// where that also brings the number of dirty pages nearer to its set point.
+    /// `wb_update_dirty_ratelimit`: moves the limit in small steps towards the rate at which as much is dirtied as is
+    /// written, but only where this also brings the number of dirty pages nearer to its set point.
     fn adapt_limit(&mut self, elapsed: u64, position: &Position, ratio: u64) {
         let limit = self.limit_per_s;
         let dirty_rate = (self.dirtied - self.dirtied_at_update) * self.hz / elapsed;
@@ -198,8 +201,8 @@ impl Bandwidth {
         (self.limit_per_s * ratio) >> RATIO_BITS
     }
 
-    /// `wb_max_pause`, `wb_min_pause`: about 10 ms, never more than 200 ms, so that the flusher does not run dry and a
-    /// writer looks at the limits every 32 pages or less often.
+    /// `wb_max_pause`, `wb_min_pause`: pauses of about 10 ms and at most 200 ms, chosen so that the flusher does not
+    /// run out of pages and a writer checks the limits no more often than every 32 pages.
     pub fn pause_bounds(&self, dirty: u64, task_rate: u64) -> PauseBounds {
         let eighth = (1 + self.hz / 8).next_power_of_two();
         let most = (dirty / (1 + self.average_per_s / eighth) + 1).min((self.hz / 5).max(1));
@@ -239,7 +242,7 @@ mod tests {
 
     #[test]
     fn a_writer_is_faster_below_the_set_point_and_stops_at_the_limit() {
-        // Set point (1536 + 2048) / 2.
+        // The set point is (1536 + 2048) / 2.
         let ratios = [1_540, 1_700, 1_792, 1_900, 2_040, 2_048].map(|dirty| position(dirty).ratio(1_500));
         assert!(ratios.windows(2).all(|pair| pair[0] > pair[1]), "{ratios:?}");
         assert!((1_000..1_040).contains(&ratios[2]), "{ratios:?}");
@@ -250,7 +253,7 @@ mod tests {
     fn the_average_follows_what_is_written() {
         let mut bandwidth = Bandwidth::new(&Sim::new(SimConfig::default()));
         assert_eq!(bandwidth.average_per_s(), 25_600);
-        // 1,500 pages a second for 30 s.
+        // The device writes 1,500 pages a second for 30 s.
         for step in 1..=150 {
             bandwidth.written += 300;
             bandwidth.update(step * 20);

@@ -1,7 +1,8 @@
-//! The flusher: the kernel worker that writes dirty inodes back (`fs/fs-writeback.c`, `wb_workfn` and what it calls).
+//! The flusher: the kernel worker that writes dirty inodes back (`fs/fs-writeback.c`, `wb_workfn` and the functions
+//! that it calls).
 //!
-//! A state machine: it may have to give way between two batches of pages and goes on from there at its next turn. How a
-//! piece of work is done stands in [`super::rounds`].
+//! It is a state machine, because it may have to give way between two batches of pages and continues from there at its
+//! next turn. How a piece of work is carried out is in [`super::rounds`].
 
 use super::limits::{tick, ticks_of_ms, Thresholds};
 use super::pages::{Certainty, Start};
@@ -13,7 +14,7 @@ use ffslab_fs::{FileSystem, Ino};
 use ffslab_sim::Task;
 use std::collections::VecDeque;
 
-/// A request from outside.
+/// A request that a task has made to the flusher.
 #[derive(Clone, Copy)]
 pub(super) struct Request {
     certainty: Certainty,
@@ -22,13 +23,13 @@ pub(super) struct Request {
 }
 
 impl Request {
-    /// All that is dirty now, for certain (`sync_inodes_sb`).
+    /// A request to write everything that is dirty now, without exception (`sync_inodes_sb`).
     pub fn certain() -> Request {
         Request { certainty: Certainty::All, start: Start::First, pages: NO_LIMIT }
     }
 
-    /// About so many pages (`writeback_inodes_sb_nr`): whole inodes, until that many pages were written; in 2.6.37 one
-    /// portion after the other.
+    /// A request to write about so many pages (`writeback_inodes_sb_nr`). 6.1 writes whole inodes until so many pages
+    /// were written; 2.6.37 writes one portion after the other.
     pub fn pages(rules: WriteBackRules, pages: u64) -> Request {
         let certainty = match rules {
             WriteBackRules::V6_1 => Certainty::DirtyNow,
@@ -37,17 +38,17 @@ impl Request {
         Request { certainty, start: Start::First, pages: i64::try_from(pages).unwrap_or(NO_LIMIT) }
     }
 
-    /// What sync(2) of 2.6.37 asks for first (`wakeup_flusher_threads`).
+    /// The request with which sync(2) of 2.6.37 begins (`wakeup_flusher_threads`).
     pub fn everything(pages: u64) -> Request {
         Request { start: Start::WhereItStopped, ..Request::pages(WriteBackRules::V2_6, pages) }
     }
 }
 
-/// Inodes that are in use in the whole system, with all its pseudo file systems: some hundreds on a small one. Only the
-/// order of magnitude matters.
+/// Number of inodes in use in the whole system, including its pseudo file systems: some hundreds on a small system.
+/// Only the order of magnitude matters.
 const INODES_IN_USE: u64 = 500;
 
-/// What it looks for next, in this order (`wb_do_writeback`).
+/// The kind of work that the flusher looks for next, in this order (`wb_do_writeback`).
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Stage {
     #[default]
@@ -59,12 +60,12 @@ enum Stage {
     End,
 }
 
-/// What the program sleeps for.
+/// The condition for which the program sleeps.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum WaitFor {
-    /// A request, by its number.
+    /// A request is done, given by its number.
     Request(u64),
-    /// That the flusher leaves this inode.
+    /// The flusher is not working on this inode any more.
     Inode(Ino),
 }
 
@@ -73,18 +74,18 @@ pub(super) struct Flusher {
     stage: Stage,
     work: Option<Work>,
     requests: VecDeque<Request>,
-    /// Requests that were ever made, and those of them that are done.
+    /// Number of requests made so far, and number of those that are done.
     requested: u64,
     done: u64,
     start_all: bool,
-    /// A writer has found that there is too much (2.6.37).
+    /// A writer has found too many dirty pages (2.6.37).
     background_asked: bool,
     last_old_tick: u64,
-    /// It has been called and does not run yet, or will run again.
+    /// The flusher was woken and does not run yet, or must run once more.
     is_called: bool,
-    /// It will be called at this time.
+    /// The time at which the flusher is woken.
     timer_ns: Option<u64>,
-    /// The program sleeps for this.
+    /// The condition for which the program sleeps, if it does.
     pub program_waits: Option<WaitFor>,
     is_dead: bool,
 }
@@ -94,7 +95,7 @@ impl Flusher {
         Flusher { last_old_tick: now_tick, ..Flusher::default() }
     }
 
-    /// The power went away while it wrote.
+    /// The power went away while the flusher was writing.
     pub fn is_dead(&self) -> bool {
         self.is_dead
     }
@@ -106,7 +107,7 @@ impl Flusher {
         }
     }
 
-    /// The inode it is at work on (`I_SYNC`).
+    /// The inode on which the flusher is working (`I_SYNC`).
     pub fn inode(&self) -> Option<Ino> {
         self.work.as_ref()?.inode()
     }
@@ -115,7 +116,7 @@ impl Flusher {
         self.stage != Stage::Asleep
     }
 
-    /// Something was asked of it that it has not begun (2.6.37, `writeback_in_progress`).
+    /// Whether there are requests that the flusher has not begun (2.6.37, `writeback_in_progress`).
     pub fn has_requests(&self) -> bool {
         self.background_asked || !self.requests.is_empty()
     }
@@ -131,7 +132,7 @@ impl WriteBack {
         }
     }
 
-    /// `wb_wakeup_delayed`: a call that is on its way already is not put off.
+    /// `wb_wakeup_delayed`: an earlier wake-up is not put off.
     pub(super) fn wake_flusher_later(&mut self) {
         if self.flusher.is_called || self.flusher.timer_ns.is_some() || self.knobs.writeback_interval_ms == 0 {
             return;
@@ -150,7 +151,7 @@ impl WriteBack {
         self.wake_flusher();
     }
 
-    /// Returns the request's number.
+    /// Queues a request and wakes the flusher. Returns the number of the request.
     pub(super) fn queue(&mut self, request: Request) -> u64 {
         self.flusher.requests.push_back(request);
         self.flusher.requested += 1;
@@ -166,13 +167,14 @@ impl WriteBack {
         }
     }
 
-    /// The kernel's estimate of all there is to write (`get_nr_dirty_pages`). It is generous: a flush may go over a file
-    /// again that becomes dirty meanwhile.
+    /// The kernel's estimate of the number of pages to write (`get_nr_dirty_pages`). It is generous, so a flush may
+    /// write a file twice that becomes dirty again meanwhile.
     pub(super) fn pages_to_write(&self) -> u64 {
         self.inodes.dirty_pages + INODES_IN_USE
     }
 
-    /// `wb_over_bg_thresh`: more than the limit allows all together, or this device its share of it.
+    /// `wb_over_bg_thresh`: whether there are more dirty pages than the background limit, or than the device's share of
+    /// it.
     pub(super) fn is_too_much_dirty(&mut self) -> bool {
         let thresholds = Thresholds::of(&self.knobs, self.memory_pages);
         if self.rules == WriteBackRules::V2_6 {
@@ -223,7 +225,7 @@ impl WriteBack {
         }
     }
 
-    /// Wakes the program if what it waits for has happened.
+    /// Wakes the program if the condition for which it waits is met.
     pub(super) fn wake_waiting_program(&mut self) {
         if self.flusher.program_waits.is_some_and(|wait| self.flusher.is_dead || self.flusher.is_over(wait)) {
             self.flusher.program_waits = None;
@@ -251,8 +253,9 @@ impl Memory {
                 }
                 flusher.is_called = false;
                 flusher.timer_ns = None;
-                // sync(2) asks every file system to start and then waits for one after the other. The root file system
-                // comes before this one, so the flusher runs before the request of this one is there.
+                // sync(2) first starts the flushers of all file systems and then waits for one after the other. The
+                // root file system comes before this one, so the flusher runs before it has the request for this file
+                // system.
                 flusher.stage = if flusher.start_all { Stage::StartAll } else { Stage::Requests };
             }
             let begun = flusher.work.take();

@@ -1,20 +1,20 @@
-//! How many pages may be dirty: the global limits, and the device's share of them by how much it wrote lately
-//! (`mm/page-writeback.c`, `lib/flex_proportions.c`).
+//! How many pages may be dirty: the global limits, and the share of one device in them, which depends on how much it
+//! has written lately (`mm/page-writeback.c`, `lib/flex_proportions.c`).
 
 use crate::config::{DirtyLimits, WriteBackKnobs, WriteBackRules};
 use ffslab_fs::PAGE_BYTES;
 use ffslab_sim::Sim;
 
 const PAGE: u64 = PAGE_BYTES as u64;
-/// Events count half after so many seconds (`VM_COMPLETIONS_PERIOD_LEN`).
+/// Written pages count half after so many seconds (`VM_COMPLETIONS_PERIOD_LEN`).
 const PERIOD_S: u64 = 3;
 
 /// Limits of the number of dirty pages of all files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Thresholds {
-    /// Writers are held up around here.
+    /// Around this number writers are held up.
     pub dirty: u64,
-    /// The flusher writes while there are more.
+    /// Above this number the flusher writes.
     pub background: u64,
 }
 
@@ -33,17 +33,17 @@ impl Thresholds {
         Thresholds { dirty, background: if background >= dirty { dirty / 2 } else { background } }
     }
 
-    /// Below this many nobody is held up.
+    /// Below this number no writer is held up.
     pub fn free_run(&self) -> u64 {
         (self.dirty + self.background) / 2
     }
 }
 
-/// The share of one device in all pages that were written lately. A device that has not written for a while has none,
-/// which makes the flusher write whatever is dirty as soon as it wakes.
+/// The share of one device in all pages that were written lately. A device that has not written for a while has no
+/// share, so the flusher writes everything dirty as soon as it wakes.
 pub(super) struct Share {
     rules: WriteBackRules,
-    /// Of all devices; one at the start so that the share is less than the whole.
+    /// Written pages of all devices. It begins at one, so that the share stays below the whole.
     all_events: u64,
     events: u64,
     /// Tick at which the period ends, and at which its timer fires.
@@ -55,12 +55,12 @@ impl Share {
         Share { rules, all_events: 1, events: 0, period_end_tick: None }
     }
 
-    /// Another device takes the place of this one; what this one wrote still counts in the sum.
+    /// Starts counting for another device. The pages that the old one wrote still count in the sum.
     pub fn new_device(&mut self) {
         self.events = 0;
     }
 
-    /// A page was written.
+    /// Counts a written page.
     pub fn count(&mut self, sim: &Sim) {
         self.age(sim);
         self.events += 1;
@@ -83,12 +83,12 @@ impl Share {
         self.period_end_tick = Some((end_tick, sim.timer_after_ticks(delay_ticks) / sim.tick_ns()));
     }
 
-    /// Halves what was counted, once for each period that has passed. The timer does not wake an idle CPU
-    /// (`TIMER_DEFERRABLE`), so it is enough to look when somebody asks.
+    /// Halves the counts once for each period that has passed. The kernel's timer does not wake an idle CPU
+    /// (`TIMER_DEFERRABLE`), so it is enough to do this whenever the share is needed.
     fn age(&mut self, sim: &Sim) {
         while let Some((end_tick, fires_tick)) = self.period_end_tick.filter(|&(_, fires)| fires <= tick(sim)) {
             let period = ticks(sim, PERIOD_S);
-            // A deferred timer runs when the CPU has something else to do, which is now.
+            // A deferred timer runs when the CPU has other work, which is now.
             let missed = (tick(sim).max(fires_tick) - end_tick) / period;
             if self.all_events <= 1 {
                 self.period_end_tick = None;

@@ -5,17 +5,17 @@ use crate::memory::Memory;
 use ffslab_fs::{take_turns, Errno, FileSystem, Ino, Result};
 use ffslab_sim::{NandWait, Reason};
 
-/// Pages that are looked up at once; others may run after each such batch (`PAGEVEC_SIZE`).
+/// Number of pages that are looked up at once. Other tasks may run after each such batch (`PAGEVEC_SIZE`).
 const BATCH_PAGES: usize = 15;
 
-/// Which pages must be written.
+/// Which pages a walk must write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Certainty {
-    /// As many as the portion holds, until one fails.
+    /// As many dirty pages as the portion allows; the first error ends the walk.
     No,
-    /// All that are dirty when the walk begins, until one fails (`tagged_writepages`).
+    /// All pages that are dirty when the walk begins; the first error ends the walk (`tagged_writepages`).
     DirtyNow,
-    /// All that are dirty when the walk begins (`WB_SYNC_ALL`).
+    /// All pages that are dirty when the walk begins, in spite of errors (`WB_SYNC_ALL`).
     All,
 }
 
@@ -24,22 +24,22 @@ pub(super) enum Certainty {
 pub(super) enum Start {
     /// At the first page.
     First,
-    /// Where the last one ended; it does not come back to the pages before (`range_cyclic`).
+    /// At the page where the last walk ended. The walk does not return to the pages before it (`range_cyclic`).
     WhereItStopped,
 }
 
-/// A walk over dirty pages. It may be left after a batch, and be gone on with later.
+/// A walk over dirty pages. It can be interrupted after a batch and continued later.
 pub(super) struct Walk {
     pub certainty: Certainty,
     start: Start,
     first: u64,
     last: u64,
-    /// The flusher gives way to others, a program only lets them run.
+    /// The flusher gives way to other tasks; a program only lets them run and continues.
     gives_way: bool,
     has_begun: bool,
     is_done: bool,
     next: u64,
-    /// Where the next walk begins.
+    /// The page at which the next walk begins.
     reached: u64,
     batch: [u64; BATCH_PAGES],
     batch_at: usize,
@@ -51,7 +51,7 @@ pub(super) struct Walk {
 }
 
 impl Walk {
-    /// Over a whole file; of `pages` pages at most unless `certainty` says more.
+    /// A walk over a whole file. It writes at most `pages` pages, unless `certainty` demands more.
     pub fn of_file(certainty: Certainty, start: Start, gives_way: bool, pages: i64) -> Walk {
         Walk {
             certainty,
@@ -72,7 +72,7 @@ impl Walk {
         }
     }
 
-    /// Over a range of pages, for the running program.
+    /// A walk over a range of pages, made by the running program.
     fn of_range(certainty: Certainty, first: u64, last: u64) -> Walk {
         Walk { first, last, ..Walk::of_file(certainty, Start::First, false, i64::MAX) }
     }
@@ -88,7 +88,7 @@ impl Memory {
         self.write_range_with(fs, ino, Walk::of_range(Certainty::All, first, last))
     }
 
-    /// The same without certainty: it ends at the first error (`filemap_flush`).
+    /// Writes dirty pages of a range, and stops at the first error (`filemap_flush`).
     pub fn start_writing_range(&mut self, fs: &mut dyn FileSystem, ino: Ino, first: u64, last: u64) -> Result<()> {
         self.write_range_with(fs, ino, Walk::of_range(Certainty::No, first, last))
     }
@@ -101,15 +101,15 @@ impl Memory {
         walk.error.map_or(Ok(()), Err)
     }
 
-    /// Goes on with a walk. `false`: the flusher must give way before it is at its end.
+    /// Continues a walk. Returns `false` when the flusher must give way before the end of the walk.
     ///
     /// # Errors
-    /// Only that the power is gone; others are in the walk and with the inode.
+    /// Only a power cut. Other errors are kept in the walk and with the inode.
     pub(super) fn write_pages(&mut self, fs: &mut dyn FileSystem, ino: Ino, walk: &mut Walk) -> Result<bool> {
         if !walk.has_begun {
             self.begin_walk(ino, walk);
         }
-        // A task that sleeps for the chip gives the CPU away with each page.
+        // When tasks sleep for the chip, the CPU is given away with each page.
         let sleeps = fs.sim().config().nand_wait == NandWait::Sleep;
         loop {
             if walk.batch_at == walk.batch_len && !self.next_batch(ino, walk) {
@@ -124,7 +124,7 @@ impl Memory {
                 walk.reached = index;
                 let for_setup = self.write_back.is_page_of_setup(ino, index);
                 if self.clean_for_writing(ino, index) {
-                    // The file system may know better why.
+                    // The file system may replace this reason by a more precise one.
                     let why = if for_setup { Reason::LeftBySetup } else { Reason::Data };
                     let _why = fs.sim().because(why);
                     self.write_page(fs, ino, index, walk)?;
@@ -207,7 +207,7 @@ impl Memory {
         Ok(())
     }
 
-    /// For the device's share and speed.
+    /// Counts a written page for the device's share and speed.
     fn page_was_written(&mut self) {
         let write_back = &mut self.write_back;
         write_back.share.count(&write_back.sim);

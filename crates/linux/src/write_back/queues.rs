@@ -15,38 +15,39 @@ pub(super) enum Queue {
     Dirty,
     /// Chosen to be written now (`b_io`).
     Io,
-    /// To be gone on with (`b_more_io`).
+    /// The inode's portion was used up; it is continued in the next round (`b_more_io`).
     MoreIo,
 }
 
-/// What is remembered of an inode that was dirty once, until it leaves memory.
+/// The state of an inode that has been dirty once, kept until the inode leaves memory.
 #[derive(Default)]
 pub(super) struct Inode {
     /// The inode itself must be written (`I_DIRTY_SYNC`, `I_DIRTY_DATASYNC`).
     pub dirt: Option<InodeDirt>,
-    /// It was given dirty pages since it was last written (`I_DIRTY_PAGES`); they may be clean again by now.
+    /// The inode got dirty pages since it was last written (`I_DIRTY_PAGES`). They may be clean again by now.
     pub had_pages: bool,
     /// Its dirty pages.
     pub pages: PageSet,
-    /// Those of them that a running round must write and no later ones (`PAGECACHE_TAG_TOWRITE`).
+    /// Those dirty pages that the running round must write; pages that become dirty later are not among them
+    /// (`PAGECACHE_TAG_TOWRITE`).
     pub to_write: PageSet,
     /// Tick at which it became dirty (`dirtied_when`).
     pub dirtied_tick: u64,
-    /// Where cyclic write-back of its pages goes on (`writeback_index`).
+    /// The page at which cyclic write-back continues (`writeback_index`).
     pub next_index: u64,
-    /// Errors of its write-back so far, the last of them, and whether somebody was told (`errseq_t`).
+    /// Number of write-back errors so far, the last error, and whether any open file was told of it (`errseq_t`).
     pub errors: u64,
     pub last_error: Option<Errno>,
     pub error_was_told: bool,
-    /// Its dirty pages that the setup of an experiment left, and whether it is the inode itself. What a measured call makes
-    /// dirty again is the measurement's.
+    /// The dirty pages that the setup of an experiment left, and whether the inode itself is dirty because of the
+    /// setup. Pages that a measured call makes dirty again belong to the measurement.
     pub pages_of_setup: PageSet,
     pub is_of_setup: bool,
     place: Option<(Queue, u64)>,
 }
 
 impl Inode {
-    /// Anything but completely clean (`I_DIRTY`).
+    /// Whether anything of the inode is dirty (`I_DIRTY`).
     pub fn is_dirty(&self) -> bool {
         self.dirt.is_some() || self.had_pages
     }
@@ -55,7 +56,7 @@ impl Inode {
 #[derive(Default)]
 pub(super) struct Inodes {
     all: FxHashMap<Ino, Inode>,
-    /// First in, first out: the keys count up.
+    /// The three queues, first in, first out: keys increase with each inode that is added.
     queues: [BTreeMap<u64, Ino>; 3],
     next_ticket: u64,
     /// Dirty pages of all inodes.
@@ -84,7 +85,8 @@ impl Inodes {
         self.queues.iter().any(|queue| !queue.is_empty())
     }
 
-    /// The inode became dirty, or more so (`__mark_inode_dirty`). `true`: it is the first one that waits.
+    /// Marks an inode as dirty, or as more dirty than it was (`__mark_inode_dirty`). Returns `true` when no inode was
+    /// waiting before.
     pub fn mark(&mut self, ino: Ino, dirt: Option<InodeDirt>, tick: u64) -> bool {
         let nobody_waited = !self.any_waits();
         let inode = self.all.entry(ino).or_default();
@@ -93,7 +95,7 @@ impl Inodes {
             Some(_) => inode.dirt = inode.dirt.max(dirt),
             None => inode.had_pages = true,
         }
-        // One that is being written is put where it belongs afterwards.
+        // An inode that is being written is put into the right queue after that.
         if was_dirty || matches!(inode.place, Some((Queue::Io | Queue::MoreIo, _))) {
             return false;
         }
@@ -102,7 +104,7 @@ impl Inodes {
         nobody_waited
     }
 
-    /// The inode itself is about to become dirty, `for_setup`: while what the setup left is written.
+    /// Called when the inode itself becomes dirty. `for_setup`: this happens while data left by the setup are written.
     pub fn is_dirtied(&mut self, ino: Ino, for_setup: bool) {
         let inode = self.all.entry(ino).or_default();
         inode.is_of_setup = for_setup && (inode.dirt.is_none() || inode.is_of_setup);
@@ -124,7 +126,8 @@ impl Inodes {
         }
     }
 
-    /// Back to those that became dirty last; as young as they are (`redirty_tail`).
+    /// Puts the inode to the end of the first queue, and makes it as young as its neighbours there if it is older
+    /// (`redirty_tail`).
     pub fn redirty(&mut self, ino: Ino, tick: u64) {
         let youngest = self.queues[Queue::Dirty as usize].last_key_value().and_then(|(_, ino)| self.all.get(ino));
         let youngest_tick = youngest.map_or(0, |inode| inode.dirtied_tick);
@@ -136,8 +139,8 @@ impl Inodes {
         self.put(ino, Queue::Dirty);
     }
 
-    /// A round begins: those to be gone on with, then those that became dirty no later than `until_tick`, eldest first
-    /// (`queue_io`).
+    /// Begins a round with the inodes that are to be continued, followed by those that became dirty no later than
+    /// `until_tick`, the oldest first (`queue_io`).
     pub fn begin_round(&mut self, until_tick: i64) {
         while let Some(ino) = self.first(Queue::MoreIo) {
             self.put(ino, Queue::Io);
@@ -150,14 +153,14 @@ impl Inodes {
         }
     }
 
-    /// `true`: the page was clean before.
+    /// Marks a page as dirty. Returns `true` when it was clean before.
     pub fn dirty_page(&mut self, ino: Ino, index: u64) -> bool {
         let added = self.all.entry(ino).or_default().pages.insert(index);
         self.dirty_pages += u64::from(added);
         added
     }
 
-    /// Marks all that is dirty as left by the setup. Returns how many pages and how many inodes it is.
+    /// Marks everything dirty as left by the setup. Returns the number of pages and the number of inodes.
     pub fn mark_as_of_setup(&mut self) -> (u64, u64) {
         let mut inodes = 0;
         for inode in self.all.values_mut() {
@@ -168,7 +171,7 @@ impl Inodes {
         (self.dirty_pages, inodes)
     }
 
-    /// `true`: the page was dirty before.
+    /// Marks a page as clean. Returns `true` when it was dirty before.
     pub fn clean_page(&mut self, ino: Ino, index: u64) -> bool {
         let Some(inode) = self.all.get_mut(&ino) else { return false };
         inode.pages_of_setup.remove(index);
@@ -183,13 +186,13 @@ impl Inodes {
         self.all.get(&ino)?.pages.next(first).filter(|&page| page <= last)
     }
 
-    /// The inode leaves memory. What of its pages is dirty must have been dropped before.
+    /// Forgets an inode that leaves memory. Its dirty pages must have been dropped before.
     pub fn forget(&mut self, ino: Ino) {
         self.take(ino);
         self.all.remove(&ino);
     }
 
-    /// Forgets what is clean, except for inodes in use.
+    /// Forgets clean inodes, except for those in use.
     pub fn forget_clean(&mut self, in_use: &dyn Fn(Ino) -> bool) {
         self.all.retain(|&ino, inode| inode.place.is_some() || inode.is_dirty() || in_use(ino));
     }

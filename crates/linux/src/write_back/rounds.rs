@@ -1,5 +1,5 @@
-//! A piece of work of the flusher: rounds over the dirty inodes, each inode with its portion of pages
-//! (`fs/fs-writeback.c`, `wb_writeback` and what it calls).
+//! How the flusher carries out a piece of work: in rounds over the dirty inodes, each inode with its portion of pages
+//! (`fs/fs-writeback.c`, `wb_writeback` and the functions that it calls).
 
 use super::limits::{tick, ticks, ticks_of_ms};
 use super::pages::{Certainty, Start, Walk};
@@ -10,25 +10,25 @@ use crate::memory::Memory;
 use ffslab_fs::{take_turns, Errno, FileSystem, Ino, Result};
 use ffslab_sim::Reason;
 
-/// The least portion of pages of one inode before others get their turn (`MIN_WRITEBACK_PAGES`: 4 MiB). In 2.6.37 the
-/// whole portion, which the inodes of a round share (`MAX_WRITEBACK_PAGES`).
+/// The least number of pages of one inode that are written before other inodes get their turn (`MIN_WRITEBACK_PAGES`: 4
+/// MiB). In 2.6.37 it is the whole portion, which the inodes of a round share (`MAX_WRITEBACK_PAGES`).
 const PORTION_PAGES_MIN: i64 = 1024;
-/// The limits allow this many portions (`DIRTY_SCOPE`).
+/// A portion is at most this fraction of the dirty limit (`DIRTY_SCOPE`).
 const PORTIONS_PER_LIMIT: u64 = 8;
 pub(super) const NO_LIMIT: i64 = i64::MAX;
 
 /// Why the flusher writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cause {
-    /// Somebody asked and may wait for it.
+    /// A task asked for it, and may be waiting for it.
     Request,
-    /// Everything is to go (`WB_start_all`).
+    /// Everything is to be written (`WB_start_all`).
     StartAll,
-    /// What has been dirty for too long (`for_kupdate`).
+    /// Pages have been dirty for too long (`for_kupdate`).
     Old,
-    /// There is too much (`for_background`).
+    /// There are too many dirty pages (`for_background`).
     Background,
-    /// A writer writes by itself (2.6.37).
+    /// A writer writes itself (2.6.37).
     Writer,
 }
 
@@ -37,40 +37,40 @@ pub(super) struct Work {
     pub cause: Cause,
     pub certainty: Certainty,
     pub start: Start,
-    /// Ends after so many pages.
+    /// The work ends after so many pages.
     pub pages_left: i64,
-    /// Inodes that became dirty later are left alone.
+    /// Inodes that became dirty later are not written.
     pub until_tick: i64,
     pub round: Option<Round>,
 }
 
-/// A pass over the chosen inodes.
+/// One pass over the inodes that were chosen.
 pub(super) struct Round {
     began_tick: u64,
-    /// Pages and, in 6.1, inodes.
+    /// Number of written pages and, in 6.1, of inodes that became clean.
     written: i64,
-    /// What is left of the portion that all its inodes share (2.6.37).
+    /// Rest of the portion that all inodes of the round share (2.6.37).
     pages_left: i64,
     portion: Option<Portion>,
 }
 
-/// The inode that is being written.
+/// The inode that is being written, and its portion of pages.
 pub(super) struct Portion {
     ino: Ino,
     pages: i64,
     walk: Walk,
-    /// All that is left is to put it where it belongs.
+    /// The inode is written and only has to be put into the right queue.
     is_written: bool,
 }
 
 pub(super) enum Turn {
     Done,
-    /// It must give way and goes on later.
+    /// The flusher must give way, and continues at its next turn.
     Yielded,
 }
 
 impl Work {
-    /// Written from where the last time ended, without certainty.
+    /// Work that begins where the last walk ended and may leave pages unwritten.
     pub fn loose(cause: Cause, pages: u64, now_tick: u64) -> Work {
         Work {
             cause,
@@ -89,7 +89,7 @@ impl Work {
 }
 
 impl WriteBack {
-    /// A round of the work begins. `false`: the work is over (`wb_writeback`).
+    /// Begins a round of the work. Returns `false` when the work is over (`wb_writeback`).
     fn begin_round(&mut self, work: &mut Work) -> bool {
         let now = tick(&self.sim);
         let gives_way = self.rules == WriteBackRules::V6_1
@@ -112,7 +112,7 @@ impl WriteBack {
         true
     }
 
-    /// After a round: whether another one makes sense.
+    /// Called after a round: whether another round makes sense.
     fn goes_on(&self, round: &Round) -> bool {
         match self.rules {
             WriteBackRules::V6_1 => round.written > 0,
@@ -122,7 +122,7 @@ impl WriteBack {
         }
     }
 
-    /// Within a round: whether to look at the limits and for other work before the next inode.
+    /// Called within a round: whether the limits and other work must be checked before the next inode.
     fn pauses(&self, work: &Work, round: &Round) -> bool {
         match self.rules {
             WriteBackRules::V6_1 => {
@@ -133,11 +133,11 @@ impl WriteBack {
         }
     }
 
-    /// The next inode of the round, if there is one.
+    /// Takes the next inode of the round, if there is one.
     fn begin_portion(&mut self, work: &Work, round: &Round) -> Option<Portion> {
         let mut ino = self.inodes.first(Queue::Io)?;
         while self.flusher.inode() == Some(ino) {
-            // The flusher had to give way in the middle of it to the writer that is here.
+            // The flusher had to give way in the middle of this inode, to the writer that now writes itself.
             self.inodes.put(ino, Queue::MoreIo);
             ino = self.inodes.first(Queue::Io)?;
         }
@@ -150,7 +150,7 @@ impl WriteBack {
         Some(Portion { ino, pages, walk, is_written: false })
     }
 
-    /// How many pages of one inode are written before the next one has its turn (`writeback_chunk_size`).
+    /// How many pages of one inode are written before the next inode gets its turn (`writeback_chunk_size`).
     fn portion_pages(&mut self, work: &Work) -> i64 {
         self.bandwidth.catch_up(tick(&self.sim));
         let pages = (self.bandwidth.average_per_s() / 2).min(self.writer.limit_pages() / PORTIONS_PER_LIMIT);
@@ -158,7 +158,7 @@ impl WriteBack {
         (pages / PORTION_PAGES_MIN + 1) * PORTION_PAGES_MIN
     }
 
-    /// Puts an inode that was written where it belongs (`requeue_inode`).
+    /// Puts an inode that was written into the right queue, or off the queues (`requeue_inode`).
     fn requeue(&mut self, ino: Ino, walk: &Walk) {
         let now = tick(&self.sim);
         let Some(inode) = self.inodes.get_mut(ino) else { return };
@@ -182,10 +182,10 @@ impl WriteBack {
 }
 
 impl Memory {
-    /// Rounds of a piece of work until it is over (`wb_writeback`).
+    /// Makes rounds of a piece of work until it is over (`wb_writeback`).
     ///
     /// # Errors
-    /// Only that the power is gone; others are kept with their inodes.
+    /// Only a power cut. Other errors are kept with their inodes.
     pub(super) fn carry_on(&mut self, fs: &mut dyn FileSystem, work: &mut Work) -> Result<Turn> {
         loop {
             let mut round = match work.round.take() {
@@ -203,7 +203,7 @@ impl Memory {
         }
     }
 
-    /// One inode after the other, until somebody should look whether to go on (`writeback_sb_inodes`).
+    /// Writes one inode after the other, until it must be checked whether to continue (`writeback_sb_inodes`).
     fn write_round(&mut self, fs: &mut dyn FileSystem, work: &mut Work, round: &mut Round) -> Result<Turn> {
         loop {
             let Some(mut portion) = round.portion.take().or_else(|| self.write_back.begin_portion(work, round)) else {
@@ -225,7 +225,7 @@ impl Memory {
         }
     }
 
-    /// The pages of an inode, as many as are its portion, then the inode itself.
+    /// Writes the pages of an inode, as many as its portion has, and then the inode itself.
     fn write_portion(
         &mut self,
         fs: &mut dyn FileSystem,
@@ -251,13 +251,13 @@ impl Memory {
         }
     }
 
-    /// A writer over the limit writes about so many pages by itself (2.6.37, `writeback_inodes_wb`). Returns how many
-    /// it were.
+    /// Lets a writer that is over the limit write about so many pages itself (2.6.37, `writeback_inodes_wb`). Returns
+    /// how many were written.
     pub(super) fn write_in_writer(&mut self, fs: &mut dyn FileSystem, pages: u64) -> Result<u64> {
         let mut work = Work::loose(Cause::Writer, pages, tick(&self.write_back.sim));
         if self.write_back.begin_round(&mut work) {
             if let Some(mut round) = work.round.take() {
-                // It lets others run but goes on itself, so this is the whole round.
+                // A writer lets other tasks run but continues itself, so one call completes the round.
                 self.write_round(fs, &mut work, &mut round)?;
                 return Ok(round.written.max(0) as u64);
             }
@@ -265,7 +265,8 @@ impl Memory {
         Ok(0)
     }
 
-    /// `__writeback_single_inode`, after the pages. An inode of which only pages were dirty is not written.
+    /// `__writeback_single_inode`, the part after the pages. The inode itself is only written if it is dirty, not only
+    /// its pages.
     fn write_inode(&mut self, fs: &mut dyn FileSystem, ino: Ino) -> Result<()> {
         let Some(inode) = self.write_back.inodes.get_mut(ino) else { return Ok(()) };
         inode.had_pages = !inode.pages.is_empty();

@@ -1,4 +1,4 @@
-//! Writers are held up so that dirty pages do not fill the memory (`balance_dirty_pages`).
+//! Holding up writers, so that dirty pages do not fill the memory (`balance_dirty_pages`).
 
 use super::bandwidth::Position;
 use super::limits::{tick, Thresholds};
@@ -7,16 +7,17 @@ use crate::config::WriteBackRules;
 use crate::memory::Memory;
 use ffslab_fs::{FileSystem, Result};
 
-/// A writer looks at the limits after so many pages at first (`INIT_TASK`, 128 KiB).
+/// Number of pages after which a new writer checks the limits for the first time (`INIT_TASK`, 128 KiB).
 const FIRST_LOOK_PAGES: u64 = 32;
-/// ... and after so many while the limit is exceeded (32 KiB).
+/// Number of pages between two checks while the limit is exceeded (32 KiB).
 pub(super) const EXCEEDED_LOOK_PAGES: u64 = 8;
 
-/// So many pauses in which nothing at all was written end the waiting. The kernel would wait on, but there somebody can
-/// kill the program.
+/// After so many pauses in a row without a written page the writer is not held up any more. The kernel would wait on,
+/// but there the program can be killed.
 const VAIN_PAUSES_MAX: u32 = 100;
 
-/// Counts pauses in vain: a file system that has given up writing must not hold the program up for ever.
+/// Counts pauses in which nothing was written, because a file system that has given up writing must not hold the
+/// program up for ever.
 pub(super) struct Patience {
     written: u64,
     vain_pauses: u32,
@@ -27,7 +28,7 @@ impl Patience {
         Patience { written, vain_pauses: 0 }
     }
 
-    /// After a pause. `written`: pages written so far.
+    /// Called after a pause; `written`: pages written so far. Returns whether the writer should not wait any longer.
     pub fn is_lost(&mut self, written: u64) -> bool {
         let is_vain = std::mem::replace(&mut self.written, written) == written;
         self.vain_pauses = if is_vain { self.vain_pauses + 1 } else { 0 };
@@ -35,26 +36,26 @@ impl Patience {
     }
 }
 
-/// The program as a writer, and the limit that all writers share.
+/// The state of the program as a writer, and the limit that all writers share.
 pub(super) struct Writer {
-    /// Pages dirtied since the last look or pause (`nr_dirtied`), and since when they count.
+    /// Pages dirtied since the last check or pause (`nr_dirtied`), and the tick from which on they count.
     dirtied: u64,
     paused_tick: Option<i64>,
-    /// It looks again after so many pages (`nr_dirtied_pause`).
+    /// The writer checks the limits again after so many pages (`nr_dirtied_pause`).
     look_after: u64,
-    /// Pages since any look, and how many there may be at most (`ratelimit_pages`).
+    /// Pages dirtied since any check, and how many are allowed at most (`ratelimit_pages`).
     pub unlooked: u64,
     pub unlooked_max: u64,
     pub is_exceeded: bool,
-    /// Follows the threshold up at once and down slowly (`dirty_limit`).
+    /// Follows the threshold upwards at once and downwards slowly (`dirty_limit`).
     limit: u64,
     limit_tick: u64,
 }
 
-/// What a look at the limits leads to.
+/// The result of a check of the limits.
 enum Verdict {
     GoOn,
-    /// Pause for so many ticks; `last`: no further look after it.
+    /// Pause for so many ticks. `last`: no further check is made after the pause.
     Pause {
         ticks: u32,
         last: bool,
@@ -88,7 +89,7 @@ impl Writer {
         self.unlooked += 1;
     }
 
-    /// Whether it is time to look (`balance_dirty_pages_ratelimited`).
+    /// Whether the writer must check the limits now (`balance_dirty_pages_ratelimited`).
     fn looks(&mut self) -> bool {
         let mut after = self.look_after;
         if self.is_exceeded {
@@ -105,7 +106,7 @@ impl Writer {
         looks
     }
 
-    /// `dirty_poll_interval`: less often while there is room.
+    /// `dirty_poll_interval`: the more room there is, the less often the writer checks.
     fn runs_free(&mut self, now: i64, dirty: u64, thresholds: Thresholds) {
         self.paused_tick = Some(now);
         self.dirtied = 0;
@@ -131,7 +132,7 @@ impl Writer {
 }
 
 impl WriteBack {
-    /// One look at the limits. `dirtied`: pages for which the writer has not paused yet.
+    /// Checks the limits once. `dirtied`: pages for which the writer has not paused yet.
     fn judge(&mut self, dirtied: u64) -> Verdict {
         let now_tick = tick(&self.sim);
         let mut now = now_tick as i64;
@@ -164,7 +165,7 @@ impl WriteBack {
             let period = hz * dirtied as i64 / rate as i64;
             pause = period - writer.paused_tick.map_or(0, |paused| now - paused);
             if pause < bounds.least {
-                // Too short to be worth it: made up for later, unless the writer has been slow by itself.
+                // A pause this short is skipped and added to a later one, unless the writer has been slow by itself.
                 if pause < -hz {
                     writer.paused_tick = Some(now);
                     writer.dirtied = 0;
@@ -189,10 +190,10 @@ impl WriteBack {
 }
 
 impl Memory {
-    /// After each page of a write: holds the writer up when too much is dirty.
+    /// Called after each page of a write: holds the writer up when too many pages are dirty.
     ///
     /// # Errors
-    /// The power went away while it was held up.
+    /// The power went away while the writer was held up.
     pub fn balance_dirty_pages(&mut self, fs: &mut dyn FileSystem) -> Result<()> {
         if self.write_back.rules == WriteBackRules::V2_6 {
             return self.balance_dirty_pages_2_6(fs);

@@ -8,8 +8,8 @@ use crate::memory::Memory;
 use ffslab_fs::{FileSystem, Result};
 
 impl WriteBack {
-    /// Whether a writer looks at the limits now, and if so, how many pages it has to write when they are exceeded: half
-    /// as many again as it made dirty.
+    /// Whether a writer checks the limits now. If so, returns how many pages it has to write if they are exceeded: one
+    /// and a half times as many as it has dirtied.
     fn duty_pages(&mut self) -> Option<u64> {
         let writer = &mut self.writer;
         let after = if writer.is_exceeded { EXCEEDED_LOOK_PAGES } else { writer.unlooked_max };
@@ -21,8 +21,8 @@ impl WriteBack {
         Some(dirtied + dirtied / 2)
     }
 
-    /// The limit for the only heavy writer of the only device (`task_dirty_limit`): an eighth less than its share, but
-    /// not below half of it.
+    /// The limit for a writer that is the only heavy one on the only device (`task_dirty_limit`): seven eighths of the
+    /// device's share.
     fn writer_limit(&mut self, thresholds: Thresholds) -> u64 {
         let share = self.share.of(&self.sim, thresholds.dirty);
         share - share / 8
@@ -31,7 +31,7 @@ impl WriteBack {
 
 impl Memory {
     /// # Errors
-    /// The power went away while it was held up.
+    /// The power went away while the writer was held up.
     pub(super) fn balance_dirty_pages_2_6(&mut self, fs: &mut dyn FileSystem) -> Result<()> {
         let Some(duty_pages) = self.write_back.duty_pages() else { return Ok(()) };
         let thresholds = Thresholds::of(&self.write_back.knobs, self.write_back.memory_pages);
