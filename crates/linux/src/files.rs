@@ -23,7 +23,7 @@ pub(crate) struct OpenFile {
     pub flags: OpenFlags,
     pub position: u64,
     pub read_ahead: ReadAhead,
-    /// Errors of write-back that it need not hear of any more (`f_wb_err`).
+    /// Number of write-back errors that this open file has been told of, or need not be told of (`f_wb_err`).
     pub errors_known: u64,
 }
 
@@ -54,7 +54,7 @@ impl Vfs {
         self.open_found(found, flags, &node).map(|(fd, _)| fd)
     }
 
-    /// Opens what was found, or makes `node` there with [`OpenFlags::create`].
+    /// Opens the file that was found, or makes `node` there if [`OpenFlags::create`] is set.
     pub(crate) fn open_found(&mut self, found: Found, flags: OpenFlags, node: &NewNode) -> Result<(Fd, Ino)> {
         if flags.create && found.trailing_slash {
             return Err(Errno::IsDir);
@@ -76,7 +76,7 @@ impl Vfs {
             None if flags.create => {
                 self.want_write()?;
                 let ino = self.make_node(found.dentry, node)?;
-                // The file stays, as on Linux: it is made before it is opened.
+                // As on Linux, the file remains if this check fails: it is made before it is opened.
                 check_direct(flags)?;
                 (ino, FileKind::File)
             }
@@ -138,12 +138,13 @@ impl Vfs {
         })
     }
 
-    /// What close(2) does of a descriptor that others share (`->flush`): the file stays open.
+    /// The part of close(2) for a descriptor that others share (`->flush`). The file stays open.
     pub fn flush(&mut self, fd: Fd) -> Result<()> {
         self.system_call(|vfs| vfs.do_flush(fd))
     }
 
-    /// The last descriptor of an open file is gone (`->release`), each was flushed as it was closed: no system call.
+    /// Closes an open file whose last descriptor is gone (`->release`). Each descriptor was flushed when it was closed.
+    /// Not a system call.
     pub fn release(&mut self, fd: Fd) -> Result<()> {
         self.do_release(fd)
     }
@@ -208,8 +209,8 @@ impl Vfs {
         })
     }
 
-    /// Dirty pages `first ..= last`, then what the file system has to do (`vfs_fsync_range`). Errors of earlier
-    /// write-back are reported once to each open file.
+    /// Writes the dirty pages `first ..= last` and then calls the file system's fsync (`vfs_fsync_range`). Each open
+    /// file is told once of errors of earlier write-back.
     pub(crate) fn sync_range(&mut self, fd: Fd, first: u64, last: u64, data_only: bool) -> Result<()> {
         let Some(fs) = self.fs.as_deref_mut() else { return Err(Errno::NoDev) };
         let file = self.files.get_mut(fd.0 as usize).and_then(Option::as_mut).ok_or(Errno::BadF)?;
@@ -253,8 +254,9 @@ impl Vfs {
         })
     }
 
-    /// Changes the size; the cache follows only afterwards, as JFFS2 orders it. Only calls on an open file set the
-    /// modification time themselves (`fs/open.c`); for truncate(2) that is left to the file system.
+    /// Changes the size of a file. The page cache is cut only after the file system has succeeded, in the order that
+    /// JFFS2 needs. Only calls on an open file set the modification time themselves (`fs/open.c`); for truncate(2) that
+    /// is left to the file system.
     pub(crate) fn set_size(&mut self, ino: Ino, size_bytes: u64, stamp: bool) -> Result<()> {
         let (fs, memory) = self.parts()?;
         if size_bytes > fs.file_bytes_max() {
