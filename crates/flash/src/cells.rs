@@ -1,4 +1,5 @@
-//! The medium: what the cells hold and what happened to each page and block. No time, no faults, no power.
+//! The medium: what the cells hold, and what has happened to each page and block. Time, faults and power are not part
+//! of it.
 
 mod stored;
 
@@ -8,19 +9,20 @@ use std::ops::Range;
 use crate::geometry::Geometry;
 use crate::slab::{Slab, NONE};
 
-/// Unit in which damage is remembered. Every ECC step in use is a multiple of it or starts on a multiple of it.
+/// The unit in which uncorrectable damage is remembered. Every ECC step in use is a multiple of it or starts on a
+/// multiple of it.
 pub const DAMAGE_UNIT_BYTES: u32 = 256;
 
-/// Neighbouring pages of a block share a slot of so many bytes: they stay neighbours in the host's memory however often
-/// slots change hands, and reading a block does not jump about in it. More would cost memory where a block has but a few
-/// programmed pages.
+/// Neighbouring pages of a block share a slot of this many bytes. So they stay neighbours in the host's memory however
+/// often slots are reused, and reading a block touches memory in order. Larger slots would waste memory in blocks with
+/// few programmed pages.
 const RUN_BYTES: u32 = 16 << 10;
 
 #[derive(Clone, Copy, Default)]
 pub struct Block {
     /// Pages whose data area is programmed.
     pub programmed_pages: u32,
-    /// Pages that own an OOB slot.
+    /// Pages that have an OOB slot.
     oob_slots: u32,
     /// One more than the highest page of the block whose data area is programmed.
     pub order_floor_page: u32,
@@ -30,18 +32,19 @@ pub struct Block {
 
 pub struct Cells {
     pub geometry: Geometry,
-    /// Pages of a run, as a power of two.
+    /// Number of pages in a run, as a power of two.
     run_shift: u32,
-    /// Where the data of a run of pages stand.
+    /// Slot with the data of each run of pages.
     run_slot: Vec<u32>,
     oob_slot: Vec<u32>,
-    /// Programs of the data area since the erase, per page; stays at 255. 0: the data area is erased.
+    /// Number of programs of each page's data area since the erase; it stops at 255. 0: the data area is erased.
     programs: Vec<u8>,
     data: Slab,
     oob: Slab,
     pub blocks: Vec<Block>,
     pub erase_counts: Vec<u32>,
-    /// Pages with units that no ECC can correct, because power went away while they changed. Bit n of the mask: unit n.
+    /// Pages with units that no ECC can correct, because the power was cut while they changed. Bit n of the mask is
+    /// unit n.
     damage: BTreeMap<u32, u64>,
 }
 
@@ -65,7 +68,8 @@ impl Cells {
         }
     }
 
-    /// Block of a page, and its place there. Without a division: pages per block are a power of two (`Geometry::check`).
+    /// Block of a page, and index of the page in the block, without a division: pages per block are a power of two
+    /// (`Geometry::check`).
     #[inline]
     fn place_of(&self, page: u32) -> (usize, u32) {
         let pages_per_block = self.geometry.pages_per_block;
@@ -94,7 +98,7 @@ impl Cells {
         (page >> self.run_shift) as usize
     }
 
-    /// Bytes of the run that are the page's.
+    /// The bytes of the run's slot that belong to the page.
     #[inline]
     fn within_run(&self, page: u32) -> Range<usize> {
         let page_bytes = self.geometry.page_bytes as usize;
@@ -165,7 +169,7 @@ impl Cells {
         }
     }
 
-    /// Sets every bit of a block. Wear is the business of the caller.
+    /// Sets every bit of a block. The caller counts the wear.
     pub fn wipe(&mut self, block: u32) {
         let (first, end) = self.pages_of(block);
         let state = self.blocks[block as usize];
@@ -174,7 +178,8 @@ impl Cells {
             self.free_erased_runs(block);
         }
         if state.oob_slots != 0 {
-            // The last one first: the free list then hands the slots out in ascending order again.
+            // Slots are freed from the last to the first, so that the free list hands them out in ascending order
+            // again.
             for page in (first..end).rev() {
                 self.free_oob(page);
             }
@@ -195,7 +200,7 @@ impl Cells {
         (first, first + self.geometry.pages_per_block)
     }
 
-    /// Gives the slots of runs back in which no page is programmed. The last one first, as in [`Cells::wipe`].
+    /// Frees the slots of runs in which no page is programmed, from the last to the first as in [`Cells::wipe`].
     fn free_erased_runs(&mut self, block: u32) {
         let (first, end) = self.pages_of(block);
         for run in (self.run_of(first)..=self.run_of(end - 1)).rev() {
@@ -250,7 +255,7 @@ impl Cells {
         self.blocks[block as usize] = kept;
     }
 
-    /// Declares the units of `mask` of a page uncorrectable until the next erase.
+    /// Marks the units of `mask` of a page as uncorrectable until the next erase.
     pub fn add_damage(&mut self, page: u32, mask: u64) {
         if mask != 0 {
             *self.damage.entry(page).or_insert(0) |= mask;

@@ -59,7 +59,7 @@ impl FromStr for Weak {
     }
 }
 
-/// Faults at work.
+/// The faults of a chip during a run.
 pub struct FaultState {
     erases_left: BTreeMap<u32, u32>,
     writes_left: BTreeMap<u32, u32>,
@@ -102,7 +102,7 @@ impl FaultState {
         self.random.fill_bytes(bytes);
     }
 
-    /// Chooses the bits of a read of `bits` bits that flip; different ones, none most of the time.
+    /// Chooses which bits of a read of `bits` bits flip. They are all different; most reads have none.
     pub fn choose_flips(&mut self, bits: u32, flips: &mut Vec<u32>) {
         if self.bitflips == 0 || below(&mut self.random, BITFLIP_READS) != 0 {
             return;

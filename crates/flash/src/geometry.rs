@@ -14,8 +14,8 @@ pub struct Geometry {
     pub blocks: u32,
 }
 
-/// What is kept of each page takes some ten bytes of the host's memory, whether it is used or not: 160 MiB for so many.
-/// With pages of 2 KiB these are 32 GiB, more than raw NAND with such pages has.
+/// Each page costs some ten bytes of the host's memory for its state, whether it is used or not: 160 MiB for so many
+/// pages. With pages of 2 KiB these are 32 GiB, more than raw NAND with such pages has.
 const PAGES_MAX: u32 = 1 << 24;
 
 /// A geometry or rule that no chip can have.
@@ -34,8 +34,8 @@ pub enum GeometryError {
 }
 
 impl Geometry {
-    /// Are these the sizes of a possible chip? Powers of two because the NAND core of Linux computes addresses with
-    /// shifts (`nand_base.c`, `page_shift`, `phys_erase_shift`).
+    /// Checks that a chip can have these sizes. They are powers of two because the NAND core of Linux computes
+    /// addresses with shifts (`nand_base.c`, `page_shift`, `phys_erase_shift`).
     pub fn check(&self) -> Result<(), GeometryError> {
         let Geometry { page_bytes, oob_bytes, pages_per_block, blocks } = *self;
         if !(512..=16384).contains(&page_bytes) || !page_bytes.is_power_of_two() {
@@ -80,7 +80,7 @@ impl Geometry {
     }
 }
 
-/// Times of the array and of the bus.
+/// Times of the cell array and of the bus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
     /// tR: cells to page register.
@@ -93,7 +93,7 @@ pub struct Timing {
     pub bus_ps_per_byte: u64,
 }
 
-/// What the data sheet allows.
+/// The programming rules of the data sheet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
     /// NOP: programs of one page's data area between two erases. 255 and more: no limit.

@@ -14,7 +14,8 @@ pub const CODE_BYTES: usize = 3;
 /// whose index has the bit and one over the others, and likewise for the 3 bits of a bit's number within its byte. They
 /// are stored inverted, so that the code of erased bytes is erased too.
 pub fn code(step: &[u8]) -> [u8; CODE_BYTES] {
-    // XOR of the indices of all bytes of odd parity: bit k is the parity over the bytes whose index has bit k.
+    // The XOR of the indices of all bytes with odd parity: its bit k is the parity over the bytes whose index has bit
+    // k.
     let mut with_bit = 0u8;
     let mut columns = 0u8;
     let mut odd_bytes = 0u8;
@@ -48,12 +49,12 @@ pub fn uncorrectable_code(step: &[u8]) -> [u8; CODE_BYTES] {
     [a ^ 0b11, b, c]
 }
 
-/// Bits 0..4 of `odd` on the odd places of a byte, those of `even` on the even places.
+/// Puts bits 0..4 of `odd` on the odd places of a byte and those of `even` on the even places.
 fn interleave(odd: u8, even: u8) -> u8 {
     (0..4).fold(0, |byte, k| byte | (odd >> k & 1) << (2 * k + 1) | (even >> k & 1) << (2 * k))
 }
 
-/// Place of ECC byte `index` of a page in its OOB area; `None` when Linux has no Hamming layout for this size.
+/// Offset of ECC byte `index` of a page in its OOB area; `None` when Linux has no Hamming layout for this size.
 pub fn oob_place(page_bytes: u32, oob_bytes: u32, index: u32) -> Option<u32> {
     let total = page_bytes / STEP_BYTES as u32 * CODE_BYTES as u32;
     let place = match oob_bytes {

@@ -18,8 +18,8 @@ pub struct ImageLayout {
     /// Each page is followed by its OOB area.
     pub oob: bool,
     /// On saving with OOB: ECC bytes of programmed pages that are still 0xFF get the Hamming code that a kernel with
-    /// software ECC expects ([`hamming`]), so that it accepts what `nandwrite -o` puts back. Steps that lost their power
-    /// during a program get one with which the kernel must find them uncorrectable, too.
+    /// software ECC expects ([`hamming`]), so that it accepts an image written by `nandwrite -o`. Steps whose program
+    /// was cut off get a code with which the kernel, too, finds them uncorrectable.
     pub hamming_ecc: bool,
 }
 
@@ -67,7 +67,7 @@ impl Chip {
         self.load(&mut BufReader::with_capacity(1 << 20, &mut file), bytes, blocks, layout).map_err(at_path)
     }
 
-    /// As [`Chip::load_image`], from memory. `name` stands in error messages.
+    /// As [`Chip::load_image`], from memory. `name` names the image in error messages.
     pub fn load_bytes(
         &mut self,
         name: &str,
@@ -79,7 +79,7 @@ impl Chip {
         self.load_from(name, &mut image, bytes, blocks, layout)
     }
 
-    /// As [`Chip::load_bytes`], from something that makes `bytes` bytes on the way.
+    /// As [`Chip::load_bytes`], from a reader that yields `bytes` bytes.
     pub fn load_from(
         &mut self,
         name: &str,
@@ -112,7 +112,7 @@ impl Chip {
             std::fs::rename(&temporary, path)
         });
         result.map_err(|source| {
-            // The first error is the one to report; the leftover may not even exist.
+            // Only the first error is reported; the temporary file may not even exist.
             let _ = std::fs::remove_file(&temporary);
             at_path(source)
         })

@@ -5,11 +5,11 @@
 pub enum Torn {
     /// The operation had not begun.
     Nothing,
-    /// It was under way. A program: only the first bytes, a random number of them (data, then OOB), reached the cells,
-    /// and ECC cannot correct what is there. An erase: some pages are erased, others hold a mix of their old content
-    /// and ones. The seed decides.
+    /// The operation was under way. Of a program, only the first bytes (a random number; data, then OOB) have reached
+    /// the cells, and ECC cannot correct them. After an erase, some pages are erased and others hold a mix of their old
+    /// content and ones. The seed decides.
     Partial { seed: u64 },
-    /// It was done, but its caller never hears of it.
+    /// The operation was complete, but its caller gets no result.
     Complete,
 }
 
@@ -17,7 +17,8 @@ pub struct Power {
     pub on: bool,
     /// Programs and erases since the chip was made.
     pub modifying_operations: u64,
-    /// The operation, counted as in `modifying_operations`, that the cut hits; `u64::MAX`: none.
+    /// The number, counted as in `modifying_operations`, of the operation during which the power is cut; `u64::MAX`:
+    /// none.
     pub cut_at_operations: u64,
     pub torn: Torn,
 }
@@ -27,7 +28,7 @@ impl Power {
         Power { on: true, modifying_operations: 0, cut_at_operations: u64::MAX, torn: Torn::Nothing }
     }
 
-    /// A program or erase begins. Is it the one that the cut hits?
+    /// Counts the beginning of a program or erase. Returns what remains of it if the power is cut during it.
     #[inline]
     pub fn begin(&mut self) -> Option<Torn> {
         self.modifying_operations += 1;

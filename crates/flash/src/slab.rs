@@ -1,6 +1,6 @@
-//! Memory for the pages that hold something: equal slots with a free list, each committed when it is first used.
-//! Erased pages own no slot (but may share one with a programmed page), so memory follows what is programmed and not the
-//! size of the chip.
+//! Memory for pages that are not erased: slots of equal size with a free list. The host commits a slot when it is first
+//! used. Erased pages have no slot (but may share one with a programmed page), so memory depends on the number of
+//! programmed pages and not on the size of the chip.
 
 use ffslab_sim::Arena;
 
@@ -69,7 +69,7 @@ impl Clone for Slab {
         copy
     }
 
-    /// Reuses the memory that is already there, so that restoring a snapshot again and again does not allocate.
+    /// Reuses the memory that is already allocated, so that restoring a snapshot again and again does not allocate.
     fn clone_from(&mut self, source: &Slab) {
         if self.slot_bytes != source.slot_bytes || self.slots != source.slots {
             *self = Slab::new(source.slot_bytes as u32, source.slots);

@@ -20,7 +20,7 @@ impl ChipImage {
         self.0.to_bytes()
     }
 
-    /// `None`: these are not the bytes of a chip of this geometry. They are trusted otherwise.
+    /// `None`: the bytes are not those of a chip of this geometry. Apart from that they are trusted.
     pub fn from_bytes(bytes: &[u8], geometry: Geometry) -> Option<ChipImage> {
         Cells::from_bytes(bytes, geometry).map(ChipImage)
     }
@@ -35,7 +35,7 @@ pub struct GeometryMismatch {
 }
 
 impl Chip {
-    /// A copy of the content: data, OOB, program counts, wear. Not of faults, power and clock.
+    /// A copy of the content: data, OOB, program counts, wear. Faults, power and clock are not included.
     pub fn snapshot(&self) -> ChipImage {
         ChipImage(self.cells.clone())
     }

@@ -1,33 +1,34 @@
-//! What a file system may ask of the system above it: its page cache, and what in it still has to be written.
+//! What a file system may ask of the system above it: access to the page cache, and write-back of dirty pages and
+//! inodes.
 
 use crate::{FileSystem, Ino, Result, TimeSpec, PAGE_BYTES};
 use std::collections::BTreeMap;
 
-/// How much of an inode is not on the medium yet.
+/// Which part of an inode is not on the medium yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum InodeDirt {
-    /// Only what fdatasync(2) may leave out, as time stamps (`I_DIRTY_SYNC`).
+    /// Only attributes that fdatasync(2) need not write, such as time stamps (`I_DIRTY_SYNC`).
     Attributes,
-    /// Something that is needed to find the data, as the size (`I_DIRTY_DATASYNC`).
+    /// Attributes that are needed to find the data, such as the size (`I_DIRTY_DATASYNC`).
     Data,
 }
 
-/// What a file system may ask of the system above. The second half is for file systems that delay writes
-/// ([`FileSystem::delays_writes`]); they pass themselves where the host must call them back.
+/// The services of the system above a file system. The second half is for file systems that delay writes
+/// ([`FileSystem::delays_writes`]). They pass themselves as an argument where the host must call them back.
 pub trait Host {
-    /// The up-to-date cached page, if there is one. [`PAGE_BYTES`] long.
+    /// The cached page, if it is cached and up to date. It is [`PAGE_BYTES`] long.
     fn page(&mut self, ino: Ino, index: u64) -> Option<&[u8]>;
 
-    /// Takes a page that the file system read for its own purposes into the cache.
+    /// Puts a page into the cache that the file system read for its own purposes.
     fn insert_page(&mut self, ino: Ino, index: u64, page: &[u8]);
 
-    /// Whether the page has a place in the cache, but is still to be read: it cannot be inserted. So are the pages of a
-    /// read-ahead of 6.1, which are read one after the other.
+    /// Whether the page has a place in the cache but is not read yet, so that it cannot be inserted. This is so for
+    /// pages that read-ahead of 6.1 will read next.
     fn is_page_locked(&self, _ino: Ino, _index: u64) -> bool {
         false
     }
 
-    /// Present time of day for time stamps.
+    /// The current time of day, for time stamps.
     fn now(&self) -> TimeSpec;
 
     // ---- delayed writing -----------------------------------------------------------------------------------
@@ -37,42 +38,43 @@ pub trait Host {
 
     fn is_page_dirty(&self, ino: Ino, index: u64) -> bool;
 
-    /// The file system writes the page by itself: it is clean from now on (`clear_page_dirty_for_io`). `false`: it was
-    /// clean before.
+    /// Marks a page as clean, because the file system writes it by itself (`clear_page_dirty_for_io`). Returns `false`
+    /// if it was clean before.
     fn clean_page(&mut self, ino: Ino, index: u64) -> bool;
 
-    /// The inode itself must be written (`mark_inode_dirty`).
+    /// Marks an inode as dirty, so that it is written later (`mark_inode_dirty`).
     fn dirty_inode(&mut self, ino: Ino, dirt: InodeDirt);
 
-    /// `None`: the inode itself is clean; it may have dirty pages.
+    /// Which part of an inode is dirty. `None`: the inode itself is clean, although it may have dirty pages.
     fn inode_dirt(&self, ino: Ino) -> Option<InodeDirt>;
 
-    /// The file system has written the inode by itself and the host need not ask for it any more. A file system that
-    /// keeps a dirty flag of its own may do without: [`FileSystem::write_inode`] then finds nothing to do.
+    /// Marks an inode as clean, because the file system has written it by itself. A file system with a dirty flag of
+    /// its own need not call this: [`FileSystem::write_inode`] then finds nothing to do.
     fn clean_inode(&mut self, ino: Ino);
 
-    /// Cuts cached pages as [`FileSystem::setattr`] changes the size, for file systems that need it done at a moment of
-    /// their own (`truncate_setsize`). `dropped` is told the dirty pages that went unwritten, in ascending order.
+    /// Cuts the cached pages of a file while [`FileSystem::setattr`] changes its size, for file systems that need this
+    /// at a certain moment (`truncate_setsize`). `dropped` is called with the dirty pages that are dropped unwritten,
+    /// in ascending order.
     fn truncate_pages(&mut self, ino: Ino, size_bytes: u64, dropped: &mut dyn FnMut(u64));
 
-    /// Space is short: the flusher writes about `pages` dirty pages back while the caller waits, on old kernels all there
-    /// are (`writeback_inodes_sb_nr`, `writeback_inodes_sb`). Errors of single pages are kept for the next fsync; only
-    /// [`crate::Errno::PowerCut`] is passed on. For the program's calls only: a background task cannot wait for the
-    /// flusher, and nothing happens when it asks.
+    /// Writes back dirty pages because space is short: about `pages` of them, on old kernels all
+    /// (`writeback_inodes_sb_nr`, `writeback_inodes_sb`). The caller waits for the flusher. Errors of single pages are
+    /// kept for the next fsync; only [`crate::Errno::PowerCut`] is returned. This works in calls of the program only: a
+    /// background task cannot wait for the flusher, and nothing happens when it asks.
     fn write_back(&mut self, fs: &mut dyn FileSystem, pages: u64) -> Result<()>;
 
     /// Writes the dirty pages `first ..= last` of an inode, in the running task (`filemap_write_and_wait_range`).
     /// Returns the first error.
     fn write_back_inode(&mut self, fs: &mut dyn FileSystem, ino: Ino, first: u64, last: u64) -> Result<()>;
 
-    /// Runs the flusher ([`ffslab_sim::Task::Flusher`]), which the CPU model has chosen, until it sleeps or yields. See
-    /// [`crate::run_turn`].
+    /// Runs the flusher ([`ffslab_sim::Task::Flusher`]) until it sleeps or yields. The CPU model has chosen it to run.
+    /// See [`crate::run_turn`].
     fn run_flusher(&mut self, fs: &mut dyn FileSystem);
 }
 
-/// A host without a page cache, as RTEMS is one. Remembers the single page that is being written, and what of it and
-/// of inodes a delaying file system has still to write: such a host calls [`NoPageCache::write_through`] after each
-/// operation.
+/// A host without a page cache, such as RTEMS. It keeps the single page that is being written, and notes which page and
+/// which inodes a file system that delays writes has left dirty: after each operation the caller writes them with
+/// [`NoPageCache::write_through`].
 #[derive(Default)]
 pub struct NoPageCache {
     current: Option<(Ino, u64)>,
@@ -84,7 +86,7 @@ pub struct NoPageCache {
 }
 
 impl NoPageCache {
-    /// Puts the page that the following `write_end` is about in place. What was there before is forgotten.
+    /// Sets the page for the following `write_end`. The page before it is dropped.
     pub fn set_page(&mut self, ino: Ino, index: u64, page: &[u8]) {
         self.current = Some((ino, index));
         self.is_dirty = false;
@@ -92,10 +94,10 @@ impl NoPageCache {
         self.page.extend_from_slice(page);
     }
 
-    /// Writes what the last operation left dirty: the page, then inodes in ascending order.
+    /// Writes what the last operation left dirty: the page, then the inodes in ascending order.
     ///
     /// # Errors
-    /// The first one; everything counts as clean afterwards nevertheless.
+    /// The first error. Everything counts as clean afterwards nevertheless.
     pub fn write_through(&mut self, fs: &mut dyn FileSystem) -> Result<()> {
         let mut result = Ok(());
         if let Some((ino, index)) = self.current.filter(|_| self.is_dirty) {
@@ -180,7 +182,7 @@ impl Host for NoPageCache {
     }
 
     fn run_flusher(&mut self, fs: &mut dyn FileSystem) {
-        // Nothing ever waits for a flusher here.
+        // No task waits for a flusher on this host.
         fs.sim().block(ffslab_sim::Task::Flusher);
     }
 }

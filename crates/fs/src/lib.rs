@@ -61,21 +61,21 @@ pub trait FileSystem {
     /// Makes a file, directory, symbolic link or special file; the name does not exist yet (the caller looked).
     fn create(&mut self, host: &mut dyn Host, dir: Ino, name: &[u8], node: &NewNode) -> Result<Ino>;
 
-    /// A further name for `ino`, which is no directory.
+    /// Adds a name for `ino`, which is not a directory.
     fn link(&mut self, host: &mut dyn Host, ino: Ino, dir: Ino, name: &[u8]) -> Result<()>;
 
-    /// Takes a name away. The inode lives until [`FileSystem::evict`] if it has no other name.
+    /// Removes a name. An inode without further names lives until [`FileSystem::evict`].
     fn unlink(&mut self, host: &mut dyn Host, dir: Ino, name: &[u8]) -> Result<()>;
 
-    /// Takes an empty directory away; `NotEmpty` otherwise.
+    /// Removes an empty directory; `NotEmpty` otherwise.
     fn rmdir(&mut self, host: &mut dyn Host, dir: Ino, name: &[u8]) -> Result<()>;
 
     /// Moves a name; a target that exists is replaced (kinds agree and a directory is empty, else an error).
     fn rename(&mut self, host: &mut dyn Host, from: Ino, name: &[u8], to: Ino, new_name: &[u8]) -> Result<()>;
 
-    /// The same as renameat2(2) does it, with at least one flag. The caller has seen to `no_replace`: it is passed on so
-    /// that a file system can refuse what it does not know. `Inval`: not supported, which is the default but for
-    /// `no_replace` alone.
+    /// Renames as renameat2(2) does, with at least one flag. The caller has already checked `no_replace`; it is passed
+    /// on so that a file system can refuse flags that it does not know. `Inval`: not supported, which is the default
+    /// unless `no_replace` is the only flag.
     fn rename_with(
         &mut self,
         host: &mut dyn Host,
@@ -105,34 +105,36 @@ pub trait FileSystem {
 
     fn getattr(&mut self, ino: Ino) -> Result<Stat>;
 
-    /// Changes attributes; a new size truncates or extends (with a hole). The caller cuts its cached pages afterwards.
+    /// Changes attributes. A new size truncates the file, or extends it with a hole. The caller cuts its cached pages
+    /// afterwards.
     fn setattr(&mut self, host: &mut dyn Host, ino: Ino, change: &SetAttr) -> Result<()>;
 
-    /// Flags of chattr(1), bits of [`inode_flags`] (`->fileattr_get`). `NoTty`: it has none, which is the default.
+    /// Flags of chattr(1), bits of [`inode_flags`] (`->fileattr_get`). `NoTty`: the file system has no such flags,
+    /// which is the default.
     fn inode_flags(&mut self, _ino: Ino) -> Result<u32> {
         Err(Errno::NoTty)
     }
 
-    /// Sets all flags of chattr(1) (`->fileattr_set`). `NotSup`: one of them is not known. The system above enforces
-    /// [`inode_flags::IMMUTABLE`] and [`inode_flags::APPEND`].
+    /// Sets all flags of chattr(1) (`->fileattr_set`). `NotSup`: the file system does not know one of them. The system
+    /// above enforces [`inode_flags::IMMUTABLE`] and [`inode_flags::APPEND`].
     fn set_inode_flags(&mut self, _host: &mut dyn Host, _ino: Ino, _flags: u32) -> Result<()> {
         Err(Errno::NoTty)
     }
 
     // ---- extended attributes -------------------------------------------------------------------------------
 
-    /// Whether extended attributes of this full name (`user.comment`) are kept (`s_xattr`). The default is none at all.
+    /// Whether extended attributes with this full name (`user.comment`) can be stored (`s_xattr`). By default none can.
     fn keeps_xattr(&self, _name: &[u8]) -> bool {
         false
     }
 
-    /// The value of an extended attribute. `NoData`: there is none of this name. The caller has asked
+    /// The value of an extended attribute. `NoData`: there is none of this name. The caller has checked
     /// [`FileSystem::keeps_xattr`].
     fn getxattr(&mut self, _ino: Ino, _name: &[u8]) -> Result<Vec<u8>> {
         Err(Errno::NotSup)
     }
 
-    /// Makes or replaces an extended attribute, in one step that a power cut does not split.
+    /// Makes or replaces an extended attribute. A power cut leaves either the old or the new state.
     fn setxattr(
         &mut self,
         _host: &mut dyn Host,
@@ -149,18 +151,18 @@ pub trait FileSystem {
         Ok(Vec::new())
     }
 
-    /// Takes an extended attribute away. `NoData`: there is none of this name.
+    /// Removes an extended attribute. `NoData`: there is none of this name.
     fn removexattr(&mut self, _host: &mut dyn Host, _ino: Ino, _name: &[u8]) -> Result<()> {
         Err(Errno::NotSup)
     }
 
     // ---- data ----------------------------------------------------------------------------------------------
 
-    /// Reads page `index` (of [`PAGE_BYTES`]); what lies behind the end of file and in holes is zero.
+    /// Reads page `index` (of [`PAGE_BYTES`]). Holes and bytes behind the end of the file read as zeros.
     fn read_page(&mut self, ino: Ino, index: u64, page: &mut [u8]) -> Result<()>;
 
-    /// Reads a page that a program reads or that is read ahead (`->read_folio`). `true`: further pages were read with it,
-    /// which [`FileSystem::insert_read_pages`] gives to the page cache. The default reads this page alone.
+    /// Reads a page for a program or for read-ahead (`->read_folio`). Returns `true` when further pages were read as
+    /// well, which [`FileSystem::insert_read_pages`] puts into the page cache. The default reads this page alone.
     fn read_folio(&mut self, ino: Ino, index: u64, page: &mut [u8]) -> Result<bool> {
         self.read_page(ino, index, page).map(|()| false)
     }
@@ -168,86 +170,90 @@ pub trait FileSystem {
     /// See [`FileSystem::read_folio`].
     fn insert_read_pages(&mut self, _host: &mut dyn Host) {}
 
-    /// A write(2) to `ino` begins, before its first page (`->write_iter`, `file_update_time`): time stamps change here.
+    /// Called at the start of a write(2) to `ino`, before its first page (`->write_iter`, `file_update_time`): time
+    /// stamps change here.
     fn write_starts(&mut self, _host: &mut dyn Host, _ino: Ino) -> Result<()> {
         Ok(())
     }
 
-    /// Announces a write of `bytes` at `at`, all within one page. `cached`: the page is in the page cache.
-    /// The answer says whether the page must be read first.
+    /// Announces a write of `bytes` at `at`, all within one page. `cached`: the page is in the page cache. Returns
+    /// whether the page must be read first.
     fn write_begin(&mut self, host: &mut dyn Host, ino: Ino, at: u64, bytes: usize, cached: bool) -> Result<WritePlan>;
 
     /// The page in the cache ([`Host::page`]) now holds the new bytes `at .. at + bytes`. Returns how many of them
     /// were accepted, at least 1; the file size grows accordingly.
     fn write_end(&mut self, host: &mut dyn Host, ino: Ino, at: u64, bytes: usize) -> Result<usize>;
 
-    /// Whether memory that programs share may be mapped to its files for writing (`->mmap`).
+    /// Whether programs may map files as shared, writable memory (`->mmap`).
     fn maps_shared_writable(&self) -> bool {
         true
     }
 
     // ---- delayed writing -----------------------------------------------------------------------------------
 
-    /// Whether `write_end` only says that the page is dirty ([`Host::dirty_page`]) and leaves the writing to
-    /// [`FileSystem::write_page`]. Otherwise `write_end` writes, and the rest of this part is never called.
+    /// Whether `write_end` only marks the page as dirty ([`Host::dirty_page`]) and [`FileSystem::write_page`] writes it
+    /// later. If `false`, `write_end` writes the page, and the rest of this part is never called.
     fn delays_writes(&self) -> bool {
         false
     }
 
-    /// Writes a page back (`->writepage`); [`Host::page`] has its content. The host has marked it clean before. A file
-    /// system that must try again later marks it dirty again; an error alone is only kept for the next fsync.
+    /// Writes a page back (`->writepage`); [`Host::page`] has its content. The host has marked it as clean before the
+    /// call. A file system that must try again later marks the page as dirty again; an error alone is only kept for the
+    /// next fsync.
     fn write_page(&mut self, _host: &mut dyn Host, _ino: Ino, _index: u64) -> Result<()> {
         Err(Errno::NotSup)
     }
 
-    /// Writes an inode back (`->write_inode`). The host has marked it clean before.
+    /// Writes an inode back (`->write_inode`). The host has marked it as clean before the call.
     fn write_inode(&mut self, _host: &mut dyn Host, _ino: Ino) -> Result<()> {
         Ok(())
     }
 
-    /// A dirty page was dropped unwritten, because the file was cut or deleted (`->invalidate_folio`).
+    /// Tells that a dirty page was dropped unwritten, because the file was cut or deleted (`->invalidate_folio`).
     fn drop_dirty_page(&mut self, _ino: Ino, _index: u64) {}
 
     // ---- durability ----------------------------------------------------------------------------------------
 
-    /// Makes an inode safe. Its dirty pages were written before; whether the inode itself is dirty says
-    /// [`Host::inode_dirt`].
+    /// Makes an inode durable. Its dirty pages were written before the call; [`Host::inode_dirt`] tells whether the
+    /// inode itself is dirty.
     fn fsync(&mut self, host: &mut dyn Host, ino: Ino, data_only: bool) -> Result<()>;
 
-    /// The last descriptor of an open file was closed.
+    /// Called when the last descriptor of an open file was closed.
     fn close(&mut self, _host: &mut dyn Host, _ino: Ino) -> Result<()> {
         Ok(())
     }
 
-    /// Makes everything safe (`->sync_fs`). Dirty pages and inodes were written before.
+    /// Makes everything durable (`->sync_fs`). Dirty pages and inodes were written before the call.
     fn sync(&mut self, host: &mut dyn Host) -> Result<()>;
 
-    /// Writes out the headers of changed directories alone, where a file system defers them (YAFFS2).
+    /// Writes only the headers of changed directories, in a file system that defers them (YAFFS2).
     fn sync_directories(&mut self, _host: &mut dyn Host) -> Result<()> {
         Ok(())
     }
 
-    /// A measurement begins. What waits now in buffers of the file system's own is not the measured workload's: whatever
-    /// writes it later does so because of [`ffslab_sim::Reason::LeftBySetup`], unless the workload has added to it. Costs
-    /// nothing and writes nothing. Returns what waits; the default is a file system without such buffers.
+    /// Tells that a measurement begins. Data that wait now in the file system's own buffers do not belong to the
+    /// measured workload: they are written later because of [`ffslab_sim::Reason::LeftBySetup`], unless the workload
+    /// has added to them. The call takes no time and writes nothing. It returns how much is waiting; the default is a
+    /// file system without such buffers.
     fn measurement_begins(&mut self) -> Unwritten {
         Unwritten::default()
     }
 
     fn statfs(&mut self) -> StatFs;
 
-    /// What each erase block of the partition holds. Only looks: takes no time and no flash operation, and changes
-    /// nothing. Empty: not known.
+    /// Valid, obsolete and free bytes of each erase block of the partition. Takes no time and no flash operation, and
+    /// changes nothing. Empty: not known.
     fn block_space(&self) -> Vec<BlockSpace> {
         Vec::new()
     }
 
     // ---- life of an inode in memory ------------------------------------------------------------------------
 
-    /// Nobody uses `ino` any more and it has no name (link count 0): delete it.
+    /// Deletes an inode that has no users and no names any more (link count 0).
     fn evict(&mut self, host: &mut dyn Host, ino: Ino) -> Result<()>;
 
-    /// Memory is short (`drop_caches`): every inode that `in_use` does not hold may be forgotten.
+    /// Lets the file system forget inodes because memory is short (`drop_caches`). It must keep those for which
+    /// `in_use` returns `true`.
     fn drop_inodes(&mut self, in_use: &dyn Fn(Ino) -> bool);
 
     // ---- background work -----------------------------------------------------------------------------------
@@ -256,8 +262,8 @@ pub trait FileSystem {
     /// The caller holds the turn ([`Sim::run_as`]).
     fn run_task(&mut self, host: &mut dyn Host, task: Task);
 
-    /// A scheduling point between two system calls or two pages: background tasks get their turn. A file system that
-    /// delays writes calls [`take_turns`] here.
+    /// A scheduling point between two system calls or two pages, at which background tasks get their turn. A file
+    /// system that delays writes calls [`take_turns`] here.
     fn resched(&mut self, host: &mut dyn Host) {
         while let Switch::Run(task) = self.sim().resched() {
             let sim = self.sim().clone();
@@ -268,13 +274,13 @@ pub trait FileSystem {
 
     // ---- read-only -----------------------------------------------------------------------------------------
 
-    /// Whether it is mounted read-only: then the system above answers calls that would change something with `RoFs`, and
-    /// none of them comes here.
+    /// Whether the file system is mounted read-only. The system above then answers calls that would change something
+    /// with `RoFs` and does not pass them on.
     fn is_read_only(&self) -> bool {
         false
     }
 
-    /// Mounts read-only or read-write from now on (`mount -o remount,ro`). Everything dirty was written before, nothing is
+    /// Remounts read-only or read-write (`mount -o remount,ro`). Everything dirty was written before, and nothing is
     /// open for writing. `Inval`: cannot be changed, which is the default.
     fn remount(&mut self, _host: &mut dyn Host, read_only: bool) -> Result<()> {
         if read_only == self.is_read_only() {
@@ -292,7 +298,8 @@ pub trait FileSystem {
     fn unmount(&mut self, host: &mut dyn Host) -> Result<()>;
 }
 
-/// A scheduling point of the running task. `true`: it must give way to the one below it on the stack of turns.
+/// A scheduling point of the running task. Returns `true` when it must give way to the task below it on the stack of
+/// turns.
 pub fn take_turns(fs: &mut dyn FileSystem, host: &mut dyn Host) -> bool {
     loop {
         match fs.sim().resched() {
@@ -303,8 +310,8 @@ pub fn take_turns(fs: &mut dyn FileSystem, host: &mut dyn Host) -> bool {
     }
 }
 
-/// Runs the background task that the CPU model has chosen until it sleeps or yields, whoever it belongs to: the flusher
-/// is the host's, all others are the file system's.
+/// Runs the background task that the CPU model has chosen until it sleeps or yields. The flusher belongs to the host,
+/// all other tasks to the file system.
 pub fn run_turn(fs: &mut dyn FileSystem, host: &mut dyn Host, task: Task) {
     let sim = fs.sim().clone();
     let _turn = sim.run_as(task);

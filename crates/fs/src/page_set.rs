@@ -1,4 +1,4 @@
-//! A set of page numbers in order: which pages of a file are dirty, say.
+//! A set of page numbers in order, for example the dirty pages of a file.
 //!
 //! Bits in chunks of 4096 pages (16 MiB of a file), as the tags in the kernel's tree of pages (`lib/xarray.c`,
 //! `xas_find_marked`). To look up, add, take out or find the next page costs a few instructions whatever the number of
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 const PAGES_PER_WORD: u64 = 64;
 const PAGES_PER_CHUNK: u64 = 64 * PAGES_PER_WORD;
 
-/// At least one page is in it.
+/// A piece of the set with 4096 bits, of which at least one is set.
 #[derive(Clone, Debug)]
 struct Chunk {
     /// Bit n: `words[n]` is not zero.
@@ -18,7 +18,7 @@ struct Chunk {
 }
 
 impl Chunk {
-    /// The first of its pages that is not before `place`.
+    /// The first page of the chunk in the set whose place is `place` or later.
     #[inline]
     fn next(&self, place: usize) -> Option<usize> {
         let (word, bit) = (place / 64, place % 64);
@@ -33,7 +33,7 @@ impl Chunk {
     }
 }
 
-/// See the module's description.
+/// A set of page numbers; see the module's description.
 #[derive(Clone, Debug, Default)]
 pub struct PageSet {
     chunks: BTreeMap<u64, Box<Chunk>>,
@@ -50,7 +50,7 @@ impl PageSet {
         self.chunks.get(&number).is_some_and(|chunk| chunk.words[place / 64] >> (place % 64) & 1 != 0)
     }
 
-    /// `true`: the page was not in the set before.
+    /// Adds a page. Returns `true` when it was not in the set before.
     pub fn insert(&mut self, page: u64) -> bool {
         let (number, place) = locate(page);
         let chunk = self.chunks.entry(number).or_insert_with(|| Box::new(Chunk { filled: 0, words: [0; 64] }));
@@ -61,7 +61,7 @@ impl PageSet {
         is_news
     }
 
-    /// `true`: the page was in the set.
+    /// Removes a page. Returns `true` when it was in the set.
     pub fn remove(&mut self, page: u64) -> bool {
         let (number, place) = locate(page);
         let Some(chunk) = self.chunks.get_mut(&number) else { return false };
@@ -77,7 +77,7 @@ impl PageSet {
         was_there
     }
 
-    /// The first page from `first` on.
+    /// The first page in the set from `first` on.
     #[inline]
     pub fn next(&self, first: u64) -> Option<u64> {
         let (number, place) = locate(first);
@@ -91,13 +91,13 @@ impl PageSet {
         chunk.next(0).map(|place| found * PAGES_PER_CHUNK + place as u64)
     }
 
-    /// The pages from `first` to `last`, both included, in ascending order.
+    /// The pages in the set from `first` to `last`, both included, in ascending order.
     pub fn range(&self, first: u64, last: u64) -> impl Iterator<Item = u64> + '_ {
         let start = self.next(first);
         std::iter::successors(start, |page| self.next(page.checked_add(1)?)).take_while(move |&page| page <= last)
     }
 
-    /// Takes out the first page from `first` on.
+    /// Removes the first page from `first` on, and returns it.
     pub fn take_next(&mut self, first: u64) -> Option<u64> {
         let page = self.next(first)?;
         self.remove(page);
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
-    /// Near the borders of words and chunks, and at both ends.
+    /// Pages near the borders of words and chunks, and at both ends of the range.
     const PAGES: [u64; 13] = [0, 1, 63, 64, 127, 4_030, 4_095, 4_096, 8_191, 8_192, 1 << 40, u64::MAX - 64, u64::MAX];
 
     #[test]

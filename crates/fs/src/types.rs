@@ -1,4 +1,4 @@
-//! What crosses the seam.
+//! The types that file systems and operating systems exchange.
 
 /// Inode number.
 pub type Ino = u32;
@@ -19,7 +19,7 @@ pub enum FileKind {
 }
 
 impl FileKind {
-    /// The word for people and tables.
+    /// The name for messages and tables.
     pub fn name(self) -> &'static str {
         match self {
             FileKind::File => "file",
@@ -130,7 +130,7 @@ pub mod inode_flags {
     pub const DIRECTORY_SYNC: u32 = 0x1_0000;
 }
 
-/// Attributes to change; `None` leaves one alone.
+/// The attributes to change; those that are `None` stay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SetAttr {
     pub size_bytes: Option<u64>,
@@ -142,8 +142,8 @@ pub struct SetAttr {
 }
 
 impl SetAttr {
-    /// Whether the system above asks for a new change time (`ATTR_CTIME`): always, but for truncate(2), which asks for a
-    /// size alone and leaves the time stamps to the file system (`do_truncate` of `fs/open.c`).
+    /// Whether the system above asks for a new change time (`ATTR_CTIME`). It always does, except in truncate(2), which
+    /// only asks for a size and leaves the time stamps to the file system (`do_truncate` of `fs/open.c`).
     pub fn moves_change_time(&self) -> bool {
         self.size_bytes.is_none() || self.modified.is_some()
     }
@@ -158,14 +158,15 @@ pub struct StatFs {
     pub files_free: u64,
 }
 
-/// What an erase block holds, as its file system accounts for it. The sizes add up to the block; a bad block has none.
+/// What an erase block holds, by the accounting of its file system. The sizes add up to the size of the block; all are
+/// 0 for a bad block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlockSpace {
-    /// Still needed: the file system's own data, too.
+    /// Bytes that are still needed, including the file system's own data.
     pub valid_bytes: u32,
-    /// Superseded, deleted or padding: garbage collection gets it back.
+    /// Superseded, deleted or padding: garbage collection can free these bytes.
     pub invalid_bytes: u32,
-    /// Erased, or to be written without another erase.
+    /// Bytes that are erased, or that can be written without another erase.
     pub free_bytes: u32,
 }
 
@@ -176,7 +177,7 @@ pub struct DirEntry<'a> {
     pub kind: FileKind,
 }
 
-/// What setxattr(2) does to an attribute that exists, or does not.
+/// What setxattr(2) does when the attribute exists already, or does not exist.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum XattrMode {
     /// It is made or replaced.
@@ -207,22 +208,22 @@ impl RenameFlags {
     pub const WHITEOUT: RenameFlags = RenameFlags { whiteout: true, ..RenameFlags::NONE };
 }
 
-/// What must happen to a page before a part of it is overwritten.
+/// Whether a page must be read before a part of it is overwritten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WritePlan {
-    /// It is up to date, or will be after the write.
+    /// The page is up to date, or will be after the write.
     Ready,
-    /// It must be read from the medium.
+    /// The page must be read from the medium first.
     ReadFirst,
 }
 
-/// What is in memory and not on the medium yet.
+/// How much is in memory and not on the medium yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unwritten {
     /// Dirty pages of the page cache.
     pub pages: u64,
-    /// Inodes that must be written themselves, and what a file system has in their place.
+    /// Inodes that must be written themselves, or the corresponding structures of a file system.
     pub inodes: u64,
-    /// In buffers of the file system's own.
+    /// Bytes in the file system's own buffers.
     pub buffered_bytes: u64,
 }

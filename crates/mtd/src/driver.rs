@@ -1,10 +1,10 @@
-//! The driver: kind of ECC and what each operation costs beside the chip's own time.
+//! The driver: its kind of ECC, and the cost of each operation beyond the chip's own time.
 
 use ffslab_flash::Geometry;
 use ffslab_sim::PowerMilliwatt;
 use thiserror::Error;
 
-/// Who computes ECC, which decides how much of a page a small read moves.
+/// Where ECC is computed, which decides how much of a page a small read moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ecc {
     /// The controller, over whole pages: a page is always read whole, and the NAND core keeps the last one
@@ -14,12 +14,12 @@ pub enum Ecc {
     Software,
 }
 
-/// What an operation costs beside the chip's time.
+/// The cost of an operation beyond the chip's time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct OpCost {
-    /// Time of the driver, added to the chip's time.
+    /// Time of the driver, which is added to the chip's time.
     pub overhead_ns: u64,
-    /// Power above idle while the operation lasts: chip time and overhead.
+    /// Power above idle for the duration of the operation, chip time and overhead together.
     pub power: PowerMilliwatt,
 }
 
@@ -80,7 +80,7 @@ impl Driver {
         geometry.page_bytes / self.ecc_step_bytes * self.ecc_bytes_per_step
     }
 
-    /// Does the driver suit the chip?
+    /// Checks that the driver suits the chip.
     pub fn check(&self, geometry: &Geometry) -> Result<(), DriverError> {
         let Geometry { page_bytes, oob_bytes, .. } = *geometry;
         let step_bytes = self.ecc_step_bytes;
@@ -96,7 +96,7 @@ impl Driver {
                 return Err(DriverError::NoHammingLayout { page_bytes, oob_bytes });
             }
         }
-        // 2 bytes are the bad block mark; a small page has 8 bytes besides the free ones.
+        // 2 bytes hold the bad block mark. On a small page, 8 bytes are not available for ECC beside the free ones.
         let ecc_bytes_max = if page_bytes > 512 { oob_bytes - 2 } else { 6 };
         let ecc_bytes = u64::from(page_bytes / step_bytes) * u64::from(self.ecc_bytes_per_step);
         if ecc_bytes > u64::from(ecc_bytes_max) {

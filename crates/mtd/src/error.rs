@@ -3,10 +3,10 @@
 use ffslab_flash::FlashError;
 use thiserror::Error;
 
-/// How a read went that returned the right data.
+/// How many bit flips a successful read had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Corrected {
-    /// No bit flips, or too few to speak of.
+    /// No bit flips, or too few to be reported.
     Clean,
     /// ECC corrected this many flips in one of its steps, and the block should be rewritten soon (`-EUCLEAN`):
     /// at least three quarters of what it can correct (`nand_scan_tail`, `bitflip_threshold`).
@@ -23,7 +23,7 @@ pub enum MtdError {
     ProgramFailed,
     #[error("a block erase failed")]
     EraseFailed,
-    /// The buffer was filled all the same, with the data as they are in the cells (`-EBADMSG`).
+    /// The buffer was filled nevertheless, with the uncorrected data (`-EBADMSG`).
     #[error("more bits are wrong than ECC can correct")]
     Uncorrectable,
     #[error("the erase block is bad")]

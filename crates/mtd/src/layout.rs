@@ -17,13 +17,13 @@ pub struct OobLayout {
 }
 
 impl OobLayout {
-    /// The driver suits the chip ([`Driver::check`]).
+    /// Computes the layout. The driver must suit the chip ([`Driver::check`]).
     pub fn new(geometry: &Geometry, driver: &Driver) -> OobLayout {
         let (page_bytes, oob_bytes) = (geometry.page_bytes, geometry.oob_bytes);
         let ecc_bytes = driver.ecc_bytes(geometry);
         let place = |index: u32| match driver.ecc {
             Ecc::Software => hamming::oob_place(page_bytes, oob_bytes, index).unwrap_or(index),
-            // Small pages: bytes 0..4 and 6.., byte 5 is the bad block mark. Large pages: the last bytes.
+            // Small pages: bytes 0..4 and from 6 on, because byte 5 is the bad block mark. Large pages: the last bytes.
             Ecc::Hardware if page_bytes == 512 => index + if index < 4 { 0 } else { 2 },
             Ecc::Hardware => oob_bytes - ecc_bytes + index,
         };

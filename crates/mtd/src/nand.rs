@@ -20,11 +20,12 @@ pub(crate) struct Core {
     driver: Driver,
     pub layout: OobLayout,
     page_bytes: usize,
-    /// Less than a page can be moved (`NAND_SUBPAGE_READ`: software ECC and large pages, `nand_scan_tail`).
+    /// Whether a read can move less than a page (`NAND_SUBPAGE_READ`: software ECC and large pages, `nand_scan_tail`).
     subpage_reads: bool,
-    /// Flips in one step from which on a read reports them.
+    /// A read with at least this many flips in one step reports them.
     bitflip_threshold: u32,
-    /// Page whose data `page_buffer` holds, and the flips that were corrected in it (`nand_chip.pagecache`).
+    /// The page whose data are in `page_buffer`, and the number of flips that were corrected in it
+    /// (`nand_chip.pagecache`).
     cached_page: Option<u32>,
     cached_bitflips: u32,
     page_buffer: Box<[u8]>,
@@ -34,7 +35,7 @@ pub(crate) struct Core {
     known_version: u64,
 }
 
-/// Flips in the worst step of a read, or that there were too many.
+/// The result of ECC for a read: the number of flips in the worst step, or that there were too many.
 #[derive(Clone, Copy)]
 pub(crate) struct EccResult {
     pub bitflips: u32,
@@ -49,7 +50,7 @@ impl EccResult {
     }
 }
 
-/// What follows the data of a read over the bus.
+/// The bytes that follow the data on the bus.
 #[derive(Clone, Copy)]
 enum Tail {
     /// The whole OOB area.
@@ -83,8 +84,8 @@ impl Nand {
         Ok(Nand(Rc::new(RefCell::new(core))))
     }
 
-    /// Gives access to the chip itself: faults, power, images, wear. Must not call back into this NAND or its
-    /// partitions. What the driver remembers of the chip is renewed when `f` has changed the chip's content.
+    /// Gives access to the chip itself: faults, power, images, wear. `f` must not call back into this NAND or its
+    /// partitions. If `f` has changed the chip's content, everything that the driver keeps in RAM is read anew.
     pub fn with_chip<R>(&self, f: impl FnOnce(&mut Chip) -> R) -> R {
         let mut core = self.0.borrow_mut();
         let operations_before = core.chip.modifying_operations();
@@ -95,7 +96,7 @@ impl Nand {
         result
     }
 
-    /// Forgets what the driver holds in RAM and reads the bad block marks anew, as at a restart of the system.
+    /// Drops everything that the driver keeps in RAM and reads the bad block marks anew, as at a restart of the system.
     /// Takes no virtual time.
     pub fn restart(&self) {
         self.0.borrow_mut().restart();
@@ -134,7 +135,7 @@ impl Core {
         }
     }
 
-    /// The CPU computes the ECC of so many bytes, if no controller does.
+    /// Charges the CPU for computing the ECC of so many bytes, if the driver has software ECC.
     #[inline]
     fn compute_ecc(&self, bytes: usize) {
         if self.driver.ecc == Ecc::Software {
@@ -163,10 +164,10 @@ impl Core {
             return Ok(EccResult { bitflips: self.cached_bitflips, failed: false });
         }
         if data.len() == self.page_bytes {
-            // A whole page goes straight to the caller: the cache stays as it is.
+            // A whole page is read directly into the caller's buffer, so the cache does not change.
             return self.read_whole_page(page, data);
         }
-        // From here on the page passes through the core's buffer, and so the cache loses what it held.
+        // From here on the core's buffer is used for this page, so the cached page is lost.
         self.cached_page = None;
         if self.subpage_reads {
             return self.read_steps(page, column, data);
@@ -191,7 +192,7 @@ impl Core {
         Ok(if flips == 0 { EccResult::CLEAN } else { self.correct(flips, 0, data, Tail::Oob) })
     }
 
-    /// Reads a whole page to see whether it is erased. `data` holds it afterwards unless it is.
+    /// Reads a whole page to see whether it is erased. If it is not, `data` holds its content afterwards.
     #[inline]
     pub fn reads_erased(&mut self, page: u32, data: &mut [u8]) -> Result<(EccResult, bool), MtdError> {
         if self.cached_page == Some(page) {
@@ -260,8 +261,8 @@ impl Core {
         Ok(())
     }
 
-    /// What ECC makes of a read with flipped bits: puts `data` right as far as it can, which holds whole steps from
-    /// `first_step` on.
+    /// Applies ECC to a read with flipped bits: corrects `data`, which holds whole steps from `first_step` on, as far
+    /// as possible.
     #[cold]
     fn correct(&mut self, flips: u32, first_step: u32, data: &mut [u8], tail: Tail) -> EccResult {
         if flips == DAMAGED {
@@ -300,7 +301,7 @@ impl Core {
 
     // ---- writing -------------------------------------------------------------------------------------------
 
-    /// Programs one page. The caller has taken the page out of the cache ([`Core::forget`]).
+    /// Programs one page. The caller must have removed the page from the cache ([`Core::forget`]).
     #[inline]
     pub fn write(&mut self, page: u32, data: &[u8]) -> Result<(), MtdError> {
         self.compute_ecc(data.len());
@@ -309,8 +310,8 @@ impl Core {
         self.finish(self.driver.program, began_ns, result)
     }
 
-    /// Programs a part of a page (`nand_write_subpage_hwecc`): the other bytes are sent as 0xFF. They are put together in
-    /// the core's buffer, and so the cache loses what it held, whichever page that was (`nand_get_data_buf`).
+    /// Programs a part of a page (`nand_write_subpage_hwecc`). The other bytes are sent as 0xFF. The page is assembled
+    /// in the core's buffer, so the cached page is lost, whichever it was (`nand_get_data_buf`).
     pub fn write_partial(&mut self, page: u32, column: usize, data: &[u8]) -> Result<(), MtdError> {
         self.cached_page = None;
         self.page_buffer.fill(0xFF);
@@ -358,7 +359,7 @@ impl Core {
         self.finish(self.driver.erase, began_ns, result)
     }
 
-    /// Takes pages out of the cache.
+    /// Removes pages from the cache.
     #[inline]
     pub fn forget(&mut self, first_page: u32, pages: u32) {
         if self.cached_page.is_some_and(|page| page >= first_page && page - first_page < pages) {
@@ -366,7 +367,7 @@ impl Core {
         }
     }
 
-    /// An operation that failed took its time as well.
+    /// Charges for an operation and returns its result. A failed operation takes its time as well.
     #[inline]
     fn finish(&self, cost: OpCost, began_ns: u64, result: Result<(), FlashError>) -> Result<(), MtdError> {
         if matches!(result, Ok(()) | Err(FlashError::ProgramFailed { .. } | FlashError::EraseFailed { .. })) {
@@ -377,13 +378,13 @@ impl Core {
 
     // ---- bad blocks ----------------------------------------------------------------------------------------
 
-    /// From the table in RAM; no flash operation.
+    /// Whether a block is bad, from the table in RAM without a flash operation.
     pub fn is_bad(&self, block: u32) -> bool {
         self.bad[block as usize]
     }
 
-    /// Marks a block bad as `nand_block_markbad_lowlevel` does: erases it, whether that succeeds or not, programs the
-    /// mark, and enters it in the table even if the mark could not be programmed.
+    /// Marks a block as bad as `nand_block_markbad_lowlevel` does: tries to erase it, programs the mark, and enters it
+    /// in the table even if the mark could not be programmed.
     pub fn mark_bad(&mut self, block: u32) -> Result<(), MtdError> {
         if self.is_bad(block) {
             return Ok(());

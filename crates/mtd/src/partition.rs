@@ -118,7 +118,7 @@ impl Mtd {
         }
     }
 
-    /// Page of the chip that holds byte `at` of the partition, which has been checked.
+    /// Page of the chip that holds byte `at` of the partition. `at` has been checked.
     #[inline]
     fn page_of(&self, at: u64) -> u32 {
         (self.first_block * self.pages_per_block) + (at >> self.page_shift) as u32
@@ -153,7 +153,7 @@ impl Mtd {
         core.report(result)
     }
 
-    /// Reads as [`Mtd::read`] does, to see whether all of it is erased (0xFF). `buffer` is for what is not.
+    /// Reads as [`Mtd::read`] does, and returns whether all bytes are erased (0xFF). If not, `buffer` holds them.
     pub fn reads_erased(&self, at: u64, buffer: &mut [u8]) -> Result<bool, MtdError> {
         let page_bytes = self.page_bytes as usize;
         if self.column_of(at) != 0 || !buffer.len().is_multiple_of(page_bytes) {
@@ -171,7 +171,7 @@ impl Mtd {
         core.report(result).map(|_| erased)
     }
 
-    /// What the cells hold, for observers of a simulation: no operation, no time, no ECC.
+    /// Reads the cells for an observer of the simulation: no operation, no time, no ECC.
     pub fn look(&self, at: u64, data: &mut [u8]) -> Result<(), MtdError> {
         self.check_range(at, data.len() as u64)?;
         let core = self.nand.0.borrow();
@@ -187,7 +187,7 @@ impl Mtd {
         Ok(())
     }
 
-    /// Programmed pages of the block that begins at `at`, counted from its start to the last one; for observers.
+    /// Number of pages of the block that begins at `at`, up to and including the last programmed one; for observers.
     pub fn look_at_written_pages(&self, at: u64) -> Result<u32, MtdError> {
         self.check_range(at, u64::from(self.erase_block_bytes()))?;
         let core = self.nand.0.borrow();
@@ -306,7 +306,8 @@ impl Mtd {
         done
     }
 
-    /// Is the block that holds `at` bad? From the table in RAM, no flash operation. Beyond the partition: `true`.
+    /// Whether the block that holds `at` is bad, from the table in RAM without a flash operation. Beyond the partition:
+    /// `true`.
     pub fn is_bad(&self, at: u64) -> bool {
         self.block_of(at).map_or(true, |block| self.nand.0.borrow().is_bad(block))
     }

@@ -64,7 +64,7 @@ impl Cells {
         out
     }
 
-    /// `None`: these bytes are not of a medium of this geometry.
+    /// Reads a stored medium. `None`: the bytes are not those of a medium of this geometry.
     pub fn from_bytes(bytes: &[u8], geometry: Geometry) -> Option<Cells> {
         let mut reader = Reader(bytes);
         if reader.take(MARK.len())? != MARK {

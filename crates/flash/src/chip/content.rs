@@ -1,12 +1,14 @@
-//! Looks at what a page holds: by an operation that moves nothing when it is erased, and by none at all.
+//! Reading a page only to see whether it is erased: by an operation that moves no bytes in that case, and without any
+//! operation.
 
 use ffslab_sim::Op;
 
 use super::{check_buffer, Chip, Result};
 
 impl Chip {
-    /// As [`Chip::read_page`] without OOB, for who only asks whether a page is erased. `None`: it is; every byte would
-    /// come as 0xFF, and `data` stays as it was. The operation takes place all the same.
+    /// As [`Chip::read_page`] without OOB, for a caller that only asks whether a page is erased. `None`: the page is
+    /// erased, so every byte would be 0xFF, and `data` was not changed. The operation is made and counted in either
+    /// case.
     #[inline]
     pub fn read_page_unless_erased(&mut self, page: u32, data: &mut [u8]) -> Result<Option<u32>> {
         let block = self.check_page(page)?;
@@ -20,12 +22,12 @@ impl Chip {
         Ok(None)
     }
 
-    /// Bytes in the cells of a page's data area; `None`: erased (all 0xFF) or outside the chip.
+    /// The bytes in the cells of a page's data area; `None`: the area is erased (all 0xFF), or there is no such page.
     pub fn peek_data(&self, page: u32) -> Option<&[u8]> {
         (page < self.cells.geometry.pages()).then(|| self.cells.data(page)).flatten()
     }
 
-    /// Bytes in the cells of a page's OOB area; `None`: erased (all 0xFF) or outside the chip.
+    /// The bytes in the cells of a page's OOB area; `None`: the area is erased (all 0xFF), or there is no such page.
     pub fn peek_oob(&self, page: u32) -> Option<&[u8]> {
         (page < self.cells.geometry.pages()).then(|| self.cells.oob(page)).flatten()
     }
