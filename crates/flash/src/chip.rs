@@ -1,4 +1,4 @@
-//! The chip: operations that take time, are counted, and obey rules, faults and power cuts.
+//! The chip: operations take time and are counted, and rules, faults and power cuts apply to them.
 
 mod content;
 
@@ -12,8 +12,8 @@ use crate::faults::{below, FaultState, Faults};
 use crate::geometry::{Geometry, GeometryError, Rules, Timing};
 use crate::power::{Power, Torn};
 
-/// Number of bit flips that a read reports when no ECC can correct what it returned: a grave page, or one whose
-/// program or erase lost its power.
+/// Returned by a read instead of a number of bit flips when no ECC can correct the data: the page is a grave page, or a
+/// program or erase of it was cut off.
 pub const DAMAGED: u32 = u32::MAX;
 
 type Result<T> = std::result::Result<T, FlashError>;
@@ -34,20 +34,20 @@ pub struct Chip {
     program_oob_ns: u64,
     faults: Option<Box<FaultState>>,
     power: Power,
-    /// Bits that the last read flipped.
+    /// Bits that were flipped in the last read.
     flips: Vec<u32>,
     contents_version: u64,
     formatting_erases: Vec<u32>,
 }
 
-/// What one read moves over the bus: a part of the data area and what comes after it.
+/// What one read moves over the bus: a part of the data area and the bytes that follow it.
 struct Moved<'a> {
     page: u32,
     column: u32,
     data: &'a mut [u8],
     /// Further bytes on the bus: OOB or ECC bytes.
     tail_bytes: u32,
-    /// Where they go, if the caller wants them.
+    /// Buffer for those bytes, if the caller wants them.
     tail: Option<&'a mut [u8]>,
 }
 
@@ -127,7 +127,7 @@ impl Chip {
         self.cells.blocks[block as usize].reads_since_erase += 1;
         let moved_bytes = data.len() as u32 + further_bytes;
         let busy_ns = self.timing.read_ns + bus_ns(self.timing, moved_bytes);
-        // A request that needs all of the data area is no partial one, though it leaves the rest of the OOB out.
+        // A request for the whole data area is not a partial read, although the rest of the OOB area is left out.
         let op = if data.len() as u32 == page_bytes { Op::PageRead } else { Op::PartialPageRead };
         self.spend(op, page, moved_bytes, 0, busy_ns);
         if self.reads_are_faithful() {
@@ -293,8 +293,8 @@ impl Chip {
         Ok(())
     }
 
-    /// A prefix of the bytes reaches the cells. The ECC bytes come last on the bus, so ECC cannot vouch for any unit
-    /// that this program changes; units that it leaves at 0xFF keep what an earlier program gave them.
+    /// Lets only the first bytes of a program reach the cells. ECC cannot correct the units that they change, because
+    /// the ECC bytes come last on the bus; units left at 0xFF keep the content of an earlier program.
     fn program_torn(&mut self, seed: u64, page: u32, data: &[u8], oob: Option<&[u8]>) {
         let bytes = data.len() + oob.map_or(0, <[u8]>::len);
         let arrived = 1 + below(&mut Pcg32::seed_from_u64(seed), bytes as u32 - 1) as usize;
@@ -330,12 +330,12 @@ impl Chip {
 
     // ---- checks and costs ----------------------------------------------------------------------------------
 
-    /// Is the chip on and the page inside it? Returns its block.
+    /// Checks that the chip is on and has the page. Returns the page's block.
     #[inline]
     fn check_page(&self, page: u32) -> Result<u32> {
         self.check_power()?;
         let geometry = &self.cells.geometry;
-        // A power of two: see Geometry::check.
+        // Pages per block are a power of two, see Geometry::check.
         let block = page >> geometry.pages_per_block.trailing_zeros();
         if block >= geometry.blocks {
             return Err(FlashError::OutOfRange { unit: "page", number: page, count: geometry.pages() });
@@ -368,8 +368,8 @@ impl Chip {
 
     // ---- power ---------------------------------------------------------------------------------------------
 
-    /// The power goes away during the `operations`-th program or erase from now (1: the next one); afterwards every
-    /// operation fails with [`FlashError::PowerCut`] until [`Chip::power_on`]. 0 switches off at once.
+    /// Cuts the power during the `operations`-th program or erase from now on (1: the next one). Afterwards every
+    /// operation fails with [`FlashError::PowerCut`] until [`Chip::power_on`]. 0 switches the chip off at once.
     pub fn cut_power_after(&mut self, operations: u64, torn: Torn) {
         if operations == 0 {
             self.power.on = false;
@@ -380,7 +380,7 @@ impl Chip {
         }
     }
 
-    /// Switches the chip on, and forgets a cut that was still to come.
+    /// Switches the chip on, and cancels a cut that has not happened yet.
     pub fn power_on(&mut self) {
         self.power.on = true;
         self.power.cut_at_operations = u64::MAX;
@@ -391,7 +391,7 @@ impl Chip {
         self.power.on
     }
 
-    /// Programs and erases up to and including the one that the cut will hit; `None` when no cut is to come.
+    /// Programs and erases up to and including the one that the planned cut hits; `None`: no cut is planned.
     pub fn operations_until_cut(&self) -> Option<u64> {
         (self.power.cut_at_operations != u64::MAX)
             .then(|| self.power.cut_at_operations - self.power.modifying_operations)
@@ -404,7 +404,7 @@ impl Chip {
 
     // ---- faults and wear -----------------------------------------------------------------------------------
 
-    /// Replaces the faults at work. Factory bad blocks get their mark at once and keep it.
+    /// Replaces all faults. Factory bad blocks get their mark at once and keep it.
     pub fn set_faults(&mut self, faults: &Faults) -> Result<()> {
         for &block in faults.badblocks.iter().chain(faults.weakblocks.iter().map(|weak| &weak.number)) {
             self.check_block(block)?;
@@ -433,12 +433,12 @@ impl Chip {
         &self.cells.erase_counts
     }
 
-    /// Those of them that happened here because a new partition was made usable ([`Reason::Formatting`]).
+    /// The part of [`Chip::erase_counts`] that was needed to make a new partition usable ([`Reason::Formatting`]).
     pub fn formatting_erases(&self) -> &[u32] {
         &self.formatting_erases
     }
 
-    /// Reads of pages of a block since its last erase, and the most there were between two erases so far.
+    /// Number of page reads in a block since its last erase, and the highest such number between two erases so far.
     pub fn read_disturb(&self, block: u32) -> (u32, u32) {
         self.cells.blocks.get(block as usize).map_or((0, 0), |state| {
             (state.reads_since_erase, state.reads_between_erases_max.max(state.reads_since_erase))
@@ -457,8 +457,8 @@ impl Chip {
         self.cells.allocated_bytes()
     }
 
-    /// Changes whenever something other than an operation changed the content or the power: what a driver remembers
-    /// in RAM about the chip is then out of date.
+    /// Grows whenever something other than an operation has changed the content or the power, because then everything
+    /// that a driver keeps in RAM about the chip is out of date.
     pub fn contents_version(&self) -> u64 {
         self.contents_version
     }
@@ -481,7 +481,7 @@ fn check_buffer(bytes: usize, wanted_bytes: u32) -> Result<()> {
     Ok(())
 }
 
-/// The first bytes of `bytes`, the others 0xFF.
+/// `bytes` with everything behind the first `count` bytes replaced by 0xFF.
 fn prefix(bytes: &[u8], count: usize) -> Vec<u8> {
     let mut torn = vec![0xFF; bytes.len()];
     torn[..count].copy_from_slice(&bytes[..count]);

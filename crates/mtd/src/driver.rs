@@ -96,7 +96,7 @@ impl Driver {
                 return Err(DriverError::NoHammingLayout { page_bytes, oob_bytes });
             }
         }
-        // 2 bytes hold the bad block mark. On a small page, 8 bytes are not available for ECC beside the free ones.
+        // The bad block mark takes 2 bytes. On a small page 8 bytes are not free for the file system, so 6 remain here.
         let ecc_bytes_max = if page_bytes > 512 { oob_bytes - 2 } else { 6 };
         let ecc_bytes = u64::from(page_bytes / step_bytes) * u64::from(self.ecc_bytes_per_step);
         if ecc_bytes > u64::from(ecc_bytes_max) {

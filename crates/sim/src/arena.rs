@@ -1,4 +1,4 @@
-//! Memory for what is simulated: chips and page caches of hundreds of megabytes, of which a run touches a part.
+//! Memory for what is simulated: chips and page caches of hundreds of megabytes, of which a run uses only a part.
 //!
 //! The address space is reserved at once and filled by the host on first touch, in huge pages where it has them:
 //! a simulated gigabyte costs nothing until it is used, and random accesses do not miss the TLB at every page.
@@ -15,7 +15,7 @@ impl Arena {
     pub fn new(bytes: usize) -> Arena {
         let map = MmapOptions::new().len(bytes.max(1)).no_reserve_swap().map_anon();
         let map = map.unwrap_or_else(|error| panic!("no address space for {bytes} bytes of simulated memory: {error}"));
-        // Only a wish: without huge pages everything works, more slowly.
+        // This is only a request to the host: without huge pages everything works, but more slowly.
         #[cfg(target_os = "linux")]
         let _ = map.advise(memmap2::Advice::HugePage);
         Arena(map)

@@ -70,7 +70,7 @@ named_enum! {
         Sync = "sync",
         /// Garbage collection moves live data.
         GcCopy = "gc copy",
-        /// Garbage collection looks for what it need not move.
+        /// Garbage collection looks for nodes that it need not move.
         GcLookup = "gc look-up",
         /// Erasing.
         Erase = "erase",
@@ -90,13 +90,13 @@ named_enum! {
         UbiHeader = "UBI header",
         /// UBI moves a logical erase block because of wear or bit flips.
         WearLevelling = "wear levelling",
-        /// What the setup of an experiment had left in memory is written while something else is measured. It stands over
-        /// every other reason, see [`crate::Sim::because`].
+        /// Data that the setup of an experiment had left in memory are written while something else is measured. This
+        /// reason takes precedence over every other one, see [`crate::Sim::because`].
         LeftBySetup = "left by the setup",
         /// A new partition is made usable, once: blank blocks are erased and marked, UBI's volume table and UBIFS's first
         /// nodes are written. No wear and no cost of what programs do.
         Formatting = "formatting",
-        /// None of these.
+        /// None of the above.
         Other = "other",
     }
 }
@@ -141,8 +141,8 @@ pub struct OpEvent {
     pub reason: Reason,
 }
 
-/// What a cause has cost: numbers of operations, bytes on the bus, time. The names are those of the measured cases:
-/// `page_reads` contains `partial_page_reads`, `page_programs` contains `reprograms`. The three times do not overlap.
+/// The cost of a cause: numbers of operations, bytes on the bus, time. The names are those of the measured cases:
+/// `page_reads` includes `partial_page_reads`, `page_programs` includes `reprograms`. The three times do not overlap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OpCounts {
     pub page_reads: u64,
@@ -154,11 +154,11 @@ pub struct OpCounts {
     pub erases: u64,
     pub bus_out_bytes: u64,
     pub bus_in_bytes: u64,
-    /// The chip: array and bus.
+    /// Time of the chip: array and bus.
     pub busy_ns: u64,
-    /// The NAND driver, beside the chip's time.
+    /// Time of the NAND driver, beyond the chip's time.
     pub driver_ns: u64,
-    /// Computing: system calls, file system.
+    /// Computing time: system calls and the file system.
     pub cpu_ns: u64,
 }
 

@@ -1,4 +1,4 @@
-//! The one CPU: who runs, who waits, when somebody else gets a turn.
+//! The one CPU: which task runs, which tasks wait, and when another task gets its turn.
 //!
 //! A background task is a state machine that runs until it sleeps or yields. Turns are *nested calls*: at a
 //! scheduling point the running task asks [`crate::Sim::resched`]; the answer is to go on, to let another task run
@@ -17,23 +17,23 @@
 use crate::cause::Task;
 use crate::{SchedulerClock, SimConfig};
 
-/// What a task does while the chip works.
+/// What a task does while the chip is working.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NandWait {
     /// It polls the ready line and holds the CPU.
     Busy,
-    /// It sleeps until the ready interrupt; others run meanwhile.
+    /// It sleeps until the ready interrupt, and other tasks run meanwhile.
     Sleep,
 }
 
 /// Answer of [`crate::Sim::resched`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Switch {
-    /// Go on.
+    /// The running task goes on.
     Stay,
     /// Run this task first, inside [`crate::Sim::run_as`], then ask again.
     Run(Task),
-    /// Return to the caller's caller: the task below on the stack of turns is to go on.
+    /// The running task must return, so that the task below it on the stack of turns can go on.
     Yield,
 }
 
@@ -41,10 +41,12 @@ const LATENCY_NS: i64 = 6_000_000;
 const MIN_GRANULARITY_NS: i64 = 750_000;
 const WAKEUP_GRANULARITY_NS: i64 = 1_000_000;
 const NICE_0_WEIGHT: i64 = 1024;
-/// With sleeping waits tasks queue for the chip (`kernel/locking/mutex.c`). Whoever gives it back goes on and takes it
-/// again before the one that waits has the CPU; this one then has it handed over. So a turn is two uses of the chip.
+/// Length of a turn, in uses of the chip. When waits are sleeping, tasks queue for the chip (`kernel/locking/mutex.c`).
+/// A task that gives the chip back goes on and takes it again before the waiting task has the CPU; the next time the
+/// chip is handed over to the waiting task. So a turn is two uses of the chip.
 const USES_PER_TURN: u64 = 2;
-/// A nice task is pre-empted at its first scheduling point by the one that it wakes when it gives the chip back.
+/// Length of a nice task's turn: when it gives the chip back it wakes the waiting task, which pre-empts it at its first
+/// scheduling point.
 const USES_PER_NICE_TURN: u64 = 1;
 
 /// Load weight of a nice level (`kernel/sched/core.c`, `sched_prio_to_weight`): each level is worth 25 %.
@@ -58,7 +60,7 @@ struct Entity {
     runnable: bool,
     weight: i64,
     virtual_run_ns: i64,
-    /// Its timer fires no earlier and no later.
+    /// The timer fires within this range (`wake_at_ns ..= wake_by_ns`).
     wake_at_ns: u64,
     wake_by_ns: u64,
 }
@@ -83,11 +85,11 @@ pub struct Cpu {
     run_since_pick_ns: i64,
     min_virtual_run_ns: i64,
     need_resched: bool,
-    /// Uses of the chip so far when the present turn began or went on.
+    /// Number of chip uses at the time when the current turn began or was continued.
     uses_at_turn: u64,
-    /// How many uses of the chip the present turn has, unless it is the foreground's.
+    /// Length of the current turn in uses of the chip, if it is not the foreground's turn.
     uses_of_turn: u64,
-    /// What the foreground had of its next turn when the present turns began.
+    /// Number of uses that the foreground had made of its next turn when the background turns began.
     uses_left_over: u64,
     waiting: u32,
     next_timer_ns: u64,
@@ -126,8 +128,9 @@ impl Cpu {
         self.waiting == 0
     }
 
-    /// Until the next tick or timer a scheduling point changes nothing: the running task goes on, and its time may as well
-    /// be charged later. Only at the usual weight, where charging it at once or in parts comes to the same.
+    /// Whether a scheduling point before the next tick or timer changes nothing: the running task goes on, and its run
+    /// time can be charged later. This is only so for the default weight, with which charging the time at once or in
+    /// parts gives the same result.
     #[inline]
     pub fn surely_stays(&self) -> bool {
         !self.need_resched && !self.sleeping_wait && self.entities[self.running() as usize].weight == NICE_0_WEIGHT
@@ -143,7 +146,7 @@ impl Cpu {
         }
     }
 
-    /// Charges the running task up to now, fires timers and ticks on the way.
+    /// Charges the running task up to now, and handles timers and ticks on the way.
     pub fn catch_up(&mut self, now_ns: u64) {
         loop {
             let attention = self.attention_at_ns();
@@ -251,11 +254,11 @@ impl Cpu {
         self.count_waiting();
     }
 
-    /// `wake`: when its timer fires, no earlier and no later.
+    /// Lets a task sleep. `wake`: the range of time in which its timer fires; `None`: there is no timer.
     pub fn sleep(&mut self, task: Task, wake: Option<(u64, u64)>) {
         let entity = &mut self.entities[task as usize];
         if !entity.exists {
-            // A timer of nobody would never be taken off.
+            // The timer of a task that does not exist would never be removed.
             return;
         }
         entity.runnable = false;
@@ -295,9 +298,9 @@ impl Cpu {
         self.need_resched
     }
 
-    /// A scheduling point of the running task. `uses`: how often tasks have used the chip so far.
+    /// A scheduling point of the running task. `uses`: number of chip uses so far.
     pub fn resched(&mut self, uses: u64) -> Switch {
-        // With sleeping waits tasks take turns on the chip: each gives way after it has waited for it.
+        // When waits are sleeping, tasks take turns on the chip: each gives way after it has waited for the chip.
         let turn = if self.turns.len() > 1 { self.uses_of_turn } else { USES_PER_TURN };
         let waited = self.sleeping_wait && uses - self.uses_at_turn >= turn;
         if self.waiting == 0 || !(self.need_resched || waited) {
@@ -305,7 +308,7 @@ impl Cpu {
         }
         let Some(other) = self.least_waiting() else { return Switch::Stay };
         let mine = self.entities[self.running() as usize];
-        // Among equals the one that ran goes behind the others (`__enqueue_entity`).
+        // Of two tasks with the same run time, the one that has just run comes second (`__enqueue_entity`).
         let better = self.entities[other as usize].virtual_run_ns <= mine.virtual_run_ns;
         if mine.runnable && !better && !self.sleeping_wait {
             self.need_resched = false;
@@ -313,15 +316,16 @@ impl Cpu {
             return Switch::Stay;
         }
         if self.turns.contains(&other) {
-            // The turn above `other` ends first; a turn in between is asked again at its own next scheduling point.
+            // The turn above `other` must end first. A turn in between gets the same answer at its own next scheduling
+            // point.
             Switch::Yield
         } else {
             Switch::Run(other)
         }
     }
 
-    /// The turn of `task` begins. Background tasks have a scheduling point after each page; the foreground may have used the
-    /// chip for more than a turn since its last one, and then so may `task`.
+    /// Begins the turn of `task`. Background tasks have a scheduling point after each page. The foreground may have
+    /// used the chip for more than one turn since its last scheduling point, and then `task` may do the same.
     pub fn switch_to(&mut self, task: Task, uses: u64) {
         let uses_since = uses - self.uses_at_turn;
         let is_foreground = self.turns.len() == 1;
@@ -341,7 +345,7 @@ impl Cpu {
         if self.turns.len() == 1 {
             self.uses_at_turn -= std::mem::take(&mut self.uses_left_over);
         }
-        // The one that was interrupted does not always come next: that may be a third task.
+        // The interrupted task does not always run next: there may be a third one with less run time.
         let mine = self.entities[self.running() as usize];
         let least = self.least_waiting().map_or(i64::MAX, |task| self.entities[task as usize].virtual_run_ns);
         self.need_resched = mine.runnable && least < mine.virtual_run_ns;

@@ -33,20 +33,20 @@ pub struct SimConfig {
     /// Timer ticks per second (`CONFIG_HZ`).
     pub tick_rate_hz: u32,
     /// How long the machine has been running when the simulation starts. The tick counter decides which block JFFS2
-    /// collects and when timers fire, so two runs that start at different times differ a little, as real ones do.
+    /// collects and when timers fire. So two runs that start at different times differ a little, as on real machines.
     pub uptime_ns: u64,
     /// Whether a task holds the CPU or sleeps while the chip works.
     pub nand_wait: NandWait,
     pub scheduler_clock: SchedulerClock,
 }
 
-/// How fine the clock is by which the scheduler charges run time (`sched_clock`).
+/// The resolution of the clock by which the scheduler charges run time (`sched_clock`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SchedulerClock {
     #[default]
     Exact,
-    /// The tick counter: whoever runs at a tick is charged all of it. So it is on machines that have nothing better
-    /// (`kernel/sched/clock.c`), as user-mode Linux.
+    /// The tick counter: the task that runs at a tick is charged for the whole tick. So it is on machines without a
+    /// better clock (`kernel/sched/clock.c`), such as user-mode Linux.
     Tick,
 }
 
@@ -56,7 +56,7 @@ impl Default for SimConfig {
     }
 }
 
-/// Receives every flash operation, in order. Optional: without one no event is built.
+/// Receives every flash operation, in order. It is optional: without a sink no event is built.
 pub trait EventSink {
     fn flash_op(&mut self, event: &OpEvent);
 }
@@ -65,17 +65,17 @@ struct State {
     now_ns: Cell<u64>,
     config: SimConfig,
     cpu: RefCell<cpu::Cpu>,
-    /// As the CPU has it, at hand: whatever is counted asks for it.
+    /// The running task. It is a copy of what the CPU model knows, kept here because every counted operation needs it.
     running: Cell<Task>,
-    /// Earliest instant at which the CPU model has something to do; `advance` compares with it, no more.
+    /// Earliest time at which the CPU model has something to do. `advance` only compares the clock with it.
     attention_at_ns: Cell<u64>,
     reason: Cell<Reason>,
     counts: RefCell<Box<[OpCounts; CAUSES]>>,
-    /// Time that no cause has: the program computed by itself, nobody could run.
+    /// Time that belongs to no cause: the program computed by itself, or no task could run.
     program_ns: Cell<u64>,
     idle_ns: Cell<u64>,
     energy: Cell<Energy>,
-    /// What of it is for [`Reason::LeftBySetup`].
+    /// The part of `energy` that was used because of [`Reason::LeftBySetup`].
     energy_for_setup: Cell<Energy>,
     /// `None`: work is free.
     cpu_costs: Option<CpuCosts>,
@@ -86,9 +86,9 @@ struct State {
     sink: RefCell<Option<Box<dyn EventSink>>>,
     has_sink: Cell<bool>,
     operations: Cell<u64>,
-    /// How often tasks had the chip for themselves.
+    /// How often tasks have had exclusive use of the chip.
     chip_uses: Cell<u64>,
-    /// What `operations` was when the chip was given back last.
+    /// Value of `operations` when the chip was last given back.
     operations_of_uses: Cell<u64>,
 }
 
@@ -147,8 +147,9 @@ impl Sim {
         1_000_000_000 / u64::from(self.0.config.tick_rate_hz)
     }
 
-    /// Moves time on while the running task works (or, with [`NandWait::Busy`], waits for the chip). Who calls it counts
-    /// the time: [`Sim::count`], [`Sim::drive`], [`Sim::compute`], [`Sim::program_computes`].
+    /// Advances the clock while the running task works (or, with [`NandWait::Busy`], waits for the chip). The caller
+    /// must count the time itself, as [`Sim::count`], [`Sim::drive`], [`Sim::compute`] and [`Sim::program_computes`]
+    /// do.
     #[inline]
     pub fn advance(&self, duration_ns: u64) {
         let now = self.0.now_ns.get() + duration_ns;
@@ -167,7 +168,7 @@ impl Sim {
 
     // ---- causes and counters -------------------------------------------------------------------------------
 
-    /// Adds one flash operation to the counters of the present cause, and tells the sink.
+    /// Adds one flash operation to the counters of the current cause, and passes it to the sink.
     #[inline]
     pub fn count(&self, op: Op, address: u32, bus_out_bytes: u32, bus_in_bytes: u32, busy_ns: u64) {
         let task = self.running();
@@ -182,8 +183,9 @@ impl Sim {
         }
     }
 
-    /// The running task has had the chip for itself and gives it back; with [`NandWait::Sleep`] others may have waited for
-    /// it. One request to the driver is one use, however many pages it moves, unless it needed no flash operation.
+    /// Notes that the running task gives the chip back after having had it exclusively. With [`NandWait::Sleep`] other
+    /// tasks may have waited for it. One request to the driver is one use, however many pages it moves, unless it
+    /// needed no flash operation.
     #[inline]
     pub fn chip_used(&self) {
         let operations = self.0.operations.get();
@@ -192,7 +194,7 @@ impl Sim {
         }
     }
 
-    /// The NAND driver works for the present cause: moves time on and counts it.
+    /// Advances the clock by the time that the NAND driver takes, and counts it for the current cause.
     #[inline]
     pub fn drive(&self, duration_ns: u64) {
         let cause = cause::index(self.running(), self.reason());
@@ -200,7 +202,7 @@ impl Sim {
         self.advance(duration_ns);
     }
 
-    /// System calls or the file system compute for the present cause: moves time on and counts it.
+    /// Advances the clock by computing time of system calls or of the file system, and counts it for the current cause.
     #[inline]
     pub fn compute(&self, duration_ns: u64) {
         let cause = cause::index(self.running(), self.reason());
@@ -208,7 +210,8 @@ impl Sim {
         self.advance(duration_ns);
     }
 
-    /// The CPU works for the present cause: moves time on by what that costs, counts it and charges its energy.
+    /// Advances the clock by the cost of a piece of work of the CPU, counts it for the current cause and charges its
+    /// energy.
     #[inline]
     pub fn work(&self, work: Work, bytes: usize) {
         if let Some(costs) = &self.0.cpu_costs {
@@ -232,8 +235,8 @@ impl Sim {
         }
     }
 
-    /// Whether the CPU's caches are full of something else since somebody asked last. Who asks warms them, at the price
-    /// of [`Work::ColdCache`] for each of the paths that he takes.
+    /// Whether the CPU's caches hold other data since this was last called, which resets it. A caller that gets `true`
+    /// pays [`Work::ColdCache`] for each of its paths, and warms the caches by that.
     pub fn takes_cold_caches(&self) -> bool {
         self.0.cold.replace(false)
     }
@@ -243,7 +246,8 @@ impl Sim {
         self.0.work_done.borrow()[work as usize]
     }
 
-    /// A function of the file system began at `start_ns` and ends now. A tracer's own work is seen in the duration.
+    /// Records that a function of the file system began at `start_ns` and ends now. The duration includes the work of
+    /// the tracer itself.
     #[inline]
     pub fn function_ends(&self, function: Function, start_ns: u64) {
         self.work(Work::TracedFunction, 0);
@@ -252,12 +256,12 @@ impl Sim {
         cell.set(FunctionTime { calls: calls + 1, total_ns: total_ns + (self.now_ns() - start_ns) });
     }
 
-    /// How often `function` ran so far, and how long.
+    /// How often `function` has run so far, and for how long.
     pub fn function_time(&self, function: Function) -> FunctionTime {
         self.0.functions[function as usize].get()
     }
 
-    /// The program computes between its system calls: moves time on and counts it.
+    /// Advances the clock by the time that the program computes between its system calls, and counts it.
     pub fn program_computes(&self, duration_ns: u64) {
         self.0.program_ns.set(self.program_ns() + duration_ns);
         self.advance(duration_ns);
@@ -268,8 +272,8 @@ impl Sim {
         self.0.program_ns.get()
     }
 
-    /// How long nobody could run. With it, [`Sim::program_ns`] and the times of all causes, every nanosecond since the
-    /// start is accounted for.
+    /// How long no task could run. Together with [`Sim::program_ns`] and the times of all causes, this accounts for
+    /// every nanosecond since the start.
     pub fn idle_ns(&self) -> u64 {
         self.0.idle_ns.get()
     }
@@ -309,7 +313,7 @@ impl Sim {
         }
     }
 
-    /// The part of [`Sim::energy`] that writing what the setup had left took.
+    /// The part of [`Sim::energy`] that was used to write data left by the setup.
     pub fn energy_for_setup(&self) -> Energy {
         self.0.energy_for_setup.get()
     }
@@ -343,24 +347,24 @@ impl Sim {
         self.with_cpu(|cpu| cpu.kill(task));
     }
 
-    /// `task` sleeps until somebody wakes it.
+    /// Lets `task` sleep until another task wakes it.
     pub fn block(&self, task: Task) {
         self.with_cpu(|cpu| cpu.sleep(task, None));
     }
 
-    /// `task` sleeps until `at_ns` or until somebody wakes it.
+    /// Lets `task` sleep until `at_ns`, or until another task wakes it.
     pub fn sleep_until(&self, task: Task, at_ns: u64) {
         self.with_cpu(|cpu| cpu.sleep(task, Some((at_ns, at_ns))));
     }
 
-    /// `task` sleeps until an interrupt between `at_ns` and `by_ns`, which comes at `by_ns` if no other does
-    /// (`hrtimer_start_range_ns`), or until somebody wakes it.
+    /// Lets `task` sleep until an interrupt between `at_ns` and `by_ns`, at the latest until `by_ns`
+    /// (`hrtimer_start_range_ns`), or until another task wakes it.
     pub fn sleep_between(&self, task: Task, at_ns: u64, by_ns: u64) {
         self.with_cpu(|cpu| cpu.sleep(task, Some((at_ns, by_ns))));
     }
 
-    /// When a timer wheel timer armed now for `delay_ticks` fires: never early, and coarser the further away it is
-    /// (`kernel/time/timer.c`, `calc_index`).
+    /// The time at which a timer of the timer wheel fires that is started now for `delay_ticks`. It never fires early,
+    /// and the resolution is coarser for longer delays (`kernel/time/timer.c`, `calc_index`).
     pub fn timer_after_ticks(&self, delay_ticks: u32) -> u64 {
         let expires = self.now_ns() / self.tick_ns() + u64::from(delay_ticks);
         let level = match delay_ticks {
@@ -374,12 +378,12 @@ impl Sim {
         ((expires + (1 << shift)) >> shift << shift) * self.tick_ns()
     }
 
-    /// `task` can run from now on.
+    /// Makes `task` runnable.
     pub fn wake(&self, task: Task) {
         self.with_cpu(|cpu| cpu.wake(task));
     }
 
-    /// A scheduling point of the running task: may somebody else have the CPU now? See [`Switch`].
+    /// A scheduling point of the running task: decides whether another task gets the CPU now. See [`Switch`].
     #[inline]
     pub fn resched(&self) -> Switch {
         {
@@ -396,23 +400,23 @@ impl Sim {
         self.0.chip_uses.get()
     }
 
-    /// Whether `task` could go on, if it had the CPU.
+    /// Whether `task` could run if it had the CPU.
     pub fn is_runnable(&self, task: Task) -> bool {
         self.with_cpu(|cpu| cpu.is_runnable(task))
     }
 
-    /// Whether the running task goes on at the end of a system call: with [`NandWait::Sleep`] it gives the CPU away when
-    /// it waits for the chip and not before, unless somebody else was found more urgent.
+    /// Whether the running task goes on at the end of a system call. With [`NandWait::Sleep`] a task gives the CPU away
+    /// only when it waits for the chip, unless another task was found to be more urgent.
     pub fn keeps_cpu(&self) -> bool {
         self.0.config.nand_wait == NandWait::Sleep && !self.with_cpu(|cpu| cpu.is_asked_to_yield())
     }
 
-    /// The foreground sleeps until `at_ns`. Call [`Sim::idle_next`] until it says [`Idle::Over`].
+    /// Lets the foreground sleep until `at_ns`. Call [`Sim::idle_next`] until it returns [`Idle::Over`].
     pub fn foreground_sleeps_until(&self, at_ns: u64) {
         self.with_cpu(|cpu| cpu.sleep(Task::Caller, Some((at_ns, at_ns))));
     }
 
-    /// What happens next while the foreground sleeps; moves time to that instant when nobody can run.
+    /// What happens next while the foreground sleeps. When no task can run, the clock advances to the next timer.
     pub fn idle_next(&self) -> Idle {
         loop {
             let choice = self.with_cpu(|cpu| cpu.pick_while_foreground_sleeps());

@@ -1,11 +1,11 @@
-//! Why operations happen, for the time of a scope, and who runs: the guards that restore what was before.
+//! Guards that set, for the time of a scope, why operations happen and which task runs, and restore both at its end.
 
 use crate::{Reason, Sim, Task};
 
 impl Sim {
-    /// Says why the flash operations that follow happen, until the guard is dropped. [`Reason::LeftBySetup`] stays until the
-    /// guard that brought it is dropped: whatever that write-back makes necessary, garbage collection too, is not the
-    /// measured workload's.
+    /// Sets why the following flash operations happen, until the guard is dropped. [`Reason::LeftBySetup`] cannot be
+    /// replaced until its own guard is dropped: everything that this write-back makes necessary, garbage collection
+    /// included, does not belong to the measured workload.
     pub fn because(&self, reason: Reason) -> ReasonGuard {
         let before = self.0.reason.get();
         if before != Reason::LeftBySetup {
@@ -14,18 +14,18 @@ impl Sim {
         ReasonGuard { sim: self.clone(), before }
     }
 
-    /// Whether what happens now happens for what the setup left.
+    /// Whether the current operations happen for data that the setup left.
     #[inline]
     pub fn is_for_setup(&self) -> bool {
         self.reason() == Reason::LeftBySetup
     }
 
-    /// [`Sim::because`] of [`Reason::LeftBySetup`], if that is why.
+    /// Sets [`Reason::LeftBySetup`] as [`Sim::because`] does, if `it_is` so.
     pub fn because_of_setup_if(&self, it_is: bool) -> Option<ReasonGuard> {
         it_is.then(|| self.because(Reason::LeftBySetup))
     }
 
-    /// As [`Sim::because`], unless another reason was given before.
+    /// Sets the reason as [`Sim::because`] does, unless a reason is set already.
     pub fn because_if_none(&self, reason: Reason) -> Option<ReasonGuard> {
         (self.reason() == Reason::Other).then(|| self.because(reason))
     }
@@ -34,8 +34,8 @@ impl Sim {
         self.0.reason.get()
     }
 
-    /// Lets `task` run (nested in the one that ran) until the guard is dropped. What it does is its own: it does not inherit
-    /// that the other one wrote what the setup had left.
+    /// Lets `task` run (nested in the task that was running) until the guard is dropped. If the interrupted task was
+    /// writing data left by the setup, this reason does not apply to `task`.
     pub fn run_as(&self, task: Task) -> RunGuard {
         self.with_cpu(|cpu| cpu.switch_to(task, self.0.chip_uses.get()));
         self.0.running.set(task);

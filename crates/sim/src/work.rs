@@ -1,13 +1,13 @@
-//! What the CPU does beside driving the chip: kinds of work, what each costs on a board, how much was done.
+//! The CPU's work beside driving the chip: the kinds of work, the cost of each on a board, and how much was done.
 //!
-//! A layer says what it did (`sim.work(Work::Crc, bytes)`) and not how long that takes: costs belong to the board, so one
-//! set of constants serves every workload. A board without costs spends nothing and counts nothing.
+//! A layer states what it did (`sim.work(Work::Crc, bytes)`) and not how long that takes: costs belong to the board, so
+//! one set of constants serves every workload. A board without costs spends nothing and counts nothing.
 
 use crate::cause::named_enum;
 use crate::energy::PowerMilliwatt;
 
 named_enum! {
-    /// A kind of work: a part for each time it is done, and a part for each byte that it works on.
+    /// A kind of work. Its cost has a part for each time that it is done, and a part for each byte.
     Work {
         /// A page that a write(2) touches: getting it, entering and leaving the file system, time stamps; bytes are
         /// copied from the program.
@@ -18,24 +18,25 @@ named_enum! {
         PageFill = "page_fill",
         /// Bytes of a page are cleared because nothing is stored for them.
         PageClear = "page_clear",
-        /// A read finds a page missing or marked, and the next window of read-ahead is worked out.
+        /// A read finds a missing or marked page, and the next window of read-ahead is computed.
         ReadAhead = "read_ahead",
-        /// A path of a write (finding a page, making a new one) right after work that filled the CPU's caches with its own
-        /// tables ([`Work::fills_caches`]).
+        /// A step of a write (finding a page, making a new one) directly after work that has filled the CPU's caches
+        /// with its own tables ([`Work::fills_caches`]).
         ColdCache = "cold_cache",
-        /// A node, or a chunk with its tags, is put together, given a place and filed; bytes go to the write buffer.
+        /// A node, or a chunk with its tags, is assembled, gets a place and is entered in the lists; its bytes are
+        /// copied to the write buffer.
         NodeWrite = "node_write",
-        /// A node, or a chunk with its tags, is fetched from the driver; bytes are copied from its buffer.
+        /// A node, or a chunk with its tags, is fetched from the driver; its bytes are copied from the driver's buffer.
         NodeRead = "node_read",
-        /// A page of a write buffer goes to the driver, and what waited for it is filed.
+        /// A page of a write buffer is passed to the driver, and what waited for it is entered in the lists.
         BufferFlush = "buffer_flush",
         /// A check sum over so many bytes.
         Crc = "crc",
         /// ECC computed by the CPU over so many bytes.
         SoftwareEcc = "software_ecc",
-        /// Compression: bytes of the input, whether it shrinks or not.
+        /// Compression: bytes of the input, whether it becomes shorter or not.
         LzoCompress = "lzo_compress",
-        /// What LZO gives: bytes of the output. Long matches cost nearly nothing, literals do.
+        /// Output of LZO compression, in bytes. Long matches cost nearly nothing, literals do.
         LzoOutput = "lzo_output",
         ZlibCompress = "zlib_compress",
         RtimeCompress = "rtime_compress",
@@ -45,9 +46,9 @@ named_enum! {
         ZlibDecompress = "zlib_decompress",
         RtimeDecompress = "rtime_decompress",
         ZstdDecompress = "zstd_decompress",
-        /// A pass of garbage collection, beside the nodes that it moves.
+        /// A pass of garbage collection, without the nodes that it moves.
         GcPass = "gc_pass",
-        /// An erase block that the mount looks at, beside the nodes found in it.
+        /// An erase block that the mount examines, without the nodes found in it.
         ScanBlock = "scan_block",
         /// A tracer stops the program at entry and exit of a system call (strace).
         TracedCall = "traced_call",
@@ -57,7 +58,7 @@ named_enum! {
 }
 
 impl Work {
-    /// Whether hardly anything else is left in the caches of a small CPU afterwards: deflate's window, hash chains and
+    /// Whether this work leaves hardly anything else in the caches of a small CPU: deflate's window, hash chains and
     /// trees are 256 KiB (`zlib_deflate_workspacesize`), as much as the second-level cache of a Cortex-A8.
     pub fn fills_caches(self) -> bool {
         self == Work::ZlibCompress
@@ -70,7 +71,7 @@ pub const WORKS: usize = Work::ALL.len();
 /// What a kind of work costs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WorkCost {
-    /// Each time.
+    /// Cost of each time that it is done.
     pub each_ns: u64,
     pub per_byte_ps: u64,
 }
@@ -82,7 +83,7 @@ impl WorkCost {
     }
 }
 
-/// What work costs on a board, and what the CPU draws above idle while it works.
+/// What work costs on a board, and the power above idle that the CPU draws while it works.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CpuCosts {
     pub of: [WorkCost; WORKS],
