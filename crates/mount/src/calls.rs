@@ -8,7 +8,8 @@ use ffslab_linux::{Caller, Fd, NodeChange, NodeEntry, NodeId, OpenFlags, Vfs};
 use ffslab_system::System;
 use std::rc::Rc;
 
-/// Set-user-ID and set-group-ID, and the bit without which the latter means something else.
+/// The set-user-ID and set-group-ID bits, and the bit for execution by the group: without it the set-group-ID bit has
+/// another meaning.
 const SET_UID: u32 = 0o4000;
 const SET_GID: u32 = 0o2000;
 const GROUP_RUNS: u32 = 0o010;
@@ -40,7 +41,7 @@ impl World {
         }
     }
 
-    /// A board without power does nothing any more, not even what would need no flash.
+    /// Fails when the board has no power: then it does nothing any more, not even calls that need no flash operation.
     fn powered(&self) -> Result<()> {
         match self.session.system().is_powered() {
             true => Ok(()),
@@ -48,7 +49,7 @@ impl World {
         }
     }
 
-    /// A call, with its row: what it does, which file, where, and how many bytes its result moved.
+    /// Makes a call and records its row: the operation, the file, the offset, and how many bytes the result moved.
     fn moving<R>(
         &mut self,
         row: (CallOp, &str, u64),
@@ -57,11 +58,11 @@ impl World {
     ) -> Result<R> {
         self.powered()?;
         let result = self.session.observed(row, |system| body(vfs_of(system)), bytes);
-        // The power may have gone in a background task meanwhile: nobody hears of the result.
+        // A background task may have met a power cut in the meantime. Then the program gets no result.
         self.powered().and(result)
     }
 
-    /// A call that moves no bytes.
+    /// Makes a call that moves no bytes, and records its row.
     fn call<R>(&mut self, op: CallOp, file: &str, body: impl FnOnce(&mut Vfs) -> Result<R>) -> Result<R> {
         self.moving((op, file, 0), body, |_| 0)
     }
@@ -125,7 +126,7 @@ impl World {
         self.call(CallOp::Other, &path, |vfs| vfs.change_node(node, change))
     }
 
-    /// The file system's numbers, and its longest name in bytes.
+    /// Results of statfs(2), and the longest name of the file system in bytes.
     pub fn statfs(&mut self) -> Result<(StatFs, u32)> {
         let stat = self.call(CallOp::Other, "", Vfs::statfs)?;
         let name_bytes_max = self.vfs().fs().map_or(0, |fs| fs.name_bytes_max());
@@ -142,7 +143,7 @@ impl World {
         self.call(CallOp::Other, &path, |vfs| vfs.node_xattr(node, name))
     }
 
-    /// All names, each with a NUL behind it.
+    /// All names, each followed by a NUL.
     pub fn xattrs(&mut self, node: NodeId) -> Result<Vec<u8>> {
         let path = self.path(node);
         let names = self.call(CallOp::Other, &path, |vfs| vfs.node_xattrs(node))?;
@@ -165,7 +166,7 @@ impl World {
         self.call(CallOp::Other, &path, |vfs| vfs.set_node_flags(node, flags))
     }
 
-    /// Whether the mounted file system knows extended attributes of programs at all.
+    /// Whether the mounted file system stores extended attributes of programs at all.
     pub fn keeps_xattrs(&mut self) -> bool {
         self.vfs().fs().is_some_and(|fs| fs.keeps_xattr(b"user.a") || fs.keeps_xattr(b"trusted.a"))
     }
@@ -198,7 +199,7 @@ impl World {
         Ok((fd, entry))
     }
 
-    /// Puts what was read into [`World::buffer`] and says how much it is.
+    /// Reads into [`World::buffer`]. Returns how many bytes were read.
     pub fn read(&mut self, fd: Fd, bytes: usize, at: u64) -> Result<usize> {
         let mut buffer = std::mem::take(&mut self.buffer);
         if buffer.len() < bytes {
@@ -211,7 +212,7 @@ impl World {
         result
     }
 
-    /// `unprivileged`: whoever writes may not keep the set-ID bits of the file.
+    /// Writes to a file. `unprivileged`: the writing process must not keep the file's set-ID bits.
     pub fn write(&mut self, node: NodeId, fd: Fd, data: &[u8], at: u64, unprivileged: bool) -> Result<usize> {
         if unprivileged {
             self.drop_set_id_bits(node)?;
@@ -254,7 +255,8 @@ impl World {
         self.open(node, OpenFlags { directory: true, ..OpenFlags::READ })
     }
 
-    /// Entries of an open directory, "." and ".." at first. They are read anew from the beginning on.
+    /// Entries of an open directory, beginning with "." and "..". They are read anew when a program starts at the first
+    /// one.
     pub fn read_directory(&mut self, node: NodeId, fd: Fd, first: u64) -> Result<Rc<Vec<Line>>> {
         if let Some(lines) = self.directories.get(&fd).filter(|_| first > 0) {
             return Ok(lines.clone());

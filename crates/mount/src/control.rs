@@ -21,13 +21,14 @@ use std::thread::JoinHandle;
 #[derive(Deserialize)]
 #[serde(tag = "ask", rename_all = "lowercase", deny_unknown_fields)]
 enum Question {
-    /// What it has done, what the blocks hold.
+    /// Counters so far, and the content of the blocks.
     Stat,
-    /// Writes what the chip holds to a file. `sync`: what is in memory goes there before; the kernel passes no sync(2) on.
+    /// Writes the content of the chip to a file. `sync`: dirty data in memory are written to the chip first; the kernel
+    /// does not pass sync(2) on to a mount.
     Checkpoint { file: PathBuf, oob: bool, sync: bool },
 }
 
-/// Listens as long as it lives.
+/// The thread that listens on the socket; dropping this value ends it.
 pub struct Listener {
     socket: PathBuf,
     stop: Arc<AtomicBool>,
@@ -41,7 +42,7 @@ impl Listener {
         if UnixStream::connect(socket).is_ok() {
             return Err(LabError::Input(format!("{place}: another ffslab mount listens here: unmount it first")));
         }
-        // What a mount that was killed has left.
+        // A mount that was killed has left its socket behind.
         let _absent = std::fs::remove_file(socket);
         let listener = UnixListener::bind(socket)
             .map_err(|error| LabError::Input(format!("{place}: cannot make the mount's socket: {error}")))?;
@@ -52,7 +53,7 @@ impl Listener {
                 if stopped.load(Ordering::Relaxed) {
                     break;
                 }
-                // Who asks may have gone again: that is no reason to end.
+                // The program that asks may have ended already, which is no reason to stop listening.
                 let _lost = stream.and_then(|stream| answer(&stream, &simulation));
             }
         });
@@ -63,7 +64,7 @@ impl Listener {
 impl Drop for Listener {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
-        // Wakes the thread.
+        // The connection wakes the thread, which then sees that it must stop.
         let _woken = UnixStream::connect(&self.socket);
         if let Some(thread) = self.thread.take() {
             let _ended = thread.join();
@@ -93,7 +94,7 @@ fn ask(question: Question, simulation: &Simulation) -> Result<Value, String> {
         Question::Stat => simulation.question(World::stat).ok_or_else(ended),
         Question::Checkpoint { file, oob, sync } => {
             let image = simulation.question(move |world| world.image(oob, sync)).ok_or_else(ended)??;
-            // The file may lie on the mount: nothing waits for the simulation any more.
+            // The file may be on this mount; at this point no request is waiting for the simulation any more.
             write_whole(&file, &image).map_err(|error| format!("{}: cannot be written: {error}", file.display()))?;
             Ok(json!({ "file": file, "bytes": image.len() }))
         }
@@ -101,7 +102,7 @@ fn ask(question: Question, simulation: &Simulation) -> Result<Value, String> {
 }
 
 impl World {
-    /// What the chip holds. `sync`: what is in memory goes there before.
+    /// The content of the chip as an image. `sync`: dirty data in memory are written to the chip first.
     fn image(&mut self, oob: bool, sync: bool) -> Result<Vec<u8>, String> {
         if sync {
             self.session.sync().map_err(|error| error.to_string())?;
@@ -136,7 +137,7 @@ impl World {
     }
 }
 
-/// Writes a file beside its place and renames it: it is complete, or what was there before.
+/// Writes a file under a temporary name and renames it, so that it is complete or unchanged.
 pub fn write_whole(file: &Path, content: &[u8]) -> std::io::Result<()> {
     let mut unfinished = file.as_os_str().to_os_string();
     unfinished.push(".unfinished");

@@ -1,4 +1,4 @@
-//! What the kernel and the simulation say to each other, in each other's terms.
+//! Translation between the types of FUSE and those of the simulation.
 
 use ffslab_fs::{FileKind, Result, Stat, TimeSpec};
 use ffslab_linux::{Caller, Fd, NewTime, NodeEntry, OpenFlags as Opening};
@@ -9,7 +9,7 @@ use fuser::{
 use nix::libc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// How long the kernel may remember names and attributes: not at all, the simulated kernel does.
+/// How long the kernel may cache names and attributes: not at all, because the simulated kernel caches them.
 pub const TTL: Duration = Duration::ZERO;
 
 pub fn number(error: ffslab_fs::Errno) -> Errno {
@@ -112,7 +112,8 @@ pub fn xattr(reply: ReplyXattr, room_bytes: u32, result: Result<Vec<u8>>) {
     }
 }
 
-/// What a program asked open(2) for. The kernel gives the place of each write, also of those that append.
+/// The flags with which a program called open(2). The kernel states the position of each write, also for files opened
+/// to append.
 pub fn opening(flags: i32) -> Opening {
     let access = flags & libc::O_ACCMODE;
     Opening {

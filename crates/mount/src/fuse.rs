@@ -1,4 +1,4 @@
-//! The requests of the kernel as what the simulation does, and its results as replies.
+//! The FUSE server: it passes the kernel's requests on to the simulation, and the results back as replies.
 
 use crate::convert::{attr, attributes, caller, empty, entry, fd, file_type, new_time, number, opening, xattr, TTL};
 use crate::ioctl::{extended_flags_reply, flags_ioctl, flags_reply, set_reply, FlagsIoctl};
@@ -19,7 +19,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
-/// What the kernel may read ahead for mapped memory: the page alone, since the simulated kernel reads ahead.
+/// How much the kernel may read ahead for mapped memory: one page, because the simulated kernel reads ahead itself.
 const MAPPED_READ_AHEAD_BYTES: u32 = 4096;
 
 /// The kernel's side of a simulation.
@@ -37,7 +37,7 @@ impl Bridge {
         Bridge { simulation, files: FopenFlags::empty(), maps_shared }
     }
 
-    /// A request about two nodes, or one twice: what it does, then what is answered.
+    /// Passes on a request about two nodes, or about one that is given twice: `act` carries it out, `answer` replies.
     fn ask<R>(
         &self,
         request: &Request,
@@ -51,7 +51,7 @@ impl Bridge {
         self.simulation.serve(&asked, act, answer);
     }
 
-    /// A request about one node that is a call.
+    /// Passes on a request about one node that is a system call by itself.
     fn call<R>(
         &self,
         request: &Request,
@@ -65,17 +65,19 @@ impl Bridge {
 
 impl Filesystem for Bridge {
     fn init(&mut self, _request: &Request, config: &mut KernelConfig) -> std::io::Result<()> {
-        // Open and truncate are one call of the simulated kernel. Of old kernels without it the truncation comes alone.
+        // Opening and truncating are one call of the simulated kernel. Old kernels without this capability send the
+        // truncation as a request of its own.
         let _old = config.add_capabilities(InitFlags::FUSE_ATOMIC_O_TRUNC);
-        // Where the file system refuses to share writable memory (JFFS2), the kernel refuses to share any: without the
-        // capability below `fuse_file_mmap` of `fs/fuse/file.c` answers ENODEV. It cannot be told to ask, nor to make a
-        // difference between descriptors.
+        // Where the file system does not allow shared writable mappings (JFFS2), the kernel allows no shared mappings
+        // at all: without the capability below, `fuse_file_mmap` of `fs/fuse/file.c` returns ENODEV. The kernel can
+        // neither be made to ask for each mapping nor to distinguish between descriptors.
         if !self.maps_shared {
             self.files = FopenFlags::FOPEN_DIRECT_IO;
             let _larger = config.set_max_readahead(MAPPED_READ_AHEAD_BYTES);
             return Ok(());
         }
-        // From Linux 6.6 on files can be read past the kernel's cache and mapped all the same. Before, the cache is used.
+        // From Linux 6.6 on, files can be read without the kernel's cache and be mapped nevertheless. Before 6.6 the
+        // kernel's cache is used.
         if config.add_capabilities(InitFlags::FUSE_DIRECT_IO_ALLOW_MMAP).is_ok() {
             self.files = FopenFlags::FOPEN_DIRECT_IO;
             let _larger = config.set_max_readahead(MAPPED_READ_AHEAD_BYTES);
@@ -92,7 +94,7 @@ impl Filesystem for Bridge {
     }
 
     fn forget(&self, _request: &Request, ino: INodeNo, nlookup: u64) {
-        // No call of a program: it takes no time and ends no walk.
+        // Not a call of a program: it takes no time and does not end a path walk.
         self.simulation.forget(ino.0, nlookup);
     }
 
@@ -387,7 +389,7 @@ impl Filesystem for Bridge {
         let read = |world: &mut World| world.keeps_xattrs().then(|| world.xattr(ino.0, name));
         self.call(request, ino, read, |result| match result {
             Some(result) => xattr(reply, size, result),
-            // The kernel never asks again, and programs are told EOPNOTSUPP.
+            // After this answer the kernel does not ask again, and programs get EOPNOTSUPP.
             None => reply.error(Errno::ENOSYS),
         });
     }

@@ -9,7 +9,7 @@ use ffslab_fs::{inode_flags, Result};
 use fuser::ReplyIoctl;
 use nix::libc::{c_int, c_long, Ioctl};
 
-/// What is asked.
+/// The kind of the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlagsIoctl {
     /// `FS_IOC_GETFLAGS`

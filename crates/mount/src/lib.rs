@@ -34,7 +34,7 @@ use std::time::Duration;
 
 pub use ffslab_lab::session::Torn;
 
-/// How often [`mount`] asks whether it shall end.
+/// How often [`mount`] asks whether it should end.
 const ASK_EVERY: Duration = Duration::from_millis(50);
 
 /// What to mount, and how time passes.
@@ -48,25 +48,25 @@ pub struct MountSpec {
     pub seed: u64,
     /// Options of mount(8) and of the simulated file system, as "ro,noexec".
     pub options: Vec<String>,
-    /// To whom the root of the file system is given; `None`: it stays whose it is.
+    /// The new owner of the root of the file system; `None`: it stays as it is.
     pub owner: Option<Caller>,
     pub mountpoint: PathBuf,
-    /// Where the mount listens for questions.
+    /// The socket on which the mount listens for questions.
     pub socket: PathBuf,
     /// Virtual time also passes while the program does not call.
     pub think: bool,
     /// The program waits as long as it would on the board.
     pub realtime: bool,
-    /// The power goes away at this program or erase, counted from the end of the mount.
+    /// The number of the program or erase, counted from the end of the mount, during which the power is cut.
     pub power_cut_after_operations: Option<u64>,
     pub torn: Torn,
     /// Time of day at virtual time 0, in seconds since 1970.
     pub epoch_s: u64,
-    /// Where what the chip holds at the end is written to, with OOB areas.
+    /// File to which the content of the chip is written at the end, with OOB areas.
     pub save: Option<PathBuf>,
 }
 
-/// What was mounted, after its end.
+/// The result of a mount after its end.
 #[derive(Clone, Debug)]
 pub struct Mounted {
     pub result: SessionResult,
@@ -74,20 +74,20 @@ pub struct Mounted {
     pub keys: StackTable,
 }
 
-/// What [`mount`] tells its caller, and asks.
+/// How [`mount`] informs its caller, and asks whether to end.
 pub trait Watch {
     /// Programs can use the mount from now on.
     fn ready(&self);
     /// Something that a person should read, one line.
     fn say(&self, text: &str);
-    /// Whether the mount shall end. A second yes ends it though programs still use it.
+    /// Whether the mount should end. When it returns `true` a second time the mount ends even if programs still use it.
     fn shall_end(&self) -> bool;
 }
 
-/// Mounts, serves requests until the file system is unmounted, by anybody, and returns what happened.
+/// Mounts, and serves requests until some program unmounts the file system. Returns what happened.
 ///
 /// # Errors
-/// What is wrong with the stack, why it cannot be mounted, simulated or really. Nothing is mounted then.
+/// What is wrong with the stack, or why it cannot be mounted in the simulation or on the host. Nothing is mounted then.
 pub fn mount(spec: &MountSpec, watch: &dyn Watch) -> Result<Mounted, LabError> {
     let simulation = Arc::new(Simulation::begin(spec)?);
     let served = kernel_options(spec).and_then(|options| serve(spec, options, watch, &simulation));
@@ -95,9 +95,10 @@ pub fn mount(spec: &MountSpec, watch: &dyn Watch) -> Result<Mounted, LabError> {
     served.and(result)
 }
 
-/// What the kernel that programs run on is to do with the mount. `sync` is not among it: the simulated kernel waits.
+/// The mount options for the kernel on which the programs run. `sync` is not passed on, because the simulated kernel
+/// does the waiting.
 ///
-/// Errors: what only root may ask for.
+/// Errors: an option that only root may use.
 fn kernel_options(spec: &MountSpec) -> Result<Vec<MountOption>, LabError> {
     let asked = MountOptions::of(&spec.options).map_err(LabError::Input)?;
     let mut options = vec![
@@ -106,7 +107,7 @@ fn kernel_options(spec: &MountSpec) -> Result<Vec<MountOption>, LabError> {
         MountOption::DefaultPermissions,
         MountOption::NoAtime,
     ];
-    // The library mounts without device files and set-user-ID bits unless it is told otherwise.
+    // The library forbids device files and set-user-ID bits unless these options say otherwise.
     let both = [
         (asked.suid, "suid", MountOption::Suid, MountOption::NoSuid),
         (asked.dev, "dev", MountOption::Dev, MountOption::NoDev),
@@ -123,7 +124,7 @@ fn kernel_options(spec: &MountSpec) -> Result<Vec<MountOption>, LabError> {
     Ok(options)
 }
 
-/// From the real mount to its end.
+/// Serves requests from the real mount until its end.
 fn serve(
     spec: &MountSpec,
     options: Vec<MountOption>,
@@ -143,7 +144,7 @@ fn serve(
     let (done, ended) = channel();
     let loop_thread = std::thread::spawn(move || {
         let result = session.run();
-        // Nobody listens any more when the mount was given up.
+        // The receiver is gone when the mount was given up.
         let _gone = done.send(());
         result
     });
@@ -158,7 +159,7 @@ fn serve(
                 unmount::Step::Busy => watch.say(
                     "programs still use the mount: it is out of the tree and ends when they do; once more to end it now",
                 ),
-                // The thread waits for requests that do not come; it ends with the program.
+                // The thread waits for requests that will not come; it ends with the program.
                 unmount::Step::GivenUp => {
                     drop(control);
                     return Ok(());

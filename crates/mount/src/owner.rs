@@ -1,4 +1,4 @@
-//! To whom the root of the file system belongs, and whether who mounts can write there.
+//! The owner of the file system's root, and whether the user who mounts it can write there.
 //!
 //! The kernel checks permissions by the simulated attributes (`default_permissions`). A new file system's root belongs to
 //! root, as mkfs and the file systems themselves make it; on a board somebody with the right to calls chown(2).
@@ -29,7 +29,7 @@ pub fn give_root(session: &mut Session, owner: Caller) -> Result<(), String> {
     })
 }
 
-/// What to tell whoever mounts and cannot write to the root.
+/// A hint for a user who has mounted the file system and cannot write to its root.
 pub fn remark(root: &Stat) -> Option<String> {
     let (user, group) = (geteuid().as_raw(), getegid().as_raw());
     let groups = getgroups().unwrap_or_default();

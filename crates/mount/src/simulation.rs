@@ -1,5 +1,5 @@
-//! The simulation, for whichever thread has something to do with it: FUSE's thread, the one that answers questions, the
-//! one that mounts and unmounts. One at a time.
+//! Access to the simulation for several threads: the one that serves FUSE, the one that answers questions, and the one
+//! that mounts and unmounts. Only one of them uses the simulation at a time.
 
 use crate::walk::Kind;
 use crate::world::World;
@@ -17,14 +17,14 @@ pub struct Asked {
     pub arrived: Instant,
     pub process: u32,
     pub kind: Kind,
-    /// What it is about; the same twice where it is one node.
+    /// The nodes of the request; the same node twice if there is only one.
     pub nodes: [NodeId; 2],
 }
 
 enum State {
     Lives(Box<World>),
     Ended,
-    /// What the panic said.
+    /// The payload of the panic.
     Panicked(Box<dyn Any + Send>),
 }
 
@@ -45,7 +45,7 @@ impl Simulation {
         Ok(Simulation(Mutex::new(State::Lives(Box::new(World::new(spec)?)))))
     }
 
-    /// Does `work` when nobody else has something to do. `None`: the simulation has ended.
+    /// Runs `work` when no other thread is using the simulation. `None`: the simulation has ended.
     fn with<R: Send>(&self, work: impl FnOnce(&mut World) -> R + Send) -> Option<R> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let State::Lives(world) = &mut *state else { return None };
@@ -58,8 +58,8 @@ impl Simulation {
         }
     }
 
-    /// A request of the kernel: what it does, then what is answered. When the simulation has ended nobody answers, and
-    /// the reply says EIO as it is dropped.
+    /// Carries out a request of the kernel with `act` and replies with `answer`. When the simulation has ended, neither
+    /// is called, and the reply becomes EIO when it is dropped.
     pub fn serve<R>(
         &self,
         asked: &Asked,
@@ -69,12 +69,12 @@ impl Simulation {
         let _ended = self.with(|world| world.serve(asked, act, answer));
     }
 
-    /// The kernel does not remember a node any more, of which it heard so often. No call of a program.
+    /// Notes that the kernel has forgotten a node that was handed out `look_ups` times. Not a call of a program.
     pub fn forget(&self, node: NodeId, look_ups: u64) {
         let _ended = self.with(|world| world.forget(node, look_ups));
     }
 
-    /// What the mounted file system says of memory mapped to files; it is asked once, before the first request.
+    /// Whether the mounted file system allows shared writable mappings. This is asked once, before the first request.
     pub fn maps_shared_writable(&self) -> bool {
         self.with(|world| world.maps_shared_writable()).unwrap_or(true)
     }
@@ -88,17 +88,17 @@ impl Simulation {
         })?
     }
 
-    /// A question from beside, which is no request of a program. `None`: the simulation has ended.
+    /// Answers a question that is not a request of a program. `None`: the simulation has ended.
     pub fn question<R: Send>(&self, work: impl FnOnce(&mut World) -> R + Send) -> Option<R> {
         self.with(|world| world.question(work))
     }
 
-    /// Whether it has come to an end by itself, which it should not. Does not wait for it.
+    /// Whether the simulation has ended by itself, which happens only after a panic. Does not wait for other threads.
     pub fn has_failed(&self) -> bool {
         self.0.try_lock().is_ok_and(|state| !matches!(*state, State::Lives(_)))
     }
 
-    /// Unmounts what is simulated and sums up. To be called once.
+    /// Unmounts the simulated file system and returns the result. Must be called only once.
     pub fn end(&self, spec: &MountSpec) -> Result<Mounted, LabError> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match std::mem::replace(&mut *state, State::Ended) {

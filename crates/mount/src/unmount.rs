@@ -1,4 +1,4 @@
-//! Taking the file system out of the tree again.
+//! Unmounting the file system from the host's tree.
 
 use nix::errno::Errno;
 use nix::mount::{umount2, MntFlags};
@@ -8,18 +8,18 @@ use std::process::Command;
 /// The set-user-ID helper that unmounts for those who are not root.
 const HELPER: &str = "fusermount3";
 
-/// What became of a wish to end.
+/// The result of an attempt to unmount.
 pub enum Step {
     /// It is unmounted.
     Done,
-    /// Programs have files open. It is out of the tree and goes when they have closed them.
+    /// Programs have files open. The file system is out of the tree, and ends when these files are closed.
     Busy,
-    /// It was busy before already.
+    /// It was busy at the last attempt already.
     GivenUp,
     Failed(String),
 }
 
-/// Unmounts in steps: gently, lazily, not at all.
+/// Unmounts in steps: first normally, then lazily; the third time it gives up.
 pub struct Unmount {
     mountpoint: PathBuf,
     was_busy: bool,
@@ -27,7 +27,7 @@ pub struct Unmount {
 
 impl Unmount {
     pub fn new(mountpoint: &Path) -> Unmount {
-        // Resolved before it is mounted: afterwards the file system would be asked.
+        // The path is resolved before the mount, because afterwards the file system itself would have to answer.
         let mountpoint = mountpoint.canonicalize().unwrap_or_else(|_| mountpoint.to_path_buf());
         Unmount { mountpoint, was_busy: false }
     }
@@ -71,7 +71,7 @@ impl Unmount {
     }
 }
 
-/// Why the kernel did not mount, with what would help.
+/// The message for a mount that the kernel refused, with advice.
 pub fn mount_error(mountpoint: &Path, error: &std::io::Error) -> String {
     let place = mountpoint.display();
     if !Path::new("/dev/fuse").exists() {

@@ -1,48 +1,49 @@
-//! Which requests are one system call.
+//! Which requests belong to one system call.
 //!
 //! The kernel walks a path by asking for one name after the other, and for the attributes of each directory on the way,
-//! since it may not remember them. All that is part of the call that the path was walked for: an open(2) of "a/b" is
-//! four looks and an open. A walk that nothing follows was a call of its own, as stat(2), access(2) or an open(2) that
-//! found nothing. What follows is known only at the next request, so the cost of such a call is paid a little later.
+//! because it may not cache them. All of these requests belong to the call for which the path was walked: an open(2) of
+//! "a/b" is four look-ups and an open. A walk without a further request was a call of its own, such as stat(2),
+//! access(2), or an open(2) that found nothing. Which of the two it was is known only at the next request, so such a
+//! call is charged a little later.
 
 use ffslab_linux::NodeId;
 
-/// What a request does, as far as walks are concerned.
+/// The kind of a request, as far as path walks are concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Asks for a name in a directory.
+    /// A look-up of a name in a directory.
     LookUp,
-    /// Asks for attributes.
+    /// A request for attributes.
     Attributes,
-    /// Is the call that a path was walked for.
+    /// The call for which a path was walked.
     Call,
-    /// Is one that two paths were walked for (rename, link).
+    /// A call for which two paths were walked (rename, link).
     CallOfTwoPaths,
 }
 
-/// Walks that may belong to one call: the way to each of two directories, and looks in them (the last names, whether the
-/// program may write there) that go to and fro.
+/// How many walks may belong to one call: the ways to two directories, and look-ups that alternate between the two (the
+/// last names, whether the program may write there).
 const WALKS_MAX: usize = 6;
 
-/// Looks of which each goes on where the one before it stood.
+/// A series of look-ups, each of which continues where the one before ended.
 #[derive(Clone, Copy)]
 struct Walk {
     first: NodeId,
-    /// The last directory or node, and what was found there.
+    /// The last directory or node that was asked about, and what was found there.
     last: [NodeId; 2],
 }
 
 #[derive(Default)]
 pub struct Walks {
     process: u32,
-    /// What that process has done since its last call but look.
+    /// The walks of that process since its last call that was more than a walk.
     open: Vec<Walk>,
-    /// Whether it asked for attributes at last.
+    /// Whether its last request asked for attributes.
     asked_attributes: bool,
 }
 
 impl Walks {
-    /// A request arrives. How many calls have ended before that did nothing but look.
+    /// Notes a request. Returns how many calls have ended before it that consisted of a walk only.
     pub fn request(&mut self, process: u32, kind: Kind, nodes: [NodeId; 2]) -> u32 {
         let mut ended = 0;
         if process != self.process {
@@ -78,14 +79,15 @@ impl Walks {
         ended
     }
 
-    /// What a look-up found: the walk may go on from there, or from the directory where it stood.
+    /// Notes what a look-up found. The walk may continue from there, or from the directory in which it looked.
     pub fn found(&mut self, node: NodeId) {
         if let Some(walk) = self.open.last_mut() {
             walk.last[1] = node;
         }
     }
 
-    /// The program does nothing for a while: calls that only looked have ended.
+    /// Called when the program makes no requests for a while. Returns how many calls that consisted of a walk only have
+    /// ended.
     pub fn pause(&mut self) -> u32 {
         let ended = self.open.len() as u32;
         self.open.clear();

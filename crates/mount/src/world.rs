@@ -1,4 +1,5 @@
-//! The simulated machine as a mount uses it: requests in the order in which the kernel made them, think time, pace.
+//! The simulated machine as a mount uses it: it handles requests in the order in which the kernel made them, and
+//! accounts for think time and pace.
 
 use crate::calls::vfs_of;
 use crate::control::write_whole;
@@ -23,25 +24,25 @@ pub struct Line {
     pub name: Vec<u8>,
 }
 
-/// The simulated machine, and what the host's time has to do with it.
+/// The simulated machine, and its relation to the host's time.
 pub struct World {
     pub session: Session,
     pub walks: Walks,
-    /// What is read from each open directory; from the time of its first entry on, as in the C library.
+    /// The entries of each open directory. As in the C library they are as old as the reading of the first one.
     pub directories: BTreeMap<Fd, Rc<Vec<Line>>>,
-    /// Names of open files, for the rows of calls.
+    /// Names of open files, for the recorded rows.
     pub names: BTreeMap<Fd, String>,
-    /// What the last read gave.
+    /// The result of the last read.
     pub buffer: Vec<u8>,
     pub requests: u64,
     pub began: Instant,
     think: bool,
     realtime: bool,
     last_answer: Instant,
-    /// The shortest pause between an answer and the next request. So long a request takes to come here at least: it is
-    /// no time in which the program thinks.
+    /// The shortest pause so far between an answer and the next request. A request takes at least so long to arrive, so
+    /// this part of a pause is not think time of the program.
     shortest_pause: Duration,
-    /// An instant of the host and of the board that were the same.
+    /// A time of the host and a time of the board that correspond to each other.
     pace: (Instant, u64),
 }
 
@@ -83,10 +84,10 @@ impl World {
         })
     }
 
-    /// A request of the kernel: what it does, then what is answered.
+    /// Handles a request of the kernel: `act` carries it out, `answer` replies.
     pub fn serve<R>(&mut self, asked: &Asked, act: impl FnOnce(&mut World) -> R, answer: impl FnOnce(&World, R)) {
         if asked.process == std::process::id() {
-            // Of ffslab itself, which looks where it has mounted: no call of a program.
+            // The request comes from ffslab itself, which examines its own mount. It is not a call of a program.
             let result = act(self);
             return answer(self, result);
         }
@@ -100,7 +101,7 @@ impl World {
         self.last_answer = Instant::now();
     }
 
-    /// A question from beside, which is no request of a program.
+    /// Answers a question that is not a request of a program.
     pub fn question<R>(&mut self, work: impl FnOnce(&mut World) -> R) -> R {
         self.time_passes(Instant::now());
         let result = work(self);
@@ -108,7 +109,7 @@ impl World {
         result
     }
 
-    /// Charges calls that did nothing but walk a path and ask for attributes.
+    /// Charges for calls that only walked a path and asked for attributes.
     fn calls_that_looked(&mut self, calls: u32) {
         for _ in 0..calls {
             let row = (CallOp::Stat, "", 0);
@@ -120,7 +121,7 @@ impl World {
         }
     }
 
-    /// The program has done something else since the last answer.
+    /// Accounts for the time since the last answer, in which the program did something else.
     fn time_passes(&mut self, now: Instant) {
         let pause = now.saturating_duration_since(self.last_answer);
         if !self.think || pause.is_zero() {
@@ -137,8 +138,8 @@ impl World {
         }
     }
 
-    /// Before an answer: lets the program wait for it as long as on the board. A host that is slower than the board cannot
-    /// catch up; the board's clock then stands still.
+    /// Called before an answer: makes the program wait as long as it would on the board. If the host is slower than the
+    /// board, the lost time is not made up for.
     fn keep_pace(&mut self) {
         if !self.realtime {
             return;
@@ -151,11 +152,12 @@ impl World {
         }
     }
 
-    /// Unmounts what is simulated and sums up.
+    /// Unmounts the simulated file system and returns the result.
     pub fn end(mut self, spec: &MountSpec) -> Result<Mounted, LabError> {
         let looked = self.walks.pause();
         self.calls_that_looked(looked);
-        // The kernel's last requests may be lost when it unmounts: files are still open that no program has.
+        // The kernel's last requests may be lost at the unmount, so files may still be open here that no program has
+        // open.
         for (fd, _) in std::mem::take(&mut self.names) {
             let _closed = self.vfs().release(fd);
         }

@@ -2,12 +2,12 @@
 
 use crate::prng::SplitMix64;
 
-/// Pieces differ by where they start in the pool; an odd stride visits all starts before one repeats.
+/// The pieces start at different places of the pool. With an odd stride all places are used before one is used again.
 const STRIDE_BYTES: usize = 4_099;
 const POOL_BYTES: usize = 1 << 20;
 
-/// Incompressible file content. A pool is drawn once; each write takes a piece that starts elsewhere, so that content
-/// costs nothing per write and two writes to the same place still leave different bytes.
+/// Incompressible file content. A pool of random bytes is drawn once. Each write takes a piece of it that starts
+/// elsewhere, so that making content costs nothing per write, and two writes to the same place still differ.
 pub struct Content {
     prng: SplitMix64,
     pool: Vec<u8>,
@@ -16,21 +16,21 @@ pub struct Content {
 
 impl Content {
     pub fn new(seed: u64) -> Self {
-        // Not the stream of the offsets, even if both have the same seed.
+        // The seed is changed, so that content and offsets are different random streams even with the same seed.
         Content { prng: SplitMix64::new(seed ^ 0x636F_6E74_656E_7473), pool: Vec::new(), start: 0 }
     }
 
-    /// How far the content has come, for [`Content::at`].
+    /// Position of the next piece, for [`Content::at`].
     pub fn position(&self) -> usize {
         self.start
     }
 
-    /// The content of `seed` from where another one had come.
+    /// The content of `seed` from the position on that another one had reached.
     pub fn at(seed: u64, position: usize) -> Self {
         Content { start: position % POOL_BYTES, ..Content::new(seed) }
     }
 
-    /// As [`Content::take`], of the 95 printable characters of ASCII.
+    /// Content like [`Content::take`], of the 95 printable characters of ASCII.
     pub fn take_printable(&mut self, bytes: usize) -> Vec<u8> {
         self.take(bytes).iter().map(|byte| b' ' + (u16::from(*byte) * 95 / 256) as u8).collect()
     }

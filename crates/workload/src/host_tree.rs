@@ -11,10 +11,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// More entries are not copied: no chip holds them, and it is rather the wrong folder that is named.
+/// With more entries than this nothing is copied: no chip holds them, and probably the wrong folder was named.
 const FILES_MAX: usize = 200_000;
 
-/// What may still be read.
+/// How many entries and bytes may still be read.
 struct Room {
     files: usize,
     bytes: u64,

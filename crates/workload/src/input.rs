@@ -1,4 +1,4 @@
-//! Opening what people name: the one place that says which files are read, and up to which size.
+//! Opening files that users name: this file decides which kinds of files are read, and up to which size.
 //!
 //! A simulation reads regular files, and pipes that its caller gives it as an open descriptor (`< file`, `<(command)`,
 //! /dev/stdin). Devices, folders, FIFOs with names and files of /proc and /sys are refused before anything is read: some
@@ -10,7 +10,7 @@ use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
-/// What a file is read as.
+/// The purpose for which a file is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InputKind {
     Experiment,
@@ -56,7 +56,7 @@ impl InputKind {
         InputKind::Machine,
     ];
 
-    /// For sentences.
+    /// The name of the kind, for use in sentences.
     pub fn name(self) -> &'static str {
         match self {
             InputKind::Experiment => "experiment",
@@ -75,7 +75,7 @@ impl InputKind {
         }
     }
 
-    /// The most that is read, packed or unpacked. docs/limits.md has what memory follows from it.
+    /// The most bytes that are read, packed or unpacked. docs/limits.md lists the memory that follows from it.
     pub fn bytes_max(self) -> u64 {
         match self {
             InputKind::Experiment | InputKind::Profile | InputKind::Jobs | InputKind::Commands => MIB,
@@ -91,21 +91,21 @@ impl InputKind {
     }
 }
 
-/// An open file that ends in an error when it is longer than its kind may be.
+/// An open file. Reading it fails when it is longer than its kind allows.
 pub struct Input {
     file: File,
     kind: InputKind,
-    /// Of a regular file.
+    /// The length of a regular file; `None` for a pipe.
     bytes: Option<u64>,
     room_bytes: u64,
 }
 
 /// Opens a file.
 ///
-/// Errors: what the system says, what is no regular file, what is too large; [`crate::text::io_reason`] makes words of
-/// all of them.
+/// Errors: those of the system, a file that is not regular, a file that is too large. [`crate::text::io_reason`] puts
+/// all of them into words.
 pub fn open(path: &Path, kind: InputKind) -> io::Result<Input> {
-    // Looked at before it is opened: opening a FIFO waits for a writer.
+    // The type is checked before the file is opened, because opening a FIFO waits for a writer.
     let about = fs::metadata(path)?;
     let is_pipe = about.file_type().is_fifo() && is_descriptor(path);
     if !about.is_file() && !is_pipe {
@@ -115,7 +115,7 @@ pub fn open(path: &Path, kind: InputKind) -> io::Result<Input> {
         if about.len() > kind.bytes_max() {
             return Err(too_long(kind, Some(about.len())));
         }
-        // Such files wait for events, or have no end, and do not say how long they are.
+        // Files of these systems wait for events or have no end, and do not state their length.
         if let Some(of) = fs::canonicalize(path).ok().and_then(|path| made_on_reading(&path)) {
             return Err(refused(format!(
                 "it is a file of {of}, which the kernel makes while it is read: copy it first"
@@ -149,13 +149,12 @@ impl Input {
         self.bytes
     }
 
-    /// The open file, for a caller that keeps to the limit itself.
+    /// The open file, for a caller that checks the limit itself.
     pub fn into_file(self) -> File {
         self.file
     }
 
-    /// The content, unpacked on the way if it is gzipped, which its first bytes say. Unpacked it may be no longer than
-    /// packed.
+    /// The content, unpacked if its first bytes show that it is gzipped. Unpacked, it must not exceed the same limit.
     pub fn unpacked(mut self) -> io::Result<Box<dyn BufRead>> {
         let mut start = Vec::new();
         self.by_ref().take(2).read_to_end(&mut start)?;
@@ -195,7 +194,7 @@ fn taken(room_bytes: &mut u64, n: usize, kind: InputKind) -> io::Result<usize> {
     Ok(n)
 }
 
-/// Descriptors that the caller has opened, so that nothing is waited for that is not coming.
+/// Whether the path names a descriptor that the caller has opened. Reading any other pipe could wait for ever.
 fn is_descriptor(path: &Path) -> bool {
     ["/dev/fd", "/proc/self/fd"].iter().any(|folder| path.starts_with(folder)) || path == Path::new("/dev/stdin")
 }

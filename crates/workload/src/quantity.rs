@@ -24,9 +24,9 @@ impl Micros {
 }
 
 struct Units {
-    /// What the value is, for messages.
+    /// The kind of the value, for messages.
     what: &'static str,
-    /// What would be right, for messages.
+    /// Examples of valid values, for messages.
     examples: &'static str,
     units: &'static [(&'static str, u64)],
 }
@@ -57,7 +57,7 @@ impl Units {
             return whole.checked_mul(factor).ok_or_else(|| format!("{} \"{text}\" is too large", self.what));
         }
         let value = number.parse::<f64>().map_err(|_| broken())? * factor as f64;
-        // Only fractions that come out whole: "1.5 KiB" is fine, "0.3 B" is not.
+        // Fractions are accepted if the result is whole: "1.5 KiB" is valid, "0.3 B" is not.
         if value.fract() != 0.0 || value > 9e15 {
             return Err(format!("{} \"{text}\" is no whole number of {}", self.what, self.units[0].0));
         }

@@ -1,13 +1,14 @@
-//! How text that others wrote is shown: names in images, logs, traces, files of experiments.
+//! How text that others have written is shown: names in images, logs, traces, files of experiments.
 //!
-//! Such text may hold what acts on a terminal instead of standing there: escape sequences, line feeds that forge
-//! lines, controls that turn the direction of writing (Unicode Standard Annex 9). Names are quoted as GNU `ls` does on a terminal
-//! (`--quoting-style=shell-escape`), so that a shell takes back what is printed; text around them is escaped.
+//! Such text may contain characters that control a terminal instead of being displayed: escape sequences, line feeds
+//! that fake lines, controls that change the direction of writing (Unicode Standard Annex 9). Names are quoted as GNU
+//! `ls` does on a terminal (`--quoting-style=shell-escape`), so that a shell accepts what is printed. Such characters
+//! in other text are escaped.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// Whether a character acts on a terminal or on the text around it. `ls` prints those after the controls.
+/// Whether a character controls the terminal or the text around it. Of these, `ls` escapes only the control characters.
 fn acts(character: char) -> bool {
     character.is_control()
         || matches!(character,
@@ -16,7 +17,7 @@ fn acts(character: char) -> bool {
             | '\u{2028}' | '\u{2029}')
 }
 
-/// A backslash and what a shell reads behind it in `$'...'`: a letter, or octal digits of each byte.
+/// Appends each byte as a backslash with a letter or octal digits, as a shell reads it in `$'...'`.
 fn push_escape(out: &mut String, bytes: &[u8]) {
     for &byte in bytes {
         let letter = match byte {
@@ -36,7 +37,7 @@ fn push_escape(out: &mut String, bytes: &[u8]) {
     }
 }
 
-/// What stands in a name, piece by piece: a character, or bytes that must be escaped.
+/// The pieces of a name: characters, and bytes that must be escaped.
 fn pieces(name: &[u8]) -> impl Iterator<Item = Result<char, &[u8]>> {
     name.utf8_chunks().flat_map(|chunk| {
         let valid = chunk.valid();
@@ -52,9 +53,9 @@ fn pieces(name: &[u8]) -> impl Iterator<Item = Result<char, &[u8]>> {
     })
 }
 
-/// A name as `ls` shows it: as it is when a shell takes it so, else in quotes, `''$'\033''[31mred'`.
+/// A name as `ls` shows it: unchanged if a shell would read it so, otherwise in quotes, such as `''$'\033''[31mred'`.
 ///
-/// What needs quotes is that of gnulib's `quotearg.c`.
+/// Which names need quotes is taken from gnulib's `quotearg.c`.
 pub fn quoted(name: &[u8]) -> String {
     const SPECIAL: &str = " !\"$&'()*;<=>?[\\^`|";
     const PLAIN: &str = "%+,-./:@]_ '";
@@ -70,7 +71,7 @@ pub fn quoted(name: &[u8]) -> String {
     if !name.is_empty() && !pieces(name).enumerate().any(is_special) {
         return plain();
     }
-    // A name whose only oddity is a single quote looks better in double ones.
+    // A name in which only single quotes are unusual is shown in double quotes.
     let suits_double = |(at, piece): (usize, Result<char, &[u8]>)| {
         piece.is_ok_and(|character| {
             character.is_ascii_alphanumeric()
@@ -87,7 +88,7 @@ pub fn quoted(name: &[u8]) -> String {
     for piece in pieces(name) {
         match (piece, in_escape) {
             (Err(_), false) => out.push_str("'$'"),
-            // A single quote that is written outside of quotes ends the escapes itself.
+            // A single quote is written outside of the quotes and so ends the escapes by itself.
             (Ok(character), true) if character != '\'' => out.push_str("''"),
             _ => {}
         }
@@ -102,8 +103,8 @@ pub fn quoted(name: &[u8]) -> String {
     out
 }
 
-/// Text in which nothing acts on a terminal: what would is written as an escape. Line feeds and tabs stay in text of
-/// several lines, but not in one that must be `one_line`.
+/// Text in which no character controls a terminal: such characters are written as escapes. Line feeds and tabs are kept
+/// in text of several lines, but not when it must be `one_line`.
 pub fn printable(text: &[u8], one_line: bool) -> Cow<'_, str> {
     let stays = |character: char| !acts(character) || (!one_line && matches!(character, '\n' | '\t'));
     if let Ok(valid) = std::str::from_utf8(text) {
@@ -123,7 +124,7 @@ pub fn printable(text: &[u8], one_line: bool) -> Cow<'_, str> {
     out.into()
 }
 
-/// A name as text for JSON: bytes that are no UTF-8 stand as `\xff`, as Python's `backslashreplace` writes them.
+/// A name as text for JSON: bytes that are not UTF-8 are written as `\xff`, as by Python's `backslashreplace`.
 pub fn as_text(name: &[u8]) -> String {
     let mut out = String::with_capacity(name.len());
     for chunk in name.utf8_chunks() {

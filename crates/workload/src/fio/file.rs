@@ -1,4 +1,4 @@
-//! Where a process stands in one of its files.
+//! The state of a process in one of its files.
 
 use super::random::Skewed;
 use super::random_map::RandomMap;
@@ -17,7 +17,7 @@ pub struct FileState {
     pub io_bytes: u64,
     /// Size of the file, once it is laid out or written.
     pub real_bytes: u64,
-    /// Behind the latest request, for reads and writes.
+    /// The offsets behind the last request, for reads and for writes.
     pub next_offset: [u64; 2],
     pub last_offset: [Option<u64>; 2],
     pub open: bool,
@@ -27,7 +27,7 @@ pub struct FileState {
 }
 
 impl FileState {
-    /// Back to the beginning: no block has been touched.
+    /// Starts again at the beginning, with no block touched.
     pub fn restart(&mut self) {
         self.next_offset = [self.offset; 2];
         self.last_offset = [None; 2];
@@ -36,7 +36,7 @@ impl FileState {
         }
     }
 
-    /// The offset behind the latest request, moved by `skip`, relative to the job's part; `None` at the end.
+    /// The offset behind the last request, moved by `skip`, relative to the job's part of the file; `None` at its end.
     pub fn sequential(&mut self, direction: usize, skip: i64) -> Option<u64> {
         let end = self.real_bytes.min(self.io_bytes);
         let next = &mut self.next_offset[direction];
@@ -49,7 +49,7 @@ impl FileState {
         let mut at = *next - self.offset;
         if at > 0 && skip != 0 {
             at = at.wrapping_add_signed(skip);
-            // Also where a step backwards leaves the file.
+            // The value is also too large when a step backwards goes beyond the start of the file.
             if at >= self.real_bytes {
                 at = if skip > 0 { self.offset } else { end.wrapping_add_signed(skip) };
             }

@@ -9,9 +9,9 @@ use std::collections::{BTreeMap, VecDeque};
 /// A line of a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// In the text, from 1.
+    /// Line in the text, from 1.
     pub line: u64,
-    /// Since the log began; version 2 has no times.
+    /// Time since the start of the log; logs of version 2 have none.
     pub at_us: Option<u64>,
     pub file: String,
     pub event: Event,
@@ -32,7 +32,7 @@ pub enum Event {
     },
     Sync,
     DataSync,
-    /// Goes on so many milliseconds after the start.
+    /// Waits until so many milliseconds after the start.
     Wait {
         ms: u64,
     },
@@ -44,13 +44,13 @@ pub const HEADS: [&str; 2] = ["fio version 2 iolog", "fio version 3 iolog"];
 /// Reads a log line by line.
 #[derive(Clone, Debug, Default)]
 pub struct Reader {
-    /// 0: the head has not come yet.
+    /// Version of the log; 0: the first line has not been read yet.
     version: u32,
     open: BTreeMap<String, bool>,
 }
 
 impl Reader {
-    /// Takes the next line, without spaces around it.
+    /// Reads the next line, which has no spaces around it.
     ///
     /// Errors: line and message.
     pub fn line(&mut self, line: u64, text: &str) -> Result<Option<Entry>, (u64, String)> {
@@ -65,7 +65,7 @@ impl Reader {
         if text.is_empty() {
             return Ok(None);
         }
-        // Processes of one job append to one file, each with a head of its own.
+        // The processes of a job append to one file, and each begins with a first line of its own.
         if HEADS.contains(&text) {
             return Err((line, "a second log begins here: one log holds one process".to_string()));
         }
@@ -133,10 +133,11 @@ fn parse_line(line: u64, text: &str, version: u32) -> Result<Entry, String> {
     Ok(Entry { line, at_us, file: file.to_string(), event })
 }
 
-/// The files of a log in the order in which they come, each with the smallest size at the start that explains the reads.
+/// The files of a log in the order of their first use, each with the smallest initial size with which all reads
+/// succeed.
 pub fn files_of(entries: &[Entry]) -> Vec<(String, u64)> {
     let mut known: BTreeMap<&str, usize> = BTreeMap::new();
-    // Name, size needed at the start, size now.
+    // Name, size needed at the start, current size.
     let mut files: Vec<(String, u64, u64)> = Vec::new();
     for entry in entries.iter().filter(|entry| !matches!(entry.event, Event::Wait { .. })) {
         let index = *known.entry(&entry.file).or_insert_with(|| {
@@ -179,7 +180,7 @@ pub struct Replayer {
 }
 
 impl Replayer {
-    /// `no_stall`: requests follow each other at once. `invalidate`: as the option.
+    /// `no_stall`: requests follow each other without pauses. `invalidate`: the option of that name.
     pub fn new(entries: Vec<Entry>, no_stall: bool, invalidate: bool) -> Replayer {
         let files = files_of(&entries);
         let names: Vec<String> = files.iter().map(|(name, _)| name.trim_start_matches('/').to_string()).collect();
@@ -207,7 +208,7 @@ impl Replayer {
         &self.names
     }
 
-    /// Whether the log reads, whether it writes.
+    /// Whether the log has reads, and whether it has writes.
     pub fn directions(&self) -> (bool, bool) {
         let any = |wanted: fn(&Event) -> bool| self.entries.iter().any(|entry| wanted(&entry.event));
         (any(|e| matches!(e, Event::Read { .. })), any(|e| matches!(e, Event::Write { .. })))
@@ -223,7 +224,7 @@ impl Replayer {
             .collect()
     }
 
-    /// Queues what the next line says, or a pause before it. False at the end of the log.
+    /// Queues the action of the next line, or a pause before it. Returns `false` at the end of the log.
     pub fn next_actions(&mut self, elapsed_ns: u64, queue: &mut VecDeque<Action>) -> bool {
         while let Some(entry) = self.entries.get(self.next) {
             if let (Event::Wait { ms }, false) = (entry.event, self.no_stall) {
@@ -252,7 +253,7 @@ impl Replayer {
                 Event::Sync => Some(Action::Sync { file: index, data_only: false }),
                 Event::DataSync => Some(Action::Sync { file: index, data_only: true }),
             };
-            // fio takes the time of each line, also of those that do nothing.
+            // fio takes the time of every line, also of lines without an action.
             (self.last_at_us, self.last_issue_ns, self.waited) = (entry.at_us, elapsed_ns, false);
             self.next += 1;
             let Some(action) = action else { continue };
@@ -272,7 +273,7 @@ impl Replayer {
         false
     }
 
-    /// Queues the closing of what is still open.
+    /// Queues the closing of all files that are still open.
     pub fn close_all(&mut self, queue: &mut VecDeque<Action>) {
         for (file, open) in self.open.iter_mut().enumerate() {
             if std::mem::replace(open, false) {

@@ -1,4 +1,4 @@
-//! One job: what its options say, with fio's defaults where they say nothing.
+//! One job: its options, with fio's defaults for those that are not given.
 
 use super::job_file::{self, Section};
 use super::options::{self, Verdict};
@@ -56,7 +56,7 @@ pub enum FileOrder {
     Random,
 }
 
-/// `rw_sequencer`: what happens between two random offsets of "randread:N".
+/// `rw_sequencer`: where requests go between two random offsets of "randread:N".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sequencer {
     Sequential,
@@ -70,7 +70,7 @@ pub struct Job {
     pub section: String,
     /// Line of the section.
     pub line: u64,
-    /// What the file says of it, in order.
+    /// The options of the section, in order.
     pub options: Vec<(String, String)>,
     /// `name`, in reports.
     pub title: Option<String>,
@@ -139,7 +139,7 @@ pub struct Job {
     pub write_log: Option<String>,
 }
 
-/// A trim has no meaning on these file systems; its percentages and sizes are read over.
+/// Trims have no meaning on these file systems, so their percentages and sizes are ignored.
 impl Default for Job {
     fn default() -> Job {
         Job {
@@ -206,13 +206,13 @@ impl Default for Job {
 #[derive(Clone, Debug, PartialEq)]
 pub struct JobFile {
     pub jobs: Vec<Job>,
-    /// Of a lenient reading: options that are left out, with their places.
+    /// With `lenient`: the options that were left out, with their places.
     pub warnings: Vec<String>,
 }
 
-/// More processes than this are a mistake in `numjobs`.
+/// A job with more processes than this is a mistake in `numjobs`.
 const PROCESSES_MAX: u64 = 1024;
-/// More files than this are one in `nrfiles`.
+/// A job with more files than this is a mistake in `nrfiles`.
 const FILES_MAX: u64 = 100_000;
 
 /// Reads a job file. `name` names it in messages; `include` starts beside it. With `lenient`, options that cannot be
@@ -253,7 +253,7 @@ fn read_job(section: &Section, lenient: bool, warnings: &mut Vec<String>) -> Res
             Verdict::Taken => job.options.push((line.key.clone(), line.value.clone())),
             Verdict::Wrong(message) => return Err(place(&message)),
             Verdict::NotHonoured(message) if lenient => {
-                // An option of [global] is met once for each job.
+                // An option of [global] comes up once for each job.
                 let warning = place(&format!("left out: {message}"));
                 if !warnings.contains(&warning) {
                     warnings.push(warning);
@@ -283,7 +283,7 @@ impl Job {
         self.sizes[READ].most_bytes.max(self.sizes[WRITE].most_bytes)
     }
 
-    /// What offsets of random requests are multiples of.
+    /// The unit of which the offsets of random requests are multiples.
     pub fn offset_unit_bytes(&self, direction: usize) -> u64 {
         match self.align_bytes {
             Some(align) if self.access.random => align[direction],
@@ -349,7 +349,7 @@ mod tests {
         assert_eq!(file.jobs.len(), 2);
         assert_eq!(file.warnings.len(), 2, "{:?}", file.warnings);
         assert!(file.warnings[0].starts_with("x.fio:2: left out: direct=1 "), "{:?}", file.warnings);
-        // Broken values are errors all the same.
+        // Invalid values are errors even then.
         assert!(parse("[a]\nbs=four\n", "x.fio", true).unwrap_err().contains("bs=four"));
     }
 

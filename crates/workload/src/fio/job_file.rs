@@ -15,7 +15,7 @@ pub struct Line {
     pub value: String,
 }
 
-/// A section other than [global]: the options of the globals before it, then its own.
+/// A section other than [global]: the options of all [global] sections before it, followed by its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Section {
     pub name: String,
@@ -24,7 +24,7 @@ pub struct Section {
     pub options: Vec<Line>,
 }
 
-/// Files may include files so deep; more is a circle.
+/// Files may include files to this depth; more is a circle.
 const INCLUDE_DEPTH_MAX: usize = 16;
 
 /// Splits a job file into its jobs. `name` names it in messages; what it includes is read beside it.
@@ -85,12 +85,12 @@ impl Reader {
     }
 
     fn begin(&mut self, name: &str, line: u64) {
-        // fio compares the first six letters.
+        // fio only compares the first six letters.
         if name.starts_with("global") {
             self.place = Place::Global;
         } else {
             self.place = Place::Job;
-            // A `name` of [global] is that of no job: each begins with the name of its section.
+            // A `name` in [global] applies to no job, because each job takes the name of its section.
             let options = self.globals.iter().filter(|option| option.key != "name").cloned().collect();
             self.sections.push(Section { name: name.to_string(), line, options });
         }

@@ -8,13 +8,13 @@ use super::random::Distribution;
 use super::values::{bytes, fraction, number, per_direction, switch, time_us, RequestSizes};
 use crate::text::nearest;
 
-/// What became of an option.
+/// The result of applying an option.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     Taken,
-    /// Nothing is wrong with it, but it is not honoured here.
+    /// The option is valid, but is not honoured here.
     NotHonoured(String),
-    /// Its value is broken.
+    /// The value is invalid.
     Wrong(String),
 }
 
@@ -26,7 +26,7 @@ struct Honoured {
     set: Set,
 }
 
-/// A value that asks for something that is not done here. The text says why.
+/// Values of an option that ask for something that is not done here. The text says why.
 struct OnlySome {
     name: &'static str,
     values: &'static [&'static str],
@@ -64,7 +64,7 @@ pub fn apply(job: &mut Job, key: &str, value: &str) -> Verdict {
     Verdict::NotHonoured(format!("unknown option `{key}`: {hint}"))
 }
 
-/// Begins the message about a value that fio knows and that is not honoured here.
+/// Marks the message of an error as one about a value that fio knows and that is not honoured here.
 const NOT_HERE: &str = "\u{0}";
 
 fn not_here<T>(why: &str) -> Result<T, String> {
@@ -72,7 +72,7 @@ fn not_here<T>(why: &str) -> Result<T, String> {
 }
 
 const SECOND_US: u64 = 1_000_000;
-/// Requests, loops and files beyond this are a slip.
+/// A larger number of requests, loops or files is a mistake.
 const COUNT_MAX: u64 = 1 << 40;
 
 macro_rules! honoured {
@@ -194,7 +194,7 @@ honoured! {
     "write_iolog" => |job, value| job.write_log = Some(log_name(value)?);
 }
 
-/// Options with which fio behaves differently and ffslab does not, without a difference in what reaches the file system.
+/// Options that change how fio works, but not what reaches the file system, so they are ignored here.
 const WITHOUT_EFFECT: &[&str] = &[
     "description",
     "thread",
@@ -422,7 +422,7 @@ fn set_rw(job: &mut Job, value: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// "a:b" are two files. Names begin at the root of the file system.
+/// "a:b" stands for two files. Names begin at the root of the file system.
 fn file_names(value: &str) -> Result<Vec<String>, String> {
     if value.starts_with("/dev/") {
         return not_here("a job works on files of the mounted file system, not on a device");
@@ -434,7 +434,7 @@ fn file_names(value: &str) -> Result<Vec<String>, String> {
     }
 }
 
-/// Logs end up in one folder of the results.
+/// The name of a log file without its folders, because all logs are written to one folder of the results.
 fn log_name(value: &str) -> Result<String, String> {
     match value.rsplit('/').next().filter(|name| !name.is_empty() && !name.starts_with('.')) {
         Some(name) => Ok(name.to_string()),

@@ -1,8 +1,8 @@
-//! One process of a job: which calls it makes, one after the other.
+//! One process of a job: the calls that it makes, one after the other.
 //!
-//! The order of decisions is that of fio 3.33 (`backend.c`: `thread_main`, `do_io`; `io_u.c`: `get_io_u`, `get_rw_ddir`;
-//! `filesetup.c`: `setup_files`), or the generators would draw other numbers: first whether to sync, then the
-//! direction, the file, the offset, the size.
+//! Decisions are made in the order of fio 3.33 (`backend.c`: `thread_main`, `do_io`; `io_u.c`: `get_io_u`,
+//! `get_rw_ddir`; `filesetup.c`: `setup_files`); in another order the generators would draw other numbers. First comes
+//! whether to sync, then the direction, the file, the offset, the size.
 
 use super::file::FileState;
 use super::job::{Access, Job, READ, WRITE};
@@ -64,7 +64,7 @@ pub enum Advice {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     pub file: usize,
-    /// Written in full, in writes of `request_bytes`; else the file is made anew, empty.
+    /// `true`: the file is written in full, in writes of `request_bytes`. `false`: it is made anew and is empty.
     pub fill: bool,
     pub size_bytes: u64,
     pub request_bytes: u64,
@@ -72,12 +72,12 @@ pub struct Layout {
 
 /// No file reaches beyond this offset.
 const START_MAX: u64 = 1 << 60;
-/// A random map beyond this, 128 MiB, belongs to no partition here.
+/// A random map with more blocks than this, 128 MiB of memory, is for a file larger than any partition here.
 const MAP_BLOCKS_MAX: u64 = 1 << 30;
 
-/// Where a loop over the files stands.
+/// The state of a loop over the files.
 enum Phase {
-    /// Not begun: the loop is about to start.
+    /// The loop has not begun.
     LoopStart,
     Running,
     Ended,
@@ -85,9 +85,9 @@ enum Phase {
 
 pub struct Process {
     job: Job,
-    /// Number of this process within the job; names its files.
+    /// Number of this process within the job, which is part of its files' names.
     pub subjob_index: u64,
-    /// Number over all jobs, from 1; part of the seeds.
+    /// Number of this process over all jobs, from 1, which is part of its seeds.
     thread_number: u64,
     pub file_names: Vec<String>,
     files: Vec<FileState>,
@@ -95,7 +95,7 @@ pub struct Process {
     queue: VecDeque<Action>,
     log: Option<Replayer>,
     seeds: Seeds,
-    /// While fio sets up it repeats offsets even if `randseed` is given.
+    /// Whether fio repeats offsets. During the setup it does so even if `randseed` is given.
     repeat: bool,
     size_random: [Tausworthe; 2],
     mix_random: Tausworthe,
@@ -103,7 +103,7 @@ pub struct Process {
     file_size_random: Tausworthe,
     block_random: Tausworthe,
     order_random: [Tausworthe; 2],
-    /// Limit of a loop, as fio sees it.
+    /// The limit of a loop in bytes, as fio computes it.
     size_bytes: u64,
     loops_left: u64,
     next_file: usize,
@@ -124,7 +124,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// `thread_number` counts from 1 over the processes of all jobs. `log` is what `read_iolog` names.
+    /// `thread_number` counts from 1 over the processes of all jobs. `log`: the log that `read_iolog` names.
     pub fn new(job: Job, subjob_index: u64, thread_number: u64, log: Option<Replayer>) -> Process {
         let mut job = job;
         if let Some((read, write)) = log.as_ref().map(Replayer::directions) {
@@ -200,10 +200,10 @@ impl Process {
         }
     }
 
-    /// Computes what the job does to each file, given the present sizes (`None`: there is no such file), and what has to
-    /// be laid out before. Call it once, in the order of the jobs.
+    /// Computes the sizes of the job's files, given the sizes that exist (`None`: there is no such file). Returns which
+    /// files must be laid out before the run. Must be called once for each process, in the order of the jobs.
     ///
-    /// Errors: sizes that are missing or do not fit together.
+    /// Errors: sizes that are missing or contradict each other.
     pub fn set_up(&mut self, present_bytes: &[Option<u64>]) -> Result<Vec<Layout>, String> {
         if let Some(log) = &self.log {
             return Ok(log.layouts(present_bytes));
@@ -301,7 +301,7 @@ impl Process {
         self.queue.pop_front()
     }
 
-    /// Tells that a transfer has moved `bytes`.
+    /// Must be called after a transfer, with the number of bytes that were moved.
     pub fn transferred(&mut self, write: bool, bytes: u64) {
         let direction = if write { WRITE } else { READ };
         self.last_was_sync = false;
@@ -309,12 +309,12 @@ impl Process {
         self.completed_bytes[direction] += bytes;
     }
 
-    /// Tells that a sync has ended.
+    /// Must be called after a sync.
     pub fn synced(&mut self) {
         self.last_was_sync = true;
     }
 
-    /// Ends the process because of an error; open files are still closed.
+    /// Ends the process because of an error. Open files are still closed.
     pub fn fail(&mut self) {
         self.queue.clear();
         if !matches!(self.phase, Phase::Ended) {
@@ -349,10 +349,10 @@ impl Process {
         limit > 0 && self.completed.iter().sum::<u64>() >= limit.saturating_mul(self.job.loops_n)
     }
 
-    /// One round of `do_io`: queues a request with what belongs to it, or the end of the loop.
+    /// One iteration of `do_io`: queues a request with all that belongs to it, or the end of the loop.
     fn run(&mut self, elapsed_ns: u64) {
         let job = &self.job;
-        // fio thinks after a request, also after the last one.
+        // fio thinks after a request, also after the last one of a loop.
         let done: u64 = self.completed.iter().sum();
         if job.think_us > 0 && done >= self.think_at_requests + job.think_requests {
             self.think_at_requests = done;
@@ -415,7 +415,7 @@ impl Process {
         if self.job.time_based {
             return true;
         }
-        // The first round has been counted off when it began.
+        // The first loop was subtracted when it began.
         if self.loops_left > 1 {
             self.loops_left -= 1;
             return true;

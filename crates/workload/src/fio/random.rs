@@ -30,10 +30,10 @@ const TAUS258: [Component<u64>; 5] = [
     Component { first: 3, last: 33, mask: !0x7F_FFFF, up: 8 },
 ];
 
-/// Numbers that are drawn and thrown away after seeding.
+/// How many numbers are drawn and ignored after seeding.
 const WARM_UP: usize = 6;
 
-/// fio multiplies this, of which it means powers of two and writes exclusive ors, to make the first state of a seed.
+/// fio makes the first state of a generator from this and the seed. It means powers of two, but `^` is the exclusive or.
 const SEED_START: u64 = (2 ^ 31) + (2 ^ 17) + (2 ^ 7);
 
 /// A Tausworthe generator of 32 or 64 bits.
@@ -113,7 +113,7 @@ impl Tausworthe {
         self.next() as f64 / self.range()
     }
 
-    /// A number below `bound`, by scaling.
+    /// A number below `bound`, computed by scaling.
     pub fn below(&mut self, bound: u64) -> u64 {
         (bound as f64 * self.share()) as u64
     }
@@ -124,7 +124,7 @@ impl Tausworthe {
     }
 }
 
-/// Seeds of fio's generators, by what they draw.
+/// The generators of fio, by what they draw. Each has a seed of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum SeedFor {
@@ -202,7 +202,7 @@ enum Shape {
     Normal { deviation_blocks: i64 },
 }
 
-/// More terms of the zeta function are not summed.
+/// The zeta function is summed over at most so many terms.
 const ZETA_TERMS_MAX: u64 = 10_000_000;
 const NORMAL_DRAWS: u64 = 12;
 
@@ -266,7 +266,7 @@ impl Skewed {
         spread(rank).wrapping_add(self.shift) % self.blocks
     }
 
-    /// The mean of twelve uniform numbers, moved at random by up to half of the deviation.
+    /// The mean of twelve uniform numbers, shifted at random by up to half of the deviation.
     fn normal(&mut self, deviation_blocks: i64) -> u64 {
         let drawn: u64 = (0..NORMAL_DRAWS).map(|_| self.random.next() % (self.blocks + 1)).sum();
         let mean = drawn.div_ceil(NORMAL_DRAWS);
@@ -288,7 +288,7 @@ pub fn name_hash(name: &[u8]) -> u32 {
     let (mut a, mut b, mut c) = (start, start, start);
     let mut key = name;
     while key.len() > 12 {
-        // fio adds single bytes here where the published hash adds words.
+        // fio adds single bytes where the published hash adds words.
         a = a.wrapping_add(u32::from(key[0]));
         b = b.wrapping_add(u32::from(key[4]));
         c = c.wrapping_add(u32::from(key[8]));
@@ -319,8 +319,8 @@ pub fn name_hash(name: &[u8]) -> u32 {
 mod tests {
     use super::*;
 
-    /// Whether the same offsets come out as from fio itself is tested with fio (tests/test_fio.py); this keeps the
-    /// generators where they are without it.
+    /// That the same offsets result as in fio itself is tested with fio (tests/test_fio.py). This test notices a change
+    /// of the generators without fio.
     #[test]
     fn the_generators_stay_as_they_are() {
         let drawn = |wide| {

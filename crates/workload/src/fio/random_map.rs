@@ -1,13 +1,14 @@
-//! Which blocks of a file have been touched: random I/O visits each once before any twice.
+//! Which blocks of a file have been touched: random I/O visits every block once before it visits any block twice.
 //!
-//! What it finds is what fio's `lib/axmap.c` finds: the block itself, or the next free one behind it, from the start
-//! again after the end.
+//! A search gives the same result as fio's `lib/axmap.c`: the block itself if it is free, or the next free one behind
+//! it, continuing at the start after the end.
 
-/// A set of blocks with a fast search for the next one that is not in it: each level has a bit per full word below.
+/// A set of blocks with a fast search for the next block that is not in it: each level above the first has one bit for
+/// each full word of the level below.
 #[derive(Clone, Debug)]
 pub struct RandomMap {
     blocks: u64,
-    /// Bits of blocks, then of full words of the level before.
+    /// The first level has a bit for each block, each further level a bit for each full word of the level before.
     levels: Vec<Vec<u64>>,
 }
 
@@ -53,7 +54,7 @@ impl RandomMap {
         }
     }
 
-    /// Takes up to `count` blocks from `block` on and stops before one that is taken already. How many it took.
+    /// Takes up to `count` free blocks from `block` on, and stops at the first that is taken. Returns how many it took.
     pub fn take_run(&mut self, block: u64, count: u64) -> u64 {
         let mut taken = 0;
         while taken < count && self.is_free(block + taken) {
@@ -63,7 +64,8 @@ impl RandomMap {
         taken
     }
 
-    /// `block` if it is free, or the next free one behind it, from the start again after the end; `None`: none is free.
+    /// `block` if it is free, or the next free block behind it, continuing at the start after the end; `None`: no block
+    /// is free.
     pub fn free_from(&self, block: u64) -> Option<u64> {
         if self.is_free(block) {
             return Some(block);
@@ -84,7 +86,7 @@ impl RandomMap {
                 }
                 return Some(found);
             }
-            // Nothing in this word: the word above says which of the following is not full.
+            // No block of this word is free. The level above tells which of the following words is not full.
             from = word as u64 + 1;
         }
         None

@@ -1,6 +1,6 @@
 //! Values of fio options: sizes, times, ranges, splits, as `parse.c` and `options.c` of fio 3.33 read them.
 
-/// Sizes and times beyond these are slips; below them no sum of a few overflows.
+/// Larger sizes and times are mistakes. With smaller ones, sums of a few values cannot overflow.
 const BYTES_MAX: u64 = 1 << 50;
 const TIME_US_MAX: u64 = 366 * 86_400_000_000;
 
@@ -94,7 +94,7 @@ pub fn fraction(text: &str) -> Result<f64, String> {
     }
 }
 
-/// The values for reads and writes of "READ,WRITE,TRIM": a missing one is that before it.
+/// The values for reads and writes in "READ,WRITE,TRIM". A missing value is the one before it.
 pub fn per_direction<T: Clone>(text: &str, read: impl Fn(&str) -> Result<T, String>) -> Result<[T; 2], String> {
     let mut parts = text.split(',');
     let reads = read(parts.next().unwrap_or("").trim())?;
@@ -171,7 +171,7 @@ impl RequestSizes {
                 "\"{text}\" is no split: write sizes with percentages up to 100, such as 4k/60:64k/40"
             ));
         }
-        // fio's own rounding: a single size without a percentage gets nothing and is taken all the same.
+        // This is fio's own rounding: a single size without a percentage gets 0 % and is used nevertheless.
         let rest = (100 - given).checked_div(open).unwrap_or(0);
         let mut split: Vec<SplitBytes> = entries
             .into_iter()

@@ -4,7 +4,7 @@ use crate::input::{read_text, InputKind};
 use crate::text::io_reason;
 use std::path::Path;
 
-/// What the `set` commands set, with the program's defaults.
+/// The settings that `set` commands change, with the program's defaults.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     pub size_low_bytes: u64,
@@ -13,7 +13,7 @@ pub struct Settings {
     pub files: u64,
     pub seed: u32,
     pub transactions_n: u64,
-    /// 0 and 1: none.
+    /// 0 and 1 both mean that there are none.
     pub subdirectories_n: u64,
     pub read_bytes: u64,
     pub write_bytes: u64,
@@ -54,11 +54,11 @@ impl Default for Settings {
     }
 }
 
-/// A `run` command with what was set before it.
+/// A `run` command with the settings at that point.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfiguredRun {
     pub settings: Settings,
-    /// Where its report goes; `None`: with the rest of the output.
+    /// The file for its report; `None`: the report goes to the rest of the output.
     pub report_file: Option<String>,
 }
 
@@ -68,7 +68,7 @@ pub struct CommandFile {
     pub runs: Vec<ConfiguredRun>,
 }
 
-/// Numbers beyond these are slips; they also keep the table of files, and what is to be written, in memory.
+/// Larger numbers are mistakes. The limit also bounds the memory for the table of files and for what is to be written.
 const COUNT_MAX: u64 = 100_000_000;
 const FILES_MAX: u64 = 1_000_000;
 const SIZE_BYTES_MAX: u64 = 64 << 20;
@@ -187,7 +187,7 @@ impl Reader {
     }
 }
 
-/// Marks a message that has its place already; it is not seen by a user.
+/// Marks a message that states its place already. Users do not see the mark.
 const LOADED: &str = "\u{0}";
 
 fn sizes(rest: &str) -> Result<(u64, u64), String> {
@@ -203,7 +203,7 @@ fn sizes(rest: &str) -> Result<(u64, u64), String> {
     Ok((low, high))
 }
 
-/// "DIR [WEIGHT]" replaces all, "+DIR [WEIGHT]" adds one, "-DIR" takes one away.
+/// "DIR [WEIGHT]" replaces all locations, "+DIR [WEIGHT]" adds one, "-DIR" removes one.
 fn locate(locations: &mut Vec<Location>, rest: &str) -> Result<(), String> {
     let plain = rest.trim_start_matches(['+', '-']);
     let (directory, weight) = plain.rsplit_once(' ').unwrap_or((plain, "1"));

@@ -44,7 +44,7 @@ impl Mersenne {
         word ^ (word >> 18)
     }
 
-    /// A number below `bound` by remainder; 0, without drawing, if nothing is below.
+    /// A number below `bound`, as a remainder. If `bound` is 0 the result is 0, and no number is drawn.
     pub fn below(&mut self, bound: u64) -> u64 {
         match bound {
             0 => 0,

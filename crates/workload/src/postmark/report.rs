@@ -3,10 +3,10 @@
 use super::commands::Settings;
 use std::fmt::Write;
 
-/// What a run did. The program counts bytes in single precision, and so do we.
+/// What a run has done. Bytes are counted in single precision, as the program does.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Totals {
-    /// Files of the beginning.
+    /// Number of files at the beginning.
     pub first_files: u64,
     pub files_created: u64,
     pub files_deleted: u64,
@@ -52,7 +52,7 @@ impl Totals {
     /// The block that the program prints, verbose or terse.
     pub fn text(&self, settings: &Settings, at: &Instants) -> String {
         let mut text = String::new();
-        // Writing to a text cannot fail.
+        // Writing to a string cannot fail.
         let _ =
             if settings.terse { self.terse(&mut text, settings, at) } else { self.verbose(&mut text, settings, at) };
         text

@@ -1,11 +1,11 @@
-//! One run: which operation comes next. Numbers are drawn in the order in which postmark 1.53 draws them.
+//! One run: decides which operation comes next. Numbers are drawn in the order in which postmark 1.53 draws them.
 
 use super::commands::Settings;
 use super::mersenne::Mersenne;
 use super::report::Totals;
 use super::stdio;
 
-/// What the program does next. Tell [`Run::done`] how it ended.
+/// The program's next operation. After it, [`Run::done`] must be called with its result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Operation {
     MakeDirectory {
@@ -32,9 +32,9 @@ pub enum Operation {
     RemoveDirectory {
         path: String,
     },
-    /// The files of the beginning are there: the transactions begin.
+    /// All initial files exist, and the transactions begin.
     TransactionsBegin,
-    /// The rest is deleted now.
+    /// The transactions have ended, and the remaining files are deleted.
     TransactionsEnd,
     FilesDeleted,
 }
@@ -56,7 +56,7 @@ enum Phase {
     Ended,
 }
 
-/// What [`Run::done`] has to count.
+/// What [`Run::done`] will count.
 enum Pending {
     Nothing,
     Read { bytes: u64 },
@@ -71,7 +71,7 @@ pub struct Run {
     next_slot: usize,
     phase: Phase,
     transactions_done: u64,
-    /// The second half of a transaction is due.
+    /// Whether the second half of a transaction comes next.
     second_half: bool,
     pending: Pending,
     out_of_files: bool,
@@ -81,7 +81,7 @@ pub struct Run {
 impl Run {
     pub fn new(settings: Settings) -> Run {
         let mut random = Mersenne::new(settings.seed);
-        // The program fills what it will write with random letters.
+        // The program fills its buffer for writes with random letters, which takes so many random numbers.
         for _ in 0..settings.size_high_bytes * 2 {
             random.below(95);
         }
@@ -104,7 +104,7 @@ impl Run {
         &self.settings
     }
 
-    /// The program found no file any more and ended the transactions early; it prints no report then.
+    /// Whether the program found no more files and ended the transactions early. In this case it prints no report.
     pub fn ran_out_of_files(&self) -> bool {
         self.out_of_files
     }
@@ -161,8 +161,8 @@ impl Run {
         }
     }
 
-    /// Tells whether the file of the latest operation could be opened, or deleted. What is read or written then is
-    /// counted whether or not it succeeds, as the program does.
+    /// Must be called with whether the file of the last operation could be opened or deleted. As in the program, the
+    /// reads and writes on it are counted whether or not they succeed.
     pub fn done(&mut self, ok: bool) {
         if !ok {
             return;
@@ -184,7 +184,7 @@ impl Run {
         }
     }
 
-    /// Half of a transaction; `None` when that half does nothing, or at the end (the phase says which).
+    /// Half of a transaction; `None` when this half does nothing, or at the end (the phase tells which).
     fn transaction(&mut self) -> Option<Operation> {
         if self.second_half {
             self.second_half = false;

@@ -15,7 +15,7 @@ pub fn writes(bytes: u64, block_bytes: u64) -> Vec<u64> {
             held = held.map(|held| held + piece);
             continue;
         }
-        // The buffer is full, or not there yet; whole buffers then go past it.
+        // The buffer is full, or does not exist yet. Whole buffers are then written directly.
         if held.is_some() {
             calls.push(BUFFER_BYTES);
         }
@@ -56,7 +56,7 @@ pub fn reads(bytes: u64, block_bytes: u64) -> Vec<u64> {
     calls
 }
 
-/// Sizes of the calls without a buffer: whole blocks, then what is left, even if it is nothing.
+/// Sizes of the calls without a buffer: whole blocks, and then the rest, even if the rest is 0.
 pub fn unbuffered(bytes: u64, block_bytes: u64) -> Vec<u64> {
     pieces(bytes, block_bytes).collect()
 }

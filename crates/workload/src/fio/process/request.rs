@@ -5,7 +5,7 @@ use crate::fio::file::Next;
 use crate::fio::job::{AdviceHint, FileOrder, Sequencer, READ, WRITE};
 
 impl Process {
-    /// Picks a file and a request on it (`set_io_u_file`). False when all files are done.
+    /// Chooses a file and a request on it (`set_io_u_file`). Returns `false` when all files are done.
     pub(super) fn queue_request(&mut self) -> bool {
         while let Some(i) = self.pick_file() {
             if self.queue_request_on(i) {
@@ -216,7 +216,7 @@ impl Process {
         }
         let unit = self.job.offset_unit_bytes(direction);
         let range = file.io_bytes.min(file.real_bytes);
-        // A request that is larger than its alignment must still fit behind the last block.
+        // A request that is larger than the alignment must also fit behind the last block.
         let blocks = range.saturating_sub(self.job.sizes[direction].least_bytes.saturating_sub(unit)) / unit;
         if blocks == 0 {
             return None;
