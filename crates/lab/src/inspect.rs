@@ -13,7 +13,7 @@ use crate::image::read_file;
 use crate::recognise::parts::{self, Part, Wanted};
 use crate::recognise::Layout;
 use crate::result::{CauseSummary, Counts};
-use crate::tree::{cut_off, tree_of, Content, ImageFs, Tree, TreeEntry};
+use crate::tree::{tree_of, Content, Tree, TreeEntry};
 use ffslab_fs::FileKind;
 use ffslab_workload::quoting::as_text;
 use schemars::JsonSchema;
@@ -143,21 +143,25 @@ const DAMAGE_TOLD_MAX: usize = 8;
 
 /// What reading the bytes finds.
 #[derive(Default)]
-struct Scanned {
-    superblock: Vec<(String, Value)>,
-    blocks: Vec<BlockFacts>,
+pub struct Scanned {
+    /// Name and value, in the order in which they are to be read.
+    pub superblock: Vec<(String, Value)>,
+    pub blocks: Vec<BlockFacts>,
     damage: Vec<Damage>,
     damage_count: u64,
-    bad_blocks: Option<Vec<u32>>,
-    notes: Vec<String>,
+    /// `None`: the image has no OOB areas, where the marks are.
+    pub bad_blocks: Option<Vec<u32>>,
+    pub notes: Vec<String>,
 }
 
 impl Scanned {
-    fn fact(&mut self, name: &str, value: impl Into<Value>) {
+    /// Adds a fact of the superblock.
+    pub fn fact(&mut self, name: &str, value: impl Into<Value>) {
         self.superblock.push((name.to_string(), value.into()));
     }
 
-    fn damaged(&mut self, block: u32, offset: u64, what: impl Into<String>) {
+    /// Adds a piece of damage, at `offset` in the image.
+    pub fn damaged(&mut self, block: u32, offset: u64, what: impl Into<String>) {
         self.damage_count += 1;
         if let Some(facts) = self.blocks.get_mut(block as usize) {
             facts.damage_count += 1;
@@ -194,10 +198,13 @@ pub(crate) fn damage_of(image: &[u8], layout: &Layout, starts_at: usize) -> Vec<
 }
 
 fn scan(image: &[u8], layout: &Layout) -> Scanned {
-    match layout.fs {
-        ImageFs::Fat | ImageFs::Rfs => volumes::scan(image, layout),
-        _ => flash::scan(image, layout),
+    let format = layout.fs.format();
+    let mut scanned = if format.is_volume() { volumes::begin(layout) } else { flash::begin(image, layout) };
+    format.scan(image, layout, &mut scanned);
+    if format.is_volume() {
+        volumes::finish(&mut scanned);
     }
+    scanned
 }
 
 /// The only partition of an image that holds a file system.
@@ -252,11 +259,11 @@ fn look_into(
         facts.invalid_bytes = Some(held.invalid_bytes);
         facts.free_bytes = Some(held.free_bytes);
     }
-    if let Some(cut) = cut_off::find(image, &layout) {
+    if let Some(cut) = layout.fs.format().cut_off(image, &layout) {
         let block = cut.offset / layout.stored_block_bytes() as u64;
         scanned.damaged(block.min(u64::from(layout.blocks.saturating_sub(1))) as u32, cut.offset, cut.what);
     }
-    put_right(&layout, &mut scanned);
+    layout.fs.format().put_right(&layout, &mut scanned);
     scanned.damage.iter_mut().for_each(|damage| damage.offset += starts_at as u64);
     let mut files: Vec<FileFacts> = tree.entries.iter().map(FileFacts::of).collect();
     let mount = match machine.mount(image, &layout) {
@@ -284,26 +291,6 @@ fn look_into(
         mount,
         notes: scanned.notes,
     })
-}
-
-/// Takes back what the mount of a copy did: it has erased blocks without clean markers again, and moved the volume table.
-fn put_right(layout: &Layout, scanned: &mut Scanned) {
-    let lacks_markers = layout.fs == ImageFs::Jffs2 && layout.oob_bytes == 0;
-    let mut without_marker = 0;
-    for facts in scanned.blocks.iter_mut().filter(|facts| facts.valid_bytes.is_some()) {
-        if lacks_markers && facts.holds == "erased" {
-            (facts.invalid_bytes, facts.free_bytes) = (Some(0), Some(layout.block_bytes));
-            without_marker += 1;
-        }
-        if facts.holds == "volume table" {
-            (facts.valid_bytes, facts.invalid_bytes, facts.free_bytes) = (Some(layout.block_bytes), Some(0), Some(0));
-        }
-    }
-    if without_marker > 0 {
-        scanned.notes.push(format!(
-            "{without_marker} erased blocks have no clean marker in the image, which has no OOB areas: a mount erases them again"
-        ));
-    }
 }
 
 impl FileFacts {

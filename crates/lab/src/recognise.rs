@@ -4,13 +4,11 @@
 //! that all of them find the same. [`parts`] cuts the dump of a whole chip into its partitions before.
 
 pub mod arranged;
-mod jffs2;
 pub mod mtdparts;
 pub mod parts;
-mod ubi;
-mod yaffs2;
 
-use crate::tree::{cut_off, data_areas, rtems, ImageFs};
+use crate::file_systems::{Evidence, ImageFs};
+use crate::tree::data_areas;
 use ffslab_jffs2::Endian;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -111,13 +109,14 @@ fn endian_word(endian: Endian) -> &'static str {
     }
 }
 
-const PAGES_BYTES: [u32; 5] = [2048, 4096, 512, 8192, 16384];
+pub(crate) const PAGES_BYTES: [u32; 5] = [2048, 4096, 512, 8192, 16384];
 const OOBS_BYTES: [u32; 10] = [0, 16, 64, 128, 224, 256, 448, 512, 640, 32];
-const BLOCK_PAGES: [u32; 7] = [64, 32, 128, 16, 256, 512, 8];
-const BLOCK_BYTES_USUAL: u32 = 128 << 10;
+pub(crate) const BLOCK_PAGES: [u32; 7] = [64, 32, 128, 16, 256, 512, 8];
+pub const BLOCK_BYTES_USUAL: u32 = 128 << 10;
 
 impl Layout {
-    fn new(fs: ImageFs, page_bytes: u32, oob_bytes: u32, block_bytes: u32, image: &[u8]) -> Layout {
+    /// A layout of which no more is known than the sizes; no OOB areas: 0.
+    pub fn new(fs: ImageFs, page_bytes: u32, oob_bytes: u32, block_bytes: u32, image: &[u8]) -> Layout {
         let mut layout = Layout {
             fs,
             page_bytes,
@@ -136,7 +135,8 @@ impl Layout {
         layout
     }
 
-    fn because(mut self, text: impl Into<String>) -> Layout {
+    /// Adds a sentence that says how something of it is known.
+    pub fn because(mut self, text: impl Into<String>) -> Layout {
         self.because.push(text.into());
         self
     }
@@ -192,13 +192,13 @@ impl Layout {
             [] => format!("erase blocks of {} KiB", self.block_bytes >> 10),
             fits => format!("erase blocks of {} KiB", either(fits)),
         };
-        match self.fs {
-            ImageFs::Fat | ImageFs::Rfs => format!("{}, a volume of a block device", self.fs.name()),
-            ImageFs::Ubifs if self.lacks_ubi => {
-                format!("a volume of UBIFS without UBI, LEBs of {} B", self.block_bytes)
-            }
-            _ => format!("{}{order}, pages of {page_bytes}{oob}, {blocks}", self.fs.name()),
+        if self.fs.format().is_volume() {
+            return format!("{}, a volume of a block device", self.fs.name());
         }
+        if self.lacks_ubi {
+            return format!("a volume of UBIFS without UBI, LEBs of {} B", self.block_bytes);
+        }
+        format!("{}{order}, pages of {page_bytes}{oob}, {blocks}", self.fs.name())
     }
 
     /// The layout for those who need all of it.
@@ -225,7 +225,7 @@ impl Layout {
 }
 
 /// Sizes in KiB, one of which it is.
-fn either(bytes: &[u32]) -> String {
+pub(crate) fn either(bytes: &[u32]) -> String {
     let kib: Vec<String> = bytes.iter().map(|bytes| (bytes >> 10).to_string()).collect();
     match kib.as_slice() {
         [rest @ .., last] if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
@@ -246,37 +246,30 @@ pub fn recognise(image: &[u8], given: &Given) -> Result<Layout, String> {
         let (given, found) = (given.text(), layout.text());
         return Err(format!("what is given, {given}, contradicts what is found, {found}: leave out what is not so"));
     }
+    if let Some(hint) = asked(given).find_map(|fs| fs.format().hint(image, given)) {
+        return Err(hint);
+    }
     Err(match given.fs {
-        None | Some(ImageFs::Yaffs2) if yaffs2::lacks_blocks(image, given) => {
-            "pages side by side have different sequence numbers: no size of erase blocks suits the image".to_string()
-        }
-        Some(ImageFs::Yaffs2) => {
-            "there is no YAFFS2 object header in the image: without in-band tags it needs its OOB areas".to_string()
-        }
         Some(fs) => format!("this is no {} image, or its pages and OOB areas have other sizes", fs.name()),
-        None => cut_off::volume(image).unwrap_or_else(|| {
-            "nothing is known in it: no JFFS2 node, no YAFFS2 object header, no UBI header, no FAT or RFS superblock"
-                .to_string()
-        }),
+        None => {
+            let signs: Vec<String> = ImageFs::all().iter().map(|fs| format!("no {}", fs.format().sign())).collect();
+            format!("nothing is known in it: {}", signs.join(", "))
+        }
     })
 }
 
+/// The file systems that it may be.
+fn asked(given: &Given) -> impl Iterator<Item = ImageFs> {
+    let asked = given.fs;
+    ImageFs::all().into_iter().filter(move |fs| asked.is_none_or(|asked| asked == *fs))
+}
+
 fn find(image: &[u8], given: &Given) -> Option<Layout> {
-    let is_asked = |fs| given.fs.is_none_or(|asked| asked == fs);
-    let found = (is_asked(ImageFs::Fat) || is_asked(ImageFs::Rfs)).then(|| volume(image, given)).flatten();
-    let found = found.or_else(|| is_asked(ImageFs::Ubifs).then(|| ubi::volume_alone(image)).flatten());
-    // An update in a file has headers of UBI, too.
-    let (ubi, within) = match is_asked(ImageFs::Ubifs).then(|| ubi::recognise(image, given)).flatten() {
-        Some(layout) => match ubi::headers_of_used(image, &layout) {
-            (headers, used) if 2 * headers >= used => (Some(layout), None),
-            _ => (None, Some(layout)),
-        },
-        None => (None, None),
-    };
-    let found = found.or(ubi);
-    let found = found.or_else(|| is_asked(ImageFs::Yaffs2).then(|| yaffs2::recognise(image, given)).flatten());
-    let found = found.or_else(|| is_asked(ImageFs::Jffs2).then(|| jffs2::recognise(image, given)).flatten());
-    found.or(within)
+    let formats: Vec<ImageFs> = asked(given).collect();
+    Evidence::ALL.into_iter().find_map(|evidence| {
+        let formats = formats.iter().map(|fs| fs.format()).filter(|format| format.evidence().contains(&evidence));
+        formats.into_iter().find_map(|format| format.recognise(image, given, evidence))
+    })
 }
 
 fn check(given: &Given) -> Result<(), String> {
@@ -295,7 +288,7 @@ fn check(given: &Given) -> Result<(), String> {
 }
 
 /// Pages and OOB areas to try, what was given first and alone.
-fn strides(given: &Given) -> impl Iterator<Item = (u32, u32)> {
+pub fn strides(given: &Given) -> impl Iterator<Item = (u32, u32)> {
     let pages: Vec<u32> = given.page_bytes.map_or(PAGES_BYTES.to_vec(), |page| vec![page]);
     let oobs: Vec<u32> = given.oob_bytes.map_or(OOBS_BYTES.to_vec(), |oob| vec![oob]);
     let has_oob = given.has_oob;
@@ -304,7 +297,7 @@ fn strides(given: &Given) -> impl Iterator<Item = (u32, u32)> {
 }
 
 /// Where sizes are from; `why` they are guessed so, unless all of them are given.
-fn said(given: &Given, are_given: bool, why: &str) -> String {
+pub(crate) fn said(given: &Given, are_given: bool, why: &str) -> String {
     match (are_given, given.said_by) {
         (true, None) => "as given".to_string(),
         (true, Some(who)) => who.to_string(),
@@ -312,20 +305,7 @@ fn said(given: &Given, are_given: bool, why: &str) -> String {
     }
 }
 
-fn volume(image: &[u8], given: &Given) -> Option<Layout> {
-    let is_asked = |fs| given.fs.is_none_or(|asked| asked == fs);
-    // Areas for the picture of the space: at most this many.
-    let area_bytes = (image.len() / 1024).next_power_of_two().max(4096) as u32;
-    if let Some(boot) = rtems::fat(image).filter(|_| is_asked(ImageFs::Fat)) {
-        let layout = Layout::new(ImageFs::Fat, boot.sector_bytes, 0, area_bytes.max(boot.cluster_bytes()), image);
-        return Some(layout.because(format!("the boot sector is one of FAT, with sectors of {} B", boot.sector_bytes)));
-    }
-    let rfs = rtems::rfs(image).filter(|_| is_asked(ImageFs::Rfs))?;
-    let layout = Layout::new(ImageFs::Rfs, 512, 0, area_bytes.max(rfs.block_bytes), image);
-    Some(layout.because(format!("the superblock is one of RFS, with blocks of {} B", rfs.block_bytes)))
-}
-
-fn gcd(a: usize, b: usize) -> usize {
+pub(crate) fn gcd(a: usize, b: usize) -> usize {
     if b == 0 {
         a
     } else {

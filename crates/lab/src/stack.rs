@@ -1,13 +1,12 @@
 //! From a description to a running stack: clock, chip, NAND driver, partition, system calls, file system.
 
 use crate::error::LabError;
-use crate::file_systems::{self, Ground, Settings};
+use crate::file_systems::{self, Ground, ImageFs, Settings};
 use crate::image::{self, ImageSpec};
 use crate::mount_options::MountOptions;
 use crate::profile::Profile;
 use crate::recognise::arranged::arranged;
 use crate::stack_keys::{EccName, NandWaitName, StackKeys};
-use crate::tree::ImageFs;
 use ffslab_flash::{Chip, Geometry, Rules, Timing};
 use ffslab_fs::{BlockSpace, FileSystem};
 use ffslab_linux::{Vfs, VfsConfig, WriteBackKnobs};
@@ -172,7 +171,7 @@ fn image_of(keys: &mut StackKeys, geometry: &Geometry, base_dir: &Path) -> Resul
     let path = base_dir.join(file);
     let image = image::read_file(&path).map_err(LabError::Input)?;
     let named = |text: String| LabError::Input(format!("{}: {text}", path.display()));
-    let fs = ImageFs::ALL.into_iter().find(|fs| fs.name() == keys.fs);
+    let fs = ImageFs::named(&keys.fs);
     let arranged = arranged(&image, &said, fs, geometry).map_err(named)?;
     keys.take(&arranged).map_err(named)?;
     Ok(Some(ImageSpec { path, oob: arranged.oob, autoplace: arranged.autoplace, place_bytes: arranged.place_bytes }))

@@ -1,10 +1,6 @@
 //! The tree of files that an image holds.
 
-pub(crate) mod cut_off;
-mod room;
-pub(crate) mod rtems;
-pub(crate) mod ubifs;
-pub(crate) mod yaffs2;
+pub(crate) mod room;
 
 use crate::error::LabError;
 use crate::image::{put, read_file};
@@ -13,8 +9,6 @@ use crate::recognise::parts::{self, Part, Wanted};
 use crate::recognise::Layout;
 use ffslab_flash::{Chip, Geometry, Rules, Timing};
 use ffslab_fs::{BlockSpace, FileKind, FileSystem, Ino, PAGE_BYTES};
-use ffslab_jffs2::probe::{self, Misfit};
-use ffslab_jffs2::{Jffs2, Options};
 use ffslab_mtd::{Driver, Mtd, Nand};
 use ffslab_sim::{Sim, SimConfig};
 use room::{Names, Room};
@@ -23,30 +17,22 @@ use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::Path;
 
-/// File systems whose images can be read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ImageFs {
-    Jffs2,
-    Yaffs2,
-    Ubifs,
-    /// FAT12, FAT16, FAT32.
-    Fat,
-    /// RTEMS's own.
-    Rfs,
+/// Where an image ends that should go on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CutOff {
+    /// In the image file: the beginning of what is not whole.
+    pub offset: u64,
+    pub what: String,
 }
 
-impl ImageFs {
-    pub const ALL: [ImageFs; 5] = [ImageFs::Jffs2, ImageFs::Yaffs2, ImageFs::Ubifs, ImageFs::Fat, ImageFs::Rfs];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            ImageFs::Jffs2 => "jffs2",
-            ImageFs::Yaffs2 => "yaffs2",
-            ImageFs::Ubifs => "ubifs",
-            ImageFs::Fat => "fat",
-            ImageFs::Rfs => "rfs",
-        }
-    }
+/// An image as a chip takes it.
+pub struct OnChip<'i> {
+    pub geometry: Geometry,
+    /// Its pages, each followed by its OOB area if `oob`.
+    pub pages: Box<dyn Read + 'i>,
+    /// How many bytes `pages` gives.
+    pub bytes: u64,
+    pub oob: bool,
 }
 
 /// What to do with what files hold.
@@ -132,7 +118,7 @@ pub fn read_trees(path: &Path, wanted: &Wanted) -> Result<Vec<PartTree>, LabErro
 }
 
 fn read_part(image: &[u8], part: &Part, layout: &Layout) -> Result<Tree, String> {
-    let cut = cut_off::find(image, layout);
+    let cut = layout.fs.format().cut_off(image, layout);
     let cut = cut.map(|cut| format!("{:#x}: {}", part.place_bytes.start as u64 + cut.offset, cut.what));
     let read = tree_of(image, layout, Content::Keep);
     let mut tree =
@@ -145,21 +131,28 @@ fn read_part(image: &[u8], part: &Part, layout: &Layout) -> Result<Tree, String>
 
 /// The files of an image of this layout.
 pub(crate) fn tree_of(image: &[u8], layout: &Layout, content: Content) -> Result<Tree, String> {
-    match layout.fs {
-        ImageFs::Jffs2 => read_jffs2(image, layout, content),
-        ImageFs::Yaffs2 => yaffs2::read(image, layout, content),
-        ImageFs::Ubifs => ubifs::read(image, layout, content),
-        fs @ (ImageFs::Fat | ImageFs::Rfs) => rtems::read(image, fs, content),
-    }
+    layout.fs.format().read(image, layout, content)
 }
 
 /// What a mounted file system holds.
-fn tree_in(fs: &mut dyn FileSystem, content: Content, notes: Vec<String>) -> Tree {
+pub fn tree_in(fs: &mut dyn FileSystem, content: Content, notes: Vec<String>) -> Tree {
     Tree { entries: walk(fs, content), notes, space: fs.block_space() }
 }
 
+/// The image as it is, on a chip of at least `blocks_min` erase blocks.
+///
+/// Errors: one line; no chip has such a geometry.
+pub fn as_it_is<'i>(image: &'i [u8], layout: &Layout, blocks_min: u32) -> Result<OnChip<'i>, String> {
+    Ok(as_it_is_on(geometry_of(image, layout, blocks_min)?, image, layout))
+}
+
+/// The image as it is, on such a chip.
+pub(crate) fn as_it_is_on<'i>(geometry: Geometry, image: &'i [u8], layout: &Layout) -> OnChip<'i> {
+    OnChip { geometry, pages: Box::new(image), bytes: image.len() as u64, oob: layout.oob_bytes > 0 }
+}
+
 /// A chip with the image on it, and a partition of all of it. Nothing is asked but the content: no time passes.
-fn chip_with(image: &[u8], geometry: Geometry, oob: bool) -> Result<Mtd, String> {
+pub fn chip_with(image: &[u8], geometry: Geometry, oob: bool) -> Result<Mtd, String> {
     // Of an image that is cut off the last page may be short: its OOB area is missing.
     let page_bytes = (geometry.page_bytes + if oob { geometry.oob_bytes } else { 0 }) as usize;
     let whole = if oob { image.len() - image.len() % page_bytes } else { image.len() };
@@ -167,7 +160,7 @@ fn chip_with(image: &[u8], geometry: Geometry, oob: bool) -> Result<Mtd, String>
 }
 
 /// As [`chip_with`], with an image that is made on the way.
-fn chip_from(from: &mut dyn Read, bytes: u64, geometry: Geometry, oob: bool) -> Result<Mtd, String> {
+pub(crate) fn chip_from(from: &mut dyn Read, bytes: u64, geometry: Geometry, oob: bool) -> Result<Mtd, String> {
     let timing = Timing { read_ns: 0, program_ns: 0, erase_ns: 0, bus_ps_per_byte: 0 };
     let rules = Rules { partial_programs_max: u32::MAX, in_order: false };
     let sim = Sim::new(SimConfig::default());
@@ -178,7 +171,7 @@ fn chip_from(from: &mut dyn Read, bytes: u64, geometry: Geometry, oob: bool) -> 
 }
 
 /// The smallest chip that takes the image, of at least `blocks_min` erase blocks.
-pub(crate) fn geometry_of(image: &[u8], layout: &Layout, blocks_min: u32) -> Result<Geometry, String> {
+pub fn geometry_of(image: &[u8], layout: &Layout, blocks_min: u32) -> Result<Geometry, String> {
     let &Layout { page_bytes, block_bytes, .. } = layout;
     if page_bytes == 0 || block_bytes == 0 || !block_bytes.is_multiple_of(page_bytes) {
         return Err(format!("erase blocks of {block_bytes} B are not made of pages of {page_bytes} B"));
@@ -189,22 +182,6 @@ pub(crate) fn geometry_of(image: &[u8], layout: &Layout, blocks_min: u32) -> Res
         Geometry { page_bytes, oob_bytes: layout.chip_oob_bytes(), pages_per_block: block_bytes / page_bytes, blocks };
     geometry.check().map_err(|error| error.to_string())?;
     Ok(geometry)
-}
-
-/// JFFS2 mounts nothing smaller.
-pub(crate) const JFFS2_BLOCKS_MIN: u32 = 5;
-
-fn read_jffs2(image: &[u8], layout: &Layout, content: Content) -> Result<Tree, String> {
-    let &Layout { page_bytes, oob_bytes, block_bytes, .. } = layout;
-    let geometry = geometry_of(image, layout, JFFS2_BLOCKS_MIN)?;
-    let endian = layout.endian.unwrap_or_default();
-    let blocks_of = |block_bytes| block_data(image, page_bytes, oob_bytes, block_bytes);
-    let misfit = |block_bytes| probe::misfit(endian, blocks_of(block_bytes), block_bytes);
-    let note = misfit_note(misfit, page_bytes, block_bytes);
-    let mtd = chip_with(image, geometry, oob_bytes > 0)?;
-    let settings = Options { endian, ..Options::default() };
-    let mut fs = Jffs2::mount(mtd, settings).map_err(|error| error.to_string())?;
-    Ok(tree_in(&mut fs, content, note.into_iter().collect()))
 }
 
 /// Everything below the root.
@@ -255,23 +232,8 @@ pub(crate) fn block_data(
     image.chunks(stored_bytes).map(move |block| data_areas(block, page, oob))
 }
 
-/// A warning about erase blocks of the wrong size, with the right one if there is one.
-fn misfit_note(misfit: impl Fn(u32) -> Option<Misfit>, page_bytes: u32, block_bytes: u32) -> Option<String> {
-    let (what, offset) = match misfit(block_bytes)? {
-        Misfit::Crossing { offset } => ("crosses the end of its", offset),
-        Misfit::Hidden { offset } => ("stands in an empty-looking", offset),
-    };
-    let sizes = (13..=20).map(|power| 1u32 << power).filter(|&size| size >= page_bytes);
-    let right = sizes.rev().find(|&size| misfit(size).is_none());
-    let advice = right.map_or(String::new(), |size| format!("; blocks of {} KiB would suit it", size >> 10));
-    Some(format!(
-        "files may be missing: the node at {offset:#x} {what} erase block of {} KiB{advice}",
-        block_bytes >> 10
-    ))
-}
-
 impl TreeEntry {
-    fn new(path: Vec<u8>, ino: Ino, kind: FileKind) -> TreeEntry {
+    pub(crate) fn new(path: Vec<u8>, ino: Ino, kind: FileKind) -> TreeEntry {
         TreeEntry {
             path,
             kind,
@@ -330,7 +292,7 @@ fn read_entry(
 }
 
 /// A damaged size, or a hole, must not take more memory than this.
-const FILE_BYTES_MAX: u64 = 1 << 30;
+pub(crate) const FILE_BYTES_MAX: u64 = 1 << 30;
 
 fn read_file_data(fs: &mut dyn FileSystem, ino: Ino, size_bytes: u64, content: Content) -> Result<Vec<u8>, String> {
     if size_bytes > FILE_BYTES_MAX {

@@ -54,9 +54,9 @@ fn known_endian(name: &str) -> PyResult<Option<Endian>> {
 
 /// "auto" is `None`.
 fn known_fs(name: &str) -> PyResult<Option<ImageFs>> {
-    let found = ImageFs::ALL.into_iter().find(|fs| fs.name() == name);
+    let found = ImageFs::named(name);
     if found.is_none() && name != "auto" {
-        let known = ImageFs::ALL.map(ImageFs::name).join(", ");
+        let known = ImageFs::all().into_iter().map(ImageFs::name).collect::<Vec<_>>().join(", ");
         return Err(InputError::new_err(format!("fs \"{name}\": must be {known} or auto")));
     }
     Ok(found)

@@ -1,11 +1,12 @@
 //! The table of the file systems.
 
-use super::{jffs2, ubifs, yaffs2, Descriptor, Mountable};
+use super::{jffs2, rtems_volumes, ubifs, yaffs2, Descriptor, Mountable};
 use crate::stack_keys::StackKeys;
 use std::sync::{PoisonError, RwLock};
 
 /// Those of this crate, in the order in which people read them.
-static BUILT_IN: [&Descriptor; 3] = [&jffs2::JFFS2, &yaffs2::YAFFS2, &ubifs::UBIFS];
+static BUILT_IN: [&Descriptor; 5] =
+    [&jffs2::JFFS2, &yaffs2::YAFFS2, &ubifs::UBIFS, &rtems_volumes::FAT, &rtems_volumes::RFS];
 
 /// Those that joined, in the order of their names: who comes first must not change a result.
 static REGISTERED: RwLock<Vec<&'static Descriptor>> = RwLock::new(Vec::new());

@@ -2,13 +2,13 @@
 
 use super::{is_readable, FileFacts, InspectOptions, MountFacts, ReadFacts};
 use crate::error::LabError;
+use crate::file_systems::rtems_volumes::tree::{path_in_system, Mounted};
 use crate::recognise::Layout;
 use crate::result::CauseSummary;
 use crate::run::by_cause;
 use crate::stack::{Stack, StackSpec};
 use crate::stack_keys::{EndianName, StackKeys};
-use crate::tree::{self, rtems, ImageFs, TreeEntry};
-use ffslab_flash::Geometry;
+use crate::tree::{OnChip, TreeEntry};
 use ffslab_jffs2::Endian;
 use ffslab_linux::OpenFlags;
 use ffslab_rtems::libio;
@@ -17,7 +17,6 @@ use ffslab_sim::units::ns_to_us;
 use ffslab_sim::{EventSink, Op, OpCounts, OpEvent, Reason, Task, CAUSES};
 use serde_json::json;
 use std::cell::Cell;
-use std::io::Read;
 use std::path::Path;
 use std::rc::Rc;
 
@@ -36,7 +35,7 @@ pub enum Machine {
 impl Machine {
     /// Errors: profiles that do not exist.
     pub fn of(layout: &Layout, options: &InspectOptions) -> Result<Machine, LabError> {
-        if matches!(layout.fs, ImageFs::Fat | ImageFs::Rfs) {
+        if layout.fs.format().is_volume() {
             let profile = DeviceProfile::named(&options.device);
             return profile.map(Machine::Device).map_err(|error| LabError::Input(error.to_string()));
         }
@@ -85,7 +84,7 @@ impl Machine {
                 })
             }
             Machine::Device(profile) => {
-                let mounted = rtems::mount(image, layout.fs, profile.clone())?;
+                let mounted = layout.fs.format().on_device(image, profile.clone())?;
                 let (cache, counts) = (mounted.libio.cache(), mounted.libio.cache().counts());
                 Ok(MountFacts {
                     machine: profile.title.clone(),
@@ -113,10 +112,9 @@ impl Machine {
         let files = entries.iter().zip(facts).filter(|(entry, _)| is_readable(entry));
         let mut reader = match self {
             Machine::Board { spec, .. } => Reader::on_board(spec, image, layout)?,
-            Machine::Device(profile) => Reader::OnDevice {
-                mounted: Box::new(rtems::mount(image, layout.fs, profile.clone())?),
-                first_data_block: rtems::fat(image).map_or(0, |boot| boot.data_start() * (boot.sector_bytes / 512)),
-            },
+            Machine::Device(profile) => {
+                Reader::OnDevice { mounted: Box::new(layout.fs.format().on_device(image, profile.clone())?) }
+            }
         };
         for (number, (entry, facts)) in files.enumerate() {
             if number == FILES_MAX {
@@ -136,30 +134,12 @@ impl Machine {
 /// A stack with a copy of the image, nothing mounted.
 fn stack_with(spec: &StackSpec, image: &[u8], layout: &Layout) -> Result<Stack, String> {
     let mut spec = spec.clone();
-    let as_it_is = |geometry| -> (Geometry, Box<dyn Read + '_>, u64, bool) {
-        (geometry, Box::new(image), image.len() as u64, layout.oob_bytes > 0)
-    };
-    let (geometry, mut from, bytes, oob) = match (layout.fs, layout.yaffs2) {
-        (ImageFs::Yaffs2, Some(found)) => {
-            // A checkpoint is one of so many blocks; an image that is too small for a partition has none.
-            let spare_blocks = tree::yaffs2::SPARE_BLOCKS.saturating_sub(layout.blocks);
-            let (geometry, anew) = tree::yaffs2::laid_out(image, layout, &found, spare_blocks)?;
-            let bytes = anew.left_bytes();
-            (geometry, Box::new(anew) as Box<dyn Read + '_>, bytes, true)
-        }
-        (ImageFs::Ubifs, _) => {
-            let (ubi, volume, geometry) = tree::ubifs::attach(image, layout)?;
-            drop(volume);
-            ubi.detach();
-            as_it_is(geometry)
-        }
-        _ => as_it_is(tree::geometry_of(image, layout, tree::JFFS2_BLOCKS_MIN)?),
-    };
+    let OnChip { geometry, mut pages, bytes, oob } = layout.fs.format().on_chip(image, layout)?;
     spec.geometry = geometry;
     spec.first_block = 0;
     spec.partition_blocks = geometry.blocks;
     let mut stack = Stack::new(&spec)?;
-    stack.put(Path::new("its pages"), &mut from, bytes, oob)?;
+    stack.put(Path::new("its pages"), &mut pages, bytes, oob)?;
     Ok(stack)
 }
 
@@ -195,15 +175,8 @@ impl EventSink for Follower {
 }
 
 enum Reader {
-    OnBoard {
-        stack: Box<Stack>,
-        trail: Rc<Cell<Trail>>,
-    },
-    /// Reads before the first data block are those of the FAT.
-    OnDevice {
-        mounted: Box<rtems::Mounted>,
-        first_data_block: u32,
-    },
+    OnBoard { stack: Box<Stack>, trail: Rc<Cell<Trail>> },
+    OnDevice { mounted: Box<Mounted> },
 }
 
 impl Reader {
@@ -234,11 +207,11 @@ impl Reader {
                 let Trail { pieces, reads, .. } = trail.get();
                 Some(ReadFacts { pieces, reads, least_reads, time_us })
             }
-            Reader::OnDevice { mounted, first_data_block } => {
-                let disk = mounted.disk;
+            Reader::OnDevice { mounted } => {
+                let (disk, first_data_block) = (mounted.disk, mounted.first_data_block);
                 let libio = &mut mounted.libio;
                 libio.cache_mut().purge_dev(disk);
-                let fd = libio.open(&rtems::path_in_system(path), libio::OpenFlags::READ, 0).ok()?;
+                let fd = libio.open(&path_in_system(path), libio::OpenFlags::READ, 0).ok()?;
                 libio.cache_mut().set_tracing(true);
                 let before_ns = libio.cache().sim().now_ns();
                 let mut piece = vec![0; 4096];
@@ -258,7 +231,8 @@ impl Reader {
                 let mut buffer_bytes = 512;
                 for event in trace.iter().filter(|event| event.op == "DEV_READ") {
                     buffer_bytes = event.bytes.max(512);
-                    if event.block < *first_data_block {
+                    // Reads before the first data block are those of the FAT.
+                    if event.block < first_data_block {
                         trail.reads += 1;
                     } else {
                         trail.step(event.block, event.block + event.bytes / 512 - 1);

@@ -2,7 +2,7 @@
 
 use super::parts::{self, Wanted};
 use super::{Given, Layout};
-use crate::tree::ImageFs;
+use crate::file_systems::ImageFs;
 use ffslab_flash::Geometry;
 use std::ops::Range;
 
@@ -66,7 +66,7 @@ pub fn arranged(image: &[u8], said: &Said, fs: Option<ImageFs>, geometry: &Geome
     if said.autoplace == Some(true) && !oob {
         return Err(NOTHING_TO_PLACE.to_string());
     }
-    if said.autoplace == Some(true) && fs == ImageFs::Yaffs2 && !found {
+    if said.autoplace == Some(true) && layout.tags_offset.is_some() && !found {
         return Err("autoplace is said, but its tags stand where a chip has them: leave it out".to_string());
     }
     let autoplace = said.autoplace.unwrap_or(found);

@@ -7,10 +7,9 @@
 
 use super::mtdparts::{self, Defined};
 use super::{recognise, Given, Layout};
-use crate::tree::ImageFs;
-use ffslab_jffs2::probe as jffs2;
+use crate::file_systems::images::{BlockLook, BlockOwner};
+use crate::file_systems::{Evidence, ImageFs};
 use ffslab_mtd::is_erased;
-use ffslab_yaffs2::probe::{Known, PageKind};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -72,6 +71,8 @@ struct Chip {
     page_bytes: u32,
     oob_bytes: u32,
     block_bytes: Option<u32>,
+    /// A file system that is on it, if one was found.
+    holds: Option<ImageFs>,
 }
 
 impl Chip {
@@ -206,23 +207,24 @@ fn of_chip(given: &Given, chip: &Chip, starts_at: usize) -> Given {
 /// The chip that the image is a dump of: its pages are alike in all partitions, so any file system in it tells.
 fn chip_of(image: &[u8], given: &Given) -> Chip {
     let page_bytes = given.page_bytes.unwrap_or(512);
-    let said = Chip { page_bytes, oob_bytes: given.oob_bytes.unwrap_or(0), block_bytes: None };
+    let said = Chip { page_bytes, oob_bytes: given.oob_bytes.unwrap_or(0), block_bytes: None, holds: None };
     let sizes = Given { fs: None, endian: None, block_bytes: None, ..*given };
     let Ok(whole) = recognise(image, &sizes) else { return said };
-    if whole.lacks_ubi || matches!(whole.fs, ImageFs::Fat | ImageFs::Rfs) {
+    if whole.lacks_ubi || whole.fs.format().is_volume() {
         return said;
     }
     let (page_bytes, oob_bytes) = (whole.page_bytes, whole.oob_bytes);
     let alike =
         Given { page_bytes: Some(page_bytes), oob_bytes: Some(oob_bytes), said_by: Some(""), ..Given::default() };
-    // UBI's headers say more about erase blocks than JFFS2's nodes.
-    let ubi = || recognise(image, &Given { fs: Some(ImageFs::Ubifs), ..alike }).ok().map(|found| found.block_bytes);
+    // Headers at the start of each block say more about erase blocks than nodes anywhere.
+    let by_headers = || {
+        let mut surest = ImageFs::all().into_iter().filter(|fs| fs.format().marks_every_block());
+        surest.find_map(|fs| recognise(image, &Given { fs: Some(fs), ..alike }).ok()).map(|found| found.block_bytes)
+    };
     let known = Some(whole.block_bytes).filter(|_| whole.block_sizes_that_fit_bytes.is_empty());
-    let block_bytes = given.block_bytes.or(match whole.fs {
-        ImageFs::Jffs2 => ubi().or(known),
-        _ => known.or_else(ubi),
-    });
-    Chip { page_bytes, oob_bytes, block_bytes }
+    let is_guess = whole.fs.format().evidence().contains(&Evidence::Nodes);
+    let block_bytes = given.block_bytes.or(if is_guess { by_headers().or(known) } else { known.or_else(by_headers) });
+    Chip { page_bytes, oob_bytes, block_bytes, holds: Some(whole.fs) }
 }
 
 // ---- found --------------------------------------------------------------------------------------------------
@@ -231,21 +233,22 @@ fn chip_of(image: &[u8], given: &Given) -> Chip {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Owner {
     Erased,
-    /// UBI with this image sequence number, by which two of them side by side differ.
-    Ubi(u32),
-    Yaffs2,
-    Jffs2,
+    /// A file system, and the number by which two of its partitions side by side differ; 0: it has none.
+    Of(ImageFs, u32),
     Nobody,
 }
 
 impl Owner {
     fn fs(self) -> Option<ImageFs> {
         match self {
-            Owner::Ubi(_) => Some(ImageFs::Ubifs),
-            Owner::Yaffs2 => Some(ImageFs::Yaffs2),
-            Owner::Jffs2 => Some(ImageFs::Jffs2),
+            Owner::Of(fs, _) => Some(fs),
             Owner::Erased | Owner::Nobody => None,
         }
+    }
+
+    /// Its erased blocks are not [`Owner::Erased`].
+    fn marks_every_block(self) -> bool {
+        self.fs().is_some_and(|fs| fs.format().marks_every_block())
     }
 }
 
@@ -254,10 +257,9 @@ fn found(image: &[u8], wanted: &Wanted) -> Option<Vec<Part>> {
     let given = Given { fs: None, ..wanted.given };
     let chip = chip_of(image, &given);
     let block_bytes = chip.block_bytes?;
-    let layout = Layout::new(ImageFs::Ubifs, chip.page_bytes, chip.oob_bytes, block_bytes, image);
-    let known = Known { page_bytes: Some(chip.page_bytes), oob_bytes: Some(chip.oob_bytes), ..Known::default() };
-    let tags = ffslab_yaffs2::probe::layout(image, &known);
-    let mut owners: Vec<Owner> = (0..layout.blocks).map(|block| owner(image, &layout, tags.as_ref(), block)).collect();
+    let layout = Layout::new(chip.holds?, chip.page_bytes, chip.oob_bytes, block_bytes, image);
+    let lookers = lookers(image, &layout);
+    let mut owners: Vec<Owner> = (0..layout.blocks).map(|block| owner(image, &layout, &lookers, block)).collect();
     same_numbers(&mut owners);
     let areas = areas(&owners);
     if areas.len() < 2 {
@@ -286,30 +288,23 @@ fn found(image: &[u8], wanted: &Wanted) -> Option<Vec<Part>> {
     parts.iter().any(|part| part.layout.is_ok()).then_some(parts)
 }
 
-fn owner(image: &[u8], layout: &Layout, tags: Option<&ffslab_yaffs2::probe::Layout>, block: u32) -> Owner {
+/// Who tells erase blocks, those by tags of pages first: in a file of theirs there may be headers and nodes of others.
+fn lookers<'a>(image: &'a [u8], layout: &Layout) -> Vec<(ImageFs, BlockOwner<'a>)> {
+    let mut formats = ImageFs::all();
+    formats.sort_by_key(|fs| {
+        let evidence = fs.format().evidence();
+        (!evidence.contains(&Evidence::Tags), evidence.contains(&Evidence::Nodes))
+    });
+    let looker = |fs: ImageFs| Some((fs, fs.format().block_owner(image, layout.page_bytes, layout.oob_bytes)?));
+    formats.into_iter().filter_map(looker).collect()
+}
+
+fn owner(image: &[u8], layout: &Layout, lookers: &[(ImageFs, BlockOwner<'_>)], block: u32) -> Owner {
     let stored = &image[layout.place(block, image)];
     let data = layout.data(block, image);
-    // In-band tags stand in the data; what is erased but for its OOB areas has no tags of data either.
-    if let Some(tags) = tags.filter(|_| !is_erased(&data)) {
-        let looked = stored.chunks_exact(tags.stride_bytes()).filter_map(|page| tags.look(page));
-        let (mut sound, mut wrong) = (0, 0);
-        looked.for_each(|page| if matches!(page.kind, PageKind::Damage(_)) { wrong += 1 } else { sound += 1 });
-        if sound > wrong {
-            return Owner::Yaffs2;
-        }
-    }
-    if let Some(number) = ffslab_ubi::probe::image_number(&data) {
-        return Owner::Ubi(number);
-    }
-    let (page, oob) = (layout.page_bytes as usize, layout.oob_bytes as usize);
-    let has_marker = || {
-        oob > 0
-            && [super::Endian::Little, super::Endian::Big]
-                .into_iter()
-                .any(|e| jffs2::oob_markers(e, stored, page, oob) > 0)
-    };
-    if jffs2::byte_order(&data).is_some() || (is_erased(&data) && has_marker()) {
-        return Owner::Jffs2;
+    let look = BlockLook { stored, data: &data, page_bytes: layout.page_bytes, oob_bytes: layout.oob_bytes };
+    if let Some(owner) = lookers.iter().find_map(|(fs, owns)| owns(&look).map(|number| Owner::Of(*fs, number))) {
+        return owner;
     }
     if is_erased(&data) || has_bad_mark(stored, layout) {
         return Owner::Erased;
@@ -323,21 +318,26 @@ fn has_bad_mark(stored: &[u8], layout: &Layout) -> bool {
     layout.oob_bytes > 0 && stored.get(at).is_some_and(|&mark| mark != 0xFF)
 }
 
-/// Gives headers of UBI without a number, and those that alone have theirs, that of their neighbours: old ones have none, and
-/// a number may be damaged.
+/// Gives headers without a number, and those that alone have theirs, that of their neighbours: old ones of UBI have none,
+/// and a number may be damaged.
 fn same_numbers(owners: &mut [Owner]) {
-    let mut counts: BTreeMap<u32, usize> = BTreeMap::new();
+    let mut counts: BTreeMap<(&str, u32), usize> = BTreeMap::new();
     for owner in owners.iter() {
-        if let Owner::Ubi(number) = *owner {
-            *counts.entry(number).or_default() += 1;
+        if let Owner::Of(fs, number) = *owner {
+            *counts.entry((fs.name(), number)).or_default() += 1;
         }
     }
-    let is_real = |number: u32| number != 0 && counts[&number] > 1;
-    let mut last = counts.keys().copied().find(|&number| is_real(number)).unwrap_or(0);
+    let is_real = |name: &'static str, number: u32| number != 0 && counts[&(name, number)] > 1;
+    // The first number of each file system stands for those before it.
+    let mut last: BTreeMap<&str, u32> = BTreeMap::new();
+    for &(name, number) in counts.keys().filter(|(name, number)| is_real(name, *number)) {
+        last.entry(name).or_insert(number);
+    }
     for owner in owners {
-        if let Owner::Ubi(number) = owner {
-            last = if is_real(*number) { *number } else { last };
-            *number = last;
+        if let Owner::Of(fs, number) = owner {
+            let last = last.entry(fs.name()).or_insert(0);
+            *last = if is_real(fs.name(), *number) { *number } else { *last };
+            *number = *last;
         }
     }
 }
@@ -349,7 +349,7 @@ fn areas(owners: &[Owner]) -> Vec<(Owner, Range<u32>)> {
     for (block, &owner) in (0..).zip(owners) {
         match areas.last_mut() {
             Some((last, blocks)) if *last == owner => blocks.end = block + 1,
-            Some((last, blocks)) if owner == Owner::Erased && !matches!(last, Owner::Ubi(_)) => blocks.end = block + 1,
+            Some((last, blocks)) if owner == Owner::Erased && !last.marks_every_block() => blocks.end = block + 1,
             // What was erased before the first partition belongs to it.
             Some((last, blocks)) if *last == Owner::Erased => {
                 *last = owner;
@@ -375,15 +375,28 @@ fn areas(owners: &[Owner]) -> Vec<(Owner, Range<u32>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::file_systems;
+
+    fn ubi(number: u32) -> Owner {
+        Owner::Of(ImageFs::of(&file_systems::ubifs::UBIFS), number)
+    }
+
+    fn jffs2() -> Owner {
+        Owner::Of(ImageFs::of(&file_systems::jffs2::JFFS2), 0)
+    }
+
+    fn yaffs2() -> Owner {
+        Owner::Of(ImageFs::of(&file_systems::yaffs2::YAFFS2), 0)
+    }
 
     fn of(text: &str) -> Vec<(Owner, Range<u32>)> {
         let owners: Vec<Owner> = text
             .chars()
             .map(|letter| match letter {
-                'u' => Owner::Ubi(1),
-                'U' => Owner::Ubi(2),
-                'j' => Owner::Jffs2,
-                'y' => Owner::Yaffs2,
+                'u' => ubi(1),
+                'U' => ubi(2),
+                'j' => jffs2(),
+                'y' => yaffs2(),
                 '.' => Owner::Erased,
                 _ => Owner::Nobody,
             })
@@ -395,16 +408,16 @@ mod tests {
     fn areas_are_what_stands_together() {
         assert_eq!(
             of("??..uuu.uujj.j..yy."),
-            [(Owner::Nobody, 0..4), (Owner::Ubi(1), 4..10), (Owner::Jffs2, 10..16), (Owner::Yaffs2, 16..19),]
+            [(Owner::Nobody, 0..4), (ubi(1), 4..10), (jffs2(), 10..16), (yaffs2(), 16..19),]
         );
-        assert_eq!(of("..jj?jj??"), [(Owner::Jffs2, 0..9)], "damage of its own");
-        assert_eq!(of("uu?jj"), [(Owner::Ubi(1), 0..2), (Owner::Nobody, 2..3), (Owner::Jffs2, 3..5)]);
-        let mut numbers = [0, 7, 0, 7, 3, 7].map(Owner::Ubi);
+        assert_eq!(of("..jj?jj??"), [(jffs2(), 0..9)], "damage of its own");
+        assert_eq!(of("uu?jj"), [(ubi(1), 0..2), (Owner::Nobody, 2..3), (jffs2(), 3..5)]);
+        let mut numbers = [0, 7, 0, 7, 3, 7].map(ubi);
         same_numbers(&mut numbers);
-        assert_eq!(numbers, [Owner::Ubi(7); 6]);
-        assert_eq!(of("uu..u..jj.yy"), [(Owner::Ubi(1), 0..5), (Owner::Jffs2, 5..10), (Owner::Yaffs2, 10..12)]);
-        assert_eq!(of("uu?.u.."), [(Owner::Ubi(1), 0..7)]);
-        assert_eq!(of("uuUU"), [(Owner::Ubi(1), 0..2), (Owner::Ubi(2), 2..4)]);
+        assert_eq!(numbers, [ubi(7); 6]);
+        assert_eq!(of("uu..u..jj.yy"), [(ubi(1), 0..5), (jffs2(), 5..10), (yaffs2(), 10..12)]);
+        assert_eq!(of("uu?.u.."), [(ubi(1), 0..7)]);
+        assert_eq!(of("uuUU"), [(ubi(1), 0..2), (ubi(2), 2..4)]);
         assert_eq!(of(""), []);
     }
 }

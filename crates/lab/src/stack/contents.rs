@@ -1,9 +1,9 @@
 //! What the partition holds, beside all time: put there as an image, and taken from it as one.
 
 use super::Stack;
+use crate::file_systems::ImageFs;
 use crate::image::{self, ImageSpec};
 use crate::recognise::arranged::{arranged, Arranged, Said};
-use crate::tree::ImageFs;
 use std::io::Read;
 use std::path::Path;
 
@@ -29,7 +29,7 @@ impl Stack {
     /// Errors: as [`Stack::load`]; an image of another file system or chip, or one that the stack cannot mount so.
     pub fn load_found(&mut self, path: &Path, said: &Said, image: &[u8]) -> Result<(), String> {
         let settings = self.spec.fs.as_ref();
-        let fs = settings.and_then(|settings| ImageFs::ALL.into_iter().find(|fs| fs.name() == settings.fs().name));
+        let fs = settings.and_then(|settings| ImageFs::named(settings.fs().name));
         let found = arranged(image, said, fs, &self.spec.geometry)?;
         settings.map_or(Ok(()), |settings| settings.check_image(&found))?;
         let Arranged { place_bytes, oob, autoplace, .. } = found;

@@ -1,7 +1,9 @@
 //! JFFS2: its nodes are found anywhere, and are whole where the sizes of pages and OOB areas are right.
 
-use super::{gcd, said, strides, Given, Layout, BLOCK_BYTES_USUAL, BLOCK_PAGES, PAGES_BYTES};
-use crate::tree::{self, data_areas, ImageFs};
+use super::JFFS2;
+use crate::file_systems::ImageFs;
+use crate::recognise::{gcd, said, strides, Given, Layout, BLOCK_BYTES_USUAL, BLOCK_PAGES, PAGES_BYTES};
+use crate::tree::{self, data_areas};
 use ffslab_jffs2::probe::nodes::{self, Found};
 use ffslab_jffs2::probe::{self, Misfit};
 use ffslab_jffs2::Endian;
@@ -45,7 +47,7 @@ pub fn recognise(image: &[u8], given: &Given) -> Option<Layout> {
         Some(bytes) => (bytes, said(given, true, "")),
         None => block_bytes_of(endian, looked_at, page_bytes, oob_bytes),
     };
-    let mut layout = Layout::new(ImageFs::Jffs2, page_bytes, oob_bytes, block_bytes.max(page_bytes), image);
+    let mut layout = Layout::new(ImageFs::of(&JFFS2), page_bytes, oob_bytes, block_bytes.max(page_bytes), image);
     layout.endian = Some(endian);
     let order = if endian == Endian::Big { "big-endian" } else { "little-endian" };
     let how = if given.endian.is_some() { "as given" } else { "as the first node is" };

@@ -1,7 +1,8 @@
 //! UBI: its headers stand at the start of erase blocks and say where the data begin.
 
-use super::{gcd, said, strides, Given, Layout, BLOCK_BYTES_USUAL, BLOCK_PAGES};
-use crate::tree::ImageFs;
+use super::UBIFS;
+use crate::file_systems::ImageFs;
+use crate::recognise::{gcd, said, strides, Given, Layout, BLOCK_BYTES_USUAL, BLOCK_PAGES};
 
 /// Erase counter headers are looked for at multiples of this.
 const UBI_STEP_BYTES: usize = 512;
@@ -25,7 +26,7 @@ pub fn recognise(image: &[u8], given: &Given) -> Option<Layout> {
             continue;
         }
         for pages in BLOCK_PAGES {
-            let layout = Layout::new(ImageFs::Ubifs, page_bytes, oob_bytes, page_bytes * pages, image);
+            let layout = Layout::new(ImageFs::of(&UBIFS), page_bytes, oob_bytes, page_bytes * pages, image);
             let block = layout.stored_block_bytes();
             let fits = match given.block_bytes {
                 // Of a few headers bad blocks may lie between each two, of many not.
@@ -80,7 +81,7 @@ pub fn volume_alone(image: &[u8]) -> Option<Layout> {
     if !is_master || page == 0 || !leb.is_multiple_of(page) {
         return None;
     }
-    let mut layout = Layout::new(ImageFs::Ubifs, page, 0, leb, image);
+    let mut layout = Layout::new(ImageFs::of(&UBIFS), page, 0, leb, image);
     layout.lacks_ubi = true;
     Some(layout.because(format!("a superblock of UBIFS stands at the start, without UBI; it has LEBs of {leb} B")))
 }

@@ -1,7 +1,7 @@
 //! Images of UBI whose volume holds UBIFS: attached with the places that their headers name, then mounted and walked.
 
-use super::{chip_with, geometry_of, tree_in, Content, Tree};
 use crate::recognise::Layout;
+use crate::tree::{chip_with, geometry_of, tree_in, Content, Tree};
 use ffslab_flash::Geometry;
 use ffslab_ubi::{AttachError, BadReserve, Ubi, UbiOptions, Volume, VolumeKind, VolumeRequest, VolumeSize};
 use ffslab_ubifs::Ubifs;

@@ -1,12 +1,13 @@
 //! YAFFS2: object headers whose tags suit them are found with the right sizes only.
 
-use super::{said, Given, Layout};
-use crate::tree::ImageFs;
+use super::YAFFS2;
+use crate::file_systems::ImageFs;
+use crate::recognise::{either, said, Given, Layout};
 use ffslab_yaffs2::probe::{self, Known};
 
 fn pages_of(image: &[u8], given: &Given) -> Option<probe::Layout> {
     let &Given { page_bytes, oob_bytes, has_oob, .. } = given;
-    probe::layout(image, &Known { page_bytes, oob_bytes, has_oob, is_yaffs2: given.fs == Some(ImageFs::Yaffs2) })
+    probe::layout(image, &Known { page_bytes, oob_bytes, has_oob, is_yaffs2: given.fs == Some(ImageFs::of(&YAFFS2)) })
 }
 
 /// There are pages of YAFFS2, which no erase blocks can hold.
@@ -27,7 +28,7 @@ pub fn recognise(image: &[u8], given: &Given) -> Option<Layout> {
             (*fits.iter().rfind(|&&bytes| bytes <= 64 * found.page_bytes).unwrap_or(&fits[0]), String::new())
         }
     };
-    let mut layout = Layout::new(ImageFs::Yaffs2, found.page_bytes, found.oob_bytes, block_bytes, image);
+    let mut layout = Layout::new(ImageFs::of(&YAFFS2), found.page_bytes, found.oob_bytes, block_bytes, image);
     layout.tags_offset = Some(found.tags_offset);
     layout.yaffs2 = Some(found);
     let (place, at) = match found.is_inband() {
@@ -39,7 +40,7 @@ pub fn recognise(image: &[u8], given: &Given) -> Option<Layout> {
     let are_given = given.page_bytes.is_some() && given.oob_bytes.is_some();
     let blocks = if how.is_empty() {
         layout.block_sizes_that_fit_bytes.clone_from(&fits);
-        format!("the size of the erase blocks cannot be told: {} KiB fit", super::either(&fits))
+        format!("the size of the erase blocks cannot be told: {} KiB fit", either(&fits))
     } else {
         format!("erase blocks of {} KiB are {how}", block_bytes >> 10)
     };

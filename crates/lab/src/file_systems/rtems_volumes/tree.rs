@@ -1,7 +1,7 @@
 //! Volumes of RTEMS's block file systems, DOSFS (FAT) and RFS: mounted on a device that holds a copy, and walked.
 
-use super::room::{Names, Room};
-use super::{Content, ImageFs, Tree, TreeEntry, FILE_BYTES_MAX};
+use crate::tree::room::{Names, Room};
+use crate::tree::{Content, Tree, TreeEntry, FILE_BYTES_MAX};
 use ffslab_fs::{Errno, FileKind};
 use ffslab_rtems::bdbuf::{Bdbuf, BdbufConfig, DiskId};
 use ffslab_rtems::device::Device;
@@ -26,39 +26,43 @@ const MOUNT_POINT: &[u8] = b"/mnt";
 const BOOT_SIGNATURE: [u8; 2] = [0x55, 0xAA];
 const BOOT_SIGNATURE_AT: usize = 510;
 
-/// The superblock of a FAT volume, if the image is one.
-pub fn fat(image: &[u8]) -> Option<BootSector> {
+/// The superblock of a FAT volume of at most `bytes_max`, if the image begins with one.
+pub fn fat(image: &[u8], bytes_max: u64) -> Option<BootSector> {
     let signed = image.get(BOOT_SIGNATURE_AT..BOOT_SIGNATURE_AT + 2)? == BOOT_SIGNATURE;
-    BootSector::read(image, image.len() as u64).ok().filter(|_| signed)
+    BootSector::read(image, bytes_max).ok().filter(|_| signed)
 }
 
-/// The superblock of an RFS volume, if the image is one.
-pub fn rfs(image: &[u8]) -> Option<rfs::Layout> {
-    rfs::Layout::read(image, image.len() as u64).ok()
+/// The superblock of an RFS volume of at most `bytes_max`, if the image begins with one.
+pub fn rfs(image: &[u8], bytes_max: u64) -> Option<rfs::Layout> {
+    rfs::Layout::read(image, bytes_max).ok()
 }
 
-/// What a superblock says of the size of its volume, whatever the size of the image: format and bytes.
-pub fn volume_bytes(image: &[u8]) -> Option<(&'static str, u64)> {
-    let signed = image.get(BOOT_SIGNATURE_AT..BOOT_SIGNATURE_AT + 2).is_some_and(|at| at == BOOT_SIGNATURE);
-    let fat = BootSector::read(image, u64::MAX).ok().filter(|_| signed);
-    let fat = fat.map(|boot| ("FAT", u64::from(boot.sectors_count) * u64::from(boot.sector_bytes)));
-    fat.or_else(|| {
-        let layout = rfs::Layout::read(image, u64::MAX).ok()?;
-        Some(("RFS", u64::from(layout.blocks) * u64::from(layout.block_bytes)))
-    })
+/// The kinds of volumes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Volume {
+    Fat,
+    Rfs,
 }
 
 /// An RTEMS system with the volume mounted.
 pub struct Mounted {
     pub libio: Libio,
     pub disk: DiskId,
+    /// Of FAT, in blocks of 512 B: what stands before is no data of files. 0: there is nothing such.
+    pub first_data_block: u32,
 }
 
 /// Mounts a copy of the volume on a device of this profile.
 ///
 /// Errors: one line.
-pub fn mount(image: &[u8], fs: ImageFs, profile: DeviceProfile) -> Result<Mounted, String> {
-    let block_bytes = rfs(image).filter(|_| fs == ImageFs::Rfs).map_or(0, |layout| layout.block_bytes);
+pub fn mount(image: &[u8], volume: Volume, profile: DeviceProfile) -> Result<Mounted, String> {
+    let length = image.len() as u64;
+    let (block_bytes, first_data_block, title) = match volume {
+        Volume::Fat => {
+            (0, fat(image, length).map_or(0, |boot| boot.data_start() * (boot.sector_bytes / 512)), super::FAT.title)
+        }
+        Volume::Rfs => (rfs(image, length).map_or(0, |layout| layout.block_bytes), 0, super::RFS.title),
+    };
     if block_bytes > BUFFER_BYTES_MAX {
         return Err(format!("its blocks of {block_bytes} B are larger than buffers are here, {BUFFER_BYTES_MAX} B"));
     }
@@ -67,25 +71,22 @@ pub fn mount(image: &[u8], fs: ImageFs, profile: DeviceProfile) -> Result<Mounte
         BdbufConfig { buffer_max_bytes: buffer_bytes, cache_memory_bytes: 16 * buffer_bytes, ..BdbufConfig::default() };
     let mut cache = Bdbuf::new(Sim::new(SimConfig::default()), config).map_err(|error| error.to_string())?;
     let disk = cache.add_disk(Device::with_image(profile, MEDIA_BLOCK_BYTES, image.to_vec()));
-    let named = |error: Errno| match fs {
-        ImageFs::Fat => format!("{error}: this is no FAT volume that RTEMS mounts"),
-        _ => format!("{error}: this is no RFS volume that RTEMS mounts"),
-    };
+    let named = |error: Errno| format!("{error}: this is no {title} volume that RTEMS mounts");
     let root = Imfs::new(ImfsOptions::default());
     let mut libio = Libio::new(cache, Box::new(root), 8);
     libio.mkdir(MOUNT_POINT, 0o777).map_err(named)?;
     // The bugs of 2018 damage volumes; what is read here is the same without them.
     let quirks = Quirks::Fixed;
     let cache = libio.cache_mut();
-    let mounted: Box<dyn ffslab_rtems::libio::FileSystem> = match fs {
-        ImageFs::Fat => Box::new(Dosfs::mount(cache, disk, quirks).map_err(named)?),
-        _ => {
+    let mounted: Box<dyn ffslab_rtems::libio::FileSystem> = match volume {
+        Volume::Fat => Box::new(Dosfs::mount(cache, disk, quirks).map_err(named)?),
+        Volume::Rfs => {
             let options = rfs::MountOptions { quirks, ..rfs::MountOptions::default() };
             Box::new(Rfs::mount(cache, disk, &options).map_err(named)?)
         }
     };
     libio.mount(mounted, MOUNT_POINT, true).map_err(named)?;
-    Ok(Mounted { libio, disk })
+    Ok(Mounted { libio, disk, first_data_block })
 }
 
 /// Path in the system of a path below the root.
@@ -98,8 +99,8 @@ pub fn path_in_system(path: &[u8]) -> Vec<u8> {
     full
 }
 
-pub fn read(image: &[u8], fs: ImageFs, content: Content) -> Result<Tree, String> {
-    let mut mounted = mount(image, fs, DeviceProfile::instant())?;
+pub fn read(image: &[u8], volume: Volume, content: Content) -> Result<Tree, String> {
+    let mut mounted = mount(image, volume, DeviceProfile::instant())?;
     let mut tree = Tree::default();
     let mut pending = vec![(Vec::new(), 0)];
     let mut seen = BTreeSet::new();

@@ -1,7 +1,7 @@
 //! YAFFS2 images: laid out anew as the simulated driver expects them, then mounted and walked.
 
-use super::{chip_from, tree_in, Content, Tree};
 use crate::recognise;
+use crate::tree::{chip_from, tree_in, Content, Tree};
 use ffslab_flash::Geometry;
 use ffslab_yaffs2::probe::Layout;
 use ffslab_yaffs2::{Options, Yaffs2};
