@@ -2,7 +2,7 @@
 
 mod content;
 
-use ffslab_sim::{Op, Reason, Sim};
+use ffslab_sim::{Op, Sim, FORMATTING};
 use rand_pcg::rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg32;
 
@@ -271,7 +271,7 @@ impl Chip {
             Some(Torn::Partial { seed }) => self.erase_torn(seed, block),
         }
         self.cells.erase_counts[block as usize] += 1;
-        self.formatting_erases[block as usize] += u32::from(self.sim.reason() == Reason::Formatting);
+        self.formatting_erases[block as usize] += u32::from(self.sim.reason() == &FORMATTING);
         self.spend(Op::Erase, block, 0, 0, self.timing.erase_ns);
         if cut.is_some() {
             return Err(FlashError::PowerCut);
@@ -433,7 +433,7 @@ impl Chip {
         &self.cells.erase_counts
     }
 
-    /// The part of [`Chip::erase_counts`] that was needed to make a new partition usable ([`Reason::Formatting`]).
+    /// The part of [`Chip::erase_counts`] that was needed to make a new partition usable ([`FORMATTING`]).
     pub fn formatting_erases(&self) -> &[u32] {
         &self.formatting_erases
     }

@@ -1,6 +1,7 @@
 //! What a file system may ask of the system above it: access to the page cache, and write-back of dirty pages and
 //! inodes.
 
+use crate::causes;
 use crate::{FileSystem, Ino, Result, TimeSpec, PAGE_BYTES};
 use std::collections::BTreeMap;
 
@@ -67,8 +68,8 @@ pub trait Host {
     /// Returns the first error.
     fn write_back_inode(&mut self, fs: &mut dyn FileSystem, ino: Ino, first: u64, last: u64) -> Result<()>;
 
-    /// Runs the flusher ([`ffslab_sim::Task::Flusher`]) until it sleeps or yields. The CPU model has chosen it to run.
-    /// See [`crate::run_turn`].
+    /// Runs the flusher ([`causes::FLUSHER`]) until it sleeps or yields. The CPU model has chosen it to run. See
+    /// [`crate::run_turn`].
     fn run_flusher(&mut self, fs: &mut dyn FileSystem);
 }
 
@@ -183,6 +184,6 @@ impl Host for NoPageCache {
 
     fn run_flusher(&mut self, fs: &mut dyn FileSystem) {
         // No task waits for a flusher on this host.
-        fs.sim().block(ffslab_sim::Task::Flusher);
+        fs.sim().block(&causes::FLUSHER);
     }
 }

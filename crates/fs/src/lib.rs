@@ -11,6 +11,7 @@
 //! **Leaves out.** Locking: one simulation is one thread. Memory mapping, but for whether there is any: the page cache
 //! above serves it.
 
+pub mod causes;
 mod errno;
 mod host;
 mod page_set;
@@ -232,9 +233,9 @@ pub trait FileSystem {
     }
 
     /// Tells that a measurement begins. Data that wait now in the file system's own buffers do not belong to the
-    /// measured workload: they are written later because of [`ffslab_sim::Reason::LeftBySetup`], unless the workload
-    /// has added to them. The call takes no time and writes nothing. It returns how much is waiting; the default is a
-    /// file system without such buffers.
+    /// measured workload: they are written later because of [`ffslab_sim::LEFT_BY_SETUP`], unless the workload has added
+    /// to them. The call takes no time and writes nothing. It returns how much is waiting; the default is a file system
+    /// without such buffers.
     fn measurement_begins(&mut self) -> Unwritten {
         Unwritten::default()
     }
@@ -260,7 +261,7 @@ pub trait FileSystem {
 
     /// Runs the background task that the CPU model has chosen until it sleeps or yields.
     /// The caller holds the turn ([`Sim::run_as`]).
-    fn run_task(&mut self, host: &mut dyn Host, task: Task);
+    fn run_task(&mut self, host: &mut dyn Host, task: &'static Task);
 
     /// A scheduling point between two system calls or two pages, at which background tasks get their turn. A file
     /// system that delays writes calls [`take_turns`] here.
@@ -312,11 +313,12 @@ pub fn take_turns(fs: &mut dyn FileSystem, host: &mut dyn Host) -> bool {
 
 /// Runs the background task that the CPU model has chosen until it sleeps or yields. The flusher belongs to the host,
 /// all other tasks to the file system.
-pub fn run_turn(fs: &mut dyn FileSystem, host: &mut dyn Host, task: Task) {
+pub fn run_turn(fs: &mut dyn FileSystem, host: &mut dyn Host, task: &'static Task) {
     let sim = fs.sim().clone();
     let _turn = sim.run_as(task);
-    match task {
-        Task::Flusher => host.run_flusher(fs),
-        other => fs.run_task(host, other),
+    if task == &causes::FLUSHER {
+        host.run_flusher(fs);
+    } else {
+        fs.run_task(host, task);
     }
 }

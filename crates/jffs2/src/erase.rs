@@ -3,6 +3,7 @@
 //! Follows `fs/jffs2/erase.c`. An erase is a job in steps, because the kernel lets other tasks run between the pages
 //! that it reads back (`cond_resched` in `jffs2_block_check_erase`).
 
+use crate::causes;
 use ffslab_fs::{Errno, Result, PAGE_BYTES};
 use ffslab_mtd::MtdError;
 use ffslab_sim::{Reason, ReasonGuard};
@@ -71,7 +72,7 @@ impl Store {
 
     fn erase_chosen(&mut self, block: u32) -> Result<EraseStep> {
         let erased = {
-            let _why = self.because_of_erase(block, Reason::Erase);
+            let _why = self.because_of_erase(block, &causes::ERASE);
             self.mtd.erase(u64::from(block * self.block_bytes))
         };
         match erased {
@@ -87,8 +88,8 @@ impl Store {
 
     /// The reason under which an erase is counted. The blocks of a new partition are erased and marked once before
     /// their first use, which counts as formatting.
-    fn because_of_erase(&self, block: u32, reason: Reason) -> ReasonGuard {
-        self.sim.because(if self.blocks[block].is_blank { Reason::Formatting } else { reason })
+    fn because_of_erase(&self, block: u32, reason: &'static Reason) -> ReasonGuard {
+        self.sim.because(if self.blocks[block].is_blank { &causes::FORMATTING } else { reason })
     }
 
     /// Begins to erase a block for a task that needs one now. If no block waits, the task takes over a block that
@@ -136,7 +137,7 @@ impl Store {
             let bytes = (PAGE_BYTES as u32).min(self.block_bytes - checked_bytes) as usize;
             let at = block * self.block_bytes + checked_bytes;
             let erased = {
-                let _why = self.because_of_erase(block, Reason::EraseCheck);
+                let _why = self.because_of_erase(block, &causes::ERASE_CHECK);
                 self.mtd.reads_erased(u64::from(at), &mut self.erase_check[..bytes])
             };
             match erased {
@@ -152,7 +153,7 @@ impl Store {
         }
         let at = u64::from(block * self.block_bytes);
         let marked = {
-            let _why = self.because_of_erase(block, Reason::CleanMarker);
+            let _why = self.because_of_erase(block, &causes::CLEAN_MARKER);
             match self.mtd.is_nor() {
                 true => self.mtd.write(at, &encode_clean_marker(self.endian)),
                 false => self.mtd.write_oob_free(at, &oob_clean_marker(self.endian)),

@@ -1,10 +1,11 @@
 //! The seam to the operating system: what `fs/jffs2/file.c`, `dir.c` and `super.c` offer to Linux.
 
+use crate::causes;
 use ffslab_fs::{
     BlockSpace, DirEntry, Errno, FileKind, FileSystem, Host, Ino, NewNode, Result, SetAttr, Stat, StatFs, TimeSpec,
     Unwritten, WritePlan, PAGE_BYTES, STAT_BLOCK_BYTES,
 };
-use ffslab_sim::{Reason, Sim, Task};
+use ffslab_sim::{Sim, Task};
 
 use crate::format::{kind_of_dirent_type, NAME_BYTES_MAX};
 use crate::inode::seconds;
@@ -207,7 +208,7 @@ impl FileSystem for Jffs2 {
 
     fn evict(&mut self, _host: &mut dyn Host, ino: Ino) -> Result<()> {
         let deleted = self.store.inode_caches.get(&ino).is_none_or(|c| c.links_or_parent == 0);
-        let _why = self.store.sim.because(Reason::Metadata);
+        let _why = self.store.sim.because(&causes::METADATA);
         if deleted {
             self.delete_inode(ino);
         } else {
@@ -224,7 +225,7 @@ impl FileSystem for Jffs2 {
         }
     }
 
-    fn run_task(&mut self, host: &mut dyn Host, task: Task) {
+    fn run_task(&mut self, host: &mut dyn Host, task: &'static Task) {
         self.run_background(host, task);
     }
 

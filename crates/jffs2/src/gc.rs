@@ -2,8 +2,9 @@
 //!
 //! Follows `fs/jffs2/gc.c`. How a node is moved stands in `gc_move.rs`.
 
+use crate::causes;
 use ffslab_fs::{Errno, Host, Result};
-use ffslab_sim::{Reason, Task, Work};
+use ffslab_sim::{Task, Work};
 
 use crate::blocks::List;
 use crate::erase::EraseStep;
@@ -24,8 +25,8 @@ pub enum PassEnd {
 
 impl Jffs2 {
     /// One pass on behalf of `task`.
-    pub(crate) fn gc_pass(&mut self, host: &mut dyn Host, task: Task) -> Result<PassEnd> {
-        if self.job_of(task).is_none() {
+    pub(crate) fn gc_pass(&mut self, host: &mut dyn Host, task: &'static Task) -> Result<PassEnd> {
+        if !self.has_job(task) {
             self.take_allocation(host);
             self.store.sim.work(Work::GcPass, 0);
             if self.store.blocks.totals().unchecked_bytes() != 0 {
@@ -46,8 +47,8 @@ impl Jffs2 {
 
     /// Completes one erase. The allocation semaphore is free meanwhile, and other tasks get their turns between the
     /// steps. `None`: this task itself must give way.
-    fn erase_with_turns(&mut self, host: &mut dyn Host, task: Task) -> Result<Option<EraseStep>> {
-        let mut job = self.take_job(task);
+    fn erase_with_turns(&mut self, host: &mut dyn Host, task: &'static Task) -> Result<Option<EraseStep>> {
+        let mut job = self.job_of(task).and_then(Option::take);
         loop {
             let step = self.store.erase_step(&mut job)?;
             match step {
@@ -61,7 +62,9 @@ impl Jffs2 {
                 EraseStep::Done | EraseStep::Nothing => return Ok(Some(step)),
             }
             if self.take_turns(host) {
-                self.keep_job(task, job);
+                if let Some(kept) = self.job_of(task) {
+                    *kept = job;
+                }
                 return Ok(None);
             }
         }
@@ -119,7 +122,7 @@ impl Jffs2 {
     }
 
     fn move_one_node(&mut self, host: &mut dyn Host) -> Result<PassEnd> {
-        let _why = self.store.sim.because(Reason::GcCopy);
+        let _why = self.store.sim.because(&causes::GC_COPY);
         let block = match self.store.gc_block {
             Some(block) => block,
             None => match self.choose_victim()? {

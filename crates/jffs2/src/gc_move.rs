@@ -4,8 +4,9 @@
 //! with their neighbours in the page; a hole is written anew; a deletion entry is dropped when nothing is left that it
 //! deletes.
 
+use crate::causes;
 use ffslab_fs::{Errno, FileKind, Host, Result, PAGE_BYTES};
-use ffslab_sim::{Reason, Work};
+use ffslab_sim::Work;
 
 use crate::format::{
     crc32, Header, RawDirent, RawInode, COMPR_NONE, COMPR_ZERO, DIRENT_BYTES, INODE_BYTES, MIN_DATA_BYTES, TYPE_DIRENT,
@@ -211,7 +212,7 @@ impl Jffs2 {
     }
 
     fn deletes_something(&mut self, ino: u32, name: &[u8], node: RefId) -> Result<bool> {
-        let _why = self.store.sim.because(Reason::GcLookup);
+        let _why = self.store.sim.because(&causes::GC_LOOKUP);
         let e = self.store.endian;
         let bytes = self.store.ref_bytes(node);
         let home = self.store.block_of(self.store.refs[node].offset());

@@ -11,6 +11,7 @@
 
 mod blocks;
 mod build;
+pub mod causes;
 mod compress;
 mod direct;
 mod erase;

@@ -3,8 +3,8 @@
 //! Follows `fs/jffs2/dir.c` and `fs.c` (`jffs2_do_setattr`). A rename writes the new name, then deletes the old one:
 //! two nodes, so a power cut between them leaves both names.
 
+use crate::causes;
 use ffslab_fs::{Errno, FileKind, Host, NewNode, Result, SetAttr};
-use ffslab_sim::Reason;
 
 use crate::format::{crc32, RawInode, COMPR_ZERO, NAME_BYTES_MAX};
 use crate::inode::{encode_device, seconds, Inode};
@@ -117,7 +117,7 @@ impl Jffs2 {
     }
 
     fn write_new_inode(&mut self, host: &mut dyn Host, ino: u32, data: &[u8]) -> Result<()> {
-        let _why = self.store.sim.because(Reason::Metadata);
+        let _why = self.store.sim.because(&causes::METADATA);
         let bytes = data.len() as u32;
         let data_crc = crc32(0, data);
         let id = self.write_whole_node(host, ino, Purpose::Write, data, &mut |inode| {
@@ -247,7 +247,7 @@ impl Jffs2 {
         };
         let now_s = seconds(host.now());
         let data = self.payload(ino)?;
-        let _why = self.store.sim.because(Reason::Metadata);
+        let _why = self.store.sim.because(&causes::METADATA);
         let bytes = data.len() as u32;
         let data_crc = crc32(0, &data);
         let id = self.write_whole_node(host, ino, Purpose::Write, &data, &mut |inode| {

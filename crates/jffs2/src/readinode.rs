@@ -7,8 +7,9 @@
 
 use std::collections::BTreeMap;
 
+use crate::causes;
 use ffslab_fs::{Errno, FileKind, Result};
-use ffslab_sim::{Reason, Work};
+use ffslab_sim::Work;
 
 use crate::format::{
     crc32, pad, Header, RawDirent, RawInode, DIRENT_BYTES, INODE_BYTES, MAGIC, NAME_BYTES_MAX, TYPE_DIRENT, TYPE_INODE,
@@ -47,7 +48,7 @@ impl Store {
     /// Loads inode `ino` from flash. `checking`: the nodes are only verified after a mount, so the target of a symbolic
     /// link is not read.
     pub fn load_inode(&mut self, ino: u32, checking: bool) -> Result<Box<Inode>> {
-        let _why = self.sim.because(if checking { Reason::Check } else { Reason::InodeRead });
+        let _why = self.sim.because(if checking { &causes::CHECK } else { &causes::INODE_READ });
         let mut loader = Loader {
             candidates: BTreeMap::new(),
             metadata: None,

@@ -2,8 +2,8 @@
 //!
 //! Follows `fs/jffs2/nodemgmt.c` (`jffs2_reserve_space`).
 
+use crate::causes;
 use ffslab_fs::{Errno, Host, Result};
-use ffslab_sim::Task;
 
 use crate::format::pad;
 use crate::gc::PassEnd;
@@ -31,7 +31,7 @@ impl Jffs2 {
         loop {
             self.take_allocation(host);
             while self.below_reserve(purpose)? {
-                match self.gc_pass(host, Task::Caller)? {
+                match self.gc_pass(host, &causes::CALLER)? {
                     PassEnd::Stuck => self.finish_other_erases(host),
                     PassEnd::Done | PassEnd::Yielded => {}
                 }
@@ -69,8 +69,8 @@ impl Jffs2 {
 
     /// Lets the other tasks finish the erases that they have begun, because nothing can be collected before that.
     fn finish_other_erases(&mut self, host: &mut dyn Host) {
-        for task in [Task::Jffs2GcThread, Task::Kworker] {
-            if self.job_of(task).is_some() {
+        for task in [&causes::GC_THREAD, &causes::KWORKER] {
+            if self.has_job(task) {
                 self.give_turn(host, task);
             }
         }

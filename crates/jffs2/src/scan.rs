@@ -5,9 +5,10 @@
 
 use std::collections::hash_map::Entry;
 
+use crate::causes;
 use ffslab_fs::Result as FsResult;
 use ffslab_mtd::{is_erased, MtdError};
-use ffslab_sim::{Reason, Work};
+use ffslab_sim::Work;
 
 use crate::blocks::List;
 use crate::format::{
@@ -81,7 +82,7 @@ impl Findings {
 impl Store {
     /// Scans the medium and files every block.
     pub fn scan(&mut self, findings: &mut Findings) -> Result<(), MountError> {
-        let _why = self.sim.because(Reason::MountScan);
+        let _why = self.sim.because(&causes::MOUNT_SCAN);
         self.scanning = true;
         let (mut empty, mut bad) = (0, 0);
         for block in 0..self.blocks.count() {

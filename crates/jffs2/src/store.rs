@@ -3,6 +3,7 @@
 //! Follows `fs/jffs2/jffs2_fs_sb.h` (`struct jffs2_sb_info`), `nodelist.c` (`jffs2_link_node_ref`) and `nodemgmt.c`
 //! (`jffs2_mark_node_obsolete`).
 
+use crate::causes;
 use ffslab_fs::{Errno, Result, PAGE_BYTES};
 use ffslab_mtd::MtdError;
 use ffslab_sim::Sim;
@@ -96,6 +97,7 @@ pub fn is_dirty(bytes: u32) -> bool {
 impl Store {
     pub fn new(mtd: Medium, options: Options) -> Store {
         let sim = mtd.sim().clone();
+        causes::register(&sim);
         let block_bytes = mtd.erase_block_bytes();
         let blocks = mtd.blocks();
         let flash_bytes = blocks * block_bytes;

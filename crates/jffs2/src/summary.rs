@@ -2,8 +2,8 @@
 //!
 //! Follows `fs/jffs2/summary.c` and `summary.h`.
 
+use crate::causes;
 use ffslab_fs::{Errno, Result};
-use ffslab_sim::Reason;
 
 use crate::format::{
     crc32, Endian, Header, DIRENT_BYTES, INODE_BYTES, MAGIC, TYPE_DIRENT, TYPE_INODE, TYPE_PADDING, TYPE_SUMMARY,
@@ -149,7 +149,7 @@ impl Store {
         let node_crc = crc32(0, &head[..24]);
         e.put32(&mut head, 28, node_crc);
         let written = {
-            let _why = self.sim.because(Reason::Summary);
+            let _why = self.sim.because(&causes::SUMMARY);
             self.flash_write(offset, [&head, &data], 0)
         };
         match written {

@@ -3,15 +3,14 @@
 //! Follows `fs/jffs2/background.c` (thread) and `wbuf.c` (`jffs2_flush_wbuf_gc`, `delayed_wbuf_sync`). Each task is a
 //! state machine that runs until it sleeps or must give way.
 
+use crate::causes;
 use ffslab_fs::{Errno, Host, Result};
-use ffslab_sim::{NandWait, Reason, Switch, Task};
+use ffslab_sim::{NandWait, Switch, Task};
 
 use crate::erase::{EraseJob, EraseStep};
 use crate::gc::PassEnd;
 use crate::Jffs2;
 
-/// Unix priority of the thread (`set_user_nice(current, 10)`).
-const GC_THREAD_NICE: i8 = 10;
 /// Pause before each pass unless a signal is pending.
 const THROTTLE_MS: u64 = 50;
 
@@ -59,40 +58,32 @@ pub struct Background {
 impl Jffs2 {
     pub(crate) fn start_tasks(&mut self) {
         let sim = &self.store.sim;
-        sim.spawn(Task::Kworker, 0);
-        sim.spawn(Task::Jffs2GcThread, GC_THREAD_NICE);
+        sim.spawn(&causes::GC_THREAD);
+        sim.spawn(&causes::KWORKER);
         self.store.signal.exists = true;
-        sim.wake(Task::Jffs2GcThread);
+        sim.wake(&causes::GC_THREAD);
     }
 
     pub(crate) fn stop_tasks(&mut self) {
         self.store.signal.exists = false;
-        self.store.sim.kill(Task::Jffs2GcThread);
-        self.store.sim.kill(Task::Kworker);
+        self.store.sim.kill(&causes::GC_THREAD);
+        self.store.sim.kill(&causes::KWORKER);
     }
 
-    pub(crate) fn job_of(&self, task: Task) -> Option<EraseJob> {
-        match task {
-            Task::Jffs2GcThread => self.background.thread_job,
-            Task::Kworker => self.background.worker_job,
-            _ => None,
+    /// Where a background task keeps the erasure that it was in the middle of.
+    pub(crate) fn job_of(&mut self, task: &Task) -> Option<&mut Option<EraseJob>> {
+        if task == &causes::GC_THREAD {
+            Some(&mut self.background.thread_job)
+        } else if task == &causes::KWORKER {
+            Some(&mut self.background.worker_job)
+        } else {
+            None
         }
     }
 
-    pub(crate) fn take_job(&mut self, task: Task) -> Option<EraseJob> {
-        match task {
-            Task::Jffs2GcThread => self.background.thread_job.take(),
-            Task::Kworker => self.background.worker_job.take(),
-            _ => None,
-        }
-    }
-
-    pub(crate) fn keep_job(&mut self, task: Task, job: Option<EraseJob>) {
-        match task {
-            Task::Jffs2GcThread => self.background.thread_job = job,
-            Task::Kworker => self.background.worker_job = job,
-            _ => {}
-        }
+    /// Whether the task is in the middle of an erasure.
+    pub(crate) fn has_job(&mut self, task: &Task) -> bool {
+        self.job_of(task).is_some_and(|job| job.is_some())
     }
 
     /// Called when the running task is about to take the allocation semaphore: the thread, if it is due, takes it
@@ -118,7 +109,7 @@ impl Jffs2 {
     /// Whether the thread may be waiting for the running task. When tasks wait busily for the chip no other task runs
     /// before the semaphore is free again, so this is never the case.
     fn may_be_waited_for(&self) -> bool {
-        self.sleeps() && self.store.sim.running() != Task::Jffs2GcThread
+        self.sleeps() && self.store.sim.running() != &causes::GC_THREAD
     }
 
     /// Whether tasks sleep while the chip works.
@@ -140,10 +131,10 @@ impl Jffs2 {
         let erased = self.erase_beside_others(host);
         self.background.allocation_is_held = false;
         if self.background.thread == ThreadState::Waiting {
-            self.store.sim.wake(Task::Jffs2GcThread);
+            self.store.sim.wake(&causes::GC_THREAD);
         }
         if std::mem::take(&mut self.background.worker_waits) {
-            self.store.sim.wake(Task::Kworker);
+            self.store.sim.wake(&causes::KWORKER);
         }
         erased
     }
@@ -160,13 +151,13 @@ impl Jffs2 {
     }
 
     fn let_thread_run(&mut self, host: &mut dyn Host) {
-        if self.store.sim.is_runnable(Task::Jffs2GcThread) && self.background.thread != ThreadState::InPass {
-            self.give_turn(host, Task::Jffs2GcThread);
+        if self.store.sim.is_runnable(&causes::GC_THREAD) && self.background.thread != ThreadState::InPass {
+            self.give_turn(host, &causes::GC_THREAD);
         }
     }
 
     /// Lets a background task run until it sleeps or must give way to another one.
-    pub(crate) fn give_turn(&mut self, host: &mut dyn Host, task: Task) {
+    pub(crate) fn give_turn(&mut self, host: &mut dyn Host, task: &'static Task) {
         let _turn = self.store.sim.run_as(task);
         self.run_background(host, task);
     }
@@ -182,11 +173,13 @@ impl Jffs2 {
         }
     }
 
-    pub(crate) fn run_background(&mut self, host: &mut dyn Host, task: Task) {
-        match task {
-            Task::Jffs2GcThread => self.run_gc_thread(host),
-            Task::Kworker => self.run_worker(host),
-            other => self.store.sim.block(other),
+    pub(crate) fn run_background(&mut self, host: &mut dyn Host, task: &'static Task) {
+        if task == &causes::GC_THREAD {
+            self.run_gc_thread(host);
+        } else if task == &causes::KWORKER {
+            self.run_worker(host);
+        } else {
+            self.store.sim.block(task);
         }
     }
 
@@ -198,7 +191,7 @@ impl Jffs2 {
                     self.store.signal.in_pass = false;
                     if !self.store.thread_should_wake() && !self.store.signal.pending {
                         self.background.thread = ThreadState::Signalled;
-                        return sim.block(Task::Jffs2GcThread);
+                        return sim.block(&causes::GC_THREAD);
                     }
                     self.background.thread = ThreadState::Signalled;
                 }
@@ -207,7 +200,7 @@ impl Jffs2 {
                     self.background.thread = ThreadState::Throttled;
                     if !self.store.signal.pending {
                         let ticks = (THROTTLE_MS * 1_000_000).div_ceil(sim.tick_ns()) as u32;
-                        return sim.sleep_until(Task::Jffs2GcThread, sim.timer_after_ticks(ticks));
+                        return sim.sleep_until(&causes::GC_THREAD, sim.timer_after_ticks(ticks));
                     }
                 }
                 ThreadState::Throttled => {
@@ -223,25 +216,25 @@ impl Jffs2 {
                 }
                 ThreadState::Waiting => {
                     if self.background.allocation_is_held {
-                        return sim.block(Task::Jffs2GcThread);
+                        return sim.block(&causes::GC_THREAD);
                     }
                     // If the chip was used since the last release, its user has slept without the semaphore, so the
                     // semaphore is free.
                     let is_taken = self.background.holds_ahead > 0 && self.background.chip_uses == sim.chip_uses();
-                    if self.sleeps() && is_taken && sim.is_runnable(Task::Caller) {
+                    if self.sleeps() && is_taken && sim.is_runnable(&causes::CALLER) {
                         // The thread looks again as soon as time has passed.
-                        return sim.sleep_until(Task::Jffs2GcThread, sim.now_ns() + 1);
+                        return sim.sleep_until(&causes::GC_THREAD, sim.now_ns() + 1);
                     }
                     self.background.thread = ThreadState::InPass;
                 }
-                ThreadState::InPass => match self.gc_pass(host, Task::Jffs2GcThread) {
+                ThreadState::InPass => match self.gc_pass(host, &causes::GC_THREAD) {
                     Ok(PassEnd::Yielded) => return,
                     Ok(PassEnd::Done | PassEnd::Stuck) | Err(Errno::Io) => self.background.thread = ThreadState::Top,
                     Err(_) => self.background.thread = ThreadState::Dead,
                 },
                 ThreadState::Dead => {
                     self.store.signal.exists = false;
-                    return sim.block(Task::Jffs2GcThread);
+                    return sim.block(&causes::GC_THREAD);
                 }
             }
         }
@@ -251,7 +244,7 @@ impl Jffs2 {
     fn run_worker(&mut self, host: &mut dyn Host) {
         if self.background.allocation_is_held && self.background.worker_job.is_none() {
             self.background.worker_waits = true;
-            return self.store.sim.block(Task::Kworker);
+            return self.store.sim.block(&causes::KWORKER);
         }
         if !self.store.worker_busy {
             self.store.wbuf.timer_at_ns = None;
@@ -261,7 +254,7 @@ impl Jffs2 {
             self.store.worker_busy = true;
             self.background.flushing_at = self.store.wbuf.offset;
         }
-        match self.fill_and_flush(host, Task::Kworker, self.background.flushing_at) {
+        match self.fill_and_flush(host, &causes::KWORKER, self.background.flushing_at) {
             Ok(false) => {}
             Ok(true) | Err(_) => self.store.worker_rests(),
         }
@@ -270,10 +263,10 @@ impl Jffs2 {
     /// Writes the page of the write buffer that is at `began_at` to flash, without wasting the rest of the page:
     /// garbage collection fills it up (`jffs2_flush_wbuf_gc`). Returns `false` when the task must give way before that
     /// is done.
-    fn fill_and_flush(&mut self, host: &mut dyn Host, task: Task, began_at: u32) -> Result<bool> {
+    // Garbage collection only checks nodes at this stage and would not fill the page, so the page is padded.
+    fn fill_and_flush(&mut self, host: &mut dyn Host, task: &'static Task, began_at: u32) -> Result<bool> {
         let _of_setup = self.store.sim.because_of_setup_if(self.store.wbuf.is_of_setup);
-        if self.store.blocks.totals().unchecked_bytes() != 0 && self.job_of(task).is_none() {
-            // Garbage collection only checks nodes at this stage and would not fill the page, so the page is padded.
+        if self.store.blocks.totals().unchecked_bytes() != 0 && !self.has_job(task) {
             self.store.flush_wbuf_padded()?;
             return Ok(true);
         }
@@ -297,8 +290,8 @@ impl Jffs2 {
         if !self.store.wbuf.is_dirty() || !self.store.wbuf.holds_inode(ino) {
             return Ok(());
         }
-        let _why = self.store.sim.because(Reason::Sync);
+        let _why = self.store.sim.because(&causes::SYNC);
         let began_at = self.store.wbuf.offset;
-        self.fill_and_flush(host, Task::Caller, began_at).map(|_| ())
+        self.fill_and_flush(host, &causes::CALLER, began_at).map(|_| ())
     }
 }

@@ -3,7 +3,7 @@
 //! Follows `fs/jffs2/nodemgmt.c` (`jffs2_thread_should_wake`), `background.c` (`jffs2_garbage_collect_trigger`) and
 //! `wbuf.c` (`jffs2_dirty_trigger`). What the tasks do when they run stands in `tasks.rs`.
 
-use ffslab_sim::Task;
+use crate::causes;
 
 use crate::blocks::List;
 use crate::options::{WakeDuringPass, WbufTimer};
@@ -54,7 +54,7 @@ impl Store {
         } else {
             self.signal.pending = true;
             self.signal.at_chip_uses = Some(self.sim.chip_uses());
-            self.sim.wake(Task::Jffs2GcThread);
+            self.sim.wake(&causes::GC_THREAD);
         }
     }
 
@@ -75,7 +75,7 @@ impl Store {
         };
         self.wbuf.timer_at_ns = Some(at_ns);
         if !self.worker_busy {
-            self.sim.sleep_until(Task::Kworker, at_ns);
+            self.sim.sleep_until(&causes::KWORKER, at_ns);
         }
     }
 
@@ -83,7 +83,7 @@ impl Store {
     pub fn disarm_wbuf_timer(&mut self) {
         if self.options.wbuf_timer == WbufTimer::DelayedWork && !self.worker_busy {
             self.wbuf.timer_at_ns = None;
-            self.sim.block(Task::Kworker);
+            self.sim.block(&causes::KWORKER);
         }
     }
 
@@ -91,8 +91,8 @@ impl Store {
     pub fn worker_rests(&mut self) {
         self.worker_busy = false;
         match self.wbuf.timer_at_ns {
-            Some(at_ns) => self.sim.sleep_until(Task::Kworker, at_ns),
-            None => self.sim.block(Task::Kworker),
+            Some(at_ns) => self.sim.sleep_until(&causes::KWORKER, at_ns),
+            None => self.sim.block(&causes::KWORKER),
         }
     }
 }

@@ -3,9 +3,10 @@
 //! Follows `fs/jffs2/wbuf.c`. Full pages go out as soon as they are complete, the rest waits. A flush pads the page
 //! with a padding node; `fsync` avoids that by letting garbage collection fill the page (see `gc.rs`).
 
+use crate::causes;
 use ffslab_fs::{Errno, Result};
 use ffslab_mtd::MtdError;
-use ffslab_sim::{Reason, Work};
+use ffslab_sim::Work;
 
 use crate::blocks::List;
 use crate::format::{encode_padding, pad, HEADER_BYTES};
@@ -122,7 +123,7 @@ impl Store {
         self.sim.work(Work::BufferFlush, self.page_bytes as usize);
         let programmed = {
             let _of_setup = self.sim.because_of_setup_if(std::mem::take(&mut self.wbuf.is_of_setup));
-            let _why = (fill == Fill::Pad).then(|| self.sim.because(Reason::Padding));
+            let _why = (fill == Fill::Pad).then(|| self.sim.because(&causes::PADDING));
             self.mtd.write(u64::from(self.wbuf.offset), &self.wbuf.page)
         };
         if let Err(error) = programmed {
@@ -253,7 +254,7 @@ impl Store {
     /// Moves the nodes of a page that could not be programmed to a new block, including nodes that are only partly in
     /// the page (`jffs2_wbuf_recover`).
     fn recover_wbuf(&mut self) -> Result<()> {
-        let _why = self.sim.because(Reason::Recovery);
+        let _why = self.sim.because(&causes::RECOVERY);
         let number = self.block_of(self.wbuf.offset);
         let (bad_offset, buffered) = (self.wbuf.offset, self.wbuf.bytes);
         self.retire_block(number);

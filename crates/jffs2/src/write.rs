@@ -2,8 +2,9 @@
 //!
 //! Follows `fs/jffs2/write.c`. A node that could not be programmed is written once more in another block.
 
+use crate::causes;
 use ffslab_fs::{Errno, Host, Result, PAGE_BYTES};
-use ffslab_sim::{Reason, Work};
+use ffslab_sim::Work;
 
 use crate::format::{crc32, RawDirent, RawInode, DIRENT_BYTES, INODE_BYTES, MIN_DATA_BYTES};
 use crate::inode::{Dirent, Inode};
@@ -127,7 +128,7 @@ impl Jffs2 {
                 dirent_type: target.1,
                 name_crc: crc32(0, name),
             };
-            let _why = self.store.sim.because(Reason::Metadata);
+            let _why = self.store.sim.because(&causes::METADATA);
             match self.store.write_dirent_node(&raw, name, dir) {
                 Ok(dirent) => {
                     inode.dirents.add(&mut self.store, name, dirent);
@@ -148,7 +149,7 @@ impl Jffs2 {
 
     /// Fills the gap between the end of file and `to` with a hole node (`jffs2_write_begin`).
     pub(crate) fn write_hole(&mut self, host: &mut dyn Host, ino: u32, to: u32, now_s: u32) -> Result<()> {
-        let _why = self.store.sim.because(Reason::Data);
+        let _why = self.store.sim.because(&causes::DATA);
         let made = self.write_whole_node(host, ino, Purpose::Write, &[], &mut |inode| RawInode {
             file_bytes: to,
             accessed_s: now_s,
@@ -184,7 +185,7 @@ impl Jffs2 {
         to: usize,
         now_s: u32,
     ) -> Result<usize> {
-        let _why = self.store.sim.because(Reason::Data);
+        let _why = self.store.sim.because(&causes::DATA);
         let page_at = (index * PAGE_BYTES as u64) as u32;
         let mut at = from;
         let mut retried = false;

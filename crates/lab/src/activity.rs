@@ -1,8 +1,7 @@
 //! What a machine has done so far, as someone sees it who looks at it from three sides: the CPU's work by kind, the file
 //! system's functions as a function tracer records them, flash operations by task as Flashmon logs them.
 
-use ffslab_sim::cause::index;
-use ffslab_sim::{Function, OpCounts, Reason, Sim, Task, Work};
+use ffslab_sim::{Function, OpCounts, Sim, Task, Work};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -48,11 +47,11 @@ impl Activity {
             let time = sim.function_time(function);
             (function.name(), FunctionRow { calls: time.calls, total_ns: time.total_ns })
         };
-        let counts = sim.all_counts();
-        let task = |&task: &Task| {
-            let sum = Reason::ALL.iter().fold(OpCounts::default(), |sum, &reason| sum + counts[index(task, reason)]);
+        let causes = sim.causes();
+        let task = |&task: &&'static Task| {
+            let sum = causes.of_task(task);
             (sum != OpCounts::default()).then_some((
-                task.name(),
+                task.name,
                 TaskRow {
                     page_reads: sum.page_reads,
                     page_programs: sum.page_programs,
@@ -65,7 +64,7 @@ impl Activity {
         Activity {
             work: Work::ALL.iter().map(work).collect(),
             functions: Function::ALL.iter().map(function).collect(),
-            tasks: Task::ALL.iter().filter_map(task).collect(),
+            tasks: causes.tasks().iter().filter_map(task).collect(),
         }
     }
 }

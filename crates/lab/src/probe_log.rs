@@ -6,7 +6,7 @@
 
 use crate::requests::{CallOp, RequestLog};
 use ffslab_flash::Geometry;
-use ffslab_sim::{EventSink, Op, OpEvent, Sim, Task};
+use ffslab_sim::{EventSink, Op, OpEvent, Sim, Task, CALLER};
 use ffslab_system::{NandMedium, System};
 use std::cell::RefCell;
 use std::fmt::Write;
@@ -28,7 +28,7 @@ struct Operation {
     at_ns: u64,
     address: u32,
     op: Op,
-    task: Task,
+    task: &'static Task,
 }
 
 /// The raw NAND whose operations the probe kit logs.
@@ -91,7 +91,7 @@ impl ProbeLog {
                 mark(&mut text, *at_ns, marker);
             }
             let (kind, bytes) = kind_and_bytes(operation.op, self.geometry);
-            let (time, task) = (Seconds(operation.at_ns), task_name(operation.task));
+            let (time, task) = (Seconds(operation.at_ns), operation.task.process);
             writeln!(text, "{time};{kind};{};{task};;{bytes}", operation.address).expect("text grows");
         }
         for (at_ns, marker) in markers {
@@ -103,7 +103,7 @@ impl ProbeLog {
     fn vfsmon(&self, requests: &RequestLog, end_ns: u64) -> String {
         let columns = "t_s;duration_us;function;task;pid;inode;offset_B;bytes;result";
         let mut text = self.head("vfsmon", columns, "the measured calls; inode: the number of a file's name");
-        let caller = task_name(Task::Caller);
+        let caller = CALLER.process;
         for i in 0..requests.len() {
             let (start, latency_ns) = (Seconds(self.start_ns + requests.start_ns[i]), requests.latency_ns[i]);
             let (function, file) = (function_name(requests.op[i]), requests.file[i]);
@@ -174,20 +174,6 @@ fn kind_and_bytes(op: Op, geometry: Geometry) -> (char, String) {
         Op::Erase => ('E', geometry.page_bytes * geometry.pages_per_block),
     };
     (kind, bytes.to_string())
-}
-
-/// Names of kernel threads as in Linux 6.1 (fs/jffs2/background.c, drivers/mtd/ubi/build.c, fs/ubifs/super.c,
-/// kernel/workqueue.c) and in YAFFS2's port (yaffs_vfs.c).
-fn task_name(task: Task) -> &'static str {
-    match task {
-        Task::Jffs2GcThread => "jffs2_gcd_mtd0",
-        Task::UbiThread => "ubi_bgt0d",
-        Task::UbifsThread => "ubifs_bgt0_0",
-        Task::YaffsThread => "yaffs-bg-1",
-        Task::Kworker => "kworker/0:1",
-        Task::Flusher => "kworker/u2:0",
-        Task::Caller | Task::BdbufSwapout | Task::BdbufReadAhead => task.name(),
-    }
 }
 
 /// What a read or write is called in the kernel; other measured calls keep their names.

@@ -14,7 +14,7 @@ use crate::stats::{mean_sd, LatencyUs};
 use crate::tally::{Tally, RELATIVE_ERROR};
 use ffslab_fs::{BlockSpace, Unwritten};
 use ffslab_sim::units::ns_to_us;
-use ffslab_sim::{Energy, OpCounts, PowerMilliwatt, Reason, Task};
+use ffslab_sim::{CauseCounts, Energy, OpCounts, PowerMilliwatt};
 use ffslab_workload::prng::GENERATOR;
 use ffslab_workload::Step;
 use schemars::JsonSchema;
@@ -240,8 +240,8 @@ pub struct CauseSummary {
 }
 
 impl CauseSummary {
-    pub(crate) fn of((task, reason, counts): &(Task, Reason, OpCounts)) -> CauseSummary {
-        CauseSummary { task: task.name(), reason: reason.name(), counts: (*counts).into() }
+    pub(crate) fn of(cause: &CauseCounts) -> CauseSummary {
+        CauseSummary { task: cause.task.name, reason: cause.reason.name, counts: cause.counts.into() }
     }
 }
 

@@ -15,7 +15,7 @@ mod uflip;
 mod xattr;
 
 pub use facts::Facts;
-pub(crate) use outcome::{by_cause, formatting, Instants, Kept};
+pub(crate) use outcome::{Instants, Kept};
 pub use outcome::{OfSetup, Outcome, StepOutcome};
 pub(crate) use phase::Boundary;
 
@@ -24,7 +24,7 @@ use crate::image::SavedImage;
 use crate::probe_log::ProbeLog;
 use crate::requests::RequestLog;
 use crate::traces::Traces;
-use ffslab_sim::{Energy, OpCounts};
+use ffslab_sim::{Energy, OpCounts, FORMATTING};
 use ffslab_system::{Fd, Refusal, System};
 use ffslab_workload::{Content, Step};
 use std::borrow::Cow;
@@ -153,7 +153,7 @@ impl<'a> Runner<'a> {
     pub(crate) fn begin_setup(&mut self) {
         self.start_ns = self.system.now_ns();
         self.start_counts = self.system.sim().total();
-        self.start_formatting = formatting(self.system.sim());
+        self.start_formatting = self.system.sim().causes().of_reason(&FORMATTING);
         self.start_energy = self.system.sim().energy();
     }
 
@@ -214,7 +214,7 @@ impl<'a> Runner<'a> {
             counts: self.system.sim().total() - self.start_counts,
             time_ns: after_ns - self.start_ns,
             energy: self.system.sim().energy() - self.start_energy,
-            formatting: formatting(self.system.sim()) - self.start_formatting,
+            formatting: self.system.sim().causes().of_reason(&FORMATTING) - self.start_formatting,
             elapsed_ns: after_ns - begun.at_ns,
             rows: begun.first_row..self.log.len(),
             fs_free_bytes: self.system.free_bytes(),

@@ -17,6 +17,7 @@ use crate::traces::Traces;
 pub use ffslab_flash::Torn;
 use ffslab_fs::Stat;
 use ffslab_sim::units::ns_to_us;
+use ffslab_sim::{Causes, FORMATTING};
 use ffslab_system::{timed, Answer, Fd, OpenFlags, System};
 use ffslab_workload::Step;
 use schemars::JsonSchema;
@@ -170,16 +171,14 @@ impl Session {
     pub fn totals(&self) -> SessionTotals {
         let sim = self.runner.system.sim();
         let now_us = ns_to_us(sim.now_ns() - sim.config().uptime_ns);
-        let formatting = crate::run::formatting(sim).into();
+        let formatting = sim.causes().of_reason(&FORMATTING).into();
         SessionTotals { counts: sim.total().into(), formatting, energy_uj: sim.energy().into(), time_us: now_us }
     }
 
     /// Flash operations since the stack was made, by who and why; causes that cost nothing are left out.
     pub fn causes(&self) -> Vec<CauseSummary> {
-        let counts = self.runner.system.sim().all_counts();
-        let nothing = Box::new([ffslab_sim::OpCounts::default(); ffslab_sim::CAUSES]);
-        let rows = crate::run::by_cause(&nothing, &counts);
-        rows.iter().map(CauseSummary::of).collect()
+        let causes = self.runner.system.sim().causes().since(&Causes::default());
+        causes.iter().map(CauseSummary::of).collect()
     }
 
     /// What the machine has done so far: work of the CPU, functions of the file system, tasks.

@@ -12,7 +12,7 @@ use crate::run::{run, Outcome, Plan, RunError};
 use crate::stack::Stack;
 use crate::traces::Traces;
 use ffslab_sim::units::ns_to_us;
-use ffslab_sim::Task;
+use ffslab_sim::OpCounts;
 use ffslab_workload::Step;
 use rayon::prelude::*;
 use schemars::JsonSchema;
@@ -224,13 +224,16 @@ fn compare(case: &Case, outcome: &Outcome, report: &mut CaseReport) {
 fn compare_tasks(case: &Case, outcome: &Outcome, report: &mut CaseReport) {
     let none = Value::Object(Map::new());
     let Some(Value::Object(expected)) = case.expect.values.get("by_task") else { return };
-    let flusher = outcome.main_by_task.iter().find(|(task, _)| *task == Task::Flusher);
-    for &(task, mut counts) in outcome.main_by_task.iter().filter(|(task, _)| *task != Task::Flusher) {
-        if let (Task::Kworker, Some((_, written_back))) = (task, flusher) {
-            // The measured cases do not tell kernel workers apart.
-            counts = counts + *written_back;
-        }
-        let expected = expected.get(task.name()).unwrap_or(&none);
+    let mut by_name: BTreeMap<&str, OpCounts> =
+        expected.keys().map(|name| (name.as_str(), OpCounts::default())).collect();
+    for &(task, counts) in &outcome.main_by_task {
+        // The measured cases do not tell kernel workers apart.
+        let name = if task.process.starts_with("kworker/") { "kworker" } else { task.name };
+        let sum = by_name.entry(name).or_default();
+        *sum = *sum + counts;
+    }
+    for (name, counts) in by_name {
+        let expected = expected.get(name).unwrap_or(&none);
         let simulated = counters(counts);
         let mut pairs = Pairs::new();
         for name in COUNTERS {
@@ -244,12 +247,12 @@ fn compare_tasks(case: &Case, outcome: &Outcome, report: &mut CaseReport) {
             }
         }
         if !pairs.is_empty() {
-            report.by_task.insert(task.name().to_string(), pairs);
+            report.by_task.insert(name.to_string(), pairs);
         }
     }
 }
 
-fn counters(counts: ffslab_sim::OpCounts) -> Map<String, Value> {
+fn counters(counts: OpCounts) -> Map<String, Value> {
     match serde_json::to_value(crate::result::Counts::from(counts)) {
         Ok(Value::Object(map)) => map,
         _ => Map::new(),

@@ -10,8 +10,9 @@ use crate::memory::Memory;
 use crate::page_cache::Slot;
 use crate::read_ahead::{ReadAhead, Request, Window, FORCED_CHUNK_PAGES};
 use crate::vfs::{spend, Vfs};
+use ffslab_fs::causes;
 use ffslab_fs::{Errno, FileKind, FileSystem, Ino, Result, PAGE_BYTES};
-use ffslab_sim::{Function, Reason, Sim, Work};
+use ffslab_sim::{Function, Sim, Work};
 use ffslab_system::{Advice, Fd};
 
 const PAGE: u64 = PAGE_BYTES as u64;
@@ -391,7 +392,7 @@ impl Reader<'_> {
 
     /// Reads one page into the cache.
     fn read_page(&mut self, index: u64) -> Result<Slot> {
-        let reason = if index < self.demand_end { Reason::Read } else { Reason::ReadAhead };
+        let reason = if index < self.demand_end { &causes::READ } else { &causes::READ_AHEAD };
         let _reason = self.sim.because(reason);
         self.sim.work(Work::PageFill, 0);
         let slot = self.memory.pages.insert(self.ino, index);

@@ -5,6 +5,7 @@ use crate::dentries::Dentries;
 use crate::files::OpenFile;
 use crate::memory::Memory;
 use crate::nodes::Nodes;
+use ffslab_fs::causes;
 use ffslab_fs::{run_turn, Errno, FileKind, FileSystem, Ino, Result, StatFs, Unwritten, PAGE_BYTES};
 use ffslab_sim::{Idle, NandWait, Sim, Switch, Task, Work};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -36,10 +37,11 @@ pub struct Vfs {
 }
 
 /// Runs a background task of a driver until it sleeps or yields.
-pub type DeviceTask = Box<dyn FnMut(Task)>;
+pub type DeviceTask = Box<dyn FnMut(&'static Task)>;
 
 impl Vfs {
     pub fn new(sim: Sim, config: VfsConfig) -> Vfs {
+        causes::register(&sim);
         let memory = Memory::new(sim.clone(), &config);
         let device_ra_pages = u64::from(config.read_ahead_bytes) / PAGE_BYTES as u64;
         Vfs {
@@ -214,7 +216,7 @@ impl Vfs {
 
     /// Marks everything that is not on flash yet as left by the setup of an experiment, because a measurement begins.
     /// The amount is returned. When it is written later, that counts under a cause of its own
-    /// ([`ffslab_sim::Reason::LeftBySetup`]), unless the measured calls have changed it again. Takes no time.
+    /// ([`ffslab_sim::LEFT_BY_SETUP`]), unless the measured calls have changed it again. Takes no time.
     pub fn measurement_begins(&mut self) -> Unwritten {
         let Ok((fs, memory)) = self.parts() else { return Unwritten::default() };
         let of_fs = fs.measurement_begins();
@@ -326,7 +328,7 @@ impl Vfs {
         }
     }
 
-    fn run_device_task(&mut self, task: Task) {
+    fn run_device_task(&mut self, task: &'static Task) {
         match &mut self.device_task {
             Some(run) => {
                 let _turn = self.sim.run_as(task);

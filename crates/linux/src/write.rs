@@ -3,9 +3,10 @@
 use crate::files::OpenFile;
 use crate::memory::Memory;
 use crate::vfs::{spend, Vfs};
+use ffslab_fs::causes;
 use ffslab_fs::inode_flags::SYNC;
 use ffslab_fs::{Errno, FileKind, FileSystem, Ino, Result, WritePlan, PAGE_BYTES};
-use ffslab_sim::{Function, NandWait, Reason, Sim, Work};
+use ffslab_sim::{Function, NandWait, Sim, Work};
 use ffslab_system::Fd;
 
 /// The bytes that a program writes: `len` bytes, made by repeating `pattern`.
@@ -177,7 +178,7 @@ impl Piece {
                 let slot = memory.pages.insert(self.ino, index);
                 let page = memory.pages.data_mut(slot);
                 if plan == WritePlan::ReadFirst {
-                    let _reason = sim.because(Reason::ReadModifyWrite);
+                    let _reason = sim.because(&causes::READ_MODIFY_WRITE);
                     if let Err(error) = fs.read_page(self.ino, index, page) {
                         memory.pages.remove(slot);
                         return Err(error);

@@ -21,8 +21,9 @@ mod throttle_2_6;
 use crate::config::{WriteBackKnobs, WriteBackRules};
 use crate::memory::Memory;
 use bandwidth::Bandwidth;
+use ffslab_fs::causes;
 use ffslab_fs::{run_turn, Errno, FileSystem, Ino, InodeDirt, Result};
-use ffslab_sim::{Idle, Sim, Task};
+use ffslab_sim::{Idle, Sim};
 use flusher::{Flusher, Request, WaitFor};
 use limits::{tick, Share, Thresholds};
 use queues::Inodes;
@@ -67,12 +68,12 @@ impl WriteBack {
         self.flusher = Flusher::new(tick(&self.sim));
         self.bandwidth = Bandwidth::new(&self.sim);
         self.share.new_device();
-        self.sim.spawn(Task::Flusher, 0);
+        self.sim.spawn(&causes::FLUSHER);
     }
 
     /// Called after an unmount or a power cut: everything dirty is dropped.
     pub fn stop(&mut self) {
-        self.sim.kill(Task::Flusher);
+        self.sim.kill(&causes::FLUSHER);
         self.inodes = Inodes::default();
         self.flusher = Flusher::default();
     }
@@ -245,7 +246,7 @@ impl Memory {
     }
 
     fn ask_flusher(&mut self, fs: &mut dyn FileSystem, request: Request) -> Result<()> {
-        if self.write_back.sim.running() != Task::Caller {
+        if self.write_back.sim.running() != &causes::CALLER {
             // Only the program can wait for the flusher, because background tasks run inside the program's calls.
             return Ok(());
         }
@@ -269,7 +270,7 @@ impl Memory {
         let sim = self.write_back.sim.clone();
         while !self.write_back.flusher.is_dead() && !self.write_back.flusher.is_over(wait) {
             self.write_back.flusher.program_waits = Some(wait);
-            sim.block(Task::Caller);
+            sim.block(&causes::CALLER);
             while let Idle::Run(task) = sim.idle_next() {
                 run_turn(fs, self, task);
             }

@@ -2,9 +2,9 @@
 
 mod support;
 
+use ffslab_fs::causes;
 use ffslab_fs::Errno;
 use ffslab_linux::{OpenFlags, ReadAheadRules, VfsConfig, Whence};
-use ffslab_sim::Reason;
 use support::{config, empty, mounted, MemFs};
 
 const CREATE: OpenFlags = OpenFlags { create: true, ..OpenFlags::READ_WRITE };
@@ -31,7 +31,7 @@ fn a_write_is_cut_at_page_bounds_and_reads_pages_that_are_missing() {
     log.borrow_mut().page_reads.clear();
     assert_eq!(vfs.pwrite(fd, &[9; 8000], 100), Ok(8000));
     assert_eq!(log.borrow().writes_begun, [(false, 3996), (true, 4004)]);
-    assert_eq!(log.borrow().page_reads, [(0, Reason::ReadModifyWrite)]);
+    assert_eq!(log.borrow().page_reads, [(0, &causes::READ_MODIFY_WRITE)]);
     let mut buffer = vec![0; 3 * 4096];
     vfs.drop_caches();
     vfs.pread(fd, &mut buffer, 0).unwrap();

@@ -7,6 +7,8 @@ use ffslab_linux::{OpenFlags, ReadAheadRules, Vfs, VfsConfig};
 use ffslab_sim::{PowerMilliwatt, Sim, SimConfig, Task};
 use support::{config, empty, mounted, MemFs};
 
+static THREAD: Task = Task { name: "thread", title: "thread", nice: 0, process: "thread/0" };
+
 #[test]
 fn an_empty_call_shows_one_clock_reading() {
     let (mut vfs, _) = empty();
@@ -41,14 +43,14 @@ fn a_sleep_ends_late_by_the_timer_slack_and_lets_tasks_run() {
     let sim = vfs.sim().clone();
     let (_, latency_ns) = vfs.timed(|vfs| vfs.sleep_ns(1_000_000));
     assert_eq!(latency_ns, 1_050_256);
-    sim.spawn(Task::Jffs2GcThread, 0);
-    sim.sleep_until(Task::Jffs2GcThread, sim.now_ns() + 2_000_000);
+    sim.spawn(&THREAD);
+    sim.sleep_until(&THREAD, sim.now_ns() + 2_000_000);
     let due_ns = sim.now_ns() + 2_000_000;
     vfs.sleep_ns(10_000_000);
     assert_eq!(log.borrow().task_runs, [1_000_000_000_000_000_000 + due_ns]);
     // A task that holds the CPU (for 1 ms here) when the sleep is over delays its end.
     let start_ns = sim.now_ns();
-    sim.sleep_until(Task::Jffs2GcThread, start_ns + 2_000_000);
+    sim.sleep_until(&THREAD, start_ns + 2_000_000);
     vfs.sleep_ns(2_500_000);
     assert_eq!(sim.now_ns() - start_ns, 3_000_000);
 }
@@ -58,13 +60,13 @@ fn a_task_that_waits_runs_at_the_end_of_a_call() {
     let (mut vfs, log) = mounted(config(ReadAheadRules::V6_1, 0), |sim| MemFs::with_file(sim, "f", 64 * 4096));
     log.borrow_mut().page_read_ns = 10_000_000;
     let sim = vfs.sim().clone();
-    sim.spawn(Task::Jffs2GcThread, 0);
+    sim.spawn(&THREAD);
     let fd = vfs.open(b"f", OpenFlags::READ, 0).unwrap();
-    sim.sleep_until(Task::Jffs2GcThread, sim.now_ns() + 1_000_000);
+    sim.sleep_until(&THREAD, sim.now_ns() + 1_000_000);
     vfs.read_discard(fd, 0, 4096).unwrap();
     assert_eq!(log.borrow().task_runs.len(), 1);
     // And between the pages of a long call.
-    sim.sleep_until(Task::Jffs2GcThread, sim.now_ns() + 1_000_000);
+    sim.sleep_until(&THREAD, sim.now_ns() + 1_000_000);
     let start_ns = sim.now_ns();
     vfs.read_discard(fd, 4096, 10 * 4096).unwrap();
     assert_eq!(log.borrow().task_runs.len(), 2);
@@ -77,10 +79,10 @@ fn a_task_that_waits_runs_between_the_pages_of_a_write() {
     config.costs.page_ns = 10_000_000;
     let (mut vfs, log) = mounted(config, MemFs::new);
     let sim = vfs.sim().clone();
-    sim.spawn(Task::Jffs2GcThread, 0);
+    sim.spawn(&THREAD);
     let fd = vfs.open(b"f", OpenFlags { create: true, ..OpenFlags::WRITE }, 0o644).unwrap();
     let start_ns = sim.now_ns();
-    sim.sleep_until(Task::Jffs2GcThread, start_ns + 1_000_000);
+    sim.sleep_until(&THREAD, start_ns + 1_000_000);
     vfs.write(fd, &[1; 10 * 4096]).unwrap();
     assert_eq!(log.borrow().task_runs.len(), 1);
     assert!(log.borrow().task_runs[0] - 1_000_000_000_000_000_000 - start_ns < 50_000_000);

@@ -2,8 +2,8 @@
 
 mod support;
 
+use ffslab_fs::causes;
 use ffslab_linux::{Advice, OpenFlags, ReadAheadRules::V6_1, Vfs};
-use ffslab_sim::Reason;
 use std::cell::RefCell;
 use std::rc::Rc;
 use support::{config, mounted, Log, MemFs};
@@ -44,7 +44,7 @@ fn without_read_ahead_pages_come_one_by_one() {
     let (mut vfs, log) = system(0);
     let fd = vfs.open(b"f", OpenFlags::READ, 0).unwrap();
     assert_eq!(vfs.read_discard(fd, 100, 10_000), Ok(10_000));
-    assert_eq!(log.borrow().page_reads, [(0, Reason::Read), (1, Reason::Read), (2, Reason::Read)]);
+    assert_eq!(log.borrow().page_reads, [(0, &causes::READ), (1, &causes::READ), (2, &causes::READ)]);
     assert_eq!(vfs.read_discard(fd, 0, 4096), Ok(4096));
     assert_eq!(log.borrow().page_reads.len(), 3, "now they are cached");
 }
@@ -55,7 +55,7 @@ fn what_nobody_asked_for_is_counted_as_read_ahead() {
     let fd = vfs.open(b"f", OpenFlags::READ, 0).unwrap();
     vfs.read_discard(fd, 0, 2 * 4096).unwrap();
     // Request of 2: window of 4 with the mark on page 2, which is not touched yet.
-    let expected = [(0, Reason::Read), (1, Reason::Read), (2, Reason::ReadAhead), (3, Reason::ReadAhead)];
+    let expected = [(0, &causes::READ), (1, &causes::READ), (2, &causes::READ_AHEAD), (3, &causes::READ_AHEAD)];
     assert_eq!(log.borrow().page_reads, expected);
 }
 
@@ -67,7 +67,7 @@ fn a_large_request() {
     let fd = vfs.open(b"f", OpenFlags::READ, 0).unwrap();
     vfs.read_discard(fd, 0, 128 << 10).unwrap();
     assert_eq!(log.borrow().pages(), (0..64).collect::<Vec<_>>());
-    let demanded = log.borrow().page_reads.iter().filter(|&&(_, reason)| reason == Reason::Read).count();
+    let demanded = log.borrow().page_reads.iter().filter(|&&(_, reason)| reason == &causes::READ).count();
     assert_eq!(demanded, 32);
 }
 
@@ -105,7 +105,7 @@ fn advice_will_need_reads_a_window_and_dont_need_drops_whole_pages() {
     let fd = vfs.open(b"f", OpenFlags::READ, 0).unwrap();
     vfs.posix_fadvise(fd, 0, 0, Advice::WillNeed).unwrap();
     assert_eq!(log.borrow().pages(), (0..32).collect::<Vec<_>>());
-    assert!(log.borrow().page_reads.iter().all(|&(_, reason)| reason == Reason::ReadAhead));
+    assert!(log.borrow().page_reads.iter().all(|&(_, reason)| reason == &causes::READ_AHEAD));
     vfs.posix_fadvise(fd, 1, 2 * 4096 + 10, Advice::DontNeed).unwrap();
     log.borrow_mut().page_reads.clear();
     vfs.set_read_ahead_bytes(0);

@@ -2,9 +2,9 @@
 
 mod support;
 
+use ffslab_fs::causes;
 use ffslab_fs::{Errno, Ino};
 use ffslab_linux::{Advice, OpenFlags, ReadAheadRules, Vfs, VfsConfig};
-use ffslab_sim::Task;
 use std::cell::RefCell;
 use std::rc::Rc;
 use support::delayed::{delaying_with, file, pages_of, write_pages, CREATE, PAGE, SECOND_NS};
@@ -51,7 +51,7 @@ fn a_device_that_has_not_written_lately_is_written_at_the_first_look() {
     assert!(log.borrow().written.is_empty());
     vfs.sleep_ns(300_000_000);
     let first = log.borrow().written[0];
-    assert_eq!(first.task, Task::Flusher);
+    assert_eq!(first.task, &causes::FLUSHER);
     assert!((5 * SECOND_NS..5 * SECOND_NS + 100_000_000).contains(&(first.at_ns - begin_ns)), "{first:?}");
     assert_eq!(log.borrow_mut().take_written(), [pages_of(ino, [0, 1]), vec![(ino, None)]].concat());
 }
@@ -97,7 +97,7 @@ fn inodes_are_written_in_the_order_in_which_they_became_dirty() {
     write_pages(&mut vfs, a_fd, [2]);
     vfs.sync().unwrap();
     let expected = [(a, Some(2)), (a, Some(5)), (a, None), (b, Some(7)), (b, None), (c, Some(1)), (c, None)];
-    assert!(log.borrow().written.iter().all(|written| written.task == Task::Flusher));
+    assert!(log.borrow().written.iter().all(|written| written.task == &causes::FLUSHER));
     assert_eq!(log.borrow_mut().take_written(), expected);
     assert_eq!(log.borrow().syncs, 1);
 }
@@ -124,7 +124,7 @@ fn the_flusher_wakes_at_the_background_limit_and_stops_below_it() {
     write_pages(&mut vfs, fd, 300..700);
     vfs.sleep_ns(SECOND_NS);
     let written = log.borrow().written.clone();
-    assert!(written.len() > 600 && written.iter().all(|w| w.task == Task::Flusher), "{}", written.len());
+    assert!(written.len() > 600 && written.iter().all(|w| w.task == &causes::FLUSHER), "{}", written.len());
     let begin_ns = vfs.sim().now_ns();
     let quiet_ns = begin_ns - written.last().unwrap().at_ns;
     assert!(quiet_ns > 400_000_000, "it has come to rest");
@@ -140,7 +140,7 @@ fn a_writer_is_held_up_before_the_limit_is_reached() {
     let written = log.borrow().written.len();
     assert!(6_000 - written < 2_100, "{written} of 6000 pages are written");
     assert!(vfs.sim().now_ns() > begin_ns + 2_000_000_000);
-    assert!(log.borrow().written.iter().all(|w| w.task == Task::Flusher));
+    assert!(log.borrow().written.iter().all(|w| w.task == &causes::FLUSHER));
 }
 
 #[test]
@@ -199,7 +199,7 @@ fn fsync_writes_the_pages_of_its_file_in_the_caller() {
     file(&mut vfs, "other", 0..3);
     let (fd, ino) = file(&mut vfs, "f", 0..3);
     vfs.fdatasync(fd).unwrap();
-    assert!(log.borrow().written.iter().all(|written| written.task == Task::Caller));
+    assert!(log.borrow().written.iter().all(|written| written.task == &causes::CALLER));
     assert_eq!(log.borrow_mut().take_written(), pages_of(ino, 0..3));
     assert_eq!(log.borrow().fsyncs, [(ino, true)]);
 }
@@ -298,7 +298,7 @@ fn a_file_system_short_of_space_waits_for_the_flusher() {
     let (_, latency_ns) = vfs.timed(|vfs| vfs.pwrite(fd, &[1; 4096], 100 * PAGE));
     // 16 pages were asked for; the whole inode is written, and the call lasts as long.
     assert_eq!(latency_ns, 256 + 101 * 650_000);
-    assert!(log.borrow().written.iter().all(|written| written.task == Task::Flusher));
+    assert!(log.borrow().written.iter().all(|written| written.task == &causes::FLUSHER));
     assert_eq!(log.borrow_mut().take_written(), [pages_of(ino, 0..100), vec![(ino, None)]].concat());
 }
 

@@ -2,6 +2,7 @@
 
 mod support;
 
+use ffslab_fs::causes;
 use ffslab_fs::Ino;
 use ffslab_linux::{ReadAheadRules, VfsConfig};
 use ffslab_sim::Task;
@@ -36,7 +37,7 @@ fn the_flusher_looks_for_too_much_only_when_a_writer_asks() {
     write_pages(&mut vfs, fd, 500..520);
     vfs.sleep_ns(SECOND_NS);
     assert!(log.borrow().written.len() >= 420, "{}", log.borrow().written.len());
-    assert!(log.borrow().written.iter().all(|written| written.task == Task::Flusher));
+    assert!(log.borrow().written.iter().all(|written| written.task == &causes::FLUSHER));
 }
 
 #[test]
@@ -56,11 +57,11 @@ fn the_inodes_of_a_round_share_a_portion() {
 fn a_writer_over_the_limit_writes_pages_itself() {
     let (mut vfs, log) = delaying_with(old_with_limits(2_048, 1_024));
     let (fd, _) = file(&mut vfs, "f", 0..1_500);
-    assert!(log.borrow().written.iter().all(|written| written.task == Task::Flusher));
+    assert!(log.borrow().written.iter().all(|written| written.task == &causes::FLUSHER));
     write_pages(&mut vfs, fd, 1_500..6_000);
     let written = log.borrow().written.len();
     assert!(6_000 - written < 2_600, "{written} of 6000 pages are written");
-    assert!(log.borrow().written.iter().any(|written| written.task == Task::Caller));
+    assert!(log.borrow().written.iter().any(|written| written.task == &causes::CALLER));
 }
 
 #[test]
@@ -79,8 +80,8 @@ fn nothing_is_lost_when_writer_and_flusher_write_the_same_file() {
         vfs.pread(fd, &mut page, index * PAGE).unwrap();
         assert_eq!(page, [(index as u8).wrapping_add(1); PAGE as usize], "page {index}");
     }
-    let tasks: Vec<Task> = log.borrow().written.iter().map(|written| written.task).collect();
-    assert!(tasks.contains(&Task::Caller) && tasks.contains(&Task::Flusher));
+    let tasks: Vec<&'static Task> = log.borrow().written.iter().map(|written| written.task).collect();
+    assert!(tasks.contains(&&causes::CALLER) && tasks.contains(&&causes::FLUSHER));
 }
 
 #[test]
@@ -90,7 +91,7 @@ fn sync_writes_everything() {
     let (_, b) = file(&mut vfs, "b", 0..2);
     vfs.sync().unwrap();
     let expected = [pages_of(a, 0..2), vec![(a, None)], pages_of(b, 0..2), vec![(b, None)]].concat();
-    assert!(log.borrow().written.iter().all(|written| written.task == Task::Flusher));
+    assert!(log.borrow().written.iter().all(|written| written.task == &causes::FLUSHER));
     assert_eq!(log.borrow_mut().take_written(), expected);
 }
 

@@ -11,6 +11,7 @@
 //! **Leaves out.** Read retry modes, DMA bounce buffers, secure regions, write protection, several chips behind one
 //! MTD device, the bad block table on flash (the table is in RAM and is made from the marks), on-die ECC.
 
+pub mod causes;
 mod driver;
 mod error;
 mod layout;

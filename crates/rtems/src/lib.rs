@@ -12,6 +12,7 @@
 //! devices, FIFOs.
 
 pub mod bdbuf;
+pub mod causes;
 pub mod cpu;
 pub mod device;
 pub mod dosfs;

@@ -1,9 +1,10 @@
 //! The cache by itself: priorities, waiting, workers, several devices, failures, devices that take time.
 
 use ffslab_rtems::bdbuf::{Bdbuf, BdbufConfig, BdbufError, DiskId, Priority};
+use ffslab_rtems::causes;
 use ffslab_rtems::device::Device;
 use ffslab_rtems::profile::DeviceProfile;
-use ffslab_sim::{Reason, Sim, SimConfig, Task};
+use ffslab_sim::{Sim, SimConfig};
 
 const PERIOD_NS: u64 = 250_000_000;
 
@@ -190,10 +191,9 @@ fn a_slow_device_takes_its_time() {
     cache.syncdev(disk).unwrap();
     assert_eq!(cache.sim().now_ns(), 5 * COMMAND_NS, "one command per buffer");
     let sim = cache.sim();
-    let accounted: u64 = sim.all_counts().iter().map(|counts| counts.time_ns()).sum();
-    assert_eq!(accounted + sim.idle_ns(), sim.now_ns());
-    assert_eq!(sim.counts(Task::Caller, Reason::Other).driver_ns, COMMAND_NS);
-    assert_eq!(sim.counts(Task::BdbufSwapout, Reason::Data).driver_ns, 4 * COMMAND_NS);
+    assert_eq!(sim.total().time_ns() + sim.idle_ns(), sim.now_ns());
+    assert_eq!(sim.counts(&causes::CALLER, &causes::OTHER).driver_ns, COMMAND_NS);
+    assert_eq!(sim.counts(&causes::BDBUF_SWAPOUT, &causes::DATA).driver_ns, 4 * COMMAND_NS);
 }
 
 /// The application is more urgent: it goes on as soon as the first request is done, while the second is in flight.

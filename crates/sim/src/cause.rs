@@ -1,113 +1,267 @@
 //! Causes: every flash operation is counted by who issued it (task) and why (reason), so that a report can
 //! explain a number.
+//!
+//! Tasks and reasons belong to the layers that use them: each is a `static` beside the code of its layer, with the words
+//! that explain it to people. A layer makes its tasks known with [`crate::Sim::spawn`] and its reasons with
+//! [`crate::Sim::register`] when it is made; here stand only those that no layer owns.
 
+use std::fmt;
 use std::ops::{Add, Sub};
 
-macro_rules! named_enum {
-    ($(#[$meta:meta])* $name:ident { $($(#[$vmeta:meta])* $variant:ident = $text:literal),+ $(,)? }) => {
-        $(#[$meta])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        #[repr(u8)]
-        pub enum $name { $($(#[$vmeta])* $variant),+ }
+/// Who issues flash operations. A task is one `static`: two are the same if they are the same place in memory.
+pub struct Task {
+    /// As in results (`by_task`, `by_cause`) and in the measured cases.
+    pub name: &'static str,
+    /// As in tables for people.
+    pub title: &'static str,
+    /// Unix priority, -20 to 19. The least urgent tasks have the highest.
+    pub nice: i8,
+    /// As a real system lists it among its processes.
+    pub process: &'static str,
+}
 
-        impl $name {
-            pub const ALL: &'static [$name] = &[$($name::$variant),+];
-            pub fn name(self) -> &'static str {
-                match self { $($name::$variant => $text),+ }
+/// Why a flash operation happens. A reason is one `static`: two are the same if they are the same place in memory.
+pub struct Reason {
+    /// As in results (`by_cause`).
+    pub name: &'static str,
+    /// For people: what happens then.
+    pub sentence: &'static str,
+    pub kind: Kind,
+    pub purpose: Purpose,
+}
+
+/// What the operations of a reason are about. Results list reasons kind by kind in this order, and within a kind in the
+/// order in which they were registered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    Reading,
+    Mounting,
+    Writing,
+    /// Garbage collection.
+    Collecting,
+    Erasing,
+    Checking,
+    /// Writing what later saves time: summaries, checkpoints, indices.
+    Indexing,
+    /// Dealing with what failed.
+    Recovering,
+    /// What a layer between file system and medium does for itself.
+    Managing,
+    /// No doing of the measured programs.
+    Apart,
+    Unstated,
+}
+
+/// Whose wish the operations of a reason serve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// These are the data that a program reads.
+    Read,
+    /// These are the data that a program writes.
+    Write,
+    /// The reads of a program bring them about.
+    ForReads,
+    /// The price of having the data.
+    Cost,
+    /// They do what the setup of an experiment has left to do.
+    Setup,
+    /// They make a new partition usable, once.
+    Formatting,
+}
+
+impl Purpose {
+    /// As in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Purpose::Read => "read",
+            Purpose::Write => "write",
+            Purpose::ForReads => "for reads",
+            Purpose::Cost => "cost",
+            Purpose::Setup => "setup",
+            Purpose::Formatting => "formatting",
+        }
+    }
+}
+
+impl PartialEq for Task {
+    #[inline]
+    fn eq(&self, other: &Task) -> bool {
+        std::ptr::eq(self, other)
+    }
+}
+
+impl Eq for Task {}
+
+impl fmt::Debug for Task {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl PartialEq for Reason {
+    #[inline]
+    fn eq(&self, other: &Reason) -> bool {
+        std::ptr::eq(self, other)
+    }
+}
+
+impl Eq for Reason {}
+
+impl fmt::Debug for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// The program, inside its system calls: the foreground.
+pub static CALLER: Task = Task { name: "caller", title: "program", nice: 0, process: "caller" };
+
+/// Data that the setup of an experiment had left in memory are written while something else is measured. This reason
+/// takes precedence over every other one, see [`crate::Sim::because`].
+pub static LEFT_BY_SETUP: Reason = Reason {
+    name: "left by the setup",
+    sentence: "what the setup had left in memory is written: not the measured steps' doing",
+    kind: Kind::Apart,
+    purpose: Purpose::Setup,
+};
+
+/// A new partition is made usable, once: blank blocks are erased and marked, the first tables are written. No wear and no
+/// cost of what programs do.
+pub static FORMATTING: Reason = Reason {
+    name: "formatting",
+    sentence: "a new partition is made usable, once: no cost of what programs do",
+    kind: Kind::Apart,
+    purpose: Purpose::Formatting,
+};
+
+/// Nobody has said why.
+pub static OTHER: Reason = Reason {
+    name: "other",
+    sentence: "flash operations without a stated reason",
+    kind: Kind::Unstated,
+    purpose: Purpose::Cost,
+};
+
+/// What one cause has cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CauseCounts {
+    pub task: &'static Task,
+    pub reason: &'static Reason,
+    pub counts: OpCounts,
+}
+
+/// The tasks and reasons of a machine, and a counter for each pair: one flat array with a row a task. A task or reason
+/// keeps its place for good, so a copy that was taken earlier can be compared with what is counted now.
+#[derive(Clone, Debug, Default)]
+pub struct Causes {
+    tasks: Vec<&'static Task>,
+    reasons: Vec<&'static Reason>,
+    counts: Vec<OpCounts>,
+}
+
+impl Causes {
+    pub(crate) fn new() -> Causes {
+        let mut causes = Causes::default();
+        causes.add_task(&CALLER);
+        causes.add_reasons(&[&OTHER, &LEFT_BY_SETUP, &FORMATTING]);
+        causes
+    }
+
+    pub(crate) fn add_task(&mut self, task: &'static Task) -> usize {
+        self.place_of_task(task).unwrap_or_else(|| {
+            self.tasks.push(task);
+            self.counts.resize(self.tasks.len() * self.reasons.len(), OpCounts::default());
+            self.tasks.len() - 1
+        })
+    }
+
+    pub(crate) fn add_reasons(&mut self, reasons: &[&'static Reason]) {
+        let before = self.reasons.len();
+        for reason in reasons {
+            if self.place_of_reason(reason).is_none() {
+                debug_assert!(
+                    self.reasons.iter().all(|known| known.name != reason.name),
+                    "two reasons named {reason:?}"
+                );
+                self.reasons.push(reason);
             }
         }
-    };
-}
-
-pub(crate) use named_enum;
-
-named_enum! {
-    /// Who issues flash operations. The names are those of the measured cases (`by_task`).
-    Task {
-        /// The program, inside its system calls.
-        Caller = "caller",
-        /// JFFS2's garbage collection thread.
-        Jffs2GcThread = "jffs2_gc_thread",
-        /// UBI's background thread: erases, wear levelling.
-        UbiThread = "ubi_thread",
-        /// UBIFS's background commit.
-        UbifsThread = "ubifs_thread",
-        /// YAFFS2's background garbage collection.
-        YaffsThread = "yaffs_thread",
-        /// Kernel workers of a file system: JFFS2's write-buffer timer.
-        Kworker = "kworker",
-        /// Write-back of dirty pages and inodes: a kernel worker too, with a turn of its own.
-        Flusher = "flusher",
-        /// RTEMS: the task that writes modified block buffers, and its workers.
-        BdbufSwapout = "bdbuf_swapout",
-        /// RTEMS: the task that reads blocks ahead.
-        BdbufReadAhead = "bdbuf_read_ahead",
+        let added = self.reasons.len() - before;
+        if added > 0 {
+            let rows = self.counts.chunks(before.max(1));
+            let mut wider = Vec::with_capacity(self.tasks.len() * self.reasons.len());
+            for row in rows {
+                wider.extend_from_slice(row);
+                wider.extend(std::iter::repeat_n(OpCounts::default(), added));
+            }
+            wider.resize(self.tasks.len() * self.reasons.len(), OpCounts::default());
+            self.counts = wider;
+        }
     }
-}
 
-named_enum! {
-    /// Why a flash operation happens.
-    Reason {
-        /// A program asked for these data.
-        Read = "read",
-        /// The kernel reads ahead of the program.
-        ReadAhead = "read-ahead",
-        /// A page is read so that a part of it can be overwritten.
-        ReadModifyWrite = "read-modify-write",
-        /// An inode comes into memory: its nodes' headers are read.
-        InodeRead = "inode read",
-        /// A name is looked for in a directory, or its names are listed.
-        NameLookup = "name look-up",
-        /// Mount.
-        MountScan = "mount scan",
-        /// User data.
-        Data = "user data",
-        /// Inodes, directory entries, headers.
-        Metadata = "metadata",
-        /// A partly filled page had to be written out.
-        Padding = "padding",
-        /// A program asked for its data to be safe now.
-        Sync = "sync",
-        /// Garbage collection moves live data.
-        GcCopy = "gc copy",
-        /// Garbage collection looks for nodes that it need not move.
-        GcLookup = "gc look-up",
-        /// Erasing.
-        Erase = "erase",
-        /// Reading back what was erased.
-        EraseCheck = "erase read-back",
-        /// Marking an erased block as clean.
-        CleanMarker = "clean marker",
-        /// Checking nodes after mount.
-        Check = "checking",
-        /// Erase block summaries, checkpoints, indices.
-        Summary = "summary",
-        /// Dealing with failed programs and erases.
-        Recovery = "recovery",
-        /// UBI looks at every erase block when it attaches.
-        UbiAttach = "UBI attach",
-        /// UBI's erase counters, volume identifiers and volume table.
-        UbiHeader = "UBI header",
-        /// UBI moves a logical erase block because of wear or bit flips.
-        WearLevelling = "wear levelling",
-        /// Data that the setup of an experiment had left in memory are written while something else is measured. This
-        /// reason takes precedence over every other one, see [`crate::Sim::because`].
-        LeftBySetup = "left by the setup",
-        /// A new partition is made usable, once: blank blocks are erased and marked, UBI's volume table and UBIFS's first
-        /// nodes are written. No wear and no cost of what programs do.
-        Formatting = "formatting",
-        /// None of the above.
-        Other = "other",
+    #[inline]
+    pub(crate) fn place_of_task(&self, task: &Task) -> Option<usize> {
+        self.tasks.iter().position(|&known| known == task)
     }
-}
 
-/// Number of (task, reason) pairs.
-pub const CAUSES: usize = Task::ALL.len() * Reason::ALL.len();
+    #[inline]
+    pub(crate) fn place_of_reason(&self, reason: &Reason) -> Option<usize> {
+        self.reasons.iter().position(|&known| known == reason)
+    }
 
-/// Position of a cause in [`crate::Sim::all_counts`].
-#[inline]
-pub const fn index(task: Task, reason: Reason) -> usize {
-    task as usize * Reason::ALL.len() + reason as usize
+    #[inline]
+    pub(crate) fn task_at(&self, place: usize) -> &'static Task {
+        self.tasks[place]
+    }
+
+    /// The counters of the cause with these places.
+    #[inline]
+    pub(crate) fn at(&mut self, task: usize, reason: usize) -> &mut OpCounts {
+        &mut self.counts[task * self.reasons.len() + reason]
+    }
+
+    /// Counters of one cause. Zero for one that nobody has registered.
+    pub fn of(&self, task: &Task, reason: &Reason) -> OpCounts {
+        match (self.place_of_task(task), self.place_of_reason(reason)) {
+            (Some(task), Some(reason)) => self.counts[task * self.reasons.len() + reason],
+            _ => OpCounts::default(),
+        }
+    }
+
+    /// Sum over the reasons of a task.
+    pub fn of_task(&self, task: &Task) -> OpCounts {
+        self.reasons.iter().fold(OpCounts::default(), |sum, reason| sum + self.of(task, reason))
+    }
+
+    /// Sum over the tasks with a reason.
+    pub fn of_reason(&self, reason: &Reason) -> OpCounts {
+        self.tasks.iter().fold(OpCounts::default(), |sum, task| sum + self.of(task, reason))
+    }
+
+    /// Sum over all causes.
+    pub fn total(&self) -> OpCounts {
+        self.counts.iter().fold(OpCounts::default(), |sum, counts| sum + *counts)
+    }
+
+    /// The tasks, the foreground first, then in the order in which they became known.
+    pub fn tasks(&self) -> &[&'static Task] {
+        &self.tasks
+    }
+
+    /// What was counted after `before` was taken from the same machine, task by task, in the order of reasons that
+    /// [`Kind`] tells. Causes that cost nothing are left out. `Causes::default()` stands for the start.
+    pub fn since(&self, before: &Causes) -> Vec<CauseCounts> {
+        let mut reasons = self.reasons.clone();
+        reasons.sort_by_key(|reason| reason.kind);
+        let of = |&task: &&'static Task| {
+            let counted = |&reason: &&'static Reason| {
+                let counts = self.of(task, reason) - before.of(task, reason);
+                CauseCounts { task, reason, counts }
+            };
+            reasons.iter().map(counted).filter(|cause| cause.counts != OpCounts::default()).collect::<Vec<_>>()
+        };
+        self.tasks.iter().flat_map(of).collect()
+    }
 }
 
 /// What the chip is asked to do.
@@ -137,8 +291,8 @@ pub struct OpEvent {
     pub op: Op,
     /// Page in the chip, or block in the chip for an erase.
     pub address: u32,
-    pub task: Task,
-    pub reason: Reason,
+    pub task: &'static Task,
+    pub reason: &'static Reason,
 }
 
 /// The cost of a cause: numbers of operations, bytes on the bus, time. The names are those of the measured cases:

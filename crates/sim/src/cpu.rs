@@ -14,7 +14,6 @@
 //!   tick while somebody runs, else another timer, and at the range's end in any case.
 //! * The request takes effect at the next scheduling point (system call exit, `cond_resched`, sleep).
 
-use crate::cause::Task;
 use crate::{SchedulerClock, SimConfig};
 
 /// What a task does while the chip is working.
@@ -26,16 +25,16 @@ pub enum NandWait {
     Sleep,
 }
 
-/// Answer of [`crate::Sim::resched`].
+/// What the CPU model answers at a scheduling point: [`crate::Switch`] with the place of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Switch {
-    /// The running task goes on.
+pub enum Choice {
     Stay,
-    /// Run this task first, inside [`crate::Sim::run_as`], then ask again.
-    Run(Task),
-    /// The running task must return, so that the task below it on the stack of turns can go on.
+    Run(usize),
     Yield,
 }
+
+/// Place of the foreground among the tasks. Every task is known here by its place in [`crate::Causes`].
+pub const FOREGROUND: usize = 0;
 
 const LATENCY_NS: i64 = 6_000_000;
 const MIN_GRANULARITY_NS: i64 = 750_000;
@@ -75,9 +74,9 @@ const ABSENT: Entity = Entity {
 };
 
 pub struct Cpu {
-    entities: [Entity; Task::ALL.len()],
+    entities: Vec<Entity>,
     /// Turns, innermost last. The foreground is always at the bottom.
-    turns: Vec<Task>,
+    turns: Vec<usize>,
     tick_ns: u64,
     sleeping_wait: bool,
     charges_ticks: bool,
@@ -97,12 +96,9 @@ pub struct Cpu {
 
 impl Cpu {
     pub fn new(config: SimConfig) -> Self {
-        let mut entities = [ABSENT; Task::ALL.len()];
-        entities[Task::Caller as usize].exists = true;
-        entities[Task::Caller as usize].runnable = true;
         Self {
-            entities,
-            turns: vec![Task::Caller],
+            entities: vec![Entity { exists: true, runnable: true, ..ABSENT }],
+            turns: vec![FOREGROUND],
             tick_ns: 1_000_000_000 / u64::from(config.tick_rate_hz),
             sleeping_wait: config.nand_wait == NandWait::Sleep,
             charges_ticks: config.scheduler_clock == SchedulerClock::Tick,
@@ -119,7 +115,7 @@ impl Cpu {
     }
 
     #[inline]
-    pub fn running(&self) -> Task {
+    pub fn running(&self) -> usize {
         self.turns[self.turns.len() - 1]
     }
 
@@ -133,7 +129,7 @@ impl Cpu {
     /// parts gives the same result.
     #[inline]
     pub fn surely_stays(&self) -> bool {
-        !self.need_resched && !self.sleeping_wait && self.entities[self.running() as usize].weight == NICE_0_WEIGHT
+        !self.need_resched && !self.sleeping_wait && self.entities[self.running()].weight == NICE_0_WEIGHT
     }
 
     /// The next instant at which [`Cpu::catch_up`] must be called.
@@ -171,7 +167,7 @@ impl Cpu {
             false => until_ns - self.charged_until_ns,
         } as i64;
         self.charged_until_ns = until_ns;
-        let entity = &mut self.entities[self.turns[self.turns.len() - 1] as usize];
+        let entity = &mut self.entities[self.turns[self.turns.len() - 1]];
         if entity.runnable && !self.sleeping_wait {
             entity.virtual_run_ns += ran_ns * NICE_0_WEIGHT / entity.weight;
             self.run_since_pick_ns += ran_ns;
@@ -190,8 +186,8 @@ impl Cpu {
         if at_ns < self.next_timer_ns {
             return;
         }
-        for &task in Task::ALL {
-            if self.entities[task as usize].wake_at_ns <= at_ns {
+        for task in 0..self.entities.len() {
+            if self.entities[task].wake_at_ns <= at_ns {
                 self.wake(task);
             }
         }
@@ -212,13 +208,13 @@ impl Cpu {
 
     fn count_waiting(&mut self) {
         let running = self.running();
-        self.waiting = Task::ALL.iter().filter(|&&t| t != running && self.entities[t as usize].runnable).count() as u32;
+        self.waiting = (0..self.entities.len()).filter(|&t| t != running && self.entities[t].runnable).count() as u32;
     }
 
     /// `check_preempt_tick`.
     fn tick(&mut self) {
         let running = self.running();
-        let mine = self.entities[running as usize];
+        let mine = self.entities[running];
         if self.waiting == 0 || !mine.runnable {
             return;
         }
@@ -227,36 +223,37 @@ impl Cpu {
         if self.run_since_pick_ns > slice_ns {
             self.need_resched = true;
         } else if self.run_since_pick_ns >= MIN_GRANULARITY_NS {
-            let least = self.least_waiting().map_or(i64::MAX, |t| self.entities[t as usize].virtual_run_ns);
+            let least = self.least_waiting().map_or(i64::MAX, |t| self.entities[t].virtual_run_ns);
             if mine.virtual_run_ns - least > slice_ns {
                 self.need_resched = true;
             }
         }
     }
 
-    fn least_waiting(&self) -> Option<Task> {
+    fn least_waiting(&self) -> Option<usize> {
         let running = self.running();
-        Task::ALL
-            .iter()
-            .copied()
-            .filter(|&t| t != running && self.entities[t as usize].runnable)
-            .min_by_key(|&t| self.entities[t as usize].virtual_run_ns)
+        (0..self.entities.len())
+            .filter(|&t| t != running && self.entities[t].runnable)
+            .min_by_key(|&t| self.entities[t].virtual_run_ns)
     }
 
-    pub fn spawn(&mut self, task: Task, nice: i8) {
+    pub fn spawn(&mut self, task: usize, nice: i8) {
         let virtual_run_ns = self.min_virtual_run_ns;
-        self.entities[task as usize] = Entity { exists: true, weight: weight_of(nice), virtual_run_ns, ..ABSENT };
+        if task >= self.entities.len() {
+            self.entities.resize(task + 1, ABSENT);
+        }
+        self.entities[task] = Entity { exists: true, weight: weight_of(nice), virtual_run_ns, ..ABSENT };
     }
 
-    pub fn kill(&mut self, task: Task) {
-        self.entities[task as usize] = ABSENT;
+    pub fn kill(&mut self, task: usize) {
+        self.entities[task] = ABSENT;
         self.find_next_timer();
         self.count_waiting();
     }
 
     /// Lets a task sleep. `wake`: the range of time in which its timer fires; `None`: there is no timer.
-    pub fn sleep(&mut self, task: Task, wake: Option<(u64, u64)>) {
-        let entity = &mut self.entities[task as usize];
+    pub fn sleep(&mut self, task: usize, wake: Option<(u64, u64)>) {
+        let entity = &mut self.entities[task];
         if !entity.exists {
             // The timer of a task that does not exist would never be removed.
             return;
@@ -267,9 +264,9 @@ impl Cpu {
         self.count_waiting();
     }
 
-    pub fn wake(&mut self, task: Task) {
+    pub fn wake(&mut self, task: usize) {
         let floor = self.min_virtual_run_ns - LATENCY_NS / 2;
-        let entity = &mut self.entities[task as usize];
+        let entity = &mut self.entities[task];
         if !entity.exists {
             return;
         }
@@ -282,15 +279,15 @@ impl Cpu {
         let woken = *entity;
         self.find_next_timer();
         self.count_waiting();
-        let mine = self.entities[self.running() as usize];
+        let mine = self.entities[self.running()];
         let granularity_ns = WAKEUP_GRANULARITY_NS * NICE_0_WEIGHT / woken.weight;
         if !mine.runnable || mine.virtual_run_ns - woken.virtual_run_ns > granularity_ns {
             self.need_resched = true;
         }
     }
 
-    pub fn is_runnable(&self, task: Task) -> bool {
-        self.entities[task as usize].runnable
+    pub fn is_runnable(&self, task: usize) -> bool {
+        self.entities[task].runnable
     }
 
     /// Whether the running task was asked to yield.
@@ -299,41 +296,41 @@ impl Cpu {
     }
 
     /// A scheduling point of the running task. `uses`: number of chip uses so far.
-    pub fn resched(&mut self, uses: u64) -> Switch {
+    pub fn resched(&mut self, uses: u64) -> Choice {
         // When waits are sleeping, tasks take turns on the chip: each gives way after it has waited for the chip.
         let turn = if self.turns.len() > 1 { self.uses_of_turn } else { USES_PER_TURN };
         let waited = self.sleeping_wait && uses - self.uses_at_turn >= turn;
         if self.waiting == 0 || !(self.need_resched || waited) {
-            return Switch::Stay;
+            return Choice::Stay;
         }
-        let Some(other) = self.least_waiting() else { return Switch::Stay };
-        let mine = self.entities[self.running() as usize];
+        let Some(other) = self.least_waiting() else { return Choice::Stay };
+        let mine = self.entities[self.running()];
         // Of two tasks with the same run time, the one that has just run comes second (`__enqueue_entity`).
-        let better = self.entities[other as usize].virtual_run_ns <= mine.virtual_run_ns;
+        let better = self.entities[other].virtual_run_ns <= mine.virtual_run_ns;
         if mine.runnable && !better && !self.sleeping_wait {
             self.need_resched = false;
             self.run_since_pick_ns = 0;
-            return Switch::Stay;
+            return Choice::Stay;
         }
         if self.turns.contains(&other) {
             // The turn above `other` must end first. A turn in between gets the same answer at its own next scheduling
             // point.
-            Switch::Yield
+            Choice::Yield
         } else {
-            Switch::Run(other)
+            Choice::Run(other)
         }
     }
 
     /// Begins the turn of `task`. Background tasks have a scheduling point after each page. The foreground may have
     /// used the chip for more than one turn since its last scheduling point, and then `task` may do the same.
-    pub fn switch_to(&mut self, task: Task, uses: u64) {
+    pub fn switch_to(&mut self, task: usize, uses: u64) {
         let uses_since = uses - self.uses_at_turn;
         let is_foreground = self.turns.len() == 1;
         let turns_missed = if is_foreground { (uses_since / USES_PER_TURN).max(1) } else { 1 };
         if is_foreground {
             self.uses_left_over = uses_since % USES_PER_TURN;
         }
-        let is_nice = self.entities[task as usize].weight < NICE_0_WEIGHT;
+        let is_nice = self.entities[task].weight < NICE_0_WEIGHT;
         self.uses_of_turn = turns_missed * if is_nice { USES_PER_NICE_TURN } else { USES_PER_TURN };
         self.turns.push(task);
         self.picked(uses);
@@ -346,8 +343,8 @@ impl Cpu {
             self.uses_at_turn -= std::mem::take(&mut self.uses_left_over);
         }
         // The interrupted task does not always run next: there may be a third one with less run time.
-        let mine = self.entities[self.running() as usize];
-        let least = self.least_waiting().map_or(i64::MAX, |task| self.entities[task as usize].virtual_run_ns);
+        let mine = self.entities[self.running()];
+        let least = self.least_waiting().map_or(i64::MAX, |task| self.entities[task].virtual_run_ns);
         self.need_resched = mine.runnable && least < mine.virtual_run_ns;
     }
 
@@ -359,12 +356,10 @@ impl Cpu {
     }
 
     /// The task to run while the foreground sleeps, or the instant of the next timer.
-    pub fn pick_while_foreground_sleeps(&mut self) -> Result<Task, u64> {
-        let best = Task::ALL
-            .iter()
-            .copied()
-            .filter(|&t| self.entities[t as usize].runnable)
-            .min_by_key(|&t| (self.entities[t as usize].virtual_run_ns, t));
+    pub fn pick_while_foreground_sleeps(&mut self) -> Result<usize, u64> {
+        let best = (0..self.entities.len())
+            .filter(|&t| self.entities[t].runnable)
+            .min_by_key(|&t| (self.entities[t].virtual_run_ns, t));
         best.ok_or(self.next_timer_ns)
     }
 }

@@ -18,8 +18,9 @@ pub mod units;
 pub mod work;
 
 pub use arena::Arena;
-pub use cause::{Op, OpCounts, OpEvent, Reason, Task, CAUSES};
-pub use cpu::{NandWait, Switch};
+pub use cause::{CauseCounts, Causes, Kind, Op, OpCounts, OpEvent, Purpose, Reason, Task};
+pub use cause::{CALLER, FORMATTING, LEFT_BY_SETUP, OTHER};
+pub use cpu::NandWait;
 pub use energy::{Energy, PowerMilliwatt, Rail};
 pub use reasons::{ReasonGuard, RunGuard};
 pub use work::{CpuCosts, Function, FunctionTime, Work, WorkCost, WorkDone};
@@ -66,16 +67,16 @@ struct State {
     config: SimConfig,
     cpu: RefCell<cpu::Cpu>,
     /// The running task. It is a copy of what the CPU model knows, kept here because every counted operation needs it.
-    running: Cell<Task>,
+    running: Cell<Placed<Task>>,
     /// Earliest time at which the CPU model has something to do. `advance` only compares the clock with it.
     attention_at_ns: Cell<u64>,
-    reason: Cell<Reason>,
-    counts: RefCell<Box<[OpCounts; CAUSES]>>,
+    reason: Cell<Placed<Reason>>,
+    causes: RefCell<Causes>,
     /// Time that belongs to no cause: the program computed by itself, or no task could run.
     program_ns: Cell<u64>,
     idle_ns: Cell<u64>,
     energy: Cell<Energy>,
-    /// The part of `energy` that was used because of [`Reason::LeftBySetup`].
+    /// The part of `energy` that was used because of [`LEFT_BY_SETUP`].
     energy_for_setup: Cell<Energy>,
     /// `None`: work is free.
     cpu_costs: Option<CpuCosts>,
@@ -92,6 +93,20 @@ struct State {
     operations_of_uses: Cell<u64>,
 }
 
+/// A task or a reason, and its place in [`Causes`], so that counting takes no search.
+struct Placed<T: 'static> {
+    what: &'static T,
+    place: usize,
+}
+
+impl<T> Clone for Placed<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Placed<T> {}
+
 /// Handle to the simulation state. Clones share it; it is not `Send`: one simulation lives in one thread.
 #[derive(Clone)]
 pub struct Sim(Rc<State>);
@@ -107,10 +122,10 @@ impl Sim {
             now_ns: Cell::new(config.uptime_ns),
             config,
             cpu: RefCell::new(cpu::Cpu::new(config)),
-            running: Cell::new(Task::Caller),
+            running: Cell::new(Placed { what: &CALLER, place: 0 }),
             attention_at_ns: Cell::new(u64::MAX),
-            reason: Cell::new(Reason::Other),
-            counts: RefCell::new(Box::new([OpCounts::default(); CAUSES])),
+            reason: Cell::new(reasons::UNSTATED),
+            causes: RefCell::new(Causes::new()),
             program_ns: Cell::new(0),
             idle_ns: Cell::new(0),
             energy: Cell::new(Energy::default()),
@@ -168,14 +183,25 @@ impl Sim {
 
     // ---- causes and counters -------------------------------------------------------------------------------
 
+    /// Makes the reasons of a layer known. Those that are known already keep their places.
+    pub fn register(&self, reasons: &[&'static Reason]) {
+        self.0.causes.borrow_mut().add_reasons(reasons);
+    }
+
+    /// The counters of the present cause.
+    #[inline]
+    fn with_counts(&self, f: impl FnOnce(&mut OpCounts)) {
+        let (task, reason) = (self.0.running.get().place, self.0.reason.get().place);
+        f(self.0.causes.borrow_mut().at(task, reason));
+    }
+
     /// Adds one flash operation to the counters of the current cause, and passes it to the sink.
     #[inline]
     pub fn count(&self, op: Op, address: u32, bus_out_bytes: u32, bus_in_bytes: u32, busy_ns: u64) {
-        let task = self.running();
-        let reason = self.0.reason.get();
         self.0.operations.set(self.0.operations.get() + 1);
-        self.0.counts.borrow_mut()[cause::index(task, reason)].add(op, bus_out_bytes, bus_in_bytes, busy_ns);
+        self.with_counts(|counts| counts.add(op, bus_out_bytes, bus_in_bytes, busy_ns));
         if self.0.has_sink.get() {
+            let (task, reason) = (self.running(), self.reason());
             let event = OpEvent { at_ns: self.now_ns(), busy_ns, op, address, task, reason };
             if let Some(sink) = self.0.sink.borrow_mut().as_mut() {
                 sink.flash_op(&event);
@@ -197,16 +223,14 @@ impl Sim {
     /// Advances the clock by the time that the NAND driver takes, and counts it for the current cause.
     #[inline]
     pub fn drive(&self, duration_ns: u64) {
-        let cause = cause::index(self.running(), self.reason());
-        self.0.counts.borrow_mut()[cause].driver_ns += duration_ns;
+        self.with_counts(|counts| counts.driver_ns += duration_ns);
         self.advance(duration_ns);
     }
 
     /// Advances the clock by computing time of system calls or of the file system, and counts it for the current cause.
     #[inline]
     pub fn compute(&self, duration_ns: u64) {
-        let cause = cause::index(self.running(), self.reason());
-        self.0.counts.borrow_mut()[cause].cpu_ns += duration_ns;
+        self.with_counts(|counts| counts.cpu_ns += duration_ns);
         self.advance(duration_ns);
     }
 
@@ -279,18 +303,18 @@ impl Sim {
     }
 
     /// Counters of one cause.
-    pub fn counts(&self, task: Task, reason: Reason) -> OpCounts {
-        self.0.counts.borrow()[cause::index(task, reason)]
+    pub fn counts(&self, task: &Task, reason: &Reason) -> OpCounts {
+        self.0.causes.borrow().of(task, reason)
     }
 
-    /// Counters of all causes, indexed by [`cause::index`].
-    pub fn all_counts(&self) -> Box<[OpCounts; CAUSES]> {
-        self.0.counts.borrow().clone()
+    /// All causes as they are now.
+    pub fn causes(&self) -> Causes {
+        self.0.causes.borrow().clone()
     }
 
     /// Sum over all causes.
     pub fn total(&self) -> OpCounts {
-        self.0.counts.borrow().iter().fold(OpCounts::default(), |sum, c| sum + *c)
+        self.0.causes.borrow().total()
     }
 
     pub fn set_sink(&self, sink: Option<Box<dyn EventSink>>) {
@@ -325,8 +349,8 @@ impl Sim {
     // ---- the CPU -------------------------------------------------------------------------------------------
 
     #[inline]
-    pub fn running(&self) -> Task {
-        self.0.running.get()
+    pub fn running(&self) -> &'static Task {
+        self.0.running.get().what
     }
 
     fn with_cpu<R>(&self, f: impl FnOnce(&mut cpu::Cpu) -> R) -> R {
@@ -337,30 +361,45 @@ impl Sim {
         result
     }
 
-    /// Makes a background task known, asleep. `nice` is its Unix priority (-20..19).
-    pub fn spawn(&self, task: Task, nice: i8) {
-        self.with_cpu(|cpu| cpu.spawn(task, nice));
+    /// Makes a background task known, asleep. Of tasks that are equally urgent the one that was made known first comes
+    /// first.
+    pub fn spawn(&self, task: &'static Task) {
+        let place = self.0.causes.borrow_mut().add_task(task);
+        self.with_cpu(|cpu| cpu.spawn(place, task.nice));
+    }
+
+    /// What `f` does with a task; nothing if nobody has made it known.
+    fn with_task(&self, task: &Task, f: impl FnOnce(&mut cpu::Cpu, usize)) {
+        let place = self.0.causes.borrow().place_of_task(task);
+        if let Some(place) = place {
+            self.with_cpu(|cpu| f(cpu, place));
+        }
+    }
+
+    /// The task with this place.
+    fn task_at(&self, place: usize) -> Placed<Task> {
+        Placed { what: self.0.causes.borrow().task_at(place), place }
     }
 
     /// Removes a background task and its timers.
-    pub fn kill(&self, task: Task) {
-        self.with_cpu(|cpu| cpu.kill(task));
+    pub fn kill(&self, task: &Task) {
+        self.with_task(task, cpu::Cpu::kill);
     }
 
     /// Lets `task` sleep until another task wakes it.
-    pub fn block(&self, task: Task) {
-        self.with_cpu(|cpu| cpu.sleep(task, None));
+    pub fn block(&self, task: &Task) {
+        self.with_task(task, |cpu, task| cpu.sleep(task, None));
     }
 
     /// Lets `task` sleep until `at_ns`, or until another task wakes it.
-    pub fn sleep_until(&self, task: Task, at_ns: u64) {
-        self.with_cpu(|cpu| cpu.sleep(task, Some((at_ns, at_ns))));
+    pub fn sleep_until(&self, task: &Task, at_ns: u64) {
+        self.with_task(task, |cpu, task| cpu.sleep(task, Some((at_ns, at_ns))));
     }
 
     /// Lets `task` sleep until an interrupt between `at_ns` and `by_ns`, at the latest until `by_ns`
     /// (`hrtimer_start_range_ns`), or until another task wakes it.
-    pub fn sleep_between(&self, task: Task, at_ns: u64, by_ns: u64) {
-        self.with_cpu(|cpu| cpu.sleep(task, Some((at_ns, by_ns))));
+    pub fn sleep_between(&self, task: &Task, at_ns: u64, by_ns: u64) {
+        self.with_task(task, |cpu, task| cpu.sleep(task, Some((at_ns, by_ns))));
     }
 
     /// The time at which a timer of the timer wheel fires that is started now for `delay_ticks`. It never fires early,
@@ -379,8 +418,8 @@ impl Sim {
     }
 
     /// Makes `task` runnable.
-    pub fn wake(&self, task: Task) {
-        self.with_cpu(|cpu| cpu.wake(task));
+    pub fn wake(&self, task: &Task) {
+        self.with_task(task, cpu::Cpu::wake);
     }
 
     /// A scheduling point of the running task: decides whether another task gets the CPU now. See [`Switch`].
@@ -392,7 +431,11 @@ impl Sim {
                 return Switch::Stay;
             }
         }
-        self.with_cpu(|cpu| cpu.resched(self.0.chip_uses.get()))
+        match self.with_cpu(|cpu| cpu.resched(self.0.chip_uses.get())) {
+            cpu::Choice::Stay => Switch::Stay,
+            cpu::Choice::Run(place) => Switch::Run(self.task_at(place).what),
+            cpu::Choice::Yield => Switch::Yield,
+        }
     }
 
     /// How often tasks have used the chip so far.
@@ -401,8 +444,10 @@ impl Sim {
     }
 
     /// Whether `task` could run if it had the CPU.
-    pub fn is_runnable(&self, task: Task) -> bool {
-        self.with_cpu(|cpu| cpu.is_runnable(task))
+    pub fn is_runnable(&self, task: &Task) -> bool {
+        let mut is_runnable = false;
+        self.with_task(task, |cpu, task| is_runnable = cpu.is_runnable(task));
+        is_runnable
     }
 
     /// Whether the running task goes on at the end of a system call. With [`NandWait::Sleep`] a task gives the CPU away
@@ -413,7 +458,7 @@ impl Sim {
 
     /// Lets the foreground sleep until `at_ns`. Call [`Sim::idle_next`] until it returns [`Idle::Over`].
     pub fn foreground_sleeps_until(&self, at_ns: u64) {
-        self.with_cpu(|cpu| cpu.sleep(Task::Caller, Some((at_ns, at_ns))));
+        self.with_cpu(|cpu| cpu.sleep(cpu::FOREGROUND, Some((at_ns, at_ns))));
     }
 
     /// What happens next while the foreground sleeps. When no task can run, the clock advances to the next timer.
@@ -421,8 +466,8 @@ impl Sim {
         loop {
             let choice = self.with_cpu(|cpu| cpu.pick_while_foreground_sleeps());
             match choice {
-                Ok(Task::Caller) => return Idle::Over,
-                Ok(task) => return Idle::Run(task),
+                Ok(cpu::FOREGROUND) => return Idle::Over,
+                Ok(place) => return Idle::Run(self.task_at(place).what),
                 Err(at_ns) => {
                     debug_assert!(at_ns != u64::MAX, "the foreground sleeps without a timer");
                     let now_ns = at_ns.max(self.now_ns());
@@ -435,11 +480,22 @@ impl Sim {
     }
 }
 
+/// Answer of [`Sim::resched`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Switch {
+    /// The running task goes on.
+    Stay,
+    /// Run this task first, inside [`Sim::run_as`], then ask again.
+    Run(&'static Task),
+    /// The running task must return, so that the task below it on the stack of turns can go on.
+    Yield,
+}
+
 /// Answer of [`Sim::idle_next`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Idle {
     /// The foreground's sleep is over and it has the CPU.
     Over,
     /// This background task has the CPU.
-    Run(Task),
+    Run(&'static Task),
 }

@@ -1,15 +1,17 @@
 //! Guards that set, for the time of a scope, why operations happen and which task runs, and restore both at its end.
 
-use crate::{Reason, Sim, Task};
+use crate::{Placed, Reason, Sim, Task, LEFT_BY_SETUP, OTHER};
 
 impl Sim {
-    /// Sets why the following flash operations happen, until the guard is dropped. [`Reason::LeftBySetup`] cannot be
-    /// replaced until its own guard is dropped: everything that this write-back makes necessary, garbage collection
-    /// included, does not belong to the measured workload.
-    pub fn because(&self, reason: Reason) -> ReasonGuard {
+    /// Sets why the following flash operations happen, until the guard is dropped. [`LEFT_BY_SETUP`] cannot be replaced
+    /// until its own guard is dropped: everything that this write-back makes necessary, garbage collection included, does
+    /// not belong to the measured workload. A reason that no layer has registered counts as [`OTHER`].
+    pub fn because(&self, reason: &'static Reason) -> ReasonGuard {
         let before = self.0.reason.get();
-        if before != Reason::LeftBySetup {
-            self.0.reason.set(reason);
+        if before.what != &LEFT_BY_SETUP {
+            let place = self.0.causes.borrow().place_of_reason(reason);
+            debug_assert!(place.is_some(), "nobody has registered the reason \"{reason:?}\"");
+            self.0.reason.set(place.map_or(UNSTATED, |place| Placed { what: reason, place }));
         }
         ReasonGuard { sim: self.clone(), before }
     }
@@ -17,40 +19,46 @@ impl Sim {
     /// Whether the current operations happen for data that the setup left.
     #[inline]
     pub fn is_for_setup(&self) -> bool {
-        self.reason() == Reason::LeftBySetup
+        self.reason() == &LEFT_BY_SETUP
     }
 
-    /// Sets [`Reason::LeftBySetup`] as [`Sim::because`] does, if `it_is` so.
+    /// Sets [`LEFT_BY_SETUP`] as [`Sim::because`] does, if `it_is` so.
     pub fn because_of_setup_if(&self, it_is: bool) -> Option<ReasonGuard> {
-        it_is.then(|| self.because(Reason::LeftBySetup))
+        it_is.then(|| self.because(&LEFT_BY_SETUP))
     }
 
     /// Sets the reason as [`Sim::because`] does, unless a reason is set already.
-    pub fn because_if_none(&self, reason: Reason) -> Option<ReasonGuard> {
-        (self.reason() == Reason::Other).then(|| self.because(reason))
+    pub fn because_if_none(&self, reason: &'static Reason) -> Option<ReasonGuard> {
+        (self.reason() == &OTHER).then(|| self.because(reason))
     }
 
-    pub fn reason(&self) -> Reason {
-        self.0.reason.get()
+    pub fn reason(&self) -> &'static Reason {
+        self.0.reason.get().what
     }
 
     /// Lets `task` run (nested in the task that was running) until the guard is dropped. If the interrupted task was
     /// writing data left by the setup, this reason does not apply to `task`.
-    pub fn run_as(&self, task: Task) -> RunGuard {
-        self.with_cpu(|cpu| cpu.switch_to(task, self.0.chip_uses.get()));
+    pub fn run_as(&self, task: &'static Task) -> RunGuard {
+        let place = self.0.causes.borrow().place_of_task(task);
+        debug_assert!(place.is_some(), "nobody has spawned the task \"{task:?}\"");
+        let task = place.map_or(self.0.running.get(), |place| Placed { what: task, place });
+        self.with_cpu(|cpu| cpu.switch_to(task.place, self.0.chip_uses.get()));
         self.0.running.set(task);
         let reason = self.0.reason.get();
-        if reason == Reason::LeftBySetup {
-            self.0.reason.set(Reason::Other);
+        if self.is_for_setup() {
+            self.0.reason.set(UNSTATED);
         }
         RunGuard { sim: self.clone(), reason }
     }
 }
 
+/// [`OTHER`] in the place that it has in every machine.
+pub(crate) const UNSTATED: Placed<Reason> = Placed { what: &OTHER, place: 0 };
+
 /// Restores the reason that was in force before [`Sim::because`].
 pub struct ReasonGuard {
     sim: Sim,
-    before: Reason,
+    before: Placed<Reason>,
 }
 
 impl Drop for ReasonGuard {
@@ -62,7 +70,7 @@ impl Drop for ReasonGuard {
 /// Ends a turn begun by [`Sim::run_as`].
 pub struct RunGuard {
     sim: Sim,
-    reason: Reason,
+    reason: Placed<Reason>,
 }
 
 impl Drop for RunGuard {
@@ -72,6 +80,6 @@ impl Drop for RunGuard {
             cpu.switch_back(self.sim.0.chip_uses.get());
             cpu.running()
         });
-        self.sim.0.running.set(running);
+        self.sim.0.running.set(self.sim.task_at(running));
     }
 }

@@ -3,8 +3,23 @@
 //! A layer states what it did (`sim.work(Work::Crc, bytes)`) and not how long that takes: costs belong to the board, so
 //! one set of constants serves every workload. A board without costs spends nothing and counts nothing.
 
-use crate::cause::named_enum;
 use crate::energy::PowerMilliwatt;
+
+macro_rules! named_enum {
+    ($(#[$meta:meta])* $name:ident { $($(#[$vmeta:meta])* $variant:ident = $text:literal),+ $(,)? }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[repr(u8)]
+        pub enum $name { $($(#[$vmeta])* $variant),+ }
+
+        impl $name {
+            pub const ALL: &'static [$name] = &[$($name::$variant),+];
+            pub fn name(self) -> &'static str {
+                match self { $($name::$variant => $text),+ }
+            }
+        }
+    };
+}
 
 named_enum! {
     /// A kind of work. Its cost has a part for each time that it is done, and a part for each byte.

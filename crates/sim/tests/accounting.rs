@@ -1,36 +1,41 @@
 //! Counters by cause, time without a cause, events, energy.
 
+mod support;
+
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use ffslab_sim::{Energy, EventSink, Op, OpCounts, OpEvent, PowerMilliwatt, Rail, Reason, Sim, SimConfig, Task};
+use ffslab_sim::{
+    Energy, EventSink, Op, OpCounts, OpEvent, PowerMilliwatt, Rail, Sim, SimConfig, CALLER, LEFT_BY_SETUP, OTHER,
+};
+use support::{machine, COPY, DATA, ERASE, METADATA, READ, SYNC, WORKER};
 
 fn sim() -> Sim {
-    Sim::new(SimConfig::default())
+    machine(SimConfig::default())
 }
 
 #[test]
 fn operations_are_counted_for_their_task_and_reason() {
     let sim = sim();
-    sim.spawn(Task::Kworker, 0);
+    sim.spawn(&WORKER);
     sim.count(Op::PageRead, 1, 2112, 0, 130);
     {
-        let _why = sim.because(Reason::Data);
+        let _why = sim.because(&DATA);
         sim.count(Op::PageProgram, 2, 0, 2112, 305);
         {
-            let _why = sim.because(Reason::GcCopy);
-            let _turn = sim.run_as(Task::Kworker);
+            let _why = sim.because(&COPY);
+            let _turn = sim.run_as(&WORKER);
             sim.count(Op::Erase, 3, 0, 0, 500);
         }
         sim.count(Op::PageProgram, 4, 0, 2112, 305);
     }
-    assert_eq!(sim.reason(), Reason::Other);
+    assert_eq!(sim.reason(), &OTHER);
     let other = OpCounts { page_reads: 1, bus_out_bytes: 2112, busy_ns: 130, ..OpCounts::default() };
     let data = OpCounts { page_programs: 2, bus_in_bytes: 4224, busy_ns: 610, ..OpCounts::default() };
     let copy = OpCounts { erases: 1, busy_ns: 500, ..OpCounts::default() };
-    assert_eq!(sim.counts(Task::Caller, Reason::Other), other);
-    assert_eq!(sim.counts(Task::Caller, Reason::Data), data);
-    assert_eq!(sim.counts(Task::Kworker, Reason::GcCopy), copy);
+    assert_eq!(sim.counts(&CALLER, &OTHER), other);
+    assert_eq!(sim.counts(&CALLER, &DATA), data);
+    assert_eq!(sim.counts(&WORKER, &COPY), copy);
     assert_eq!(sim.total(), other + data + copy);
     assert_eq!(sim.total() - data - copy, other);
 }
@@ -39,12 +44,12 @@ fn operations_are_counted_for_their_task_and_reason() {
 #[test]
 fn the_end_of_a_turn_restores_the_reason() {
     let sim = sim();
-    sim.spawn(Task::Kworker, 0);
-    let _why = sim.because(Reason::Metadata);
-    let turn = sim.run_as(Task::Kworker);
-    let forgotten = sim.because(Reason::Erase);
+    sim.spawn(&WORKER);
+    let _why = sim.because(&METADATA);
+    let turn = sim.run_as(&WORKER);
+    let forgotten = sim.because(&ERASE);
     drop(turn);
-    assert_eq!(sim.reason(), Reason::Metadata);
+    assert_eq!(sim.reason(), &METADATA);
     drop(forgotten);
 }
 
@@ -53,26 +58,26 @@ fn the_end_of_a_turn_restores_the_reason() {
 #[test]
 fn what_the_setup_left_stands_over_other_reasons() {
     let sim = sim();
-    sim.spawn(Task::Kworker, 0);
+    sim.spawn(&WORKER);
     {
         let _of_setup = sim.because_of_setup_if(true);
         {
-            let _why = sim.because(Reason::GcCopy);
+            let _why = sim.because(&COPY);
             sim.count(Op::PageProgram, 1, 0, 2112, 305);
             sim.compute(7);
-            let _turn = sim.run_as(Task::Kworker);
+            let _turn = sim.run_as(&WORKER);
             sim.count(Op::Erase, 2, 0, 0, 500);
-            let _why = sim.because(Reason::Padding);
+            let _why = sim.because(&METADATA);
             sim.count(Op::PageProgram, 3, 0, 2112, 305);
         }
         sim.consume(PowerMilliwatt::default(), 10);
         assert!(sim.is_for_setup());
     }
-    assert_eq!(sim.reason(), Reason::Other);
-    let of_setup = sim.counts(Task::Caller, Reason::LeftBySetup);
+    assert_eq!(sim.reason(), &OTHER);
+    let of_setup = sim.counts(&CALLER, &LEFT_BY_SETUP);
     assert_eq!((of_setup.page_programs, of_setup.erases, of_setup.cpu_ns), (1, 0, 7));
-    assert_eq!(sim.counts(Task::Kworker, Reason::Other).erases, 1);
-    assert_eq!(sim.counts(Task::Kworker, Reason::Padding).page_programs, 1);
+    assert_eq!(sim.counts(&WORKER, &OTHER).erases, 1);
+    assert_eq!(sim.counts(&WORKER, &METADATA).page_programs, 1);
     assert!(sim.because_of_setup_if(false).is_none());
 }
 
@@ -95,7 +100,7 @@ fn every_nanosecond_is_accounted_for() {
     let sim = sim();
     sim.program_computes(5);
     {
-        let _why = sim.because(Reason::Read);
+        let _why = sim.because(&READ);
         sim.compute(70);
         sim.drive(600);
         sim.count(Op::PageRead, 0, 2112, 0, 1000);
@@ -103,7 +108,7 @@ fn every_nanosecond_is_accounted_for() {
     }
     sim.foreground_sleeps_until(10_000);
     assert_eq!(sim.idle_next(), ffslab_sim::Idle::Over);
-    let read = sim.counts(Task::Caller, Reason::Read);
+    let read = sim.counts(&CALLER, &READ);
     assert_eq!((read.cpu_ns, read.driver_ns, read.busy_ns), (70, 600, 1000));
     assert_eq!((sim.program_ns(), read.time_ns(), sim.idle_ns()), (5, 1670, 8325));
     assert_eq!(sim.program_ns() + sim.total().time_ns() + sim.idle_ns(), sim.now_ns());
@@ -124,7 +129,7 @@ fn a_sink_sees_every_operation_until_it_is_taken_away() {
     sim.count(Op::Erase, 1, 0, 0, 9);
     sim.set_sink(Some(Box::new(Log(events.clone()))));
     sim.advance(40);
-    let why = sim.because(Reason::Sync);
+    let why = sim.because(&SYNC);
     sim.count(Op::PageProgram, 77, 0, 2112, 305);
     drop(why);
     sim.set_sink(None);
@@ -133,7 +138,7 @@ fn a_sink_sees_every_operation_until_it_is_taken_away() {
     assert_eq!(events.len(), 1);
     let OpEvent { at_ns, busy_ns, op, address, task, reason } = events[0];
     assert_eq!((at_ns, busy_ns, op, address), (40, 305, Op::PageProgram, 77));
-    assert_eq!((task, reason), (Task::Caller, Reason::Sync));
+    assert_eq!((task, reason), (&CALLER, &SYNC));
 }
 
 #[test]

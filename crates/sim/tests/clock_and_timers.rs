@@ -1,12 +1,15 @@
 //! The clock, the tick counter, the timer wheel, and what happens while the foreground sleeps.
 
-use ffslab_sim::{Idle, Sim, SimConfig, Switch, Task};
+mod support;
+
+use ffslab_sim::{Idle, Sim, SimConfig, Switch, CALLER};
+use support::{machine, SECOND, WORKER};
 
 const MS: u64 = 1_000_000;
 const TICK_NS: u64 = 10 * MS;
 
 fn started_at(uptime_ns: u64) -> Sim {
-    Sim::new(SimConfig { tick_rate_hz: 100, uptime_ns, ..SimConfig::default() })
+    machine(SimConfig { tick_rate_hz: 100, uptime_ns, ..SimConfig::default() })
 }
 
 #[test]
@@ -92,19 +95,19 @@ fn a_sleep_without_background_work_ends_on_time() {
 #[test]
 fn background_work_runs_while_the_foreground_sleeps() {
     let sim = started_at(0);
-    sim.spawn(Task::UbiThread, 0);
-    sim.sleep_until(Task::UbiThread, 5 * MS);
+    sim.spawn(&SECOND);
+    sim.sleep_until(&SECOND, 5 * MS);
     sim.foreground_sleeps_until(20 * MS);
-    assert_eq!(sim.idle_next(), Idle::Run(Task::UbiThread));
+    assert_eq!(sim.idle_next(), Idle::Run(&SECOND));
     assert_eq!(sim.now_ns(), 5 * MS);
     {
-        let _turn = sim.run_as(Task::UbiThread);
-        assert_eq!(sim.running(), Task::UbiThread);
+        let _turn = sim.run_as(&SECOND);
+        assert_eq!(sim.running(), &SECOND);
         sim.compute(MS);
-        sim.block(Task::UbiThread);
+        sim.block(&SECOND);
     }
     assert_eq!(sim.idle_next(), Idle::Over);
-    assert_eq!(sim.running(), Task::Caller);
+    assert_eq!(sim.running(), &CALLER);
     // Idle: until 5 ms, and from 6 ms to 20 ms.
     assert_eq!((sim.now_ns(), sim.idle_ns()), (20 * MS, 19 * MS));
 }
@@ -113,14 +116,14 @@ fn background_work_runs_while_the_foreground_sleeps() {
 #[test]
 fn a_sleep_ends_late_when_the_cpu_is_held() {
     let sim = started_at(0);
-    sim.spawn(Task::UbiThread, 0);
-    sim.sleep_until(Task::UbiThread, 5 * MS);
+    sim.spawn(&SECOND);
+    sim.sleep_until(&SECOND, 5 * MS);
     sim.foreground_sleeps_until(6 * MS);
-    assert_eq!(sim.idle_next(), Idle::Run(Task::UbiThread));
+    assert_eq!(sim.idle_next(), Idle::Run(&SECOND));
     {
-        let _turn = sim.run_as(Task::UbiThread);
+        let _turn = sim.run_as(&SECOND);
         sim.compute(4 * MS);
-        sim.block(Task::UbiThread);
+        sim.block(&SECOND);
     }
     assert_eq!(sim.idle_next(), Idle::Over);
     assert_eq!(sim.now_ns(), 9 * MS);
@@ -129,10 +132,10 @@ fn a_sleep_ends_late_when_the_cpu_is_held() {
 #[test]
 fn a_killed_task_does_not_run_any_more() {
     let sim = started_at(0);
-    sim.spawn(Task::UbiThread, 0);
-    sim.sleep_until(Task::UbiThread, 5 * MS);
-    sim.kill(Task::UbiThread);
-    sim.wake(Task::UbiThread);
+    sim.spawn(&SECOND);
+    sim.sleep_until(&SECOND, 5 * MS);
+    sim.kill(&SECOND);
+    sim.wake(&SECOND);
     sim.foreground_sleeps_until(20 * MS);
     assert_eq!(sim.idle_next(), Idle::Over);
     assert_eq!(sim.now_ns(), 20 * MS);
@@ -142,9 +145,9 @@ fn a_killed_task_does_not_run_any_more() {
 #[test]
 fn a_timer_of_a_killed_task_does_not_fire() {
     let sim = started_at(0);
-    sim.spawn(Task::Kworker, 0);
-    sim.kill(Task::Kworker);
-    sim.sleep_until(Task::Kworker, 5 * MS);
+    sim.spawn(&WORKER);
+    sim.kill(&WORKER);
+    sim.sleep_until(&WORKER, 5 * MS);
     sim.foreground_sleeps_until(20 * MS);
     assert_eq!(sim.idle_next(), Idle::Over);
     assert_eq!(sim.now_ns(), 20 * MS);
@@ -156,12 +159,12 @@ fn a_timer_of_a_killed_task_does_not_fire() {
 fn a_timer_with_slack_fires_with_the_first_interrupt() {
     let timer = || {
         let sim = started_at(0);
-        sim.spawn(Task::UbifsThread, 0);
-        sim.sleep_between(Task::UbifsThread, 5 * MS, 15 * MS);
+        sim.spawn(&SECOND);
+        sim.sleep_between(&SECOND, 5 * MS, 15 * MS);
         sim
     };
     let fires = |sim: &Sim| {
-        assert_eq!(sim.idle_next(), Idle::Run(Task::UbifsThread));
+        assert_eq!(sim.idle_next(), Idle::Run(&SECOND));
         sim.now_ns()
     };
     let idle = timer();
@@ -169,19 +172,19 @@ fn a_timer_with_slack_fires_with_the_first_interrupt() {
     assert_eq!(fires(&idle), 15 * MS);
 
     let early = timer();
-    early.spawn(Task::Kworker, 0);
-    early.sleep_until(Task::Kworker, 3 * MS);
+    early.spawn(&WORKER);
+    early.sleep_until(&WORKER, 3 * MS);
     early.foreground_sleeps_until(20 * MS);
-    assert_eq!(early.idle_next(), Idle::Run(Task::Kworker));
-    early.block(Task::Kworker);
+    assert_eq!(early.idle_next(), Idle::Run(&WORKER));
+    early.block(&WORKER);
     assert_eq!(fires(&early), 15 * MS, "at 3 ms its range has not begun");
 
     let with_another = timer();
-    with_another.spawn(Task::Kworker, 0);
-    with_another.sleep_until(Task::Kworker, 7 * MS);
+    with_another.spawn(&WORKER);
+    with_another.sleep_until(&WORKER, 7 * MS);
     with_another.foreground_sleeps_until(20 * MS);
     assert!(matches!(with_another.idle_next(), Idle::Run(_)));
-    with_another.block(Task::Kworker);
+    with_another.block(&WORKER);
     assert_eq!(fires(&with_another), 7 * MS);
 
     let busy = timer();

@@ -2,18 +2,21 @@
 //! weight, request to yield at ticks and wake-ups, effect at the next scheduling point. "Run time" below is virtual:
 //! that of a task of nice 10 (weight 1024 / 1.25^10 = 110) grows 9.31 times as fast as real time.
 
-use ffslab_sim::{NandWait, Op, SchedulerClock, Sim, SimConfig, Switch, Task};
+mod support;
+
+use ffslab_sim::{NandWait, Op, SchedulerClock, Sim, SimConfig, Switch, Task, CALLER};
+use support::{machine, NICE, SECOND, WORKER};
 
 const MS: u64 = 1_000_000;
 
 /// Ticks of 1 ms.
 fn fine() -> Sim {
-    Sim::new(SimConfig { tick_rate_hz: 1000, ..SimConfig::default() })
+    machine(SimConfig { tick_rate_hz: 1000, ..SimConfig::default() })
 }
 
 /// Ticks of 10 ms.
 fn coarse() -> Sim {
-    Sim::new(SimConfig { tick_rate_hz: 100, ..SimConfig::default() })
+    machine(SimConfig { tick_rate_hz: 100, ..SimConfig::default() })
 }
 
 /// Lets the running task work until a scheduling point, one each millisecond, has it give way. The milliseconds.
@@ -31,7 +34,7 @@ fn works_until_it_gives_way(sim: &Sim) -> (u64, Switch) {
 #[test]
 fn alone_nobody_gives_way() {
     let sim = fine();
-    sim.spawn(Task::Kworker, 0);
+    sim.spawn(&WORKER);
     for _ in 0..100 {
         sim.advance(MS);
         assert_eq!(sim.resched(), Switch::Stay);
@@ -41,11 +44,11 @@ fn alone_nobody_gives_way() {
 #[test]
 fn equal_tasks_share_the_latency_period() {
     let sim = fine();
-    sim.spawn(Task::Kworker, 0);
-    sim.wake(Task::Kworker);
+    sim.spawn(&WORKER);
+    sim.wake(&WORKER);
     // Slices of 3 ms. The tick at 3 ms finds the slice not exceeded, the one at 4 ms does.
-    assert_eq!(works_until_it_gives_way(&sim), (4, Switch::Run(Task::Kworker)));
-    let _turn = sim.run_as(Task::Kworker);
+    assert_eq!(works_until_it_gives_way(&sim), (4, Switch::Run(&WORKER)));
+    let _turn = sim.run_as(&WORKER);
     // After 4 ms more both have run as long, and the one that waited comes first.
     assert_eq!(works_until_it_gives_way(&sim), (4, Switch::Yield));
 }
@@ -53,28 +56,28 @@ fn equal_tasks_share_the_latency_period() {
 #[test]
 fn slices_go_by_weight() {
     let sim = fine();
-    sim.spawn(Task::Jffs2GcThread, 10);
-    sim.wake(Task::Jffs2GcThread);
+    sim.spawn(&NICE);
+    sim.wake(&NICE);
     // 6 ms x 1024 / 1134 = 5.4 ms: the tick at 6 ms exceeds it.
-    assert_eq!(works_until_it_gives_way(&sim), (6, Switch::Run(Task::Jffs2GcThread)));
+    assert_eq!(works_until_it_gives_way(&sim), (6, Switch::Run(&NICE)));
     {
         // 6 ms x 110 / 1134 = 0.58 ms, at least 0.75 ms: the first tick exceeds it, and 9.3 ms are more than 6.
-        let _turn = sim.run_as(Task::Jffs2GcThread);
+        let _turn = sim.run_as(&NICE);
         assert_eq!(works_until_it_gives_way(&sim), (1, Switch::Yield));
     }
-    assert_eq!(works_until_it_gives_way(&sim), (6, Switch::Run(Task::Jffs2GcThread)));
+    assert_eq!(works_until_it_gives_way(&sim), (6, Switch::Run(&NICE)));
 }
 
 #[test]
 fn in_the_long_run_shares_are_weights() {
     let sim = fine();
-    sim.spawn(Task::Jffs2GcThread, 10);
-    sim.wake(Task::Jffs2GcThread);
+    sim.spawn(&NICE);
+    sim.wake(&NICE);
     let mut thread_ms = 0;
     while sim.now_ns() < 10_000 * MS {
         sim.advance(MS);
-        if sim.resched() == Switch::Run(Task::Jffs2GcThread) {
-            let _turn = sim.run_as(Task::Jffs2GcThread);
+        if sim.resched() == Switch::Run(&NICE) {
+            let _turn = sim.run_as(&NICE);
             thread_ms += works_until_it_gives_way(&sim).0;
         }
     }
@@ -85,21 +88,21 @@ fn in_the_long_run_shares_are_weights() {
 #[test]
 fn the_request_takes_effect_at_the_next_scheduling_point_only() {
     let sim = fine();
-    sim.spawn(Task::Kworker, 0);
-    sim.wake(Task::Kworker);
+    sim.spawn(&WORKER);
+    sim.wake(&WORKER);
     sim.advance(500 * MS);
-    assert_eq!(sim.running(), Task::Caller, "a system call is not interrupted");
-    assert_eq!(sim.resched(), Switch::Run(Task::Kworker));
+    assert_eq!(sim.running(), &CALLER, "a system call is not interrupted");
+    assert_eq!(sim.resched(), Switch::Run(&WORKER));
 }
 
 #[test]
 fn a_sleeper_is_placed_half_a_latency_period_behind_however_long_it_slept() {
     let sim = fine();
-    sim.spawn(Task::Kworker, 0);
+    sim.spawn(&WORKER);
     sim.advance(1000 * MS);
-    sim.wake(Task::Kworker);
-    assert_eq!(sim.resched(), Switch::Run(Task::Kworker));
-    let _turn = sim.run_as(Task::Kworker);
+    sim.wake(&WORKER);
+    assert_eq!(sim.resched(), Switch::Run(&WORKER));
+    let _turn = sim.run_as(&WORKER);
     // From 997 ms: at the fourth tick it has exceeded its slice of 3 ms, and at 1001 ms it is ahead of the caller.
     // Had it kept its 0 ms it would go on for a second.
     assert_eq!(works_until_it_gives_way(&sim), (4, Switch::Yield));
@@ -108,70 +111,70 @@ fn a_sleeper_is_placed_half_a_latency_period_behind_however_long_it_slept() {
 #[test]
 fn a_wake_up_preempts_from_one_millisecond_on() {
     let sim = coarse();
-    sim.spawn(Task::Kworker, 0);
+    sim.spawn(&WORKER);
     sim.advance(20 * MS);
-    sim.wake(Task::Kworker);
+    sim.wake(&WORKER);
     // 17 ms against 20 ms.
-    assert_eq!(sim.resched(), Switch::Run(Task::Kworker));
+    assert_eq!(sim.resched(), Switch::Run(&WORKER));
     {
-        let _turn = sim.run_as(Task::Kworker);
+        let _turn = sim.run_as(&WORKER);
         sim.advance(5 * MS / 2);
-        sim.block(Task::Kworker);
+        sim.block(&WORKER);
     }
     // 19.5 ms against 20 ms: too little to interrupt the caller, whose next chance is the tick at 30 ms.
-    sim.wake(Task::Kworker);
+    sim.wake(&WORKER);
     assert_eq!(sim.resched(), Switch::Stay);
     sim.advance(MS);
     assert_eq!(sim.resched(), Switch::Stay);
     // The tick at 30 ms finds 27.5 ms of run time.
     sim.advance(7 * MS);
-    assert_eq!(sim.resched(), Switch::Run(Task::Kworker));
+    assert_eq!(sim.resched(), Switch::Run(&WORKER));
 }
 
 /// The collector's thread is nice 10: 1 ms of advantage counts as 9.3 ms, more than a sleeper ever has.
 #[test]
 fn a_nice_task_does_not_preempt_at_its_wake_up() {
     let sim = coarse();
-    sim.spawn(Task::Jffs2GcThread, 10);
+    sim.spawn(&NICE);
     sim.advance(25 * MS);
-    sim.wake(Task::Jffs2GcThread);
+    sim.wake(&NICE);
     assert_eq!(sim.resched(), Switch::Stay);
     sim.advance(4 * MS);
     assert_eq!(sim.resched(), Switch::Stay);
     // The tick at 30 ms: the caller has had its slice of 5.4 ms.
     sim.advance(MS);
-    assert_eq!(sim.resched(), Switch::Run(Task::Jffs2GcThread));
+    assert_eq!(sim.resched(), Switch::Run(&NICE));
 }
 
 #[test]
 fn turns_nest_and_end_from_the_inside() {
     let sim = fine();
-    sim.spawn(Task::Kworker, 0);
-    sim.spawn(Task::Jffs2GcThread, 0);
+    sim.spawn(&WORKER);
+    sim.spawn(&SECOND);
     sim.advance(100 * MS);
-    sim.wake(Task::Kworker);
-    assert_eq!(sim.resched(), Switch::Run(Task::Kworker));
+    sim.wake(&WORKER);
+    assert_eq!(sim.resched(), Switch::Run(&WORKER));
     {
-        let _worker = sim.run_as(Task::Kworker);
+        let _worker = sim.run_as(&WORKER);
         // From 97 ms; at 98.5 ms the thread wakes with 97 ms and is let in.
         sim.advance(3 * MS / 2);
-        sim.wake(Task::Jffs2GcThread);
-        assert_eq!(sim.resched(), Switch::Run(Task::Jffs2GcThread));
+        sim.wake(&SECOND);
+        assert_eq!(sim.resched(), Switch::Run(&SECOND));
         {
-            let _thread = sim.run_as(Task::Jffs2GcThread);
+            let _thread = sim.run_as(&SECOND);
             // Three tasks, slices of 2 ms. The worker, which is below on the stack of turns, is the least: yield.
             let (_, switch) = works_until_it_gives_way(&sim);
-            assert_eq!((sim.running(), switch), (Task::Jffs2GcThread, Switch::Yield));
+            assert_eq!((sim.running(), switch), (&SECOND, Switch::Yield));
         }
-        assert_eq!(sim.running(), Task::Kworker);
+        assert_eq!(sim.running(), &WORKER);
     }
-    assert_eq!(sim.running(), Task::Caller);
+    assert_eq!(sim.running(), &CALLER);
 }
 
 /// A machine on which `task` waits for the chip while the program uses it.
-fn queueing(task: Task, nice: i8) -> Sim {
-    let sim = Sim::new(SimConfig { nand_wait: NandWait::Sleep, ..SimConfig::default() });
-    sim.spawn(task, nice);
+fn queueing(task: &'static Task) -> Sim {
+    let sim = machine(SimConfig { nand_wait: NandWait::Sleep, ..SimConfig::default() });
+    sim.spawn(task);
     sim.wake(task);
     sim
 }
@@ -189,14 +192,14 @@ fn use_chip(sim: &Sim, pages: u32) {
 /// thread got two turns for each page that the caller wrote; a turn is as long as two requests, of any number of pages.
 #[test]
 fn sleeping_waits_alternate_by_uses_of_the_chip() {
-    let sim = queueing(Task::UbiThread, 0);
+    let sim = queueing(&SECOND);
     for step in 0..100 {
         use_chip(&sim, 3);
         assert_eq!(sim.resched(), Switch::Stay, "step {step}: half a turn");
         use_chip(&sim, 1);
-        assert_eq!(sim.resched(), Switch::Run(Task::UbiThread), "step {step}");
+        assert_eq!(sim.resched(), Switch::Run(&SECOND), "step {step}");
         {
-            let _turn = sim.run_as(Task::UbiThread);
+            let _turn = sim.run_as(&SECOND);
             use_chip(&sim, 1);
             assert_eq!(sim.resched(), Switch::Stay, "step {step}");
             use_chip(&sim, 1);
@@ -208,11 +211,11 @@ fn sleeping_waits_alternate_by_uses_of_the_chip() {
 
 #[test]
 fn a_nice_task_gives_the_chip_away_after_each_use() {
-    let sim = queueing(Task::Jffs2GcThread, 10);
+    let sim = queueing(&NICE);
     use_chip(&sim, 1);
     use_chip(&sim, 1);
-    assert_eq!(sim.resched(), Switch::Run(Task::Jffs2GcThread));
-    let _turn = sim.run_as(Task::Jffs2GcThread);
+    assert_eq!(sim.resched(), Switch::Run(&NICE));
+    let _turn = sim.run_as(&NICE);
     use_chip(&sim, 2);
     assert_eq!(sim.resched(), Switch::Yield);
 }
@@ -220,13 +223,13 @@ fn a_nice_task_gives_the_chip_away_after_each_use() {
 /// The program's scheduling points may lie several turns apart, and not whole ones.
 #[test]
 fn what_the_program_used_of_the_chip_beyond_its_turn_is_made_up_for() {
-    let sim = queueing(Task::Jffs2GcThread, 10);
+    let sim = queueing(&NICE);
     for _ in 0..5 {
         use_chip(&sim, 1);
     }
-    assert_eq!(sim.resched(), Switch::Run(Task::Jffs2GcThread));
+    assert_eq!(sim.resched(), Switch::Run(&NICE));
     {
-        let _turn = sim.run_as(Task::Jffs2GcThread);
+        let _turn = sim.run_as(&NICE);
         use_chip(&sim, 2);
         assert_eq!(sim.resched(), Switch::Stay, "two turns were missed");
         use_chip(&sim, 2);
@@ -234,13 +237,13 @@ fn what_the_program_used_of_the_chip_beyond_its_turn_is_made_up_for() {
     }
     assert_eq!(sim.resched(), Switch::Stay);
     use_chip(&sim, 1);
-    assert_eq!(sim.resched(), Switch::Run(Task::Jffs2GcThread), "the fifth use counts");
+    assert_eq!(sim.resched(), Switch::Run(&NICE), "the fifth use counts");
 }
 
 /// A request that the driver answers from memory makes nobody wait.
 #[test]
 fn a_request_without_a_flash_operation_is_no_use_of_the_chip() {
-    let sim = queueing(Task::UbiThread, 0);
+    let sim = queueing(&SECOND);
     use_chip(&sim, 1);
     use_chip(&sim, 0);
     use_chip(&sim, 0);
@@ -249,35 +252,35 @@ fn a_request_without_a_flash_operation_is_no_use_of_the_chip() {
 
 /// 100 ticks a second, charged as a whole to whoever runs at them.
 fn ticking() -> Sim {
-    Sim::new(SimConfig { tick_rate_hz: 100, scheduler_clock: SchedulerClock::Tick, ..SimConfig::default() })
+    machine(SimConfig { tick_rate_hz: 100, scheduler_clock: SchedulerClock::Tick, ..SimConfig::default() })
 }
 
 #[test]
 fn a_scheduler_clock_of_ticks_knows_no_time_between_them() {
     let sim = ticking();
-    sim.spawn(Task::Kworker, 0);
+    sim.spawn(&WORKER);
     sim.advance(9 * MS);
-    sim.wake(Task::Kworker);
+    sim.wake(&WORKER);
     // Nobody has run for any time yet, so the worker that wakes is not ahead.
     assert_eq!(sim.resched(), Switch::Stay);
     sim.advance(2 * MS);
     // The tick charged 10 ms to the program.
-    assert_eq!(sim.resched(), Switch::Run(Task::Kworker));
+    assert_eq!(sim.resched(), Switch::Run(&WORKER));
 }
 
 #[test]
 fn when_a_turn_ends_a_third_task_may_come_next() {
     let sim = fine();
-    sim.spawn(Task::Kworker, 0);
-    sim.spawn(Task::UbiThread, 0);
+    sim.spawn(&WORKER);
+    sim.spawn(&SECOND);
     sim.advance(10 * MS);
-    sim.wake(Task::Kworker);
-    assert_eq!(sim.resched(), Switch::Run(Task::Kworker));
+    sim.wake(&WORKER);
+    assert_eq!(sim.resched(), Switch::Run(&WORKER));
     {
-        let _turn = sim.run_as(Task::Kworker);
-        sim.wake(Task::UbiThread);
-        sim.block(Task::Kworker);
+        let _turn = sim.run_as(&WORKER);
+        sim.wake(&SECOND);
+        sim.block(&WORKER);
     }
     // The program has run longer than the thread that was woken in between.
-    assert_eq!(sim.resched(), Switch::Run(Task::UbiThread));
+    assert_eq!(sim.resched(), Switch::Run(&SECOND));
 }

@@ -1,6 +1,9 @@
 //! What the CPU's work costs: time, energy, counters; nothing at all on a board without costs.
 
-use ffslab_sim::{CpuCosts, Function, PowerMilliwatt, Reason, Sim, SimConfig, Task, Work, WorkCost, WorkDone};
+mod support;
+
+use ffslab_sim::{CpuCosts, Function, PowerMilliwatt, Sim, SimConfig, Work, WorkCost, WorkDone, CALLER};
+use support::{machine, COPY};
 
 fn board() -> Sim {
     let mut costs = CpuCosts::FREE;
@@ -14,10 +17,10 @@ fn board() -> Sim {
 #[test]
 fn work_takes_time_and_energy_under_its_cause() {
     let sim = board();
-    let _why = sim.because(Reason::GcCopy);
+    let _why = sim.because(&COPY);
     sim.work(Work::Crc, 4_000);
     assert_eq!(sim.now_ns(), 100 + 10_000);
-    assert_eq!(sim.counts(Task::Caller, Reason::GcCopy).cpu_ns, 10_100);
+    assert_eq!(sim.counts(&CALLER, &COPY).cpu_ns, 10_100);
     assert_eq!(sim.work_done(Work::Crc), WorkDone { count: 1, bytes: 4_000 });
     // mW * ns = pJ
     assert!((sim.energy().cpu_uj - 200.0 * 10_100.0 * 1e-6).abs() < 1e-12);
@@ -26,7 +29,7 @@ fn work_takes_time_and_energy_under_its_cause() {
 
 #[test]
 fn a_board_without_costs_spends_and_counts_nothing() {
-    let sim = Sim::new(SimConfig::default());
+    let sim = machine(SimConfig::default());
     for &work in Work::ALL {
         sim.work(work, 4_096);
         assert_eq!(sim.work_done(work), WorkDone::default(), "{}", work.name());

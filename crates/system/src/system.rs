@@ -95,7 +95,7 @@ pub trait System: Calls + Any {
     // ---- measuring ----------------------------------------------------------------------------------------------------
 
     /// A measurement begins: what waits in memory was left by the setup, and is written under a cause of its own
-    /// ([`ffslab_sim::Reason::LeftBySetup`]) unless the measured calls change it again. Takes no time.
+    /// ([`ffslab_sim::LEFT_BY_SETUP`]) unless the measured calls change it again. Takes no time.
     fn measurement_begins(&mut self) -> Unwritten;
 
     /// The clock before and after a measured step, which the measuring program reads by a call.

@@ -4,8 +4,8 @@
 //! Follows Linux 6.1 `drivers/mtd/ubi/build.c` (`ubi_attach_mtd_dev`, `autoresize`), `attach.c` (`ubi_attach`), `vtbl.c`
 //! (`init_volumes`, `check_attaching_info`), `wl.c` (`ubi_wl_init`) and `eba.c` (`ubi_eba_init`).
 
+use crate::causes;
 use ffslab_mtd::Mtd;
-use ffslab_sim::{Reason, Task};
 
 use crate::device::{Device, EraseWork, Space, VolumeState, UNMAPPED};
 use crate::error::{AttachError, UbiError};
@@ -18,16 +18,15 @@ use crate::wear::{Place, Wear};
 
 /// Blocks for wear levelling (`WL_RESERVED_PEBS`) and for the atomic change of a LEB (`EBA_RESERVED_PEBS`).
 pub const WORKING_PEBS: u32 = 1 + 1;
-/// Unix priority of the background thread: that of every kernel thread.
-const THREAD_NICE: i8 = 0;
 
 impl Device {
     pub fn attach(mtd: Mtd, options: &UbiOptions) -> Result<Device, AttachError> {
         options.check()?;
         let layout = Layout::new(&mtd, options)?;
         let sim = mtd.sim().clone();
+        causes::register(&sim);
         let chip_blocks = mtd.nand().with_chip(|chip| chip.geometry().blocks);
-        let _why = sim.because(Reason::UbiAttach);
+        let _why = sim.because(&causes::UBI_ATTACH);
         let mut io = Io::new(mtd, layout);
         let mut buffer = vec![0; layout.peb_bytes as usize];
         let mut scan = Scan::run(&mut io, &mut buffer)?;
@@ -41,7 +40,7 @@ impl Device {
             io.image_number = options.image_number;
         }
         let table = {
-            let _why = scan.is_empty.then(|| sim.because(Reason::Formatting));
+            let _why = scan.is_empty.then(|| sim.because(&causes::FORMATTING));
             read_table(&mut io, &mut scan, &mut buffer)?
         };
         let mut space = Space::new(options, chip_blocks);
@@ -72,8 +71,8 @@ impl Device {
             device.autoresize(id)?;
         }
         device.wear.thread_enabled = true;
-        sim.spawn(Task::UbiThread, THREAD_NICE);
-        sim.wake(Task::UbiThread);
+        sim.spawn(&causes::UBI_THREAD);
+        sim.wake(&causes::UBI_THREAD);
         Ok(device)
     }
 
@@ -207,7 +206,7 @@ impl Device {
     pub fn detach(&mut self) {
         if self.wear.thread_enabled {
             self.wear.thread_enabled = false;
-            self.sim.kill(Task::UbiThread);
+            self.sim.kill(&causes::UBI_THREAD);
         }
         self.wear.works.clear();
         self.wear.move_scheduled = false;

@@ -3,8 +3,8 @@
 //! Follows Linux 6.1 `drivers/mtd/ubi/io.c`: failed reads and erases are tried three times more; a header is written
 //! with zeros to the end of its sub-page or page. The read-backs that its debug checks would do are not done.
 
+use crate::causes;
 use ffslab_mtd::{is_erased, Corrected, Mtd, MtdError};
-use ffslab_sim::Reason;
 
 use crate::error::UbiError;
 use crate::media::{vid_header_offset, EcHeader, NoHeader, VidHeader, HEADER_BYTES};
@@ -198,7 +198,7 @@ impl Io {
 
     /// Tests a doubtful block with several patterns (`torture_peb`); `buffer` has the size of a PEB.
     fn torture(&self, peb: u32, buffer: &mut [u8]) -> Result<u32, UbiError> {
-        let _why = self.mtd.sim().because(Reason::Recovery);
+        let _why = self.mtd.sim().because(&causes::RECOVERY);
         for pattern in TORTURE_PATTERNS {
             self.erase_once(peb)?;
             self.expect_pattern(peb, 0xFF, buffer)?;
@@ -224,7 +224,7 @@ impl Io {
 
     pub fn mark_bad(&self, peb: u32) -> Result<(), UbiError> {
         self.check_writable()?;
-        let _why = self.mtd.sim().because(Reason::Recovery);
+        let _why = self.mtd.sim().because(&causes::RECOVERY);
         Ok(self.mtd.mark_bad(self.address(peb, 0))?)
     }
 }

@@ -3,7 +3,7 @@
 //! Follows Linux 6.1 `drivers/mtd/ubi/eba.c`. Calls run to their end, so the only LEB that can be locked is the one
 //! whose writer does works of the background thread in search of a free block.
 
-use ffslab_sim::Reason;
+use crate::causes;
 
 use crate::device::{Device, UNMAPPED};
 use crate::error::UbiError;
@@ -70,8 +70,8 @@ impl Device {
     }
 
     fn write_header(&mut self, peb: u32, header: &VidHeader) -> Result<(), UbiError> {
-        let formats = self.sim.reason() == Reason::Formatting;
-        let _why = (!formats).then(|| self.sim.because(Reason::UbiHeader));
+        let formats = self.sim.reason() == &causes::FORMATTING;
+        let _why = (!formats).then(|| self.sim.because(&causes::UBI_HEADER));
         self.io.write_vid_header(peb, header)
     }
 
@@ -246,7 +246,7 @@ impl Device {
     /// Moves the content of a LEB and the new data to another block, because a write into the mapped block failed
     /// (`recover_peb`).
     fn recover(&mut self, id: u32, leb: u32, peb: u32, piece: Piece<'_>) -> Result<(), UbiError> {
-        let _why = self.sim.because(Reason::Recovery);
+        let _why = self.sim.because(&causes::RECOVERY);
         let address = LebAddress { volume_id: id, leb_number: leb };
         let mut tries = 0;
         loop {

@@ -11,9 +11,10 @@
 //! **Leaves out.** Fastmap (attach is always by full scan; `CONFIG_MTD_UBI_FASTMAP` is off in the kernels in question),
 //! the checks of its debug mode, NOR flash, read-only and exclusive opening of volumes, emulated MTD devices (gluebi) and
 //! block devices on volumes, volumes from before sequence numbers. The user's calls run to their end, so a LEB is never
-//! contended. An attached partition uses the one [`Task::UbiThread`] of its simulation: attach one at a time.
+//! contended. An attached partition uses the one [`causes::UBI_THREAD`] of its simulation: attach one at a time.
 
 mod attach;
+pub mod causes;
 mod device;
 mod error;
 mod io;
@@ -34,12 +35,9 @@ mod wear_tree;
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use device::{Device, UNMAPPED};
 use ffslab_mtd::Mtd;
 use ffslab_sim::Sim;
-#[cfg(doc)]
-use ffslab_sim::Task;
-
-use device::{Device, UNMAPPED};
 use wear::Place;
 
 pub use error::{AttachError, UbiError};
@@ -84,7 +82,7 @@ pub enum PebUse {
 
 impl Ubi {
     /// Reads the headers of all erase blocks and the volume table, and starts the background thread
-    /// ([`Task::UbiThread`]). An erased partition is formatted as far as the kernel does it: the volume table is written,
+    /// ([`causes::UBI_THREAD`]). An erased partition is formatted as far as the kernel does it: the volume table is written,
     /// the other blocks wait for the thread.
     pub fn attach(mtd: Mtd, options: &UbiOptions) -> Result<Ubi, AttachError> {
         Ok(Ubi(Rc::new(RefCell::new(Device::attach(mtd, options)?))))
@@ -97,7 +95,7 @@ impl Ubi {
     }
 
     /// Runs one turn of the background thread's loop, which does one work. The caller holds the CPU for
-    /// [`Task::UbiThread`] ([`Sim::run_as`]). `true`: the thread goes on at once, unless the scheduling point that
+    /// [`causes::UBI_THREAD`] ([`Sim::run_as`]). `true`: the thread goes on at once, unless the scheduling point that
     /// follows its work ([`Sim::resched`]) gives the CPU to another task; `false`: it sleeps.
     ///
     /// A dispatcher of tasks therefore calls this until it returns `false` or another task has to run.

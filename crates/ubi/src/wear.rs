@@ -3,7 +3,8 @@
 //! Follows Linux 6.1 `drivers/mtd/ubi/wl.c`. A block is in one place at a time ([`Place`]). Blocks that are put back
 //! wait as works for the background thread; a caller that finds no free block does works itself.
 
-use ffslab_sim::{Reason, Switch, Task};
+use crate::causes;
+use ffslab_sim::Switch;
 
 use crate::device::{Device, EraseWork, Work, Works};
 use crate::error::UbiError;
@@ -128,7 +129,7 @@ impl Device {
     pub fn schedule(&mut self, work: Work) {
         self.wear.works.push_back(work);
         if self.wear.thread_enabled {
-            self.sim.wake(Task::UbiThread);
+            self.sim.wake(&causes::UBI_THREAD);
         }
     }
 
@@ -145,11 +146,11 @@ impl Device {
     fn run_work(&mut self, work: Work) -> Result<(), UbiError> {
         match work {
             Work::Erase(work) => {
-                let _why = self.sim.because(if work.formats { Reason::Formatting } else { Reason::Erase });
+                let _why = self.sim.because(if work.formats { &causes::FORMATTING } else { &causes::ERASE });
                 self.erase_worker(work)
             }
             Work::Move => {
-                let _why = self.sim.because(Reason::WearLevelling);
+                let _why = self.sim.because(&causes::WEAR_LEVELLING);
                 self.move_worker()
             }
         }
@@ -166,7 +167,7 @@ impl Device {
     /// One turn of the background thread's loop; `false`: it sleeps until there is work (`ubi_thread`).
     pub fn thread_step(&mut self) -> bool {
         if self.wear.works.is_empty() || self.io.read_only || !self.wear.thread_enabled {
-            self.sim.block(Task::UbiThread);
+            self.sim.block(&causes::UBI_THREAD);
             return false;
         }
         match self.do_work() {
@@ -183,9 +184,9 @@ impl Device {
     /// A scheduling point at which only UBI's own thread may get the CPU; other tasks wait for a scheduling point
     /// outside UBI.
     pub fn let_thread_run(&mut self) {
-        while let Switch::Run(Task::UbiThread) = self.sim.resched() {
+        while self.sim.resched() == Switch::Run(&causes::UBI_THREAD) {
             let sim = self.sim.clone();
-            let _turn = sim.run_as(Task::UbiThread);
+            let _turn = sim.run_as(&causes::UBI_THREAD);
             while self.thread_step() && sim.resched() == Switch::Stay {}
         }
     }
@@ -273,7 +274,7 @@ impl Device {
         }
         {
             let why = self.sim.reason();
-            let _why = self.sim.because(if why == Reason::Erase { Reason::UbiHeader } else { why });
+            let _why = self.sim.because(if why == &causes::ERASE { &causes::UBI_HEADER } else { why });
             self.io.write_ec_header(peb, erases as u32)?;
         }
         self.wear.erases[peb as usize] = erases as u32;

@@ -3,7 +3,7 @@
 mod support;
 
 use ffslab_flash::{Faults, Weak};
-use ffslab_sim::{Reason, Task};
+use ffslab_ubi::causes;
 use ffslab_ubi::{BadReserve, PebCounts, Ubi, UbiError, Volume};
 use support::{content, make_all, Rig};
 
@@ -62,7 +62,7 @@ fn a_write_that_fails_in_a_mapped_leb_moves_it_to_another_block() {
     set_faults(&rig, &Faults { weakpages: weak([block * PAGES_PER_BLOCK + 3]), ..Faults::default() });
     volume.write(3, 1024, &data[1024..]).unwrap();
     assert_eq!(read(&volume, 3), data);
-    assert!(rig.sim.counts(Task::Caller, Reason::Recovery).page_programs > 0);
+    assert!(rig.sim.counts(&causes::CALLER, &causes::RECOVERY).page_programs > 0);
     // The background thread tests the block: it fails again, and is marked bad.
     rig.sleep(&ubi, 1);
     assert_eq!((check_accounts(&ubi).bad_pebs, ubi.bad_reserve_pebs()), (1, 1));
@@ -201,9 +201,9 @@ fn a_leb_with_bit_flips_moves_to_another_block() {
     }
     assert_eq!(ubi.peb_counts().doubtful_pebs, 1);
     set_faults(&rig, &Faults::default());
-    let before = rig.sim.counts(Task::UbiThread, Reason::WearLevelling);
+    let before = rig.sim.counts(&causes::UBI_THREAD, &causes::WEAR_LEVELLING);
     rig.sleep(&ubi, 1);
-    let moved = rig.sim.counts(Task::UbiThread, Reason::WearLevelling) - before;
+    let moved = rig.sim.counts(&causes::UBI_THREAD, &causes::WEAR_LEVELLING) - before;
     // Its header and data read, the new header read back; only the pages with data are written, and the old block erased.
     assert_eq!((moved.page_reads, moved.page_programs, moved.erases), (1 + 7 + 1, 1 + 3 + 1, 1));
     assert_eq!(ubi.peb_counts().doubtful_pebs, 0);
@@ -261,9 +261,9 @@ fn a_leb_that_is_being_rescued_is_not_moved_meanwhile() {
         volume.change(leb, &content(leb, 2, 1024)).unwrap();
     }
     assert_eq!(ubi.peb_counts().free_pebs, 0);
-    let erases = rig.sim.counts(Task::UbiThread, Reason::Erase).erases;
+    let erases = rig.sim.counts(&causes::UBI_THREAD, &causes::ERASE).erases;
     volume.write(3, 1024, &content(3, 2, 512)).unwrap();
-    assert!(rig.sim.counts(Task::UbiThread, Reason::Erase).erases > erases, "the thread had its turn");
+    assert!(rig.sim.counts(&causes::UBI_THREAD, &causes::ERASE).erases > erases, "the thread had its turn");
     let expected = [content(3, 1, 1024), content(3, 2, 512)].concat();
     assert_eq!(&read(&volume, 3)[..1536], expected);
     rig.sleep(&ubi, 1);

@@ -3,7 +3,8 @@
 mod support;
 
 use ffslab_flash::ImageLayout;
-use ffslab_sim::{Reason, Switch, Task};
+use ffslab_sim::Switch;
+use ffslab_ubi::causes;
 use support::{content, Rig};
 
 const BLOCKS: u32 = 40;
@@ -31,7 +32,7 @@ fn wear_out(threshold: u32) -> (u32, u32) {
         volume.read(leb, 0, &mut data).unwrap();
         assert_eq!(data, content(leb, 0, 7 * 512));
     }
-    let moves = rig.sim.counts(Task::UbiThread, Reason::WearLevelling).erases;
+    let moves = rig.sim.counts(&causes::UBI_THREAD, &causes::WEAR_LEVELLING).erases;
     assert_eq!(moves > 0, threshold < 100, "{moves} moves");
     let (ubi, _) = rig.reattach(&ubi);
     assert_eq!(ubi.max_erase_counter(), spread(&ubi.erase_counters()).1);
@@ -71,7 +72,7 @@ fn a_block_that_was_just_handed_out_is_not_moved_for_ten_erases() {
     let ubi = rig.attach();
     let volume = ubi.open(0).unwrap();
     volume.write(0, 0, &content(0, 0, 512)).unwrap();
-    let moves = || rig.sim.counts(Task::Caller, Reason::WearLevelling).erases;
+    let moves = || rig.sim.counts(&causes::CALLER, &causes::WEAR_LEVELLING).erases;
     for _ in 0..9 {
         volume.map(1).unwrap();
         volume.erase(1).unwrap();
@@ -94,18 +95,18 @@ fn a_caller_that_finds_no_free_block_erases_one_itself() {
         volume.write(leb, 0, &content(leb, 0, 512)).unwrap();
     }
     let free = u64::from(ubi.peb_counts().free_pebs);
-    let by = |task| rig.sim.counts(task, Reason::Erase).erases;
-    let before = (by(Task::Caller), by(Task::UbiThread));
+    let by = |task| rig.sim.counts(task, &causes::ERASE).erases;
+    let before = (by(&causes::CALLER), by(&causes::UBI_THREAD));
     for leb in 0..lebs {
         volume.change(leb, &content(leb, 1, 512)).unwrap();
     }
     // Before each erase of its own there is a scheduling point at which the thread may have its turn.
-    let (own, of_thread) = (by(Task::Caller) - before.0, by(Task::UbiThread) - before.1);
+    let (own, of_thread) = (by(&causes::CALLER) - before.0, by(&causes::UBI_THREAD) - before.1);
     assert!(own > 0 && of_thread > 0, "{own} and {of_thread}");
     assert!((u64::from(lebs) - free..=u64::from(lebs)).contains(&(own + of_thread)));
     rig.sleep(&ubi, 1);
-    assert_eq!(by(Task::Caller) - before.0, own);
-    assert_eq!(by(Task::UbiThread) - before.1, u64::from(lebs) - own);
+    assert_eq!(by(&causes::CALLER) - before.0, own);
+    assert_eq!(by(&causes::UBI_THREAD) - before.1, u64::from(lebs) - own);
     assert_eq!(ubi.peb_counts().pending_pebs, 0);
 }
 
@@ -120,9 +121,9 @@ fn the_thread_wakes_when_there_is_work_and_sleeps_when_there_is_none() {
     volume.unmap(0).unwrap();
     volume.unmap(1).unwrap();
     // The caller has held the CPU for longer than the thread, which may run at the next scheduling point.
-    assert_eq!(rig.sim.resched(), Switch::Run(Task::UbiThread));
+    assert_eq!(rig.sim.resched(), Switch::Run(&causes::UBI_THREAD));
     {
-        let _turn = rig.sim.run_as(Task::UbiThread);
+        let _turn = rig.sim.run_as(&causes::UBI_THREAD);
         assert!(ubi.run_task());
         assert_eq!(ubi.peb_counts().pending_pebs, 1);
         assert!(ubi.run_task());

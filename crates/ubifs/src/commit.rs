@@ -2,13 +2,14 @@
 //!
 //! Follows `fs/ubifs/commit.c`. The master node at the end makes everything valid at once.
 
+use crate::causes;
 use crate::core::Core;
 use crate::error::{Fail, Res};
 use crate::format::*;
 use crate::lpt::Stats;
 use crate::tnc::NodeAt;
 use ffslab_fs::Errno;
-use ffslab_sim::{Reason, ReasonGuard};
+use ffslab_sim::ReasonGuard;
 
 /// Whether a commit is wanted, and how urgently.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -134,8 +135,8 @@ impl Core {
 
     fn because_of_commit(&self, is_of_setup: bool) -> Option<ReasonGuard> {
         match is_of_setup {
-            true => Some(self.sim.because(Reason::LeftBySetup)),
-            false => (self.sim.reason() != Reason::Sync).then(|| self.sim.because(Reason::Summary)),
+            true => Some(self.sim.because(&causes::LEFT_BY_SETUP)),
+            false => (self.sim.reason() != &causes::SYNC).then(|| self.sim.because(&causes::SUMMARY)),
         }
     }
 

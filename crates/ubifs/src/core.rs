@@ -1,6 +1,7 @@
 //! The state of a mounted file system, below the inodes (`ubifs_info`).
 
 use crate::budget::Budget;
+use crate::causes;
 use crate::commit::{Commit, CommitState, UncommittedChanges};
 use crate::compress::Compressor;
 use crate::format::HEADS;
@@ -70,6 +71,7 @@ pub(crate) struct Core {
 
 impl Core {
     pub fn new(sim: Sim, volume: Volume, geo: Geometry) -> Core {
+        causes::register(&sim);
         Core {
             sim,
             volume,

@@ -3,6 +3,7 @@
 //! Follows `fs/ubifs/file.c`.
 
 use crate::budget::{Growth, Request};
+use crate::causes;
 use crate::core::Core;
 use crate::error::{Fail, Res, NOT_FOUND};
 use crate::format::*;
@@ -10,7 +11,6 @@ use crate::inode::Inode;
 use crate::key::Key;
 use crate::Ubifs;
 use ffslab_fs::{Errno, FileKind, Host, Ino, InodeDirt, Result, SetAttr, TimeSpec, WritePlan};
-use ffslab_sim::Reason;
 
 /// The budget of a write between `write_begin` and `write_end`.
 #[derive(Clone, Copy, Debug)]
@@ -63,7 +63,7 @@ impl Ubifs {
         if self.inodes.contains_key(&ino) {
             return Ok(());
         }
-        let _why = self.core.sim.because_if_none(Reason::InodeRead);
+        let _why = self.core.sim.because_if_none(&causes::INODE_READ);
         let mut node = std::mem::take(&mut self.entry);
         let read = self.core.locate(Key::inode(ino), &mut node);
         let inode = read.and_then(|_| Inode::unpack(ino, &node));
@@ -287,7 +287,7 @@ impl Ubifs {
 
     fn do_write_page(&mut self, host: &mut dyn Host, ino: Ino, index: u64, len: usize) -> Result<()> {
         let compression = self.inode(ino)?.data_compression();
-        let _why = self.core.sim.because_if_none(Reason::Data);
+        let _why = self.core.sim.because_if_none(&causes::DATA);
         let page = host.page(ino, index).ok_or(Errno::Io)?;
         let written = self.core.write_data(ino, index as u32, &page[..len], compression);
         self.forget_dirty_page(ino, index);
@@ -308,7 +308,7 @@ impl Ubifs {
     /// Writes an inode if it is dirty (`ubifs_write_inode`).
     pub(crate) fn write_back_inode(&mut self, ino: Ino) -> Result<()> {
         let Some(inode) = self.inodes.get_mut(&ino).filter(|inode| inode.dirty) else { return Ok(()) };
-        let _why = self.core.sim.because_if_none(Reason::Metadata);
+        let _why = self.core.sim.because_if_none(&causes::METADATA);
         let mut written = Ok(());
         if inode.links > 0 {
             written = self.core.write_inode_node(inode, &[]);
@@ -379,7 +379,7 @@ impl Ubifs {
             result = self.do_write_page(host, ino, index, kept);
         }
         if result.is_ok() {
-            let _why = self.core.sim.clone().because(Reason::Metadata);
+            let _why = self.core.sim.clone().because(&causes::METADATA);
             let inode = self.inodes.get_mut(&ino).ok_or(Errno::NoEnt)?;
             (inode.modified, inode.changed) = (now, now);
             apply(inode, change, now);

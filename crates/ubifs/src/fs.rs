@@ -1,5 +1,6 @@
 //! The seam to the operating system: what `fs/ubifs/super.c`, `dir.c` and `file.c` offer to Linux.
 
+use crate::causes;
 use crate::commit::UncommittedChanges;
 use crate::format::{BLOCK_BYTES, NAME_BYTES_MAX, ROOT_INO};
 use crate::replay::FILE_BYTES_MAX;
@@ -8,7 +9,7 @@ use ffslab_fs::{
     take_turns, BlockSpace, DirEntry, Errno, FileKind, FileSystem, Host, Ino, InodeDirt, NewNode, RenameFlags, Result,
     SetAttr, Stat, StatFs, Unwritten, WritePlan, XattrMode, STAT_BLOCK_BYTES,
 };
-use ffslab_sim::{Reason, Sim, Task};
+use ffslab_sim::{Sim, Task};
 
 impl FileSystem for Ubifs {
     fn name(&self) -> &'static str {
@@ -187,7 +188,7 @@ impl FileSystem for Ubifs {
     }
 
     fn fsync(&mut self, host: &mut dyn Host, ino: Ino, data_only: bool) -> Result<()> {
-        let _why = self.core.sim.clone().because(Reason::Sync);
+        let _why = self.core.sim.clone().because(&causes::SYNC);
         if !data_only || host.inode_dirt(ino) == Some(InodeDirt::Data) {
             self.write_back_inode(ino)?;
         }
@@ -195,7 +196,7 @@ impl FileSystem for Ubifs {
     }
 
     fn sync(&mut self, _host: &mut dyn Host) -> Result<()> {
-        let _why = self.core.sim.clone().because(Reason::Sync);
+        let _why = self.core.sim.clone().because(&causes::SYNC);
         self.core.sync_all_heads()?;
         self.core.run_commit().map_err(Errno::from)
     }
@@ -240,23 +241,21 @@ impl FileSystem for Ubifs {
         self.core.shrink_index();
     }
 
-    fn run_task(&mut self, host: &mut dyn Host, task: Task) {
-        match task {
-            Task::UbifsThread => {
-                while self.core.run_thread() {
-                    if take_turns(self, host) {
-                        return;
-                    }
+    fn run_task(&mut self, host: &mut dyn Host, task: &'static Task) {
+        if task == &causes::UBIFS_THREAD {
+            while self.core.run_thread() {
+                if take_turns(self, host) {
+                    return;
                 }
             }
-            Task::UbiThread => {
-                while self.ubi.run_task() {
-                    if take_turns(self, host) {
-                        return;
-                    }
+        } else if task == &causes::UBI_THREAD {
+            while self.ubi.run_task() {
+                if take_turns(self, host) {
+                    return;
                 }
             }
-            other => self.core.sim.block(other),
+        } else {
+            self.core.sim.block(task);
         }
     }
 

@@ -3,6 +3,7 @@
 //! Follows `fs/ubifs/gc.c`. The valid nodes of a LEB move to the GC head, sorted, so that data of a file come together.
 //! Nodes of the index are not moved: they are marked as changed, and the LEB is free after the next commit.
 
+use crate::causes;
 use crate::core::Core;
 use crate::error::{Fail, Res, NO_SPACE};
 use crate::find::PickFree;
@@ -11,7 +12,7 @@ use crate::key::{Key, DATA_KEY, DENT_KEY};
 use crate::lprops::{Category, Change, Lprops};
 use crate::scan::{ScannedLeb, ScannedNode};
 use crate::tnc::NodeAt;
-use ffslab_sim::{Reason, Work};
+use ffslab_sim::Work;
 use std::cmp::Ordering;
 
 /// After so many LEBs without success, garbage collection looks for LEBs with more dirt, or asks for a commit.
@@ -55,7 +56,7 @@ impl Core {
     /// Frees a LEB and returns its number, marked as taken. `pick`: whether a LEB that needs no collecting will do.
     /// [`Fail::Again`]: a commit must run first. `NoSpc`: no LEB is worth collecting.
     pub fn collect_garbage(&mut self, pick: PickFree) -> Res<u32> {
-        let _why = self.sim.because(Reason::GcCopy);
+        let _why = self.sim.because(&causes::GC_COPY);
         if self.gc_should_commit() {
             return Err(Fail::Again);
         }

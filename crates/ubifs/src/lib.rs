@@ -12,6 +12,7 @@
 
 mod budget;
 mod bulk_read;
+pub mod causes;
 mod check;
 mod commit;
 mod compress;
@@ -183,7 +184,7 @@ impl Ubifs {
             unmounted: false,
             detaches: false,
         };
-        let _why = fs.core.sim.clone().because(ffslab_sim::Reason::MountScan);
+        let _why = fs.core.sim.clone().because(&causes::MOUNT_SCAN);
         fs.load(format::ROOT_INO).map_err(Fail::from)?;
         Ok(fs)
     }

@@ -2,6 +2,7 @@
 //!
 //! Follows `fs/ubifs/super.c` (`mount_ubifs`, `ubifs_put_super`).
 
+use crate::causes;
 use crate::core::Core;
 use crate::error::{Fail, Res};
 use crate::format::*;
@@ -9,7 +10,7 @@ use crate::geometry::Geometry;
 use crate::log::Log;
 use crate::lprops::Change;
 use crate::{MountError, Options};
-use ffslab_sim::{Idle, Reason, Switch, Task};
+use ffslab_sim::{Idle, Switch};
 use ffslab_ubi::{Ubi, Volume};
 
 impl Core {
@@ -24,8 +25,8 @@ impl Core {
         }
         let geo = Geometry::of_volume(leb_bytes, lebs, volume.min_io_bytes(), volume.max_write_bytes());
         let sim = ubi.sim();
-        let _why = sim.because(Reason::MountScan);
         let mut core = Core::new(sim.clone(), volume, geo);
+        let _why = sim.because(&causes::MOUNT_SCAN);
         core.wbuf_delay_ns = u64::from(options.wbuf_delay_ms) * 1_000_000;
         core.ro_mount = options.read_only;
         let result = core.do_mount(ubi, options, now_s);
@@ -43,7 +44,7 @@ impl Core {
         if is_empty {
             // A read-only mount cannot make a file system.
             self.check_writable()?;
-            let _why = self.sim.because(Reason::Formatting);
+            let _why = self.sim.because(&causes::FORMATTING);
             self.make_file_system(options, now_s)?;
         }
         self.read_superblock()?;
@@ -125,7 +126,7 @@ impl Core {
 
     /// Writes what waits in the buffers, and then the mark that the file system is clean.
     pub fn leave_clean(&mut self) -> Res<()> {
-        let _why = self.sim.because(Reason::Sync);
+        let _why = self.sim.because(&causes::SYNC);
         if self.commit.is_some() {
             // The background thread may only stop after the commit that it has begun.
             self.run_commit()?;
@@ -145,10 +146,11 @@ pub(crate) fn wait_for_new_thread(ubi: &Ubi) {
     sim.foreground_sleeps_until(sim.now_ns());
     while let Idle::Run(task) = sim.idle_next() {
         let _turn = sim.run_as(task);
-        match task {
-            Task::UbiThread => while ubi.run_task() && sim.resched() == Switch::Stay {},
+        if task == &causes::UBI_THREAD {
+            while ubi.run_task() && sim.resched() == Switch::Stay {}
+        } else {
             // The other tasks belong to file systems that are not mounted any more.
-            other => sim.block(other),
+            sim.block(task);
         }
     }
 }

@@ -4,6 +4,7 @@
 //! Follows `fs/ubifs/super.c` (`ubifs_remount_rw`, `ubifs_remount_ro`) and `recovery.c` (`ubifs_write_rcvrd_mst_node`,
 //! `ubifs_clean_lebs`, `inode_fixup_size`).
 
+use crate::causes;
 use crate::core::Core;
 use crate::error::{Fail, Res};
 use crate::format::*;
@@ -12,7 +13,6 @@ use crate::node::pad;
 use crate::scan::{scan_a_node, Found};
 use crate::Ubifs;
 use ffslab_fs::{Errno, Host, Result};
-use ffslab_sim::Reason;
 use ffslab_ubi::Ubi;
 use std::collections::BTreeMap;
 
@@ -45,7 +45,7 @@ impl Core {
     }
 
     fn remount_read_write(&mut self, ubi: &Ubi) -> Res<()> {
-        let _why = self.sim.because(Reason::MountScan);
+        let _why = self.sim.because(&causes::MOUNT_SCAN);
         let check_data_crc = std::mem::replace(&mut self.check_data_crc, true);
         (self.ro_mount, self.mounting) = (false, true);
         let result = self.do_remount_read_write(ubi);

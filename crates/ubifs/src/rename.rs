@@ -3,6 +3,7 @@
 //! Follows `fs/ubifs/dir.c` (`do_rename`, `ubifs_xrename`, `create_whiteout`).
 
 use crate::budget::Request;
+use crate::causes;
 use crate::core::Core;
 use crate::format::*;
 use crate::inode::Inode;
@@ -10,7 +11,6 @@ use crate::journal_names::{Exchange, Rename};
 use crate::namespace::check_name;
 use crate::Ubifs;
 use ffslab_fs::{Errno, FileKind, Host, Ino, InodeDirt, Result};
-use ffslab_sim::Reason;
 
 /// A device number on flash, as whiteouts have one: 0.
 const WHITEOUT_DEVICE: [u8; 4] = [0; 4];
@@ -109,7 +109,7 @@ impl Ubifs {
         replaced: Option<Ino>,
         whiteout: Option<&Inode>,
     ) -> Result<()> {
-        let _why = self.core.sim.clone().because(Reason::Metadata);
+        let _why = self.core.sim.clone().because(&causes::METADATA);
         let now = self.now(host);
         let cookies = (self.next_cookie(), self.next_cookie());
         let is_move = from != to;
@@ -199,7 +199,7 @@ impl Ubifs {
         let (one_kind, other_kind) = (self.inode(one)?.kind, self.inode(other)?.kind);
         let request = Request { new_dent: true, mod_dent: true, dirtied_inos: 2, ..Request::default() };
         let growth = self.budget(host, &request)?;
-        let _why = self.core.sim.clone().because(Reason::Metadata);
+        let _why = self.core.sim.clone().because(&causes::METADATA);
         let now = self.now(host);
         let cookies = (self.next_cookie(), self.next_cookie());
         let mut dirs = [one_dir, other_dir].map(|dir| self.inodes.get(&dir).cloned());

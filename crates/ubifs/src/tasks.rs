@@ -2,9 +2,9 @@
 //!
 //! Follows `fs/ubifs/commit.c` (`ubifs_bg_thread`) and `io.c` (`ubifs_bg_wbufs_sync`, the timers of the buffers).
 
+use crate::causes;
 use crate::core::Core;
 use crate::format::{GC_HEAD, HEADS};
-use ffslab_sim::{Reason, Task};
 
 /// The state of the background thread that the file system needs in order to wake it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -18,19 +18,19 @@ pub(crate) struct Thread {
 
 impl Core {
     pub fn start_thread(&mut self) {
-        self.sim.spawn(Task::UbifsThread, 0);
+        self.sim.spawn(&causes::UBIFS_THREAD);
         self.thread = Thread { exists: true, needed: false, wakes_at_ns: u64::MAX };
     }
 
     pub fn stop_thread(&mut self) {
         if std::mem::take(&mut self.thread.exists) {
-            self.sim.kill(Task::UbifsThread);
+            self.sim.kill(&causes::UBIFS_THREAD);
         }
     }
 
     pub fn wake_thread(&mut self) {
         if self.thread.exists && !std::mem::replace(&mut self.thread.needed, true) {
-            self.sim.wake(Task::UbifsThread);
+            self.sim.wake(&causes::UBIFS_THREAD);
         }
     }
 
@@ -51,7 +51,7 @@ impl Core {
 
     /// A buffer's timer may fire a tenth of its time late (`new_wbuf_timer_nolock`).
     fn sleep_until_timer(&self, at_ns: u64) {
-        self.sim.sleep_between(Task::UbifsThread, at_ns, at_ns + self.wbuf_delay_ns / 10);
+        self.sim.sleep_between(&causes::UBIFS_THREAD, at_ns, at_ns + self.wbuf_delay_ns / 10);
     }
 
     pub fn cancel_head_timer(&mut self, head: usize) {
@@ -76,13 +76,13 @@ impl Core {
         self.thread.wakes_at_ns = next.unwrap_or(u64::MAX);
         match next {
             Some(at_ns) => self.sleep_until_timer(at_ns),
-            None => self.sim.block(Task::UbifsThread),
+            None => self.sim.block(&causes::UBIFS_THREAD),
         }
         false
     }
 
     fn sync_due_heads(&mut self) {
-        let _why = self.sim.because(Reason::Padding);
+        let _why = self.sim.because(&causes::PADDING);
         let now_ns = self.sim.now_ns();
         for head in 0..HEADS {
             if self.heads[head].timer_at_ns.is_some_and(|at_ns| at_ns <= now_ns) && self.sync_head(head).is_err() {

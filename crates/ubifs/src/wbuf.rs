@@ -2,6 +2,7 @@
 //!
 //! Follows `fs/ubifs/io.c` (`ubifs_wbuf_write_nolock`, `ubifs_wbuf_sync_nolock`, `ubifs_wbuf_seek_nolock`).
 
+use crate::causes;
 use crate::core::Core;
 use crate::error::{Fail, Res, NO_SPACE};
 use crate::format::{align, align8, GC_HEAD, HEADS};
@@ -9,7 +10,6 @@ use crate::geometry::Geometry;
 use crate::lprops::Change;
 use crate::node::pad;
 use crate::tnc::NodeAt;
-use ffslab_sim::Reason;
 
 /// A journal head: where it writes, and what waits in its buffer.
 #[derive(Debug, Default)]
@@ -102,8 +102,8 @@ impl Core {
         let (offs, bytes) = (h.offs, std::mem::take(&mut h.bytes));
         let written = {
             let _of_setup = self.sim.because_of_setup_if(self.heads[head].is_of_setup);
-            let _why = (dirt > 0 && head != GC_HEAD && self.sim.reason() != Reason::Sync)
-                .then(|| self.sim.because(Reason::Padding));
+            let _why = (dirt > 0 && head != GC_HEAD && self.sim.reason() != &causes::SYNC)
+                .then(|| self.sim.because(&causes::PADDING));
             self.leb_write(lnum, offs, &bytes[..end as usize])
         };
         self.heads[head].bytes = bytes;

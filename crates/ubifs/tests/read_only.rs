@@ -9,7 +9,8 @@ use ffslab_flash::{Chip, Geometry, Torn};
 use ffslab_fs::{Errno, FileKind, FileSystem, NoPageCache, RenameFlags, XattrMode};
 use ffslab_linux::OpenFlags;
 use ffslab_mtd::Mtd;
-use ffslab_sim::{cause, Reason, Sim, Task};
+use ffslab_sim::Sim;
+use ffslab_ubifs::causes;
 use ffslab_ubifs::{MountError, Options, Ubifs};
 use ffslab_workload::SplitMix64;
 use std::collections::BTreeMap;
@@ -38,10 +39,8 @@ fn bench(options: Options) -> Bench {
 
 /// Programs and erases that are not those of UBI's own thread, which erases what is left to erase.
 fn changes(sim: &Sim) -> u64 {
-    let all = sim.all_counts();
-    let tasks = Task::ALL.iter().filter(|task| **task != Task::UbiThread);
-    let causes = tasks.flat_map(|&task| Reason::ALL.iter().map(move |&reason| cause::index(task, reason)));
-    causes.map(|i| all[i].page_programs + all[i].erases).sum()
+    let others = sim.total() - sim.causes().of_task(&causes::UBI_THREAD);
+    others.page_programs + others.erases
 }
 
 /// Every mount is a read-only one that is remounted read-write.

@@ -2,8 +2,8 @@
 //!
 //! Follows the cache functions of `yaffs_guts.c` (2012) and `yaffs_cache.c` (today).
 
+use crate::causes;
 use ffslab_fs::Result;
-use ffslab_sim::Reason;
 
 use crate::device::Device;
 use crate::objects::Obj;
@@ -126,7 +126,7 @@ impl Device {
         let Some(slot) = self.free_slot()? else { return Ok(None) };
         let mut data = std::mem::take(&mut self.cache.slots[slot].data);
         let read = {
-            let _why = self.sim.because(Reason::ReadModifyWrite);
+            let _why = self.sim.because(&causes::READ_MODIFY_WRITE);
             self.read_file_chunk(owner, chunk, &mut data)
         };
         let taken = &mut self.cache.slots[slot];

@@ -5,8 +5,8 @@
 
 use std::cell::Cell;
 
+use crate::causes;
 use ffslab_fs::Result;
-use ffslab_sim::Reason;
 
 use crate::blocks::{BlockInfo, BlockState};
 use crate::checkpoint_stream::{version, Broken, Reader, StreamResult, Writer};
@@ -96,7 +96,7 @@ impl Device {
     }
 
     pub fn erase_checkpoint(&mut self) -> Result<()> {
-        let _why = self.sim.because(Reason::Summary);
+        let _why = self.sim.because(&causes::SUMMARY);
         for block in self.blocks.all() {
             if self.blocks.info(block).state != BlockState::Checkpoint {
                 continue;
@@ -125,7 +125,7 @@ impl Device {
         if !self.has_checkpoints() {
             return Ok(());
         }
-        let _why = self.sim.because(Reason::Summary);
+        let _why = self.sim.because(&causes::SUMMARY);
         let Some(mut writer) = self.open_checkpoint_for_writing()? else { return Ok(()) };
         let written = self.write_checkpoint(&mut writer);
         let closed = self.close_written(writer);

@@ -2,9 +2,10 @@
 //!
 //! Follows `struct yaffs_dev` and the chunk functions of `yaffs_guts.c` and `yaffs_nand.c`.
 
+use crate::causes;
 use ffslab_fs::Result;
 use ffslab_mtd::Mtd;
-use ffslab_sim::{Reason, Sim};
+use ffslab_sim::Sim;
 
 use crate::blocks::{BlockState, Blocks};
 use crate::cache::ShortOpCache;
@@ -44,6 +45,7 @@ pub(crate) struct Device {
 impl Device {
     pub fn new(mtd: Mtd, options: Options) -> Device {
         let sim = mtd.sim().clone();
+        causes::register(&sim);
         let chunks_per_block = mtd.pages_per_block();
         let blocks = Blocks::new(mtd.blocks(), chunks_per_block);
         let medium = Medium::new(mtd, &options);
@@ -173,7 +175,7 @@ impl Device {
     }
 
     fn is_erased(&mut self, chunk: u32) -> Result<bool> {
-        let _why = self.sim.because(Reason::EraseCheck);
+        let _why = self.sim.because(&causes::ERASE_CHECK);
         let mut data = self.buffer();
         let tags = self.read_chunk(chunk, &mut data)?;
         let erased = tags.ecc == EccResult::NoError && !tags.is_used && data.iter().all(|&byte| byte == 0xFF);
@@ -182,7 +184,7 @@ impl Device {
     }
 
     fn holds(&mut self, chunk: u32, expected: &[u8], tags: &Tags) -> Result<bool> {
-        let _why = self.sim.because(Reason::EraseCheck);
+        let _why = self.sim.because(&causes::ERASE_CHECK);
         let mut data = self.buffer();
         let found = self.read_chunk(chunk, &mut data)?;
         let same = *data == *expected
@@ -225,7 +227,7 @@ impl Device {
         let mut erased = false;
         if !self.blocks.info(block).needs_retiring {
             self.invalidate_checkpoint()?;
-            let _why = self.sim.because(Reason::Erase);
+            let _why = self.sim.because(&causes::ERASE);
             erased = self.medium.erase(block - 1)?;
         }
         if !erased {
@@ -248,7 +250,7 @@ impl Device {
 
     /// Takes a block out of use for good (`yaffs_retire_block`).
     fn retire(&mut self, block: u32) -> Result<()> {
-        let _why = self.sim.because(Reason::Recovery);
+        let _why = self.sim.because(&causes::RECOVERY);
         self.invalidate_checkpoint()?;
         self.blocks.forget_oldest_dirty(block);
         if !self.medium.mark_bad(block - 1)? && self.medium.erase(block - 1)? {

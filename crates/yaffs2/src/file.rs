@@ -2,8 +2,8 @@
 //!
 //! Follows the file functions of `yaffs_guts.c` and `yaffs2_handle_hole` of `yaffs_yaffs2.c`.
 
+use crate::causes;
 use ffslab_fs::Result;
-use ffslab_sim::Reason;
 
 use crate::device::Device;
 use crate::headers::HeaderUpdate;
@@ -43,7 +43,7 @@ impl Device {
         count_bytes: u32,
         use_reserve: bool,
     ) -> Result<bool> {
-        let _why = self.sim.because(Reason::Data);
+        let _why = self.sim.because(&causes::DATA);
         self.check_gc(false)?;
         let file = &mut self.objects[obj].file;
         let before = self.tnodes.find(&file.tree, chunk);
@@ -281,7 +281,7 @@ impl Device {
         }
         self.objects[obj].attributes.modified_s = self.now_s;
         let _of_setup = self.sim.because_of_setup_if(self.objects[obj].is_of_setup);
-        let _why = self.sim.because(Reason::Sync);
+        let _why = self.sim.because(&causes::SYNC);
         self.update_header(obj, HeaderUpdate::default()).map(drop)
     }
 }

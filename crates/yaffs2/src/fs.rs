@@ -3,6 +3,7 @@
 //! Follows `yaffs_vfs_multi.c`. Programs write through the page cache: each piece of a page is handed over at once, after
 //! the page was read if it was not cached, even when all of it is overwritten.
 
+use crate::causes;
 use ffslab_fs::{
     BlockSpace, DirEntry, Errno, FileKind, FileSystem, Host, Ino, NewNode, Result, SetAttr, Stat, StatFs, TimeSpec,
     Unwritten, WritePlan, PAGE_BYTES, STAT_BLOCK_BYTES,
@@ -408,11 +409,12 @@ impl FileSystem for Yaffs2 {
         }
     }
 
-    fn run_task(&mut self, host: &mut dyn Host, task: Task) {
+    fn run_task(&mut self, host: &mut dyn Host, task: &'static Task) {
         self.set_clock(host);
-        match task {
-            Task::YaffsThread => self.run_thread(),
-            other => self.device.sim.block(other),
+        if task == &causes::YAFFS_THREAD {
+            self.run_thread();
+        } else {
+            self.device.sim.block(task);
         }
     }
 

@@ -2,8 +2,8 @@
 //!
 //! Follows `yaffs_check_gc`, `yaffs_find_gc_block` of `yaffs_guts.c` and `yaffs2_find_refresh_block` of `yaffs_yaffs2.c`.
 
+use crate::causes;
 use ffslab_fs::Result;
-use ffslab_sim::Reason;
 
 use crate::blocks::BlockState;
 use crate::device::Device;
@@ -99,7 +99,7 @@ impl Device {
                 self.gc.begin(block);
             }
             if self.gc.block > 0 {
-                let _why = self.sim.because(Reason::GcCopy);
+                let _why = self.sim.because(&causes::GC_COPY);
                 self.collect_block(self.gc.block, aggressive)?;
             }
             if self.blocks.erased_blocks >= reserved || self.gc.block == 0 {

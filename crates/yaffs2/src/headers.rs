@@ -2,8 +2,8 @@
 //!
 //! Follows `yaffs_update_oh` and `yaffs_check_obj_details_loaded` of `yaffs_guts.c`.
 
+use crate::causes;
 use ffslab_fs::Result;
-use ffslab_sim::Reason;
 
 use crate::device::Device;
 use crate::header::{self, Header, HEADER_BYTES};
@@ -33,7 +33,7 @@ impl Device {
             return Ok(());
         }
         let chunk = object.header_chunk;
-        let _why = self.sim.because(Reason::InodeRead);
+        let _why = self.sim.because(&causes::INODE_READ);
         let mut data = self.buffer();
         let read = self.read_chunk(chunk, &mut data);
         let header = Header::load(&data, self.options.inband_tags);
@@ -65,7 +65,7 @@ impl Device {
             return Ok(true);
         }
         let reason = self.sim.reason();
-        let _why = self.sim.because(if reason == Reason::Sync { reason } else { Reason::Metadata });
+        let _why = self.sim.because(if reason == &causes::SYNC { reason } else { &causes::METADATA });
         self.check_gc(false)?;
         self.load_details(obj)?;
         let mut data = self.buffer();

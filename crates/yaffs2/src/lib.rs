@@ -11,6 +11,7 @@
 
 mod blocks;
 mod cache;
+pub mod causes;
 mod checkpoint;
 mod checkpoint_stream;
 mod device;

@@ -2,8 +2,8 @@
 //!
 //! Follows `yaffs_guts_initialise` and the functions that it calls at the end, in `yaffs_guts.c`.
 
+use crate::causes;
 use ffslab_fs::{FileKind, Result, Unwritten};
-use ffslab_sim::Reason;
 
 use crate::device::Device;
 use crate::objects::{Obj, DELETED_ID, LOST_AND_FOUND_ID, NONE, ROOT_ID, UNLINKED_ID};
@@ -18,7 +18,7 @@ const DEPTH_MAX: u32 = 100;
 impl Device {
     /// Brings the medium's content into memory.
     pub fn load(&mut self) -> Result<()> {
-        let _why = self.sim.because(Reason::MountScan);
+        let _why = self.sim.because(&causes::MOUNT_SCAN);
         self.make_initial_directories();
         if self.restore_checkpoint()? {
             self.load_details(self.objects.root)?;

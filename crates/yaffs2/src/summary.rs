@@ -3,8 +3,8 @@
 //! Follows `yaffs_summary.c`. A summary chunk holds 16 bytes of header (version, block, sequence number, sum of the bytes)
 //! and 12 bytes per chunk: object, chunk, bytes, as packed tags have them.
 
+use crate::causes;
 use ffslab_fs::Result;
-use ffslab_sim::Reason;
 
 use crate::device::Device;
 use crate::objects::SUMMARY_ID;
@@ -71,7 +71,7 @@ impl Device {
     }
 
     fn write_summary(&mut self, block: u32) -> Result<()> {
-        let _why = self.sim.because(Reason::Summary);
+        let _why = self.sim.because(&causes::SUMMARY);
         let all = self.summary.bytes();
         let mut header = [0; HEADER_BYTES];
         for (i, value) in [VERSION, block, self.blocks.info(block).sequence, sum_of(&all)].into_iter().enumerate() {

@@ -2,8 +2,8 @@
 //!
 //! Follows `yaffs_bg_thread_fn` and `yaffs_bg_gc_urgency` of `yaffs_vfs_multi.c`.
 
+use crate::causes;
 use ffslab_fs::Result;
-use ffslab_sim::Task;
 
 use crate::device::Device;
 use crate::options::Background;
@@ -37,14 +37,14 @@ impl Yaffs2 {
             let sim = &self.device.sim;
             let now_ns = sim.now_ns();
             self.schedule = Schedule { directory_update_at_ns: now_ns, collect_at_ns: now_ns };
-            sim.spawn(Task::YaffsThread, 0);
-            sim.wake(Task::YaffsThread);
+            sim.spawn(&causes::YAFFS_THREAD);
+            sim.wake(&causes::YAFFS_THREAD);
         }
     }
 
     pub(crate) fn stop_thread(&mut self) {
         if self.device.options.background.is_some() {
-            self.device.sim.kill(Task::YaffsThread);
+            self.device.sim.kill(&causes::YAFFS_THREAD);
         }
     }
 
@@ -54,7 +54,7 @@ impl Yaffs2 {
         let sim = self.device.sim.clone();
         // Without power the thread can do nothing; the next call reports the power loss.
         let next_ns = self.thread_turn(&background).unwrap_or(u64::MAX / 2);
-        sim.sleep_until(Task::YaffsThread, next_ns.max(sim.now_ns() + 1));
+        sim.sleep_until(&causes::YAFFS_THREAD, next_ns.max(sim.now_ns() + 1));
     }
 
     /// Returns when the next turn is due.

@@ -2,7 +2,7 @@
 
 mod support;
 
-use ffslab_sim::{Reason, Task};
+use ffslab_yaffs2::causes;
 use ffslab_yaffs2::{Generation, Options};
 use support::{Bench, Files, SECOND_NS};
 
@@ -15,7 +15,7 @@ fn headers_of_changed_directories_follow_within_a_second_or_two() {
     assert_eq!((sleep.page_programs, sleep.page_reads), (1, 0));
     let more = bench.counts(|b| b.vfs.sleep_ns(10 * SECOND_NS));
     assert_eq!(more.page_programs, 0);
-    assert_eq!(bench.sim.counts(Task::YaffsThread, Reason::Metadata).page_programs, 1);
+    assert_eq!(bench.sim.counts(&causes::YAFFS_THREAD, &causes::METADATA).page_programs, 1);
 }
 
 #[test]
@@ -34,7 +34,7 @@ fn freed_blocks_are_erased_in_the_background() {
     bench.create("large", 7 << 20, 65536);
     bench.vfs.unlink(b"large").unwrap();
     let sleep = bench.counts(|b| b.vfs.sleep_ns(60 * SECOND_NS));
-    let thread: u64 = Reason::ALL.iter().map(|&reason| bench.sim.counts(Task::YaffsThread, reason).erases).sum();
+    let thread = bench.sim.causes().of_task(&causes::YAFFS_THREAD).erases;
     assert!(thread > 20, "{thread} blocks erased");
     assert_eq!(sleep.erases, thread);
 }

@@ -434,7 +434,7 @@ impl FileSystem for LogFs {
 
     fn drop_inodes(&mut self, _in_use: &dyn Fn(Ino) -> bool) {}
 
-    fn run_task(&mut self, _host: &mut dyn Host, _task: Task) {}
+    fn run_task(&mut self, _host: &mut dyn Host, _task: &'static Task) {}
 
     fn unmount(&mut self, _host: &mut dyn Host) -> Result<()> {
         self.log.flush(&self.nodes)

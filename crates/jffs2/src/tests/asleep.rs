@@ -1,8 +1,9 @@
 //! Where tasks sleep while the chip works: who erases, and who waits for whom. The measured counterpart are the cases
 //! `W/jffs2/osync/.../hw-sleep` of Linux 6.1.
 
+use crate::causes;
 use ffslab_fs::FileSystem;
-use ffslab_sim::{NandWait, Reason, Task};
+use ffslab_sim::NandWait;
 
 use super::{content, Bench};
 use crate::Options;
@@ -13,7 +14,7 @@ const FILE_BYTES: usize = 1_400_000;
 fn erases(bench: &Bench) -> [u64; 2] {
     // The partition of a bench is new: its blocks' first erases are formatting.
     let of = |task, reason| bench.sim.counts(task, reason).erases;
-    [Task::Caller, Task::Jffs2GcThread].map(|task| of(task, Reason::Erase) + of(task, Reason::Formatting))
+    [&causes::CALLER, &causes::GC_THREAD].map(|task| of(task, &causes::ERASE) + of(task, &causes::FORMATTING))
 }
 
 /// A file system in which most blocks wait to be erased.

@@ -1,9 +1,9 @@
 //! A page that cannot be programmed: its nodes move to another block, the bad one is emptied and given up, nothing is
 //! lost.
 
+use crate::causes;
 use ffslab_flash::{Faults, Weak};
 use ffslab_fs::{Errno, FileSystem};
-use ffslab_sim::Task;
 
 use super::{audit, content, Bench, BLOCK_BYTES};
 use crate::blocks::List;
@@ -140,5 +140,5 @@ fn recovery_does_not_wait_for_itself() {
     store.blocks.append(waiting, List::ErasablePendingWbuf);
     assert!(store.next_block.is_none() && !store.wbuf.is_dirty());
     assert_eq!(store.reserve_for_gc(100, NO_SUMMARY), Err(Errno::NoSpc));
-    assert_eq!(bench.fs.gc_pass(&mut bench.host, Task::Caller), Err(Errno::Io));
+    assert_eq!(bench.fs.gc_pass(&mut bench.host, &causes::CALLER), Err(Errno::Io));
 }

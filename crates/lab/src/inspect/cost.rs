@@ -5,16 +5,16 @@ use crate::error::LabError;
 use crate::file_systems::rtems_volumes::tree::{path_in_system, Mounted};
 use crate::recognise::Layout;
 use crate::result::CauseSummary;
-use crate::run::by_cause;
 use crate::stack::{Stack, StackSpec};
 use crate::stack_keys::{EndianName, StackKeys};
 use crate::tree::{OnChip, TreeEntry};
+use ffslab_fs::causes;
 use ffslab_jffs2::Endian;
 use ffslab_linux::OpenFlags;
 use ffslab_rtems::libio;
 use ffslab_rtems::profile::DeviceProfile;
 use ffslab_sim::units::ns_to_us;
-use ffslab_sim::{EventSink, Op, OpCounts, OpEvent, Reason, Task, CAUSES};
+use ffslab_sim::{Causes, EventSink, Op, OpEvent};
 use serde_json::json;
 use std::cell::Cell;
 use std::path::Path;
@@ -64,21 +64,14 @@ impl Machine {
         match self {
             Machine::Board { spec, name } => {
                 let mut stack = stack_with(spec, image, layout)?;
-                let (nothing, before_ns) = (Box::new([OpCounts::default(); CAUSES]), stack.sim.now_ns());
+                let before_ns = stack.sim.now_ns();
                 stack.mount(&[])?;
-                let causes = by_cause(&nothing, &stack.sim.all_counts());
+                let causes = stack.sim.causes().since(&Causes::default());
                 Ok(MountFacts {
                     machine: name.clone(),
                     time_us: ns_to_us(stack.sim.now_ns() - before_ns),
                     counts: Some(stack.sim.total().into()),
-                    by_cause: causes
-                        .into_iter()
-                        .map(|(task, reason, counts)| CauseSummary {
-                            task: task.name(),
-                            reason: reason.name(),
-                            counts: counts.into(),
-                        })
-                        .collect(),
+                    by_cause: causes.iter().map(CauseSummary::of).collect(),
                     device_reads: None,
                     device_read_bytes: None,
                 })
@@ -165,7 +158,7 @@ struct Follower(Rc<Cell<Trail>>);
 
 impl EventSink for Follower {
     fn flash_op(&mut self, event: &OpEvent) {
-        let is_data = matches!(event.reason, Reason::Read | Reason::ReadAhead) && event.task == Task::Caller;
+        let is_data = [&causes::READ, &causes::READ_AHEAD].contains(&event.reason) && event.task == &causes::CALLER;
         if is_data && matches!(event.op, Op::PageRead | Op::PartialPageRead) {
             let mut trail = self.0.get();
             trail.step(event.address, event.address);

@@ -5,7 +5,7 @@ use super::Facts;
 use crate::image::SavedImage;
 use crate::requests::RequestLog;
 use ffslab_fs::{BlockSpace, Unwritten};
-use ffslab_sim::{cause, Energy, OpCounts, Reason, Sim, Task, CAUSES};
+use ffslab_sim::{CauseCounts, Causes, Energy, OpCounts, Task, LEFT_BY_SETUP};
 use ffslab_system::System;
 use std::ops::Range;
 
@@ -36,7 +36,7 @@ pub struct Outcome {
     pub measure: Vec<StepOutcome>,
     pub requests: RequestLog,
     /// Counters of the whole measurement, by who and why; causes that cost nothing are left out.
-    pub by_cause: Vec<(Task, Reason, OpCounts)>,
+    pub by_cause: Vec<CauseCounts>,
     pub of_setup: OfSetup,
     /// Time of the whole measurement that has no cause: the program computed, nobody could run.
     pub program_ns: u64,
@@ -44,7 +44,7 @@ pub struct Outcome {
     /// Main phase.
     pub main: OpCounts,
     /// The same, by who.
-    pub main_by_task: Vec<(Task, OpCounts)>,
+    pub main_by_task: Vec<(&'static Task, OpCounts)>,
     pub main_time_ns: u64,
     /// Erases of each block of the partition in the main phase, and since the chip was made.
     pub erases_main: Vec<u32>,
@@ -73,8 +73,8 @@ pub struct OfSetup {
 impl Outcome {
     /// What writing that took, of the counters of the measurement.
     pub fn counts_of_setup(&self) -> OpCounts {
-        let own = self.by_cause.iter().filter(|(_, reason, _)| *reason == Reason::LeftBySetup);
-        own.fold(OpCounts::default(), |sum, (.., counts)| sum + *counts)
+        let own = self.by_cause.iter().filter(|cause| cause.reason == &LEFT_BY_SETUP);
+        own.fold(OpCounts::default(), |sum, cause| sum + cause.counts)
     }
 
     /// Of what `start` began, on the system on which it ran. All that is known of an outcome is put together here.
@@ -85,7 +85,7 @@ impl Outcome {
             setup: kept.setup,
             measure: kept.measure,
             requests: kept.requests,
-            by_cause: by_cause(&start.causes, &sim.all_counts()),
+            by_cause: sim.causes().since(&start.causes),
             of_setup: OfSetup { left: start.left_by_setup, energy },
             program_ns: sim.program_ns() - start.program_ns,
             idle_ns: sim.idle_ns() - start.idle_ns,
@@ -119,7 +119,7 @@ pub(crate) struct Kept {
 
 /// Where the counters of a system stood when a measurement began.
 pub(crate) struct Instants {
-    causes: Box<[OpCounts; CAUSES]>,
+    causes: Causes,
     program_ns: u64,
     idle_ns: u64,
     space: Vec<BlockSpace>,
@@ -131,7 +131,7 @@ impl Instants {
     pub fn of(system: &dyn System, left_by_setup: Unwritten) -> Instants {
         let sim = system.sim();
         Instants {
-            causes: sim.all_counts(),
+            causes: sim.causes(),
             program_ns: sim.program_ns(),
             idle_ns: sim.idle_ns(),
             space: system.block_space(),
@@ -144,25 +144,4 @@ impl Instants {
 /// What counters of each block have gained.
 pub(super) fn increase(after: &[u32], before: &[u32]) -> Vec<u32> {
     after.iter().zip(before).map(|(after, before)| after - before).collect()
-}
-
-/// What making a new partition usable has cost since the machine was made, whoever did it.
-pub(crate) fn formatting(sim: &Sim) -> OpCounts {
-    let counts = sim.all_counts();
-    let of_task = |&task: &Task| counts[cause::index(task, Reason::Formatting)];
-    Task::ALL.iter().map(of_task).fold(OpCounts::default(), |sum, counts| sum + counts)
-}
-
-pub(crate) fn by_cause(before: &[OpCounts; CAUSES], after: &[OpCounts; CAUSES]) -> Vec<(Task, Reason, OpCounts)> {
-    let mut rows = Vec::new();
-    for &task in Task::ALL {
-        for &reason in Reason::ALL {
-            let index = cause::index(task, reason);
-            let counts = after[index] - before[index];
-            if counts != OpCounts::default() {
-                rows.push((task, reason, counts));
-            }
-        }
-    }
-    rows
 }

@@ -2,7 +2,7 @@
 
 use super::Stack;
 use crate::file_systems::{NeedsUbi, Refusal};
-use ffslab_sim::{Reason, Switch};
+use ffslab_sim::{Switch, FORMATTING};
 use ffslab_ubi::{AttachError, Ubi, UbiError, Volume, VolumeKind, VolumeRequest, VolumeSize};
 
 /// Name of the UBI volume.
@@ -58,7 +58,7 @@ impl Stack {
         self.ubi_attach()?;
         match &self.ubi {
             Some(ubi) if ubi.volumes().is_empty() => {
-                let _why = self.sim.because(Reason::Formatting);
+                let _why = self.sim.because(&FORMATTING);
                 self.ubi_make_volume()
             }
             _ => Ok(()),

@@ -10,8 +10,8 @@ use super::rounds::{Cause, Turn, Work, NO_LIMIT};
 use super::WriteBack;
 use crate::config::WriteBackRules;
 use crate::memory::Memory;
+use ffslab_fs::causes;
 use ffslab_fs::{FileSystem, Ino};
-use ffslab_sim::Task;
 use std::collections::VecDeque;
 
 /// A request that a task has made to the flusher.
@@ -128,7 +128,7 @@ impl WriteBack {
         self.flusher.timer_ns = None;
         self.flusher.is_called = true;
         if !self.flusher.is_at_work() {
-            self.sim.wake(Task::Flusher);
+            self.sim.wake(&causes::FLUSHER);
         }
     }
 
@@ -141,7 +141,7 @@ impl WriteBack {
         let at_ns = self.timer_ns(delay_ticks);
         self.flusher.timer_ns = Some(at_ns);
         if !self.flusher.is_at_work() {
-            self.sim.sleep_until(Task::Flusher, at_ns);
+            self.sim.sleep_until(&causes::FLUSHER, at_ns);
         }
     }
 
@@ -229,7 +229,7 @@ impl WriteBack {
     pub(super) fn wake_waiting_program(&mut self) {
         if self.flusher.program_waits.is_some_and(|wait| self.flusher.is_dead || self.flusher.is_over(wait)) {
             self.flusher.program_waits = None;
-            self.sim.wake(Task::Caller);
+            self.sim.wake(&causes::CALLER);
         }
     }
 }
@@ -241,14 +241,14 @@ impl Memory {
             let sim = &self.write_back.sim;
             let flusher = &mut self.write_back.flusher;
             if flusher.is_dead {
-                return sim.block(Task::Flusher);
+                return sim.block(&causes::FLUSHER);
             }
             if flusher.stage == Stage::Asleep {
                 match flusher.timer_ns {
                     Some(at_ns) if !flusher.is_called && at_ns > sim.now_ns() => {
-                        return sim.sleep_until(Task::Flusher, at_ns);
+                        return sim.sleep_until(&causes::FLUSHER, at_ns);
                     }
-                    None if !flusher.is_called => return sim.block(Task::Flusher),
+                    None if !flusher.is_called => return sim.block(&causes::FLUSHER),
                     _ => {}
                 }
                 flusher.is_called = false;

@@ -2,8 +2,9 @@
 
 use super::limits::tick;
 use crate::memory::Memory;
+use ffslab_fs::causes;
 use ffslab_fs::{take_turns, Errno, FileSystem, Ino, Result};
-use ffslab_sim::{NandWait, Reason};
+use ffslab_sim::NandWait;
 
 /// Number of pages that are looked up at once. Other tasks may run after each such batch (`PAGEVEC_SIZE`).
 const BATCH_PAGES: usize = 15;
@@ -125,7 +126,7 @@ impl Memory {
                 let for_setup = self.write_back.is_page_of_setup(ino, index);
                 if self.clean_for_writing(ino, index) {
                     // The file system may replace this reason by a more precise one.
-                    let why = if for_setup { Reason::LeftBySetup } else { Reason::Data };
+                    let why = if for_setup { &causes::LEFT_BY_SETUP } else { &causes::DATA };
                     let _why = fs.sim().because(why);
                     self.write_page(fs, ino, index, walk)?;
                 }

@@ -7,8 +7,8 @@ use super::queues::Queue;
 use super::WriteBack;
 use crate::config::WriteBackRules;
 use crate::memory::Memory;
+use ffslab_fs::causes;
 use ffslab_fs::{take_turns, Errno, FileSystem, Ino, Result};
-use ffslab_sim::Reason;
 
 /// The least number of pages of one inode that are written before other inodes get their turn (`MIN_WRITEBACK_PAGES`: 4
 /// MiB). In 2.6.37 it is the whole portion, which the inodes of a round share (`MAX_WRITEBACK_PAGES`).
@@ -270,7 +270,7 @@ impl Memory {
     fn write_inode(&mut self, fs: &mut dyn FileSystem, ino: Ino) -> Result<()> {
         let Some(inode) = self.write_back.inodes.get_mut(ino) else { return Ok(()) };
         inode.had_pages = !inode.pages.is_empty();
-        let why = if std::mem::take(&mut inode.is_of_setup) { Reason::LeftBySetup } else { Reason::Metadata };
+        let why = if std::mem::take(&mut inode.is_of_setup) { &causes::LEFT_BY_SETUP } else { &causes::METADATA };
         if inode.dirt.take().is_none() {
             return Ok(());
         }

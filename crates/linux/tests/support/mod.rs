@@ -16,7 +16,7 @@ use std::rc::Rc;
 /// What the file system was asked, and how it shall misbehave.
 #[derive(Default)]
 pub struct Log {
-    pub page_reads: Vec<(u64, Reason)>,
+    pub page_reads: Vec<(u64, &'static Reason)>,
     pub lookups: Vec<String>,
     pub evicted: Vec<Ino>,
     /// Inodes in memory: looked up or made, not yet dropped or evicted.
@@ -57,7 +57,7 @@ pub struct Log {
 /// Something that was written back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Written {
-    pub task: Task,
+    pub task: &'static Task,
     pub ino: Ino,
     /// `None`: the inode itself.
     pub index: Option<u64>,
@@ -406,7 +406,7 @@ impl FileSystem for MemFs {
         self.log.borrow_mut().in_memory.retain(|&ino| in_use(ino));
     }
 
-    fn run_task(&mut self, host: &mut dyn Host, task: Task) {
+    fn run_task(&mut self, host: &mut dyn Host, task: &'static Task) {
         let now = host.now();
         self.log.borrow_mut().task_runs.push(now.seconds as u64 * 1_000_000_000 + u64::from(now.nanoseconds));
         self.sim.advance(1_000_000);

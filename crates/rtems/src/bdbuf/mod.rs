@@ -19,6 +19,7 @@ pub use buffers::{BufferId, DiskId};
 pub use config::{BdbufConfig, BdbufCounts, BdbufError, Priority};
 pub use disk::Geometry;
 
+use crate::causes;
 use crate::cpu::{Address, Cpu};
 use crate::device::{Device, DeviceError, Segment};
 use buffers::{Buffers, List, State};
@@ -58,6 +59,9 @@ impl Bdbuf {
     /// `rtems_bdbuf_init`.
     pub fn new(sim: Sim, config: BdbufConfig) -> Result<Bdbuf, BdbufError> {
         config.check()?;
+        causes::register(&sim);
+        sim.spawn(&causes::BDBUF_SWAPOUT);
+        sim.spawn(&causes::BDBUF_READ_AHEAD);
         let mut cache = Bdbuf {
             buffers: Buffers::new(&config),
             disks: Vec::new(),

@@ -8,6 +8,7 @@ use super::buffers::DiskId;
 use super::config::{BdbufConfig, BdbufError, Priority};
 use super::swapout::Transfer;
 use super::Bdbuf;
+use crate::causes;
 use ffslab_sim::{Reason, Task as SimTask};
 use std::collections::VecDeque;
 
@@ -36,10 +37,10 @@ pub(super) enum Role {
 
 impl Role {
     /// The task and the reason under which the work of this role is counted.
-    fn cause(self) -> (SimTask, Reason) {
+    fn cause(self) -> (&'static SimTask, &'static Reason) {
         match self {
-            Role::ReadAhead => (SimTask::BdbufReadAhead, Reason::ReadAhead),
-            Role::Swapout | Role::Worker => (SimTask::BdbufSwapout, Reason::Data),
+            Role::ReadAhead => (&causes::BDBUF_READ_AHEAD, &causes::READ_AHEAD),
+            Role::Swapout | Role::Worker => (&causes::BDBUF_SWAPOUT, &causes::DATA),
         }
     }
 }

@@ -4,8 +4,8 @@ use super::fs::{DirEntry, FileSystem, Kind, OpenFile, Stat, S_IFREG};
 use super::path::Flags;
 use super::Libio;
 use crate::bdbuf::Bdbuf;
+use crate::causes;
 use ffslab_fs::Errno;
-use ffslab_sim::Reason;
 use ffslab_system::{OpenFlags, Whence};
 
 /// A file descriptor.
@@ -113,7 +113,7 @@ impl Libio {
             return Ok(0);
         }
         self.checked(fd, |file| file.readable, Errno::BadF)?;
-        let _why = self.cache.sim().because(Reason::Read);
+        let _why = self.cache.sim().because(&causes::READ);
         self.on_file(fd, |fs, cache, file| fs.read(cache, file, into))
     }
 
@@ -123,7 +123,7 @@ impl Libio {
             return Ok(0);
         }
         self.checked(fd, |file| file.writable, Errno::BadF)?;
-        let _why = self.cache.sim().because(Reason::Data);
+        let _why = self.cache.sim().because(&causes::DATA);
         self.on_file(fd, |fs, cache, file| fs.write(cache, file, data))
     }
 
@@ -133,7 +133,7 @@ impl Libio {
             return Err(Errno::Inval);
         }
         self.checked(fd, |file| file.readable, Errno::BadF)?;
-        let _why = self.cache.sim().because(Reason::Read);
+        let _why = self.cache.sim().because(&causes::READ);
         self.cache.cpu.spend(vectors.len() as u64, |costs| costs.vector_ps);
         let mut total = 0;
         for vector in vectors.iter_mut().filter(|vector| !vector.is_empty()) {
@@ -152,7 +152,7 @@ impl Libio {
             return Err(Errno::Inval);
         }
         self.checked(fd, |file| file.writable, Errno::BadF)?;
-        let _why = self.cache.sim().because(Reason::Data);
+        let _why = self.cache.sim().because(&causes::DATA);
         self.cache.cpu.spend(vectors.len() as u64, |costs| costs.vector_ps);
         let mut total = 0;
         for vector in vectors.iter().filter(|vector| !vector.is_empty()) {
@@ -214,13 +214,13 @@ impl Libio {
 
     pub fn fsync(&mut self, fd: Fd) -> Result<(), Errno> {
         self.checked(fd, |file| file.writable, Errno::BadF)?;
-        let _why = self.cache.sim().because(Reason::Sync);
+        let _why = self.cache.sim().because(&causes::SYNC);
         self.on_file(fd, |fs, cache, file| fs.fsync(cache, file))
     }
 
     pub fn fdatasync(&mut self, fd: Fd) -> Result<(), Errno> {
         self.checked(fd, |file| file.writable, Errno::BadF)?;
-        let _why = self.cache.sim().because(Reason::Sync);
+        let _why = self.cache.sim().because(&causes::SYNC);
         self.on_file(fd, |fs, cache, file| fs.fdatasync(cache, file))
     }
 

@@ -4,8 +4,8 @@
 
 use super::fs::{Kind, Node, Step};
 use super::Libio;
+use crate::causes;
 use ffslab_fs::Errno;
-use ffslab_sim::Reason;
 
 /// What the caller of an evaluation wants of the path.
 #[derive(Clone, Copy, Debug, Default)]
@@ -63,7 +63,7 @@ impl Libio {
         if path.is_empty() {
             return Err(Errno::NoEnt);
         }
-        let _why = self.cache.sim().because(Reason::Metadata);
+        let _why = self.cache.sim().because(&causes::METADATA);
         self.cache.cpu.call();
         let start = self.clone_location(if path[0] == b'/' { self.root() } else { self.current });
         self.continue_from(start, path, flags)

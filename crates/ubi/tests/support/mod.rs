@@ -1,9 +1,10 @@
-//! A chip with one partition over all of it, and UBI on it; the program of the tests is [`Task::Caller`].
+//! A chip with one partition over all of it, and UBI on it; the program of the tests is [`causes::CALLER`].
 #![allow(dead_code)]
 
 use ffslab_flash::{Chip, Geometry, Rules, Timing};
 use ffslab_mtd::{Driver, Ecc, Mtd, Nand};
-use ffslab_sim::{Idle, OpCounts, Sim, SimConfig, Task};
+use ffslab_sim::{Idle, OpCounts, Sim, SimConfig};
+use ffslab_ubi::causes;
 use ffslab_ubi::{BadReserve, Ubi, UbiOptions, Volume, VolumeKind, VolumeRequest, VolumeSize};
 
 pub const PAGE_BYTES: usize = 2048;
@@ -65,7 +66,7 @@ impl Rig {
     pub fn sleep(&self, ubi: &Ubi, seconds: u64) {
         self.sim.foreground_sleeps_until(self.sim.now_ns() + seconds * 1_000_000_000);
         while let Idle::Run(task) = self.sim.idle_next() {
-            assert_eq!(task, Task::UbiThread);
+            assert_eq!(task, &causes::UBI_THREAD);
             let _turn = self.sim.run_as(task);
             ubi.run_task();
         }
