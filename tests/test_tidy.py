@@ -76,6 +76,7 @@ UNITLESS = {
     "owner": "the inode that it belongs to",
     "device": "major and minor number of a device file",
     "id": "a name for a volume",
+    "nice": "a priority of Unix, -20 to 19",
     "compat": "a code of the on-flash format",
     "permissions": "bits",
     "mode": "bits",
@@ -278,6 +279,53 @@ def test_no_file_names_a_path_of_one_machine() -> None:
 
 def test_the_path_check_refuses_a_machine_path() -> None:
     assert machine_paths("fine: results/a\ncp x " + "/".join(["", "work", "y"])) == ["line 2: /work/"]
+
+
+# ---- causes -------------------------------------------------------------------------------------------------
+
+# Crates above the ground floor. Comments may name them: what a rule was read from.
+LAYERS = re.compile(r"jffs2|yaffs|ubi(?:fs)?_|Ubi|Jffs|Yaffs|bdbuf|Bdbuf|rtems|UBI|JFFS2|YAFFS|RTEMS", re.ASCII)
+CAUSE = re.compile(r"^pub static \w+: (?:Task|Reason) =.*?;$", re.MULTILINE | re.DOTALL)
+# Logs of real kernels: which of their processes is which task of the measured cases.
+READ_KERNEL_LOGS = ("boards/compare/comparison.py", "boards/reference/cases.py")
+
+
+def layers_named(text: str) -> list[str]:
+    code = (line.split("//")[0] for line in text.splitlines())
+    return [f"line {number}: {hit.group()}" for number, line in enumerate(code, 1) for hit in LAYERS.finditer(line)]
+
+
+def words_of_causes() -> frozenset[str]:
+    """Names of causes that are no everyday words, and what explains them to people, from all layers."""
+    files = [*ROOT.glob("crates/*/src/causes.rs"), ROOT / "crates/sim/src/cause.rs"]
+    causes = [cause for file in files for cause in CAUSE.findall(file.read_text(encoding="utf-8"))]
+    words = re.findall(r'(?:name|title|sentence): "([^"]+)"', "\n".join(causes))
+    return frozenset(word for word in words if re.search("[ _-]", word))
+
+
+def causes_listed(text: str) -> list[str]:
+    listed = re.findall(r'"([^"\n]+)"\s*[:,})\]]', text)
+    return sorted(words_of_causes().intersection(listed))
+
+
+def test_the_ground_floor_names_no_layer() -> None:
+    assert complaints_about(layers_named, iter((ROOT / "crates/sim/src").glob("*.rs"))) == []
+
+
+def test_python_lists_no_causes() -> None:
+    assert len(words_of_causes()) > 40
+    own = (path for path in repository_files(".py") if path.is_relative_to(ROOT / "python"))
+    texts = (path for path in own if not path.as_posix().endswith(READ_KERNEL_LOGS))
+    assert complaints_about(causes_listed, texts) == []
+
+
+def test_the_checks_of_causes_refuse_a_layer_and_a_list() -> None:
+    named = layers_named('// as JFFS2 does\nUbiThread = "ubi_thread",\nlet x = now;')
+    assert named == ["line 2: Ubi", "line 2: ubi_"]
+    assert causes_listed('MEANING = {"read-ahead": "x", "gc copy": "y"}\nsaid = \'the "wear levelling"\'') == [
+        "gc copy",
+        "read-ahead",
+    ]
 
 
 # ---- make ---------------------------------------------------------------------------------------------------

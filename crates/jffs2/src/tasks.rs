@@ -263,10 +263,10 @@ impl Jffs2 {
     /// Writes the page of the write buffer that is at `began_at` to flash, without wasting the rest of the page:
     /// garbage collection fills it up (`jffs2_flush_wbuf_gc`). Returns `false` when the task must give way before that
     /// is done.
-    // Garbage collection only checks nodes at this stage and would not fill the page, so the page is padded.
     fn fill_and_flush(&mut self, host: &mut dyn Host, task: &'static Task, began_at: u32) -> Result<bool> {
         let _of_setup = self.store.sim.because_of_setup_if(self.store.wbuf.is_of_setup);
         if self.store.blocks.totals().unchecked_bytes() != 0 && !self.has_job(task) {
+            // Garbage collection only checks nodes at this stage and would not fill the page, so the page is padded.
             self.store.flush_wbuf_padded()?;
             return Ok(true);
         }

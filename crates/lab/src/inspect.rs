@@ -10,6 +10,7 @@ mod volumes;
 
 use crate::error::LabError;
 use crate::image::read_file;
+use crate::legend::Legend;
 use crate::recognise::parts::{self, Part, Wanted};
 use crate::recognise::Layout;
 use crate::result::{CauseSummary, Counts};
@@ -129,6 +130,8 @@ pub struct MountFacts {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counts: Option<Counts>,
     pub by_cause: Vec<CauseSummary>,
+    /// What the tasks and reasons mean.
+    pub causes: Legend,
     /// Of a block device: buffers and bytes that were read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device_reads: Option<u64>,

@@ -25,6 +25,7 @@ pub mod image;
 pub mod input;
 pub mod inspect;
 mod lab;
+pub mod legend;
 pub mod machine;
 pub mod mount_options;
 pub mod planned;

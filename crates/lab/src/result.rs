@@ -3,6 +3,7 @@
 use crate::columns::{BlockColumns, RequestColumns};
 use crate::experiment::Variant;
 use crate::fio::FioReport;
+use crate::legend::Legend;
 use crate::machine::MachineSpec;
 use crate::postmark::PostmarkReport;
 use crate::replay::grouped;
@@ -14,7 +15,7 @@ use crate::stats::{mean_sd, LatencyUs};
 use crate::tally::{Tally, RELATIVE_ERROR};
 use ffslab_fs::{BlockSpace, Unwritten};
 use ffslab_sim::units::ns_to_us;
-use ffslab_sim::{CauseCounts, Energy, OpCounts, PowerMilliwatt};
+use ffslab_sim::{CauseCounts, Energy, OpCounts, PowerMilliwatt, Reason, Task};
 use ffslab_workload::prng::GENERATOR;
 use ffslab_workload::Step;
 use schemars::JsonSchema;
@@ -63,6 +64,8 @@ pub struct VariantSummary {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub formatting: Option<Counts>,
     pub by_cause: Vec<CauseSummary>,
+    /// What the tasks and reasons of `by_cause` mean.
+    pub causes: Legend,
     /// Of all recorded calls: requests, appends, files of `create_many` and its kin, replayed calls.
     pub latency_us: LatencyUs,
     /// Rows of the variant in requests.parquet, the first calls; absent: all of them.
@@ -237,11 +240,22 @@ pub struct CauseSummary {
     pub reason: &'static str,
     #[serde(flatten)]
     pub counts: Counts,
+    /// What the two names stand for: [`Legend`] has the words.
+    #[serde(skip)]
+    pub(crate) of_task: &'static Task,
+    #[serde(skip)]
+    pub(crate) of_reason: &'static Reason,
 }
 
 impl CauseSummary {
     pub(crate) fn of(cause: &CauseCounts) -> CauseSummary {
-        CauseSummary { task: cause.task.name, reason: cause.reason.name, counts: cause.counts.into() }
+        CauseSummary {
+            task: cause.task.name,
+            reason: cause.reason.name,
+            counts: cause.counts.into(),
+            of_task: cause.task,
+            of_reason: cause.reason,
+        }
     }
 }
 
@@ -336,6 +350,7 @@ impl VariantSummary {
         let user_written_bytes = sum(|step| step.facts.user_written_bytes);
         let ratio =
             |pages: u64, bytes: u64| (bytes > 0 && page_bytes > 0).then(|| (pages * page_bytes) as f64 / bytes as f64);
+        let by_cause: Vec<_> = outcome.by_cause.iter().map(CauseSummary::of).collect();
         VariantSummary {
             name: labels.name.to_string(),
             axes: labels.axes.iter().cloned().collect(),
@@ -343,7 +358,8 @@ impl VariantSummary {
             flash,
             totals: last.counts.into(),
             formatting: (last.formatting != OpCounts::default()).then(|| last.formatting.into()),
-            by_cause: outcome.by_cause.iter().map(CauseSummary::of).collect(),
+            causes: Legend::of(&by_cause),
+            by_cause,
             latency_us: outcome.requests.latency_us(),
             requests_kept: tally.is_some().then_some(outcome.requests.len() as u64),
             latency_quantiles_us: tally.as_ref().map_or_else(Vec::new, |tally| tally.quantiles_us(QUANTILES)),

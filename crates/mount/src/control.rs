@@ -7,6 +7,7 @@
 
 use crate::simulation::Simulation;
 use crate::world::World;
+use ffslab_lab::legend::Legend;
 use ffslab_lab::LabError;
 use ffslab_system::NandMedium;
 use serde::Deserialize;
@@ -111,6 +112,7 @@ impl World {
     }
 
     fn stat(&mut self) -> Value {
+        let by_cause = self.session.causes();
         let free_bytes = self.session.free_bytes();
         let system = self.session.system();
         let keys = self.session.keys().linux();
@@ -123,7 +125,8 @@ impl World {
             "host_s": self.began.elapsed().as_secs_f64(),
             "fuse_requests": self.requests,
             "totals": self.session.totals(),
-            "by_cause": self.session.causes(),
+            "by_cause": by_cause,
+            "causes": Legend::of(&by_cause),
             "free_B": free_bytes,
             "partition_B": system.medium_bytes(),
             "block_B": system.nand().map(NandMedium::block_bytes),

@@ -142,6 +142,20 @@ pub static OTHER: Reason = Reason {
     purpose: Purpose::Cost,
 };
 
+/// A task or a reason, and its place in [`Causes`], so that counting takes no search.
+pub(crate) struct Placed<T: 'static> {
+    pub what: &'static T,
+    pub place: usize,
+}
+
+impl<T> Clone for Placed<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Placed<T> {}
+
 /// What one cause has cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CauseCounts {
@@ -181,7 +195,7 @@ impl Causes {
             if self.place_of_reason(reason).is_none() {
                 debug_assert!(
                     self.reasons.iter().all(|known| known.name != reason.name),
-                    "two reasons named {reason:?}"
+                    "two reasons named \"{reason:?}\""
                 );
                 self.reasons.push(reason);
             }

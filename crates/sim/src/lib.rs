@@ -25,6 +25,7 @@ pub use energy::{Energy, PowerMilliwatt, Rail};
 pub use reasons::{ReasonGuard, RunGuard};
 pub use work::{CpuCosts, Function, FunctionTime, Work, WorkCost, WorkDone};
 
+use cause::Placed;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
@@ -92,20 +93,6 @@ struct State {
     /// Value of `operations` when the chip was last given back.
     operations_of_uses: Cell<u64>,
 }
-
-/// A task or a reason, and its place in [`Causes`], so that counting takes no search.
-struct Placed<T: 'static> {
-    what: &'static T,
-    place: usize,
-}
-
-impl<T> Clone for Placed<T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T> Copy for Placed<T> {}
 
 /// Handle to the simulation state. Clones share it; it is not `Send`: one simulation lives in one thread.
 #[derive(Clone)]

@@ -1,6 +1,7 @@
 //! Guards that set, for the time of a scope, why operations happen and which task runs, and restore both at its end.
 
-use crate::{Placed, Reason, Sim, Task, LEFT_BY_SETUP, OTHER};
+use crate::cause::Placed;
+use crate::{Reason, Sim, Task, LEFT_BY_SETUP, OTHER};
 
 impl Sim {
     /// Sets why the following flash operations happen, until the guard is dropped. [`LEFT_BY_SETUP`] cannot be replaced

@@ -6,7 +6,8 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use ffslab_sim::{
-    Energy, EventSink, Op, OpCounts, OpEvent, PowerMilliwatt, Rail, Sim, SimConfig, CALLER, LEFT_BY_SETUP, OTHER,
+    Causes, Energy, EventSink, Kind, Op, OpCounts, OpEvent, PowerMilliwatt, Purpose, Rail, Reason, Sim, SimConfig,
+    CALLER, LEFT_BY_SETUP, OTHER,
 };
 use support::{machine, COPY, DATA, ERASE, METADATA, READ, SYNC, WORKER};
 
@@ -155,4 +156,61 @@ fn energy_is_power_times_time_on_each_rail() {
     assert_eq!(more.cpu_uj, 0.0);
     assert!((more.memory_uj - 0.008).abs() < 1e-9);
     assert_eq!(sim.now_ns(), 0, "energy is charged for time that others count");
+}
+
+/// Layers make their tasks and reasons known one after the other, some while operations are counted already: counters
+/// stay with their causes, and results list them task by task and kind by kind.
+#[test]
+fn a_layer_that_comes_later_adds_its_causes() {
+    static LATE: Reason = Reason { name: "late", sentence: "", kind: Kind::Mounting, purpose: Purpose::Cost };
+    let sim = sim();
+    let start = sim.causes();
+    let count = |reason| {
+        let _why = sim.because(reason);
+        sim.count(Op::PageRead, 1, 2112, 0, 130);
+    };
+    count(&SYNC);
+    count(&READ);
+    let before = sim.causes();
+    sim.spawn(&WORKER);
+    sim.register(&[&READ, &LATE]);
+    {
+        let _turn = sim.run_as(&WORKER);
+        count(&LATE);
+        count(&ERASE);
+    }
+    count(&READ);
+    count(&LATE);
+    let of = |causes: &Causes| -> Vec<_> {
+        let rows = sim.causes().since(causes);
+        rows.iter().map(|row| (row.task.name, row.reason.name, row.counts.page_reads)).collect()
+    };
+    let late = ("caller", "late", 1);
+    let worker = [("worker", "late", 1), ("worker", "erase", 1)];
+    assert_eq!(of(&start), [&[("caller", "read", 2), late, ("caller", "sync", 1)], &worker[..]].concat());
+    assert_eq!(of(&before), [&[("caller", "read", 1), late], &worker[..]].concat());
+    assert_eq!(of(&Causes::default()), of(&start));
+    assert_eq!(sim.causes().of_task(&WORKER).page_reads, 2);
+    assert_eq!(sim.causes().of_reason(&LATE).page_reads, 2);
+    assert_eq!(sim.causes().total(), sim.total());
+}
+
+#[test]
+#[should_panic(expected = "nobody has registered the reason \"late\"")]
+fn a_reason_that_nobody_registered_is_our_mistake() {
+    static LATE: Reason = Reason { name: "late", sentence: "", kind: Kind::Mounting, purpose: Purpose::Cost };
+    let _why = sim().because(&LATE);
+}
+
+#[test]
+#[should_panic(expected = "two reasons named \"read\"")]
+fn two_layers_cannot_give_two_reasons_one_name() {
+    static READ_TOO: Reason = Reason { name: "read", sentence: "", kind: Kind::Reading, purpose: Purpose::Cost };
+    sim().register(&[&READ_TOO]);
+}
+
+#[test]
+#[should_panic(expected = "nobody has spawned the task \"worker\"")]
+fn a_task_that_nobody_spawned_cannot_run() {
+    let _turn = sim().run_as(&WORKER);
 }

@@ -11,7 +11,9 @@ fn board() -> Sim {
     costs.of[Work::ColdCache as usize] = WorkCost { each_ns: 3_000, per_byte_ps: 0 };
     costs.of[Work::TracedFunction as usize] = WorkCost { each_ns: 7, per_byte_ps: 0 };
     costs.power = PowerMilliwatt { cpu: 200.0, memory: 50.0 };
-    Sim::with_costs(SimConfig::default(), &costs)
+    let sim = Sim::with_costs(SimConfig::default(), &costs);
+    sim.register(&[&COPY]);
+    sim
 }
 
 #[test]

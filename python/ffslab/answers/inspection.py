@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NotRequired, TypedDict
 
 from ffslab.answers import Json
-from ffslab.answers.summary import CauseSummary, Counts
+from ffslab.answers.summary import CauseSummary, Counts, Legend
 
 
 class BlockFacts(TypedDict):
@@ -98,6 +98,7 @@ class MountFacts(TypedDict):
     """What a mount costs, in the simulator."""
 
     by_cause: list[CauseSummary]
+    causes: Legend
     counts: NotRequired[Counts | None]
     device_read_B: NotRequired[int | None]
     device_reads: NotRequired[int | None]

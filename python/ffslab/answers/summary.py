@@ -140,6 +140,13 @@ class LatencyUs(TypedDict):
     sum: float
 
 
+class Legend(TypedDict):
+    """Key `causes` of a result."""
+
+    reasons: list[ReasonWords]
+    tasks: list[TaskWords]
+
+
 class MeanSd(TypedDict):
     """MeanSd."""
 
@@ -190,6 +197,14 @@ class ReadShare(TypedDict):
     share_pct: int
 
 
+class ReasonWords(TypedDict):
+    """ReasonWords."""
+
+    purpose: str
+    reason: str
+    sentence: str
+
+
 class RtemsKeys(TypedDict):
     """RTEMS with one file system."""
 
@@ -238,7 +253,7 @@ class StackKeys(TypedDict):
     ecc: NotRequired[EccName | None]
     endian: NotRequired[EndianName]
     first_block: int
-    fs: str
+    fs: Literal["jffs2", "yaffs2", "ubifs", "none"]
     hz: NotRequired[int | None]
     image: NotRequired[str | None]
     image_autoplace: NotRequired[bool | None]
@@ -305,11 +320,19 @@ class SyncReport(TypedDict):
 SystemName: TypeAlias = Literal["rtems"]
 
 
+class TaskWords(TypedDict):
+    """TaskWords."""
+
+    task: str
+    title: str
+
+
 class VariantSummary(TypedDict):
     """VariantSummary."""
 
     axes: dict[str, Json]
     by_cause: list[CauseSummary]
+    causes: Legend
     counters: NotRequired[dict[str, int]]
     energy_uJ: EnergySummary
     energy_with_idle_uJ: EnergySummary | None

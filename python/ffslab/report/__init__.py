@@ -14,7 +14,7 @@ from ffslab.text.quoting import escape, plain_html
 from ffslab.text.step_groups import StepGroup, step_groups
 from ffslab.text.summary import COLUMNS_MAX, main_cells
 from ffslab.text.tables import number
-from ffslab.text.time_table import EXPLAINED, causes_table, variants_table
+from ffslab.text.time_table import causes_table, explained, variants_table
 from ffslab.text.words import sentences
 from ffslab.workloads import fio
 
@@ -141,7 +141,7 @@ def _time(variants: list[Variant], drawn: list[Variant], colours: dict[str, str]
         parts.append(table(*variants_table(variants)))
     for variant in drawn:
         head, rows = causes_table(variant)
-        body = table(head, rows, {name: escape(text) for name, text in EXPLAINED.items()})
+        body = table(head, rows, {name: escape(text) for name, text in explained(variant).items()})
         named = f"<summary>{escape(variant['name'])}: operations and tasks</summary>"
         parts.append(f"<details>{named}\n{body}</details>" if len(drawn) > 1 else body)
     return "\n".join(parts)

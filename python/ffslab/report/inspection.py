@@ -24,9 +24,10 @@ from ffslab.images.inspection import (
 )
 from ffslab.report import figure, page, plots, section, table
 from ffslab.report.drawing import colour, new_figure, svg_text, thousands
+from ffslab.text.causes import titles
 from ffslab.text.quoting import escape, quoted
 from ffslab.text.tables import number
-from ffslab.text.time_table import TASKS, flash_us
+from ffslab.text.time_table import flash_us
 
 Facts = dict[str, Any]
 
@@ -186,9 +187,10 @@ def _mount(facts: Facts) -> str:
     mount = facts["mount"]
     if mount is None:
         return ""
+    title_of = titles(mount)
     rows = [
         [
-            f"{TASKS[cause['task']]}: {cause['reason']}",
+            f"{title_of[cause['task']]}: {cause['reason']}",
             *(number(cause[key]) for key in ("page_reads", "oob_reads", "page_programs", "erases")),
             number((flash_us(cause) + cause["cpu_us"]) / 1e3),
         ]

@@ -10,7 +10,8 @@ from matplotlib.ticker import MaxNLocator
 
 from ffslab.report.drawing import VECTOR_MARKS_MAX, colour, distribution, new_figure, svg_text, thousands, value_axis
 from ffslab.report.drawing import width as line_width
-from ffslab.text.time_table import ASKED_FOR, CPU, IDLE, MEANING, PROGRAM, TASKS, spent
+from ffslab.text.causes import titles
+from ffslab.text.time_table import CPU, IDLE, PROGRAM, asked_for, spent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -83,8 +84,9 @@ def reason_colours(variants: list[Variant]) -> dict[str, str]:
     for variant in variants:
         for name, us in spent(variant).items():
             largest[name] = max(largest.get(name, 0.0), us)
-    reasons = sorted((name for name in largest if name in MEANING), key=lambda name: -largest[name])
-    shown = sorted(reasons[: len(REASON_COLOURS)], key=lambda name: name not in ASKED_FOR)
+    asked = frozenset().union(*(asked_for(variant) for variant in variants))
+    reasons = sorted((name for name in largest if name not in WITHOUT_FLASH), key=lambda name: -largest[name])
+    shown = sorted(reasons[: len(REASON_COLOURS)], key=lambda name: name not in asked)
     return dict(zip(shown, REASON_COLOURS, strict=False))
 
 
@@ -96,7 +98,9 @@ def time_by_cause(variants: list[Variant], colours: dict[str, str]) -> str | Non
     figure = new_figure(1.1 + _rows_inches(variants))
     axes = figure.add_subplot()
     y, left = np.arange(len(variants)), np.zeros(len(variants))
-    further = [sum(us for name, us in part.items() if name in MEANING and name not in colours) for part in parts]
+    further = [
+        sum(us for name, us in part.items() if name not in WITHOUT_FLASH and name not in colours) for part in parts
+    ]
     columns = [(name, tint, [part.get(name, 0.0) for part in parts]) for name, tint in colours.items()]
     columns.append((FURTHER, FURTHER_COLOUR, further))
     columns += [(name, tint, [part.get(name, 0.0) for part in parts]) for name, tint in WITHOUT_FLASH.items()]
@@ -119,7 +123,8 @@ def operations_by_cause(variants: list[Variant], colours: dict[str, str]) -> str
         return None
     counters = [counter for counter, _ in kinds]
     causes = [cause for variant in variants for cause in variant["by_cause"] if any(cause[c] for c in counters)]
-    tasks = [task for task in TASKS if any(cause["task"] == task for cause in causes)]
+    title_of = {task: title for variant in variants for task, title in titles(variant).items()}
+    tasks = [task for task in title_of if any(cause["task"] == task for cause in causes)]
     hatches = dict(zip((task for task in tasks if task != "caller"), HATCHES, strict=False))
     tints = {reason: tint for reason, tint in colours.items() if any(c["reason"] == reason for c in causes)}
     if any(cause["reason"] not in tints for cause in causes):
@@ -145,7 +150,7 @@ def operations_by_cause(variants: list[Variant], colours: dict[str, str]) -> str
     _variant_rows(panels[0], variants)
     handles = [Patch(facecolor=tint, edgecolor="#555555", linewidth=0.4, label=name) for name, tint in tints.items()]
     handles += [
-        Patch(facecolor="#ffffff", edgecolor="#555555", linewidth=0.4, hatch=hatch, label=f"by {TASKS[task]}")
+        Patch(facecolor="#ffffff", edgecolor="#555555", linewidth=0.4, hatch=hatch, label=f"by {title_of[task]}")
         for task, hatch in hatches.items()
     ]
     figure.legend(handles=handles, loc="outside lower center", ncols=5, fontsize=8, frameon=False)

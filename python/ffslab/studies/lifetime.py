@@ -18,6 +18,7 @@ from ffslab.boards.tracereport.statistics import poisson_interval
 from ffslab.files.inputs import json_of, parquet_table, read_text, toml_of
 from ffslab.files.results import BLOCKS, SUMMARY
 from ffslab.images.inspection import Facts, inspect_image, stack_keys
+from ffslab.text.causes import APART, reasons_that
 from ffslab.text.tables import number, text_table
 
 DAY_US = 86_400e6
@@ -28,7 +29,6 @@ SEED = 1
 # With fewer windows in which something was measured, their scatter says nothing.
 WINDOWS_MIN = 5
 CAUSES_SHOWN = 4
-LEFT_BY_SETUP = "left by the setup"
 # Erases that made a new partition usable: they happen once in its life. Older results do not tell them apart.
 FORMATTING = "erases_formatting"
 
@@ -264,7 +264,8 @@ def causes(variant: Facts) -> list[Facts]:
 
     Formatting is none of them: it happens once.
     """
-    own = [cause for cause in variant["by_cause"] if cause["reason"] not in (LEFT_BY_SETUP, "formatting")]
+    apart = reasons_that(variant, APART)
+    own = [cause for cause in variant["by_cause"] if cause["reason"] not in apart]
     programs = sum(cause["page_programs"] for cause in own)
     erased = sum(cause["erases"] for cause in own)
     rows = [

@@ -4,57 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from ffslab.text.causes import ASKED_FOR, meanings, reasons_that, titles
 from ffslab.text.tables import number
 
 Variant = dict[str, Any]
 
-# Every reason of crates/sim/src/cause.rs, in words.
-MEANING = {
-    "read": "data that the program asked for",
-    "read-ahead": "pages that the kernel reads before the program asks for them",
-    "read-modify-write": "a page is read so that a part of it can be overwritten",
-    "inode read": "a file is opened: the headers of its nodes are read",
-    "mount scan": "the file system looks for its contents",
-    "user data": "data that the program wrote",
-    "metadata": "inodes, names, deletions",
-    "padding": "partly filled pages are written out",
-    "sync": "the program asked for its data to be safe",
-    "gc copy": "garbage collection moves live data",
-    "name look-up": "a name is looked for in a directory, or its names are listed",
-    "gc look-up": "garbage collection looks for what it need not move",
-    "erase": "blocks are erased",
-    "erase read-back": "each erased block is read to see that it is empty",
-    "clean marker": "erased blocks are marked as usable",
-    "checking": "nodes are checked after mount",
-    "summary": "summaries of full blocks are written",
-    "recovery": "failed programs and erases are dealt with",
-    "UBI attach": "UBI looks at all erase blocks",
-    "UBI header": "UBI writes erase counters, block identifiers and its volume table",
-    "wear levelling": "UBI moves data because of wear or bit flips",
-    "left by the setup": "what the setup had left in memory is written: not the measured steps' doing",
-    "formatting": "a new partition is made usable, once: no cost of what programs do",
-    "other": "flash operations without a stated reason",
-}
 CPU, PROGRAM, IDLE = "CPU", "program", "idle"
 MEANING_WITHOUT_FLASH = {
     CPU: "system calls and file system compute",
     PROGRAM: "the program computes between its calls",
     IDLE: "nobody can run: the program sleeps",
-}
-EXPLAINED = MEANING | MEANING_WITHOUT_FLASH
-# What a program asked for; everything else is the price of having it.
-ASKED_FOR = frozenset({"read", "user data", PROGRAM, IDLE})
-
-TASKS = {
-    "caller": "program",
-    "jffs2_gc_thread": "GC thread",
-    "ubi_thread": "UBI thread",
-    "ubifs_thread": "UBIFS thread",
-    "yaffs_thread": "YAFFS thread",
-    "kworker": "kworker",
-    "flusher": "flusher",
-    "bdbuf_swapout": "bdbuf swap-out",
-    "bdbuf_read_ahead": "bdbuf read-ahead",
 }
 ALL = "100.0 %"
 OPERATIONS = {
@@ -64,6 +23,16 @@ OPERATIONS = {
     "oob_reads": "OOB reads",
     "oob_programs": "OOB programs",
 }
+
+
+def explained(variant: Variant) -> dict[str, str]:
+    """What each row of the tables means."""
+    return meanings(variant) | MEANING_WITHOUT_FLASH
+
+
+def asked_for(variant: Variant) -> frozenset[str]:
+    """What the program asked for; everything else is the price of having it."""
+    return reasons_that(variant, ASKED_FOR) | {PROGRAM, IDLE}
 
 
 def flash_us(cause: dict[str, Any]) -> float:
@@ -84,15 +53,15 @@ def spent(variant: Variant) -> dict[str, float]:
 
 def causes_table(variant: Variant) -> tuple[list[str], list[list[str]]]:
     """One variant: a reason a row, with its operations and its time by task in ms."""
-    causes = variant["by_cause"]
+    causes, title_of = variant["by_cause"], titles(variant)
     operations = [key for key in OPERATIONS if variant["totals"][key]]
-    tasks = [task for task in TASKS if any(c["task"] == task and (flash_us(c) or c["cpu_us"]) for c in causes)]
+    tasks = [task for task in title_of if any(c["task"] == task and (flash_us(c) or c["cpu_us"]) for c in causes)]
     head = ["where the time went", "share", "ms", *(OPERATIONS[key] for key in operations)]
-    head += [f"{TASKS[task]}, ms" for task in tasks] if len(tasks) > 1 else []
+    head += [f"{title_of[task]}, ms" for task in tasks] if len(tasks) > 1 else []
     rows = []
     for name, us in spent(variant).items():
         own = [cause for cause in causes if cause["reason"] == name]
-        if name in MEANING:
+        if name not in MEANING_WITHOUT_FLASH:
             counts = [_count(sum(cause[key] for cause in own)) for key in operations]
             times = [sum(flash_us(cause) for cause in own if cause["task"] == task) for task in tasks]
         else:
@@ -116,9 +85,9 @@ def variants_table(variants: list[Variant]) -> tuple[list[str], list[list[str]]]
     for part in parts:
         for name, us in part.items():
             largest[name] = max(largest.get(name, 0.0), us)
-    flash = sorted(
-        (name for name in largest if name in MEANING), key=lambda name: (name not in ASKED_FOR, -largest[name])
-    )
+    asked = frozenset().union(*(asked_for(variant) for variant in variants))
+    flash = [name for name in largest if name not in MEANING_WITHOUT_FLASH]
+    flash.sort(key=lambda name: (name not in asked, -largest[name]))
     names = flash + [name for name in MEANING_WITHOUT_FLASH if name in largest]
     first, *columns = variant_heads(variants)
     head = ["\n".join(filter(None, [first, "where the time went, ms"]))]
@@ -155,15 +124,17 @@ def sentence(variant: Variant) -> str | None:
     if not variant["time_us"]:
         return None
     parts = spent(variant)
-    costs = {name: us for name, us in parts.items() if name not in ASKED_FOR}
+    wished, meaning = asked_for(variant), explained(variant)
+    costs = {name: us for name, us in parts.items() if name not in wished}
     if not costs:
         return None
     name = max(costs, key=lambda key: costs[key])
     # Half of the last digit that is written: less is nothing to speak of.
-    asked = {key: us for key, us in parts.items() if key in {"read", "user data"} and us >= 0.0005 * variant["time_us"]}
-    beside = " and ".join(f"{_share(us, variant)} went into {MEANING[key]}" for key, us in asked.items())
+    worth_telling = 0.0005 * variant["time_us"]
+    asked = [key for key in parts if key in wished and key not in MEANING_WITHOUT_FLASH and parts[key] >= worth_telling]
+    beside = " and ".join(f"{_share(parts[key], variant)} went into {meaning[key]}" for key in asked)
     start = f"Of {_ms(variant['time_us'])} ms, {beside}; the largest cost beside it" if beside else "The largest cost"
-    return f'{start} is "{name}" with {_share(costs[name], variant)}: {EXPLAINED[name]}.'
+    return f'{start} is "{name}" with {_share(costs[name], variant)}: {meaning[name]}.'
 
 
 def _by_task(times_us: list[float]) -> list[str]:

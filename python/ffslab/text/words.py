@@ -7,18 +7,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from ffslab.api.profiles import endurance_of
+from ffslab.text.causes import FORMATTING, READING, reasons_that
 from ffslab.text.tables import number
 from ffslab.text.time_table import sentence as largest_cost
 
 Variant = dict[str, Any]
 
 FEW = 2
-# The reason of operations that make a new partition usable.
-FORMATTING = "formatting"
-
-# Reasons for flash reads that a program's own reads bring about. Where others prevail, a ratio of flash reads to the
-# program's reads would mislead.
-READING = frozenset({"read", "read-ahead", "inode read", "name look-up"})
 
 
 def sentences(summary: dict[str, Any]) -> list[str]:
@@ -146,14 +141,16 @@ def _about(variant: Variant) -> Iterator[str]:
     if totals["page_reads"]:
         reasons = _by_reason(variant, "page_reads")
         reason, count = reasons.most_common(1)[0]
-        factor = variant["read_amplification"] if reason in READING else None
+        # Where other reasons than the program's own reads prevail, a ratio of flash reads to these would mislead.
+        factor = variant["read_amplification"] if reason in reasons_that(variant, READING) else None
         yield (
             f"{_share(count, totals['page_reads'])} of {number(totals['page_reads'])} flash page reads have the cause "
             f'"{reason}"'
             f"{_amplified(factor, 'the program asked for')}."
         )
     reasons = _by_reason(variant, "page_programs")
-    formatting = reasons.pop(FORMATTING, 0)
+    once = reasons_that(variant, FORMATTING)
+    formatting = sum(reasons.pop(reason, 0) for reason in once)
     programs = totals["page_programs"] - formatting
     if programs:
         reason, count = reasons.most_common(1)[0]
@@ -162,10 +159,11 @@ def _about(variant: Variant) -> Iterator[str]:
             f'have the cause "{reason}"'
             f"{_amplified(variant['write_amplification'], 'the program wrote')}."
         )
-    erases = _by_reason(variant, "erases")[FORMATTING]
+    erases = sum(count for reason, count in _by_reason(variant, "erases").items() if reason in once)
     if formatting or erases:
         took = f"{_counted(formatting, 'page program')} and {_counted(erases, 'block erase')}"
-        yield f'Making the new partition usable took {took}, counted apart under "{FORMATTING}": it happens once.'
+        under = _listed(sorted(once))
+        yield f'Making the new partition usable took {took}, counted apart under "{under}": it happens once.'
     cost = largest_cost(variant)
     if cost:
         yield cost

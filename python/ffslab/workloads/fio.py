@@ -58,6 +58,7 @@ def fio_json(summary: dict[str, Any]) -> dict[str, Any]:
             "time_us": variant["time_us"],
             "flash_operations": variant["totals"],
             "by_cause": variant["by_cause"],
+            "causes": variant["causes"],
             "energy_uJ": variant["energy_uJ"],
             "erases_per_block": variant["erases_per_block"],
             "of_setup": variant["of_setup"],

@@ -3,6 +3,7 @@
 use super::{is_readable, FileFacts, InspectOptions, MountFacts, ReadFacts};
 use crate::error::LabError;
 use crate::file_systems::rtems_volumes::tree::{path_in_system, Mounted};
+use crate::legend::Legend;
 use crate::recognise::Layout;
 use crate::result::CauseSummary;
 use crate::stack::{Stack, StackSpec};
@@ -67,11 +68,13 @@ impl Machine {
                 let before_ns = stack.sim.now_ns();
                 stack.mount(&[])?;
                 let causes = stack.sim.causes().since(&Causes::default());
+                let by_cause: Vec<_> = causes.iter().map(CauseSummary::of).collect();
                 Ok(MountFacts {
                     machine: name.clone(),
                     time_us: ns_to_us(stack.sim.now_ns() - before_ns),
                     counts: Some(stack.sim.total().into()),
-                    by_cause: causes.iter().map(CauseSummary::of).collect(),
+                    causes: Legend::of(&by_cause),
+                    by_cause,
                     device_reads: None,
                     device_read_bytes: None,
                 })
@@ -84,6 +87,7 @@ impl Machine {
                     time_us: ns_to_us(cache.sim().now_ns()),
                     counts: None,
                     by_cause: Vec::new(),
+                    causes: Legend::default(),
                     device_reads: Some(counts.read_buffers_count),
                     device_read_bytes: Some(counts.read_bytes),
                 })
