@@ -15,9 +15,9 @@ pub struct Board {
 }
 
 impl Board {
-    /// A chip as `prepare` leaves it, which gets it erased. `epoch_s`: the time of day when virtual time begins.
+    /// A chip that starts erased and is then set up by `prepare`. `epoch_s`: the time of day at virtual time 0.
     ///
-    /// Errors: a geometry that no chip has; those of `prepare`.
+    /// Errors: a geometry that no chip can have; those of `prepare`.
     pub fn new(
         geometry: Geometry,
         machine: Machine,

@@ -1,15 +1,15 @@
-//! System calls as data: what a sequence consists of, and what comes back.
+//! System calls as data: the calls of a sequence, and their results.
 
 use ffslab_fs::{Errno, FileKind, RenameFlags, XattrMode};
 
-/// Descriptors that a sequence has at the same time.
+/// How many descriptors a sequence has at the same time.
 pub const SLOTS: usize = 4;
 
-/// A system call. `slot` stands for the descriptor that an [`Call::Open`] put there; a call on an empty slot is
+/// A system call. `slot` names the descriptor that an [`Call::Open`] has put there; a call on an empty slot fails with
 /// [`Errno::BadF`]. Data are [`crate::content::pattern`] of `seed` and the offset in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Call {
-    /// Closes what the slot held before.
+    /// Opens a file, after closing the descriptor that the slot held before.
     Open {
         slot: usize,
         path: String,
@@ -60,7 +60,7 @@ pub enum Call {
     Fdatasync {
         slot: usize,
     },
-    /// open(O_DIRECTORY), fsync, close: the names in this directory are safe afterwards.
+    /// open(O_DIRECTORY), fsync, close: makes the names in this directory durable.
     FsyncDirectory {
         path: String,
     },
@@ -126,7 +126,8 @@ pub enum Call {
         to: String,
         flags: RenameFlags,
     },
-    /// open(2) with `O_TMPFILE`: a file without a name, of the directory `path`. `exclusive`: it can never get one.
+    /// open(2) with `O_TMPFILE`: makes a file without a name in the directory `path`. `exclusive`: it can never get a
+    /// name.
     OpenUnnamed {
         slot: usize,
         path: String,
@@ -159,14 +160,14 @@ pub enum Call {
         path: String,
         name: String,
     },
-    /// No system call on files; background work may happen.
+    /// Drops the caches. This is no system call on files, but background work may happen.
     DropCaches,
     Sleep {
         ms: u64,
     },
     /// Closes everything, unmounts and mounts again.
     Remount,
-    /// sync(2), then the power goes away: nothing may be missing.
+    /// sync(2), followed by a power cut: nothing may be lost.
     SyncAndCrash,
 }
 
@@ -199,7 +200,7 @@ impl How {
     pub const APPEND: How = How { append: true, ..How::CREATE };
 }
 
-/// What a call that did not fail answers.
+/// The result of a call that did not fail.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     Done,
@@ -213,8 +214,7 @@ pub enum Answer {
     Xattrs(Vec<Vec<u8>>),
 }
 
-/// The part of stat(2) that every file system must agree on. Size and link count of directories are a file system's
-/// own affair.
+/// The part of stat(2) in which all file systems must agree. Size and link count of directories may differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attributes {
     pub kind: FileKind,
@@ -226,12 +226,12 @@ pub struct Attributes {
     pub links: u32,
     /// 0 for directories.
     pub size_bytes: u64,
-    /// Seconds; `None`: not known to the model, not compared.
+    /// Seconds; `None`: the model does not know it, and it is not compared.
     pub modified_s: Option<i64>,
 }
 
 impl Attributes {
-    /// Are `self`, what the model says, and `found` the same as far as both are known?
+    /// Whether the attributes of the model (`self`) and those found are the same, as far as both are known.
     pub fn agree(&self, found: &Attributes) -> bool {
         let known =
             |a: &Attributes, b: &Attributes| Attributes { modified_s: a.modified_s.and(b.modified_s), ..b.clone() };
@@ -241,7 +241,7 @@ impl Attributes {
 
 pub type Outcome = std::result::Result<Answer, Errno>;
 
-/// Do the model's outcome and the one of the system under test agree?
+/// Whether the model's outcome agrees with that of the system under test.
 pub fn outcomes_agree(model: &Outcome, found: &Outcome) -> bool {
     match (model, found) {
         (Ok(Answer::Attributes(model)), Ok(Answer::Attributes(found))) => model.agree(found),

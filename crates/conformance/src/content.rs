@@ -1,4 +1,4 @@
-//! Bytes that say where they belong, and the seeded random numbers of the kit.
+//! File contents that show where they belong, and the seeded random numbers of the kit.
 
 /// splitmix64 (Steele, Lea, Flood 2014), the generator that the measured cases use, too.
 #[derive(Clone, Debug)]
@@ -10,7 +10,7 @@ impl Random {
         mix(self.0)
     }
 
-    /// Uniform enough in `0..limit`; 0 for a limit of 0.
+    /// A number in `0..limit`, uniform enough for tests; 0 for a limit of 0.
     pub fn below(&mut self, limit: u64) -> u64 {
         if limit == 0 {
             0
@@ -26,8 +26,8 @@ fn mix(mut z: u64) -> u64 {
     z ^ z >> 31
 }
 
-/// `bytes` bytes for offset `at` of a file, in a style of their own for every `seed`: incompressible, and never 0x00
-/// or 0xFF, so that holes and erased flash cannot pass for data.
+/// `bytes` bytes for offset `at` of a file, different for every `seed`. They cannot be compressed and are never 0x00 or
+/// 0xFF, so that holes and erased flash cannot be taken for data.
 pub fn pattern(seed: u64, at: u64, bytes: usize) -> Vec<u8> {
     (at..at + bytes as u64)
         .map(|offset| {

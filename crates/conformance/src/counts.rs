@@ -1,11 +1,13 @@
-//! Cost of a request: flash operations do not grow with the size of the file or the number of files.
+//! The cost of a request: the number of flash operations must not grow with the size of the file or the number of
+//! files.
 
 use crate::content::{pattern, Random};
 use crate::rig::{Machine, Rig};
 use crate::{Failure, Subject};
 use ffslab_linux::OpenFlags;
 
-/// Flash operations for each of [`REQUESTS`] requests, small file or few files against large file or many files.
+/// Mean flash operations per request, over [`REQUESTS`] requests: first with a small file or few files, then with a
+/// large file or many files.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cost {
     pub request: &'static str,
@@ -13,11 +15,11 @@ pub struct Cost {
     pub large: f64,
 }
 
-/// Requests of each kind; the result is their mean.
+/// How many requests of each kind are made; the result is their mean.
 pub const REQUESTS: u64 = 48;
 
-/// How much more a request may cost in the large case: neighbouring pages that happen to be cached or read together
-/// make a little difference, growth makes a factor.
+/// How much more a request may cost in the large case. Neighbouring pages that happen to be cached or read together
+/// make a small difference; a cost that grows makes a factor.
 const FACTOR_MAX: f64 = 1.5;
 const SURPLUS_MAX: f64 = 2.0;
 
@@ -67,7 +69,7 @@ fn with_file(subject: &dyn Subject, share: u64, run: Request) -> Result<f64, Fai
     settle(&mut rig)?;
     let fd = rig.vfs.open(b"f", OpenFlags::READ_WRITE, 0).map_err(Failure::of)?;
     let mut random = Random(9);
-    // The first request may pay for what the file needs once.
+    // The first request may include a cost that the file has only once.
     run(&mut rig, fd, bytes, &mut random).map_err(Failure::of)?;
     let before = rig.operations();
     for _ in 0..REQUESTS {
@@ -101,7 +103,7 @@ fn settle(rig: &mut Rig) -> Result<(), Failure> {
 }
 
 fn read(rig: &mut Rig, fd: ffslab_linux::Fd, bytes: u64, random: &mut Random) -> ffslab_fs::Result<()> {
-    // A small file would come from the page cache; the inode stays, for it is open.
+    // Without this a small file would come from the page cache. The inode stays in memory, because the file is open.
     rig.vfs.drop_caches();
     let mut buffer = [0; 4096];
     rig.vfs.pread(fd, &mut buffer, random.below(bytes / 4096) * 4096).map(|_| ())

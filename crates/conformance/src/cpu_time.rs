@@ -1,13 +1,12 @@
-//! A stopwatch for benchmarks: the time for which the calling thread had a CPU.
+//! A stopwatch for benchmarks that measures for how long the calling thread had a CPU.
 //!
-//! A simulation runs in one thread and waits for nothing, so on a machine with nothing else to do this is the time on the
-//! wall. On a busy one it is what the wall clock would have shown without the others, except that they share caches
-//! and memory.
+//! A simulation runs in one thread and waits for nothing, so on an idle machine this is the elapsed time. On a busy
+//! machine it is what the elapsed time would be without the other programs, except that they share caches and memory.
 
 use rustix::time::{clock_gettime, ClockId};
 use std::time::Duration;
 
-/// Measures from when it was started.
+/// A stopwatch, with the thread's CPU time at its start.
 pub struct Stopwatch(Duration);
 
 impl Stopwatch {

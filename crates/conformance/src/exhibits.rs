@@ -1,4 +1,5 @@
-//! Chips with a history, for other readers of the format: a real kernel mounts them and says what it finds.
+//! Chips with a history, as tests for other implementations of the format: a real kernel mounts them and reports what
+//! it finds.
 
 use crate::call::{Call, How};
 use crate::rig::{Machine, Rig};
@@ -13,10 +14,10 @@ use std::process::ExitCode;
 /// Random system calls of a busy exhibit.
 const CALLS: usize = 2_500;
 
-/// Reads `FOLDER [CUTS]` from the command line and fills the folder; CUTS: power cuts of each workload, 1 unless given.
-/// FOLDER then holds `busy-VARIANT.dump` of each of the variants `busy`, unmounted, and `cut-NUMBER.dump`, whose power
-/// went away in the middle of something, beside `cut-NUMBER.recovered`: the same after a mount, missing where the mount
-/// was refused. The cuts take turns with the variants `cut`.
+/// Reads `FOLDER [CUTS]` from the command line and fills the folder; CUTS is the number of power cuts of each workload,
+/// 1 by default. FOLDER then holds `busy-VARIANT.dump` for each of the variants `busy`, unmounted, and
+/// `cut-NUMBER.dump` of chips whose power was cut during an operation. `cut-NUMBER.recovered` is the same chip after a
+/// mount; it is missing if the mount was refused. The cuts use the variants `cut` in turn.
 pub fn main(busy: &[Variant], cut: &[Variant]) -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let (folder, cuts) = match arguments.as_slice() {
@@ -50,7 +51,7 @@ fn write_all(folder: &Path, cuts: u64, busy: &[Variant], cut: &[Variant]) -> Res
     let is_known = |workload: &&Workload| cut.iter().all(|(_, subject)| subject.features().include(workload.needs));
     for workload in workloads::ALL.iter().filter(is_known) {
         for _ in 0..cuts {
-            // Spread over the workload's programs and erases.
+            // The cuts are spread over the workload's programs and erases.
             let percent = 5 + number * 37 % 90;
             let torn = [Torn::Partial { seed: number }, Torn::Nothing, Torn::Complete][number as usize % 3];
             let (name, subject) = &cut[number as usize % cut.len()];
@@ -67,34 +68,35 @@ fn write_all(folder: &Path, cuts: u64, busy: &[Variant], cut: &[Variant]) -> Res
     Ok(())
 }
 
-/// Page data and OOB of a whole chip in turns, with the ECC bytes of a kernel with software ECC.
+/// Page data and OOB of a whole chip in alternation, with the ECC bytes of a kernel with software ECC.
 pub type Dump = Vec<u8>;
 
 /// A file system that lost its power.
 #[derive(Clone, Debug)]
 pub struct Cut {
     pub at_cut: Dump,
-    /// After it was mounted and unmounted again; `None`: nothing was safe yet, and the mount was refused.
+    /// The chip after it was mounted and unmounted again; `None`: nothing was durable yet, and the mount was refused.
     pub recovered: Option<Dump>,
 }
 
-/// Everything that system calls can do, `count` random ones and files at the limits of the format, unmounted.
+/// A chip after many different system calls, `count` of them random, and with files at the limits of the format,
+/// unmounted.
 ///
 /// # Errors
-/// Something was not as the model has it.
+/// The first difference from the model.
 pub fn busy(subject: &dyn Subject, seed: u64, count: usize) -> Result<Dump, Failure> {
     let mut calls = odd_files();
-    // Power cuts leave traces on the medium that a kernel mentions; see [`cut`].
+    // Power cuts are left out, because they leave traces on the medium that a kernel reports; see [`cut`].
     calls.extend(sequences::random_calls(seed, count)?.into_iter().filter(|call| *call != Call::SyncAndCrash));
     let mut pair = sequences::play(subject, Machine::USUAL, &calls)?;
     pair.rig.umount().map_err(Failure::of)?;
     dump(&pair.rig)
 }
 
-/// A workload of [`crate::workloads::ALL`] whose power goes away after `percent` of its programs and erases.
+/// A chip after a workload of [`crate::workloads::ALL`] whose power was cut after `percent` of its programs and erases.
 ///
 /// # Errors
-/// Something safe is missing after the cut, or something foreign is there.
+/// Durable data are missing after the cut, or data were found that were never written.
 pub fn cut(subject: &dyn Subject, workload: &'static str, percent: u64, torn: Torn) -> Result<Cut, Failure> {
     let (mut at_cut, mut recovered) = (Vec::new(), None);
     power_cuts::show(
@@ -118,7 +120,7 @@ fn dump(rig: &Rig<'_>) -> Result<Dump, Failure> {
     Ok(dump)
 }
 
-/// Names, numbers and times at the limits, and more files than the random calls know.
+/// Files with names, numbers and times at their limits, and more files than the random calls make.
 fn odd_files() -> Vec<Call> {
     let mut calls = Vec::new();
     let file = |path: &str, bytes: usize, seed: u64| {
@@ -150,7 +152,7 @@ fn odd_files() -> Vec<Call> {
         calls.push(Call::Chown { path: path.clone(), uid: 65_535, gid: number as u32 });
         calls.push(Call::Chmod { path, permissions: [0o7777, 0o4711, 0, 0o2640, 0o1000][number] });
     }
-    // Numbers that fit in 16 bits, and such that do not (include/linux/kdev_t.h: major 300, minor 70000).
+    // Device numbers that fit in 16 bits, and some that do not (include/linux/kdev_t.h: major 300, minor 70000).
     let devices =
         [(FileKind::CharDevice, 0x0501), (FileKind::BlockDevice, 0xFFFF), (FileKind::CharDevice, 0x1111_2C70)];
     for (number, (kind, device)) in devices.into_iter().enumerate() {

@@ -1,8 +1,8 @@
-//! Whole files through the system calls, for tests that count what they cost.
+//! Whole files through system calls, for tests that count the cost of these calls.
 
 use ffslab_linux::{Fd, OpenFlags, Vfs};
 
-/// A machine with a mounted file system. Every call must succeed: an error ends the test.
+/// A machine with a mounted file system. Every call must succeed; an error ends the test.
 pub trait Files {
     fn vfs(&mut self) -> &mut Vfs;
 
@@ -15,7 +15,7 @@ pub trait Files {
         self.vfs().open(path.as_bytes(), OpenFlags { read: true, ..OpenFlags::default() }, 0).unwrap()
     }
 
-    /// Writes a file of `bytes`, `request` bytes at a time, with content that says where it belongs.
+    /// Writes a file of `bytes`, with requests of `request` bytes. Its content shows where it belongs.
     fn create(&mut self, path: &str, bytes: usize, request: usize) {
         let fd = self.open_new(path);
         let mut at = 0;

@@ -8,11 +8,11 @@ use crate::{Failure, Subject};
 use ffslab_flash::{Faults, Weak};
 use ffslab_fs::Errno;
 
-/// What filling up showed.
+/// The results of filling a partition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FullReport {
     pub rounds: u32,
-    /// Bytes accepted until ENOSPC in the first round, and the least of the later rounds.
+    /// Bytes that were accepted before ENOSPC in the first round, and the fewest in a later round.
     pub first_fill_bytes: u64,
     pub refill_bytes_min: u64,
 }
@@ -20,11 +20,11 @@ pub struct FullReport {
 const FILE_BYTES: usize = 40_000;
 const ROUNDS: u32 = 5;
 
-/// Fills the partition, deletes half of it, fills it again, several times. ENOSPC must be said, nothing may be lost, and
-/// what was deleted must be usable again.
+/// Fills the partition, deletes half of the files and fills it again, several times. The file system must report
+/// ENOSPC, must not lose data, and must be able to use the space of deleted files again.
 ///
 /// # Errors
-/// The first step at which that is not so.
+/// The first step that violates this.
 pub fn check(subject: &dyn Subject, machine: Machine) -> Result<FullReport, Failure> {
     fill_rounds(subject, machine).map_err(|failure| failure.at(format!("{}, full medium", subject.name())))
 }
@@ -53,7 +53,7 @@ fn fill_rounds(subject: &dyn Subject, machine: Machine) -> Result<FullReport, Fa
         overwrite_when_full(&mut pair, &files)?;
         pair.compare().map_err(|failure| failure.at(format!("full, round {round}")))?;
         pair.remount().map_err(|failure| failure.at(format!("full and mounted again, round {round}")))?;
-        // Every other file goes; a full file system must be able to delete.
+        // Every second file is deleted, which a full file system must be able to do.
         deleted = 0;
         let mut kept = Vec::new();
         for (number, (path, bytes)) in std::mem::take(&mut files).into_iter().enumerate() {
@@ -109,7 +109,8 @@ fn fill(pair: &mut Pair, next: &mut u64, files: &mut Vec<(String, u64)>) -> Resu
     Err(Failure::new(format!("{filled} bytes were accepted on a partition of {} bytes", limit / 2)))
 }
 
-/// On a full medium an overwrite succeeds or says ENOSPC and leaves old or new bytes; [`Pair::step`] looks.
+/// Overwrites files on a full medium. Each write must succeed, or fail with ENOSPC and leave old or new bytes;
+/// [`Pair::step`] checks this.
 fn overwrite_when_full(pair: &mut Pair, files: &[(String, u64)]) -> Result<(), Failure> {
     for (number, (path, _)) in files.iter().take(6).enumerate() {
         let opened = pair.step(&Call::Open { slot: 1, path: path.clone(), how: How::WRITE })?;
@@ -120,23 +121,24 @@ fn overwrite_when_full(pair: &mut Pair, files: &[(String, u64)]) -> Result<(), F
     Ok(())
 }
 
-/// Which faults were met.
+/// Which of the injected faults have happened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FaultReport {
     pub bytes_written: u64,
     pub bad_blocks_at_start: u32,
     pub bad_blocks_at_end: u32,
-    /// Weak blocks that were erased often enough to fail, of all weak blocks.
+    /// How many of the weak blocks were erased often enough to fail.
     pub weak_blocks_met: u32,
     pub weak_blocks: u32,
     pub remounts: u64,
 }
 
 /// Writes several times the size of the partition to a chip with factory bad blocks, blocks whose erase fails after a
-/// while, pages whose program fails (and some of them then read as noise), and single bit flips in reads. Nothing may be lost.
+/// while, pages whose program fails (some of which then read as noise), and single bit flips in reads. No data may be
+/// lost.
 ///
 /// # Errors
-/// The first difference; also when no fault was met, for then nothing was checked.
+/// The first difference; also if no fault has happened, because then nothing was tested.
 pub fn check_faults(subject: &dyn Subject, machine: Machine, seed: u64) -> Result<FaultReport, Failure> {
     let place = format!("{}, failing blocks and pages, seed {seed}", subject.name());
     churn_with_faults(subject, machine, seed).map_err(|failure| failure.at(place))
@@ -149,20 +151,20 @@ fn churn_with_faults(subject: &dyn Subject, machine: Machine, seed: u64) -> Resu
     let mut draw = |count: u32| -> Vec<u32> {
         (0..count).map(|_| unused.swap_remove(random.below(unused.len() as u64) as usize)).collect()
     };
-    // A twentieth of the blocks each; the partition must stay large enough.
+    // Each kind of fault is in a twentieth of the blocks, so that the partition stays large enough.
     let share = (geometry.blocks / 20).max(1);
     let (badblocks, erase_fails, program_fails) = (draw(share), draw(share), draw(share));
     let weak = |number, good_operations| Weak { number, good_operations };
     let weakblocks: Vec<Weak> = erase_fails.iter().map(|&block| weak(block, random.below(2) as u32)).collect();
-    // In the second half of their blocks: what is written again elsewhere must not meet the next weak page at once, for a
-    // file system may give up after one new attempt, as Linux's JFFS2 does.
+    // The weak pages are in the second half of their blocks. Data that are written again elsewhere must not meet the
+    // next weak page at once, because a file system may give up after one new attempt, as Linux's JFFS2 does.
     let half = geometry.pages_per_block / 2;
     let pages = program_fails
         .iter()
         .map(|&block| block * geometry.pages_per_block + half + random.below(u64::from(half)) as u32);
     let pages: Vec<u32> = pages.collect();
-    // A page of nandsim holds the data even though its program failed, so that a file system which does not look would
-    // come off well. Pages that never take a program read as noise here.
+    // In nandsim a page holds its data even after a failed program, so a file system that ignores the failure would
+    // lose nothing. Here, pages that never accept a program read as noise.
     let weakpages: Vec<Weak> = pages.iter().zip(0..).map(|(&page, number)| weak(page, number % 2)).collect();
     let gravepages = weakpages.iter().filter(|weak| weak.good_operations == 0).copied().collect();
     let weakblocks_of_chip = weakblocks.clone();
@@ -188,7 +190,7 @@ fn churn_with_faults(subject: &dyn Subject, machine: Machine, seed: u64) -> Resu
     }
     pair.remount().map_err(|failure| failure.at("at the end"))?;
     let erase_counts = pair.rig.nand.with_chip(|chip| chip.erase_counts().to_vec());
-    // A failing erase is counted too: more erases than good ones means that it was met.
+    // Failing erases are counted as well, so a block with more erases than good ones has failed.
     let met = |weak: &&Weak| erase_counts[weak.number as usize] > weak.good_operations;
     let report = FaultReport {
         bytes_written,
@@ -204,7 +206,7 @@ fn churn_with_faults(subject: &dyn Subject, machine: Machine, seed: u64) -> Resu
     Ok(report)
 }
 
-/// One round of a file system in use: about a third of the partition is in files that come, change and go.
+/// One round of use: about a third of the partition is in files that are made, changed and deleted.
 fn churn(pair: &mut Pair, random: &mut Random, round: u64) -> Result<u64, Failure> {
     let size_bytes = pair.rig.mtd.size_bytes();
     let file_bytes = (size_bytes / 90) as usize;

@@ -1,4 +1,4 @@
-//! What may be found after a power cut: all states since each thing was last safe.
+//! Which states may be found after a power cut: for each file and name, all states since it was last durable ("safe").
 
 use crate::call::{Call, Outcome};
 use crate::model::Model;
@@ -8,14 +8,14 @@ use crate::{Failure, Subject};
 use ffslab_fs::FileKind;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A file since it was last safe.
+/// A file's states since it was last durable.
 #[derive(Clone, Debug, Default)]
 struct FileHistory {
-    /// Content when fsync or sync last succeeded.
+    /// Its content when fsync or sync last succeeded.
     safe: Vec<u8>,
     /// Writes and size changes since then.
     pending: Vec<Pending>,
-    /// Extremes of the size since then.
+    /// Smallest and largest size since then.
     size_min: usize,
     size_max: usize,
 }
@@ -26,35 +26,35 @@ enum Pending {
     Size(usize),
 }
 
-/// An inode that a name may stand for, also after the model has forgotten it.
+/// An inode for which a name may stand, also if the model has forgotten it.
 #[derive(Clone, Debug)]
 struct Seen {
     kind: FileKind,
     target: Vec<u8>,
-    /// Permission bits since they were last safe.
+    /// Permission bits that it has had since they were last durable.
     permissions: Vec<u32>,
-    /// Most names that it had at the end of a call since then.
+    /// The highest number of names that it had at the end of a call since then.
     links_max: u32,
     file: FileHistory,
-    /// Values of each extended attribute since then; the present comes last.
+    /// The values of each extended attribute since then. The current one is last.
     xattrs: BTreeMap<Vec<u8>, Vec<Option<Vec<u8>>>>,
 }
 
-/// For each directory's path: name and path of what is in it.
+/// For each directory's path: name and path of each entry.
 type Children<'t> = BTreeMap<&'t [u8], Vec<(&'t [u8], &'t [u8])>>;
 
 /// A directory's path and a name in it.
 type Name<'t> = (&'t [u8], &'t [u8]);
 
-/// Inodes of the model, and the paths that may stand for each.
+/// Inodes of the model, each with the paths that may stand for it.
 type Found<'t> = BTreeMap<NodeId, BTreeSet<&'t [u8]>>;
 
-/// What a file system may leave behind beyond the contract, by design.
+/// States after a power cut that a file system may leave by design, although the contract does not allow them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Latitude {
     /// An interrupted rename may leave both names.
     pub both_names: bool,
-    /// Zeros and what was cut off may show older data.
+    /// Zeros, and data that were cut off, may be replaced by older data.
     pub older_data: bool,
 }
 
@@ -64,23 +64,23 @@ impl Latitude {
     }
 }
 
-/// What was found.
+/// What was found on the medium.
 struct Medium<'t> {
     tree: &'t Tree,
     children: Children<'t>,
     latitude: Latitude,
 }
 
-/// The model together with what of it is safe.
+/// The model, together with what of it is durable.
 ///
-/// The contract is that of fsync(2): data are safe when fsync of the file, or sync, has succeeded; a name is safe when
-/// fsync of its directory, or sync, has. What is not safe may be there or not, each name for itself and each byte for
-/// itself, with two exceptions: a replaced name stands for the old or the new file, and an inode whose name was safe
-/// and that had a name ever since is there under one of them.
+/// The contract is that of fsync(2): data are durable when fsync of the file, or sync, has succeeded; a name is durable
+/// when fsync of its directory, or sync, has. Anything else may be there or not, independently for each name and each
+/// byte, with two exceptions: a replaced name stands for the old or the new file, and an inode that had a durable name,
+/// and has had some name ever since, is found under one of its names.
 #[derive(Clone, Debug)]
 pub struct History {
     pub model: Model,
-    /// What each name stood for since it was last safe; the present comes last.
+    /// What each name has stood for since it was last durable. The current inode is last.
     names: BTreeMap<(NodeId, Vec<u8>), Vec<Option<NodeId>>>,
     seen: BTreeMap<NodeId, Seen>,
     /// Inodes that must be found under some name.
@@ -88,11 +88,11 @@ pub struct History {
 }
 
 impl History {
-    /// Starts with what is on the medium.
+    /// The history of a medium that begins with the content `tree`.
     pub fn of_tree(tree: &Tree, limits: (usize, u64)) -> History {
         let mut model = Model::new(limits.0, limits.1);
         let mut ids: BTreeMap<&[u8], NodeId> = BTreeMap::from([(&b"/"[..], ROOT)]);
-        // A directory comes before what is in it, but the first path of an inode need not come first here.
+        // A directory comes before its entries, but the first path of an inode need not come first.
         for (path, entry) in &tree.0 {
             if path == b"/" {
                 continue;
@@ -114,14 +114,14 @@ impl History {
         history
     }
 
-    /// A call has begun: what it does may be found from now on.
+    /// Notes that a call has begun: from now on its effects may be found.
     pub fn begin(&mut self, call: &Call) -> Outcome {
         let outcome = self.model.call(call);
         self.record();
         outcome
     }
 
-    /// The call that began last has succeeded.
+    /// Notes that the last call has succeeded.
     pub fn succeeded(&mut self, call: &Call) {
         match call {
             Call::Sync | Call::Remount | Call::SyncAndCrash => self.everything_is_safe(),
@@ -140,7 +140,7 @@ impl History {
         }
     }
 
-    /// Is there nothing yet that must survive?
+    /// Whether nothing must survive yet.
     pub fn nothing_is_safe(&self) -> bool {
         self.must_exist.is_empty()
     }
@@ -161,7 +161,7 @@ impl History {
             self.content_is_safe(id);
             self.names_are_safe(id);
         }
-        // Names are visited in the order of inodes, not of depth: now every directory is safe.
+        // Names are visited in the order of inodes and not of depth, so this is done when every directory is durable.
         self.must_exist =
             self.model.nodes.iter().filter(|(id, node)| node.links > 0 && *id != ROOT).map(|(id, _)| id).collect();
     }
@@ -191,7 +191,7 @@ impl History {
         self.names.retain(|(of, _), values| *of != dir || values[0].is_some());
     }
 
-    /// Takes over what the model changed.
+    /// Records the changes that the model has made.
     fn record(&mut self) {
         for change in self.model.nodes.take_changes() {
             match change {
@@ -211,7 +211,7 @@ impl History {
                     let values = self.names.entry((dir, name)).or_insert_with(|| vec![None]);
                     let before = values.last().copied().flatten();
                     values.push(to);
-                    // The model has done the whole call: a rename has taken the old name away by now.
+                    // The model has carried out the whole call, so after a rename the old name is gone already.
                     if let Some((node, seen)) =
                         to.and_then(|id| Some((self.model.nodes.get(id).ok()?, self.seen.get_mut(&id)?)))
                     {
@@ -254,13 +254,13 @@ impl History {
 
     // ---- judging -------------------------------------------------------------------------------------------
 
-    /// May this be what is found after a power cut now?
+    /// Checks whether `tree` may be found after a power cut at this point.
     ///
     /// # Errors
-    /// What is missing, foreign or wrong.
+    /// What is missing, was never written, or is wrong.
     pub fn explains(&self, tree: &Tree, latitude: Latitude) -> Result<(), Failure> {
         let mut children = Children::new();
-        // A directory under two names shows its entries twice, but they are one name each.
+        // A directory under two names shows its entries twice, but each entry is only one name.
         let mut names_of: BTreeMap<&[u8], BTreeSet<Name>> = BTreeMap::new();
         for (path, entry) in &tree.0 {
             if path != b"/" {
@@ -364,7 +364,7 @@ impl History {
 }
 
 impl Seen {
-    /// Each extended attribute has a value that it had since it was last safe, whole.
+    /// Checks that each extended attribute has one of its values since it was last durable, unchanged.
     fn explains_xattrs(&self, found: &Xattrs) -> Result<(), String> {
         for (name, value) in found {
             let values = self.xattrs.get(name).map_or(&[][..], Vec::as_slice);

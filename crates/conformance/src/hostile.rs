@@ -1,4 +1,4 @@
-//! Damaged images: the file system mounts them or refuses with a clear error, and stays in bounds.
+//! Damaged images: the file system must mount them or refuse them with a clear error, and must not exceed its limits.
 
 use crate::content::{pattern, Random};
 use crate::memory;
@@ -17,15 +17,16 @@ use std::time::Duration;
 
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Number of damaged images.
+    /// How many damaged images are used.
     pub images: u32,
     pub seed: u64,
-    /// Flash operations that one image may cost: mount, reading everything, some writing, another mount.
+    /// How many flash operations one image may take: a mount, reading everything, some writing, another mount.
     pub operations_max: u64,
-    /// Real time without an answer after which a file system counts as hanging. It is a limit for endless loops and
-    /// does not enter any result.
+    /// Real time without a result, in seconds, after which a file system counts as hanging. This limit finds endless
+    /// loops and does not influence any result.
     pub patience_s: u64,
-    /// Growth of the process, used and asked for; see [`memory::Peak`]. Other tests in the same process count, too.
+    /// How much the process may grow, in memory used and in memory asked for; see [`memory::Peak`]. Other tests in the
+    /// same process count as well.
     pub resident_growth_max_bytes: u64,
     pub virtual_growth_max_bytes: u64,
 }
@@ -52,12 +53,12 @@ pub struct Report {
     pub operations_most: u64,
 }
 
-/// Damages images of real use in `images` ways and uses each. The work is done in a thread of its own, so that an
-/// endless loop can be told from slow work; such a thread is left behind.
+/// Damages images of real use in `images` different ways and uses each. This is done in a thread of its own, so that an
+/// endless loop can be detected; the thread is then left running.
 ///
 /// # Errors
-/// The image (by seed and number, with its damage) on which the file system panicked, hung, took too much, or failed
-/// without a clear line.
+/// The image (by seed and number, with its damage) on which the file system panicked, hung, used too many resources, or
+/// failed without a clear message.
 pub fn check(subject: Arc<dyn Subject>, options: &Options) -> Result<Report, Failure> {
     let (sender, receiver) = channel();
     let (worker_subject, worker_options) = (subject.clone(), options.clone());
@@ -87,7 +88,7 @@ pub fn check(subject: Arc<dyn Subject>, options: &Options) -> Result<Report, Fai
                 let text = format!("hangs: no answer for {} s", options.patience_s);
                 return Err(at(&current, Failure::new(text)));
             }
-            // The worker is done.
+            // The worker has finished.
             Err(RecvTimeoutError::Disconnected) => return Ok(report),
         }
     }
@@ -110,7 +111,8 @@ fn work(subject: &dyn Subject, options: &Options, tell: &dyn Fn(Message) -> bool
         for mutation in &mutations {
             mutate::apply(&mut image, subject.geometry(), mutation);
         }
-        // Two of three: damage that checksums catch is the lesser danger.
+        // In two of three images the check sums are made right again, because damage that check sums find is less
+        // dangerous.
         let reseal = random.below(3) != 0;
         if reseal {
             subject.reseal(&mut image);
@@ -140,11 +142,11 @@ fn describe(seed: u64, number: u32, mutations: &[Mutation], reseal: bool) -> Str
     format!("damaged image {number} of seed {seed} ({mutations:?}{sealed})")
 }
 
-/// Undamaged images: after an orderly unmount, after a reset, and of a partition that garbage collection worked on.
-/// Pages with their out-of-band bytes.
+/// Undamaged images: after an unmount, after a reset, and of a partition that garbage collection has worked on. Pages
+/// with their out-of-band bytes.
 ///
 /// # Errors
-/// The file system fails on a sound chip.
+/// The file system fails on an undamaged chip.
 pub fn base_images(subject: &dyn Subject) -> Result<Vec<Vec<u8>>, Failure> {
     let mut images = Vec::new();
     for name in ["directories and links", "truncation", "overwrites, nearly full"] {
@@ -155,7 +157,7 @@ pub fn base_images(subject: &dyn Subject) -> Result<Vec<Vec<u8>>, Failure> {
             setup(&mut rig)?;
         }
         let calls = (workload.calls)(subject.geometry().size_bytes());
-        // An unlinked directory leaves little to damage: stop half way.
+        // The calls end half way: the complete workload deletes so much that little is left to damage.
         for call in &calls[..calls.len() / 2] {
             let outcome = rig.call(call)?;
             outcome.map_err(|error| Failure::new(format!("{name}: {call:?}: {error}")))?;
@@ -181,7 +183,7 @@ fn layout() -> ImageLayout {
     ImageLayout { oob: true, hamming_ecc: false }
 }
 
-/// What came of an image.
+/// The result of using an image.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Used {
     pub mounted: bool,
@@ -189,10 +191,10 @@ pub struct Used {
     pub operations: u64,
 }
 
-/// Mounts an image, reads everything, writes something, mounts again. Also what the fuzz target calls.
+/// Mounts an image, reads everything, writes something and mounts again. The fuzz target calls this as well.
 ///
 /// # Errors
-/// A panic, too many flash operations, a refusal without a clear line.
+/// A panic, too many flash operations, or a refusal without a clear message.
 pub fn use_image(subject: &dyn Subject, image: &[u8], operations_max: u64) -> Result<Used, Failure> {
     match catch_unwind(AssertUnwindSafe(|| use_image_unguarded(subject, image, operations_max))) {
         Ok(result) => result,
@@ -218,7 +220,7 @@ fn use_image_unguarded(subject: &dyn Subject, image: &[u8], operations_max: u64)
     if used.mounted {
         read_everything(&mut rig)?;
         used.writable = write_something(&mut rig)?;
-        // What an unmount of damaged structures says is its own affair; only that it comes back counts.
+        // The result of unmounting damaged structures does not matter, as long as the call returns.
         let _ = rig.umount();
         rig.power_cycle();
         if let Err(refusal) = rig.mount() {
@@ -238,18 +240,18 @@ fn check_refusal(refusal: &Failure) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A sparse file of 4 GiB is no error, so only its ends are read.
+/// How many bytes of a file are read. A sparse file of 4 GiB is no error, so only its two ends are read.
 const READ_BYTES_MAX: usize = 256 << 10;
 
 fn read_everything(rig: &mut Rig) -> Result<(), Failure> {
-    // A directory that contains itself is damage too; the walk gives up on it.
+    // A directory may contain itself because of damage; the walk is limited for this case.
     let limits = WalkLimits { depth_max: 12, entries_max: 2_000 };
     let mut buffer = vec![0; READ_BYTES_MAX];
     let mut misread = None;
-    // A directory that cannot be read, or too deep a tree, is no failure on a damaged medium.
+    // On a damaged medium it is no failure if a directory cannot be read or the tree is too deep.
     let _ = walk(rig, limits, &mut |rig, path| {
         let Ok(stat) = rig.vfs.lstat(path) else { return Ok(()) };
-        // Errors are good answers here.
+        // Errors are acceptable results here.
         let _ = rig.xattrs(path);
         match stat.kind {
             FileKind::File => {
@@ -278,11 +280,11 @@ fn read_everything(rig: &mut Rig) -> Result<(), Failure> {
     misread.map_or(Ok(()), Err)
 }
 
-/// Changes what is there and adds something. True when a new file could be written and read back.
+/// Changes existing files and makes a new one. Returns `true` when the new file could be written and read back.
 fn write_something(rig: &mut Rig) -> Result<bool, Failure> {
     let names: Vec<Vec<u8>> = rig.vfs.readdir_path(b"/").unwrap_or_default().into_iter().map(|e| e.name).collect();
     for (number, name) in names.iter().take(24).enumerate() {
-        // Whatever these answer is good, as long as they answer.
+        // Any result of these calls is acceptable, as long as they return.
         match number % 4 {
             0 => drop(rig.vfs.unlink(name)),
             1 => drop(rig.vfs.rename(name, &[&b"renamed-"[..], name].concat())),
@@ -302,12 +304,12 @@ fn write_something(rig: &mut Rig) -> Result<bool, Failure> {
         rig.vfs.drop_caches();
         match rig.read_file(b"new after damage") {
             Ok(found) if found == data => writable = true,
-            // A block may claim to be erased and hold damage. Who trusts the claim, as Linux does where it would have to
-            // read the whole medium otherwise, programs pages over it.
+            // A block may be marked as erased and hold damaged data. A file system that trusts the mark, as Linux does
+            // where it would have to read the whole medium otherwise, then programs pages a second time.
             Ok(_) if rig.sim().total().reprograms > reprograms_before => {}
             Ok(_) => return Err(Failure::new("a file that was written and fsynced just now reads differently")),
             Err(Errno::PowerCut) => return Err(Failure::new("a power cut was reported, and there was none")),
-            // The space it was written to may be damaged, too.
+            // The space to which the file was written may be damaged as well.
             Err(_) => {}
         }
     }

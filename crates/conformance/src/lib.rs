@@ -53,55 +53,56 @@ pub trait Subject: Send + Sync {
     /// Mounts the partition. An erased partition becomes an empty file system. The error is one clear line.
     fn mount(&self, mtd: Mtd) -> Result<Box<dyn FileSystem>, String>;
 
-    /// May a mount be refused after a power cut, as long as nothing on the partition was safe yet? A file system that
-    /// tells its own unfinished formatting from foreign data says no, which is the default.
+    /// Whether a mount may be refused after a power cut, as long as nothing on the partition was durable yet. A file
+    /// system that can distinguish its own unfinished formatting from foreign data returns `false`, which is the
+    /// default.
     fn may_refuse_unfinished_format(&self) -> bool {
         false
     }
 
-    /// May a power cut during rename(2) leave both names? The default is no: the old or the new one.
+    /// Whether a power cut during rename(2) may leave both names. The default is `false`: only the old or the new name.
     fn rename_may_leave_both_names(&self) -> bool {
         false
     }
 
-    /// Entries of the root directory that the file system makes by itself and that the kit leaves alone.
+    /// Entries of the root directory that the file system makes by itself. The kit does not touch them.
     fn own_entries(&self) -> &[&[u8]] {
         &[]
     }
 
-    /// May a time that utimens(2) set be overwritten when data are written out later? The default is no.
+    /// Whether a time that utimens(2) has set may be overwritten when data are written out later. The default is no.
     fn keeps_set_times(&self) -> bool {
         true
     }
 
-    /// May a power cut during unlink(2) of a file that has hard links leave a directory in which the same name stands
-    /// twice? The default is no.
+    /// Whether a power cut during unlink(2) of a file with hard links may leave a directory with the same name twice.
+    /// The default is no.
     fn unlink_may_double_a_name(&self) -> bool {
         false
     }
 
-    /// May unlink(2) on a full medium say ENOSPC until background work has had time? The default is no.
+    /// Whether unlink(2) on a full medium may fail with ENOSPC until background work has had time. The default is no.
     fn unlink_may_want_time(&self) -> bool {
         false
     }
 
-    /// May data that were overwritten or cut off long ago come back, after a power cut, where a file was cut and grew
-    /// again? The default is no.
+    /// Whether data that were overwritten or cut off long ago may come back after a power cut, in a file that was cut
+    /// and has grown again. The default is no.
     fn older_data_may_return(&self) -> bool {
         false
     }
 
-    /// What it knows beyond the calls that every file system knows. The default is nothing.
+    /// The features beyond the calls that every file system must support. The default is none.
     fn features(&self) -> Features {
         Features::default()
     }
 
-    /// Makes the checksums of a damaged image right again (pages with their out-of-band bytes, in order), so that
-    /// damage gets past them. The default leaves them wrong.
+    /// Corrects the check sums of a damaged image (pages with their out-of-band bytes, in order), so that they do not
+    /// reveal the damage. The default leaves them wrong.
     fn reseal(&self, _image: &mut [u8]) {}
 }
 
-/// Calls that not every file system knows; they are tested where they are known.
+/// Optional features. They are tested in file systems that have them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Features {
     /// Extended attributes in the namespaces `user.`, `trusted.` and `security.`.
@@ -115,7 +116,7 @@ pub struct Features {
 impl Features {
     pub const NONE: Features = Features { xattrs: false, rename_flags: false, unnamed_files: false };
 
-    /// Whether everything that `needed` has is there.
+    /// Whether all features in `needed` are there.
     pub fn include(self, needed: Features) -> bool {
         (self.xattrs || !needed.xattrs)
             && (self.rename_flags || !needed.rename_flags)
@@ -136,7 +137,7 @@ impl Failure {
         Failure(error.to_string())
     }
 
-    /// Says where it happened.
+    /// Adds the place of the failure to its text.
     pub(crate) fn at(self, place: impl std::fmt::Display) -> Failure {
         Failure(format!("{place}: {}", self.0))
     }
@@ -150,14 +151,14 @@ impl std::fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// Sequences and power cuts where tasks sleep while the chip works.
+/// Checks sequences and power cuts on a machine whose tasks sleep while the chip works.
 pub fn check_asleep(subject: &dyn Subject) -> Result<power_cuts::Report, Failure> {
     let machine = Machine::ASLEEP;
     sequences::check(subject, &sequences::Options { seed: 5, machine, ..sequences::Options::default() })?;
     power_cuts::check(subject, &power_cuts::Options { points_max: 25, machine, ..power_cuts::Options::default() })
 }
 
-/// What a check reports, printed; a failure ends the test with its text.
+/// Prints the report of a check. A failure ends the test with its text.
 #[track_caller]
 pub fn must<T: std::fmt::Debug>(result: Result<T, Failure>) -> T {
     let report = result.unwrap_or_else(|failure| panic!("{failure}"));

@@ -1,7 +1,7 @@
-//! Memory of the process that runs the kit, to see that a damaged image does not make a file system allocate without
+//! Memory of the process that runs the kit, to detect that a damaged image makes a file system allocate without limit.
 //! bounds. Linux only: elsewhere nothing is measured.
 
-/// Peaks so far, in bytes.
+/// The highest values so far, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peak {
     /// Memory really used (`VmHWM` of proc(5)).
@@ -10,7 +10,7 @@ pub struct Peak {
     pub virtual_bytes: u64,
 }
 
-/// `None` where `/proc/self/status` does not say.
+/// `None` where `/proc/self/status` does not contain them.
 pub fn peak() -> Option<Peak> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let field = |name: &str| {

@@ -19,7 +19,7 @@ pub struct OpenFile {
     position: u64,
 }
 
-/// The system as it ought to be.
+/// The reference system, with the correct behaviour.
 #[derive(Clone, Debug)]
 pub struct Model {
     pub nodes: Nodes,
@@ -30,7 +30,7 @@ pub struct Model {
     file_bytes_max: u64,
 }
 
-/// A place for a name: its directory, the name, and what it stands for now.
+/// A place for a name: its directory, the name, and the inode for which it stands now.
 struct Place {
     dir: NodeId,
     name: Vec<u8>,
@@ -40,7 +40,7 @@ struct Place {
 }
 
 impl Model {
-    /// Empty, with the limits of the file system that it is compared with.
+    /// An empty system, with the limits of the file system with which it is compared.
     pub fn new(name_bytes_max: usize, file_bytes_max: u64) -> Model {
         let nodes = Nodes::default();
         Model { nodes, open: [None; SLOTS], linkable: BTreeSet::new(), name_bytes_max, file_bytes_max }
@@ -51,7 +51,7 @@ impl Model {
         self.open.get(slot).copied().flatten()
     }
 
-    /// The power went away: descriptors are lost, and files that only they held.
+    /// Models a power cut: descriptors are lost, and so are files that only had descriptors.
     pub fn forget_descriptors(&mut self) {
         self.open = [None; SLOTS];
         let orphans: Vec<NodeId> =
@@ -204,7 +204,7 @@ impl Model {
         }
     }
 
-    /// What a path stands for, if anything; symbolic links are followed.
+    /// The inode for which a path stands, if there is one; symbolic links are followed.
     pub fn find(&self, path: &str) -> Option<NodeId> {
         self.existing(path, true).ok()
     }
@@ -230,7 +230,8 @@ impl Model {
         })
     }
 
-    /// Where a write through a slot goes: `at`, or the file position, or the end of a file opened to append.
+    /// The offset at which a write through a slot begins: `at`, or the file position, or the end of a file opened to
+    /// append.
     pub fn write_position(&self, slot: usize, at: Option<u64>) -> Result<u64> {
         let file = self.slot(slot)?;
         match file.how.append {
@@ -243,7 +244,7 @@ impl Model {
         self.move_to(slot, position);
     }
 
-    /// Gives a file the content that was found.
+    /// Replaces a file's content by the content that was found.
     pub fn replace_content(&mut self, id: NodeId, content: Vec<u8>) {
         self.nodes.apply(Change::Size { id, size_bytes: 0 });
         self.nodes.apply(Change::Size { id, size_bytes: content.len() as u64 });
@@ -389,7 +390,7 @@ impl Model {
         Ok(())
     }
 
-    /// Is `node` the directory `above`, or somewhere below it?
+    /// Whether `node` is the directory `above`, or is somewhere below it.
     fn is_in(&self, node: NodeId, above: NodeId) -> bool {
         let below = |names: &std::collections::BTreeMap<_, NodeId>| names.values().any(|&id| self.is_in(node, id));
         node == above || self.nodes.directory(above).is_ok_and(below)
@@ -462,7 +463,7 @@ fn special_rmdir_error(path: &str) -> Errno {
     }
 }
 
-/// The names of a path, the first one last.
+/// The names of a path in reverse order.
 fn components(path: &[u8]) -> Vec<Vec<u8>> {
     path.split(|&byte| byte == b'/').filter(|name| !name.is_empty()).rev().map(<[u8]>::to_vec).collect()
 }

@@ -30,7 +30,7 @@ pub enum Mutation {
     EraseBlock {
         block: u32,
     },
-    /// Everything from here to the end of the page is as erased.
+    /// The rest of the page from here on becomes erased.
     Truncate {
         page: u32,
         offset: u32,
@@ -46,19 +46,19 @@ pub enum Mutation {
         offset: u32,
         bytes: u32,
     },
-    /// A 32-bit word of a kind that breaks length checks.
+    /// A 32-bit word is replaced by a value of the kind that breaks checks of lengths.
     Word {
         page: u32,
         offset: u32,
         value: u32,
     },
-    /// The same for 16 bits.
+    /// A 16-bit word is replaced in the same way.
     HalfWord {
         page: u32,
         offset: u32,
         value: u16,
     },
-    /// The data from here on move, and their tail is lost.
+    /// The data from here on are shifted, and their end is lost.
     Shift {
         page: u32,
         offset: u32,
@@ -69,7 +69,7 @@ pub enum Mutation {
 const WORDS: &[u32] =
     &[0, 1, 2, 0x7FFF_FFFF, 0x8000_0000, 0xFFFF_FFFF, 0xFFFF_FFF0, 0x0001_0000, 0x0002_0000, 0x4000_0000, 4096, 255];
 
-/// Chooses `count` mutations; mostly of pages that hold something.
+/// Chooses `count` mutations, mostly of pages that are not erased.
 pub fn choose(image: &[u8], geometry: Geometry, random: &mut Random, count: u32) -> Vec<Mutation> {
     let used: Vec<u32> = (0..geometry.pages()).filter(|&page| !is_erased(image, geometry, page)).collect();
     (0..count).map(|_| choose_one(geometry, &used, random)).collect()
@@ -82,7 +82,7 @@ fn choose_one(geometry: Geometry, used: &[u32], random: &mut Random) -> Mutation
     };
     let page = pick(random);
     let offset = random.below(u64::from(geometry.page_bytes)) as u32;
-    // Headers stand at the start of pages in most formats.
+    // In most formats headers are at the start of pages.
     let offset = if random.below(2) == 0 { offset % 64 } else { offset };
     let word_offset = offset & !3;
     let bytes = 1 + random.below(200) as u32;

@@ -1,4 +1,4 @@
-//! The inodes of the reference file system: what names, links, sizes and bytes there are, and nothing else.
+//! The inodes of the reference file system: names, links, sizes and bytes.
 
 use ffslab_fs::{Errno, FileKind, Result, TimeSpec};
 use std::collections::BTreeMap;
@@ -34,7 +34,7 @@ pub struct Node {
     pub permissions: u32,
     pub uid: u32,
     pub gid: u32,
-    /// Set by a program and not changed by a later write; `None`: some time that the kit does not follow.
+    /// A time that a program has set and that no later write has changed; `None`: a time that the kit does not follow.
     pub modified: Option<TimeSpec>,
     /// Number of names.
     pub links: u32,
@@ -52,7 +52,7 @@ pub enum Change {
         content: Content,
         permissions: u32,
     },
-    /// The name now stands for `to`, or for nothing.
+    /// The name stands for `to` from now on, or for nothing.
     Name {
         dir: NodeId,
         name: Vec<u8>,
@@ -80,19 +80,19 @@ pub enum Change {
         id: NodeId,
         time: Option<TimeSpec>,
     },
-    /// The extended attribute has this value now, or is gone.
+    /// The extended attribute has this value from now on, or does not exist any more.
     Xattr {
         id: NodeId,
         name: Vec<u8>,
         value: Option<Vec<u8>>,
     },
-    /// Nothing refers to the inode any more.
+    /// The inode is deleted, because nothing refers to it any more.
     Gone {
         id: NodeId,
     },
 }
 
-/// All inodes. Every change goes through [`Nodes::apply`] and is remembered until [`Nodes::take_changes`].
+/// All inodes. Every change is made with [`Nodes::apply`] and is recorded until [`Nodes::take_changes`].
 #[derive(Clone, Debug)]
 pub struct Nodes {
     all: BTreeMap<NodeId, Node>,
@@ -169,7 +169,7 @@ impl Nodes {
         Ok(())
     }
 
-    /// Takes the name of anything but a directory away. The inode stays until [`Nodes::forget`].
+    /// Removes the name of anything except a directory. The inode remains until [`Nodes::forget`].
     pub fn unlink(&mut self, dir: NodeId, name: &[u8]) -> Result<NodeId> {
         let id = self.lookup(dir, name)?;
         if self.directory(id).is_ok() {
@@ -195,12 +195,12 @@ impl Nodes {
         id
     }
 
-    /// Moves a name. Returns the inode that the new name stood for before, if it was another one.
+    /// Moves a name. Returns the inode for which the new name stood before, if that was a different one.
     pub fn rename(&mut self, dir: NodeId, name: &[u8], to: NodeId, new_name: &[u8]) -> Result<Option<NodeId>> {
         self.rename_and_leave(dir, name, to, new_name, false)
     }
 
-    /// The same; with `whiteout` the old name stands for a whiteout afterwards.
+    /// Moves a name as [`Nodes::rename`] does. With `whiteout` the old name stands for a whiteout afterwards.
     pub fn rename_and_leave(
         &mut self,
         dir: NodeId,
@@ -229,7 +229,7 @@ impl Nodes {
         Ok(replaced)
     }
 
-    /// Each of two names gets what the other one stood for.
+    /// Exchanges the inodes for which two names stand.
     pub fn exchange(&mut self, one: (NodeId, &[u8]), other: (NodeId, &[u8])) -> Result<()> {
         let (first, second) = (self.lookup(one.0, one.1)?, self.lookup(other.0, other.1)?);
         self.apply(Change::Name { dir: other.0, name: other.1.to_vec(), to: Some(first) });
@@ -244,7 +244,7 @@ impl Nodes {
         }
     }
 
-    /// Carries a change out; one that concerns an unknown inode does nothing.
+    /// Makes a change. A change of an unknown inode has no effect.
     pub fn apply(&mut self, change: Change) {
         match &change {
             Change::New { id, content, permissions } => {
@@ -278,7 +278,7 @@ impl Nodes {
         self.changes.push(change);
     }
 
-    /// What changed since the last call, in order.
+    /// The changes since the last call, in order.
     pub fn take_changes(&mut self) -> Vec<Change> {
         std::mem::take(&mut self.changes)
     }

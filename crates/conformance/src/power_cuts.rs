@@ -1,4 +1,4 @@
-//! The power goes away during the k-th program or erase, for every k.
+//! Power cuts during the k-th program or erase, for every k.
 
 use crate::call::{Answer, Call, How};
 use crate::content::Random;
@@ -12,9 +12,10 @@ use ffslab_fs::FileKind;
 
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Cut points for each workload and each kind of torn operation. Workloads with more operations are sampled evenly.
+    /// How many cuts are made for each workload and each kind of torn operation. Workloads with more operations are
+    /// sampled evenly.
     pub points_max: u64,
-    /// Cut the power a second time, while the file system recovers and goes on working.
+    /// Whether the power is cut a second time, while the file system recovers and continues to work.
     pub cut_recovery: bool,
     /// Only the workload of this name.
     pub only: Option<&'static str>,
@@ -27,7 +28,7 @@ impl Default for Options {
     }
 }
 
-/// What was cut.
+/// The number of cuts that were made.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     pub workloads: Vec<WorkloadReport>,
@@ -39,9 +40,9 @@ pub struct WorkloadReport {
     /// Programs and erases of the workload without a cut.
     pub modifying_operations: u64,
     pub cut_points: u64,
-    /// Second cuts that hit the recovery or the work after it.
+    /// Second cuts, which happened during the recovery or the work after it.
     pub cuts_of_recovery: u64,
-    /// Cuts before anything was safe after which the mount was refused; see
+    /// Cuts before anything was durable, after which the mount was refused; see
     /// [`Subject::may_refuse_unfinished_format`].
     pub refused: u64,
 }
@@ -65,10 +66,12 @@ impl std::fmt::Display for Report {
     }
 }
 
-/// Cuts each workload at each sampled operation; mounts again, compares, works on.
+/// Cuts the power in each workload at each sampled operation. After each cut the file system is mounted, compared with
+/// the model, and used further.
 ///
 /// # Errors
-/// The first cut after which something safe is missing or something foreign is there, or the file system cannot go on.
+/// The first cut after which durable data are missing, foreign data are found, or the file system cannot be used
+/// further.
 pub fn check(subject: &dyn Subject, options: &Options) -> Result<Report, Failure> {
     let mut report = Report::default();
     let features = subject.features();
@@ -85,9 +88,9 @@ pub fn check(subject: &dyn Subject, options: &Options) -> Result<Report, Failure
     Ok(report)
 }
 
-/// Runs the workload of this name, whose power goes away after `percent` of its programs and erases, and what the file
-/// system makes of it. `at_cut` sees the machine without power, `recovered` the mounted file system, if the mount was
-/// not refused.
+/// Runs the workload of this name, cuts the power after `percent` of its programs and erases, and mounts again.
+/// `at_cut` is called with the machine without power, `recovered` with the mounted file system, unless the mount was
+/// refused.
 ///
 /// # Errors
 /// Those of [`check`].
@@ -126,7 +129,7 @@ fn check_workload(subject: &dyn Subject, workload: &Workload, options: &Options)
     let mut report = WorkloadReport { name: workload.name, modifying_operations, ..WorkloadReport::default() };
     let points = modifying_operations.min(options.points_max.max(1));
     for point in 0..points {
-        // Evenly spread; all of them when there are no more than points_max.
+        // The cuts are evenly spread; every operation is cut if there are no more than points_max.
         let k = 1 + point * modifying_operations / points;
         for torn in [Torn::Nothing, Torn::Partial { seed: k }, Torn::Complete] {
             let second = options.cut_recovery.then_some(1 + k * 7 % 23);
@@ -155,7 +158,7 @@ fn record<'a>(subject: &'a dyn Subject, workload: &Workload, machine: Machine) -
     Ok(Recording { subject, machine, start, history, calls: (workload.calls)(subject.geometry().size_bytes()) })
 }
 
-/// What happened after the first cut.
+/// The results after the first cut.
 #[derive(Default)]
 struct Again {
     /// Further cuts.
@@ -163,11 +166,11 @@ struct Again {
     refused: bool,
 }
 
-/// How a run of calls ended.
+/// The end of a run of calls.
 enum Ended {
     /// All done and unmounted.
     Well,
-    /// The power went away.
+    /// The power was cut.
     Dark,
 }
 
@@ -196,7 +199,7 @@ impl Recording<'_> {
         Ok(again)
     }
 
-    /// Runs the calls until the power goes away during program or erase `k`; it is off then.
+    /// Runs the calls until the power is cut during program or erase `k`. The power is off afterwards.
     fn run_until(&self, k: u64, torn: Torn) -> Result<(Rig<'_>, History), Failure> {
         let mut rig = Rig::with_image(self.subject, self.machine, &self.start)?;
         let mut history = self.history.clone();
@@ -204,7 +207,7 @@ impl Recording<'_> {
         match rig.mount() {
             Ok(()) => {
                 if let Ended::Well = run(&mut rig, &mut history, &self.calls)? {
-                    // The cut is in the unmounting, or after it.
+                    // The cut happens during the unmount, or after it.
                     let _ = rig.umount();
                 }
             }
@@ -222,7 +225,7 @@ fn is_on(rig: &Rig) -> bool {
     rig.nand.with_chip(|chip| chip.is_on())
 }
 
-/// Runs calls; what they do goes into the history.
+/// Runs calls and records them in the history.
 fn run(rig: &mut Rig, history: &mut History, calls: &[Call]) -> Result<Ended, Failure> {
     for (number, call) in calls.iter().enumerate() {
         let expected = history.begin(call);
@@ -235,7 +238,7 @@ fn run(rig: &mut Rig, history: &mut History, calls: &[Call]) -> Result<Ended, Fa
             return Ok(Ended::Dark);
         }
         let agree = match (&expected, &found) {
-            // Directory sizes and such are compared elsewhere; here every call must succeed, and completely.
+            // Results such as sizes of directories are compared elsewhere; here every call must succeed completely.
             (Ok(Answer::Number(all)), Ok(Answer::Number(count))) => all == count,
             (expected, found) => expected.is_ok() && found.is_ok(),
         };
@@ -248,8 +251,8 @@ fn run(rig: &mut Rig, history: &mut History, calls: &[Call]) -> Result<Ended, Fa
     Ok(Ended::Well)
 }
 
-/// Switches on, mounts, compares; with `second` the power goes away again at that operation, once. `None`: the mount
-/// was refused, and that may be.
+/// Switches the chip on, mounts and compares. With `second` the power is cut once more, at that operation. `None`: the
+/// mount was refused, and that is allowed.
 fn recover(rig: &mut Rig, history: &History, second: Option<u64>, again: &mut Again) -> Result<Option<Tree>, Failure> {
     let mut second = second;
     loop {
@@ -261,7 +264,7 @@ fn recover(rig: &mut Rig, history: &History, second: Option<u64>, again: &mut Ag
         let mounted = mount.is_ok();
         let found = match mount {
             Ok(()) => {
-                // Background work of the mount gets its chance.
+                // Background work of the mount gets time to run.
                 rig.vfs.sleep_ns(100_000_000);
                 Tree::read(rig)
             }
@@ -282,7 +285,8 @@ fn recover(rig: &mut Rig, history: &History, second: Option<u64>, again: &mut Ag
     }
 }
 
-/// The file system must go on working, also through another cut; what it says at the end must be exact.
+/// Uses the file system further, with another cut if `second` is given. The state at the end must be exactly that of
+/// the model.
 fn work_on(rig: &mut Rig, tree: &Tree, second: Option<u64>, again: &mut Again) -> Result<(), Failure> {
     let mut history = History::of_tree(tree, rig.limits());
     make_room(rig, &mut history, tree)?;
@@ -312,7 +316,7 @@ fn work_on(rig: &mut Rig, tree: &Tree, second: Option<u64>, again: &mut Again) -
     }
 }
 
-/// On a nearly full partition a large file goes first.
+/// On a nearly full partition, deletes a large file first.
 fn make_room(rig: &mut Rig, history: &mut History, tree: &Tree) -> Result<(), Failure> {
     if rig.free_percent().map_err(Failure::of)? >= 15 {
         return Ok(());

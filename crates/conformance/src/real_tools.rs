@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A folder that goes with the test.
+/// A folder that is removed at the end of the test.
 pub struct Folder(PathBuf);
 
 impl Folder {
@@ -28,8 +28,8 @@ impl Drop for Folder {
     }
 }
 
-/// Where a program is: on the search path, in the folders of administrators, or in the checkout's Python environment.
-/// `None`, with a line that says so, leaves the test out; with `FFSLAB_NOTHING_LEFT_OUT` set it fails.
+/// Path of a program: on the search path, in the folders for administrators, or in the checkout's Python environment.
+/// `None`, with a message, means that the test must be skipped; with `FFSLAB_NOTHING_LEFT_OUT` set it fails instead.
 pub fn tool(name: &str, package: &str) -> Option<PathBuf> {
     let venv = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.venv/bin");
     let path = env::var_os("PATH").unwrap_or_default();
@@ -42,7 +42,7 @@ pub fn tool(name: &str, package: &str) -> Option<PathBuf> {
     found
 }
 
-/// Runs a program to its end, which must be a good one.
+/// Runs a program, which must end successfully.
 pub fn run(command: &mut Command) {
     let output = command.output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 /// Memory of the simulated machine, and how its tasks wait for the chip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Machine {
-    /// 0: the least that the page cache accepts, 16 pages, so that nearly every page is read anew.
+    /// 0: the smallest size that the page cache accepts, 16 pages, so that nearly every page is read again.
     pub page_cache_bytes: u64,
     pub read_ahead_bytes: u32,
     pub nand_wait: NandWait,
@@ -24,7 +24,7 @@ impl Machine {
     pub const USUAL: Machine =
         Machine { page_cache_bytes: 64 << 20, read_ahead_bytes: 128 << 10, nand_wait: NandWait::Busy };
     pub const TINY: Machine = Machine { page_cache_bytes: 0, read_ahead_bytes: 0, ..Machine::USUAL };
-    /// Tasks sleep while the chip works, so that others come in between.
+    /// Tasks sleep while the chip works, so that other tasks run in between.
     pub const ASLEEP: Machine = Machine { nand_wait: NandWait::Sleep, ..Machine::USUAL };
 }
 
@@ -34,7 +34,7 @@ pub struct Rig<'a> {
     pub nand: Nand,
     pub mtd: Mtd,
     pub vfs: Vfs,
-    /// Names that stand twice in their directory, by inode; see [`Subject::unlink_may_double_a_name`].
+    /// How many names appear twice in their directory, by inode; see [`Subject::unlink_may_double_a_name`].
     pub double_names: BTreeMap<Ino, u32>,
     sim: Sim,
     slots: [Option<(Fd, How)>; SLOTS],
@@ -46,7 +46,7 @@ impl<'a> Rig<'a> {
         Rig::with_chip(subject, machine, |_| Ok(()))
     }
 
-    /// The same with the chip that `prepare` leaves.
+    /// A machine with the chip that `prepare` has set up.
     pub fn with_chip(
         subject: &'a dyn Subject,
         machine: Machine,
@@ -56,7 +56,7 @@ impl<'a> Rig<'a> {
         Ok(Rig { subject, nand, mtd, vfs, double_names: BTreeMap::new(), sim, slots: [None; SLOTS] })
     }
 
-    /// The same with the content of a snapshot.
+    /// A machine with the content of a snapshot.
     pub fn with_image(
         subject: &'a dyn Subject,
         machine: Machine,
@@ -73,7 +73,7 @@ impl<'a> Rig<'a> {
         self.subject.geometry()
     }
 
-    /// Mounts; an error of the file system is passed on.
+    /// Mounts. An error of the file system is returned.
     pub fn mount(&mut self) -> std::result::Result<(), Failure> {
         let fs = self.subject.mount(self.mtd.clone()).map_err(|text| Failure::new(format!("mount: {text}")))?;
         self.vfs.mount(fs).map_err(|error| Failure::new(format!("mount: {error}")))
@@ -89,7 +89,7 @@ impl<'a> Rig<'a> {
         self.vfs.umount()
     }
 
-    /// Power off and on: RAM is lost, a cut that was still to come is forgotten.
+    /// Switches the power off and on: the content of RAM is lost, and a planned cut is cancelled.
     pub fn power_cycle(&mut self) {
         self.slots = [None; SLOTS];
         self.vfs.crash();
@@ -115,8 +115,8 @@ impl<'a> Rig<'a> {
         self.sim.total().operations()
     }
 
-    /// Panics when more than `count` further flash operations happen: the only way out of a file system that does
-    /// not come to an end. For callers that catch it.
+    /// Panics when more than `count` further flash operations are made, which is the only way to stop a file system
+    /// that does not end. For callers that catch the panic.
     pub fn limit_operations(&mut self, count: u64) {
         self.sim.set_sink(Some(Box::new(OperationLimit { left: count, limit: count })));
     }
@@ -126,7 +126,7 @@ impl<'a> Rig<'a> {
         self.vfs.fs().map_or((255, u64::from(u32::MAX)), |fs| (fs.name_bytes_max(), fs.file_bytes_max()))
     }
 
-    /// Share of the partition that statfs(2) calls free, in per cent.
+    /// The share of the partition that statfs(2) reports as free, in per cent.
     pub fn free_percent(&mut self) -> Result<u64> {
         let statfs = self.vfs.statfs()?;
         Ok(statfs.blocks_free * 100 / statfs.blocks.max(1))
@@ -134,10 +134,10 @@ impl<'a> Rig<'a> {
 
     // ---- system calls --------------------------------------------------------------------------------------
 
-    /// Carries a call out on the system under test.
+    /// Makes a call on the system under test.
     ///
     /// # Errors
-    /// The inner result is what the program sees; the outer one says that the file system could not be mounted again.
+    /// The inner result is that of the program; the outer one fails when the file system could not be mounted again.
     pub fn call(&mut self, call: &Call) -> std::result::Result<Outcome, Failure> {
         match call {
             Call::Remount => {
@@ -277,12 +277,12 @@ impl<'a> Rig<'a> {
                 Ok(Answer::Xattrs(names))
             }
             Call::RemoveXattr { path, name } => self.vfs.lremovexattr(path.as_bytes(), name.as_bytes()).map(done),
-            // Call::Remount and Call::SyncAndCrash: see Rig::call.
+            // Call::Remount and Call::SyncAndCrash are handled in Rig::call.
             Call::Remount | Call::SyncAndCrash => Err(Errno::Inval),
         }
     }
 
-    /// Takes out what the file system made by itself; see [`Subject::own_entries`].
+    /// Removes the entries that the file system made by itself; see [`Subject::own_entries`].
     pub fn leave_out_own_entries(&mut self, directory: &[u8], entries: &mut Vec<Entry>) {
         let is_own = |entry: &Entry| self.subject.own_entries().contains(&&entry.name[..]);
         if !entries.iter().any(is_own) {
@@ -294,7 +294,7 @@ impl<'a> Rig<'a> {
         }
     }
 
-    /// What of a stat(2) the kit compares.
+    /// The part of a stat(2) that the kit compares.
     pub fn attributes(&self, stat: &Stat) -> Attributes {
         let double_names = self.double_names.get(&stat.ino).copied().unwrap_or(0);
         let modified_s = self.subject.keeps_set_times().then_some(stat.modified.seconds);
@@ -310,7 +310,7 @@ impl<'a> Rig<'a> {
         self.slots.get(slot).copied().flatten().map(|(_, how)| how.append).ok_or(Errno::BadF)
     }
 
-    /// Reads a whole file, in pieces that do not end where pages do.
+    /// Reads a whole file, in pieces that do not end at the ends of pages.
     pub fn read_file(&mut self, path: &[u8]) -> Result<Vec<u8>> {
         let fd = self.vfs.open(path, OpenFlags { no_follow: true, ..OpenFlags::READ }, 0)?;
         let result = self.read_descriptor(fd);
@@ -318,7 +318,7 @@ impl<'a> Rig<'a> {
         result
     }
 
-    /// Reads everything behind a descriptor; the file position stays.
+    /// Reads the whole content of a descriptor; the file position does not change.
     pub fn read_descriptor(&mut self, fd: Fd) -> Result<Vec<u8>> {
         let mut data = Vec::new();
         let mut piece = vec![0xEE; 30_001];
@@ -331,7 +331,7 @@ impl<'a> Rig<'a> {
         }
     }
 
-    /// All extended attributes; none where the file system does not know them.
+    /// All extended attributes; none if the file system does not support them.
     pub fn xattrs(&mut self, path: &[u8]) -> Result<Xattrs> {
         if !self.subject.features().xattrs {
             return Ok(Xattrs::new());

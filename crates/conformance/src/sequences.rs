@@ -13,7 +13,7 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestError, TestRng, TestRunner};
 use std::cell::RefCell;
 
-/// A file system that calls itself more than this full may refuse with ENOSPC.
+/// A file system that reports itself as more than this full may fail with ENOSPC.
 const FREE_PERCENT_WHEN_FULL: u64 = 50;
 
 #[derive(Clone, Debug)]
@@ -32,7 +32,7 @@ impl Default for Options {
     }
 }
 
-/// What the sequences did, so that a test can see that they did something.
+/// The effects of the sequences, with which a test can check that they did something.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     pub calls: u64,
@@ -40,14 +40,15 @@ pub struct Report {
     pub refused: u64,
     /// Remounts and crashes after sync(2), each followed by a comparison of everything.
     pub remounts: u64,
-    /// Calls that met a full medium.
+    /// Calls made on a full medium.
     pub full: u64,
 }
 
-/// Runs the sequences; after each remount and at the end names, links, attributes and bytes must be the model's.
+/// Runs the sequences. After each remount and at the end, names, links, attributes and bytes must be those of the
+/// model.
 ///
 /// # Errors
-/// The shortest sequence found that the file system gets wrong, and what is wrong.
+/// The shortest sequence found on which the file system is wrong, and the difference.
 pub fn check(subject: &dyn Subject, options: &Options) -> Result<Report, Failure> {
     let config =
         Config { cases: options.cases, failure_persistence: None, max_shrink_iters: 2_000, ..Config::default() };
@@ -78,10 +79,10 @@ fn runner(config: Config, seed: u64) -> TestRunner {
     TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &bytes))
 }
 
-/// `count` calls that every file system knows, always the same for a seed.
+/// `count` calls that every file system must support, always the same ones for a seed.
 ///
 /// # Errors
-/// None that is known; proptest could refuse to draw.
+/// None are known; proptest could refuse to draw.
 pub fn random_calls(seed: u64, count: usize) -> Result<Vec<Call>, Failure> {
     let tree = proptest::collection::vec(call(Features::NONE), count).new_tree(&mut runner(Config::default(), seed));
     tree.map(|tree| tree.current()).map_err(Failure::of)
@@ -90,12 +91,12 @@ pub fn random_calls(seed: u64, count: usize) -> Result<Vec<Call>, Failure> {
 /// Runs one sequence on a new file system.
 ///
 /// # Errors
-/// The first call that the model answers otherwise, or a difference after a remount.
+/// The first call whose result differs from the model's, or a difference after a remount.
 pub fn run(subject: &dyn Subject, machine: Machine, calls: &[Call]) -> Result<Report, Failure> {
     play(subject, machine, calls).map(|pair| pair.report)
 }
 
-/// The same; what was done is still mounted.
+/// Runs one sequence and leaves the file system mounted.
 ///
 /// # Errors
 /// Those of [`run`].
@@ -105,7 +106,8 @@ pub fn play<'a>(subject: &'a dyn Subject, machine: Machine, calls: &[Call]) -> R
         let _ = pair.step(&Call::Mkdir { path: path.to_string(), permissions: 0o755 })?;
     }
     for (number, call) in calls.iter().enumerate() {
-        // Otherwise most calls would meet an empty slot: they are drawn without knowing what came before.
+        // Calls on an empty slot are skipped. Calls are drawn without knowledge of the ones before, so most slots would
+        // be empty.
         if let Some(slot) = used_slot(call).filter(|&slot| pair.model.open_file(slot).is_none()) {
             let path = ["f0", "f1", "d0/f0", "d1/f0"][slot].to_string();
             let open = Call::Open { slot, path, how: How::CREATE };
@@ -118,7 +120,7 @@ pub fn play<'a>(subject: &'a dyn Subject, machine: Machine, calls: &[Call]) -> R
     Ok(pair)
 }
 
-/// The slot that a call needs something in.
+/// The slot that a call needs not to be empty.
 fn used_slot(call: &Call) -> Option<usize> {
     match call {
         Call::Read { slot, .. }
@@ -132,7 +134,7 @@ fn used_slot(call: &Call) -> Option<usize> {
         | Call::Fdatasync { slot }
         | Call::LinkSlot { slot, .. }
         | Call::Fstat { slot } => Some(*slot),
-        // Closing an empty slot shows what a bad descriptor answers.
+        // Closing an empty slot is allowed, because it tests the error for a bad descriptor.
         _ => None,
     }
 }
@@ -153,10 +155,10 @@ impl<'a> Pair<'a> {
         Ok(Pair { rig, model, report: Report::default() })
     }
 
-    /// One call on both sides; after a remount everything is compared.
+    /// Makes one call on both sides. After a remount everything is compared.
     ///
     /// # Errors
-    /// What the two sides answered, if not the same.
+    /// The two results, if they differ.
     pub fn step(&mut self, call: &Call) -> Result<Outcome, Failure> {
         self.report.calls += 1;
         if self.is_own_affair(call) {
@@ -193,7 +195,7 @@ impl<'a> Pair<'a> {
         self.step(&Call::Remount).map(|_| ())
     }
 
-    /// Compares everything that can be seen: the whole tree and what is behind open descriptors.
+    /// Compares everything visible: the whole tree, and the files behind open descriptors.
     pub fn compare(&mut self) -> Result<(), Failure> {
         let found = Tree::read(&mut self.rig)?;
         if let Some(difference) = Tree::of(&self.model).difference(&found) {
@@ -211,7 +213,7 @@ impl<'a> Pair<'a> {
         Ok(())
     }
 
-    /// Sizes of directories are the file system's own affair.
+    /// Whether the result of the call may differ, as sizes of directories do.
     fn is_own_affair(&self, call: &Call) -> bool {
         match call {
             Call::SeekFromEnd { slot, .. } => {
@@ -221,7 +223,7 @@ impl<'a> Pair<'a> {
         }
     }
 
-    /// What a call may take on the medium; holes may take as much as data.
+    /// How many bytes a call may need on the medium; holes may need as much as data.
     fn bytes_needed(&self, call: &Call) -> u64 {
         let size_of = |slot: usize| {
             let file = self.model.open_file(slot).and_then(|file| self.model.nodes.file(file.node).ok());
@@ -238,7 +240,7 @@ impl<'a> Pair<'a> {
         }
     }
 
-    /// The medium is full: what happened of the call?
+    /// Handles a full medium: finds out which part of the call has happened.
     fn met_full(&mut self, call: &Call, found: &Outcome) -> Result<(), Failure> {
         self.report.full += 1;
         let free_percent = self.rig.free_percent().map_err(Failure::of)?;
@@ -271,10 +273,10 @@ impl<'a> Pair<'a> {
                     // The slot was emptied before the open failed.
                     let _ = self.model.call(&Call::Close { slot: *slot });
                 }
-                // Either it happened or it did not.
+                // The call has either happened completely or not at all.
                 let tree = Tree::read(&mut self.rig)?;
                 let Some(difference) = Tree::of(&self.model).difference(&tree) else { return Ok(()) };
-                // Descriptors are not part of the tree: an open that failed opened nothing.
+                // Descriptors are not part of the tree. An open that failed has opened nothing.
                 let opens = matches!(call, Call::Open { .. } | Call::OpenUnnamed { .. });
                 if opens || Tree::of(&after).difference(&tree).is_some() {
                     return Err(Failure::new(format!("ENOSPC, and yet: {difference}")));
@@ -285,8 +287,8 @@ impl<'a> Pair<'a> {
         }
     }
 
-    /// A write that was cut short: of the bytes not accepted each may be new or old; nothing else may have changed.
-    /// The model takes over what is there. Returns the bytes accepted.
+    /// Handles a write that was cut short: each of the bytes that were not accepted may be new or old, and nothing else
+    /// may have changed. The model takes over the content found. Returns how many bytes were accepted.
     fn adopt_write(&mut self, slot: usize, at: u64, data: &[u8], outcome: &Outcome) -> Result<u64, Failure> {
         let accepted = match outcome {
             Ok(Answer::Number(count)) => *count,

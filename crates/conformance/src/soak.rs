@@ -5,10 +5,10 @@ use crate::{hostile, power_cuts, Failure, Subject};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-/// A file system under a name that says what is special about it.
+/// A file system, with a name that describes its special settings.
 pub type Variant = (&'static str, Arc<dyn Subject>);
 
-/// Cut points for each workload and kind of torn operation, and damaged images for each variant.
+/// Number of cuts for each workload and kind of torn operation, and of damaged images for each variant.
 const POINTS_MAX: u32 = 2_000;
 const IMAGES: u32 = 5_000;
 

@@ -1,4 +1,4 @@
-//! Everything that a mounted file system holds, as a value that can be compared.
+//! The whole content of a mounted file system, as a value that can be compared.
 
 use crate::call::Attributes;
 use crate::model::Model;
@@ -23,7 +23,7 @@ pub struct Entry {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tree(pub BTreeMap<Vec<u8>, Entry>);
 
-/// How far a walk goes. A damaged file system may hold a directory that contains itself.
+/// Limits for a walk, because a damaged file system may have a directory that contains itself.
 #[derive(Clone, Copy, Debug)]
 pub struct WalkLimits {
     pub depth_max: usize,
@@ -66,7 +66,7 @@ impl Tree {
         tree
     }
 
-    /// Where a file should hold zeros, whatever `found` holds is right.
+    /// Copies `found` to wherever a file should hold zeros, so that any content is accepted there.
     pub fn forgive_zeros(&mut self, found: &Tree) {
         for (path, entry) in &mut self.0 {
             let Some(other) = found.0.get(path) else { continue };
@@ -76,7 +76,7 @@ impl Tree {
         }
     }
 
-    /// What is different in `found`, if `self` is what ought to be there.
+    /// The difference between `self`, which is correct, and `found`.
     pub fn difference(&self, found: &Tree) -> Option<String> {
         let mut differences = Vec::new();
         for (path, entry) in &self.0 {
@@ -124,7 +124,7 @@ impl Entry {
     }
 }
 
-/// What is done with each path.
+/// The function that is called for each path.
 pub type Visit<'a> = dyn FnMut(&mut Rig, &[u8]) -> Result<(), Failure> + 'a;
 
 /// Calls `visit` for every path, parents before their entries, the root ("/") first.
@@ -193,7 +193,7 @@ fn add_model_entry(
     }
 }
 
-/// Where two byte strings differ first.
+/// The first difference between two byte strings.
 pub fn bytes_difference(expected: &[u8], found: &[u8]) -> Option<String> {
     let at = expected.iter().zip(found).position(|(a, b)| a != b);
     match at {
@@ -212,7 +212,7 @@ pub fn bytes_difference(expected: &[u8], found: &[u8]) -> Option<String> {
     }
 }
 
-/// A path for people.
+/// A path as text for messages.
 pub fn show(path: &[u8]) -> String {
     String::from_utf8_lossy(path).into_owned()
 }

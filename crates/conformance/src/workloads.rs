@@ -1,4 +1,4 @@
-//! What runs while the power is cut: short programs of the kinds that embedded systems run.
+//! The workloads during which the power is cut: short programs of the kinds that embedded systems run.
 
 use crate::call::{Call, How};
 use crate::content::{pattern, Random};
@@ -13,9 +13,9 @@ pub struct Workload {
     pub name: &'static str,
     /// Prepares the medium, without power cuts. `None`: the workload begins with an erased partition.
     pub setup: Option<Setup>,
-    /// What to do on a partition of so many bytes.
+    /// The calls for a partition of this size in bytes.
     pub calls: fn(u64) -> Vec<Call>,
-    /// What the file system must know.
+    /// The features that the file system must have.
     pub needs: Features,
 }
 
@@ -65,7 +65,7 @@ fn files_with_xattrs(rig: &mut Rig) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Fills until statfs(2) calls a quarter free, with as many holes in the log as overwriting leaves.
+/// Fills the partition until statfs(2) reports a quarter as free, with as many holes in the log as overwriting leaves.
 fn nearly_full(rig: &mut Rig) -> Result<(), Failure> {
     let bytes = target_bytes(rig.mtd.size_bytes()) as usize;
     rig.write_file(b"target", &pattern(800, 0, bytes), true).map_err(Failure::of)?;
@@ -105,7 +105,7 @@ fn rename(from: impl Into<String>, to: impl Into<String>) -> Call {
     Call::Rename { from: from.into(), to: to.into() }
 }
 
-/// A whole file, safe with its name.
+/// Writes a whole file and makes it and its name durable.
 fn safe_file(path: &str, directory: &str, bytes: usize, seed: u64) -> [Call; 5] {
     let how = How { truncate: true, ..How::CREATE };
     [
@@ -175,7 +175,7 @@ fn overwrites(partition_bytes: u64) -> Vec<Call> {
     let mut calls = vec![open(0, "target", How::WRITE), open(1, "log", How::APPEND), fsync_directory("/")];
     for number in 0..220 {
         let at = random.below(target_bytes(partition_bytes) / 4096) * 4096;
-        // Most writes are whole pages, some are not.
+        // Most writes are whole pages, but not all.
         let (at, bytes) = if number % 7 == 0 { (at + 1_000, 2_500) } else { (at, 4_096) };
         calls.push(Call::Pwrite { slot: 0, at, bytes, seed: 100 + number });
         if number % 8 == 7 {
@@ -195,7 +195,7 @@ fn renames(_partition_bytes: u64) -> Vec<Call> {
     calls.extend(safe_file("config", "/", 2_000, 1));
     calls.push(Call::Sync);
     for number in 0..24u64 {
-        // The classic: write a new file, make it safe, put it in the place of the old one.
+        // The usual safe update: write a new file, make it durable, and rename it over the old one.
         calls.push(open(0, "config.new", How { truncate: true, ..How::CREATE }));
         calls.push(write(0, 500 + 300 * number as usize, 10 + number));
         calls.push(Call::Fsync { slot: 0 });
@@ -275,7 +275,7 @@ fn background(partition_bytes: u64) -> Vec<Call> {
             calls.push(Call::Sleep { ms: [200, 1_500, 7_000, 40_000][random.below(4) as usize] });
         }
         if number % 10 == 9 {
-            // What the write before left is deleted only after more has been written.
+            // The file of the last write is deleted only after more has been written.
             let path = format!("passing{}", number / 10);
             calls.extend([open(1, path, How::CREATE), write(1, 12_000, number), Call::Close { slot: 1 }]);
         }
@@ -287,7 +287,8 @@ fn background(partition_bytes: u64) -> Vec<Call> {
     calls
 }
 
-/// What a package manager or a security module does: labels on new files, labels that change, files that go with theirs.
+/// The calls of a package manager or a security module: labels on new files, labels that change, and files that are
+/// deleted with their labels.
 fn xattrs(_partition_bytes: u64) -> Vec<Call> {
     let mut random = Random(8);
     let mut set = |path: &str, name: &str, seed: u64| {
@@ -318,7 +319,7 @@ fn xattrs(_partition_bytes: u64) -> Vec<Call> {
             calls.push(Call::Sync);
         }
         if number % 4 == 2 {
-            // It goes with its attributes: at once, or when the last descriptor is closed, after a commit.
+            // The file is deleted with its attributes: at once, or when its last descriptor is closed, after a commit.
             calls.push(Call::Unlink { path });
             if number % 8 == 2 {
                 calls.push(Call::Sync);
@@ -329,8 +330,8 @@ fn xattrs(_partition_bytes: u64) -> Vec<Call> {
     calls
 }
 
-/// What overlayfs and updates with two trees do: names that change places, also across directories, and names that are
-/// covered.
+/// The calls of overlayfs, and of updates with two trees: names that are exchanged, also across directories, and names
+/// that are covered by whiteouts.
 fn exchanges(_partition_bytes: u64) -> Vec<Call> {
     let with = |from: &str, to: &str, flags| Call::RenameWith { from: from.to_string(), to: to.to_string(), flags };
     let mut calls = vec![Call::Mkdir { path: "b".to_string(), permissions: 0o700 }];
@@ -344,7 +345,7 @@ fn exchanges(_partition_bytes: u64) -> Vec<Call> {
         if number % 3 == 0 {
             calls.push(fsync_directory("/"));
         }
-        // A directory and a file, and back.
+        // A directory and a file exchange their names, and back.
         calls.push(with("old.d/f", "b", RenameFlags::EXCHANGE));
         calls.push(with("old.d/f", "b", RenameFlags::EXCHANGE));
         calls.push(with("old.d", "b", RenameFlags::EXCHANGE));
@@ -356,7 +357,7 @@ fn exchanges(_partition_bytes: u64) -> Vec<Call> {
         if number % 2 == 0 {
             calls.push(fsync_directory("/"));
         }
-        // The whiteout is replaced, and goes.
+        // The whiteout is replaced and deleted.
         calls.push(with(&covered, "old3", RenameFlags::NONE));
         calls.push(with("old4", &covered, RenameFlags::WHITEOUT));
         calls.push(with(&covered, "old4", RenameFlags::EXCHANGE));
@@ -365,7 +366,7 @@ fn exchanges(_partition_bytes: u64) -> Vec<Call> {
     calls
 }
 
-/// What a careful program does: a file gets its name only when it is complete. Others never get one.
+/// The calls of a careful program: a file gets its name only when it is complete. Other files never get a name.
 fn unnamed_files(_partition_bytes: u64) -> Vec<Call> {
     let mut random = Random(9);
     let mut calls = Vec::new();
@@ -375,7 +376,7 @@ fn unnamed_files(_partition_bytes: u64) -> Vec<Call> {
         calls.push(Call::OpenUnnamed { slot: 0, path: directory.to_string(), exclusive: number % 5 == 4 });
         calls.push(write(0, 1 + random.below(9_000) as usize, number));
         if number % 3 == 1 {
-            // A commit writes the orphan.
+            // A commit writes the orphan to flash.
             calls.push(Call::Sync);
         }
         calls.push(write(0, 1 + random.below(3_000) as usize, 50 + number));

@@ -25,8 +25,8 @@ macro_rules! steps {
                 match self { $(Step::$Variant(_) => $tag),+ }
             }
 
-            /// Reads the keys of the step called `name`; `None` when no step is called so. Unlike the derived
-            /// `Deserialize` it does not buffer, so errors keep their place in the file.
+            /// Reads the keys of the step called `name`; `None` when there is no such step. Unlike the derived
+            /// `Deserialize` this does not buffer the keys, so errors state their place in the file.
             pub fn from_keys<'de, D: Deserializer<'de>>(name: &str, keys: D) -> Option<Result<Step, D::Error>> {
                 match name {
                     $($tag => Some($Variant::deserialize(keys).map(Step::$Variant)),)+
@@ -110,7 +110,7 @@ step_keys! {
     UbiDetach {}
     /// Makes one dynamic UBI volume of all available LEBs.
     UbiMakeVolume {}
-    /// Power is lost: what is in memory is gone, nothing is written.
+    /// The power is lost: everything in memory is gone, and nothing is written.
     Crash {}
     /// Makes a file (truncated if it exists) and writes it front to back.
     Create {
@@ -119,7 +119,7 @@ step_keys! {
         /// Bytes of one write; the last one is shorter if need be.
         #[serde(rename = "request_B", default = "default_request")]
         request_bytes: Bytes,
-        /// The error in which the first write is to end.
+        /// The error with which the first write must fail.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         fails: Option<Failure>,
     }
@@ -218,7 +218,7 @@ step_keys! {
         #[serde(default)]
         gap_us: Micros,
     }
-    /// Writes at the end of an open file, each made safe as `sync` says.
+    /// Writes at the end of an open file; after each write `sync` says how it is made durable.
     Append {
         file: String,
         #[serde(rename = "request_B")]
@@ -243,7 +243,7 @@ step_keys! {
         request_bytes: Option<Bytes>,
         #[serde(default)]
         fsync: bool,
-        /// Go on until this happens.
+        /// Continue until this happens.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         until: Option<Until>,
     }
@@ -303,8 +303,8 @@ step_keys! {
     }
     /// Replays the file system calls of a recorded program.
     Replay {
-        /// A recording, relative to the experiment file: of `strace -f -ttt -T`, fio, blkparse, OpenFlash, or a table.
-        /// docs/traces.md describes them.
+        /// The recording, relative to the experiment file: of `strace -f -ttt -T`, fio, blkparse, OpenFlash, or a
+        /// table. docs/traces.md describes them.
         file: String,
         /// Whether the program's think time between calls is kept.
         #[serde(default)]
@@ -313,7 +313,8 @@ step_keys! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         root: Option<String>,
     }
-    /// Runs the jobs of a fio job file. Their files are laid out before; of a measured step at the end of the setup.
+    /// Runs the jobs of a fio job file. Their files are laid out first; if the step is measured, at the end of the
+    /// setup.
     Fio {
         /// The job file, relative to the experiment file.
         file: String,
@@ -325,28 +326,28 @@ step_keys! {
     Postmark {
         /// The command file, relative to the experiment file.
         file: String,
-        /// Its lines, when they stand here; `file` is only a name then.
+        /// The lines of the command file, if they are in the experiment file; `file` is only a name then.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         commands: Option<String>,
-        /// sync(2) and empty caches between the creation of the files and the transactions, which the program cannot do:
-        /// they find the files on flash.
+        /// Runs sync(2) and empties the caches between the creation of the files and the transactions, so that the
+        /// transactions find the files on flash. The program itself cannot do this.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         drop_caches: bool,
     }
-    /// Copies what a folder of this computer holds into the file system, as `cp -R`: files, directories and symbolic
-    /// links with their permissions, sorted by name. Nothing may be in the way.
+    /// Copies the content of a folder of this computer into the file system, as `cp -R` does: files, directories and
+    /// symbolic links with their permissions, sorted by name. None of the names may exist already.
     CopyIn {
         /// The folder, relative to the experiment file.
         from: String,
-        /// Where to; the directory exists, "" is the root.
+        /// The directory to which it is copied; it must exist. "" is the root.
         #[serde(default)]
         dir: String,
         /// Bytes of one write; the last one is shorter if need be.
         #[serde(rename = "request_B", default = "default_copy_request")]
         request_bytes: Bytes,
     }
-    /// Keeps an image of the partition as it is on the chip now. What waits in memory is not in it: sync or umount
-    /// before. `ffslab run` writes it to `images/` in the results folder.
+    /// Saves an image of the partition as it is on the chip now. Data in memory are not in the image; use sync or
+    /// umount before. `ffslab run` writes the image to `images/` in the results folder.
     SaveImage {
         /// File name, without folders.
         file: String,
@@ -384,19 +385,20 @@ words! {
         Sync = "sync",
         /// O_DIRECT: none of the flash file systems has direct I/O, so the call ends in EINVAL.
         Direct = "direct",
-        /// O_TMPFILE: a file without a name in the directory part of `file`; other steps call it by `file` nevertheless.
+        /// O_TMPFILE: a file without a name, in the directory part of `file`. Other steps refer to it by `file`
+        /// nevertheless.
         Tmpfile = "tmpfile",
     }
     /// Flags of renameat2(2).
     RenameFlag {
         /// RENAME_NOREPLACE: EEXIST when `to` exists.
         NoReplace = "noreplace",
-        /// RENAME_EXCHANGE: each name gets what the other one stood for.
+        /// RENAME_EXCHANGE: the two names are exchanged.
         Exchange = "exchange",
         /// RENAME_WHITEOUT: the old name stands for a whiteout afterwards.
         Whiteout = "whiteout",
     }
-    /// Errors that a step may be expected to end in.
+    /// Errors with which a step may be expected to fail.
     Failure {
         NoEnt = "ENOENT",
         Exist = "EEXIST",
@@ -457,7 +459,7 @@ words! {
     }
 }
 
-// Not derived: the defaults are choices, not the first words of their lists.
+// Not derived, because the default is a choice and not the first word of the list.
 #[allow(clippy::derivable_impls)]
 impl Default for AppendSync {
     fn default() -> Self {
@@ -476,7 +478,7 @@ fn default_request() -> Bytes {
     Bytes(64 << 10)
 }
 
-/// What `cp` of coreutils moves at once.
+/// The size of the requests of `cp` from coreutils.
 fn default_copy_request() -> Bytes {
     Bytes(128 << 10)
 }

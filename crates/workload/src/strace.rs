@@ -30,11 +30,11 @@ pub use crate::trace::{
 /// A line of a trace is refused beyond this length; strace itself stays far below.
 const LINE_BYTES_MAX: u64 = 1 << 20;
 
-/// A call takes some 300 bytes of memory until it is replayed: 600 MiB for so many.
+/// A call takes some 300 bytes of memory until it is replayed, so this number takes 600 MiB.
 const CALLS_MAX: usize = 2_000_000;
 
-/// Reads a trace from text; `path` only names it in errors. Only calls on files below `root` become records; without a
-/// `root` it is the deepest directory that holds all files which the program could change.
+/// Reads a trace from text; `path` only names it in errors. Only calls on files below `root` become records. Without a
+/// `root` it is the deepest directory that contains all files that the program may have changed.
 pub fn parse(path: &Path, text: impl BufRead, root: Option<&str>) -> Result<Trace, TraceError> {
     let mut calls = Vec::new();
     let followed = follow(path, text, &mut |call, _| {
@@ -49,14 +49,14 @@ pub fn parse(path: &Path, text: impl BufRead, root: Option<&str>) -> Result<Trac
     scope::restrict(path, Whole { calls, ..followed }, root)
 }
 
-/// A trace in several passes over its text, for one that is too large for memory: only what concerns files and
-/// descriptors is kept.
+/// Reads a trace that is too large for memory in several passes over its text. Only the state of files and descriptors
+/// is kept in memory.
 pub struct Passes {
     root: Vec<u8>,
 }
 
 impl Passes {
-    /// Finds the root, if there is none, in a pass of its own. `open` begins a pass.
+    /// Finds the root in a pass of its own, if none is given. `open` opens the text for a pass.
     pub fn new(path: &Path, open: &Open, root: Option<&str>) -> Result<Passes, TraceError> {
         let root = match root {
             Some(given) => scope::given_root(given),
@@ -72,7 +72,8 @@ impl Passes {
         Ok(Passes { root: root.map_err(|message| scope::content(path, message))? })
     }
 
-    /// A pass: `each` gets every call below the root and says whether to go on. What must exist, and what is left out.
+    /// Makes a pass. `each` is called with every call below the root and returns whether to continue. Returns what must
+    /// exist before the trace, and what was left out.
     pub fn pass(&self, path: &Path, open: &Open, each: &mut dyn FnMut(Record) -> bool) -> Result<Kept, TraceError> {
         let mut part = scope::Part::new(self.root.clone());
         follow(path, open()?, &mut |call, handles| part.take(call, handles).is_none_or(&mut *each))?;
@@ -80,8 +81,8 @@ impl Passes {
     }
 }
 
-/// Follows a trace to its end, or until `each` says no. `each` gets every call and the paths of all handles so far; the
-/// result holds the rest.
+/// Reads a trace to its end, or until `each` returns `false`. `each` is called with every call and the paths of all
+/// handles so far. Returns the rest.
 fn follow(
     path: &Path,
     mut text: impl BufRead,

@@ -1,8 +1,8 @@
-//! Words for people: what they may have meant, what the system says of a file.
+//! Texts for users: suggestions for a misspelt word, and reasons why a file cannot be read or written.
 
 use std::io;
 
-/// The known word with the fewest edits from `word`, if it is near enough to be a slip.
+/// The known word that differs from `word` by the fewest edits, if these are few enough for a typing error.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let allowed = (word.chars().count() / 3).max(1);
     let with_edits =
@@ -32,7 +32,7 @@ fn edits(a: &str, b: &str) -> usize {
 /// Why a file cannot be read or written, as a part of a sentence.
 pub fn io_reason(error: &io::Error) -> String {
     if error.kind() == io::ErrorKind::InvalidData && error.raw_os_error().is_none() {
-        // From reading text; unpackers say more.
+        // The error comes from reading text. Errors of unpackers have a longer text.
         return error.to_string().replace("stream did not contain valid UTF-8", "it is no UTF-8 text");
     }
     let said = error.to_string();

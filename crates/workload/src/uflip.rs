@@ -28,9 +28,9 @@ use crate::steps::{BasePattern, RequestOp, Uflip};
 pub struct Io {
     pub op: RequestOp,
     pub offset_bytes: u64,
-    /// The program pauses after it.
+    /// Whether the program pauses after the call.
     pub pauses: bool,
-    /// It belongs to the start-up phase.
+    /// Whether the call belongs to the start-up phase.
     pub ignored: bool,
 }
 
@@ -47,13 +47,13 @@ impl BasePattern {
     }
 }
 
-/// A part of the target in which a pattern runs by itself.
+/// A part of the target on which a pattern runs by itself.
 struct Stream {
     pattern: BasePattern,
     start_bytes: u64,
-    /// Calls that fit.
+    /// How many calls fit into the part.
     slots: u64,
-    /// Calls made.
+    /// How many calls have been made.
     done: u64,
     prng: SplitMix64,
 }
@@ -86,7 +86,7 @@ impl Uflip {
         self.total_bytes.map_or(self.io_count, |total| total.0.div_ceil(self.io_size_bytes.0.max(1)))
     }
 
-    /// Values that contradict each other.
+    /// Checks for values that contradict each other.
     ///
     /// Errors: the key, what is wrong with it and what would be right.
     pub fn check(&self) -> Result<(), String> {
@@ -119,9 +119,9 @@ impl Uflip {
         Ok(())
     }
 
-    /// The calls on a file of `file_bytes`.
+    /// The calls of the pattern on a file of `file_bytes`.
     ///
-    /// Errors: a target in which not one call of each part fits.
+    /// Errors: the target is too small for one call in each part.
     pub fn calls(&self, file_bytes: u64) -> Result<Calls, String> {
         let (offset, shift, size) = (self.target_offset_bytes.0, self.io_shift_bytes.0, self.io_size_bytes.0);
         let begins = offset.saturating_add(shift);

@@ -1,4 +1,4 @@
-//! What not every file system knows: extended attributes, files without names.
+//! Optional features: extended attributes, and files without names.
 
 use super::{Model, OpenFile};
 use crate::call::How;
@@ -32,8 +32,8 @@ impl Model {
         self.nodes.link(node, target.dir, &target.name)
     }
 
-    /// An extended attribute's value, if there is one of this name. `unfit`: what is answered where only files and
-    /// directories may have one.
+    /// The value of an extended attribute, if it exists. `unfit`: the error for a namespace that only files and
+    /// directories may have.
     pub(super) fn xattr(&self, id: NodeId, name: &str, unfit: Errno) -> Result<Option<Vec<u8>>> {
         let node = self.nodes.get(id)?;
         if name.starts_with("user.") && !matches!(node.content.kind(), FileKind::File | FileKind::Directory) {

@@ -33,7 +33,7 @@ const TAUS258: [Component<u64>; 5] = [
 /// How many numbers are drawn and ignored after seeding.
 const WARM_UP: usize = 6;
 
-/// fio makes the first state of a generator from this and the seed. It means powers of two, but `^` is the exclusive or.
+/// fio makes the first state of a generator from this and the seed. It means powers of two, but `^` is exclusive or.
 const SEED_START: u64 = (2 ^ 31) + (2 ^ 17) + (2 ^ 7);
 
 /// A Tausworthe generator of 32 or 64 bits.

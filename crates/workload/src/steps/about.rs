@@ -1,11 +1,14 @@
-//! What can be told of a step before it runs: its title, its weight, values that no system could run.
+//! What is known of a step before it runs: its title, its weight in a progress bar, and values that no system could
+//! run.
 
 use super::*;
 
-/// The largest request of a step: its bytes are in memory all at once.
+/// The largest request of a step. All of its bytes are in memory at once.
 pub(crate) const REQUEST_BYTES_MAX: u64 = 256 << 20;
 
-/// Errors: the key of a size of requests that is 0, or larger than the memory for it.
+/// Checks the size of requests.
+///
+/// Errors: the key of a size that is 0, or too large for memory.
 pub(crate) fn request_size(key: &str, bytes: Bytes) -> Result<(), String> {
     nonzero(key, bytes.0)?;
     if bytes.0 > REQUEST_BYTES_MAX {
@@ -15,7 +18,9 @@ pub(crate) fn request_size(key: &str, bytes: Bytes) -> Result<(), String> {
     Ok(())
 }
 
-/// Errors: the key of a number that is 0.
+/// Checks a number that must not be 0.
+///
+/// Errors: the key.
 pub(super) fn nonzero(key: &str, value: u64) -> Result<(), String> {
     match value {
         0 => Err(format!("{key} is 0: it must be at least 1")),
@@ -24,7 +29,8 @@ pub(super) fn nonzero(key: &str, value: u64) -> Result<(), String> {
 }
 
 impl Step {
-    /// The step and what it works on, for messages: `create "target"`. Of a path outside the simulation the last part.
+    /// The name of the step and of what it works on, for messages: `create "target"`. For a path outside the simulation
+    /// only its last part is shown.
     pub fn title(&self) -> String {
         let object = match self {
             Step::Create(Create { file, .. })
@@ -67,7 +73,8 @@ impl Step {
         format!("{} \"{object}\"", self.name())
     }
 
-    /// How many calls the step makes, as far as its keys tell: the weight of the step in a progress bar.
+    /// How many calls the step makes, as far as this follows from its keys. It is the weight of the step in a progress
+    /// bar.
     pub fn calls(&self) -> u64 {
         match self {
             Step::Requests(Requests { count, .. })

@@ -5,12 +5,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 step_keys! {
-    /// A loop of operations on the partition at the driver level, as a kernel module makes it that times the MTD calls:
-    /// whole pages, or erase blocks, one after the other. Nothing may be mounted. Bad blocks are passed over.
+    /// A loop of operations on the partition at the level of the driver, like that of a kernel module that measures MTD
+    /// calls: whole pages or erase blocks, one after the other. Nothing may be mounted. Bad blocks are skipped.
     MtdLoop {
         op: MtdOp,
         count: u64,
-        /// Page (`read`, `program`) or erase block (`erase`) of the partition with which it begins.
+        /// The page (`read`, `program`) or erase block (`erase`) of the partition at which the loop begins.
         #[serde(default)]
         first: u64,
     }

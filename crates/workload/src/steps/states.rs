@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 step_keys! {
-    /// Fills the partition with one file, syncs and deletes it: nearly all of it is invalid then, and there was no time
-    /// to collect it.
+    /// Fills the partition with one file, syncs, and deletes the file. Nearly the whole partition is invalid then, and
+    /// there was no time to collect it.
     Saturate {
         #[serde(rename = "request_B", default = "default_request")]
         request_bytes: Bytes,
@@ -16,10 +16,10 @@ step_keys! {
         #[serde(default = "default_saturating_file")]
         file: String,
     }
-    /// Makes a file that takes a share of the partition: static data beside what the measurement works on.
+    /// Makes a file that occupies a share of the partition: static data beside the data that the measurement works on.
     Occupy {
         file: String,
-        /// Of the partition's erase blocks, in per cent.
+        /// The share, in per cent of the partition's erase blocks.
         percent: f64,
         #[serde(rename = "request_B", default = "default_request")]
         request_bytes: Bytes,
@@ -33,13 +33,13 @@ step_keys! {
         request_bytes: Bytes,
         #[serde(default)]
         distribution: Distribution,
-        /// `hot_cold`: this share of the writes goes into ...
+        /// `hot_cold`: this percentage of the writes goes to the hot part of the file.
         #[serde(default = "default_hot_writes_percent")]
         hot_writes_percent: f64,
-        /// ... this share of the file, its beginning.
+        /// `hot_cold`: the hot part is this percentage of the file, at its beginning.
         #[serde(default = "default_hot_percent")]
         hot_percent: f64,
-        /// `zipf`: how much more often the favourites are written (theta; fio's default).
+        /// `zipf`: how strongly favourite places are preferred (theta; the default is fio's).
         #[serde(default = "default_zipf_theta")]
         zipf_theta: f64,
         /// Writes between two fsync calls; 0: one at the end.
@@ -48,25 +48,26 @@ step_keys! {
         #[serde(default = "default_seed")]
         seed: u64,
     }
-    /// Puts an image or a dump on the partition, which is not mounted, as the stack's key `image` does at the start: takes
-    /// neither time nor wear. Blocks behind its end are erased.
+    /// Puts an image or a dump on the partition, as the stack's key `image` does at the start. The partition must not
+    /// be mounted. This takes neither time nor wear. Blocks behind the end of the image are erased.
     Load {
         /// The image, relative to the experiment file.
         image: String,
-        /// In it each page is followed by its OOB area, as in `nanddump --oob`; found in it if absent.
+        /// Whether each page of the image is followed by its OOB area, as in `nanddump --oob`; if absent, this is
+        /// detected.
         #[serde(default, alias = "image_oob", skip_serializing_if = "Option::is_none")]
         oob: Option<bool>,
-        /// Its OOB areas begin with the bytes that belong to the chip's free ones (`nandwrite --autoplace`); found in it if
-        /// absent.
+        /// Whether the OOB areas of the image begin with the bytes for the free OOB bytes of the chip (`nandwrite
+        /// --autoplace`); if absent, this is detected.
         #[serde(default, alias = "image_autoplace", skip_serializing_if = "Option::is_none")]
         autoplace: Option<bool>,
-        /// The image is the dump of a whole chip, and these are its partitions, as on the kernel's command line.
+        /// The image is the dump of a whole chip; these are its partitions, as on the kernel's command line.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         mtdparts: Option<String>,
-        /// The image's partition that is meant.
+        /// The partition of the image to be loaded.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         partition: Option<String>,
-        /// Where in the image the partition begins, without OOB areas.
+        /// Offset in the image at which the partition begins, not counting OOB areas.
         #[serde(rename = "offset_B", default, skip_serializing_if = "Option::is_none")]
         offset_bytes: Option<u64>,
         #[serde(rename = "size_B", default, skip_serializing_if = "Option::is_none")]
@@ -84,7 +85,7 @@ step_keys! {
         /// IOCount, the start-up phase included.
         #[serde(default = "default_io_count")]
         io_count: u64,
-        /// So many calls as move these bytes, instead of `io_count`.
+        /// The number of calls is chosen to move this many bytes, instead of `io_count`.
         #[serde(rename = "total_B", default, skip_serializing_if = "Option::is_none")]
         total_bytes: Option<Bytes>,
         /// IOIgnore: calls of the start-up phase.
@@ -95,22 +96,23 @@ step_keys! {
         target_size_bytes: Option<Bytes>,
         #[serde(rename = "target_offset_B", default)]
         target_offset_bytes: Bytes,
-        /// IOShift: how far the calls are from alignment.
+        /// IOShift: by how many bytes the calls are shifted from alignment.
         #[serde(rename = "io_shift_B", default)]
         io_shift_bytes: Bytes,
-        /// Partitions: a sequential pattern visits so many parts of the target in turn.
+        /// Partitions: number of parts of the target that a sequential pattern visits in turn.
         #[serde(default = "one")]
         partitions: u64,
-        /// Incr: a sequential pattern steps by so many calls; -1 is backwards, 0 in place.
+        /// Incr: the step of a sequential pattern, in calls; -1 is backwards, 0 is the same place again.
         #[serde(default = "one_step")]
         incr: i64,
-        /// ParallelDegree: so many processes, each in a part of the target of its own, one call each in turn.
+        /// ParallelDegree: number of processes. Each has a part of the target of its own, and they make one call each
+        /// in turn.
         #[serde(default = "one")]
         parallel_degree: u64,
-        /// A second base pattern in the second half of the target.
+        /// A second base pattern, which works on the second half of the target.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         mix_with: Option<BasePattern>,
-        /// Ratio: calls of the first pattern for one of the second.
+        /// Ratio: number of calls of the first pattern for each call of the second.
         #[serde(default = "one")]
         ratio: u64,
         /// Pause, after each burst.
@@ -132,7 +134,7 @@ words! {
         Sequential = "sequential",
         Uniform = "uniform",
         HotCold = "hot_cold",
-        /// Few favourites all over the file, as fio draws them.
+        /// A few favourite places all over the file, as fio draws them.
         Zipf = "zipf",
     }
     /// Base patterns of uFLIP.
@@ -144,7 +146,7 @@ words! {
     }
 }
 
-// Not derived: the default is a choice, not the first word of the list.
+// Not derived, because the default is a choice and not the first word of the list.
 #[allow(clippy::derivable_impls)]
 impl Default for Distribution {
     fn default() -> Self {
@@ -161,7 +163,7 @@ fn default_saturating_file() -> String {
     "saturating".to_string()
 }
 
-/// The proportion that is commonly meant by "hot and cold".
+/// The proportions that are commonly meant by "hot and cold".
 fn default_hot_writes_percent() -> f64 {
     80.0
 }
@@ -192,7 +194,9 @@ fn one_step() -> i64 {
     1
 }
 
-/// Errors: a share that is no share.
+/// Checks a percentage.
+///
+/// Errors: the key of a number that is no percentage.
 fn share(key: &str, percent: f64) -> Result<(), String> {
     if percent > 0.0 && percent < 100.0 {
         return Ok(());
@@ -201,14 +205,16 @@ fn share(key: &str, percent: f64) -> Result<(), String> {
 }
 
 impl Occupy {
-    /// Errors: the key, what is wrong with it and what would be right.
+    /// Checks the values of the step.
+    ///
+    /// Errors: the key, what is wrong with it, and what would be right.
     pub fn check(&self) -> Result<(), String> {
         request_size("request_B", self.request_bytes)?;
         share("percent", self.percent)
     }
 }
 
-/// More is a mistake.
+/// A larger number is a mistake.
 const OVERWRITES_MAX: f64 = 1e6;
 
 impl Load {
@@ -221,7 +227,9 @@ impl Load {
 }
 
 impl Age {
-    /// Errors: the key, what is wrong with it and what would be right.
+    /// Checks the values of the step.
+    ///
+    /// Errors: the key, what is wrong with it, and what would be right.
     pub fn check(&self) -> Result<(), String> {
         request_size("request_B", self.request_bytes)?;
         if !(self.overwrites > 0.0 && self.overwrites <= OVERWRITES_MAX) {
@@ -230,7 +238,7 @@ impl Age {
                 self.overwrites
             ));
         }
-        // As fio: 1 has no finite sum.
+        // As in fio, theta must not be 1, where the sum is not finite.
         if !(self.zipf_theta > 0.0 && self.zipf_theta != 1.0 && self.zipf_theta.is_finite()) {
             return Err(format!("zipf_theta is {}: it must be more than 0 and not 1", self.zipf_theta));
         }

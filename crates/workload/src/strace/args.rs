@@ -42,7 +42,8 @@ fn end_of_string(bytes: &[u8], at: usize) -> Option<usize> {
     Some(at)
 }
 
-/// `3</path>` and `AT_FDCWD</path>` of strace -y; not the shift operator.
+/// Whether `<` begins the path of `3</path>` or `AT_FDCWD</path>` in a trace of strace -y, and is not the shift
+/// operator.
 fn opens_annotation(bytes: &[u8], at: usize) -> bool {
     let before = at.checked_sub(1).map(|i| bytes[i]);
     before.is_some_and(|b| b.is_ascii_digit() || b == b'D') && bytes.get(at + 1) != Some(&b'<')
@@ -63,7 +64,7 @@ fn end_of_annotation(bytes: &[u8], at: usize) -> Option<usize> {
     None
 }
 
-/// A descriptor argument: number and, with -y, what it stands for.
+/// A descriptor argument: its number and, with -y, the path of its file.
 pub fn descriptor(argument: &str) -> Option<(i32, Option<Vec<u8>>)> {
     let number_end = argument.find('<').unwrap_or(argument.len());
     let number = match &argument[..number_end] {

@@ -1,4 +1,4 @@
-//! What each system call means for files and descriptors.
+//! The meaning of each system call for files and descriptors.
 
 use super::args;
 use super::descriptors::Object;
@@ -8,16 +8,16 @@ use super::line::Parsed;
 use super::{Advice, Call, Handle, Outcome, Target};
 use std::rc::Rc;
 
-/// What a call does.
+/// The effect of a call.
 pub enum Effect {
     Nothing,
-    /// It is to be replayed. `paths`: absolute, what decides whether it lies below the root.
+    /// The call is to be replayed. `paths`: its absolute paths, which decide whether it is below the root.
     Call {
         call: Call,
         paths: Vec<Vec<u8>>,
         evidence: Evidence,
     },
-    /// It is about a file but cannot be replayed. An empty path: nobody knows which file.
+    /// The call concerns a file but cannot be replayed. The path is empty if the file is not known.
     Ignored {
         why: String,
         path: Vec<u8>,
@@ -25,7 +25,7 @@ pub enum Effect {
     Close(Vec<Handle>),
 }
 
-/// Calls that are taken apart; all others have nothing to do with files.
+/// The calls that are interpreted. All others have nothing to do with files.
 const KNOWN: &str = " open openat openat2 creat close close_range read write pread64 pwrite64 pread pwrite readv writev \
     preadv pwritev preadv2 pwritev2 lseek _llseek fsync fdatasync sync syncfs ftruncate ftruncate64 truncate truncate64 \
     rename renameat renameat2 unlink unlinkat mkdir mkdirat rmdir link linkat symlink symlinkat readlink readlinkat \
@@ -35,7 +35,7 @@ const KNOWN: &str = " open openat openat2 creat close close_range read write pre
     fcntl64 chdir fchdir getcwd execve execveat fork vfork clone clone3 pipe pipe2 socketpair mmap mmap2 ioctl flock \
     fallocate sync_file_range copy_file_range sendfile sendfile64 splice io_submit io_uring_enter ";
 
-/// Calls that return a descriptor which is no file.
+/// Calls that return a descriptor that is not a file.
 const NO_FILE: &str = " socket accept accept4 epoll_create epoll_create1 eventfd eventfd2 memfd_create timerfd_create \
     signalfd signalfd4 inotify_init inotify_init1 pidfd_open userfaultfd io_uring_setup perf_event_open fanotify_init ";
 
@@ -47,8 +47,8 @@ pub fn is_known(name: &str) -> bool {
     contains_word(KNOWN, name) || contains_word(NO_FILE, name)
 }
 
-/// Interprets a completed call and keeps the descriptor tables. `held`: what its first argument stood for when it began,
-/// if others ran before it returned. The error says which argument is wrong.
+/// Interprets a complete call and updates the descriptor tables. `held`: the object to which its first argument
+/// referred when the call began, if other processes ran before it returned. The error names the wrong argument.
 pub fn interpret(
     follower: &mut Follower,
     place: Place,

@@ -1,4 +1,5 @@
-//! Who has which descriptor: tables of processes and threads, open file descriptions, current directories.
+//! Which process has which descriptor: the tables of processes and threads, open file descriptions, current
+//! directories.
 
 use super::Handle;
 use std::cell::RefCell;
@@ -25,17 +26,17 @@ struct Entry {
 #[derive(Clone, Default)]
 struct Process {
     files: Rc<RefCell<BTreeMap<i32, Entry>>>,
-    /// `None`: the trace has not shown it; relative paths then begin with `.`.
+    /// The current directory. `None`: the trace has not shown it; relative paths then begin with `.`.
     directory: Rc<RefCell<Option<Vec<u8>>>>,
 }
 
-/// A clone, fork or vfork that has begun; its child may speak before it returns.
+/// A clone, fork or vfork that has begun. The trace may show calls of the child before it returns.
 struct Birth {
     parent: u32,
     child: Process,
 }
 
-/// All processes of a trace. Operations that close descriptors return the handles whose last descriptor went.
+/// All processes of a trace. Operations that close descriptors return the handles that lost their last descriptor.
 #[derive(Default)]
 pub struct Processes {
     processes: BTreeMap<u32, Process>,
@@ -43,7 +44,8 @@ pub struct Processes {
 }
 
 impl Processes {
-    /// Makes sure that `id` is known. A new one belongs to the oldest clone that has not returned, if there is one.
+    /// Makes sure that the process `id` is known. A new process is taken as the child of the oldest clone that has not
+    /// returned, if there is one.
     pub fn meet(&mut self, id: u32) {
         if !self.processes.contains_key(&id) {
             let process = if self.births.is_empty() { Process::default() } else { self.births.remove(0).child };
@@ -59,7 +61,7 @@ impl Processes {
         self.process(id).files.borrow().get(&descriptor).map(|e| e.object.clone())
     }
 
-    /// Puts an object behind a descriptor; one that was there is closed.
+    /// Makes a descriptor refer to an object. If the descriptor referred to another one, that one is closed.
     pub fn set(&mut self, id: u32, descriptor: i32, object: Rc<Object>, close_on_exec: bool) -> Option<Handle> {
         let entry = Entry { object, close_on_exec };
         let before = self.process(id).files.borrow_mut().insert(descriptor, entry);
@@ -93,7 +95,7 @@ impl Processes {
         *self.process(id).directory.borrow_mut() = Some(path);
     }
 
-    /// A clone begins; what it shares is known from its flags.
+    /// Notes the beginning of a clone, whose flags tell what parent and child share.
     pub fn birth(&mut self, parent: u32, shares_files: bool, shares_directory: bool) {
         let own = self.process(parent);
         let files = if shares_files { own.files.clone() } else { Rc::new(RefCell::new(own.files.borrow().clone())) };
@@ -105,7 +107,7 @@ impl Processes {
         self.births.push(Birth { parent, child: Process { files, directory } });
     }
 
-    /// The clone of `parent` returned this child, or failed (`None`).
+    /// Notes the end of a clone of `parent`, which returned this child, or failed (`None`).
     pub fn born(&mut self, parent: u32, child: Option<u32>) -> Vec<Handle> {
         let Some(at) = self.births.iter().position(|b| b.parent == parent) else {
             return Vec::new(); // the child has spoken before
@@ -120,7 +122,8 @@ impl Processes {
         }
     }
 
-    /// A program was executed: the descriptor table is no longer shared, close-on-exec descriptors go.
+    /// Notes that a program was executed: the descriptor table is not shared any more, and close-on-exec descriptors
+    /// are closed.
     pub fn exec(&mut self, id: u32) -> Vec<Handle> {
         let process = self.processes.get_mut(&id).expect("met before");
         let mut own = process.files.borrow().clone();
@@ -140,7 +143,7 @@ impl Processes {
     }
 }
 
-/// Drops a process; its descriptors close unless another thread shares the table.
+/// Removes a process. Its descriptors are closed unless another thread shares the table.
 fn end(process: Process) -> Vec<Handle> {
     match Rc::try_unwrap(process.files) {
         Ok(files) => files.into_inner().into_values().filter_map(|e| last_use(e.object)).collect(),
@@ -148,7 +151,7 @@ fn end(process: Process) -> Vec<Handle> {
     }
 }
 
-/// The handle, if this was the last descriptor of its description.
+/// Returns the handle if this was the last descriptor of its open file description.
 pub fn last_use(object: Rc<Object>) -> Option<Handle> {
     match Rc::try_unwrap(object) {
         Ok(Object::File { handle, .. }) => Some(handle),

@@ -1,5 +1,5 @@
-//! What must have existed before the trace began, so that its calls can succeed: files that are used without having been
-//! made, as large as the trace shows them.
+//! What must exist before the replay so that its calls can succeed: files that the trace uses without having made them,
+//! with the sizes that it shows.
 
 use super::follow::Evidence;
 use super::{Call, Existing, ExistingKind, Handle, Outcome, Record, SeekFrom, Target};
@@ -18,13 +18,13 @@ enum Kind {
 struct Node {
     kind: Kind,
     existed: bool,
-    /// Name at the start of the trace.
+    /// Its name at the start of the trace.
     path: Vec<u8>,
-    /// The size at the start that explains what was seen.
+    /// The initial size that explains everything seen so far.
     initial_bytes: u64,
-    /// Present size, at least.
+    /// The least size that it has now.
     size_bytes: u64,
-    /// It was cut since: sizes seen later tell nothing about the start.
+    /// The file was truncated, so sizes seen later tell nothing about the initial size.
     cut: bool,
 }
 
@@ -35,11 +35,11 @@ struct OpenFile {
     append: bool,
 }
 
-/// Watches the calls in order. Paths are relative to the root.
+/// Collects what must have existed, from the calls in order. Paths are relative to the root.
 #[derive(Default)]
 pub struct Watcher {
     nodes: Vec<Node>,
-    /// `None`: known to be absent at this point of the trace.
+    /// The inode of each name; `None`: it is known that the name does not exist at this point of the trace.
     names: BTreeMap<Vec<u8>, Option<NodeId>>,
     files: BTreeMap<Handle, OpenFile>,
 }
@@ -63,7 +63,7 @@ impl Watcher {
             };
             existing.insert(node.path, kind);
         }
-        // A plain open does not tell a directory from a file; having contents does.
+        // A plain open can be of a directory or a file. A path with other paths below it is a directory.
         let parents: Vec<Vec<u8>> = existing.keys().filter_map(|p| parent(p)).map(<[u8]>::to_vec).collect();
         for path in parents {
             existing.insert(path, ExistingKind::Directory);
@@ -79,7 +79,7 @@ impl Watcher {
         self.nodes.len() - 1
     }
 
-    /// The directories above `path` exist.
+    /// Notes that all directories above `path` exist.
     fn parents_exist(&mut self, path: &[u8]) {
         let mut above = parent(path);
         while let Some(directory) = above {
@@ -91,7 +91,7 @@ impl Watcher {
         }
     }
 
-    /// `path` was used successfully: it is there, and was from the start if the trace has not made it.
+    /// Notes that `path` was used with success: it exists, and has existed from the start unless the trace has made it.
     fn there(&mut self, path: &[u8], kind: Kind) -> NodeId {
         self.parents_exist(path);
         match self.names.get(path) {
@@ -142,7 +142,7 @@ impl Watcher {
                 let made = mode.create && !matches!(self.names.get(path), Some(Some(_)));
                 let id = if made {
                     self.parents_exist(path);
-                    // Perhaps it existed: a size that nobody wrote would show it.
+                    // The file may have existed. If so, a size that nobody has written will show it.
                     self.add(path, Kind::File, false)
                 } else {
                     self.there(path, kind)
@@ -249,7 +249,7 @@ impl Watcher {
         }
     }
 
-    /// Names below a directory that was renamed move with it.
+    /// Moves the names below a directory that was renamed.
     fn move_contents(&mut self, from: &[u8], to: &[u8]) {
         let prefix = [from, b"/"].concat();
         let inside: Vec<Vec<u8>> =
@@ -276,7 +276,7 @@ impl Watcher {
             _ => false,
         };
         match error {
-            // For a call that creates it is a directory above that is absent.
+            // When a call fails that would create the name, a directory above it is missing instead.
             "ENOENT" if !creates && !self.names.contains_key(path) => drop(self.names.insert(path.clone(), None)),
             "EEXIST" | "ENOTEMPTY" | "EISDIR" => {
                 let kind = match call {
@@ -290,7 +290,7 @@ impl Watcher {
     }
 }
 
-/// The directory above; `None` for what stands in the root, whose directory always exists.
+/// The parent directory; `None` for a name in the root, which always exists.
 fn parent(path: &[u8]) -> Option<&[u8]> {
     path.iter().rposition(|b| *b == b'/').map(|at| &path[..at])
 }

@@ -1,5 +1,5 @@
-//! Follows a trace line by line: joins calls that were interrupted in the text, keeps descriptors and directories, and
-//! yields the file system calls with absolute paths. Whether they lie below the root is decided later.
+//! Reads a trace line by line: joins calls that were interrupted in the text, keeps track of descriptors and
+//! directories, and yields the file system calls with absolute paths. Whether they are below the root is decided later.
 
 use super::calls::{self, Effect};
 use super::descriptors::{self, Object, Processes};
@@ -8,7 +8,7 @@ use super::{args, Call, Handle, OpenMode, Outcome, Record};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// What a call showed about a file, beside its effect: needed to know what existed before.
+/// What a call has shown about a file, apart from its effect. It is needed to find out what existed before the trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Evidence {
     None,
@@ -16,16 +16,16 @@ pub enum Evidence {
     Link { target: Vec<u8> },
 }
 
-/// A call that is to be replayed, or (`call` empty) one on a known file that cannot be.
+/// A call that is to be replayed, or (without `record`) a call on a known file that cannot be replayed.
 #[derive(Clone, Debug)]
 pub struct Followed {
     pub record: Option<Record>,
-    /// Why it is not replayed: its name, perhaps with the reason.
+    /// The name of a call that is not replayed, with the reason if that is not obvious.
     pub ignored: Option<String>,
-    /// Absolute paths that it is about.
+    /// The absolute paths of the call.
     pub paths: Vec<Vec<u8>>,
     pub evidence: Evidence,
-    /// The open call of a descriptor that was open before the trace began.
+    /// This is the open call, added here, of a descriptor that was open before the trace began.
     pub implied: bool,
 }
 
@@ -35,11 +35,11 @@ impl Followed {
     }
 }
 
-/// All that a trace holds.
+/// Everything that was read from a trace.
 #[derive(Default)]
 pub struct Whole {
     pub calls: Vec<Followed>,
-    /// Path by which each handle was opened.
+    /// The path with which each handle was opened.
     pub handles: Vec<Vec<u8>>,
     pub calls_seen: u64,
 }
@@ -48,9 +48,9 @@ struct Begun {
     line: u64,
     at_ns: u64,
     text: String,
-    /// Its effect on the tables was taken at the start (close, clone).
+    /// The effect on the tables was applied when the call began (close, clone).
     early: bool,
-    /// What its descriptor stood for then: the kernel holds it until the call returns.
+    /// The object of the call's descriptor at its beginning. The kernel keeps it until the call returns.
     held: Option<Rc<Object>>,
 }
 
@@ -64,7 +64,7 @@ pub struct Follower {
     listed: Vec<bool>,
 }
 
-/// Where and when a call stands in the trace.
+/// Line, process and time of a call.
 #[derive(Clone, Copy)]
 pub struct Place {
     pub line: u64,
@@ -73,7 +73,7 @@ pub struct Place {
 }
 
 impl Follower {
-    /// Takes the next line; the error says what was expected instead.
+    /// Reads the next line. The error states what was expected instead.
     pub fn line(&mut self, number: u64, text: &str) -> Result<(), String> {
         let Some(parsed) = line::parse(text)? else { return Ok(()) };
         let first_ns = *self.first_ns.get_or_insert(parsed.at_ns);
@@ -94,7 +94,7 @@ impl Follower {
                 self.begun.insert(parsed.process, begun);
             }
             Event::Resumed(rest) => {
-                // Without a beginning the call began before the trace did.
+                // A call whose beginning is not in the trace began before the trace.
                 if let Some(begun) = self.begun.remove(&parsed.process) {
                     let place = Place { line: begun.line, at_ns: begun.at_ns, ..place };
                     let text = format!("{}{rest}", begun.text);
@@ -111,14 +111,14 @@ impl Follower {
         self.whole
     }
 
-    /// The calls since it was asked last, with the paths of all handles so far.
+    /// The calls since the last time that this was called, with the paths of all handles so far.
     pub fn take(&mut self) -> (std::vec::Drain<'_, Followed>, &[Vec<u8>]) {
         let Whole { calls, handles, .. } = &mut self.whole;
         (calls.drain(..), handles)
     }
 
-    /// Effects that other processes may see before the call returns: the child of a clone speaks at once, and a closed
-    /// descriptor may be given out again. Returns whether there was one.
+    /// Applies effects that other processes may see before the call returns: the child of a clone may make calls at
+    /// once, and the number of a closed descriptor may be reused. Returns whether there was such an effect.
     fn begin_early(&mut self, place: Place, text: &str) -> bool {
         match line::call_name(text) {
             Some("close") => {
@@ -137,7 +137,7 @@ impl Follower {
         }
     }
 
-    /// What the first argument of a call of interest stands for, if it is a descriptor.
+    /// The object of the first argument of an interpreted call, if that argument is a descriptor.
     fn hold(&mut self, place: Place, text: &str) -> Option<Rc<Object>> {
         let name = line::call_name(text).filter(|name| calls::is_known(name))?;
         let arguments = &text[name.len() + 1..];
@@ -217,8 +217,8 @@ impl Follower {
         !std::mem::replace(&mut self.listed[handle as usize], true)
     }
 
-    /// What a descriptor stands for. One that was open before the trace began is known only from strace -y; it then
-    /// becomes an open call of its own.
+    /// The object of a descriptor. A descriptor that was open before the trace began is known only from strace -y; an
+    /// open call is added for it.
     pub fn object(&mut self, place: Place, descriptor: i32, annotation: Option<Vec<u8>>) -> Option<Rc<Object>> {
         if let Some(object) = self.processes.get(place.process, descriptor) {
             return Some(object);
@@ -234,7 +234,7 @@ impl Follower {
         Some(object)
     }
 
-    /// The last descriptor of these descriptions went.
+    /// Adds close calls for open file descriptions that have lost their last descriptor.
     pub fn close_handles(&mut self, place: Place, duration_ns: u64, closed: impl IntoIterator<Item = Handle>) {
         for handle in closed {
             let record = record(place, duration_ns, Call::Close { handle }, Outcome::Value(0));
@@ -249,7 +249,7 @@ fn record(place: Place, duration_ns: u64, call: Call, result: Outcome) -> Record
     Record { line, process, at_ns, think_ns: 0, duration_ns, call, result }
 }
 
-/// Kernel file systems and devices: never part of a replay.
+/// Whether a path is in a file system of the kernel or is a device. Such files are never replayed.
 pub fn is_special(path: &[u8]) -> bool {
     [&b"/dev"[..], b"/proc", b"/sys"].iter().any(|d| path == *d || (path.starts_with(d) && path[d.len()] == b'/'))
 }

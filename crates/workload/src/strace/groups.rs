@@ -1,4 +1,4 @@
-//! Calls that come in families: what the members have in common.
+//! Families of calls: the common part of their members.
 
 use super::args;
 use super::calls::{on_path, plain, with_evidence, Effect};
@@ -29,7 +29,8 @@ impl Interpreter<'_> {
         };
         let set = |s: &mut Self, object| {
             if let Some(descriptor) = descriptor {
-                // It was free: what the tables still hold there was closed without the trace showing it.
+                // The number of the new descriptor was free. If the tables still have an object there, it was closed
+                // without a trace.
                 let closed = s.follower.processes().set(s.place.process, descriptor, Rc::new(object), has("O_CLOEXEC"));
                 s.follower.close_handles(s.place, 0, closed);
             }
@@ -113,7 +114,7 @@ impl Interpreter<'_> {
                 return self.unsupported(0, &why);
             }
         };
-        // _llseek returns the new offset through memory; it equals a seek to there.
+        // _llseek returns the new offset through memory, and is replayed as a seek to that offset.
         match (result, self.result) {
             (Some(offset), Outcome::Value(_)) => {
                 self.on_handle(0, |handle| Call::Seek { handle, offset, from: SeekFrom::Start })
@@ -192,7 +193,7 @@ impl Interpreter<'_> {
         }
     }
 
-    /// What chmod, chown and utime change, and the position of the argument behind it.
+    /// What a call of the families of chmod, chown and utime changes, and the index of the argument after it.
     pub fn target_of_change(&mut self, by_descriptor: bool, at: bool) -> Result<(Option<Changed>, usize), String> {
         if by_descriptor {
             let target = match self.known(0)? {
@@ -257,7 +258,7 @@ impl Interpreter<'_> {
         Ok(Effect::Nothing)
     }
 
-    /// The call returned a descriptor that is no file.
+    /// Notes that the call returned a descriptor that is not a file.
     pub fn no_file(&mut self) -> Result<Effect, String> {
         if let Outcome::Value(descriptor) = self.result {
             if let Ok(descriptor) = i32::try_from(*descriptor) {
@@ -267,7 +268,7 @@ impl Interpreter<'_> {
         Ok(Effect::Nothing)
     }
 
-    /// The call returned a pair of descriptors that are no files: `[3, 4]`.
+    /// Notes that the call returned two descriptors that are not files: `[3, 4]`.
     pub fn no_files(&mut self, at: usize) -> Result<Effect, String> {
         if matches!(self.result, Outcome::Value(_)) {
             let pair = self.text(at)?.trim_matches(['[', ']']).to_string();

@@ -1,4 +1,4 @@
-//! The arguments of one call, looked up in the descriptor tables.
+//! The arguments of one call, looked up in the tables of descriptors.
 
 use super::args::{self, CURRENT_DIRECTORY};
 use super::descriptors::Object;
@@ -7,7 +7,7 @@ use super::line::Parsed;
 use super::{Handle, Outcome};
 use std::rc::Rc;
 
-/// One completed call and what is known so far.
+/// A complete call, and the state before it.
 pub struct Interpreter<'a> {
     pub follower: &'a mut Follower,
     pub place: Place,
@@ -16,7 +16,7 @@ pub struct Interpreter<'a> {
     pub held: Option<Rc<Object>>,
 }
 
-/// A descriptor argument, looked up.
+/// The object of a descriptor argument.
 pub enum Known {
     File(Handle, Vec<u8>),
     PathOnly(Vec<u8>),
@@ -70,14 +70,14 @@ impl Interpreter<'_> {
             Some(Object::File { handle, path }) => Known::File(*handle, path.clone()),
             Some(Object::PathOnly { path }) => Known::PathOnly(path.clone()),
             Some(Object::Other) => Known::Other,
-            // Standard streams, and with -y everything that was no file, are known not to matter.
+            // Standard streams, and with -y all objects that are not files, do not matter for the replay.
             None if descriptor <= 2 || annotation.is_some() || self.text(at)?.contains('<') => Known::Other,
             None => Known::Unknown,
         })
     }
 
-    /// Absolute path of a path argument; `None` when the call was given no path at all (NULL) or nobody knows the
-    /// directory that it starts from.
+    /// Absolute path of a path argument; `None` when the argument is NULL, or when the directory from which the path
+    /// starts is not known.
     pub fn path(&mut self, directory: Option<usize>, at: usize) -> Result<Option<Vec<u8>>, String> {
         let Some(path) = args::string(self.text(at)?) else { return Ok(None) };
         if path.starts_with(b"/") {
@@ -102,8 +102,8 @@ impl Interpreter<'_> {
     }
 }
 
-/// Without `//`, `.` and `..` (taken literally: symbolic links are not known here). An unknown starting directory stays
-/// as a leading `.`.
+/// A path without `//`, `.` and `..`, which are resolved by name only because symbolic links are not known here. If the
+/// starting directory is not known the path begins with `.`.
 fn normal(path: &[u8]) -> Vec<u8> {
     let mut parts: Vec<&[u8]> = Vec::new();
     let relative = !path.starts_with(b"/");

@@ -10,11 +10,11 @@ pub struct Line<'a> {
 }
 
 pub enum Event<'a> {
-    /// `name(...) = result <duration>`, still to be taken apart by [`call`].
+    /// `name(...) = result <duration>`, which [`call`] splits further.
     Call(&'a str),
-    /// The part of a call before `<unfinished ...>`.
+    /// The first part of a call, before `<unfinished ...>`.
     Unfinished(&'a str),
-    /// The part of a call behind `<... name resumed>`.
+    /// The last part of a call, behind `<... name resumed>`.
     Resumed(&'a str),
     Exit,
     /// Signals and strace's own remarks.
@@ -25,12 +25,12 @@ pub enum Event<'a> {
 pub struct Parsed<'a> {
     pub name: &'a str,
     pub arguments: Vec<&'a str>,
-    /// `None`: it had no result (`?`), being interrupted before it did anything, or never returned.
+    /// `None`: the call has no result (`?`), because it was interrupted before it did anything, or never returned.
     pub result: Option<Outcome>,
     pub duration_ns: u64,
 }
 
-/// Takes a line apart; `None` for an empty one and for remarks without a time.
+/// Splits a line; `None` for an empty line and for remarks without a time.
 pub fn parse(text: &str) -> Result<Option<Line<'_>>, String> {
     if text.trim().is_empty() || text.starts_with("strace: ") {
         return Ok(None);
@@ -116,7 +116,7 @@ pub fn call(text: &str) -> Result<Parsed<'_>, String> {
             _ => Some(Outcome::Value(-1)),
         },
         (_, Some(number)) => Some(Outcome::Value(number)),
-        // Addresses beyond 63 bits; nothing that is replayed returns one.
+        // An address above 63 bits. No call that is replayed returns one.
         (_, None) if word.starts_with("0x") => Some(Outcome::Value(i64::MAX)),
         (_, None) => return Err(format!("`{name}` ended with `{word}`: expected a number or `?`")),
     };
@@ -132,7 +132,7 @@ pub fn call(text: &str) -> Result<Parsed<'_>, String> {
     Ok(Parsed { name, arguments, result: outcome, duration_ns })
 }
 
-/// Whether a call of no interest is at least complete.
+/// Whether the text of a call that is not interpreted is at least complete.
 pub fn looks_complete(text: &str) -> bool {
     text.contains(") ") && text.contains("= ")
 }

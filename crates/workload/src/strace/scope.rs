@@ -6,7 +6,7 @@ use super::{Call, Existing, Handle, Outcome, Record, Target, Trace, TraceError};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Keeps what lies below `root` (or the directory that [`Detector`] finds).
+/// Keeps the calls below `root`, or below the directory that [`Detector`] finds.
 pub fn restrict(path: &Path, whole: Whole, root: Option<&str>) -> Result<Trace, TraceError> {
     let root = match root {
         Some(given) => given_root(given),
@@ -33,11 +33,11 @@ pub struct Part {
     ignored: BTreeMap<String, u64>,
     watcher: Watcher,
     latest_end_ns: Option<u64>,
-    /// Whether a call on a file was there.
+    /// Whether there was a call on a file.
     is_used: bool,
 }
 
-/// What a `Part` knows at its end.
+/// The result of a [`Part`] at its end.
 pub struct Kept {
     pub root: String,
     pub existing: Vec<Existing>,
@@ -50,7 +50,7 @@ impl Part {
         Part { scope, ignored: BTreeMap::new(), watcher: Watcher::default(), latest_end_ns: None, is_used: false }
     }
 
-    /// The next call as it is replayed, if it lies below the root. `handles`: paths of all handles so far.
+    /// Turns a call into the record to be replayed, if it is below the root. `handles`: paths of all handles so far.
     pub fn take(&mut self, followed: Followed, handles: &[Vec<u8>]) -> Option<Record> {
         self.scope.learn(handles);
         let Followed { record, ignored: why, paths, evidence, .. } = followed;
@@ -77,7 +77,9 @@ impl Part {
         None
     }
 
-    /// Errors: nothing lies below the root.
+    /// Ends the part.
+    ///
+    /// Errors: no call was below the root.
     pub fn finish(self, path: &Path) -> Result<Kept, TraceError> {
         let mut ignored: Vec<(String, u64)> = self.ignored.into_iter().collect();
         ignored.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
@@ -92,13 +94,13 @@ impl Part {
 
 struct Scope {
     root: Vec<u8>,
-    /// New number of each handle below the root.
+    /// The new number of each handle below the root.
     handles: Vec<Option<Handle>>,
     next: Handle,
 }
 
 impl Scope {
-    /// Numbers the handles that came since.
+    /// Gives numbers to the handles that are new in `paths`.
     fn learn(&mut self, paths: &[Vec<u8>]) {
         for path in &paths[self.handles.len()..] {
             let inside = self.holds(path);
@@ -107,7 +109,7 @@ impl Scope {
         }
     }
 
-    /// `path` without the root in front of it.
+    /// `path` relative to the root; `None` if it is not below the root.
     fn strip<'a>(&self, path: &'a [u8]) -> Option<&'a [u8]> {
         let rest = path.strip_prefix(&self.root[..])?;
         match rest {
@@ -126,7 +128,8 @@ impl Scope {
         self.strip(&path).map(<[u8]>::to_vec).unwrap_or(path)
     }
 
-    /// A link's target keeps its form; an absolute one below the root begins at the new root.
+    /// Translates the target of a symbolic link. Relative targets stay; an absolute one below the root becomes a path
+    /// from the new root.
     fn link_target(&self, target: Vec<u8>) -> Vec<u8> {
         match self.strip(&target) {
             Some(inner) if target.starts_with(b"/") => [b"/", inner].concat(),
@@ -192,25 +195,25 @@ pub fn given_root(given: &str) -> Result<Vec<u8>, String> {
     }
 }
 
-/// Where programs live; reading there says nothing about what a program works on.
+/// Where programs are installed. Reads there tell nothing about the files on which a program works.
 const SYSTEM: &[&str] =
     &["/bin", "/boot", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/run", "/sbin", "/usr", "/var/lib"];
 
-/// Finds the deepest directory that holds all files which the program could change; if there are none, all files that it
-/// opened outside the system's own directories.
+/// Finds the deepest directory that contains all files that the program may have changed. If there are none, it takes
+/// all files that the program opened outside the system's own directories.
 #[derive(Default)]
 pub struct Detector {
     changed: Common,
     opened: Common,
 }
 
-/// The deepest directory that holds some others.
+/// The deepest directory that contains all directories added so far.
 #[derive(Default)]
 struct Common {
     first: Vec<u8>,
-    /// `None`: there was no directory yet.
+    /// `None`: no directory was added yet.
     directory: Option<Vec<u8>>,
-    /// The first directory that has none in common with `first`.
+    /// The first directory that has no parent except "/" in common with `first`.
     elsewhere: Option<Vec<u8>>,
 }
 
@@ -233,7 +236,7 @@ impl Detector {
     pub fn see(&mut self, followed: &Followed) {
         let Some(record) = followed.record.as_ref().filter(|r| matches!(r.result, Outcome::Value(_))) else { return };
         let paths = followed.paths.iter().filter(|path| !is_special(path));
-        // Inherited descriptors, such as a redirected standard input, are not what the program works on.
+        // Inherited descriptors, such as a redirected standard input, are not files on which the program works.
         if changes(&record.call) && !followed.implied {
             paths.for_each(|path| self.changed.add(directory_of(path)));
         } else if matches!(record.call, Call::Open { .. }) {
@@ -242,7 +245,9 @@ impl Detector {
         }
     }
 
-    /// Errors: there is none but "/".
+    /// Returns the directory.
+    ///
+    /// Errors: only "/" contains all files.
     pub fn root(self) -> Result<Vec<u8>, String> {
         let Common { first, directory, elsewhere } =
             if self.changed.directory.is_some() { self.changed } else { self.opened };
@@ -251,7 +256,7 @@ impl Detector {
                 "the program opened no file outside the system's directories: give the root to replay".to_string()
             );
         };
-        // One directory alone may be the root itself.
+        // A single directory may be the root "/" itself.
         let elsewhere = elsewhere.or_else(|| (common == b"/").then(|| first.clone()));
         match elsewhere {
             None => Ok(common),

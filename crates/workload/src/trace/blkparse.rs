@@ -51,7 +51,7 @@ fn is_blank(text: &str) -> bool {
     text.is_empty() || text.starts_with('#')
 }
 
-/// The action of a request's life that stands for it: its queueing, if there is one.
+/// The action that is taken from each request's life: its queueing if the text has any, otherwise its issue.
 pub fn taken(mut lines: Lines) -> Result<&'static str, Refused> {
     while let Some((_, text)) = next_event(&mut lines)? {
         if !is_blank(text) && event(text).is_some_and(|event| event.action == "Q") {

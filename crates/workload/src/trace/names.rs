@@ -1,8 +1,8 @@
-//! Paths as text: a path is bytes, a table holds text.
+//! Paths as text: a path consists of bytes, while a table holds text.
 
 use std::fmt::Write;
 
-/// The path as text; what is no text, and backslashes, as `\xNN`.
+/// The path as text. Bytes that are not text, and backslashes, are written as `\xNN`.
 pub fn to_text(path: &[u8]) -> String {
     let mut text = String::new();
     for chunk in path.utf8_chunks() {
@@ -13,14 +13,14 @@ pub fn to_text(path: &[u8]) -> String {
             }
         }
         for byte in chunk.invalid() {
-            // Writing to a text cannot fail.
+            // Writing to a string cannot fail.
             let _ = write!(text, "\\x{byte:02x}");
         }
     }
     text
 }
 
-/// The path that [`to_text`] made the text of; other backslashes stay.
+/// The path from which [`to_text`] made the text. Other backslashes are kept.
 pub fn from_text(text: &str) -> Vec<u8> {
     let mut path = Vec::new();
     let mut rest = text;

@@ -59,7 +59,7 @@ pub fn rows(
         }
         let wanted = "expected \"TIME;read;FD;OFFSET;BYTES;/FILE[;DURATION]\", or open, write, close (OpenFlash's CSV)";
         let mut row = row(line, text).ok_or_else(|| (line, wanted.to_string()))?;
-        // The clock of the tracer counts from 1970.
+        // The times of the tracer count from 1970, so they are made relative to the first one.
         let first_ns = *first_ns.get_or_insert(row.start_ns.unwrap_or(0));
         row.start_ns = row.start_ns.map(|start_ns| start_ns.saturating_sub(first_ns));
         each(row)?;

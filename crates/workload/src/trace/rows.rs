@@ -1,7 +1,7 @@
-//! From rows, one an event, to a [`Trace`]: descriptors, what must exist, think time.
+//! From rows, one for each event, to a [`Trace`]: opens descriptors, finds what must exist, and computes think time.
 //!
-//! A recording that names files and not descriptors gets one descriptor a file, opened before its first use; one that
-//! does not say how a file was opened gets the access that its calls need.
+//! If a recording names files and no descriptors, each file gets one descriptor, which is opened before its first use.
+//! If a recording does not tell how a file was opened, the file is opened with the access that its calls need.
 
 use super::names::from_text;
 use super::{Call, Existing, ExistingKind, Handle, OpenMode, Outcome, Record, Target, Trace};
@@ -11,13 +11,13 @@ use std::path::Path;
 /// An error: line (0: none) and message.
 pub type Refused = (u64, String);
 
-/// Calls that are not replayed: name and number.
+/// Calls that are not replayed: their name and how many there were.
 pub type LeftOut = Vec<(String, u64)>;
 
-/// One event as a recording tells it. What it does not tell is `None`.
+/// One event of a recording. A field that the recording does not have is `None`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Row {
-    /// Of the recording, from 1.
+    /// Line of the recording, from 1.
     pub line: u64,
     pub start_ns: Option<u64>,
     pub duration_ns: Option<u64>,
@@ -30,7 +30,7 @@ pub struct Row {
     pub to: Option<String>,
     pub offset: Option<i64>,
     pub bytes: Option<u64>,
-    /// Words with "|" between them.
+    /// Words separated by "|".
     pub flags: Option<String>,
     pub permissions: Option<u32>,
     pub uid: Option<u32>,
@@ -39,7 +39,7 @@ pub struct Row {
     pub error: Option<String>,
 }
 
-/// What the calls on a path need.
+/// How the calls of the recording use a path.
 #[derive(Clone, Copy, Debug, Default)]
 struct Use {
     reads: bool,
@@ -48,9 +48,9 @@ struct Use {
     directory: bool,
 }
 
-/// Makes the trace. `path` is that of the recording; `ignored`: kinds of events that are left out, and their number.
+/// Makes the trace. `path` is the recording's path; `ignored`: kinds of events that are left out, and how many of each.
 ///
-/// Errors: rows that cannot be, no rows at all.
+/// Errors: impossible rows, or no rows at all.
 pub fn trace(
     path: &Path,
     rows: Vec<Row>,
@@ -69,15 +69,15 @@ pub fn trace(
     Ok(Trace { path: path.to_path_buf(), root, records, existing, ignored, calls_seen: survey.rows_n, handles })
 }
 
-/// What all rows together say, before the first of them becomes a call.
+/// What must be known about all rows before the first of them becomes a call.
 #[derive(Clone, Debug, Default)]
 pub struct Survey {
     rows_n: u64,
-    /// The recording says itself what existed; its paths are relative to the root already.
+    /// The recording has rows that tell what existed, and its paths are relative to the root already.
     told: bool,
-    /// By path as the recording has it.
+    /// The use of each path, as it is written in the recording.
     uses: BTreeMap<String, Use>,
-    /// Paths that calls lead to.
+    /// The new names and targets that calls have.
     targets: BTreeSet<String>,
 }
 
@@ -99,7 +99,7 @@ impl Survey {
         used.directory |= row.op == "getdents";
     }
 
-    /// The directory to which paths are relative: the one that is given, or that all have in common.
+    /// The directory to which paths are relative: the given one, or the one that all paths have in common.
     ///
     /// Errors: no rows at all.
     pub fn root(&self, given: Option<&str>) -> Result<String, Refused> {
@@ -119,7 +119,7 @@ fn common_directory<'a>(paths: impl Iterator<Item = &'a str>) -> String {
     let mut common: Option<Vec<&str>> = None;
     let all: BTreeSet<&str> = paths.filter(|path| path.starts_with('/')).collect();
     for &path in &all {
-        // A directory that holds other paths is one; of the others the directory counts.
+        // A path with other paths below it is a directory. Of any other path the parent directory counts.
         let inside = format!("{path}/");
         let is_directory = all.range(&inside[..]..).next().is_some_and(|other| other.starts_with(&inside));
         let directory = if is_directory { path } else { path.rsplit_once('/').map_or("", |(above, _)| above) };
@@ -132,27 +132,27 @@ fn common_directory<'a>(paths: impl Iterator<Item = &'a str>) -> String {
     common.map_or_else(String::new, |parts| parts.join("/"))
 }
 
-/// Makes calls of rows, one after the other.
+/// Turns rows into calls, one after the other.
 pub struct Maker<'a> {
     root: &'a str,
     uses: BTreeMap<Vec<u8>, Use>,
     records: Vec<Record>,
-    /// Whether a call was made.
+    /// Whether any call was made.
     is_used: bool,
     outside: u64,
     next_handle: Handle,
-    /// Descriptors of the recording.
+    /// The descriptors of the recording.
     by_number: BTreeMap<Handle, (Handle, Vec<u8>)>,
-    /// Descriptors by file, of recordings without them.
+    /// Descriptors by file, for recordings without descriptors.
     by_path: BTreeMap<Vec<u8>, Handle>,
     positions: BTreeMap<Handle, u64>,
     latest_end_ns: Option<u64>,
-    /// Size at the start and now, as far as it is known.
+    /// The size of each file at the start and now, as far as the calls show it.
     sizes: BTreeMap<Vec<u8>, (u64, u64)>,
-    /// What has been made since.
+    /// The files and directories that calls have made.
     made: BTreeSet<Vec<u8>>,
     needed: BTreeMap<Vec<u8>, ExistingKind>,
-    /// The recording says itself what existed.
+    /// The recording has rows that tell what existed.
     told: bool,
 }
 
@@ -183,7 +183,7 @@ impl<'a> Maker<'a> {
             used.opened |= found.opened;
             used.directory |= found.directory;
         }
-        // What other paths lead through is a directory.
+        // A path that is the parent of another path is a directory.
         let above: BTreeSet<Vec<u8>> = uses.keys().flat_map(|path| parents(path)).collect();
         for (path, used) in &mut uses {
             used.directory |= path.is_empty() || above.contains(path);
@@ -192,15 +192,15 @@ impl<'a> Maker<'a> {
         maker
     }
 
-    /// The calls since it was asked last.
+    /// The calls since the last time that this was called.
     pub fn take(&mut self) -> std::vec::Drain<'_, Record> {
         self.is_used |= !self.records.is_empty();
         self.records.drain(..)
     }
 
-    /// What must exist, and what was left out; `ignored`: by the reader.
+    /// What must exist, and what was left out; `ignored`: what the reader has left out.
     ///
-    /// Errors: nothing lies below the root.
+    /// Errors: no call was below the root.
     pub fn finish(mut self, ignored: BTreeMap<String, u64>) -> Result<(Vec<Existing>, LeftOut), Refused> {
         let mut ignored: Vec<(String, u64)> = ignored.into_iter().collect();
         if self.outside > 0 {
@@ -212,7 +212,7 @@ impl<'a> Maker<'a> {
         }
     }
 
-    /// The path below the root.
+    /// The path relative to the root; `None` if it is not below the root.
     fn inside(&self, path: &str) -> Option<Vec<u8>> {
         if path == "." {
             return Some(Vec::new());
@@ -222,7 +222,9 @@ impl<'a> Maker<'a> {
             .then(|| from_text(below.trim_start_matches('/')))
     }
 
-    /// Errors: a row that cannot be.
+    /// Turns a row into calls.
+    ///
+    /// Errors: an impossible row.
     pub fn row(&mut self, row: &Row) -> Result<(), String> {
         let path = match &row.path {
             Some(path) => match self.inside(path) {
@@ -301,7 +303,7 @@ impl<'a> Maker<'a> {
         Ok(())
     }
 
-    /// Calls on a descriptor.
+    /// Turns a row with a call on a descriptor into calls.
     fn on_open_file(&mut self, row: &Row, path: Option<Vec<u8>>) -> Result<(), String> {
         let known = super::table::OPS;
         if !known.contains(&row.op.as_str()) {
@@ -349,7 +351,7 @@ impl<'a> Maker<'a> {
         Ok(())
     }
 
-    /// The descriptor of a row; a file without one is opened.
+    /// The descriptor of a row. If the recording has none, the file is opened.
     fn descriptor(&mut self, row: &Row, path: Option<Vec<u8>>) -> Result<(Handle, Vec<u8>), String> {
         if let Some(number) = row.handle {
             return self.by_number.get(&number).cloned().ok_or_else(|| format!("handle {number} is not open"));
@@ -399,7 +401,7 @@ impl<'a> Maker<'a> {
         Ok(())
     }
 
-    /// What is read and has not been written was there at the start.
+    /// Notes which bytes of a file existed at the start: those that are read without having been written before.
     fn follow_sizes(&mut self, call: &Call, path: &[u8]) {
         let (handle, offset, bytes, write) = match call {
             Call::ReadAt { handle, offset, bytes } => (*handle, Some(*offset), *bytes, false),
@@ -407,7 +409,7 @@ impl<'a> Maker<'a> {
             Call::Read { handle, bytes } => (*handle, None, *bytes, false),
             Call::Write { handle, bytes } => (*handle, None, *bytes, true),
             Call::Truncate { target: Target::Handle(_), bytes } => {
-                // Later sizes tell nothing about the start.
+                // After a truncation, sizes tell nothing about the start any more.
                 self.sizes.entry(path.to_vec()).or_default().1 = (*bytes).max(u64::MAX / 2);
                 return;
             }
@@ -441,7 +443,7 @@ impl<'a> Maker<'a> {
         self.records.push(Record { line: row.line, process: row.process, at_ns, think_ns, duration_ns, call, result });
     }
 
-    /// What must exist, parents first.
+    /// What must exist before the replay, parents first.
     fn existing(&mut self) -> Vec<Existing> {
         let mut needed = std::mem::take(&mut self.needed);
         if !self.told {
@@ -458,7 +460,7 @@ impl<'a> Maker<'a> {
     }
 }
 
-/// The directories above a path.
+/// All directories above a path.
 fn parents(path: &[u8]) -> Vec<Vec<u8>> {
     path.iter().enumerate().filter(|(_, &byte)| byte == b'/').map(|(at, _)| path[..at].to_vec()).collect()
 }

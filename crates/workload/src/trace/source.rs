@@ -7,12 +7,12 @@ use crate::text::io_reason;
 use std::io::{BufRead, Read};
 use std::path::Path;
 
-/// A line is refused beyond this length; those of all formats stay far below.
+/// Longer lines are refused. The lines of all formats are far shorter.
 pub(super) const LINE_BYTES_MAX: u64 = 1 << 20;
-/// Bytes that are looked at to tell formats apart.
+/// How many bytes are examined to tell the formats apart.
 pub(super) const LOOK_BYTES: u64 = 64 << 10;
 
-/// What opens a text at its beginning.
+/// A function that opens a text at its beginning.
 pub type Open<'a> = dyn Fn() -> Result<Box<dyn BufRead + 'a>, TraceError> + 'a;
 
 /// The text of a file, unpacked if it is gzipped.
@@ -21,7 +21,7 @@ pub fn open(path: &Path) -> Result<Box<dyn BufRead>, TraceError> {
     text.map_err(|e| TraceError::Unreadable { path: path.to_path_buf(), why: io_reason(&e) })
 }
 
-/// A text that ends with an error when somebody wants the reading to stop.
+/// A text whose reading fails as soon as `goes_on` returns `false`.
 pub struct Watched<'a> {
     pub text: Box<dyn BufRead>,
     pub goes_on: &'a dyn Fn() -> bool,
@@ -46,7 +46,7 @@ impl BufRead for Watched<'_> {
     }
 }
 
-/// The format of a file, by its beginning.
+/// The format of a file, which its first bytes tell.
 pub(super) fn format_of(path: &Path) -> Result<Format, TraceError> {
     let mut start = Vec::new();
     let read = open(path)?.take(LOOK_BYTES).read_to_end(&mut start);
@@ -68,7 +68,7 @@ impl<'a> Lines<'a> {
 
     /// The next line without spaces around it; `None` at the end.
     ///
-    /// Errors: what cannot be read, what is no text.
+    /// Errors: a line that cannot be read, or is not text.
     pub fn next(&mut self) -> Result<Option<(u64, &str)>, Refused> {
         self.bytes.clear();
         self.number += 1;
@@ -86,5 +86,5 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// What is said of a file that no reader takes.
+/// The message about a file that no reader accepts.
 pub const NO_TEXT: &str = "is no text: known are strace, fio's logs, blkparse, OpenFlash and tables (docs/traces.md)";

@@ -1,5 +1,5 @@
-//! A recording of any size as batches of a table. It is read several times, so that memory holds only what concerns its
-//! files: once for what is in it, once for what must exist before, once for the rows.
+//! A recording of any size as batches of a table. The recording is read several times, so that memory holds only the
+//! state of its files: once for an overview, once for what must exist before the replay, once for the rows.
 
 use super::rows::{Maker, Survey};
 use super::source::{self, Open, Watched};
@@ -11,19 +11,19 @@ use std::path::Path;
 /// Rows of a batch: some 40 MB of columns.
 pub const BATCH_ROWS: usize = 1 << 16;
 
-/// What is known of a recording before its rows.
+/// What is known of a recording before its rows are read.
 #[derive(Clone, Debug)]
 pub struct Head {
-    /// The directory to which the paths are relative.
+    /// The directory to which the paths of the rows are relative.
     pub root: String,
-    /// Calls that are not replayed: name and number.
+    /// Calls that are not replayed: their name and how many there are.
     pub ignored: Vec<(String, u64)>,
 }
 
-/// Reads a recording as [`super::read`] does, in batches: `begin` gets the head, then `batch` the rows in order. They say
-/// whether to go on, and so does `goes_on`, which is asked all the time.
+/// Reads a recording as [`super::read`] does, in batches: `begin` is called with the head, then `batch` with the rows
+/// in order. Each returns whether to continue. `goes_on`, which is asked often, must return `true` as well.
 ///
-/// Errors: as those of [`super::read`], before the first batch; that `goes_on` said no.
+/// Errors: those of [`super::read`], before the first batch; or that `goes_on` has returned `false`.
 pub fn batches(
     path: &Path,
     root: Option<&str>,
@@ -66,7 +66,7 @@ pub fn batches(
     Ok(head)
 }
 
-/// A pipe can be read once only: its recording is held in memory.
+/// Reads a recording from a pipe. A pipe can be read only once, so the recording is held in memory.
 fn of_a_pipe(
     path: &Path,
     root: Option<&str>,
@@ -81,7 +81,7 @@ fn of_a_pipe(
     Ok(head)
 }
 
-/// A recording from its beginning to its end.
+/// One reading of a recording from its beginning to its end.
 trait Pass {
     fn pass(
         &self,
@@ -103,7 +103,7 @@ impl Pass for Passes {
     }
 }
 
-/// Of the formats that are rows.
+/// The passes over a recording in a format that consists of rows.
 struct RowPasses {
     format: Format,
     survey: Survey,

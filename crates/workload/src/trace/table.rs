@@ -12,7 +12,7 @@ use crate::text::io_reason;
 use std::collections::BTreeMap;
 use std::io::{BufRead, Cursor, Read};
 
-/// What a row may do.
+/// The operations that a row may have.
 pub const OPS: &[&str] = &[
     "open",
     "close",
@@ -82,7 +82,7 @@ impl TraceColumns {
         columns
     }
 
-    /// A row of something that must exist before the first call.
+    /// Adds a row for something that must exist before the first call.
     pub fn push_existing(&mut self, existing: &Existing) {
         let mut row = Row { path: Some(path_text(&existing.path)), ..Row::default() };
         let op = match &existing.kind {
@@ -99,7 +99,7 @@ impl TraceColumns {
         self.push(op, row);
     }
 
-    /// A row of a call.
+    /// Adds a row for a call.
     pub fn push_record(&mut self, record: &Record) {
         let (op, mut row) = row_of(&record.call);
         (row.start_ns, row.duration_ns) = (Some(record.at_ns), Some(record.duration_ns));
@@ -131,7 +131,7 @@ impl TraceColumns {
     }
 }
 
-/// The root itself has an empty path, which a table would read as none.
+/// The path of a row. The root has an empty path, which a table would read as no path.
 fn path_text(path: &[u8]) -> String {
     if path.is_empty() {
         ".".to_string()
@@ -213,7 +213,7 @@ const ADVICE: &[(&str, Advice)] = &[
     ("noreuse", Advice::NoReuse),
 ];
 
-/// The advice in a row's flags.
+/// The advice that the flags of a row state.
 pub(super) fn advice(row: &Row) -> Result<Advice, String> {
     let word = row.flags.as_deref().unwrap_or("normal");
     let known: Vec<&str> = ADVICE.iter().map(|(name, _)| *name).collect();
@@ -221,7 +221,7 @@ pub(super) fn advice(row: &Row) -> Result<Advice, String> {
     found.ok_or_else(|| format!("unknown advice `{word}`: {}", known.join(", ")))
 }
 
-/// The origin in a row's flags.
+/// The origin of a seek that the flags of a row state.
 pub(super) fn seek_from(row: &Row) -> Result<SeekFrom, String> {
     match row.flags.as_deref().unwrap_or("start") {
         "start" => Ok(SeekFrom::Start),
@@ -283,7 +283,7 @@ pub(super) fn open_mode(flags: &str) -> Result<OpenMode, String> {
     }
 }
 
-/// What a column holds.
+/// The meaning of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Column {
     Op,
@@ -297,11 +297,11 @@ enum Column {
     Gid,
     Result,
     Error,
-    /// Times with their unit in nanoseconds.
+    /// Times, with their unit in nanoseconds.
     Start(u64),
     Duration(u64),
     Think(u64),
-    /// Sizes with their unit in bytes.
+    /// Sizes, with their unit in bytes.
     Offset(u64),
     Size(u64),
 }
@@ -321,7 +321,7 @@ const PLAIN: &[(&str, Column)] = &[
     ("error", Column::Error),
     ("bytes", Column::Size(1)),
 ];
-/// Units by name, with how many of the smallest one they are.
+/// The names of units, and how many of the smallest unit each is.
 type Units = &'static [(&'static str, u64)];
 const TIMES: Units = &[("ns", 1), ("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)];
 const SIZES: Units = &[("B", 1), ("sectors", 512), ("KiB", 1 << 10), ("MiB", 1 << 20)];
@@ -357,7 +357,7 @@ impl Column {
 }
 
 impl Column {
-    /// What stands in the column, where that is not any text.
+    /// A description of what the column holds, unless it holds any text.
     fn holds(self) -> &'static str {
         match self {
             Column::Start(_) | Column::Duration(_) | Column::Think(_) | Column::Size(_) => "a number of 0 or more",
@@ -374,7 +374,7 @@ fn separator(head: &str) -> u8 {
     most.unwrap_or(b',')
 }
 
-/// Whether a line names the columns of a table.
+/// Whether a line is the head of a table.
 pub(super) fn is_head(line: &str) -> bool {
     let names: Vec<&str> = line.split(char::from(separator(line))).map(|name| name.trim().trim_matches('"')).collect();
     names.contains(&"op") && (names.contains(&"path") || names.contains(&"file"))
@@ -422,9 +422,9 @@ pub(super) fn rows(
     Ok(BTreeMap::new())
 }
 
-/// What the columns of these names hold.
+/// The meaning of the columns with these names.
 ///
-/// Errors: unknown names, and two columns for one thing: nobody knows which of them counts.
+/// Errors: unknown names, and two columns with the same meaning, of which only one could be used.
 fn columns<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Vec<Column>, String> {
     let mut columns: Vec<(Column, &str)> = Vec::new();
     for name in names {
@@ -466,7 +466,7 @@ fn set(row: &mut Row, column: Column, field: &str) -> Option<()> {
     Some(())
 }
 
-/// A decimal number times `unit`, exactly; digits below one are cut off.
+/// A decimal number times `unit`, without rounding; the fraction is cut off.
 pub(super) fn decimal(text: &str, unit: u64) -> Option<u64> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
