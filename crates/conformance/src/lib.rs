@@ -70,7 +70,7 @@ pub trait Subject: Send + Sync {
         &[]
     }
 
-    /// Whether a time that utimens(2) has set may be overwritten when data are written out later. The default is no.
+    /// Whether a time that utimens(2) has set stays as it is when data are written out later. The default is yes.
     fn keeps_set_times(&self) -> bool {
         true
     }

@@ -106,8 +106,8 @@ pub fn play<'a>(subject: &'a dyn Subject, machine: Machine, calls: &[Call]) -> R
         let _ = pair.step(&Call::Mkdir { path: path.to_string(), permissions: 0o755 })?;
     }
     for (number, call) in calls.iter().enumerate() {
-        // Calls on an empty slot are skipped. Calls are drawn without knowledge of the ones before, so most slots would
-        // be empty.
+        // A call on an empty slot is preceded by an open. Calls are drawn without knowledge of the ones before, so
+        // most slots would be empty otherwise.
         if let Some(slot) = used_slot(call).filter(|&slot| pair.model.open_file(slot).is_none()) {
             let path = ["f0", "f1", "d0/f0", "d1/f0"][slot].to_string();
             let open = Call::Open { slot, path, how: How::CREATE };
