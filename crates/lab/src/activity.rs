@@ -1,5 +1,5 @@
-//! What a machine has done so far, as someone sees it who looks at it from three sides: the CPU's work by kind, the file
-//! system's functions as a function tracer records them, flash operations by task as Flashmon logs them.
+//! What a machine has done so far, from three points of view: the work of the CPU by kind, the functions of the file
+//! system as a function tracer records them, and the flash operations by task as Flashmon logs them.
 
 use ffslab_sim::{Function, OpCounts, Sim, Task, Work};
 use schemars::JsonSchema;
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 pub struct Activity {
     pub work: BTreeMap<&'static str, WorkRow>,
     pub functions: BTreeMap<&'static str, FunctionRow>,
-    /// Tasks that did something.
+    /// Only the tasks that did something.
     pub tasks: BTreeMap<&'static str, TaskRow>,
 }
 
@@ -32,7 +32,7 @@ pub struct TaskRow {
     pub page_reads: u64,
     pub page_programs: u64,
     pub erases: u64,
-    /// Chip and driver together.
+    /// Time of the chip and of its driver together.
     pub flash_ns: u64,
     pub cpu_ns: u64,
 }

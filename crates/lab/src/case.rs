@@ -19,7 +19,8 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-/// A case. Steps are read strictly; of the other parts only what is used here.
+/// A measured case. An unknown key in a step is an error; of the other parts only the keys that the simulator uses are
+/// read, and the rest is ignored.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Case {
     pub id: String,
@@ -68,7 +69,7 @@ pub struct MountSettings {
     pub compression: CompressionName,
 }
 
-/// Write-back knobs: limits either in per cent of the page cache's memory or in bytes.
+/// Settings of write-back. The limits are given either in per cent of the page cache's memory or in bytes.
 #[derive(Clone, Debug, Deserialize)]
 pub struct WriteBack {
     pub dirty_writeback_ms: u32,
@@ -82,7 +83,7 @@ pub struct WriteBack {
 }
 
 impl WriteBack {
-    /// What is not given is as in the kernel.
+    /// The settings for the simulated kernel. A setting that the case does not give has the kernel's default.
     fn knobs(&self) -> WriteBackKnobs {
         let standard = WriteBackKnobs::default();
         let limits = match (self.dirty_bytes, self.dirty_background_bytes) {
@@ -119,7 +120,7 @@ pub struct Flash {
     pub bus_ns_per_byte: Option<f64>,
 }
 
-/// What was measured; counters and everything else by name.
+/// What was measured. `values` holds the counters and all other numbers by name.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Expect {
     pub from_step: Option<usize>,
@@ -128,24 +129,25 @@ pub struct Expect {
     pub values: Map<String, Value>,
 }
 
-/// One reading of a clock by the measuring program: the virtual clock of user-mode Linux moves so far
+/// By how much the virtual clock of user-mode Linux moves when the measuring program reads it
 /// (`arch/um/kernel/time.c`).
 const CLOCK_READ_NS: u64 = 256;
 
-/// How long the reference machine had been up when a case began, modulo 1.28 s (128 ticks). It was not recorded. These
-/// values are inferred: with them most counters agree exactly, those of families R4 and J for JFFS2 (fsync and garbage
-/// collection by the tick counter), those of families R, X and S for UBIFS (whose turn it is at a tick).
+/// How long the reference machine had been up when a case began, modulo 1.28 s (128 ticks), for JFFS2 and for UBIFS.
+/// The uptime was not recorded. These values are inferred: with them most counters agree exactly, above all those of
+/// the families R4 and J for JFFS2 (fsync, and garbage collection that depends on the tick counter) and those of the
+/// families R, X and S for UBIFS (which depend on the task that gets the CPU at a tick).
 pub(crate) const UPTIME_NS: u64 = 27_400_000;
 pub(crate) const UBIFS_UPTIME_NS: u64 = 27_010_000;
 
-/// A task that sleeps while the chip works reads the clock twice: it arms a timer, whose interrupt looks what has expired
-/// (`kernel/time/hrtimer.c`).
+/// Time that each sleep of a task costs while the chip works. The clock is read twice: when the task arms a timer, and
+/// when the timer's interrupt looks which timers have expired (`kernel/time/hrtimer.c`).
 const SLEEP_NS: u64 = 2 * CLOCK_READ_NS;
 
 /// Timer slack of a normal process (`init/init_task.c`).
 const TIMER_SLACK_NS: u64 = 50_000;
 
-/// SLC NAND of the time allows this many programs of a page between erases.
+/// How often a page may be programmed between two erases. SLC NAND of that time allows four partial programs.
 pub(crate) const PARTIAL_PROGRAMS_MAX: u32 = 4;
 
 impl Flash {
@@ -160,14 +162,15 @@ impl Flash {
 }
 
 impl Case {
-    /// The stack on which the case is to run.
+    /// The stack on which the case runs.
     ///
-    /// Errors: a file system that cannot be mounted yet.
+    /// Errors: the file system of the case cannot be mounted yet.
     pub fn stack(&self) -> Result<StackSpec, String> {
         file_systems::mountable(&self.system.fs)?.stack_of_case(self)
     }
 
-    /// User-mode Linux, on which cases of the kernel's file systems were measured, up for `uptime_ns` when one began.
+    /// A stack like the user-mode Linux on which the cases of the kernel's file systems were measured. `uptime_ns` is
+    /// how long it has been up when the case begins.
     pub(crate) fn linux_stack(&self, uptime_ns: u64, fs: Arc<dyn Settings>) -> StackSpec {
         let (system, flash) = (&self.system, &self.flash);
         let ns = |us: Option<f64>| us_to_ns(us.unwrap_or(0.0));
@@ -181,7 +184,7 @@ impl Case {
                 read_ns: ns(flash.t_read_us),
                 program_ns: ns(flash.t_program_us),
                 erase_ns: ns(flash.t_erase_us),
-                // ns per byte to ps per byte is the same factor as us to ns.
+                // The factor from ns per byte to ps per byte is the same as that from us to ns.
                 bus_ps_per_byte: ns(flash.bus_ns_per_byte),
             },
             rules: Rules { partial_programs_max: PARTIAL_PROGRAMS_MAX, in_order: false },
@@ -203,7 +206,7 @@ impl Case {
                 tick_rate_hz: system.tick_rate_hz.unwrap_or(100),
                 uptime_ns,
                 nand_wait: if sleeps { NandWait::Sleep } else { NandWait::Busy },
-                // User-mode Linux has no finer clock for it.
+                // User-mode Linux has no clock for the scheduler that is finer than the tick.
                 scheduler_clock: SchedulerClock::Tick,
             },
             cpu_costs: CpuCosts::FREE,
@@ -226,9 +229,9 @@ impl Case {
     }
 }
 
-/// Reads the cases of a `.jsonl` file whose text is `text`.
+/// Reads all cases of a `.jsonl` file, whose content is `text`. `path` is for messages only.
 ///
-/// Errors: the line and what is wrong with the first case that cannot be understood.
+/// Errors: the first case that cannot be understood; the message has its line and says what is wrong.
 pub fn read_cases(path: &Path, text: &str) -> Result<Vec<Case>, LabError> {
     let mut cases = Vec::new();
     for (index, line) in text.lines().enumerate() {
@@ -266,7 +269,8 @@ pub fn parse_case(line: &str) -> Result<Case, String> {
     Ok(case)
 }
 
-/// What is wrong with the JSON of a case, without the place within its line unless that is all there is to say.
+/// Describes an error in the JSON of a case. The position within the line is left out, unless the error says nothing
+/// else.
 fn malformed(error: &serde_json::Error) -> String {
     if error.is_data() {
         let text = error.to_string();

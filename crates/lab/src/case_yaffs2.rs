@@ -1,7 +1,7 @@
-//! Measured cases of YAFFS2: its settings, and the harness that measured.
+//! Measured cases of YAFFS2: their settings, and the harness with which they were measured.
 //!
-//! The core was called in the order of its Linux port, on a RAM NAND, with a page cache that never forgets and a clock
-//! that only the operations move (CASES.md: "Convention for the page cache").
+//! The harness called the core of YAFFS2 in the order in which its Linux port does, on a RAM NAND. Its page cache never
+//! drops a page, and its clock is moved by the flash operations only (CASES.md: "Convention for the page cache").
 
 use crate::case::{Case, PARTIAL_PROGRAMS_MAX};
 use crate::file_systems::yaffs2::Yaffs2Settings;
@@ -34,7 +34,7 @@ pub struct Settings {
     pub clock_us: Option<ClockUs>,
 }
 
-/// What moves the clock of the harness.
+/// By how much each operation moves the clock of the harness, in us.
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub struct ClockUs {
     page_read: f64,
@@ -46,12 +46,14 @@ pub struct ClockUs {
 }
 
 impl ClockUs {
-    /// Array times that make up for what the chip adds for the bus, to the nanosecond: a page and an OOB read differ by
-    /// the bytes that they move.
+    /// Timing of a simulated chip whose operations take as long as those of the harness, to the nanosecond. The
+    /// harness's times include the transfer, and the chip adds the transfer over the bus, so that is subtracted here
+    /// from the times of the array. The time per byte on the bus follows from the difference between a page read and an
+    /// OOB read.
     fn timing(&self, page_bytes: u32, oob_bytes: u32) -> Timing {
         let page_ns = us_to_ns(self.page_read);
         let oob_ns = us_to_ns(self.oob_read);
-        // Rounded up, so that nothing is lost when the chip rounds down.
+        // Rounded up, because the chip rounds the time of a transfer down.
         let bus_ps_per_byte = ((page_ns - oob_ns) * 1000).div_ceil(u64::from(page_bytes));
         let moved_ns = bus_ps_per_byte * u64::from(page_bytes + oob_bytes) / 1000;
         Timing {
@@ -63,20 +65,21 @@ impl ClockUs {
     }
 }
 
-/// The sources of that day. Whether summaries and the bypass are in use stands beside it.
+/// The generation of the YAFFS2 sources of this date. Whether block summaries and the cache bypass are in use has keys
+/// of its own in the case.
 fn generation(date: &str) -> Generation {
     match date {
         date if date < "2011-03-29" => Generation::Y2010,
         date if date < "2012-06-15" => Generation::Y2011,
-        // When eviction of single chunks came is not on record; it was there in 2018.
+        // It is not on record when the eviction of single chunks was added; the sources of 2018 have it.
         date if date < "2018" => Generation::Y2012,
         _ => Generation::Today,
     }
 }
 
 impl Case {
-    /// What the harness did without saying so: its free space shows that directories were brought up to date before
-    /// memory was lost, as the background thread does within a second.
+    /// Adds the steps that the harness did without recording them. The free space of its cases shows that modified
+    /// directories were written before each crash, as the background thread does within a second.
     pub(crate) fn add_unsaid_steps(&mut self) {
         let setup = std::mem::take(&mut self.setup);
         self.setup = setup.into_iter().fold(Vec::new(), |mut steps, step| {

@@ -1,11 +1,12 @@
-//! Results as columns, for tables.
+//! Results as columns, from which Python makes tables.
 
 use crate::requests::{CallOp, RequestLog};
 use crate::run::Outcome;
 use ffslab_fs::BlockSpace;
 use ffslab_sim::units::ns_to_us;
 
-/// Columns of `requests.parquet`, of equal length. Texts are there once, the columns hold their positions.
+/// Columns of `requests.parquet`, all of equal length. Each name of a variant or file is stored once, and the columns
+/// hold its position in the list of names.
 #[derive(Clone, Debug, Default)]
 pub struct RequestColumns {
     /// Positions in `variant_names`.
@@ -29,14 +30,15 @@ pub struct BlockColumns {
     pub variant: Vec<String>,
     /// Block in the partition.
     pub block: Vec<u32>,
-    /// In the measured steps.
+    /// Erases during the measured steps.
     pub erases_main: Vec<u32>,
-    /// Since the chip was made.
+    /// Erases since the chip was made.
     pub erases_total: Vec<u32>,
-    /// Of those in the measured steps, the ones that made a block of a new partition usable.
+    /// Those of the erases in the measured steps that made a block of a new partition usable.
     pub erases_formatting: Vec<u32>,
     pub programmed_pages: Vec<u32>,
-    /// What the block holds at the start of the measurement and at its end; NaN: no file system was mounted to tell.
+    /// What each block holds at the start of the measurement. The values are NaN when no file system was mounted, so
+    /// that nobody could tell.
     pub before: SpaceColumns,
     pub after: SpaceColumns,
 }
@@ -77,7 +79,7 @@ impl RequestColumns {
     }
 }
 
-/// Adds `more`; the first addition takes its place, without a copy.
+/// Appends `more` to `column`. An empty column is replaced by `more`, which saves a copy.
 fn append<T>(column: &mut Vec<T>, mut more: Vec<T>) {
     if column.is_empty() {
         *column = more;

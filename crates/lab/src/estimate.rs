@@ -1,5 +1,5 @@
-//! What an experiment takes before it runs: calls, memory, time. Rough, so that a slip of the pen (a count of 2^63) shows
-//! before the run and not in it.
+//! Estimates what an experiment takes before it runs: calls, memory and time. The estimate is rough. It is there so
+//! that a typing error (a count of 2^63) shows before the run and not during it.
 
 use crate::replay::grouped;
 use crate::traces::Traces;
@@ -9,20 +9,22 @@ use std::collections::BTreeMap;
 
 /// An experiment that makes more calls than this is refused, unless its key `calls_max` or the caller says otherwise.
 pub const CALLS_MAX: u64 = 1_000_000_000;
-/// From here on an estimate is told before the run.
+/// From this number of calls on the estimate is shown to the user before the run.
 const TOLD_FROM_CALLS: u64 = 10_000_000;
-/// Measured: 4 KiB reads and writes on UBIFS, JFFS2 and YAFFS2 take 1 to 12 us of a 2.5 GHz core each.
+/// Time of the host that one simulated call takes. Measured: 4 KiB reads and writes on UBIFS, JFFS2 and YAFFS2 take 1
+/// to 12 us of a 2.5 GHz core each.
 const CALL_US: f64 = 5.0;
-/// A row of requests from the log to the table and the plots.
+/// Memory of the host that one row of the request log takes, counting the log, the table and the plots.
 const ROW_BYTES: u64 = 220;
-/// Python, its libraries and the program.
+/// Memory of the host for Python, its libraries and the program, before anything is simulated.
 const BASE_BYTES: u64 = 200 << 20;
-/// A small file takes at least so much of a partition: a node or a header and its name.
+/// The least space of a partition that a small file takes, for a node or a header and the name.
 const FILE_BYTES_LEAST: u64 = 512;
-/// Mean size of the pieces of `create_fragmented`: 512, 1024, 2048 and 4096 B.
+/// Mean size of the pieces that `create_fragmented` writes, which have 512, 1024, 2048 and 4096 B.
 const PIECE_BYTES: u64 = 1_920;
 
-/// The calls of some steps in order, as far as keys and files tell. `partition_bytes`: no file is larger.
+/// Estimates how many calls `steps` make one after the other, as far as the keys of the steps and the sizes of the
+/// files tell. No file is taken to be larger than `partition_bytes`.
 pub fn calls<'a>(steps: impl Iterator<Item = &'a Step>, traces: &Traces, partition_bytes: u64) -> u64 {
     let mut sizes: BTreeMap<&str, u64> = BTreeMap::new();
     let share = |percent: f64| (partition_bytes as f64 * percent / 100.0) as u64;
@@ -53,19 +55,19 @@ pub fn calls<'a>(steps: impl Iterator<Item = &'a Step>, traces: &Traces, partiti
     sum
 }
 
-/// What a run takes.
+/// What a run is expected to take.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
     pub variants_n: usize,
     pub calls: u64,
-    /// At most, beside recordings and images.
+    /// Upper bound, not counting the recordings and images that the experiment reads.
     pub memory_bytes: u64,
     pub time_s: f64,
 }
 
 impl Estimate {
-    /// `variants`: calls of each and the bytes of its partition; `rows_max`: requests that each keeps, `threads_n` of them
-    /// run at once.
+    /// Estimates a run. `variants` holds for each variant the number of its calls and the size of its partition in
+    /// bytes. Each variant keeps at most `rows_max` requests, and `threads_n` variants run at once.
     pub fn of(variants: &[(u64, u64)], rows_max: usize, threads_n: usize) -> Estimate {
         let variants_n = variants.len();
         let threads = threads_n.clamp(1, variants_n.max(1));
@@ -77,7 +79,7 @@ impl Estimate {
         Estimate { variants_n, calls, memory_bytes, time_s: calls as f64 * CALL_US / 1e6 / threads as f64 }
     }
 
-    /// Whether it is worth a word before the run.
+    /// Whether the experiment is large enough that the estimate is shown before the run.
     pub fn is_large(&self) -> bool {
         self.calls >= TOLD_FROM_CALLS
     }
@@ -98,7 +100,9 @@ impl Estimate {
         )
     }
 
-    /// Errors: more calls than `calls_max`, with what they would take.
+    /// Checks that the experiment makes no more than `calls_max` calls.
+    ///
+    /// Errors: it makes more; the line says how many and what they would take.
     pub fn check(&self, calls_max: u64) -> Result<(), String> {
         if self.calls <= calls_max {
             return Ok(());

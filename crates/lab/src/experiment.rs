@@ -14,8 +14,8 @@ use toml::Spanned;
 mod initial;
 mod resolved;
 
-/// Shape of an experiment file; the JSON Schema is made from it. Reading goes through [`Experiment::parse`], which
-/// keeps lines for its messages.
+/// Shape of an experiment file, from which the JSON Schema is made. Files are read by [`Experiment::parse`] instead,
+/// which remembers the line of each key for its messages.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(title = "ffslab experiment", deny_unknown_fields)]
@@ -25,28 +25,29 @@ pub struct ExperimentFile {
     /// Seed of the file content. Steps that draw offsets have seeds of their own.
     #[serde(default = "default_seed")]
     pub seed: u64,
-    /// Keep the logs that the probe kit writes on a real system, each flash operation and each call of the measured steps:
-    /// logs/flashmon.log and logs/vfsmon.log of the results, for `ffslab trace`.
+    /// Keep the logs that the probe kit would write on a real system: each flash operation and each call of the
+    /// measured steps. They become logs/flashmon.log and logs/vfsmon.log of the results, for `ffslab trace`.
     #[serde(default, skip_serializing_if = "is_false")]
     pub probe_logs: bool,
-    /// The experiment may make so many calls, setup and all variants together; without the key 1,000,000,000. One that would
-    /// make more is refused before it runs.
+    /// The largest number of calls that the experiment may make, in the setup and in all variants together. Without the
+    /// key it is 1,000,000,000. An experiment that would make more is refused before it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calls_max: Option<u64>,
-    /// Requests of each variant that have a row in requests.parquet: the first ones. Further ones are counted in histograms,
-    /// which give percentiles of latencies within 0.1 %. Without the key 2,000,000 for all variants together, and at least
-    /// 1,000 for each.
+    /// How many requests of each variant, from its first one on, get a row in requests.parquet. Further ones are
+    /// counted in histograms, which give percentiles of latencies within 0.1 %. Without the key the limit is 2,000,000
+    /// for all variants together, and at least 1,000 for each.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests_kept: Option<u32>,
     /// The machine and its file system.
     pub stack: StackTable,
-    /// An initial state in one line, for a mount, 5 min in which the blocks of a new partition are erased, and setup steps
-    /// before all others: "saturated", "filled 60 %", "dirty 20 MiB", "aged 3", "fragmented 5 MiB", or several with commas
-    /// between them. A sync ends it; the caches stay warm.
+    /// An initial state in one line: "saturated", "filled 60 %", "dirty 20 MiB", "aged 3", "fragmented 5 MiB", or
+    /// several with commas between them. It stands for a mount, 5 min in which the blocks of a new partition are
+    /// erased, the setup steps that make the state, and a sync. These come before all steps of `setup`, and the caches
+    /// stay warm.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub initial: Option<String>,
-    /// Steps that make the initial state of the partition, in order, from an erased one. They end with a shutdown; what
-    /// they leave on the chip is kept and used again by all runs that agree in it.
+    /// Steps that make the initial state of the partition, in order, from an erased one. A shutdown follows them. The
+    /// content of the chip is then kept, and all runs with the same steps and the same stack start from it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub state: Vec<Step>,
     /// Steps before the measurement, in order. They start from an erased partition, or from `state`.
@@ -54,8 +55,9 @@ pub struct ExperimentFile {
     pub setup: Vec<Step>,
     /// The measured steps, in order.
     pub measure: Vec<Step>,
-    /// What is varied: a stack key, `initial`, `step.key` of the measured steps of that name, `setup.step.key` or
-    /// `state.step.key`, each with a list of values. The experiment runs once for each combination.
+    /// What is varied. Each key is a stack key, `initial`, `step.key` for the measured steps of that name,
+    /// `setup.step.key` or `state.step.key`, and its value is a list of values. The experiment runs once for each
+    /// combination.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     pub axes: BTreeMap<String, Vec<toml::Value>>,
@@ -99,8 +101,8 @@ pub struct Experiment {
 /// One combination of the axes' values.
 #[derive(Clone, Debug)]
 pub struct Variant {
-    /// "read_ahead_KiB=128, requests.count=8"; "base" without axes. Of paths only the file's name, if that tells the
-    /// axis's values apart.
+    /// Name of the variant, such as "read_ahead_KiB=128, requests.count=8", or "base" without axes. A path is shortened
+    /// to the name of its file if that still tells the values of the axis apart.
     pub name: String,
     pub axes: Vec<(String, toml::Value)>,
     pub seed: u64,
@@ -108,13 +110,13 @@ pub struct Variant {
     pub stack: StackTable,
     pub state: Vec<Step>,
     pub initial: Option<String>,
-    /// Those that `initial` stands for included.
+    /// All setup steps, with those that `initial` stands for at the front.
     pub setup: Vec<Step>,
     pub measure: Vec<Step>,
 }
 
 impl Variant {
-    /// Number of setup steps that stand in the file: the others come from `initial`.
+    /// Number of setup steps that stand in the file, without those that come from `initial`.
     fn own_setup_steps(&self) -> usize {
         let short = self.initial.as_ref().and_then(|text| initial::steps(text).ok()).unwrap_or_default();
         self.setup.len() - short.len()
@@ -125,7 +127,7 @@ type Value<'i> = Spanned<DeValue<'i>>;
 
 struct Axis<'i> {
     path: Vec<String>,
-    /// Position of its key, for messages and for the order of the axes.
+    /// Position of the axis's key in the text, for messages and for the order of the axes.
     offset: usize,
     values: Vec<Value<'i>>,
 }
@@ -136,7 +138,7 @@ impl Axis<'_> {
     }
 }
 
-/// A file and where it came from, for messages.
+/// The text of a file and the file's name, for messages.
 struct Source<'a> {
     text: &'a str,
     file_name: &'a str,
@@ -182,7 +184,7 @@ impl Experiment {
     }
 }
 
-/// More variants than this are a mistake in the axes.
+/// An experiment with more variants than this is refused: its axes are taken to be a mistake.
 const VARIANTS_MAX: usize = 10_000;
 
 fn read_axes<'i>(source: &Source, axes: Value<'i>) -> Result<Vec<Axis<'i>>, LabError> {
@@ -193,7 +195,8 @@ fn read_axes<'i>(source: &Source, axes: Value<'i>) -> Result<Vec<Axis<'i>>, LabE
     Ok(found)
 }
 
-/// `requests.count = [..]` is a table in a table; `"requests.count" = [..]` is meant the same way.
+/// Collects the axes below `value`, whose names begin with `path`. In TOML `requests.count = [..]` is a table in a
+/// table; `"requests.count" = [..]` is read the same way.
 fn collect_axes<'i>(
     source: &Source,
     path: &mut Vec<String>,
@@ -247,7 +250,7 @@ fn optional<'i, T: Deserialize<'i>>(source: &Source, root: &DeTable<'i>, key: &s
     root.get(key).map(|value| read(source, value.clone())).transpose()
 }
 
-/// The `[stack]` table by its key `system`: "linux", the default, or "rtems".
+/// Reads the `[stack]` table. Its key `system` is "linux", which is the default, or "rtems".
 fn read_stack(source: &Source, root: &DeTable) -> Result<StackTable, LabError> {
     let Some(DeValue::Table(table)) = root.get("stack").map(Spanned::get_ref) else {
         return required(source, root, "stack").map(|keys: StackKeys| keys.into());
@@ -314,8 +317,9 @@ fn read_variant<'i>(
     })
 }
 
-/// Where the file system is varied, a key of the stack that this variant's does not have is meant for the others. One
-/// that an axis varies stays, and is refused: its variants would be the same.
+/// Removes from the stack the keys that the file system of this variant does not know, when `fs` is an axis: such a key
+/// is meant for the variants with the other file systems. A key that is an axis itself stays and is refused later,
+/// because it would make several variants that are the same.
 fn leave_to_others(root: &mut DeTable, axes: &[Axis]) {
     let Some(compared) = axes.iter().find(|axis| axis.path == ["fs"]) else { return };
     let others: Vec<&str> = compared.values.iter().filter_map(|fs| fs.get_ref().as_str()).collect();
@@ -341,7 +345,7 @@ fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// Puts the value of an axis where its name says.
+/// Writes the value of an axis to the place that the axis's name says.
 fn put<'i>(source: &Source, root: &mut DeTable<'i>, axis: &Axis<'i>, value: &Value<'i>) -> Result<(), LabError> {
     let path: Vec<&str> = axis.path.iter().map(String::as_str).collect();
     let (list, step, key) = match path[..] {
@@ -350,7 +354,8 @@ fn put<'i>(source: &Source, root: &mut DeTable<'i>, axis: &Axis<'i>, value: &Val
             return Ok(());
         }
         [key] => {
-            // An unknown key is found when the stack is read, with the line of the axis.
+            // Whether the key is known is checked when the stack is read, and the message then has the line of the
+            // axis.
             if let Some(DeValue::Table(stack)) = root.get_mut("stack").map(Spanned::get_mut) {
                 set(stack, key, axis.offset, value);
             }
@@ -388,7 +393,7 @@ fn put<'i>(source: &Source, root: &mut DeTable<'i>, axis: &Axis<'i>, value: &Val
 }
 
 fn set<'i>(table: &mut DeTable<'i>, key: &str, offset: usize, value: &Value<'i>) {
-    // The key gets the place of the axis, so that messages about it point there.
+    // The key gets the position of the axis in the text, so that messages about it have the line of the axis.
     table.remove(key);
     table.insert(Spanned::new(offset..offset, key.to_string().into()), value.clone());
 }
@@ -431,7 +436,7 @@ fn read_step(source: &Source, list: &str, index: usize, value: &Value) -> Result
     Ok(step)
 }
 
-/// Puts "setup step 3 (create): " after the place of a message.
+/// Inserts the list and number of a step, such as "setup step 3 (create): ", after the file and line of a message.
 fn name_step(line: &str, file_name: &str, place: &str, step: &str) -> String {
     let after_name = file_name.len() + 1;
     let split = line.get(after_name..).and_then(|rest| rest.find(": ")).map_or(0, |at| after_name + at + 2);

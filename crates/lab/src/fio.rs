@@ -40,9 +40,9 @@ pub struct FioFile {
 }
 
 impl FioFile {
-    /// Reads a job file. Logs that it names lie beside it.
+    /// Reads a job file. The logs that it names are looked for in the same folder.
     ///
-    /// Errors: one line with file, line, option, what is wrong.
+    /// Errors: one line with file, line, option and what is wrong.
     pub fn read(path: &Path, lenient: bool) -> Result<FioFile, String> {
         let text =
             read_text(path, InputKind::Jobs).map_err(|error| format!("{}: {}", path.display(), io_reason(&error)))?;
@@ -59,7 +59,7 @@ impl FioFile {
         Ok(FioFile { file, logs })
     }
 
-    /// How many requests the jobs make, as far as their sizes tell: the weight in a progress bar.
+    /// How many requests the jobs make, as far as their sizes tell. The progress bar weights the step by it.
     pub fn calls(&self) -> u64 {
         let of_job = |job: &Job| {
             let bytes = if job.io_size_bytes > 0 { job.io_size_bytes } else { job.size_bytes };
@@ -74,7 +74,7 @@ impl FioFile {
     }
 }
 
-/// A request or sync that was made, for who keeps a log.
+/// A request or sync that was made, for a caller that keeps a log.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     pub kind: Kind,
@@ -93,7 +93,7 @@ pub enum Kind {
     Sync,
 }
 
-/// Why jobs could not be run to their ends.
+/// Why the jobs could not be run to their ends.
 #[derive(Clone, Debug)]
 pub enum FioError {
     /// One line: which job, what is wrong.
@@ -104,7 +104,8 @@ pub enum FioError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Waiting,
-    /// Ready at this time; among equals the smaller ticket goes first.
+    /// The process makes its next call at `ready_ns`. Of processes with the same time the one with the smaller ticket
+    /// is first.
     Active {
         ready_ns: u64,
         ticket: u64,
@@ -115,18 +116,19 @@ enum State {
 struct Running {
     process: Process,
     job_index: usize,
-    /// Number of its reporting group.
+    /// Number of the reporting group that the process belongs to.
     group: u32,
     state: State,
     start_ns: u64,
     descriptors: Vec<Option<Fd>>,
-    /// Where the engines with a file position left it.
+    /// For each file the position at which the last transfer ended, for engines that use the file position. `u64::MAX`
+    /// means that it is not known.
     positions: Vec<u64>,
     measured: Measured,
     log: Option<Log>,
 }
 
-/// Jobs whose files are laid out.
+/// Processes whose files are laid out and that have not started yet.
 pub struct Ready {
     jobs: Vec<Job>,
     warnings: Vec<String>,
@@ -134,15 +136,15 @@ pub struct Ready {
 }
 
 impl Ready {
-    /// Whether no job has asked that its files are left unsynced (`create_fsync=0`).
+    /// Whether all jobs sync their files after the layout. `create_fsync=0` leaves them unsynced.
     pub fn syncs_files(&self) -> bool {
         self.jobs.iter().all(|job| job.create_fsync)
     }
 }
 
-/// Multiplies the jobs into processes and lays their files out.
+/// Makes the processes of all jobs and lays out their files.
 ///
-/// Errors: which job, what is wrong.
+/// Errors: one line with the job and what is wrong.
 pub fn prepare(calls: &mut dyn Calls, file: &FioFile, content: &mut Content) -> Result<Ready, String> {
     let mut running: Vec<Running> = Vec::new();
     let processes_n = file.file.jobs.iter().map(|job| job.processes_n).sum::<u64>() as usize;
@@ -151,7 +153,7 @@ pub fn prepare(calls: &mut dyn Calls, file: &FioFile, content: &mut Content) -> 
         if (job.stonewall || job.new_group) && job_index > 0 {
             group += 1;
         }
-        // fio numbers the clones of a process backwards (`init.c`, add_job).
+        // fio numbers the clones of a process downwards (`init.c`, add_job).
         for subjob in std::iter::once(0).chain((1..job.processes_n).rev()) {
             let mut process = Process::new(job.clone(), subjob, running.len() as u64 + 1, file.log_of(job));
             let failed = |text: String| format!("job [{}]: {text}", job.section);
@@ -182,9 +184,10 @@ pub fn prepare(calls: &mut dyn Calls, file: &FioFile, content: &mut Content) -> 
     Ok(Ready { jobs: file.file.jobs.clone(), warnings: file.file.warnings.clone(), running })
 }
 
-/// Runs jobs that are ready. `each` sees every request; when it returns false the jobs end.
+/// Runs processes that are ready. `each` is called for every request; when it returns `false`, all processes end.
 ///
-/// Errors: [`FioError::Failed`] only when the power goes; a job that fails is in the report.
+/// Errors: [`FioError::Failed`] only for a power cut, [`FioError::Interrupted`] when `each` said so. A job that fails
+/// is noted in the report.
 pub fn run(
     calls: &mut dyn Calls,
     ready: Ready,
@@ -238,8 +241,9 @@ impl Machine<'_> {
         self.calls.now_ns() >= self.genesis_ns + job.start_delay_us * 1_000
     }
 
-    /// Starts what may start now (`run_threads` of fio's `backend.c`): not before its delay, with `stonewall` not before
-    /// all others have ended, with `wait_for` not before that job.
+    /// Starts the processes that may start now (`run_threads` of fio's `backend.c`). A process starts after its delay;
+    /// with `stonewall` only when no other process is running, and with `wait_for` only when all processes of that job
+    /// have ended.
     fn start_jobs(&mut self, jobs: &[Job]) {
         let now_ns = self.calls.now_ns();
         for i in 0..self.running.len() {
@@ -267,14 +271,14 @@ impl Machine<'_> {
         }
     }
 
-    /// When the next job starts by its delay alone.
+    /// The time at which the next waiting process has its start delay behind it, if that is in the future.
     fn next_start_ns(&self, jobs: &[Job]) -> Option<u64> {
         let waiting = self.running.iter().filter(|running| running.state == State::Waiting);
         let starts = waiting.map(|running| self.genesis_ns + jobs[running.job_index].start_delay_us * 1_000);
         starts.filter(|&start_ns| start_ns > self.calls.now_ns()).min()
     }
 
-    /// Process `i` makes its next call.
+    /// Lets process `i` make its next call.
     fn turn(&mut self, i: usize, each: &mut dyn FnMut(Request<'_>) -> bool) -> Result<(), FioError> {
         let elapsed_ns = self.calls.now_ns() - self.running[i].start_ns;
         let Some(action) = self.running[i].process.next_action(elapsed_ns) else {
@@ -365,7 +369,7 @@ impl Machine<'_> {
                     }
                 };
                 if moved == 0 {
-                    // fio: "full resid".
+                    // fio ends such a request with EIO ("full resid").
                     return Err(Refusal::Failed(Errno::Io));
                 }
                 done += moved as u64;
@@ -402,7 +406,7 @@ impl Machine<'_> {
         Ok(each(Request { kind: Kind::Sync, path, offset_bytes: 0, bytes: 0, start_ns, latency_ns }))
     }
 
-    /// Calls that fio does not account for.
+    /// Makes a call that does not appear in fio's statistics.
     fn plain(&mut self, i: usize, action: Action) -> Answer<()> {
         match action {
             Action::Open { file } => {
@@ -433,7 +437,7 @@ impl Machine<'_> {
             }
             Action::Unlink { file } => {
                 match self.calls.unlink(self.running[i].process.file_names[file].as_bytes()) {
-                    // Another process of the job was faster.
+                    // Another process of the job has already deleted the file.
                     Err(error) if error == Errno::NoEnt => Ok(()),
                     other => other,
                 }

@@ -1,11 +1,12 @@
 //! Patterns for case names: `*` any text (also `/`), `?` one character, `[1-4]` and `[abc]` one of a set, `[!..]` none
 //! of it.
 
-/// Does `name` match `pattern` from end to end?
+/// Whether `name` as a whole matches `pattern`.
 pub fn matches(pattern: &str, name: &str) -> bool {
     let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
     let (mut p, mut n) = (0, 0);
-    // Where to go on when the text after the latest star does not fit: one character further.
+    // Position in the pattern after the latest star, and the position in the name where the text after the star is
+    // tried next. When that does not fit, it is tried one character further.
     let mut star: Option<(usize, usize)> = None;
     while n < name.len() {
         if pattern.get(p) == Some(&'*') {
@@ -43,11 +44,11 @@ fn one(pattern: &[char], c: char) -> Option<usize> {
     }
 }
 
-/// Does the set at the start of `pattern` hold `c`, and how long is it?
+/// Whether the set at the start of `pattern` contains `c`, and the length of the set in the pattern.
 fn set(pattern: &[char], c: char) -> Option<(bool, usize)> {
     let negated = pattern.get(1) == Some(&'!');
     let first = if negated { 2 } else { 1 };
-    // A bracket that comes first belongs to the set.
+    // A closing bracket that comes first is an element of the set.
     let end = first + 1 + pattern.get(first + 1..)?.iter().position(|&p| p == ']')?;
     let mut members = &pattern[first..end];
     let mut found = false;

@@ -6,24 +6,24 @@ use serde::de::value::{Error, StrDeserializer};
 use serde::de::{DeserializeOwned, IntoDeserializer};
 use serde::Deserialize;
 
-/// File of `filled`, which `aged` overwrites.
+/// Name of the file that `filled` writes and `aged` overwrites.
 const FILLED: &str = "filled";
-/// File of `fragmented`.
+/// Name of the file that `fragmented` writes.
 const FRAGMENTED: &str = "fragmented";
-/// File of `dirty`, which is deleted.
+/// Name of the file that `dirty` writes and deletes.
 const DIRTY: &str = "dirty";
 const FORMS: &str =
     "\"saturated\", \"filled 60 %\", \"dirty 20 MiB\", \"aged 3\", \"fragmented 5 MiB\", or several with \
                      commas between them";
 
-/// In this time JFFS2 erases and marks the blocks of a new partition, 14 a second on the OMAP3 board. Before, they are not
-/// free but wait for it.
+/// Time in which JFFS2 erases the blocks of a new partition and writes their clean markers, at 14 blocks a second on
+/// the OMAP3 board. Until then these blocks are not free but wait to be erased.
 const SETTLES_US: Micros = Micros(300_000_000);
 
-/// The setup steps that `text` stands for: a mount, time to settle, the steps of each part, and a sync, after which nothing
-/// of them waits in memory to be written. The caches stay as warm as these steps leave them.
+/// The setup steps that `text` stands for: a mount, time to settle, the steps of each part, and a sync, so that no data
+/// of these steps wait in memory to be written. The caches stay as warm as these steps leave them.
 ///
-/// Errors: what is wrong, and what would be right.
+/// Errors: what is wrong with the text, and what would be right.
 pub fn steps(text: &str) -> Result<Vec<Step>, String> {
     let mut steps = vec![Step::Mount(Mount { options: Vec::new() }), Step::Sleep(Sleep { time_us: SETTLES_US })];
     let mut filled = false;
@@ -56,7 +56,8 @@ pub fn steps(text: &str) -> Result<Vec<Step>, String> {
             }
             "dirty" => {
                 let keys = format!(r#""file": "{DIRTY}", "bytes": {}"#, size()?);
-                // Unsynced, data that wait in memory would vanish unwritten.
+                // Without the sync the data would still be in memory when the file is deleted, and would never be
+                // written.
                 steps.extend([Step::Create(defaults::<Create>(&keys)?), Step::Sync(Sync {})]);
                 Step::Unlink(Unlink { file: DIRTY.to_string() })
             }
@@ -65,12 +66,12 @@ pub fn steps(text: &str) -> Result<Vec<Step>, String> {
         step.check().map_err(|error| format!("initial = \"{text}\": {error}"))?;
         steps.push(step);
     }
-    // What is still in memory would be written in the measured steps.
+    // Without the sync, data that are still in memory would be written during the measured steps.
     steps.push(Step::Sync(Sync {}));
     Ok(steps)
 }
 
-/// A step with these keys (JSON) and the defaults of all others.
+/// A step with the given keys, in JSON, and the defaults of all other keys.
 fn defaults<T: DeserializeOwned>(keys: &str) -> Result<T, String> {
     serde_json::from_str(&format!("{{{keys}}}")).map_err(|error| error.to_string())
 }

@@ -1,4 +1,4 @@
-//! The experiment written out, so that it can be run again from another folder.
+//! Writes an experiment with all its defaults, so that it can be run again from another folder.
 
 use super::{Experiment, ExperimentFile};
 use crate::stack_keys::{owned_keys, StackTable};
@@ -6,13 +6,14 @@ use ffslab_workload::Step;
 use serde::de::DeserializeOwned;
 use std::path::Path;
 
-/// Axes whose values name profiles, and files.
+/// Axes whose values are names of profiles, and axes whose values are names of files.
 const PROFILE_AXES: &[&str] = &["board", "part", "kernel", "device"];
 const FILE_AXES: &[&str] = &["image", "replay.file", "copy_in.from", "load.image", "fio.file", "postmark.file"];
 
 impl Experiment {
-    /// The experiment with every default; `stacks` are those of the variants, with the values that their boards gave. What
-    /// depends on an axis is left to it. Files that it names are found from `base_dir`, and their paths are written in full.
+    /// The experiment with every default. `stacks` are those of the variants, in which the values of the boards are
+    /// filled in. A key whose value depends on an axis is left out, because the axis will decide it again. Files are
+    /// looked for from `base_dir`, and their full paths are written.
     pub fn resolved(&self, stacks: &[&StackTable], base_dir: &Path) -> String {
         let first = &self.variants[0];
         let mut stack = self.common(stacks);
@@ -55,8 +56,8 @@ impl Experiment {
         toml::to_string(&file).expect("an experiment that was read can be written")
     }
 
-    /// The first stack, without the defaults that another variant has otherwise: written out, they would be no default but
-    /// a choice for all variants.
+    /// The stack of the first variant, without the keys that have another value in another variant and are no axis:
+    /// written out, such a default would hold for all variants.
     fn common(&self, stacks: &[&StackTable]) -> StackTable {
         let tables: Vec<toml::Table> = stacks.iter().map(|stack| as_table(stack)).collect();
         let mut common = tables[0].clone();
@@ -64,7 +65,8 @@ impl Experiment {
             let varied = self.axes.iter().any(|(axis, _)| axis == key);
             varied || tables.iter().all(|table| table.get(key) == Some(value))
         });
-        // What only some of the compared file systems have stands in their stacks alone.
+        // A key that only some of the compared file systems know is missing in the stacks of the others. It is kept if
+        // all stacks of its own file systems agree in it.
         for (key, owners) in owned_keys() {
             let owns = |table: &&toml::Table| {
                 table.get("fs").and_then(toml::Value::as_str).is_some_and(|fs| owners.contains(&fs))
@@ -107,7 +109,7 @@ fn located_step(base_dir: &Path, step: &Step) -> Step {
     step
 }
 
-/// A built-in profile keeps its name; see [`crate::profile::Profile::load`].
+/// The path of a profile, or its name unchanged if it is built in; see [`crate::profile::Profile::load`].
 fn located_profile(base_dir: &Path, name: &str) -> String {
     if name.contains('/') || name.ends_with(".toml") {
         located(base_dir, name)
@@ -116,7 +118,8 @@ fn located_profile(base_dir: &Path, name: &str) -> String {
     }
 }
 
-/// The full path of a file, which was read before; a path that cannot be written as text stays as it is.
+/// The full path of a file that was read before. If it cannot be determined or is not valid text, the name stays as it
+/// is.
 fn located(base_dir: &Path, file: &str) -> String {
     let path = base_dir.join(file).canonicalize();
     path.ok().and_then(|path| path.to_str().map(str::to_string)).unwrap_or_else(|| file.to_string())

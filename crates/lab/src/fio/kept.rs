@@ -4,7 +4,7 @@ use super::{FioReport, Kind, Request};
 use crate::requests::{Call, CallOp, RequestLog};
 use crate::run::Facts;
 
-/// Rows of the log, bytes, number of requests.
+/// Collects the rows of the request log, the bytes and the number of requests of a step.
 pub struct Kept<'a> {
     log: Option<(&'a mut RequestLog, u32)>,
     start_ns: u64,
@@ -13,7 +13,8 @@ pub struct Kept<'a> {
 }
 
 impl<'a> Kept<'a> {
-    /// `log`: of a measured step, with its number. Times are reckoned from `start_ns`.
+    /// `log` is the request log and the number of the step; it is only given for a measured step. Start times in the
+    /// log are relative to `start_ns`.
     pub fn new(log: Option<(&'a mut RequestLog, u32)>, start_ns: u64) -> Kept<'a> {
         Kept { log, start_ns, requests: 0, facts: Facts::default() }
     }
@@ -37,7 +38,7 @@ impl<'a> Kept<'a> {
         self.requests += 1;
     }
 
-    /// What the step did, with what its reader should know of the jobs.
+    /// What the step did. The notes hold the warnings about the jobs and the errors with which jobs ended.
     pub fn facts(self, report: &FioReport) -> Facts {
         let mut facts = Facts { requests_done: Some(self.requests), ..self.facts };
         facts.notes.extend(report.warnings.iter().cloned());

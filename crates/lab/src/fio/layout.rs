@@ -6,7 +6,7 @@ use ffslab_system::{Advice, Answer, Calls, Fd, OpenFlags};
 use ffslab_workload::fio::{Job, Layout};
 use ffslab_workload::Content;
 
-/// The directories above a file, as far as they are missing.
+/// Makes the directories above a file that do not exist yet.
 pub(super) fn make_directories(calls: &mut dyn Calls, name: &str) -> Answer<()> {
     for (at, _) in name.match_indices('/') {
         match calls.mkdir(&name.as_bytes()[..at], DIRECTORY_PERMISSIONS) {
@@ -18,8 +18,8 @@ pub(super) fn make_directories(calls: &mut dyn Calls, name: &str) -> Answer<()> 
     Ok(())
 }
 
-/// `extend_file` of fio's `filesetup.c`: a file that is read is written first and leaves the cache; one that is only
-/// written is made anew.
+/// Makes a file before the jobs start (`extend_file` of fio's `filesetup.c`). A file that will be read is written and
+/// dropped from the page cache; one that will only be written is created empty.
 pub(super) fn lay_out(
     calls: &mut dyn Calls,
     name: &str,
@@ -52,7 +52,7 @@ fn fill(calls: &mut dyn Calls, fd: Fd, layout: &Layout, fsync: bool, content: &m
     advise(calls, fd, (0, layout.size_bytes), Advice::DontNeed)
 }
 
-/// posix_fadvise(2); where nobody takes advice the program goes on without.
+/// Calls posix_fadvise(2). A system without that call is no error: the program goes on without advice.
 pub(super) fn advise(calls: &mut dyn Calls, fd: Fd, (at, bytes): (u64, u64), advice: Advice) -> Answer<()> {
     match calls.advise(fd, at, bytes, advice) {
         Err(refusal) if refusal.is_lack() => Ok(()),

@@ -1,4 +1,4 @@
-//! What jobs did, in the shape of fio's own JSON: names and units are fio's.
+//! What the jobs did, in the shape of fio's own JSON, with its names and units.
 
 use super::{Kind, Running};
 use crate::tally::{Latencies, Tally};
@@ -13,11 +13,11 @@ use std::fmt::Write;
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct FioReport {
     pub jobs: Vec<JobReport>,
-    /// Random number generators of the requests.
+    /// Names the random number generators that drew the requests.
     pub generator: &'static str,
-    /// Options that a lenient reading left out, and what else a reader should know.
+    /// Options that were left out when a file was read leniently, and other notes for the reader.
     pub warnings: Vec<String>,
-    /// Logs of I/O by file name.
+    /// File name and content of each I/O log.
     #[serde(skip)]
     pub logs: Vec<(String, String)>,
 }
@@ -29,10 +29,10 @@ pub struct JobReport {
     pub name: String,
     #[serde(rename = "groupid")]
     pub group_index: u32,
-    /// Number of the error that ended it; 0: none.
+    /// Number of the error that ended the job; 0 means none.
     #[serde(rename = "error")]
     pub error_number: u32,
-    /// Its Unix name.
+    /// Unix name of that error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_name: Option<&'static str>,
     /// Whole seconds, rounded up.
@@ -43,10 +43,10 @@ pub struct JobReport {
     pub read: DirectionReport,
     pub write: DirectionReport,
     pub sync: SyncReport,
-    /// Of all processes together.
+    /// Sum over all processes.
     #[serde(rename = "job_runtime")]
     pub runtime_ms: u64,
-    /// Since the first job began.
+    /// Time from the start of the first job to the start of this one.
     pub start_ns: u64,
 }
 
@@ -62,7 +62,7 @@ pub struct DirectionReport {
     pub bandwidth_kib_per_s: u64,
     #[serde(rename = "iops")]
     pub requests_per_s: f64,
-    /// Of the longest process.
+    /// Time of the process that took longest.
     #[serde(rename = "runtime")]
     pub runtime_ms: u64,
     #[serde(rename = "total_ios")]
@@ -97,23 +97,24 @@ pub struct Latency {
     pub deviation_ns: f64,
     #[serde(rename = "N")]
     pub requests: u64,
-    /// fio's name of the percentage, nanoseconds.
+    /// Each percentage, in fio's notation, with the latency in nanoseconds.
     #[serde(rename = "percentile", skip_serializing_if = "Vec::is_empty", serialize_with = "as_object")]
     #[schemars(with = "BTreeMap<String, u64>")]
     pub percentiles_ns: Vec<(String, u64)>,
 }
 
-/// An object whose keys keep their order.
+/// Serializes pairs as an object whose keys keep their order.
 fn as_object<S: Serializer>(pairs: &[(String, u64)], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_map(pairs.iter().map(|(key, value)| (key, value)))
 }
 
-/// fio's `percentile_list`.
+/// The default of fio's `percentile_list`.
 const PERCENTILES: [f64; 17] =
     [1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99];
 
 impl Latency {
-    /// Of some processes together. Beyond a number of requests percentiles are those of a [`Tally`].
+    /// Latencies of several processes together. When there are too many requests to keep each of them, the percentiles
+    /// come from a [`Tally`].
     fn of_all(parts: &[&Latencies], with_percentiles: bool) -> Latency {
         match parts.iter().map(|part| part.each_ns()).collect::<Option<Vec<_>>>() {
             Some(each) => Latency::of(&each.concat(), with_percentiles),
@@ -161,7 +162,7 @@ impl Latency {
     }
 }
 
-/// What a process has done so far.
+/// What a process has measured so far.
 #[derive(Clone, Debug)]
 pub(super) struct Measured {
     latencies: [Latencies; 3],
@@ -171,7 +172,7 @@ pub(super) struct Measured {
 }
 
 impl Measured {
-    /// Of one of so many processes.
+    /// The empty record of one of `processes_n` processes, which share the number of latencies that are kept.
     pub(super) fn of_one(processes_n: usize) -> Measured {
         let kept_max = crate::requests::rows_of_a_variant(processes_n);
         let latencies = [(); 3].map(|()| Latencies::keeping(kept_max));
@@ -184,14 +185,15 @@ impl Measured {
     }
 }
 
-/// A log of I/O, version 3.
+/// A log of I/O in version 3 of fio's format.
 pub(super) struct Log {
     name: String,
     text: String,
 }
 
 impl Log {
-    /// Each process has a log of its own: with several of them the name ends in the process's number.
+    /// Begins the log of a process. When a job has several processes, the number of the process is appended to the
+    /// name.
     pub(super) fn new(name: &str, subjob_index: u64, processes_n: u64, files: &[String]) -> Log {
         let name = if processes_n > 1 { format!("{name}.{subjob_index}") } else { name.to_string() };
         let mut log = Log { name, text: format!("{}\n", iolog::HEADS[1]) };
@@ -201,7 +203,7 @@ impl Log {
 
     pub(super) fn line(&mut self, elapsed_ns: u64, file: &str, what: &str, range: Option<(u64, u64)>) {
         let at_us = elapsed_ns / 1_000;
-        // Writing to a text cannot fail.
+        // Writing to a `String` cannot fail.
         let _ = match range {
             Some((offset, bytes)) => writeln!(self.text, "{at_us} {file} {what} {offset} {bytes}"),
             None => writeln!(self.text, "{at_us} {file} {what}"),
@@ -250,7 +252,7 @@ fn job_report(jobs: &[Job], members: &[&Running], genesis_ns: u64) -> JobReport 
         if requests == 0 {
             return DirectionReport::default();
         }
-        // Of the processes that moved data this way.
+        // The bandwidth is computed with the longest of the processes that moved data in this direction.
         let moved = members.iter().filter(|process| !process.measured.latencies[kind as usize].is_empty());
         let longest_ns = moved.map(runtime_ns).max().unwrap_or(0);
         let per_s = |amount: f64| if longest_ns == 0 { 0.0 } else { amount * 1e9 / longest_ns as f64 };
