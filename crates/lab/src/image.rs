@@ -1,6 +1,7 @@
-//! Flash images as files: into a simulated chip and out of it.
+//! Flash images as files: how they get into a simulated chip and out of it.
 //!
-//! The layouts are those of `nanddump` and `nandwrite` of mtd-utils: page data only, or page data and OOB in turns.
+//! The layouts are those of `nanddump` and `nandwrite` of mtd-utils: page data only, or the data and the OOB area of
+//! each page in turns.
 
 use ffslab_flash::{Chip, ImageLayout};
 use ffslab_mtd::{Driver, OobLayout};
@@ -13,25 +14,26 @@ use std::io::{self, BufReader, Read};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// All images that one run saves must fit in memory, where they wait for its end.
+/// Limit for all images that one run saves together. They wait in memory for the end of the run.
 const SAVED_BYTES_MAX: u64 = 2 << 30;
 
 /// An image to put on the chip before a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImageSpec {
     pub path: PathBuf,
-    /// Each page is followed by its OOB area.
+    /// Whether each page in the file is followed by its OOB area.
     pub oob: bool,
-    /// The OOB areas in the file begin with the bytes that belong to the free ones of the chip's (`nandwrite --autoplace`).
+    /// Whether the OOB areas in the file begin with the bytes that belong into the free bytes of the chip's OOB areas
+    /// (`nandwrite --autoplace`).
     pub autoplace: bool,
-    /// The part of the file that is meant.
+    /// The part of the file that is put on the chip.
     pub place_bytes: Range<usize>,
 }
 
 /// What a `save_image` step took from the chip.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SavedImage {
-    /// File name, as the step has it.
+    /// Name of the file, as the step gives it.
     pub file: String,
     pub image: Vec<u8>,
 }
@@ -45,10 +47,10 @@ pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, String> {
     Ok(image)
 }
 
-/// Puts an image on the chip. One without OOB may end within a page, as those of `mkfs.jffs2` do: the rest of the page
-/// is filled with 0xFF (`nandwrite --pad`).
+/// Puts an image on the chip. An image without OOB areas may end within a page, as those of `mkfs.jffs2` do: the rest
+/// of the page is filled with 0xFF (`nandwrite --pad`).
 ///
-/// Errors: one line; files that cannot be read, sizes that do not fit.
+/// Errors: one line; the file cannot be read, or its size does not fit.
 pub fn load(chip: &mut Chip, driver: &Driver, spec: &ImageSpec, blocks: Range<u32>) -> Result<(), String> {
     let unreadable =
         |error: io::Error| format!("{}: cannot read the image: {}", spec.path.display(), io_reason(&error));
@@ -56,7 +58,7 @@ pub fn load(chip: &mut Chip, driver: &Driver, spec: &ImageSpec, blocks: Range<u3
     let shorter = || format!("{}: the image has become shorter meanwhile", spec.path.display());
     let file = input::open(&spec.path, input::InputKind::Image).map_err(unreadable)?;
     match file.length_bytes() {
-        // What goes on the chip as it is need not be in memory twice.
+        // An image that goes on the chip unchanged is copied piece by piece, so that it is not in memory twice.
         Some(bytes) if bytes > 0 && bytes >= place.end as u64 && !spec.autoplace => {
             let mut from = BufReader::with_capacity(1 << 20, file);
             io::copy(&mut from.by_ref().take(place.start as u64), &mut io::sink()).map_err(unreadable)?;
@@ -69,7 +71,7 @@ pub fn load(chip: &mut Chip, driver: &Driver, spec: &ImageSpec, blocks: Range<u3
     }
 }
 
-/// As [`load`], with the file's content.
+/// As [`load`], for an image that is in memory already.
 pub(crate) fn load_bytes(
     chip: &mut Chip,
     driver: &Driver,
@@ -84,7 +86,8 @@ pub(crate) fn load_bytes(
     put(chip, &spec.path, &mut &image[..], image.len() as u64, spec.oob, blocks)
 }
 
-/// Moves the first bytes of each OOB area to the places that the driver leaves free.
+/// Moves the first bytes of each OOB area to the bytes that the driver's layout leaves free, and fills the rest with
+/// 0xFF.
 fn autoplace(chip: &Chip, driver: &Driver, image: &mut [u8]) {
     let geometry = chip.geometry();
     let layout = OobLayout::new(&geometry, driver);
@@ -97,7 +100,7 @@ fn autoplace(chip: &Chip, driver: &Driver, image: &mut [u8]) {
     }
 }
 
-/// Puts the `bytes` bytes that `from` has on the chip; they need not be in memory all at once.
+/// Puts the first `bytes` bytes of `from` on the chip. They are read piece by piece. `path` is for messages only.
 pub(crate) fn put(
     chip: &mut Chip,
     path: &Path,
@@ -113,7 +116,8 @@ pub(crate) fn put(
     loaded.map(drop).map_err(|error| error.to_string())
 }
 
-/// Finds `save_image` steps that cannot all be kept: names used twice in a variant, more bytes than memory should hold.
+/// Checks that all images of `save_image` steps can be kept: two steps of a variant must not use the same name, and all
+/// images together must fit in memory.
 ///
 /// Errors: one line.
 pub fn check_saves<'a>(

@@ -1,8 +1,8 @@
-//! What is in a flash image or a dump: format and sizes, superblock, files, space and wear of each erase block, damage, and
-//! what it would cost to mount it and to read its files.
+//! What is in a flash image or a dump: format and sizes, superblock, files, space and wear of each erase block, damage,
+//! and what it would cost to mount it and to read its files.
 //!
-//! Two ways lead to the facts, and neither believes the image: the bytes are read as they stand, block by block
-//! ([`ffslab_jffs2::probe`] and its kin), and a copy is mounted in the simulator.
+//! The facts are found in two ways, and neither trusts the image: the bytes are read as they are, block by block
+//! ([`ffslab_jffs2::probe`] and the like), and a copy is mounted in the simulator.
 
 mod cost;
 mod flash;
@@ -25,7 +25,7 @@ use std::path::Path;
 /// How to look at an image.
 #[derive(Clone, Debug, Default)]
 pub struct InspectOptions {
-    /// What need not be guessed.
+    /// What the user says about the image, which then need not be guessed.
     pub wanted: Wanted,
     /// Board, part and kernel that mount it, as in an experiment; `part` and `kernel` default to the board's.
     pub board: String,
@@ -39,7 +39,7 @@ pub struct InspectOptions {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Inspected {
     pub part: Part,
-    /// What was found, or why nothing is known of it.
+    /// What was found in the partition, or why nothing is known of it.
     pub found: Result<Inspection, String>,
 }
 
@@ -53,12 +53,12 @@ pub struct Inspection {
     /// Name and value, in the order of the format's description.
     pub superblock: Vec<(String, Value)>,
     pub files: Vec<FileFacts>,
-    /// Erase blocks, from the first of the partition on; of a block file system areas of equal size.
+    /// Erase blocks from the first of the partition on; for a block file system, areas of equal size.
     pub blocks: Vec<BlockFacts>,
-    /// The first of [`Inspection::damage_count`].
+    /// The first pieces of damage; [`Inspection::damage_count`] is the number of all.
     pub damage: Vec<Damage>,
     pub damage_count: u64,
-    /// `None`: the image has no OOB areas, where the marks are.
+    /// Numbers of the bad blocks. `None`: the image has no OOB areas, which hold the marks of bad blocks.
     pub bad_blocks: Option<Vec<u32>>,
     /// `None`: no file system could be mounted; the notes say why.
     pub mount: Option<MountFacts>,
@@ -72,7 +72,7 @@ pub struct FileFacts {
     #[serde(rename = "size_B")]
     pub size_bytes: u64,
     pub links: u32,
-    /// What a reader meets from the file's start to its end, if it was simulated.
+    /// The cost of reading the file from its start to its end, if that was simulated.
     pub read: Option<ReadFacts>,
     pub error: Option<String>,
 }
@@ -80,11 +80,11 @@ pub struct FileFacts {
 /// The cost of reading a file from its start to its end, with nothing in memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct ReadFacts {
-    /// Runs of neighbouring pages (block devices: sectors) among those that are read.
+    /// Number of runs of neighbouring pages (on block devices: sectors) among the pages that are read.
     pub pieces: u64,
-    /// Page reads; of a block device buffers.
+    /// Number of page reads; on a block device, of buffers read.
     pub reads: u64,
-    /// As many as the file's size has pages (block devices: blocks of the cache).
+    /// The least number of reads: as many as the file's size has pages (on block devices: buffers of the cache).
     pub least_reads: u64,
     pub time_us: f64,
 }
@@ -93,22 +93,22 @@ pub struct ReadFacts {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct BlockFacts {
     pub block: u32,
-    /// As the mounted file system accounts for it.
+    /// Bytes that are valid as the mounted file system accounts for them.
     #[serde(rename = "valid_B")]
     pub valid_bytes: Option<u32>,
     #[serde(rename = "invalid_B")]
     pub invalid_bytes: Option<u32>,
     #[serde(rename = "free_B")]
     pub free_bytes: Option<u32>,
-    /// UBI's erase counter.
+    /// The erase counter that UBI keeps in the block.
     pub erases: Option<u32>,
-    /// YAFFS2: a number that grows by one for each block that is taken to be written.
+    /// YAFFS2: the sequence number, which grows by one with each block that is allocated.
     pub sequence: Option<u32>,
     /// `None`: not known.
     pub is_bad: Option<bool>,
-    /// What stands in it, in a word or two.
+    /// What the block holds, in a word or two.
     pub holds: String,
-    /// Pieces of damage.
+    /// Number of pieces of damage in the block.
     pub damage_count: u32,
 }
 
@@ -116,7 +116,7 @@ pub struct BlockFacts {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Damage {
     pub block: u32,
-    /// In the image file.
+    /// Position in the image file.
     pub offset: u64,
     pub what: String,
 }
@@ -124,41 +124,41 @@ pub struct Damage {
 /// What a mount costs, in the simulator.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct MountFacts {
-    /// Where: board, part and kernel, or the block device.
+    /// Where the mount was simulated: board, part and kernel, or the block device.
     pub machine: String,
     pub time_us: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counts: Option<Counts>,
     pub by_cause: Vec<CauseSummary>,
-    /// What the tasks and reasons mean.
+    /// Explains the tasks and reasons in `by_cause`.
     pub causes: Legend,
-    /// Of a block device: buffers and bytes that were read.
+    /// Number of buffers that were read, if it is a block device.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device_reads: Option<u64>,
     #[serde(rename = "device_read_B", skip_serializing_if = "Option::is_none")]
     pub device_read_bytes: Option<u64>,
 }
 
-/// More damage than this is counted, not listed.
+/// At most so many pieces of damage are listed. More are only counted.
 const DAMAGE_LISTED_MAX: usize = 1_000;
-/// Who reads the files is told of so much damage.
+/// At most so many pieces of damage are reported to a user who reads the files of an image.
 const DAMAGE_TOLD_MAX: usize = 8;
 
-/// What reading the bytes finds.
+/// What was found in the bytes of an image as they are, without mounting it.
 #[derive(Default)]
 pub struct Scanned {
-    /// Name and value, in the order in which they are to be read.
+    /// Names and values, in the order in which they are shown.
     pub superblock: Vec<(String, Value)>,
     pub blocks: Vec<BlockFacts>,
     damage: Vec<Damage>,
     damage_count: u64,
-    /// `None`: the image has no OOB areas, where the marks are.
+    /// Numbers of the bad blocks. `None`: the image has no OOB areas, which hold the marks of bad blocks.
     pub bad_blocks: Option<Vec<u32>>,
     pub notes: Vec<String>,
 }
 
 impl Scanned {
-    /// Adds a fact of the superblock.
+    /// Adds a name and a value of the superblock.
     pub fn fact(&mut self, name: &str, value: impl Into<Value>) {
         self.superblock.push((name.to_string(), value.into()));
     }
@@ -175,7 +175,8 @@ impl Scanned {
     }
 }
 
-/// The partitions of an image, one without a name if it is none of a whole chip, and what each holds.
+/// The partitions of an image and what each of them holds. An image that is not of a whole chip is one partition
+/// without a name.
 ///
 /// Errors: [`LabError::Input`] with one line; see [`parts::find`].
 pub fn recognise(path: &Path, wanted: &Wanted) -> Result<Vec<Part>, LabError> {
@@ -183,8 +184,9 @@ pub fn recognise(path: &Path, wanted: &Wanted) -> Result<Vec<Part>, LabError> {
     parts::find(&image, wanted).map_err(|text| LabError::Input(format!("{}: {text}", path.display())))
 }
 
-/// Damage of an image, a line each, of much damage only the first: files that it belongs to may be missing from the tree
-/// without a word, because a mount passes over nodes and pages that are broken. The image begins at `starts_at` in its file.
+/// Describes the damage of an image, a line for each piece; of much damage only the first pieces and the number of the
+/// others. The files that the damage belongs to may be missing from the tree without any error, because a mount skips
+/// broken nodes and pages. The image begins at `starts_at` in its file.
 pub(crate) fn damage_of(image: &[u8], layout: &Layout, starts_at: usize) -> Vec<String> {
     let scanned = scan(image, layout);
     let told = scanned.damage.iter().take(DAMAGE_TOLD_MAX).map(|damage| {
@@ -219,10 +221,10 @@ pub fn recognise_one(path: &Path, wanted: &Wanted) -> Result<Part, LabError> {
     found.map_err(|text| LabError::Input(format!("{}: {text}", path.display())))
 }
 
-/// Looks into an image, into each of its partitions. The file is not changed.
+/// Inspects each partition of an image. The file is not changed.
 ///
-/// Errors: [`LabError::Input`] with one line; files that cannot be read, nothing that is known in them, sizes that
-/// cannot be or cannot be told, profiles that do not exist.
+/// Errors: [`LabError::Input`] with one line; the file cannot be read, nothing in it is recognised, sizes are
+/// impossible or cannot be found out, or a profile does not exist.
 pub fn inspect(path: &Path, options: &InspectOptions) -> Result<Vec<Inspected>, LabError> {
     let image = read_file(path).map_err(LabError::Input)?;
     let named = |text: String| LabError::Input(format!("{}: {text}", path.display()));
@@ -242,7 +244,7 @@ pub fn inspect(path: &Path, options: &InspectOptions) -> Result<Vec<Inspected>, 
     Ok(all)
 }
 
-/// As [`inspect`], of a partition that begins at `starts_at` in the file.
+/// As [`inspect`], for the partition that begins at `starts_at` in the file.
 fn look_into(
     path: &Path,
     image: &[u8],
@@ -309,7 +311,7 @@ impl FileFacts {
     }
 }
 
-/// Whether a reader's way through the file can be followed.
+/// Whether the file can be read from its start to its end, so that the cost of reading it is worth a simulation.
 fn is_readable(entry: &TreeEntry) -> bool {
     entry.kind == FileKind::File && entry.error.is_none() && entry.size_bytes > 0
 }

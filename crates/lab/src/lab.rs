@@ -18,13 +18,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// A variant that is ready to run.
+/// A variant whose stack has been checked, so that it can run.
 struct Ready<'a> {
     variant: &'a Variant,
     spec: MachineSpec,
-    /// The stack's keys with the board's values filled in.
+    /// The keys of the stack, in which the values of the board are filled in.
     keys: StackTable,
-    /// Its initial state among those of all variants.
+    /// Number of its initial state in [`Recipes`]. `None`: it starts from an erased partition.
     state: Option<usize>,
 }
 
@@ -46,14 +46,16 @@ impl Ready<'_> {
         run(system, &plan, watch)
     }
 
-    /// Number of calls that it makes, as far as its steps tell; those of its state are left out.
+    /// Number of calls that the variant makes, as far as its steps tell. The calls that make its initial state are not
+    /// counted.
     fn calls(&self, traces: &Traces) -> u64 {
         let steps = self.variant.setup.iter().chain(&self.variant.measure);
         estimate::calls(steps, traces, self.spec.medium_bytes())
     }
 }
 
-/// The initial states of all variants: each once, in the order in which variants name them.
+/// The initial states that the variants need. Each state is there once, in the order in which the variants use them
+/// first.
 #[derive(Default)]
 struct Recipes<'a> {
     keys: Vec<String>,
@@ -61,7 +63,7 @@ struct Recipes<'a> {
 }
 
 impl<'a> Recipes<'a> {
-    /// The number of the state of a variant; `None`: it starts from an erased partition.
+    /// Adds the initial state of a variant and returns its number. `None`: the variant starts from an erased partition.
     fn add(&mut self, variant: &'a Variant, spec: &MachineSpec, build: &str) -> Result<Option<usize>, String> {
         if variant.state.is_empty() {
             return Ok(None);
@@ -77,7 +79,7 @@ impl<'a> Recipes<'a> {
         })))
     }
 
-    /// Finds or makes all states.
+    /// Takes each state from the cache, or makes it and puts it there.
     fn states(&self, cache: Option<&StateCache>, go_on: &(dyn Fn() -> bool + Sync)) -> Result<Vec<State>, RunError> {
         let one = |(key, recipe): (&String, &Recipe)| {
             if let Some(state) = cache.and_then(|cache| cache.find(key, recipe)) {
@@ -93,17 +95,17 @@ impl<'a> Recipes<'a> {
     }
 }
 
-/// Everything that is known to be right before the first variant runs.
+/// An experiment that has been checked as far as possible before its first variant runs.
 struct Checked<'a> {
     ready: Vec<Ready<'a>>,
     recipes: Recipes<'a>,
     traces: Traces,
-    /// Rows of requests that each variant keeps.
+    /// The number of requests for which each variant keeps a row.
     rows_max: usize,
     estimate: Estimate,
 }
 
-/// What the variants and their states take together.
+/// Estimates what all variants take, with the making of their initial states.
 fn estimate(ready: &[Ready], recipes: &Recipes, traces: &Traces, rows_max: usize) -> Estimate {
     let states = recipes.recipes.iter().zip(&recipes.keys).map(|(recipe, key)| {
         let makers = ready.iter().find(|ready| ready.state.is_some_and(|number| recipes.keys[number] == *key));
@@ -118,13 +120,14 @@ fn estimate(ready: &[Ready], recipes: &Recipes, traces: &Traces, rows_max: usize
     Estimate::of(&variants, rows_max, rayon::current_num_threads())
 }
 
-/// An error of a variant, with the file and, of several variants, which.
+/// Turns an error of a variant into a message with the name of the file and, if there are several variants, the name of
+/// the variant.
 fn placed(file_name: &str, several: bool, variant: &Variant, text: &str) -> LabError {
     let which = if several { format!("variant {}: ", variant.name) } else { String::new() };
     LabError::Input(format!("{file_name}: {which}{text}"))
 }
 
-/// Reads what the steps name and builds each stack once.
+/// Reads the files that the steps name, and builds each stack once to find errors before the run.
 fn check<'a>(
     experiment: &'a Experiment,
     file_name: &str,
@@ -132,7 +135,7 @@ fn check<'a>(
     Given { cache, tables, any_size, .. }: Given,
 ) -> Result<Checked<'a>, LabError> {
     let several = experiment.variants.len() > 1;
-    // Tells this program from others, in the keys of states.
+    // Part of the key of each cached state, so that states of another build of the program are not used.
     let build = cache.map_or("", |cache| &cache.build);
     let mut traces = Traces::with_tables(tables);
     let mut ready = Vec::with_capacity(experiment.variants.len());
@@ -146,7 +149,7 @@ fn check<'a>(
             LabError::Input(text) => in_stack(text),
             other => other,
         })?;
-        // Wrong geometries come to light before the first variant runs.
+        // Building the stack finds impossible geometries before the first variant runs.
         let system = spec.build(None).map_err(in_stack)?;
         if variant.probe_logs {
             has_nand(&*system).map_err(place)?;
@@ -165,8 +168,8 @@ fn check<'a>(
     Ok(Checked { ready, recipes, traces, rows_max, estimate })
 }
 
-/// Whether the experiment in `toml_text` could begin: everything is checked that does not show in its steps only.
-/// The arguments are those of [`run_experiment_with`].
+/// Checks whether the experiment in `toml_text` can begin. Errors that only show when a step runs are not found. The
+/// arguments are those of [`run_experiment_with`].
 ///
 /// Errors: [`LabError::Input`] with one line when the experiment is wrong.
 pub fn check_experiment(toml_text: &str, file_name: &str, base_dir: &Path, given: Given) -> Result<(), LabError> {
@@ -189,20 +192,21 @@ pub fn run_experiment(
     run_experiment_with(toml_text, file_name, base_dir, Given::default(), progress)
 }
 
-/// What a caller may have ready for an experiment.
+/// What a caller may already have for an experiment.
 #[derive(Default)]
 pub struct Given<'a> {
-    /// Initial states are kept in it and found there.
+    /// The folder in which initial states are looked up and kept.
     pub cache: Option<&'a StateCache>,
-    /// By the name that `replay` steps give: recordings that the caller has read already, as CSV. Python reads Parquet.
+    /// Recordings that the caller has already read, as CSV, by the name that the `replay` step gives. Python uses it
+    /// for Parquet files.
     pub tables: BTreeMap<String, String>,
-    /// However many calls the experiment makes, it is meant.
+    /// Do not refuse an experiment for the number of its calls.
     pub any_size: bool,
-    /// Gets an estimate of what a large experiment takes, before it runs.
+    /// Is called with an estimate of what a large experiment takes, before it runs.
     pub tell: Option<&'a dyn Fn(&str)>,
 }
 
-/// As [`run_experiment`], with what the caller has ready.
+/// As [`run_experiment`], with what the caller already has.
 pub fn run_experiment_with(
     toml_text: &str,
     file_name: &str,

@@ -1,5 +1,5 @@
-//! What the causes in a result mean: each task and each reason that the result names, once, in the words of the layer that
-//! it belongs to.
+//! What the causes in a result mean. Each task and each reason that the result names is explained once, in the words of
+//! the layer that it belongs to.
 
 use crate::result::CauseSummary;
 use ffslab_sim::{Reason, Task};
@@ -9,25 +9,25 @@ use serde::Serialize;
 /// Key `causes` of a result.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct Legend {
-    /// As their rows follow one another: the program first, then background tasks from the medium upwards.
+    /// The tasks in the order of their rows: the program first, then the background tasks from the medium upwards.
     pub tasks: Vec<TaskWords>,
-    /// Kind by kind ([`ffslab_sim::Kind`]), by name within a kind.
+    /// The reasons ordered by kind ([`ffslab_sim::Kind`]), and by name within a kind.
     pub reasons: Vec<ReasonWords>,
 }
 
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct TaskWords {
     pub task: &'static str,
-    /// For heads of tables.
+    /// A short title for the heads of tables.
     pub title: &'static str,
 }
 
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ReasonWords {
     pub reason: &'static str,
-    /// What happens then.
+    /// What happens when work is done for this reason.
     pub sentence: &'static str,
-    /// Whose wish it serves: a name of [`ffslab_sim::Purpose`].
+    /// Who wants the work to be done: a name of [`ffslab_sim::Purpose`].
     pub purpose: &'static str,
 }
 

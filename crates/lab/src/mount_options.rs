@@ -1,31 +1,34 @@
-//! Mount options, by the names that mount(8) takes them under.
+//! Mount options, under the names by which mount(8) takes them.
 //!
-//! Those that every file system has (`fs/namespace.c`, `fs/fs_context.c` of Linux 6.1; mount(8) of util-linux) either do
-//! what they do on Linux or are refused with a reason. Times of access are kept by none of the three: JFFS2 sets
-//! `SB_NOATIME` (`jffs2_fill_super`, `fs/jffs2/super.c`), UBIFS does without `CONFIG_UBIFS_ATIME_SUPPORT` (`ubifs_mount`,
-//! `fs/ubifs/super.c`), YAFFS2's port does (`yaffs_internal_read_super`, `yaffs_vfs_multi.c`); `atime_needs_update` of
-//! `fs/inode.c` looks at that before it looks at options of the mount. So these are accepted and change nothing, there as here.
+//! The options that every file system has (`fs/namespace.c`, `fs/fs_context.c` of Linux 6.1; mount(8) of util-linux)
+//! either do what they do on Linux or are refused with a reason. The options for access times are accepted and change
+//! nothing, as on Linux, because none of the three file systems keeps access times: JFFS2 sets `SB_NOATIME`
+//! (`jffs2_fill_super`, `fs/jffs2/super.c`), as does UBIFS without `CONFIG_UBIFS_ATIME_SUPPORT` (`ubifs_mount`,
+//! `fs/ubifs/super.c`) and the port of YAFFS2 (`yaffs_internal_read_super`, `yaffs_vfs_multi.c`), and
+//! `atime_needs_update` of `fs/inode.c` looks at that flag before it looks at the options of the mount.
 
-/// Options that every file system has, and what is left for it.
+/// The options that every file system has, and in `others` those that are left for the file system itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MountOptions {
     pub read_only: bool,
-    /// What is mounted changes, instead of being mounted.
+    /// The options of an existing mount change; nothing new is mounted.
     pub remount: bool,
     /// Every write(2) waits until its data are safe, as with `O_DSYNC` (`SB_SYNCHRONOUS`).
     pub synchronous: bool,
     /// `dirsync`: changes of names are written before their call returns (`SB_DIRSYNC`). A file system that does not
-    /// write them at once anyway refuses it ([`crate::file_systems::Mountable::check_generic_options`]).
+    /// write such changes at once in any case refuses the option
+    /// ([`crate::file_systems::Mountable::check_generic_options`]).
     pub synchronous_directories: bool,
-    /// What the kernel that programs run on does with files of the mount; `None`: as it does by itself. Nothing is
-    /// executed and no device opened on the simulated board, so only `ffslab mount` has use for them.
+    /// Whether the kernel of a host allows set-user-ID programs, devices and the execution of programs on the mount;
+    /// `None` leaves it at the kernel's default. On the simulated board nothing is executed and no device is opened, so
+    /// only `ffslab mount` uses these.
     pub suid: Option<bool>,
     pub dev: Option<bool>,
     pub exec: Option<bool>,
     pub others: Vec<String>,
 }
 
-/// Without effect, here and on Linux: the default, times of access (see above), messages of the kernel.
+/// Options without effect, both here and on Linux: the defaults, access times (see above), and messages of the kernel.
 const WITHOUT_EFFECT: &[&str] = &[
     "defaults",
     "noatime",
@@ -42,20 +45,20 @@ const WITHOUT_EFFECT: &[&str] = &[
     "loud",
 ];
 
-/// Refused, each with the reason.
+/// Options that are refused, each with the reason.
 const REFUSED: &[(&str, &str)] = &[
     ("lazytime", "time stamps that are kept in memory alone are not simulated: leave it out"),
     ("mand", "Linux has no mandatory locks since 5.15 (fs/namespace.c), and locks are not simulated: leave it out"),
 ];
 
-/// What the messages about unknown options say of those that every file system has.
+/// How messages about unknown options name the options that every file system has.
 pub(crate) const GENERIC: &str = "ro, rw, remount, sync and the other generic options of mount(8)";
 
 impl MountOptions {
-    /// Reads the options of a mount; each text may hold several with commas between them. Of two that contradict
-    /// each other the later one counts.
+    /// Reads the options of a mount. Each text may hold several options with commas between them. If two contradict
+    /// each other, the later one counts.
     ///
-    /// Errors: one line about an option that is known and cannot be done.
+    /// Errors: one line about an option that is known but cannot be simulated.
     pub fn of(options: &[String]) -> Result<MountOptions, String> {
         let mut found = MountOptions::default();
         for option in options.iter().flat_map(|text| text.split(',')).filter(|option| !option.is_empty()) {
@@ -80,7 +83,7 @@ impl MountOptions {
     }
 }
 
-/// For file systems that have no options of their own.
+/// Refuses all options, for file systems that have none of their own.
 ///
 /// Errors: one line about the first option.
 pub fn no_options(fs: &str, options: &[String]) -> Result<(), String> {

@@ -1,4 +1,5 @@
-//! An experiment as the list of what it would run, for those who run the same steps elsewhere: on a real kernel.
+//! An experiment as the list of all that it would run, for programs that run the same steps elsewhere, such as on a
+//! real kernel.
 
 use crate::error::LabError;
 use crate::experiment::Experiment;
@@ -35,7 +36,7 @@ pub struct PlannedFlash {
     pub partition_blocks: u32,
 }
 
-/// What the experiment in `toml_text` consists of; nothing is run. The arguments are those of
+/// Lists the variants of the experiment in `toml_text` with their steps. Nothing is run. The arguments are those of
 /// [`crate::run_experiment`].
 ///
 /// Errors: [`LabError::Input`] with one line when the experiment is wrong.

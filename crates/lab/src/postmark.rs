@@ -1,4 +1,5 @@
-//! Runs Postmark's operations on the simulated system calls. Files hold random printable characters, as the program's.
+//! Runs Postmark's operations on the simulated system calls. As with the real program, files hold random printable
+//! characters.
 
 use ffslab_fs::Errno;
 use ffslab_system::{timed, Answer, OpenFlags, Refusal, System};
@@ -7,17 +8,17 @@ use ffslab_workload::Content;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Shares of a file, in per cent, at which the time of its read() calls is taken.
+/// Shares of a file, in per cent. The time of the read() calls is taken when each of them has been read.
 const READ_SHARES_PCT: [u64; 3] = [25, 50, 100];
 
 /// What the read() calls of all files brought, and took, until each file had been read to a share.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct ReadShare {
-    /// Of the file; the call that reaches it counts as a whole.
+    /// Share of the file. The read() call that reaches the share counts as a whole.
     pub share_pct: u64,
     #[serde(rename = "read_B")]
     pub read_bytes: u64,
-    /// Of the read() calls alone.
+    /// Time of the read() calls alone, without open and close.
     pub read_us: f64,
 }
 
@@ -29,7 +30,8 @@ pub struct PostmarkReport {
     pub files_appended: u64,
     pub files_deleted: u64,
     pub files_deleted_in_transactions: u64,
-    /// As the program counts them, in single precision; data that an error kept from the flash are in it.
+    /// Bytes as the program counts them, in single precision. Data that an error kept from being written are counted
+    /// too.
     #[serde(rename = "read_B")]
     pub read_bytes: f32,
     #[serde(rename = "written_B")]
@@ -37,27 +39,27 @@ pub struct PostmarkReport {
     pub creation_us: f64,
     pub transactions_us: f64,
     pub deletion_us: f64,
-    /// The program does not measure it; the read-ahead study added it to the program.
+    /// The original program does not measure this. The read-ahead study added it.
     pub read_shares: [ReadShare; 3],
-    /// Operations that a system call refused, and the first error.
+    /// Number of operations in which a system call failed; `first_error` is the first of their errors.
     pub failed_operations: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_error: Option<&'static str>,
     pub ran_out_of_files: bool,
     pub generator: &'static str,
-    /// The block that the program prints; empty when it ran out of files.
+    /// The report that the program prints; empty when it ran out of files.
     pub report: String,
-    /// Where it is printed to; absent: to the output.
+    /// File to which the report is printed. `None`: it goes to the output.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub report_file: Option<String>,
 }
 
-/// An operation that was made, for who keeps a log.
+/// An operation that was made, for a caller that keeps a log.
 #[derive(Clone, Copy, Debug)]
 pub struct Done<'a> {
     pub operation: &'a Operation,
     pub path: &'a str,
-    /// That the calls moved.
+    /// Bytes that the calls of the operation moved.
     pub bytes: u64,
     /// Virtual time.
     pub start_ns: u64,
@@ -71,14 +73,15 @@ pub enum PostmarkError {
     Interrupted,
 }
 
-/// What the program asks for; fopen asks for 0666, of which the usual mask leaves this.
+/// Permissions of new files. The program uses fopen, which asks for 0666, and the usual umask of 022 leaves 0644.
 const FILE_PERMISSIONS: u32 = 0o644;
 const DIRECTORY_PERMISSIONS: u32 = 0o700;
 
-/// Runs one `run` command. `drop_caches`: once the files exist everything is synced and the caches are emptied. `each`
-/// sees every operation; when it returns false the run ends.
+/// Runs one `run` command. With `drop_caches`, everything is synced and the caches are emptied once the files exist.
+/// `each` is called for every operation; when it returns `false`, the run ends.
 ///
-/// Errors: a location that cannot be made, a failed sync, a power cut. Other errors the program ignores; they are counted.
+/// Errors: a location that cannot be made, a failed sync, or a power cut. The program ignores all other errors; they
+/// are counted.
 pub fn run(
     system: &mut dyn System,
     configured: &ConfiguredRun,
@@ -193,8 +196,9 @@ fn path_of(operation: &Operation) -> &str {
     }
 }
 
-/// The calls of an operation: bytes moved and, once the file is open, the first error. The error of the call that
-/// opens, deletes or makes is an error.
+/// Makes the calls of an operation. Returns the bytes that were moved and the first error of a call on the open file.
+///
+/// Errors: the call that opens, deletes or makes something failed.
 fn execute(
     system: &mut dyn System,
     operation: &Operation,
@@ -209,12 +213,12 @@ fn execute(
         // remove(3) calls unlink first.
         Operation::Delete { path } => plain(system.unlink(path.as_bytes())),
         Operation::Create { path, writes_bytes } => {
-            // fopen "w", or open O_RDWR | O_CREAT.
+            // As the flags of fopen "w" when the program buffers, and of open O_RDWR | O_CREAT otherwise.
             let flags = OpenFlags { read: !buffered, create: true, truncate: buffered, ..OpenFlags::WRITE };
             write(system, path, flags, writes_bytes, content)
         }
         Operation::Append { path, writes_bytes } => {
-            // fopen "a", or open O_RDWR | O_APPEND.
+            // As the flags of fopen "a" when the program buffers, and of open O_RDWR | O_APPEND otherwise.
             let flags = OpenFlags { read: !buffered, create: buffered, append: true, ..OpenFlags::WRITE };
             write(system, path, flags, writes_bytes, content)
         }
@@ -223,7 +227,7 @@ fn execute(
             let mut buffer = vec![0; reads_bytes.iter().copied().max().unwrap_or(0) as usize];
             let (mut moved, mut first_error) = (0, None);
             let start_ns = system.now_ns();
-            // Bytes and time after each call.
+            // The bytes read so far and the time so far, after each call.
             let mut marks = Vec::with_capacity(reads_bytes.len());
             for &count in reads_bytes {
                 match system.read(fd, &mut buffer[..count as usize]) {

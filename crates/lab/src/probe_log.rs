@@ -1,8 +1,9 @@
-//! The logs that the probe kit would have written of a simulated run, so that `ffslab trace` can put it beside a real one.
+//! The logs that the probe kit would write if the simulated run were a real one, so that `ffslab trace` can compare the
+//! two.
 //!
-//! Two of the kit's three kinds, in version 1 of its format (docs/trace-report.md): `flashmon.log` with each flash
-//! operation, `vfsmon.log` with each measured call. Nothing is ever lost. Threads have no numbers in a simulation; they
-//! are told by name, those of kernel threads being names that the kernel gives.
+//! Two of the kit's three logs are written, in version 1 of its format (docs/trace-report.md): `flashmon.log` with each
+//! flash operation, and `vfsmon.log` with each measured call. No event is ever lost. Threads have no numbers in a
+//! simulation and are identified by name; kernel threads have the names that the kernel gives them.
 
 use crate::requests::{CallOp, RequestLog};
 use ffslab_flash::Geometry;
@@ -13,7 +14,7 @@ use std::fmt::Write;
 use std::ops::Range;
 use std::rc::Rc;
 
-/// Operations and steps since the start of the measurement.
+/// The flash operations and the beginnings of steps since the measurement started.
 pub(crate) struct ProbeLog {
     geometry: Geometry,
     /// Erase blocks of the partition.
@@ -31,9 +32,9 @@ struct Operation {
     task: &'static Task,
 }
 
-/// The raw NAND whose operations the probe kit logs.
+/// The raw NAND of a system, whose operations the probe kit logs.
 ///
-/// Errors: there is none.
+/// Errors: the system has none.
 pub(crate) fn has_nand(system: &dyn System) -> Result<&NandMedium, String> {
     system.nand().ok_or_else(|| {
         format!("probe_logs: the probe kit is for raw NAND, remove it from experiments on {}", system.system_name())
@@ -50,9 +51,9 @@ impl EventSink for Sink {
 }
 
 impl ProbeLog {
-    /// Logs from now on.
+    /// Starts to log.
     ///
-    /// Errors: there is no raw NAND, whose operations the probe kit would log.
+    /// Errors: the system has no raw NAND.
     pub fn start(system: &dyn System) -> Result<ProbeLog, String> {
         let nand = has_nand(system)?;
         let sim = system.sim();
@@ -67,12 +68,12 @@ impl ProbeLog {
         })
     }
 
-    /// A marker: the phases of a run are its measured steps.
+    /// Writes a marker with this text at the present time. The measured steps become the phases of the log.
     pub fn mark(&mut self, sim: &Sim, text: String) {
         self.markers.push((sim.now_ns(), text));
     }
 
-    /// Ends the log: names and texts of the files.
+    /// Stops to log. Returns the names and texts of the log files.
     pub fn end(self, sim: &Sim, requests: &RequestLog) -> Vec<(String, String)> {
         sim.set_sink(None);
         let end_ns = sim.now_ns();
@@ -163,7 +164,8 @@ impl std::fmt::Display for Seconds {
     }
 }
 
-/// The kit's letter, and the bytes that moved; of a part of a page they are not known.
+/// The kit's letter for the operation, and the number of bytes that it moved, which is empty for the read of a part of
+/// a page because it is not known.
 fn kind_and_bytes(op: Op, geometry: Geometry) -> (char, String) {
     let (kind, bytes) = match op {
         Op::PageRead => ('R', geometry.page_bytes),
@@ -176,7 +178,7 @@ fn kind_and_bytes(op: Op, geometry: Geometry) -> (char, String) {
     (kind, bytes.to_string())
 }
 
-/// What a read or write is called in the kernel; other measured calls keep their names.
+/// The kernel's function for a read or write. Other measured calls keep their names.
 fn function_name(op: CallOp) -> &'static str {
     match op {
         CallOp::Read => "vfs_read",

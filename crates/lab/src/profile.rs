@@ -1,8 +1,8 @@
 //! Profiles: chips, boards and kernels as files of numbers, each with its source and status.
 //!
-//! The built-in ones (the repository's `profiles/` folder) are part of the binary; an experiment may name a file of
-//! its own instead. Published driver times are totals of one operation, chip and bus included: what the driver adds
-//! and the power it draws are derived here, so that they stay the driver's when another part is put on the board.
+//! The built-in ones (the repository's `profiles/` folder) are part of the binary; an experiment may name a file of its
+//! own instead. Published driver times are totals of one operation that include the chip and the bus. What the driver
+//! adds, and the power that it draws, is derived here, so that it stays the same when another part is put on the board.
 
 use crate::stack_keys::Yaffs2Version;
 use ffslab_flash::{Geometry, Rules, Timing};
@@ -44,7 +44,7 @@ pub enum Status {
     Unverified,
 }
 
-/// A value with its source and status. Its unit stands in the key.
+/// A value with its source and status. The unit is part of the key's name.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sourced<T> {
@@ -52,11 +52,11 @@ pub struct Sourced<T> {
     #[serde(deserialize_with = "not_empty")]
     pub source: String,
     pub status: Status,
-    /// The interval that holds the true value with 95 % confidence, of a value that was measured.
+    /// For a measured value: the interval that holds the true value with 95 % confidence.
     pub ci95: Option<[f64; 2]>,
 }
 
-/// A time, energy or power: finite and not negative.
+/// A time, energy or power, which must be finite and not negative.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(try_from = "f64")]
 pub struct Amount(f64);
@@ -116,12 +116,12 @@ impl Part {
             read_ns: us_to_ns(self.t_read_us.value.0),
             program_ns: us_to_ns(self.t_program_us.value.0),
             erase_ns: us_to_ns(self.t_erase_us.value.0),
-            // A factor of 1,000 either way: ns to ps as us to ns.
+            // The factor from ns to ps is the same as that from us to ns, 1,000.
             bus_ps_per_byte: us_to_ns(self.bus_ns_per_byte.value.0),
         }
     }
 
-    /// Erases that each block is said to bear; no simulation depends on it.
+    /// Number of erases that each block endures according to the data sheet. No simulation depends on it.
     pub fn endurance_erases(&self) -> Option<u32> {
         self.endurance_erases.as_ref().map(|said| said.value)
     }
@@ -130,13 +130,14 @@ impl Part {
         Rules { partial_programs_max: self.partial_programs_max.value, in_order: self.in_order.value }
     }
 
-    /// Microseconds to move a whole page, data and OOB, over the bus.
+    /// Time in us that a whole page, data and OOB area, takes on the bus.
     fn page_transfer_us(&self) -> f64 {
         f64::from(self.page_bytes.value + self.oob_bytes.value) * self.bus_ns_per_byte.value.0 / 1_000.0
     }
 }
 
-/// Who corrects bit errors; decides how much of a page a short read moves.
+/// Whether hardware or software corrects bit errors. It decides how much of a page is transferred when a part of the
+/// page is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 enum EccName {
     #[serde(rename = "hw")]
@@ -159,7 +160,7 @@ pub struct Board {
     pub title: String,
     /// Name or file of the part that is soldered on.
     pub part: String,
-    /// Name or file of the kernel that it runs unless the experiment says otherwise.
+    /// Name or file of the kernel that the board runs, unless the experiment names another.
     pub kernel: String,
     ecc: Sourced<EccName>,
     #[serde(rename = "ecc_step_B")]
@@ -170,7 +171,7 @@ pub struct Board {
     #[serde(rename = "page_cache_KiB")]
     page_cache_kib: Sourced<u64>,
     driver: Option<DriverTotals>,
-    /// What the board draws when nothing runs; absent: not known.
+    /// Power that the board draws when nothing runs. Absent: it is not known.
     idle: Option<Idle>,
     vfs: cpu::VfsTable,
     cpu: Option<cpu::CpuTable>,
@@ -205,7 +206,7 @@ pub struct KernelProfile {
     sequential_miss_bug: Sourced<bool>,
     hz: Sourced<u32>,
     timer_slack_us: Sourced<Amount>,
-    /// YAFFS2 is no part of Linux: which sources it was patched with.
+    /// Version of the YAFFS2 sources with which the kernel was patched, as YAFFS2 is not part of Linux.
     yaffs2_version: Option<Sourced<Yaffs2Version>>,
     write_back_rules: Sourced<RulesName>,
     dirty_writeback_ms: Sourced<u32>,
@@ -223,7 +224,7 @@ pub struct Profile {
     pub part: Part,
     pub kernel_name: String,
     pub kernel: KernelProfile,
-    /// Driver times and powers, derived with the board's own part.
+    /// Times and powers of the driver, derived with the part that the board was made with.
     costs: DriverCosts,
 }
 
@@ -267,7 +268,7 @@ impl Profile {
         Ok(Profile { board_name: board.to_string(), board: parsed, part_name, part, kernel_name, kernel, costs })
     }
 
-    /// The board's own kind of ECC.
+    /// Whether hardware or software does the ECC on this board.
     pub fn ecc(&self) -> Ecc {
         match self.board.ecc.value {
             EccName::Hardware => Ecc::Hardware,
@@ -302,7 +303,7 @@ impl Profile {
         }
     }
 
-    /// What a task does while the chip works.
+    /// What a task does while it waits for the chip.
     pub fn nand_wait(&self) -> NandWait {
         match self.board.nand_wait.value {
             NandWaitName::Busy => NandWait::Busy,
@@ -319,7 +320,7 @@ impl Profile {
         self.kernel.read_ahead_kib.value
     }
 
-    /// The kernel's YAFFS2; today's unless it says so.
+    /// Version of the kernel's YAFFS2, which is today's unless the profile says otherwise.
     pub fn yaffs2_version(&self) -> Yaffs2Version {
         self.kernel.yaffs2_version.as_ref().map_or(Yaffs2Version::Today, |version| version.value)
     }
@@ -356,13 +357,13 @@ impl Profile {
         }
     }
 
-    /// What the board draws when nothing runs, if that is known.
+    /// Power that the board draws when nothing runs, if it is known.
     pub fn idle_power(&self) -> Option<PowerMilliwatt> {
         let idle = self.board.idle.as_ref()?;
         Some(PowerMilliwatt { cpu: idle.cpu_mw.value.0, memory: idle.memory_mw.value.0 })
     }
 
-    /// What the work of the CPU costs; with `traced` also that of the tracers with which the board was measured.
+    /// Times and power of the CPU's work. With `traced` they include the tracers that ran when the board was measured.
     ///
     /// Errors: the board's profile does not say what tracers cost.
     pub fn cpu_costs(&self, traced: bool) -> Result<CpuCosts, ProfileError> {

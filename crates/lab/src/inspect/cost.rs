@@ -1,4 +1,5 @@
-//! What an image costs on a board: a mount, and reading each file from its start to its end with nothing in memory.
+//! What an image costs on a board: the cost of a mount, and of reading each file from its start to its end with cold
+//! caches.
 
 use super::{is_readable, FileFacts, InspectOptions, MountFacts, ReadFacts};
 use crate::error::LabError;
@@ -21,20 +22,23 @@ use std::cell::Cell;
 use std::path::Path;
 use std::rc::Rc;
 
-/// Damaged sizes and holes must not take more than this: files are read until so much was, beyond four times the image.
+/// Limit for all files together, in addition to four times the size of the image. Without it, damaged sizes and large
+/// holes would make the simulation take very long.
 const READ_BYTES_MAX: u64 = 64 << 20;
-/// More files are not read one by one: each begins with nothing in memory, which takes time.
+/// Only so many files are read one by one. Each read begins with cold caches, which takes time.
 const FILES_MAX: usize = 4096;
 const REQUEST_BYTES: usize = 128 << 10;
 
-/// Who reads.
+/// The machine on which an image is mounted and read.
 pub enum Machine {
     Board { spec: Box<StackSpec>, name: String },
     Device(DeviceProfile),
 }
 
 impl Machine {
-    /// Errors: profiles that do not exist.
+    /// The machine for an image of this layout.
+    ///
+    /// Errors: a profile does not exist.
     pub fn of(layout: &Layout, options: &InspectOptions) -> Result<Machine, LabError> {
         if layout.fs.format().is_volume() {
             let profile = DeviceProfile::named(&options.device);
@@ -51,16 +55,16 @@ impl Machine {
         };
         let (mut spec, keys) = StackSpec::from_keys(&keys, Path::new(""))?;
         spec.fs = spec.fs.map(|settings| settings.adapted_to(layout).unwrap_or(settings));
-        // Nothing is read twice.
+        // Each file is read once, so that a small page cache is enough.
         spec.vfs.page_cache_bytes = spec.vfs.page_cache_bytes.min(4 << 20);
         let name =
             format!("{}, {}, Linux {}", keys.board, keys.part.unwrap_or_default(), keys.kernel.unwrap_or_default());
         Ok(Machine::Board { spec: Box::new(spec), name })
     }
 
-    /// Mounts a copy for reading and writing, as a device does that is switched on.
+    /// Mounts a copy of the image read-write, as a device does when it is switched on, and takes the cost.
     ///
-    /// Errors: one line; why it cannot be mounted.
+    /// Errors: one line that says why it cannot be mounted.
     pub fn mount(&self, image: &[u8], layout: &Layout) -> Result<MountFacts, String> {
         match self {
             Machine::Board { spec, name } => {
@@ -95,9 +99,10 @@ impl Machine {
         }
     }
 
-    /// Reads the files that can be read, and puts what each costs into `facts`, which belong to `entries` one by one.
+    /// Reads all files that can be read, and writes the cost of each into its element of `facts`. `facts` and `entries`
+    /// have the same order.
     ///
-    /// Errors: one line; why nothing can be read, or not all.
+    /// Errors: one line that says why none or not all of the files were read.
     pub fn read_files(
         &self,
         image: &[u8],
@@ -121,14 +126,14 @@ impl Machine {
                 return Err(format!("/{} and what follows is too much to read", facts.path));
             }
             left_bytes -= entry.size_bytes;
-            // What cannot be read is said elsewhere.
+            // Files that cannot be read have no costs; their errors are reported elsewhere.
             facts.read = reader.read(&entry.path, entry.size_bytes);
         }
         Ok(())
     }
 }
 
-/// A stack with a copy of the image, nothing mounted.
+/// A stack whose chip holds a copy of the image. Nothing is mounted.
 fn stack_with(spec: &StackSpec, image: &[u8], layout: &Layout) -> Result<Stack, String> {
     let mut spec = spec.clone();
     let OnChip { geometry, mut pages, bytes, oob } = layout.fs.format().on_chip(image, layout)?;
@@ -140,7 +145,8 @@ fn stack_with(spec: &StackSpec, image: &[u8], layout: &Layout) -> Result<Stack, 
     Ok(stack)
 }
 
-/// Where the last page that was read stands, and how often it was not the next one.
+/// Counts the reads of a file: the last page that was read, the number of reads, and how many of them did not continue
+/// where the one before had ended.
 #[derive(Clone, Copy, Default)]
 struct Trail {
     last: Option<u32>,
@@ -157,7 +163,7 @@ impl Trail {
     }
 }
 
-/// Follows what the program reads.
+/// Passes each page read of the program to a [`Trail`].
 struct Follower(Rc<Cell<Trail>>);
 
 impl EventSink for Follower {
@@ -179,14 +185,14 @@ enum Reader {
 impl Reader {
     fn on_board(spec: &StackSpec, image: &[u8], layout: &Layout) -> Result<Reader, String> {
         let mut stack = stack_with(spec, image, layout)?;
-        // Read-only, nothing goes on in the background.
+        // A read-only mount has no background work that would disturb the counts.
         stack.mount(&["ro".to_string()])?;
         let trail = Rc::new(Cell::new(Trail::default()));
         stack.sim.set_sink(Some(Box::new(Follower(trail.clone()))));
         Ok(Reader::OnBoard { stack: Box::new(stack), trail })
     }
 
-    /// `None`: it cannot be read to its end.
+    /// Reads a file with cold caches and returns the cost. `None`: the file cannot be read to its end.
     fn read(&mut self, path: &[u8], size_bytes: u64) -> Option<ReadFacts> {
         match self {
             Reader::OnBoard { stack, trail } => {
@@ -228,7 +234,8 @@ impl Reader {
                 let mut buffer_bytes = 512;
                 for event in trace.iter().filter(|event| event.op == "DEV_READ") {
                     buffer_bytes = event.bytes.max(512);
-                    // Reads before the first data block are those of the FAT.
+                    // Blocks before the first data block are those of the FAT. They count as reads but not as pieces of
+                    // the file.
                     if event.block < first_data_block {
                         trail.reads += 1;
                     } else {

@@ -1,4 +1,4 @@
-//! The profiles that are part of the binary, and those that are files.
+//! The profiles that are part of the binary, and profiles from files.
 
 use super::ProfileError;
 use crate::input::parse_toml;
@@ -11,7 +11,7 @@ pub(crate) enum Kind {
     Part,
     Board,
     Kernel,
-    /// What code costs on a board with RTEMS.
+    /// Times of code on a board with RTEMS.
     RtemsBoard,
     BlockDevice,
 }
@@ -27,7 +27,7 @@ impl Kind {
         }
     }
 
-    /// The folder of the built-in ones.
+    /// The folder of the built-in profiles of this kind.
     pub fn folder(self) -> &'static str {
         match self {
             Kind::Part => "parts",
@@ -38,9 +38,9 @@ impl Kind {
     }
 }
 
-/// Label and text of a profile that another crate reads.
+/// Returns the label and the text of a profile that another crate will parse.
 ///
-/// Errors: one line; there is none of that name or path.
+/// Errors: one line; there is no profile of that name or path.
 pub(crate) fn find_text(kind: Kind, name: &str, base_dir: &Path) -> Result<(String, String), String> {
     find(kind, name, base_dir).map(|found| (found.label, found.text)).map_err(|error| error.to_string())
 }
@@ -62,7 +62,7 @@ built_in! {
     BlockDevice "block-devices": "ram-disk-beaglebone", "sd-card", "usb-stick";
 }
 
-/// The text of a profile, what to call it in an error, and the folder that paths in it are relative to.
+/// The text of a profile, its label in error messages, and the folder that paths in it are relative to.
 pub(super) struct Text {
     pub label: String,
     pub text: String,
@@ -94,7 +94,7 @@ pub(super) fn find(kind: Kind, name: &str, base_dir: &Path) -> Result<Text, Prof
 }
 
 pub(super) fn read(path: &Path, what: &str) -> Result<Text, ProfileError> {
-    // "././my-board.toml" is nobody's name for it.
+    // A user would not write "././my-board.toml", so messages do not either.
     let path = &path.components().collect::<PathBuf>();
     let text = read_text(path, InputKind::Profile).map_err(|error| {
         ProfileError(format!("{what} file {}: cannot be read: {}", path.display(), io_reason(&error)))

@@ -14,7 +14,7 @@ pub(super) struct VfsTable {
     call_ns: Sourced<Amount>,
     #[serde(rename = "cpu_power_mW")]
     cpu_power_mw: Sourced<Amount>,
-    /// Of the memory rail while the CPU computes; absent: not known, and none.
+    /// Power of the memory rail above idle while the CPU computes. Absent: it is not known and counts as none.
     #[serde(rename = "memory_power_mW")]
     memory_power_mw: Option<Sourced<Amount>>,
 }
@@ -24,7 +24,7 @@ impl VfsTable {
         VfsCosts {
             clock_read_ns: self.clock_read_ns.value.0.round() as u64,
             call_ns: self.call_ns.value.0.round() as u64,
-            // A board says what copies cost in `[cpu]`.
+            // The costs of copies are in the table `[cpu]` of the board.
             page_ns: 0,
             cpu_power: PowerMilliwatt {
                 cpu: self.cpu_power_mw.value.0,
@@ -36,11 +36,11 @@ impl VfsTable {
 
 macro_rules! cost_table {
     ($($work:ident: $each:ident, $per_byte:ident $rename:literal;)+) => {
-        /// A key that is absent costs nothing.
+        /// Costs of the CPU's work. A key that is absent costs nothing.
         #[derive(Clone, Debug, Deserialize)]
         #[serde(deny_unknown_fields)]
         pub(super) struct CpuTable {
-            /// Drawn above idle while the CPU works.
+            /// Power of the CPU rail above idle while the CPU works.
             #[serde(rename = "cpu_power_mW")]
             cpu_power_mw: Sourced<Amount>,
             #[serde(rename = "memory_power_mW")]
@@ -58,7 +58,7 @@ macro_rules! cost_table {
                 costs.power = PowerMilliwatt { cpu: self.cpu_power_mw.value.0, memory: self.memory_power_mw.value.0 };
                 let value = |amount: &Option<Sourced<Amount>>| amount.as_ref().map_or(0.0, |sourced| sourced.value.0);
                 $(
-                    // ns to ps as us to ns.
+                    // The factor from ns to ps is the same as that from us to ns.
                     let (each_ns, per_byte_ps) = (us_to_ns(value(&self.$each)), us_to_ns(value(&self.$per_byte)));
                     costs.of[Work::$work as usize] = WorkCost { each_ns, per_byte_ps };
                 )+
@@ -93,7 +93,7 @@ cost_table! {
     ScanBlock: scan_block_us, scan_block_ns_per_byte "scan_block_ns_per_B";
 }
 
-/// What those tracers cost with which a board was measured. They run only if the stack says `traced = true`.
+/// Costs of the tracers with which a board was measured. They count only if the stack says `traced = true`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TracerTable {

@@ -1,4 +1,5 @@
-//! The driver's part of a board profile: totals of an operation as they are measured, and what the driver itself adds.
+//! The driver's part of a board profile: measured totals of an operation, and the part of them that the driver itself
+//! adds.
 
 use super::{Amount, Board, Part, ProfileError, Sourced};
 use ffslab_mtd::OpCost;
@@ -6,8 +7,8 @@ use ffslab_sim::units::us_to_ns;
 use ffslab_sim::PowerMilliwatt;
 use serde::Deserialize;
 
-/// One operation as seen above the driver: chip, bus and driver together, energy above idle. An energy that was not
-/// measured is absent and counts as none.
+/// Measurements of one operation above the driver. The time is that of chip, bus and driver together, and the energy is
+/// that above idle. An energy that was not measured is absent and counts as none.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct DriverTotals {
@@ -35,9 +36,10 @@ pub(super) struct DriverCosts {
     pub erase: OpCost,
 }
 
-/// What is left of each total when chip and bus of the board's own part are subtracted, and the mean power.
+/// Subtracts the times of the chip and bus of the board's own part from each total, which leaves the time of the
+/// driver, and computes the mean power.
 ///
-/// Errors: a total that is less than chip and bus need.
+/// Errors: a total is less than the time of chip and bus.
 pub(super) fn derive_costs(board: &Board, part: &Part, label: &str) -> Result<DriverCosts, ProfileError> {
     let Some(driver) = &board.driver else {
         let free = OpCost::default();
@@ -51,7 +53,7 @@ pub(super) fn derive_costs(board: &Board, part: &Part, label: &str) -> Result<Dr
                 board.part
             )));
         }
-        // uJ / us = W
+        // uJ divided by us gives W.
         let milliwatt = |energy: &Option<Sourced<Amount>>| {
             energy.as_ref().map_or(0.0, |energy| energy.value.0 / total_us * 1_000.0)
         };
