@@ -1,7 +1,9 @@
-//! What an image is, and the sizes of its pages, OOB areas and erase blocks: said, or guessed from what is in it.
+//! What an image is, and the sizes of its pages, OOB areas and erase blocks. They are given by the user or guessed from
+//! the content.
 //!
-//! Whoever takes an image asks here (`extract`, `inspect`, `mount`, `lifetime`, the step `load`, the stack's key `image`), so
-//! that all of them find the same. [`parts`] cuts the dump of a whole chip into its partitions before.
+//! Everything that takes an image asks here (`extract`, `inspect`, `mount`, `lifetime`, the step `load`, the stack's
+//! key `image`), so that all of them find the same. The dump of a whole chip is first cut into its partitions by
+//! [`parts`].
 
 pub mod arranged;
 pub mod mtdparts;
@@ -15,32 +17,32 @@ use serde::Serialize;
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// What the user says.
+/// What the user says about an image.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Given {
     pub fs: Option<ImageFs>,
     pub page_bytes: Option<u32>,
-    /// 0: there are no OOB areas in the image.
+    /// Bytes of the OOB area of each page; 0: the image has no OOB areas.
     pub oob_bytes: Option<u32>,
     pub block_bytes: Option<u32>,
     /// Whether there are OOB areas in the image, whatever their size.
     pub has_oob: Option<bool>,
-    /// Of JFFS2.
+    /// Byte order of a JFFS2 image.
     pub endian: Option<Endian>,
-    /// Who says the sizes; `None`: the user.
+    /// Where the sizes come from, for messages; `None`: from the user.
     pub said_by: Option<&'static str>,
-    /// Where in its file the image begins, for messages.
+    /// Position in the file at which the image begins, for messages.
     pub starts_at_bytes: u64,
 }
 
 impl Given {
-    /// Something is said about what the image is.
+    /// Whether anything is given.
     fn says_anything(&self) -> bool {
         let Given { fs, page_bytes, oob_bytes, block_bytes, has_oob, endian, .. } = *self;
         fs.is_some() || page_bytes.or(oob_bytes).or(block_bytes).is_some() || has_oob.is_some() || endian.is_some()
     }
 
-    /// What is said, for messages.
+    /// All that is given, in words, for messages.
     fn text(&self) -> String {
         let mut said: Vec<String> = Vec::new();
         said.extend(self.fs.map(|fs| fs.name().to_string()));
@@ -65,30 +67,32 @@ pub struct Layout {
     pub fs: ImageFs,
     #[serde(rename = "page_B")]
     pub page_bytes: u32,
-    /// Bytes behind each page in the image; 0: none.
+    /// Bytes of the OOB area after each page in the image; 0: none.
     #[serde(rename = "oob_B")]
     pub oob_bytes: u32,
-    /// Page data of an erase block; of FAT and RFS of an area.
+    /// Bytes of page data in an erase block; for FAT and RFS, bytes of an area.
     #[serde(rename = "block_B")]
     pub block_bytes: u32,
     pub blocks: u32,
     #[serde(serialize_with = "endian_name", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String")]
     pub endian: Option<Endian>,
-    /// YAFFS2: where the tags begin, from the start of a page.
+    /// YAFFS2: offset of the tags from the start of a page.
     #[serde(rename = "tags_at_B", skip_serializing_if = "Option::is_none")]
     pub tags_offset: Option<u32>,
-    /// How each of these is known, a sentence each.
+    /// How each of these facts is known, in a sentence each.
     pub because: Vec<String>,
     #[serde(skip)]
     pub yaffs2: Option<ffslab_yaffs2::probe::Layout>,
-    /// UBI: where the volume identifier header and the data stand in an erase block.
+    /// UBI: offsets of the volume identifier header and of the data in an erase block.
     #[serde(rename = "vid_hdr_and_data_at_B", skip_serializing_if = "Option::is_none")]
     pub ubi_at_bytes: Option<(u32, u32)>,
-    /// The size of the erase blocks cannot be told: these fit, and `block_bytes` is one of them. Empty: it is known.
+    /// The sizes of erase blocks that fit the image, if it does not tell which of them is right; `block_bytes` is one
+    /// of them. Empty: the size is known.
     #[serde(rename = "block_sizes_that_fit_B", skip_serializing_if = "Vec::is_empty")]
     pub block_sizes_that_fit_bytes: Vec<u32>,
-    /// A volume of UBIFS as `mkfs.ubifs` makes it; the erase blocks are its LEBs.
+    /// The image is a volume of UBIFS without UBI, as `mkfs.ubifs` makes it. What is called an erase block here is a
+    /// LEB.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub lacks_ubi: bool,
 }
@@ -115,7 +119,7 @@ pub(crate) const BLOCK_PAGES: [u32; 7] = [64, 32, 128, 16, 256, 512, 8];
 pub const BLOCK_BYTES_USUAL: u32 = 128 << 10;
 
 impl Layout {
-    /// A layout of which no more is known than the sizes; no OOB areas: 0.
+    /// A layout with these sizes, of which nothing else is known. `oob_bytes` is 0 if there are no OOB areas.
     pub fn new(fs: ImageFs, page_bytes: u32, oob_bytes: u32, block_bytes: u32, image: &[u8]) -> Layout {
         let mut layout = Layout {
             fs,
@@ -135,13 +139,13 @@ impl Layout {
         layout
     }
 
-    /// Adds a sentence that says how something of it is known.
+    /// Adds a sentence that says how one of the facts is known.
     pub fn because(mut self, text: impl Into<String>) -> Layout {
         self.because.push(text.into());
         self
     }
 
-    /// Bytes of a page in the image.
+    /// Bytes that a page takes in the image, with its OOB area.
     pub fn stride_bytes(&self) -> usize {
         (self.page_bytes + self.oob_bytes) as usize
     }
@@ -150,12 +154,12 @@ impl Layout {
         (self.block_bytes / self.page_bytes).max(1)
     }
 
-    /// Bytes of an erase block in the image.
+    /// Bytes that an erase block takes in the image, with its OOB areas.
     pub fn stored_block_bytes(&self) -> usize {
         self.stride_bytes() * self.pages_per_block() as usize
     }
 
-    /// Where an erase block stands in the image; the last one may be short.
+    /// The part of the image that holds an erase block. The last block may be short.
     pub fn place(&self, block: u32, image: &[u8]) -> Range<usize> {
         let start = (block as usize * self.stored_block_bytes()).min(image.len());
         start..(start + self.stored_block_bytes()).min(image.len())
@@ -166,7 +170,7 @@ impl Layout {
         data_areas(&image[self.place(block, image)], self.page_bytes as usize, self.oob_bytes as usize)
     }
 
-    /// Where a place in the page data of a block stands in the image.
+    /// Position in the image of an offset in the page data of a block.
     pub fn offset_in_image(&self, block: u32, offset: u32) -> u64 {
         let (page, column) = (offset / self.page_bytes, offset % self.page_bytes);
         block as u64 * self.stored_block_bytes() as u64
@@ -174,16 +178,16 @@ impl Layout {
             + u64::from(column)
     }
 
-    /// The OOB areas of a chip that takes the image.
+    /// Bytes of each OOB area of a chip that can hold the image.
     pub fn chip_oob_bytes(&self) -> u32 {
         match self.oob_bytes {
-            // That of a chip with such pages.
+            // The image has none, so the usual size for such pages is taken.
             0 => (self.page_bytes / 32).max(16),
             bytes => bytes,
         }
     }
 
-    /// What it is, in a few words.
+    /// Describes the layout in a few words.
     pub fn text(&self) -> String {
         let Layout { page_bytes, oob_bytes, .. } = self;
         let order = self.endian.map_or(String::new(), |endian| format!(" {}-endian", endian_word(endian)));
@@ -201,9 +205,9 @@ impl Layout {
         format!("{}{order}, pages of {page_bytes}{oob}, {blocks}", self.fs.name())
     }
 
-    /// The layout for those who need all of it.
+    /// The layout, for callers that need all sizes and an image of a flash.
     ///
-    /// Errors: one line; the size of the erase blocks cannot be told, or UBI is missing.
+    /// Errors: one line; the size of the erase blocks cannot be found out, or the image is a UBIFS volume without UBI.
     pub fn whole(self) -> Result<Layout, String> {
         if self.lacks_ubi {
             let (page, kib) = (self.page_bytes, self.block_bytes.next_power_of_two() >> 10);
@@ -224,7 +228,7 @@ impl Layout {
     }
 }
 
-/// Sizes in KiB, one of which it is.
+/// Lists the sizes, in KiB, as "32, 64 or 128".
 pub(crate) fn either(bytes: &[u32]) -> String {
     let kib: Vec<String> = bytes.iter().map(|bytes| (bytes >> 10).to_string()).collect();
     match kib.as_slice() {
@@ -235,13 +239,13 @@ pub(crate) fn either(bytes: &[u32]) -> String {
 
 /// Finds out what the image is.
 ///
-/// Errors: one line; nothing is known in it, or what was given cannot be.
+/// Errors: one line; nothing in it is recognised, or what is given is impossible or contradicts the content.
 pub fn recognise(image: &[u8], given: &Given) -> Result<Layout, String> {
     check(given)?;
     if let Some(layout) = find(image, given) {
         return Ok(layout);
     }
-    // A contradiction is told with what was found.
+    // If the image is recognised when nothing is given, the message says what was found.
     if let Some(layout) = given.says_anything().then(|| find(image, &Given::default())).flatten() {
         let (given, found) = (given.text(), layout.text());
         return Err(format!("what is given, {given}, contradicts what is found, {found}: leave out what is not so"));
@@ -258,7 +262,7 @@ pub fn recognise(image: &[u8], given: &Given) -> Result<Layout, String> {
     })
 }
 
-/// The file systems that it may be.
+/// The formats to try: the one that is given, or all.
 fn asked(given: &Given) -> impl Iterator<Item = ImageFs> {
     let asked = given.fs;
     ImageFs::all().into_iter().filter(move |fs| asked.is_none_or(|asked| asked == *fs))
@@ -287,7 +291,7 @@ fn check(given: &Given) -> Result<(), String> {
     Ok(())
 }
 
-/// Pages and OOB areas to try, what was given first and alone.
+/// The sizes of pages and OOB areas to try. A size that is given is the only one.
 pub fn strides(given: &Given) -> impl Iterator<Item = (u32, u32)> {
     let pages: Vec<u32> = given.page_bytes.map_or(PAGES_BYTES.to_vec(), |page| vec![page]);
     let oobs: Vec<u32> = given.oob_bytes.map_or(OOBS_BYTES.to_vec(), |oob| vec![oob]);
@@ -296,7 +300,7 @@ pub fn strides(given: &Given) -> impl Iterator<Item = (u32, u32)> {
     pages.into_iter().flat_map(move |page| oobs.clone().into_iter().map(move |oob| (page, oob))).filter(usual)
 }
 
-/// Where sizes are from; `why` they are guessed so, unless all of them are given.
+/// Says where sizes come from. `why` is the reason for a guess; it is used unless all sizes are given.
 pub(crate) fn said(given: &Given, are_given: bool, why: &str) -> String {
     match (are_given, given.said_by) {
         (true, None) => "as given".to_string(),

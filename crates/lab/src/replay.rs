@@ -1,7 +1,7 @@
 //! Replays a recorded program: the calls of a trace, one after the other, on the simulated system calls.
 //!
-//! Calls of several processes run in the order of the trace. What the program wrote is not in a trace; the replay writes
-//! content that does not compress. Paths begin at the mount's root.
+//! Calls of several processes run in the order of the trace. A trace does not contain the data that the program wrote;
+//! the replay writes data that do not compress. Paths begin at the root of the mount.
 
 use ffslab_fs::{Errno, TimeSpec};
 use ffslab_system::{Advice, Answer, Calls, Fd, OpenFlags, Refusal, Whence};
@@ -16,29 +16,29 @@ pub(crate) use summary::grouped;
 pub use summary::Summary;
 use summary::{call_name, EXAMPLES_MAX};
 
-/// The largest piece in which a call's data are moved; a larger call is repeated.
+/// The largest piece in which the data of a call are moved. A larger call is made in several pieces.
 const PIECE_BYTES_MAX: usize = 8 << 20;
 
-/// The most that one call transfers (`include/linux/fs.h`, `MAX_RW_COUNT`).
+/// The most bytes that one call transfers (`include/linux/fs.h`, `MAX_RW_COUNT`).
 const TRANSFER_BYTES_MAX: u64 = 0x7fff_f000;
 
-/// What becomes of the time between two calls of the recorded program.
+/// What the replay does with the time between two calls of the recorded program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Think {
-    /// It passes: less than a timer tick as computing, which holds the CPU, more as waiting, in which background tasks
-    /// run.
+    /// The time passes. A pause of less than a timer tick is spent computing, which holds the CPU. A longer one is
+    /// spent sleeping, so that background tasks run.
     Keep,
-    /// Calls follow each other at once.
+    /// The pauses are left out: each call follows at once.
     None,
 }
 
-/// A call that was replayed, for who keeps a log.
+/// A call that was replayed, for a caller that keeps a log.
 #[derive(Clone, Copy, Debug)]
 pub struct Replayed<'a> {
     pub record: &'a Record,
-    /// Name of the file, as it was opened or given.
+    /// Name under which the file was opened, or that the call gives.
     pub path: &'a [u8],
-    /// Where the data lie; 0 for calls without data.
+    /// File offset of the data; 0 for calls without data.
     pub offset_bytes: u64,
     /// Bytes read or written by the replay.
     pub bytes: u64,
@@ -47,9 +47,9 @@ pub struct Replayed<'a> {
     pub latency_ns: u64,
 }
 
-/// Replays a trace. `each` sees every call; when it returns false the replay ends with `Ok(None)`.
+/// Replays a trace. `each` is called after every call; when it returns `false`, the replay ends with `Ok(None)`.
 ///
-/// Errors: only a power cut ends a replay; every other error is compared with the recorded result.
+/// Errors: a power cut. Every other error is compared with the recorded result, and the replay goes on.
 pub fn replay(
     calls: &mut dyn Calls,
     trace: &Trace,
@@ -79,7 +79,7 @@ pub fn replay(
             player.files[handle as usize] = None;
         }
     }
-    // The program has ended: what the trace did not close is closed now.
+    // When the program ends, the files are closed that it did not close in the trace.
     for file in std::mem::take(&mut player.files).into_iter().flatten() {
         if let Some(fd) = file.fd {
             power_gone(player.calls.close(fd))?;
@@ -89,7 +89,7 @@ pub fn replay(
 }
 
 struct OpenFile {
-    /// `None` when the open failed here, or after the close.
+    /// `None` when the open failed in the replay, or after the close.
     fd: Option<Fd>,
     path: Vec<u8>,
     position: u64,
@@ -103,22 +103,22 @@ struct Player<'a> {
     summary: Summary,
 }
 
-/// How a call ended here.
+/// How a call ended in the replay.
 enum Done {
     Value(i64),
     Error(Refusal),
-    /// Its descriptor is not open here because its open failed.
+    /// The file is not open in the replay, because its open failed.
     NoFile,
 }
 
-/// Where a call's data were.
+/// File offset and length of the data that a call moved.
 #[derive(Clone, Copy, Default)]
 struct Data {
     offset_bytes: u64,
     bytes: u64,
 }
 
-/// The path that a call names, or the handle.
+/// The path that a call names. `Err`: it names an open file instead.
 fn path_of(call: &Call) -> Result<&[u8], Handle> {
     match call {
         Call::Open { path, .. }
@@ -152,7 +152,7 @@ fn path_of(call: &Call) -> Result<&[u8], Handle> {
     }
 }
 
-/// A pause of a program between two calls: a short one is taken for computing, a long one for sleep.
+/// Lets the time between two calls of a program pass. Less than a timer tick is taken for computing, more for sleep.
 pub fn pause(calls: &mut dyn Calls, think_ns: u64) {
     if think_ns < calls.sim().tick_ns() {
         calls.sim().program_computes(think_ns);
@@ -192,7 +192,9 @@ impl Player<'_> {
         }
     }
 
-    /// Runs one call. The error is a power cut.
+    /// Makes one call and returns how it ended.
+    ///
+    /// Errors: a power cut.
     fn call(&mut self, record: &Record) -> Answer<(Done, Data)> {
         let mut data = Data::default();
         let result = match &record.call {
@@ -235,14 +237,15 @@ impl Player<'_> {
         };
         let mut result = self.calls.open(from_root(path), flags, permissions);
         if result.is_err_and(|error| error == Errno::IsDir) && !mode.create && opened {
-            // A descriptor from before the trace, of which nobody knew that it is a directory.
+            // The descriptor was opened before the trace began, so its flags are a guess, and it turns out to be a
+            // directory.
             result = self.calls.open(from_root(path), OpenFlags { write: false, ..flags }, permissions);
         }
         let fd = result?;
         if opened {
             self.files[handle as usize] = Some(OpenFile { fd: Some(fd), path: path.to_vec(), position: 0 });
         } else {
-            // The recorded program got no descriptor that it could close.
+            // In the recording this open failed, so the trace has no call that would close the descriptor.
             power_gone(self.calls.close(fd))?;
         }
         Ok(i64::from(fd.0))
@@ -294,7 +297,7 @@ impl Player<'_> {
         Ok(Some(done as i64))
     }
 
-    /// Calls without data. `Ok(None)`: the descriptor is not open here.
+    /// Makes a call that moves no data. `Ok(None)`: the file is not open in the replay.
     fn plain(&mut self, call: &Call) -> Answer<Option<i64>> {
         macro_rules! fd {
             ($handle:expr) => {
@@ -393,7 +396,7 @@ impl Player<'_> {
                     trace::Advice::Sequential => Advice::Sequential,
                     trace::Advice::WillNeed => Advice::WillNeed,
                     trace::Advice::DontNeed => Advice::DontNeed,
-                    // Without effect on Linux.
+                    // Linux accepts this advice and ignores it.
                     trace::Advice::NoReuse => return Ok(Some(0)),
                 };
                 self.calls.advise(fd, *offset, *bytes, advice)
@@ -405,7 +408,8 @@ impl Player<'_> {
         vfs_result.map(|()| Some(0))
     }
 
-    /// Attributes are changed by name: of an open file by the name under which it was opened.
+    /// The path for a call that changes attributes, which the replay makes by name. For an open file it is the name
+    /// under which it was opened.
     fn path_of_target(&self, target: &Target) -> Option<Vec<u8>> {
         match target {
             Target::Path { path, .. } => Some(path.clone()),
@@ -424,7 +428,7 @@ impl Player<'_> {
     }
 }
 
-/// The root itself has an empty path in a trace, which a system call refuses.
+/// A trace names the root by an empty path, which a system call would refuse.
 fn from_root(path: &[u8]) -> &[u8] {
     if path.is_empty() {
         b"/"
@@ -433,7 +437,7 @@ fn from_root(path: &[u8]) -> &[u8] {
     }
 }
 
-/// Passes only a power cut on.
+/// Ignores all errors except a power cut.
 fn power_gone(result: Answer<()>) -> Answer<()> {
     match result {
         Err(error) if error == Errno::PowerCut => Err(error),

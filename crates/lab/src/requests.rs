@@ -1,16 +1,17 @@
-//! One row per measured call, in columns: runs make millions of them. Beyond a number of rows calls are only counted.
+//! One row per measured call. The rows are kept as columns because runs make millions of them. Calls beyond a limit
+//! have no row and are only counted.
 
 use crate::stats::LatencyUs;
 use crate::tally::Tally;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Rows that a run keeps at most, those of all its variants together, unless an experiment says otherwise.
+/// The most rows that a run keeps, for all its variants together, unless the experiment gives a limit.
 pub const ROWS_MAX: usize = 2_000_000;
-/// So many rows a variant keeps however many variants there are.
+/// The least number of rows that a variant may keep, however many variants there are.
 const VARIANT_ROWS_LEAST: usize = 1_000;
 
-/// Rows that each of so many variants keeps.
+/// The most rows that each of `variants_n` variants keeps.
 pub fn rows_of_a_variant(variants_n: usize) -> usize {
     (ROWS_MAX / variants_n.max(1)).max(VARIANT_ROWS_LEAST)
 }
@@ -22,7 +23,7 @@ macro_rules! ops {
         pub enum CallOp { $($(#[$meta])* $Variant),+ }
 
         impl CallOp {
-            /// In the order of their numbers.
+            /// All values, in the order of their numbers.
             pub const ALL: &'static [CallOp] = &[$(CallOp::$Variant),+];
 
             pub fn name(self) -> &'static str {
@@ -35,23 +36,23 @@ macro_rules! ops {
 ops! {
     Read = "read",
     Write = "write",
-    /// A write at the end of a file with the sync that follows it; of `postmark` open, writes, close.
+    /// A write at the end of a file with the sync that follows it; for `postmark`, open, writes and close.
     Append = "append",
-    /// open, writes, perhaps fsync, close of a new file.
+    /// The calls that make a file: open, writes, perhaps fsync, and close.
     Create = "create",
     Stat = "stat",
     Unlink = "unlink",
     Open = "open",
     Close = "close",
     Sync = "sync",
-    /// Of `mtd_loop`: a page, a block.
+    /// `mtd_loop` programs a page or erases a block.
     Program = "program",
     Erase = "erase",
     /// Any other call of a replayed program.
     Other = "other",
 }
 
-/// Calls in the order in which they ran. All columns have one length. A row takes 45 bytes.
+/// Calls in the order in which they ran. All columns have the same length. A row takes 45 bytes.
 #[derive(Clone, Debug)]
 pub struct RequestLog {
     pub step: Vec<u32>,
@@ -68,7 +69,7 @@ pub struct RequestLog {
     pub file_names: Vec<String>,
     known: BTreeMap<String, u32>,
     rows_max: usize,
-    /// Latencies by step, of all its calls: once there are more calls than rows.
+    /// The latencies of all calls by step. Empty as long as every call has a row.
     tallies: Vec<Tally>,
 }
 
@@ -76,7 +77,7 @@ pub struct RequestLog {
 #[derive(Clone, Copy, Debug)]
 pub struct Call {
     pub op: CallOp,
-    /// From [`RequestLog::file_index`].
+    /// Number of the file, from [`RequestLog::file_index`].
     pub file: u32,
     pub offset_bytes: u64,
     /// Bytes that the call moved.
@@ -92,7 +93,7 @@ impl Default for RequestLog {
 }
 
 impl RequestLog {
-    /// A log of at most so many rows: the first ones. Further calls are counted by step.
+    /// A log that has rows for the first `rows_max` calls and counts further ones by step.
     pub fn keeping(rows_max: usize) -> RequestLog {
         RequestLog {
             step: Vec::new(),
@@ -105,7 +106,7 @@ impl RequestLog {
             latency_ns: Vec::new(),
             file_names: Vec::new(),
             known: BTreeMap::new(),
-            // The number of a call within its step has 32 bits.
+            // Limited because the number of a call within its step is kept in 32 bits.
             rows_max: rows_max.min(u32::MAX as usize),
             tallies: Vec::new(),
         }
@@ -120,7 +121,7 @@ impl RequestLog {
         self.step.is_empty()
     }
 
-    /// The number under which a file name is kept.
+    /// The number of a file name in `file_names`. A new name is added.
     pub fn file_index(&mut self, name: &str) -> u32 {
         if let Some(&index) = self.known.get(name) {
             return index;
@@ -131,7 +132,7 @@ impl RequestLog {
         index
     }
 
-    /// Keeps the call with this number within its step, or counts it.
+    /// Adds a call, whose number within its step is `i`. Beyond the limit of rows it is only counted.
     pub fn push(&mut self, step: u32, i: u64, call: Call) {
         if self.len() == self.rows_max {
             self.count(step, call.latency_ns);
@@ -161,12 +162,12 @@ impl RequestLog {
         tally_of(&mut self.tallies, step).add(latency_ns);
     }
 
-    /// Number of calls, with a row or without.
+    /// Number of all calls, with and without a row.
     pub fn calls(&self) -> u64 {
         self.tally().map_or(self.len() as u64, |tally| tally.len())
     }
 
-    /// The latencies of all calls; `None` when each of them has a row.
+    /// The latencies of all calls. `None`: every call has a row, from which they can be taken.
     pub fn tally(&self) -> Option<Tally> {
         let (first, others) = self.tallies.split_first()?;
         let mut sum = first.clone();
@@ -178,7 +179,7 @@ impl RequestLog {
         self.tally().map_or_else(|| LatencyUs::of(&self.latency_ns), |tally| tally.latency_us())
     }
 
-    /// Of the calls of a measured step, whose rows these are.
+    /// The latencies of a measured step, which has these rows.
     pub fn step_latency_us(&self, step: usize, rows: Range<usize>) -> LatencyUs {
         match self.tallies.is_empty() {
             true => LatencyUs::of(&self.latency_ns[rows]),

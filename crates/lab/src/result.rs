@@ -1,4 +1,4 @@
-//! Results of an experiment: a summary for people and reports, columns for tables.
+//! Results of an experiment: a summary for people and reports, and columns for tables.
 
 use crate::columns::{BlockColumns, RequestColumns};
 use crate::experiment::Variant;
@@ -28,12 +28,13 @@ pub struct RunResult {
     pub summary: Summary,
     pub requests: RequestColumns,
     pub blocks: BlockColumns,
-    /// The experiment with every default and every value of the board written out.
+    /// The experiment in TOML, with every default and every value of the board written out.
     pub resolved_toml: String,
-    /// Of the `save_image` steps: name below `images/` of the results folder, image. With several variants the name
-    /// begins with the variant's number, from 1: "2/nand.bin".
+    /// Images of the `save_image` steps, as the name below `images/` of the results folder and the content. If there
+    /// are several variants, the name begins with the number of the variant, from 1: "2/nand.bin".
     pub images: Vec<(String, Vec<u8>)>,
-    /// Logs that steps wrote: name below `logs/` of the results folder, text. Names as those of images.
+    /// Logs that steps wrote, as the name below `logs/` of the results folder and the text. The names are built as
+    /// those of images.
     pub logs: Vec<(String, String)>,
 }
 
@@ -52,59 +53,63 @@ pub struct Summary {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct VariantSummary {
     pub name: String,
-    /// What the axes chose.
+    /// The value of each axis in this variant.
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     pub axes: BTreeMap<String, toml::Value>,
     pub stack: StackTable,
-    /// Null: the medium is no NAND chip.
+    /// Null: the medium is not a NAND chip.
     pub flash: Option<FlashSummary>,
-    /// Of the measured steps, as everything below.
+    /// Sums over the measured steps. The values below are about these steps too, unless their names say otherwise.
     pub totals: Counts,
-    /// Of the totals, what made a new partition usable, once: no cost of what programs did. Left out: nothing.
+    /// The part of the totals that made the blocks of a new partition usable. It happens once and is no cost of what
+    /// programs did. Left out if it is nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub formatting: Option<Counts>,
     pub by_cause: Vec<CauseSummary>,
-    /// What the tasks and reasons of `by_cause` mean.
+    /// Explains the tasks and reasons in `by_cause`.
     pub causes: Legend,
-    /// Of all recorded calls: requests, appends, files of `create_many` and its kin, replayed calls.
+    /// Latencies of all recorded calls: requests, appends, files of `create_many` and similar steps, and replayed
+    /// calls.
     pub latency_us: LatencyUs,
-    /// Rows of the variant in requests.parquet, the first calls; absent: all of them.
+    /// Number of calls that have a row in requests.parquet, which are the first ones. Absent: all have one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requests_kept: Option<u64>,
-    /// Where not all calls have a row: their quantiles in steps of 1/1000, from the least latency to the most. As the
-    /// percentiles of `latency_us` they are within 0.1 % then.
+    /// If not all calls have a row: quantiles of all latencies in steps of 1/1000, from the least latency to the
+    /// greatest. Like the percentiles of `latency_us`, they are then exact within 0.1 %.
     #[serde(rename = "latency_quantiles_us", skip_serializing_if = "Vec::is_empty")]
     pub latency_quantiles_us: Vec<f64>,
-    /// Above idle: what the measured steps add to the energy of a board on which nothing runs.
+    /// Energy above idle: what the measured steps add to the energy of a board on which nothing runs.
     #[serde(rename = "energy_uJ")]
     pub energy_uj: EnergySummary,
-    /// What a meter on the supply rails would show: energy above idle and that of the idle board for the same time.
-    /// Null: the board's idle power is not known.
+    /// Energy that a meter on the supply rails would show: the energy above idle and that of the idle board for the
+    /// same time. Null: the board's idle power is not known.
     #[serde(rename = "energy_with_idle_uJ")]
     pub energy_with_idle_uj: Option<EnergySummary>,
-    /// Virtual time: the times of all causes, `program_us` and `idle_us` add up to it.
+    /// Virtual time. It is the sum of the times of all causes, `program_us` and `idle_us`.
     pub time_us: f64,
-    /// The program computed between its calls.
+    /// Time in which the program computed between its calls.
     pub program_us: f64,
-    /// Nobody could run: the program slept, and no background work was due.
+    /// Time in which no task could run: the program slept, and no background work was due.
     pub idle_us: f64,
     pub setup_time_us: f64,
     #[serde(rename = "user_read_B")]
     pub user_read_bytes: u64,
     #[serde(rename = "user_written_B")]
     pub user_written_bytes: u64,
-    /// What the setup had left in memory when the measurement began; null: nothing. The two ratios below leave it out.
+    /// What the setup had left in memory when the measurement began; null if it was nothing. The two ratios below do
+    /// not count it.
     pub of_setup: Option<OfSetupSummary>,
-    /// Bytes of the pages programmed, but for those of formatting / bytes that programs wrote; null if they wrote none.
+    /// Bytes of the pages programmed, not counting formatting, divided by the bytes that programs wrote; null if they
+    /// wrote none.
     pub write_amplification: Option<f64>,
-    /// Bytes of the pages read / bytes that programs read; null if they read none.
+    /// Bytes of the pages read, divided by the bytes that programs read; null if they read none.
     pub read_amplification: Option<f64>,
-    /// In the measured steps, but for those of formatting.
+    /// Erases in the measured steps, not counting those of formatting.
     pub erases_per_block: MeanSd,
-    /// What the partition holds at the start of the measured steps and at their end; null: nothing was mounted then.
+    /// What the partition holds at the start of the measured steps; null if nothing was mounted then.
     pub space_before: Option<SpaceSummary>,
     pub space_after: Option<SpaceSummary>,
-    /// RTEMS: what its block cache, NOR flash and memory files counted.
+    /// RTEMS: counters of its block cache, NOR flash and memory files.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub counters: BTreeMap<&'static str, i64>,
     pub steps: Vec<StepSummary>,
@@ -137,11 +142,11 @@ impl SpaceSummary {
 /// setup". What the measured steps changed again is theirs.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct OfSetupSummary {
-    /// Dirty pages of the page cache.
+    /// Number of dirty pages in the page cache.
     pub pages: u64,
-    /// Dirty inodes.
+    /// Number of dirty inodes.
     pub inodes: u64,
-    /// In buffers of the file system and of RTEMS's block cache.
+    /// Bytes in buffers of the file system and of RTEMS's block cache.
     #[serde(rename = "buffered_B")]
     pub buffered_bytes: u64,
     pub totals: Counts,
@@ -207,11 +212,11 @@ pub struct Counts {
     pub bus_out_bytes: u64,
     #[serde(rename = "bus_in_B")]
     pub bus_in_bytes: u64,
-    /// The chip: array and bus.
+    /// Time of the chip: array and bus.
     pub busy_us: f64,
-    /// The NAND driver, beside the chip.
+    /// Time of the NAND driver, not counting the chip.
     pub driver_us: f64,
-    /// Computing of system calls and file system.
+    /// Time in which system calls and the file system computed.
     pub cpu_us: f64,
 }
 
@@ -240,7 +245,7 @@ pub struct CauseSummary {
     pub reason: &'static str,
     #[serde(flatten)]
     pub counts: Counts,
-    /// What the two names stand for: [`Legend`] has the words.
+    /// The task that `task` names. [`Legend`] explains it.
     #[serde(skip)]
     pub(crate) of_task: &'static Task,
     #[serde(skip)]
@@ -291,12 +296,12 @@ impl MeanSd {
 pub struct StepSummary {
     pub step: String,
     pub counts: Counts,
-    /// As that of the variant.
+    /// As in the summary of the variant.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub formatting: Option<Counts>,
     pub elapsed_us: f64,
     pub latency_us: LatencyUs,
-    /// Above idle.
+    /// Energy above idle.
     #[serde(rename = "energy_uJ")]
     pub energy_uj: EnergySummary,
     /// Null: the board's idle power is not known.
@@ -309,18 +314,18 @@ pub struct StepSummary {
     pub requests_done: Option<u64>,
     pub stopped_by: Option<&'static str>,
     pub files: Option<u64>,
-    /// RTEMS: as those of the variant.
+    /// RTEMS: as in the summary of the variant.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub counters: BTreeMap<&'static str, i64>,
-    /// Of a `fio` step.
+    /// Report of a `fio` step.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fio: Option<FioReport>,
-    /// Of a `postmark` step: a report for each run.
+    /// Reports of a `postmark` step, one for each run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub postmark: Vec<PostmarkReport>,
 }
 
-/// How a variant and its measured steps are called.
+/// The names of a variant and of its measured steps.
 #[derive(Clone, Debug)]
 pub struct Labels<'a> {
     pub name: &'a str,
@@ -336,7 +341,8 @@ impl<'a> From<&'a Variant> for Labels<'a> {
 }
 
 impl VariantSummary {
-    /// Summary of a run on this machine; `stack` are its keys with the board's values filled in.
+    /// Summarises a run on the machine `spec`. `stack` holds the keys of the stack, in which the values of the board
+    /// are filled in.
     pub fn of(labels: Labels, stack: StackTable, spec: &MachineSpec, outcome: &Outcome) -> VariantSummary {
         let flash = spec.flash_summary();
         let idle = spec.idle_power();
@@ -387,10 +393,10 @@ impl VariantSummary {
     }
 }
 
-/// Parts of the calls between two quantiles of a summary.
+/// Number of equal parts into which the quantiles of a summary divide the calls.
 const QUANTILES: u64 = 1_000;
 
-/// What a reader should know where calls have no row.
+/// Note for a variant in which not all calls have a row.
 fn only_counted(requests: &RequestLog, tally: &Tally) -> String {
     format!(
         "requests.parquet, the probe logs and the plot over time hold the first {} of {} calls; all are counted in everything \
@@ -401,12 +407,12 @@ fn only_counted(requests: &RequestLog, tally: &Tally) -> String {
     )
 }
 
-/// `all` without `part`, block by block; a machine without a chip has neither.
+/// `all` less `part`, block by block. Both are empty if the machine has no chip.
 fn decrease(all: &[u32], part: &[u32]) -> Vec<u32> {
     all.iter().zip(part).map(|(all, part)| all - part).collect()
 }
 
-/// The counters of all steps together.
+/// Sums each counter over all steps.
 fn sum_counters(steps: &[StepOutcome]) -> BTreeMap<&'static str, i64> {
     let mut sums = BTreeMap::new();
     for (name, count) in steps.iter().flat_map(|step| &step.facts.counters) {
@@ -415,7 +421,7 @@ fn sum_counters(steps: &[StepOutcome]) -> BTreeMap<&'static str, i64> {
     sums
 }
 
-/// Adds what the idle board draws in `time_ns`.
+/// Adds the energy that the idle board takes in `time_ns`. `None`: its idle power is not known.
 fn with_idle(above_idle: Energy, idle: Option<PowerMilliwatt>, time_ns: u64) -> Option<EnergySummary> {
     let mut energy = above_idle;
     energy.add(idle?, time_ns);

@@ -1,8 +1,9 @@
-//! Initial states: what the steps under `state` of an experiment leave on the chip. Making one may take long, so it is
-//! made once for all variants that agree in everything that determines it, and kept in a file for later runs.
+//! Initial states: what the steps under `state` of an experiment leave on the chip. Making a state may take long. So it
+//! is made once for all variants in which everything that determines it is the same, and kept in a file for later runs.
 //!
-//! Whether a state is made or found must not matter. So it ends with a shutdown: what follows always starts from a chip
-//! that was switched on again, with nothing in memory, at the time of day at which the state was complete.
+//! The result must not depend on whether a state is made or found. So each state ends with a shutdown: the setup always
+//! starts from a chip that was switched on again, with nothing in memory, at the time of day at which the state was
+//! complete.
 
 use crate::machine::{ImageOf, MachineSpec};
 use crate::run::{RunError, Runner, Watch};
@@ -16,20 +17,21 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// A medium, switched off.
+/// The content of a medium that is switched off.
 pub struct State {
     pub medium: MediumImage,
-    /// Virtual time when it was complete.
+    /// Virtual time at which the state was complete.
     pub at_ns: u64,
-    /// How far the content that steps write has come.
+    /// Position in the stream of content from which steps take the data that they write. The steps after the state
+    /// continue there.
     pub content_position_bytes: usize,
 }
 
-/// Where states are kept between runs.
+/// The folder in which states are kept between runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StateCache {
     pub dir: PathBuf,
-    /// Tells this build of the program from all others: another build may make other states.
+    /// Identifies the build of the program. Another build may make other states, so it does not use these.
     pub build: String,
 }
 
@@ -42,7 +44,8 @@ pub struct Recipe<'a> {
 }
 
 impl<'a> Recipe<'a> {
-    /// Read-ahead is left out, so that variants which differ only in it share a state: it is off while one is made.
+    /// The recipe of a state. Read-ahead is switched off while a state is made, so that variants that differ only in
+    /// read-ahead share a state.
     pub fn new(spec: &MachineSpec, steps: &'a [Step], seed: u64) -> Recipe<'a> {
         let mut spec = spec.clone();
         if let MachineSpec::Linux(stack) = &mut spec {
@@ -51,12 +54,13 @@ impl<'a> Recipe<'a> {
         Recipe { spec, steps, seed }
     }
 
-    /// A hash of everything that determines the state. `build` tells builds of the program apart.
+    /// A hash of everything that determines the state. `build` identifies the build of the program.
     ///
-    /// Errors: an image that cannot be read.
+    /// Errors: the image on which the state starts cannot be read.
     pub fn key(&self, build: &str) -> Result<String, String> {
         let mut hash = Sha256::new();
-        // The debug format names every field of the machine; a new one changes it by itself.
+        // The debug format contains every field of the machine, so that a field added later changes the key without
+        // work here.
         let image = self.spec.image();
         let spec = self.spec.without_image();
         let steps = serde_json::to_string(self.steps).map_err(|error| error.to_string())?;
@@ -71,7 +75,7 @@ impl<'a> Recipe<'a> {
         Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
     }
 
-    /// Runs the steps. See [`RunError`].
+    /// Runs the steps and returns the state that they leave. For errors see [`RunError`].
     pub fn make(&self, watch: &mut Watch) -> Result<State, RunError> {
         let traces = Traces::default();
         let system = self.spec.build(None).map_err(RunError::Step)?;
@@ -89,7 +93,7 @@ impl<'a> Recipe<'a> {
     }
 }
 
-/// Finds steps that cannot be part of a state: what they depend on or leave is outside of it.
+/// Refuses steps that cannot be part of a state, because they depend on files outside of it or leave something there.
 ///
 /// Errors: one line.
 pub fn check_steps(steps: &[Step]) -> Result<(), String> {
@@ -102,11 +106,11 @@ pub fn check_steps(steps: &[Step]) -> Result<(), String> {
     Ok(())
 }
 
-/// `at_ns`, content position.
+/// Bytes of a state file before the content of the medium: `at_ns` and the position of the content.
 const HEAD_BYTES: usize = 16;
-/// All states that are kept together: some campaigns' worth.
+/// Limit for all state files together, enough for several campaigns.
 const BYTES_MAX: u64 = 4 << 30;
-/// Fast: most of what flash holds here does not compress at all.
+/// The fastest level, because most of the data that flash holds here do not compress at all.
 const ZSTD_LEVEL: i32 = 1;
 
 impl StateCache {
@@ -114,11 +118,12 @@ impl StateCache {
         self.dir.join(format!("{key}.state"))
     }
 
-    /// The state of this key, if it was kept. A file that is damaged counts as none.
+    /// The state of this key, if there is one. A damaged file is ignored.
     pub fn find(&self, key: &str, recipe: &Recipe) -> Option<State> {
         let path = self.path(key);
         let bytes = zstd::decode_all(fs::read(&path).ok()?.as_slice()).ok()?;
-        // What is in use goes last when room is made. A folder that cannot be written is never full.
+        // The time of the file is set, so that states in use are removed last. An error is ignored: in a folder that
+        // cannot be written nothing is removed either.
         let _ = File::options().append(true).open(&path).and_then(|file| file.set_modified(SystemTime::now()));
         let (head, held) = bytes.split_at_checked(HEAD_BYTES)?;
         let number = |at: usize| Some(u64::from_le_bytes(head[at..at + 8].try_into().ok()?));
@@ -132,7 +137,7 @@ impl StateCache {
         })
     }
 
-    /// Keeps a state. When there is no room for it, it is made again next time.
+    /// Writes a state to the cache. Errors are ignored; the state is then made again in the next run.
     pub fn keep(&self, key: &str, state: &State) {
         let mut bytes = state.at_ns.to_le_bytes().to_vec();
         bytes.extend_from_slice(&(state.content_position_bytes as u64).to_le_bytes());
@@ -152,7 +157,8 @@ impl StateCache {
         self.make_room(BYTES_MAX, &path);
     }
 
-    /// Removes the states that were not used for longest until the others take at most `bytes_max`; never `newest`.
+    /// Removes states until the rest takes at most `bytes_max`, beginning with the one that was not used for longest.
+    /// `newest` is never removed.
     fn make_room(&self, bytes_max: u64, newest: &Path) {
         let Ok(entries) = fs::read_dir(&self.dir) else { return };
         let mut states: Vec<(SystemTime, u64, PathBuf)> = entries
@@ -176,7 +182,7 @@ impl StateCache {
 }
 
 fn remove(path: &Path) {
-    // It may not be there at all.
+    // The file may not exist at all.
     let _ = fs::remove_file(path);
 }
 

@@ -44,7 +44,7 @@ impl LatencyUs {
     }
 }
 
-/// Mean and standard deviation (of the whole population); 0 and 0 of nothing.
+/// Mean and standard deviation of the whole population; both are 0 if there are no values.
 pub fn mean_sd(values: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
     let n = values.clone().count() as f64;
     if n == 0.0 {

@@ -1,16 +1,17 @@
-//! Latencies of more calls than can be kept one by one: a histogram of bounded size.
+//! Latencies of more calls than can be kept one by one, as a histogram of limited size.
 
 use crate::stats::LatencyUs;
 use ffslab_sim::units::ns_to_us;
 use hdrhistogram::Histogram;
 
-/// Decimal digits of a latency that the histogram tells apart.
+/// Number of decimal digits to which the histogram distinguishes latencies.
 const DIGITS: u8 = 3;
-/// How far a percentile of a [`Tally`] may be from that of all single values, relative to it: the width of a bucket.
+/// Limit for the relative error of a percentile of a [`Tally`], compared with that of all single values. It is the
+/// relative width of a bucket.
 pub const RELATIVE_ERROR: f64 = 1e-3;
 
-/// Counts of latencies by size. Number, sum, mean, standard deviation, least and most are exact; percentiles are within
-/// [`RELATIVE_ERROR`]. Takes 0.2 MiB for latencies up to a minute, however many they are.
+/// Histogram of latencies. Number, sum, mean, standard deviation, minimum and maximum are exact; percentiles are within
+/// [`RELATIVE_ERROR`]. It takes 0.2 MiB for latencies up to a minute, however many they are.
 #[derive(Clone, Debug)]
 pub struct Tally {
     histogram: Histogram<u64>,
@@ -73,7 +74,8 @@ impl Tally {
     /// Standard deviation of the whole population.
     pub fn deviation_ns(&self) -> f64 {
         let n = u128::from(self.len());
-        // Exact where it fits: the difference of the two is small beside them.
+        // Computed in integers if they are large enough, because the difference of the two numbers is small compared
+        // with them.
         let squared = match (n.checked_mul(self.squares_sum), self.sum_ns.checked_mul(self.sum_ns)) {
             (Some(all), Some(sum)) => all.saturating_sub(sum) as f64 / (n as f64).powi(2),
             _ => self.squares_sum as f64 / n as f64 - self.mean_ns().powi(2),
@@ -81,7 +83,7 @@ impl Tally {
         squared.max(0.0).sqrt()
     }
 
-    /// The elements at these positions of the sorted list, from 0, in ascending order.
+    /// The elements at these positions of the sorted list, which count from 0. `positions` must be in ascending order.
     pub fn elements_ns(&self, positions: &[u64]) -> Vec<u64> {
         let mut found = Vec::with_capacity(positions.len());
         let mut passed = 0;
@@ -96,7 +98,7 @@ impl Tally {
         found
     }
 
-    /// As [`LatencyUs::of`].
+    /// Statistics as those of [`LatencyUs::of`].
     pub fn latency_us(&self) -> LatencyUs {
         if self.is_empty() {
             return LatencyUs::default();
@@ -116,7 +118,8 @@ impl Tally {
         }
     }
 
-    /// The least latency, those that 1, 2 ... `parts` - 1 of as many equal parts of the calls do not exceed, the most.
+    /// The quantiles that divide the calls into `parts` equal parts, with the minimum before them and the maximum after
+    /// them.
     pub fn quantiles_us(&self, parts: u64) -> Vec<f64> {
         let n = self.len();
         if n == 0 {
@@ -128,7 +131,7 @@ impl Tally {
     }
 }
 
-/// Latencies one by one, or as a [`Tally`] once they are too many.
+/// Single latencies, which become a [`Tally`] when they are too many.
 #[derive(Clone, Debug)]
 pub struct Latencies {
     each_ns: Vec<u64>,
@@ -137,7 +140,7 @@ pub struct Latencies {
 }
 
 impl Latencies {
-    /// Keeps single values up to this number.
+    /// Keeps single latencies as long as there are no more than `kept_max`.
     pub fn keeping(kept_max: usize) -> Latencies {
         Latencies { each_ns: Vec::new(), kept_max, tally: None }
     }
@@ -158,7 +161,7 @@ impl Latencies {
         self.each_ns.is_empty() && self.tally.is_none()
     }
 
-    /// All of them, in order; `None` when they are only counted.
+    /// All latencies in the order in which they were added. `None`: they are only counted.
     pub fn each_ns(&self) -> Option<&[u64]> {
         self.tally.is_none().then_some(&self.each_ns)
     }

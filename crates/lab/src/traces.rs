@@ -1,5 +1,5 @@
-//! The recorded programs that an experiment replays, the job files that it runs, the folders that it copies and the images
-//! that it loads, read once for all its variants.
+//! The files that the steps of an experiment name: recorded programs to replay, job files, folders to copy and images
+//! to load. Each is read once for all variants.
 
 use crate::error::LabError;
 use crate::fio::FioFile;
@@ -16,29 +16,29 @@ use std::collections::btree_map::{BTreeMap, Entry};
 use std::path::Path;
 use std::sync::Arc;
 
-/// What steps name, by what they name.
+/// The files that steps name, by the keys of the steps.
 #[derive(Clone, Debug, Default)]
 pub struct Traces {
-    /// By file and root.
+    /// Recorded programs by file name and root.
     traces: BTreeMap<(String, Option<String>), Arc<Trace>>,
     trees: BTreeMap<String, Arc<HostTree>>,
     images: BTreeMap<String, Arc<Vec<u8>>>,
-    /// By file and whether it is read leniently.
+    /// Job files by name and whether they are read leniently.
     jobs: BTreeMap<(String, bool), Arc<FioFile>>,
-    /// By file and what the step holds instead.
+    /// Commands of Postmark by file name, or by the commands in the step itself.
     postmarks: BTreeMap<(String, Option<String>), Arc<CommandFile>>,
-    /// Tables that stand for files which only the caller can read, by the name that a step gives.
+    /// Tables in place of files that only the caller can read, by the name that a step gives.
     tables: BTreeMap<String, String>,
 }
 
 impl Traces {
-    /// `tables`: see [`crate::Given`].
+    /// Starts with the tables of the caller; see [`crate::Given`].
     pub fn with_tables(tables: BTreeMap<String, String>) -> Traces {
         Traces { tables, ..Traces::default() }
     }
 
-    /// Reads what the `replay`, `fio`, `postmark`, `copy_in` and `load` steps among `steps` name and is not read yet; files are
-    /// relative to `base_dir`.
+    /// Reads the files that the `replay`, `fio`, `postmark`, `copy_in` and `load` steps among `steps` name and that
+    /// have not been read yet. Paths are relative to `base_dir`.
     ///
     /// Errors: one line of the trace, job file, folder or image reader.
     pub fn read<'a>(&mut self, steps: impl Iterator<Item = &'a Step>, base_dir: &Path) -> Result<(), String> {
@@ -122,7 +122,7 @@ impl Traces {
     }
 }
 
-/// The commands of a step: its own, or those of its file.
+/// The commands of a step: those in the step itself, or those of the file that it names.
 fn commands(step: &Postmark, base_dir: &Path) -> Result<CommandFile, String> {
     if let Some(text) = &step.commands {
         return postmark::parse(text, &step.file);
@@ -133,9 +133,9 @@ fn commands(step: &Postmark, base_dir: &Path) -> Result<CommandFile, String> {
     postmark::parse(&text, &place)
 }
 
-/// Reads a recording of any format (see [`trace::read`]) as batches of a table: `begin` gets the directory to which the
-/// paths are relative, then `batch` the rows. They and `goes_on`, which is asked all the time, say whether to go on. Returns
-/// notes on calls that are not in the table.
+/// Reads a recording of any format (see [`trace::read`]) as batches of a table. `begin` is called with the directory to
+/// which the paths are relative, and `batch` then with the rows. Reading stops when one of them or `goes_on`, which is
+/// called often, returns `false`. Returns notes on calls that are not in the table.
 ///
 /// Errors: one line of the reader.
 pub fn convert_trace(

@@ -17,65 +17,65 @@ use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::Path;
 
-/// Where an image ends that should go on.
+/// Describes an image that ends before its content is complete.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CutOff {
-    /// In the image file: the beginning of what is not whole.
+    /// Position in the image file of the first thing that is incomplete.
     pub offset: u64,
     pub what: String,
 }
 
-/// An image as a chip takes it.
+/// An image in the form in which it is put on a chip.
 pub struct OnChip<'i> {
     pub geometry: Geometry,
-    /// Its pages, each followed by its OOB area if `oob`.
+    /// The pages, each followed by its OOB area if `oob` is set.
     pub pages: Box<dyn Read + 'i>,
-    /// How many bytes `pages` gives.
+    /// Number of bytes that can be read from `pages`.
     pub bytes: u64,
     pub oob: bool,
 }
 
-/// What to do with what files hold.
+/// What to do with the content of files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
     Keep,
-    /// It is read, so that errors are found, and forgotten.
+    /// The content is read, so that errors are found, but not kept.
     Check,
 }
 
-/// What stands under one name.
+/// A file, directory or other object under one of its names.
 #[derive(Clone, Debug)]
 pub struct TreeEntry {
-    /// Below the root, names separated by '/'; the root itself is empty.
+    /// Path below the root, with '/' between names. The root itself has an empty path.
     pub path: Vec<u8>,
     pub kind: FileKind,
     pub ino: Ino,
-    /// Bits 07777.
+    /// The permission bits, 07777.
     pub permissions: u32,
     pub uid: u32,
     pub gid: u32,
     pub links: u32,
-    /// Device number, as `makedev` of Linux's 32-bit numbers makes it.
+    /// Device number in Linux's 32-bit encoding, as from `makedev`.
     pub device: u32,
     pub size_bytes: u64,
-    /// Seconds since 1970.
+    /// Time of the last modification, in seconds since 1970.
     pub modified_s: i64,
-    /// Content of a file, target of a symbolic link.
+    /// Content of a file, or target of a symbolic link.
     pub data: Vec<u8>,
     /// Why the entry could not be read.
     pub error: Option<String>,
-    /// What of a directory was left out, a line each.
+    /// Which names of a directory were left out, in a line each.
     pub missing: Vec<String>,
 }
 
 /// The files of an image.
 #[derive(Clone, Debug, Default)]
 pub struct Tree {
-    /// Directories before what they hold, names in byte order.
+    /// All entries. A directory comes before its content, and names are in byte order.
     pub entries: Vec<TreeEntry>,
-    /// What a reader should know: reasons to doubt that everything was found.
+    /// Reasons to doubt that everything was found.
     pub notes: Vec<String>,
-    /// What each erase block holds, as the file system accounts for it; empty: it has none.
+    /// What each erase block holds, as the file system accounts for it. Empty if the file system has no erase blocks.
     pub space: Vec<BlockSpace>,
 }
 
@@ -83,15 +83,15 @@ pub struct Tree {
 #[derive(Clone, Debug)]
 pub struct PartTree {
     pub part: Part,
-    /// `None`: what the partition holds is not known.
+    /// `None`: it is not known what the partition holds.
     pub tree: Option<Tree>,
 }
 
-/// Reads all files of an image, by mounting a copy of it on a simulated chip; of the dump of a whole chip those of each
-/// partition that is wanted. The file is not changed.
+/// Reads all files of an image by mounting a copy of it on a simulated chip. If the image is the dump of a whole chip,
+/// this is done for each wanted partition. The file is not changed.
 ///
-/// Errors: one line; files that cannot be read, an image that is not what was given, geometries that no chip has, images
-/// that the file system refuses.
+/// Errors: one line; the file cannot be read, the image is not what was given, no chip has such a geometry, or the file
+/// system refuses the image.
 pub fn read_trees(path: &Path, wanted: &Wanted) -> Result<Vec<PartTree>, LabError> {
     let image = read_file(path).map_err(LabError::Input)?;
     let named = |text: String| LabError::Input(format!("{}: {text}", path.display()));
@@ -103,7 +103,7 @@ pub fn read_trees(path: &Path, wanted: &Wanted) -> Result<Vec<PartTree>, LabErro
             Ok(layout) => match read_part(&image[part.place_bytes.clone()], &part, layout) {
                 Ok(tree) => Some(tree),
                 Err(text) if is_one => return Err(named(text)),
-                // The other partitions can be read for all that.
+                // The other partitions can be read nevertheless, so this one gets a note.
                 Err(text) => Some(Tree { notes: vec![part.named(&text)], ..Tree::default() }),
             },
             Err(text) if is_one => return Err(named(text.clone())),
@@ -129,37 +129,38 @@ fn read_part(image: &[u8], part: &Part, layout: &Layout) -> Result<Tree, String>
     Ok(tree)
 }
 
-/// The files of an image of this layout.
+/// Reads the files of an image of this layout.
 pub(crate) fn tree_of(image: &[u8], layout: &Layout, content: Content) -> Result<Tree, String> {
     layout.fs.format().read(image, layout, content)
 }
 
-/// What a mounted file system holds.
+/// Reads the files of a mounted file system.
 pub fn tree_in(fs: &mut dyn FileSystem, content: Content, notes: Vec<String>) -> Tree {
     Tree { entries: walk(fs, content), notes, space: fs.block_space() }
 }
 
-/// The image as it is, on a chip of at least `blocks_min` erase blocks.
+/// The image unchanged, on a chip of at least `blocks_min` erase blocks.
 ///
 /// Errors: one line; no chip has such a geometry.
 pub fn as_it_is<'i>(image: &'i [u8], layout: &Layout, blocks_min: u32) -> Result<OnChip<'i>, String> {
     Ok(as_it_is_on(geometry_of(image, layout, blocks_min)?, image, layout))
 }
 
-/// The image as it is, on such a chip.
+/// The image unchanged, on a chip of this geometry.
 pub(crate) fn as_it_is_on<'i>(geometry: Geometry, image: &'i [u8], layout: &Layout) -> OnChip<'i> {
     OnChip { geometry, pages: Box::new(image), bytes: image.len() as u64, oob: layout.oob_bytes > 0 }
 }
 
-/// A chip with the image on it, and a partition of all of it. Nothing is asked but the content: no time passes.
+/// A chip that holds the image, with one partition over all of it. All its operations take no time, because only the
+/// content is of interest.
 pub fn chip_with(image: &[u8], geometry: Geometry, oob: bool) -> Result<Mtd, String> {
-    // Of an image that is cut off the last page may be short: its OOB area is missing.
+    // If the image is cut off, its last page may lack the OOB area; that page is left out.
     let page_bytes = (geometry.page_bytes + if oob { geometry.oob_bytes } else { 0 }) as usize;
     let whole = if oob { image.len() - image.len() % page_bytes } else { image.len() };
     chip_from(&mut &image[..whole], whole as u64, geometry, oob)
 }
 
-/// As [`chip_with`], with an image that is made on the way.
+/// As [`chip_with`], for an image that is read from `from`.
 pub(crate) fn chip_from(from: &mut dyn Read, bytes: u64, geometry: Geometry, oob: bool) -> Result<Mtd, String> {
     let timing = Timing { read_ns: 0, program_ns: 0, erase_ns: 0, bus_ps_per_byte: 0 };
     let rules = Rules { partial_programs_max: u32::MAX, in_order: false };
@@ -170,7 +171,7 @@ pub(crate) fn chip_from(from: &mut dyn Read, bytes: u64, geometry: Geometry, oob
     Mtd::new(&nand, 0, geometry.blocks).map_err(|error| error.to_string())
 }
 
-/// The smallest chip that takes the image, of at least `blocks_min` erase blocks.
+/// The geometry of the smallest chip that can hold the image and has at least `blocks_min` erase blocks.
 pub fn geometry_of(image: &[u8], layout: &Layout, blocks_min: u32) -> Result<Geometry, String> {
     let &Layout { page_bytes, block_bytes, .. } = layout;
     if page_bytes == 0 || block_bytes == 0 || !block_bytes.is_multiple_of(page_bytes) {
@@ -184,7 +185,7 @@ pub fn geometry_of(image: &[u8], layout: &Layout, blocks_min: u32) -> Result<Geo
     Ok(geometry)
 }
 
-/// Everything below the root.
+/// Reads the root and everything below it.
 fn walk(fs: &mut dyn FileSystem, content: Content) -> Vec<TreeEntry> {
     let mut entries = Vec::new();
     let mut pending = vec![(Vec::new(), fs.root(), FileKind::Directory)];
@@ -197,7 +198,7 @@ fn walk(fs: &mut dyn FileSystem, content: Content) -> Vec<TreeEntry> {
     while let Some((path, ino, kind)) = pending.pop() {
         let mut entry = read_entry(fs, path, ino, kind, content, &mut room);
         if entry.kind == FileKind::Directory && entry.error.is_none() {
-            // A damaged image can hold a directory below itself.
+            // In a damaged image a directory may contain itself, and the walk would never end.
             if seen.insert(ino) {
                 entry.missing = list(fs, &entry, &mut pending, &mut room);
             } else {
@@ -209,7 +210,7 @@ fn walk(fs: &mut dyn FileSystem, content: Content) -> Vec<TreeEntry> {
     entries
 }
 
-/// The page data of an image, without OOB.
+/// The page data of an image, without the OOB areas.
 pub(crate) fn data_areas(image: &[u8], page_bytes: usize, oob_bytes: usize) -> Cow<'_, [u8]> {
     if oob_bytes == 0 {
         return Cow::Borrowed(image);
@@ -220,7 +221,8 @@ pub(crate) fn data_areas(image: &[u8], page_bytes: usize, oob_bytes: usize) -> C
     data.into()
 }
 
-/// The page data of each erase block of such a size, a multiple of the pages'. A copy of all of it might not fit in memory.
+/// The page data of each erase block, one block at a time, because a copy of all of them might not fit in memory.
+/// `block_bytes` is a multiple of `page_bytes`.
 pub(crate) fn block_data(
     image: &[u8],
     page_bytes: u32,
@@ -291,7 +293,7 @@ fn read_entry(
     entry
 }
 
-/// A damaged size, or a hole, must not take more memory than this.
+/// Limit for the size of a file. A damaged size or a large hole could otherwise take all memory.
 pub(crate) const FILE_BYTES_MAX: u64 = 1 << 30;
 
 fn read_file_data(fs: &mut dyn FileSystem, ino: Ino, size_bytes: u64, content: Content) -> Result<Vec<u8>, String> {
@@ -312,7 +314,8 @@ fn read_file_data(fs: &mut dyn FileSystem, ino: Ino, size_bytes: u64, content: C
     Ok(data)
 }
 
-/// Appends the names of a directory, last name first, because the caller takes from the end; what was left out.
+/// Appends the names of a directory to `pending`, the last name first, because the caller takes from the end. Returns
+/// which names were left out.
 fn list(
     fs: &mut dyn FileSystem,
     dir: &TreeEntry,

@@ -1,4 +1,4 @@
-//! Simulations against measurements: runs cases and compares.
+//! Compares simulations with measurements: runs measured cases and puts both values side by side.
 
 mod rtems;
 mod summary;
@@ -25,12 +25,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 pub use summary::{summarize, Summary, SummaryRow};
 
-/// What to run and how.
+/// Which cases to run, and on how many threads.
 #[derive(Clone, Debug, Default)]
 pub struct ValidateOptions {
-    /// Only cases whose id matches; see [`crate::glob`].
+    /// Runs only the cases whose id matches this pattern; see [`crate::glob`].
     pub only: Option<String>,
-    /// Threads; 0: one per core.
+    /// Number of threads; 0: one per core.
     pub jobs: usize,
 }
 
@@ -50,7 +50,7 @@ pub struct Pair {
     pub simulated: f64,
 }
 
-/// Writes 5 for 5.0: counters look like counters.
+/// Writes 5.0 as 5, so that counters look like counters.
 fn whole_if_whole<S: serde::Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
     if value.fract() == 0.0 && value.abs() < 9e15 {
         serializer.serialize_i64(*value as i64)
@@ -66,19 +66,21 @@ pub struct CaseReport {
     pub id: String,
     pub family: String,
     pub fs: String,
-    /// Main counters, of the main phase.
+    /// Main counters in the main phase of the case.
     pub counters: Pairs,
     pub latency_us: Pairs,
     pub latency_unlink_us: Pairs,
-    /// Main counters by who issued the operations, where they differ; for those who look for the cause.
+    /// Main counters by the task that issued the operations, where they differ. They help to find the cause of a
+    /// difference.
     pub by_task: BTreeMap<String, Pairs>,
-    /// Mean and standard deviation, of the main phase.
+    /// Mean and standard deviation of the erases per block in the main phase.
     pub erases_per_block: Pairs,
-    /// What is not a counter of the main phase: bytes, files, virtual time.
+    /// Values that are not counters of the main phase: bytes, files, virtual time.
     pub facts: Pairs,
-    /// Main counters and virtual time after each recorded step, where they differ; for those who look for the cause.
+    /// Main counters and virtual time after each recorded step, where they differ. They help to find the cause of a
+    /// difference.
     pub after_step: Vec<Value>,
-    /// Why there is nothing to compare.
+    /// Why nothing could be compared.
     pub error: Option<String>,
 }
 
@@ -86,11 +88,11 @@ pub struct CaseReport {
 const COUNTERS: &[&str] =
     &["page_reads", "oob_reads", "page_programs", "oob_programs", "erases", "partial_page_reads", "reprograms"];
 
-/// Runs the cases of a file that `options` choose. `progress` gets the finished share (0 to 1) and says whether to go
-/// on.
+/// Runs the cases of a file that `options` select. `progress` gets the finished share (0 to 1) and returns whether to
+/// continue.
 ///
-/// Errors: a file that cannot be read or understood, a pattern that no case matches, interruption. A case that cannot
-/// be run is reported in its row.
+/// Errors: the file cannot be read or understood, no case matches the pattern, or `progress` stopped the run. A case
+/// that cannot be run is reported in its row.
 pub fn validate(
     path: &Path,
     options: &ValidateOptions,
@@ -117,11 +119,11 @@ fn nothing_matches(path: &Path, pattern: &str, all: usize, example: &str) -> Lab
     LabError::Input(format!("{}: {text}", path.display()))
 }
 
-/// No machine that this runs on has more cores.
+/// Limit for the number of threads. No machine on which this runs has more cores.
 const THREADS_MAX: usize = 256;
 
-/// Runs all cases on the threads that `options` allow; the results in the order of the cases. `run` gives `None` when it was
-/// interrupted.
+/// Runs all cases on the threads that `options` allow, and returns the results in the order of the cases. `run` returns
+/// `None` when it was interrupted.
 fn in_parallel<C: Sync, R: Send>(
     cases: &[C],
     weight: impl Fn(&C) -> u64,
@@ -138,7 +140,7 @@ fn in_parallel<C: Sync, R: Send>(
         .build()
         .map_err(|error| LabError::Internal(format!("threads: {error}")))?;
     let results: Vec<Option<R>> = pool.install(|| {
-        // One case at a time per thread: cases differ too much in length to be dealt out in advance.
+        // Threads take one case at a time. The cases differ too much in length to be distributed in advance.
         cases
             .par_iter()
             .zip(&weights)
@@ -159,12 +161,12 @@ fn in_parallel<C: Sync, R: Send>(
     results.into_iter().collect::<Option<Vec<R>>>().ok_or(LabError::Interrupted)
 }
 
-/// A guess of the work in a case: mounting costs about as much as a hundred calls.
+/// Estimates the work for a case, for the progress. A mount counts as a hundred calls.
 fn weight(case: &Case) -> u64 {
     100 + case.setup.iter().chain(&case.measure).map(Step::calls).sum::<u64>()
 }
 
-/// Runs one case and compares; `None` when it was interrupted.
+/// Runs one case and compares. `None`: it was interrupted.
 pub fn check(case: &Case, go_on: &dyn Fn() -> bool) -> Option<CaseReport> {
     let mut report = CaseReport {
         id: case.id.clone(),
@@ -227,7 +229,7 @@ fn compare_tasks(case: &Case, outcome: &Outcome, report: &mut CaseReport) {
     let mut by_name: BTreeMap<&str, OpCounts> =
         expected.keys().map(|name| (name.as_str(), OpCounts::default())).collect();
     for &(task, counts) in &outcome.main_by_task {
-        // The measured cases do not tell kernel workers apart.
+        // The measured cases count all kernel workers as one task.
         let name = if task.process.starts_with("kworker/") { "kworker" } else { task.name };
         let sum = by_name.entry(name).or_default();
         *sum = *sum + counts;
@@ -314,7 +316,7 @@ fn compare_facts(case: &Case, outcome: &Outcome, report: &mut CaseReport) {
     }
 }
 
-/// The recorded steps after which counters differ.
+/// The recorded steps after which the simulated counters differ from the measured ones.
 fn after_steps(expect: &Expect, outcome: &Outcome) -> Vec<Value> {
     let recorded = expect.values.get("after_step").and_then(Value::as_array);
     let mut rows = Vec::new();

@@ -1,4 +1,5 @@
-//! How an image is put on the chip of a stack: which part of the file, with OOB areas or without, tags where.
+//! How an image is put on the chip of a stack: which part of the file, with or without OOB areas, and where the tags of
+//! YAFFS2 are.
 
 use super::parts::{self, Wanted};
 use super::{Given, Layout};
@@ -6,23 +7,24 @@ use crate::file_systems::ImageFs;
 use ffslab_flash::Geometry;
 use std::ops::Range;
 
-/// What is said about an image of a stack; what is `None` is found in it.
+/// What the experiment says about the image of a stack. What is `None` is found out from the image.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Said {
     pub oob: Option<bool>,
     pub autoplace: Option<bool>,
-    /// Which partition of it; what it is follows from the stack.
+    /// Which partition of the image is meant. The format and the sizes in it are not used, because they follow from the
+    /// stack.
     pub wanted: Wanted,
 }
 
 /// How an image is put on a chip.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arranged {
-    /// In the file.
+    /// The part of the file that is put on the chip.
     pub place_bytes: Range<usize>,
     pub oob: bool,
     pub autoplace: bool,
-    /// `None`: nothing is known in the image, which is taken as it is.
+    /// `None`: nothing in the image is recognised, and it is put on the chip unchanged.
     pub layout: Option<Layout>,
 }
 
@@ -32,10 +34,10 @@ impl Arranged {
     }
 }
 
-/// Finds out how an image for `fs` is put on a chip of such a geometry. `fs` `None`: the partition is not mounted, and
-/// nothing is looked for.
+/// Finds out how an image for the file system `fs` is put on a chip of this geometry. When `fs` is `None`, the
+/// partition will not be mounted and the image is not looked at.
 ///
-/// Errors: one line; the image is of another file system or chip, or contradicts what is said; several partitions.
+/// Errors: one line; the image is for another file system or chip, contradicts what is said, or has several partitions.
 pub fn arranged(image: &[u8], said: &Said, fs: Option<ImageFs>, geometry: &Geometry) -> Result<Arranged, String> {
     let Some(fs) = fs else { return as_said(image, said) };
     let page_bytes = geometry.page_bytes;
@@ -50,7 +52,7 @@ pub fn arranged(image: &[u8], said: &Said, fs: Option<ImageFs>, geometry: &Geome
     let (part, layout) = match parts::only(image, &Wanted { given, ..said.wanted.clone() }) {
         Ok(found) => found,
         Err(text) => {
-            // What is of nobody is taken as it is.
+            // An image in which nothing is recognised is put on the chip unchanged.
             if said.wanted == Wanted::default() && parts::find(image, &Wanted::default()).is_err() {
                 return as_said(image, said);
             }
@@ -75,7 +77,7 @@ pub fn arranged(image: &[u8], said: &Said, fs: Option<ImageFs>, geometry: &Geome
 
 const NOTHING_TO_PLACE: &str = "autoplace is set, but not oob: there are no OOB bytes to place";
 
-/// An image of which nothing is known.
+/// The arrangement of an image in which nothing is recognised.
 fn as_said(image: &[u8], said: &Said) -> Result<Arranged, String> {
     let (oob, autoplace) = (said.oob.unwrap_or(false), said.autoplace.unwrap_or(false));
     if autoplace && !oob {

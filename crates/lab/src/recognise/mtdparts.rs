@@ -1,6 +1,6 @@
-//! Partitions as the kernel's command line has them: `mtdparts=CHIP:SIZE[@OFFSET][(NAME)][ro][lk][slc],...`.
+//! Partitions in the syntax of the kernel's command line: `mtdparts=CHIP:SIZE[@OFFSET][(NAME)][ro][lk][slc],...`.
 //!
-//! Follows `drivers/mtd/parsers/cmdlinepart.c`; numbers are those of `memparse` (`lib/cmdline.c`).
+//! Follows `drivers/mtd/parsers/cmdlinepart.c`; numbers are read as by `memparse` (`lib/cmdline.c`).
 
 /// A partition of a chip. Offsets and sizes count page data only, as the kernel does.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,7 +21,8 @@ pub fn parse(text: &str, chip_bytes: u64) -> Result<Vec<Defined>, String> {
     if chips.contains(';') {
         return Err(wrong("it names several chips, and this is the dump of one".to_string()));
     }
-    // Only what stands before the first name is searched for the end of the chip's name, which may have colons in it.
+    // The chip's name may contain colons. So only the text before the first name of a partition is searched for the
+    // last colon.
     let before = chips.find('(').unwrap_or(chips.len());
     let mut rest = chips[..before].rfind(':').map_or(chips, |colon| &chips[colon + 1..]);
     let mut found: Vec<Defined> = Vec::new();
@@ -50,7 +51,8 @@ pub fn parse(text: &str, chip_bytes: u64) -> Result<Vec<Defined>, String> {
         for flag in ["ro", "lk", "slc"] {
             rest = rest.strip_prefix(flag).unwrap_or(rest);
         }
-        // The kernel cuts off what goes beyond the chip, and skips what is left with nothing.
+        // The kernel cuts off the part of a partition that is beyond the end of the chip, and skips a partition of
+        // which nothing is left.
         let size_bytes = size.min(chip_bytes.saturating_sub(next));
         if size_bytes > 0 {
             found.push(Defined { name, offset_bytes: next, size_bytes });

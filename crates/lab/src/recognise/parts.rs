@@ -1,9 +1,10 @@
-//! The partitions of a dump: given, or found by what stands in the erase blocks of a whole chip.
+//! The partitions of a dump. They are given, or found from the content of the erase blocks of a whole chip.
 //!
-//! A chip holds a boot loader, a kernel, and one file system beside the other. Each erase block says by its content whose it
-//! is: UBI's begin with a header, pages of YAFFS2 have its tags, blocks of JFFS2 hold its nodes. Blocks of nobody, between
-//! or before them, are unknown data and no damage. Where an erased area lies between two partitions nothing says where one
-//! ends. It counts as the first one's, unless that is UBI's, which writes a header into each of its blocks.
+//! A chip holds a boot loader, a kernel, and several file systems next to each other. The content of an erase block
+//! shows which file system it belongs to: UBI's blocks begin with a header, pages of YAFFS2 have its tags, blocks of
+//! JFFS2 hold its nodes. Blocks that belong to no file system, between the partitions or before them, are unknown data
+//! and not damage. Where an erased area lies between two partitions, nothing shows where the first one ends. The area
+//! is taken to belong to the first one, unless that is UBI's, because UBI writes a header into each of its blocks.
 
 use super::mtdparts::{self, Defined};
 use super::{recognise, Given, Layout};
@@ -15,38 +16,38 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Which partition of an image is meant, and what is known of it.
+/// Which partition of an image is meant, and what the user says about it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
     pub given: Given,
-    /// All partitions, as on the kernel's command line.
+    /// A list of all partitions, in the syntax of the kernel's command line.
     pub mtdparts: Option<String>,
-    /// Where the only partition begins and how long it is, without OOB areas.
+    /// Where the only partition begins, in bytes of page data. `size_bytes` is its length.
     pub offset_bytes: Option<u64>,
     pub size_bytes: Option<u64>,
-    /// Of several the one with this name.
+    /// The name of the partition that is meant, if there are several.
     pub partition: Option<String>,
 }
 
 /// A partition.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Part {
-    /// Empty: it is the whole image.
+    /// Name of the partition; empty if it is the whole image.
     pub name: String,
-    /// On the flash, without OOB areas.
+    /// Position on the flash, not counting OOB areas.
     #[serde(rename = "offset_B")]
     pub offset_bytes: u64,
     #[serde(rename = "size_B")]
     pub size_bytes: u64,
-    /// In the file.
+    /// The part of the file that holds the partition.
     #[serde(skip)]
     pub place_bytes: Range<usize>,
-    /// What is in it, or why that is not known.
+    /// What the partition holds, or why that is not known.
     pub layout: Result<Layout, String>,
 }
 
 impl Part {
-    /// A message about what is in it.
+    /// Puts the name of the partition before a message about it.
     pub fn named(&self, text: &str) -> String {
         if self.name.is_empty() {
             text.to_string()
@@ -55,7 +56,7 @@ impl Part {
         }
     }
 
-    /// Name, place and content in a few words.
+    /// Describes the partition by name, content and position.
     pub fn text(&self) -> String {
         let holds = match &self.layout {
             Ok(layout) => layout.fs.name(),
@@ -71,18 +72,18 @@ struct Chip {
     page_bytes: u32,
     oob_bytes: u32,
     block_bytes: Option<u32>,
-    /// A file system that is on it, if one was found.
+    /// A file system that was found on the chip.
     holds: Option<ImageFs>,
 }
 
 impl Chip {
-    /// Where in the file a place of the flash stands.
+    /// Position in the file of an offset in the page data of the flash.
     fn in_file(&self, at_bytes: u64) -> u64 {
         let (page, oob) = (u64::from(self.page_bytes), u64::from(self.oob_bytes));
         at_bytes / page * (page + oob) + at_bytes % page
     }
 
-    /// Bytes of the flash that a file has.
+    /// Bytes of page data in a file.
     fn flash_bytes(&self, image: &[u8]) -> u64 {
         let (page, stride) = (u64::from(self.page_bytes), u64::from(self.page_bytes + self.oob_bytes));
         let bytes = image.len() as u64;
@@ -90,9 +91,11 @@ impl Chip {
     }
 }
 
-/// The partitions that are wanted, in their order; an image that is none has one without a name.
+/// The wanted partitions of an image, in their order. An image that is no dump of several partitions is one partition
+/// without a name.
 ///
-/// Errors: one line; nothing is known in the image, it contradicts what is given, there is no such partition.
+/// Errors: one line; nothing in the image is recognised, the image contradicts what is given, or there is no partition
+/// of that name.
 pub fn find(image: &[u8], wanted: &Wanted) -> Result<Vec<Part>, String> {
     let defined = match (&wanted.mtdparts, wanted.offset_bytes, wanted.size_bytes) {
         (Some(_), None, None) | (None, _, _) => defined(image, wanted)?,
@@ -120,7 +123,7 @@ pub fn find(image: &[u8], wanted: &Wanted) -> Result<Vec<Part>, String> {
 
 /// The only partition that holds a file system.
 ///
-/// Errors: as [`find`]; there are several, or its erase blocks cannot be told.
+/// Errors: as [`find`]; there are several, or the size of its erase blocks cannot be found out.
 pub fn only(image: &[u8], wanted: &Wanted) -> Result<(Part, Layout), String> {
     let parts = find(image, wanted)?;
     let known: Vec<&Part> = parts.iter().filter(|part| part.layout.is_ok()).collect();
@@ -133,7 +136,7 @@ pub fn only(image: &[u8], wanted: &Wanted) -> Result<(Part, Layout), String> {
     Ok((part, layout))
 }
 
-/// The partitions of an image in a line.
+/// Lists the partitions in a line.
 pub fn listed(parts: &[Part]) -> String {
     match parts {
         [one] if one.name.is_empty() => "the image is no dump of several partitions".to_string(),
@@ -191,7 +194,7 @@ fn cut(image: &[u8], wanted: &Wanted, chip: &Chip, defined: &[Defined]) -> Resul
     Ok(parts)
 }
 
-/// What is known of a partition of such a chip.
+/// What is known of a partition that is on this chip and begins at `starts_at` in the file.
 fn of_chip(given: &Given, chip: &Chip, starts_at: usize) -> Given {
     Given {
         page_bytes: Some(chip.page_bytes),
@@ -204,7 +207,8 @@ fn of_chip(given: &Given, chip: &Chip, starts_at: usize) -> Given {
     }
 }
 
-/// The chip that the image is a dump of: its pages are alike in all partitions, so any file system in it tells.
+/// Finds out the chip of which the image is a dump. All partitions have pages of the same size, so that any file system
+/// in the image shows it.
 fn chip_of(image: &[u8], given: &Given) -> Chip {
     let page_bytes = given.page_bytes.unwrap_or(512);
     let said = Chip { page_bytes, oob_bytes: given.oob_bytes.unwrap_or(0), block_bytes: None, holds: None };
@@ -216,7 +220,8 @@ fn chip_of(image: &[u8], given: &Given) -> Chip {
     let (page_bytes, oob_bytes) = (whole.page_bytes, whole.oob_bytes);
     let alike =
         Given { page_bytes: Some(page_bytes), oob_bytes: Some(oob_bytes), said_by: Some(""), ..Given::default() };
-    // Headers at the start of each block say more about erase blocks than nodes anywhere.
+    // The distance between headers at the start of each block shows the size of erase blocks more surely than nodes,
+    // which may be anywhere.
     let by_headers = || {
         let mut surest = ImageFs::all().into_iter().filter(|fs| fs.format().marks_every_block());
         surest.find_map(|fs| recognise(image, &Given { fs: Some(fs), ..alike }).ok()).map(|found| found.block_bytes)
@@ -229,11 +234,12 @@ fn chip_of(image: &[u8], given: &Given) -> Chip {
 
 // ---- found --------------------------------------------------------------------------------------------------
 
-/// Whose an erase block is.
+/// To which file system an erase block belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Owner {
     Erased,
-    /// A file system, and the number by which two of its partitions side by side differ; 0: it has none.
+    /// The block belongs to this file system. The number differs between two of its partitions that are next to each
+    /// other; 0: the block has none.
     Of(ImageFs, u32),
     Nobody,
 }
@@ -246,13 +252,14 @@ impl Owner {
         }
     }
 
-    /// Its erased blocks are not [`Owner::Erased`].
+    /// Whether the file system writes something into each of its blocks, so that an [`Owner::Erased`] block cannot be
+    /// one of them.
     fn marks_every_block(self) -> bool {
         self.fs().is_some_and(|fs| fs.format().marks_every_block())
     }
 }
 
-/// The partitions of a whole chip. `None`: it is no dump of one.
+/// Finds the partitions of a whole chip. `None`: the image is not the dump of a chip with several.
 fn found(image: &[u8], wanted: &Wanted) -> Option<Vec<Part>> {
     let given = Given { fs: None, ..wanted.given };
     let chip = chip_of(image, &given);
@@ -283,12 +290,13 @@ fn found(image: &[u8], wanted: &Wanted) -> Option<Vec<Part>> {
             place_bytes: place,
         });
     }
-    // Who asks for a file system means its partitions.
+    // If a file system is given, only its partitions are wanted.
     parts.retain(|part| wanted.given.fs.is_none_or(|fs| part.layout.as_ref().is_ok_and(|layout| layout.fs == fs)));
     parts.iter().any(|part| part.layout.is_ok()).then_some(parts)
 }
 
-/// Who tells erase blocks, those by tags of pages first: in a file of theirs there may be headers and nodes of others.
+/// The functions that recognise the blocks of each format. Formats with tags in each page come first, because a file in
+/// such a partition may itself contain headers and nodes of other formats.
 fn lookers<'a>(image: &'a [u8], layout: &Layout) -> Vec<(ImageFs, BlockOwner<'a>)> {
     let mut formats = ImageFs::all();
     formats.sort_by_key(|fs| {
@@ -312,14 +320,15 @@ fn owner(image: &[u8], layout: &Layout, lookers: &[(ImageFs, BlockOwner<'_>)], b
     Owner::Nobody
 }
 
-/// The first byte of the OOB area of the first page, of small pages the sixth, marks a bad block.
+/// Whether the block is marked as bad. The mark is the first byte of the OOB area of the first page, or the sixth byte
+/// if the pages are small.
 fn has_bad_mark(stored: &[u8], layout: &Layout) -> bool {
     let at = layout.page_bytes as usize + if layout.page_bytes > 512 { 0 } else { 5 };
     layout.oob_bytes > 0 && stored.get(at).is_some_and(|&mark| mark != 0xFF)
 }
 
-/// Gives headers without a number, and those that alone have theirs, that of their neighbours: old ones of UBI have none,
-/// and a number may be damaged.
+/// Corrects the numbers of partitions. A block whose number is missing or occurs only once gets the number of the block
+/// of the same file system before it: old versions of UBI write no number, and a number may be damaged.
 fn same_numbers(owners: &mut [Owner]) {
     let mut counts: BTreeMap<(&str, u32), usize> = BTreeMap::new();
     for owner in owners.iter() {
@@ -328,7 +337,7 @@ fn same_numbers(owners: &mut [Owner]) {
         }
     }
     let is_real = |name: &'static str, number: u32| number != 0 && counts[&(name, number)] > 1;
-    // The first number of each file system stands for those before it.
+    // Blocks before the first valid number of their file system get the smallest of its valid numbers.
     let mut last: BTreeMap<&str, u32> = BTreeMap::new();
     for &(name, number) in counts.keys().filter(|(name, number)| is_real(name, *number)) {
         last.entry(name).or_insert(number);
@@ -342,15 +351,16 @@ fn same_numbers(owners: &mut [Owner]) {
     }
 }
 
-/// Neighbouring blocks of one owner. Blocks of nobody between two of the same are damaged ones of theirs, and so are those
-/// at the end; before the first and between two that differ they are an area of their own.
+/// Joins neighbouring blocks of the same owner to areas. Blocks of no file system that lie between two areas of the
+/// same partition, or after the last one, are taken for damaged blocks of that partition. Such blocks before the first
+/// partition, or between two different ones, are an area of their own.
 fn areas(owners: &[Owner]) -> Vec<(Owner, Range<u32>)> {
     let mut areas: Vec<(Owner, Range<u32>)> = Vec::new();
     for (block, &owner) in (0..).zip(owners) {
         match areas.last_mut() {
             Some((last, blocks)) if *last == owner => blocks.end = block + 1,
             Some((last, blocks)) if owner == Owner::Erased && !last.marks_every_block() => blocks.end = block + 1,
-            // What was erased before the first partition belongs to it.
+            // An erased area that does not belong to the area before it belongs to the one that follows.
             Some((last, blocks)) if *last == Owner::Erased => {
                 *last = owner;
                 blocks.end = block + 1;

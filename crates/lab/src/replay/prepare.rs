@@ -9,11 +9,12 @@ use std::collections::BTreeSet;
 /// Size of the writes that make files before a replay.
 const PREPARE_BYTES: usize = 64 << 10;
 
-/// Makes what the traces expect to find and what is not there yet: directories, links, files of the needed size. What
-/// an earlier trace of the list makes is left to it. Belongs into the setup, after whatever else makes files; if it made
-/// something, everything is synced, so that nothing of it is written during the replay.
+/// Makes the directories, links and files that the traces expect to exist and that do not exist yet; files get the size
+/// that is needed. A name that an earlier trace of the list makes is not made here. This belongs at the end of the
+/// setup, after all steps that make files. If something was made, everything is synced, so that none of it is written
+/// during the replay.
 ///
-/// Errors: which file, and what the file system said.
+/// Errors: the file, and the error of the file system.
 pub fn prepare(calls: &mut dyn Calls, traces: &[&Trace], content: &mut Content) -> Result<(), String> {
     let mut made: BTreeSet<&[u8]> = BTreeSet::new();
     let mut made_something = false;
@@ -28,7 +29,7 @@ pub fn prepare(calls: &mut dyn Calls, traces: &[&Trace], content: &mut Content) 
     }
     if made_something {
         match calls.sync() {
-            // Without it what was made is as safe as closing it makes it.
+            // The system has no sync(). What was made is then only as safe as closing the files makes it.
             Err(refusal) if refusal.is_lack() => {}
             done => done.map_err(|error| format!("the files that traces expect to find cannot be synced: {error}"))?,
         }
@@ -36,7 +37,7 @@ pub fn prepare(calls: &mut dyn Calls, traces: &[&Trace], content: &mut Content) 
     Ok(())
 }
 
-/// The name that a call brings into being.
+/// The name that exists once the call has succeeded.
 fn makes(call: &Call) -> Option<&[u8]> {
     match call {
         Call::Open { path, mode: OpenMode { create: true, .. }, .. }
@@ -48,7 +49,7 @@ fn makes(call: &Call) -> Option<&[u8]> {
     }
 }
 
-/// `false`: it was there already.
+/// Makes one file, directory or link. Returns `false` if it existed already.
 fn make(calls: &mut dyn Calls, path: &[u8], kind: &ExistingKind, content: &mut Content) -> Answer<bool> {
     match kind {
         ExistingKind::Directory => allow(Errno::Exist, calls.mkdir(path, 0o755)),

@@ -6,7 +6,7 @@ use ffslab_workload::trace::{Call, Trace};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     pub calls: u64,
-    /// Calls that ended otherwise than when they were recorded.
+    /// Number of calls that ended differently from the recording.
     pub different: u64,
     /// The first few of them: line of the trace, call, both results.
     pub examples: Vec<String>,
@@ -18,7 +18,8 @@ pub struct Summary {
 pub const EXAMPLES_MAX: usize = 5;
 
 impl Summary {
-    /// Sentences for the report: differences, and what of the trace could not be replayed.
+    /// Sentences for the report: how often the replay differed from the recording, and which calls of the trace could
+    /// not be replayed.
     pub fn notes(&self, trace: &Trace) -> Vec<String> {
         let mut notes = Vec::new();
         let name = trace.path.file_name().unwrap_or_default().display();
@@ -38,7 +39,7 @@ impl Summary {
     }
 }
 
-/// With commas between thousands.
+/// The number in decimal, with commas between thousands.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();

@@ -1,19 +1,20 @@
-//! What a walk through an image may take of the memory, and which names of a directory it follows.
+//! How much memory a walk through an image may take, and which names of a directory it follows.
 
 use super::Content;
 use ffslab_workload::quoting::quoted;
 use std::collections::BTreeSet;
 
-/// Content that is kept may take so much, whatever the size of the image: holes and damaged sizes cost an image nothing.
+/// Content up to this size is always kept, even of a smaller image. The limit is needed because holes and damaged sizes
+/// take no space in the image.
 const CONTENT_BYTES_MAX: u64 = 384 << 20;
-/// Of a larger image content may take so many times its size: compression seldom saves more.
+/// Of a larger image, content up to so many times the image's size is kept, as compression seldom saves more.
 const CONTENT_PER_IMAGE: u64 = 4;
-/// All paths together: in a chain of directories each holds all names above it.
+/// Limit for all paths together. In a chain of directories each path contains all names above it.
 const PATHS_BYTES_MAX: usize = 128 << 20;
-/// Names of a directory that are left out and named; more are counted.
+/// At most so many of the names that are left out of a directory are reported. More are counted.
 const NAMED_MAX: usize = 8;
 
-/// Memory that is left for a tree.
+/// Memory that a tree may still take.
 pub struct Room {
     content_bytes: u64,
     content_max_bytes: u64,
@@ -21,15 +22,15 @@ pub struct Room {
 }
 
 impl Room {
-    /// Room for the tree of an image, or of a chip, of so many bytes.
+    /// The limits for the tree of an image, or of a chip, of `image_bytes` bytes.
     pub fn of(image_bytes: u64) -> Room {
         let content_bytes = image_bytes.saturating_mul(CONTENT_PER_IMAGE).max(CONTENT_BYTES_MAX);
         Room { content_bytes, content_max_bytes: content_bytes, paths_bytes: PATHS_BYTES_MAX }
     }
 
-    /// Takes what the content of a file needs.
+    /// Reserves memory for the content of a file.
     ///
-    /// Errors: one line; there is not as much left.
+    /// Errors: one line; not enough is left.
     pub fn take_content(&mut self, size_bytes: u64, content: Content) -> Result<(), String> {
         if content == Content::Check {
             return Ok(());
@@ -41,7 +42,7 @@ impl Room {
         Ok(())
     }
 
-    /// The path of a name below `dir`; `None`: paths take too much already.
+    /// The path of a name below `dir`. `None`: all paths together would take too much memory.
     fn path(&mut self, dir: &[u8], name: &[u8]) -> Option<Vec<u8>> {
         let mut path = Vec::with_capacity(dir.len() + 1 + name.len());
         self.paths_bytes = self.paths_bytes.checked_sub(path.capacity())?;
@@ -54,7 +55,7 @@ impl Room {
     }
 }
 
-/// The names of one directory: those that are followed, and what is said about the others.
+/// The names of one directory: which of them are followed, and messages about the others.
 pub struct Names<'r> {
     room: &'r mut Room,
     dir: &'r [u8],
@@ -69,8 +70,9 @@ impl<'r> Names<'r> {
         Names { room, dir, seen: BTreeSet::new(), foreign: Vec::new(), foreign_count: 0, too_long_count: 0 }
     }
 
-    /// The path of a name, if it is followed. Names that no system call could have made would lead out of the folder they
-    /// are extracted to; of two equal names the first is the one that a look-up finds.
+    /// The path of a name, or `None` if the name is not followed. A name that no system call could have made, such as
+    /// "..", might lead out of the folder to which files are extracted. Of two equal names only the first is followed,
+    /// because that is the one that a look-up finds.
     pub fn follow(&mut self, name: &[u8]) -> Option<Vec<u8>> {
         let is_foreign = name.is_empty() || name.contains(&b'/') || name.contains(&0) || name == b"." || name == b"..";
         if is_foreign || !self.seen.insert(name.to_vec()) {
@@ -86,7 +88,7 @@ impl<'r> Names<'r> {
         path
     }
 
-    /// What was left out, a line each.
+    /// Messages about the names that were left out, in a line each.
     pub fn left_out(self) -> Vec<String> {
         let mut lines: Vec<String> =
             self.foreign.iter().map(|said| format!("{said}: what it stands for is left out")).collect();

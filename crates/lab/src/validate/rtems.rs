@@ -1,4 +1,5 @@
-//! Measured runs of RTEMS: a JSON list of runs, each with its settings and its phases. Each phase is a case.
+//! Measured runs of RTEMS: a JSON list of runs, each with its settings and its phases. Each phase is compared like a
+//! case.
 
 use super::{in_parallel, nothing_matches, summarize, CaseReport, Pair, ValidateOptions, ValidationReport};
 use crate::error::LabError;
@@ -9,17 +10,17 @@ use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// A run, and what was measured in its phases.
+/// A run, and what was measured in each of its phases.
 struct Measured {
     fs: String,
     family: String,
-    /// Before the names of its phases.
+    /// Comes before the name of the phase in the id of each case.
     id: String,
     setup: Result<Setup, String>,
     phases: Vec<(String, BTreeMap<String, i64>)>,
 }
 
-/// What runs over the block cache, and what over flash.
+/// Whether the run used the block cache or flash.
 enum Setup {
     Block(Settings),
     Flash(FlashSettings),
@@ -34,7 +35,7 @@ impl Setup {
     }
 }
 
-/// Whether a text holds runs of RTEMS: a list, where other cases are one object a line.
+/// Whether the text holds runs of RTEMS. These are a JSON list, while other cases are one object per line.
 pub(super) fn are_in(text: &str) -> bool {
     text.trim_start().starts_with('[')
 }
@@ -101,7 +102,7 @@ fn measured(index: usize, run: &Map<String, Value>) -> Result<Measured, String> 
     Ok(Measured { fs, family, id, setup, phases: counted })
 }
 
-/// As [`super::validate`], with a row per phase.
+/// As [`super::validate`], with one row for each phase.
 pub(super) fn validate(
     path: &Path,
     text: &str,
@@ -147,7 +148,7 @@ fn check(measured: &Measured) -> Vec<CaseReport> {
     measured.phases.iter().enumerate().map(report).collect()
 }
 
-/// A counter that is not there is 0.
+/// Compares the counters of a phase. A counter that is missing counts as 0.
 fn compare(found: &Phase, expected: &BTreeMap<String, i64>, report: &mut CaseReport) {
     for (name, simulated) in found.counters() {
         let expected = expected.get(name).copied().unwrap_or(0);

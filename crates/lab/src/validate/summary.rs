@@ -1,4 +1,4 @@
-//! Errors over many cases: how often a value is exact, and how far off it is otherwise.
+//! Errors over many cases: how often a value is exact, and how large the error is otherwise.
 
 use super::{CaseReport, Pair};
 use crate::stats::element_at;
@@ -10,9 +10,9 @@ use std::collections::BTreeMap;
 #[schemars(rename = "ValidationSummary")]
 pub struct Summary {
     pub cases: u64,
-    /// Cases that could not be run.
+    /// Number of cases that could not be run.
     pub failed: u64,
-    /// Per file system, family and counter; family "all" for all families together.
+    /// A row for each file system, family and counter. Family "all" stands for all families together.
     pub rows: Vec<SummaryRow>,
 }
 
@@ -21,18 +21,18 @@ pub struct Summary {
 pub struct SummaryRow {
     pub fs: String,
     pub family: String,
-    /// A counter; `latency_mean_us` and so on; `erases_per_block_mean`.
+    /// Name of a counter, or `latency_mean_us`, `erases_per_block_mean` and the like.
     pub counter: String,
-    /// Cases that have it.
+    /// Number of cases that have this value.
     pub n: u64,
-    /// Share of the cases (0 to 1) in which it is exact.
+    /// Share of those cases (0 to 1) in which the value is exact.
     pub exact_share: f64,
     pub median_error_percent: f64,
     pub p95_error_percent: f64,
     pub worst_error_percent: f64,
     /// The case with the worst error.
     pub worst_id: String,
-    /// Largest simulated value where 0 is expected (such errors count as 100 %).
+    /// Largest simulated value among the cases in which 0 is expected. Such an error counts as 100 %.
     pub unexpected_max: f64,
 }
 
@@ -44,7 +44,7 @@ struct Errors<'a> {
     worst: Option<(f64, &'a str)>,
 }
 
-/// Error in percent of the expected value. Where that is 0: 0 if equal, else 100.
+/// Error in percent of the expected value. If 0 is expected, the error is 0 or 100.
 pub fn error_percent(pair: Pair) -> f64 {
     if pair.expected == pair.simulated {
         0.0
@@ -87,7 +87,7 @@ impl<'a> Errors<'a> {
     }
 }
 
-/// Every compared value of a case, with the name that it has in summaries.
+/// Every compared value of a case: the position of its kind, its name in summaries, and the pair.
 fn compared(case: &CaseReport) -> impl Iterator<Item = (usize, String, Pair)> + '_ {
     let groups = [
         (&case.counters, "", ""),
@@ -102,7 +102,7 @@ fn compared(case: &CaseReport) -> impl Iterator<Item = (usize, String, Pair)> + 
 }
 
 pub fn summarize(cases: &[CaseReport]) -> Summary {
-    // Sorted by file system, family, kind of value, name; "all" first in its file system.
+    // The key puts the rows in order: file system, family ("all" is the first), kind of value, name.
     let mut errors: BTreeMap<(&str, &str, usize, String), Errors> = BTreeMap::new();
     for case in cases {
         for (group, counter, pair) in compared(case) {
