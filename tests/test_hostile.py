@@ -135,7 +135,7 @@ def test_a_sample_of_the_hostile_corpus(tmp_path: Path) -> None:
 def test_the_whole_hostile_corpus(tmp_path: Path) -> None:
     hostile = ground(tmp_path, seeds=12)
     outcomes = []
-    # It takes an hour or more: what each verb did is printed when it is done, so that nothing is lost by an interruption.
+    # This takes an hour or more. What each verb did is printed at its end: an interruption would lose it otherwise.
     for verb, todo in groupby(everything(hostile), key=lambda call: call["args"][0]):
         of_verb = run_all(list(todo), tmp_path)
         figures, told = judged(of_verb)
