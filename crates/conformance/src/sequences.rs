@@ -99,7 +99,7 @@ pub fn run(subject: &dyn Subject, machine: Machine, calls: &[Call]) -> Result<Re
 /// Runs one sequence and leaves the file system mounted.
 ///
 /// # Errors
-/// Those of [`run`].
+/// As [`run`].
 pub fn play<'a>(subject: &'a dyn Subject, machine: Machine, calls: &[Call]) -> Result<Pair<'a>, Failure> {
     let mut pair = Pair::new(Rig::new(subject, machine)?)?;
     for path in ["d0", "d1", "d0/d2"] {

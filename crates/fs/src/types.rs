@@ -201,7 +201,7 @@ pub struct RenameFlags {
 }
 
 impl RenameFlags {
-    /// Those of rename(2).
+    /// No flag, which makes it rename(2).
     pub const NONE: RenameFlags = RenameFlags { no_replace: false, exchange: false, whiteout: false };
     pub const NO_REPLACE: RenameFlags = RenameFlags { no_replace: true, ..RenameFlags::NONE };
     pub const EXCHANGE: RenameFlags = RenameFlags { exchange: true, ..RenameFlags::NONE };

@@ -6,8 +6,9 @@
 //! **Follows.** Linux 6.1 `fs/jffs2` (the C file that each module follows is named at its top), for NAND: write buffer
 //! of one page, clean markers in the out-of-band area. The few differences of Linux 2.6.37 are [`Options`].
 //!
-//! **Leaves out.** NOR as Linux drives it (as RTEMS does: [`Jffs2::mount_nor`]), data flash and UBI volumes as media; writing extended attributes (their nodes are kept and
-//! copied); ACLs; the reserved pool for root; read-only mounts. See this crate's README for more.
+//! **Leaves out.** NOR as Linux drives it ([`Jffs2::mount_nor`] drives it as RTEMS does); data flash and UBI volumes as
+//! media; writing extended attributes (their nodes are kept and copied); ACLs; the reserved pool for root; read-only
+//! mounts. See this crate's README for more.
 
 mod blocks;
 mod build;

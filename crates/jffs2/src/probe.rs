@@ -7,7 +7,7 @@ pub mod nodes;
 
 use crate::format::{oob_clean_marker, pad, Endian, Header, HEADER_BYTES, MAGIC};
 
-/// So many bytes of 0xFF at its start make the scan take a block for empty (`DEFAULT_EMPTY_SCAN_SIZE`).
+/// The scan takes a block for empty if it begins with this number of bytes of 0xFF (`DEFAULT_EMPTY_SCAN_SIZE`).
 const EMPTY_SCAN_BYTES: usize = 256;
 
 /// Why a size of erase blocks does not suit an image.
@@ -134,7 +134,7 @@ mod tests {
         let cut = |e, image: &[u8], block_bytes: u32| misfit(e, image.chunks(block_bytes as usize), block_bytes);
         assert_eq!(cut(Endian::Little, &crossing, 16 << 10), Some(Misfit::Crossing { offset: 64 + 3 * 4096 }));
         assert_eq!(cut(Endian::Little, &crossing, 64 << 10), None);
-        // Of the fourth only the first 8 bytes stand in the first 16 KiB.
+        // Only the first 8 bytes of the fourth node are in the first 16 KiB.
         let header = image(Endian::Little, 1 << 17, 8, 5388, 5);
         let offset = 8 + 3 * 5456;
         assert_eq!(cut(Endian::Little, &header, 16 << 10), Some(Misfit::Crossing { offset }));

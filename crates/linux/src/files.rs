@@ -28,11 +28,12 @@ pub(crate) struct OpenFile {
 }
 
 impl Vfs {
-    /// open(2). `permissions`: of a file that is created (07777, no umask).
+    /// open(2). `permissions` are those of a file that is created (07777, no umask).
     ///
     /// # Errors
-    /// Those of the manual page; [`Errno::NotSup`]: the file system knows no files without names; [`Errno::NxIo`] for device files, which have no device here, and sockets;
-    /// [`Errno::NotSup`] for FIFOs, which nobody else could open.
+    /// The errors of the manual page. [`Errno::NotSup`]: the file system knows no files without names, or the file is a
+    /// FIFO, which nobody else could open. [`Errno::NxIo`]: the file is a device file, for which there is no device
+    /// here, or a socket.
     pub fn open(&mut self, path: &[u8], flags: OpenFlags, permissions: u32) -> Result<Fd> {
         self.system_call(|vfs| vfs.do_open(path, flags, permissions))
     }

@@ -39,7 +39,7 @@ struct Leaf {
     slots: Box<[Slot; PAGES_PER_LEAF as usize]>,
 }
 
-/// Those leaves of a file that hold a page, in order.
+/// The leaves of a file that hold at least one page, in the order of their numbers.
 #[derive(Default)]
 struct FilePages(Vec<Leaf>);
 

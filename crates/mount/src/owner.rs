@@ -9,10 +9,10 @@ use ffslab_lab::Session;
 use ffslab_linux::Caller;
 use nix::unistd::{getegid, geteuid, getgroups};
 
-/// Gives the root to `owner`, as chown(2) does; it is kept on flash. Nothing happens when it is theirs already, or when the
-/// mount is read-only.
+/// Makes `owner` the owner of the root directory, as chown(2) does; this is kept on flash. Nothing is done when `owner`
+/// is the owner already, or when the mount is read-only.
 ///
-/// Errors: why not, one line.
+/// Errors: one line that says why it failed.
 pub fn give_root(session: &mut Session, owner: Caller) -> Result<(), String> {
     let vfs = vfs_of(session.system_mut());
     let fs = vfs.fs_mut().ok_or("nothing is mounted")?;

@@ -42,7 +42,7 @@ impl RamFlash {
         Ok(RamFlash { nand, mtd, sim })
     }
 
-    /// Of flash of so many bytes.
+    /// The geometry of a flash of `bytes` bytes.
     pub fn geometry(bytes: u64) -> Geometry {
         let blocks = u32::try_from(bytes / RamFlash::block_bytes()).unwrap_or(u32::MAX);
         Geometry { page_bytes: CHUNK_BYTES, oob_bytes: SPARE_BYTES, pages_per_block: CHUNKS_PER_BLOCK, blocks }

@@ -29,7 +29,7 @@ pub(crate) struct ScannedNode {
     pub kind: u8,
     pub group: u8,
     pub sqnum: u64,
-    /// Of nodes that have one, else zero.
+    /// The key of the node; zero if nodes of this kind have none.
     pub key: Key,
 }
 

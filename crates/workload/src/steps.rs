@@ -141,7 +141,7 @@ step_keys! {
     Rename {
         file: String,
         to: String,
-        /// Those of renameat2(2).
+        /// The flags of renameat2(2).
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         flags: Vec<RenameFlag>,
         /// The error in which it is to end.

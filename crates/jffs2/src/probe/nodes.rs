@@ -29,7 +29,7 @@ pub enum Found {
     Padding,
     Summary,
     ExtendedAttribute,
-    /// Of a kind that is not known here.
+    /// The header is valid, but this kind of node is not known here.
     Foreign {
         node_type: u16,
     },

@@ -107,12 +107,12 @@ pub(super) fn tick(sim: &Sim) -> u64 {
     sim.now_ns() / sim.tick_ns()
 }
 
-/// So many seconds in ticks.
+/// The number of timer ticks in `seconds`.
 pub(super) fn ticks(sim: &Sim, seconds: u64) -> u64 {
     seconds * u64::from(sim.config().tick_rate_hz)
 }
 
-/// So many milliseconds in ticks, rounded up (`msecs_to_jiffies`).
+/// The number of timer ticks in `ms` milliseconds, rounded up (`msecs_to_jiffies`).
 pub(super) fn ticks_of_ms(sim: &Sim, ms: u32) -> u64 {
     (u64::from(ms) * u64::from(sim.config().tick_rate_hz)).div_ceil(1_000)
 }

@@ -35,7 +35,7 @@ fn fls(value: u32) -> u32 {
 }
 
 impl LptGeometry {
-    /// Of a file system with these areas (`geo` has the numbers of LEBs).
+    /// The geometry of the LPT for a file system with the areas of `geo`, which must have the numbers of LEBs.
     pub fn new(geo: &Geometry, big: bool, lsave_cnt: u32) -> LptGeometry {
         let main_max = geo.main_lebs + geo.max_leb_cnt - geo.leb_cnt;
         let pnodes_max = u64::from(main_max.div_ceil(FANOUT));
@@ -102,7 +102,7 @@ impl LptGeometry {
         }
     }
 
-    /// Of a mounted file system: two whole trees must fit.
+    /// As [`LptGeometry::new`], for a mounted file system. Checks that the LPT area has room for two whole trees.
     pub fn checked(geo: &Geometry, big: bool, lsave_cnt: u32) -> Res<LptGeometry> {
         let lpt = LptGeometry::new(geo, big, lsave_cnt);
         let lebs = (lpt.lpt_bytes as u64 * 2).div_ceil(u64::from(geo.leb_bytes));

@@ -75,12 +75,12 @@ pub struct Job {
     /// `name`, in reports.
     pub title: Option<String>,
     pub access: Access,
-    /// Of "randread:N": a random offset for every N requests.
+    /// The N of "randread:N": a new random offset is drawn for every N requests.
     pub requests_per_offset: u64,
-    /// Of "read:4k": added after each request.
+    /// The offset of "read:4k", which is added after each request.
     pub skip_offset: i64,
     pub sequencer: Sequencer,
-    /// Of reads and writes.
+    /// Request sizes of reads, then of writes.
     pub sizes: [RequestSizes; 2],
     pub unaligned: bool,
     /// `bs_is_seq_rand`: the sizes are those of sequential and random requests.

@@ -17,9 +17,9 @@ pub struct Settings {
     pub subdirectories_n: u64,
     pub read_bytes: u64,
     pub write_bytes: u64,
-    /// Of ten choices those for reading rather than appending; -1: neither.
+    /// How many of ten choices are for reading rather than appending; -1: neither is done.
     pub bias_read_n: i64,
-    /// Of ten choices those for creating rather than deleting; -1: neither.
+    /// How many of ten choices are for creating rather than deleting; -1: neither is done.
     pub bias_create_n: i64,
     pub buffered: bool,
     pub terse: bool,

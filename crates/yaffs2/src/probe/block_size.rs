@@ -20,9 +20,9 @@ pub struct BlockSizes {
     pub because: &'static str,
 }
 
-/// Of so many places of a kind one may contradict a size: damage leaves a few that make no sense.
+/// A size is rejected if more than one in this number of places contradicts it. A few may do so because of damage.
 const DAMAGED_SHARE: usize = 8;
-/// The same of a size for which a whole block speaks.
+/// The same limit for a size that a whole block speaks for.
 const DAMAGED_SHARE_VOTED: usize = 2;
 /// All pages of an image of `mkyaffs2image` have this number; blocks that YAFFS2 takes begin with the next one.
 const SEQUENCE_OF_MKYAFFS2IMAGE: u32 = SEQUENCE_LOWEST;
