@@ -1,4 +1,5 @@
-//! The tasks and reasons that systems and file systems have in common. What a single layer does for itself stands there.
+//! The tasks and reasons that systems and file systems have in common. Those of a single layer are in the crate of that
+//! layer.
 
 use ffslab_sim::{Kind, Purpose, Reason, Sim, Task};
 pub use ffslab_sim::{CALLER, FORMATTING, LEFT_BY_SETUP, OTHER};

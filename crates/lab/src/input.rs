@@ -25,7 +25,8 @@ pub fn toml_error(text: &str, file_name: &str, error: &toml::de::Error) -> LabEr
     LabError::Input(format!("{place}: {}", friendlier(error.message())))
 }
 
-/// Rewrites serde's messages: the nearest known word instead of the list, where one is near, and no names of Rust types.
+/// Rewrites messages of serde. A long list of known words is replaced by the nearest one if there is one, and names of
+/// Rust types are removed.
 pub fn friendlier(message: &str) -> String {
     let one_line = message.split_whitespace().collect::<Vec<_>>().join(" ");
     for (start, kind) in [("unknown field `", "key"), ("unknown variant `", "value")] {
@@ -41,7 +42,7 @@ pub fn friendlier(message: &str) -> String {
     }
 }
 
-/// What was expected, where serde names a Rust type.
+/// Describes in words what was expected, if serde names a Rust type.
 fn in_words(message: &str) -> String {
     let Some((start, kind)) = message.rsplit_once("expected ") else { return message.to_string() };
     let expected = match kind {
@@ -56,7 +57,7 @@ fn in_words(message: &str) -> String {
     format!("{start}expected {expected}")
 }
 
-/// "unknown key `requsts`: did you mean `requests`?", or the list of what is known if nothing is near.
+/// "unknown key `requsts`: did you mean `requests`?", or the list of all known words if none is similar.
 pub fn unknown(kind: &str, word: &str, known: &[&str]) -> String {
     let hint = match nearest(word, known.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),

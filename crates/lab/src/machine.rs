@@ -1,4 +1,5 @@
-//! From what an experiment describes to a machine that runs: which systems there are, and how each is built.
+//! Turns the description of a machine in an experiment into a machine that runs: which systems there are, and how each
+//! of them is built.
 
 use crate::result::FlashSummary;
 use crate::rtems::{Machine, RtemsFs, RtemsSpec};
@@ -12,14 +13,14 @@ use ffslab_sim::PowerMilliwatt;
 use ffslab_system::System;
 use std::path::Path;
 
-/// Everything that building a machine needs, in numbers.
+/// All numbers that are needed to build a machine.
 #[derive(Clone, Debug)]
 pub enum MachineSpec {
     Linux(Box<StackSpec>),
     Rtems(Box<RtemsSpec>),
 }
 
-/// The file that the medium holds at the start.
+/// The image file whose content the medium holds at the start.
 pub struct ImageOf<'a> {
     pub path: &'a Path,
     pub oob: bool,
@@ -27,9 +28,9 @@ pub struct ImageOf<'a> {
 }
 
 impl MachineSpec {
-    /// What a `[stack]` table describes, and its keys with all values filled in.
+    /// The machine that a `[stack]` table describes, and the keys of the table with all values filled in.
     ///
-    /// Errors: [`LabError::Input`] with one line: what is wrong with a key, a profile, an image.
+    /// Errors: [`LabError::Input`] with one line that says what is wrong with a key, a profile or an image.
     pub fn of(table: &StackTable, base_dir: &Path) -> Result<(MachineSpec, StackTable), LabError> {
         match table {
             StackTable::Linux(keys) => {
@@ -43,9 +44,10 @@ impl MachineSpec {
         }
     }
 
-    /// A new machine, nothing mounted; with a state, one whose medium holds it, at the time of day that it was then.
+    /// A new machine on which nothing is mounted. With a state, its medium holds the content of the state, and the
+    /// virtual time is the one at which the state was complete.
     ///
-    /// Errors: a medium that cannot be, an image that does not fit, a state of another medium.
+    /// Errors: the medium is impossible, the image does not fit, or the state is that of another medium.
     pub fn build(&self, state: Option<&State>) -> Result<Box<dyn System>, String> {
         Ok(match (self, state) {
             (MachineSpec::Linux(spec), None) => Box::new(Stack::new(spec)?),
@@ -55,14 +57,14 @@ impl MachineSpec {
         })
     }
 
-    /// Sets the time of day at virtual time 0, where it can be set: RTEMS always starts in 1988.
+    /// Sets the time of day at virtual time 0. RTEMS always starts in 1988, so nothing is set there.
     pub fn set_epoch_s(&mut self, epoch_s: u64) {
         if let MachineSpec::Linux(spec) = self {
             spec.vfs.epoch_s = epoch_s;
         }
     }
 
-    /// Size of the partition or device; memory files may take what the study's board has.
+    /// Size of the partition or device. For memory files it is the memory that the board of the study has for them.
     pub fn medium_bytes(&self) -> u64 {
         match self {
             MachineSpec::Linux(spec) => {
@@ -73,7 +75,7 @@ impl MachineSpec {
         }
     }
 
-    /// The chip, where results tell of it.
+    /// The chip as results describe it. `None`: the results have no chip, as with RTEMS.
     pub fn flash_summary(&self) -> Option<FlashSummary> {
         match self {
             MachineSpec::Linux(spec) => Some(FlashSummary::from(&**spec)),
@@ -81,7 +83,7 @@ impl MachineSpec {
         }
     }
 
-    /// What the idle board draws; `None`: not known.
+    /// Power that the idle board draws. `None`: it is not known.
     pub fn idle_power(&self) -> Option<PowerMilliwatt> {
         match self {
             MachineSpec::Linux(spec) => spec.idle_power,
@@ -89,7 +91,7 @@ impl MachineSpec {
         }
     }
 
-    /// The geometry of the chip that a state of this machine is of; `None`: it is plain bytes.
+    /// The geometry of the chip in a state of this machine. `None`: the state is plain bytes.
     pub(crate) fn chip_geometry(&self) -> Option<Geometry> {
         match self {
             MachineSpec::Linux(spec) => Some(spec.geometry),
@@ -113,7 +115,7 @@ impl MachineSpec {
         }
     }
 
-    /// The same machine with an empty medium.
+    /// The same machine with an empty medium at the start.
     pub(crate) fn without_image(&self) -> MachineSpec {
         let mut spec = self.clone();
         match &mut spec {

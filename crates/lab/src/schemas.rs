@@ -14,11 +14,11 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 use serde_json::Value;
 
-/// A thing that has a schema.
+/// A type that has a JSON Schema.
 #[derive(Clone, Copy, Debug)]
 pub struct Described {
     pub name: &'static str,
-    /// What it is, in a line.
+    /// What the type describes, in a line.
     pub about: &'static str,
     make: fn() -> Schema,
 }
@@ -30,7 +30,7 @@ impl Described {
     }
 }
 
-/// Everything that has one. The first is what people write, the others are what ffslab answers.
+/// All types that have a schema. The first one describes what people write, the others what ffslab answers.
 pub const SCHEMAS: &[Described] = &[
     Described { name: "experiment", about: "experiment files", make: read::<ExperimentFile> },
     Described { name: "summary", about: "what an experiment did: summary.json", make: written::<Summary> },

@@ -1,4 +1,4 @@
-//! What is alike in all images of raw flash: bad blocks, and an end within a block.
+//! What all images of raw flash have in common: bad blocks, and an end within a block.
 
 use super::{BlockFacts, Scanned};
 use crate::recognise::Layout;
@@ -23,9 +23,9 @@ pub fn begin(image: &[u8], layout: &Layout) -> Scanned {
     scanned
 }
 
-/// Blocks whose first or second page carries the mark of a bad one: a byte other than 0xFF, the first of the OOB area, of
-/// small pages the sixth (`drivers/mtd/nand/raw/nand_base.c`). `None`: there are no OOB areas, or their first bytes are
-/// tags, as `mkyaffs2image` writes them.
+/// The numbers of the blocks whose first or second page has a bad block mark: a byte other than 0xFF, which is the
+/// first of the OOB area, or the sixth if the pages are small (`drivers/mtd/nand/raw/nand_base.c`). `None`: the image
+/// has no OOB areas, or their first bytes are tags, as `mkyaffs2image` writes them.
 fn bad_blocks(image: &[u8], layout: &Layout) -> Option<Vec<u32>> {
     if layout.oob_bytes == 0 || layout.tags_offset == Some(layout.page_bytes) {
         return None;

@@ -1,9 +1,9 @@
-//! What is alike in all volumes of block devices: areas instead of erase blocks.
+//! What all volumes of block devices have in common: they have areas instead of erase blocks.
 
 use super::{BlockFacts, Scanned};
 use crate::recognise::Layout;
 
-/// Areas, empty as yet.
+/// The areas of a volume, of which nothing is known yet.
 pub fn begin(layout: &Layout) -> Scanned {
     Scanned {
         blocks: (0..layout.blocks).map(|block| BlockFacts { block, ..BlockFacts::default() }).collect(),
@@ -11,7 +11,7 @@ pub fn begin(layout: &Layout) -> Scanned {
     }
 }
 
-/// Says what the areas hold, by the bytes in use.
+/// Describes the content of each area by the number of bytes in use.
 pub fn finish(scanned: &mut Scanned) {
     for facts in &mut scanned.blocks {
         let (used, free) = (facts.valid_bytes.unwrap_or(0), facts.free_bytes.unwrap_or(0));

@@ -19,7 +19,8 @@ pub fn list() -> Value {
 }
 
 /// One profile, by name or by path: `{"kind", "name", "title", "values": [{"key", "value", "unit", "source",
-/// "status"}]}`, of a measured value also `"ci95": [from, to]`; of a board also `"part"`, `"kernel"` and `"derived"` driver overheads and powers.
+/// "status"}]}`. A measured value also has `"ci95": [from, to]`. A board also has `"part"`, `"kernel"` and `"derived"`,
+/// which holds the overheads and powers of its driver.
 pub fn show(name: &str) -> Result<Value, ProfileError> {
     let here = Path::new("");
     let (kind, source) = match BUILT_IN.iter().find(|(_, n, _)| *n == name) {
