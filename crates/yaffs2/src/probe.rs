@@ -155,8 +155,8 @@ pub struct Known {
 }
 
 /// Finds out how `image` is laid out. The layout with the most object headers whose tags agree with them wins; among
-/// equals the one with the most other pages with sensible tags, then the first one tried, beginning with pages of 2048
-/// + 64 B. `None`: no layout finds a header.
+/// equals the one with the most other pages with sensible tags, then the first one tried, which is that of pages of
+/// 2048 + 64 B. `None`: no layout finds a header.
 pub fn layout(image: &[u8], known: &Known) -> Option<Layout> {
     let pages = known.page_bytes.map_or(PAGES_BYTES.to_vec(), |page| vec![page]);
     let oobs = known.oob_bytes.map_or(OOBS_BYTES.to_vec(), |oob| vec![oob]);
