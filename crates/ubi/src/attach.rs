@@ -47,7 +47,8 @@ impl Device {
         space.bad_pebs = scan.bad_pebs;
         space.good_pebs = layout.pebs - scan.bad_pebs;
         space.corrupted_pebs = scan.corrupted_pebs;
-        space.available_pebs = space.good_pebs - scan.corrupted_pebs - scan.alien_pebs;
+        space.kept_pebs = scan.corrupted_pebs + scan.alien_pebs;
+        space.available_pebs = space.good_pebs - space.kept_pebs;
         let mut device = Device {
             sim: sim.clone(),
             wear: Wear::new(layout.pebs, options.wl_threshold_erases),

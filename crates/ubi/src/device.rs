@@ -57,6 +57,7 @@ impl VolumeState {
 }
 
 /// How the erase blocks of the partition are distributed.
+#[derive(Debug)]
 pub struct Space {
     pub good_pebs: u32,
     pub bad_pebs: u32,
@@ -66,6 +67,8 @@ pub struct Space {
     /// Blocks held in reserve for blocks that go bad; part of `reserved_pebs`.
     pub bad_reserve_pebs: u32,
     pub bad_reserve_level_pebs: u32,
+    /// Good blocks that are left alone, because they are corrupted or belong to an unknown internal volume.
+    pub kept_pebs: u32,
     rule: BadReserve,
     chip_blocks: u32,
 }
@@ -80,6 +83,7 @@ impl Space {
             reserved_pebs: 0,
             bad_reserve_pebs: 0,
             bad_reserve_level_pebs: 0,
+            kept_pebs: 0,
             rule: options.bad_reserve,
             chip_blocks: options.chip_blocks.unwrap_or(chip_blocks),
         }
@@ -92,12 +96,22 @@ impl Space {
         }
         self.available_pebs -= pebs;
         self.reserved_pebs += pebs;
+        self.audit();
         true
     }
 
     pub fn release(&mut self, pebs: u32) {
         self.reserved_pebs -= pebs;
         self.available_pebs += pebs;
+        self.audit();
+    }
+
+    /// Own contradictions: every good block is available, reserved or left alone, and the reserve for bad blocks is a
+    /// part of what is reserved.
+    pub fn audit(&self) {
+        let sum = self.available_pebs + self.reserved_pebs + self.kept_pebs;
+        debug_assert_eq!(sum, self.good_pebs, "good PEBs: {self:?}");
+        debug_assert!(self.bad_reserve_pebs <= self.reserved_pebs, "reserve for bad PEBs: {self:?}");
     }
 
     /// `ubi_calculate_reserved`
@@ -111,6 +125,7 @@ impl Space {
         self.available_pebs -= wanted;
         self.reserved_pebs += wanted;
         self.bad_reserve_pebs += wanted;
+        self.audit();
     }
 }
 

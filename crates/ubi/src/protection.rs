@@ -6,6 +6,8 @@
 /// `UBI_PROT_QUEUE_LEN`
 const LISTS: u32 = 10;
 const NIL: u32 = u32::MAX;
+/// The list of a block that is in none.
+const NO_LIST: u8 = u8::MAX;
 
 #[derive(Clone, Copy)]
 struct Link {
@@ -28,13 +30,14 @@ impl ProtectionQueue {
             links: vec![Link { before: NIL, after: NIL }; pebs as usize].into_boxed_slice(),
             first: [NIL; LISTS as usize],
             last: [NIL; LISTS as usize],
-            list_of: vec![0; pebs as usize].into_boxed_slice(),
+            list_of: vec![NO_LIST; pebs as usize].into_boxed_slice(),
             head: 0,
         }
     }
 
     /// Adds a block to the list that is served last. The block must not be in any list.
     pub fn add(&mut self, peb: u32) {
+        debug_assert_eq!(self.list_of[peb as usize], NO_LIST, "PEB {peb} is protected already");
         let list = (self.head + LISTS - 1) % LISTS;
         let before = self.last[list as usize];
         self.links[peb as usize] = Link { before, after: NIL };
@@ -50,7 +53,8 @@ impl ProtectionQueue {
     /// Takes a block out of its list.
     pub fn remove(&mut self, peb: u32) {
         let Link { before, after } = self.links[peb as usize];
-        let list = usize::from(self.list_of[peb as usize]);
+        let list = usize::from(std::mem::replace(&mut self.list_of[peb as usize], NO_LIST));
+        debug_assert!(list < self.first.len(), "PEB {peb} is not protected");
         if before == NIL {
             self.first[list] = after;
         } else {
@@ -92,6 +96,20 @@ mod tests {
         }
         assert_eq!(erase(&mut queue), [3]);
         assert!(erase(&mut queue).is_empty());
+    }
+
+    #[test]
+    #[should_panic(expected = "PEB 3 is protected already")]
+    fn a_block_cannot_be_protected_twice() {
+        let mut queue = ProtectionQueue::new(8);
+        queue.add(3);
+        queue.add(3);
+    }
+
+    #[test]
+    #[should_panic(expected = "PEB 3 is not protected")]
+    fn only_protected_blocks_leave_the_queue() {
+        ProtectionQueue::new(8).remove(3);
     }
 
     #[test]

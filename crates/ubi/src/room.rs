@@ -32,7 +32,7 @@ impl Device {
             working_pebs: WORKING_PEBS,
             bad_reserve_pebs: space.bad_reserve_pebs,
             bad_pebs: space.bad_pebs,
-            kept_pebs: pebs.saturating_sub(space.bad_pebs + space.reserved_pebs + space.available_pebs),
+            kept_pebs: space.kept_pebs,
             volume_pebs: space.reserved_pebs.saturating_sub(own),
             available_pebs: space.available_pebs,
         }

@@ -325,6 +325,7 @@ impl Device {
         }
         self.space.bad_pebs += 1;
         self.space.good_pebs -= 1;
+        self.space.audit();
         self.space.calculate_level();
         Ok(())
     }

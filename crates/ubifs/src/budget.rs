@@ -181,6 +181,7 @@ impl Growth {
         self.idx -= other.idx;
         self.data -= other.data;
         self.dirty -= other.dirty;
+        debug_assert!(self.idx >= 0 && self.data >= 0 && self.dirty >= 0, "{other:?} more than was granted: {self:?}");
     }
 }
 

@@ -74,18 +74,7 @@ impl Core {
         if lp.is_taken && !head {
             return Err(format!("LEB {lnum} is taken by nobody"));
         }
-        sums.empty_lebs += i64::from(lp.free == geo.leb_bytes);
-        sums.idx_lebs += i64::from(lp.is_index);
-        sums.total_free += i64::from(lp.free);
-        sums.total_dirty += i64::from(lp.dirty);
-        if !lp.is_index {
-            sums.total_used += i64::from(geo.leb_bytes - space);
-            if space < geo.dead_wm {
-                sums.total_dead += i64::from(space);
-            } else {
-                sums.total_dark += i64::from(geo.dark(space));
-            }
-        }
+        self.count_leb(&lp, sums);
         Ok(())
     }
 
@@ -101,7 +90,7 @@ impl Core {
             used.insert(at.lnum, (align8(at.len), true));
         }
         self.count_used(root, &mut used, &mut nodes).map_err(text)?;
-        let mut sums = Stats { taken_empty_lebs: self.lpt.stats.taken_empty_lebs, ..Stats::default() };
+        let mut sums = Stats::default();
         for (lnum, seen) in (self.geo.main_first..self.geo.leb_cnt).zip(looked) {
             self.check_leb(lnum, &used, &mut sums)?;
             let lp = self.read_lp(lnum).map_err(text)?;

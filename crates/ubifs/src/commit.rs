@@ -165,6 +165,9 @@ impl Core {
 
     /// Finishes the commit after the index is written.
     fn end_commit(&mut self, commit: &Commit) -> Res<()> {
+        if cfg!(debug_assertions) {
+            self.audit_sums();
+        }
         self.end_lpt_commit()?;
         self.end_orphan_commit()?;
         let lpt = &self.lpt;

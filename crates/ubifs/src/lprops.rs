@@ -7,7 +7,7 @@ use crate::core::Core;
 use crate::error::Res;
 use crate::format::align8;
 use crate::geometry::Geometry;
-use crate::lpt::Lpt;
+use crate::lpt::{Lpt, Stats};
 
 /// Largest number of LEBs in a heap (`LPT_HEAP_SZ`).
 pub(crate) const HEAP_MAX: usize = 256;
@@ -140,6 +140,7 @@ impl Categories {
     }
 
     fn push(&mut self, list: usize, i: usize) {
+        debug_assert!(self.first[list] != i as u32, "LEB {i} of the main area enters list {list} twice");
         let old = std::mem::replace(&mut self.first[list], i as u32);
         self.next[i] = old;
         self.previous[i] = NONE;
@@ -150,6 +151,8 @@ impl Categories {
 
     fn unlink(&mut self, list: usize, i: usize) {
         let (next, previous) = (self.next[i], self.previous[i]);
+        let points_here = if previous == NONE { self.first[list] } else { self.next[previous as usize] };
+        debug_assert_eq!(points_here, i as u32, "LEB {i} of the main area is not in list {list}");
         match previous {
             NONE => self.first[list] = next,
             _ => self.next[previous as usize] = next,
@@ -262,6 +265,11 @@ impl Lpt {
         match category.heap() {
             Some(heap) => {
                 let place = self.props[i].place as usize;
+                debug_assert_eq!(
+                    self.categories.heaps[heap].get(place),
+                    Some(&(i as u32)),
+                    "LEB {i} of the main area is not in heap {heap}"
+                );
                 if let Some(last) = self.categories.heaps[heap].pop() {
                     if place < self.categories.heaps[heap].len() {
                         self.put(heap, place, last);
@@ -366,6 +374,44 @@ impl Core {
         self.lpt.change_category(geo, i);
         self.idx_gc_cnt += change.idx_gc;
         Ok(i)
+    }
+
+    /// The sums over the LEBs whose properties are in memory.
+    pub fn sums_in_memory(&self) -> Stats {
+        let mut sums = Stats::default();
+        for lp in self.lpt.props.iter().take(self.geo.main_lebs as usize) {
+            self.count_leb(lp, &mut sums);
+        }
+        sums
+    }
+
+    /// Adds one LEB to sums over LEBs.
+    pub fn count_leb(&self, lp: &Lprops, sums: &mut Stats) {
+        let (geo, space) = (&self.geo, lp.free + lp.dirty);
+        sums.empty_lebs += i64::from(lp.free == geo.leb_bytes);
+        sums.taken_empty_lebs += i64::from(lp.is_taken && lp.free == geo.leb_bytes);
+        sums.idx_lebs += i64::from(lp.is_index);
+        sums.total_free += i64::from(lp.free);
+        sums.total_dirty += i64::from(lp.dirty);
+        if !lp.is_index {
+            sums.total_used += i64::from(geo.leb_bytes) - i64::from(space);
+            if space < geo.dead_wm {
+                sums.total_dead += i64::from(space);
+            } else {
+                sums.total_dark += i64::from(geo.dark(space));
+            }
+        }
+    }
+
+    /// Own contradictions: once all properties are in memory, the sums may differ from them by what the medium said
+    /// wrongly at the mount, and by that for good. Called at each commit, in builds with debug assertions.
+    pub fn audit_sums(&mut self) {
+        if !self.lpt.is_complete() {
+            return;
+        }
+        let gap = self.lpt.stats.minus(&self.sums_in_memory());
+        let known = *self.lpt.gap.get_or_insert(gap);
+        debug_assert_eq!(gap, known, "sums over LEBs and properties of LEBs changed apart from each other");
     }
 
     /// Counts bytes of a LEB as dirt, because the node in them is obsolete.

@@ -74,6 +74,21 @@ pub(crate) struct Stats {
     pub total_dark: i64,
 }
 
+impl Stats {
+    pub fn minus(&self, other: &Stats) -> Stats {
+        Stats {
+            empty_lebs: self.empty_lebs - other.empty_lebs,
+            taken_empty_lebs: self.taken_empty_lebs - other.taken_empty_lebs,
+            idx_lebs: self.idx_lebs - other.idx_lebs,
+            total_free: self.total_free - other.total_free,
+            total_dirty: self.total_dirty - other.total_dirty,
+            total_used: self.total_used - other.total_used,
+            total_dead: self.total_dead - other.total_dead,
+            total_dark: self.total_dark - other.total_dark,
+        }
+    }
+}
+
 /// A packed part of the tree that the commit writes.
 #[derive(Debug, Default)]
 struct PendingWrite {
@@ -91,6 +106,8 @@ pub(crate) struct Lpt {
     pub props: Vec<Lprops>,
     pub categories: Categories,
     pub stats: Stats,
+    /// By how much `stats` differs from the sums over `props`, since all of these are in memory: see `audit_sums`.
+    pub gap: Option<Stats>,
     pnodes: Vec<TreeNode>,
     /// Inner nodes by level; level 1 is just above the leaves and stands first.
     nnodes: Vec<Vec<TreeNode>>,
