@@ -239,3 +239,16 @@ impl Ubifs {
         Err(NO_SPACE)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[should_panic(expected = "more than was granted")]
+    fn nobody_gives_back_more_than_was_granted() {
+        let mut growth = Growth { idx: 0, data: 4096, dirty: 0 };
+        growth.subtract(Growth { data: 4096, ..Growth::default() });
+        growth.subtract(Growth { data: 4096, ..Growth::default() });
+    }
+}

@@ -74,7 +74,7 @@ impl Core {
         if found {
             let at = self.at(position);
             if at.len > bytes_max {
-                return Err(Fail::Corrupt("a data node that is larger than a LEB"));
+                return Err(Fail::corrupt("a data node that is larger than a LEB"));
             }
             bulk.nodes.push((key, at));
             bulk.blocks = 1;
@@ -128,7 +128,7 @@ impl Core {
             let node = &bulk.bytes[from..from + at.len as usize];
             self.check_read(node, DATA_NODE, at.offs)?;
             if Key::read(node, KEY_AT) != key {
-                return Err(Fail::Corrupt("node with another key than the index says"));
+                return Err(Fail::corrupt("node with another key than the index says"));
             }
         }
         Ok(())

@@ -25,14 +25,14 @@ impl Core {
             if at.len > 0 && !is_dirty {
                 let entry = used.entry(at.lnum).or_insert((0, level > 0));
                 if entry.1 != (level > 0) {
-                    return Err(Fail::Corrupt("index nodes and others in one LEB"));
+                    return Err(Fail::corrupt("index nodes and others in one LEB"));
                 }
                 entry.0 += align8(at.len);
             }
             if level > 0 {
                 let child = self.child_znode(id, n)?;
                 if self.tnc.z(child).branches[0].key < key {
-                    return Err(Fail::Corrupt("a child begins below its branch"));
+                    return Err(Fail::corrupt("a child begins below its branch"));
                 }
                 self.count_used(child, used, nodes)?;
             } else {

@@ -34,11 +34,11 @@ impl Core {
     pub fn unpack_data(&mut self, node: &[u8], page: &mut [u8]) -> Res<()> {
         let size = get_u32(node, data::SIZE) as usize;
         if size == 0 || size > page.len() {
-            return Err(Fail::Corrupt("bad size in a data node"));
+            return Err(Fail::corrupt("bad size in a data node"));
         }
         let kind = get_u16(node, data::COMPR_TYPE);
         if self.compressor.decompress(&self.sim, kind, &node[data::DATA..], page) != Some(size) {
-            return Err(Fail::Corrupt("damaged data in a data node"));
+            return Err(Fail::corrupt("damaged data in a data node"));
         }
         page[size..].fill(0);
         Ok(())

@@ -104,7 +104,7 @@ impl Core {
                     self.return_leb(lnum)?;
                     return Err(Fail::Again);
                 }
-                Err(NO_SPACE) => return Err(Fail::Corrupt("garbage collection ran out of space")),
+                Err(NO_SPACE) => return Err(Fail::corrupt("garbage collection ran out of space")),
                 Err(fail) => return Err(fail),
             }
             if self.heads[GC_HEAD].space(&self.geo) > before {
@@ -135,7 +135,7 @@ impl Core {
         let result = match leb.nodes.first() {
             Some(node) if node.kind == IDX_NODE => self.collect_index_leb(&leb),
             Some(_) => self.collect_journal_leb(&leb),
-            None => Err(Fail::Corrupt("used LEB without nodes")),
+            None => Err(Fail::corrupt("used LEB without nodes")),
         };
         self.recycle(leb);
         result
@@ -180,7 +180,7 @@ impl Core {
 
     /// Moves the GC head to the LEB that is kept in reserve (`switch_gc_head`).
     fn switch_gc_head(&mut self) -> Res<()> {
-        let lnum = self.gc_lnum.ok_or(Fail::Corrupt("no LEB for garbage collection"))?;
+        let lnum = self.gc_lnum.ok_or(Fail::corrupt("no LEB for garbage collection"))?;
         self.sync_head(GC_HEAD)?;
         self.leb_unmap(lnum)?;
         self.add_bud_to_log(GC_HEAD, lnum, 0)?;

@@ -78,7 +78,7 @@ impl Inode {
     }
 
     pub fn unpack(ino: u32, node: &[u8]) -> Res<Inode> {
-        let bad = Fail::Corrupt("bad inode node");
+        let bad = Fail::corrupt("bad inode node");
         let mode = get_u32(node, ino::MODE);
         let kind = FileKind::from_mode(mode).ok_or(bad)?;
         let data_len = get_u32(node, ino::DATA_LEN) as usize;

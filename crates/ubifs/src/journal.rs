@@ -225,7 +225,7 @@ impl Core {
         }
         let size = get_u32(&node, data::SIZE) as usize;
         if size == 0 || size > BLOCK_BYTES as usize {
-            return Err(Fail::Corrupt("bad size in a data node"));
+            return Err(Fail::corrupt("bad size in a data node"));
         }
         if size <= kept {
             return Ok(None);
@@ -234,7 +234,7 @@ impl Core {
         let mut plain = vec![0; BLOCK_BYTES as usize];
         let bytes = self.compressor.decompress(&self.sim, kind, &node[data::DATA..], &mut plain);
         if bytes.is_none_or(|bytes| bytes < kept) {
-            return Err(Fail::Corrupt("damaged data in a data node"));
+            return Err(Fail::corrupt("damaged data in a data node"));
         }
         node.truncate(data::DATA);
         put_u32(&mut node, data::SIZE, kept as u32);

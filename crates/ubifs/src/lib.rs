@@ -55,6 +55,7 @@ mod wbuf;
 mod xattr;
 
 pub use compress::Compression;
+pub use error::Damage;
 pub use format::LEBS_MIN;
 
 use crate::core::Core;
@@ -111,7 +112,7 @@ pub enum MountError {
     #[error("UBIFS needs LEBs of at least 15 KiB, the volume's have {leb_bytes} bytes")]
     SmallLebs { leb_bytes: u32 },
     #[error("the volume holds no valid UBIFS: {0}")]
-    Corrupt(&'static str),
+    Corrupt(Damage),
     #[error("the medium cannot be used: {0}")]
     Medium(Errno),
 }
@@ -121,7 +122,7 @@ impl From<Fail> for MountError {
         match fail {
             Fail::Corrupt(what) => MountError::Corrupt(what),
             Fail::TooFewLebs { lebs, needed } => MountError::TooFewLebs { lebs, needed },
-            Fail::Unclean => MountError::Corrupt("damaged nodes"),
+            Fail::Unclean => MountError::Corrupt(Damage { what: "damaged nodes", place: None }),
             other => MountError::Medium(other.into()),
         }
     }

@@ -219,7 +219,7 @@ impl Core {
             self.write_log_leb(write_lnum, &mut bytes)?;
         }
         if write_lnum == self.log.head_lnum {
-            return Err(Fail::Corrupt("the log is too full"));
+            return Err(Fail::corrupt("the log is too full"));
         }
         let mut lnum = write_lnum;
         while lnum != self.log.head_lnum {

@@ -438,3 +438,40 @@ impl Core {
         Ok(self.lpt.props[i])
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lpt::LptGeometry;
+
+    const LEB_BYTES: u32 = 1 << 17;
+
+    fn four_lebs() -> Lpt {
+        let mut lpt = Lpt::new(LptGeometry { pnode_cnt: 1, ..LptGeometry::default() }, 2, LEB_BYTES);
+        (0..4).for_each(|i| lpt.add_to_category(i, Category::Empty));
+        lpt
+    }
+
+    #[test]
+    fn a_leb_leaves_the_list_that_it_is_in() {
+        let mut lpt = four_lebs();
+        lpt.remove_from_category(2);
+        assert_eq!(lpt.categories.list(Category::Empty).collect::<Vec<_>>(), [3, 1, 0]);
+    }
+
+    #[test]
+    #[should_panic(expected = "LEB 2 of the main area is not in list 1")]
+    fn a_leb_cannot_leave_its_list_twice() {
+        let mut lpt = four_lebs();
+        lpt.remove_from_category(2);
+        lpt.remove_from_category(2);
+    }
+
+    #[test]
+    #[should_panic(expected = "LEB 2 of the main area is not in heap 2")]
+    fn a_leb_cannot_leave_a_heap_that_it_is_not_in() {
+        let mut lpt = four_lebs();
+        lpt.props[2].category = Category::Free;
+        lpt.remove_from_category(2);
+    }
+}

@@ -122,7 +122,7 @@ impl Core {
         self.orphans.set_none(master.flags & MASTER_NO_ORPHANS != 0);
         if master.leb_cnt != self.geo.leb_cnt {
             if master.leb_cnt > self.geo.leb_cnt || master.leb_cnt < self.geo.main_first {
-                return Err(Fail::Corrupt("bad number of LEBs in the master node"));
+                return Err(Fail::corrupt("bad number of LEBs in the master node"));
             }
             let growth = i64::from(self.geo.leb_cnt - master.leb_cnt);
             master.stats.empty_lebs += growth;
@@ -152,7 +152,7 @@ impl Core {
 
     fn scan_for_master(&mut self) -> Res<(Vec<u8>, u32)> {
         let last = |leb: &ScannedLeb| match leb.nodes.last() {
-            Some(node) if node.kind != MASTER_NODE => Err(Fail::Corrupt("other nodes among the master nodes")),
+            Some(node) if node.kind != MASTER_NODE => Err(Fail::corrupt("other nodes among the master nodes")),
             Some(node) => Ok(Some((leb.node(node).to_vec(), node.offs, leb.nodes.len()))),
             None => Ok(None),
         };
@@ -210,7 +210,7 @@ impl Core {
         if is_good {
             Ok(())
         } else {
-            Err(Fail::Corrupt("bad master node"))
+            Err(Fail::corrupt("bad master node"))
         }
     }
 

@@ -5,7 +5,7 @@
 use ffslab_sim::Work;
 
 use crate::core::Core;
-use crate::error::{Fail, Res};
+use crate::error::{AtPlace, Fail, Res};
 use crate::format::*;
 use crate::geometry::Geometry;
 
@@ -17,9 +17,9 @@ pub(crate) fn check_node(geo: &Geometry, bytes: &[u8], offs: u32, check_crc: boo
     }
     let kind = bytes[header::TYPE];
     let len = get_u32(bytes, header::LEN);
-    let (least, most) = geo.node_range(kind).ok_or(Fail::Corrupt("node of an unknown kind"))?;
+    let (least, most) = geo.node_range(kind).ok_or(Fail::corrupt("node of an unknown kind"))?;
     if len < least || len > most || len.saturating_add(offs) > geo.leb_bytes || len as usize > bytes.len() {
-        return Err(Fail::Corrupt("node of a wrong length"));
+        return Err(Fail::corrupt("node of a wrong length"));
     }
     if check_crc && crc32(&bytes[8..len as usize]) != get_u32(bytes, header::CRC) {
         return Err(Fail::Unclean);
@@ -85,26 +85,26 @@ impl Core {
     /// Reads a node whose place, kind and length the index knows (`ubifs_read_node`).
     pub fn read_node(&mut self, node: &mut Vec<u8>, kind: u8, lnum: u32, offs: u32, len: u32) -> Res<()> {
         if len < HEADER_BYTES || u64::from(offs) + u64::from(len) > u64::from(self.geo.leb_bytes) {
-            return Err(Fail::Corrupt("place of a node outside of its LEB"));
+            return Err(Fail::corrupt("place of a node outside of its LEB")).at(lnum, offs);
         }
         node.resize(len as usize, 0);
         self.leb_read_checked(lnum, offs, node)?;
-        self.check_read(node, kind, offs)
+        self.check_read(node, kind, offs).at(lnum, offs)
     }
 
     /// What every node that was read must fulfil: kind, check sum, length.
     pub fn check_read(&self, node: &[u8], kind: u8, offs: u32) -> Res<()> {
         if kind_of(node) != kind {
-            return Err(Fail::Corrupt("node of another kind than the index says"));
+            return Err(Fail::corrupt("node of another kind than the index says"));
         }
         let checks_crc = kind != DATA_NODE || self.check_data_crc;
         self.sim.work(Work::NodeRead, node.len());
         if checks_crc {
             self.sim.work(Work::Crc, node.len());
         }
-        check_node(&self.geo, node, offs, checks_crc).map_err(|_| Fail::Corrupt("damaged node"))?;
+        check_node(&self.geo, node, offs, checks_crc).map_err(|_| Fail::corrupt("damaged node"))?;
         if get_u32(node, header::LEN) as usize != node.len() {
-            return Err(Fail::Corrupt("node of another length than the index says"));
+            return Err(Fail::corrupt("node of another length than the index says"));
         }
         Ok(())
     }

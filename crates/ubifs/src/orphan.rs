@@ -4,7 +4,7 @@
 //! Follows `fs/ubifs/orphan.c`.
 
 use crate::core::Core;
-use crate::error::{Fail, Res, NOT_FOUND};
+use crate::error::{AtPlace, Fail, Res, NOT_FOUND};
 use crate::format::*;
 use crate::key::Key;
 use crate::scan::ScannedLeb;
@@ -118,7 +118,7 @@ impl Core {
             if atomic {
                 self.orphans.to_write = self.orphans.in_order(|orphan| !orphan.new);
                 if self.orphans.to_write.len() > self.orphans_max() {
-                    return Err(Fail::Corrupt("no space left in the orphan area"));
+                    return Err(Fail::corrupt("no space left in the orphan area"));
                 }
                 (self.orphans.head_lnum, self.orphans.head_offs) = (self.geo.orph_first, 0);
             }
@@ -149,7 +149,7 @@ impl Core {
                 self.orphans.head_offs = 0;
                 gap = self.geo.leb_bytes;
                 if self.orphans.head_lnum > self.geo.orph_last {
-                    return Err(Fail::Corrupt("no space left in the orphan area"));
+                    return Err(Fail::corrupt("no space left in the orphan area"));
                 }
             }
             let count = left.len().min(((gap - ORPHAN_BYTES) / 8) as usize);
@@ -204,7 +204,7 @@ impl Core {
             let go_on = self.kill_orphans(&leb, &mut state);
             let end = leb.end;
             self.recycle(leb);
-            if !go_on? {
+            if !go_on.at(lnum, 0)? {
                 break;
             }
             if end > 0 {
@@ -226,7 +226,7 @@ impl Core {
         let mut node = Vec::new();
         for (i, found) in leb.nodes.iter().enumerate() {
             if found.kind != ORPHAN_NODE {
-                return Err(Fail::Corrupt("other nodes in the orphan area"));
+                return Err(Fail::corrupt("other nodes in the orphan area"));
             }
             let bytes = leb.node(found);
             let cmt_no = get_u64(bytes, CMT_NO_AT);
@@ -236,7 +236,7 @@ impl Core {
             if number < state.last_cmt_no && state.ended {
                 return match i {
                     0 => Ok(false),
-                    _ => Err(Fail::Corrupt("orphan nodes out of order")),
+                    _ => Err(Fail::corrupt("orphan nodes out of order")),
                 };
             }
             for at in (ORPHAN_INOS_AT..bytes.len() / 8 * 8).step_by(8) {

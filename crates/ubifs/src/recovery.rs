@@ -85,12 +85,12 @@ impl Core {
                     let mut node = Vec::new();
                     self.read_node(&mut node, CS_NODE, lnum, 0, CS_BYTES)?;
                     if get_u64(&node, CMT_NO_AT) != self.cmt_no {
-                        return Err(Fail::Corrupt("commit start node of another commit"));
+                        return Err(Fail::corrupt("commit start node of another commit"));
                     }
                     cs_sqnum = get_u64(&node, header::SQNUM);
                 }
                 if sqnum > cs_sqnum {
-                    return Err(Fail::Corrupt("damage in the middle of the log"));
+                    return Err(Fail::corrupt("damage in the middle of the log"));
                 }
             }
         }
@@ -133,7 +133,7 @@ impl Core {
         let one = self.read_master_copy(MASTER_LNUM)?;
         let two = self.read_master_copy(MASTER_LNUM + 1)?;
         let mut node =
-            choose_master(&self.geo, one, two).ok_or(Fail::Corrupt("the master nodes contradict each other"))?;
+            choose_master(&self.geo, one, two).ok_or(Fail::corrupt("the master nodes contradict each other"))?;
         if self.ro_mount {
             self.deferred.master = Some(node.clone());
             // The chosen node may be that of a clean file system, but the copies would not differ if there had been no
@@ -191,7 +191,7 @@ impl Core {
         self.sync_head(GC_HEAD)?;
         match (collected, self.gc_lnum) {
             (Collected::Retained, Some(lnum)) => self.leb_unmap(lnum),
-            _ => Err(Fail::Corrupt("no LEB for garbage collection")),
+            _ => Err(Fail::corrupt("no LEB for garbage collection")),
         }
     }
 
@@ -290,7 +290,7 @@ fn recover_nodes(geo: &Geometry, leb: &mut ScannedLeb, start: u32, head: Option<
         _ => is_empty(rest) || is_last_write(geo, rest, offs),
     };
     if !is_last {
-        return Err(Fail::Corrupt("damage that no interrupted write explains"));
+        return Err(Fail::corrupt("damage that no interrupted write explains"));
     }
     let unit = offs / geo.min_io * geo.min_io;
     let is_grouped = head.is_some_and(|head| head != GC_HEAD);
@@ -333,7 +333,7 @@ fn no_more_nodes(geo: &Geometry, rest: &[u8], offs: u32) -> bool {
 
 /// The last good master node of a LEB.
 fn find_master(geo: &Geometry, bytes: &[u8]) -> Res<MasterCopy> {
-    let bad = Err(Fail::Corrupt("damaged master nodes"));
+    let bad = Err(Fail::corrupt("damaged master nodes"));
     let unit = geo.master_bytes;
     let mut offs = 0;
     while offs + MASTER_BYTES <= geo.leb_bytes && get_u32(bytes, offs as usize) == NODE_MAGIC {

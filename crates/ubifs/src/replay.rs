@@ -3,7 +3,7 @@
 //! Follows `fs/ubifs/replay.c`. All nodes of all buds are sorted by sequence number and applied.
 
 use crate::core::Core;
-use crate::error::{Fail, Res};
+use crate::error::{AtPlace, Fail, Res};
 use crate::format::*;
 use crate::key::{Key, DATA_KEY, INO_KEY, TRUN_KEY};
 use crate::log::Bud;
@@ -42,7 +42,7 @@ impl Core {
     pub fn replay_journal(&mut self) -> Res<()> {
         let i = self.change_lp(self.tnc.ihead_lnum, Change { taken: Some(true), ..Change::default() })?;
         if self.tnc.ihead_offs != self.geo.leb_bytes - self.lpt.props[i].free {
-            return Err(Fail::Corrupt("bad place of the index head"));
+            return Err(Fail::corrupt("bad place of the index head"));
         }
         self.replaying = true;
         let result = self.replay();
@@ -56,10 +56,10 @@ impl Core {
         self.log.tail_lnum = start;
         let mut lnum = start;
         loop {
-            let goes_on = self.replay_log_leb(lnum, &mut replay)?;
+            let goes_on = self.replay_log_leb(lnum, &mut replay).at(lnum, 0)?;
             if !goes_on {
                 if lnum == start && replay.cs_sqnum == 0 {
-                    return Err(Fail::Corrupt("no nodes at the start of the log"));
+                    return Err(Fail::corrupt("no nodes at the start of the log")).at(lnum, 0);
                 }
                 break;
             }
@@ -99,7 +99,7 @@ impl Core {
     }
 
     fn replay_log_nodes(&mut self, leb: &crate::scan::ScannedLeb, replay: &mut Replay) -> Res<bool> {
-        let bad = Err(Fail::Corrupt("bad log"));
+        let bad = Err(Fail::corrupt("bad log"));
         let Some(first) = leb.nodes.first() else { return Ok(false) };
         if replay.cs_sqnum == 0 {
             if first.kind != CS_NODE || get_u64(leb.node(first), CMT_NO_AT) != self.cmt_no || first.sqnum == 0 {
@@ -132,14 +132,14 @@ impl Core {
         let (lnum, start) = (get_u32(node, reference::LNUM), get_u32(node, reference::OFFS));
         let head = get_u32(node, reference::JHEAD) as usize;
         if head >= HEADS || !self.geo.is_main(lnum) || start > self.geo.leb_bytes || start % self.geo.min_io != 0 {
-            return Err(Fail::Corrupt("bad reference node"));
+            return Err(Fail::corrupt("bad reference node"));
         }
         if let Some(bud) = self.log.buds.get(&lnum) {
             // An interrupted commit has written this reference node once more.
             if bud.head == head && bud.start <= start {
                 return Ok(());
             }
-            return Err(Fail::Corrupt("LEB referred to twice in the log"));
+            return Err(Fail::corrupt("LEB referred to twice in the log")).at(lnum, start);
         }
         let bud = Bud { start, head };
         self.add_bud(lnum, bud);
@@ -207,7 +207,7 @@ impl Core {
                     entry.new_size = u64::from(size) + (u64::from(node.key.block()) << BLOCK_SHIFT);
                 }
                 DENT_NODE | XENT_NODE => {
-                    validate_entry(bytes)?;
+                    validate_entry(bytes).at(leb.lnum, node.offs)?;
                     entry.name = entry_name(bytes).to_vec();
                     entry.deletion = get_u64(bytes, dent::INUM) == 0;
                 }
@@ -217,11 +217,11 @@ impl Core {
                     entry.new_size = get_u64(bytes, trun::NEW_SIZE);
                     entry.deletion = true;
                     if entry.old_size <= entry.new_size || entry.old_size > FILE_BYTES_MAX {
-                        return Err(Fail::Corrupt("bad truncation node"));
+                        return Err(Fail::corrupt("bad truncation node")).at(leb.lnum, node.offs);
                     }
                 }
                 AUTH_NODE => continue,
-                _ => return Err(Fail::Corrupt("unexpected node in the journal")),
+                _ => return Err(Fail::corrupt("unexpected node in the journal")).at(leb.lnum, node.offs),
             }
             let expected = match node.kind {
                 INO_NODE => INO_KEY,
@@ -230,7 +230,7 @@ impl Core {
                 kind => u32::from(kind),
             };
             if entry.key.kind() != expected {
-                return Err(Fail::Corrupt("node of the journal with the key of another kind"));
+                return Err(Fail::corrupt("node of the journal with the key of another kind")).at(leb.lnum, node.offs);
             }
             if !entry.deletion {
                 used += align8(node.len);

@@ -46,7 +46,7 @@ pub(crate) struct Superblock {
     must_write: bool,
 }
 
-const BAD: Fail = Fail::Corrupt("bad superblock");
+const BAD: Fail = Fail::corrupt("bad superblock");
 
 impl Core {
     /// Reads the superblock and calculates everything that follows from it.
@@ -56,21 +56,21 @@ impl Core {
         let flags = get_u32(&bytes, field::FLAGS);
         let version = get_u32(&bytes, field::FMT_VERSION);
         if !(3..=FORMAT_VERSION).contains(&version) {
-            return Err(Fail::Corrupt("format version that is not supported"));
+            return Err(Fail::corrupt("format version that is not supported"));
         }
         if flags & !SB_FLAGS != 0 || bytes[field::KEY_FMT] != 0 || bytes[field::KEY_HASH] > KEY_HASH_TEST {
             return Err(BAD);
         }
         if flags & SB_AUTHENTICATION != 0 {
-            return Err(Fail::Corrupt("authenticated file systems are not supported"));
+            return Err(Fail::corrupt("authenticated file systems are not supported"));
         }
         if flags & SB_ENCRYPTION != 0 {
-            return Err(Fail::Corrupt("encrypted file systems are not supported"));
+            return Err(Fail::corrupt("encrypted file systems are not supported"));
         }
         let volume_lebs = self.geo.leb_cnt;
         let geo = &mut self.geo;
         if get_u32(&bytes, field::MIN_IO) != geo.min_io || get_u32(&bytes, field::LEB_SIZE) != geo.leb_bytes {
-            return Err(Fail::Corrupt("the superblock was made for another chip"));
+            return Err(Fail::corrupt("the superblock was made for another chip"));
         }
         geo.leb_cnt = get_u32(&bytes, field::LEB_CNT);
         geo.max_leb_cnt = get_u32(&bytes, field::MAX_LEB_CNT);
@@ -92,7 +92,7 @@ impl Core {
             bytes,
         };
         if geo.leb_cnt > volume_lebs || geo.max_leb_cnt < geo.leb_cnt {
-            return Err(Fail::Corrupt("the superblock has more LEBs than the volume"));
+            return Err(Fail::corrupt("the superblock has more LEBs than the volume"));
         }
         if geo.leb_cnt < volume_lebs && geo.leb_cnt < geo.max_leb_cnt {
             // The volume was enlarged after the file system was made; it may use LEBs up to `max_leb_cnt`.
@@ -154,7 +154,7 @@ impl Core {
         ];
         match rules.into_iter().find(|(is_kept, _)| !is_kept) {
             None => Ok(()),
-            Some((_, what)) => Err(Fail::Corrupt(what)),
+            Some((_, what)) => Err(Fail::corrupt(what)),
         }
     }
 

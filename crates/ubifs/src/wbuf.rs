@@ -4,7 +4,7 @@
 
 use crate::causes;
 use crate::core::Core;
-use crate::error::{Fail, Res, NO_SPACE};
+use crate::error::{AtPlace, Fail, Res, NO_SPACE};
 use crate::format::{align, align8, GC_HEAD, HEADS};
 use crate::geometry::Geometry;
 use crate::lprops::Change;
@@ -234,7 +234,7 @@ impl Core {
             return self.leb_read_checked(at.lnum, at.offs, bytes);
         }
         if end > h.offs + h.used {
-            return Err(Fail::Corrupt("node behind the end of a journal head"));
+            return Err(Fail::corrupt("node behind the end of a journal head")).at(at.lnum, at.offs);
         }
         let on_flash = h.offs.saturating_sub(at.offs) as usize;
         let from = (at.offs + on_flash as u32 - h.offs) as usize;

@@ -107,7 +107,7 @@ impl LptGeometry {
         let lpt = LptGeometry::new(geo, big, lsave_cnt);
         let lebs = (lpt.lpt_bytes as u64 * 2).div_ceil(u64::from(geo.leb_bytes));
         if lebs > u64::from(geo.lpt_lebs) || lpt.ltab_bytes > geo.leb_bytes || lpt.lsave_bytes > geo.leb_bytes {
-            return Err(Fail::Corrupt("too few LEBs for the LPT"));
+            return Err(Fail::corrupt("too few LEBs for the LPT"));
         }
         Ok(lpt)
     }

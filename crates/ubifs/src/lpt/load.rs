@@ -6,7 +6,7 @@
 use super::nodes::{unpack_nnode, unpack_pnode};
 use super::{Lpt, Place, FANOUT, FANOUT_SHIFT};
 use crate::core::Core;
-use crate::error::Res;
+use crate::error::{AtPlace, Res};
 
 impl Core {
     /// Reads the table of the LPT area (`lpt_init_rd`).
@@ -86,7 +86,7 @@ impl Core {
             let read = self.leb_read_checked(node.lnum, node.offs, &mut bytes);
             let unpacked = read.and_then(|()| unpack_nnode(&self.lpt.geo, &self.geo, level, index, &bytes));
             self.lpt_node_buffer = bytes;
-            children = unpacked?;
+            children = unpacked.at(node.lnum, node.offs)?;
         }
         for (i, place) in children.into_iter().enumerate() {
             let child = index * FANOUT + i as u32;
@@ -108,7 +108,7 @@ impl Core {
             let read = self.leb_read_checked(node.lnum, node.offs, &mut bytes);
             let unpacked = read.and_then(|()| unpack_pnode(&self.lpt.geo, &self.geo, index, &bytes));
             self.lpt_node_buffer = bytes;
-            props = unpacked?;
+            props = unpacked.at(node.lnum, node.offs)?;
         }
         for (i, (free, dirty, is_index)) in props.into_iter().enumerate() {
             let lp = &mut self.lpt.props[(index * FANOUT) as usize + i];

@@ -11,7 +11,7 @@ use crate::format::{get_u16, put_u16};
 use crate::geometry::Geometry;
 use crate::lprops::Lprops;
 
-const BAD: Fail = Fail::Corrupt("damaged LPT node");
+const BAD: Fail = Fail::corrupt("damaged LPT node");
 
 fn seal(bytes: &mut [u8]) {
     let crc = crc16(&bytes[CRC_BYTES..]);

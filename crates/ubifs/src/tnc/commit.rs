@@ -223,7 +223,7 @@ impl Core {
         for (i, branch) in znode.branches.iter().enumerate() {
             let from = idx::BRANCHES + i * (BRANCH_BYTES + KEY_BYTES) as usize;
             if branch.at.lnum == 0 || branch.at.len == 0 {
-                return Err(Fail::Corrupt("bad branch in an index node to write"));
+                return Err(Fail::corrupt("bad branch in an index node to write"));
             }
             put_u32(bytes, from, branch.at.lnum);
             put_u32(bytes, from + 4, branch.at.offs);

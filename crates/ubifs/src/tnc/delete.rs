@@ -25,7 +25,7 @@ impl Core {
             self.tnc.dirty_cnt -= 1;
             self.tnc.keep_old_place(id);
             if parent == NO_ZNODE {
-                return Err(Fail::Corrupt("the index became empty"));
+                return Err(Fail::corrupt("the index became empty"));
             }
             self.tnc.release(id);
             id = parent;
@@ -100,7 +100,7 @@ impl Core {
             }
             self.tnc.zm(position.znode).branches.drain(first..first + count);
             if self.tnc.z(position.znode).level > 0 {
-                return Err(Fail::Corrupt("leaf of the index above level 0"));
+                return Err(Fail::corrupt("leaf of the index above level 0"));
             }
             self.delete(position)?;
         }

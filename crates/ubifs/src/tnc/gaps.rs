@@ -63,7 +63,7 @@ impl Core {
         for i in 0..leb.nodes.len() {
             let node = leb.nodes[i];
             if node.kind != IDX_NODE {
-                return Err(Fail::Corrupt("LEB of the index with other nodes"));
+                return Err(Fail::corrupt("LEB of the index with other nodes"));
             }
             let bytes = leb.node(&node);
             let (key, level) = (Key::read(bytes, idx::BRANCHES + BRANCH_BYTES as usize), get_u16(bytes, idx::LEVEL));

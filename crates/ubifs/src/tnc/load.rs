@@ -4,7 +4,7 @@
 
 use super::{Branch, Leaf, NodeAt, NO_ZNODE};
 use crate::core::Core;
-use crate::error::{Fail, Res, NOT_FOUND};
+use crate::error::{AtPlace, Fail, Res, NOT_FOUND};
 use crate::format::*;
 use crate::key::{Key, DATA_KEY, DENT_KEY, INO_KEY, XENT_KEY};
 use crate::node::check_node;
@@ -21,7 +21,7 @@ fn node_kind(key: Key) -> u8 {
 
 /// Checks an entry node (`ubifs_validate_entry`).
 pub(crate) fn validate_entry(node: &[u8]) -> Res<()> {
-    let bad = Err(Fail::Corrupt("bad entry node"));
+    let bad = Err(Fail::corrupt("bad entry node"));
     if node.len() <= dent::NAME {
         return bad;
     }
@@ -73,7 +73,7 @@ impl Core {
         let child = self.read_znode(at, id, n as u32)?;
         if self.tnc.z(child).level + 1 != self.tnc.z(id).level || self.tnc.z(child).branches.is_empty() {
             self.tnc.release(child);
-            return Err(Fail::Corrupt("index node of a wrong level"));
+            return Err(Fail::corrupt("index node of a wrong level")).at(at.lnum, at.offs);
         }
         self.tnc.zm(id).branches[n].child = child;
         Ok(child)
@@ -82,7 +82,7 @@ impl Core {
     fn read_znode(&mut self, at: NodeAt, parent: u32, iip: u32) -> Res<u32> {
         let mut node = std::mem::take(&mut self.index_buffer);
         let read = self.read_node(&mut node, IDX_NODE, at.lnum, at.offs, at.len);
-        let result = read.and_then(|()| self.unpack_znode(&node, parent, iip));
+        let result = read.and_then(|()| self.unpack_znode(&node, parent, iip)).at(at.lnum, at.offs);
         self.index_buffer = node;
         result
     }
@@ -91,10 +91,10 @@ impl Core {
         let children = u32::from(get_u16(node, idx::CHILD_CNT));
         let level = get_u16(node, idx::LEVEL);
         if children == 0 || children > self.geo.fanout || level > LEVELS_MAX {
-            return Err(Fail::Corrupt("bad index node"));
+            return Err(Fail::corrupt("bad index node"));
         }
         if (node.len() as u32) < idx_node_bytes(children) {
-            return Err(Fail::Corrupt("short index node"));
+            return Err(Fail::corrupt("short index node"));
         }
         let id = self.tnc.allocate(parent, level, self.geo.fanout);
         self.tnc.zm(id).iip = iip;
@@ -116,20 +116,20 @@ impl Core {
         let NodeAt { lnum, offs, len } = branch.at;
         let end = u64::from(offs) + u64::from(len);
         if !self.geo.is_main(lnum) || end > u64::from(self.geo.leb_bytes) || offs % 8 != 0 || len < HEADER_BYTES {
-            return Err(Fail::Corrupt("bad branch of an index node"));
+            return Err(Fail::corrupt("bad branch of an index node"));
         }
         if branch.key.kind() > XENT_KEY {
-            return Err(Fail::Corrupt("bad key in an index node"));
+            return Err(Fail::corrupt("bad key in an index node"));
         }
         if level == 0 {
             let range = self.geo.node_range(node_kind(branch.key));
             if !range.is_some_and(|(least, most)| (least..=most).contains(&len)) {
-                return Err(Fail::Corrupt("bad length in an index node"));
+                return Err(Fail::corrupt("bad length in an index node"));
             }
         }
         match before {
             Some(before) if before > branch.key || (before == branch.key && !before.is_hashed()) => {
-                Err(Fail::Corrupt("keys of an index node out of order"))
+                Err(Fail::corrupt("keys of an index node out of order"))
             }
             _ => Ok(()),
         }
@@ -145,7 +145,7 @@ impl Core {
             None => self.read_node(node, kind, at.lnum, at.offs, at.len)?,
         }
         if Key::read(node, KEY_AT) != key {
-            return Err(Fail::Corrupt("node with another key than the index says"));
+            return Err(Fail::corrupt("node with another key than the index says")).at(at.lnum, at.offs);
         }
         Ok(())
     }
