@@ -103,3 +103,97 @@ def test_what_a_system_lacks_is_said_with_the_reason(ffslab: Command, tmp_path: 
 
 def ffslab_stack() -> ffslab.Stack:
     return ffslab.Stack("rfs", system="rtems", device_KiB=4096)
+
+
+# ---- a program without an operating system --------------------------------------------------------------------
+
+
+def bare() -> ffslab.Stack:
+    stack = ffslab.Stack("yaffs2", system="bare", partition_blocks=64)
+    stack.mount()
+    return stack
+
+
+def test_a_bare_program_finds_what_it_wrote_after_power_cuts_and_mounts() -> None:
+    stack = bare()
+    stack.mkdir("d")
+    data = bytes(range(256)) * 40
+    stack.write_file("d/a", data)
+    # A call of any length, at any place, crosses chunks.
+    fd = stack.open("d/a", "rdwr")
+    assert stack.pwrite(fd, b"middle", 2045) == 6
+    assert stack.pread(fd, 12, 2042) == data[2042:2045] + b"middle" + data[2051:2054]
+    stack.fsync(fd)
+    stack.pwrite(fd, b"lost", 0)
+    stack.crash()
+    stack.mount()
+    expected = data[:2045] + b"middle" + data[2051:]
+    assert stack.read_file("d/../d/./a") == expected
+    stack.rename("d/a", "b")
+    fd = stack.open("b", "rdonly")
+    stack.unlink("b")
+    assert sorted(stack.listdir()) == ["d", "lost+found"]
+    assert stack.pread(fd, 4, 0) == expected[:4], "an open file lives on without its name"
+    stack.close(fd)
+    stack.umount()
+    stack.mount()
+    with pytest.raises(FileNotFoundError):
+        stack.stat("b")
+
+
+def test_nothing_is_cached_for_a_bare_program() -> None:
+    reads = {}
+    for system in ("linux", "bare"):
+        stack = ffslab.Stack("yaffs2", system=system, partition_blocks=64)
+        stack.mount()
+        stack.write_file("a", bytes(64 << 10))
+        stack.sync()
+        before = stack.counters()["page_reads"]
+        for _ in range(3):
+            stack.read_file("a")
+        reads[system] = stack.counters()["page_reads"] - before
+    # 32 chunks, three times; the short-op cache may still hold some of the last ones.
+    assert reads["linux"] == 0
+    assert 3 * 32 - 20 <= reads["bare"] <= 3 * 32
+
+
+def test_what_a_bare_program_has_not_is_said_with_the_reason(ffslab: Command, tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="a bare program has no page cache"):
+        bare().drop_caches()
+    text = 'title = "t"\n[stack]\nsystem = "bare"\nfs = "jffs2"\n[[measure]]\nstep = "mount"\n'
+    (tmp_path / "a.toml").write_text(text, encoding="utf-8")
+    done = ffslab("run", str(tmp_path / "a.toml"))
+    assert done.returncode == 2
+    assert "no interface for programs without an operating system" in done.stderr
+    (tmp_path / "a.toml").write_text(text.replace('"jffs2"', '"yaffs2"\nread_ahead_KiB = 8'), encoding="utf-8")
+    done = ffslab("run", str(tmp_path / "a.toml"))
+    assert done.returncode == 2
+    assert "unknown key `read_ahead_KiB`" in done.stderr
+
+
+def page_cache_table(summary: dict[str, Any]) -> list[str]:
+    """The rows of docs/bare.md, from the results of its experiment."""
+    linux, program = summary["variants"]
+    rows = []
+    for here, there in zip(linux["steps"], program["steps"], strict=True):
+        cells = [f"{step['counts']['page_reads']:,} | {step['counts']['page_programs']:,}" for step in (here, there)]
+        times = [f"{step['elapsed_us'] / 1000:,.1f}" for step in (here, there)]
+        rows.append(f"| {cells[0]} | {times[0]} | {cells[1]} | {times[1]} |")
+    return rows
+
+
+def test_the_table_of_what_the_page_cache_is_worth_is_true(ffslab: Command, tmp_path: Path) -> None:
+    experiment = ROOT / "experiments/bare/page-cache.toml"
+    summary = summary_of(ffslab("run", str(experiment), "--json", "--out", str(tmp_path / "out")))
+    written = (ROOT / "docs/bare.md").read_text(encoding="utf-8")
+    for row in page_cache_table(summary):
+        assert row in written, row
+    linux, program = summary["variants"]
+    assert [step["counts"]["page_reads"] for step in linux["steps"][:2]] == [0, 0]
+    assert all(step["counts"]["page_reads"] >= 512 for step in program["steps"][:2])
+    # Every nanosecond has a cause on this system, too.
+    for variant in (linux, program):
+        caused = sum(c["cpu_us"] + c["driver_us"] + c["busy_us"] for c in variant["by_cause"])
+        assert abs(caused + variant["program_us"] + variant["idle_us"] - variant["time_us"]) < 1.0
+    resolved = ffslab("run", str(tmp_path / "out" / "resolved.toml"), "--json", "--out", str(tmp_path / "again"))
+    assert summary_of(resolved)["variants"] == summary["variants"]

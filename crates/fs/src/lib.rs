@@ -322,3 +322,13 @@ pub fn run_turn(fs: &mut dyn FileSystem, host: &mut dyn Host, task: &'static Tas
         fs.run_task(host, task);
     }
 }
+
+/// A file system that a program can call without an operating system between, as firmware does: reads and writes have any
+/// length and go straight to the file system and its own buffers.
+pub trait DirectFileSystem: FileSystem {
+    /// Reads from byte `at` of a file on; returns how many bytes there were, fewer than `into` takes at the end of the file.
+    fn read_at(&mut self, ino: Ino, at: u64, into: &mut [u8]) -> Result<usize>;
+
+    /// Writes from byte `at` of a file on; returns how many bytes found room, at least 1 of any.
+    fn write_at(&mut self, host: &mut dyn Host, ino: Ino, at: u64, data: &[u8]) -> Result<usize>;
+}

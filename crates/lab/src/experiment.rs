@@ -3,7 +3,7 @@
 
 use crate::error::LabError;
 use crate::input::{line_of, toml_error, unknown};
-use crate::stack_keys::{keys_of_others, StackKeys, StackTable};
+use crate::stack_keys::{keys_of_others, StackKeys, StackTable, SYSTEMS};
 use ffslab_workload::Step;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -250,7 +250,7 @@ fn optional<'i, T: Deserialize<'i>>(source: &Source, root: &DeTable<'i>, key: &s
     root.get(key).map(|value| read(source, value.clone())).transpose()
 }
 
-/// Reads the `[stack]` table. Its key `system` is "linux", which is the default, or "rtems".
+/// Reads the `[stack]` table. Its key `system` is one of [`SYSTEMS`], of which the first one is the default.
 fn read_stack(source: &Source, root: &DeTable) -> Result<StackTable, LabError> {
     let Some(DeValue::Table(table)) = root.get("stack").map(Spanned::get_ref) else {
         return required(source, root, "stack").map(|keys: StackKeys| keys.into());
@@ -260,6 +260,7 @@ fn read_stack(source: &Source, root: &DeTable) -> Result<StackTable, LabError> {
     };
     match system.get_ref().as_str() {
         Some("rtems") => Ok(StackTable::Rtems(Box::new(required(source, root, "stack")?))),
+        Some("bare") => Ok(StackTable::Bare(Box::new(required(source, root, "stack")?))),
         Some("linux") => {
             let mut keys = table.clone();
             keys.remove("system");
@@ -267,7 +268,7 @@ fn read_stack(source: &Source, root: &DeTable) -> Result<StackTable, LabError> {
             read(source, Spanned::new(span, DeValue::Table(keys))).map(|keys: StackKeys| keys.into())
         }
         other => {
-            let text = unknown("system", other.unwrap_or_default(), &["linux", "rtems"]);
+            let text = unknown("system", other.unwrap_or_default(), SYSTEMS);
             Err(source.error(system.span().start, text))
         }
     }

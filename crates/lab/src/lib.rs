@@ -12,6 +12,7 @@
 //! processes but for those of fio jobs.
 
 mod activity;
+pub mod bare;
 pub mod case;
 mod case_yaffs2;
 mod columns;

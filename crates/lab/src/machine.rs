@@ -1,6 +1,7 @@
 //! Turns the description of a machine in an experiment into a machine that runs: which systems there are, and how each
 //! of them is built.
 
+use crate::bare;
 use crate::result::FlashSummary;
 use crate::rtems::{Machine, RtemsFs, RtemsSpec};
 use crate::stack::{Stack, StackSpec};
@@ -10,7 +11,7 @@ use crate::LabError;
 use ffslab_flash::Geometry;
 use ffslab_rtems::yaffs2::RamFlash;
 use ffslab_sim::PowerMilliwatt;
-use ffslab_system::System;
+use ffslab_system::{MediumImage, System};
 use std::path::Path;
 
 /// All numbers that are needed to build a machine.
@@ -18,6 +19,8 @@ use std::path::Path;
 pub enum MachineSpec {
     Linux(Box<StackSpec>),
     Rtems(Box<RtemsSpec>),
+    /// What Linux would run on, for a program without it.
+    Bare(Box<StackSpec>),
 }
 
 /// The image file whose content the medium holds at the start.
@@ -41,6 +44,10 @@ impl MachineSpec {
                 let (spec, keys) = keys.resolve(base_dir).map_err(LabError::Input)?;
                 Ok((MachineSpec::Rtems(Box::new(spec)), StackTable::Rtems(Box::new(keys))))
             }
+            StackTable::Bare(keys) => {
+                let (spec, keys) = keys.resolve(base_dir)?;
+                Ok((MachineSpec::Bare(Box::new(spec)), StackTable::Bare(Box::new(keys))))
+            }
         }
     }
 
@@ -53,13 +60,24 @@ impl MachineSpec {
             (MachineSpec::Linux(spec), None) => Box::new(Stack::new(spec)?),
             (MachineSpec::Linux(spec), Some(state)) => Box::new(Stack::restored(spec, &state.medium, state.at_ns)?),
             (MachineSpec::Rtems(spec), None) => Box::new(Machine::new(spec)?),
+            (MachineSpec::Bare(spec), None) => Box::new(bare::build(spec)?),
+            (MachineSpec::Bare(spec), Some(state)) => {
+                let MediumImage::Chip(chip) = &state.medium else {
+                    return Err("the state is not of a chip".to_string());
+                };
+                let mut spec = StackSpec::clone(spec);
+                spec.sim.uptime_ns = state.at_ns;
+                let machine = bare::build(&spec)?;
+                machine.medium().restore(chip)?;
+                Box::new(machine)
+            }
             (MachineSpec::Rtems(spec), Some(state)) => Box::new(Machine::restored(spec, &state.medium, state.at_ns)?),
         })
     }
 
     /// Sets the time of day at virtual time 0. RTEMS always starts in 1988, so nothing is set there.
     pub fn set_epoch_s(&mut self, epoch_s: u64) {
-        if let MachineSpec::Linux(spec) = self {
+        if let MachineSpec::Linux(spec) | MachineSpec::Bare(spec) = self {
             spec.vfs.epoch_s = epoch_s;
         }
     }
@@ -67,7 +85,7 @@ impl MachineSpec {
     /// Size of the partition or device. For memory files it is the memory that the board of the study has for them.
     pub fn medium_bytes(&self) -> u64 {
         match self {
-            MachineSpec::Linux(spec) => {
+            MachineSpec::Linux(spec) | MachineSpec::Bare(spec) => {
                 let block_bytes = u64::from(spec.geometry.page_bytes) * u64::from(spec.geometry.pages_per_block);
                 block_bytes * u64::from(spec.partition_blocks)
             }
@@ -78,7 +96,7 @@ impl MachineSpec {
     /// The chip as results describe it. `None`: the results have no chip, as with RTEMS.
     pub fn flash_summary(&self) -> Option<FlashSummary> {
         match self {
-            MachineSpec::Linux(spec) => Some(FlashSummary::from(&**spec)),
+            MachineSpec::Linux(spec) | MachineSpec::Bare(spec) => Some(FlashSummary::from(&**spec)),
             MachineSpec::Rtems(_) => None,
         }
     }
@@ -86,7 +104,7 @@ impl MachineSpec {
     /// Power that the idle board draws. `None`: it is not known.
     pub fn idle_power(&self) -> Option<PowerMilliwatt> {
         match self {
-            MachineSpec::Linux(spec) => spec.idle_power,
+            MachineSpec::Linux(spec) | MachineSpec::Bare(spec) => spec.idle_power,
             MachineSpec::Rtems(_) => None,
         }
     }
@@ -94,7 +112,7 @@ impl MachineSpec {
     /// The geometry of the chip in a state of this machine. `None`: the state is plain bytes.
     pub(crate) fn chip_geometry(&self) -> Option<Geometry> {
         match self {
-            MachineSpec::Linux(spec) => Some(spec.geometry),
+            MachineSpec::Linux(spec) | MachineSpec::Bare(spec) => Some(spec.geometry),
             MachineSpec::Rtems(spec) => match spec.fs {
                 RtemsFs::Yaffs2 { flash_bytes } => Some(RamFlash::geometry(flash_bytes)),
                 _ => None,
@@ -104,7 +122,7 @@ impl MachineSpec {
 
     pub(crate) fn image(&self) -> Option<ImageOf<'_>> {
         match self {
-            MachineSpec::Linux(spec) => {
+            MachineSpec::Linux(spec) | MachineSpec::Bare(spec) => {
                 let image = spec.image.as_ref()?;
                 Some(ImageOf { path: &image.path, oob: image.oob, autoplace: image.autoplace })
             }
@@ -119,7 +137,7 @@ impl MachineSpec {
     pub(crate) fn without_image(&self) -> MachineSpec {
         let mut spec = self.clone();
         match &mut spec {
-            MachineSpec::Linux(spec) => spec.image = None,
+            MachineSpec::Linux(spec) | MachineSpec::Bare(spec) => spec.image = None,
             MachineSpec::Rtems(spec) => {
                 if let RtemsFs::Rfs { disk, .. } | RtemsFs::Dosfs { disk, .. } = &mut spec.fs {
                     disk.image = None;

@@ -1,5 +1,6 @@
 //! The `[stack]` table of an experiment: a board by name, and what differs from it.
 
+use crate::bare::BareKeys;
 use crate::error::LabError;
 use crate::file_systems::{self, join_names, Descriptor};
 use crate::recognise::arranged::{Arranged, Said};
@@ -11,13 +12,17 @@ use ffslab_linux::DirtyLimits;
 use schemars::{json_schema, JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 
-/// The `[stack]` table: of Linux, or with `system = "rtems"` of RTEMS.
+/// The `[stack]` table: of Linux, with `system = "rtems"` of RTEMS, with `system = "bare"` of a program without either.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum StackTable {
     Linux(Box<StackKeys>),
     Rtems(Box<RtemsKeys>),
+    Bare(Box<BareKeys>),
 }
+
+/// The systems by the names that `system` gives them; the first one is the default.
+pub const SYSTEMS: &[&str] = &["linux", "rtems", "bare"];
 
 impl StackTable {
     /// A table as a program writes it, each key on a line of its own.
@@ -30,6 +35,7 @@ impl StackTable {
         }
         match toml::from_str::<OfSystem>(text)?.system.as_deref() {
             None => toml::from_str(text).map(StackTable::Linux),
+            Some("bare") => toml::from_str(text).map(StackTable::Bare),
             Some(_) => toml::from_str(text).map(StackTable::Rtems),
         }
     }
@@ -39,6 +45,7 @@ impl StackTable {
         match self {
             StackTable::Linux(keys) => &keys.fs,
             StackTable::Rtems(keys) => &keys.fs,
+            StackTable::Bare(keys) => &keys.fs,
         }
     }
 
@@ -46,7 +53,7 @@ impl StackTable {
     pub fn linux(&self) -> Option<&StackKeys> {
         match self {
             StackTable::Linux(keys) => Some(keys),
-            StackTable::Rtems(_) => None,
+            StackTable::Rtems(_) | StackTable::Bare(_) => None,
         }
     }
 }
@@ -200,6 +207,12 @@ pub(crate) fn keys_of_others<'a>(fs: &'a str, others: &'a [&str]) -> impl Iterat
 }
 
 impl StackKeys {
+    /// A board with a file system on a partition of so many erase blocks; all other keys have their defaults.
+    pub fn of(board: &str, fs: &str, partition_blocks: u32) -> StackKeys {
+        let keys = serde_json::json!({ "board": board, "fs": fs, "partition_blocks": partition_blocks });
+        serde_json::from_value(keys).expect("all other keys have defaults")
+    }
+
     /// Whether a file system can own this key.
     pub(crate) fn can_be_owned(key: &str) -> bool {
         OWNED_KEYS.iter().any(|(name, _)| *name == key)

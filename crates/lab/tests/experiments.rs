@@ -70,6 +70,7 @@ fn every_experiment_of_the_repository_can_be_read() {
                 match &variant.stack {
                     StackTable::Linux(keys) => drop(StackSpec::from_keys(keys, &study).unwrap()),
                     StackTable::Rtems(keys) => drop(keys.resolve(&study).unwrap()),
+                    StackTable::Bare(keys) => drop(keys.resolve(&study).unwrap()),
                 }
             }
             found += 1;

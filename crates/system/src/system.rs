@@ -5,6 +5,7 @@ use ffslab_flash::{ChipImage, Torn};
 use ffslab_fs::{BlockSpace, Unwritten};
 use ffslab_mtd::Mtd;
 use ffslab_workload::steps;
+use ffslab_workload::text::size_text;
 use std::any::Any;
 
 /// A copy of what a medium holds, switched off.
@@ -122,7 +123,11 @@ pub trait System: Calls + Any {
     fn medium_bytes(&self) -> u64;
 
     /// What to say when it is too small: what it holds, and what would be right.
-    fn too_small(&self) -> String;
+    fn too_small(&self) -> String {
+        let bytes = size_text(self.medium_bytes());
+        let blocks = self.nand().map_or_else(String::new, |nand| format!(" ({} blocks)", nand.blocks().len()));
+        format!("the partition holds {bytes}{blocks} with the file system's own needs; enlarge it or write less")
+    }
 
     /// The raw NAND below, if there is one.
     fn nand(&self) -> Option<&NandMedium> {

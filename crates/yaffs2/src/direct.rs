@@ -3,7 +3,7 @@
 //! Follows `direct/yaffsfs.c`: reads and writes of any length go straight to the short-op cache and flash. Names,
 //! attributes and durability are those of [`ffslab_fs::FileSystem`].
 
-use ffslab_fs::{Errno, FileSystem, Ino, Result};
+use ffslab_fs::{DirectFileSystem, Errno, FileSystem, Host, Ino, Result};
 
 use crate::Yaffs2;
 
@@ -43,5 +43,15 @@ impl Yaffs2 {
         self.device.check_gc(true)?;
         let erased = self.device.blocks.erased_blocks * self.device.blocks.chunks_per_block as i32;
         Ok(erased > self.device.blocks.free_chunks / 2)
+    }
+}
+
+impl DirectFileSystem for Yaffs2 {
+    fn read_at(&mut self, ino: Ino, at: u64, into: &mut [u8]) -> Result<usize> {
+        Yaffs2::read_at(self, ino, at, into)
+    }
+
+    fn write_at(&mut self, _host: &mut dyn Host, ino: Ino, at: u64, data: &[u8]) -> Result<usize> {
+        Yaffs2::write_at(self, ino, at, data)
     }
 }

@@ -7,6 +7,24 @@ from typing import Literal, NotRequired, TypeAlias, TypedDict
 from ffslab.answers import Json
 
 
+class BareKeys(TypedDict):
+    """A program with its file system on a board's chip, without an operating system."""
+
+    board: str
+    clock_read_ns: NotRequired[int | None]
+    ecc: NotRequired[EccName | None]
+    first_block: int
+    fs: str
+    inband_tags: bool
+    part: NotRequired[str | None]
+    partition_blocks: int
+    system: BareName
+    yaffs2_version: NotRequired[Yaffs2Version | None]
+
+
+BareName: TypeAlias = Literal["bare"]
+
+
 class CauseSummary(TypedDict):
     """Flash operations under the names of the measured cases."""
 
@@ -253,7 +271,7 @@ class StackKeys(TypedDict):
     ecc: NotRequired[EccName | None]
     endian: NotRequired[EndianName]
     first_block: int
-    fs: Literal["jffs2", "yaffs2", "ubifs", "none"]
+    fs: str
     hz: NotRequired[int | None]
     image: NotRequired[str | None]
     image_autoplace: NotRequired[bool | None]
@@ -277,7 +295,7 @@ class StackKeys(TypedDict):
     yaffs2_version: NotRequired[Yaffs2Version | None]
 
 
-StackTable: TypeAlias = "StackKeys | RtemsKeys"
+StackTable: TypeAlias = "StackKeys | RtemsKeys | BareKeys"
 
 
 class StepSummary(TypedDict):

@@ -16,7 +16,7 @@ JSON = "Print JSON instead of a table."
 # The machine that a verb runs on.
 STACK = {
     "system": "Who answers the calls: linux, rtems, or bare (a program with the file system linked into it).",
-    "board": "Board profile; `ffslab profiles` lists them. [default: omap3evm; of RTEMS beaglebone-black]",
+    "board": "Board profile; `ffslab profiles` lists them; of RTEMS beaglebone-black. [default: omap3evm]",
     "kernel": "Kernel profile, instead of the board's own.",
     "fs": "File system: jffs2, yaffs2 or ubifs; of RTEMS also rfs, dosfs and imfs.",
     "partition_blocks": "Erase blocks of the partition. [default: 400]",

@@ -22,6 +22,7 @@ impl Experiment {
                 ([Some(&mut keys.board), keys.part.as_mut(), keys.kernel.as_mut()], &mut keys.image)
             }
             StackTable::Rtems(keys) => ([Some(&mut keys.board), keys.device.as_mut(), None], &mut keys.image),
+            StackTable::Bare(keys) => ([Some(&mut keys.board), keys.part.as_mut(), None], &mut None),
         };
         for name in names.into_iter().flatten() {
             *name = located_profile(base_dir, name);
@@ -53,7 +54,11 @@ impl Experiment {
             measure: steps(&first.measure),
             axes: axes.into_iter().collect(),
         };
-        toml::to_string(&file).expect("an experiment that was read can be written")
+        let text = toml::to_string(&file).expect("an experiment that was read can be written");
+        match stacks.iter().all(|other| std::mem::discriminant(*other) == std::mem::discriminant(stacks[0])) {
+            true => text,
+            false => without_keys_of_one_system(&text, stacks),
+        }
     }
 
     /// The stack of the first variant, without the keys that have another value in another variant and are no axis:
@@ -82,8 +87,20 @@ impl Experiment {
         match stacks[0] {
             StackTable::Linux(_) => StackTable::Linux(read_back(common)),
             StackTable::Rtems(_) => StackTable::Rtems(read_back(common)),
+            StackTable::Bare(_) => StackTable::Bare(read_back(common)),
         }
     }
+}
+
+/// Where systems are compared, a key that only one of them has is left to its default: written out, the others would
+/// refuse it.
+fn without_keys_of_one_system(text: &str, stacks: &[&StackTable]) -> String {
+    let mut file: toml::Table = toml::from_str(text).expect("what was just written can be read");
+    let tables: Vec<toml::Table> = stacks.iter().map(|stack| as_table(stack)).collect();
+    if let Some(toml::Value::Table(stack)) = file.get_mut("stack") {
+        stack.retain(|key, _| tables.iter().all(|table| table.contains_key(key)));
+    }
+    toml::to_string(&file).expect("an experiment that was read can be written")
 }
 
 fn as_table(keys: &StackTable) -> toml::Table {

@@ -23,7 +23,7 @@ use crate::recognise::arranged::Arranged;
 use crate::recognise::Layout;
 use crate::stack::StackSpec;
 use crate::stack_keys::StackKeys;
-use ffslab_fs::FileSystem;
+use ffslab_fs::{DirectFileSystem, FileSystem};
 use ffslab_mtd::Mtd;
 use ffslab_ubi::{Ubi, UbiOptions};
 use std::fmt::Debug;
@@ -103,6 +103,11 @@ pub trait Settings: Debug + Send + Sync {
     /// Errors: options that the file system does not have, what it says of the medium.
     fn mount(&self, ground: &Ground<'_>, options: &MountOptions) -> Result<Box<dyn FileSystem>, Refusal>;
 
+    /// How a program calls it without an operating system between; `None`: it has no such interface.
+    fn direct(&self) -> Option<&dyn Direct> {
+        None
+    }
+
     /// What it needs if it works on UBI; `None`: it works on the partition itself.
     fn needs_ubi(&self) -> Option<NeedsUbi> {
         None
@@ -119,6 +124,14 @@ pub trait Settings: Debug + Send + Sync {
     fn adapted_to(&self, _layout: &Layout) -> Option<Arc<dyn Settings>> {
         None
     }
+}
+
+/// A file system that programs call without an operating system between.
+pub trait Direct {
+    /// As [`Settings::mount`], for such a program.
+    ///
+    /// Errors: options that the file system does not have, what it says of the medium.
+    fn mount_direct(&self, ground: &Ground<'_>, options: &MountOptions) -> Result<Box<dyn DirectFileSystem>, Refusal>;
 }
 
 /// What a file system stands on.

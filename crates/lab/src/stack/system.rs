@@ -7,7 +7,6 @@ use ffslab_fs::{BlockSpace, FileSystem, RenameFlags, Stat, StatFs, TimeSpec, Unw
 use ffslab_sim::Sim;
 use ffslab_system::{Advice, Answer, Calls, Fd, MediumImage, NandMedium, OpenFlags, System, Whence};
 use ffslab_workload::steps;
-use ffslab_workload::text::size_text;
 
 impl Calls for Stack {
     fn system_name(&self) -> &'static str {
@@ -256,13 +255,6 @@ impl System for Stack {
 
     fn medium_bytes(&self) -> u64 {
         self.partition_bytes()
-    }
-
-    fn too_small(&self) -> String {
-        let (bytes, blocks) = (size_text(self.partition_bytes()), self.partition_blocks());
-        format!(
-            "the partition holds {bytes} ({blocks} blocks) with the file system's own needs; enlarge it or write less"
-        )
     }
 
     fn nand(&self) -> Option<&NandMedium> {

@@ -5,7 +5,7 @@ mod scan;
 mod tree;
 
 use super::images::{BlockLook, BlockOwner, Evidence, ImageFormat};
-use super::{Descriptor, Ground, Mountable, Refusal, Settings};
+use super::{Descriptor, Direct, Ground, Mountable, Refusal, Settings};
 use crate::case::Case;
 use crate::error::LabError;
 use crate::inspect::Scanned;
@@ -16,7 +16,7 @@ use crate::recognise::{Given, Layout};
 use crate::stack::StackSpec;
 use crate::stack_keys::{StackKeys, Yaffs2Version};
 use crate::tree::{Content, CutOff, OnChip, Tree};
-use ffslab_fs::FileSystem;
+use ffslab_fs::{DirectFileSystem, FileSystem};
 use ffslab_mtd::is_erased;
 use ffslab_workload::quoting::quoted;
 use ffslab_yaffs2::probe::{self, Known, PageKind};
@@ -71,6 +71,10 @@ impl Settings for Yaffs2Settings {
         Ok(Box::new(Yaffs2::mount(ground.mtd.clone(), settings).map_err(|error| error.to_string())?))
     }
 
+    fn direct(&self) -> Option<&dyn Direct> {
+        Some(self)
+    }
+
     fn check_image(&self, found: &Arranged) -> Result<(), String> {
         let is = found.is_inband();
         if found.layout.is_some() && is != self.0.inband_tags {
@@ -83,6 +87,14 @@ impl Settings for Yaffs2Settings {
     fn adapted_to(&self, layout: &Layout) -> Option<Arc<dyn Settings>> {
         let tags_ecc = layout.yaffs2?.tags_ecc;
         Some(Arc::new(Yaffs2Settings(Options { tags_ecc, ..self.0 })))
+    }
+}
+
+impl Direct for Yaffs2Settings {
+    fn mount_direct(&self, ground: &Ground<'_>, options: &MountOptions) -> Result<Box<dyn DirectFileSystem>, Refusal> {
+        let direct = Options { background: None, direct: true, read_only: options.read_only, ..self.0 };
+        let settings = with_options(direct, &options.others)?;
+        Ok(Box::new(Yaffs2::mount(ground.mtd.clone(), settings).map_err(|error| error.to_string())?))
     }
 }
 

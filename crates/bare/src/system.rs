@@ -1,0 +1,75 @@
+//! What may be asked of the machine beside the program's calls.
+
+use crate::Bare;
+use ffslab_fs::{causes, BlockSpace, Errno, Unwritten};
+use ffslab_system::{Answer, MediumImage, NandMedium, System};
+
+impl System for Bare {
+    fn mount(&mut self, options: &[String]) -> Result<(), String> {
+        if self.fs.is_some() {
+            return Err("the partition is mounted already: umount it first".to_string());
+        }
+        self.host.time = self.now();
+        self.fs = Some((self.mount)(&self.medium, options)?);
+        Ok(())
+    }
+
+    fn umount(&mut self) -> Answer<()> {
+        if self.handles.iter().any(Option::is_some) {
+            return Err(Errno::Busy.into());
+        }
+        let unmounted = self.call(&causes::SYNC, |fs, host| fs.unmount(host));
+        if unmounted != Err(Errno::NoDev.into()) {
+            self.fs = None;
+        }
+        unmounted
+    }
+
+    fn is_mounted(&self) -> bool {
+        self.fs.is_some()
+    }
+
+    fn crash(&mut self) -> Result<(), String> {
+        self.fs = None;
+        self.handles.clear();
+        self.medium.restart();
+        Ok(())
+    }
+
+    fn sync_directories(&mut self) -> Answer<()> {
+        self.call(&causes::SYNC, |fs, host| fs.sync_directories(host))
+    }
+
+    fn measurement_begins(&mut self) -> Unwritten {
+        self.fs.as_deref_mut().map_or_else(Unwritten::default, |fs| fs.measurement_begins())
+    }
+
+    fn free_bytes(&mut self) -> Option<u64> {
+        let stat = self.fs.as_deref_mut()?.statfs();
+        Some(stat.blocks_free * u64::from(stat.block_bytes))
+    }
+
+    fn file_bytes_max(&self) -> u64 {
+        self.fs.as_deref().map_or(0, |fs| fs.file_bytes_max())
+    }
+
+    fn medium_bytes(&self) -> u64 {
+        self.medium.partition_bytes()
+    }
+
+    fn nand(&self) -> Option<&NandMedium> {
+        Some(&self.medium)
+    }
+
+    fn block_space(&self) -> Vec<BlockSpace> {
+        self.fs.as_deref().map(|fs| fs.block_space()).unwrap_or_default()
+    }
+
+    fn image(&self, oob: bool) -> Result<Vec<u8>, String> {
+        self.medium.image(oob)
+    }
+
+    fn snapshot(&self) -> Result<MediumImage, String> {
+        Ok(MediumImage::Chip(Box::new(self.medium.snapshot())))
+    }
+}
