@@ -280,6 +280,7 @@ INSERT INTO a VALUES ('one; ''two''')"""
         ("SELECT 1;\n.mode box\n", "{file}:2: .mode is a command of the sqlite3 shell, not SQL: leave it out"),
         ("INSERT INTO t VALUES ('a", "{file}:1: the statement is not complete: a quote or an END is missing"),
         ("-- nothing\n", "{file}: there is no SQL statement in it"),
+        ("SELECT 1;\nSELECT '\0';", "{file}:2: a zero byte: a script of SQL is text, this is none"),
     ],
 )
 def test_wrong_sql_is_one_line_with_its_place(ffslab: Command, tmp_path: Path, sql: str, complaint: str) -> None:

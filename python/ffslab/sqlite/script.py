@@ -47,8 +47,12 @@ class Script:
     def parse(cls, text: str, name: str) -> Script:
         """Cuts a text into statements.
 
-        Raises `InputError` for commands of the `sqlite3` shell and for a last statement that is not complete.
+        Raises `InputError` for commands of the `sqlite3` shell, for a last statement that is not complete, and for
+        zero bytes, at which SQLite would stop reading.
         """
+        if "\0" in text:
+            line = text.count("\n", 0, text.index("\0")) + 1
+            raise InputError(f"{name}:{line}: a zero byte: a script of SQL is text, this is none")
         found: list[Statement] = []
         at = _end_of_gap(text, 0)
         line, counted = 1, 0
