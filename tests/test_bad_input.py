@@ -309,6 +309,12 @@ def test_what_has_no_end_or_is_too_much_is_refused_at_once(
     assert {path.name for path in tmp_path.iterdir()} == before
 
 
+def test_a_value_that_is_no_text_is_named(ffslab: Command) -> None:
+    ran = ffslab("validate", "--only", "\udcff\udcfe", ROOT / "tests/measured/yaffs2.jsonl.gz")
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr.startswith("ffslab: ''$'\\377\\376' is no UTF-8 text: ")
+
+
 def test_a_pipe_is_read_up_to_its_limit(tmp_path: Path) -> None:
     """A script on the standard input goes on working, and one without an end is refused."""
     ran = subprocess.run(

@@ -10,6 +10,7 @@ import typer
 from ffslab._native import InputError
 from ffslab.cli.terminal import tell
 from ffslab.files.os_errors import reason
+from ffslab.text.quoting import quoted
 
 EXIT_BAD_INPUT = 2
 EXIT_BUG = 70  # EX_SOFTWARE of sysexits.h
@@ -30,6 +31,10 @@ def _told(error: BaseException) -> tuple[str, int]:
             return _wrong_use(error), EXIT_BAD_INPUT
         case MemoryError():
             return "there is not enough memory for this: docs/limits.md says what takes how much", EXIT_BAD_INPUT
+        case UnicodeEncodeError():
+            # Only the caller's bytes cannot be encoded: all text from files was UTF-8 when it was read.
+            piece = quoted(str(error.object))
+            return f"{piece} is no UTF-8 text: names of files may be any bytes, other values are text", EXIT_BAD_INPUT
         case OSError():
             # A file that was there when it was looked at, a full disk.
             return f"{error.filename or 'the system says'}: {reason(error)}", EXIT_BAD_INPUT
