@@ -53,7 +53,7 @@ def test_an_experiment_prints_what_the_block_cache_did(ffslab: Command, tmp_path
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        (small(fs="ext4"), 'fs = "ext4": RTEMS has imfs, mini-imfs, rfs, dosfs, jffs2, yaffs2'),
+        (small(fs="ext4"), 'fs = "ext4": RTEMS has jffs2, yaffs2, dosfs, rfs, imfs, mini-imfs'),
         (small(keys='quirks = "2020"'), "unknown quirks '2020'; there are: 2018, fixed"),
         (small(keys="bdbuf_cach_KiB = 10"), "`bdbuf_cach_KiB`"),
         (small(keys='device = "sd-cart"'), "did you mean `sd-card`?"),

@@ -13,7 +13,7 @@ pub mod ubifs;
 pub mod yaffs2;
 
 pub use images::{Evidence, ImageFormat, ImageFs};
-pub use table::{all, find, join_names, mountable, register, unknown};
+pub use table::{all, find, join_names, mountable, on_rtems, register, unknown};
 
 use crate::case::Case;
 use crate::error::LabError;
@@ -29,6 +29,17 @@ use ffslab_ubi::{Ubi, UbiOptions};
 use std::fmt::Debug;
 use std::sync::Arc;
 
+/// Those of this crate, in the order in which people read them.
+static BUILT_IN: [&Descriptor; 7] = [
+    &jffs2::JFFS2,
+    &yaffs2::YAFFS2,
+    &ubifs::UBIFS,
+    &rtems_volumes::FAT,
+    &rtems_volumes::RFS,
+    &rtems_volumes::IMFS,
+    &rtems_volumes::MINI_IMFS,
+];
+
 /// All that the laboratory knows of a file system.
 pub struct Descriptor {
     /// As users write it: `fs = "jffs2"`.
@@ -39,6 +50,8 @@ pub struct Descriptor {
     pub about: &'static str,
     /// How it is mounted on a stack with Linux; `None`: it is not.
     pub mountable: Option<&'static dyn Mountable>,
+    /// The name by which RTEMS mounts it; `None`: RTEMS does not have it.
+    pub on_rtems: Option<&'static str>,
     /// How its images are read; `None`: they are not.
     pub image: Option<&'static dyn ImageFormat>,
 }

@@ -1,12 +1,8 @@
 //! The table of the file systems.
 
-use super::{jffs2, rtems_volumes, ubifs, yaffs2, Descriptor, Mountable};
+use super::{Descriptor, Mountable, BUILT_IN};
 use crate::stack_keys::StackKeys;
 use std::sync::{PoisonError, RwLock};
-
-/// Those of this crate, in the order in which people read them.
-static BUILT_IN: [&Descriptor; 5] =
-    [&jffs2::JFFS2, &yaffs2::YAFFS2, &ubifs::UBIFS, &rtems_volumes::FAT, &rtems_volumes::RFS];
 
 /// Those that joined, in the order of their names: who comes first must not change a result.
 static REGISTERED: RwLock<Vec<&'static Descriptor>> = RwLock::new(Vec::new());
@@ -56,6 +52,11 @@ pub fn mountable(name: &str) -> Result<&'static dyn Mountable, String> {
 pub fn unknown(name: &str) -> String {
     let known: Vec<&str> = all().iter().filter(|fs| fs.mountable.is_some()).map(|fs| fs.name).collect();
     format!("fs \"{name}\" is not built yet; known: {}", known.join(", "))
+}
+
+/// Names of those that RTEMS mounts, as it calls them.
+pub fn on_rtems() -> Vec<&'static str> {
+    all().into_iter().filter_map(|fs| fs.on_rtems).collect()
 }
 
 /// Names in a sentence: "a", "a and b", "a, b and c".

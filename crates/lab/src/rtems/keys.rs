@@ -1,5 +1,6 @@
 //! The `[stack]` table of an experiment with `system = "rtems"`.
 
+use crate::file_systems;
 use crate::profile::{find_text, Kind};
 use crate::stack_keys::CompressionName;
 use ffslab_jffs2::Compression;
@@ -99,7 +100,6 @@ fn default_board() -> String {
 
 /// The name of the board on which code takes no time.
 const NO_BOARD: &str = "none";
-const FILE_SYSTEMS: &[&str] = &["imfs", "mini-imfs", "rfs", "dosfs", "jffs2", "yaffs2"];
 /// The RAM disk of the study: 512 B x 262,144.
 const DISK_KIB: u32 = 128 << 10;
 const FLASH_KIB: u32 = 32 << 10;
@@ -248,10 +248,11 @@ impl RtemsKeys {
     /// A key that nothing would look at is a mistake.
     fn refuse_what_does_not_apply(&self) -> Result<(), String> {
         let fs = self.fs.as_str();
-        if !FILE_SYSTEMS.contains(&fs) {
-            let hint = nearest(fs, FILE_SYSTEMS.iter().copied());
+        let known = file_systems::on_rtems();
+        if !known.contains(&fs) {
+            let hint = nearest(fs, known.iter().copied());
             let hint = hint.map(|name| format!("did you mean `{name}`? ")).unwrap_or_default();
-            return Err(format!("fs = \"{fs}\": {hint}RTEMS has {}", FILE_SYSTEMS.join(", ")));
+            return Err(format!("fs = \"{fs}\": {hint}RTEMS has {}", known.join(", ")));
         }
         let (block, flash) = (matches!(fs, "rfs" | "dosfs"), matches!(fs, "jffs2" | "yaffs2"));
         let given: [(&str, bool, bool, &str); 9] = [

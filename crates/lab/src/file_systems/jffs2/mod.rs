@@ -27,6 +27,7 @@ pub static JFFS2: Descriptor = Descriptor {
     title: "JFFS2",
     about: "a log of compressed nodes on the partition itself; a mount reads all of it",
     mountable: Some(&OnLinux),
+    on_rtems: Some("jffs2"),
     image: Some(&InImages),
 };
 

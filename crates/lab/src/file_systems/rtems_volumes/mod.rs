@@ -1,4 +1,4 @@
-//! Volumes of block devices that RTEMS mounts: FAT, which its DOSFS driver reads, and RFS.
+//! What only RTEMS mounts: volumes of block devices, FAT, which its DOSFS driver reads, and RFS; and IMFS in memory.
 
 mod scan;
 pub mod tree;
@@ -16,6 +16,7 @@ pub static FAT: Descriptor = Descriptor {
     title: "FAT",
     about: "FAT12, FAT16 or FAT32 on a block device, as RTEMS's DOSFS mounts it",
     mountable: None,
+    on_rtems: Some("dosfs"),
     image: Some(&FatImages),
 };
 
@@ -24,7 +25,26 @@ pub static RFS: Descriptor = Descriptor {
     title: "RFS",
     about: "RTEMS's own file system on a block device",
     mountable: None,
+    on_rtems: Some("rfs"),
     image: Some(&RfsImages),
+};
+
+pub static IMFS: Descriptor = Descriptor {
+    name: "imfs",
+    title: "IMFS",
+    about: "files in the memory of RTEMS, without a medium",
+    mountable: None,
+    on_rtems: Some("imfs"),
+    image: None,
+};
+
+pub static MINI_IMFS: Descriptor = Descriptor {
+    name: "mini-imfs",
+    title: "mini-IMFS",
+    about: "IMFS as a small RTEMS is configured, with fewer calls",
+    mountable: None,
+    on_rtems: Some("mini-imfs"),
+    image: None,
 };
 
 /// Areas for the picture of the space: at most this many.

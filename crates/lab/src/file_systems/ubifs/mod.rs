@@ -25,6 +25,7 @@ pub static UBIFS: Descriptor = Descriptor {
     title: "UBIFS",
     about: "a tree on the flash with a journal, on UBI, which levels wear and replaces bad blocks",
     mountable: Some(&OnLinux),
+    on_rtems: None,
     image: Some(&InImages),
 };
 

@@ -28,6 +28,7 @@ pub static YAFFS2: Descriptor = Descriptor {
     title: "YAFFS2",
     about: "a log of pages with tags in their out-of-band areas; a checkpoint makes mounts fast",
     mountable: Some(&OnLinux),
+    on_rtems: Some("yaffs2"),
     image: Some(&InImages),
 };
 
