@@ -13,7 +13,7 @@ from ffslab.boards.compare import comparison, verb
 from ffslab.boards.compare.alignment import offset_s
 from ffslab.boards.compare.board_logs import Call, read_calls
 from ffslab.boards.compare.content import insert_writes
-from ffslab.boards.compare.sessions import Machine, Session, insert_calls, with_inferred
+from ffslab.boards.compare.sessions import Session, insert_calls, traced_machine, with_inferred
 from ffslab.boards.compare.trace_folder import recordings, runs_before
 
 BOARD = Path(__file__).parents[2] / "shared" / "board"
@@ -70,7 +70,7 @@ def test_a_replay_says_what_each_call_did(tmp_path: Path) -> None:
     _vfs_log(tmp_path)
     [recording] = recordings(tmp_path)
     assert (recording.workload, recording.timed, runs_before(recording)) == ("INSERT", True, 0)
-    session = Session(Machine(partition_blocks=20), 128, 100)
+    session = Session(traced_machine(partition_blocks=20), 128, 100)
     made = list(session.run(with_inferred(recording.calls)))
     for one in (call for call in made if call.call.op == "write"):
         pages = one.after["work"]["page_write"]
@@ -84,7 +84,7 @@ def test_tracers_cost_what_the_profile_says(tmp_path: Path) -> None:
     [recording] = recordings(tmp_path)
 
     def mean_us(traced: bool) -> float:
-        machine = Machine(partition_blocks=20, traced=traced)
+        machine = traced_machine(partition_blocks=20, traced=traced)
         writes = [made for made in Session(machine, 128, 100).run(recording.calls) if made.call.op == "write"]
         return sum(made.latency_us for made in writes) / len(writes)
 
@@ -94,11 +94,11 @@ def test_tracers_cost_what_the_profile_says(tmp_path: Path) -> None:
 
 def test_the_table_and_the_json_agree(tmp_path: Path) -> None:
     _vfs_log(tmp_path)
-    printed = verb.run([tmp_path], [], Machine(partition_blocks=20), json=True)
+    printed = verb.run([tmp_path], [], traced_machine(partition_blocks=20), json=True)
     [row] = [row for row in json.loads(printed)["times"] if row["call"] == "vfs_write"]
     assert row["measured_mean_us"] == pytest.approx(200)
     assert row["mean_error_pct"] == pytest.approx(100 * (row["simulated_mean_us"] / 200 - 1))
-    text = verb.run([tmp_path], [128], Machine(partition_blocks=20), json=False)
+    text = verb.run([tmp_path], [128], traced_machine(partition_blocks=20), json=False)
     assert f"{row['simulated_mean_us']:,.1f}" in text and "inferred" in text
 
 
@@ -121,7 +121,7 @@ def test_what_is_no_trace_is_refused(tmp_path: Path, text: str, message: str) ->
     place.parent.mkdir()
     place.write_text(text)
     with pytest.raises(InputError, match=message):
-        comparison.compare(recordings(tmp_path), Machine())
+        comparison.compare(recordings(tmp_path), traced_machine())
 
 
 def test_a_folder_without_traces_is_refused(tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_a_folder_without_traces_is_refused(tmp_path: Path) -> None:
 
 @needs_board
 def test_select_as_on_the_board() -> None:
-    compared = comparison.compare(recordings(BOARD / "select"), Machine())
+    compared = comparison.compare(recordings(BOARD / "select"), traced_machine())
     for row in compared.times:
         assert abs(row.mean_error) < 5 and abs(row.total_error) < 8, row
     for reads in (row for row in compared.flash if row.operation == "reads" and row.task == "select"):
@@ -140,6 +140,6 @@ def test_select_as_on_the_board() -> None:
 
 @needs_board
 def test_flash_operations_of_inserts_as_on_the_board() -> None:
-    compared = comparison.compare(recordings(BOARD / "insert_capture_b", record_bytes=[128]), Machine())
+    compared = comparison.compare(recordings(BOARD / "insert_capture_b", record_bytes=[128]), traced_machine())
     for row in (row for row in compared.flash if row.task == "all"):
         assert row.error is not None and abs(row.error) < 10, row

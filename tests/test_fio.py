@@ -13,7 +13,7 @@ import pytest
 
 from conftest import Command
 from ffslab.api.experiment import Run
-from ffslab.api.stack_table import Stack
+from ffslab.api.machine import Machine
 from ffslab.workloads.fio import fio_experiment, fio_json
 from fio_jobs import job_files, with_logs
 from left_out import leave_out
@@ -66,7 +66,7 @@ def test_a_job_makes_the_requests_that_fio_makes(tmp_path: Path, name: str) -> N
     job = with_logs(JOBS[name])
     expected, report = fio_ran(tmp_path / "fio", job)
     (tmp_path / "job.fio").write_text(job, encoding="utf-8")
-    run = fio_experiment(tmp_path / "job.fio", Stack("zero-overhead", None, "jffs2", 160), lenient=False).run()
+    run = fio_experiment(tmp_path / "job.fio", Machine("zero-overhead", None, "jffs2", 160), lenient=False).run()
     logs = own_logs(run)
     assert logs.keys() == expected.keys()
     for log, files in expected.items():

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -99,11 +102,20 @@ def test_a_workload_begins_with_the_image_and_its_wear(ffslab: Command, dumps: d
 
 
 def test_the_image_takes_the_place_of_an_erased_partition(dumps: dict[str, Path]) -> None:
-    experiment = Experiment.from_toml(workload("jffs2", image='"old.bin"'))
-    text = with_image(experiment, dumps["jffs2"], inspect_image(dumps["jffs2"]))
-    assert text.count("image = ") == 1
-    assert "image_oob = true\n" in text and "partition_blocks = 64\n" in text
-    assert text.index("image = ") < text.index("[[setup]]")
+    table = Experiment.from_toml(workload("jffs2", image='"old.bin"', vid_hdr_offset_B=64))
+    inline = replace(table, text=re.sub(r"\[stack\]\n((?:.* = .*\n)+)", in_a_line, table.text))
+    assert "stack = {" in inline.text
+    for experiment in (table, inline):
+        begun = with_image(experiment, dumps["jffs2"], inspect_image(dumps["jffs2"]))
+        begun.check()
+        stack = tomllib.loads(begun.run().resolved_toml)["stack"]
+        assert stack["image"] == str(dumps["jffs2"].absolute())
+        assert (stack["image_oob"], stack["partition_blocks"]) == (True, 64)
+        assert "vid_hdr_offset_B" not in stack
+
+
+def in_a_line(stack: re.Match[str]) -> str:
+    return f"stack = {{ {', '.join(stack[1].splitlines())} }}\n"
 
 
 def test_what_says_nothing_of_a_lifetime_is_refused(ffslab: Command, dumps: dict[str, Path], tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from conftest import Command
 from ffslab.api.experiment import Experiment, Run
-from ffslab.api.stack_table import Stack
+from ffslab.api.machine import Machine
 from ffslab.workloads.postmark import postmark_experiment, reports
 from left_out import leave_out
 
@@ -52,7 +52,7 @@ def program_output(folder: Path, commands: str) -> str:
 
 def ran(folder: Path, commands: str) -> Run:
     (folder / "commands").write_text(commands, encoding="utf-8")
-    return postmark_experiment(folder / "commands", Stack("zero-overhead", None, "yaffs2", 600)).run()
+    return postmark_experiment(folder / "commands", Machine("zero-overhead", None, "yaffs2", 600)).run()
 
 
 def blocks(output: str) -> list[str]:

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from conftest import ROOT, Command
-from ffslab.api.stack_table import Stack
+from ffslab.api.machine import Machine
 from ffslab.workloads.replay import replay_experiment
 from ffslab.workloads.traces import ROW_GROUP, convert
 
@@ -44,7 +44,7 @@ STRACE = ROOT / "examples/sqlite/select-random-50.strace.gz"
 
 def replayed(trace: Path) -> dict[str, Any]:
     """The only variant of a replay."""
-    run = replay_experiment(trace, Stack("zero-overhead", None, "jffs2", 400), [], "keep").run()
+    run = replay_experiment(trace, Machine("zero-overhead", None, "jffs2", 400), [], "keep").run()
     variant: dict[str, Any] = run.summary["variants"][0]
     return variant
 

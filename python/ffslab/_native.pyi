@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from os import PathLike
+from pathlib import Path
 from typing import Any, Self, TypeAlias, final
 
 from ffslab.answers import Columns
@@ -31,6 +32,8 @@ __all__ = [
     "run_experiment",
     "schema",
     "schemas",
+    "stack_as_written",
+    "toml_of",
     "validate",
 ]
 
@@ -50,23 +53,37 @@ def run_experiment(
     file_name: str,
     base_dir: str | PathLike[str],
     progress: Callable[[float], object] | None,
-    tables: dict[str, str],
+    parquet: Callable[[Path], str],
     states: tuple[str | PathLike[str], str] | None = None,
     *,
+    stack: str | None = None,
     any_size: bool = False,
     tell: Callable[[str], object] | None = None,
 ) -> tuple[str, Columns, Columns, str, dict[str, bytes], dict[str, str]]:
     """Summary (JSON), columns of the requests and of the erase blocks, resolved experiment (TOML), saved images, logs.
 
-    `tables`: recordings as CSV, by the name that `replay` steps give. `states`: the folder where initial states are
+    `parquet` reads a recording in Parquet as CSV. `stack`: keys of the stack in place of those of the text (JSON); one
+    that is null is taken away. `states`: the folder where initial states are
     kept, and what tells this build from others. `any_size`: however many calls it makes, they are meant. `tell` gets
     what a large experiment takes, before it runs.
     """
 
 def check_experiment(
-    text: str, file_name: str, base_dir: str | PathLike[str], tables: dict[str, str], *, any_size: bool = False
+    text: str,
+    file_name: str,
+    base_dir: str | PathLike[str],
+    parquet: Callable[[Path], str],
+    *,
+    stack: str | None = None,
+    any_size: bool = False,
 ) -> None:
     """Checks an experiment as far as that goes without running it; the arguments are those of `run_experiment`."""
+
+def toml_of(json: str) -> str:
+    """Data (a table in JSON) as the TOML of an experiment; a key whose value is null is left out."""
+
+def stack_as_written(text: str, file_name: str) -> str:
+    """The `[stack]` table as it stands in the text of an experiment, without defaults (JSON)."""
 
 def planned_variants(text: str, file_name: str, base_dir: str | PathLike[str]) -> str:
     """The variants of an experiment with every default (JSON list): name, seed, stack, flash, state, setup, measure."""
@@ -126,7 +143,7 @@ _FileRow: TypeAlias = tuple[str, int, int, int]
 class Session:
     """A stack whose system calls are made one by one; `ffslab.Stack` explains them."""
 
-    def __new__(cls, stack_toml: str, seed: int, base_dir: str | PathLike[str]) -> Self: ...
+    def __new__(cls, keys_json: str, seed: int, base_dir: str | PathLike[str]) -> Self: ...
     def keys(self) -> str: ...
     def mount(self, options: list[str]) -> None: ...
     def umount(self) -> None: ...
@@ -168,7 +185,7 @@ class Session:
     def readdir(self, path: str) -> list[str]: ...
 
 def mount(
-    stack_toml: str,
+    keys_json: str,
     mountpoint: str | PathLike[str],
     *,
     socket: str | PathLike[str],

@@ -1,6 +1,7 @@
 //! Experiments: what people write. A TOML file holds a stack, setup steps, measured steps and axes to vary; each
 //! combination of the axes' values is a variant, parsed as if it stood in the file.
 
+use crate::data::StackChange;
 use crate::error::LabError;
 use crate::input::{line_of, toml_error, unknown};
 use crate::stack_keys::{keys_of_others, StackKeys, StackTable, SYSTEMS};
@@ -155,8 +156,16 @@ impl Experiment {
     ///
     /// Errors: one line with file, line, what is wrong and what would be right.
     pub fn parse(text: &str, file_name: &str) -> Result<Experiment, LabError> {
+        Experiment::parse_with(text, file_name, None)
+    }
+
+    /// The same with other keys of the stack than the text has.
+    pub fn parse_with(text: &str, file_name: &str, change: Option<&StackChange>) -> Result<Experiment, LabError> {
         let source = Source { text, file_name };
         let mut root = DeTable::parse(text).map_err(|error| toml_error(text, file_name, &error))?.into_inner();
+        if let Some(change) = change {
+            change_stack(&source, &mut root, change)?;
+        }
         for key in root.keys() {
             if !TOP_KEYS.contains(&key.get_ref().as_ref()) {
                 return Err(source.error(key.span().start, unknown("key", key.get_ref(), TOP_KEYS)));
@@ -182,6 +191,31 @@ impl Experiment {
             (optional(&source, &root, "calls_max")?, optional(&source, &root, "requests_kept")?);
         Ok(Experiment { title, variants, axes, calls_max, requests_kept })
     }
+}
+
+/// The `[stack]` table as it stands in the text of an experiment, without defaults.
+///
+/// Errors: as those of [`Experiment::parse`] for a text that is no TOML; a text without such a table.
+pub fn stack_as_written(text: &str, file_name: &str) -> Result<toml::Table, LabError> {
+    let root = DeTable::parse(text).map_err(|error| toml_error(text, file_name, &error))?.into_inner();
+    required(&Source { text, file_name }, &root, "stack")
+}
+
+fn change_stack<'i>(source: &Source, root: &mut DeTable<'i>, change: &'i StackChange) -> Result<(), LabError> {
+    let new = DeTable::parse(&change.toml).map_err(|error| toml_error(&change.toml, source.file_name, &error))?;
+    let Some(stack) = root.get_mut("stack") else { return Ok(()) };
+    let place = stack.span();
+    let DeValue::Table(stack) = stack.get_mut() else { return Ok(()) };
+    for key in &change.removed {
+        stack.remove(key.as_str());
+    }
+    for (key, value) in new.into_inner() {
+        stack.remove(key.get_ref().as_ref());
+        // An error in a new key is told with the place of the stack.
+        let (key, value) = (key.into_inner(), value.into_inner());
+        stack.insert(Spanned::new(place.clone(), key), Spanned::new(place.clone(), value));
+    }
+    Ok(())
 }
 
 /// An experiment with more variants than this is refused: its axes are taken to be a mistake.

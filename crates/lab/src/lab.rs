@@ -1,6 +1,7 @@
 //! Runs an experiment: every variant on a stack of its own.
 
 use crate::columns::{BlockColumns, RequestColumns};
+use crate::data::StackChange;
 use crate::error::LabError;
 use crate::estimate::{self, Estimate, CALLS_MAX};
 use crate::experiment::{Experiment, Variant};
@@ -12,9 +13,8 @@ use crate::result::{RunResult, Summary, VariantSummary};
 use crate::run::{run, Outcome, Plan, RunError, Watch};
 use crate::stack_keys::StackTable;
 use crate::state::{check_steps, Recipe, State, StateCache};
-use crate::traces::Traces;
+use crate::traces::{ReadParquet, Traces};
 use rayon::prelude::*;
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -132,18 +132,18 @@ fn check<'a>(
     experiment: &'a Experiment,
     file_name: &str,
     base_dir: &Path,
-    Given { cache, tables, any_size, .. }: Given,
+    Given { cache, parquet, any_size, .. }: Given,
 ) -> Result<Checked<'a>, LabError> {
     let several = experiment.variants.len() > 1;
     // Part of the key of each cached state, so that states of another build of the program are not used.
     let build = cache.map_or("", |cache| &cache.build);
-    let mut traces = Traces::with_tables(tables);
+    let mut traces = Traces::default();
     let mut ready = Vec::with_capacity(experiment.variants.len());
     let mut recipes = Recipes::default();
     for variant in &experiment.variants {
         let place = |text: String| placed(file_name, several, variant, &text);
         let steps = variant.setup.iter().chain(&variant.measure);
-        traces.read(steps.clone(), base_dir).map_err(place)?;
+        traces.read(steps.clone(), base_dir, parquet).map_err(place)?;
         let in_stack = |text: String| place(format!("[stack]: {text}"));
         let (spec, keys) = MachineSpec::of(&variant.stack, base_dir).map_err(|error| match error {
             LabError::Input(text) => in_stack(text),
@@ -173,7 +173,7 @@ fn check<'a>(
 ///
 /// Errors: [`LabError::Input`] with one line when the experiment is wrong.
 pub fn check_experiment(toml_text: &str, file_name: &str, base_dir: &Path, given: Given) -> Result<(), LabError> {
-    check(&Experiment::parse(toml_text, file_name)?, file_name, base_dir, given).map(drop)
+    check(&Experiment::parse_with(toml_text, file_name, given.stack)?, file_name, base_dir, given).map(drop)
 }
 
 /// Runs the experiment in `toml_text`. `file_name` names it in messages; relative paths in it start at `base_dir`.
@@ -197,9 +197,10 @@ pub fn run_experiment(
 pub struct Given<'a> {
     /// The folder in which initial states are looked up and kept.
     pub cache: Option<&'a StateCache>,
-    /// Recordings that the caller has already read, as CSV, by the name that the `replay` step gives. Python uses it
-    /// for Parquet files.
-    pub tables: BTreeMap<String, String>,
+    /// Reads recordings in Parquet.
+    pub parquet: Option<ReadParquet<'a>>,
+    /// Keys of the stack that hold in place of those of the text.
+    pub stack: Option<&'a StackChange>,
     /// Do not refuse an experiment for the number of its calls.
     pub any_size: bool,
     /// Is called with an estimate of what a large experiment takes, before it runs.
@@ -215,7 +216,7 @@ pub fn run_experiment_with(
     progress: &(dyn Fn(f64) -> bool + Sync),
 ) -> Result<RunResult, LabError> {
     let (cache, tell) = (given.cache, given.tell);
-    let experiment = Experiment::parse(toml_text, file_name)?;
+    let experiment = Experiment::parse_with(toml_text, file_name, given.stack)?;
     let several = experiment.variants.len() > 1;
     let Checked { ready, recipes, traces, rows_max, estimate } = check(&experiment, file_name, base_dir, given)?;
     if let Some(tell) = tell.filter(|_| estimate.is_large()) {

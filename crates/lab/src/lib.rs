@@ -16,6 +16,7 @@ pub mod bare;
 pub mod case;
 mod case_yaffs2;
 mod columns;
+pub mod data;
 pub mod error;
 mod estimate;
 pub mod experiment;

@@ -232,7 +232,7 @@ impl Session {
     /// Errors: what is wrong with the step, or why it cannot be done.
     pub fn run_step(&mut self, step: &Step) -> Result<Facts, LabError> {
         let traces = self.runner.traces.to_mut();
-        traces.read(std::iter::once(step), &self.base_dir).map_err(LabError::Input)?;
+        traces.read(std::iter::once(step), &self.base_dir, None).map_err(LabError::Input)?;
         let place = |error| match error {
             RunError::Step(text) => LabError::Input(text),
             RunError::Interrupted => LabError::Interrupted,

@@ -13,6 +13,7 @@ use ffslab_workload::trace::table::TraceColumns;
 use ffslab_workload::trace::{self, Trace};
 use ffslab_workload::Step;
 use std::collections::btree_map::{BTreeMap, Entry};
+use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -27,21 +28,22 @@ pub struct Traces {
     jobs: BTreeMap<(String, bool), Arc<FioFile>>,
     /// Commands of Postmark by file name, or by the commands in the step itself.
     postmarks: BTreeMap<(String, Option<String>), Arc<CommandFile>>,
-    /// Tables in place of files that only the caller can read, by the name that a step gives.
-    tables: BTreeMap<String, String>,
 }
 
-impl Traces {
-    /// Starts with the tables of the caller; see [`crate::Given`].
-    pub fn with_tables(tables: BTreeMap<String, String>) -> Traces {
-        Traces { tables, ..Traces::default() }
-    }
+/// Reads a recording in Parquet, which only Python can, as CSV. Errors: one line.
+pub type ReadParquet<'a> = &'a dyn Fn(&Path) -> Result<String, String>;
 
+impl Traces {
     /// Reads the files that the `replay`, `fio`, `postmark`, `copy_in` and `load` steps among `steps` name and that
     /// have not been read yet. Paths are relative to `base_dir`.
     ///
     /// Errors: one line of the trace, job file, folder or image reader.
-    pub fn read<'a>(&mut self, steps: impl Iterator<Item = &'a Step>, base_dir: &Path) -> Result<(), String> {
+    pub fn read<'a>(
+        &mut self,
+        steps: impl Iterator<Item = &'a Step>,
+        base_dir: &Path,
+        parquet: Option<ReadParquet>,
+    ) -> Result<(), String> {
         for step in steps {
             if let Step::CopyIn(copy) = step {
                 if !self.trees.contains_key(&copy.from) {
@@ -71,8 +73,8 @@ impl Traces {
                 continue;
             }
             let (path, root) = (base_dir.join(&replay.file), replay.root.as_deref());
-            let trace = match self.tables.get(&replay.file) {
-                Some(table) => trace::parse(&path, table, root),
+            let trace = match parquet.filter(|_| is_parquet(&path)) {
+                Some(parquet) => trace::parse(&path, &parquet(&path)?, root),
                 None => trace::read(&path, root),
             };
             self.traces.insert(key, Arc::new(trace.map_err(|error| error.to_string())?));
@@ -120,6 +122,14 @@ impl Traces {
             other => other.calls(),
         }
     }
+}
+
+/// Whether a file holds Parquet, by its first bytes. A pipe cannot be looked into; what cannot be read is told by the
+/// reader of the other formats.
+pub fn is_parquet(path: &Path) -> bool {
+    let mut magic = [0; 4];
+    let read = |mut file: std::fs::File| file.read_exact(&mut magic);
+    path.is_file() && std::fs::File::open(path).and_then(read).is_ok() && magic == *b"PAR1"
 }
 
 /// The commands of a step: those in the step itself, or those of the file that it names.

@@ -14,15 +14,15 @@ mod mount;
 mod session;
 mod watched;
 
+use ffslab_lab::data::StackChange;
 use ffslab_lab::LabError;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::os::fd::IntoRawFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 create_exception!(
     _native,
@@ -48,23 +48,25 @@ fn to_json(value: &impl serde::Serialize) -> PyResult<String> {
 type Ran<'py> = (String, Bound<'py, PyDict>, Bound<'py, PyDict>, String, Bound<'py, PyDict>, Bound<'py, PyDict>);
 
 /// Runs an experiment. `file_name` names it in error messages; relative paths in it start at `base_dir`.
-/// `progress` is called with the finished share (0 to 1) now and then. `tables`: recordings as CSV, by the name that
-/// `replay` steps give. `states`: the folder where initial states are kept, and what tells this build from others.
+/// `progress` is called with the finished share (0 to 1) now and then. `parquet` reads a recording in Parquet as CSV.
+/// `stack`: keys of the stack in place of those of the text (JSON). `states`: the folder where initial states are kept, and what tells this build from others.
 /// `any_size`: however many calls it makes, they are meant. `tell` gets what a large experiment takes, before it runs.
 #[allow(clippy::too_many_arguments)]
 #[pyfunction]
-#[pyo3(signature = (text, file_name, base_dir, progress, tables, states=None, *, any_size=false, tell=None))]
+#[pyo3(signature = (text, file_name, base_dir, progress, parquet, states=None, *, stack=None, any_size=false, tell=None))]
 fn run_experiment<'py>(
     py: Python<'py>,
     text: &str,
     file_name: &str,
     base_dir: PathBuf,
     progress: Option<Bound<'py, PyAny>>,
-    tables: BTreeMap<String, String>,
+    parquet: Py<PyAny>,
     states: Option<(PathBuf, String)>,
+    stack: Option<&str>,
     any_size: bool,
     tell: Option<Py<PyAny>>,
 ) -> PyResult<Ran<'py>> {
+    let stack = stack.map(StackChange::of).transpose().map_err(to_python)?;
     let cache = states.map(|(dir, build)| ffslab_lab::StateCache { dir, build });
     let result = watched::run(py, progress.as_ref(), |report| {
         // The only word that the work says by itself; that it cannot be said is no reason to stop.
@@ -73,7 +75,14 @@ fn run_experiment<'py>(
                 let _ = Python::attach(|py| tell.call1(py, (text,)).map(drop));
             }
         };
-        let given = ffslab_lab::Given { cache: cache.as_ref(), tables, any_size, tell: Some(&say) };
+        let read = |path: &Path| read_parquet(&parquet, path);
+        let given = ffslab_lab::Given {
+            cache: cache.as_ref(),
+            parquet: Some(&read),
+            stack: stack.as_ref(),
+            any_size,
+            tell: Some(&say),
+        };
         ffslab_lab::run_experiment_with(text, file_name, &base_dir, given, report)
     })?
     .map_err(to_python)?;
@@ -97,16 +106,37 @@ fn run_experiment<'py>(
 
 /// Checks an experiment as far as that goes without running it; the arguments are those of `run_experiment`.
 #[pyfunction]
-#[pyo3(signature = (text, file_name, base_dir, tables, *, any_size=false))]
+#[pyo3(signature = (text, file_name, base_dir, parquet, *, stack=None, any_size=false))]
 fn check_experiment(
     text: &str,
     file_name: &str,
     base_dir: PathBuf,
-    tables: BTreeMap<String, String>,
+    parquet: Py<PyAny>,
+    stack: Option<&str>,
     any_size: bool,
 ) -> PyResult<()> {
-    let given = ffslab_lab::Given { tables, any_size, ..ffslab_lab::Given::default() };
+    let stack = stack.map(StackChange::of).transpose().map_err(to_python)?;
+    let read = |path: &Path| read_parquet(&parquet, path);
+    let given = ffslab_lab::Given { parquet: Some(&read), stack: stack.as_ref(), any_size, ..Default::default() };
     ffslab_lab::check_experiment(text, file_name, &base_dir, given).map_err(to_python)
+}
+
+/// What Python's reader makes of a recording in Parquet: its text as CSV, or what is wrong with it.
+fn read_parquet(parquet: &Py<PyAny>, path: &Path) -> Result<String, String> {
+    Python::attach(|py| parquet.call1(py, (path,))?.extract(py))
+        .map_err(|error: PyErr| Python::attach(|py| error.value(py).to_string()))
+}
+
+/// Data of a program (a table in JSON) as the TOML of an experiment; a key whose value is null is left out.
+#[pyfunction]
+fn toml_of(json: &str) -> PyResult<String> {
+    ffslab_lab::data::toml_of(json).map_err(to_python)
+}
+
+/// The `[stack]` table as it stands in the text of an experiment, without defaults (JSON).
+#[pyfunction]
+fn stack_as_written(text: &str, file_name: &str) -> PyResult<String> {
+    to_json(&ffslab_lab::experiment::stack_as_written(text, file_name).map_err(to_python)?)
 }
 
 /// The variants of an experiment with every default (JSON list), for a run on a real kernel.
@@ -237,6 +267,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(run_experiment, module)?)?;
     module.add_function(wrap_pyfunction!(check_experiment, module)?)?;
     module.add_function(wrap_pyfunction!(planned_variants, module)?)?;
+    module.add_function(wrap_pyfunction!(toml_of, module)?)?;
+    module.add_function(wrap_pyfunction!(stack_as_written, module)?)?;
     module.add_function(wrap_pyfunction!(validate, module)?)?;
     module.add_function(wrap_pyfunction!(images::read_trees, module)?)?;
     module.add_function(wrap_pyfunction!(images::memparse, module)?)?;

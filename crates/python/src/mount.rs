@@ -51,12 +51,12 @@ type Ended<'py> = (String, Bound<'py, PyDict>, Bound<'py, PyDict>, String);
 /// Mounts and serves until the file system is unmounted, or `shall_end()` says so. `ready()` is called once programs can
 /// use it, `say(text)` with what a person should read.
 #[pyfunction]
-#[pyo3(signature = (stack_toml, mountpoint, *, socket, options, owner, seed, think, realtime, power_cut_after, torn, epoch_s,
+#[pyo3(signature = (keys_json, mountpoint, *, socket, options, owner, seed, think, realtime, power_cut_after, torn, epoch_s,
                     save, ready, say, shall_end))]
 #[allow(clippy::too_many_arguments)]
 pub fn mount<'py>(
     py: Python<'py>,
-    stack_toml: String,
+    keys_json: &str,
     mountpoint: PathBuf,
     socket: PathBuf,
     options: Vec<String>,
@@ -73,7 +73,7 @@ pub fn mount<'py>(
     shall_end: Py<PyAny>,
 ) -> PyResult<Ended<'py>> {
     let spec = MountSpec {
-        stack_toml,
+        stack_toml: ffslab_lab::data::toml_of(keys_json).map_err(to_python)?,
         base_dir: PathBuf::from("."),
         seed,
         options,

@@ -82,8 +82,9 @@ pub struct Session(ffslab_lab::Session);
 #[pymethods]
 impl Session {
     #[new]
-    fn new(stack_toml: &str, seed: u64, base_dir: PathBuf) -> PyResult<Session> {
-        ffslab_lab::Session::new(stack_toml, seed, &base_dir).map(Session).map_err(to_python)
+    fn new(keys_json: &str, seed: u64, base_dir: PathBuf) -> PyResult<Session> {
+        let stack_toml = ffslab_lab::data::toml_of(keys_json).map_err(to_python)?;
+        ffslab_lab::Session::new(&stack_toml, seed, &base_dir).map(Session).map_err(to_python)
     }
 
     fn keys(&self) -> PyResult<String> {

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ffslab import _native
 from ffslab.api import states
+from ffslab.api.machine import Value, as_json
 from ffslab.files.inputs import read_text
 
 if TYPE_CHECKING:
@@ -30,11 +31,20 @@ class Experiment:
     text: str
     file_name: str = "<experiment>"
     base_dir: Path = field(default_factory=Path)
+    # Keys of the stack that hold in place of those of the text; one that is `None` does not hold.
+    stack: Mapping[str, Value] | None = None
 
     @classmethod
     def from_toml(cls, text: str, base_dir: str | Path = ".") -> Experiment:
         """An experiment from TOML text. Relative paths in it start at `base_dir`."""
         return cls(text, base_dir=Path(base_dir))
+
+    @classmethod
+    def from_data(
+        cls, data: Mapping[str, object], file_name: str = "<experiment>", base_dir: str | Path = "."
+    ) -> Experiment:
+        """An experiment from data of the same shape: tables are dictionaries, `None` leaves a key out."""
+        return cls(_native.toml_of(as_json(data)), file_name, Path(base_dir))
 
     @classmethod
     def from_file(cls, path: str | Path) -> Experiment:
@@ -47,10 +57,9 @@ class Experiment:
 
         Raises `ffslab.InputError` when the experiment is wrong.
         """
-        from ffslab.workloads.traces import parquet_tables
-
-        tables = parquet_tables(self.text, self.base_dir)
-        _native.check_experiment(self.text, self.file_name, self.base_dir, tables, any_size=any_size)
+        _native.check_experiment(
+            self.text, self.file_name, self.base_dir, _parquet, stack=self._change(), any_size=any_size
+        )
 
     def run(
         self,
@@ -68,13 +77,21 @@ class Experiment:
 
         Raises `ffslab.InputError` (a `ValueError`) when the experiment is wrong or its setup cannot be done.
         """
-        from ffslab.workloads.traces import parquet_tables
-
-        tables = parquet_tables(self.text, self.base_dir)
         summary, requests, blocks, resolved, images, logs = _native.run_experiment(
-            self.text, self.file_name, self.base_dir, progress, tables, states.kept(), any_size=any_size, tell=tell
+            self.text,
+            self.file_name,
+            self.base_dir,
+            progress,
+            _parquet,
+            states.kept(),
+            stack=self._change(),
+            any_size=any_size,
+            tell=tell,
         )
         return Run(json.loads(summary), requests, blocks, resolved, images, logs)
+
+    def _change(self) -> str | None:
+        return as_json(self.stack) if self.stack else None
 
 
 class Run:
@@ -125,6 +142,12 @@ class Run:
         from ffslab.files.results import save
 
         return save(self, Path(folder))
+
+
+def _parquet(file: Path) -> str:
+    from ffslab.workloads.traces import csv_of
+
+    return csv_of(file)
 
 
 def _frame(columns: Columns) -> pd.DataFrame:

@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from ffslab import _native
-from ffslab._native import InputError
-from ffslab.api.stack_table import LINUX, machine_keys
+from ffslab.api.machine import LINUX, Value, as_json, completed
 
 if TYPE_CHECKING:
     from ffslab.answers import Columns
@@ -71,10 +70,20 @@ class Stack:
         partition_blocks: int | None = None,
         seed: int = 1,
         base_dir: str | Path = ".",
-        **keys: str | int | bool | None,
+        **keys: Value,
     ) -> None:
-        given = {**machine_keys(system, board, partition_blocks), "fs": fs, **keys}
-        self._session = _native.Session(stack_toml(given), seed, Path(base_dir))
+        given = {"system": system, "board": board, "fs": fs, "partition_blocks": partition_blocks, **keys}
+        self._begin(given, seed, Path(base_dir))
+
+    @classmethod
+    def of(cls, keys: Mapping[str, Value], seed: int = 1) -> Stack:
+        """The stack that has these keys, as those of a `ffslab.api.machine.Machine`."""
+        stack = cls.__new__(cls)
+        stack._begin(keys, seed, Path())
+        return stack
+
+    def _begin(self, keys: Mapping[str, Value], seed: int, base_dir: Path) -> None:
+        self._session = _native.Session(as_json(completed(keys)), seed, base_dir)
         # How often memory was lost: what was open before is no more.
         self.boots = 0
 
@@ -288,19 +297,6 @@ class Stack:
                 at += self.pwrite(fd, data[at : at + COPY_BYTES], at)
         finally:
             self.close(fd)
-
-
-def stack_toml(keys: Mapping[str, str | int | bool | None]) -> str:
-    """The lines of a `[stack]` table, without its head; what is `None` is left out."""
-    lines = []
-    for key, value in keys.items():
-        if value is None:
-            continue
-        if not isinstance(value, str | int | bool):
-            raise InputError(f"stack: {key} = {value!r}: must be a text, a whole number, True or False")
-        # Of these JSON and TOML write the same.
-        lines.append(f"{key} = {json.dumps(value, ensure_ascii=False)}\n")
-    return "".join(lines)
 
 
 def joined(tables: Sequence[Columns]) -> Columns:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -29,9 +29,6 @@ from ffslab.cli.terminal import say as _say
 from ffslab.cli.terminal import tell
 from ffslab.cli.trace_verbs import trace_app
 from ffslab.cli.workload_verbs import run_and_print
-
-if TYPE_CHECKING:
-    pass
 
 app = typer.Typer(
     help=PROGRAM,
@@ -260,9 +257,9 @@ def compare(
 ) -> None:
     """Compares a board's traces with a replay of them."""
     from ffslab.boards.compare import verb
-    from ffslab.boards.compare.sessions import Machine
+    from ffslab.boards.compare.sessions import traced_machine
 
-    machine = Machine(board, kernel, partition_blocks, uptime_us=uptime_us)
+    machine = traced_machine(board, kernel, partition_blocks, uptime_us=uptime_us)
     _say(verb.run(traces, record_bytes or [], machine, json=json))
 
 

@@ -71,12 +71,12 @@ def mount(
     if no_results and out is not None:
         raise InputError("--out and --no-results: give one of them")
     from ffslab.files import results
-    from ffslab.mount.run import Device, Mount
+    from ffslab.mount.run import Mount, Wanted
     from ffslab.text.summary import summary_text
 
     where = {key: value for key, value in place(mtdparts, offset, size, partition).items() if value is not None}
-    device = Device(fs, board, part, kernel, blocks, image, oob, autoplace, settings or [], options or [], where)
-    mounted = Mount(device, mountpoint, think.value == "real", realtime, power_cut_after, torn.value, seed, save, owner)
+    wanted = Wanted(fs, board, part, kernel, blocks, image, oob, autoplace, settings or [], options or [], where)
+    mounted = Mount(wanted, mountpoint, think.value == "real", realtime, power_cut_after, torn.value, seed, save, owner)
     folder = None if no_results else out if out is not None else Path("results") / "mount"
     if folder is not None:
         results.check_free(folder)

@@ -63,15 +63,15 @@ def replay(
     json: Annotated[bool, option("replay", "json", "--json")] = False,
 ) -> None:
     """Replays one trace: an experiment written from the options."""
-    from ffslab.api.stack_table import Stack, settings_of
+    from ffslab.api.machine import Machine, settings_of
     from ffslab.workloads.replay import replay_experiment
 
     file_systems = fs or ["jffs2"]
     check_distinct("--fs", file_systems)
     check_distinct("--read-ahead", read_ahead or [])
     given = settings_of(settings or [])
-    stack = Stack(board, kernel, file_systems[0], partition_blocks, None, system, given)
-    experiment = replay_experiment(trace, stack, read_ahead or [], think.value, file_systems)
+    machine = Machine(board, kernel, file_systems[0], partition_blocks, None, system, given)
+    experiment = replay_experiment(trace, machine, read_ahead or [], think.value, file_systems)
     name = trace.name.removesuffix(".gz").removesuffix(".strace").removesuffix(".parquet")
     run_and_print(experiment, name, out, json, yes)
 
@@ -91,12 +91,12 @@ def fio(
     json: Annotated[bool, option("fio", "json", "--json")] = False,
 ) -> None:
     """Runs a job file: an experiment with one `fio` step."""
-    from ffslab.api.stack_table import Stack, settings_of
+    from ffslab.api.machine import Machine, settings_of
     from ffslab.files import results
     from ffslab.workloads import fio as jobs
 
-    stack = Stack(board, kernel, fs, partition_blocks, read_ahead, system, settings_of(settings or []))
-    experiment = jobs.fio_experiment(jobfile, stack, lenient)
+    machine = Machine(board, kernel, fs, partition_blocks, read_ahead, system, settings_of(settings or []))
+    experiment = jobs.fio_experiment(jobfile, machine, lenient)
     done, folder = _run(experiment, jobfile.name.removesuffix(".fio"), out, yes)
     for warning in jobs.warnings(done.summary):
         tell(f"warning: {warning}")
@@ -121,12 +121,12 @@ def postmark(
     json: Annotated[bool, option("postmark", "json", "--json")] = False,
 ) -> None:
     """Runs a command file: an experiment with one `postmark` step."""
-    from ffslab.api.stack_table import Stack, settings_of
+    from ffslab.api.machine import Machine, settings_of
     from ffslab.files import results
     from ffslab.workloads import postmark as mail
 
-    stack = Stack(board, kernel, fs, partition_blocks, read_ahead, system, settings_of(settings or []))
-    experiment = mail.postmark_experiment(commands, stack)
+    machine = Machine(board, kernel, fs, partition_blocks, read_ahead, system, settings_of(settings or []))
+    experiment = mail.postmark_experiment(commands, machine)
     done, folder = _run(experiment, commands.name, out, yes)
     if json:
         say(results.dump_json(done.summary).rstrip())
@@ -174,9 +174,10 @@ def sqlite(
     json: Annotated[bool, option("sqlite", "json", "--json")] = False,
 ) -> None:
     """Runs SQL with the real SQLite."""
-    from ffslab.api.stack_table import settings_of
+    from ffslab.api.machine import Machine, settings_of
     from ffslab.sqlite import verb as sql
 
+    file_systems = fs or ["jffs2"]
     given = settings_of(settings or [])
-    machine = sql.Machine(system, board, partition_blocks, fs or ["jffs2"], read_ahead or [], given)
-    say(sql.run(script, setup, machine, database, rows=rows, out=out, json=json))
+    machine = Machine(board, None, file_systems[0], partition_blocks, None, system, given)
+    say(sql.run(script, setup, machine, database, file_systems, read_ahead or [], rows=rows, out=out, json=json))

@@ -11,9 +11,7 @@ import io
 import json
 import lzma
 import os
-import re
 import sys
-import tomllib
 import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, cast
@@ -40,9 +38,6 @@ Kind = Literal[
 ]
 
 GZIP = b"\x1f\x8b"
-# No key is nested so deeply; readers of TOML take time that grows with the square of the parts.
-KEY_PARTS_MAX = 100
-DEEP_KEY = re.compile(rf"(?<![\w\"'-])(?:[\w\"'-]++[ \t]*+\.[ \t]*+){{{KEY_PARTS_MAX}}}")
 # What a value of a table takes in memory, about.
 VALUE_B = 8
 
@@ -170,19 +165,6 @@ def _no_parquet(path: Path, wanted: str, error: Exception) -> InputError:
 def limit_of(kind: Kind) -> int:
     """The most bytes of a kind."""
     return dict(_native.input_limits())[kind]
-
-
-def toml_of(text: str, name: str) -> dict[str, Any]:
-    """The content of a TOML text called `name`."""
-    if (found := DEEP_KEY.search(text)) is not None:
-        line = 1 + text.count("\n", 0, found.start())
-        raise InputError(f"{name}:{line}: a key of more than {KEY_PARTS_MAX} parts: is it TOML?")
-    try:
-        return tomllib.loads(text)
-    except RecursionError:
-        raise InputError(f"{name}: is nested too deeply") from None
-    except ValueError as error:  # also numbers with thousands of digits
-        raise InputError(f"{name}: {error}") from None
 
 
 def json_of(text: str, name: str) -> Any:

@@ -16,8 +16,7 @@ from typing import Any, TextIO
 from ffslab import __version__, _native
 from ffslab._native import InputError
 from ffslab.api.experiment import Run
-from ffslab.api.stack import stack_toml
-from ffslab.api.stack_table import Value, settings_of
+from ffslab.api.machine import Machine, Value, as_json, settings_of
 from ffslab.cli.terminal import say, tell
 from ffslab.files.inputs import resolved
 from ffslab.files.interruption import STOPS
@@ -34,8 +33,8 @@ TOO_SMALL = ("erase blocks", "LEBs")
 
 
 @dataclass(frozen=True)
-class Device:
-    """The simulated machine and what its chip holds at the start."""
+class Wanted:
+    """What the options say of the machine and of what its chip holds at the start."""
 
     # That of the image, or JFFS2.
     fs: str | None
@@ -51,20 +50,21 @@ class Device:
     # Keywords of `ffslab.images.said`: which partition of the image.
     where: dict[str, Any] = field(default_factory=dict)
 
-    def keys(self) -> dict[str, Value | None]:
-        """The `[stack]` table of an experiment."""
+    def machine(self) -> Machine:
+        """The machine that is simulated."""
         given = settings_of(self.settings)
-        keys: dict[str, Value | None] = {"board": self.board, "part": self.part, "kernel": self.kernel}
         if self.image is None:
             if self.oob is not None or self.autoplace or self.where:
                 what = "--partition, --mtdparts, --offset and --size" if self.where else "--oob and --autoplace"
                 raise InputError(f"{what}: say what is in an image; name it with --image")
-            return {**keys, "fs": self.fs or "jffs2", "partition_blocks": self.blocks or DEFAULT_BLOCKS, **given}
-        blocks, arranged = self._arranged(self.image, bool(given.get("inband_tags")))
-        keys |= {"image": str(self.image.absolute()), **arranged}
+            blocks = self.blocks or DEFAULT_BLOCKS
+            return Machine(self.board, self.kernel, self.fs or "jffs2", blocks, settings={"part": self.part, **given})
+        blocks, fs, arranged = self._arranged(self.image, bool(given.get("inband_tags")))
+        settings = {"part": self.part, "image": str(self.image.absolute()), **arranged}
         if self.autoplace:
-            keys["image_autoplace"] = True
-        return {**keys, "partition_blocks": max(blocks, self.blocks or 0), **given}
+            settings["image_autoplace"] = True
+        blocks = max(blocks, self.blocks or 0)
+        return Machine(self.board, self.kernel, fs, blocks, settings={**settings, **given})
 
     def explained(self, refused: InputError) -> InputError:
         """A refusal, with what would be right where the image alone was taken for the partition."""
@@ -74,7 +74,7 @@ class Device:
             f"{self.image}: {refused}. The partition is as large as the image: give it the board's size with --blocks"
         )
 
-    def _arranged(self, image: Path, inband: bool) -> tuple[int, dict[str, Value]]:
+    def _arranged(self, image: Path, inband: bool) -> tuple[int, str, dict[str, Value]]:
         """How many erase blocks the image has, its file system, and how it is arranged.
 
         That is what is found in it, or what the user says and its size, where nothing is found.
@@ -89,7 +89,7 @@ class Device:
                 fits = size % with_oob == 0 and size % block_B != 0
                 oob = fits or self.autoplace or (self.fs == "yaffs2" and not inband)
             arranged: dict[str, Value] = {"image_oob": True} if oob else {}
-            return -(-size // (with_oob if oob else block_B)), {"fs": str(self.fs), **arranged}
+            return -(-size // (with_oob if oob else block_B)), str(self.fs), arranged
         layout = part["layout"]["Ok"]
         fs = layout["fs"]
         if fs not in FILE_SYSTEMS:
@@ -107,7 +107,7 @@ class Device:
                 f"{block_B // 1024} KiB: name another --part (ffslab profiles)"
             )
         place = {key: part[key] for key in ("offset_B", "size_B")} if part["name"] or self.where else None
-        return layout["blocks"], {"fs": fs, **stack_keys(layout, place)}
+        return layout["blocks"], fs, {**stack_keys(layout, place)}
 
     def _found(self, image: Path, page_B: int, block_B: int) -> Facts | None:  # noqa: N803
         """The partition that is to be mounted: with the board's sizes, or else as it is, to say how it differs.
@@ -139,7 +139,7 @@ class Device:
 class Mount:
     """A mount to be."""
 
-    device: Device
+    wanted: Wanted
     mountpoint: Path
     think: bool = True
     realtime: bool = False
@@ -156,17 +156,17 @@ class Mount:
         What it did, and the exit code of the command.
         """
         check_mountpoint(self.mountpoint)
-        owner = root_owner(self.owner, new=self.device.image is None)
+        owner = root_owner(self.owner, new=self.wanted.image is None)
         if self.save is not None:
             self._check_save(self.save)
-        keys = self.device.keys()
+        keys = self.wanted.machine().keys()
         child: subprocess.Popen[bytes] | None = None
         failed: InputError | None = None
 
         def ready() -> None:
             nonlocal child, failed
             if not command:
-                where = f"{quoted(self.mountpoint)}: {keys['fs']} on {self.device.board}"
+                where = f"{quoted(self.mountpoint)}: {keys['fs']} on {self.wanted.board}"
                 say(f"{where}; end it with Ctrl-C or umount {quoted(self.mountpoint)}", to)
                 return
             try:
@@ -192,10 +192,10 @@ class Mount:
             epoch_s = int(time.time()) if self.think else _native.EPOCH_S
             try:
                 summary, requests, blocks, used = _native.mount(
-                    stack_toml(keys),
+                    as_json(keys),
                     self.mountpoint,
                     socket=socket_path(self.mountpoint, make=True),
-                    options=list(self.device.options),
+                    options=list(self.wanted.options),
                     owner=owner,
                     seed=self.seed,
                     think=self.think,
@@ -209,10 +209,10 @@ class Mount:
                     shall_end=shall_end,
                 )
             except InputError as error:
-                raise self.device.explained(error) from None
+                raise self.wanted.explained(error) from None
         if failed is not None:
             raise failed
-        title = f"{keys['fs']} on {self.device.board}, mounted" + (f" for {command[0]}" if command else "")
+        title = f"{keys['fs']} on {self.wanted.board}, mounted" + (f" for {command[0]}" if command else "")
         run = Run(
             {
                 "title": title,
@@ -240,23 +240,18 @@ class Mount:
             raise InputError(f"--save {file}: is on the mount itself: name a file elsewhere")
 
     def _resolved(self, title: str, used: dict[str, Any], command: Sequence[str]) -> str:
-        lines = [
-            "# What `ffslab mount` served.",
-            f"title = {json.dumps(title)}",
-            "",
-            "[stack]",
-            stack_toml(used).rstrip(),
-        ]
-        lines += ["", "[mount]", f"think = {json.dumps('real' if self.think else 'none')}"]
-        lines += [f"realtime = {json.dumps(self.realtime)}", f"seed = {self.seed}"]
-        lines += [f"options = {json.dumps(list(self.device.options))}"]
-        if self.owner is not None:
-            lines += [f"owner = {json.dumps(self.owner)}"]
-        if self.power_cut_after is not None:
-            lines += [f"power_cut_after = {self.power_cut_after}", f"torn = {json.dumps(self.torn)}"]
-        if command:
-            lines += [f"command = {json.dumps(list(command))}"]
-        return "\n".join(lines) + "\n"
+        cut = {"power_cut_after": self.power_cut_after, "torn": self.torn} if self.power_cut_after is not None else {}
+        served = {
+            "think": "real" if self.think else "none",
+            "realtime": self.realtime,
+            "seed": self.seed,
+            "options": list(self.wanted.options),
+            "owner": self.owner,
+            **cut,
+            "command": list(command) or None,
+        }
+        data = {"title": title, "stack": used, "mount": served}
+        return "# What `ffslab mount` served.\n" + _native.toml_of(as_json(data))
 
 
 @contextmanager

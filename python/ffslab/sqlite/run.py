@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -11,10 +10,11 @@ from typing import Any
 
 import apsw
 
-from ffslab import __version__
+from ffslab import __version__, _native
 from ffslab._native import InputError
 from ffslab.api.experiment import Progress, Run
-from ffslab.api.stack import Measurement, Stack, joined, stack_toml
+from ffslab.api.machine import Value, as_json
+from ffslab.api.stack import Measurement, Stack, joined
 from ffslab.sqlite.script import Script, Statement
 from ffslab.sqlite.vfs import connected, execute, is_wal
 from ffslab.text.step_groups import step_table
@@ -25,7 +25,6 @@ DATABASE = "database.db"
 NOT_INCLUDED = "SQLite's own computing takes no time here: the figures are those of its system calls"
 
 Row = tuple[object, ...]
-StackKeys = dict[str, str | int | bool | None]
 
 
 @dataclass(frozen=True)
@@ -98,7 +97,7 @@ def run_scripts(
     script: Script,
     stacks: Mapping[str, Sequence[str | int | bool]],
     *,
-    keys: StackKeys | None = None,
+    keys: Mapping[str, Value] | None = None,
     setup: Script | None = None,
     database: str = DATABASE,
     title: str | None = None,
@@ -112,7 +111,7 @@ def run_scripts(
     if not script.statements:
         raise InputError(f"{script.name}: there is no SQL statement in it")
     axes = {key: list(values) for key, values in stacks.items() if len(values) > 1}
-    fixed: StackKeys = {**(keys or {}), **{key: values[0] for key, values in stacks.items() if len(values) == 1}}
+    fixed: dict[str, Value] = {**(keys or {}), **{key: values[0] for key, values in stacks.items() if len(values) == 1}}
     variants = [dict(zip(axes, values, strict=True)) for values in product(*axes.values())]
     total, finished = len(variants) * len(script.statements), 0
     measurements: list[Measurement] = []
@@ -128,7 +127,7 @@ def run_scripts(
     for number, variant in enumerate(variants):
         name = ", ".join(f"{axis}={value}" for axis, value in variant.items()) or "base"
         try:
-            stack = Stack(**{**fixed, **variant})  # type: ignore[arg-type]
+            stack = Stack.of({**fixed, **variant})
             stack.mount()
             wal = None
             if setup is not None:
@@ -169,19 +168,10 @@ def _resolved(
     setup: Script | None,
     script: Script,
 ) -> str:
-    def text(value: str) -> str:
-        # A JSON string is a valid basic string of TOML but for DEL.
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")
-
-    lines = [f"# What `ffslab sqlite` ran, with SQLite {apsw.sqlite_lib_version()}.", f"title = {text(title)}"]
-    lines += ["", "[stack]", stack_toml(keys).rstrip()]
-    if axes:
-        lines += ["", "[axes]", *(f"{key} = {json.dumps(list(values))}" for key, values in axes.items())]
-    lines += ["", "[sqlite]", f"database = {text(database)}"]
-    if setup is not None:
-        lines.append(f"setup = {text(setup.text)}")
-    lines.append(f"script = {text(script.text)}")
-    return "\n".join(lines) + "\n"
+    ran = {"database": database, "setup": setup.text if setup is not None else None, "script": script.text}
+    data = {"title": title, "stack": keys, "axes": axes or None, "sqlite": ran}
+    about = f"# What `ffslab sqlite` ran, with SQLite {apsw.sqlite_lib_version()}.\n"
+    return about + _native.toml_of(as_json(data))
 
 
 def table_text(summary: dict[str, Any]) -> str:

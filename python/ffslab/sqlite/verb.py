@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 
 from ffslab._native import InputError
-from ffslab.api.stack_table import Value
+from ffslab.api.machine import Machine
 from ffslab.cli.parts import check_distinct
 from ffslab.cli.progress import progress_bar
 from ffslab.files import results
@@ -20,39 +19,29 @@ from ffslab.sqlite.script import Script
 STDIN = "stdin"
 
 
-@dataclass(frozen=True)
-class Machine:
-    """What the options say of the stack; several values are compared."""
-
-    system: str
-    board: str | None
-    partition_blocks: int | None
-    fs: Sequence[str]
-    read_ahead_kib: Sequence[int]
-    settings: Mapping[str, Value]
-
-
 def run(
     script: Path | None,
     setup: Path | None,
     machine: Machine,
     database: str,
+    file_systems: Sequence[str],
+    read_ahead_kib: Sequence[int],
     *,
     rows: bool,
     out: Path | None,
     json: bool,
 ) -> str:
-    """What the verb prints."""
+    """What the verb prints. Several file systems and read-ahead windows are compared."""
     name = script.stem if script is not None else STDIN
     if not database or database in (".", "..") or "/" in database:
         raise InputError(f'--database "{database}": must be a plain file name, such as contacts.db')
     if rows and json:
         raise InputError("--rows and --json: rows are no part of the JSON, ask for one of them")
-    for option, values in (("--fs", machine.fs), ("--read-ahead", machine.read_ahead_kib)):
+    for option, values in (("--fs", file_systems), ("--read-ahead", read_ahead_kib)):
         check_distinct(option, values)
-    stacks: dict[str, Sequence[str | int | bool]] = {"fs": machine.fs}
-    if machine.read_ahead_kib:
-        stacks["read_ahead_KiB"] = machine.read_ahead_kib
+    stacks: dict[str, Sequence[str | int | bool]] = {"fs": file_systems}
+    if read_ahead_kib:
+        stacks["read_ahead_KiB"] = read_ahead_kib
     measured = _read(script)
     prepared = _read(setup) if setup is not None else None
     folder = out if out is not None else Path("results") / name
@@ -61,12 +50,7 @@ def run(
         done = run_scripts(
             measured,
             stacks,
-            keys={
-                "system": machine.system,
-                "board": machine.board,
-                "partition_blocks": machine.partition_blocks,
-                **machine.settings,
-            },
+            keys=machine.keys(),
             setup=prepared,
             database=database,
             progress=progress,

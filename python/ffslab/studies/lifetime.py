@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,10 +11,11 @@ import numpy as np
 
 from ffslab import _native
 from ffslab._native import InputError
+from ffslab.answers import Json
 from ffslab.api.experiment import Experiment, Progress
 from ffslab.api.profiles import endurance_of
 from ffslab.boards.tracereport.statistics import poisson_interval
-from ffslab.files.inputs import json_of, parquet_table, read_text, toml_of
+from ffslab.files.inputs import json_of, parquet_table, read_text
 from ffslab.files.results import BLOCKS, SUMMARY
 from ffslab.images.inspection import Facts, inspect_image, stack_keys
 from ffslab.text.causes import APART, reasons_that
@@ -29,6 +29,18 @@ SEED = 1
 # With fewer windows in which something was measured, their scatter says nothing.
 WINDOWS_MIN = 5
 CAUSES_SHOWN = 4
+# Keys of the stack that say how an image is arranged: those of another image do not hold.
+ARRANGED = (
+    "image_oob",
+    "image_autoplace",
+    "image_mtdparts",
+    "image_partition",
+    "image_offset_B",
+    "image_size_B",
+    "endian",
+    "inband_tags",
+    "vid_hdr_offset_B",
+)
 # Erases that made a new partition usable: they happen once in its life. Older results do not tell them apart.
 FORMATTING = "erases_formatting"
 
@@ -79,7 +91,7 @@ def of_workloads(
     known = any(counter is not None for counter in counters)
     wear = Wear(counters, "UBI's erase counters in the image") if known else None
     runs = []
-    experiments = [replace(experiment, text=with_image(experiment, image, facts)) for experiment in experiments]
+    experiments = [with_image(experiment, image, facts) for experiment in experiments]
     for experiment in experiments:
         experiment.check(any_size=any_size)
     for at, (path, experiment) in enumerate(zip(workloads, experiments, strict=True)):
@@ -98,42 +110,37 @@ def _part_of(progress: Progress | None, at: int, count: int) -> Progress | None:
 def _sizes(experiment: Experiment) -> Facts:
     """Pages and erase blocks of the experiment's part, which an image must have, too."""
     stack = _stack_of(experiment)
-    board = stack.get("board")
-    if not isinstance(board, str) or "system" in stack:
+    board, part = stack.get("board"), stack.get("part")
+    if not isinstance(board, str) or not isinstance(part, str | None) or "system" in stack:
         return {}
-    page_B, _, pages, _ = _native.chip_geometry(board, stack.get("part"), experiment.base_dir)  # noqa: N806
+    page_B, _, pages, _ = _native.chip_geometry(board, part, experiment.base_dir)  # noqa: N806
     return {"page_B": page_B, "block_KiB": page_B * pages // 1024}
 
 
-def _stack_of(experiment: Experiment) -> Facts:
-    stack = toml_of(experiment.text, experiment.file_name).get("stack", {})
-    if not isinstance(stack, dict) or "fs" not in stack:
+def _stack_of(experiment: Experiment) -> dict[str, Json]:
+    stack: dict[str, Json] = json.loads(_native.stack_as_written(experiment.text, experiment.file_name))
+    if "fs" not in stack:
         raise InputError(f"{experiment.file_name}: the key `fs` of [stack] is missing: is it an experiment?")
     return stack
 
 
-def with_image(experiment: Experiment, image: Path, facts: Facts) -> str:
-    """The text of an experiment whose partition begins with the image, as large as that."""
+def with_image(experiment: Experiment, image: Path, facts: Facts) -> Experiment:
+    """The experiment with a partition that begins with the image, as large as that."""
     stack, layout = _stack_of(experiment), facts["layout"]
     if stack["fs"] != layout["fs"]:
         raise InputError(
             f'{experiment.file_name}: fs = "{stack["fs"]}", but {image} holds {layout["fs"]}: '
             "a workload for this image needs the same file system"
         )
-    lines = experiment.text.splitlines()
-    heads = [at for at, line in enumerate(lines) if re.fullmatch(r"\s*\[\s*stack\s*\]\s*(#.*)?", line)]
-    if not heads:
-        raise InputError(
-            f"{experiment.file_name}: write the stack as a table, [stack], so that the image can be put in"
-        )
-    end = next((at for at in range(heads[0] + 1, len(lines)) if lines[at].lstrip().startswith("[")), len(lines))
-    ours = re.compile(r"\s*(image(_\w+)?|partition_blocks|endian|inband_tags|vid_hdr_offset_B)\s*=")
-    keys = [f"image = {json.dumps(str(image.absolute()))}"]
-    # JFFS2 mounts nothing smaller than 5 blocks; an image of a build tool ends before its partition does.
-    keys.append(f"partition_blocks = {max(layout['blocks'], stack.get('partition_blocks', 0))}")
-    keys += [f"{key} = {json.dumps(value)}" for key, value in stack_keys(layout, facts.get("partition")).items()]
-    kept = [line for line in lines[heads[0] + 1 : end] if not ours.match(line)]
-    return "\n".join([*lines[: heads[0] + 1], *keys, *kept, *lines[end:]]) + "\n"
+    blocks = stack.get("partition_blocks")
+    keys = {
+        **dict.fromkeys(ARRANGED),
+        "image": str(image.absolute()),
+        # JFFS2 mounts nothing smaller than 5 blocks; an image of a build tool ends before its partition does.
+        "partition_blocks": max(layout["blocks"], blocks if isinstance(blocks, int) else 0),
+        **stack_keys(layout, facts.get("partition")),
+    }
+    return replace(experiment, stack=keys)
 
 
 def _facts(

@@ -7,7 +7,7 @@ from typing import Any
 
 from ffslab import __version__
 from ffslab.api.experiment import Experiment
-from ffslab.api.stack_table import Stack, quoted
+from ffslab.api.machine import Machine
 from ffslab.files.inputs import check_is_input
 from ffslab.text.summary import summary_text
 from ffslab.text.tables import number, text_table
@@ -16,13 +16,16 @@ from ffslab.text.tables import number, text_table
 FOLLOWED = "fio-3.33"
 
 
-def fio_experiment(jobfile: Path, stack: Stack, lenient: bool) -> Experiment:
+def fio_experiment(jobfile: Path, machine: Machine, lenient: bool) -> Experiment:
     """The experiment that mounts an empty partition and runs the jobs of `jobfile` on it."""
     check_is_input(jobfile, "job file")
-    lines = [f"title = {quoted(f'fio jobs of {jobfile.name}')}", *stack.lines()]
-    lines += ["[[setup]]", 'step = "mount"', "[[measure]]", 'step = "fio"', f"file = {quoted(str(jobfile.absolute()))}"]
-    lines += ["lenient = true"] if lenient else []
-    return Experiment("\n".join(lines) + "\n", str(jobfile), Path())
+    data = {
+        "title": f"fio jobs of {jobfile.name}",
+        "stack": machine.keys(),
+        "setup": [{"step": "mount"}],
+        "measure": [{"step": "fio", "file": str(jobfile.absolute()), "lenient": lenient}],
+    }
+    return Experiment.from_data(data, str(jobfile))
 
 
 def report(summary: dict[str, Any]) -> dict[str, Any]:

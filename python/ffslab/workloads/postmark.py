@@ -6,20 +6,23 @@ from pathlib import Path
 from typing import Any
 
 from ffslab.api.experiment import Experiment
-from ffslab.api.stack_table import Stack, quoted
+from ffslab.api.machine import Machine
 from ffslab.files.inputs import check_is_input
 from ffslab.text.summary import summary_text
 from ffslab.text.tables import number
 
 
-def postmark_experiment(commands: Path, stack: Stack) -> Experiment:
+def postmark_experiment(commands: Path, machine: Machine) -> Experiment:
     """The experiment that mounts an empty partition and runs the command file on it."""
     check_is_input(commands, "command file")
-    lines = [f"title = {quoted(f'Postmark, {commands.name}')}", *stack.lines(), "[[setup]]", 'step = "mount"']
-    lines += ["[[measure]]", 'step = "postmark"', f"file = {quoted(str(commands.absolute()))}"]
-    # What is still in memory at the end costs as much as what is not.
-    lines += ["[[measure]]", 'step = "sync"']
-    return Experiment("\n".join(lines) + "\n", str(commands), Path())
+    data = {
+        "title": f"Postmark, {commands.name}",
+        "stack": machine.keys(),
+        "setup": [{"step": "mount"}],
+        # What is still in memory at the end costs as much as what is not.
+        "measure": [{"step": "postmark", "file": str(commands.absolute())}, {"step": "sync"}],
+    }
+    return Experiment.from_data(data, str(commands))
 
 
 def reports(summary: dict[str, Any]) -> list[dict[str, Any]]:

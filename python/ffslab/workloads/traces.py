@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ffslab import _native
 from ffslab._native import InputError
-from ffslab.files.inputs import open_input, parquet_file, toml_of
+from ffslab.files.inputs import open_input, parquet_file
 from ffslab.files.os_errors import reason
 from ffslab.files.workplace import work_file
 
@@ -158,36 +158,9 @@ def is_parquet(source: Path) -> bool:
         return False
 
 
-def parquet_tables(experiment: str, base_dir: Path) -> dict[str, str]:
-    """The Parquet files that an experiment replays, as CSV, by the name that it gives them."""
-    try:
-        content = toml_of(experiment, "")
-    except InputError:
-        return {}  # The reader of experiments says what is wrong, and where.
-    names = [name for name in _replayed(content) if is_parquet(base_dir / name)]
-    return {name: _csv(_parquet_batches(base_dir / name)) for name in names}
-
-
-def _replayed(content: dict[str, Any]) -> Iterator[str]:
-    """The values of `file` of all replay steps, those of axes included."""
-    for part in ("setup", "measure"):
-        steps = content.get(part, [])
-        for step in steps if isinstance(steps, list) else []:
-            if isinstance(step, dict) and step.get("step") == "replay":
-                yield from _texts(step.get("file"))
-    axes = content.get("axes", {})
-    if isinstance(axes, dict):
-        for axis in (axes, axes.get("setup", {})):
-            inner = axis.get("replay", {}) if isinstance(axis, dict) else {}
-            yield from _texts(inner.get("file") if isinstance(inner, dict) else None)
-        for name in ("replay.file", "setup.replay.file"):
-            yield from _texts(axes.get(name))
-
-
-def _texts(value: Any) -> Iterator[str]:
-    for text in value if isinstance(value, list) else [value]:
-        if isinstance(text, str):
-            yield text
+def csv_of(source: Path) -> str:
+    """A recording in Parquet as CSV, for the native half."""
+    return _csv(_parquet_batches(source))
 
 
 def _parquet_batches(source: Path) -> Iterator[pa.Table]:

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from ffslab._native import InputError
+from ffslab.api.machine import LINUX_BOARD, Machine
 from ffslab.boards.compare.alignment import before_first_call
-from ffslab.boards.compare.sessions import Activity, Machine, Replayed
+from ffslab.boards.compare.sessions import Activity, Replayed
 from ffslab.boards.compare.trace_folder import Recording, replay_recording, runs_before
 from ffslab.files.inputs import read_text, resolved
 
@@ -129,7 +130,7 @@ def compare(
         notes += _notes(recording, replayed)
         if progress is not None:
             progress((number + 1) / len(recordings))
-    return Comparison(machine.board, times, flash, list(dict.fromkeys(notes)))
+    return Comparison(machine.board or LINUX_BOARD, times, flash, list(dict.fromkeys(notes)))
 
 
 def _times(

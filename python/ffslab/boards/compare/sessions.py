@@ -21,6 +21,7 @@ from itertools import chain, islice
 from typing import Any
 
 from ffslab._native import InputError
+from ffslab.api.machine import Machine, Value
 from ffslab.api.stack import Stack
 from ffslab.boards.compare.board_logs import Call
 from ffslab.boards.compare.content import Written, insert_writes
@@ -29,6 +30,8 @@ MOUNT_POINT = "/mnt/flash"
 JOURNAL_END = "-journal"
 DATABASE = f"{MOUNT_POINT}/test.db"
 JOURNAL = DATABASE + JOURNAL_END
+# Of the random records.
+SEED = 1
 # Between two calls of an INSERT under a tracer.
 PACE_S = 0.1
 # A call that the tracer missed follows the one that it saw.
@@ -43,17 +46,17 @@ NEW_PART_S = 5.0
 Activity = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Machine:
-    """What the sessions run on."""
-
-    board: str = "omap3evm"
-    kernel: str | None = None
-    partition_blocks: int = 800
-    compression: str = "priority"
-    traced: bool = True
-    uptime_us: int = 0
-    seed: int = 1
+def traced_machine(
+    board: str = "omap3evm",
+    kernel: str | None = None,
+    partition_blocks: int = 800,
+    *,
+    traced: bool = True,
+    uptime_us: int = 0,
+) -> Machine:
+    """What the sessions run on: tracers run, the file system compresses as Linux does by itself."""
+    settings: dict[str, Value] = {"compression": "priority", "traced": traced, "uptime_us": uptime_us}
+    return Machine(board, kernel, "jffs2", partition_blocks, settings=settings)
 
 
 @dataclass(frozen=True)
@@ -113,16 +116,8 @@ class Session:
     """A machine with the table made, ready for the first run."""
 
     def __init__(self, machine: Machine, record_bytes: int, records: int) -> None:
-        self.stack = Stack(
-            "jffs2",
-            board=machine.board,
-            kernel=machine.kernel,
-            partition_blocks=machine.partition_blocks,
-            compression=machine.compression,
-            traced=machine.traced,
-            uptime_us=machine.uptime_us,
-        )
-        created, inserts = insert_writes(record_bytes, records, machine.seed)
+        self.stack = Stack.of(machine.keys())
+        created, inserts = insert_writes(record_bytes, records, SEED)
         self._inserts = iter(inserts)
         self._content: Iterator[Written] = iter(())
         self._database_bytes = 0

@@ -15,9 +15,10 @@ from functools import cached_property
 from pathlib import Path
 
 from ffslab._native import InputError
+from ffslab.api.machine import Machine
 from ffslab.boards.compare.board_logs import Call, FlashOp, FunctionCall, read_calls, read_flash_ops, read_functions
 from ffslab.boards.compare.content import insert_writes
-from ffslab.boards.compare.sessions import JOURNAL_END, PAUSE_US, Machine, Replayed, Session, is_insert, with_inferred
+from ffslab.boards.compare.sessions import JOURNAL_END, PAUSE_US, Replayed, Session, is_insert, with_inferred
 
 NAME = re.compile(r"(\d+)_run(\d+)\.csv(?:\.gz)?")
 CALL_FOLDERS = ("vfs", "vfs_repaired", "vfs_times_only")

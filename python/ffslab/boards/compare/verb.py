@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from ffslab.api.machine import Machine
 from ffslab.boards.compare.comparison import Comparison, FlashRow, TimeRow, compare
-from ffslab.boards.compare.sessions import Machine
 from ffslab.boards.compare.trace_folder import recordings
 from ffslab.cli.progress import progress_bar
 from ffslab.files import results

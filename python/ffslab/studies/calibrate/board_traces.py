@@ -20,9 +20,10 @@ from scipy.optimize import nnls
 
 from ffslab import _native
 from ffslab._native import InputError
+from ffslab.api.machine import LINUX_BOARD, Machine
 from ffslab.boards.compare.alignment import reads_in_functions
 from ffslab.boards.compare.board_logs import FunctionCall
-from ffslab.boards.compare.sessions import Machine, Replayed
+from ffslab.boards.compare.sessions import Replayed
 from ffslab.boards.compare.trace_folder import Recording, replay_recording
 from ffslab.studies.calibrate.observations import Numbers, Observations
 
@@ -124,7 +125,7 @@ def observations(
 
     Errors: there is none, or one that is no session of INSERTs or SELECTs.
     """
-    known = Constants.of(machine.board)
+    known = Constants.of(machine.board or LINUX_BOARD)
     rows: list[Row] = []
     rows_of: list[int] = []
     used: list[str] = []

@@ -108,14 +108,14 @@ def collect(inputs: Inputs) -> tuple[list[Observations], list[str]]:
 
 
 def _traces(inputs: Inputs) -> Observations:
-    from ffslab.boards.compare.sessions import Machine
+    from ffslab.boards.compare.sessions import traced_machine
     from ffslab.boards.compare.trace_folder import recordings
     from ffslab.cli.progress import progress_bar
     from ffslab.studies.calibrate import board_traces
 
     sessions = recordings(*inputs.traces, record_bytes=inputs.record_bytes)
     with progress_bar("sessions") as progress:
-        return board_traces.observations(sessions, Machine(board=inputs.base), progress)
+        return board_traces.observations(sessions, traced_machine(inputs.base), progress)
 
 
 def calibrate(inputs: Inputs) -> Calibration:

@@ -1,0 +1,175 @@
+//! What programs give as data (JSON), written as the TOML that people write: one reader checks both.
+
+use crate::error::LabError;
+use crate::input::friendlier;
+use serde::de::{MapAccess, SeqAccess, Visitor};
+use serde::ser::{SerializeMap, SerializeSeq};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::fmt;
+
+/// A value of JSON. Tables keep the order of their keys, which is that of an experiment's axes.
+#[derive(Clone, Debug, PartialEq)]
+enum Data {
+    /// TOML has none: a key without a value is left out.
+    Nothing,
+    Truth(bool),
+    Whole(i64),
+    Number(f64),
+    Text(String),
+    List(Vec<Data>),
+    Table(Vec<(String, Data)>),
+}
+
+impl<'de> Deserialize<'de> for Data {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Data, D::Error> {
+        deserializer.deserialize_any(AnyData)
+    }
+}
+
+struct AnyData;
+
+impl<'de> Visitor<'de> for AnyData {
+    type Value = Data;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        formatter.write_str("a text, a number, true, false, a list or a table")
+    }
+
+    fn visit_unit<E>(self) -> Result<Data, E> {
+        Ok(Data::Nothing)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Data, E> {
+        Ok(Data::Truth(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Data, E> {
+        Ok(Data::Whole(value))
+    }
+
+    fn visit_u64<E: serde::de::Error>(self, value: u64) -> Result<Data, E> {
+        i64::try_from(value).map(Data::Whole).map_err(|_| E::custom(format!("{value} is more than {}", i64::MAX)))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Data, E> {
+        Ok(Data::Number(value))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Data, E> {
+        Ok(Data::Text(value.to_string()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut values: A) -> Result<Data, A::Error> {
+        let mut list = Vec::new();
+        while let Some(value) = values.next_element()? {
+            list.push(value);
+        }
+        Ok(Data::List(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Data, A::Error> {
+        let mut table = Vec::new();
+        while let Some(entry) = entries.next_entry()? {
+            table.push(entry);
+        }
+        Ok(Data::Table(table))
+    }
+}
+
+impl Serialize for Data {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Data::Nothing => serializer.serialize_none(),
+            Data::Truth(value) => serializer.serialize_bool(*value),
+            Data::Whole(value) => serializer.serialize_i64(*value),
+            Data::Number(value) => serializer.serialize_f64(*value),
+            Data::Text(value) => serializer.serialize_str(value),
+            Data::List(values) => {
+                let mut list = serializer.serialize_seq(Some(values.len()))?;
+                values.iter().try_for_each(|value| list.serialize_element(value))?;
+                list.end()
+            }
+            Data::Table(entries) => {
+                let mut table = serializer.serialize_map(None)?;
+                let given = entries.iter().filter(|(_, value)| *value != Data::Nothing);
+                given.into_iter().try_for_each(|(key, value)| table.serialize_entry(key, value))?;
+                table.end()
+            }
+        }
+    }
+}
+
+fn table_of(json: &str) -> Result<Data, LabError> {
+    let wrong = |text: &str| LabError::Input(format!("data: {text}"));
+    match serde_json::from_str(json).map_err(|error| wrong(&friendlier(&error.to_string())))? {
+        table @ Data::Table(_) => Ok(table),
+        other => Err(wrong(&format!("must be a table of keys and values, not {other:?}"))),
+    }
+}
+
+/// A table in JSON as TOML, keys in their order; those whose value is null are left out.
+///
+/// Errors: text that is no table in JSON, values that TOML cannot hold.
+pub fn toml_of(json: &str) -> Result<String, LabError> {
+    toml::to_string(&table_of(json)?).map_err(|error| LabError::Input(format!("data: {error}")))
+}
+
+/// Keys of an experiment's `[stack]` table that a program puts in place of the file's.
+#[derive(Clone, Debug, Default)]
+pub struct StackChange {
+    /// Keys that the file may have and that do not hold any more.
+    pub(crate) removed: Vec<String>,
+    /// The new ones, in TOML.
+    pub(crate) toml: String,
+}
+
+impl StackChange {
+    /// From a table in JSON: keys and values; a key whose value is null is taken away.
+    ///
+    /// Errors: as those of [`toml_of`].
+    pub fn of(json: &str) -> Result<StackChange, LabError> {
+        let Data::Table(entries) = table_of(json)? else { return Ok(StackChange::default()) };
+        let removed = entries.into_iter().filter(|(_, value)| *value == Data::Nothing).map(|(key, _)| key).collect();
+        Ok(StackChange { removed, toml: toml_of(json)? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Experiment;
+
+    #[test]
+    fn a_table_keeps_the_order_of_its_keys() {
+        let json = r#"{"title": "x\u007f\n", "axes": {"b": [1, 2], "a": ["x", 0.5]}, "seed": 3, "none": null,
+                       "setup": [{"step": "mount", "hot": true}]}"#;
+        let expected = "title = \"x\\u007F\\n\"\nseed = 3\n\n[axes]\nb = [1, 2]\na = [\"x\", 0.5]\n\n[[setup]]\n\
+                        step = \"mount\"\nhot = true\n";
+        let read = |text: &str| text.parse::<toml::Table>().unwrap();
+        let made = toml_of(json).unwrap();
+        assert_eq!(read(&made), read(expected));
+        assert!(made.find("b = ") < made.find("a = "), "{made}");
+    }
+
+    #[test]
+    fn what_is_no_table_is_refused() {
+        for json in ["1", "[]", "{", r#"{"a": 18446744073709551615}"#] {
+            assert!(matches!(toml_of(json), Err(LabError::Input(_))), "{json}");
+        }
+    }
+
+    #[test]
+    fn a_change_takes_the_place_of_what_the_file_says() {
+        let text =
+            "title = \"x\"\nstack = { board = \"omap3evm\", fs = \"ubifs\", partition_blocks = 9, image = \"a\" }\n\
+                    measure = [{ step = \"mount\" }]\n";
+        let change = StackChange::of(r#"{"partition_blocks": 160, "image": null, "endian": "big"}"#).unwrap();
+        let stack = &Experiment::parse_with(text, "x", Some(&change)).unwrap().variants[0].stack;
+        let keys = stack.linux().unwrap();
+        assert_eq!((keys.partition_blocks, keys.image.as_deref()), (160, None));
+        assert_eq!(keys.fs, "ubifs");
+        let wrong = StackChange::of(r#"{"partition_block": 160}"#).unwrap();
+        let said = Experiment::parse_with(text, "x", Some(&wrong)).unwrap_err().to_string();
+        assert!(said.starts_with("x:2: ") && said.contains("partition_block"), "{said}");
+    }
+}

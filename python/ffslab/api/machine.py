@@ -1,0 +1,83 @@
+"""A machine as data: the `[stack]` table of an experiment, which Rust reads and checks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from ffslab._native import InputError
+
+Value = str | int | bool | None
+
+# The system of a table that names none, and what it is then.
+LINUX = "linux"
+LINUX_BOARD = "omap3evm"
+LINUX_PARTITION_BLOCKS = 400
+FILE_SYSTEM = "jffs2"
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A board with one partition or device. What is `None` is left to the system and its board.
+
+    `settings`: other keys of the `[stack]` table (`ffslab schema stack`), such as `page_cache_KiB` or `image`.
+    """
+
+    board: str | None = None
+    kernel: str | None = None
+    fs: str = FILE_SYSTEM
+    partition_blocks: int | None = None
+    read_ahead_KiB: int | None = None  # noqa: N815
+    system: str = LINUX
+    settings: Mapping[str, Value] = field(default_factory=dict)
+
+    def keys(self) -> dict[str, Value]:
+        """The `[stack]` table."""
+        given = {
+            "system": self.system,
+            "board": self.board,
+            "kernel": self.kernel,
+            "fs": self.fs,
+            "partition_blocks": self.partition_blocks,
+            "read_ahead_KiB": self.read_ahead_KiB,
+            **self.settings,
+        }
+        return completed(given)
+
+
+def completed(keys: Mapping[str, Value]) -> dict[str, Value]:
+    """The keys of a machine with those that its owner need not say; what is `None` is not said."""
+    said = {key: value for key, value in keys.items() if value is not None}
+    own: dict[str, Value] = {"fs": FILE_SYSTEM}
+    if said.get("system", LINUX) == LINUX:
+        said.pop("system", None)
+        own = {"board": LINUX_BOARD, "fs": FILE_SYSTEM, "partition_blocks": LINUX_PARTITION_BLOCKS}
+    return own | said
+
+
+def settings_of(texts: Iterable[str]) -> dict[str, Value]:
+    """What `--set KEY=VALUE` says, several times; a value is a number, true or false, or else a text."""
+    return dict(_setting(text) for text in texts)
+
+
+def _setting(text: str) -> tuple[str, Value]:
+    key, equals, value = text.partition("=")
+    if not equals or not key.replace("_", "a").isalnum():
+        raise InputError(f'--set "{text}": must be KEY=VALUE, as compression=zlib')
+    try:
+        parsed = json.loads(value)
+    except (ValueError, RecursionError):
+        parsed = value
+    return key, parsed if isinstance(parsed, str | int | bool) else value
+
+
+def as_json(data: Mapping[str, object]) -> str:
+    """Data for the native half.
+
+    Raises `ffslab.InputError` for what is neither text, number, truth value, list nor table.
+    """
+    try:
+        return json.dumps(data, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InputError(f"data: {error}") from None
