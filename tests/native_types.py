@@ -49,7 +49,8 @@ def name_of(reference: object) -> str:
 
 def union(types: list[str]) -> str:
     """One of several types; literals of texts are one literal."""
-    texts = [text[len("Literal[") : -1] for text in types if text.startswith("Literal[")]
+    types = [part for text in types for part in text.split(" | ")]
+    texts = dict.fromkeys(part for text in types if text.startswith("Literal[") for part in text[8:-1].split(", "))
     others = [text for text in types if not text.startswith("Literal[")]
     return " | ".join(dict.fromkeys([*([f"Literal[{', '.join(texts)}]"] if texts else []), *others]))
 
@@ -80,23 +81,34 @@ def type_of(value: object) -> str:
     return PLAIN[str(kind)]
 
 
-def fields_of(node: Node) -> dict[str, str] | None:
-    """The keys of an object and their types; of one of several objects without a name the keys of all."""
+def fields_of(node: Node, known: dict[str, Node]) -> dict[str, str] | None:
+    """The keys of an object and their types; of what is one of several objects the keys of all of them."""
+    if "$ref" in node:
+        return fields_of(known[name_of(node["$ref"])], known)
     if "properties" in node:
         required = node.get("required", [])
         assert isinstance(required, list)
         types = {key: type_of(each) for key, each in as_node(node["properties"]).items()}
         return {key: text if key in required else f"NotRequired[{text}]" for key, text in types.items()}
-    several = [fields_of(each) for each in nodes(node.get("oneOf", []))]
-    known = [fields for fields in several if fields is not None]
-    if not known or len(known) < len(several):
+    several = [fields_of(each, known) for way in ("anyOf", "oneOf") for each in nodes(node.get(way, []))]
+    objects = [fields for fields in several if fields is not None]
+    if not objects or len(objects) < len(several):
         return None
-    return {key: f"NotRequired[{text}]" for fields in known for key, text in fields.items()}
+    merged: dict[str, str] = {}
+    for key in dict.fromkeys(key for fields in objects for key in fields):
+        found = [fields[key] for fields in objects if key in fields]
+        plain = union(
+            [text.removeprefix("NotRequired[").removesuffix("]") if "NotRequired" in text else text for text in found]
+        )
+        always = len(found) == len(objects) and not any("NotRequired" in text for text in found)
+        merged[key] = plain if always else f"NotRequired[{plain}]"
+    return merged
 
 
-def definition(name: str, node: Node) -> str:
+def definition(name: str, known: dict[str, Node]) -> str:
     """A named thing as a class or an alias."""
-    fields = fields_of(node)
+    node = known[name]
+    fields = fields_of(node, known)
     if fields is None:
         # A name that is not defined yet must be a text.
         text = type_of(node)
@@ -125,7 +137,7 @@ def sources() -> dict[str, str]:
             for name, node in named.items():
                 homes.setdefault(name, module)
                 assert known.setdefault(name, node) == node, f"two things are called {name}"
-        own = "\n\n\n".join(definition(name, known[name]) for name in sorted(known) if homes[name] == module)
+        own = "\n\n\n".join(definition(name, known) for name in sorted(known) if homes[name] == module)
         made[module] = formatted(f"{head(own, homes, module)}\n\n{own}\n", module)
     return made
 

@@ -71,7 +71,7 @@ def test_a_job_makes_the_requests_that_fio_makes(tmp_path: Path, name: str) -> N
     assert logs.keys() == expected.keys()
     for log, files in expected.items():
         assert logs[log] == files, log
-    own = fio_json(run.summary)["jobs"]
+    own: Any = fio_json(run.summary)["jobs"]
     assert [job["jobname"] for job in own] == [job["jobname"] for job in report["jobs"]]
     for ours, theirs in zip(own, report["jobs"], strict=True):
         assert ours["groupid"] == theirs["groupid"]

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from conftest import Command
+from ffslab.answers.summary import ReadShare
 from ffslab.api.experiment import Experiment, Run
 from ffslab.api.machine import Machine
 from ffslab.workloads.postmark import postmark_experiment, reports
@@ -147,13 +148,13 @@ def test_a_full_partition_is_told(ffslab: Command, tmp_path: Path) -> None:
 
 
 def test_reads_are_timed_to_shares_of_each_file_and_find_it_on_flash() -> None:
-    def shares(*, drop_caches: bool) -> list[dict[str, float]]:
+    def shares(*, drop_caches: bool) -> list[ReadShare]:
         step = f'step = "postmark"\nfile = "inline"\ndrop_caches = {str(drop_caches).lower()}\ncommands = """\n'
         step += 'set size 20000 60000\nset number 20\nset bias create -1\nset transactions 40\nrun\n"""\n'
         stack = 'board = "omap3evm"\nfs = "yaffs2"\npartition_blocks = 100\nread_ahead_KiB = 128\n'
         text = f'title = "t"\n[stack]\n{stack}[[setup]]\nstep = "mount"\n[[measure]]\n{step}'
         done = reports(Experiment(text).run().summary)[0]
-        found: list[dict[str, float]] = done["read_shares"]
+        found = done["read_shares"]
         assert [share["share_pct"] for share in found] == [25, 50, 100]
         assert found[-1]["read_B"] == done["read_B"]
         return found

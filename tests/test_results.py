@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -21,7 +21,8 @@ def made(monkeypatch: pytest.MonkeyPatch, title: str) -> Run:
     monkeypatch.setattr(Run, "report", lambda self, path: Path(path).write_text(title, encoding="utf-8"))
     requests: Columns = {"variant": ["base"], "latency_us": np.array([1.5])}
     blocks: Columns = {"variant": ["base"], "block": np.array([0])}
-    return Run({"title": title}, requests, blocks, "")
+    summary: Any = {"title": title}
+    return Run(summary, requests, blocks, "")
 
 
 def test_results_replace_earlier_results(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from matplotlib.figure import Figure
@@ -58,7 +59,7 @@ def test_a_report_says_that_it_draws_the_first_of_many_variants_only(many: Run, 
 def test_few_variants_and_short_axes_are_no_sweep(many: Run, one: Run) -> None:
     assert sweeps.sweep_of(one.summary["variants"]) is None
     assert sweeps.sweep_of(many.summary["variants"][:6]) is None
-    two = [{"name": f"{i}", "axes": {f"a{k}": i >> k & 1 for k in range(3)}} for i in range(8)]
+    two: Any = [{"name": f"{i}", "axes": {f"a{k}": i >> k & 1 for k in range(3)}} for i in range(8)]
     assert sweeps.sweep_of(two) is None
 
 

@@ -80,7 +80,7 @@ def test_every_answer_has_types() -> None:
 def test_a_value_that_is_not_as_its_schema_is_found() -> None:
     schema = json.loads(schemas.text("totals"))
     stack = package.Stack(partition_blocks=160)
-    right = stack.counters()
+    right: dict[str, Any] = {**stack.counters()}
     assert disagreements(right, schema, schema) == []
     for wrong in ({"new": 1}, {"erases": 0.5}, {"erases": None}, {"energy_uJ": {"cpu": 1.0}}):
         assert disagreements({**right, **wrong}, schema, schema) != [], wrong

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from conftest import ROOT, Command
+from ffslab.answers.summary import VariantSummary
 from ffslab.api.machine import Machine
 from ffslab.workloads.replay import replay_experiment
 from ffslab.workloads.traces import ROW_GROUP, convert
@@ -42,14 +43,13 @@ FORMATS = {"fio.log": FIO, "vfs.csv": OPENFLASH, "blk.txt": BLKPARSE, "table.csv
 STRACE = ROOT / "examples/sqlite/select-random-50.strace.gz"
 
 
-def replayed(trace: Path) -> dict[str, Any]:
+def replayed(trace: Path) -> VariantSummary:
     """The only variant of a replay."""
     run = replay_experiment(trace, Machine("zero-overhead", None, "jffs2", 400), [], "keep").run()
-    variant: dict[str, Any] = run.summary["variants"][0]
-    return variant
+    return run.summary["variants"][0]
 
 
-def what_happened(variant: dict[str, Any]) -> tuple[Any, ...]:
+def what_happened(variant: VariantSummary) -> tuple[Any, ...]:
     return tuple(variant[key] for key in ("totals", "latency_us", "time_us", "user_read_B", "user_written_B"))
 
 

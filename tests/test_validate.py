@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from conftest import ROOT, Command
+from ffslab.answers.validation import CaseReport, Pair, ValidationReport
 from ffslab.boards.validation import beyond, relative_error
 
 # Two reads of a page each from a new file: what they cost can be counted by hand. A page of 4096 B is a node of
@@ -140,15 +141,35 @@ def test_what_was_not_expected_at_all_is_beyond_every_limit() -> None:
     assert relative_error(0, 0) == 0
     assert relative_error(0, 3) is None
     assert relative_error(4, 3) == -0.25
-    case = {"id": "x", "error": None, "latency_us": {}, "counters": {"erases": {"expected": 0, "simulated": 3}}}
-    assert beyond({"cases": [case]}, 1e9) == ["x: erases 3/0 expected none"]
+    case = case_with(counters={"erases": {"expected": 0, "simulated": 3}})
+    assert beyond(report_of(case), 1e9) == ["x: erases 3/0 expected none"]
 
 
 def test_a_mean_latency_counts_and_a_percentile_does_not() -> None:
-    off = {"expected": 100.0, "simulated": 150.0}
-    case = {"id": "x", "error": None, "counters": {}, "latency_us": {"p99": off}}
-    assert beyond({"cases": [case]}, 10) == []
-    assert len(beyond({"cases": [case | {"latency_us": {"mean": off}}]}, 10)) == 1
+    off: Pair = {"expected": 100.0, "simulated": 150.0}
+    assert beyond(report_of(case_with(latency_us={"p99": off})), 10) == []
+    assert len(beyond(report_of(case_with(latency_us={"mean": off})), 10)) == 1
+
+
+def case_with(*, counters: dict[str, Pair] | None = None, latency_us: dict[str, Pair] | None = None) -> CaseReport:
+    """A case in which nothing else was compared."""
+    return {
+        "id": "x",
+        "family": "R",
+        "fs": "jffs2",
+        "counters": counters or {},
+        "latency_us": latency_us or {},
+        "latency_unlink_us": {},
+        "by_task": {},
+        "erases_per_block": {},
+        "facts": {},
+        "after_step": [],
+        "error": None,
+    }
+
+
+def report_of(case: CaseReport) -> ValidationReport:
+    return {"cases": [case], "summary": {"cases": 1, "failed": 0, "rows": []}}
 
 
 def test_the_measured_cases_of_the_repository_run(ffslab: Command) -> None:

@@ -24,10 +24,10 @@ CAUSES = {
 }
 
 
-def variant(name: str, latency_sum_us: float, **changes: Any) -> dict[str, Any]:
+def variant(name: str, latency_sum_us: float, **changes: Any) -> Any:
     counts: dict[str, float] = {"page_reads": 100, "page_programs": 0, "erases": 0, "oob_reads": 0, "oob_programs": 0}
     counts |= {"driver_us": 0.1 * latency_sum_us, "cpu_us": 0.0}
-    made: dict[str, Any] = {
+    made: Any = {
         "name": name,
         "axes": {"n": name},
         "time_us": 2 * latency_sum_us,
@@ -49,7 +49,7 @@ def variant(name: str, latency_sum_us: float, **changes: Any) -> dict[str, Any]:
     return made | changes
 
 
-def summary(*variants: dict[str, Any]) -> dict[str, Any]:
+def summary(*variants: Any) -> Any:
     return {"title": "T", "variants": list(variants)}
 
 
@@ -198,7 +198,7 @@ def test_each_read_for_names_has_a_reason(fs: str) -> None:
 
 
 def test_what_setups_of_many_variants_left_is_one_sentence() -> None:
-    def left(pages: int) -> dict[str, Any]:
+    def left(pages: int) -> Any:
         return {"pages": pages, "inodes": 1, "buffered_B": 90, "totals": {"page_programs": 2 * pages, "erases": 0}}
 
     variants = [variant(f"v{n}", 100.0, of_setup=left(n), stack={}) for n in (3, 7, 5)]

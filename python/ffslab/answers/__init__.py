@@ -6,7 +6,7 @@ The modules are made by tests/native_types.py from the JSON Schemas of the Rust 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 if TYPE_CHECKING:
     import numpy as np
@@ -15,3 +15,5 @@ if TYPE_CHECKING:
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
 # A table by columns: numbers, or texts.
 Columns: TypeAlias = "dict[str, np.ndarray[tuple[int], np.dtype[np.int64 | np.uint64 | np.float64]] | list[str]]"
+# Those of the counts of flash operations that tables and plots show.
+Operation: TypeAlias = Literal["page_reads", "oob_reads", "page_programs", "oob_programs", "erases"]

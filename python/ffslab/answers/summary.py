@@ -7,24 +7,6 @@ from typing import Literal, NotRequired, TypeAlias, TypedDict
 from ffslab.answers import Json
 
 
-class BareKeys(TypedDict):
-    """A program with its file system on a board's chip, without an operating system."""
-
-    board: str
-    clock_read_ns: NotRequired[int | None]
-    ecc: NotRequired[EccName | None]
-    first_block: int
-    fs: str
-    inband_tags: bool
-    part: NotRequired[str | None]
-    partition_blocks: int
-    system: BareName
-    yaffs2_version: NotRequired[Yaffs2Version | None]
-
-
-BareName: TypeAlias = Literal["bare"]
-
-
 class CauseSummary(TypedDict):
     """Flash operations under the names of the measured cases."""
 
@@ -271,7 +253,7 @@ class StackKeys(TypedDict):
     ecc: NotRequired[EccName | None]
     endian: NotRequired[EndianName]
     first_block: int
-    fs: str
+    fs: Literal["jffs2", "yaffs2", "ubifs", "none"]
     hz: NotRequired[int | None]
     image: NotRequired[str | None]
     image_autoplace: NotRequired[bool | None]
@@ -295,7 +277,59 @@ class StackKeys(TypedDict):
     yaffs2_version: NotRequired[Yaffs2Version | None]
 
 
-StackTable: TypeAlias = "StackKeys | RtemsKeys | BareKeys"
+class StackTable(TypedDict):
+    """The `[stack]` table: of Linux, or with `system = "rtems"` of RTEMS."""
+
+    board: str
+    bulk_read: NotRequired[bool]
+    clock_read_ns: NotRequired[int | None]
+    compression: NotRequired[CompressionName | None]
+    dirty_KiB: NotRequired[int | None]
+    dirty_background_KiB: NotRequired[int | None]
+    ecc: NotRequired[EccName | None]
+    endian: NotRequired[EndianName]
+    first_block: NotRequired[int]
+    fs: Literal["jffs2", "yaffs2", "ubifs", "none"] | str
+    hz: NotRequired[int | None]
+    image: NotRequired[str | None]
+    image_autoplace: NotRequired[bool | None]
+    image_mtdparts: NotRequired[str | None]
+    image_offset_B: NotRequired[int | None]
+    image_oob: NotRequired[bool | None]
+    image_partition: NotRequired[str | None]
+    image_size_B: NotRequired[int | None]
+    inband_tags: NotRequired[bool]
+    kernel: NotRequired[str | None]
+    max_beb_per1024: NotRequired[int | None]
+    nand_wait: NotRequired[NandWaitName | None]
+    page_cache_KiB: NotRequired[int | None]
+    part: NotRequired[str | None]
+    partition_blocks: NotRequired[int]
+    read_ahead_KiB: NotRequired[int | None]
+    summary: NotRequired[bool]
+    traced: NotRequired[bool]
+    uptime_us: NotRequired[int]
+    vid_hdr_offset_B: NotRequired[int | None]
+    yaffs2_version: NotRequired[Yaffs2Version | None]
+    application_priority: NotRequired[int | None]
+    bdbuf_buffer_max_B: NotRequired[int | None]
+    bdbuf_buffer_min_B: NotRequired[int | None]
+    bdbuf_cache_KiB: NotRequired[int | None]
+    bdbuf_read_ahead_blocks: NotRequired[int | None]
+    bdbuf_write_blocks: NotRequired[int | None]
+    cluster_B: NotRequired[int | None]
+    device: NotRequired[str | None]
+    device_KiB: NotRequired[int | None]
+    erase_block_KiB: NotRequired[int | None]
+    fs_block_B: NotRequired[int | None]
+    media_block_B: NotRequired[int | None]
+    quirks: NotRequired[str | None]
+    swapout_hold_ms: NotRequired[int | None]
+    swapout_period_ms: NotRequired[int | None]
+    swapout_priority: NotRequired[int | None]
+    swapout_workers: NotRequired[int | None]
+    system: NotRequired[SystemName]
+    tick_us: NotRequired[int | None]
 
 
 class StepSummary(TypedDict):

@@ -6,9 +6,10 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ffslab import _native
+from ffslab.answers.summary import Summary
 from ffslab.api import states
 from ffslab.api.machine import Value, as_json
 from ffslab.files.inputs import read_text
@@ -106,7 +107,7 @@ class Run:
 
     def __init__(
         self,
-        summary: dict[str, Any],
+        summary: Summary,
         requests: Columns,
         blocks: Columns,
         resolved_toml: str,

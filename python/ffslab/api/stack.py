@@ -17,9 +17,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from ffslab import _native
+from ffslab.answers.machine import Activity, SessionTotals
+from ffslab.answers.summary import StackKeys, VariantSummary
 from ffslab.api.machine import LINUX, Value, as_json, completed
 
 if TYPE_CHECKING:
@@ -43,7 +45,7 @@ class FileStatus:
 class Measurement:
     """What the measured steps of a stack did: a variant of `summary.json`, its rows of calls and of erase blocks."""
 
-    variant: dict[str, Any]
+    variant: VariantSummary
     request_columns: Columns
     block_columns: Columns
 
@@ -88,9 +90,9 @@ class Stack:
         self.boots = 0
 
     @property
-    def keys(self) -> dict[str, Any]:
+    def keys(self) -> StackKeys:
         """The `[stack]` table with the board's values filled in."""
-        keys: dict[str, Any] = json.loads(self._session.keys())
+        keys: StackKeys = json.loads(self._session.keys())
         return keys
 
     # ---- the machine ----------------------------------------------------------------------------------------
@@ -167,15 +169,15 @@ class Stack:
         """Read-ahead of files that are opened from now on; 0 switches it off."""
         self._session.set_read_ahead_bytes(KiB * 1024)
 
-    def counters(self) -> dict[str, Any]:
+    def counters(self) -> SessionTotals:
         """Flash operations, `energy_uJ` above idle and `time_us` since the stack was made."""
-        counters: dict[str, Any] = json.loads(self._session.counts())
+        counters: SessionTotals = json.loads(self._session.counts())
         return counters
 
-    def activity(self) -> dict[str, Any]:
+    def activity(self) -> Activity:
         """Since the stack was made: `work` of the CPU by kind (of a board that prices it), `functions` of the file
         system with their durations, flash operations and time by `tasks`."""
-        activity: dict[str, Any] = json.loads(self._session.activity())
+        activity: Activity = json.loads(self._session.activity())
         return activity
 
     def erase_counts(self) -> list[int]:
@@ -193,7 +195,7 @@ class Stack:
 
     # ---- measuring ------------------------------------------------------------------------------------------
 
-    def step(self, name: str, **keys: Any) -> None:
+    def step(self, name: str, **keys: object) -> None:
         """Runs a step of the experiments' vocabulary: `stack.step("fill", file="x")`.
 
         Files that it opens or expects to be open are the steps' own, beside those of `open`.

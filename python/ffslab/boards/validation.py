@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
 from ffslab import _native
+from ffslab.answers.validation import CaseReport, SummaryRow, ValidationReport
 from ffslab.text.tables import percent, text_table
 
 if TYPE_CHECKING:
@@ -16,14 +17,12 @@ if TYPE_CHECKING:
 
     from ffslab.api.experiment import Progress
 
-Report = dict[str, Any]
-
 
 def compare(
     path: str | Path, only: str | None = None, jobs: int | None = None, progress: Progress | None = None
-) -> Report:
+) -> ValidationReport:
     """Runs the cases of a file and returns simulated beside expected values (see DESIGN.md for the format)."""
-    report: Report = json.loads(_native.validate(Path(path), only, jobs or 0, progress))
+    report: ValidationReport = json.loads(_native.validate(Path(path), only, jobs or 0, progress))
     return report
 
 
@@ -38,7 +37,7 @@ def validate(path: str | Path, only: str | None = None, jobs: int | None = None)
 
     rows = []
     for case in compare(path, only, jobs)["cases"]:
-        head = {"id": case["id"], "family": case["family"], "fs": case["fs"]}
+        head: dict[str, object] = {"id": case["id"], "family": case["family"], "fs": case["fs"]}
         if case["error"] is not None:
             rows.append({**head, "failure": case["error"]})
         for counter, expected, simulated in compared(case):
@@ -49,7 +48,8 @@ def validate(path: str | Path, only: str | None = None, jobs: int | None = None)
 
 
 # Groups of a case's values, with what is put before and after their names; as in the summary that `lab` makes.
-GROUPS = (
+Group = Literal["counters", "latency_us", "latency_unlink_us", "erases_per_block", "facts"]
+GROUPS: tuple[tuple[Group, str, str], ...] = (
     ("counters", "", ""),
     ("latency_us", "latency_", "_us"),
     ("latency_unlink_us", "latency_unlink_", "_us"),
@@ -70,14 +70,14 @@ HEADLINES = frozenset(
 )
 
 
-def compared(case: dict[str, Any]) -> Iterator[tuple[str, float, float]]:
+def compared(case: CaseReport) -> Iterator[tuple[str, float, float]]:
     """Name, expected and simulated value of everything that was compared in one case."""
     for group, before, after in GROUPS:
-        for name, pair in case.get(group, {}).items():
+        for name, pair in case[group].items():
             yield f"{before}{name}{after}", pair["expected"], pair["simulated"]
 
 
-def headlines(case: dict[str, Any]) -> list[tuple[str, float, float]]:
+def headlines(case: CaseReport) -> list[tuple[str, float, float]]:
     """The counters and the mean latency of a case."""
     return [values for values in compared(case) if values[0] in HEADLINES]
 
@@ -89,7 +89,7 @@ def relative_error(expected: float, simulated: float) -> float | None:
     return (simulated - expected) / expected
 
 
-def beyond(report: Report, max_error_percent: float) -> list[str]:
+def beyond(report: ValidationReport, max_error_percent: float) -> list[str]:
     """The cases with a counter or mean latency further off than the limit, or with no result at all: one line each."""
     found = []
     for case in report["cases"]:
@@ -104,7 +104,7 @@ def beyond(report: Report, max_error_percent: float) -> list[str]:
     return found
 
 
-def text(report: Report) -> str:
+def text(report: ValidationReport) -> str:
     """A line per case, then the summary per family and counter."""
     lines = ["# id: counter simulated/expected signed error (what is 0 in both is left out)"]
     lines += [_case_line(case) for case in report["cases"]]
@@ -118,7 +118,7 @@ def text(report: Report) -> str:
     return "\n".join(lines)
 
 
-def _happened(report: Report) -> set[tuple[str, str, str]]:
+def _happened(report: ValidationReport) -> set[tuple[str, str, str]]:
     """File system, family and counter of the table's rows: those of which some case has, or should have, any."""
     return {
         (case["fs"], family, name)
@@ -129,7 +129,7 @@ def _happened(report: Report) -> set[tuple[str, str, str]]:
     }
 
 
-def _case_line(case: dict[str, Any]) -> str:
+def _case_line(case: CaseReport) -> str:
     if case["error"] is not None:
         return f"{case['id']}: not run: {case['error']}"
     seen = [values for values in headlines(case) if values[1] or values[2]]
@@ -137,8 +137,8 @@ def _case_line(case: dict[str, Any]) -> str:
     return f"{case['id']}: {', '.join(parts)}"
 
 
-def _summary_row(row: dict[str, Any]) -> list[str]:
-    errors = (f"{row[f'{kind}_error_percent']:.2f} %" for kind in ("median", "p95", "worst"))
+def _summary_row(row: SummaryRow) -> list[str]:
+    errors = (row["median_error_percent"], row["p95_error_percent"], row["worst_error_percent"])
     worst = row["worst_id"] if row["worst_error_percent"] else ""
     return [
         row["fs"],
@@ -146,7 +146,7 @@ def _summary_row(row: dict[str, Any]) -> list[str]:
         row["counter"],
         str(row["n"]),
         f"{row['exact_share'] * 100:.0f} %",
-        *errors,
+        *(f"{error:.2f} %" for error in errors),
         worst,
     ]
 

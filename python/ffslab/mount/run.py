@@ -7,11 +7,11 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 from ffslab import __version__, _native
 from ffslab._native import InputError
@@ -48,7 +48,7 @@ class Wanted:
     settings: Sequence[str]
     options: Sequence[str]
     # Keywords of `ffslab.images.said`: which partition of the image.
-    where: dict[str, Any] = field(default_factory=dict)
+    where: dict[str, object] = field(default_factory=dict)
 
     def machine(self) -> Machine:
         """The machine that is simulated."""
@@ -239,7 +239,7 @@ class Mount:
         if resolved(folder).is_relative_to(resolved(self.mountpoint)):
             raise InputError(f"--save {file}: is on the mount itself: name a file elsewhere")
 
-    def _resolved(self, title: str, used: dict[str, Any], command: Sequence[str]) -> str:
+    def _resolved(self, title: str, used: Mapping[str, object], command: Sequence[str]) -> str:
         cut = {"power_cut_after": self.power_cut_after, "torn": self.torn} if self.power_cut_after is not None else {}
         served = {
             "think": "real" if self.think else "none",

@@ -5,9 +5,10 @@ Deterministic: the same results give the same bytes with the same versions of ff
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
 from ffslab import __version__
+from ffslab.answers.summary import VariantSummary
 from ffslab.report import plots, sweeps
 from ffslab.report.style import STYLE
 from ffslab.text.quoting import escape, plain_html
@@ -21,7 +22,15 @@ from ffslab.workloads import fio
 if TYPE_CHECKING:
     from ffslab.api.experiment import Run
 
-Variant = dict[str, Any]
+
+# Keys of the stack that name profiles.
+NAMES: tuple[Literal["system", "board", "kernel", "part", "device"], ...] = (
+    "system",
+    "board",
+    "kernel",
+    "part",
+    "device",
+)
 
 
 def html(run: Run) -> str:
@@ -74,12 +83,12 @@ def html(run: Run) -> str:
     return page(summary["title"], parts)
 
 
-def _setting(variants: list[Variant]) -> str:
+def _setting(variants: list[VariantSummary]) -> str:
     """Who computed this for which machine: what the variants' stacks have in common."""
     stacks = [variant["stack"] for variant in variants]
     common = [
         f"{key} {str(stacks[0][key]).rpartition('/')[2]}"
-        for key in ("system", "board", "kernel", "part", "device")
+        for key in NAMES
         if stacks[0].get(key) and all(stack.get(key) == stacks[0][key] for stack in stacks)
     ]
     above = " Energy is energy above idle." if any(variant["energy_uJ"]["total"] for variant in variants) else ""
@@ -130,7 +139,7 @@ def _side(cells: list[str]) -> str:
     return "l" if any(cell[:1].isalpha() or cell[:1] in '"/' for cell in cells if cell) else "r"
 
 
-def _time(variants: list[Variant], drawn: list[Variant], colours: dict[str, str], first: str) -> str:
+def _time(variants: list[VariantSummary], drawn: list[VariantSummary], colours: dict[str, str], first: str) -> str:
     """What each cause cost: a plot, a table of all variants when there are several, a table per variant."""
     plot = plots.time_by_cause(drawn, colours)
     if plot is None:
@@ -147,21 +156,21 @@ def _time(variants: list[Variant], drawn: list[Variant], colours: dict[str, str]
     return "\n".join(parts)
 
 
-def _programs(variants: list[Variant]) -> str:
+def _programs(variants: list[VariantSummary]) -> str:
     """The jobs of fio, and what Postmark prints."""
     parts = []
     for variant in variants:
         named = f"<p>{escape(variant['name'])}</p>" if len(variants) > 1 else ""
         for step in variant["steps"]:
-            if "fio" in step:
-                parts.append(named + table(fio.HEAD, fio.job_rows(step["fio"]), align=fio.ALIGN))
+            if (jobs := step.get("fio")) is not None:
+                parts.append(named + table(fio.HEAD, fio.job_rows(jobs), align=fio.ALIGN))
             # Postmark prints nothing when it runs out of files.
             printed = [done["report"] for done in step.get("postmark", []) if done["report"]]
             parts += [f"{named}<pre>{escape(text)}</pre>" for text in printed]
     return "\n".join(parts)
 
 
-def _steps(variants: list[Variant], first: str) -> str:
+def _steps(variants: list[VariantSummary], first: str) -> str:
     """The measured steps of each variant that show in a table; latency only where calls are recorded."""
     head = ["step", "variant", "elapsed, ms", "calls", "mean latency, us", "page reads", "page programs", "erases"]
     rows = []

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
+from ffslab.answers import Operation
+from ffslab.answers.summary import VariantSummary
 from ffslab.report.drawing import VECTOR_MARKS_MAX, colour, distribution, new_figure, svg_text, thousands, value_axis
 from ffslab.report.drawing import width as line_width
 from ffslab.text.causes import titles
@@ -18,13 +20,13 @@ if TYPE_CHECKING:
 
     from ffslab.api.experiment import Run
 
-Variant = dict[str, Any]
 
 # More variants than this are not drawn one by one: nobody can tell them apart.
 VARIANTS_MAX = 8
 MAP_COLUMNS = 64
 
-KINDS = (
+RAILS: tuple[tuple[Literal["cpu", "memory"], str], ...] = (("cpu", "CPU rail"), ("memory", "memory rail"))
+KINDS: tuple[tuple[Operation, str], ...] = (
     ("page_reads", "page reads"),
     ("page_programs", "page programs"),
     ("erases", "erases"),
@@ -78,7 +80,7 @@ def latency_distribution(run: Run) -> str | None:
     return svg_text(figure, "latency-distribution", axes, len(calls))
 
 
-def reason_colours(variants: list[Variant]) -> dict[str, str]:
+def reason_colours(variants: list[VariantSummary]) -> dict[str, str]:
     """The reasons that took the most time, what was asked for first: each has one colour in the whole report."""
     largest: dict[str, float] = {}
     for variant in variants:
@@ -90,7 +92,7 @@ def reason_colours(variants: list[Variant]) -> dict[str, str]:
     return dict(zip(shown, REASON_COLOURS, strict=False))
 
 
-def time_by_cause(variants: list[Variant], colours: dict[str, str]) -> str | None:
+def time_by_cause(variants: list[VariantSummary], colours: dict[str, str]) -> str | None:
     """Stacked bars: virtual time per variant, split by reason; the smallest reasons are put together."""
     parts = [spent(variant) for variant in variants]
     if not any(parts):
@@ -116,7 +118,7 @@ def time_by_cause(variants: list[Variant], colours: dict[str, str]) -> str | Non
     return svg_text(figure, "time-by-cause")
 
 
-def operations_by_cause(variants: list[Variant], colours: dict[str, str]) -> str | None:
+def operations_by_cause(variants: list[VariantSummary], colours: dict[str, str]) -> str | None:
     """Stacked bars: reads, programs and erases per variant, split by reason and task."""
     kinds = [(counter, label) for counter, label in KINDS if any(v["totals"][counter] for v in variants)]
     if not kinds:
@@ -239,7 +241,7 @@ def space_bars(axes: Axes, held: list[Any]) -> None:
         axes.stairs(above[starts], edges, baseline=below[starts], fill=True, color=tint, label=label)
 
 
-def energy_by_rail(variants: list[Variant]) -> str | None:
+def energy_by_rail(variants: list[VariantSummary]) -> str | None:
     """Stacked bars: energy above idle per variant and supply rail."""
     if not any(variant["energy_uJ"]["total"] for variant in variants):
         return None
@@ -247,7 +249,7 @@ def energy_by_rail(variants: list[Variant]) -> str | None:
     axes = figure.add_subplot()
     y = np.arange(len(variants))
     left = np.zeros(len(variants))
-    for i, (rail, label) in enumerate((("cpu", "CPU rail"), ("memory", "memory rail"))):
+    for i, (rail, label) in enumerate(RAILS):
         energy = np.array([variant["energy_uJ"][rail] / 1e3 for variant in variants])
         axes.barh(y, energy, left=left, color=colour(i), label=label, height=0.6)
         left += energy
@@ -271,24 +273,24 @@ def _calls(run: Run) -> list[tuple[str, np.ndarray[Any, Any], np.ndarray[Any, An
     return [(name, start[mask], latency[mask]) for name, mask in chosen if mask.any()]
 
 
-def _rows_inches(variants: list[Variant]) -> float:
+def _rows_inches(variants: list[VariantSummary]) -> float:
     """Height of the bars of all variants, so that their names, an axis a line, have room."""
     return len(variants) * max(0.3, 0.1 + 0.13 * max(_name(variant).count("\n") + 1 for variant in variants))
 
 
-def _variant_rows(axes: Any, variants: list[Variant]) -> None:
+def _variant_rows(axes: Any, variants: list[VariantSummary]) -> None:
     """Rows of bars with the names of the variants, the first one on top."""
     axes.set_yticks(range(len(variants)), [_name(variant) for variant in variants], fontsize=8)
     axes.set_ylim(len(variants) - 0.5, -0.5)
     axes.tick_params(axis="y", length=0)
 
 
-def _name(variant: Variant) -> str:
+def _name(variant: VariantSummary) -> str:
     """The name of a variant, an axis a line; a run without axes needs none."""
     return "" if variant["name"] == "base" else str(variant["name"]).replace(", ", "\n")
 
 
-def _count(variant: Variant, counter: str, task: str, reason: str, colours: dict[str, str]) -> int:
+def _count(variant: VariantSummary, counter: Operation, task: str, reason: str, colours: dict[str, str]) -> int:
     return sum(
         cause[counter]
         for cause in variant["by_cause"]

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
 
+from ffslab.answers.summary import VariantSummary
 from ffslab.report.drawing import COLOURS, MARKS, colour, new_figure, svg_text, value_axis, width
 from ffslab.text.summary import COLUMNS_MAX, ROWS
 from ffslab.text.time_table import axis_text
-
-Variant = dict[str, Any]
 
 # How fast, how much energy, how long the flash lives.
 QUANTITIES = ("latency mean, us", "energy total, mJ", "block erases")
@@ -46,7 +44,7 @@ class Sweep:
         return all(value[:1].isdigit() for value in self.values[self.along])
 
 
-def sweep_of(variants: list[Variant]) -> Sweep | None:
+def sweep_of(variants: list[VariantSummary]) -> Sweep | None:
     """How to draw the variants; `None` when they are few, have no long axis or too many lines for a picture."""
     if len(variants) <= COLUMNS_MAX:
         return None
@@ -64,7 +62,7 @@ def sweep_of(variants: list[Variant]) -> Sweep | None:
     return made
 
 
-def svg(variants: list[Variant], sweep: Sweep) -> str:
+def svg(variants: list[VariantSummary], sweep: Sweep) -> str:
     """A row of panels for each quantity."""
     named_rows = {row[0]: row for row in ROWS}
     rows = [row for name in QUANTITIES if any((row := named_rows[name])[1](variant) for variant in variants)]

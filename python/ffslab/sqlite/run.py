@@ -6,12 +6,12 @@ import errno
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
 
 import apsw
 
 from ffslab import __version__, _native
 from ffslab._native import InputError
+from ffslab.answers.summary import Summary
 from ffslab.api.experiment import Progress, Run
 from ffslab.api.machine import Value, as_json
 from ffslab.api.stack import Measurement, Stack, joined
@@ -116,7 +116,7 @@ def run_scripts(
     total, finished = len(variants) * len(script.statements), 0
     measurements: list[Measurement] = []
     rows: list[Row] = []
-    first_keys: dict[str, Any] = {}
+    first_keys: Mapping[str, object] = {}
 
     def done() -> None:
         nonlocal finished
@@ -148,7 +148,7 @@ def run_scripts(
 
 def run_of(title: str, measurements: Sequence[Measurement], resolved_toml: str, seed: int = 1) -> Run:
     """The measurements of several stacks as one run."""
-    summary = {
+    summary: Summary = {
         "title": title,
         "version": __version__,
         "generator": "sqlite",
@@ -162,8 +162,8 @@ def run_of(title: str, measurements: Sequence[Measurement], resolved_toml: str, 
 
 def _resolved(
     title: str,
-    keys: Mapping[str, Any],
-    axes: Mapping[str, Sequence[Any]],
+    keys: Mapping[str, object],
+    axes: Mapping[str, Sequence[object]],
     database: str,
     setup: Script | None,
     script: Script,
@@ -174,7 +174,7 @@ def _resolved(
     return about + _native.toml_of(as_json(data))
 
 
-def table_text(summary: dict[str, Any]) -> str:
+def table_text(summary: Summary) -> str:
     """What `ffslab sqlite` prints: the summary of a run, then the statements of each variant."""
     parts = [summary_text(summary)]
     for variant in summary["variants"]:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from ffslab import _native
 from ffslab._native import InputError
 from ffslab.answers import Json
+from ffslab.answers.lifetime import Lifetime, WearCause, WorkloadLife, Years
+from ffslab.answers.summary import StepSummary, Summary, VariantSummary
 from ffslab.api.experiment import Experiment, Progress
 from ffslab.api.profiles import endurance_of
 from ffslab.boards.tracereport.statistics import poisson_interval
@@ -20,6 +23,8 @@ from ffslab.files.results import BLOCKS, SUMMARY
 from ffslab.images.inspection import Facts, inspect_image, stack_keys
 from ffslab.text.causes import APART, reasons_that
 from ffslab.text.tables import number, text_table
+
+Blocks: TypeAlias = np.ndarray[tuple[int], np.dtype[np.float64]]
 
 DAY_US = 86_400e6
 DAYS_OF_YEAR = 365.25
@@ -53,12 +58,12 @@ class Wear:
     said_by: str
 
 
-def of_results(folder: Path, endurance: int | None, per_day: float | None) -> Facts:
+def of_results(folder: Path, endurance: int | None, per_day: float | None) -> Lifetime:
     """The lifetime under what a results folder measured, a row per variant."""
     for name in (SUMMARY, BLOCKS):
         if not (folder / name).is_file():
             raise InputError(f"{folder}: holds no {name}: name the results folder of `ffslab run`")
-    summary = json_of(read_text(folder / SUMMARY, "results file"), str(folder / SUMMARY))
+    summary: Summary = json_of(read_text(folder / SUMMARY, "results file"), str(folder / SUMMARY))
     blocks = parquet_table(folder / BLOCKS, "results file", "table of blocks")
     try:
         columns = {name: blocks[name].to_numpy() for name in ("variant", "erases_main", "erases_total")}
@@ -80,7 +85,7 @@ def of_workloads(
     *,
     any_size: bool = False,
     **how: Any,
-) -> Facts:
+) -> Lifetime:
     """The lifetime under experiments, which begin with what `image` holds and with the wear that it tells of.
 
     The keywords `how` are those of `ffslab.images.said`, `any_size` is that of `ffslab.Experiment.run`.
@@ -107,7 +112,7 @@ def _part_of(progress: Progress | None, at: int, count: int) -> Progress | None:
     return lambda done: progress((at + done) / count)
 
 
-def _sizes(experiment: Experiment) -> Facts:
+def _sizes(experiment: Experiment) -> dict[str, Any]:
     """Pages and erase blocks of the experiment's part, which an image must have, too."""
     stack = _stack_of(experiment)
     board, part = stack.get("board"), stack.get("part")
@@ -144,8 +149,11 @@ def with_image(experiment: Experiment, image: Path, facts: Facts) -> Experiment:
 
 
 def _facts(
-    start: str, runs: list[tuple[str, Facts, Any, Wear | None]], given: int | None, per_day: float | None
-) -> Facts:
+    start: str,
+    runs: Sequence[tuple[str, Summary, Mapping[str, object], Wear | None]],
+    given: int | None,
+    per_day: float | None,
+) -> Lifetime:
     rows = []
     for title, summary, columns, wear in runs:
         names = np.asarray(columns["variant"])
@@ -157,15 +165,15 @@ def _facts(
                 formatting = np.asarray(columns[FORMATTING])[chosen].astype(float)
                 erases, before = erases - formatting, before + formatting
             erases = _of_workload(variant, erases)
-            said = (given, "as given") if given is not None else endurance_of(variant["stack"]["part"])
+            part = variant["stack"].get("part") or ""
+            said = (given, "as given") if given is not None else endurance_of(part)
             if said is None:
-                raise InputError(f"part {variant['stack']['part']} has no endurance_erases: give --endurance ERASES")
-            rows.append(_row(title, variant, erases, _worn(before, wear), said, per_day))
-            rows[-1]["wear_said_by"] = wear.said_by if wear else "the erases of the simulation before the workload"
+                raise InputError(f"part {part} has no endurance_erases: give --endurance ERASES")
+            rows.append(_row(title, variant, erases, _worn(before, wear), said, per_day, wear))
     return {"start": start, "workloads": rows}
 
 
-def _of_workload(variant: Facts, erases: Any) -> Any:
+def _of_workload(variant: VariantSummary, erases: Blocks) -> Blocks:
     """The erases without those that writing what the setup had left took: no later run of the workload has them.
 
     Which blocks it were is not kept, so all give their share.
@@ -174,19 +182,27 @@ def _of_workload(variant: Facts, erases: Any) -> Any:
     return erases * max(1 - left / total, 0.0) if left and total else erases
 
 
-def _erases_of_setup(variant: Facts) -> int:
+def _erases_of_setup(variant: VariantSummary) -> int:
     left = variant.get("of_setup")
     return int(left["totals"]["erases"]) if left else 0
 
 
-def _worn(before: Any, wear: Wear | None) -> Any:
+def _worn(before: Blocks, wear: Wear | None) -> Blocks:
     worn = np.array(before, dtype=float)
     for block, erases in enumerate((wear.erases if wear else [])[: len(worn)]):
         worn[block] += erases or 0
     return worn
 
 
-def _row(title: str, variant: Facts, erases: Any, worn: Any, said: tuple[int, str], per_day: float | None) -> Facts:
+def _row(
+    title: str,
+    variant: VariantSummary,
+    erases: Blocks,
+    worn: Blocks,
+    said: tuple[int, str],
+    per_day: float | None,
+    wear: Wear | None,
+) -> WorkloadLife:
     endurance, source = said
     time_us = variant["time_us"]
     if time_us <= 0:
@@ -202,7 +218,8 @@ def _row(title: str, variant: Facts, erases: Any, worn: Any, said: tuple[int, st
         return budget / (count * often) / DAYS_OF_YEAR if count > 0 else None
 
     busiest = int(np.argmax(erases)) if total else None
-    row: Facts = {
+    p5, p50, p95 = (float(np.percentile(per_block, q)) for q in (5, 50, 95))
+    return {
         "workload": title,
         "variant": variant["name"],
         "time_us": time_us,
@@ -214,7 +231,9 @@ def _row(title: str, variant: Facts, erases: Any, worn: Any, said: tuple[int, st
         "erases_per_day": {"all_blocks": total * often, "by_block": per_block.tolist()},
         "erases_per_block_per_day": {
             "mean": float(per_block.mean()),
-            **{f"p{q}": float(np.percentile(per_block, q)) for q in (5, 50, 95)},
+            "p5": p5,
+            "p50": p50,
+            "p95": p95,
             "max": float(per_block.max(initial=0)),
         },
         "uncertainty": how,
@@ -231,17 +250,17 @@ def _row(title: str, variant: Facts, erases: Any, worn: Any, said: tuple[int, st
         "busiest_block": busiest,
         "of_setup": variant.get("of_setup"),
         "causes": causes(variant),
-        "formatting_erases": (variant.get("formatting") or {"erases": 0})["erases"],
-    }  # fmt: skip
-    return row
+        "formatting_erases": _formatting(variant),
+        "wear_said_by": wear.said_by if wear else "the erases of the simulation before the workload",
+    }
 
 
-def _of_busiest(left: float, count: float, years: Any) -> Facts:
+def _of_busiest(left: float, count: float, years: Callable[[float, float], float | None]) -> Years:
     low, high = poisson_interval(count)
     return {"estimate": years(left, count), "low": years(left, high), "high": years(left, low)}
 
 
-def _uncertainty(variant: Facts, total: float) -> tuple[float, float, str]:
+def _uncertainty(variant: VariantSummary, total: float) -> tuple[float, float, str]:
     """The 95 % interval of the number of erases, and where it comes from.
 
     With enough measured steps that took time: a bootstrap over them as windows of time (Efron and Tibshirani, An
@@ -260,13 +279,18 @@ def _uncertainty(variant: Facts, total: float) -> tuple[float, float, str]:
     return low, high, f"the number of erases alone, as independent events: {few}"
 
 
-def _erases(step: Facts) -> int:
+def _formatting(part: VariantSummary | StepSummary) -> int:
+    """Erases that made a new partition usable."""
+    formatting = part.get("formatting")
+    return formatting["erases"] if formatting else 0
+
+
+def _erases(step: StepSummary) -> int:
     """Erases of a step, but for those of formatting."""
-    formatting = step.get("formatting") or {"erases": 0}
-    return int(step["counts"]["erases"] - formatting["erases"])
+    return step["counts"]["erases"] - _formatting(step)
 
 
-def causes(variant: Facts) -> list[Facts]:
+def causes(variant: VariantSummary) -> list[WearCause]:
     """Who and why, by the pages that were programmed: each of them needs its share of an erase sooner or later.
 
     Formatting is none of them: it happens once.
@@ -275,7 +299,7 @@ def causes(variant: Facts) -> list[Facts]:
     own = [cause for cause in variant["by_cause"] if cause["reason"] not in apart]
     programs = sum(cause["page_programs"] for cause in own)
     erased = sum(cause["erases"] for cause in own)
-    rows = [
+    rows: list[WearCause] = [
         {
             "cause": f"{cause['task']}: {cause['reason']}",
             "page_programs": cause["page_programs"],
@@ -292,7 +316,7 @@ def causes(variant: Facts) -> list[Facts]:
 # ---- for a terminal -----------------------------------------------------------------------------------------
 
 
-def text(facts: Facts) -> str:
+def text(facts: Lifetime) -> str:
     """A table of the workloads, and what dominates in each."""
     head = [
         "workload",
@@ -309,7 +333,7 @@ def text(facts: Facts) -> str:
         name = row["workload"] if row["variant"] == "base" else f"{row['workload']} ({row['variant']})"
         spread = row["erases_per_block_per_day"]
         lives = row["lifetime_years"]
-        blocks = [number(spread[key], 2) for key in ("mean", "p50", "p95", "max")]
+        blocks = [number(erases, 2) for erases in (spread["mean"], spread["p50"], spread["p95"], spread["max"])]
         years = [_years(lives["levelled"]), _years(lives["busiest_block"])]
         rows.append([name, number(row["erases_per_day"]["all_blocks"]), *blocks, *years])
         top = [cause for cause in row["causes"] if cause["share_of_programs"] > 0][:CAUSES_SHOWN]
@@ -334,8 +358,8 @@ def text(facts: Facts) -> str:
     return "\n".join([facts["start"], "", text_table(head, rows, "l" + "r" * 7), *below])
 
 
-def _years(life: Facts | None) -> str:
+def _years(life: Years | None) -> str:
     if life is None or life["estimate"] is None:
         return "no erase"
     high = "-" if life["high"] is None else f"{life['high']:,.3g}"
-    return f"{life['estimate']:,.3g} ({life['low']:,.3g} to {high})"
+    return f"{life['estimate']:,.3g} ({life['low'] or 0:,.3g} to {high})"

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any
 
+from ffslab.answers.summary import StepSummary, VariantSummary
 from ffslab.text.tables import number
-
-Variant = dict[str, Any]
 
 # So many steps are shown one by one.
 STEPS_MAX = 40
@@ -35,7 +33,7 @@ class StepGroup:
     page_programs: int = 0
     erases: int = 0
 
-    def add(self, step: Variant) -> None:
+    def add(self, step: StepSummary) -> None:
         self.steps += 1
         self.elapsed_us += step["elapsed_us"]
         self.longest_us = max(self.longest_us, step["elapsed_us"])
@@ -57,7 +55,7 @@ def short(title: str) -> str:
     return title if len(title) <= TITLE_CHARACTERS_MAX else title[: TITLE_CHARACTERS_MAX - 3] + "..."
 
 
-def step_groups(variant: Variant) -> list[StepGroup]:
+def step_groups(variant: VariantSummary) -> list[StepGroup]:
     """The measured steps of a variant in order; of many, those that do the same together, where the first stood."""
     steps = variant["steps"]
     groups: dict[tuple[int, str], StepGroup] = {}
@@ -67,7 +65,7 @@ def step_groups(variant: Variant) -> list[StepGroup]:
     return list(groups.values())
 
 
-def step_table(variant: Variant, what: str) -> tuple[list[str], list[list[str]]]:
+def step_table(variant: VariantSummary, what: str) -> tuple[list[str], list[list[str]]]:
     """Head and rows: time, energy and flash operations of each step; `what` is what a step is."""
     groups = step_groups(variant)
     several = any(group.steps > 1 for group in groups)

@@ -3,31 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
+from ffslab.answers import Operation
+from ffslab.answers.summary import Summary, VariantSummary
 from ffslab.text.tables import number, percent, text_table
 from ffslab.text.time_table import axis_text, causes_table, variant_heads, variants_table
 from ffslab.text.words import sentences
-
-Variant = dict[str, Any]
 
 # With more variants than this a variant is a row instead of a column.
 COLUMNS_MAX = 6
 
 
-def _of_setup(variant: Variant, counter: str) -> float:
+def _of_setup(variant: VariantSummary, counter: Operation) -> float:
     """What of the totals is for what the setup had left in memory."""
     left = variant.get("of_setup")
     return left["totals"][counter] if left else 0.0
 
 
-def _formatting(variant: Variant) -> dict[str, float]:
-    """What made a new partition usable."""
-    nothing = {"page_programs": 0.0, "erases": 0.0}
-    return variant.get("formatting") or nothing
+def _formatting(variant: VariantSummary, counter: Operation) -> float:
+    """What of the totals made a new partition usable."""
+    made = variant.get("formatting")
+    return made[counter] if made else 0.0
 
 
-ROWS: list[tuple[str, Callable[[Variant], float | None], int]] = [
+ROWS: list[tuple[str, Callable[[VariantSummary], float | None], int]] = [
     ("virtual time, ms", lambda v: v["time_us"] / 1e3, 1),
     ("requests", lambda v: v["latency_us"]["n"], 0),
     ("latency mean, us", lambda v: v["latency_us"].get("mean"), 1),
@@ -40,8 +39,8 @@ ROWS: list[tuple[str, Callable[[Variant], float | None], int]] = [
     ("block erases", lambda v: v["totals"]["erases"], 0),
     ("of the setup: page programs", lambda v: _of_setup(v, "page_programs"), 0),
     ("of the setup: block erases", lambda v: _of_setup(v, "erases"), 0),
-    ("of formatting: page programs", lambda v: _formatting(v)["page_programs"], 0),
-    ("of formatting: block erases", lambda v: _formatting(v)["erases"], 0),
+    ("of formatting: page programs", lambda v: _formatting(v, "page_programs"), 0),
+    ("of formatting: block erases", lambda v: _formatting(v, "erases"), 0),
     ("OOB reads", lambda v: v["totals"]["oob_reads"], 0),
     ("OOB programs", lambda v: v["totals"]["oob_programs"], 0),
     ("chip busy, ms", lambda v: v["totals"]["busy_us"] / 1e3, 1),
@@ -69,7 +68,7 @@ COUNTERS = {
 }
 
 
-def _counter(name: str, unit: float) -> Callable[[Variant], float | None]:
+def _counter(name: str, unit: float) -> Callable[[VariantSummary], float | None]:
     return lambda v: v.get("counters", {}).get(name, 0) / unit
 
 
@@ -77,7 +76,7 @@ ROWS += [(label, _counter(name, 1024 if "KiB" in label else 1), 0) for label, na
 ALWAYS = frozenset({"virtual time, ms", "page reads", "page programs", "block erases"})
 
 
-def summary_cells(summary: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
+def summary_cells(summary: Summary) -> tuple[list[str], list[list[str]]]:
     """Head and rows: a quantity a row, a variant a column; two variants are compared in a last column.
 
     Rows that are zero or missing in every variant are left out.
@@ -98,11 +97,11 @@ def summary_cells(summary: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
     return head, rows
 
 
-def _has_chip(variants: list[Variant]) -> bool:
+def _has_chip(variants: list[VariantSummary]) -> bool:
     return any(variant.get("flash", {}) is not None for variant in variants)
 
 
-def main_cells(summary: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
+def main_cells(summary: Summary) -> tuple[list[str], list[list[str]]]:
     """Head and rows of the main table: variants as columns; many of them in pairs, or else as rows."""
     variants = summary["variants"]
     if len(variants) <= COLUMNS_MAX:
@@ -110,7 +109,7 @@ def main_cells(summary: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
     return pairs_cells(variants) or variant_rows(variants)
 
 
-def summary_text(summary: dict[str, Any]) -> str:
+def summary_text(summary: Summary) -> str:
     """Title, tables and what they mean, for a terminal."""
     variants = summary["variants"]
     tables = [aligned(*main_cells(summary))]
@@ -137,7 +136,7 @@ PAIR_LABELS = (
 )
 
 
-def variant_rows(variants: list[Variant]) -> tuple[list[str], list[list[str]]]:
+def variant_rows(variants: list[VariantSummary]) -> tuple[list[str], list[list[str]]]:
     """A variant a row: what the axes chose, then the main quantities; those that are zero everywhere are left out."""
     axes = list(variants[0]["axes"])
     shown = [row for row in ROWS if row[0] in ROW_LABELS and any(row[1](variant) for variant in variants)]
@@ -149,7 +148,7 @@ def variant_rows(variants: list[Variant]) -> tuple[list[str], list[list[str]]]:
     return head, rows
 
 
-def pairs_cells(variants: list[Variant]) -> tuple[list[str], list[list[str]]] | None:
+def pairs_cells(variants: list[VariantSummary]) -> tuple[list[str], list[list[str]]] | None:
     """Rows of two variants that differ only in the first axis with two values; `None` without such an axis."""
     axes = list(variants[0]["axes"])
     values = {axis: list(dict.fromkeys(str(variant["axes"][axis]) for variant in variants)) for axis in axes}
@@ -158,7 +157,7 @@ def pairs_cells(variants: list[Variant]) -> tuple[list[str], list[list[str]]] | 
         return None
     compared, others = halves[0], [axis for axis in axes if axis != halves[0]]
     first, second = values[compared]
-    pairs: dict[tuple[str, ...], dict[str, Variant]] = {}
+    pairs: dict[tuple[str, ...], dict[str, VariantSummary]] = {}
     for variant in variants:
         key = tuple(axis_text(variant["axes"][axis]) for axis in others)
         pairs.setdefault(key, {})[str(variant["axes"][compared])] = variant

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from ffslab.answers import Operation
+from ffslab.answers.summary import CauseSummary, VariantSummary
 from ffslab.text.causes import ASKED_FOR, meanings, reasons_that, titles
 from ffslab.text.tables import number
-
-Variant = dict[str, Any]
 
 CPU, PROGRAM, IDLE = "CPU", "program", "idle"
 MEANING_WITHOUT_FLASH = {
@@ -16,7 +14,7 @@ MEANING_WITHOUT_FLASH = {
     IDLE: "nobody can run: the program sleeps",
 }
 ALL = "100.0 %"
-OPERATIONS = {
+OPERATIONS: dict[Operation, str] = {
     "page_reads": "page reads",
     "page_programs": "programs",
     "erases": "erases",
@@ -25,22 +23,22 @@ OPERATIONS = {
 }
 
 
-def explained(variant: Variant) -> dict[str, str]:
+def explained(variant: VariantSummary) -> dict[str, str]:
     """What each row of the tables means."""
     return meanings(variant) | MEANING_WITHOUT_FLASH
 
 
-def asked_for(variant: Variant) -> frozenset[str]:
+def asked_for(variant: VariantSummary) -> frozenset[str]:
     """What the program asked for; everything else is the price of having it."""
     return reasons_that(variant, ASKED_FOR) | {PROGRAM, IDLE}
 
 
-def flash_us(cause: dict[str, Any]) -> float:
+def flash_us(cause: CauseSummary) -> float:
     """Chip and driver time of a cause."""
     return float(cause["busy_us"] + cause["driver_us"])
 
 
-def spent(variant: Variant) -> dict[str, float]:
+def spent(variant: VariantSummary) -> dict[str, float]:
     """Virtual time in us by reason, largest first; then CPU, program and idle. The sum is the variant's time."""
     by_reason: dict[str, float] = {}
     for cause in variant["by_cause"]:
@@ -51,7 +49,7 @@ def spent(variant: Variant) -> dict[str, float]:
     return {reason: by_reason[reason] for reason in ordered} | {k: us for k, us in without_flash.items() if us}
 
 
-def causes_table(variant: Variant) -> tuple[list[str], list[list[str]]]:
+def causes_table(variant: VariantSummary) -> tuple[list[str], list[list[str]]]:
     """One variant: a reason a row, with its operations and its time by task in ms."""
     causes, title_of = variant["by_cause"], titles(variant)
     operations = [key for key in OPERATIONS if variant["totals"][key]]
@@ -78,7 +76,7 @@ def causes_table(variant: Variant) -> tuple[list[str], list[list[str]]]:
     return head, rows
 
 
-def variants_table(variants: list[Variant]) -> tuple[list[str], list[list[str]]]:
+def variants_table(variants: list[VariantSummary]) -> tuple[list[str], list[list[str]]]:
     """Several variants side by side: a reason a row, what was asked for first; ms and share of each."""
     parts = [spent(variant) for variant in variants]
     largest: dict[str, float] = {}
@@ -106,7 +104,7 @@ def variants_table(variants: list[Variant]) -> tuple[list[str], list[list[str]]]
     return head, [*rows, total]
 
 
-def variant_heads(variants: list[Variant]) -> list[str]:
+def variant_heads(variants: list[VariantSummary]) -> list[str]:
     """Heads of a table with a variant a column: the names of one or two, a line for each axis when there are more."""
     axes = list(variants[0]["axes"])
     if len(variants) <= 2 or not axes:
@@ -119,7 +117,7 @@ def axis_text(value: object) -> str:
     return str(value).rsplit("/", 1)[-1]
 
 
-def sentence(variant: Variant) -> str | None:
+def sentence(variant: VariantSummary) -> str | None:
     """The largest cost beside what the program asked for, in one sentence; `None` when there is none."""
     if not variant["time_us"]:
         return None
@@ -149,5 +147,5 @@ def _ms(us: float) -> str:
     return number(us / 1e3) if us else "-"
 
 
-def _share(us: float, variant: Variant) -> str:
+def _share(us: float, variant: VariantSummary) -> str:
     return f"{us / variant['time_us'] * 100:.1f} %"

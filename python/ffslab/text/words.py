@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
 
+from ffslab.answers import Operation
+from ffslab.answers.summary import OfSetupSummary, Summary, VariantSummary
 from ffslab.api.profiles import endurance_of
 from ffslab.text.causes import FORMATTING, READING, reasons_that
 from ffslab.text.tables import number
 from ffslab.text.time_table import sentence as largest_cost
 
-Variant = dict[str, Any]
-
 FEW = 2
 
 
-def sentences(summary: dict[str, Any]) -> list[str]:
+def sentences(summary: Summary) -> list[str]:
     """The comparison of the variants, a sentence each on reads, writes, wear, chip and energy, the notes of the run."""
     variants = summary["variants"]
     said = list(_comparison(variants) if len(variants) > 1 else _speed(variants[0]))
@@ -30,22 +29,22 @@ def sentences(summary: dict[str, Any]) -> list[str]:
     return said
 
 
-def _left_by_setup(variants: list[Variant]) -> Iterator[str]:
+def _left_by_setup(variants: list[VariantSummary]) -> Iterator[str]:
     """What was not on flash when the measurement began, what writing it took. Of many variants the one with most."""
-    left = [variant for variant in variants if variant.get("of_setup")]
-    for variant in [] if len(left) > FEW else left:
+    pairs = [(variant, variant.get("of_setup")) for variant in variants]
+    left = [(variant, unwritten) for variant, unwritten in pairs if unwritten is not None]
+    for variant, unwritten in [] if len(left) > FEW else left:
         where = f"{variant['name']}: " if len(variants) > 1 else ""
-        yield f"{where}Of the setup {_unwritten(variant)}"
+        yield f"{where}Of the setup {_unwritten(variant, unwritten)}"
     if len(left) > FEW:
-        most = max(left, key=lambda v: (v["of_setup"]["totals"]["page_programs"], v["of_setup"]["buffered_B"]))
+        most, unwritten = max(left, key=lambda pair: (pair[1]["totals"]["page_programs"], pair[1]["buffered_B"]))
         yield (
             f"In {len(left)} of {len(variants)} variants something of the setup was left in memory; "
-            f"most in {most['name']}: {_unwritten(most)}"
+            f"most in {most['name']}: {_unwritten(most, unwritten)}"
         )
 
 
-def _unwritten(variant: Variant) -> str:
-    left = variant["of_setup"]
+def _unwritten(variant: VariantSummary, left: OfSetupSummary) -> str:
     kinds = {"dirty page": left["pages"], "dirty inode": left["inodes"]}
     amounts = [_counted(count, kind) for kind, count in kinds.items() if count]
     if left["buffered_B"]:
@@ -74,7 +73,7 @@ def _listed(parts: list[str]) -> str:
     return " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
 
 
-def _speed(variant: Variant) -> Iterator[str]:
+def _speed(variant: VariantSummary) -> Iterator[str]:
     """How long the calls of the only variant took, and what energy all of it."""
     latency, energy = variant["latency_us"], variant["energy_uJ"]["total"]
     if latency["n"]:
@@ -87,7 +86,7 @@ def _speed(variant: Variant) -> Iterator[str]:
         yield f"The measured steps take {number(energy / 1e3, 2)} mJ above idle in {time_ms} ms."
 
 
-def _comparison(variants: list[Variant]) -> Iterator[str]:
+def _comparison(variants: list[VariantSummary]) -> Iterator[str]:
     """Two variants: by how much the calls got faster. More: the extremes of time and energy, and why, the most worn."""
     timed = [(v["name"], v["latency_us"]["sum"], v["latency_us"]["mean"]) for v in variants if v["latency_us"]["n"]]
     if len(timed) < 2 or len(timed) != len(variants) or not all(total for _, total, _ in timed):
@@ -105,7 +104,7 @@ def _comparison(variants: list[Variant]) -> Iterator[str]:
             amounts = f"({number(energy_after, 2)} mJ instead of {number(energy_before, 2)} mJ above idle)"
             yield f"The measured steps take {_change(energy_before, energy_after) or 'the same'} energy {amounts}."
         return
-    fastest, slowest = (extreme(variants, key=lambda v: v["latency_us"]["mean"]) for extreme in (min, max))
+    fastest, slowest = (extreme(variants, key=lambda v: v["latency_us"]["mean"] or 0.0) for extreme in (min, max))
     least, most = (number(variant["latency_us"]["mean"]) for variant in (fastest, slowest))
     yield f"The shortest mean latency is {least} us ({fastest['name']}), the longest {most} us ({slowest['name']})."
     frugal, greedy = (extreme(variants, key=lambda v: v["energy_uJ"]["total"]) for extreme in (min, max))
@@ -117,7 +116,7 @@ def _comparison(variants: list[Variant]) -> Iterator[str]:
     yield from (f"Most worn ({worn['name']}): {text}" for text in _wear(worn))
 
 
-def _notes(variants: list[Variant]) -> Iterator[str]:
+def _notes(variants: list[VariantSummary]) -> Iterator[str]:
     """Each note once; of a few variants with those that it is about, unless it is about all."""
     holders: dict[str, list[str]] = {}
     for variant in variants:
@@ -136,7 +135,7 @@ def _change(before: float, after: float) -> str | None:
     return f"{abs(gain) * 100:.1f} % {'less' if gain > 0 else 'more'}"
 
 
-def _about(variant: Variant) -> Iterator[str]:
+def _about(variant: VariantSummary) -> Iterator[str]:
     totals = variant["totals"]
     if totals["page_reads"]:
         reasons = _by_reason(variant, "page_reads")
@@ -170,13 +169,14 @@ def _about(variant: Variant) -> Iterator[str]:
     yield from _wear(variant)
 
 
-def _wear(variant: Variant) -> Iterator[str]:
+def _wear(variant: VariantSummary) -> Iterator[str]:
     """Erases per block, and how often a new part bears them."""
     wear = variant["erases_per_block"]
     if not wear["mean"]:
         return
     said = f"A block is erased {wear['mean']:,.3g} times on average, with a standard deviation of {wear['sd']:,.3g}."
-    borne = endurance_of(variant["stack"]["part"])
+    part = variant["stack"].get("part")
+    borne = endurance_of(part) if part is not None else None
     if borne is not None:
         runs = borne[0] / wear["mean"]
         said += (
@@ -195,7 +195,7 @@ def _long(us: float) -> str:
     return f"{hours:,.3g} hours"
 
 
-def _shares(variant: Variant) -> Iterator[str]:
+def _shares(variant: VariantSummary) -> Iterator[str]:
     totals = variant["totals"]
     if variant["time_us"] and variant.get("flash", {}) is not None:
         yield f"The chip is busy {_share(totals['busy_us'], variant['time_us'])} of the virtual time."
@@ -204,7 +204,7 @@ def _shares(variant: Variant) -> Iterator[str]:
         yield f"{_share(energy['cpu'], energy['total'])} of the energy above idle is the CPU's."
 
 
-def _by_reason(variant: Variant, counter: str) -> Counter[str]:
+def _by_reason(variant: VariantSummary, counter: Operation) -> Counter[str]:
     counts: Counter[str] = Counter()
     for cause in variant["by_cause"]:
         counts[cause["reason"]] += cause[counter]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from ffslab import __version__
+from ffslab.answers.summary import FioReport, Latency, Summary
 from ffslab.api.experiment import Experiment
 from ffslab.api.machine import Machine
 from ffslab.files.inputs import check_is_input
@@ -28,24 +28,22 @@ def fio_experiment(jobfile: Path, machine: Machine, lenient: bool) -> Experiment
     return Experiment.from_data(data, str(jobfile))
 
 
-def report(summary: dict[str, Any]) -> dict[str, Any]:
+def report(summary: Summary) -> FioReport:
     """What the `fio` step of the first variant did."""
-    found: dict[str, Any] = next(step["fio"] for step in summary["variants"][0]["steps"] if "fio" in step)
-    return found
+    return next(done for step in summary["variants"][0]["steps"] if (done := step.get("fio")) is not None)
 
 
-def warnings(summary: dict[str, Any]) -> list[str]:
+def warnings(summary: Summary) -> list[str]:
     """What was left out of the job file, and what else differs from what one might expect."""
-    found: list[str] = report(summary)["warnings"]
-    return found
+    return report(summary)["warnings"]
 
 
-def failures(summary: dict[str, Any]) -> list[str]:
+def failures(summary: Summary) -> list[str]:
     """Jobs that ended in an error, and in which."""
     return [f"job [{job['jobname']}] ended with {job['error_name']}" for job in report(summary)["jobs"] if job["error"]]
 
 
-def fio_json(summary: dict[str, Any]) -> dict[str, Any]:
+def fio_json(summary: Summary) -> dict[str, object]:
     """The results as fio prints them, plus `ffslab`: flash operations, energy, wear."""
     variant, done = summary["variants"][0], report(summary)
     return {
@@ -75,12 +73,12 @@ HEAD = ["job", "", "requests", "IOPS", "KiB/s", "mean, us", "p50, us", "p99, us"
 ALIGN = "ll" + "r" * 7
 
 
-def fio_text(summary: dict[str, Any]) -> str:
+def fio_text(summary: Summary) -> str:
     """A table of the jobs, then what they cost."""
     return f"{text_table(HEAD, job_rows(report(summary)), ALIGN)}\n\n{summary_text(summary)}"
 
 
-def job_rows(done: dict[str, Any]) -> list[list[str]]:
+def job_rows(done: FioReport) -> list[list[str]]:
     """The cells below `HEAD` of a `fio` step: what each job read, wrote and synced, and how it failed."""
     rows = []
     for job in done["jobs"]:
@@ -94,11 +92,11 @@ def job_rows(done: dict[str, Any]) -> list[list[str]]:
             cells = [number(job["sync"]["total_ios"], 0), "", ""]
             rows.append([job["jobname"], "sync", *cells, *_times(job["sync"]["lat_ns"])])
         if job["error"]:
-            rows.append([job["jobname"], job["error_name"], *[""] * 7])
+            rows.append([job["jobname"], job.get("error_name") or "", *[""] * 7])
     return rows
 
 
-def _times(latency: dict[str, Any]) -> list[str]:
+def _times(latency: Latency) -> list[str]:
     """Mean, median, 99th percentile and most of a latency, in us."""
     percentile = {float(share): value for share, value in latency["percentile"].items()}
     return [number(ns / 1e3, 1) for ns in (latency["mean"], percentile[50.0], percentile[99.0], latency["max"])]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
+from ffslab.answers.summary import PostmarkReport, Summary
 from ffslab.api.experiment import Experiment
 from ffslab.api.machine import Machine
 from ffslab.files.inputs import check_is_input
@@ -25,13 +25,13 @@ def postmark_experiment(commands: Path, machine: Machine) -> Experiment:
     return Experiment.from_data(data, str(commands))
 
 
-def reports(summary: dict[str, Any]) -> list[dict[str, Any]]:
+def reports(summary: Summary) -> list[PostmarkReport]:
     """What each `run` of the command file did."""
-    found: list[dict[str, Any]] = summary["variants"][0]["steps"][0]["postmark"]
+    found: list[PostmarkReport] = summary["variants"][0]["steps"][0]["postmark"]
     return found
 
 
-def failures(summary: dict[str, Any]) -> list[str]:
+def failures(summary: Summary) -> list[str]:
     """What went wrong in a `run`: operations that failed, files that ran out."""
     said = []
     for done in reports(summary):
@@ -42,7 +42,7 @@ def failures(summary: dict[str, Any]) -> list[str]:
     return said
 
 
-def postmark_text(summary: dict[str, Any]) -> str:
+def postmark_text(summary: Summary) -> str:
     """The blocks that the program prints, then what they cost."""
     blocks = [done["report"] for done in reports(summary) if "report_file" not in done]
     return "\n".join([*blocks, summary_text(summary)])

@@ -7,18 +7,24 @@ import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from ffslab._native import InputError
+from ffslab.answers.machine import Activity
 from ffslab.api.machine import LINUX_BOARD, Machine
 from ffslab.boards.compare.alignment import before_first_call
-from ffslab.boards.compare.sessions import Activity, Replayed
+from ffslab.boards.compare.sessions import Replayed
 from ffslab.boards.compare.trace_folder import Recording, replay_recording, runs_before
 from ffslab.files.inputs import read_text, resolved
 
 FUNCTIONS = {"jffs2_write_end": "write_end", "jffs2_write_begin": "write_begin", "jffs2_readpage": "readpage"}
 CALLS = {"vfs_write": "write", "vfs_read": "read"}
-OPERATIONS = {"reads": ("R", "page_reads"), "programs": ("W", "page_programs"), "erases": ("E", "erases")}
+Counter = Literal["page_reads", "page_programs", "erases"]
+OPERATIONS: dict[str, tuple[str, Counter]] = {
+    "reads": ("R", "page_reads"),
+    "programs": ("W", "page_programs"),
+    "erases": ("E", "erases"),
+}
 # Who a task of the board is here.
 TASKS = {"jffs2_gcd_mtd5": "jffs2_gc_thread", "sync_supers": "kworker", "sync": "kworker"}
 KEY = ("workload", "record", "run")
@@ -176,10 +182,8 @@ def _flash(
     names = sorted({op.task for op in logged} | {own}, key=lambda task: (task != own, task))
     rows = []
     for operation, (kind, counter) in OPERATIONS.items():
-        simulated = {
-            task: counts[counter] - begin["tasks"].get(task, {counter: 0})[counter]
-            for task, counts in end["tasks"].items()
-        }
+        before = {task: counts[counter] for task, counts in begin["tasks"].items()}
+        simulated = {task: counts[counter] - before.get(task, 0) for task, counts in end["tasks"].items()}
         key = (recording.workload, recording.record_bytes, recording.run, operation)
         total = sum(op.kind == kind for op in logged)
         rows.append(FlashRow(*key, "all", total, sum(simulated.values()), published.flash(operation)))

@@ -18,9 +18,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
-from typing import Any
 
 from ffslab._native import InputError
+from ffslab.answers.machine import Activity
 from ffslab.api.machine import Machine, Value
 from ffslab.api.stack import Stack
 from ffslab.boards.compare.board_logs import Call
@@ -42,8 +42,6 @@ SETTLE_US = 120_000_000
 PAUSE_US = 20_000_000
 # The pause between two parts of a SELECT session is longer, and so are other calls apart.
 NEW_PART_S = 5.0
-
-Activity = dict[str, Any]
 
 
 def traced_machine(

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Literal
 
 import numpy as np
 from scipy.optimize import nnls
@@ -35,7 +35,7 @@ ROUNDS = 12
 # A duration that is further away than so many standard deviations contains something else: an interrupt, another task.
 OUTLIER_SD = 6.0
 # What work belongs to which constant: its key in a profile, the kind of work, how often it was done or on which bytes.
-COLUMNS = {
+COLUMNS: dict[str, tuple[str, Literal["count", "bytes"]]] = {
     "cpu.page_write_us": ("page_write", "count"),
     "cpu.page_write_ns_per_B": ("page_write", "bytes"),
     "cpu.page_read_us": ("page_read", "count"),
@@ -57,7 +57,7 @@ COLUMNS = {
 }
 # Every byte of a node is in a check sum, and whole pages are decompressed: traces cannot tell these from the cost of a
 # node, so the profile's values are kept.
-HELD = {
+HELD: dict[str, tuple[str, Literal["count", "bytes"]]] = {
     "cpu.crc_ns_per_B": ("crc", "bytes"),
     "cpu.lzo_decompress_ns_per_B": ("lzo_decompress", "bytes"),
 }
@@ -247,7 +247,7 @@ def _by_name(calls: Sequence[FunctionCall]) -> dict[str, list[FunctionCall]]:
     return named
 
 
-def _amount(made: Replayed, work: str, kind: str) -> float:
+def _amount(made: Replayed, work: str, kind: Literal["count", "bytes"]) -> float:
     """How often, or thousands of bytes: constants are in us and in ns per byte."""
     amount = made.after["work"][work][kind] - made.before["work"][work][kind]
     return amount / 1000 if kind == "bytes" else float(amount)
@@ -257,9 +257,9 @@ def _calls(made: Replayed, function: str) -> int:
     return int(made.after["functions"][function]["calls"] - made.before["functions"][function]["calls"])
 
 
-def _flash(made: Replayed, counter: str) -> int:
-    none: dict[str, Any] = {counter: 0}
-    return int(made.after["tasks"].get("caller", none)[counter] - made.before["tasks"].get("caller", none)[counter])
+def _flash(made: Replayed, counter: Literal["page_reads", "page_programs", "erases"]) -> int:
+    after, before = (activity["tasks"].get("caller") for activity in (made.after, made.before))
+    return (after[counter] if after else 0) - (before[counter] if before else 0)
 
 
 def _others_ran(made: Replayed) -> bool:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ffslab._native import InputError
+from ffslab.answers.summary import VariantSummary
 from ffslab.api import states
 from ffslab.api.experiment import Experiment, Progress
 from ffslab.files.os_errors import reason
@@ -187,7 +188,7 @@ def _python_half() -> str:
     return digest.hexdigest()
 
 
-def _row(variant: dict[str, Any]) -> Row:
+def _row(variant: VariantSummary) -> Row:
     from ffslab.text.time_table import spent
 
     totals, latency = variant["totals"], variant["latency_us"]
@@ -212,7 +213,11 @@ def _row(variant: dict[str, Any]) -> Row:
         "counters": variant.get("counters", {}),
         "files": [step["files"] for step in variant["steps"]],
         "job_errors": [
-            j["error_name"] for s in variant["steps"] for j in s.get("fio", {"jobs": []})["jobs"] if j["error"]
+            job.get("error_name")
+            for step in variant["steps"]
+            if (done := step.get("fio")) is not None
+            for job in done["jobs"]
+            if job["error"]
         ],
         "spent_us": spent(variant),
         "steps": [
