@@ -12,7 +12,10 @@ import ffslab as package
 import native_types
 from conftest import Command
 from ffslab import _native
+from ffslab.answers.lifetime import Lifetime
 from ffslab.api import schemas
+from ffslab.boards.compare import comparison
+from ffslab.inspection import inspect_image
 from test_validate import case_file
 
 KINDS: dict[str, type | tuple[type, ...]] = {
@@ -166,6 +169,26 @@ def test_inspections_are_as_their_schemas_say(tmp_path: Path) -> None:
         machine: dict[str, Any] = {"board": "omap3evm", "part": None, "kernel": None, "device": "sd-card"}
         check("inspection", _native.inspect(image, {}, **machine))
         check("partitions", _native.recognise(image, {}))
+        check("image", json.dumps(inspect_image(image)))
+
+
+def test_lifetimes_are_as_their_schema_says(ffslab: Command, small_results: Path) -> None:
+    done = ffslab("lifetime", small_results, "--json")
+    assert done.returncode == 0, done.stderr
+    check("lifetime", done.stdout)
+
+
+def test_comparisons_are_as_their_schema_says() -> None:
+    times = comparison.TimeRow("insert", 128, 1, "read", 3, 1.5, 2, 1.0, None, 0.5)
+    flash = comparison.FlashRow("insert", 128, 1, "reads", "all", 0, 2, None)
+    check("comparison", json.dumps(comparison.Comparison("omap3evm", [times], [flash], ["a note"]).as_dict()))
+
+
+def test_a_union_with_a_typed_dictionary_is_described() -> None:
+    schema: Any = schemas.schema_of(Lifetime)
+    busiest = schema["$defs"]["LifetimeYears"]["properties"]["busiest_block"]
+    assert busiest == {"anyOf": [{"$ref": "#/$defs/Years"}, {"type": "null"}]}
+    assert schema["required"] == ["start", "workloads"]
 
 
 def test_validations_are_as_their_schema_says(tmp_path: Path) -> None:
@@ -176,7 +199,7 @@ def test_validations_are_as_their_schema_says(tmp_path: Path) -> None:
 def test_the_command_prints_each_schema(ffslab: Command) -> None:
     assert ffslab("schema").stdout == ffslab("schema", "experiment").stdout
     described = ffslab("schema", "--help").stdout
-    for name, _ in _native.schemas():
+    for name in schemas.names():
         assert name in described
     assert json.loads(ffslab("schema", "validation").stdout)["title"] == "ValidationReport"
     wrong = ffslab("schema", "sumary")

@@ -1,11 +1,32 @@
-"""JSON Schemas of what people write and of what ffslab answers, as `ffslab schema` prints them."""
+"""JSON Schemas of what people write and of what ffslab answers, as `ffslab schema` prints them.
+
+Those of what the native half reads and writes are its own. Those of what Python makes are made from the types here.
+"""
 
 from __future__ import annotations
 
 import json
+import types
+import typing
+from importlib import import_module
 
 from ffslab import _native
 from ffslab._native import InputError
+
+# What Python makes: what it is, and its type.
+MADE_HERE = {
+    "image": ("what `inspect --json` prints of an image", "ffslab.answers.image", "Facts"),
+    "lifetime": ("how long a part bears workloads", "ffslab.answers.lifetime", "Lifetime"),
+    "comparison": ("a board's traces beside a replay of them", "ffslab.answers.comparison", "BoardComparison"),
+}
+PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
+
+Node = dict[str, object]
+
+
+def names() -> dict[str, str]:
+    """What has a schema, and what it is."""
+    return dict(_native.schemas()) | {name: about for name, (about, _, _) in MADE_HERE.items()}
 
 
 def text(name: str) -> str:
@@ -13,7 +34,53 @@ def text(name: str) -> str:
 
     Raises `ffslab.InputError` when nothing is.
     """
-    known = [known for known, _ in _native.schemas()]
+    known = list(names())
     if name not in known:
         raise InputError(f'schema "{name}": must be {", ".join(known[:-1])} or {known[-1]}')
-    return json.dumps(json.loads(_native.schema(name)), indent=2)
+    if name not in MADE_HERE:
+        return json.dumps(json.loads(_native.schema(name)), indent=2)
+    _, module, kind = MADE_HERE[name]
+    return json.dumps(schema_of(getattr(import_module(module), kind)), indent=2)
+
+
+def schema_of(kind: type) -> Node:
+    """The JSON Schema of a TypedDict."""
+    defined: dict[str, Node] = {}
+    own = _object(kind, defined)
+    head: Node = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": kind.__name__}
+    return {**head, **own, "$defs": dict(sorted(defined.items()))}
+
+
+def _object(kind: type, defined: dict[str, Node]) -> Node:
+    hints = typing.get_type_hints(kind, include_extras=True)
+    optional = {key for key, hint in hints.items() if typing.get_origin(hint) is typing.NotRequired}
+    required = sorted(hints.keys() - optional)
+    properties = {key: _node(typing.get_args(h)[0] if key in optional else h, defined) for key, h in hints.items()}
+    about: Node = {"description": " ".join(kind.__doc__.split())} if kind.__doc__ else {}
+    return {**about, "type": "object", "properties": properties, "required": required}
+
+
+def _node(hint: object, defined: dict[str, Node]) -> Node | bool:
+    origin, parts = typing.get_origin(hint), typing.get_args(hint)
+    if isinstance(hint, type) and hint in PLAIN:
+        return {"type": PLAIN[hint]}
+    if isinstance(hint, type) and typing.is_typeddict(hint):
+        if hint.__name__ not in defined:
+            defined[hint.__name__] = {}
+            defined[hint.__name__] = _object(hint, defined)
+        return {"$ref": f"#/$defs/{hint.__name__}"}
+    if origin is typing.Literal:
+        return {"enum": list(parts)}
+    if origin is list:
+        return {"type": "array", "items": _node(parts[0], defined)}
+    if origin is dict:
+        return {"type": "object", "additionalProperties": _node(parts[1], defined)}
+    if origin in (typing.Union, types.UnionType):
+        # `Json` is a union with itself inside: anything.
+        if any(
+            typing.get_origin(part) is list and isinstance(typing.get_args(part)[0], typing.ForwardRef)
+            for part in parts
+        ):
+            return True
+        return {"anyOf": [_node(part, defined) for part in parts]}
+    return True

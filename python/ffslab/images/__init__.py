@@ -12,6 +12,7 @@ from typing import Any
 
 from ffslab import _native
 from ffslab._native import InputError
+from ffslab.answers.inspection import Layout, Part
 from ffslab.text.quoting import one_line, quoted
 
 
@@ -58,11 +59,11 @@ class Partition:
     name: str
     offset_B: int  # noqa: N815  on the flash: page data, without OOB areas
     size_B: int  # noqa: N815
-    layout: dict[str, Any] | None  # what it is and its sizes, see docs/inspect.md; `None`: unknown data
+    layout: Layout | None  # what it is and its sizes, see docs/inspect.md; `None`: unknown data
     why: str  # that its content is not known
 
     @staticmethod
-    def of(found: dict[str, Any]) -> Partition:
+    def of(found: Part) -> Partition:
         """From the native half."""
         layout = found["layout"]
         return Partition(found["name"], found["offset_B"], found["size_B"], layout.get("Ok"), layout.get("Err", ""))

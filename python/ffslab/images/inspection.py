@@ -6,15 +6,24 @@ import json
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from ffslab import _native
 from ffslab._native import InputError
+from ffslab.answers import Json, Operation
+from ffslab.answers.image import Facts, Place, Wear, WearClass
+from ffslab.answers.inspection import BlockFacts, Inspected, Inspection, Layout
+from ffslab.answers.summary import SpaceSummary
 from ffslab.images import ImageTree, Partition, read_image, said
 from ffslab.text.quoting import one_line, quoted
 from ffslab.text.tables import number, text_table
 
-Facts = dict[str, Any]
+Held = Literal["valid", "invalid", "free"]
+HELD: tuple[tuple[Held, Literal["valid_B", "invalid_B", "free_B"]], ...] = (
+    ("valid", "valid_B"),
+    ("invalid", "invalid_B"),
+    ("free", "free_B"),
+)
 
 KNOWN = ("auto", "jffs2", "yaffs2", "ubifs", "fat", "rfs")
 # Files, pieces of damage and notes that a terminal shows; JSON and report have all.
@@ -55,17 +64,17 @@ def inspect_partitions(
     """As `inspect_image`, of each partition of an image; no facts: what it holds is not known."""
     if (kind := json.loads(_native.profile(device))["kind"]) != "block device":
         raise InputError(f"device {device}: is a {kind}: name a block device, such as sd-card")
-    inspected = json.loads(_native.inspect(path, said(**how), board=board, part=part, kernel=kernel, device=device))
+    inspected: list[Inspected] = json.loads(
+        _native.inspect(path, said(**how), board=board, part=part, kernel=kernel, device=device)
+    )
     found: list[tuple[Partition, Facts | None]] = []
     for each in inspected:
         partition = Partition.of(each["part"])
-        facts = each["found"].get("Ok")
-        if facts is None:
-            found.append((replace(partition, why=each["found"]["Err"]), None))
+        seen = each["found"].get("Ok")
+        if seen is None:
+            found.append((replace(partition, why=each["found"].get("Err", "")), None))
             continue
-        facts["superblock"] = dict(facts["superblock"])
-        facts["wear"] = wear(facts["blocks"])
-        facts["space"] = space(facts["blocks"])
+        facts = facts_of(seen)
         if partition.offset_B or partition.name or how.get("size_B"):
             facts["partition"] = {
                 "name": partition.name, "offset_B": partition.offset_B, "size_B": partition.size_B
@@ -74,7 +83,26 @@ def inspect_partitions(
     return found
 
 
-def stack_keys(layout: Facts, partition: Facts | None = None) -> dict[str, str | int | bool]:
+def facts_of(seen: Inspection) -> Facts:
+    """What was seen, with the sums over all blocks."""
+    return {
+        "file": seen["file"],
+        "file_B": seen["file_B"],
+        "layout": seen["layout"],
+        "superblock": {str(name): value for name, value in seen["superblock"]},
+        "files": seen["files"],
+        "blocks": seen["blocks"],
+        "damage": seen["damage"],
+        "damage_count": seen["damage_count"],
+        "bad_blocks": seen["bad_blocks"],
+        "mount": seen["mount"],
+        "notes": seen["notes"],
+        "wear": wear(seen["blocks"]),
+        "space": space(seen["blocks"]),
+    }
+
+
+def stack_keys(layout: Layout, partition: Place | None = None) -> dict[str, str | int | bool]:
     """The keys of an experiment's `[stack]` table that say how an image of this layout is arranged."""
     keys: dict[str, str | int | bool] = {}
     if partition is not None:
@@ -88,15 +116,15 @@ def stack_keys(layout: Facts, partition: Facts | None = None) -> dict[str, str |
         keys["inband_tags"] = True
     if layout.get("endian") == "big":
         keys["endian"] = "big"
-    if "vid_hdr_and_data_at_B" in layout:
-        keys["vid_hdr_offset_B"] = layout["vid_hdr_and_data_at_B"][0]
+    if (at_B := layout.get("vid_hdr_and_data_at_B")) is not None:  # noqa: N806
+        keys["vid_hdr_offset_B"] = at_B[0]
     return keys
 
 
 def tree_of(path: str | Path, facts: Facts) -> ImageTree:
     """The files of the image, or the partition, that `facts` are of."""
     layout, partition = facts["layout"], facts.get("partition")
-    place = {key: partition[key] for key in ("offset_B", "size_B")} if partition else {}
+    place = (partition["offset_B"], partition["size_B"]) if partition else (None, None)
     return read_image(
         path,
         fs=layout["fs"],
@@ -104,22 +132,31 @@ def tree_of(path: str | Path, facts: Facts) -> ImageTree:
         page_B=layout["page_B"],
         oob_B=layout["oob_B"],
         endian=layout.get("endian", "auto"),
-        **place,
+        offset_B=place[0],
+        size_B=place[1],
     )
 
 
-def space(blocks: list[Facts]) -> Facts | None:
+def space(blocks: list[BlockFacts]) -> SpaceSummary | None:
     """Sums over all blocks whose content is accounted for."""
     known = [block for block in blocks if block["valid_B"] is not None or block["free_B"] is not None]
     if not known:
         return None
-    return {f"{kind}_B": sum(block[f"{kind}_B"] or 0 for block in known) for kind in ("valid", "invalid", "free")}
+    return {
+        "valid_B": sum(block["valid_B"] or 0 for block in known),
+        "invalid_B": sum(block["invalid_B"] or 0 for block in known),
+        "free_B": sum(block["free_B"] or 0 for block in known),
+    }
 
 
-def wear(blocks: list[Facts]) -> Facts | None:
+def wear(blocks: list[BlockFacts]) -> Wear | None:
     """Least, mean and most of UBI's erase counters or of YAFFS2's sequence numbers, and how many blocks have which."""
-    for kind, name in (("erases", ERASE_COUNTER), ("sequence", "sequence number")):
-        values = [block[kind] for block in blocks if block[kind] is not None]
+    kinds: tuple[tuple[Literal["erases", "sequence"], str], ...] = (
+        ("erases", ERASE_COUNTER),
+        ("sequence", "sequence number"),
+    )
+    for kind, name in kinds:
+        values = [value for block in blocks if (value := block[kind]) is not None]
         if values:
             return {
                 "kind": name,
@@ -132,7 +169,7 @@ def wear(blocks: list[Facts]) -> Facts | None:
     return None
 
 
-def histogram(values: list[int], bins_max: int = 16) -> list[Facts]:
+def histogram(values: list[int], bins_max: int = 16) -> list[WearClass]:
     """At most so many classes of equal width, from the least value to the most."""
     low, high = min(values), max(values)
     width = max(1, -(-(high - low + 1) // bins_max))
@@ -144,11 +181,11 @@ def histogram(values: list[int], bins_max: int = 16) -> list[Facts]:
     ]
 
 
-def mark_of(block: Facts) -> str:
+def mark_of(block: BlockFacts) -> str:
     """What most of a block is: valid, invalid, free, bad, unknown."""
     if block["is_bad"]:
         return "bad"
-    held = {kind: block[f"{kind}_B"] or 0 for kind in ("valid", "invalid", "free")}
+    held = {kind: block[key] or 0 for kind, key in HELD}
     return max(held, key=lambda kind: held[kind]) if any(held.values()) else "unknown"
 
 
@@ -189,7 +226,7 @@ def size(count: float) -> str:
     return f"{int(count)} B"
 
 
-def layout_text(layout: Facts) -> str:
+def layout_text(layout: Layout) -> str:
     """Format and sizes in a line."""
     order = f", {layout['endian']}-endian" if layout.get("endian") else ""
     if layout["fs"] in ("fat", "rfs"):
@@ -208,7 +245,7 @@ def layout_text(layout: Facts) -> str:
     return f"{name}{order}: {blocks}, pages of {layout['page_B']} B{oob}"
 
 
-def fact_text(value: Any) -> str:
+def fact_text(value: Json) -> str:
     """A value of the superblock."""
     if isinstance(value, dict):
         return ", ".join(f"{name} {fact_text(part)}" for name, part in value.items())
@@ -279,7 +316,7 @@ def _space_line(facts: Facts) -> str:
     sums = facts["space"]
     if sums is None:
         return ""
-    return "space: " + ", ".join(f"{kind} {size(sums[f'{kind}_B'])}" for kind in ("valid", "invalid", "free"))
+    return "space: " + ", ".join(f"{kind} {size(sums[key])}" for kind, key in HELD)
 
 
 def _wear(facts: Facts) -> str:
@@ -308,11 +345,11 @@ def file_rows(facts: Facts) -> tuple[list[str], list[list[str]]]:
     """Files by what reading them costs; those that could not be read first."""
     head = ["file", "size, B", "pieces", "page reads", "at least", "read, ms"]
     files = [entry for entry in facts["files"] if entry["kind"] == "file"]
-    order = sorted(files, key=lambda f: (f["error"] is None, -(f["read"] or {}).get("pieces", 0), f["path"]))
+    order = sorted(files, key=lambda f: (f["error"] is None, -f["read"]["pieces"] if f["read"] else 0, f["path"]))
     rows = []
     for entry in order:
-        read = entry["read"] or {}
-        cells = [read.get("pieces"), read.get("reads"), read.get("least_reads")]
+        read = entry["read"]
+        cells = [read["pieces"], read["reads"], read["least_reads"]] if read else [None, None, None]
         time_ms = number(read["time_us"] / 1e3) if read else "-"
         rows.append([quoted("/" + entry["path"]), number(entry["size_B"]), *(number(cell) for cell in cells), time_ms])
     return head, rows
@@ -337,8 +374,8 @@ def _mount(facts: Facts) -> str:
     line = f"a mount takes {number(mount['time_us'] / 1e3)} ms on {mount['machine']}"
     counts = mount.get("counts")
     if counts is None:
-        return f"{line}: {number(mount['device_reads'])} buffers, {number(mount['device_read_B'])} B read"
-    names = (
+        return f"{line}: {number(mount.get('device_reads'))} buffers, {number(mount.get('device_read_B'))} B read"
+    names: tuple[tuple[Operation, str], ...] = (
         ("page_reads", "page reads"),
         ("oob_reads", "OOB reads"),
         ("page_programs", "programs"),

@@ -15,13 +15,15 @@ from typing import TextIO
 
 from ffslab import __version__, _native
 from ffslab._native import InputError
+from ffslab.answers.image import Place
+from ffslab.answers.inspection import Part
 from ffslab.api.experiment import Run
 from ffslab.api.machine import Machine, Value, as_json, settings_of
 from ffslab.cli.terminal import say, tell
 from ffslab.files.inputs import resolved
 from ffslab.files.interruption import STOPS
 from ffslab.files.os_errors import reason
-from ffslab.images.inspection import Facts, stack_keys
+from ffslab.images.inspection import stack_keys
 from ffslab.mount.control import socket_path
 from ffslab.mount.point import check_mountpoint, root_owner
 from ffslab.text.quoting import quoted
@@ -106,21 +108,25 @@ class Wanted:
                 f"{layout['block_B'] // 1024} KiB; {self.part or self.board} has {page_B} + {oob_B} B and "
                 f"{block_B // 1024} KiB: name another --part (ffslab profiles)"
             )
-        place = {key: part[key] for key in ("offset_B", "size_B")} if part["name"] or self.where else None
+        wanted = bool(part["name"] or self.where)
+        place: Place | None = None
+        if wanted:
+            place = {"name": part["name"], "offset_B": part["offset_B"], "size_B": part["size_B"]}
         return layout["blocks"], fs, {**stack_keys(layout, place)}
 
-    def _found(self, image: Path, page_B: int, block_B: int) -> Facts | None:  # noqa: N803
+    def _found(self, image: Path, page_B: int, block_B: int) -> Part | None:  # noqa: N803
         """The partition that is to be mounted: with the board's sizes, or else as it is, to say how it differs.
 
         `None`: nothing is known in the image, but the user says what it is.
         """
         of_board = {"page_B": page_B, "block_B": block_B, "oob": self.oob, "fs": self.fs, **self.where}
         try:
-            return dict(json.loads(_native.recognise_one(image, of_board)))
+            found: Part = json.loads(_native.recognise_one(image, of_board))
+            return found
         except InputError as error:
             refused = error
         try:
-            parts = json.loads(_native.recognise(image, dict(self.where)))
+            parts: list[Part] = json.loads(_native.recognise(image, dict(self.where)))
         except InputError:
             if self.where or not image.is_file():
                 raise refused from None
@@ -132,7 +138,7 @@ class Wanted:
         known = [part for part in parts if "Ok" in part["layout"]]
         if len(known) != 1 or known[0]["layout"]["Ok"].get("lacks_ubi"):
             raise refused
-        return dict(known[0])
+        return known[0]
 
 
 @dataclass(frozen=True)

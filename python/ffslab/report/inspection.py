@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from matplotlib.colors import ListedColormap
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from ffslab import __version__
+from ffslab.answers.image import Facts
 from ffslab.images.inspection import (
     ERASE_COUNTER,
+    HELD,
     bad_blocks_line,
     damage_line,
     fact_text,
@@ -28,8 +28,6 @@ from ffslab.text.causes import titles
 from ffslab.text.quoting import escape, quoted
 from ffslab.text.tables import number
 from ffslab.text.time_table import flash_us
-
-Facts = dict[str, Any]
 
 MAP_COLUMNS = 64
 KINDS = (
@@ -118,9 +116,7 @@ def space_bars(facts: Facts) -> str | None:
         return None
     drawing = new_figure(2.2)
     axes = drawing.add_subplot()
-    held = [
-        np.array([(block[f"{kind}_B"] or 0) / 1024 for block in facts["blocks"]]) for kind, _, _ in plots.SPACE_KINDS
-    ]
+    held = [np.array([(block[key] or 0) / 1024 for block in facts["blocks"]]) for _, key in HELD]
     plots.space_bars(axes, held)
     most = np.sum(held, axis=0).max() or 1
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -152,10 +148,11 @@ def wear_by_block(facts: Facts) -> str | None:
     worn = facts["wear"]
     if worn is None:
         return None
-    key = "erases" if worn["kind"] == ERASE_COUNTER else "sequence"
+    is_erases = worn["kind"] == ERASE_COUNTER
     drawing = new_figure(2.2)
     axes = drawing.add_subplot()
-    values = [np.nan if block[key] is None else block[key] for block in facts["blocks"]]
+    counted = ((block["erases"] if is_erases else block["sequence"]) for block in facts["blocks"])
+    values = [np.nan if count is None else count for count in counted]
     axes.plot(values, linestyle="none", marker=".", markersize=3, color=colour(0))
     axes.set(xlabel="erase block", ylabel=worn["kind"], xlim=(-0.5, max(len(values), 1)))
     if worn["kind"] == ERASE_COUNTER:
@@ -197,8 +194,8 @@ def _mount(facts: Facts) -> str:
         for cause in mount["by_cause"]
         if flash_us(cause) + cause["cpu_us"]
     ]
-    if mount.get("counts"):
-        totals = (mount["counts"][key] for key in ("page_reads", "oob_reads", "page_programs", "erases"))
+    if (counts := mount.get("counts")) is not None:
+        totals = (counts[key] for key in ("page_reads", "oob_reads", "page_programs", "erases"))
         rows.append(["together", *map(number, totals), number(mount["time_us"] / 1e3)])
     head = ["cause", "page reads", "OOB reads", "programs", "erases", "time, ms"]
     said = f"<p>{number(mount['time_us'] / 1e3)} ms on {escape(mount['machine'])}.</p>"

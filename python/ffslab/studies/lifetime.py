@@ -13,6 +13,7 @@ import numpy as np
 from ffslab import _native
 from ffslab._native import InputError
 from ffslab.answers import Json
+from ffslab.answers.image import Facts
 from ffslab.answers.lifetime import Lifetime, WearCause, WorkloadLife, Years
 from ffslab.answers.summary import StepSummary, Summary, VariantSummary
 from ffslab.api.experiment import Experiment, Progress
@@ -20,7 +21,7 @@ from ffslab.api.profiles import endurance_of
 from ffslab.boards.tracereport.statistics import poisson_interval
 from ffslab.files.inputs import json_of, parquet_table, read_text
 from ffslab.files.results import BLOCKS, SUMMARY
-from ffslab.images.inspection import Facts, inspect_image, stack_keys
+from ffslab.images.inspection import inspect_image, stack_keys
 from ffslab.text.causes import APART, reasons_that
 from ffslab.text.tables import number, text_table
 

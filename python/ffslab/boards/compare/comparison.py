@@ -7,9 +7,10 @@ import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from ffslab._native import InputError
+from ffslab.answers.comparison import BoardComparison, FlashError, TimeError
 from ffslab.answers.machine import Activity
 from ffslab.api.machine import LINUX_BOARD, Machine
 from ffslab.boards.compare.alignment import before_first_call
@@ -58,6 +59,23 @@ class TimeRow:
         """Of the sum of all durations."""
         return _error(self.simulated_mean_us * self.simulated_n, self.measured_mean_us * self.measured_n)
 
+    def as_dict(self) -> TimeError:
+        """With its errors."""
+        return {
+            "workload": self.workload,
+            "record_bytes": self.record_bytes,
+            "run": self.run,
+            "call": self.call,
+            "measured_n": self.measured_n,
+            "measured_mean_us": self.measured_mean_us,
+            "simulated_n": self.simulated_n,
+            "simulated_mean_us": self.simulated_mean_us,
+            "openflash_mean_error": self.openflash_mean_error,
+            "openflash_total_error": self.openflash_total_error,
+            "mean_error_pct": self.mean_error,
+            "total_error_pct": self.total_error,
+        }
+
 
 @dataclass(frozen=True)
 class FlashRow:
@@ -82,6 +100,21 @@ class FlashRow:
         """In percent."""
         return _error(self.openflash, self.measured) if self.measured and self.openflash is not None else None
 
+    def as_dict(self) -> FlashError:
+        """With its errors."""
+        return {
+            "workload": self.workload,
+            "record_bytes": self.record_bytes,
+            "run": self.run,
+            "operation": self.operation,
+            "task": self.task,
+            "measured": self.measured,
+            "simulated": self.simulated,
+            "openflash": self.openflash,
+            "error_pct": self.error,
+            "openflash_error_pct": self.openflash_error,
+        }
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -92,17 +125,12 @@ class Comparison:
     flash: list[FlashRow]
     notes: list[str]
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> BoardComparison:
         """For `--json`."""
         return {
             "board": self.board,
-            "times": [
-                {**vars(row), "mean_error_pct": row.mean_error, "total_error_pct": row.total_error}
-                for row in self.times
-            ],
-            "flash": [
-                {**vars(row), "error_pct": row.error, "openflash_error_pct": row.openflash_error} for row in self.flash
-            ],
+            "times": [row.as_dict() for row in self.times],
+            "flash": [row.as_dict() for row in self.flash],
             "notes": self.notes,
         }
 
