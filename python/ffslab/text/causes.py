@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from ffslab.answers.inspection import MountFacts
+from ffslab.answers.summary import VariantSummary
 
 # Of whose wish reasons serve: data that the program asked for, and what reading them brings about.
 ASKED_FOR = frozenset({"read", "write"})
@@ -12,16 +13,16 @@ FORMATTING = frozenset({"formatting"})
 APART = frozenset({"setup"}) | FORMATTING
 
 
-def titles(result: dict[str, Any]) -> dict[str, str]:
+def titles(result: VariantSummary | MountFacts) -> dict[str, str]:
     """Who issues flash operations, as heads of tables name them, the program first."""
     return {row["task"]: row["title"] for row in result["causes"]["tasks"]}
 
 
-def meanings(result: dict[str, Any]) -> dict[str, str]:
+def meanings(result: VariantSummary | MountFacts) -> dict[str, str]:
     """What happens for each reason, as the rest of a sentence."""
     return {row["reason"]: row["sentence"] for row in result["causes"]["reasons"]}
 
 
-def reasons_that(result: dict[str, Any], purposes: frozenset[str]) -> frozenset[str]:
+def reasons_that(result: VariantSummary | MountFacts, purposes: frozenset[str]) -> frozenset[str]:
     """The reasons that serve one of `purposes`."""
     return frozenset(row["reason"] for row in result["causes"]["reasons"] if row["purpose"] in purposes)
