@@ -15,8 +15,12 @@ from ffslab import _native
 from ffslab.answers.lifetime import Lifetime
 from ffslab.api import schemas
 from ffslab.boards.compare import comparison
+from ffslab.boards.tracereport.recording import load
+from ffslab.boards.tracereport.summary import summarize
+from ffslab.boards.tracereport.wear import Endurance
 from ffslab.inspection import inspect_image
 from test_validate import case_file
+from trace_logs import write_session
 
 KINDS: dict[str, type | tuple[type, ...]] = {
     "string": str,
@@ -176,6 +180,11 @@ def test_lifetimes_are_as_their_schema_says(ffslab: Command, small_results: Path
     done = ffslab("lifetime", small_results, "--json")
     assert done.returncode == 0, done.stderr
     check("lifetime", done.stdout)
+
+
+def test_reports_of_logs_are_as_their_schema_says(tmp_path: Path) -> None:
+    session = write_session(tmp_path / "session")
+    check("trace_report", json.dumps(summarize(load([session]), Endurance(100_000, "test"))[0]))
 
 
 def test_comparisons_are_as_their_schema_says() -> None:

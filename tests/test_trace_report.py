@@ -25,7 +25,7 @@ from ffslab.boards.tracereport.summary import summarize
 from ffslab.boards.tracereport.wear import YEAR_S, Endurance
 from trace_logs import FLASH, VFS, log_text, write_session
 
-Summary = dict[str, Any]
+Summary = Any
 BOARD = Path(os.environ.get("FFSLAB_SHARED", ROOT / ".." / "shared")) / "board"
 BOARD_CHIP = Chip(2048, 64, 64, 2048)
 needs_board = pytest.mark.skipif(not BOARD.is_dir(), reason="the board's captures are not in ../shared/board")
@@ -295,10 +295,11 @@ def test_the_logs_of_a_simulated_run_say_what_its_summary_says(ffslab: Command, 
     for key in ("page_reads", "page_programs", "erases", "oob_reads", "oob_programs"):
         assert totals[key] == variant["totals"][key], key
     for way, moved in (("read", "user_read_B"), ("write", "user_written_B")):
-        assert summary["amplification"][way]["calls_B"] == variant[moved]
+        amplified: Any = summary["amplification"]
+        assert amplified[way]["calls_B"] == variant[moved]
         # The logs of a system do not know which operations are of a setup or of formatting: the factor is that of all.
         pages = totals["page_reads" if way == "read" else "page_programs"]
-        assert summary["amplification"][way]["factor"] == pytest.approx(pages * 2048 / variant[moved], abs=0.005)
+        assert amplified[way]["factor"] == pytest.approx(pages * 2048 / variant[moved], abs=0.005)
     sums = sum(row["sum_us"] for row in summary["response_times"])
     assert sums == pytest.approx(variant["latency_us"]["sum"], abs=0.01)
     assert blocks is not None

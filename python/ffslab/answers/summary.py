@@ -7,6 +7,24 @@ from typing import Literal, NotRequired, TypeAlias, TypedDict
 from ffslab.answers import Json
 
 
+class BareKeys(TypedDict):
+    """A program with its file system on a board's chip, without an operating system."""
+
+    board: str
+    clock_read_ns: NotRequired[int | None]
+    ecc: NotRequired[EccName | None]
+    first_block: int
+    fs: str
+    inband_tags: bool
+    part: NotRequired[str | None]
+    partition_blocks: int
+    system: BareName
+    yaffs2_version: NotRequired[Yaffs2Version | None]
+
+
+BareName: TypeAlias = Literal["bare"]
+
+
 class CauseSummary(TypedDict):
     """Flash operations under the names of the measured cases."""
 
@@ -253,7 +271,7 @@ class StackKeys(TypedDict):
     ecc: NotRequired[EccName | None]
     endian: NotRequired[EndianName]
     first_block: int
-    fs: Literal["jffs2", "yaffs2", "ubifs", "none"]
+    fs: str
     hz: NotRequired[int | None]
     image: NotRequired[str | None]
     image_autoplace: NotRequired[bool | None]
@@ -278,7 +296,7 @@ class StackKeys(TypedDict):
 
 
 class StackTable(TypedDict):
-    """The `[stack]` table: of Linux, or with `system = "rtems"` of RTEMS."""
+    """The `[stack]` table: of Linux, with `system = "rtems"` of RTEMS, with `system = "bare"` of a program witho..."""
 
     board: str
     bulk_read: NotRequired[bool]
@@ -289,7 +307,7 @@ class StackTable(TypedDict):
     ecc: NotRequired[EccName | None]
     endian: NotRequired[EndianName]
     first_block: NotRequired[int]
-    fs: Literal["jffs2", "yaffs2", "ubifs", "none"] | str
+    fs: str
     hz: NotRequired[int | None]
     image: NotRequired[str | None]
     image_autoplace: NotRequired[bool | None]
@@ -328,7 +346,7 @@ class StackTable(TypedDict):
     swapout_period_ms: NotRequired[int | None]
     swapout_priority: NotRequired[int | None]
     swapout_workers: NotRequired[int | None]
-    system: NotRequired[SystemName]
+    system: NotRequired[SystemName | BareName]
     tick_us: NotRequired[int | None]
 
 

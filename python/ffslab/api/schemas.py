@@ -17,6 +17,7 @@ from ffslab._native import InputError
 MADE_HERE = {
     "image": ("what `inspect --json` prints of an image", "ffslab.answers.image", "Facts"),
     "lifetime": ("how long a part bears workloads", "ffslab.answers.lifetime", "Lifetime"),
+    "trace_report": ("what logs of flash say", "ffslab.answers.trace_report", "TraceReport"),
     "comparison": ("a board's traces beside a replay of them", "ffslab.answers.comparison", "BoardComparison"),
 }
 PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}

@@ -336,7 +336,7 @@ VERBS = {
         example="ffslab schema > experiment.schema.json",
         options={
             "name": "What it is of: experiment, summary, variant, inspection, partitions, validation, plan, stack, "
-            "totals, activity, image, lifetime, comparison.",
+            "totals, activity, image, lifetime, trace_report, comparison.",
         },
     ),
 }

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -77,7 +78,7 @@ def trace_diff(
     _print_trace(difference, text, folder, json=json, flaws=difference["flaws"])
 
 
-def _print_trace(values: dict[str, Any], text: str, folder: Path, *, json: bool, flaws: list[str]) -> None:
+def _print_trace(values: Mapping[str, object], text: str, folder: Path, *, json: bool, flaws: list[str]) -> None:
     """Prints a report; the answer is negative when logs do not hold all that happened."""
     from ffslab.files import results
 

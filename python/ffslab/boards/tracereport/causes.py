@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import numpy as np
 
+from ffslab.answers.trace_report import (
+    Amplification,
+    Amplified,
+    CallCost,
+    CallOperations,
+    Causes,
+    InodeOperations,
+    ResponseTimes,
+)
 from ffslab.boards.tracereport.attribution import CALL, CLASSES, NONE, Attribution
 from ffslab.boards.tracereport.columns import (
     NO_RESULT,
@@ -32,22 +40,20 @@ MOVING = {
 }
 INODES_MAX = 10
 
-Row = dict[str, Any]
 
-
-def response_times(recording: Recording, level: str, calls: Calls) -> list[Row]:
+def response_times(recording: Recording, level: str, calls: Calls) -> list[ResponseTimes]:
     """The distribution of durations of each function, the one with the largest sum first."""
-    rows = []
+    rows: list[ResponseTimes] = []
     for number in np.unique(calls.function):
         chosen = (calls.function == number) & ~calls.under_way
         name = recording.functions.texts[number]
         under_way = int((calls.function == number).sum() - chosen.sum())
-        row = {"level": level, "function": name, "under_way": under_way}
-        rows.append({**row, **distribution(calls.duration_ns[chosen])})
+        spread = distribution(calls.duration_ns[chosen])
+        rows.append({"level": level, "function": name, "under_way": under_way, **spread})
     return sorted(rows, key=lambda row: (-row["sum_us"], row["function"]))
 
 
-def causes(recording: Recording, flash: Flash, levels: list[Calls], found: Attribution) -> Row:
+def causes(recording: Recording, flash: Flash, levels: list[Calls], found: Attribution) -> Causes:
     """Operations by class; by task, outermost and innermost call; what a call of each function cost; by inode."""
     classes = counted_by(flash, found.kind, len(CLASSES))
     function = _functions(levels, found)
@@ -80,7 +86,7 @@ def _functions(levels: list[Calls], found: Attribution) -> Ints:
     return function
 
 
-def _rows(recording: Recording, flash: Flash, found: Attribution, function: Ints) -> list[Row]:
+def _rows(recording: Recording, flash: Flash, found: Attribution, function: Ints) -> list[CallOperations]:
     # The last function is none at all; NONE picks it as the last element.
     names = [*recording.functions.texts, None]
     padded = np.append(function, len(names) - 1)
@@ -88,7 +94,7 @@ def _rows(recording: Recording, flash: Flash, found: Attribution, function: Ints
     keys = np.ravel_multi_index((found.kind, flash.task, padded[found.outermost], padded[found.innermost]), sizes)
     groups, group = np.unique(keys, return_inverse=True)
     table = counted_by(flash, group, len(groups))
-    rows = [
+    rows: list[CallOperations] = [
         {
             "class": CLASSES[kind],
             "task": recording.tasks.texts[task],
@@ -102,12 +108,12 @@ def _rows(recording: Recording, flash: Flash, found: Attribution, function: Ints
     return [rows[i] for i in np.argsort(-size, kind="stable")]
 
 
-def _per_call(recording: Recording, flash: Flash, found: Attribution, function: Ints) -> list[Row]:
+def _per_call(recording: Recording, flash: Flash, found: Attribution, function: Ints) -> list[CallCost]:
     table = operations_per_call(flash, found)
-    rows = []
+    rows: list[CallCost] = []
     for number in np.unique(function):
         own = table[function == number]
-        row: Row = {
+        row: CallCost = {
             "function": recording.functions.texts[number],
             "calls": len(own),
             "calls_with_operations": int(own.any(axis=1).sum()),
@@ -119,7 +125,7 @@ def _per_call(recording: Recording, flash: Flash, found: Attribution, function: 
     return sorted(rows, key=lambda row: (-row["calls_with_operations"], row["function"]))
 
 
-def _inodes(flash: Flash, levels: list[Calls], found: Attribution) -> list[Row]:
+def _inodes(flash: Flash, levels: list[Calls], found: Attribution) -> list[InodeOperations]:
     """The inodes whose outermost calls made the most operations."""
     inode = np.full(len(found.stack.parent) + 1, UNKNOWN, dtype=np.int64)
     for level, calls in enumerate(levels):
@@ -132,25 +138,26 @@ def _inodes(flash: Flash, levels: list[Calls], found: Attribution) -> list[Row]:
     return [{"inode": int(known[i]), **named(table[i])} for i in order]
 
 
-def amplification(recording: Recording, flash: Flash, calls: Calls, found: Attribution) -> Row:
+def amplification(recording: Recording, flash: Flash, calls: Calls, found: Attribution) -> Amplification:
     """Bytes of the pages that the chip moved over the bytes that programs' calls moved, all causes together.
 
     `in_calls`: only operations inside calls of programs. Calls that a program makes for another (mmap) are not known.
     """
-    result: Row = {}
     page_bytes = recording.chip.page_B
     foreground = ~recording.is_background()[calls.task]
-    for way, kind in (("read", READ), ("write", PROGRAM)):
+
+    def moved(way: str, kind: int) -> Amplified:
         asked = moved_bytes(recording, calls, foreground, way)
         flash_bytes = int((flash.kind == kind).sum()) * page_bytes
         inside = int(((flash.kind == kind) & (found.kind == CALL)).sum()) * page_bytes
-        result[way] = {
+        return {
             "calls_B": asked,
             "flash_B": flash_bytes,
             "factor": flash_bytes / asked if asked else None,
             "factor_in_calls": inside / asked if asked else None,
         }
-    return result
+
+    return {"read": moved("read", READ), "write": moved("write", PROGRAM)}
 
 
 def moved_bytes(recording: Recording, calls: Calls, foreground: Mask, way: str) -> int:

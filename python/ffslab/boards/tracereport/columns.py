@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -16,7 +16,8 @@ UNKNOWN = -1
 # The same where -1 is an answer (EPERM).
 NO_RESULT = -(2**63)
 # Types of flash operations: letter in the log, key of results, name. The position is the code in `Flash.kind`.
-OPERATIONS = (
+OperationKey = Literal["page_reads", "page_programs", "erases", "oob_reads", "oob_programs", "page_buffer_hits"]
+OPERATIONS: tuple[tuple[str, OperationKey, str], ...] = (
     ("R", "page_reads", "page reads"),
     ("W", "page_programs", "page programs"),
     ("E", "erases", "erases"),

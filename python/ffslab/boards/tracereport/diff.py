@@ -7,6 +7,7 @@ other, so a p value is smaller than it should be: it tells noise from a differen
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,7 +43,7 @@ class Side:
     """One of the two sessions."""
 
     recording: Recording
-    summary: Row
+    summary: Mapping[str, Any]
     blocks: Ints | None
     name: str
 
@@ -139,7 +140,7 @@ def _grouped(a: list[Row], b: list[Row], keys: tuple[str, ...]) -> list[Row]:
                 sums[kind] = sums.get(kind, 0) + row[kind]
     made = []
     for group, (x, y) in groups.items():
-        counts = {key: {"a": x.get(key, 0), "b": y.get(key, 0)} for _, key, _ in OPERATIONS}
+        counts: Row = {key: {"a": x.get(key, 0), "b": y.get(key, 0)} for _, key, _ in OPERATIONS}
         made.append({**dict(zip(keys, group, strict=True)), **{k: v for k, v in counts.items() if v["a"] or v["b"]}})
     return sorted(made, key=lambda row: -sum(abs(v["b"] - v["a"]) for v in row.values() if isinstance(v, dict)))
 

@@ -2,30 +2,50 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from ffslab.boards.tracereport.columns import ERASE, OPERATIONS, PROGRAM, READ, Flash, Ints
+from ffslab.answers.trace_report import (
+    Blocks,
+    BlocksTouched,
+    BusyBlock,
+    ErasedReads,
+    OperationCounts,
+    PartitionOperations,
+    PhaseOperations,
+    TaskOperations,
+    Timeline,
+)
+from ffslab.boards.tracereport.columns import ERASE, HIT, OOB_PROGRAM, OOB_READ, OPERATIONS, PROGRAM, READ, Flash, Ints
 from ffslab.boards.tracereport.recording import Recording
 
 BINS = 200
 # Reads, programs and erases: what the map of blocks shows.
 MAPPED = (READ, PROGRAM, ERASE)
+KEYS_MAPPED: dict[int, Literal["page_reads", "page_programs", "erases"]] = {
+    READ: "page_reads",
+    PROGRAM: "page_programs",
+    ERASE: "erases",
+}
 HOTTEST = 10
 
-Counts = dict[str, int]
-Row = dict[str, Any]
 
-
-def counts(flash: Flash, chosen: Any = slice(None)) -> Counts:
+def counts(flash: Flash, chosen: Any = slice(None)) -> OperationCounts:
     """The number of operations of each type."""
     return named(np.bincount(flash.kind[chosen], minlength=len(OPERATIONS)))
 
 
-def named(numbers: Any) -> Counts:
+def named(numbers: Any) -> OperationCounts:
     """Numbers in the order of `OPERATIONS` under their keys."""
-    return {key: int(number) for (_, key, _), number in zip(OPERATIONS, numbers, strict=True)}
+    return {
+        "page_reads": int(numbers[READ]),
+        "page_programs": int(numbers[PROGRAM]),
+        "erases": int(numbers[ERASE]),
+        "oob_reads": int(numbers[OOB_READ]),
+        "oob_programs": int(numbers[OOB_PROGRAM]),
+        "page_buffer_hits": int(numbers[HIT]),
+    }
 
 
 def counted_by(flash: Flash, group: Any, groups: int) -> Ints:
@@ -35,7 +55,7 @@ def counted_by(flash: Flash, group: Any, groups: int) -> Ints:
     return table.reshape(groups, len(OPERATIONS)).astype(np.int64)
 
 
-def by_task(recording: Recording, flash: Flash) -> list[Row]:
+def by_task(recording: Recording, flash: Flash) -> list[TaskOperations]:
     """The tasks with the most operations first; when each made its first and its last."""
     background = recording.is_background()
     table = counted_by(flash, flash.task, len(recording.tasks.texts))
@@ -56,22 +76,22 @@ def by_task(recording: Recording, flash: Flash) -> list[Row]:
     ]
 
 
-def by_phase(recording: Recording, flash: Flash) -> list[Row]:
+def by_phase(recording: Recording, flash: Flash) -> list[PhaseOperations]:
     """The phases between the markers, in the order of time; a first one without operations is left out."""
     names = recording.phases
     borders = [recording.start_ns, *(marker.t_ns for marker in recording.markers), recording.end_ns]
     table = counted_by(flash, recording.phase_of(flash.t_ns), len(names))
-    rows = [
+    rows: list[PhaseOperations] = [
         {"phase": name, "start_s": borders[i] / 1e9, "duration_s": (borders[i + 1] - borders[i]) / 1e9, **named(row)}
         for i, (name, row) in enumerate(zip(names, table, strict=True))
     ]
     return rows[1:] if len(rows) > 1 and not table[0].any() else rows
 
 
-def by_partition(recording: Recording, flash: Flash) -> list[Row]:
+def by_partition(recording: Recording, flash: Flash) -> list[PartitionOperations]:
     """The partitions of the chip, and what is in none of them."""
     block = flash.block(recording.chip.pages_per_block)
-    rows: list[Row] = []
+    rows: list[PartitionOperations] = []
     inside = np.zeros(len(flash), dtype=bool)
     for part in recording.partitions:
         own = (block >= part.first_block) & (block < part.first_block + part.blocks)
@@ -106,35 +126,48 @@ def mapped_blocks(recording: Recording, table: Ints) -> range:
     return shown if len(touched) and touched[0] in shown and touched[-1] in shown else range(len(table))
 
 
-def block_summary(table: Ints) -> Row:
+def block_summary(table: Ints) -> Blocks:
     """What the map says in numbers: blocks touched, and the busiest ones."""
-    summary: Row = {}
-    for column, kind in enumerate(MAPPED):
-        key = OPERATIONS[kind][1]
-        numbers = table[:, column]
-        top = [int(i) for i in np.argsort(-numbers, kind="stable")[:HOTTEST] if numbers[i]]
-        summary[key] = {
-            "blocks_touched": int((numbers > 0).sum()),
-            "max": int(numbers.max(initial=0)),
-            "busiest_blocks": [{"block": i, key: int(numbers[i])} for i in top],
-        }
-    return summary
+    reads, programs, erases = (_touched(table[:, column], kind) for column, kind in enumerate(MAPPED))
+    return {"page_reads": reads, "page_programs": programs, "erases": erases}
 
 
-def timeline(recording: Recording, flash: Flash, bins: int = BINS) -> Row:
+def _touched(numbers: Ints, kind: int) -> BlocksTouched:
+    busiest: list[BusyBlock] = []
+    for block in np.argsort(-numbers, kind="stable")[:HOTTEST]:
+        if numbers[block]:
+            busiest.append({"block": int(block)})
+            busiest[-1][KEYS_MAPPED[kind]] = int(numbers[block])
+    return {
+        "blocks_touched": int((numbers > 0).sum()),
+        "max": int(numbers.max(initial=0)),
+        "busiest_blocks": busiest,
+    }
+
+
+def timeline(recording: Recording, flash: Flash, bins: int = BINS) -> Timeline:
     """Operations in equal intervals of time, programs' and background threads' apart."""
     span = max(recording.end_ns - recording.start_ns, 1)
     at = np.clip((flash.t_ns - recording.start_ns) // -(-span // bins), 0, bins - 1)
     background = recording.is_background()[flash.task]
-    rows: Row = {"start_s": recording.start_ns / 1e9, "interval_s": -(-span // bins) / 1e9}
-    for kind in MAPPED:
-        for name, who in (("foreground", ~background), ("background", background)):
-            chosen = who & (flash.kind == kind)
-            rows[f"{OPERATIONS[kind][1]}_{name}"] = np.bincount(at[chosen], minlength=bins).tolist()
-    return rows
+
+    def of(kind: int, who: Any) -> list[int]:
+        counted: list[int] = np.bincount(at[who & (flash.kind == kind)], minlength=bins).tolist()
+        return counted
+
+    return {
+        "start_s": recording.start_ns / 1e9,
+        "interval_s": -(-span // bins) / 1e9,
+        "page_reads_foreground": of(READ, ~background),
+        "page_reads_background": of(READ, background),
+        "page_programs_foreground": of(PROGRAM, ~background),
+        "page_programs_background": of(PROGRAM, background),
+        "erases_foreground": of(ERASE, ~background),
+        "erases_background": of(ERASE, background),
+    }
 
 
-def reads_of_erased(recording: Recording, flash: Flash) -> list[Row]:
+def reads_of_erased(recording: Recording, flash: Flash) -> list[ErasedReads]:
     """Page reads of a block between its erase and its next program: checks that it is empty, as JFFS2 makes them.
 
     A row per task that made some, with the erases by the same task.
@@ -146,7 +179,7 @@ def reads_of_erased(recording: Recording, flash: Flash) -> list[Row]:
     # The latest erase or program at or before each operation; 0 when there is none, which the next line excludes.
     change = np.maximum.accumulate(np.where(kind != READ, np.arange(len(kind)), 0)) if len(kind) else kind
     checks = (kind == READ) & (kind[change] == ERASE) & (block[change] == block)
-    rows = []
+    rows: list[ErasedReads] = []
     for number in np.unique(task[checks]):
         erases = int(((kind == ERASE) & (task == number)).sum())
         reads = int((checks & (task == number)).sum())

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ffslab import __version__
+from ffslab.answers.trace_report import LogFacts, TraceReport
 from ffslab.boards.tracereport import plots
 from ffslab.boards.tracereport.columns import Ints
 from ffslab.boards.tracereport.operations import mapped_blocks
@@ -15,10 +14,8 @@ from ffslab.report import figure, page, section, table
 from ffslab.text.quoting import escape
 from ffslab.text.tables import number, text_table
 
-Summary = dict[str, Any]
 
-
-def text(summary: Summary) -> str:
+def text(summary: TraceReport) -> str:
     """What the terminal shows."""
     parts = [*headline(summary), *_incomplete(summary)]
     parts += [f"note: {note}" for note in summary["notes"]]
@@ -33,7 +30,7 @@ def plain(shown: Table) -> str:
     return f"{shown.title}\n{text_table(shown.head, shown.rows, shown.align)}{note}"
 
 
-def headline(summary: Summary) -> list[str]:
+def headline(summary: TraceReport) -> list[str]:
     """What was traced, where and for how long."""
     session, chip = summary["session"], summary["chip"]
     logs = ", ".join(_log(log) for log in summary["logs"])
@@ -50,7 +47,7 @@ def headline(summary: Summary) -> list[str]:
     ]
 
 
-def html(recording: Recording, summary: Summary, blocks: Ints | None, title: str) -> str:
+def html(recording: Recording, summary: TraceReport, blocks: Ints | None, title: str) -> str:
     """The whole page."""
     lines = "".join(f"<p>{escape(line)}</p>" for line in headline(summary))
     flaws = "".join(f"<p><strong>{escape(line)}</strong></p>" for line in _incomplete(summary))
@@ -92,10 +89,10 @@ def section_of(shown: Table) -> str:
     return section(shown.title, note + table(shown.head, shown.rows, align=shown.align))
 
 
-def _log(log: Summary) -> str:
+def _log(log: LogFacts) -> str:
     events = f", {number(log['events'])} events" if log["events"] is not None else ""
     return f"{log['file']} ({log['source']}{events})"
 
 
-def _incomplete(summary: Summary) -> list[str]:
+def _incomplete(summary: TraceReport) -> list[str]:
     return [f"INCOMPLETE: {flaw}" for flaw in summary["flaws"]]

@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.colors import LogNorm
 from matplotlib.ticker import FuncFormatter
 
+from ffslab.answers.trace_report import Timeline, TraceReport
 from ffslab.boards.tracereport.columns import ERASE, OPERATIONS, PROGRAM, READ, Ints
 from ffslab.boards.tracereport.header import FUNCMON, VFSMON
 from ffslab.boards.tracereport.operations import MAPPED
@@ -36,15 +37,13 @@ MARKERS_MAX = 12
 LABEL_SHARE = 0.03
 KIND_COLOURS = {READ: "#0072b2", PROGRAM: "#d55e00", ERASE: "#000000"}
 
-Summary = dict[str, Any]
 
-
-def over_time(recording: Recording, summary: Summary) -> str | None:
+def over_time(recording: Recording, summary: TraceReport) -> str | None:
     """Operations per second in intervals of the log, a panel a type, with the markers."""
     line = summary.get("timeline")
-    if line is None or not any(sum(line[key]) for key in line if isinstance(line[key], list)):
+    kinds = [kind for kind in MAPPED if sum(_both(line, kind))] if line is not None else []
+    if line is None or not kinds:
         return None
-    kinds = [kind for kind in MAPPED if sum(_both(line, kind))]
     figure = new_figure(1.3 + 1.4 * len(kinds))
     panels = np.atleast_1d(figure.subplots(len(kinds), 1, sharex=True))
     step = line["interval_s"]
@@ -52,7 +51,7 @@ def over_time(recording: Recording, summary: Summary) -> str | None:
     for axes, kind in zip(panels, kinds, strict=True):
         below = np.zeros(len(edges) - 1)
         for i, who in enumerate(("foreground", "background")):
-            rate = np.array(line[f"{OPERATIONS[kind][1]}_{who}"]) / step
+            rate = np.array(_rates(line, kind)[i]) / step
             axes.stairs(below + rate, edges, baseline=below, fill=True, color=colour(i), label=who)
             below = below + rate
         axes.set(ylabel=f"{OPERATIONS[kind][2]}/s", xlim=(0, edges[-1]))
@@ -171,9 +170,17 @@ def _since(recording: Recording) -> str:
     return f"time since the start of the log (its second {recording.start_ns / 1e9:,.3f}), s"
 
 
-def _both(line: Summary, kind: int) -> list[int]:
-    key = OPERATIONS[kind][1]
-    return [a + b for a, b in zip(line[f"{key}_foreground"], line[f"{key}_background"], strict=True)]
+def _rates(line: Timeline, kind: int) -> tuple[list[int], list[int]]:
+    """Operations of programs and of background threads."""
+    return {
+        READ: (line["page_reads_foreground"], line["page_reads_background"]),
+        PROGRAM: (line["page_programs_foreground"], line["page_programs_background"]),
+        ERASE: (line["erases_foreground"], line["erases_background"]),
+    }[kind]
+
+
+def _both(line: Timeline, kind: int) -> list[int]:
+    return [a + b for a, b in zip(*_rates(line, kind), strict=True)]
 
 
 def _mark(axes: Any, recording: Recording, *, named: bool) -> None:

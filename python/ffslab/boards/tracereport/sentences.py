@@ -3,33 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
+from ffslab.answers.trace_report import TraceReport
 from ffslab.boards.tracereport.columns import OPERATIONS
 from ffslab.boards.tracereport.tables import short
 from ffslab.text.tables import number
 
-Summary = dict[str, Any]
-
 FUNCTIONS_TOLD = 2
 
 
-def sentences(summary: Summary) -> list[str]:
+def sentences(summary: TraceReport) -> list[str]:
     """Response times, operations and who made them, amplification, lifetime."""
     return [*_times(summary), *_operations(summary), *_amplification(summary), *_lifetime(summary)]
 
 
-def _times(summary: Summary) -> Iterator[str]:
+def _times(summary: TraceReport) -> Iterator[str]:
     """The functions in which the most time was spent."""
     timed = sorted((row for row in summary["response_times"] if row["n"]), key=lambda row: -row["sum_us"])
     for row in timed[:FUNCTIONS_TOLD]:
         yield (
-            f"{row['function']} takes {number(row['mean_us'])} us on average in {number(row['n'])} calls; "
-            f"one call in a hundred takes {number(row['p99_us'])} us or more."
+            f"{row['function']} takes {number(row.get('mean_us'))} us on average in {number(row['n'])} calls; "
+            f"one call in a hundred takes {number(row.get('p99_us'))} us or more."
         )
 
 
-def _operations(summary: Summary) -> Iterator[str]:
+def _operations(summary: TraceReport) -> Iterator[str]:
     found = summary.get("operations")
     if found is None:
         return
@@ -43,17 +41,18 @@ def _operations(summary: Summary) -> Iterator[str]:
         yield f"{number(total)} {name}: {_share(background, total)} by background threads{empty}."
 
 
-def _amplification(summary: Summary) -> Iterator[str]:
-    for way, row in summary.get("amplification", {}).items():
+def _amplification(summary: TraceReport) -> Iterator[str]:
+    found = summary.get("amplification")
+    for way, row in (("read", found["read"]), ("write", found["write"])) if found else ():
         if row["factor"]:
             yield f"The chip moved {number(row['factor'], 2)} times the bytes of the programs' calls to {way}."
 
 
-def _lifetime(summary: Summary) -> Iterator[str]:
+def _lifetime(summary: TraceReport) -> Iterator[str]:
     for row in summary.get("wear", []):
-        years = row.get("lifetime_years", {})
+        years = row.get("lifetime_years")
         if years and row["erases"]:
-            low, high = (short(years[limit]["estimate"]) for limit in ("busiest_block", "levelled"))
+            low, high = short(years["busiest_block"]["estimate"]), short(years["levelled"]["estimate"])
             yield (
                 f"{row['partition']} would last {low} years (its busiest block) to {high} years (all blocks worn "
                 "alike), if the time of the log repeated for ever."

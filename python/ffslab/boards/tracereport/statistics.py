@@ -7,13 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from ffslab.answers.trace_report import Distribution
+
 # Two-sided 95 %.
 Z_95 = 1.959964
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 
-def distribution(values: Any) -> dict[str, float | int | None]:
+def distribution(values: Any) -> Distribution:
     """Of durations in nanoseconds: number, sum, mean, standard deviation and percentiles, in microseconds.
 
     `step_us`: the smallest difference between two of them, the resolution of the clock at best.
@@ -23,7 +25,7 @@ def distribution(values: Any) -> dict[str, float | int | None]:
     if not n:
         return {"n": 0, "sum_us": 0.0}
     # The nearest-rank percentile: always a duration that was measured.
-    ranks = {f"p{q:g}_us".replace(".", "_"): us[math.ceil(q / 100 * n) - 1] for q in (50, 90, 95, 99, 99.9)}
+    p50, p90, p95, p99, p99_9 = (float(us[math.ceil(q / 100 * n) - 1]) for q in (50, 90, 95, 99, 99.9))
     steps = np.diff(us)
     steps = steps[steps > 5e-4]
     return {
@@ -32,7 +34,11 @@ def distribution(values: Any) -> dict[str, float | int | None]:
         "mean_us": float(us.mean()),
         "sd_us": float(us.std(ddof=1)) if n > 1 else 0.0,
         "min_us": float(us[0]),
-        **{key: float(value) for key, value in ranks.items()},
+        "p50_us": p50,
+        "p90_us": p90,
+        "p95_us": p95,
+        "p99_us": p99,
+        "p99_9_us": p99_9,
         "max_us": float(us[-1]),
         "step_us": float(steps.min()) if len(steps) else None,
     }

@@ -2,33 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import Any
-
 from ffslab import __version__
+from ffslab.answers.trace_report import LogFacts, Operations, SessionFacts, TraceReport
 from ffslab.boards.tracereport import causes, operations
 from ffslab.boards.tracereport.attribution import attribute
-from ffslab.boards.tracereport.columns import Calls, Flash, Ints
+from ffslab.boards.tracereport.columns import Flash, Ints
 from ffslab.boards.tracereport.header import FUNCMON, VFSMON
 from ffslab.boards.tracereport.reader import Log
 from ffslab.boards.tracereport.recording import Recording
 from ffslab.boards.tracereport.wear import Endurance, wear
 
-Summary = dict[str, Any]
 
-
-def summarize(recording: Recording, endurance: Endurance | None = None) -> tuple[Summary, Ints | None]:
+def summarize(recording: Recording, endurance: Endurance | None = None) -> tuple[TraceReport, Ints | None]:
     """The summary, and the map: reads, programs and erases of each erase block."""
     flash = recording.flash
     table = operations.block_map(recording)
-    summary: Summary = {
+    summary: TraceReport = {
         "version": __version__,
         "complete": not recording.flaws,
         "flaws": recording.flaws,
         "notes": list(recording.notes),
         "logs": [_log(log, recording.duration_s) for log in recording.logs],
         "session": _session(recording),
-        "chip": asdict(recording.chip),
+        "chip": {
+            "page_B": recording.chip.page_B,
+            "oob_B": recording.chip.oob_B,
+            "pages_per_block": recording.chip.pages_per_block,
+            "blocks": recording.chip.blocks,
+        },
         "response_times": [
             row
             for level in (VFSMON, FUNCMON)
@@ -41,14 +42,17 @@ def summarize(recording: Recording, endurance: Endurance | None = None) -> tuple
         summary["timeline"] = operations.timeline(recording, flash)
         levels = [calls for level in (VFSMON, FUNCMON) if (calls := recording.calls(level)) is not None]
         if levels and len(flash):
-            summary |= _levels(recording, flash, levels)
+            found = attribute(flash, levels, recording.tasks.texts, recording.is_background())
+            summary["causes"] = causes.causes(recording, flash, levels, found)
+            if (vfs := recording.calls(VFSMON)) is not None:
+                summary["amplification"] = causes.amplification(recording, flash, vfs, found)
     if table is not None:
         summary["blocks"] = operations.block_summary(table)
         summary["wear"] = wear(recording, table, endurance)
     return summary, table
 
 
-def _operations(recording: Recording, flash: Flash) -> Summary:
+def _operations(recording: Recording, flash: Flash) -> Operations:
     return {
         "totals": operations.counts(flash),
         "by_task": operations.by_task(recording, flash),
@@ -58,16 +62,7 @@ def _operations(recording: Recording, flash: Flash) -> Summary:
     }
 
 
-def _levels(recording: Recording, flash: Flash, levels: list[Calls]) -> Summary:
-    found = attribute(flash, levels, recording.tasks.texts, recording.is_background())
-    summary: Summary = {"causes": causes.causes(recording, flash, levels, found)}
-    vfs = recording.calls(VFSMON)
-    if vfs is not None:
-        summary["amplification"] = causes.amplification(recording, flash, vfs, found)
-    return summary
-
-
-def _session(recording: Recording) -> Summary:
+def _session(recording: Recording) -> SessionFacts:
     head = recording.head
     return {
         "kernel": head.kernel,
@@ -80,7 +75,7 @@ def _session(recording: Recording) -> Summary:
     }
 
 
-def _log(log: Log, duration_s: float) -> Summary:
+def _log(log: Log, duration_s: float) -> LogFacts:
     """A log; `overhead_percent`: the share of the session that its probes took."""
     columns = log.flash if log.flash is not None else log.calls
     foot = log.foot

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Literal
 
+from ffslab.answers.trace_report import CallOperations, ClassOperations, OperationCounts, TraceReport, Until
 from ffslab.boards.tracereport.columns import OPERATIONS
 from ffslab.text.tables import number
 
 # Rows of a table that people read; JSON has all.
 ROWS_MAX = 20
 
-Summary = dict[str, Any]
+
+# Columns of durations.
+TIMES: tuple[Literal["mean_us", "sd_us", "min_us", "p50_us", "p90_us", "p99_us", "max_us"], ...] = (
+    "mean_us",
+    "sd_us",
+    "min_us",
+    "p50_us",
+    "p90_us",
+    "p99_us",
+    "max_us",
+)
+
+Counted = OperationCounts | ClassOperations | CallOperations
 
 
 @dataclass(frozen=True)
@@ -26,7 +39,7 @@ class Table:
     note: str = ""
 
 
-def tables(summary: Summary) -> list[Table]:
+def tables(summary: TraceReport) -> list[Table]:
     """All tables that have rows."""
     made = [
         *_operations(summary),
@@ -40,7 +53,7 @@ def tables(summary: Summary) -> list[Table]:
 
 
 def operations_table(
-    title: str, what: list[str], rows: list[tuple[list[str], Summary]], note: str = "", align: str = ""
+    title: str, what: list[str], rows: Sequence[tuple[list[str], Counted]], note: str = "", align: str = ""
 ) -> Table:
     """Counts of operations; types that do not occur are left out. `align`: of the columns `what`, texts else."""
     kinds = [(key, name) for _, key, name in OPERATIONS if any(counts[key] for _, counts in rows)]
@@ -49,7 +62,7 @@ def operations_table(
     return Table(title, [*what, *(name for _, name in kinds)], cells, sides, note)
 
 
-def _operations(summary: Summary) -> Iterable[Table | None]:
+def _operations(summary: TraceReport) -> Iterable[Table | None]:
     found = summary.get("operations")
     if found is None:
         return
@@ -76,22 +89,22 @@ def _operations(summary: Summary) -> Iterable[Table | None]:
     )
 
 
-def _response_times(summary: Summary) -> Table:
-    keys = ("mean", "sd", "min", "p50", "p90", "p99", "max")
+def _response_times(summary: TraceReport) -> Table:
+    keys = [name.removesuffix("_us") for name in TIMES]
     rows = [
         [row["level"], row["function"], number(row["n"]), number(row["sum_us"] / 1e3)]
-        + [number(row.get(f"{key}_us")) for key in keys]
+        + [number(row.get(key)) for key in TIMES]
         for row in summary["response_times"]
     ]
     head = ["level", "function", "calls", "sum, ms", *(f"{key}, us" for key in keys)]
     return Table("Response times", head, rows, "ll" + "r" * (len(head) - 2))
 
 
-def _causes(summary: Summary) -> Iterable[Table]:
+def _causes(summary: TraceReport) -> Iterable[Table]:
     found = summary.get("causes")
     if found is None:
         return
-    classes = [([row["class"]], row) for row in found["classes"]]
+    classes: list[tuple[list[str], Counted]] = [([row["class"]], row) for row in found["classes"]]
     classes.append((["background, while a call was under way"], found["background_beside_calls"]))
     how = found["joined_by"]
     note = f"Operations belong to the call during which the same thread made them; threads are told by {how}."
@@ -112,7 +125,7 @@ def _causes(summary: Summary) -> Iterable[Table]:
     )
 
 
-def _amplification(summary: Summary) -> Table | None:
+def _amplification(summary: TraceReport) -> Table | None:
     found = summary.get("amplification")
     if found is None:
         return None
@@ -124,32 +137,33 @@ def _amplification(summary: Summary) -> Table | None:
             number(row["factor"], 3),
             number(row["factor_in_calls"], 3),
         ]
-        for way, row in found.items()
+        for way, row in (("read", found["read"]), ("write", found["write"]))
     ]
     head = ["way", "bytes by calls", "bytes by the chip", "factor", "factor, operations in calls only"]
     note = "Whole pages that the chip moved, over the bytes that programs' calls moved."
     return Table("Amplification", head, rows, "lrrrr", note)
 
 
-def _blocks(summary: Summary) -> Table | None:
+def _blocks(summary: TraceReport) -> Table | None:
     found = summary.get("blocks")
     if found is None:
         return None
     names = {key: name for _, key, name in OPERATIONS}
+    mapped: tuple[Literal["page_reads", "page_programs", "erases"], ...] = ("page_reads", "page_programs", "erases")
     rows = [
         [
             names[key],
             number(row["blocks_touched"]),
             number(row["max"]),
-            ", ".join(f"{top['block']} ({top[key]:,})" for top in row["busiest_blocks"][:5]),
+            ", ".join(f"{top['block']} ({top.get(key, 0):,})" for top in row["busiest_blocks"][:5]),
         ]
-        for key, row in found.items()
+        for key, row in ((key, found[key]) for key in mapped)
         if row["max"]
     ]
     return Table("Erase blocks", ["", "blocks touched", "most of one block", "busiest blocks"], rows, "lrrl")
 
 
-def _wear(summary: Summary) -> Iterable[Table]:
+def _wear(summary: TraceReport) -> Iterable[Table]:
     found = summary.get("wear", [])
     rows = []
     for row in found:
@@ -185,10 +199,10 @@ def _wear(summary: Summary) -> Iterable[Table]:
     yield Table("Estimated lifetime", head, lives, "lrrr", note)
 
 
-LIMITS = ("levelled", "busiest_block")
+LIMITS: tuple[Literal["levelled", "busiest_block"], ...] = ("levelled", "busiest_block")
 
 
-def interval(estimate: float, low: float, high: float) -> str:
+def interval(estimate: float, low: float | None, high: float | None) -> str:
     """`12.3 (10.1 to 15.0)` with three digits each."""
     return f"{short(estimate)} ({short(low)} to {short(high)})"
 
@@ -200,7 +214,7 @@ def short(value: float | None) -> str:
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
-def _years(life: Summary) -> str:
+def _years(life: Until) -> str:
     if life["estimate"] is None:
         return f"no erase ({short(life['low'])} to no limit)"
     return interval(life["estimate"], life["low"], life["high"])

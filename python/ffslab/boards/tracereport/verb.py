@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ffslab._native import InputError
+from ffslab.answers.trace_report import TraceReport
 from ffslab.boards.tracereport.chips import from_options
 from ffslab.boards.tracereport.header import COLUMNS, Chip
 from ffslab.boards.tracereport.wear import Endurance
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 DIFF = "diff.json"
 
-Summary = dict[str, Any]
 Progress = Callable[[float], object]
 
 
@@ -53,7 +53,7 @@ class Options:
 
 def report(
     paths: list[Path], options: Options, out: Path | None, progress: Progress | None = None
-) -> tuple[Summary, str, Path]:
+) -> tuple[TraceReport, str, Path]:
     """Writes the report of one session; its summary, the text for the terminal and the folder."""
     from ffslab.boards.tracereport import page
 
@@ -72,7 +72,7 @@ def report(
     return summary, page.text(summary), folder
 
 
-def diff(a: Path, b: Path, options: Options, out: Path | None) -> tuple[Summary, str, Path]:
+def diff(a: Path, b: Path, options: Options, out: Path | None) -> tuple[dict[str, Any], str, Path]:
     """Writes the comparison of two sessions, each a log or a folder of logs."""
     from ffslab.boards.tracereport import diff as compare
     from ffslab.boards.tracereport import diff_page
@@ -93,7 +93,7 @@ def diff(a: Path, b: Path, options: Options, out: Path | None) -> tuple[Summary,
 
 def summarized(
     paths: list[Path], options: Options, progress: Progress | None
-) -> tuple[Recording, Summary, Ints | None]:
+) -> tuple[Recording, TraceReport, Ints | None]:
     """The logs of a session, their summary, and the map of erase blocks."""
     from ffslab.boards.tracereport.recording import load
     from ffslab.boards.tracereport.summary import summarize

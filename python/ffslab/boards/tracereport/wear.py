@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from ffslab.answers.trace_report import PartitionWear, PerBlockAndDay, Until
 from ffslab.boards.tracereport.columns import ERASE, Flash, Ints
 from ffslab.boards.tracereport.header import Partition
 from ffslab.boards.tracereport.operations import MAPPED
@@ -18,8 +18,6 @@ YEAR_S = 365.25 * DAY_S
 # Parts of the log whose erases are compared to see whether they come in bursts.
 INTERVALS = 20
 
-Row = dict[str, Any]
-
 
 @dataclass(frozen=True)
 class Endurance:
@@ -29,7 +27,7 @@ class Endurance:
     source: str
 
 
-def wear(recording: Recording, table: Ints, endurance: Endurance | None) -> list[Row]:
+def wear(recording: Recording, table: Ints, endurance: Endurance | None) -> list[PartitionWear]:
     """A row per partition that was erased in, or for the chip where no partitions are known.
 
     `lifetime_years` is what is left to a new part when the log's time goes on for ever:
@@ -50,9 +48,11 @@ def wear(recording: Recording, table: Ints, endurance: Endurance | None) -> list
     return rows
 
 
-def _row(part: Partition, erases: Ints, times: Ints, recording: Recording, endurance: Endurance | None) -> Row:
+def _row(
+    part: Partition, erases: Ints, times: Ints, recording: Recording, endurance: Endurance | None
+) -> PartitionWear:
     total, most = int(erases.sum()), int(erases.max(initial=0))
-    row: Row = {
+    row: PartitionWear = {
         "partition": part.name if part.name == part.device else f"{part.device} {part.name}",
         "blocks": part.blocks,
         "erases": total,
@@ -84,12 +84,12 @@ def _row(part: Partition, erases: Ints, times: Ints, recording: Recording, endur
     return row
 
 
-def _per_block_and_day(total: int, low: float, high: float, blocks: int, seconds: float) -> Row:
+def _per_block_and_day(total: int, low: float, high: float, blocks: int, seconds: float) -> PerBlockAndDay:
     scale = DAY_S / seconds / blocks
     return {"mean": total * scale, "low": low * scale, "high": high * scale}
 
 
-def _years(budget: int, count: float, low: float, high: float, seconds: float) -> Row:
+def _years(budget: int, count: float, low: float, high: float, seconds: float) -> Until:
     """Years until `budget` erases at a rate of `count` in `seconds`; `None`: no limit."""
 
     def until(erases: float) -> float | None:
