@@ -342,3 +342,35 @@ def test_every_make_target_has_a_help_line() -> None:
 
 def test_the_make_check_refuses_a_target_without_help() -> None:
     assert targets_without_help("demo: setup ## show it\nfast:\n\techo\n") == ["make fast has no help line"]
+
+
+# Two names of file systems with nothing between them but what stands between the items of a list.
+FILE_SYSTEM = r"[\"'`]?(?:jffs2|yaffs2|ubifs)\b[\"'`]?"
+LISTED_FILE_SYSTEMS = re.compile(rf"{FILE_SYSTEM}(?:\s*[,|&]\s*|\s+(?:or|and)\s+)(?:or |and )?{FILE_SYSTEM}")
+COMMENT = re.compile(r"^\s*(//|#).*$", re.MULTILINE)
+# Where file systems are named one by one: their own crates, the table, and what is by its nature about given ones.
+MAY_LIST_FILE_SYSTEMS = re.compile(
+    r"^(crates/(jffs2|yaffs2|ubifs|rtems|conformance)/|crates/lab/src/(file_systems|rtems)/"
+    r"|python/ffslab/(studies|boards)/|python/ffslab/sqlite/look_ups\.py)"
+)
+
+
+def lists_of_file_systems(text: str) -> list[str]:
+    code = COMMENT.sub("", text.split("#[cfg(test)]")[0])
+    return [f"a list of file systems, {found[0]!r}: the table has them" for found in LISTED_FILE_SYSTEMS.finditer(code)]
+
+
+def test_file_systems_are_listed_in_one_table() -> None:
+    library = []
+    for path in repository_files(".rs", ".py"):
+        name = path.relative_to(ROOT).as_posix()
+        if re.match(r"(crates/\w+/src|python/ffslab)/", name) and not MAY_LIST_FILE_SYSTEMS.match(name):
+            library.append(path)
+    assert len(library) > 100
+    assert complaints_about(lists_of_file_systems, iter(library)) == []
+
+
+def test_the_check_of_lists_sees_them() -> None:
+    for text in ('("jffs2", "ubifs")', "jffs2, yaffs2 or ubifs", "&'yaffs2' | 'jffs2'", "yaffs2 and ubifs"):
+        assert lists_of_file_systems(text), text
+    assert not lists_of_file_systems('// jffs2, yaffs2\nfs = "jffs2"; other = 1')

@@ -114,6 +114,9 @@ def recognise(path: str | PathLike[str], how: dict[str, Any]) -> str:
 def recognise_one(path: str | PathLike[str], how: dict[str, Any]) -> str:
     """As `recognise`, the only partition that holds a file system, whose sizes are all known."""
 
+def file_systems() -> list[tuple[str, str, str, bool, str | None, bool, bool]]:
+    """The table of the file systems: see `ffslab.file_systems.FileSystem`."""
+
 def memparse(text: str) -> int | None:
     """A number of bytes as the kernel's command line has it; `None`: it is none."""
 

@@ -138,6 +138,20 @@ pub fn read_trees<'py>(py: Python<'py>, path: PathBuf, how: &Bound<'py, PyDict>)
     trees.into_iter().map(read).collect()
 }
 
+/// A row of the table of file systems: name, title, a sentence about it, whether Linux mounts it, its name on RTEMS, whether
+/// its images are read, and whether they are volumes of block devices.
+type FileSystemRow = (&'static str, &'static str, &'static str, bool, Option<&'static str>, bool, bool);
+
+/// The table of the file systems.
+#[pyfunction]
+pub fn file_systems() -> Vec<FileSystemRow> {
+    let row = |fs: &'static ffslab_lab::Descriptor| {
+        let is_volume = fs.image.is_some_and(|image| image.is_volume());
+        (fs.name, fs.title, fs.about, fs.mountable.is_some(), fs.on_rtems, fs.image.is_some(), is_volume)
+    };
+    ffslab_lab::file_systems::all().into_iter().map(row).collect()
+}
+
 /// A number of bytes as the kernel's command line has it: 0x100000, 1M, 512k. `None`: it is none.
 #[pyfunction]
 pub fn memparse(text: &str) -> Option<u64> {

@@ -14,17 +14,10 @@ from ffslab.cli.image_options import MtdParts, Offset, Partition, Size, place
 from ffslab.cli.parts import EXIT_NEGATIVE, argument, option, verb
 from ffslab.cli.stack_options import Yes
 from ffslab.cli.terminal import say, tell
+from ffslab.file_systems import WITH_IMAGES
 
-
-class ImageFs(StrEnum):
-    """File systems whose images can be read."""
-
-    AUTO = "auto"
-    JFFS2 = "jffs2"
-    YAFFS2 = "yaffs2"
-    UBIFS = "ubifs"
-    FAT = "fat"
-    RFS = "rfs"
+# What an image is taken for; "auto": what it looks like.
+IMAGE_FS = ("auto", *WITH_IMAGES)
 
 
 class Endian(StrEnum):
@@ -37,7 +30,7 @@ class Endian(StrEnum):
 
 def inspect(
     image: Annotated[Path, argument("inspect", "image", "IMAGE")],
-    fs: Annotated[ImageFs, option("inspect", "fs", "--fs")] = ImageFs.AUTO,
+    fs: Annotated[str, option("inspect", "fs", "--fs", choices=IMAGE_FS)] = "auto",
     block_KiB: Annotated[int | None, option("inspect", "block_KiB", "--block-KiB", metavar="KiB")] = None,  # noqa: N803
     page_B: Annotated[int | None, option("inspect", "page_B", "--page-B", metavar="B")] = None,  # noqa: N803
     oob_B: Annotated[int | None, option("inspect", "oob_B", "--oob-B", metavar="B")] = None,  # noqa: N803
@@ -62,7 +55,7 @@ def inspect(
         results.check_report(report)
     found = inspection.inspect_partitions(
         image,
-        fs=fs.value,
+        fs=fs,
         block_KiB=block_KiB,
         page_B=page_B,
         oob_B=oob_B,

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from ffslab.file_systems import ON_LINUX, ON_RTEMS, WITH_IMAGES, listed, title
+
+# Images that are read.
+IMAGES = listed([title(name) for name in WITH_IMAGES])
+
 PROGRAM = "Simulate embedded flash file systems: byte-real, in virtual time."
 
 EXIT_CODES = (
@@ -18,7 +23,7 @@ STACK = {
     "system": "Who answers the calls: linux, rtems, or bare (a program with the file system linked into it).",
     "board": "Board profile; `ffslab profiles` lists them; of RTEMS beaglebone-black. [default: omap3evm]",
     "kernel": "Kernel profile, instead of the board's own.",
-    "fs": "File system: jffs2, yaffs2 or ubifs; of RTEMS also rfs, dosfs and imfs.",
+    "fs": f"File system: {listed(ON_LINUX)}; of RTEMS {listed(ON_RTEMS)}.",
     "partition_blocks": "Erase blocks of the partition. [default: 400]",
     "read_ahead": "Read-ahead window in KiB; 0 switches it off. [default: the board's kernel's]",
     "set": "Any key of an experiment's [stack] table, as device_KiB=16384; can be given several times.",
@@ -114,7 +119,7 @@ VERBS = {
             "command": "A program to run on the mount, which ends with it. [default: until it is unmounted]",
             **{key: text for key, text in STACK.items() if key == "kernel"},
             "board": "Board profile; `ffslab profiles` lists them.",
-            "fs": "File system: jffs2, yaffs2 or ubifs. [default: that of the image, or jffs2]",
+            "fs": f"File system: {listed(ON_LINUX)}. [default: that of the image, or {ON_LINUX[0]}]",
             "part": "NAND part, instead of the board's own.",
             "blocks": "Erase blocks of the partition. [default: those of the image, or 400]",
             "set": "Any key of an experiment's [stack] table, as compression=zlib; can be given several times.",
@@ -258,8 +263,8 @@ VERBS = {
         about="Look into a flash image: files, space, wear, damage, costs. See docs/inspect.md.",
         example="ffslab inspect dump.bin --report dump.html",
         options={
-            "image": "JFFS2, YAFFS2, UBI, FAT or RFS image, or a dump of raw flash with or without OOB areas.",
-            "fs": "What it is: jffs2, yaffs2, ubifs, fat, rfs, or auto (what it looks like).",
+            "image": f"Image of {IMAGES}, or a dump of raw flash with or without OOB areas.",
+            "fs": f"What it is: {', '.join(WITH_IMAGES)}, or auto (what it looks like).",
             "block_KiB": "Size of the erase blocks. [default: guessed from the content, as the next three]",
             "page_B": "Size of a page.",
             "oob_B": "Size of the OOB area behind each page; 0: there is none in the image.",
@@ -306,9 +311,9 @@ VERBS = {
         about="List or extract the files of a flash image. See docs/images.md.",
         example="ffslab extract rootfs.jffs2 files",
         options={
-            "image": "JFFS2, YAFFS2, UBI, FAT or RFS image: of mkfs.jffs2, mkyaffs2image, ubinize, nanddump.",
+            "image": f"Image of {IMAGES}: of mkfs.jffs2, mkyaffs2image, ubinize, nanddump.",
             "folder": "New or empty folder for the files; without one they are listed.",
-            "fs": "File system of the image: jffs2, yaffs2, ubifs, fat, rfs, or auto (what it looks like).",
+            "fs": f"File system of the image: {', '.join(WITH_IMAGES)}, or auto (what it looks like).",
             "block_KiB": "Size of the erase blocks. [default: found in the image, as the next four]",
             "oob": "Each page is followed by its OOB area (nanddump --oob).",
             "page_B": "Size of a page.",

@@ -17,7 +17,7 @@ from ffslab import InputError, __version__
 from ffslab.cli import field_verbs, mount_verbs, workload_verbs
 from ffslab.cli.completion import InstallCompletion, ShowCompletion, with_shell
 from ffslab.cli.endings import end_with
-from ffslab.cli.field_verbs import Endian, ImageFs
+from ffslab.cli.field_verbs import IMAGE_FS, Endian
 from ffslab.cli.help_texts import EXIT_CODES, PROGRAM, VERBS
 from ffslab.cli.image_options import MtdParts, Offset, Partition, Size, place
 from ffslab.cli.parts import EXIT_INTERRUPTED, EXIT_NEGATIVE, help_without_verb
@@ -267,7 +267,7 @@ def compare(
 def extract(
     image: Annotated[Path, _argument("extract", "image", "IMAGE")],
     folder: Annotated[Path | None, _argument("extract", "folder", "DIR")] = None,
-    fs: Annotated[ImageFs, _option("extract", "fs", "--fs")] = ImageFs.AUTO,
+    fs: Annotated[str, _option("extract", "fs", "--fs", choices=IMAGE_FS)] = "auto",
     block_KiB: Annotated[int | None, _option("extract", "block_KiB", "--block-KiB", metavar="KiB")] = None,  # noqa: N803
     oob: Annotated[bool | None, _option("extract", "oob", "--oob/--no-oob")] = None,
     page_B: Annotated[int | None, _option("extract", "page_B", "--page-B", metavar="B")] = None,  # noqa: N803
@@ -284,7 +284,7 @@ def extract(
     from ffslab.files import results
     from ffslab.images import extraction
 
-    how = {"fs": fs.value, "block_KiB": block_KiB, "page_B": page_B, "oob_B": oob_B, "oob": oob, "endian": endian.value}
+    how = {"fs": fs, "block_KiB": block_KiB, "page_B": page_B, "oob_B": oob_B, "oob": oob, "endian": endian.value}
     found = images.read_partitions(image, **how, **place(mtdparts, offset, size, partition))
     known = [(part, tree) for part, tree in found if tree is not None]
     complaints = [line for _, tree in known for line in tree.complaints]

@@ -76,14 +76,23 @@ def verb(app: typer.Typer, name: str) -> Callable[[Function], Function]:
 
 
 def option(
-    verb: str, name: str, *flags: str, metavar: str | None = None, least: int | None = None
+    verb: str,
+    name: str,
+    *flags: str,
+    metavar: str | None = None,
+    least: int | None = None,
+    choices: Sequence[str] | None = None,
 ) -> typer.models.OptionInfo:
-    """An option of a verb; `name` is that of its help text, `least` the smallest whole number that it takes."""
+    """An option of a verb; `name` is that of its help text.
+
+    It takes whole numbers from `least` on, or one of the words `choices`.
+    """
     made: typer.models.OptionInfo = typer.Option(
         *flags,
         help=VERBS[verb].options[name],
-        metavar=metavar,
-        callback=None if least is None else _from(least, flags[0]),
+        metavar=metavar if choices is None else f"<{'|'.join(choices)}>",
+        callback=_check(flags[0], least, choices),
+        autocompletion=None if choices is None else lambda: list(choices),
     )
     return made
 
@@ -101,6 +110,23 @@ def check_distinct(flag: str, values: Sequence[object]) -> None:
     for at, value in enumerate(values):
         if value in values[:at]:
             raise InputError(f"{flag} {value}: is given twice; give different values to compare them")
+
+
+def _check(flag: str, least: int | None, choices: Sequence[str] | None) -> Callable[[Any], Any] | None:
+    """Checks the values of a number, or a word, before anything is done with them."""
+    if choices is not None:
+        return _one_of(choices, flag)
+    return None if least is None else _from(least, flag)
+
+
+def _one_of(choices: Sequence[str], flag: str) -> Callable[[Any], Any]:
+    def check(given: Any) -> Any:
+        if given not in choices:
+            known = ", ".join(choices)
+            raise InputError(f"{flag} {given}: must be one of {known}")
+        return given
+
+    return check
 
 
 def _from(least: int, flag: str) -> Callable[[Any], Any]:

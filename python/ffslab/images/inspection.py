@@ -14,6 +14,7 @@ from ffslab.answers import Json, Operation
 from ffslab.answers.image import Facts, Place, Wear, WearClass
 from ffslab.answers.inspection import BlockFacts, Inspected, Inspection, Layout
 from ffslab.answers.summary import SpaceSummary
+from ffslab.file_systems import VOLUMES, title
 from ffslab.images import ImageTree, Partition, read_image, said
 from ffslab.text.quoting import one_line, quoted
 from ffslab.text.tables import number, text_table
@@ -25,7 +26,6 @@ HELD: tuple[tuple[Held, Literal["valid_B", "invalid_B", "free_B"]], ...] = (
     ("free", "free_B"),
 )
 
-KNOWN = ("auto", "jffs2", "yaffs2", "ubifs", "fat", "rfs")
 # Files, pieces of damage and notes that a terminal shows; JSON and report have all.
 FILES_SHOWN = 12
 DAMAGE_SHOWN = 12
@@ -229,10 +229,10 @@ def size(count: float) -> str:
 def layout_text(layout: Layout) -> str:
     """Format and sizes in a line."""
     order = f", {layout['endian']}-endian" if layout.get("endian") else ""
-    if layout["fs"] in ("fat", "rfs"):
-        return f"{layout['fs'].upper()}, {layout['blocks']} areas of {size(layout['block_B'])}"
+    if layout["fs"] in VOLUMES:
+        return f"{title(layout['fs'])}, {layout['blocks']} areas of {size(layout['block_B'])}"
     oob = f" + {layout['oob_B']} B OOB" if layout["oob_B"] else ""
-    name = "UBI with UBIFS" if layout["fs"] == "ubifs" else layout["fs"].upper()
+    name = "UBI with UBIFS" if "vid_hdr_and_data_at_B" in layout else title(layout["fs"])
     if layout.get("lacks_ubi"):
         return f"UBIFS without UBI: {layout['blocks']} LEBs of {layout['block_B']} B"
     if fits := layout.get("block_sizes_that_fit_B"):
@@ -265,7 +265,7 @@ def _head(facts: Facts) -> str:
 def start_text(facts: Facts) -> list[str]:
     """How an experiment starts from the image, in a line; nothing for images of block devices."""
     layout = facts["layout"]
-    if layout["fs"] in ("fat", "rfs"):
+    if layout["fs"] in VOLUMES:
         return []
     keys = {
         "fs": layout["fs"],
@@ -299,7 +299,7 @@ def _space(facts: Facts) -> str:
 def bad_blocks_line(facts: Facts) -> str:
     """How many blocks are bad, and the numbers of the first of them: "1 bad block: number 22". Empty where erase blocks
     mean nothing."""
-    if facts["layout"]["fs"] in ("fat", "rfs"):
+    if facts["layout"]["fs"] in VOLUMES:
         return ""
     bad = facts["bad_blocks"]
     if bad is None:

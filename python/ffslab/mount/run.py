@@ -20,6 +20,7 @@ from ffslab.answers.inspection import Part
 from ffslab.api.experiment import Run
 from ffslab.api.machine import Machine, Value, as_json, settings_of
 from ffslab.cli.terminal import say, tell
+from ffslab.file_systems import ON_LINUX
 from ffslab.files.inputs import resolved
 from ffslab.files.interruption import STOPS
 from ffslab.files.os_errors import reason
@@ -29,7 +30,6 @@ from ffslab.mount.point import check_mountpoint, root_owner
 from ffslab.text.quoting import quoted
 
 DEFAULT_BLOCKS = 400
-FILE_SYSTEMS = ("jffs2", "yaffs2", "ubifs")
 # Words of the refusals of partitions that are too small for a file system, or for what is on them.
 TOO_SMALL = ("erase blocks", "LEBs")
 
@@ -94,7 +94,7 @@ class Wanted:
             return -(-size // (with_oob if oob else block_B)), str(self.fs), arranged
         layout = part["layout"]["Ok"]
         fs = layout["fs"]
-        if fs not in FILE_SYSTEMS:
+        if fs not in ON_LINUX:
             raise InputError(
                 f"{image}: holds {fs.upper()}, which is not mounted here: look into it with ffslab inspect"
             )
