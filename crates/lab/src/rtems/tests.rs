@@ -167,7 +167,7 @@ fn what_does_not_apply_is_refused_by_name() {
     let mounted = "[[setup]]\nstep = \"mount\"\n";
     let rfs = setup("rfs");
     let cases: [(&str, String, &str); 12] = [
-        ("fs = \"ubifs\"", step(READS), "RTEMS has imfs, mini-imfs, rfs, dosfs, jffs2, yaffs2"),
+        ("fs = \"ubifs\"", step(READS), "RTEMS has jffs2, yaffs2, dosfs, rfs, imfs, mini-imfs"),
         ("fs = \"rffs\"", step(READS), "did you mean `rfs`?"),
         (
             "fs = \"imfs\"\ndevice_KiB = 100",
