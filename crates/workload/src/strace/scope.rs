@@ -37,7 +37,7 @@ pub struct Part {
     is_used: bool,
 }
 
-/// The result of a [`Part`] at its end.
+/// The result of a `Part` at its end.
 pub struct Kept {
     pub root: String,
     pub existing: Vec<Existing>,
