@@ -3,8 +3,12 @@
 
 pub mod drawn;
 
+use ffslab_conformance::{hostile, Subject};
 use ffslab_flash::Geometry;
 use std::ops::Range;
+
+/// More calls than any use of an image that ends.
+const OPERATIONS_MAX: u64 = 1_000_000;
 
 /// In the place of a page: the number of a structure.
 pub const STRUCTURE: u16 = 0x8000;
@@ -47,4 +51,23 @@ pub fn apply(
         patches = &rest[length..];
     }
     Some(Damaged { number, image, reseal: choice & 0x80 != 0 })
+}
+
+/// Damages an image as `input` says, see [`apply`], and uses it with what `subject_of` gives for the number of the image.
+/// Panics at a finding.
+pub fn check<'s, S: Subject + 's>(
+    input: &[u8],
+    images: &[Vec<u8>],
+    structures: &[Vec<Range<usize>>],
+    geometry: Geometry,
+    subject_of: impl FnOnce(usize) -> &'s S,
+) {
+    let Some(mut damaged) = apply(input, images, structures, geometry) else { return };
+    let subject = subject_of(damaged.number);
+    if damaged.reseal {
+        subject.reseal(&mut damaged.image);
+    }
+    if let Err(failure) = hostile::use_image(subject, &damaged.image, OPERATIONS_MAX) {
+        panic!("{failure}");
+    }
 }

@@ -5,14 +5,11 @@
 mod subject;
 
 use crate::damage;
-use ffslab_conformance::{hostile, Subject};
+use ffslab_conformance::hostile;
 use ffslab_flash::Geometry;
 use ffslab_jffs2::{Compression, Options};
 use std::sync::LazyLock;
 pub use subject::Jffs2Subject;
-
-/// More calls than any use of an image that ends.
-const OPERATIONS_MAX: u64 = 1_000_000;
 
 /// As small as the workloads behind the images can do with: nearly all of an execution is proportional to it.
 pub const GEOMETRY: Geometry = Geometry { page_bytes: 2048, oob_bytes: 64, pages_per_block: 8, blocks: 20 };
@@ -42,12 +39,6 @@ static IMAGES: LazyLock<Vec<Vec<u8>>> = LazyLock::new(make);
 
 /// Damages an image as `input` says and uses it. Panics at a finding.
 pub fn check(input: &[u8]) {
-    let Some(mut damaged) = damage::apply(input, &IMAGES, &[], GEOMETRY) else { return };
     let jffs2 = jffs2(Compression::None, true);
-    if damaged.reseal {
-        jffs2.reseal(&mut damaged.image);
-    }
-    if let Err(failure) = hostile::use_image(&jffs2, &damaged.image, OPERATIONS_MAX) {
-        panic!("{failure}");
-    }
+    damage::check(input, &IMAGES, &[], GEOMETRY, |_| &jffs2);
 }

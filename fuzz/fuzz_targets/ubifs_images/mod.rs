@@ -5,15 +5,12 @@
 mod subject;
 
 use crate::damage;
-use ffslab_conformance::{hostile, Subject};
+use ffslab_conformance::hostile;
 use ffslab_flash::Geometry;
 use ffslab_ubifs::{Compression, Options};
 use std::ops::Range;
 use std::sync::LazyLock;
 pub use subject::{structures, UbifsSubject, BAD_RESERVE};
-
-/// More calls than any use of an image that ends.
-const OPERATIONS_MAX: u64 = 1_000_000;
 
 /// Little more than UBIFS accepts; nearly all of an execution is proportional to the size.
 pub const GEOMETRY: Geometry = Geometry { page_bytes: 2048, oob_bytes: 64, pages_per_block: 16, blocks: 32 };
@@ -68,12 +65,5 @@ static IMAGES: LazyLock<Images> = LazyLock::new(|| {
 /// Damages an image as `input` says and uses it. Panics at a finding.
 pub fn check(input: &[u8]) {
     let Images { writers, images, structures } = &*IMAGES;
-    let Some(mut damaged) = damage::apply(input, images, structures, GEOMETRY) else { return };
-    let ubifs = &writers[damaged.number];
-    if damaged.reseal {
-        ubifs.reseal(&mut damaged.image);
-    }
-    if let Err(failure) = hostile::use_image(ubifs, &damaged.image, OPERATIONS_MAX) {
-        panic!("{failure}");
-    }
+    damage::check(input, images, structures, GEOMETRY, |number| &writers[number]);
 }

@@ -5,14 +5,11 @@
 mod subject;
 
 use crate::damage;
-use ffslab_conformance::{hostile, Subject};
+use ffslab_conformance::hostile;
 use ffslab_flash::Geometry;
 use ffslab_yaffs2::{Generation, Options};
 use std::sync::LazyLock;
 pub use subject::Yaffs2Subject;
-
-/// More calls than any use of an image that ends.
-const OPERATIONS_MAX: u64 = 1_000_000;
 
 /// With fewer blocks there are no checkpoints; nearly all of an execution is proportional to the size.
 pub const GEOMETRY: Geometry = Geometry { page_bytes: 2048, oob_bytes: 64, pages_per_block: 8, blocks: 60 };
@@ -49,12 +46,6 @@ static IMAGES: LazyLock<(Vec<usize>, Vec<Vec<u8>>)> = LazyLock::new(|| make(&wri
 /// Damages an image as `input` says and uses it. Panics at a finding.
 pub fn check(input: &[u8]) {
     let (of_writers, images) = &*IMAGES;
-    let Some(mut damaged) = damage::apply(input, images, &[], GEOMETRY) else { return };
-    let yaffs2 = writers().swap_remove(of_writers[damaged.number]);
-    if damaged.reseal {
-        yaffs2.reseal(&mut damaged.image);
-    }
-    if let Err(failure) = hostile::use_image(&yaffs2, &damaged.image, OPERATIONS_MAX) {
-        panic!("{failure}");
-    }
+    let writers = writers();
+    damage::check(input, images, &[], GEOMETRY, |number| &writers[of_writers[number]]);
 }
