@@ -277,6 +277,7 @@ DEEP_TOML = "x = " + "[" * 100_000
         (["run", "fifo"], "fifo: cannot read the experiment: it is a FIFO"),
         (["run", "loop"], "loop: cannot read the experiment: too many levels of symbolic links"),
         (["run", "deep.toml"], "deep.toml:1: "),
+        (["replay", "kmsg"], "kmsg: cannot read the trace: it is a file of /proc"),
         (["run", "dotted.toml"], "dotted.toml"),
         (["lifetime", "image", "--workload", "fifo"], "fifo: cannot read the experiment"),
         (["inspect", "sparse"], "it has 4294967296 bytes, more than the 576 MiB that an image may have"),
@@ -296,7 +297,12 @@ def test_what_has_no_end_or_is_too_much_is_refused_at_once(
     ffslab: Command, tmp_path: Path, args: list[str], says: str
 ) -> None:
     os.mkfifo(tmp_path / "fifo")
-    for name, target in (("loop", "loop"), ("zero", "/dev/zero"), ("status", "/proc/self/status")):
+    for name, target in (
+        ("loop", "loop"),
+        ("zero", "/dev/zero"),
+        ("status", "/proc/self/status"),
+        ("kmsg", "/proc/kmsg"),
+    ):
         (tmp_path / name).symlink_to(target)
     with (tmp_path / "sparse").open("wb") as file:
         file.truncate(4 << 30)

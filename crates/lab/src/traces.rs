@@ -5,7 +5,7 @@ use crate::error::LabError;
 use crate::fio::FioFile;
 use crate::image;
 use ffslab_workload::host_tree::HostTree;
-use ffslab_workload::input::{read_text, InputKind};
+use ffslab_workload::input::{self, read_text, Input, InputKind};
 use ffslab_workload::postmark::{self, CommandFile};
 use ffslab_workload::steps::{CopyIn, Fio, Load, Postmark, Replay};
 use ffslab_workload::text::io_reason;
@@ -128,8 +128,8 @@ impl Traces {
 /// reader of the other formats.
 pub fn is_parquet(path: &Path) -> bool {
     let mut magic = [0; 4];
-    let read = |mut file: std::fs::File| file.read_exact(&mut magic);
-    path.is_file() && std::fs::File::open(path).and_then(read).is_ok() && magic == *b"PAR1"
+    let read = |mut input: Input| input.read_exact(&mut magic);
+    path.is_file() && input::open(path, InputKind::Trace).and_then(read).is_ok() && magic == *b"PAR1"
 }
 
 /// The commands of a step: those in the step itself, or those of the file that it names.

@@ -28,6 +28,9 @@ pub(super) fn nonzero(key: &str, value: u64) -> Result<(), String> {
     }
 }
 
+/// The longest sleep of a step, as of a job file: what runs in the background wakes again and again in it.
+const SLEEP_US_MAX: u64 = 366 * 86_400_000_000;
+
 impl Step {
     /// The name of the step and of what it works on, for messages: `create "target"`. For a path outside the simulation
     /// only its last part is shown.
@@ -110,6 +113,9 @@ impl Step {
                     let (range, request) = (range.0, request_bytes.0);
                     return Err(format!("range_B {range} is less than request_B {request}: not one request fits"));
                 }
+            }
+            Step::Sleep(Sleep { time_us }) if time_us.0 > SLEEP_US_MAX => {
+                return Err(format!("us is {}: a sleep has at most 366 days ({SLEEP_US_MAX} us)", time_us.0));
             }
             Step::Occupy(occupy) => occupy.check()?,
             Step::Age(age) => age.check()?,

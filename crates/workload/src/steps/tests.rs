@@ -48,6 +48,8 @@ fn values_that_nothing_could_run_are_named() {
     let large =
         check(r#"{"step":"requests","file":"x","op":"write","pattern":"random","request_B":"1024 GiB","count":1}"#);
     assert_eq!(large, "request_B is 1099511627776: a request has at most 256 MiB (268435456)");
+    let ages = check(r#"{"step":"sleep","us":18446744073709551615}"#);
+    assert_eq!(ages, "us is 18446744073709551615: a sleep has at most 366 days (31622400000000 us)");
     assert!(check(r#"{"step":"open","file":"x","flags":["create"]}"#).contains("exactly one of"));
     assert!(check(r#"{"step":"create_many","dir":"","bytes":1}"#).contains("count is missing"));
     assert!(check(r#"{"step":"setxattr","file":"x","name":"user.a"}"#).contains("either a value"));
