@@ -289,6 +289,7 @@ DEEP_TOML = "x = " + "[" * 100_000
         (["sqlite", "zero"], "zero: cannot read the script: it is a device"),
         (["calibrate", "--loops", "zero"], "zero: cannot read the table: it is a device"),
         (["calibrate", "--loops", "infinite.csv"], "infinite.csv: row 1 below the head: n = inf is too large"),
+        (["calibrate", "--loops", "wide.csv"], "wide.csv: its first line has more than 1000 columns"),
         (["trace", "report", "fifo"], "fifo: cannot read the log: it is a FIFO"),
         (["trace", "convert", "status", "new.csv"], "which the kernel makes while it is read: copy it first"),
     ],
@@ -310,6 +311,7 @@ def test_what_has_no_end_or_is_too_much_is_refused_at_once(
     (tmp_path / "deep.toml").write_text(DEEP_TOML, encoding="utf-8")
     (tmp_path / "dotted.toml").write_text(".".join(["a"] * 100_000) + " = 1\n", encoding="utf-8")
     (tmp_path / "infinite.csv").write_text("operation,n,time_us\nread,1e400,1\nread,2,2\n", encoding="utf-8")
+    (tmp_path / "wide.csv").write_text("op," * 500_000 + "\n", encoding="utf-8")
     before = {path.name for path in tmp_path.iterdir()}
     assert says in refused(ffslab(*args))
     assert {path.name for path in tmp_path.iterdir()} == before

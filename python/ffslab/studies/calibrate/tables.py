@@ -33,6 +33,8 @@ UNITS = {
 
 # No board measures so much of anything, in any unit; sums of squares of what is smaller are still numbers.
 NUMBER_END = 1e15
+# A table of measurements has some ten. A frame with a million of them takes minutes, or more than a GiB.
+COLUMNS_MAX = 1000
 
 
 def read(path: Path) -> pd.DataFrame:
@@ -42,8 +44,11 @@ def read(path: Path) -> pd.DataFrame:
     """
     text = read_text(path, "table")
     head = next((line for line in text.splitlines() if line.strip() and not line.startswith("#")), "")
+    separator = ";" if ";" in head else ","
+    if head.count(separator) >= COLUMNS_MAX:
+        raise InputError(f"{path}: its first line has more than {COLUMNS_MAX} columns: it is no table of measurements")
     try:
-        frame = pd.read_csv(io.StringIO(text), sep=";" if ";" in head else ",", comment="#", skipinitialspace=True)
+        frame = pd.read_csv(io.StringIO(text), sep=separator, comment="#", skipinitialspace=True)
     except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
         raise InputError(f"{path}: {_no_table(error)}") from None
     frame.columns = frame.columns.str.strip()
