@@ -10,15 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conftest import Command
+from conftest import ROOT, Command
 from ffslab import InputError
-from ffslab.boards.tracereport import verb
+from ffslab.boards.tracereport import recording, verb
 from ffslab.boards.tracereport.columns import LETTERS, Names
 from ffslab.boards.tracereport.header import Chip
 from ffslab.boards.tracereport.reader import read_log
 from ffslab.boards.tracereport.recording import load
 from ffslab.boards.tracereport.summary import summarize
 from ffslab.boards.tracereport.tables import tables
+from ffslab.cli.help_texts import VERBS
+from ffslab.studies.calibrate import probe_logs
 from trace_logs import CHIP, FLASH, FUNC, VFS, log_text, seconds, write_session
 
 GOOD = log_text("flashmon", FLASH)
@@ -192,6 +194,35 @@ def test_the_answer_about_an_incomplete_log_is_negative(ffslab: Command, tmp_pat
     ran = ffslab("trace", "report", "a.log")
     assert ran.returncode == 1
     assert ran.stderr == "ffslab: incomplete: a.log: the log is truncated: its last line, `# end: ...`, is missing\n"
+
+
+def test_logs_of_too_many_events_are_read_when_that_is_meant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_session(tmp_path / "session")
+    session = load([tmp_path / "session"])
+    both = session.logs[0].events + session.logs[1].events
+    monkeypatch.setattr(recording, "EVENTS_MAX", both)
+    with pytest.raises(InputError, match=f"more than {both:,} events with those of the logs before it, .* give --yes$"):
+        verb.report([tmp_path / "session"], verb.Options(), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    summary, _, _ = verb.report([tmp_path / "session"], verb.Options(large=True), tmp_path / "out")
+    assert summary["complete"]
+
+
+def test_calibrate_reads_no_more_events_either(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_session(tmp_path / "session")
+    monkeypatch.setattr(recording, "EVENTS_MAX", 1)
+    with pytest.raises(InputError, match="more than 1 events, each of which takes about 160 B of memory"):
+        probe_logs.observations([tmp_path / "session"])
+    assert probe_logs.observations([tmp_path / "session"], large=True).source
+
+
+def test_the_limit_of_events_is_the_one_that_is_told(ffslab: Command) -> None:
+    limit = f"{recording.EVENTS_MAX:,}"
+    for verb_of_logs in ("trace report", "trace diff", "calibrate"):
+        assert limit in VERBS[verb_of_logs].options["yes"]
+        assert "--yes" in ffslab(*verb_of_logs.split(), "--help").stdout
+    for page in ("limits.md", "trace-report.md"):
+        assert limit in (ROOT / "docs" / page).read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,9 @@ CHIP = {
 }
 
 
+LARGE_LOGS = "Read the logs though they have more events than the limit (4,000,000)."
+
+
 @dataclass(frozen=True)
 class Verb:
     """Help of one verb."""
@@ -178,6 +181,7 @@ VERBS = {
             "logs": "Logs of one session, one of each kind, or a folder that holds them; .gz is read as it is.",
             **CHIP,
             "endurance": "Erases that a block bears, for the estimated lifetime. [default: the part's]",
+            "yes": LARGE_LOGS,
             "shift": "Seconds to add to the times of a kind of log (flashmon, vfsmon, funcmon), when clocks differ.",
             "out": "Results folder [default: results/trace-LOG].",
             "json": "Print the summary as JSON instead of tables.",
@@ -190,6 +194,7 @@ VERBS = {
             "a": "A log, or a folder with the logs of one session.",
             "b": "What it is compared with.",
             **CHIP,
+            "yes": LARGE_LOGS,
             "out": "Results folder [default: results/diff-A-B].",
             "json": "Print the differences as JSON instead of tables.",
         },
@@ -255,6 +260,7 @@ VERBS = {
             "part": "NAND part of the board: a built-in name, or the path of a file. [default: that of the base]",
             "title": "What the board is called.",
             "method": "linear; robust (outliers count less); non-negative (no constant below 0).",
+            "yes": LARGE_LOGS,
             "out": "Results folder [default: results/calibrate-NAME].",
             "json": JSON,
         },

@@ -229,6 +229,7 @@ def calibrate(
     part: Annotated[str | None, _option("calibrate", "part", "--part", metavar="NAME")] = None,
     title: Annotated[str | None, _option("calibrate", "title", "--title", metavar="TEXT")] = None,
     method: Annotated[Regression, _option("calibrate", "method", "--method")] = Regression.LINEAR,
+    yes: Annotated[bool, _option("calibrate", "yes", "--yes")] = False,
     out: Annotated[Path | None, _option("calibrate", "out", "--out", metavar="DIR")] = None,
     json: Annotated[bool, _option("calibrate", "json", "--json")] = False,
 ) -> None:
@@ -236,7 +237,7 @@ def calibrate(
     from ffslab.studies.calibrate import Method, verb
 
     given = verb.Inputs(
-        loops, power, probe or [], traces or [], record_bytes or [], base, part, title, Method(method.value)
+        loops, power, probe or [], traces or [], record_bytes or [], base, part, title, Method(method.value), yes
     )
     _say(verb.run(given, out, json=json))
 

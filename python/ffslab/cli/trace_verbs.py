@@ -12,6 +12,8 @@ from ffslab.cli.help_texts import VERBS
 from ffslab.cli.parts import EXIT_NEGATIVE, argument, help_without_verb, option, verb
 from ffslab.cli.terminal import say, tell
 
+LargeLogs = Annotated[bool, option("trace report", "yes", "--yes")]
+
 trace_app = typer.Typer(
     help=VERBS["trace"].about,
     epilog=VERBS["trace"].epilog,
@@ -49,6 +51,7 @@ def trace_report(
         int | None, option("trace report", "endurance", "--endurance", metavar="ERASES", least=1)
     ] = None,
     shift: Annotated[list[str] | None, option("trace report", "shift", "--shift", metavar="KIND=SECONDS")] = None,
+    yes: LargeLogs = False,
     out: Annotated[Path | None, option("trace report", "out", "--out", metavar="DIR")] = None,
     json: Annotated[bool, option("trace report", "json", "--json")] = False,
 ) -> None:
@@ -56,7 +59,7 @@ def trace_report(
     from ffslab.boards.tracereport import verb
     from ffslab.cli.progress import progress_bar
 
-    options = verb.Options(part, chip, endurance, tuple(shift or ()))
+    options = verb.Options(part, chip, endurance, tuple(shift or ()), large=yes)
     with progress_bar("logs") as progress:
         summary, text, folder = verb.report(logs, options, out, progress)
     _print_trace(summary, text, folder, json=json, flaws=summary["flaws"])
@@ -68,13 +71,14 @@ def trace_diff(
     b: Annotated[Path, argument("trace diff", "b", "B")],
     part: Annotated[str | None, option("trace diff", "part", "--part", metavar="NAME")] = None,
     chip: Annotated[str | None, option("trace diff", "chip", "--chip", metavar="GEOMETRY")] = None,
+    yes: LargeLogs = False,
     out: Annotated[Path | None, option("trace diff", "out", "--out", metavar="DIR")] = None,
     json: Annotated[bool, option("trace diff", "json", "--json")] = False,
 ) -> None:
     """Compares two sessions."""
     from ffslab.boards.tracereport import verb
 
-    difference, text, folder = verb.diff(a, b, verb.Options(part, chip), out)
+    difference, text, folder = verb.diff(a, b, verb.Options(part, chip, large=yes), out)
     _print_trace(difference, text, folder, json=json, flaws=difference["flaws"])
 
 

@@ -51,6 +51,10 @@ FIELD = {
 UNDER_WAY = -1
 
 
+class TooManyEventsError(Exception):
+    """A log has more events than its reader was to take."""
+
+
 @dataclass
 class Log:
     """One log. `flaws`: why it does not hold all that happened; `notes`: what it does not say."""
@@ -67,9 +71,19 @@ class Log:
     flaws: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
+    @property
+    def events(self) -> int:
+        """How many events it holds."""
+        return sum(len(events) for events in (self.flash, self.calls) if events is not None)
 
-def read_log(path: Path, tasks: Names, functions: Names, chip: Chip | None = None) -> Log:
-    """One log of any kind. `chip`: the geometry of a log that does not say one."""
+
+def read_log(
+    path: Path, tasks: Names, functions: Names, chip: Chip | None = None, events_max: int | None = None
+) -> Log:
+    """One log of any kind. `chip`: the geometry of a log that does not say one. `events_max`: what is read of it.
+
+    Raises `TooManyEventsError` as soon as there are more of them.
+    """
     top = first_lines(path)
     if not top:
         raise InputError(f"{path}: the log is empty")
@@ -93,7 +107,7 @@ def read_log(path: Path, tasks: Names, functions: Names, chip: Chip | None = Non
     if log.source == SPATIAL:
         log.spatial = _spatial(path, chip)
     else:
-        _Reading(log, columns, tasks, functions).read()
+        _Reading(log, columns, tasks, functions, events_max).read()
     complain(log)
     return log
 
@@ -101,8 +115,10 @@ def read_log(path: Path, tasks: Names, functions: Names, chip: Chip | None = Non
 class _Reading:
     """The state of reading one log, chunk by chunk."""
 
-    def __init__(self, log: Log, columns: tuple[str, ...], tasks: Names, functions: Names) -> None:
-        self.log, self.columns = log, columns
+    def __init__(
+        self, log: Log, columns: tuple[str, ...], tasks: Names, functions: Names, events_max: int | None
+    ) -> None:
+        self.log, self.columns, self.events_max = log, columns, events_max
         self.names = {"task": tasks, "function": functions}
         self.parts: dict[str, list[np.ndarray[Any, Any]]] = {name: [] for name in columns}
         self.events = 0
@@ -179,6 +195,8 @@ class _Reading:
                 self.parts[name].append(self._column(table, name, chunk))
         self._check(chunk)
         self.events += table.num_rows
+        if self.events_max is not None and self.events > self.events_max:
+            raise TooManyEventsError
 
     def _table(self, rows: bytes) -> pa.Table:
         import pyarrow as pa

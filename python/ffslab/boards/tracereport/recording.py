@@ -13,7 +13,7 @@ from ffslab._native import InputError
 from ffslab.boards.tracereport.checks import SECOND_NS
 from ffslab.boards.tracereport.columns import Calls, Flash, Ints, Marker, Mask, Names
 from ffslab.boards.tracereport.header import BLOCKS_MAX, FLASHMON, FUNCMON, VFSMON, Chip, Head, Partition
-from ffslab.boards.tracereport.reader import SPATIAL, Log, read_log
+from ffslab.boards.tracereport.reader import SPATIAL, Log, TooManyEventsError, read_log
 from ffslab.files import results
 
 # Threads of the kernel that work on flash for others: names as the sources give them (fs/jffs2/background.c, fs/ubifs/
@@ -25,6 +25,9 @@ KERNEL_THREAD = re.compile(
 # Where a log of Flashmon v2 does not say what the chip is like: the commonest SLC chip.
 USUAL_PAGE_B, USUAL_OOB_B, USUAL_PAGES_PER_BLOCK = 2048, 64, 64
 WITHOUT_PHASE = "start"
+# Events of all logs of a session that are read unasked: at 160 B each they and their report take less than 1 GiB.
+EVENTS_MAX = 4_000_000
+EVENT_B = 160
 
 
 @dataclass
@@ -90,17 +93,29 @@ def load(
     chip: Chip | None = None,
     shifts_s: dict[str, float] | None = None,
     progress: Callable[[float], object] | None = None,
+    *,
+    large: bool = False,
 ) -> Recording:
     """The logs of one session: files, or a folder that holds them, or the results of a run that kept them.
 
     `chip`: the geometry, for logs that do not say it. `shifts_s`: seconds to add to the times of a kind of log.
-    Raises `InputError` when a log cannot be right, or the logs are not of one session.
+    `large`: read more than `EVENTS_MAX` events.
+    Raises `InputError` when a log cannot be right, has too many events, or the logs are not of one session.
     """
     tasks, functions = Names(), Names()
     logs: list[Log] = []
+    events = 0
     files = [file for path in paths for file in _files(path)]
     for done, path in enumerate(files):
-        log = read_log(path, tasks, functions, chip)
+        try:
+            log = read_log(path, tasks, functions, chip, None if large else EVENTS_MAX - events)
+        except TooManyEventsError:
+            together = " with those of the logs before it" if events else ""
+            raise InputError(
+                f"{path}: more than {EVENTS_MAX:,} events{together}, each of which takes about {EVENT_B} B of memory: "
+                "if they are to be read, give --yes"
+            ) from None
+        events += log.events
         twin = next((other for other in logs if other.head.kind == log.head.kind), None)
         if twin is not None:
             raise InputError(

@@ -32,6 +32,8 @@ class Options:
     chip: str | None = None
     endurance: int | None = None
     shift: tuple[str, ...] = ()
+    # Read logs with more events than is usual.
+    large: bool = False
 
     def known(self) -> tuple[Chip | None, Endurance | None]:
         """The chip and its endurance."""
@@ -99,7 +101,7 @@ def summarized(
     from ffslab.boards.tracereport.summary import summarize
 
     chip, endurance = options.known()
-    recording = load(paths, chip, options.shifts_s(), progress)
+    recording = load(paths, chip, options.shifts_s(), progress, large=options.large)
     if chip is not None and recording.chip != chip:
         raise InputError(
             f"{'--part ' + options.part if options.part else '--chip'}: the logs say {_geometry(recording.chip)}, "

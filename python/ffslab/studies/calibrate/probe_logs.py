@@ -33,12 +33,13 @@ CALL = "loop.driver_call_us"
 OUTSIDE_SHARE = 0.05
 
 
-def observations(paths: list[Path]) -> Observations:
+def observations(paths: list[Path], *, large: bool = False) -> Observations:
     """Durations of the outermost calls that did something to the flash, as sums of their operations.
 
+    `large`: however many events there are.
     Errors: those of the logs; one of the two kinds is missing; no operation falls into a call.
     """
-    session = load(paths)
+    session = load(paths, large=large)
     flash, calls = session.flash, session.calls(FUNCMON)
     if flash is None or calls is None:
         missing = FLASHMON if flash is None else FUNCMON

@@ -38,6 +38,8 @@ class Inputs:
     part: str | None = None
     title: str | None = None
     method: Method = Method.LINEAR
+    # Read logs with more events than is usual.
+    large: bool = False
 
     @property
     def same_board(self) -> bool:
@@ -101,7 +103,7 @@ def collect(inputs: Inputs) -> tuple[list[Observations], list[str]]:
         found += loops.observations(log)
         said += loops.notes(log)
     if inputs.probe:
-        found.append(probe_logs.observations(inputs.probe))
+        found.append(probe_logs.observations(inputs.probe, large=inputs.large))
     if inputs.traces:
         found.append(_traces(inputs))
     return found, said
