@@ -29,7 +29,7 @@ demo: setup ## replay a recorded SQLite session on JFFS2, read-ahead on and off,
 
 test: setup packages ## run all tests: the Rust crates, then the Python package and the command, on all cores
 	cargo test $(RUST_TESTED)
-	$(BIN)/python -m pytest --numprocesses auto --dist loadgroup --no-loadscope-reorder --durations 25
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder --durations 25
 
 check: setup ## run the checks that need no run: formatting, lints, types, documentation
 	cargo fmt --all --check

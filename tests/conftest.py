@@ -82,15 +82,12 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Deals the tests out to workers (`--dist loadgroup`) by file: the tests of a file share what its fixtures made.
+    """Files with a virtual machine take longest: they begin first, or one worker would end long after the other.
 
-    All that ask the running kernel of the referee share one virtual machine, so they stay together. Files with a
-    virtual machine take longest: they begin first, or one worker would end long after the other.
+    Files are dealt out whole (`--dist loadfile`): the tests of a file share what its fixtures made, on one worker.
     """
-    for item in items:
-        shares_machine = "machine" in getattr(item, "fixturenames", ())
-        item.add_marker(pytest.mark.xdist_group("machine" if shares_machine else item.nodeid.partition("::")[0]))
-    items.sort(key=lambda item: "kit" not in getattr(item, "fixturenames", ()))
+    slow_files = {item.path for item in items if "kit" in getattr(item, "fixturenames", ())}
+    items.sort(key=lambda item: item.path not in slow_files)
 
 
 @pytest.fixture
