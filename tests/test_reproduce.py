@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ffslab.api.experiment import Experiment
+from ffslab.api.steps import MOUNT, Data, step
 from ffslab.sqlite.look_ups import SELECT_CPU_US
 from ffslab.studies.reproduce import PAPERS, campaign, readahead, readahead_runs, runs, wear_gc
 from ffslab.studies.reproduce.claims import Claims, Judged, Verdict, alike, falls
@@ -21,23 +22,21 @@ if TYPE_CHECKING:
 
 EXPERIMENTS = Path(__file__).parent.parent / "experiments"
 
-TINY = """\
-title = "tiny"
-[stack]
-board = "zero-overhead"
-fs = "jffs2"
-partition_blocks = 32
-[[setup]]
-step = "mount"
-[[measure]]
-step = "create"
-file = "a"
-bytes = "{kib} KiB"
-"""
-
 
 def tiny(kib: int) -> PlannedRun:
-    return PlannedRun("tiny", TINY.format(kib=kib))
+    experiment: Data = {
+        "title": "tiny",
+        "stack": {"board": "zero-overhead", "fs": "jffs2", "partition_blocks": 32},
+        "setup": [MOUNT],
+        "measure": [step("create", file="a", bytes=f"{kib} KiB")],
+    }
+    return PlannedRun("tiny", experiment)
+
+
+def fs_of(run: PlannedRun) -> object:
+    stack = (run.experiment or {})["stack"]
+    assert isinstance(stack, dict)
+    return stack["fs"]
 
 
 def judged(**keys: float) -> Judged:
@@ -153,10 +152,8 @@ def test_planned_runs_differ() -> None:
 @pytest.mark.parametrize("paper", PAPERS)
 def test_planned_runs_are_accepted(paper: str, tmp_path: Path) -> None:
     for run in PAPERS[paper].planned():
-        for name, text in run.job_files:
-            (tmp_path / name).write_text(text, encoding="utf-8")
-        if run.text:
-            Experiment(run.text, base_dir=tmp_path).check()
+        if run.experiment is not None:
+            run.experiment_in(tmp_path).check()
 
 
 def test_the_experiments_are_those_that_the_study_runs() -> None:
@@ -222,7 +219,7 @@ def test_the_folder_is_complete_and_is_used_again(tmp_path: Path, monkeypatch: p
 
 
 def test_few_sequential_requests_waste_most_of_what_is_read_ahead(tmp_path: Path) -> None:
-    chosen = [run for run in readahead.planned() if run.series == "number sequential" and '"jffs2"' in run.text]
+    chosen = [run for run in readahead.planned() if run.series == "number sequential" and fs_of(run) == "jffs2"]
     series = runs.by_series(chosen, run_all(chosen, tmp_path / "results", jobs=1))
     saved = readahead.by_number(series, "jffs2", "sequential", readahead.READS)
     assert min(saved[:3]) > 0.5
@@ -259,7 +256,7 @@ def test_the_experiments_of_the_wear_study_are_the_runs_of_its_claims(
     chosen = {"fs": "ubifs", "uflip.io_size_B": "32 KiB", **axes}
     narrowed = "".join(f"{key} = [{json.dumps(value)}]\n" for key, value in chosen.items())
     (variant,) = Experiment(text.split("[axes]")[0] + "[axes]\n" + narrowed).run().summary["variants"]
-    (planned,) = (run for run in wear_gc.planned() if run.series == series and 'fs = "ubifs"' in run.text)
+    (planned,) = (run for run in wear_gc.planned() if run.series == series and fs_of(run) == "ubifs")
     rows = [row for row in planned.rows() if row["uflip.io_size_B"] == "32 KiB"]
     ours = [(row["latency_sum_us"], row["erases"], row["page_programs"]) for row in rows]
     totals = variant["totals"]

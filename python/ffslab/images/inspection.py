@@ -14,6 +14,7 @@ from ffslab.answers import Json, Operation
 from ffslab.answers.image import Facts, Place, Wear, WearClass
 from ffslab.answers.inspection import BlockFacts, Inspected, Inspection, Layout
 from ffslab.answers.summary import SpaceSummary
+from ffslab.api.machine import as_json
 from ffslab.file_systems import VOLUMES, title
 from ffslab.images import ImageTree, Partition, read_image, said
 from ffslab.text.quoting import one_line, quoted
@@ -273,7 +274,8 @@ def start_text(facts: Facts) -> list[str]:
         "partition_blocks": layout["blocks"],
         **stack_keys(layout, facts.get("partition")),
     }
-    return [f"an experiment starts from it with [stack] {', '.join(f'{k} = {json.dumps(v)}' for k, v in keys.items())}"]
+    said = _native.toml_of(as_json(keys)).splitlines()
+    return [f"an experiment starts from it with [stack] {', '.join(said)}"]
 
 
 def _superblock(facts: Facts) -> str:

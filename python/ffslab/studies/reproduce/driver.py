@@ -8,8 +8,9 @@ back, no more.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from ffslab.api.steps import DROP_CACHES, MOUNT, SYNC, Data, opened, step
 from ffslab.studies.calibrate import Fit, Observations, fit
 from ffslab.studies.reproduce.claims import ALIKE_POINTS, Claims, Judged
 from ffslab.studies.reproduce.figures import Figure, Line
@@ -31,63 +32,43 @@ READ_AHEAD_KIB = {"on": 128, "off": 0}
 
 Series = dict[str, list[Row]]
 
-_LOOP = """\
-title = "{op}"
-[stack]
-board = "omap3evm"
-kernel = "2.6.37"
-fs = "none"
-partition_blocks = 800
-[[measure]]
-step = "mtd_loop"
-op = "{op}"
-count = 1
-[axes]
-"mtd_loop.count" = {counts}
-"""
-# A file that is read once, page after page or here and there, as in the paper's loops of read().
-_READS = """\
-title = "read()"
-[stack]
-board = "omap3evm"
-kernel = "2.6.37"
-fs = "{fs}"
-partition_blocks = 200
-[[setup]]
-step = "mount"
-[[setup]]
-step = "sleep"
-us = "60 s"
-[[setup]]
-step = "create"
-file = "target"
-bytes = "5 MiB"
-[[setup]]
-step = "sync"
-[[setup]]
-step = "open"
-file = "target"
-flags = ["rdonly"]
-[[setup]]
-step = "drop_caches"
-[[measure]]
-step = "requests"
-file = "target"
-op = "read"
-pattern = "{pattern}"
-request_B = "4 KiB"
-count = 256
-[axes]
-read_ahead_KiB = [128, 0]
-"""
+_BOARD = {"board": "omap3evm", "kernel": "2.6.37"}
 
 
 def planned() -> list[PlannedRun]:
     """All runs, the longest first."""
     runs = [PlannedRun(f"sqlite {fs}", look_ups=LookUps(fs, "large")) for fs in FS]
-    runs.append(PlannedRun("example", _LOOP.format(op="read", counts=[EXAMPLE])))
-    runs += [PlannedRun(f"{fs} {pattern}", _READS.format(fs=fs, pattern=pattern)) for fs in FS for pattern in PATTERNS]
-    return [*runs, *(PlannedRun(op, _LOOP.format(op=op, counts=list(COUNTS[op]))) for op in OPERATIONS)]
+    runs.append(PlannedRun("example", _loop("read", (EXAMPLE,))))
+    runs += [PlannedRun(f"{fs} {pattern}", _reads(fs, pattern)) for fs in FS for pattern in PATTERNS]
+    return [*runs, *(PlannedRun(op, _loop(op, COUNTS[op])) for op in OPERATIONS)]
+
+
+def _loop(op: str, counts: Sequence[int]) -> Data:
+    return {
+        "title": op,
+        "stack": {**_BOARD, "fs": "none", "partition_blocks": 800},
+        "measure": [step("mtd_loop", op=op, count=1)],
+        "axes": {"mtd_loop.count": counts},
+    }
+
+
+def _reads(fs: str, pattern: str) -> Data:
+    """A file that is read once, page after page or here and there, as in the paper's loops of read()."""
+    file = "target"
+    return {
+        "title": "read()",
+        "stack": {**_BOARD, "fs": fs, "partition_blocks": 200},
+        "setup": [
+            MOUNT,
+            step("sleep", us="60 s"),
+            step("create", file=file, bytes="5 MiB"),
+            SYNC,
+            opened(file, "rdonly"),
+            DROP_CACHES,
+        ],
+        "measure": [step("requests", file=file, op="read", pattern=pattern, request_B="4 KiB", count=256)],
+        "axes": {"read_ahead_KiB": list(READ_AHEAD_KIB.values())},
+    }
 
 
 # ---- readings -----------------------------------------------------------------------------------------------

@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ffslab.api.experiment import Experiment
+from ffslab.api.steps import DROP_CACHES, MOUNT, SYNC, Data, Step, opened, step
 from ffslab.sqlite.look_ups import COMPRESSION
 from ffslab.studies.reproduce.runs import LookUps, PlannedRun
 
@@ -41,34 +43,11 @@ POSTMARK = {
     for kib, files in ((128, 100), (512, 50), (1024, 40), (2048, 20))
 }
 
-# The blocks of a new partition are erased and marked in the background: the pause.
-_STACK = """\
-title = "Read-ahead: {title}"
+Axes = dict[str, Sequence[int | str]]
+# What a series runs on some file systems.
+Made = Callable[[Sequence[str]], Data]
 
-[stack]
-board = "omap3evm"
-kernel = "{kernel}"
-fs = "{fs}"
-partition_blocks = {blocks}
-
-[[setup]]
-step = "mount"
-
-[[setup]]
-step = "sleep"
-us = "60 s"
-
-{steps}
-[axes]
-fs = {axis}
-{axes}
-"""
-_CREATE = '[[setup]]\nstep = "create"\nfile = "target"\nbytes = "{mib} MiB"\n'
-_SYNC = '[[setup]]\nstep = "sync"\n'
-# Before the caches are dropped: JFFS2 reads the header of each node of a file when it is opened.
-_OPEN = '[[setup]]\nstep = "open"\nfile = "{file}"\nflags = ["{mode}"]\n'
-_DROP = '[[measure]]\nstep = "drop_caches"\n'
-_AHEAD = "read_ahead_KiB = [128, 0]"
+_AHEAD: Axes = {"read_ahead_KiB": (128, 0)}
 
 
 @dataclass(frozen=True)
@@ -78,113 +57,131 @@ class Series:
     name: str
     title: str
     about: str
-    text: Callable[[Sequence[str]], str]
+    experiment: Made
     of: tuple[str, ...] = FS
 
 
-def _text(
-    fs: Sequence[str], title: str, steps: Sequence[str], axes: Sequence[str], blocks: int = 200, kernel: str = "2.6.37"
-) -> str:
-    axis = "[" + ", ".join(f'"{name}"' for name in fs) + "]"
-    return _STACK.format(
-        title=title,
-        kernel=kernel,
-        fs=fs[0],
-        blocks=blocks,
-        steps="\n".join(steps),
-        axis=axis,
-        axes="\n".join(axes),
-    ).replace("\n\n\n", "\n\n")
+def _experiment(
+    fs: Sequence[str],
+    title: str,
+    setup: Sequence[Step],
+    measure: Sequence[Step],
+    axes: Axes,
+    blocks: int = 200,
+    kernel: str = "2.6.37",
+    compression: str | None = None,
+) -> Data:
+    stack = {"board": "omap3evm", "kernel": kernel, "fs": fs[0], "compression": compression, "partition_blocks": blocks}
+    return {
+        "title": f"Read-ahead: {title}",
+        "stack": stack,
+        # The blocks of a new partition are erased and marked in the background: the pause.
+        "setup": [MOUNT, step("sleep", us="60 s"), *setup],
+        "measure": measure,
+        "axes": {"fs": fs, **axes},
+    }
 
 
 def _reads(
-    pattern: str, mib: int, request: str, count: int, *, shift: bool, draws: int = 1, op: str = "R"
-) -> list[str]:
-    """Caches are dropped and the requests made, once for each draw."""
+    pattern: str,
+    mib: int,
+    count: int,
+    *,
+    shift: bool,
+    seed: int = 1,
+    op: str = "R",
+    file: str = "target",
+    pause_us: str | None = None,
+) -> Step:
+    """Requests of 4 KiB to a file of `mib`; those of `op` "W" write."""
     letters = {"sequential": "S", "random": "R"}[pattern] + op
     # What is shifted must still lie in the file.
     target_kib = mib * 1024 - (64 if shift else 0)
-    steps = []
-    for seed in range(1, draws + 1):
-        steps.append(
-            f'{_DROP}\n[[measure]]\nstep = "uflip"\nfile = "target"\npattern = "{letters}"\nio_size_B = "{request}"\n'
-            f"io_count = {count}\nio_shift_B = {512 if shift else 0}\n"
-            f'target_size_B = "{target_kib} KiB"\nseed = {seed}\n'
-        )
-    return steps
+    return step(
+        "uflip",
+        file=file,
+        pattern=letters,
+        io_size_B="4 KiB",
+        io_count=count,
+        io_shift_B=512 if shift else 0,
+        target_size_B=f"{target_kib} KiB",
+        seed=seed,
+        pause_us=pause_us,
+    )
 
 
-def _prepared(mib: int) -> list[str]:
-    return [_CREATE.format(mib=mib), _SYNC, _OPEN.format(file="target", mode="rdonly")]
+def _draws(pattern: str, mib: int, count: int, *, shift: bool, draws: int) -> list[Step]:
+    """Caches are dropped and the requests made, once for each draw."""
+    seeds = range(1, draws + 1) if pattern == "random" else (1,)
+    requests = [_reads(pattern, mib, count, shift=shift, seed=seed) for seed in seeds]
+    return [each for made in requests for each in (DROP_CACHES, made)]
 
 
-def _number(pattern: str, title: str, *, shift: bool, kernel: str = "2.6.37") -> Callable[[Sequence[str]], str]:
-    draws = DRAWS if pattern == "random" else 1
-
-    def text(fs: Sequence[str]) -> str:
-        steps = [*_prepared(5), *_reads(pattern, 5, "4 KiB", COUNTS[0], shift=shift, draws=draws)]
-        return _text(fs, title, steps, [_AHEAD, f"uflip.io_count = {list(COUNTS)}"], kernel=kernel)
-
-    return text
+def _prepared(mib: int) -> list[Step]:
+    # Opened before the caches are dropped: JFFS2 reads the header of each node of a file when it is opened.
+    return [step("create", file="target", bytes=f"{mib} MiB"), SYNC, opened("target", "rdonly")]
 
 
-def _size(pattern: str, title: str) -> Callable[[Sequence[str]], str]:
-    random = pattern == "random"
+def _number(pattern: str, title: str, *, shift: bool, kernel: str = "2.6.37") -> Made:
+    def experiment(fs: Sequence[str]) -> Data:
+        requests = _draws(pattern, 5, COUNTS[0], shift=shift, draws=DRAWS)
+        return _experiment(fs, title, _prepared(5), requests, {**_AHEAD, "uflip.io_count": COUNTS}, kernel=kernel)
 
-    def text(fs: Sequence[str]) -> str:
-        sizes = "[" + ", ".join(f'"{size} KiB"' for size in SIZES_KIB) + "]"
-        axes = [_AHEAD, f"uflip.io_count = {list(SIZE_COUNTS)}", f"uflip.io_size_B = {sizes}"]
-        reads = _reads(pattern, 32, "4 KiB", SIZE_COUNTS[0], shift=random, draws=SIZE_DRAWS if random else 1)
-        return _text(fs, title, [*_prepared(32), *reads], axes, blocks=800)
-
-    return text
+    return experiment
 
 
-def _alone(fs: Sequence[str]) -> str:
+def _size(pattern: str, title: str) -> Made:
+    def experiment(fs: Sequence[str]) -> Data:
+        sizes = [f"{size} KiB" for size in SIZES_KIB]
+        axes: Axes = {**_AHEAD, "uflip.io_count": SIZE_COUNTS, "uflip.io_size_B": sizes}
+        requests = _draws(pattern, 32, SIZE_COUNTS[0], shift=pattern == "random", draws=SIZE_DRAWS)
+        return _experiment(fs, title, _prepared(32), requests, axes, blocks=800)
+
+    return experiment
+
+
+def _alone(fs: Sequence[str]) -> Data:
     title = "the window that the file system chooses"
-    steps = [*_prepared(5), *_reads("sequential", 5, "4 KiB", COUNTS[0], shift=False)]
-    return _text(fs, title, steps, [f"uflip.io_count = {list(COUNTS)}"])
+    requests = _draws("sequential", 5, COUNTS[0], shift=False, draws=1)
+    return _experiment(fs, title, _prepared(5), requests, {"uflip.io_count": COUNTS})
 
 
-def _think(fs: Sequence[str]) -> str:
-    steps = [*_prepared(5), *_reads("sequential", 5, "4 KiB", 256, shift=False)]
-    steps[-1] += 'pause_us = "0 us"\n'
-    think = "[" + ", ".join(f'"{pause}"' for pause in THINK) + "]"
-    return _text(fs, "think time between sequential reads", steps, [_AHEAD, f"uflip.pause_us = {think}"])
+def _think(fs: Sequence[str]) -> Data:
+    requests = _reads("sequential", 5, 256, shift=False, pause_us=THINK[0])
+    axes: Axes = {**_AHEAD, "uflip.pause_us": THINK}
+    return _experiment(fs, "think time between sequential reads", _prepared(5), [DROP_CACHES, requests], axes)
 
 
-def _postmark(files: str) -> Callable[[Sequence[str]], str]:
-    def text(fs: Sequence[str]) -> str:
-        step = f'[[measure]]\nstep = "postmark"\nfile = "{files}"\ncommands = """\n{POSTMARK[files]}"""\n'
+def _postmark(files: str) -> Made:
+    def experiment(fs: Sequence[str]) -> Data:
+        run = step("postmark", file=files, commands=POSTMARK[files], drop_caches=True)
         # The file is only a name here, as an axis it is in the rows.
-        axes = [_AHEAD, f'postmark.file = ["{files}"]']
-        text = _text(fs, "files of Postmark", [step + "drop_caches = true\n"], axes, blocks=800)
+        axes: Axes = {**_AHEAD, "postmark.file": (files,)}
         # YAFFS2 does not compress; beside JFFS2 the key is JFFS2's.
         named = next((COMPRESSION[name] for name in fs if name in COMPRESSION), None)
-        return text.replace("partition_blocks", f'compression = "{named}"\npartition_blocks', 1) if named else text
+        return _experiment(fs, "files of Postmark", [], [run], axes, blocks=800, compression=named)
 
-    return text
-
-
-def _twice(fs: Sequence[str]) -> str:
-    reads = _reads("sequential", 5, "4 KiB", 1280, shift=False)
-    return _text(fs, "a file that is read twice", [*_prepared(5), *reads, reads[0].replace(_DROP, "")], [])
+    return experiment
 
 
-def _writes(fs: Sequence[str]) -> str:
-    opened = _OPEN.format(file="target", mode="rdwr").replace('"rdwr"', '"rdwr", "create"')
-    writes = _reads("sequential", 5, "4 KiB", 100, shift=False, op="W")
-    fsync = '[[measure]]\nstep = "fsync"\nfile = "target"\n'
-    return _text(fs, "100 sequential writes", [opened, *writes, fsync], [])
+def _twice(fs: Sequence[str]) -> Data:
+    requests = _reads("sequential", 5, 1280, shift=False)
+    return _experiment(fs, "a file that is read twice", _prepared(5), [DROP_CACHES, requests, requests], {})
 
 
-def _fragmented(fs: Sequence[str]) -> str:
-    steps = ['[[setup]]\nstep = "create"\nfile = "whole"\nbytes = "2 MiB"\n']
-    steps += ['[[setup]]\nstep = "create_fragmented"\nfile = "pieces"\nbytes = "2 MiB"\n', _SYNC]
-    steps += [_OPEN.format(file=file, mode="rdonly") for file in ("whole", "pieces")]
-    reads = _reads("sequential", 2, "4 KiB", 512, shift=False)[0]
-    steps += [reads.replace('file = "target"', f'file = "{file}"') for file in ("whole", "pieces")]
-    return _text(fs, "a file in one piece and one in many", steps, [])
+def _writes(fs: Sequence[str]) -> Data:
+    writes = _reads("sequential", 5, 100, shift=False, op="W")
+    measure = [DROP_CACHES, writes, step("fsync", file="target")]
+    return _experiment(fs, "100 sequential writes", [opened("target", "rdwr", "create")], measure, {})
+
+
+def _fragmented(fs: Sequence[str]) -> Data:
+    files = ("whole", "pieces")
+    setup = [step("create", file="whole", bytes="2 MiB"), step("create_fragmented", file="pieces", bytes="2 MiB"), SYNC]
+    setup += [opened(file, "rdonly") for file in files]
+    requests = [_reads("sequential", 2, 512, shift=False, file=file) for file in files]
+    measure = [each for made in requests for each in (DROP_CACHES, made)]
+    return _experiment(fs, "a file in one piece and one in many", setup, measure, {})
 
 
 _RANDOM = f"""\
@@ -273,23 +270,23 @@ OTHER_LOOK_UPS += [LookUps(fs, kind, selects_together=True) for fs in PUBLISHED_
 
 def planned() -> list[PlannedRun]:
     """All runs, the longest first."""
-    of_series = [PlannedRun(series.name, series.text([fs])) for series in SERIES for fs in series.of]
+    of_series = [PlannedRun(series.name, series.experiment([fs])) for series in SERIES for fs in series.of]
     others = [_postmark(files) for files in POSTMARK if files != STUDIED]
     return [
         *of_series[: 2 * len(FS)],
         *(PlannedRun("sqlite", look_ups=look_ups) for look_ups in LOOK_UPS),
         *(PlannedRun("sqlite other", look_ups=look_ups) for look_ups in OTHER_LOOK_UPS),
         *of_series[2 * len(FS) :],
-        *(PlannedRun("postmark", text([fs])) for text in others for fs in PUBLISHED_FS),
+        *(PlannedRun("postmark", made([fs])) for made in others for fs in PUBLISHED_FS),
     ]
 
 
 def experiments() -> Iterator[tuple[str, str]]:
     """File names and texts of the experiments. UBIFS is in those that are its own."""
     for series in SERIES:
-        about = "\n".join(f"# {line}" for line in series.about.splitlines())
+        about = "".join(f"# {line}\n" for line in series.about.splitlines())
         of = [fs for fs in series.of if fs in PUBLISHED_FS] or series.of
-        yield f"{series.name.replace(' ', '-')}.toml", f"{about}\n{series.text(of)}"
+        yield f"{series.name.replace(' ', '-')}.toml", about + Experiment.from_data(series.experiment(of)).text
 
 
 def write_experiments(folder: Path) -> None:

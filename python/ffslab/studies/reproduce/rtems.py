@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ffslab.api.steps import MOUNT, Data, Step, opened, step
 from ffslab.studies.reproduce.figures import Figure, Line
 from ffslab.studies.reproduce.runs import PlannedRun, Row
 
@@ -23,78 +24,54 @@ SMALL_BLOCKS_B = (16, 32, 64, 128, 256, 512)
 RFS_BLOCKS_B = (512, 1024, 2048, 4096)
 CLUSTERS_B = (512, 1024, 2048, 4096)
 CACHES_KIB = (10, 16, 32, 64, 128, 256, 512, 1024, 2048, 3072, 4096)
-FLASH = {
-    "jffs2 zlib": 'fs = "jffs2"\ncompression = "zlib"',
-    "jffs2": 'fs = "jffs2"\ncompression = "none"',
-    "yaffs2": 'fs = "yaffs2"',
+FLASH: dict[str, Data] = {
+    "jffs2 zlib": {"fs": "jffs2", "compression": "zlib"},
+    "jffs2": {"fs": "jffs2", "compression": "none"},
+    "yaffs2": {"fs": "yaffs2"},
 }
 MEDIA = {"ram-disk-beaglebone": "RAM disk", "sd-card": "SD card", "usb-stick": "USB stick"}
 
 Series = dict[str, list[Row]]
 
-_STACK = """\
-system = "rtems"
-board = "beaglebone-black"
-tick_us = 1000
-"""
-_PAPER = "bdbuf_cache_KiB = 10\nbdbuf_buffer_max_B = 1024\n"
-_RFS = f'fs = "rfs"\nfs_block_B = 1024\n{_PAPER}'
-_DOSFS = f'fs = "dosfs"\n{_PAPER}'
-_SMALL_REQUESTS = """\
-[[setup]]
-step = "create"
-file = "a"
-bytes = 1024
-[[setup]]
-step = "open"
-file = "a"
-flags = ["rdwr"]
-[[measure]]
-step = "requests"
-file = "a"
-op = "read"
-pattern = "sequential"
-request_B = 1024
-count = 1000
-"""
-_FILES_UNTIL_FULL = """\
-[[setup]]
-step = "mkdir"
-dir = "d"
-[[measure]]
-step = "create_many"
-dir = "d"
-bytes = 100
-until = "ENOSPC"
-"""
+_BOARD: Data = {"system": "rtems", "board": "beaglebone-black", "tick_us": 1000}
+_PAPER: Data = {"bdbuf_cache_KiB": 10, "bdbuf_buffer_max_B": 1024}
+_RFS: Data = {"fs": "rfs", "fs_block_B": 1024, **_PAPER}
+_DOSFS: Data = {"fs": "dosfs", **_PAPER}
 # A file of 16 B blocks ends below 1,328 B (imfs_memfile.c).
 IMFS_LIMITS_B = {16: 1_328, 32: 18_656, 64: 279_488, 128: 4_329_344}
 
 
-def _experiment(series: str, stack: str, steps: str, axes: str) -> str:
-    mount = '[[setup]]\nstep = "mount"\n'
-    return f'title = "{series}"\n[stack]\n{_STACK}{stack}\n{mount}{steps}{f"[axes]{chr(10)}{axes}" if axes else ""}'
+def _experiment(
+    series: str, stack: Data, measure: Sequence[Step], axes: Data | None, setup: Sequence[Step] = ()
+) -> Data:
+    return {
+        "title": series,
+        "stack": _BOARD | stack,
+        "setup": [MOUNT, *setup],
+        "measure": measure,
+        "axes": axes,
+    }
 
 
 def _job(access: str, size_b: int, engine: str, file_mib: int) -> tuple[str, str]:
     """Name and text of a job file. JFFS2 refuses fsync, so nothing is synchronised after laying out."""
-    lines = [f"rw={access}", f"bs={size_b}", f"size={file_mib}m", f"ioengine={engine}", "filename=1", "create_fsync=0"]
-    return f"{access}-{size_b}-{engine}.fio", "[job]\n" + "\n".join(lines) + "\n"
+    keys = [f"rw={access}", f"bs={size_b}", f"size={file_mib}m", f"ioengine={engine}", "filename=1", "create_fsync=0"]
+    return f"{access}-{size_b}-{engine}.fio", "".join(f"{line}\n" for line in ["[job]", *keys])
 
 
 def _jobs(
     series: str,
-    stack: str,
+    stack: Data,
     jobs: Sequence[tuple[str, int, str]],
     *,
-    axes: str = "",
+    axes: Data | None = None,
     file_mib: int = 2,
 ) -> PlannedRun:
     """A run of jobs (access, size of a request, engine), each on a new medium."""
     files = tuple(_job(*job, file_mib) for job in jobs)
-    names = ", ".join(f'"{name}"' for name, _ in files)
-    steps = f'[[measure]]\nstep = "fio"\nfile = "{files[0][0]}"\n'
-    return PlannedRun(series, _experiment(series, stack, steps, f"{axes}fio.file = [{names}]\n"), job_files=files)
+    names = [name for name, _ in files]
+    of_files = {**(axes or {}), "fio.file": names}
+    return PlannedRun(series, _experiment(series, stack, [step("fio", file=names[0])], of_files), job_files=files)
 
 
 def _sweep(block_b: int, accesses: Sequence[str] = tuple(ACCESSES)) -> list[tuple[str, int, str]]:
@@ -103,8 +80,10 @@ def _sweep(block_b: int, accesses: Sequence[str] = tuple(ACCESSES)) -> list[tupl
     return [(a, size, "sync") for a in accesses for size in SIZES_B if a != "randwrite" or size >= block_b]
 
 
-def _steps(series: str, stack: str, steps: str, axes: str = "") -> PlannedRun:
-    return PlannedRun(series, _experiment(series, stack, steps, axes))
+def _steps(
+    series: str, stack: Data, measure: Sequence[Step], axes: Data | None = None, setup: Sequence[Step] = ()
+) -> PlannedRun:
+    return PlannedRun(series, _experiment(series, stack, measure, axes, setup))
 
 
 def planned() -> list[PlannedRun]:
@@ -115,58 +94,63 @@ def planned() -> list[PlannedRun]:
         _jobs("F3 rfs", _RFS, _sweep(1024)),
         _jobs("F2 rfs", _RFS, [(a, ENGINE_SIZE_B, engine) for engine in ENGINES for a in ACCESSES]),
     ]
-    blocks = f"fs_block_B = [{', '.join(map(str, IMFS_BLOCKS_B))}]\n"
+    blocks: Data = {"fs_block_B": IMFS_BLOCKS_B}
     for fs in ("imfs", "mini-imfs"):
-        runs.append(_jobs(f"F5 {fs}", f'fs = "{fs}"', _sweep(512, ("read", "write")), axes=blocks))
+        runs.append(_jobs(f"F5 {fs}", {"fs": fs}, _sweep(512, ("read", "write")), axes=blocks))
     for name, stack in FLASH.items():
-        runs.append(_jobs(f"F6 {name}", f"{stack}\ndevice_KiB = 32768", every, file_mib=4))
-    caches = f"bdbuf_cache_KiB = [{', '.join(map(str, CACHES_KIB))}]\n"
-    for fs, stack in (("rfs", 'fs = "rfs"\nfs_block_B = 1024'), ("imfs", 'fs = "imfs"\nfs_block_B = 512')):
-        runs.append(_jobs(f"F7 {fs}", f"{stack}\nbdbuf_buffer_max_B = 1024", every, axes=caches))
+        runs.append(_jobs(f"F6 {name}", {**stack, "device_KiB": 32768}, every, file_mib=4))
+    caches: Data = {"bdbuf_cache_KiB": CACHES_KIB}
+    for fs, block_b in (("rfs", 1024), ("imfs", 512)):
+        keys: Data = {"fs": fs, "fs_block_B": block_b, "bdbuf_buffer_max_B": 1024}
+        runs.append(_jobs(f"F7 {fs}", keys, every, axes=caches))
     for device in MEDIA:
-        for fs, stack in (("rfs", _RFS.replace("1024", "512", 1)), ("dosfs", _DOSFS)):
-            runs.append(_jobs(f"F8 {fs} {device}", f'device = "{device}"\n{stack}', every, file_mib=1))
-    larger = "bdbuf_cache_KiB = 40\nbdbuf_buffer_max_B = 4096"
-    blocks = f"fs_block_B = [{', '.join(map(str, RFS_BLOCKS_B))}]\n"
-    runs.append(_jobs("blocks rfs", f'fs = "rfs"\n{larger}', every[::2], axes=blocks))
+        for fs, keys in (("rfs", {**_RFS, "fs_block_B": 512}), ("dosfs", _DOSFS)):
+            runs.append(_jobs(f"F8 {fs} {device}", {"device": device, **keys}, every, file_mib=1))
+    larger: Data = {"fs": "rfs", "bdbuf_cache_KiB": 40, "bdbuf_buffer_max_B": 4096}
+    runs.append(_jobs("blocks rfs", larger, every[::2], axes={"fs_block_B": RFS_BLOCKS_B}))
     return runs + _small() + _table_1()
 
 
 def _small() -> list[PlannedRun]:
     """Small files: what a block of IMFS costs, how large files become, what blocks and clusters waste."""
-    blocks = f"fs_block_B = [{', '.join(map(str, SMALL_BLOCKS_B))}]\n"
-    runs = [_steps("small imfs", 'fs = "imfs"', _SMALL_REQUESTS, f'{blocks}requests.op = ["read", "write"]\n')]
+    blocks: Data = {"fs_block_B": SMALL_BLOCKS_B}
+    requests = step("requests", file="a", op="read", pattern="sequential", request_B=1024, count=1000)
+    small_file = [step("create", file="a", bytes=1024), opened("a", "rdwr")]
+    axes: Data = {**blocks, "requests.op": ["read", "write"]}
+    runs = [_steps("small imfs", {"fs": "imfs"}, [requests], axes, small_file)]
     for block_b, limit_b in IMFS_LIMITS_B.items():
-        steps = "".join(
-            f'[[measure]]\nstep = "create"\nfile = "{name}"\nbytes = {size_b}\n{fails}'
-            for name, size_b, fails in (("fits", limit_b - 1, ""), ("does_not", limit_b, 'fails = "EFBIG"\n'))
-        )
-        runs.append(_steps(f"limit imfs {block_b}", f'fs = "imfs"\nfs_block_B = {block_b}', steps))
-    many = '[[measure]]\nstep = "create_many"\ndir = ""\ncount = 100\nbytes = 100\n'
-    runs.append(_steps("waste imfs", 'fs = "imfs"', many, blocks))
-    clusters = f"cluster_B = [{', '.join(map(str, CLUSTERS_B))}]\n"
-    runs.append(_steps("waste dosfs", f"{_DOSFS}device_KiB = 1024", _FILES_UNTIL_FULL, clusters))
+        sizes = [
+            step("create", file="fits", bytes=limit_b - 1),
+            step("create", file="does_not", bytes=limit_b, fails="EFBIG"),
+        ]
+        runs.append(_steps(f"limit imfs {block_b}", {"fs": "imfs", "fs_block_B": block_b}, sizes))
+    many = step("create_many", dir="", count=100, bytes=100)
+    runs.append(_steps("waste imfs", {"fs": "imfs"}, [many], blocks))
+    until_full = step("create_many", dir="d", bytes=100, until="ENOSPC")
+    small_disk = {**_DOSFS, "device_KiB": 1024}
+    runs.append(_steps("waste dosfs", small_disk, [until_full], {"cluster_B": CLUSTERS_B}, [step("mkdir", dir="d")]))
     return runs
 
 
 def _table_1() -> list[PlannedRun]:
     """What table 1 says of each file system, tried: a step that does not end as it says stops the run."""
 
-    def tried(*steps: str) -> str:
-        return "".join(f"[[measure]]\n{step}\n" for step in ('step = "create"\nfile = "a"\nbytes = 5000', *steps))
+    def tried(name: str, stack: Data, *steps: Step) -> PlannedRun:
+        return _steps(f"T1 {name}", {"fs": name, **stack}, [step("create", file="a", bytes=5000), *steps])
 
-    link = 'step = "link"\nfile = "a"\nto = "b"'
-    rename = 'step = "rename"\nfile = "a"\nto = "c"'
-    cannot = '\nfails = "ENOTSUP"'
-    back = ('step = "umount"', 'step = "mount"', 'step = "stat"\nfile = "a"')
-    after_a_cut = ('step = "crash"', 'step = "mount"', 'step = "stat"\nfile = "a"')
+    link = step("link", file="a", to="b")
+    rename = step("rename", file="a", to="c")
+    cannot = {"fails": "ENOTSUP"}
+    found = step("stat", file="a")
+    back = (step("umount"), MOUNT, found)
+    after_a_cut = (step("crash"), MOUNT, found)
     return [
-        _steps("T1 imfs", 'fs = "imfs"', tried(link, rename)),
-        _steps("T1 mini-imfs", 'fs = "mini-imfs"', tried(link + cannot, rename + cannot)),
-        _steps("T1 dosfs", _DOSFS, tried(link + cannot, *back, rename)),
-        _steps("T1 rfs", 'fs = "rfs"\nfs_block_B = 1536\ndevice_KiB = 3072', tried(link, *back)),
-        _steps("T1 jffs2", 'fs = "jffs2"\ndevice_KiB = 4096', tried(*after_a_cut)),
-        _steps("T1 yaffs2", 'fs = "yaffs2"\ndevice_KiB = 4096', tried(*after_a_cut)),
+        tried("imfs", {}, link, rename),
+        tried("mini-imfs", {}, link | cannot, rename | cannot),
+        tried("dosfs", _DOSFS, link | cannot, *back, rename),
+        tried("rfs", {"fs_block_B": 1536, "device_KiB": 3072}, link, *back),
+        tried("jffs2", {"device_KiB": 4096}, *after_a_cut),
+        tried("yaffs2", {"device_KiB": 4096}, *after_a_cut),
     ]
 
 

@@ -1,6 +1,6 @@
 """The runs of a campaign: made in processes of their own, one per core, and kept by a hash of all that determines them.
 
-A run is an experiment (TOML text) or a series of SQLite look-ups. Its result is a list of rows, plain values. Finished
+A run is an experiment (data) or a series of SQLite look-ups. Its result is a list of rows, plain values. Finished
 runs wait beside the results folder until all are there, so that an interrupted campaign goes on where it was.
 """
 
@@ -22,6 +22,8 @@ from ffslab._native import InputError
 from ffslab.answers.summary import VariantSummary
 from ffslab.api import states
 from ffslab.api.experiment import Experiment, Progress
+from ffslab.api.machine import as_json
+from ffslab.api.steps import Data
 from ffslab.files.os_errors import reason
 
 Row = dict[str, Any]
@@ -40,10 +42,10 @@ class LookUps(NamedTuple):
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """An experiment, or look-ups when `text` is empty."""
+    """An experiment, or look-ups where there is none."""
 
     series: str
-    text: str = ""
+    experiment: Data | None = None
     look_ups: LookUps | None = None
     # Name and text of the job files that the experiment names.
     job_files: tuple[tuple[str, str], ...] = ()
@@ -51,7 +53,8 @@ class PlannedRun:
     @cached_property
     def key(self) -> str:
         """Hash of all that determines the result: the program that simulates, its Python half, the experiment."""
-        parts = [states.build(), _python_half(), self.text, "/".join(map(str, self.look_ups or ()))]
+        parts = [states.build(), _python_half(), as_json(self.experiment or {})]
+        parts += ["/".join(map(str, self.look_ups or ()))]
         parts += [f"{name}\0{text}" for name, text in self.job_files]
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
 
@@ -65,14 +68,18 @@ class PlannedRun:
             rows: list[Row] = json.loads(look_ups([fs], [kind], **further).to_json(orient="records"))
             return [row | further for row in rows]
         with tempfile.TemporaryDirectory() as folder:
-            for name, text in self.job_files:
-                Path(folder, name).write_text(text, encoding="utf-8")
-            done = Experiment(self.text, f"<{self.series}>", Path(folder) if self.job_files else Path()).run()
+            done = self.experiment_in(Path(folder)).run()
         made = [_row(variant) for variant in done.summary["variants"]]
         for row in made:
             if row["job_errors"]:
                 raise InputError(f"<{self.series}>: a job ended with {row['job_errors'][0]}")
         return made
+
+    def experiment_in(self, folder: Path) -> Experiment:
+        """The experiment, ready to run, with its job files in `folder`."""
+        for name, text in self.job_files:
+            (folder / name).write_text(text, encoding="utf-8")
+        return Experiment.from_data(self.experiment or {}, f"<{self.series}>", folder)
 
 
 def run_all(

@@ -9,8 +9,9 @@ as evidence that no verdict counts.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from ffslab.api.steps import DROP_CACHES, MOUNT, SYNC, Data, Step, opened, step
 from ffslab.studies.reproduce.figures import Figure, Line
 from ffslab.studies.reproduce.runs import PlannedRun, Row
 
@@ -37,73 +38,11 @@ OTHER_CACHES_KIB = (4096, 16384, 223232)
 
 Series = dict[str, list[Row]]
 
-_TEXT = """\
-title = "{series}"
-[stack]
-board = "omap3evm"
-kernel = "2.6.37"
-fs = "{fs}"
-partition_blocks = {blocks}
-{keys}
-# The blocks of a new partition are erased and marked in the background; without the pause that would be measured.
-[[setup]]
-step = "mount"
-[[setup]]
-step = "sleep"
-us = "60 s"
-{state}
-{setup}
-[[measure]]
-step = "uflip"
-file = "target"
-pattern = "{pattern}"
-io_size_B = "2 KiB"
-total_B = "{total_mib} MiB"
-target_size_B = "{target_mib} MiB"
-pause_us = {pause_us}
-[axes]
-fs = ["{fs}"]
-uflip.io_size_B = {sizes}
-"""
-_WRITE_SYNC = '[[setup]]\nstep = "open"\nfile = "target"\nflags = ["rdwr", "create", "sync"]'
-_WRITE = _WRITE_SYNC.replace(', "sync"', "")
+_TARGET = f"{TARGET_MIB} MiB"
+_CREATE_TARGET = step("create", file="target", bytes=_TARGET)
 # rm, sync, and the time that the benchmark takes to start.
-_SATURATED = """\
-[[setup]]
-step = "saturate"
-[[setup]]
-step = "sync"
-[[setup]]
-step = "sleep"
-us = "200 ms"
-"""
-# Static data, and beside it the file that will be overwritten.
-_FILLED = """\
-[[setup]]
-step = "occupy"
-file = "static"
-percent = {fill}
-[[setup]]
-step = "create"
-file = "target"
-bytes = "{target_mib} MiB"
-[[setup]]
-step = "sync"
-"""
-_READ = """\
-[[setup]]
-step = "create"
-file = "target"
-bytes = "{target_mib} MiB"
-[[setup]]
-step = "sync"
-[[setup]]
-step = "open"
-file = "target"
-flags = ["rdonly"]
-[[setup]]
-step = "drop_caches"
-"""
+_SATURATED = (step("saturate"), SYNC, step("sleep", us="200 ms"))
+_READ = (_CREATE_TARGET, SYNC, opened("target", "rdonly"), DROP_CACHES)
 
 
 def planned() -> list[PlannedRun]:
@@ -126,7 +65,8 @@ def _writes(fs: str, *, synchronous: bool) -> Iterator[PlannedRun]:
     for pause in PAUSES_MS:
         yield _run(pause_series(pause) + suffix, fs, pause_us=pause * 1000, synchronous=synchronous)
     for fill in FILLS:
-        state = _FILLED.format(fill=fill, target_mib=TARGET_MIB)
+        # Static data, and beside it the file that will be overwritten.
+        state = (step("occupy", file="static", percent=fill), _CREATE_TARGET, SYNC)
         yield _run(f"fill {fill}{suffix}", fs, state=state, blocks=800, synchronous=synchronous)
     for pattern in ("SW", "RW"):
         yield _run(pattern + suffix, fs, pattern=pattern, synchronous=synchronous)
@@ -142,31 +82,38 @@ def _run(
     fs: str,
     *,
     pattern: str = "RW",
-    state: str = _SATURATED,
+    state: Sequence[Step] = _SATURATED,
     synchronous: bool = False,
     blocks: int = 160,
     pause_us: int = 0,
     cache_kib: int = PAGE_CACHE_KIB,
 ) -> PlannedRun:
     reads = pattern in ("SR", "RR")
-    keys = [f"max_beb_per1024 = {UBI_RESERVE_PER_1024[blocks]}"] if fs == "ubifs" else []
-    if fs == "ubifs" and not reads:
-        keys.append(f"page_cache_KiB = {cache_kib}")
-    text = _TEXT.format(
-        series=series,
-        state=state,
-        fs=fs,
-        blocks=blocks,
-        keys="\n".join(keys),
-        setup=_READ.format(target_mib=TARGET_MIB) if reads else _WRITE_SYNC if synchronous else _WRITE,
+    stack: Data = {"board": "omap3evm", "kernel": "2.6.37", "fs": fs, "partition_blocks": blocks}
+    if fs == "ubifs":
+        stack["max_beb_per1024"] = UBI_RESERVE_PER_1024[blocks]
+        if not reads:
+            stack["page_cache_KiB"] = cache_kib
+    written = opened("target", "rdwr", "create", *(["sync"] if synchronous else []))
+    requests = step(
+        "uflip",
+        file="target",
         pattern=pattern,
+        io_size_B="2 KiB",
         # Reads go once over the target, or the page cache would answer.
-        total_mib=TARGET_MIB if reads else 20,
-        target_mib=TARGET_MIB,
+        total_B=_TARGET if reads else "20 MiB",
+        target_size_B=_TARGET,
         pause_us=pause_us,
-        sizes=[f"{size} KiB" for size in SIZES_KIB],
     )
-    return PlannedRun(series, text)
+    experiment: Data = {
+        "title": series,
+        "stack": stack,
+        # The blocks of a new partition are erased and marked in the background: without the pause that is measured.
+        "setup": [MOUNT, step("sleep", us="60 s"), *state, *(_READ if reads else [written])],
+        "measure": [requests],
+        "axes": {"fs": [fs], "uflip.io_size_B": [f"{size} KiB" for size in SIZES_KIB]},
+    }
+    return PlannedRun(series, experiment)
 
 
 TIME, ERASES, SPREAD = "latency_mean_us", "erases_per_block", "erases_per_block_sd"
