@@ -2,9 +2,10 @@
 
 use crate::error::LabError;
 use crate::file_systems::Ground;
+use crate::media::EccName;
 use crate::mount_options::MountOptions;
 use crate::stack::StackSpec;
-use crate::stack_keys::{EccName, NandWaitName, StackKeys, Yaffs2Version};
+use crate::stack_keys::{NandWaitName, StackKeys, Yaffs2Version};
 use ffslab_bare::{Bare, Costs};
 use ffslab_sim::Sim;
 use ffslab_system::NandMedium;

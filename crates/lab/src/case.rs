@@ -3,8 +3,9 @@
 use crate::error::LabError;
 use crate::file_systems::{self, Settings};
 use crate::input::friendlier;
+use crate::media::EccName;
 use crate::stack::{StackSpec, EPOCH_S};
-use crate::stack_keys::{CompressionName, EccName, NandWaitName};
+use crate::stack_keys::{CompressionName, NandWaitName};
 use ffslab_flash::{Geometry, Rules, Timing};
 use ffslab_linux::{DirtyLimits, Kernel, ReadAheadRules, VfsConfig, VfsCosts, WriteBackKnobs, WriteBackRules};
 use ffslab_mtd::{Driver, Ecc, OpCost};
@@ -189,13 +190,7 @@ impl Case {
             },
             rules: Rules { partial_programs_max: PARTIAL_PROGRAMS_MAX, in_order: false },
             driver: Driver {
-                ecc: match system.ecc {
-                    Some(EccName::Software) => Ecc::Software,
-                    _ => Ecc::Hardware,
-                },
-                ecc_step_bytes: 256,
-                ecc_bytes_per_step: 3,
-                ecc_strength_bits: 1,
+                ecc: system.ecc.map_or(Ecc::HARDWARE, |ecc| Ecc::HARDWARE.by(ecc.engine())),
                 read: wait,
                 program: wait,
                 erase: wait,

@@ -90,7 +90,7 @@ pub(crate) fn load_bytes(
 /// 0xFF.
 fn autoplace(chip: &Chip, driver: &Driver, image: &mut [u8]) {
     let geometry = chip.geometry();
-    let layout = OobLayout::new(&geometry, driver);
+    let layout = OobLayout::new(&geometry, &driver.ecc);
     let page_bytes = geometry.page_bytes as usize;
     for page in image.chunks_exact_mut(page_bytes + geometry.oob_bytes as usize) {
         let oob = &mut page[page_bytes..];

@@ -29,6 +29,7 @@ pub mod inspect;
 mod lab;
 pub mod legend;
 pub mod machine;
+pub mod media;
 pub mod mount_options;
 pub mod planned;
 pub mod postmark;

@@ -4,10 +4,11 @@
 //! own instead. Published driver times are totals of one operation that include the chip and the bus. What the driver
 //! adds, and the power that it draws, is derived here, so that it stays the same when another part is put on the board.
 
+use crate::media::EccName;
 use crate::stack_keys::Yaffs2Version;
 use ffslab_flash::{Geometry, Rules, Timing};
 use ffslab_linux::{DirtyLimits, Kernel, ReadAheadRules, VfsCosts, WriteBackKnobs, WriteBackRules};
-use ffslab_mtd::{Driver, Ecc};
+use ffslab_mtd::{Code, Driver, Ecc};
 use ffslab_sim::units::us_to_ns;
 use ffslab_sim::{CpuCosts, NandWait, PowerMilliwatt};
 use serde::{Deserialize, Serialize};
@@ -139,14 +140,6 @@ impl Part {
 /// Whether hardware or software corrects bit errors. It decides how much of a page is transferred when a part of the
 /// page is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-enum EccName {
-    #[serde(rename = "hw")]
-    Hardware,
-    #[serde(rename = "sw")]
-    Software,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum NandWaitName {
     Busy,
@@ -268,39 +261,15 @@ impl Profile {
         Ok(Profile { board_name: board.to_string(), board: parsed, part_name, part, kernel_name, kernel, costs })
     }
 
-    /// Whether hardware or software does the ECC on this board.
-    pub fn ecc(&self) -> Ecc {
-        match self.board.ecc.value {
-            EccName::Hardware => Ecc::Hardware,
-            EccName::Software => Ecc::Software,
-        }
-    }
-
     /// The NAND driver of the board, with its own ECC.
     pub fn driver(&self) -> Driver {
-        self.driver_with_ecc(self.ecc())
-    }
-
-    /// The NAND driver of the board with another kind of ECC. Software ECC in place of the board's hardware is the
-    /// Hamming code of the Linux NAND core (`ecc-sw-hamming.c`: 3 bytes for 256, corrects 1 bit).
-    pub fn driver_with_ecc(&self, ecc: Ecc) -> Driver {
-        let (ecc_step_bytes, ecc_bytes_per_step, ecc_strength_bits) = match ecc {
-            Ecc::Software if self.ecc() == Ecc::Hardware => (256, 3, 1),
-            _ => (
-                self.board.ecc_step_bytes.value,
-                self.board.ecc_bytes_per_step.value,
-                self.board.ecc_strength_bits.value,
-            ),
+        let code = Code {
+            step_bytes: self.board.ecc_step_bytes.value,
+            code_bytes: self.board.ecc_bytes_per_step.value,
+            strength_bits: self.board.ecc_strength_bits.value,
         };
-        Driver {
-            ecc,
-            ecc_step_bytes,
-            ecc_bytes_per_step,
-            ecc_strength_bits,
-            read: self.costs.read,
-            program: self.costs.program,
-            erase: self.costs.erase,
-        }
+        let DriverCosts { read, program, erase } = self.costs;
+        Driver { ecc: Ecc { engine: self.board.ecc.value.engine(), code }, read, program, erase }
     }
 
     /// What a task does while it waits for the chip.

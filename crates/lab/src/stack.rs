@@ -3,14 +3,15 @@
 use crate::error::LabError;
 use crate::file_systems::{self, Ground, ImageFs, Settings};
 use crate::image::{self, ImageSpec};
+use crate::media::EccName;
 use crate::mount_options::MountOptions;
 use crate::profile::Profile;
 use crate::recognise::arranged::arranged;
-use crate::stack_keys::{EccName, NandWaitName, StackKeys};
+use crate::stack_keys::{NandWaitName, StackKeys};
 use ffslab_flash::{Chip, Geometry, Rules, Timing};
 use ffslab_fs::{BlockSpace, FileSystem};
 use ffslab_linux::{Vfs, VfsConfig, WriteBackKnobs};
-use ffslab_mtd::{Driver, Ecc};
+use ffslab_mtd::Driver;
 use ffslab_sim::{CpuCosts, NandWait, PowerMilliwatt, Sim, SimConfig};
 use ffslab_system::{MediumImage, NandMedium};
 use ffslab_ubi::Ubi;
@@ -67,15 +68,10 @@ impl StackSpec {
         }
         let mut keys = keys.clone();
         let mut driver = profile.driver();
-        match keys.ecc {
-            Some(EccName::Hardware) => driver.ecc = Ecc::Hardware,
-            Some(EccName::Software) => driver.ecc = Ecc::Software,
-            None => {}
+        if let Some(ecc) = keys.ecc {
+            driver.ecc = driver.ecc.by(ecc.engine());
         }
-        keys.ecc = Some(match driver.ecc {
-            Ecc::Hardware => EccName::Hardware,
-            Ecc::Software => EccName::Software,
-        });
+        keys.ecc = Some(EccName::of(driver.ecc.engine));
         let nand_wait = match keys.nand_wait {
             Some(NandWaitName::Busy) => NandWait::Busy,
             Some(NandWaitName::Sleep) => NandWait::Sleep,

@@ -3,6 +3,7 @@
 use crate::bare::BareKeys;
 use crate::error::LabError;
 use crate::file_systems::{self, join_names, Descriptor};
+use crate::media::EccName;
 use crate::recognise::arranged::{Arranged, Said};
 use crate::recognise::parts::Wanted;
 use crate::rtems::RtemsKeys;
@@ -300,17 +301,6 @@ impl EndianName {
     pub fn is_little(&self) -> bool {
         *self == EndianName::Little
     }
-}
-
-/// Who corrects bit errors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum EccName {
-    /// The controller: pages are always read whole.
-    #[serde(rename = "hw")]
-    Hardware,
-    /// The driver: a short read moves only the ECC steps that it touches.
-    #[serde(rename = "sw")]
-    Software,
 }
 
 /// What a task does while the chip works.

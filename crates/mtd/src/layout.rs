@@ -3,9 +3,9 @@
 
 use std::ops::Range;
 
-use ffslab_flash::{hamming, Geometry};
+use ffslab_flash::Geometry;
 
-use crate::driver::{Driver, Ecc};
+use crate::ecc::Ecc;
 
 /// The layout of one page's OOB area.
 #[derive(Clone, Debug)]
@@ -17,19 +17,14 @@ pub struct OobLayout {
 }
 
 impl OobLayout {
-    /// Computes the layout. The driver must suit the chip ([`Driver::check`]).
-    pub fn new(geometry: &Geometry, driver: &Driver) -> OobLayout {
+    /// Computes the layout. The code must suit the chip ([`crate::Driver::check`]).
+    pub fn new(geometry: &Geometry, ecc: &Ecc) -> OobLayout {
         let (page_bytes, oob_bytes) = (geometry.page_bytes, geometry.oob_bytes);
-        let ecc_bytes = driver.ecc_bytes(geometry);
-        let place = |index: u32| match driver.ecc {
-            Ecc::Software => hamming::oob_place(page_bytes, oob_bytes, index).unwrap_or(index),
-            // Small pages: bytes 0..4 and from 6 on, because byte 5 is the bad block mark. Large pages: the last bytes.
-            Ecc::Hardware if page_bytes == 512 => index + if index < 4 { 0 } else { 2 },
-            Ecc::Hardware => oob_bytes - ecc_bytes + index,
-        };
+        let ecc_bytes = ecc.page_code_bytes(geometry);
+        let place = |index: u32| ecc.place(geometry, index).unwrap_or(index);
         let mut step_of_byte = vec![None; oob_bytes as usize].into_boxed_slice();
         for index in 0..ecc_bytes {
-            step_of_byte[place(index) as usize] = Some(index / driver.ecc_bytes_per_step);
+            step_of_byte[place(index) as usize] = Some(index / ecc.code.code_bytes);
         }
         let oob = oob_bytes as usize;
         let free = if page_bytes == 512 {

@@ -13,12 +13,14 @@
 
 pub mod causes;
 mod driver;
+pub mod ecc;
 mod error;
 mod layout;
 mod nand;
 mod partition;
 
-pub use driver::{Driver, DriverError, Ecc, OpCost};
+pub use driver::{Driver, DriverError, OpCost};
+pub use ecc::{Code, Ecc, Engine};
 pub use error::{Corrected, MtdError};
 pub use layout::OobLayout;
 pub use nand::{is_erased, Nand};

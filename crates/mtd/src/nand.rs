@@ -6,7 +6,7 @@ use std::rc::Rc;
 use ffslab_flash::{Chip, FlashError, DAMAGED};
 use ffslab_sim::{Sim, Work};
 
-use crate::driver::{Driver, DriverError, Ecc, OpCost};
+use crate::driver::{Driver, DriverError, OpCost};
 use crate::error::MtdError;
 use crate::layout::OobLayout;
 
@@ -20,8 +20,10 @@ pub(crate) struct Core {
     driver: Driver,
     pub layout: OobLayout,
     page_bytes: usize,
-    /// Whether a read can move less than a page (`NAND_SUBPAGE_READ`: software ECC and large pages, `nand_scan_tail`).
+    /// Whether a read can move less than a page (`NAND_SUBPAGE_READ`).
     subpage_reads: bool,
+    /// What the CPU does for the code of each byte.
+    ecc_work: Option<Work>,
     /// A read with at least this many flips in one step reports them.
     bitflip_threshold: u32,
     /// The page whose data are in `page_buffer`, and the number of flips that were corrected in it
@@ -66,15 +68,16 @@ impl Nand {
         driver.check(&geometry)?;
         let mut core = Core {
             sim: chip.sim().clone(),
-            layout: OobLayout::new(&geometry, &driver),
+            layout: OobLayout::new(&geometry, &driver.ecc),
             page_bytes: geometry.page_bytes as usize,
-            subpage_reads: driver.ecc == Ecc::Software && geometry.page_bytes > 512,
-            bitflip_threshold: (driver.ecc_strength_bits * 3).div_ceil(4).max(1),
+            subpage_reads: driver.ecc.reads_single_steps(&geometry),
+            ecc_work: driver.ecc.engine.work,
+            bitflip_threshold: driver.ecc.reported_flips(),
             cached_page: None,
             cached_bitflips: 0,
             page_buffer: vec![0xFF; geometry.page_bytes as usize].into_boxed_slice(),
             oob_buffer: vec![0xFF; geometry.oob_bytes as usize].into_boxed_slice(),
-            flips_per_step: vec![0; (geometry.page_bytes / driver.ecc_step_bytes) as usize].into_boxed_slice(),
+            flips_per_step: vec![0; (geometry.page_bytes / driver.ecc.code.step_bytes) as usize].into_boxed_slice(),
             bad: vec![false; geometry.blocks as usize].into_boxed_slice(),
             known_version: chip.contents_version(),
             chip,
@@ -135,11 +138,11 @@ impl Core {
         }
     }
 
-    /// Charges the CPU for computing the ECC of so many bytes, if the driver has software ECC.
+    /// Charges the CPU for computing the ECC of so many bytes, if it is the CPU that does it.
     #[inline]
     fn compute_ecc(&self, bytes: usize) {
-        if self.driver.ecc == Ecc::Software {
-            self.sim.work(Work::SoftwareEcc, bytes);
+        if let Some(work) = self.ecc_work {
+            self.sim.work(work, bytes);
         }
     }
 
@@ -211,11 +214,11 @@ impl Core {
 
     /// Reads the ECC steps that a small request touches, with their ECC bytes (`nand_read_subpage`).
     fn read_steps(&mut self, page: u32, column: usize, data: &mut [u8]) -> Result<EccResult, MtdError> {
-        let step_bytes = self.driver.ecc_step_bytes as usize;
+        let step_bytes = self.driver.ecc.code.step_bytes as usize;
         let first = column / step_bytes;
         let steps = (column + data.len() - 1) / step_bytes - first + 1;
         let start = first * step_bytes;
-        let ecc_bytes = steps as u32 * self.driver.ecc_bytes_per_step;
+        let ecc_bytes = steps as u32 * self.driver.ecc.code.code_bytes;
         let mut buffer = std::mem::take(&mut self.page_buffer);
         let moved = &mut buffer[start..start + steps * step_bytes];
         let began_ns = self.sim.now_ns();
@@ -268,14 +271,14 @@ impl Core {
         if flips == DAMAGED {
             return EccResult { bitflips: 0, failed: true };
         }
-        let step_bytes = self.driver.ecc_step_bytes as usize;
+        let step_bytes = self.driver.ecc.code.step_bytes as usize;
         let steps = data.len() / step_bytes;
         self.flips_per_step[..steps].fill(0);
         let step_of = |bit: u32| {
             let byte = bit as usize / 8;
             match (byte.checked_sub(data.len()), tail) {
                 (None, _) => Some(byte / step_bytes),
-                (Some(after), Tail::Ecc) => Some(after / self.driver.ecc_bytes_per_step as usize),
+                (Some(after), Tail::Ecc) => Some(after / self.driver.ecc.code.code_bytes as usize),
                 (Some(after), Tail::Oob) => self.layout.step_of_byte(after).map(|step| (step - first_step) as usize),
             }
         };
@@ -284,7 +287,7 @@ impl Core {
                 self.flips_per_step[step] += 1;
             }
         }
-        let strength = self.driver.ecc_strength_bits;
+        let strength = self.driver.ecc.code.strength_bits;
         let mut result = EccResult::CLEAN;
         for &flips in &self.flips_per_step[..steps] {
             let failed = flips > strength;

@@ -4,14 +4,17 @@ mod common;
 
 use common::*;
 use ffslab_flash::{Faults, Torn};
-use ffslab_mtd::{Corrected, Driver, Ecc, Mtd, MtdError, Nand};
+use ffslab_mtd::{Code, Corrected, Driver, Ecc, Mtd, MtdError, Nand};
 use ffslab_sim::{CpuCosts, Sim, SimConfig, Work, WorkCost};
+
+/// BCH as many controllers have it.
+const STRONG: Ecc = Ecc { code: Code { step_bytes: 512, code_bytes: 13, strength_bits: 8 }, ..Ecc::HARDWARE };
 
 /// `nand_read_subpage`: the steps touched and 3 bytes for each. A 64 B header read costs 25 + 259 x 0.05 us. A read that
 /// needs every step moves the whole data area and is no partial one: so the measured cases count.
 #[test]
 fn software_ecc_moves_only_the_steps_it_needs() {
-    let mtd = written(Ecc::Software);
+    let mtd = written(Ecc::SOFTWARE);
     for (at, bytes, moved_bytes) in [(0, 64, 259), (250, 6, 259), (250, 7, 518), (2047, 1, 259), (1, 2047, 2072)] {
         let (counts, took_ns) = cost(&mtd, || {
             reads(&mtd, at, bytes);
@@ -25,7 +28,7 @@ fn software_ecc_moves_only_the_steps_it_needs() {
 
 #[test]
 fn software_ecc_takes_the_cpu_as_long_as_the_board_says() {
-    for (ecc, ns_per_byte) in [(Ecc::Software, 20), (Ecc::Hardware, 0)] {
+    for (ecc, ns_per_byte) in [(Ecc::SOFTWARE, 20), (Ecc::HARDWARE, 0)] {
         let mut costs = CpuCosts::FREE;
         costs.of[Work::SoftwareEcc as usize] = WorkCost { each_ns: 0, per_byte_ps: 20_000 };
         let chip = chip_on(Sim::with_costs(SimConfig::default(), &costs), 2048, 64);
@@ -40,7 +43,7 @@ fn software_ecc_takes_the_cpu_as_long_as_the_board_says() {
 
 #[test]
 fn software_ecc_has_no_page_cache() {
-    let mtd = written(Ecc::Software);
+    let mtd = written(Ecc::SOFTWARE);
     assert_eq!([reads(&mtd, 100, 64), reads(&mtd, 100, 64), reads(&mtd, 200, 1)], [1, 1, 1]);
     let (counts, took_ns) = cost(&mtd, || {
         reads(&mtd, 0, 2048);
@@ -56,7 +59,7 @@ fn software_ecc_has_no_page_cache() {
 /// `nand_scan_tail` gives only large pages sub-page reads.
 #[test]
 fn small_pages_are_read_whole_and_cached_with_software_ecc_too() {
-    let driver = Driver { ecc: Ecc::Software, ..Driver::default() };
+    let driver = Driver { ecc: Ecc::SOFTWARE, ..Driver::default() };
     let mtd = whole(&Nand::new(chip_of(512, 16), driver).unwrap());
     mtd.write(0, &pattern(1, 512)).unwrap();
     let (counts, _) = cost(&mtd, || {
@@ -95,7 +98,7 @@ fn flip_and_read(mtd: &Mtd, flips_max: u32, bytes: usize, at: u64) -> [u32; 3] {
 
 #[test]
 fn single_flips_are_corrected_and_reported() {
-    for ecc in [Ecc::Hardware, Ecc::Software] {
+    for ecc in [Ecc::HARDWARE, Ecc::SOFTWARE] {
         let mtd = written(ecc);
         let [_, corrected, failed] = flip_and_read(&mtd, 1, PAGE as usize, 0);
         assert!(corrected > 25 && failed == 0, "{ecc:?}: {corrected} corrected, {failed} failed");
@@ -106,12 +109,12 @@ fn single_flips_are_corrected_and_reported() {
 
 #[test]
 fn more_flips_in_a_step_than_its_strength_are_uncorrectable() {
-    for ecc in [Ecc::Hardware, Ecc::Software] {
+    for ecc in [Ecc::HARDWARE, Ecc::SOFTWARE] {
         let mtd = written(ecc);
         let [_, corrected, failed] = flip_and_read(&mtd, 16, PAGE as usize, 0);
         assert!(corrected > 3 && failed > 20, "{ecc:?}: {corrected} corrected, {failed} failed");
     }
-    let strong = Driver { ecc_step_bytes: 512, ecc_bytes_per_step: 13, ecc_strength_bits: 8, ..Driver::default() };
+    let strong = Driver { ecc: STRONG, ..Driver::default() };
     let mtd = whole(&Nand::new(chip_of(2048, 64), strong).unwrap());
     mtd.write(0, &pattern(1, PAGE)).unwrap();
     let [_, _, failed] = flip_and_read(&mtd, 8, PAGE as usize, 0);
@@ -122,7 +125,7 @@ fn more_flips_in_a_step_than_its_strength_are_uncorrectable() {
 /// `bitflip_threshold`: three quarters of the strength, rounded up. Flips below it are corrected in silence.
 #[test]
 fn few_flips_are_not_reported_by_a_strong_ecc() {
-    let strong = Driver { ecc_step_bytes: 512, ecc_bytes_per_step: 13, ecc_strength_bits: 8, ..Driver::default() };
+    let strong = Driver { ecc: STRONG, ..Driver::default() };
     let mtd = whole(&Nand::new(chip_of(2048, 64), strong).unwrap());
     mtd.write(0, &pattern(1, PAGE)).unwrap();
     assert_eq!(flip_and_read(&mtd, 5, PAGE as usize, 0), [50_000, 0, 0]);
@@ -131,7 +134,7 @@ fn few_flips_are_not_reported_by_a_strong_ecc() {
 /// The bytes come as they are in the cells, in all pages of the request.
 #[test]
 fn uncorrectable_data_are_returned() {
-    for ecc in [Ecc::Hardware, Ecc::Software] {
+    for ecc in [Ecc::HARDWARE, Ecc::SOFTWARE] {
         let mtd = mtd(ecc);
         mtd.write(PAGE, &pattern(2, PAGE)).unwrap();
         mtd.nand().with_chip(|chip| chip.cut_power_after(1, Torn::Partial { seed: 1 }));
@@ -144,7 +147,7 @@ fn uncorrectable_data_are_returned() {
         assert!(arrived > 0 && data[..arrived] == pattern(1, PAGE)[..arrived]);
         assert_eq!(data[PAGE as usize..], pattern(2, PAGE));
         let mut last = [0];
-        let expected = if ecc == Ecc::Hardware { Err(MtdError::Uncorrectable) } else { Ok(Corrected::Clean) };
+        let expected = if ecc == Ecc::HARDWARE { Err(MtdError::Uncorrectable) } else { Ok(Corrected::Clean) };
         assert_eq!(mtd.read(PAGE - 1, &mut last), expected, "a step that the cut did not reach");
     }
 }
@@ -154,16 +157,20 @@ fn drivers_that_do_not_suit_the_chip_are_refused() {
     let refuse = |page_bytes, oob_bytes, driver| {
         Nand::new(chip_of(page_bytes, oob_bytes), driver).err().expect("refused").to_string()
     };
-    let base = Driver::default();
-    let software = Driver { ecc: Ecc::Software, ..base };
-    assert!(refuse(2048, 64, Driver { ecc_step_bytes: 0, ..base }).starts_with("ecc_step_bytes = 0"));
-    assert!(refuse(2048, 64, Driver { ecc_step_bytes: 4096, ..base }).starts_with("ecc_step_bytes = 4096"));
+    let (base, code) = (Driver::default(), Ecc::HARDWARE.code);
+    let of = |code| Driver { ecc: Ecc { code, ..base.ecc }, ..base };
+    let software = Driver { ecc: Ecc::SOFTWARE, ..base };
+    assert!(refuse(2048, 64, of(Code { step_bytes: 0, ..code })).starts_with("ecc_step_bytes = 0"));
+    assert!(refuse(2048, 64, of(Code { step_bytes: 4096, ..code })).starts_with("ecc_step_bytes = 4096"));
     assert_eq!(
-        refuse(2048, 64, Driver { ecc_bytes_per_step: 8, ..base }),
+        refuse(2048, 64, of(Code { code_bytes: 8, ..code })),
         "64 ECC bytes and the bad block mark do not fit into an out-of-band area of 64 bytes; 62 ECC bytes would"
     );
-    assert!(
-        refuse(2048, 64, Driver { ecc_strength_bits: 4, ..software }).starts_with("software ECC is the Hamming code")
-    );
+    assert!(refuse(
+        2048,
+        64,
+        Driver { ecc: Ecc { code: Code { strength_bits: 4, ..code }, ..software.ecc }, ..software }
+    )
+    .starts_with("software ECC is the Hamming code"));
     assert!(refuse(2048, 112, software).starts_with("software ECC has no layout for pages of 2048 + 112 bytes"));
 }

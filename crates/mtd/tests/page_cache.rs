@@ -13,7 +13,7 @@ fn cached(mtd: &Mtd) -> bool {
 
 /// A device whose cache holds page 0.
 fn page_0_cached() -> Mtd {
-    let mtd = written(Ecc::Hardware);
+    let mtd = written(Ecc::HARDWARE);
     assert_eq!(reads(&mtd, 100, 64), 1);
     assert!(cached(&mtd));
     mtd
@@ -30,7 +30,7 @@ fn a_hit_costs_nothing_and_counts_nothing() {
 
 #[test]
 fn a_partial_read_is_a_whole_page_read() {
-    let mtd = written(Ecc::Hardware);
+    let mtd = written(Ecc::HARDWARE);
     let (counts, took_ns) = cost(&mtd, || {
         mtd.read(5, &mut [0; 64]).unwrap();
     });
@@ -61,7 +61,7 @@ fn a_whole_page_read_uses_the_cache_but_does_not_fill_it() {
 /// The kernel's 4164-byte node over three pages: partial, whole, partial.
 #[test]
 fn a_read_over_several_pages_leaves_the_last_partial_one() {
-    let mtd = written(Ecc::Hardware);
+    let mtd = written(Ecc::HARDWARE);
     assert_eq!(reads(&mtd, 1000, 4164), 3);
     assert_eq!(reads(&mtd, 1000 + 4164, 68), 0);
     assert_eq!(reads(&mtd, 1000, 68), 1);
@@ -113,7 +113,7 @@ fn oob_reads_and_reads_with_oob_leave_the_cache_alone() {
 /// The cache belongs to the chip: partitions share it.
 #[test]
 fn partitions_share_the_cache() {
-    let nand = nand(Ecc::Hardware);
+    let nand = nand(Ecc::HARDWARE);
     let (a, b) = (Mtd::new(&nand, 0, 2).unwrap(), Mtd::new(&nand, 2, 14).unwrap());
     a.write(0, &pattern(1, 2 * BLOCK)).unwrap();
     assert_eq!(reads(&a, 100, 64), 1);

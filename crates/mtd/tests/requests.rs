@@ -9,7 +9,7 @@ use ffslab_sim::PowerMilliwatt;
 
 #[test]
 fn sizes() {
-    let mtd = Mtd::new(&nand(Ecc::Hardware), 4, 8).unwrap();
+    let mtd = Mtd::new(&nand(Ecc::HARDWARE), 4, 8).unwrap();
     assert_eq!((mtd.page_bytes(), mtd.erase_block_bytes(), mtd.size_bytes()), (2048, 8192, 65536));
     assert_eq!((mtd.blocks(), mtd.first_block(), mtd.pages_per_block(), mtd.subpage_bytes()), (8, 4, 4, 512));
     assert_eq!((mtd.oob_bytes(), mtd.oob_free_bytes()), (64, 38));
@@ -17,7 +17,7 @@ fn sizes() {
 
 #[test]
 fn a_partition_must_be_on_the_chip() {
-    let nand = nand(Ecc::Hardware);
+    let nand = nand(Ecc::HARDWARE);
     for (first, blocks) in [(0, 17), (16, 1), (0, 0), (u32::MAX, 2)] {
         assert!(Mtd::new(&nand, first, blocks).is_err());
     }
@@ -29,7 +29,7 @@ fn a_partition_must_be_on_the_chip() {
 
 #[test]
 fn partitions_do_not_overlap() {
-    let nand = nand(Ecc::Hardware);
+    let nand = nand(Ecc::HARDWARE);
     let (a, b) = (Mtd::new(&nand, 0, 2).unwrap(), Mtd::new(&nand, 2, 2).unwrap());
     b.write(0, &pattern(1, PAGE)).unwrap();
     let mut data = vec![0; PAGE as usize];
@@ -43,7 +43,7 @@ fn partitions_do_not_overlap() {
 
 #[test]
 fn requests_outside_the_partition_cost_nothing() {
-    let mtd = Mtd::new(&nand(Ecc::Hardware), 0, 2).unwrap();
+    let mtd = Mtd::new(&nand(Ecc::HARDWARE), 0, 2).unwrap();
     let end = mtd.size_bytes();
     let mut byte = [0; 2];
     assert_eq!(mtd.read(end - 1, &mut byte), Err(MtdError::OutOfRange));
@@ -60,7 +60,7 @@ fn requests_outside_the_partition_cost_nothing() {
 
 #[test]
 fn writes_are_whole_aligned_pages() {
-    let mtd = mtd(Ecc::Hardware);
+    let mtd = mtd(Ecc::HARDWARE);
     assert_eq!(mtd.write(0, &[0; 100]), Err(MtdError::Unaligned));
     assert_eq!(mtd.write(512, &[0; 2048]), Err(MtdError::Unaligned));
     assert_eq!(mtd.erase(PAGE), Err(MtdError::Unaligned));
@@ -73,7 +73,7 @@ fn writes_are_whole_aligned_pages() {
 
 #[test]
 fn the_chips_rules_are_reported() {
-    let mtd = mtd(Ecc::Hardware);
+    let mtd = mtd(Ecc::HARDWARE);
     for _ in 0..4 {
         mtd.write(0, &[0xFF; 2048]).unwrap();
     }
@@ -83,7 +83,7 @@ fn the_chips_rules_are_reported() {
 /// UBI with sub-pages: the EC header is a program of page 0, the VID header at 512 a reprogram, and both are there.
 #[test]
 fn sub_page_writes() {
-    let mtd = mtd(Ecc::Hardware);
+    let mtd = mtd(Ecc::HARDWARE);
     let (counts, took_ns) = cost(&mtd, || {
         mtd.write_partial(0, &pattern(1, 512)).unwrap();
         mtd.write_partial(512, &pattern(2, 512)).unwrap();
@@ -100,7 +100,7 @@ fn sub_page_writes() {
 
 #[test]
 fn free_oob_bytes_are_2_to_40() {
-    let mtd = mtd(Ecc::Hardware);
+    let mtd = mtd(Ecc::HARDWARE);
     let (counts, took_ns) = cost(&mtd, || mtd.write_oob_free(BLOCK, b"\x85\x19\x03\x20\x08\0\0\0").unwrap());
     assert_eq!((counts.oob_programs, counts.page_programs, took_ns), (1, 0, 203_200));
     let oob = mtd.nand().with_chip(|chip| chip.peek_oob(4).unwrap().to_vec());
@@ -116,7 +116,7 @@ fn free_oob_bytes_are_2_to_40() {
 /// JFFS2 looks for foreign OOB bytes in the first pages of a block with one request.
 #[test]
 fn oob_requests_go_on_in_the_next_pages() {
-    let mtd = mtd(Ecc::Hardware);
+    let mtd = mtd(Ecc::HARDWARE);
     let bytes = pattern(5, 2 * 38 + 10);
     let (counts, _) = cost(&mtd, || mtd.write_oob_free(PAGE, &bytes).unwrap());
     assert_eq!(counts.oob_programs, 3);
@@ -128,7 +128,7 @@ fn oob_requests_go_on_in_the_next_pages() {
 
 #[test]
 fn a_page_and_its_tags_in_one_operation() {
-    let mtd = mtd(Ecc::Hardware);
+    let mtd = mtd(Ecc::HARDWARE);
     let (data, tags) = (pattern(1, PAGE), pattern(2, 28));
     let (counts, took_ns) = cost(&mtd, || mtd.write_page_with_oob(PAGE, &data, &tags).unwrap());
     assert_eq!((counts.page_programs, counts.oob_programs, took_ns), (1, 0, 305_600));
@@ -145,13 +145,13 @@ fn a_page_and_its_tags_in_one_operation() {
 #[test]
 fn oob_layouts() {
     for (page_bytes, oob_bytes, ecc, free) in [
-        (512, 16, Ecc::Software, (8..16, 0..0)),
-        (512, 16, Ecc::Hardware, (8..16, 0..0)),
-        (2048, 64, Ecc::Software, (2..40, 0..0)),
-        (2048, 128, Ecc::Hardware, (2..104, 0..0)),
-        (2048, 128, Ecc::Software, (2..80, 104..128)),
-        (4096, 128, Ecc::Software, (2..80, 0..0)),
-        (4096, 224, Ecc::Hardware, (2..176, 0..0)),
+        (512, 16, Ecc::SOFTWARE, (8..16, 0..0)),
+        (512, 16, Ecc::HARDWARE, (8..16, 0..0)),
+        (2048, 64, Ecc::SOFTWARE, (2..40, 0..0)),
+        (2048, 128, Ecc::HARDWARE, (2..104, 0..0)),
+        (2048, 128, Ecc::SOFTWARE, (2..80, 104..128)),
+        (4096, 128, Ecc::SOFTWARE, (2..80, 0..0)),
+        (4096, 224, Ecc::HARDWARE, (2..176, 0..0)),
     ] {
         let mtd = whole(&Nand::new(chip_of(page_bytes, oob_bytes), Driver { ecc, ..Driver::default() }).unwrap());
         let places: Vec<usize> = free.0.chain(free.1).collect();
@@ -165,7 +165,7 @@ fn oob_layouts() {
 
 #[test]
 fn the_bad_block_table_comes_from_the_marks() {
-    let nand = nand(Ecc::Hardware);
+    let nand = nand(Ecc::HARDWARE);
     let faults = Faults { badblocks: vec![3, 9], ..Faults::default() };
     nand.with_chip(|chip| chip.set_faults(&faults)).unwrap();
     let mtd = Mtd::new(&nand, 2, 10).unwrap();
@@ -178,7 +178,7 @@ fn the_bad_block_table_comes_from_the_marks() {
 /// `nand_block_markbad_lowlevel`: an erase is attempted, then the mark is programmed.
 #[test]
 fn marking_a_block_bad() {
-    let mtd = written(Ecc::Hardware);
+    let mtd = written(Ecc::HARDWARE);
     let (counts, _) = cost(&mtd, || mtd.mark_bad(BLOCK).unwrap());
     assert_eq!((counts.erases, counts.oob_programs, counts.page_programs), (1, 1, 0));
     assert!(mtd.is_bad(BLOCK) && mtd.nand().with_chip(|chip| chip.is_marked_bad(1)));
@@ -191,7 +191,7 @@ fn marking_a_block_bad() {
 
 #[test]
 fn a_block_that_cannot_be_erased_is_marked_all_the_same() {
-    let mtd = written(Ecc::Hardware);
+    let mtd = written(Ecc::HARDWARE);
     let faults = Faults {
         weakblocks: vec!["1:0".parse().unwrap()],
         weakpages: vec!["8:0".parse().unwrap()],
@@ -211,7 +211,7 @@ fn a_block_that_cannot_be_erased_is_marked_all_the_same() {
 fn overheads_and_energy() {
     let op = |overhead_ns, cpu, memory| OpCost { overhead_ns, power: PowerMilliwatt { cpu, memory } };
     let (read, program, erase) = (op(10_000, 100.0, 10.0), op(20_000, 200.0, 20.0), op(30_000, 300.0, 30.0));
-    let driver = Driver { ecc: Ecc::Software, read, program, erase, ..Driver::default() };
+    let driver = Driver { ecc: Ecc::SOFTWARE, read, program, erase };
     let mtd = whole(&Nand::new(chip_of(2048, 64), driver).unwrap());
     let check = |what: &str, cost: OpCost, chip_ns: u64, f: &dyn Fn()| {
         let (before_ns, before) = (mtd.sim().now_ns(), mtd.sim().energy());
@@ -243,7 +243,7 @@ fn overheads_and_energy() {
 /// Who only asks whether pages are erased pays and counts as for reading them.
 #[test]
 fn looking_whether_pages_are_erased_is_reading_them() {
-    for ecc in [Ecc::Hardware, Ecc::Software] {
+    for ecc in [Ecc::HARDWARE, Ecc::SOFTWARE] {
         let mtd = written(ecc);
         let requests = [
             (0, 2 * PAGE, false),
@@ -269,7 +269,7 @@ fn looking_whether_pages_are_erased_is_reading_them() {
 fn bit_flips_are_seen_by_who_asks_whether_pages_are_erased() {
     let mut seen = [0; 3];
     let mut answers = [false, true].map(|asks| {
-        let mtd = mtd(Ecc::Hardware);
+        let mtd = mtd(Ecc::HARDWARE);
         mtd.write_oob_free(0, &[0x85; 8]).unwrap();
         let faults = Faults { bitflips: 3, seed: 5, ..Faults::default() };
         mtd.nand().with_chip(|chip| chip.set_faults(&faults)).unwrap();

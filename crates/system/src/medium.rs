@@ -1,7 +1,7 @@
 //! A partition of raw NAND below a system: what it holds, what was done to it, its power.
 
-use ffslab_flash::{hamming, Chip, ChipImage, Geometry, ImageLayout, Rules, Timing};
-use ffslab_mtd::{Driver, Ecc, Mtd, Nand};
+use ffslab_flash::{Chip, ChipImage, Geometry, ImageLayout, Rules, Timing};
+use ffslab_mtd::{Driver, Mtd, Nand};
 use ffslab_sim::Sim;
 use std::ops::Range;
 
@@ -107,9 +107,7 @@ impl NandMedium {
     ///
     /// Errors: there is no room for ECC bytes.
     pub fn image(&self, oob: bool) -> Result<Vec<u8>, String> {
-        let Geometry { page_bytes, oob_bytes, .. } = self.geometry;
-        let software = self.nand.driver().ecc == Ecc::Software;
-        let hamming_ecc = oob && software && hamming::oob_place(page_bytes, oob_bytes, 0).is_some();
+        let hamming_ecc = oob && self.nand.driver().ecc.is_in_images(&self.geometry);
         let mut image = Vec::new();
         self.with_chip(|chip| chip.write_image(&mut image, self.blocks(), ImageLayout { oob, hamming_ecc }))
             .map_err(|error| error.to_string())?;

@@ -26,7 +26,7 @@ fn attach_reads_a_page_of_each_block_and_both_volume_tables() {
 #[test]
 fn with_software_ecc_attach_reads_the_two_headers_of_a_block_apart() {
     let geometry = Geometry { page_bytes: 2048, oob_bytes: 64, pages_per_block: 64, blocks: 160 };
-    let rig = Rig::with(geometry, Ecc::Software);
+    let rig = Rig::with(geometry, Ecc::SOFTWARE);
     let (ubi, _) = rig.formatted();
     ubi.detach();
     let attach = rig.counts(|| drop(rig.attach()));

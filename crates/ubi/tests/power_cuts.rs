@@ -30,7 +30,7 @@ fn without_sub_pages() -> Rig {
 /// The two headers of a page are read apart, each with its own ECC.
 fn with_software_ecc() -> Rig {
     let geometry = Geometry { page_bytes: 2048, oob_bytes: 64, pages_per_block: 8, blocks: BLOCKS };
-    restless(Rig::with(geometry, Ecc::Software))
+    restless(Rig::with(geometry, Ecc::SOFTWARE))
 }
 
 fn random_acts(seed: u64, count: u32, world: &World) -> Vec<Act> {

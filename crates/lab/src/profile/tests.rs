@@ -1,5 +1,6 @@
 use super::built_in::BUILT_IN;
 use super::*;
+use ffslab_mtd::ecc;
 
 fn here() -> &'static Path {
     Path::new("")
@@ -70,8 +71,8 @@ fn another_part_keeps_the_drivers_own_costs() {
 #[test]
 fn software_ecc_in_place_of_hardware_is_the_hamming_code_of_linux() {
     let profile = Profile::load("omap3evm", None, None, here()).unwrap();
-    let driver = profile.driver_with_ecc(Ecc::Software);
-    assert_eq!((driver.ecc_step_bytes, driver.ecc_bytes_per_step, driver.ecc_strength_bits), (256, 3, 1));
+    let driver = Driver { ecc: profile.driver().ecc.by(&ecc::SOFTWARE), ..profile.driver() };
+    assert_eq!((profile.driver().ecc.code.step_bytes, driver.ecc), (512, Ecc::SOFTWARE));
     driver.check(&profile.part.geometry()).unwrap();
     profile.driver().check(&profile.part.geometry()).unwrap();
 }

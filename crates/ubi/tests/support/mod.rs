@@ -24,12 +24,12 @@ pub struct Rig {
 impl Rig {
     /// Blocks of 64 pages of 2 KiB, hardware ECC.
     pub fn new(blocks: u32) -> Rig {
-        Rig::with(Geometry { page_bytes: 2048, oob_bytes: 64, pages_per_block: 64, blocks }, Ecc::Hardware)
+        Rig::with(Geometry { page_bytes: 2048, oob_bytes: 64, pages_per_block: 64, blocks }, Ecc::HARDWARE)
     }
 
     /// Blocks of 8 pages of 512 bytes: cheap.
     pub fn small(blocks: u32) -> Rig {
-        Rig::with(Geometry { page_bytes: 512, oob_bytes: 16, pages_per_block: 8, blocks }, Ecc::Hardware)
+        Rig::with(Geometry { page_bytes: 512, oob_bytes: 16, pages_per_block: 8, blocks }, Ecc::HARDWARE)
     }
 
     pub fn with(geometry: Geometry, ecc: Ecc) -> Rig {
