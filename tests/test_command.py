@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from conftest import FFSLAB, SMALL, Command
-from ffslab.cli.help_texts import VERBS
 from ffslab.text.time_table import spent
+from verbs import VERBS
 
 FILES = {"resolved.toml", "summary.json", "requests.parquet", "blocks.parquet", "report.html"}
 
@@ -99,12 +99,22 @@ def test_the_report_needs_no_other_file(small_results: Path) -> None:
     assert "<link" not in report and "@import" not in report and "<script" not in report
 
 
-@pytest.mark.parametrize("verb", sorted(VERBS))
-def test_every_verb_has_help_with_an_example(ffslab: Command, verb: str) -> None:
-    ran = ffslab(*verb.split(), "--help")
+@pytest.mark.parametrize("name", sorted(VERBS))
+def test_every_verb_has_help_with_an_example(ffslab: Command, name: str) -> None:
+    ran = ffslab(*name.split(), "--help")
     assert (ran.returncode, ran.stderr) == (0, "")
-    assert " ".join(f"Example: {VERBS[verb].example}".split()) in " ".join(ran.stdout.split())
-    assert VERBS[verb].example.startswith(f"ffslab {verb.split()[0]}")
+    printed = " ".join(ran.stdout.split())
+    assert str(VERBS[name].help) in printed
+    example = str(VERBS[name].epilog)
+    assert example.startswith(f"Example: ffslab {name.split()[0]}")
+    assert printed.endswith(" ".join(example.split()))
+
+
+def test_every_option_of_a_verb_says_what_it_is() -> None:
+    assert len(VERBS) > 25
+    for name, declared in VERBS.items():
+        for parameter in declared.params:
+            assert getattr(parameter, "help", None), (name, parameter.name)
 
 
 def test_help_names_arguments_without_types(ffslab: Command) -> None:

@@ -19,9 +19,9 @@ from ffslab.boards.tracereport.reader import read_log
 from ffslab.boards.tracereport.recording import load
 from ffslab.boards.tracereport.summary import summarize
 from ffslab.boards.tracereport.tables import tables
-from ffslab.cli.help_texts import VERBS
 from ffslab.studies.calibrate import probe_logs
 from trace_logs import CHIP, FLASH, FUNC, VFS, log_text, seconds, write_session
+from verbs import help_of
 
 GOOD = log_text("flashmon", FLASH)
 GOOD_VFS = log_text("vfsmon", VFS)
@@ -219,7 +219,7 @@ def test_calibrate_reads_no_more_events_either(tmp_path: Path, monkeypatch: pyte
 def test_the_limit_of_events_is_the_one_that_is_told(ffslab: Command) -> None:
     limit = f"{recording.EVENTS_MAX:,}"
     for verb_of_logs in ("trace report", "trace diff", "calibrate"):
-        assert limit in VERBS[verb_of_logs].options["yes"]
+        assert limit in help_of(verb_of_logs, "--yes")
         assert "--yes" in ffslab(*verb_of_logs.split(), "--help").stdout
     for page in ("limits.md", "trace-report.md"):
         assert limit in (ROOT / "docs" / page).read_text(encoding="utf-8")

@@ -14,10 +14,11 @@ from ffslab.cli.image_options import MtdParts, Offset, Partition, Size, place
 from ffslab.cli.parts import EXIT_NEGATIVE, argument, option, verb
 from ffslab.cli.stack_options import Yes
 from ffslab.cli.terminal import say, tell
-from ffslab.file_systems import WITH_IMAGES
+from ffslab.file_systems import WITH_IMAGES, listed, title
 
 # What an image is taken for; "auto": what it looks like.
 IMAGE_FS = ("auto", *WITH_IMAGES)
+IMAGES = listed([title(name) for name in WITH_IMAGES])
 
 
 class Endian(StrEnum):
@@ -29,25 +30,48 @@ class Endian(StrEnum):
 
 
 def inspect(
-    image: Annotated[Path, argument("inspect", "image", "IMAGE")],
-    fs: Annotated[str, option("inspect", "fs", "--fs", choices=IMAGE_FS)] = "auto",
-    block_KiB: Annotated[int | None, option("inspect", "block_KiB", "--block-KiB", metavar="KiB")] = None,  # noqa: N803
-    page_B: Annotated[int | None, option("inspect", "page_B", "--page-B", metavar="B")] = None,  # noqa: N803
-    oob_B: Annotated[int | None, option("inspect", "oob_B", "--oob-B", metavar="B")] = None,  # noqa: N803
-    endian: Annotated[Endian, option("inspect", "endian", "--endian")] = Endian.AUTO,
+    image: Annotated[Path, argument("IMAGE", f"Image of {IMAGES}, or a dump of raw flash with or without OOB areas.")],
+    fs: Annotated[
+        str, option("--fs", f"What it is: {', '.join(WITH_IMAGES)}, or auto (what it looks like).", choices=IMAGE_FS)
+    ] = "auto",
+    block_KiB: Annotated[  # noqa: N803
+        int | None,
+        option("--block-KiB KiB", "Size of the erase blocks. [default: guessed from the content, as the next three]"),
+    ] = None,
+    page_B: Annotated[int | None, option("--page-B B", "Size of a page.")] = None,  # noqa: N803
+    oob_B: Annotated[  # noqa: N803
+        int | None, option("--oob-B B", "Size of the OOB area behind each page; 0: there is none in the image.")
+    ] = None,
+    endian: Annotated[
+        Endian, option("--endian", "Byte order of JFFS2: little, big, or auto (that of the first node).")
+    ] = Endian.AUTO,
     mtdparts: MtdParts = None,
     offset: Offset = None,
     size: Size = None,
     partition: Partition = None,
-    board: Annotated[str, option("inspect", "board", "--board", metavar="NAME")] = "omap3evm",
-    part: Annotated[str | None, option("inspect", "part", "--part", metavar="NAME")] = None,
-    kernel: Annotated[str | None, option("inspect", "kernel", "--kernel", metavar="NAME")] = None,
-    device: Annotated[str, option("inspect", "device", "--device", metavar="NAME")] = "sd-card",
-    extract: Annotated[Path | None, option("inspect", "extract", "--extract", metavar="DIR")] = None,
-    report: Annotated[Path | None, option("inspect", "report", "--report", metavar="FILE")] = None,
-    json: Annotated[bool, option("inspect", "json", "--json")] = False,
+    board: Annotated[
+        str, option("--board NAME", "Board on which mount and reads are simulated; `ffslab profiles` lists them.")
+    ] = "omap3evm",
+    part: Annotated[
+        str | None, option("--part NAME", "NAND part, instead of the board's own; sizes are those of the image.")
+    ] = None,
+    kernel: Annotated[str | None, option("--kernel NAME", "Kernel profile, instead of the board's own.")] = None,
+    device: Annotated[
+        str,
+        option(
+            "--device NAME", "Block device that holds a FAT or RFS volume: sd-card, usb-stick or ram-disk-beaglebone."
+        ),
+    ] = "sd-card",
+    extract: Annotated[
+        Path | None, option("--extract DIR", "Extract the files into this new or empty folder, too.")
+    ] = None,
+    report: Annotated[Path | None, option("--report FILE", "Write a report with pictures, one HTML file.")] = None,
+    json: Annotated[bool, option("--json", "Print everything as JSON.")] = False,
 ) -> None:
-    """Looks into an image or a dump."""
+    """Look into a flash image: files, space, wear, damage, costs. See docs/inspect.md.
+
+    Example: ffslab inspect dump.bin --report dump.html
+    """
     from ffslab.files import results
     from ffslab.images import extraction, inspection
 
@@ -99,18 +123,39 @@ def _listed(found: list[tuple[Any, Any]]) -> str:
 
 
 def lifetime(
-    start: Annotated[Path, argument("lifetime", "start", "IMAGE|RESULTS")],
-    workload: Annotated[list[Path] | None, option("lifetime", "workload", "--workload", metavar="EXPERIMENT")] = None,
-    per_day: Annotated[float | None, option("lifetime", "per_day", "--per-day", metavar="N")] = None,
-    endurance: Annotated[int | None, option("lifetime", "endurance", "--endurance", metavar="ERASES", least=1)] = None,
+    start: Annotated[
+        Path,
+        argument(
+            "IMAGE|RESULTS", "An image or dump, with which the workloads begin, or a results folder of `ffslab run`."
+        ),
+    ],
+    workload: Annotated[
+        list[Path] | None,
+        option(
+            "--workload EXPERIMENT",
+            "Experiment whose measured steps are the workload; give it several times to compare.",
+        ),
+    ] = None,
+    per_day: Annotated[
+        float | None,
+        option(
+            "--per-day N", "How often a day the measured steps happen. [default: one after the other, without a pause]"
+        ),
+    ] = None,
+    endurance: Annotated[
+        int | None, option("--endurance ERASES", "Erases that a block bears. [default: the part's]", least=1)
+    ] = None,
     mtdparts: MtdParts = None,
     offset: Offset = None,
     size: Size = None,
     partition: Partition = None,
     yes: Yes = False,
-    json: Annotated[bool, option("lifetime", "json", "--json")] = False,
+    json: Annotated[bool, option("--json", "Print everything as JSON, with the erases a day of each block.")] = False,
 ) -> None:
-    """Predicts how long a part bears a workload."""
+    """Predict how long a part bears a workload. See docs/inspect.md.
+
+    Example: ffslab lifetime dump.bin --workload EXPERIMENT.toml --per-day 1000
+    """
     from ffslab.cli.progress import progress_bar
     from ffslab.files import results
     from ffslab.studies import lifetime as life

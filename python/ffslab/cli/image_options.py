@@ -8,10 +8,22 @@ from ffslab import _native
 from ffslab._native import InputError
 from ffslab.cli.parts import option
 
-MtdParts = Annotated[str | None, option("inspect", "mtdparts", "--mtdparts", metavar="TEXT")]
-Offset = Annotated[str | None, option("inspect", "offset", "--offset", metavar="BYTES")]
-Size = Annotated[str | None, option("inspect", "size", "--size", metavar="BYTES")]
-Partition = Annotated[str | None, option("inspect", "partition", "--partition", metavar="NAME")]
+MtdParts = Annotated[
+    str | None,
+    option(
+        "--mtdparts TEXT",
+        (
+            "Partitions of the chip that the image is a dump of, as on the kernel's command line: "
+            "'nand:512k(boot)ro,8M(root),-(data)'. [default: found by what is in it, as the next two]"
+        ),
+    ),
+]
+Offset = Annotated[
+    str | None,
+    option("--offset BYTES", "Where in the flash the only partition begins, without OOB areas: 0x100000, 1M, 512k."),
+]
+Size = Annotated[str | None, option("--size BYTES", "How large the only partition is. [default: to the end]")]
+Partition = Annotated[str | None, option("--partition NAME", "Which of several partitions.")]
 
 
 def place(mtdparts: str | None, offset: str | None, size: str | None, partition: str | None) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The command `ffslab`: parses, calls the package, prints. All help texts are in `help_texts`.
+"""The command `ffslab`: parses, calls the package, prints. The docstring of a verb is its help.
 
 Exit codes: 0 done, 1 negative answer, 2 bad input (one line on stderr), 70 a bug in ffslab, 130 interrupted.
 Modules that load pandas or matplotlib are imported by the verbs that need them: `--help` must be quick.
@@ -17,13 +17,14 @@ from ffslab import InputError, __version__
 from ffslab.cli import field_verbs, mount_verbs, workload_verbs
 from ffslab.cli.completion import InstallCompletion, ShowCompletion, with_shell
 from ffslab.cli.endings import end_with
-from ffslab.cli.field_verbs import IMAGE_FS, Endian
-from ffslab.cli.help_texts import EXIT_CODES, PROGRAM, VERBS
+from ffslab.cli.field_verbs import IMAGE_FS, IMAGES, Endian
 from ffslab.cli.image_options import MtdParts, Offset, Partition, Size, place
-from ffslab.cli.parts import EXIT_INTERRUPTED, EXIT_NEGATIVE, help_without_verb
+from ffslab.cli.parts import EXIT_INTERRUPTED, EXIT_NEGATIVE, group
 from ffslab.cli.parts import argument as _argument
 from ffslab.cli.parts import option as _option
 from ffslab.cli.parts import verb as _verb
+from ffslab.cli.reference_verbs import reference_app
+from ffslab.cli.result_options import Jobs, Json, LargeLogs, RecordBytes, SummaryJson
 from ffslab.cli.stack_options import Yes
 from ffslab.cli.terminal import say as _say
 from ffslab.cli.terminal import tell
@@ -31,29 +32,20 @@ from ffslab.cli.trace_verbs import trace_app
 from ffslab.cli.workload_verbs import run_and_print
 
 app = typer.Typer(
-    help=PROGRAM,
-    epilog=EXIT_CODES,
+    help="Simulate embedded flash file systems: byte-real, in virtual time.",
+    epilog="Exit codes: 0 done, 1 negative answer (validate --max-error, damaged images, incomplete logs, failed "
+    "operations of fio and postmark), 2 bad input, 130 interrupted, 143 ended by SIGTERM.",
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     # Typer's own options guess the shell from the process above, which need not be one.
     add_completion=False,
 )
-profiles_app = typer.Typer(
-    help=VERBS["profiles"].about,
-    epilog=VERBS["profiles"].epilog,
-    rich_markup_mode=None,
-    invoke_without_command=True,
+profiles_app = group(
+    "List chips, boards, kernels; show where numbers are from.",
+    "ffslab profiles show omap3evm",
 )
 app.add_typer(profiles_app, name="profiles")
 app.add_typer(trace_app, name="trace")
-
-
-reference_app = typer.Typer(
-    help=VERBS["reference"].about,
-    epilog=VERBS["reference"].epilog,
-    rich_markup_mode=None,
-    invoke_without_command=True,
-)
 app.add_typer(reference_app, name="reference")
 
 
@@ -64,13 +56,6 @@ class PublishedStudy(StrEnum):
     DRIVER = "driver"
     WEAR_GC = "wear-gc"
     RTEMS = "rtems"
-
-
-class GuestArchitecture(StrEnum):
-    """Machines that QEMU emulates for a real kernel, by Debian's names (`ffslab.boards.reference.architecture`)."""
-
-    AMD64 = "amd64"
-    ARMHF = "armhf"
 
 
 class Regression(StrEnum):
@@ -100,12 +85,22 @@ def _program(
 
 @_verb(app, "run")
 def run(
-    experiments: Annotated[list[Path], _argument("run", "experiment", "EXPERIMENT.toml")],
+    experiments: Annotated[
+        list[Path], _argument("EXPERIMENT.toml", "Experiment files (TOML); `ffslab schema` describes them.")
+    ],
     yes: Yes = False,
-    out: Annotated[Path | None, _option("run", "out", "--out", metavar="DIR")] = None,
-    json: Annotated[bool, _option("run", "json", "--json")] = False,
+    out: Annotated[
+        Path | None,
+        _option(
+            "--out DIR", "Results folder [default: results/NAME]. Replaced when ffslab wrote it, refused otherwise."
+        ),
+    ] = None,
+    json: SummaryJson = False,
 ) -> None:
-    """Runs experiment files, one after the other."""
+    """Run an experiment: a table, a results folder, a report. See docs/experiments.md.
+
+    Example: ffslab run experiments/first-run/sqlite.toml
+    """
     from ffslab.api.experiment import Experiment
     from ffslab.files import results
 
@@ -131,13 +126,29 @@ workload_verbs.add_to(app)
 
 @_verb(app, "validate")
 def validate(
-    cases: Annotated[Path, _argument("validate", "cases", "CASES.jsonl[.gz]")],
-    only: Annotated[str | None, _option("validate", "only", "--only", metavar="GLOB")] = None,
-    jobs: Annotated[int | None, _option("validate", "jobs", "--jobs", metavar="N", least=1)] = None,
-    max_error: Annotated[float | None, _option("validate", "max_error", "--max-error", metavar="PERCENT")] = None,
-    json: Annotated[bool, _option("validate", "json", "--json")] = False,
+    cases: Annotated[
+        Path,
+        _argument(
+            "CASES.jsonl[.gz]",
+            "Measured cases, one JSON object per line, or a list of RTEMS runs; .gz is read as it is.",
+        ),
+    ],
+    only: Annotated[
+        str | None, _option("--only GLOB", "Only cases whose id matches this pattern (* ? [a-c]; * also matches /).")
+    ] = None,
+    jobs: Jobs = None,
+    max_error: Annotated[
+        float | None,
+        _option(
+            "--max-error PERCENT", "Exit with 1 when a counter or mean latency of any case is further off than this."
+        ),
+    ] = None,
+    json: Json = False,
 ) -> None:
-    """Compares simulations with measurements."""
+    """Compare simulations with measured cases.
+
+    Example: ffslab validate cases.jsonl.gz --only '*/R1/*' --max-error 2
+    """
     from ffslab.boards import validation
     from ffslab.cli.progress import progress_bar
     from ffslab.files import results
@@ -155,57 +166,25 @@ def validate(
             raise typer.Exit(EXIT_NEGATIVE)
 
 
-@reference_app.callback()
-def _reference(context: typer.Context) -> None:
-    help_without_verb(context)
-
-
-@_verb(reference_app, "reference run")
-def reference_run(
-    experiments: Annotated[list[Path], _argument("reference run", "experiment", "EXPERIMENT.toml")],
-    arch: Annotated[GuestArchitecture, _option("reference run", "arch", "--arch")] = GuestArchitecture.AMD64,
-    kernel: Annotated[Path | None, _option("reference run", "kernel", "--kernel", metavar="IMAGE")] = None,
-    modules: Annotated[Path | None, _option("reference run", "modules", "--modules", metavar="DIR")] = None,
-    probe: Annotated[Path | None, _option("reference run", "probe", "--probe", metavar="DIR")] = None,
-    out: Annotated[Path | None, _option("reference run", "out", "--out", metavar="DIR")] = None,
-    jobs: Annotated[int | None, _option("reference run", "jobs", "--jobs", metavar="N", least=1)] = None,
-    json: Annotated[bool, _option("reference run", "json", "--json")] = False,
-) -> None:
-    """Runs experiment files on a real kernel."""
-    from ffslab.boards import validation
-    from ffslab.boards.reference import verb
-    from ffslab.cli.progress import progress_of_parts
-    from ffslab.files import results
-
-    folder = out if out is not None else verb.folder_of(experiments, arch.value)
-    with progress_of_parts() as show:
-        verb.measure(experiments, folder, kernel, modules, probe, jobs, show, arch.value)
-    _say(results.dump_json(validation.compare(folder / verb.CASES)).rstrip() if json else verb.text(folder))
-
-
-@_verb(reference_app, "reference fetch")
-def reference_fetch(
-    arch: Annotated[GuestArchitecture, _option("reference fetch", "arch", "--arch")],
-    suite: Annotated[str, _option("reference fetch", "suite", "--suite", metavar="NAME")] = "bookworm",
-    out: Annotated[Path | None, _option("reference fetch", "out", "--out", metavar="DIR")] = None,
-) -> None:
-    """Fetches a kernel of another architecture."""
-    from ffslab.boards.reference import packages
-    from ffslab.boards.reference.architecture import ARCHITECTURES
-
-    architecture = ARCHITECTURES[arch.value]
-    kernel = packages.fetch(architecture, out if out is not None else packages.fetched(architecture), suite)
-    _say(f"{kernel.image}\n{kernel.modules}")
-
-
 @_verb(app, "reproduce")
 def reproduce(
-    paper: Annotated[PublishedStudy, _argument("reproduce", "paper", "PAPER")],
-    jobs: Annotated[int | None, _option("reproduce", "jobs", "--jobs", metavar="N", least=1)] = None,
-    out: Annotated[Path | None, _option("reproduce", "out", "--out", metavar="DIR")] = None,
-    json: Annotated[bool, _option("reproduce", "json", "--json")] = False,
+    paper: Annotated[
+        PublishedStudy,
+        _argument("PAPER", "Study: readahead (EWiLi 2014), driver, wear-gc (CSE 2012), rtems (EWiLi 2018)."),
+    ],
+    jobs: Jobs = None,
+    out: Annotated[
+        Path | None,
+        _option(
+            "--out DIR", "Results folder [default: results/reproduce-PAPER]. Runs that it holds are not made again."
+        ),
+    ] = None,
+    json: Json = False,
 ) -> None:
-    """Does a published study again."""
+    """Do a published study again: claims and figures beside ours. See docs/reproduce.md.
+
+    Example: ffslab reproduce readahead
+    """
     from ffslab.cli.progress import progress_bar
     from ffslab.files import results
     from ffslab.studies.reproduce import campaign
@@ -218,22 +197,54 @@ def reproduce(
 
 @_verb(app, "calibrate")
 def calibrate(
-    loops: Annotated[Path | None, _option("calibrate", "loops", "--loops", metavar="LOG.csv")] = None,
-    power: Annotated[Path | None, _option("calibrate", "power", "--power", metavar="CAPTURE.csv")] = None,
-    probe: Annotated[list[Path] | None, _option("calibrate", "probe", "--probe", metavar="LOG")] = None,
-    traces: Annotated[list[Path] | None, _option("calibrate", "traces", "--traces", metavar="DIR")] = None,
-    record_bytes: Annotated[
-        list[int] | None, _option("calibrate", "record_bytes", "--record-B", metavar="B", least=1)
+    loops: Annotated[
+        Path | None,
+        _option(
+            "--loops LOG.csv",
+            "Log of driver-level loops: a CSV file with the columns operation, n, time_us, power_cpu_mW ...",
+        ),
     ] = None,
-    base: Annotated[str, _option("calibrate", "base", "--base", metavar="NAME")] = "omap3evm",
-    part: Annotated[str | None, _option("calibrate", "part", "--part", metavar="NAME")] = None,
-    title: Annotated[str | None, _option("calibrate", "title", "--title", metavar="TEXT")] = None,
-    method: Annotated[Regression, _option("calibrate", "method", "--method")] = Regression.LINEAR,
-    yes: Annotated[bool, _option("calibrate", "yes", "--yes")] = False,
-    out: Annotated[Path | None, _option("calibrate", "out", "--out", metavar="DIR")] = None,
-    json: Annotated[bool, _option("calibrate", "json", "--json")] = False,
+    power: Annotated[
+        Path | None,
+        _option(
+            "--power CAPTURE.csv",
+            "Power capture of the same loops: a CSV file with the columns time_s, cpu_W, memory_W.",
+        ),
+    ] = None,
+    probe: Annotated[
+        list[Path] | None,
+        _option("--probe LOG", "Logs of the probe kit, flashmon and funcmon: a folder, or each file by itself."),
+    ] = None,
+    traces: Annotated[
+        list[Path] | None,
+        _option(
+            "--traces DIR",
+            "Folder of SQLite traces of the board, as docs/compare.md describes; may be given several times.",
+        ),
+    ] = None,
+    record_bytes: RecordBytes = None,
+    base: Annotated[
+        str,
+        _option("--base NAME", "Profile that stands for what was not measured: a built-in board, or your own file."),
+    ] = "omap3evm",
+    part: Annotated[
+        str | None,
+        _option(
+            "--part NAME", "NAND part of the board: a built-in name, or the path of a file. [default: that of the base]"
+        ),
+    ] = None,
+    title: Annotated[str | None, _option("--title TEXT", "What the board is called.")] = None,
+    method: Annotated[
+        Regression, _option("--method", "linear; robust (outliers count less); non-negative (no constant below 0).")
+    ] = Regression.LINEAR,
+    yes: LargeLogs = False,
+    out: Annotated[Path | None, _option("--out DIR", "Results folder [default: results/calibrate-NAME].")] = None,
+    json: Json = False,
 ) -> None:
-    """Makes a board profile."""
+    """Make a board profile from measurements. See docs/calibrating-your-board.md.
+
+    Example: ffslab calibrate --loops loops.csv --power capture.csv --out results/my-board
+    """
     from ffslab.studies.calibrate import Method, verb
 
     given = verb.Inputs(
@@ -244,19 +255,33 @@ def calibrate(
 
 @_verb(app, "compare")
 def compare(
-    traces: Annotated[list[Path], _argument("compare", "traces", "TRACE_DIR")],
-    board: Annotated[str, _option("compare", "board", "--board", metavar="NAME")] = "omap3evm",
-    kernel: Annotated[str | None, _option("compare", "kernel", "--kernel", metavar="NAME")] = None,
+    traces: Annotated[
+        list[Path],
+        _argument(
+            "TRACE_DIR", "Folder with vfs/, and ffs/, flash/ if there are, of files such as 128_run1.csv or .csv.gz."
+        ),
+    ],
+    board: Annotated[
+        str,
+        _option("--board NAME", "Board profile: a built-in name, or the path of a file. It needs a table [tracers]."),
+    ] = "omap3evm",
+    kernel: Annotated[str | None, _option("--kernel NAME", "Kernel profile [default: the board's].")] = None,
     partition_blocks: Annotated[
-        int, _option("compare", "partition_blocks", "--partition-blocks", metavar="BLOCKS", least=1)
+        int, _option("--partition-blocks BLOCKS", "Erase blocks of the partition.", least=1)
     ] = 800,
-    record_bytes: Annotated[
-        list[int] | None, _option("compare", "record_bytes", "--record-B", metavar="B", least=1)
-    ] = None,
-    uptime_us: Annotated[int, _option("compare", "uptime", "--uptime-us", metavar="US", least=0)] = 0,
-    json: Annotated[bool, _option("compare", "json", "--json")] = False,
+    record_bytes: RecordBytes = None,
+    uptime_us: Annotated[
+        int,
+        _option(
+            "--uptime-us US", "How long the machine has been up: JFFS2 chooses blocks by the clock's ticks.", least=0
+        ),
+    ] = 0,
+    json: Json = False,
 ) -> None:
-    """Compares a board's traces with a replay of them."""
+    """Replay SQLite traces of a board and compare with them. See docs/compare.md.
+
+    Example: ffslab compare board/select --board omap3evm
+    """
     from ffslab.boards.compare import verb
     from ffslab.boards.compare.sessions import traced_machine
 
@@ -266,21 +291,40 @@ def compare(
 
 @_verb(app, "extract")
 def extract(
-    image: Annotated[Path, _argument("extract", "image", "IMAGE")],
-    folder: Annotated[Path | None, _argument("extract", "folder", "DIR")] = None,
-    fs: Annotated[str, _option("extract", "fs", "--fs", choices=IMAGE_FS)] = "auto",
-    block_KiB: Annotated[int | None, _option("extract", "block_KiB", "--block-KiB", metavar="KiB")] = None,  # noqa: N803
-    oob: Annotated[bool | None, _option("extract", "oob", "--oob/--no-oob")] = None,
-    page_B: Annotated[int | None, _option("extract", "page_B", "--page-B", metavar="B")] = None,  # noqa: N803
-    oob_B: Annotated[int | None, _option("extract", "oob_B", "--oob-B", metavar="B")] = None,  # noqa: N803
-    endian: Annotated[Endian, _option("extract", "endian", "--endian")] = Endian.AUTO,
+    image: Annotated[Path, _argument("IMAGE", f"Image of {IMAGES}: of mkfs.jffs2, mkyaffs2image, ubinize, nanddump.")],
+    folder: Annotated[
+        Path | None, _argument("DIR", "New or empty folder for the files; without one they are listed.")
+    ] = None,
+    fs: Annotated[
+        str,
+        _option(
+            "--fs",
+            f"File system of the image: {', '.join(IMAGE_FS[1:])}, or auto (what it looks like).",
+            choices=IMAGE_FS,
+        ),
+    ] = "auto",
+    block_KiB: Annotated[  # noqa: N803
+        int | None,
+        _option("--block-KiB KiB", "Size of the erase blocks. [default: found in the image, as the next four]"),
+    ] = None,
+    oob: Annotated[
+        bool | None, _option("--oob/--no-oob", "Each page is followed by its OOB area (nanddump --oob).")
+    ] = None,
+    page_B: Annotated[int | None, _option("--page-B B", "Size of a page.")] = None,  # noqa: N803
+    oob_B: Annotated[int | None, _option("--oob-B B", "Size of an OOB area.")] = None,  # noqa: N803
+    endian: Annotated[
+        Endian, _option("--endian", "Byte order: little, big, or auto (that of the first node). JFFS2 only.")
+    ] = Endian.AUTO,
     mtdparts: MtdParts = None,
     offset: Offset = None,
     size: Size = None,
     partition: Partition = None,
-    json: Annotated[bool, _option("extract", "json", "--json")] = False,
+    json: Annotated[bool, _option("--json", "Print the list as JSON.")] = False,
 ) -> None:
-    """Lists or extracts the files of an image."""
+    """List or extract the files of a flash image. See docs/images.md.
+
+    Example: ffslab extract rootfs.jffs2 files
+    """
     from ffslab import images
     from ffslab.files import results
     from ffslab.images import extraction
@@ -313,28 +357,48 @@ def _profiles(context: typer.Context) -> None:
         profiles_list(json=False)
 
 
-@_verb(profiles_app, "profiles list")
-def profiles_list(json: Annotated[bool, _option("profiles list", "json", "--json")] = False) -> None:
-    """Lists the built-in profiles."""
+@_verb(profiles_app, "list")
+def profiles_list(json: Json = False) -> None:
+    """List the built-in parts, boards and kernels.
+
+    Example: ffslab profiles list --json
+    """
     from ffslab.api import profiles
 
     _say(profiles.list_json() if json else profiles.list_text())
 
 
-@_verb(profiles_app, "profiles show")
+@_verb(profiles_app, "show")
 def profiles_show(
-    name: Annotated[str, _argument("profiles show", "name", "NAME")],
-    json: Annotated[bool, _option("profiles show", "json", "--json")] = False,
+    name: Annotated[str, _argument("NAME", "Name of a built-in profile, or the path of a profile file.")],
+    json: Json = False,
 ) -> None:
-    """Shows one profile."""
+    """Show a profile: every value with its unit, source and status.
+
+    Example: ffslab profiles show omap3evm
+    """
     from ffslab.api import profiles
 
     _say(profiles.show_json(name) if json else profiles.show_text(name))
 
 
 @_verb(app, "schema")
-def schema(name: Annotated[str, _argument("schema", "name", "NAME")] = "experiment") -> None:
-    """Prints a JSON Schema."""
+def schema(
+    name: Annotated[
+        str,
+        _argument(
+            "NAME",
+            (
+                "What it is of: experiment, summary, variant, inspection, partitions, validation, plan, stack, "
+                "totals, activity, image, lifetime, trace_report, comparison."
+            ),
+        ),
+    ] = "experiment",
+) -> None:
+    """Print the JSON Schema of experiment files, or of a result.
+
+    Example: ffslab schema > experiment.schema.json
+    """
     from ffslab.api import schemas
 
     _say(schemas.text(name))

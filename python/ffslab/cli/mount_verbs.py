@@ -12,8 +12,10 @@ import typer
 from ffslab._native import InputError
 from ffslab.cli.image_options import MtdParts, Offset, Partition, Size, place
 from ffslab.cli.parts import argument, option, verb
+from ffslab.cli.result_options import Json, SummaryJson
 from ffslab.cli.stack_options import Board, Kernel
 from ffslab.cli.terminal import say
+from ffslab.file_systems import ON_LINUX, listed
 
 
 class MountThink(StrEnum):
@@ -38,36 +40,98 @@ def add_to(app: typer.Typer) -> None:
 
 
 def mount(
-    mountpoint: Annotated[Path, argument("mount", "mountpoint", "MOUNTPOINT")],
-    command: Annotated[list[str] | None, argument("mount", "command", "-- COMMAND")] = None,
-    fs: Annotated[str | None, option("mount", "fs", "--fs", metavar="NAME")] = None,
+    mountpoint: Annotated[
+        Path, argument("MOUNTPOINT", "A folder, best an empty one: what it holds is hidden meanwhile.")
+    ],
+    command: Annotated[
+        list[str] | None,
+        argument("-- COMMAND", "A program to run on the mount, which ends with it. [default: until it is unmounted]"),
+    ] = None,
+    fs: Annotated[
+        str | None,
+        option("--fs NAME", f"File system: {listed(ON_LINUX)}. [default: that of the image, or {ON_LINUX[0]}]"),
+    ] = None,
     board: Board = "omap3evm",
-    part: Annotated[str | None, option("mount", "part", "--part", metavar="NAME")] = None,
+    part: Annotated[str | None, option("--part NAME", "NAND part, instead of the board's own.")] = None,
     kernel: Kernel = None,
-    blocks: Annotated[int | None, option("mount", "blocks", "--blocks", metavar="BLOCKS", least=1)] = None,
-    settings: Annotated[list[str] | None, option("mount", "set", "--set", metavar="KEY=VALUE")] = None,
-    image: Annotated[Path | None, option("mount", "image", "--image", metavar="FILE")] = None,
-    oob: Annotated[bool | None, option("mount", "oob", "--oob/--no-oob")] = None,
-    autoplace: Annotated[bool, option("mount", "autoplace", "--autoplace")] = False,
+    blocks: Annotated[
+        int | None,
+        option("--blocks BLOCKS", "Erase blocks of the partition. [default: those of the image, or 400]", least=1),
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        option(
+            "--set KEY=VALUE",
+            "Any key of an experiment's [stack] table, as compression=zlib; can be given several times.",
+        ),
+    ] = None,
+    image: Annotated[
+        Path | None,
+        option("--image FILE", "What the chip holds at the start: an image or a dump. [default: an erased partition]"),
+    ] = None,
+    oob: Annotated[
+        bool | None,
+        option("--oob/--no-oob", "Each page of the image is followed by its OOB area. [default: as is found in it]"),
+    ] = None,
+    autoplace: Annotated[
+        bool,
+        option(
+            "--autoplace", "Place the image's OOB areas as nandwrite --autoplace does. [default: as is found in it]"
+        ),
+    ] = False,
     mtdparts: MtdParts = None,
     offset: Offset = None,
     size: Size = None,
     partition: Partition = None,
-    options: Annotated[list[str] | None, option("mount", "option", "--option", "-o", metavar="OPTION")] = None,
-    owner: Annotated[str | None, option("mount", "owner", "--owner", metavar="UID[:GID]")] = None,
-    think: Annotated[MountThink, option("mount", "think", "--think")] = MountThink.REAL,
-    realtime: Annotated[bool, option("mount", "realtime", "--realtime")] = False,
-    power_cut_after: Annotated[
-        int | None, option("mount", "power_cut_after", "--power-cut-after", metavar="OPERATIONS", least=1)
+    options: Annotated[
+        list[str] | None,
+        option(
+            "--option -o OPTION",
+            "Options of mount(8) and of the file system, as ro,noatime; can be given several times.",
+        ),
     ] = None,
-    torn: Annotated[Torn, option("mount", "torn", "--torn")] = Torn.PARTIAL,
-    seed: Annotated[int, option("mount", "seed", "--seed", metavar="N", least=0)] = 1,
-    save: Annotated[Path | None, option("mount", "save", "--save", metavar="FILE")] = None,
-    no_results: Annotated[bool, option("mount", "no_results", "--no-results")] = False,
-    out: Annotated[Path | None, option("mount", "out", "--out", metavar="DIR")] = None,
-    json: Annotated[bool, option("mount", "json", "--json")] = False,
+    owner: Annotated[
+        str | None,
+        option(
+            "--owner UID[:GID]",
+            "Who gets the root of the file system. [default: who mounts a new one; an image's stays]",
+        ),
+    ] = None,
+    think: Annotated[
+        MountThink,
+        option("--think", "real: time also passes while the program computes or sleeps; none: only in its calls."),
+    ] = MountThink.REAL,
+    realtime: Annotated[
+        bool, option("--realtime", "Let the program wait for each call as long as it would on the board.")
+    ] = False,
+    power_cut_after: Annotated[
+        int | None,
+        option(
+            "--power-cut-after OPERATIONS",
+            "Cut the power at this page program or erase, counted from the end of the mount.",
+            least=1,
+        ),
+    ] = None,
+    torn: Annotated[
+        Torn, option("--torn", "What becomes of that operation: nothing, partial (left in its middle) or complete.")
+    ] = Torn.PARTIAL,
+    seed: Annotated[int, option("--seed N", "What chance decides, as where a torn operation stops.", least=0)] = 1,
+    save: Annotated[
+        Path | None, option("--save FILE", "Write what the chip holds at the end to this file, with OOB areas.")
+    ] = None,
+    no_results: Annotated[bool, option("--no-results", "Write no results folder.")] = False,
+    out: Annotated[
+        Path | None,
+        option(
+            "--out DIR", "Results folder [default: results/mount]. Replaced when ffslab wrote it, refused otherwise."
+        ),
+    ] = None,
+    json: SummaryJson = False,
 ) -> None:
-    """Serves a simulated file system until it is unmounted."""
+    """Mount a simulated file system for real programs. See docs/mount.md.
+
+    Example: ffslab mount --fs ubifs /mnt/flash -- sqlite3 /mnt/flash/data.db '.read load.sql'
+    """
     if no_results and out is not None:
         raise InputError("--out and --no-results: give one of them")
     from ffslab.files import results
@@ -90,11 +154,14 @@ def mount(
 
 
 def stat(
-    mountpoint: Annotated[Path, argument("stat", "mountpoint", "MOUNTPOINT")],
-    watch: Annotated[bool, option("stat", "watch", "--watch")] = False,
-    json: Annotated[bool, option("stat", "json", "--json")] = False,
+    mountpoint: Annotated[Path, argument("MOUNTPOINT", "Where ffslab mount mounted.")],
+    watch: Annotated[bool, option("--watch", "Show it again and again, until Ctrl-C or the end of the mount.")] = False,
+    json: Json = False,
 ) -> None:
-    """Asks a mount what it has done."""
+    """Show what a mount has done so far.
+
+    Example: ffslab stat /mnt/flash --watch
+    """
     from ffslab.files import results
     from ffslab.mount import control as mount_control
 
@@ -108,12 +175,22 @@ def stat(
 
 
 def checkpoint(
-    mountpoint: Annotated[Path, argument("checkpoint", "mountpoint", "MOUNTPOINT")],
-    file: Annotated[Path, argument("checkpoint", "file", "FILE")],
-    sync: Annotated[bool, option("checkpoint", "sync", "--sync")] = False,
-    no_oob: Annotated[bool, option("checkpoint", "no_oob", "--no-oob")] = False,
+    mountpoint: Annotated[Path, argument("MOUNTPOINT", "Where ffslab mount mounted.")],
+    file: Annotated[
+        Path, argument("FILE", "New file for the image; ffslab mount --image, inspect and extract read it.")
+    ],
+    sync: Annotated[
+        bool,
+        option("--sync", "Write what waits in memory first. Without it the image is what a power cut would leave."),
+    ] = False,
+    no_oob: Annotated[
+        bool, option("--no-oob", "Leave the OOB areas out. Not for YAFFS2, whose tags stand there.")
+    ] = False,
 ) -> None:
-    """Saves the image of a mount."""
+    """Save what the chip of a mount holds now.
+
+    Example: ffslab checkpoint /mnt/flash nand.bin --sync
+    """
     from ffslab.mount import control as mount_control
 
     size = mount_control.checkpoint(mountpoint, file, sync=sync, oob=not no_oob)

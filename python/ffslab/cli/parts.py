@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -9,7 +10,6 @@ import typer
 from typer.core import TyperCommand
 
 from ffslab._native import InputError
-from ffslab.cli.help_texts import VERBS
 from ffslab.cli.terminal import say
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -69,39 +69,47 @@ def _argument_name(parameter: Any) -> str:
     return f"{parameter.metavar}..." if parameter.nargs != 1 else str(parameter.metavar)
 
 
+EXAMPLE = "\n\nExample: "
+
+
 def verb(app: typer.Typer, name: str) -> Callable[[Function], Function]:
-    """Makes a function the verb of this name, that of its help texts; "trace convert" is `convert` of a group."""
-    texts = VERBS[name]
-    return app.command(name.rpartition(" ")[2], cls=VerbCommand, help=texts.about, epilog=texts.epilog)
+    """Makes a function the verb of this name; its docstring says what the verb does and ends with an example."""
+
+    def register(function: Function) -> Function:
+        about, example = inspect.cleandoc(function.__doc__ or "").split(EXAMPLE)
+        return app.command(name, cls=VerbCommand, help=about, epilog=f"Example: {example}")(function)
+
+    return register
+
+
+def group(about: str, example: str) -> typer.Typer:
+    """Verbs below a common word, such as `ffslab trace ...`."""
+    return typer.Typer(help=about, epilog=f"Example: {example}", rich_markup_mode=None, invoke_without_command=True)
 
 
 def option(
-    verb: str,
-    name: str,
-    *flags: str,
-    metavar: str | None = None,
-    least: int | None = None,
-    choices: Sequence[str] | None = None,
+    flags: str, about: str, *, least: int | None = None, choices: Sequence[str] | None = None
 ) -> typer.models.OptionInfo:
-    """An option of a verb; `name` is that of its help text.
+    """An option of a verb: `flags` as people write it ("--out DIR", "--option -o OPTION"), and its help.
 
     It takes whole numbers from `least` on, or one of the words `choices`.
     """
+    words = flags.split()
+    names = [word for word in words if word.startswith("-")]
+    metavar = " ".join(words[len(names) :]) or None
     made: typer.models.OptionInfo = typer.Option(
-        *flags,
-        help=VERBS[verb].options[name],
+        *names,
+        help=about,
         metavar=metavar if choices is None else f"<{'|'.join(choices)}>",
-        callback=_check(flags[0], least, choices),
+        callback=_check(names[0], least, choices),
         autocompletion=None if choices is None else lambda: list(choices),
     )
     return made
 
 
-def argument(verb: str, name: str, metavar: str) -> typer.models.ArgumentInfo:
-    """An argument of a verb; `name` is that of its help text."""
-    made: typer.models.ArgumentInfo = typer.Argument(
-        help=VERBS[verb].options[name], metavar=metavar, show_default=False
-    )
+def argument(metavar: str, about: str) -> typer.models.ArgumentInfo:
+    """An argument of a verb, as help and messages name it, and its help."""
+    made: typer.models.ArgumentInfo = typer.Argument(help=about, metavar=metavar, show_default=False)
     return made
 
 

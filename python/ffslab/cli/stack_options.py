@@ -5,16 +5,47 @@ from __future__ import annotations
 from typing import Annotated
 
 from ffslab.cli.parts import option
+from ffslab.file_systems import ON_LINUX, ON_RTEMS, listed
 
-Board = Annotated[str, option("fio", "board", "--board", metavar="NAME")]
+_BOARD = option(
+    "--board NAME", "Board profile; `ffslab profiles` lists them; of RTEMS beaglebone-black. [default: omap3evm]"
+)
+Board = Annotated[str, _BOARD]
 # Of verbs that run on any system: what is not said is the system's choice.
-System = Annotated[str, option("fio", "system", "--system", metavar="NAME")]
-OwnBoard = Annotated[str | None, option("fio", "board", "--board", metavar="NAME")]
-OwnBlocks = Annotated[int | None, option("fio", "partition_blocks", "--partition-blocks", metavar="BLOCKS", least=1)]
-Settings = Annotated[list[str] | None, option("fio", "set", "--set", metavar="KEY=VALUE")]
-Kernel = Annotated[str | None, option("fio", "kernel", "--kernel", metavar="NAME")]
-FileSystem = Annotated[str, option("fio", "fs", "--fs", metavar="NAME")]
-FileSystems = Annotated[list[str] | None, option("sqlite", "fs", "--fs", metavar="NAME")]
-ReadAhead = Annotated[int | None, option("fio", "read_ahead", "--read-ahead", metavar="KiB", least=0)]
-Yes = Annotated[bool, option("run", "yes", "--yes")]
-ReadAheads = Annotated[list[int] | None, option("replay", "read_ahead", "--read-ahead", metavar="KiB", least=0)]
+System = Annotated[
+    str,
+    option(
+        "--system NAME", "Who answers the calls: linux, rtems, or bare (a program with the file system linked into it)."
+    ),
+]
+OwnBoard = Annotated[str | None, _BOARD]
+OwnBlocks = Annotated[
+    int | None, option("--partition-blocks BLOCKS", "Erase blocks of the partition. [default: 400]", least=1)
+]
+Settings = Annotated[
+    list[str] | None,
+    option(
+        "--set KEY=VALUE", "Any key of an experiment's [stack] table, as device_KiB=16384; can be given several times."
+    ),
+]
+Kernel = Annotated[str | None, option("--kernel NAME", "Kernel profile, instead of the board's own.")]
+FileSystem = Annotated[str, option("--fs NAME", f"File system: {listed(ON_LINUX)}; of RTEMS {listed(ON_RTEMS)}.")]
+FileSystems = Annotated[
+    list[str] | None,
+    option("--fs NAME", "File system, as of `fio`; give it several times to compare. [default: jffs2]"),
+]
+ReadAhead = Annotated[
+    int | None,
+    option("--read-ahead KiB", "Read-ahead window in KiB; 0 switches it off. [default: the board's kernel's]", least=0),
+]
+Yes = Annotated[
+    bool, option("--yes", "Run it though it makes more calls than the limit (1,000,000,000, or its key calls_max).")
+]
+ReadAheads = Annotated[
+    list[int] | None,
+    option(
+        "--read-ahead KiB",
+        "Read-ahead window in KiB; give it several times to compare. [default: the board's kernel's]",
+        least=0,
+    ),
+]

@@ -8,17 +8,13 @@ from typing import Annotated
 
 import typer
 
-from ffslab.cli.help_texts import VERBS
-from ffslab.cli.parts import EXIT_NEGATIVE, argument, help_without_verb, option, verb
+from ffslab.cli.parts import EXIT_NEGATIVE, argument, group, help_without_verb, option, verb
+from ffslab.cli.result_options import LargeLogs
 from ffslab.cli.terminal import say, tell
 
-LargeLogs = Annotated[bool, option("trace report", "yes", "--yes")]
-
-trace_app = typer.Typer(
-    help=VERBS["trace"].about,
-    epilog=VERBS["trace"].epilog,
-    rich_markup_mode=None,
-    invoke_without_command=True,
+trace_app = group(
+    "Recordings and logs of flash: convert, report, compare.",
+    "ffslab trace convert app.strace.gz app.parquet",
 )
 
 
@@ -27,13 +23,22 @@ def _trace(context: typer.Context) -> None:
     help_without_verb(context)
 
 
-@verb(trace_app, "trace convert")
+@verb(trace_app, "convert")
 def trace_convert(
-    source: Annotated[Path, argument("trace convert", "source", "IN")],
-    target: Annotated[Path, argument("trace convert", "target", "OUT")],
-    root: Annotated[str | None, option("trace convert", "root", "--root", metavar="DIR")] = None,
+    source: Annotated[
+        Path,
+        argument("IN", "Recording: strace, fio's iolog, blkparse, OpenFlash's CSV, a table; .gz is read as it is."),
+    ],
+    target: Annotated[Path, argument("OUT", "File to write, whose ending says what it becomes: .parquet or .csv.")],
+    root: Annotated[
+        str | None,
+        option("--root DIR", "Only calls below this directory. [default: the deepest one that holds all files]"),
+    ] = None,
 ) -> None:
-    """Writes a recording as a table."""
+    """Write a recording as a table with units in its column names.
+
+    Example: ffslab trace convert app.strace.gz app.parquet
+    """
     from ffslab.workloads import traces
 
     rows, notes = traces.convert(source, target, root)
@@ -42,20 +47,42 @@ def trace_convert(
     say(f"{target}: {rows} rows")
 
 
-@verb(trace_app, "trace report")
+@verb(trace_app, "report")
 def trace_report(
-    logs: Annotated[list[Path], argument("trace report", "logs", "LOG")],
-    part: Annotated[str | None, option("trace report", "part", "--part", metavar="NAME")] = None,
-    chip: Annotated[str | None, option("trace report", "chip", "--chip", metavar="GEOMETRY")] = None,
-    endurance: Annotated[
-        int | None, option("trace report", "endurance", "--endurance", metavar="ERASES", least=1)
+    logs: Annotated[
+        list[Path],
+        argument("LOG", "Logs of one session, one of each kind, or a folder that holds them; .gz is read as it is."),
+    ],
+    part: Annotated[
+        str | None, option("--part NAME", "Part or board profile of the chip: geometry and endurance.")
     ] = None,
-    shift: Annotated[list[str] | None, option("trace report", "shift", "--shift", metavar="KIND=SECONDS")] = None,
+    chip: Annotated[
+        str | None,
+        option("--chip GEOMETRY", "Geometry of the chip: 'page_B=2048 oob_B=64 block_B=131072 size_B=268435456'."),
+    ] = None,
+    endurance: Annotated[
+        int | None,
+        option(
+            "--endurance ERASES",
+            "Erases that a block bears, for the estimated lifetime. [default: the part's]",
+            least=1,
+        ),
+    ] = None,
+    shift: Annotated[
+        list[str] | None,
+        option(
+            "--shift KIND=SECONDS",
+            "Seconds to add to the times of a kind of log (flashmon, vfsmon, funcmon), when clocks differ.",
+        ),
+    ] = None,
     yes: LargeLogs = False,
-    out: Annotated[Path | None, option("trace report", "out", "--out", metavar="DIR")] = None,
-    json: Annotated[bool, option("trace report", "json", "--json")] = False,
+    out: Annotated[Path | None, option("--out DIR", "Results folder [default: results/trace-LOG].")] = None,
+    json: Annotated[bool, option("--json", "Print the summary as JSON instead of tables.")] = False,
 ) -> None:
-    """Analyses the logs of one session."""
+    """Analyse logs of the probe kit or of Flashmon. See docs/trace-report.md.
+
+    Example: ffslab trace report flashmon.log vfsmon.log funcmon.log --endurance 100000
+    """
     from ffslab.boards.tracereport import verb
     from ffslab.cli.progress import progress_bar
 
@@ -65,17 +92,25 @@ def trace_report(
     _print_trace(summary, text, folder, json=json, flaws=summary["flaws"])
 
 
-@verb(trace_app, "trace diff")
+@verb(trace_app, "diff")
 def trace_diff(
-    a: Annotated[Path, argument("trace diff", "a", "A")],
-    b: Annotated[Path, argument("trace diff", "b", "B")],
-    part: Annotated[str | None, option("trace diff", "part", "--part", metavar="NAME")] = None,
-    chip: Annotated[str | None, option("trace diff", "chip", "--chip", metavar="GEOMETRY")] = None,
+    a: Annotated[Path, argument("A", "A log, or a folder with the logs of one session.")],
+    b: Annotated[Path, argument("B", "What it is compared with.")],
+    part: Annotated[
+        str | None, option("--part NAME", "Part or board profile of the chip: geometry and endurance.")
+    ] = None,
+    chip: Annotated[
+        str | None,
+        option("--chip GEOMETRY", "Geometry of the chip: 'page_B=2048 oob_B=64 block_B=131072 size_B=268435456'."),
+    ] = None,
     yes: LargeLogs = False,
-    out: Annotated[Path | None, option("trace diff", "out", "--out", metavar="DIR")] = None,
-    json: Annotated[bool, option("trace diff", "json", "--json")] = False,
+    out: Annotated[Path | None, option("--out DIR", "Results folder [default: results/diff-A-B].")] = None,
+    json: Annotated[bool, option("--json", "Print the differences as JSON instead of tables.")] = False,
 ) -> None:
-    """Compares two sessions."""
+    """Compare the logs of two sessions: counts, rates, times, maps.
+
+    Example: ffslab trace diff before/ after/
+    """
     from ffslab.boards.tracereport import verb
 
     difference, text, folder = verb.diff(a, b, verb.Options(part, chip, large=yes), out)

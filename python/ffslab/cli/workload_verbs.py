@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ffslab.cli.parts import EXIT_NEGATIVE, argument, check_distinct, option, verb
+from ffslab.cli.result_options import SummaryJson
 from ffslab.cli.stack_options import (
     FileSystem,
     FileSystems,
@@ -49,7 +50,10 @@ def _end_with(failures: list[str]) -> None:
 
 
 def replay(
-    trace: Annotated[Path, argument("replay", "trace", "TRACE")],
+    trace: Annotated[
+        Path,
+        argument("TRACE", "Recording: strace, fio's iolog, blkparse, OpenFlash's CSV, a table; .gz is read as it is."),
+    ],
     system: System = "linux",
     board: OwnBoard = None,
     kernel: Kernel = None,
@@ -57,12 +61,17 @@ def replay(
     partition_blocks: OwnBlocks = None,
     read_ahead: ReadAheads = None,
     settings: Settings = None,
-    think: Annotated[Think, option("replay", "think", "--think")] = Think.KEEP,
+    think: Annotated[
+        Think, option("--think", "keep: the application's pauses between calls are slept; none: they are left out.")
+    ] = Think.KEEP,
     yes: Yes = False,
-    out: Annotated[Path | None, option("replay", "out", "--out", metavar="DIR")] = None,
-    json: Annotated[bool, option("replay", "json", "--json")] = False,
+    out: Annotated[Path | None, option("--out DIR", "Results folder [default: results/TRACE].")] = None,
+    json: SummaryJson = False,
 ) -> None:
-    """Replays one trace: an experiment written from the options."""
+    """Replay a recorded application. docs/traces.md lists formats.
+
+    Example: ffslab replay examples/sqlite/insert.strace.gz --read-ahead 128 --read-ahead 0
+    """
     from ffslab.api.machine import Machine, settings_of
     from ffslab.workloads.replay import replay_experiment
 
@@ -77,7 +86,7 @@ def replay(
 
 
 def fio(
-    jobfile: Annotated[Path, argument("fio", "jobfile", "JOBFILE")],
+    jobfile: Annotated[Path, argument("JOBFILE", "Job file, as fio 3.33 reads it.")],
     system: System = "linux",
     board: OwnBoard = None,
     kernel: Kernel = None,
@@ -85,12 +94,20 @@ def fio(
     partition_blocks: OwnBlocks = None,
     read_ahead: ReadAhead = None,
     settings: Settings = None,
-    lenient: Annotated[bool, option("fio", "lenient", "--lenient")] = False,
+    lenient: Annotated[
+        bool,
+        option("--lenient", "Leave options that are not honoured out, with a warning each, instead of refusing them."),
+    ] = False,
     yes: Yes = False,
-    out: Annotated[Path | None, option("fio", "out", "--out", metavar="DIR")] = None,
-    json: Annotated[bool, option("fio", "json", "--json")] = False,
+    out: Annotated[Path | None, option("--out DIR", "Results folder [default: results/JOBFILE].")] = None,
+    json: Annotated[
+        bool, option("--json", "Print JSON as fio's --output-format=json does, with an object `ffslab`.")
+    ] = False,
 ) -> None:
-    """Runs a job file: an experiment with one `fio` step."""
+    """Run the jobs of a fio job file. docs/fio.md lists the options.
+
+    Example: ffslab fio examples/fio/random-write.fio --fs ubifs
+    """
     from ffslab.api.machine import Machine, settings_of
     from ffslab.files import results
     from ffslab.workloads import fio as jobs
@@ -108,7 +125,7 @@ def fio(
 
 
 def postmark(
-    commands: Annotated[Path, argument("postmark", "commands", "COMMANDS")],
+    commands: Annotated[Path, argument("COMMANDS", "Command file: lines such as `set number 500`, `run`.")],
     system: System = "linux",
     board: OwnBoard = None,
     kernel: Kernel = None,
@@ -117,10 +134,13 @@ def postmark(
     read_ahead: ReadAhead = None,
     settings: Settings = None,
     yes: Yes = False,
-    out: Annotated[Path | None, option("postmark", "out", "--out", metavar="DIR")] = None,
-    json: Annotated[bool, option("postmark", "json", "--json")] = False,
+    out: Annotated[Path | None, option("--out DIR", "Results folder [default: results/COMMANDS].")] = None,
+    json: Annotated[bool, option("--json", "Print the summary as JSON instead of the report.")] = False,
 ) -> None:
-    """Runs a command file: an experiment with one `postmark` step."""
+    """Run a command file of the program postmark. See docs/postmark.md.
+
+    Example: ffslab postmark examples/postmark/mail.pmrc --fs yaffs2
+    """
     from ffslab.api.machine import Machine, settings_of
     from ffslab.files import results
     from ffslab.workloads import postmark as mail
@@ -160,20 +180,34 @@ def _run(experiment: Experiment, name: str, out: Path | None, yes: bool) -> tupl
 
 
 def sqlite(
-    script: Annotated[Path | None, argument("sqlite", "script", "SCRIPT.sql")] = None,
-    setup: Annotated[Path | None, option("sqlite", "setup", "--setup", metavar="SCRIPT.sql")] = None,
+    script: Annotated[
+        Path | None,
+        argument("SCRIPT.sql", "SQL whose statements are measured; without a file it is read from the standard input."),
+    ] = None,
+    setup: Annotated[
+        Path | None,
+        option(
+            "--setup SCRIPT.sql",
+            "SQL that is executed before, unmeasured; then all is synced and the caches are dropped.",
+        ),
+    ] = None,
     system: System = "linux",
     board: OwnBoard = None,
     fs: FileSystems = None,
     partition_blocks: OwnBlocks = None,
     read_ahead: ReadAheads = None,
     settings: Settings = None,
-    database: Annotated[str, option("sqlite", "database", "--database", metavar="NAME")] = "database.db",
-    rows: Annotated[bool, option("sqlite", "rows", "--rows")] = False,
-    out: Annotated[Path | None, option("sqlite", "out", "--out", metavar="DIR")] = None,
-    json: Annotated[bool, option("sqlite", "json", "--json")] = False,
+    database: Annotated[str, option("--database NAME", "Name of the data base file.")] = "database.db",
+    rows: Annotated[bool, option("--rows", "Print the rows that the statements return before the tables.")] = False,
+    out: Annotated[Path | None, option("--out DIR", "Results folder [default: results/SCRIPT].")] = None,
+    json: Annotated[
+        bool, option("--json", "Print the summary as JSON instead of tables; its steps are the statements.")
+    ] = False,
 ) -> None:
-    """Runs SQL with the real SQLite."""
+    """Run SQL with the real SQLite on a simulated file system. See docs/sqlite.md.
+
+    Example: ffslab sqlite --fs jffs2 --fs ubifs --setup make.sql < queries.sql
+    """
     from ffslab.api.machine import Machine, settings_of
     from ffslab.sqlite import verb as sql
 

@@ -1,0 +1,16 @@
+"""Options of several verbs that do not name the machine or an image: what is read, what is printed."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from ffslab.cli.parts import option
+
+Json = Annotated[bool, option("--json", "Print JSON instead of a table.")]
+SummaryJson = Annotated[bool, option("--json", "Print the summary as JSON instead of a table.")]
+Jobs = Annotated[int | None, option("--jobs N", "Simulations that run at once. [default: one per core]", least=1)]
+LargeLogs = Annotated[bool, option("--yes", "Read the logs though they have more events than the limit (4,000,000).")]
+RecordBytes = Annotated[
+    list[int] | None,
+    option("--record-B B", "Take only the traces with records of this size; may be given several times.", least=1),
+]
