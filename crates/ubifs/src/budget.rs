@@ -73,7 +73,7 @@ impl Core {
     pub fn calc_min_idx_lebs(&self) -> i64 {
         let budget = &self.budget;
         let bytes = 3 * (budget.old_idx_bytes + budget.growth.idx + budget.uncommitted_idx);
-        let leb = i64::from(self.geo.idx_leb_bytes).max(1);
+        let leb = i64::from(self.lebs.geo.idx_leb_bytes).max(1);
         ((bytes + leb - 1) / leb + 1).max(INDEX_LEBS_MIN)
     }
 
@@ -82,11 +82,11 @@ impl Core {
         // Beside the LEBs of the index these are kept: one for garbage collection, one for each journal head, and one
         // for deletions.
         let reserved = min_idx_lebs + 1 + HEADS as i64 + 1;
-        let mut available = self.geo.main_bytes() - stats.total_used;
-        available -= reserved * i64::from(self.geo.leb_bytes);
+        let mut available = self.lebs.geo.main_bytes() - stats.total_used;
+        available -= reserved * i64::from(self.lebs.geo.leb_bytes);
         available -= stats.total_dead + stats.total_dark;
         if stats.idx_lebs > min_idx_lebs {
-            available -= (stats.idx_lebs - min_idx_lebs) * i64::from(self.geo.dark_wm);
+            available -= (stats.idx_lebs - min_idx_lebs) * i64::from(self.lebs.geo.dark_wm);
         }
         available.max(0)
     }
@@ -126,7 +126,7 @@ impl Core {
     }
 
     pub fn growth_of(&self, request: &Request) -> Growth {
-        request.growth(self.geo.idx_bytes_max)
+        request.growth(self.lebs.geo.idx_bytes_max)
     }
 
     pub fn release_request(&mut self, request: &Request) {
@@ -137,7 +137,7 @@ impl Core {
     /// Turns the budget for a page that is new on flash into one for a page that replaces a data node
     /// (`ubifs_convert_page_budget`).
     pub fn convert_page_budget(&mut self) {
-        self.budget.growth.idx -= i64::from(self.geo.idx_bytes_max);
+        self.budget.growth.idx -= i64::from(self.lebs.geo.idx_bytes_max);
         self.budget.growth.data -= i64::from(DATA_BYTES_MAX);
         self.budget.growth.dirty += i64::from(DATA_BYTES_MAX);
         self.budget.min_idx_lebs = self.calc_min_idx_lebs();
@@ -152,15 +152,15 @@ impl Core {
         let reserved = self.reserved_index_lebs(budget.min_idx_lebs);
         let lebs =
             stats.empty_lebs + self.lpt.categories.freeable_cnt + self.idx_gc_cnt - stats.taken_empty_lebs - reserved;
-        available += lebs * (i64::from(self.geo.dark_wm) - i64::from(self.geo.leb_overhead));
+        available += lebs * (i64::from(self.lebs.geo.dark_wm) - i64::from(self.lebs.geo.leb_overhead));
         self.reported_bytes((available - outstanding).max(0))
     }
 
     /// How many bytes of file data fit into `free` bytes of flash when headers of data nodes and index nodes are
     /// counted.
     pub fn reported_bytes(&self, free: i64) -> u64 {
-        let children = if self.geo.fanout > 3 { self.geo.fanout / 2 } else { 2 };
-        let divisor = DATA_BYTES_MAX + self.geo.idx_bytes_max * 3 / (children - 1);
+        let children = if self.lebs.geo.fanout > 3 { self.lebs.geo.fanout / 2 } else { 2 };
+        let divisor = DATA_BYTES_MAX + self.lebs.geo.idx_bytes_max * 3 / (children - 1);
         (free as u64).saturating_mul(u64::from(BLOCK_BYTES)) / u64::from(divisor)
     }
 
@@ -205,7 +205,7 @@ impl Ubifs {
                 return Err(Errno::NoSpc);
             }
             let made = self.make_free_space(host);
-            self.core.cond_resched();
+            self.core.lebs.cond_resched();
             match made {
                 Err(Fail::Again) => {}
                 Err(NO_SPACE) if !retried => retried = true,

@@ -59,7 +59,7 @@ pub(crate) struct Bulk {
 impl Core {
     /// Bytes that one bulk read covers at most; nodes beyond them are left for another read (`max_bu_buf_len`).
     fn bulk_bytes_max(&self) -> u32 {
-        (BLOCKS_MAX * DATA_BYTES_MAX).min(self.geo.leb_bytes)
+        (BLOCKS_MAX * DATA_BYTES_MAX).min(self.lebs.geo.leb_bytes)
     }
 
     /// Finds what can be read at once from block `first` on.
@@ -121,12 +121,12 @@ impl Core {
         let at = NodeAt { len, ..first };
         match self.head_of_bud(at.lnum) {
             Some(head) => self.read_of_head(head, &mut bulk.bytes, at)?,
-            None => self.leb_read_checked(at.lnum, at.offs, &mut bulk.bytes)?,
+            None => self.lebs.read_checked(at.lnum, at.offs, &mut bulk.bytes)?,
         }
         for &(key, at) in &bulk.nodes {
             let from = (at.offs - first.offs) as usize;
             let node = &bulk.bytes[from..from + at.len as usize];
-            self.check_read(node, DATA_NODE, at.offs)?;
+            self.lebs.check_read(node, DATA_NODE, at.offs)?;
             if Key::read(node, KEY_AT) != key {
                 return Err(Fail::corrupt("node with another key than the index says"));
             }

@@ -45,7 +45,7 @@ impl Core {
     }
 
     fn check_leb(&mut self, lnum: u32, used: &Used, sums: &mut Stats) -> Result<(), String> {
-        let geo = self.geo;
+        let geo = self.lebs.geo;
         let lp = self.read_lp(lnum).map_err(|fail| format!("LEB {lnum}: {fail:?}"))?;
         let (in_use, _) = used.get(&lnum).copied().unwrap_or((0, lp.is_index));
         let space = lp.free + lp.dirty;
@@ -56,10 +56,10 @@ impl Core {
         }
         let scanned = space < geo.leb_bytes && !waits;
         if scanned {
-            let leb = self.scan(lnum, 0).map_err(|fail| format!("LEB {lnum}: scan: {fail:?}"))?;
+            let leb = self.lebs.scan(lnum, 0).map_err(|fail| format!("LEB {lnum}: scan: {fail:?}"))?;
             let end = leb.end;
             let has_index = leb.nodes.first().is_some_and(|node| node.kind == IDX_NODE);
-            self.recycle(leb);
+            self.lebs.recycle(leb);
             if geo.leb_bytes - end != lp.free && (!lp.is_index || index_head) {
                 return Err(format!("LEB {lnum}: its free space begins at {end}, the LPT says {} free", lp.free));
             }
@@ -91,7 +91,7 @@ impl Core {
         }
         self.count_used(root, &mut used, &mut nodes).map_err(text)?;
         let mut sums = Stats::default();
-        for (lnum, seen) in (self.geo.main_first..self.geo.leb_cnt).zip(looked) {
+        for (lnum, seen) in (self.lebs.geo.main_first..self.lebs.geo.leb_cnt).zip(looked) {
             self.check_leb(lnum, &used, &mut sums)?;
             let lp = self.read_lp(lnum).map_err(text)?;
             if seen != (lp.free, lp.dirty) {

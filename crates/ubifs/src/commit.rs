@@ -93,9 +93,9 @@ impl Core {
             _ => self.begin_commit()?,
         };
         if goes_on {
-            self.cond_resched();
+            self.lebs.cond_resched();
             while self.go_on_with_commit()? {
-                self.cond_resched();
+                self.lebs.cond_resched();
             }
         }
         Ok(())
@@ -104,7 +104,7 @@ impl Core {
     /// The part of a commit during which nobody else may change anything. `false`: there is nothing to commit.
     fn begin_commit(&mut self) -> Res<bool> {
         let _why = self.because_of_commit(self.uncommitted.are_of_setup());
-        self.check_writable()?;
+        self.lebs.check_writable()?;
         if !self.mounting && !self.tnc.is_root_dirty() && !self.lpt.is_dirty() {
             self.commit_state = CommitState::Resting;
             return Ok(false);
@@ -135,8 +135,8 @@ impl Core {
 
     fn because_of_commit(&self, is_of_setup: bool) -> Option<ReasonGuard> {
         match is_of_setup {
-            true => Some(self.sim.because(&causes::LEFT_BY_SETUP)),
-            false => (self.sim.reason() != &causes::SYNC).then(|| self.sim.because(&causes::SUMMARY)),
+            true => Some(self.lebs.sim.because(&causes::LEFT_BY_SETUP)),
+            false => (self.lebs.sim.reason() != &causes::SYNC).then(|| self.lebs.sim.because(&causes::SUMMARY)),
         }
     }
 
@@ -144,7 +144,7 @@ impl Core {
         if result.is_err() {
             self.commit = None;
             self.commit_state = CommitState::Broken;
-            self.read_only = true;
+            self.lebs.read_only = true;
         }
         result
     }

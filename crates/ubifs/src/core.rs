@@ -7,6 +7,7 @@ use crate::compress::Compressor;
 use crate::format::HEADS;
 use crate::gc::IdxGc;
 use crate::geometry::Geometry;
+use crate::leb::Lebs;
 use crate::log::Log;
 use crate::lpt::Lpt;
 use crate::master::Master;
@@ -21,9 +22,8 @@ use ffslab_sim::Sim;
 use ffslab_ubi::Volume;
 
 pub(crate) struct Core {
-    pub sim: Sim,
-    pub volume: Volume,
-    pub geo: Geometry,
+    /// The flash: what stands in the LEBs, and whether it may be changed.
+    pub lebs: Lebs,
     pub sb: Superblock,
     pub master: Master,
     pub tnc: Tnc,
@@ -34,7 +34,6 @@ pub(crate) struct Core {
     pub orphans: Orphans,
     pub sizes: Sizes,
     pub thread: Thread,
-    pub max_sqnum: u64,
     pub highest_ino: u32,
     pub cmt_no: u64,
     pub commit_state: CommitState,
@@ -46,23 +45,16 @@ pub(crate) struct Core {
     /// LEBs of the index that garbage collection has emptied and a commit frees; the latest stands first.
     pub idx_gc: Vec<IdxGc>,
     pub idx_gc_cnt: i64,
-    /// After an error nothing is written any more.
-    pub read_only: bool,
-    /// Mounted read-only: what a power cut left is mended in memory alone.
-    pub ro_mount: bool,
     /// The repairs that a read-only mount has found necessary, for a later remount read-write.
     pub deferred: Deferred,
     /// Whether a mount, or a remount from read-only to read-write, is going on.
     pub mounting: bool,
     pub replaying: bool,
     pub need_recovery: bool,
-    /// Data nodes' check sums are tested only during mount, unless the mount option says otherwise.
-    pub check_data_crc: bool,
     pub compressor: Compressor,
     /// How long data wait in a write buffer.
     pub wbuf_delay_ns: u64,
     // Working memory.
-    pub leb_buffers: Vec<Vec<u8>>,
     pub lpt_node_buffer: Vec<u8>,
     pub index_buffer: Vec<u8>,
     pub entry_buffer: Vec<u8>,
@@ -73,9 +65,7 @@ impl Core {
     pub fn new(sim: Sim, volume: Volume, geo: Geometry) -> Core {
         causes::register(&sim);
         Core {
-            sim,
-            volume,
-            geo,
+            lebs: Lebs::new(sim, volume, geo),
             sb: Superblock::default(),
             master: Master::default(),
             tnc: Tnc::new(NodeAt::default()),
@@ -86,7 +76,6 @@ impl Core {
             orphans: Orphans::default(),
             sizes: Sizes::default(),
             thread: Thread::default(),
-            max_sqnum: 0,
             highest_ino: crate::format::FIRST_INO,
             cmt_no: 0,
             commit_state: CommitState::default(),
@@ -95,16 +84,12 @@ impl Core {
             gc_lnum: None,
             idx_gc: Vec::new(),
             idx_gc_cnt: 0,
-            read_only: false,
-            ro_mount: false,
             deferred: Deferred::default(),
             mounting: true,
             replaying: false,
             need_recovery: false,
-            check_data_crc: true,
             compressor: Compressor::default(),
             wbuf_delay_ns: 5_000_000_000,
-            leb_buffers: Vec::new(),
             lpt_node_buffer: Vec::new(),
             index_buffer: Vec::new(),
             entry_buffer: Vec::new(),

@@ -37,7 +37,7 @@ impl Core {
             return Err(Fail::corrupt("bad size in a data node"));
         }
         let kind = get_u16(node, data::COMPR_TYPE);
-        if self.compressor.decompress(&self.sim, kind, &node[data::DATA..], page) != Some(size) {
+        if self.compressor.decompress(&self.lebs.sim, kind, &node[data::DATA..], page) != Some(size) {
             return Err(Fail::corrupt("damaged data in a data node"));
         }
         page[size..].fill(0);
@@ -63,7 +63,7 @@ impl Ubifs {
         if self.inodes.contains_key(&ino) {
             return Ok(());
         }
-        let _why = self.core.sim.because_if_none(&causes::INODE_READ);
+        let _why = self.core.lebs.sim.because_if_none(&causes::INODE_READ);
         let mut node = std::mem::take(&mut self.entry);
         let read = self.core.locate(Key::inode(ino), &mut node);
         let inode = read.and_then(|_| Inode::unpack(ino, &node));
@@ -185,7 +185,7 @@ impl Ubifs {
         cached: bool,
     ) -> Result<WritePlan> {
         self.cancel_begun_write();
-        self.core.check_writable().map_err(Errno::from)?;
+        self.core.lebs.check_writable().map_err(Errno::from)?;
         let index = at >> BLOCK_SHIFT;
         let is_whole = bytes == BLOCK_BYTES as usize;
         let appending = at + bytes as u64 > self.inode(ino)?.size_bytes;
@@ -287,11 +287,11 @@ impl Ubifs {
 
     fn do_write_page(&mut self, host: &mut dyn Host, ino: Ino, index: u64, len: usize) -> Result<()> {
         let compression = self.inode(ino)?.data_compression();
-        let _why = self.core.sim.because_if_none(&causes::DATA);
+        let _why = self.core.lebs.sim.because_if_none(&causes::DATA);
         let page = host.page(ino, index).ok_or(Errno::Io)?;
         let written = self.core.write_data(ino, index as u32, &page[..len], compression);
         self.forget_dirty_page(ino, index);
-        written.map_err(|fail| self.core.fatal(fail).into())
+        written.map_err(|fail| self.core.lebs.fatal(fail).into())
     }
 
     /// Gives back the budget of a page that was written back or dropped.
@@ -308,7 +308,7 @@ impl Ubifs {
     /// Writes an inode if it is dirty (`ubifs_write_inode`).
     pub(crate) fn write_back_inode(&mut self, ino: Ino) -> Result<()> {
         let Some(inode) = self.inodes.get_mut(&ino).filter(|inode| inode.dirty) else { return Ok(()) };
-        let _why = self.core.sim.because_if_none(&causes::METADATA);
+        let _why = self.core.lebs.sim.because_if_none(&causes::METADATA);
         let mut written = Ok(());
         if inode.links > 0 {
             written = self.core.write_inode_node(inode, &[]);
@@ -379,7 +379,7 @@ impl Ubifs {
             result = self.do_write_page(host, ino, index, kept);
         }
         if result.is_ok() {
-            let _why = self.core.sim.clone().because(&causes::METADATA);
+            let _why = self.core.lebs.sim.clone().because(&causes::METADATA);
             let inode = self.inodes.get_mut(&ino).ok_or(Errno::NoEnt)?;
             (inode.modified, inode.changed) = (now, now);
             apply(inode, change, now);

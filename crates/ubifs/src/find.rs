@@ -38,7 +38,7 @@ impl Core {
     }
 
     fn lnum_of(&self, i: usize) -> u32 {
-        self.geo.main_first + i as u32
+        self.lebs.geo.main_first + i as u32
     }
 
     /// The LEB that garbage collection takes next, marked as taken (`ubifs_find_dirty_leb`).
@@ -60,7 +60,7 @@ impl Core {
         }
         let space = |i: u32| self.lpt.props[i as usize].free + self.lpt.props[i as usize].dirty;
         let index = self.lpt.categories.heap(Category::DirtyIndex).first().copied();
-        let index = index.filter(|&i| !exclude_index && space(i) >= min_space && space(i) >= self.geo.half_leb());
+        let index = index.filter(|&i| !exclude_index && space(i) >= min_space && space(i) >= self.lebs.geo.half_leb());
         let other = self.lpt.categories.heap(Category::Dirty).first().copied().filter(|&i| space(i) >= min_space);
         let chosen = match (index, other) {
             (Some(index), Some(other)) => Some(if space(index) >= space(other) { index } else { other }),
@@ -76,7 +76,7 @@ impl Core {
     fn scan_for_dirty(&mut self, min_space: u32, pick_free: bool, exclude_index: bool) -> Res<u32> {
         let fits = |i: usize| {
             let lp = &self.lpt.props[i];
-            lp.free + lp.dirty >= min_space && lp.dirty >= self.geo.dead_wm
+            lp.free + lp.dirty >= min_space && lp.dirty >= self.lebs.geo.dead_wm
         };
         let mut free = self.lpt.categories.heap(Category::Free).iter().map(|&i| i as usize);
         if let Some(i) = free.find(|&i| fits(i)) {
@@ -103,9 +103,9 @@ impl Core {
             && stats.empty_lebs - stats.taken_empty_lebs > 0;
         let lnum = self.find_leb_with_space(min_space, pick_free, squeeze)?;
         let lp = self.take(lnum)?;
-        let offs = self.geo.leb_bytes - lp.free;
+        let offs = self.lebs.geo.leb_bytes - lp.free;
         if offs == 0 {
-            self.leb_unmap(lnum)?;
+            self.lebs.unmap(lnum)?;
         }
         Ok((lnum, offs))
     }
@@ -141,15 +141,15 @@ impl Core {
         let stats = &self.lpt.stats;
         let lnum = match known {
             Some(i) => self.lnum_of(i),
-            None if categories.counted != self.geo.main_lebs || stats.empty_lebs - stats.taken_empty_lebs > 0 => {
+            None if categories.counted != self.lebs.geo.main_lebs || stats.empty_lebs - stats.taken_empty_lebs > 0 => {
                 self.scan_lpt(ScanFor::Empty)?
             }
             None => return Err(NO_SPACE),
         };
-        let free = Some(self.geo.leb_bytes);
+        let free = Some(self.lebs.geo.leb_bytes);
         let change = Change { free, dirty: Some(0), taken: Some(true), index: Some(true), ..Change::default() };
         self.change_lp(lnum, change)?;
-        self.leb_unmap(lnum)?;
+        self.lebs.unmap(lnum)?;
         Ok(lnum)
     }
 

@@ -17,7 +17,7 @@ impl FileSystem for Ubifs {
     }
 
     fn sim(&self) -> &Sim {
-        &self.core.sim
+        &self.core.lebs.sim
     }
 
     fn root(&self) -> Ino {
@@ -188,7 +188,7 @@ impl FileSystem for Ubifs {
     }
 
     fn fsync(&mut self, host: &mut dyn Host, ino: Ino, data_only: bool) -> Result<()> {
-        let _why = self.core.sim.clone().because(&causes::SYNC);
+        let _why = self.core.lebs.sim.clone().because(&causes::SYNC);
         if !data_only || host.inode_dirt(ino) == Some(InodeDirt::Data) {
             self.write_back_inode(ino)?;
         }
@@ -196,7 +196,7 @@ impl FileSystem for Ubifs {
     }
 
     fn sync(&mut self, _host: &mut dyn Host) -> Result<()> {
-        let _why = self.core.sim.clone().because(&causes::SYNC);
+        let _why = self.core.lebs.sim.clone().because(&causes::SYNC);
         self.core.sync_all_heads()?;
         self.core.run_commit().map_err(Errno::from)
     }
@@ -216,7 +216,7 @@ impl FileSystem for Ubifs {
     }
 
     fn statfs(&mut self) -> StatFs {
-        let geo = &self.core.geo;
+        let geo = &self.core.lebs.geo;
         let heads = crate::format::HEADS as i64;
         let lebs = i64::from(geo.main_lebs) - 4 - heads;
         let usable = lebs * i64::from(geo.leb_bytes - geo.leb_overhead);
@@ -255,7 +255,7 @@ impl FileSystem for Ubifs {
                 }
             }
         } else {
-            self.core.sim.block(task);
+            self.core.lebs.sim.block(task);
         }
     }
 
@@ -264,7 +264,7 @@ impl FileSystem for Ubifs {
     }
 
     fn is_read_only(&self) -> bool {
-        self.core.ro_mount
+        self.core.lebs.ro_mount
     }
 
     fn remount(&mut self, host: &mut dyn Host, read_only: bool) -> Result<()> {

@@ -56,11 +56,11 @@ impl Core {
     /// Frees a LEB and returns its number, marked as taken. `pick`: whether a LEB that needs no collecting will do.
     /// [`Fail::Again`]: a commit must run first. `NoSpc`: no LEB is worth collecting.
     pub fn collect_garbage(&mut self, pick: PickFree) -> Res<u32> {
-        let _why = self.sim.because(&causes::GC_COPY);
+        let _why = self.lebs.sim.because(&causes::GC_COPY);
         if self.gc_should_commit() {
             return Err(Fail::Again);
         }
-        self.check_writable()?;
+        self.lebs.check_writable()?;
         let mut result = self.collect_lebs(pick);
         if result == Err(NO_SPACE) && !self.idx_gc.is_empty() {
             self.require_commit();
@@ -68,22 +68,22 @@ impl Core {
         }
         if let Err(fail) = result {
             if fail != NO_SPACE && fail != Fail::Again {
-                self.read_only = true;
+                self.lebs.read_only = true;
                 return Err(fail);
             }
         }
         self.sync_head(GC_HEAD)?;
         if let Some(lnum) = self.gc_lnum {
-            self.leb_unmap(lnum)?;
+            self.lebs.unmap(lnum)?;
         }
         result
     }
 
     fn collect_lebs(&mut self, pick: PickFree) -> Res<u32> {
-        let (dead_wm, dark_wm) = (self.geo.dead_wm, self.geo.dark_wm);
+        let (dead_wm, dark_wm) = (self.lebs.geo.dead_wm, self.lebs.geo.dark_wm);
         let mut min_space = dead_wm;
         for round in 0.. {
-            self.cond_resched();
+            self.lebs.cond_resched();
             if self.gc_should_commit() {
                 return Err(Fail::Again);
             }
@@ -95,7 +95,7 @@ impl Core {
                 return Err(NO_SPACE);
             }
             let (lnum, lp) = self.find_dirty_leb(min_space, pick)?;
-            let before = self.heads[GC_HEAD].space(&self.geo);
+            let before = self.heads[GC_HEAD].space(&self.lebs.geo);
             match self.collect_leb(lnum, &lp) {
                 Ok(Collected::Freed) => return Ok(lnum),
                 Ok(Collected::FreedIndex) => continue,
@@ -107,7 +107,7 @@ impl Core {
                 Err(NO_SPACE) => return Err(Fail::corrupt("garbage collection ran out of space")),
                 Err(fail) => return Err(fail),
             }
-            if self.heads[GC_HEAD].space(&self.geo) > before {
+            if self.heads[GC_HEAD].space(&self.lebs.geo) > before {
                 min_space = (min_space / 2).max(dead_wm);
             } else if round >= SOFT_LEBS_LIMIT {
                 min_space = (min_space * 2).min(dark_wm);
@@ -118,31 +118,31 @@ impl Core {
 
     /// Frees one LEB (`ubifs_garbage_collect_leb`).
     pub fn collect_leb(&mut self, lnum: u32, lp: &Lprops) -> Res<Collected> {
-        self.sim.work(Work::GcPass, 0);
-        if lp.free + lp.dirty == self.geo.leb_bytes {
-            if lp.free != self.geo.leb_bytes {
+        self.lebs.sim.work(Work::GcPass, 0);
+        if lp.free + lp.dirty == self.lebs.geo.leb_bytes {
+            if lp.free != self.lebs.geo.leb_bytes {
                 self.sync_other_heads()?;
                 self.free_leb(lnum)?;
             }
-            self.leb_unmap(lnum)?;
+            self.lebs.unmap(lnum)?;
             if self.gc_lnum.is_none() {
                 self.gc_lnum = Some(lnum);
                 return Ok(Collected::Retained);
             }
             return Ok(Collected::Freed);
         }
-        let leb = self.scan(lnum, 0)?;
+        let leb = self.lebs.scan(lnum, 0)?;
         let result = match leb.nodes.first() {
             Some(node) if node.kind == IDX_NODE => self.collect_index_leb(&leb),
             Some(_) => self.collect_journal_leb(&leb),
             None => Err(Fail::corrupt("used LEB without nodes")),
         };
-        self.recycle(leb);
+        self.lebs.recycle(leb);
         result
     }
 
     fn free_leb(&mut self, lnum: u32) -> Res<()> {
-        self.change_lp(lnum, Change { free: Some(self.geo.leb_bytes), dirty: Some(0), ..Change::default() })?;
+        self.change_lp(lnum, Change { free: Some(self.lebs.geo.leb_bytes), dirty: Some(0), ..Change::default() })?;
         Ok(())
     }
 
@@ -153,7 +153,7 @@ impl Core {
             self.renew_index_node(key, get_u16(bytes, idx::LEVEL), leb.lnum, node.offs)?;
         }
         self.idx_gc.insert(0, IdxGc { lnum: leb.lnum, unmap: false });
-        let free = Some(self.geo.leb_bytes);
+        let free = Some(self.lebs.geo.leb_bytes);
         let change = Change { free, dirty: Some(0), index: Some(false), idx_gc: 1, ..Change::default() };
         self.change_lp(leb.lnum, change)?;
         Ok(Collected::FreedIndex)
@@ -168,7 +168,7 @@ impl Core {
             return Ok(Collected::Retained);
         }
         self.sync_head(GC_HEAD)?;
-        self.leb_unmap(leb.lnum)?;
+        self.lebs.unmap(leb.lnum)?;
         Ok(Collected::Freed)
     }
 
@@ -182,11 +182,10 @@ impl Core {
     fn switch_gc_head(&mut self) -> Res<()> {
         let lnum = self.gc_lnum.ok_or(Fail::corrupt("no LEB for garbage collection"))?;
         self.sync_head(GC_HEAD)?;
-        self.leb_unmap(lnum)?;
+        self.lebs.unmap(lnum)?;
         self.add_bud_to_log(GC_HEAD, lnum, 0)?;
         self.gc_lnum = None;
-        let geo = self.geo;
-        self.heads[GC_HEAD].seek(&geo, lnum, 0);
+        self.heads[GC_HEAD].seek(&self.lebs.geo, lnum, 0);
         Ok(())
     }
 
@@ -211,7 +210,7 @@ impl Core {
         let mut moved_data = 0;
         loop {
             while let Some(node) = data.get(moved_data) {
-                if node.len > self.heads[GC_HEAD].space(&self.geo) {
+                if node.len > self.heads[GC_HEAD].space(&self.lebs.geo) {
                     break;
                 }
                 self.move_node(leb, node)?;
@@ -219,7 +218,7 @@ impl Core {
             }
             let mut i = 0;
             while let Some(&node) = others.get(i) {
-                let space = self.heads[GC_HEAD].space(&self.geo);
+                let space = self.heads[GC_HEAD].space(&self.lebs.geo);
                 if space < least {
                     break;
                 }
@@ -242,7 +241,7 @@ impl Core {
     }
 
     fn move_node(&mut self, leb: &ScannedLeb, node: &ScannedNode) -> Res<()> {
-        self.cond_resched();
+        self.lebs.cond_resched();
         let head = &self.heads[GC_HEAD];
         let lnum = head.lnum.ok_or(NO_SPACE)?;
         let at = NodeAt { lnum, offs: head.next_offs(), len: node.len };
@@ -256,14 +255,14 @@ impl Core {
     /// frees (`ubifs_gc_start_commit`).
     pub fn start_gc_commit(&mut self) -> Res<()> {
         while let Some(i) = self.lpt.categories.first_of(Category::Freeable) {
-            let lnum = self.geo.main_first + i as u32;
-            self.leb_unmap(lnum)?;
+            let lnum = self.lebs.geo.main_first + i as u32;
+            self.lebs.unmap(lnum)?;
             self.free_leb(lnum)?;
         }
         self.idx_gc.iter_mut().for_each(|entry| entry.unmap = true);
         while let Some(i) = self.lpt.categories.first_of(Category::FreeableIndex) {
-            let lnum = self.geo.main_first + i as u32;
-            let free = Some(self.geo.leb_bytes);
+            let lnum = self.lebs.geo.main_first + i as u32;
+            let free = Some(self.lebs.geo.leb_bytes);
             let change = Change { free, dirty: Some(0), taken: Some(true), index: Some(false), idx_gc: 1 };
             self.change_lp(lnum, change)?;
             self.idx_gc.insert(0, IdxGc { lnum, unmap: true });
@@ -275,7 +274,7 @@ impl Core {
     pub fn end_gc_commit(&mut self) -> Res<()> {
         for entry in std::mem::take(&mut self.idx_gc) {
             if entry.unmap {
-                self.leb_unmap(entry.lnum)?;
+                self.lebs.unmap(entry.lnum)?;
                 self.change_lp(entry.lnum, Change { taken: Some(false), idx_gc: -1, ..Change::default() })?;
             } else {
                 self.idx_gc.push(entry);

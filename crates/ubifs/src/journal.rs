@@ -8,6 +8,7 @@ use crate::find::PickFree;
 use crate::format::*;
 use crate::inode::Inode;
 use crate::key::Key;
+use crate::leb::Lebs;
 use crate::tnc::NodeAt;
 
 const COMMITS_MAX: u32 = 128;
@@ -33,8 +34,8 @@ impl Core {
         let squeeze = head == BASE_HEAD;
         let mut retries = 0;
         loop {
-            self.check_writable()?;
-            if self.heads[head].lnum.is_some() && self.heads[head].space(&self.geo) >= len {
+            self.lebs.check_writable()?;
+            if self.heads[head].lnum.is_some() && self.heads[head].space(&self.lebs.geo) >= len {
                 return Ok(());
             }
             let (lnum, offs) = match self.find_free_space(len, squeeze) {
@@ -42,7 +43,7 @@ impl Core {
                 Err(NO_SPACE) => match self.collect_garbage(PickFree::Yes) {
                     Ok(lnum) => {
                         // Garbage collection itself may have moved this head to a LEB with room.
-                        if self.heads[head].lnum.is_some() && self.heads[head].space(&self.geo) >= len {
+                        if self.heads[head].lnum.is_some() && self.heads[head].space(&self.lebs.geo) >= len {
                             return self.return_leb(lnum);
                         }
                         (lnum, 0)
@@ -60,8 +61,7 @@ impl Core {
                 self.return_leb(lnum)?;
                 return Err(fail);
             }
-            let geo = self.geo;
-            self.heads[head].seek(&geo, lnum, offs);
+            self.heads[head].seek(&self.lebs.geo, lnum, offs);
             return Ok(());
         }
     }
@@ -70,19 +70,13 @@ impl Core {
     pub fn append(&mut self, head: usize, nodes: &[u8]) -> Res<(u32, u32)> {
         let h = &self.heads[head];
         let place = (h.lnum.ok_or(NO_SPACE)?, h.next_offs());
-        self.write_head(head, nodes).map_err(|fail| self.fatal(fail))?;
+        self.write_head(head, nodes).map_err(|fail| self.lebs.fatal(fail))?;
         Ok(place)
-    }
-
-    /// Makes the file system read-only after an error in the middle of a change, when memory and flash may disagree.
-    pub fn fatal(&mut self, fail: Fail) -> Fail {
-        self.read_only = true;
-        fail
     }
 
     /// Runs a change of the index after its nodes were written; an error is fatal.
     pub fn index_change<R>(&mut self, change: impl FnOnce(&mut Core) -> Res<R>) -> Res<R> {
-        change(self).map_err(|fail| self.fatal(fail))
+        change(self).map_err(|fail| self.lebs.fatal(fail))
     }
 
     /// Writes a page of a file (`ubifs_jnl_write_data`).
@@ -94,7 +88,7 @@ impl Core {
         key.write_in_node(&mut node, KEY_AT);
         put_u32(&mut node, data::SIZE, plain.len() as u32);
         let mut compressor = std::mem::take(&mut self.compressor);
-        match compressor.compress(&self.sim, compression, plain) {
+        match compressor.compress(&self.lebs.sim, compression, plain) {
             Some(stored) => {
                 put_u16(&mut node, data::COMPR_TYPE, compression);
                 node.extend_from_slice(stored);
@@ -110,7 +104,7 @@ impl Core {
     fn write_data_node(&mut self, key: Key, node: &mut [u8]) -> Res<()> {
         let len = node.len() as u32;
         self.reserve(DATA_HEAD, len)?;
-        self.finish_node(node, len, DATA_NODE, NO_GROUP);
+        self.lebs.finish_node(node, len, DATA_NODE, NO_GROUP);
         let (lnum, offs) = self.append(DATA_HEAD, node)?;
         self.heads[DATA_HEAD].note_inode(key.ino);
         self.index_change(|core| core.tnc_add(key, NodeAt { lnum, offs, len }))
@@ -126,7 +120,7 @@ impl Core {
         Key::inode(inode.ino).write_in_node(node, KEY_AT);
         inode.pack(node);
         node[ino::DATA..ino::DATA + data.len()].copy_from_slice(data);
-        self.finish_node(node, len, INO_NODE, if last { LAST_OF_GROUP } else { IN_GROUP });
+        self.lebs.finish_node(node, len, INO_NODE, if last { LAST_OF_GROUP } else { IN_GROUP });
         len
     }
 
@@ -191,9 +185,9 @@ impl Core {
         put_u64(&mut nodes[from..], trun::OLD_SIZE, old_bytes);
         put_u64(&mut nodes[from..], trun::NEW_SIZE, new_bytes);
         let group = if tail.is_some() { IN_GROUP } else { LAST_OF_GROUP };
-        self.finish_node(&mut nodes[from..], TRUN_BYTES, TRUN_NODE, group);
+        self.lebs.finish_node(&mut nodes[from..], TRUN_BYTES, TRUN_NODE, group);
         if let Some(mut node) = tail {
-            self.finish_node(&mut node, tail_len, DATA_NODE, LAST_OF_GROUP);
+            self.lebs.finish_node(&mut node, tail_len, DATA_NODE, LAST_OF_GROUP);
             nodes.extend_from_slice(&node);
         }
         let (lnum, offs) = self.append(BASE_HEAD, &nodes)?;
@@ -232,13 +226,13 @@ impl Core {
         }
         let kind = get_u16(&node, data::COMPR_TYPE);
         let mut plain = vec![0; BLOCK_BYTES as usize];
-        let bytes = self.compressor.decompress(&self.sim, kind, &node[data::DATA..], &mut plain);
+        let bytes = self.compressor.decompress(&self.lebs.sim, kind, &node[data::DATA..], &mut plain);
         if bytes.is_none_or(|bytes| bytes < kept) {
             return Err(Fail::corrupt("damaged data in a data node"));
         }
         node.truncate(data::DATA);
         put_u32(&mut node, data::SIZE, kept as u32);
-        match self.compressor.compress(&self.sim, kind, &plain[..kept]) {
+        match self.compressor.compress(&self.lebs.sim, kind, &plain[..kept]) {
             Some(stored) => node.extend_from_slice(stored),
             None => {
                 put_u16(&mut node, data::COMPR_TYPE, crate::compress::COMPR_NONE);
@@ -246,5 +240,13 @@ impl Core {
             }
         }
         Ok(Some(node))
+    }
+}
+
+impl Lebs {
+    /// Makes the file system read-only after an error in the middle of a change, when memory and flash may disagree.
+    pub fn fatal(&mut self, fail: Fail) -> Fail {
+        self.read_only = true;
+        fail
     }
 }

@@ -59,11 +59,11 @@ pub(crate) struct Exchange<'a> {
 
 impl Core {
     pub fn entry_key(&self, dir: u32, name: &[u8]) -> Key {
-        Key::dent(dir, name_hash(self.geo.key_hash, name))
+        Key::dent(dir, name_hash(self.lebs.geo.key_hash, name))
     }
 
     pub fn xattr_key(&self, host: u32, name: &[u8]) -> Key {
-        Key::xent(host, name_hash(self.geo.key_hash, name))
+        Key::xent(host, name_hash(self.lebs.geo.key_hash, name))
     }
 
     /// Appends an entry node, aligned; returns its length.
@@ -79,7 +79,7 @@ impl Core {
         put_u16(node, dent::NLEN, entry.name.len() as u16);
         put_u32(node, dent::COOKIE, entry.cookie);
         node[dent::NAME..dent::NAME + entry.name.len()].copy_from_slice(entry.name);
-        self.finish_node(node, len, if entry.is_xattr { XENT_NODE } else { DENT_NODE }, IN_GROUP);
+        self.lebs.finish_node(node, len, if entry.is_xattr { XENT_NODE } else { DENT_NODE }, IN_GROUP);
         len
     }
 

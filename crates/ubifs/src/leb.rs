@@ -3,10 +3,11 @@
 //! Follows `fs/ubifs/io.c` (`ubifs_leb_read`, `ubifs_leb_write` ...): after an error of a write the file system is
 //! read-only.
 
-use crate::core::Core;
 use crate::error::{Fail, Res};
+use crate::geometry::Geometry;
 use ffslab_fs::Errno;
-use ffslab_ubi::UbiError;
+use ffslab_sim::Sim;
+use ffslab_ubi::{UbiError, Volume};
 
 impl From<UbiError> for Fail {
     fn from(error: UbiError) -> Fail {
@@ -20,41 +21,84 @@ impl From<UbiError> for Fail {
     }
 }
 
-impl Core {
-    pub fn leb_read(&mut self, lnum: u32, offs: u32, bytes: &mut [u8]) -> Res<()> {
+/// The LEBs of the volume: whatever is read from flash or written to it goes through here. Nothing here knows space,
+/// journal or index, so a read or a write cannot change them.
+pub(crate) struct Lebs {
+    pub sim: Sim,
+    volume: Volume,
+    pub geo: Geometry,
+    /// After an error nothing is written any more.
+    pub read_only: bool,
+    /// Mounted read-only: what a power cut left is mended in memory alone.
+    pub ro_mount: bool,
+    /// Data nodes' check sums are tested only during mount, unless the mount option says otherwise.
+    pub check_data_crc: bool,
+    pub max_sqnum: u64,
+    /// Buffers of one LEB each that nobody uses now.
+    pub buffers: Vec<Vec<u8>>,
+}
+
+impl Lebs {
+    pub fn new(sim: Sim, volume: Volume, geo: Geometry) -> Lebs {
+        Lebs {
+            sim,
+            volume,
+            geo,
+            read_only: false,
+            ro_mount: false,
+            check_data_crc: true,
+            max_sqnum: 0,
+            buffers: Vec::new(),
+        }
+    }
+
+    pub fn volume_id(&self) -> u32 {
+        self.volume.id()
+    }
+
+    pub fn is_mapped(&self, lnum: u32) -> bool {
+        self.volume.is_mapped(lnum)
+    }
+
+    /// Bytes for an observer of the simulation: no flash operation, no time.
+    pub fn look(&self, lnum: u32, offs: u32, bytes: &mut [u8]) -> Res<()> {
+        Ok(self.volume.look(lnum, offs, bytes)?)
+    }
+
+    pub fn read(&mut self, lnum: u32, offs: u32, bytes: &mut [u8]) -> Res<()> {
         Ok(self.volume.read(lnum, offs, bytes)?)
     }
 
     /// Reads bytes that carry a check sum of their own, and leaves it to that check sum to find damage: when the
     /// programming of a page was cut off by a power loss, its data may be right although the ECC bytes that confirm
     /// them are missing. Linux fails with an I/O error in this case where it reads LPT nodes.
-    pub fn leb_read_checked(&mut self, lnum: u32, offs: u32, bytes: &mut [u8]) -> Res<()> {
-        match self.leb_read(lnum, offs, bytes) {
+    pub fn read_checked(&mut self, lnum: u32, offs: u32, bytes: &mut [u8]) -> Res<()> {
+        match self.read(lnum, offs, bytes) {
             Err(Fail::BadMessage) => Ok(()),
             result => result,
         }
     }
 
-    pub fn leb_write(&mut self, lnum: u32, offs: u32, bytes: &[u8]) -> Res<()> {
+    pub fn write(&mut self, lnum: u32, offs: u32, bytes: &[u8]) -> Res<()> {
         self.check_writable()?;
         let result = self.volume.write(lnum, offs, bytes);
         self.written(result)
     }
 
     /// Replaces the content of a LEB, all or nothing.
-    pub fn leb_change(&mut self, lnum: u32, bytes: &[u8]) -> Res<()> {
+    pub fn change(&mut self, lnum: u32, bytes: &[u8]) -> Res<()> {
         self.check_writable()?;
         let result = self.volume.change(lnum, bytes);
         self.written(result)
     }
 
-    pub fn leb_map(&mut self, lnum: u32) -> Res<()> {
+    pub fn map(&mut self, lnum: u32) -> Res<()> {
         self.check_writable()?;
         let result = self.volume.map(lnum);
         self.written(result)
     }
 
-    pub fn leb_unmap(&mut self, lnum: u32) -> Res<()> {
+    pub fn unmap(&mut self, lnum: u32) -> Res<()> {
         self.check_writable()?;
         let result = self.volume.unmap(lnum);
         self.written(result)

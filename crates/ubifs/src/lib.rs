@@ -185,7 +185,7 @@ impl Ubifs {
             unmounted: false,
             detaches: false,
         };
-        let _why = fs.core.sim.clone().because(&causes::MOUNT_SCAN);
+        let _why = fs.core.lebs.sim.clone().because(&causes::MOUNT_SCAN);
         fs.load(format::ROOT_INO).map_err(Fail::from)?;
         Ok(fs)
     }
@@ -194,7 +194,7 @@ impl Ubifs {
     pub fn space(&self) -> SpaceReport {
         let stats = &self.core.lpt.stats;
         SpaceReport {
-            main_lebs: self.core.geo.main_lebs,
+            main_lebs: self.core.lebs.geo.main_lebs,
             empty_lebs: stats.empty_lebs as u32,
             index_lebs: stats.idx_lebs as u32,
             free_bytes: stats.total_free as u64,

@@ -19,8 +19,8 @@ impl Ubifs {
                 PebUse::Free => BlockSpace { valid_bytes: headers, free_bytes: data, ..BlockSpace::default() },
                 PebUse::Pending => BlockSpace { invalid_bytes: all, ..BlockSpace::default() },
                 PebUse::Leb { address, written_bytes } => {
-                    let lprops = (address.volume_id == core.volume.id())
-                        .then(|| address.leb_number.checked_sub(core.geo.main_first))
+                    let lprops = (address.volume_id == core.lebs.volume_id())
+                        .then(|| address.leb_number.checked_sub(core.lebs.geo.main_first))
                         .flatten()
                         .and_then(|i| lprops.get(i as usize));
                     let (free_bytes, invalid_bytes) = match lprops {

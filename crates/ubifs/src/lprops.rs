@@ -313,7 +313,7 @@ impl Core {
     /// An uncategorized LEB enters the category that it belongs to (`ubifs_ensure_cat`).
     pub fn ensure_category(&mut self, i: usize) {
         if self.lpt.props[i].category == Category::Uncategorized {
-            let category = self.lpt.props[i].categorize(&self.geo);
+            let category = self.lpt.props[i].categorize(&self.lebs.geo);
             if category != Category::Uncategorized {
                 self.lpt.remove_from_category(i);
                 self.lpt.add_to_category(i, category);
@@ -324,7 +324,7 @@ impl Core {
     /// Changes properties and all sums that depend on them (`ubifs_change_lp`).
     pub fn change_lp(&mut self, lnum: u32, change: Change) -> Res<usize> {
         let i = self.lpt_lookup_dirty(lnum)?;
-        let geo = &self.geo;
+        let geo = &self.lebs.geo;
         let stats = &mut self.lpt.stats;
         let lp = &mut self.lpt.props[i];
         let leb = geo.leb_bytes;
@@ -379,7 +379,7 @@ impl Core {
     /// The sums over the LEBs whose properties are in memory.
     pub fn sums_in_memory(&self) -> Stats {
         let mut sums = Stats::default();
-        for lp in self.lpt.props.iter().take(self.geo.main_lebs as usize) {
+        for lp in self.lpt.props.iter().take(self.lebs.geo.main_lebs as usize) {
             self.count_leb(lp, &mut sums);
         }
         sums
@@ -387,7 +387,7 @@ impl Core {
 
     /// Adds one LEB to sums over LEBs.
     pub fn count_leb(&self, lp: &Lprops, sums: &mut Stats) {
-        let (geo, space) = (&self.geo, lp.free + lp.dirty);
+        let (geo, space) = (&self.lebs.geo, lp.free + lp.dirty);
         sums.empty_lebs += i64::from(lp.free == geo.leb_bytes);
         sums.taken_empty_lebs += i64::from(lp.is_taken && lp.free == geo.leb_bytes);
         sums.idx_lebs += i64::from(lp.is_index);

@@ -118,17 +118,17 @@ impl Core {
         };
         let mut master = Master::unpack(&node, offs);
         master.flags &= !MASTER_RECOVERY;
-        self.max_sqnum = get_u64(&node, header::SQNUM);
+        self.lebs.max_sqnum = get_u64(&node, header::SQNUM);
         self.orphans.set_none(master.flags & MASTER_NO_ORPHANS != 0);
-        if master.leb_cnt != self.geo.leb_cnt {
-            if master.leb_cnt > self.geo.leb_cnt || master.leb_cnt < self.geo.main_first {
+        if master.leb_cnt != self.lebs.geo.leb_cnt {
+            if master.leb_cnt > self.lebs.geo.leb_cnt || master.leb_cnt < self.lebs.geo.main_first {
                 return Err(Fail::corrupt("bad number of LEBs in the master node"));
             }
-            let growth = i64::from(self.geo.leb_cnt - master.leb_cnt);
+            let growth = i64::from(self.lebs.geo.leb_cnt - master.leb_cnt);
             master.stats.empty_lebs += growth;
-            master.stats.total_free += growth * i64::from(self.geo.leb_bytes);
-            master.stats.total_dark += growth * i64::from(self.geo.dark_wm);
-            master.leb_cnt = self.geo.leb_cnt;
+            master.stats.total_free += growth * i64::from(self.lebs.geo.leb_bytes);
+            master.stats.total_dark += growth * i64::from(self.lebs.geo.dark_wm);
+            master.leb_cnt = self.lebs.geo.leb_cnt;
         }
         self.master = master;
         self.validate_master()?;
@@ -147,7 +147,7 @@ impl Core {
         // The kernel reads the root index node here, because its debugging code remembers the level of the root
         // (`dbg_old_index_check_init`). The read costs time, so it is made here, too.
         let mut root = Vec::new();
-        self.read_node(&mut root, IDX_NODE, master.root.lnum, master.root.offs, master.root.len)
+        self.lebs.read_node(&mut root, IDX_NODE, master.root.lnum, master.root.offs, master.root.len)
     }
 
     fn scan_for_master(&mut self) -> Res<(Vec<u8>, u32)> {
@@ -156,13 +156,13 @@ impl Core {
             Some(node) => Ok(Some((leb.node(node).to_vec(), node.offs, leb.nodes.len()))),
             None => Ok(None),
         };
-        let leb = self.scan(MASTER_LNUM, 0)?;
+        let leb = self.lebs.scan(MASTER_LNUM, 0)?;
         let first = last(&leb);
-        self.recycle(leb);
+        self.lebs.recycle(leb);
         let first = first?;
-        let leb = self.scan(MASTER_LNUM + 1, 0)?;
+        let leb = self.lebs.scan(MASTER_LNUM + 1, 0)?;
         let second = last(&leb);
-        self.recycle(leb);
+        self.lebs.recycle(leb);
         match (first, second?) {
             (Some((one, offs, count)), Some((other, other_offs, other_count)))
                 if count == other_count && offs == other_offs && same_master(&one, &other) =>
@@ -174,7 +174,7 @@ impl Core {
     }
 
     fn validate_master(&self) -> Res<()> {
-        let (geo, m, lpt) = (&self.geo, &self.master, &self.lpt.geo);
+        let (geo, m, lpt) = (&self.lebs.geo, &self.master, &self.lpt.geo);
         let main = geo.main_bytes();
         let in_lpt = |place: Place, bytes: u32| {
             (geo.lpt_first..=geo.lpt_last).contains(&place.lnum)
@@ -216,20 +216,20 @@ impl Core {
 
     /// Appends the master node to both LEBs; a full one begins anew.
     pub fn write_master(&mut self) -> Res<()> {
-        self.check_writable()?;
-        let mut offs = self.master.offs + self.geo.master_bytes;
-        if offs + MASTER_BYTES > self.geo.leb_bytes {
-            self.leb_unmap(MASTER_LNUM)?;
+        self.lebs.check_writable()?;
+        let mut offs = self.master.offs + self.lebs.geo.master_bytes;
+        if offs + MASTER_BYTES > self.lebs.geo.leb_bytes {
+            self.lebs.unmap(MASTER_LNUM)?;
             offs = 0;
         }
         self.master.offs = offs;
         self.master.highest_ino = u64::from(self.highest_ino);
-        let mut node = vec![0; self.geo.master_bytes as usize];
+        let mut node = vec![0; self.lebs.geo.master_bytes as usize];
         self.master.pack(&mut node);
-        self.write_node(&mut node, MASTER_BYTES, MASTER_NODE, MASTER_LNUM, offs)?;
+        self.lebs.write_node(&mut node, MASTER_BYTES, MASTER_NODE, MASTER_LNUM, offs)?;
         if offs == 0 {
-            self.leb_unmap(MASTER_LNUM + 1)?;
+            self.lebs.unmap(MASTER_LNUM + 1)?;
         }
-        self.write_node(&mut node, MASTER_BYTES, MASTER_NODE, MASTER_LNUM + 1, offs)
+        self.lebs.write_node(&mut node, MASTER_BYTES, MASTER_NODE, MASTER_LNUM + 1, offs)
     }
 }

@@ -2,10 +2,10 @@
 //!
 //! Follows `fs/ubifs/sb.c` (`create_default_filesystem`).
 
-use crate::core::Core;
 use crate::error::{Fail, Res};
 use crate::format::*;
 use crate::key::Key;
+use crate::leb::Lebs;
 use crate::lpt::{create_default_lpt, LptGeometry, Stats};
 use crate::master::Master;
 use crate::sb::field;
@@ -24,7 +24,7 @@ const INDEX_LEB: u32 = 0;
 const DATA_LEB: u32 = 1;
 const GC_LEB: u32 = 2;
 
-impl Core {
+impl Lebs {
     /// Writes an empty file system with the kernel's default geometry, as far as `options` have no other numbers.
     pub fn make_file_system(&mut self, options: &Options, now_s: u64) -> Res<()> {
         let geo = &mut self.geo;
@@ -65,7 +65,7 @@ impl Core {
         let index_len = idx_node_bytes(1);
         let lpt = create_default_lpt(&geo, &lpt_geo, align8(index_len), INO_BYTES);
         for (i, bytes) in lpt.lebs.iter().enumerate() {
-            self.leb_change(geo.lpt_first + i as u32, bytes)?;
+            self.change(geo.lpt_first + i as u32, bytes)?;
         }
         let unit = |len: u32| vec![0u8; align(len, geo.min_io) as usize];
 

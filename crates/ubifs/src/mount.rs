@@ -28,39 +28,39 @@ impl Core {
         let mut core = Core::new(sim.clone(), volume, geo);
         let _why = sim.because(&causes::MOUNT_SCAN);
         core.wbuf_delay_ns = u64::from(options.wbuf_delay_ms) * 1_000_000;
-        core.ro_mount = options.read_only;
+        core.lebs.ro_mount = options.read_only;
         let result = core.do_mount(ubi, options, now_s);
         if let Err(fail) = result {
             core.stop_thread();
             return Err(fail.into());
         }
         core.mounting = false;
-        core.check_data_crc = options.check_data_crc;
+        core.lebs.check_data_crc = options.check_data_crc;
         Ok(core)
     }
 
     fn do_mount(&mut self, ubi: &Ubi, options: &Options, now_s: u64) -> Res<()> {
-        let is_empty = !(0..self.geo.leb_cnt).any(|lnum| self.volume.is_mapped(lnum));
+        let is_empty = !(0..self.lebs.geo.leb_cnt).any(|lnum| self.lebs.is_mapped(lnum));
         if is_empty {
             // A read-only mount cannot make a file system.
-            self.check_writable()?;
-            let _why = self.sim.because(&causes::FORMATTING);
-            self.make_file_system(options, now_s)?;
+            self.lebs.check_writable()?;
+            let _why = self.lebs.sim.because(&causes::FORMATTING);
+            self.lebs.make_file_system(options, now_s)?;
         }
         self.read_superblock()?;
-        self.log = Log::new(self.geo.main_lebs);
-        if !self.ro_mount {
+        self.log = Log::new(self.lebs.geo.main_lebs);
+        if !self.lebs.ro_mount {
             self.start_thread();
             wait_for_new_thread(ubi);
         }
         self.read_master()?;
         self.budget.min_idx_lebs = self.calc_min_idx_lebs();
         self.need_recovery = self.master.flags & MASTER_DIRTY != 0;
-        if self.need_recovery && !self.ro_mount {
+        if self.need_recovery && !self.lebs.ro_mount {
             self.recover_heads()?;
         }
         self.init_lpt_for_reading()?;
-        if !self.ro_mount {
+        if !self.lebs.ro_mount {
             self.init_lpt_for_writing()?;
             if self.sb.space_fixup {
                 self.fix_up_free_space()?;
@@ -71,11 +71,11 @@ impl Core {
             }
             self.write_superblock_if_needed()?;
         }
-        self.log.min_bytes = i64::from(self.geo.leb_bytes);
+        self.log.min_bytes = i64::from(self.lebs.geo.leb_bytes);
         self.replay_journal()?;
         self.budget.min_idx_lebs = self.calc_min_idx_lebs();
         self.mount_orphans(self.need_recovery)?;
-        if self.ro_mount {
+        if self.lebs.ro_mount {
             return self.finish_read_only();
         }
         self.check_free_space()?;
@@ -85,7 +85,7 @@ impl Core {
             self.recover_gc()?;
         } else if let Some(lnum) = self.gc_lnum {
             self.take_gc_leb()?;
-            self.leb_unmap(lnum)?;
+            self.lebs.unmap(lnum)?;
         }
         self.need_recovery = false;
         Ok(())
@@ -94,21 +94,21 @@ impl Core {
     /// Takes the LEB that is kept in reserve for garbage collection, and makes sure that it is empty.
     pub fn take_gc_leb(&mut self) -> Res<()> {
         let Some(lnum) = self.gc_lnum else { return Ok(()) };
-        let free = Some(self.geo.leb_bytes);
+        let free = Some(self.lebs.geo.leb_bytes);
         let change = Change { free, dirty: Some(0), taken: Some(true), ..Change::default() };
         self.change_lp(lnum, change).map(drop)
     }
 
     pub fn check_free_space(&self) -> Res<()> {
         let stats = &self.lpt.stats;
-        if stats.total_free + stats.total_dirty < i64::from(self.geo.dark_wm) {
+        if stats.total_free + stats.total_dirty < i64::from(self.lebs.geo.dark_wm) {
             return Err(Fail::Errno(ffslab_fs::Errno::NoSpc));
         }
         Ok(())
     }
 
     pub fn consolidate_log_if_full(&mut self) -> Res<()> {
-        match self.geo.next_log_lnum(self.log.head_lnum) == self.log.tail_lnum {
+        match self.lebs.geo.next_log_lnum(self.log.head_lnum) == self.log.tail_lnum {
             true => self.consolidate_log(),
             false => Ok(()),
         }
@@ -118,7 +118,7 @@ impl Core {
     /// replays the journal.
     pub fn unmount(&mut self) -> Res<()> {
         self.stop_thread();
-        if self.read_only || self.ro_mount {
+        if self.lebs.read_only || self.lebs.ro_mount {
             return Ok(());
         }
         self.leave_clean()
@@ -126,7 +126,7 @@ impl Core {
 
     /// Writes what waits in the buffers, and then the mark that the file system is clean.
     pub fn leave_clean(&mut self) -> Res<()> {
-        let _why = self.sim.because(&causes::SYNC);
+        let _why = self.lebs.sim.because(&causes::SYNC);
         if self.commit.is_some() {
             // The background thread may only stop after the commit that it has begun.
             self.run_commit()?;

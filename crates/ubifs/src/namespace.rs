@@ -20,7 +20,7 @@ const INO_MAX: u32 = 0xFFFF_FF00;
 impl Ubifs {
     /// The next cookie of a directory entry, which a real kernel draws at random. 0 without the double-hash feature.
     pub(crate) fn next_cookie(&mut self) -> u32 {
-        if !self.core.geo.double_hash {
+        if !self.core.lebs.geo.double_hash {
             return 0;
         }
         self.cookie = self.cookie.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -42,7 +42,7 @@ impl Ubifs {
             return Err(Errno::NameTooLong);
         }
         self.directory(dir)?;
-        let _why = self.core.sim.because_if_none(&causes::NAME_LOOKUP);
+        let _why = self.core.lebs.sim.because_if_none(&causes::NAME_LOOKUP);
         let key = self.core.entry_key(dir, name);
         let mut node = std::mem::take(&mut self.entry);
         let found = self.core.lookup_name(key, name, &mut node);
@@ -63,7 +63,7 @@ impl Ubifs {
 
     pub(crate) fn list_directory(&mut self, dir: Ino, emit: &mut dyn FnMut(DirEntry<'_>)) -> Result<()> {
         self.directory(dir)?;
-        let _why = self.core.sim.because_if_none(&causes::NAME_LOOKUP);
+        let _why = self.core.lebs.sim.because_if_none(&causes::NAME_LOOKUP);
         let mut key = Key::dent(dir, 0);
         let (mut node, mut name) = (Vec::new(), Vec::new());
         // Names whose hashes are the same.
@@ -108,7 +108,7 @@ impl Ubifs {
         self.core.highest_ino += 1;
         let mut inode = Box::new(Inode::new(self.core.highest_ino, kind, now));
         inode.flags = flags;
-        inode.creation_sqnum = self.core.next_sqnum();
+        inode.creation_sqnum = self.core.lebs.next_sqnum();
         if kind == FileKind::File {
             inode.compression = compression;
         }
@@ -141,7 +141,7 @@ impl Ubifs {
             ..Request::default()
         };
         let growth = self.budget(host, &request)?;
-        let _why = self.core.sim.clone().because(&causes::METADATA);
+        let _why = self.core.lebs.sim.clone().because(&causes::METADATA);
         let mut inode = match self.new_inode(host, dir, node.kind) {
             Ok(inode) => inode,
             Err(error) => {
@@ -202,7 +202,7 @@ impl Ubifs {
     }
 
     fn write_unnamed(&mut self, host: &mut dyn Host, dir: Ino, node: &NewNode<'_>) -> Result<Ino> {
-        let _why = self.core.sim.clone().because(&causes::METADATA);
+        let _why = self.core.lebs.sim.clone().because(&causes::METADATA);
         let mut inode = self.new_inode(host, dir, node.kind)?;
         (inode.permissions, inode.uid, inode.gid) = (node.permissions & 0o7777, node.uid, node.gid);
         inode.links = 0;
@@ -226,7 +226,7 @@ impl Ubifs {
         deletion: bool,
         change: impl FnOnce(&mut Inode, &mut Inode, TimeSpec),
     ) -> Result<()> {
-        let _why = self.core.sim.clone().because(&causes::METADATA);
+        let _why = self.core.lebs.sim.clone().because(&causes::METADATA);
         let now = self.now(host);
         let cookie = self.next_cookie();
         let (Some(mut parent), Some(mut inode)) = (self.inodes.remove(&dir), self.inodes.remove(&ino)) else {
@@ -332,7 +332,7 @@ impl Ubifs {
         }
         let mut result = Ok(());
         if inode.links == 0 {
-            let _why = self.core.sim.clone().because(&causes::METADATA);
+            let _why = self.core.lebs.sim.clone().because(&causes::METADATA);
             inode.size_bytes = 0;
             result = self.delete_with_attributes(&inode);
         }

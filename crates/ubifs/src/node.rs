@@ -2,12 +2,11 @@
 //!
 //! Follows `fs/ubifs/io.c`.
 
-use ffslab_sim::Work;
-
-use crate::core::Core;
 use crate::error::{AtPlace, Fail, Res};
 use crate::format::*;
 use crate::geometry::Geometry;
+use crate::leb::Lebs;
+use ffslab_sim::Work;
 
 /// Checks header, length and check sum of the node at the start of `bytes`, which stands at `offs` of its LEB
 /// (`ubifs_check_node`).
@@ -48,7 +47,7 @@ pub(crate) fn pad(bytes: &mut [u8]) {
     }
 }
 
-impl Core {
+impl Lebs {
     pub fn next_sqnum(&mut self) -> u64 {
         self.max_sqnum += 1;
         self.max_sqnum
@@ -79,7 +78,7 @@ impl Core {
             node[len as usize..end].fill(0);
         }
         pad(&mut node[end..padded]);
-        self.leb_write(lnum, offs, &node[..padded])
+        self.write(lnum, offs, &node[..padded])
     }
 
     /// Reads a node whose place, kind and length the index knows (`ubifs_read_node`).
@@ -88,7 +87,7 @@ impl Core {
             return Err(Fail::corrupt("place of a node outside of its LEB")).at(lnum, offs);
         }
         node.resize(len as usize, 0);
-        self.leb_read_checked(lnum, offs, node)?;
+        self.read_checked(lnum, offs, node)?;
         self.check_read(node, kind, offs).at(lnum, offs)
     }
 

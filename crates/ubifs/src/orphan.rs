@@ -66,8 +66,8 @@ impl Orphans {
 
 impl Core {
     fn orphans_max(&self) -> usize {
-        let per_leb = ((self.geo.leb_bytes - ORPHAN_BYTES) / 8) as usize;
-        self.geo.orph_lebs as usize * per_leb / 2
+        let per_leb = ((self.lebs.geo.leb_bytes - ORPHAN_BYTES) / 8) as usize;
+        self.lebs.geo.orph_lebs as usize * per_leb / 2
     }
 
     /// The inode has lost its last name: it and its extended attributes are orphans.
@@ -120,7 +120,7 @@ impl Core {
                 if self.orphans.to_write.len() > self.orphans_max() {
                     return Err(Fail::corrupt("no space left in the orphan area"));
                 }
-                (self.orphans.head_lnum, self.orphans.head_offs) = (self.geo.orph_first, 0);
+                (self.orphans.head_lnum, self.orphans.head_offs) = (self.lebs.geo.orph_first, 0);
             }
             self.write_orphans(atomic)?;
         }
@@ -130,9 +130,9 @@ impl Core {
 
     /// How many orphan numbers fit between the last orphan node and the end of the orphan area.
     fn orphan_room(&self) -> usize {
-        let lebs = self.geo.orph_last - self.orphans.head_lnum;
-        let mut room = (lebs * ((self.geo.leb_bytes - ORPHAN_BYTES) / 8)) as usize;
-        let gap = self.geo.leb_bytes - self.orphans.head_offs;
+        let lebs = self.lebs.geo.orph_last - self.orphans.head_lnum;
+        let mut room = (lebs * ((self.lebs.geo.leb_bytes - ORPHAN_BYTES) / 8)) as usize;
+        let gap = self.lebs.geo.leb_bytes - self.orphans.head_offs;
         if gap >= ORPHAN_BYTES + 8 {
             room += ((gap - ORPHAN_BYTES) / 8) as usize;
         }
@@ -143,18 +143,18 @@ impl Core {
         let inos = std::mem::take(&mut self.orphans.to_write);
         let mut left = &inos[..];
         while !left.is_empty() {
-            let mut gap = self.geo.leb_bytes - self.orphans.head_offs;
+            let mut gap = self.lebs.geo.leb_bytes - self.orphans.head_offs;
             if gap < ORPHAN_BYTES + 8 {
                 self.orphans.head_lnum += 1;
                 self.orphans.head_offs = 0;
-                gap = self.geo.leb_bytes;
-                if self.orphans.head_lnum > self.geo.orph_last {
+                gap = self.lebs.geo.leb_bytes;
+                if self.orphans.head_lnum > self.lebs.geo.orph_last {
                     return Err(Fail::corrupt("no space left in the orphan area"));
                 }
             }
             let count = left.len().min(((gap - ORPHAN_BYTES) / 8) as usize);
             let len = ORPHAN_BYTES + 8 * count as u32;
-            let mut node = vec![0; align(len, self.geo.min_io) as usize];
+            let mut node = vec![0; align(len, self.lebs.geo.min_io) as usize];
             for (i, &ino) in left[..count].iter().enumerate() {
                 put_u64(&mut node, ORPHAN_INOS_AT + 8 * i, u64::from(ino));
             }
@@ -162,20 +162,20 @@ impl Core {
             put_u64(&mut node, CMT_NO_AT, self.cmt_no | if left.is_empty() { ORPHAN_LAST } else { 0 });
             let (lnum, offs) = (self.orphans.head_lnum, self.orphans.head_offs);
             if atomic {
-                self.finish_node(&mut node, len, ORPHAN_NODE, NO_GROUP);
+                self.lebs.finish_node(&mut node, len, ORPHAN_NODE, NO_GROUP);
                 crate::node::pad(&mut node[len as usize..]);
-                self.leb_change(lnum, &node)?;
+                self.lebs.change(lnum, &node)?;
             } else {
                 if offs == 0 {
-                    self.leb_unmap(lnum)?;
+                    self.lebs.unmap(lnum)?;
                 }
-                self.write_node(&mut node, len, ORPHAN_NODE, lnum, offs)?;
+                self.lebs.write_node(&mut node, len, ORPHAN_NODE, lnum, offs)?;
             }
             self.orphans.head_offs += node.len() as u32;
         }
         if atomic {
-            for lnum in self.orphans.head_lnum + 1..=self.geo.orph_last {
-                self.leb_unmap(lnum)?;
+            for lnum in self.orphans.head_lnum + 1..=self.lebs.geo.orph_last {
+                self.lebs.unmap(lnum)?;
             }
         }
         Ok(())
@@ -186,24 +186,24 @@ impl Core {
     /// Deletes the orphans that the last unclean end left behind; after a clean unmount it only empties the orphan
     /// area.
     pub fn mount_orphans(&mut self, unclean: bool) -> Res<()> {
-        (self.orphans.head_lnum, self.orphans.head_offs) = (self.geo.orph_first, 0);
+        (self.orphans.head_lnum, self.orphans.head_offs) = (self.lebs.geo.orph_first, 0);
         match unclean {
             true => {}
-            false if self.ro_mount => return Ok(()),
+            false if self.lebs.ro_mount => return Ok(()),
             false => return self.clear_orphans(),
         }
         if self.orphans.none {
             return Ok(());
         }
         let mut state = ReadState::default();
-        for lnum in self.geo.orph_first..=self.geo.orph_last {
-            let leb = match self.scan(lnum, 0) {
+        for lnum in self.lebs.geo.orph_first..=self.lebs.geo.orph_last {
+            let leb = match self.lebs.scan(lnum, 0) {
                 Err(Fail::Unclean) => self.recover_leb(lnum, 0, None)?,
                 result => result?,
             };
             let go_on = self.kill_orphans(&leb, &mut state);
             let end = leb.end;
-            self.recycle(leb);
+            self.lebs.recycle(leb);
             if !go_on.at(lnum, 0)? {
                 break;
             }
@@ -216,8 +216,8 @@ impl Core {
 
     /// Empties the area.
     pub fn clear_orphans(&mut self) -> Res<()> {
-        (self.orphans.head_lnum, self.orphans.head_offs) = (self.geo.orph_first, 0);
-        (self.geo.orph_first..=self.geo.orph_last).try_for_each(|lnum| self.leb_unmap(lnum))
+        (self.orphans.head_lnum, self.orphans.head_offs) = (self.lebs.geo.orph_first, 0);
+        (self.lebs.geo.orph_first..=self.lebs.geo.orph_last).try_for_each(|lnum| self.lebs.unmap(lnum))
     }
 
     /// Deletes the inodes that the orphan nodes of one LEB name. Returns `false` when this LEB and all that follow are

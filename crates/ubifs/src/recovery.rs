@@ -10,6 +10,7 @@ use crate::format::*;
 use crate::gc::Collected;
 use crate::geometry::Geometry;
 use crate::key::{Key, DATA_KEY, INO_KEY};
+use crate::leb::Lebs;
 use crate::lprops::Change;
 use crate::master::{same_master, Master};
 use crate::node::{check_node, pad};
@@ -40,13 +41,13 @@ impl Core {
 
     /// Scans a LEB whose end may be damaged, and mends it. `head`: whose bud it is (`ubifs_recover_leb`).
     pub fn recover_leb(&mut self, lnum: u32, start: u32, head: Option<usize>) -> Res<ScannedLeb> {
-        let mut leb = self.start_scan(lnum, start)?;
-        self.cond_resched();
-        let result = recover_nodes(&self.geo, &mut leb, start, head).and_then(|()| self.mend_leb(&mut leb, start));
+        let mut leb = self.lebs.start_scan(lnum, start)?;
+        self.lebs.cond_resched();
+        let result = recover_nodes(&self.lebs.geo, &mut leb, start, head).and_then(|()| self.mend_leb(&mut leb, start));
         match result {
             Ok(()) => Ok(leb),
             Err(fail) => {
-                self.recycle(leb);
+                self.lebs.recycle(leb);
                 Err(fail)
             }
         }
@@ -55,35 +56,35 @@ impl Core {
     /// Writes a LEB anew without its damaged end (`fix_unclean_leb`).
     fn mend_leb(&mut self, leb: &mut ScannedLeb, start: u32) -> Res<()> {
         let end = leb.nodes.last().map_or(start, |node| node.offs + node.len);
-        if self.ro_mount {
+        if self.lebs.ro_mount {
             self.deferred.unclean_lebs.push((leb.lnum, end));
             return Ok(());
         }
         if end == 0 {
-            return self.leb_unmap(leb.lnum);
+            return self.lebs.unmap(leb.lnum);
         }
-        let len = align(end, self.geo.min_io);
+        let len = align(end, self.lebs.geo.min_io);
         if start > 0 {
-            self.leb_read_checked(leb.lnum, 0, &mut leb.bytes[..start as usize])?;
+            self.lebs.read_checked(leb.lnum, 0, &mut leb.bytes[..start as usize])?;
         }
         let padded = align8(end);
         if len > padded {
             pad(&mut leb.bytes[padded as usize..len as usize]);
         }
-        self.leb_change(leb.lnum, &leb.bytes[..len as usize])
+        self.lebs.change(leb.lnum, &leb.bytes[..len as usize])
     }
 
     /// Scans a LEB of the log whose end may be damaged: it must be the last one.
     pub fn recover_log_leb(&mut self, lnum: u32, mut cs_sqnum: u64) -> Res<ScannedLeb> {
-        let next = self.geo.next_log_lnum(lnum);
+        let next = self.lebs.geo.next_log_lnum(lnum);
         if next != self.log.tail_lnum {
-            let leb = self.scan(next, 0)?;
+            let leb = self.lebs.scan(next, 0)?;
             let first = leb.nodes.first().map(|node| node.sqnum);
-            self.recycle(leb);
+            self.lebs.recycle(leb);
             if let Some(sqnum) = first {
                 if cs_sqnum == 0 {
                     let mut node = Vec::new();
-                    self.read_node(&mut node, CS_NODE, lnum, 0, CS_BYTES)?;
+                    self.lebs.read_node(&mut node, CS_NODE, lnum, 0, CS_BYTES)?;
                     if get_u64(&node, CMT_NO_AT) != self.cmt_no {
                         return Err(Fail::corrupt("commit start node of another commit"));
                     }
@@ -99,30 +100,8 @@ impl Core {
 
     /// The unit behind a head of index or LPT may be half written (`ubifs_recover_inl_heads`).
     pub fn recover_heads(&mut self) -> Res<()> {
-        self.recover_head(self.tnc.ihead_lnum, self.tnc.ihead_offs)?;
-        self.recover_head(self.lpt.nhead.lnum, self.lpt.nhead.offs)
-    }
-
-    fn recover_head(&mut self, lnum: u32, offs: u32) -> Res<()> {
-        let len = self.geo.max_write.min(self.geo.leb_bytes - offs);
-        if len == 0 {
-            return Ok(());
-        }
-        let mut unit = vec![0; len as usize];
-        let is_clean = match self.leb_read(lnum, offs, &mut unit) {
-            Ok(()) => is_empty(&unit),
-            Err(Fail::BadMessage) => false,
-            Err(fail) => return Err(fail),
-        };
-        if is_clean {
-            return Ok(());
-        }
-        if offs == 0 {
-            return self.leb_unmap(lnum);
-        }
-        let mut bytes = vec![0; offs as usize];
-        self.leb_read_checked(lnum, 0, &mut bytes)?;
-        self.leb_change(lnum, &bytes)
+        self.lebs.recover_head(self.tnc.ihead_lnum, self.tnc.ihead_offs)?;
+        self.lebs.recover_head(self.lpt.nhead.lnum, self.lpt.nhead.offs)
     }
 
     // ---- master node -------------------------------------------------------------------------------------------
@@ -130,11 +109,11 @@ impl Core {
     /// Chooses the valid master node when the copies differ, and writes both copies anew. Returns the node and its
     /// offset.
     pub fn recover_master(&mut self) -> Res<(Vec<u8>, u32)> {
-        let one = self.read_master_copy(MASTER_LNUM)?;
-        let two = self.read_master_copy(MASTER_LNUM + 1)?;
+        let one = self.lebs.read_master_copy(MASTER_LNUM)?;
+        let two = self.lebs.read_master_copy(MASTER_LNUM + 1)?;
         let mut node =
-            choose_master(&self.geo, one, two).ok_or(Fail::corrupt("the master nodes contradict each other"))?;
-        if self.ro_mount {
+            choose_master(&self.lebs.geo, one, two).ok_or(Fail::corrupt("the master nodes contradict each other"))?;
+        if self.lebs.ro_mount {
             self.deferred.master = Some(node.clone());
             // The chosen node may be that of a clean file system, but the copies would not differ if there had been no
             // power cut, so the mount must recover.
@@ -142,34 +121,9 @@ impl Core {
             put_u32(&mut node, 40, flags | MASTER_DIRTY);
             return Ok((node, 0));
         }
-        self.max_sqnum = get_u64(&node, header::SQNUM).saturating_sub(1);
-        self.write_recovered_master(&mut node)?;
+        self.lebs.max_sqnum = get_u64(&node, header::SQNUM).saturating_sub(1);
+        self.lebs.write_recovered_master(&mut node)?;
         Ok((node, 0))
-    }
-
-    /// Writes both copies of the master node anew (`write_rcvrd_mst_node`).
-    pub fn write_recovered_master(&mut self, node: &mut Vec<u8>) -> Res<()> {
-        let flags = get_u32(node, 40);
-        put_u32(node, 40, flags | MASTER_RECOVERY);
-        node.resize(self.geo.master_bytes as usize, 0);
-        self.finish_node(node, MASTER_BYTES, MASTER_NODE, NO_GROUP);
-        pad(&mut node[MASTER_BYTES as usize..]);
-        self.leb_change(MASTER_LNUM, node)?;
-        self.leb_change(MASTER_LNUM + 1, node)?;
-        put_u32(node, 40, flags);
-        node.truncate(MASTER_BYTES as usize);
-        Ok(())
-    }
-
-    fn read_master_copy(&mut self, lnum: u32) -> Res<MasterCopy> {
-        let mut bytes = self.leb_buffer();
-        let read = self.leb_read(lnum, 0, &mut bytes);
-        let result = match read {
-            Ok(()) | Err(Fail::BadMessage) => find_master(&self.geo, &bytes),
-            Err(fail) => Err(fail),
-        };
-        self.leb_buffers.push(bytes);
-        result
     }
 
     // ---- garbage collection and sizes --------------------------------------------------------------------------
@@ -179,7 +133,7 @@ impl Core {
     pub fn recover_gc(&mut self) -> Res<()> {
         self.gc_lnum = None;
         let head = &self.heads[GC_HEAD];
-        if head.lnum.is_none() || head.offs == self.geo.leb_bytes {
+        if head.lnum.is_none() || head.offs == self.lebs.geo.leb_bytes {
             return self.grab_empty_leb();
         }
         let (lnum, lp) = match self.find_dirty_leb(head.offs, PickFree::YesNoIndex) {
@@ -190,7 +144,7 @@ impl Core {
         let collected = self.collect_leb(lnum, &lp)?;
         self.sync_head(GC_HEAD)?;
         match (collected, self.gc_lnum) {
-            (Collected::Retained, Some(lnum)) => self.leb_unmap(lnum),
+            (Collected::Retained, Some(lnum)) => self.lebs.unmap(lnum),
             _ => Err(Fail::corrupt("no LEB for garbage collection")),
         }
     }
@@ -241,7 +195,7 @@ impl Core {
                 }
             }
             if size.exists && size.inode_bytes < size.data_bytes {
-                if self.ro_mount {
+                if self.lebs.ro_mount {
                     self.deferred.sizes.insert(ino, size.data_bytes);
                 } else {
                     self.fix_size_in_place(ino, size.data_bytes)?;
@@ -257,16 +211,65 @@ impl Core {
         if get_u64(&node, ino::SIZE) >= bytes {
             return Ok(());
         }
-        let mut leb = self.leb_buffer();
-        let result = self.leb_read_checked(at.lnum, 0, &mut leb).and_then(|()| {
+        let mut leb = self.lebs.buffer();
+        let result = self.lebs.read_checked(at.lnum, 0, &mut leb).and_then(|()| {
             let node = &mut leb[at.offs as usize..(at.offs + at.len) as usize];
             put_u64(node, ino::SIZE, bytes);
             let crc = crc32(&node[8..]);
             put_u32(node, header::CRC, crc);
             let used = leb.iter().rposition(|&byte| byte != 0xFF).map_or(0, |last| last as u32 + 1);
-            self.leb_change(at.lnum, &leb[..align(used, self.geo.min_io) as usize])
+            self.lebs.change(at.lnum, &leb[..align(used, self.lebs.geo.min_io) as usize])
         });
-        self.leb_buffers.push(leb);
+        self.lebs.buffers.push(leb);
+        result
+    }
+}
+
+impl Lebs {
+    fn recover_head(&mut self, lnum: u32, offs: u32) -> Res<()> {
+        let len = self.geo.max_write.min(self.geo.leb_bytes - offs);
+        if len == 0 {
+            return Ok(());
+        }
+        let mut unit = vec![0; len as usize];
+        let is_clean = match self.read(lnum, offs, &mut unit) {
+            Ok(()) => is_empty(&unit),
+            Err(Fail::BadMessage) => false,
+            Err(fail) => return Err(fail),
+        };
+        if is_clean {
+            return Ok(());
+        }
+        if offs == 0 {
+            return self.unmap(lnum);
+        }
+        let mut bytes = vec![0; offs as usize];
+        self.read_checked(lnum, 0, &mut bytes)?;
+        self.change(lnum, &bytes)
+    }
+
+    /// Writes both copies of the master node anew (`write_rcvrd_mst_node`).
+    pub fn write_recovered_master(&mut self, node: &mut Vec<u8>) -> Res<()> {
+        let flags = get_u32(node, 40);
+        put_u32(node, 40, flags | MASTER_RECOVERY);
+        node.resize(self.geo.master_bytes as usize, 0);
+        self.finish_node(node, MASTER_BYTES, MASTER_NODE, NO_GROUP);
+        pad(&mut node[MASTER_BYTES as usize..]);
+        self.change(MASTER_LNUM, node)?;
+        self.change(MASTER_LNUM + 1, node)?;
+        put_u32(node, 40, flags);
+        node.truncate(MASTER_BYTES as usize);
+        Ok(())
+    }
+
+    fn read_master_copy(&mut self, lnum: u32) -> Res<MasterCopy> {
+        let mut bytes = self.buffer();
+        let read = self.read(lnum, 0, &mut bytes);
+        let result = match read {
+            Ok(()) | Err(Fail::BadMessage) => find_master(&self.geo, &bytes),
+            Err(fail) => Err(fail),
+        };
+        self.buffers.push(bytes);
         result
     }
 }

@@ -8,6 +8,7 @@ use crate::causes;
 use crate::core::Core;
 use crate::error::{Fail, Res};
 use crate::format::*;
+use crate::leb::Lebs;
 use crate::mount::wait_for_new_thread;
 use crate::node::pad;
 use crate::scan::{scan_a_node, Found};
@@ -45,16 +46,16 @@ impl Core {
     }
 
     fn remount_read_write(&mut self, ubi: &Ubi) -> Res<()> {
-        let _why = self.sim.because(&causes::MOUNT_SCAN);
-        let check_data_crc = std::mem::replace(&mut self.check_data_crc, true);
-        (self.ro_mount, self.mounting) = (false, true);
+        let _why = self.lebs.sim.because(&causes::MOUNT_SCAN);
+        let check_data_crc = std::mem::replace(&mut self.lebs.check_data_crc, true);
+        (self.lebs.ro_mount, self.mounting) = (false, true);
         let result = self.do_remount_read_write(ubi);
-        (self.mounting, self.check_data_crc) = (false, check_data_crc);
+        (self.mounting, self.lebs.check_data_crc) = (false, check_data_crc);
         if result.is_err() {
-            self.ro_mount = true;
+            self.lebs.ro_mount = true;
             self.stop_thread();
             // Some of the deferred repairs may have been written: a second attempt would not find all of them.
-            self.read_only = self.need_recovery && self.deferred.is_empty();
+            self.lebs.read_only = self.need_recovery && self.deferred.is_empty();
         }
         result
     }
@@ -69,10 +70,10 @@ impl Core {
             if let Some(mut master) = deferred.master {
                 let flags = get_u32(&master, 40);
                 put_u32(&mut master, 40, flags | MASTER_DIRTY);
-                self.write_recovered_master(&mut master)?;
+                self.lebs.write_recovered_master(&mut master)?;
             }
             deferred.sizes.into_iter().try_for_each(|(ino, bytes)| self.fix_size_in_place(ino, bytes))?;
-            deferred.unclean_lebs.into_iter().try_for_each(|(lnum, end)| self.clean_leb(lnum, end))?;
+            deferred.unclean_lebs.into_iter().try_for_each(|(lnum, end)| self.lebs.clean_leb(lnum, end))?;
             self.recover_heads()?;
         } else {
             self.clear_orphans()?;
@@ -89,19 +90,28 @@ impl Core {
         if self.need_recovery {
             self.recover_gc()?;
         } else if let Some(lnum) = self.gc_lnum {
-            self.leb_unmap(lnum)?;
+            self.lebs.unmap(lnum)?;
         }
         self.need_recovery = false;
         Ok(())
     }
 
+    fn remount_read_only(&mut self) -> Res<()> {
+        self.stop_thread();
+        let written = self.leave_clean();
+        self.lebs.ro_mount = true;
+        written
+    }
+}
+
+impl Lebs {
     /// Writes a LEB anew up to where its damage begins (`clean_an_unclean_leb`).
     fn clean_leb(&mut self, lnum: u32, end: u32) -> Res<()> {
         if end == 0 {
-            return self.leb_unmap(lnum);
+            return self.unmap(lnum);
         }
-        let mut bytes = self.leb_buffer();
-        let result = self.leb_read_checked(lnum, 0, &mut bytes[..end as usize]).and_then(|()| {
+        let mut bytes = self.buffer();
+        let result = self.read_checked(lnum, 0, &mut bytes[..end as usize]).and_then(|()| {
             let mut offs = 0;
             while end.saturating_sub(offs) >= 8 {
                 offs += match scan_a_node(&self.geo, &bytes[offs as usize..end as usize], offs) {
@@ -114,24 +124,17 @@ impl Core {
             let padded = align8(end).min(len);
             bytes[end as usize..padded as usize].fill(0);
             pad(&mut bytes[padded as usize..len as usize]);
-            self.leb_change(lnum, &bytes[..len as usize])
+            self.change(lnum, &bytes[..len as usize])
         });
-        self.leb_buffers.push(bytes);
+        self.buffers.push(bytes);
         result
-    }
-
-    fn remount_read_only(&mut self) -> Res<()> {
-        self.stop_thread();
-        let written = self.leave_clean();
-        self.ro_mount = true;
-        written
     }
 }
 
 impl Ubifs {
     pub(crate) fn change_read_only(&mut self, _host: &mut dyn Host, read_only: bool) -> Result<()> {
-        let result = match (self.core.ro_mount, read_only) {
-            (true, false) | (false, true) if self.core.read_only => return Err(Errno::RoFs),
+        let result = match (self.core.lebs.ro_mount, read_only) {
+            (true, false) | (false, true) if self.core.lebs.read_only => return Err(Errno::RoFs),
             (true, false) => {
                 let ubi = self.ubi.clone();
                 self.core.remount_read_write(&ubi)

@@ -109,7 +109,7 @@ impl Ubifs {
         replaced: Option<Ino>,
         whiteout: Option<&Inode>,
     ) -> Result<()> {
-        let _why = self.core.sim.clone().because(&causes::METADATA);
+        let _why = self.core.lebs.sim.clone().because(&causes::METADATA);
         let now = self.now(host);
         let cookies = (self.next_cookie(), self.next_cookie());
         let is_move = from != to;
@@ -199,7 +199,7 @@ impl Ubifs {
         let (one_kind, other_kind) = (self.inode(one)?.kind, self.inode(other)?.kind);
         let request = Request { new_dent: true, mod_dent: true, dirtied_inos: 2, ..Request::default() };
         let growth = self.budget(host, &request)?;
-        let _why = self.core.sim.clone().because(&causes::METADATA);
+        let _why = self.core.lebs.sim.clone().because(&causes::METADATA);
         let now = self.now(host);
         let cookies = (self.next_cookie(), self.next_cookie());
         let mut dirs = [one_dir, other_dir].map(|dir| self.inodes.get(&dir).cloned());

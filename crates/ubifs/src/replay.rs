@@ -41,7 +41,7 @@ pub(crate) struct Replay {
 impl Core {
     pub fn replay_journal(&mut self) -> Res<()> {
         let i = self.change_lp(self.tnc.ihead_lnum, Change { taken: Some(true), ..Change::default() })?;
-        if self.tnc.ihead_offs != self.geo.leb_bytes - self.lpt.props[i].free {
+        if self.tnc.ihead_offs != self.lebs.geo.leb_bytes - self.lpt.props[i].free {
             return Err(Fail::corrupt("bad place of the index head"));
         }
         self.replaying = true;
@@ -63,7 +63,7 @@ impl Core {
                 }
                 break;
             }
-            lnum = self.geo.next_log_lnum(lnum);
+            lnum = self.lebs.geo.next_log_lnum(lnum);
             if lnum == start {
                 break;
             }
@@ -73,28 +73,28 @@ impl Core {
         }
         replay.entries.sort_by_key(|entry| entry.sqnum);
         for i in 0..replay.entries.len() {
-            self.cond_resched();
+            self.lebs.cond_resched();
             self.apply(&replay.entries, i)?;
         }
         for bud in &replay.buds {
             self.set_bud_lprops(bud)?;
         }
-        self.budget.uncommitted_idx = self.tnc.dirty_cnt * i64::from(self.geo.idx_bytes_max);
+        self.budget.uncommitted_idx = self.tnc.dirty_cnt * i64::from(self.lebs.geo.idx_bytes_max);
         Ok(())
     }
 
     /// Replays one LEB of the log. Returns `false` when the log ends before or with this LEB.
     fn replay_log_leb(&mut self, lnum: u32, replay: &mut Replay) -> Res<bool> {
-        let leb = match self.scan(lnum, 0) {
+        let leb = match self.lebs.scan(lnum, 0) {
             Err(Fail::Unclean) if self.need_recovery => self.recover_log_leb(lnum, replay.cs_sqnum)?,
             result => result?,
         };
         let result = self.replay_log_nodes(&leb, replay);
         let end = leb.end;
-        if matches!(result, Ok(true)) && (end > 0 || self.log.head_offs >= self.geo.leb_bytes) {
+        if matches!(result, Ok(true)) && (end > 0 || self.log.head_offs >= self.lebs.geo.leb_bytes) {
             (self.log.head_lnum, self.log.head_offs) = (lnum, end);
         }
-        self.recycle(leb);
+        self.lebs.recycle(leb);
         Ok(result? && end > 0)
     }
 
@@ -118,7 +118,7 @@ impl Core {
             if node.sqnum < replay.cs_sqnum {
                 return bad;
             }
-            self.max_sqnum = self.max_sqnum.max(node.sqnum);
+            self.lebs.max_sqnum = self.lebs.max_sqnum.max(node.sqnum);
             match node.kind {
                 REF_NODE => self.replay_reference(leb.node(node), replay)?,
                 CS_NODE if node.offs == 0 => {}
@@ -131,7 +131,11 @@ impl Core {
     fn replay_reference(&mut self, node: &[u8], replay: &mut Replay) -> Res<()> {
         let (lnum, start) = (get_u32(node, reference::LNUM), get_u32(node, reference::OFFS));
         let head = get_u32(node, reference::JHEAD) as usize;
-        if head >= HEADS || !self.geo.is_main(lnum) || start > self.geo.leb_bytes || start % self.geo.min_io != 0 {
+        if head >= HEADS
+            || !self.lebs.geo.is_main(lnum)
+            || start > self.lebs.geo.leb_bytes
+            || start % self.lebs.geo.min_io != 0
+        {
             return Err(Fail::corrupt("bad reference node"));
         }
         if let Some(bud) = self.log.buds.get(&lnum) {
@@ -157,10 +161,10 @@ impl Core {
             [next] => {
                 let start = self.log.buds.get(&next).map_or(0, |bud| bud.start);
                 let mut word = [0; 4];
-                if start + 4 > self.geo.leb_bytes {
+                if start + 4 > self.lebs.geo.leb_bytes {
                     return false;
                 }
-                self.leb_read(next, start, &mut word).is_ok() && word == [0xFF; 4]
+                self.lebs.read(next, start, &mut word).is_ok() && word == [0xFF; 4]
             }
             _ => false,
         }
@@ -171,13 +175,13 @@ impl Core {
         let is_last = self.is_last_bud(lnum, bud.head);
         let leb = match self.need_recovery && is_last {
             true => self.recover_leb(lnum, bud.start, Some(bud.head))?,
-            false => self.scan(lnum, bud.start)?,
+            false => self.lebs.scan(lnum, bud.start)?,
         };
         let used = self.replay_nodes(&leb, replay);
         let end = leb.end;
-        self.recycle(leb);
+        self.lebs.recycle(leb);
         replay.buds[i].dirty = (end - bud.start).saturating_sub(used?);
-        replay.buds[i].free = self.geo.leb_bytes - end;
+        replay.buds[i].free = self.lebs.geo.leb_bytes - end;
         Ok(())
     }
 
@@ -186,7 +190,7 @@ impl Core {
         let mut used = 0;
         for node in &leb.nodes {
             let bytes = leb.node(node);
-            self.max_sqnum = self.max_sqnum.max(node.sqnum);
+            self.lebs.max_sqnum = self.lebs.max_sqnum.max(node.sqnum);
             let at = NodeAt { lnum: leb.lnum, offs: node.offs, len: node.len };
             let mut entry = Entry {
                 key: node.key,
@@ -279,16 +283,15 @@ impl Core {
         let i = self.lpt_lookup_dirty(entry.lnum)?;
         let lp = self.lpt.props[i];
         let mut dirty = lp.dirty;
-        if entry.bud.start == 0 && (lp.free != self.geo.leb_bytes || lp.dirty != 0) {
+        if entry.bud.start == 0 && (lp.free != self.lebs.geo.leb_bytes || lp.dirty != 0) {
             // Garbage collection emptied this LEB after the last commit, so the dirt that the LPT on flash knows of is
             // gone.
-            dirty = dirty.saturating_sub(self.geo.leb_bytes - lp.free);
+            dirty = dirty.saturating_sub(self.lebs.geo.leb_bytes - lp.free);
         }
         let change =
             Change { free: Some(entry.free), dirty: Some(dirty + entry.dirty), taken: Some(true), ..Change::default() };
         self.change_lp(entry.lnum, change)?;
-        let geo = self.geo;
-        self.heads[entry.bud.head].seek(&geo, entry.lnum, self.geo.leb_bytes - entry.free);
+        self.heads[entry.bud.head].seek(&self.lebs.geo, entry.lnum, self.lebs.geo.leb_bytes - entry.free);
         Ok(())
     }
 }

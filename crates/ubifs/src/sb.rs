@@ -6,6 +6,7 @@ use crate::compress::COMPR_TYPES;
 use crate::core::Core;
 use crate::error::{Fail, Res};
 use crate::format::*;
+use crate::leb::Lebs;
 use crate::lpt::{Lpt, LptGeometry};
 
 /// Positions of the fields.
@@ -52,7 +53,7 @@ impl Core {
     /// Reads the superblock and calculates everything that follows from it.
     pub fn read_superblock(&mut self) -> Res<()> {
         let mut bytes = Vec::new();
-        self.read_node(&mut bytes, SB_NODE, SB_LNUM, 0, SB_BYTES)?;
+        self.lebs.read_node(&mut bytes, SB_NODE, SB_LNUM, 0, SB_BYTES)?;
         let flags = get_u32(&bytes, field::FLAGS);
         let version = get_u32(&bytes, field::FMT_VERSION);
         if !(3..=FORMAT_VERSION).contains(&version) {
@@ -67,8 +68,8 @@ impl Core {
         if flags & SB_ENCRYPTION != 0 {
             return Err(Fail::corrupt("encrypted file systems are not supported"));
         }
-        let volume_lebs = self.geo.leb_cnt;
-        let geo = &mut self.geo;
+        let volume_lebs = self.lebs.geo.leb_cnt;
+        let geo = &mut self.lebs.geo;
         if get_u32(&bytes, field::MIN_IO) != geo.min_io || get_u32(&bytes, field::LEB_SIZE) != geo.leb_bytes {
             return Err(Fail::corrupt("the superblock was made for another chip"));
         }
@@ -106,7 +107,7 @@ impl Core {
     }
 
     fn place_areas(&mut self) -> Res<()> {
-        let geo = &mut self.geo;
+        let geo = &mut self.lebs.geo;
         let before = [geo.log_lebs, geo.lpt_lebs, geo.orph_lebs].iter().map(|&n| u64::from(n)).sum::<u64>();
         let main = u64::from(geo.leb_cnt).checked_sub(before + u64::from(LOG_LNUM)).ok_or(BAD)?;
         geo.main_lebs = main as u32;
@@ -120,7 +121,7 @@ impl Core {
     }
 
     fn validate_superblock(&self, version: u32) -> Res<()> {
-        let (geo, sb) = (&self.geo, &self.sb);
+        let (geo, sb) = (&self.lebs.geo, &self.sb);
         let leb = i64::from(geo.leb_bytes);
         let main = geo.main_bytes();
         let rules = [
@@ -160,7 +161,7 @@ impl Core {
 
     /// What follows from the superblock (`init_constants_sb`).
     fn calc_constants(&mut self) -> Res<()> {
-        let geo = &mut self.geo;
+        let geo = &mut self.lebs.geo;
         geo.idx_bytes_min = align8(idx_node_bytes(1));
         geo.idx_bytes_max = align8(idx_node_bytes(geo.fanout));
         let leb = i64::from(geo.leb_bytes);
@@ -185,10 +186,10 @@ impl Core {
             return Ok(());
         }
         let mut bytes = std::mem::take(&mut self.sb.bytes);
-        bytes.resize(align(SB_BYTES, self.geo.min_io) as usize, 0);
-        self.finish_node(&mut bytes, SB_BYTES, SB_NODE, NO_GROUP);
+        bytes.resize(align(SB_BYTES, self.lebs.geo.min_io) as usize, 0);
+        self.lebs.finish_node(&mut bytes, SB_BYTES, SB_NODE, NO_GROUP);
         crate::node::pad(&mut bytes[SB_BYTES as usize..]);
-        let result = self.leb_change(SB_LNUM, &bytes);
+        let result = self.lebs.change(SB_LNUM, &bytes);
         self.sb.bytes = bytes;
         result
     }
@@ -197,29 +198,29 @@ impl Core {
 
     /// An image may have been written by a flasher that programs pages of 0xFF: every LEB with free space is written anew.
     pub fn fix_up_free_space(&mut self) -> Res<()> {
-        let used = self.master.offs + self.geo.master_bytes;
+        let used = self.master.offs + self.lebs.geo.master_bytes;
         for lnum in MASTER_LNUM..LOG_LNUM {
-            self.fix_up_leb(lnum, used)?;
+            self.lebs.fix_up_leb(lnum, used)?;
         }
-        let mut lnum = self.geo.next_log_lnum(self.log.head_lnum);
+        let mut lnum = self.lebs.geo.next_log_lnum(self.log.head_lnum);
         while lnum != self.log.tail_lnum {
-            self.fix_up_leb(lnum, 0)?;
-            lnum = self.geo.next_log_lnum(lnum);
+            self.lebs.fix_up_leb(lnum, 0)?;
+            lnum = self.lebs.geo.next_log_lnum(lnum);
         }
-        self.fix_up_leb(self.log.head_lnum, align(CS_BYTES, self.geo.min_io))?;
-        for lnum in self.geo.lpt_first..=self.geo.lpt_last {
-            let free = self.lpt.ltab[(lnum - self.geo.lpt_first) as usize].free;
+        self.lebs.fix_up_leb(self.log.head_lnum, align(CS_BYTES, self.lebs.geo.min_io))?;
+        for lnum in self.lebs.geo.lpt_first..=self.lebs.geo.lpt_last {
+            let free = self.lpt.ltab[(lnum - self.lebs.geo.lpt_first) as usize].free;
             if free > 0 {
-                self.fix_up_leb(lnum, self.geo.leb_bytes - free)?;
+                self.lebs.fix_up_leb(lnum, self.lebs.geo.leb_bytes - free)?;
             }
         }
-        for lnum in self.geo.orph_first..=self.geo.orph_last {
-            self.fix_up_leb(lnum, 0)?;
+        for lnum in self.lebs.geo.orph_first..=self.lebs.geo.orph_last {
+            self.lebs.fix_up_leb(lnum, 0)?;
         }
-        for lnum in self.geo.main_first..self.geo.leb_cnt {
+        for lnum in self.lebs.geo.main_first..self.lebs.geo.leb_cnt {
             let free = self.read_lp(lnum)?.free;
             if free > 0 {
-                self.fix_up_leb(lnum, self.geo.leb_bytes - free)?;
+                self.lebs.fix_up_leb(lnum, self.lebs.geo.leb_bytes - free)?;
             }
         }
         self.sb.space_fixup = false;
@@ -228,15 +229,17 @@ impl Core {
         self.sb.must_write = true;
         Ok(())
     }
+}
 
+impl Lebs {
     fn fix_up_leb(&mut self, lnum: u32, used: u32) -> Res<()> {
         if used == 0 {
-            return self.leb_unmap(lnum);
+            return self.unmap(lnum);
         }
-        let mut bytes = self.leb_buffer();
+        let mut bytes = self.buffer();
         let used = used as usize;
-        let result = self.leb_read(lnum, 0, &mut bytes[..used]).and_then(|()| self.leb_change(lnum, &bytes[..used]));
-        self.leb_buffers.push(bytes);
+        let result = self.read(lnum, 0, &mut bytes[..used]).and_then(|()| self.change(lnum, &bytes[..used]));
+        self.buffers.push(bytes);
         result
     }
 }

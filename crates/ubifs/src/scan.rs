@@ -2,11 +2,11 @@
 //!
 //! Follows `fs/ubifs/scan.c`.
 
-use crate::core::Core;
 use crate::error::{Fail, Res};
 use crate::format::*;
 use crate::geometry::Geometry;
 use crate::key::Key;
+use crate::leb::Lebs;
 use crate::node::check_node;
 
 /// What stands at a place of a LEB.
@@ -33,7 +33,7 @@ pub(crate) struct ScannedNode {
     pub key: Key,
 }
 
-/// A LEB and the nodes in it. Give the buffer back with [`Core::recycle`].
+/// A LEB and the nodes in it. Give the buffer back with [`Lebs::recycle`].
 #[derive(Debug, Default)]
 pub(crate) struct ScannedLeb {
     pub lnum: u32,
@@ -103,20 +103,20 @@ pub(crate) fn is_empty(bytes: &[u8]) -> bool {
     bytes.iter().all(|&b| b == 0xFF)
 }
 
-impl Core {
+impl Lebs {
     /// A buffer of one LEB.
-    pub fn leb_buffer(&mut self) -> Vec<u8> {
-        self.leb_buffers.pop().unwrap_or_else(|| vec![0; self.geo.leb_bytes as usize])
+    pub fn buffer(&mut self) -> Vec<u8> {
+        self.buffers.pop().unwrap_or_else(|| vec![0; self.geo.leb_bytes as usize])
     }
 
     pub fn recycle(&mut self, leb: ScannedLeb) {
-        self.leb_buffers.push(leb.bytes);
+        self.buffers.push(leb.bytes);
     }
 
     /// Reads a LEB from `offs` on, for a scan.
     pub fn start_scan(&mut self, lnum: u32, offs: u32) -> Res<ScannedLeb> {
-        let mut leb = ScannedLeb { lnum, bytes: self.leb_buffer(), ..ScannedLeb::default() };
-        match self.leb_read(lnum, offs, &mut leb.bytes[offs as usize..]) {
+        let mut leb = ScannedLeb { lnum, bytes: self.buffer(), ..ScannedLeb::default() };
+        match self.read(lnum, offs, &mut leb.bytes[offs as usize..]) {
             Ok(()) | Err(Fail::BadMessage) => Ok(leb),
             Err(fail) => {
                 self.recycle(leb);

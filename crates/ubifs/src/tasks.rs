@@ -18,19 +18,19 @@ pub(crate) struct Thread {
 
 impl Core {
     pub fn start_thread(&mut self) {
-        self.sim.spawn(&causes::UBIFS_THREAD);
+        self.lebs.sim.spawn(&causes::UBIFS_THREAD);
         self.thread = Thread { exists: true, needed: false, wakes_at_ns: u64::MAX };
     }
 
     pub fn stop_thread(&mut self) {
         if std::mem::take(&mut self.thread.exists) {
-            self.sim.kill(&causes::UBIFS_THREAD);
+            self.lebs.sim.kill(&causes::UBIFS_THREAD);
         }
     }
 
     pub fn wake_thread(&mut self) {
         if self.thread.exists && !std::mem::replace(&mut self.thread.needed, true) {
-            self.sim.wake(&causes::UBIFS_THREAD);
+            self.lebs.sim.wake(&causes::UBIFS_THREAD);
         }
     }
 
@@ -40,7 +40,7 @@ impl Core {
         if head == GC_HEAD {
             return;
         }
-        let at_ns = self.sim.now_ns() + self.wbuf_delay_ns;
+        let at_ns = self.lebs.sim.now_ns() + self.wbuf_delay_ns;
         self.heads[head].timer_at_ns = Some(at_ns);
         // When a timer is moved to a later time the thread still wakes at the earlier one and finds nothing to do.
         if self.thread.exists && !self.thread.needed && at_ns < self.thread.wakes_at_ns {
@@ -51,7 +51,7 @@ impl Core {
 
     /// A buffer's timer may fire a tenth of its time late (`new_wbuf_timer_nolock`).
     fn sleep_until_timer(&self, at_ns: u64) {
-        self.sim.sleep_between(&causes::UBIFS_THREAD, at_ns, at_ns + self.wbuf_delay_ns / 10);
+        self.lebs.sim.sleep_between(&causes::UBIFS_THREAD, at_ns, at_ns + self.wbuf_delay_ns / 10);
     }
 
     pub fn cancel_head_timer(&mut self, head: usize) {
@@ -76,17 +76,17 @@ impl Core {
         self.thread.wakes_at_ns = next.unwrap_or(u64::MAX);
         match next {
             Some(at_ns) => self.sleep_until_timer(at_ns),
-            None => self.sim.block(&causes::UBIFS_THREAD),
+            None => self.lebs.sim.block(&causes::UBIFS_THREAD),
         }
         false
     }
 
     fn sync_due_heads(&mut self) {
-        let _why = self.sim.because(&causes::PADDING);
-        let now_ns = self.sim.now_ns();
+        let _why = self.lebs.sim.because(&causes::PADDING);
+        let now_ns = self.lebs.sim.now_ns();
         for head in 0..HEADS {
             if self.heads[head].timer_at_ns.is_some_and(|at_ns| at_ns <= now_ns) && self.sync_head(head).is_err() {
-                self.read_only = true;
+                self.lebs.read_only = true;
                 (0..HEADS).for_each(|head| self.cancel_head_timer(head));
                 return;
             }

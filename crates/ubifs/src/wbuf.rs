@@ -92,26 +92,26 @@ impl Core {
         self.cancel_head_timer(head);
         let h = &mut self.heads[head];
         let Some(lnum) = h.lnum.filter(|_| h.used > 0) else { return Ok(()) };
-        self.check_writable()?;
+        self.lebs.check_writable()?;
         let h = &mut self.heads[head];
-        let end = align(h.used, self.geo.min_io);
+        let end = align(h.used, self.lebs.geo.min_io);
         let dirt = end - h.used;
         if dirt > 0 {
             pad(&mut h.bytes[h.used as usize..end as usize]);
         }
         let (offs, bytes) = (h.offs, std::mem::take(&mut h.bytes));
         let written = {
-            let _of_setup = self.sim.because_of_setup_if(self.heads[head].is_of_setup);
-            let _why = (dirt > 0 && head != GC_HEAD && self.sim.reason() != &causes::SYNC)
-                .then(|| self.sim.because(&causes::PADDING));
-            self.leb_write(lnum, offs, &bytes[..end as usize])
+            let _of_setup = self.lebs.sim.because_of_setup_if(self.heads[head].is_of_setup);
+            let _why = (dirt > 0 && head != GC_HEAD && self.lebs.sim.reason() != &causes::SYNC)
+                .then(|| self.lebs.sim.because(&causes::PADDING));
+            self.lebs.write(lnum, offs, &bytes[..end as usize])
         };
         self.heads[head].bytes = bytes;
         written?;
         let h = &mut self.heads[head];
         h.offs += end;
-        h.set_size(&self.geo);
-        let free = self.geo.leb_bytes - h.offs;
+        h.set_size(&self.lebs.geo);
+        let free = self.lebs.geo.leb_bytes - h.offs;
         self.update_lp(lnum, Some(free), dirt, Change::default())
     }
 
@@ -133,12 +133,12 @@ impl Core {
     pub fn write_head(&mut self, head: usize, node: &[u8]) -> Res<()> {
         let aligned = align8(node.len() as u32);
         let lnum = self.heads[head].lnum.ok_or(NO_SPACE)?;
-        if self.heads[head].space(&self.geo) < aligned {
+        if self.heads[head].space(&self.lebs.geo) < aligned {
             return Err(NO_SPACE);
         }
         self.cancel_head_timer(head);
-        self.check_writable()?;
-        let for_setup = self.sim.is_for_setup();
+        self.lebs.check_writable()?;
+        let for_setup = self.lebs.sim.is_for_setup();
         self.uncommitted.of_setup |= for_setup;
         self.uncommitted.of_others |= !for_setup;
         let h = &mut self.heads[head];
@@ -147,7 +147,7 @@ impl Core {
         let result = self.fill_head(head, lnum, &mut bytes, node, aligned);
         self.heads[head].bytes = bytes;
         result?;
-        let free = self.heads[head].space(&self.geo);
+        let free = self.heads[head].space(&self.lebs.geo);
         self.update_lp(lnum, Some(free), 0, Change::default())?;
         if self.heads[head].used > 0 {
             self.start_head_timer(head);
@@ -156,7 +156,7 @@ impl Core {
     }
 
     fn fill_head(&mut self, head: usize, lnum: u32, buffer: &mut [u8], node: &[u8], aligned: u32) -> Res<()> {
-        let (max_write, leb_bytes) = (self.geo.max_write, self.geo.leb_bytes);
+        let (max_write, leb_bytes) = (self.lebs.geo.max_write, self.lebs.geo.leb_bytes);
         let mut done = 0usize;
         let mut written = 0;
         let mut left = aligned;
@@ -171,11 +171,11 @@ impl Core {
             let (at, size, offs) = (h.used as usize, h.size as usize, h.offs);
             let count = size - at;
             put(&mut buffer[at..size], &node[..count.min(node.len())]);
-            self.leb_write(lnum, offs, &buffer[..size])?;
+            self.lebs.write(lnum, offs, &buffer[..size])?;
             (done, written) = (count, size);
         } else if !h.offs.is_multiple_of(max_write) {
             let (size, offs) = (h.size as usize, h.offs);
-            self.leb_write(lnum, offs, &node[..size])?;
+            self.lebs.write(lnum, offs, &node[..size])?;
             (done, written) = (size, size);
         }
         let h = &mut self.heads[head];
@@ -186,18 +186,18 @@ impl Core {
             let many = ((units - 1) * max_write) as usize;
             if many > 0 {
                 let offs = h.offs;
-                self.leb_write(lnum, offs, &node[done..done + many])?;
+                self.lebs.write(lnum, offs, &node[done..done + many])?;
                 self.heads[head].offs += many as u32;
                 done += many;
             }
             let unit = max_write as usize;
             let offs = self.heads[head].offs;
             match node.get(done..done + unit) {
-                Some(whole) => self.leb_write(lnum, offs, whole)?,
+                Some(whole) => self.lebs.write(lnum, offs, whole)?,
                 // The node ends before this write unit does.
                 None => {
                     put(&mut buffer[..unit], &node[done..]);
-                    self.leb_write(lnum, offs, &buffer[..unit])?;
+                    self.lebs.write(lnum, offs, &buffer[..unit])?;
                 }
             }
             self.heads[head].offs += max_write;
@@ -219,11 +219,11 @@ impl Core {
         let h = &self.heads[head];
         let end = at.offs + at.len;
         if h.lnum != Some(at.lnum) || end <= h.offs {
-            return self.read_node(node, kind, at.lnum, at.offs, at.len);
+            return self.lebs.read_node(node, kind, at.lnum, at.offs, at.len);
         }
         node.resize(at.len as usize, 0);
         self.read_of_head(head, node, at)?;
-        self.check_read(node, kind, at.offs)
+        self.lebs.check_read(node, kind, at.offs)
     }
 
     /// Reads bytes that may still be in a head's buffer, wholly or in part (`read_wbuf`).
@@ -231,7 +231,7 @@ impl Core {
         let h = &self.heads[head];
         let end = at.offs + at.len;
         if h.lnum != Some(at.lnum) || end <= h.offs {
-            return self.leb_read_checked(at.lnum, at.offs, bytes);
+            return self.lebs.read_checked(at.lnum, at.offs, bytes);
         }
         if end > h.offs + h.used {
             return Err(Fail::corrupt("node behind the end of a journal head")).at(at.lnum, at.offs);
@@ -241,7 +241,7 @@ impl Core {
         bytes[on_flash..].copy_from_slice(&h.bytes[from..from + at.len as usize - on_flash]);
         match on_flash {
             0 => Ok(()),
-            _ => self.leb_read_checked(at.lnum, at.offs, &mut bytes[..on_flash]),
+            _ => self.lebs.read_checked(at.lnum, at.offs, &mut bytes[..on_flash]),
         }
     }
 }

@@ -36,7 +36,7 @@ impl Core {
     /// How many attributes an inode may have: their inodes must all fit into half a LEB, because they are deleted
     /// together.
     pub fn xattrs_max(&self) -> u32 {
-        self.geo.leb_bytes / 2 / INO_BYTES
+        self.lebs.geo.leb_bytes / 2 / INO_BYTES
     }
 }
 
@@ -63,7 +63,7 @@ impl Ubifs {
         if name.len() > NAME_BYTES_MAX {
             return Err(Errno::NameTooLong);
         }
-        let _why = self.core.sim.because_if_none(&causes::INODE_READ);
+        let _why = self.core.lebs.sim.because_if_none(&causes::INODE_READ);
         self.load(ino)?;
         let key = self.core.xattr_key(ino, name);
         let mut node = std::mem::take(&mut self.entry);
@@ -91,7 +91,7 @@ impl Ubifs {
     }
 
     pub(crate) fn list_xattrs(&mut self, ino: Ino) -> Result<Vec<Vec<u8>>> {
-        let _why = self.core.sim.because_if_none(&causes::INODE_READ);
+        let _why = self.core.lebs.sim.because_if_none(&causes::INODE_READ);
         self.load(ino)?;
         let mut names = Vec::new();
         self.core.each_xattr(ino, |name, _| {
@@ -143,7 +143,7 @@ impl Ubifs {
     }
 
     fn do_create_xattr(&mut self, host: &mut dyn Host, ino: Ino, name: &[u8], value: &[u8]) -> Result<()> {
-        let _why = self.core.sim.clone().because(&causes::METADATA);
+        let _why = self.core.lebs.sim.clone().because(&causes::METADATA);
         let mut inode = self.new_inode(host, ino, FileKind::File)?;
         inode.permissions = 0o777;
         inode.flags |= INODE_XATTR;
@@ -171,7 +171,7 @@ impl Ubifs {
     }
 
     fn do_change_xattr(&mut self, host: &mut dyn Host, ino: Ino, value_ino: Ino, value: &[u8]) -> Result<()> {
-        let _why = self.core.sim.clone().because(&causes::METADATA);
+        let _why = self.core.lebs.sim.clone().because(&causes::METADATA);
         let mut inode = Box::new(self.inode(value_ino)?.clone());
         let old_bytes = value_bytes(inode.data.len());
         inode.data = value.to_vec();
@@ -189,7 +189,7 @@ impl Ubifs {
         let dirtied_ino_bytes = align8(self.inode(ino)?.data.len() as u32);
         let request = Request { dirtied_inos: 2, mod_dent: true, dirtied_ino_bytes, ..Request::default() };
         let growth = self.budget(host, &request)?;
-        let _why = self.core.sim.clone().because(&causes::METADATA);
+        let _why = self.core.lebs.sim.clone().because(&causes::METADATA);
         let mut inode = self.inode(value_ino)?.clone();
         inode.links = 0;
         let result = self.with_owner(host, ino, |core, owner| {

@@ -58,10 +58,10 @@ impl Core {
         let writes = std::mem::take(&mut self.lpt.pending);
         for write in &writes {
             if write.unmap {
-                self.leb_unmap(write.lnum)?;
+                self.lebs.unmap(write.lnum)?;
             }
             if !write.bytes.is_empty() {
-                self.leb_write(write.lnum, write.offs, &write.bytes)?;
+                self.lebs.write(write.lnum, write.offs, &write.bytes)?;
             }
         }
         if let Some(last) = writes.last() {
@@ -75,7 +75,7 @@ impl Core {
     pub fn finish_lpt_commit(&mut self) -> Res<()> {
         for i in 0..self.lpt.ltab.len() {
             if self.lpt.ltab[i].trivial_gc {
-                self.leb_unmap(self.geo.lpt_first + i as u32)?;
+                self.lebs.unmap(self.lebs.geo.lpt_first + i as u32)?;
                 self.lpt.ltab[i].trivial_gc = false;
             }
         }
@@ -88,7 +88,7 @@ impl Core {
     }
 
     fn lay_out_lpt(&mut self) -> Res<Layout> {
-        let geo = self.geo;
+        let geo = self.lebs.geo;
         let lpt = &mut self.lpt;
         let mut left: Vec<Part> = if lpt.geo.big { vec![Part::Lsave, Part::Ltab] } else { vec![Part::Ltab] };
         let mut layout = Layout { at: lpt.nhead, parts: Vec::new() };
@@ -126,7 +126,7 @@ impl Core {
 
     /// Packs the parts, LEB by LEB. Afterwards they count as clean.
     fn pack_lpt(&mut self, layout: Layout) {
-        let geo = self.geo;
+        let geo = self.lebs.geo;
         let lpt = &mut self.lpt;
         let mut writes: Vec<PendingWrite> = Vec::new();
         let head = lpt.nhead;
@@ -150,10 +150,10 @@ impl Core {
     fn must_write_whole_lpt(&self) -> bool {
         let mut free = 0i64;
         for (i, entry) in self.lpt.ltab.iter().enumerate() {
-            if self.geo.lpt_first + i as u32 == self.lpt.nhead.lnum {
-                free += i64::from(self.geo.leb_bytes - self.lpt.nhead.offs);
-            } else if entry.free + entry.dirty == self.geo.leb_bytes {
-                free += i64::from(self.geo.leb_bytes);
+            if self.lebs.geo.lpt_first + i as u32 == self.lpt.nhead.lnum {
+                free += i64::from(self.lebs.geo.leb_bytes - self.lpt.nhead.offs);
+            } else if entry.free + entry.dirty == self.lebs.geo.leb_bytes {
+                free += i64::from(self.lebs.geo.leb_bytes);
             }
         }
         free <= self.lpt.geo.lpt_bytes * 2
@@ -161,7 +161,7 @@ impl Core {
 
     /// LEBs with nothing but dirt are free after this commit.
     fn start_trivial_lpt_gc(&mut self) {
-        let (first, leb_bytes, head) = (self.geo.lpt_first, self.geo.leb_bytes, self.lpt.nhead.lnum);
+        let (first, leb_bytes, head) = (self.lebs.geo.lpt_first, self.lebs.geo.leb_bytes, self.lpt.nhead.lnum);
         for (i, entry) in self.lpt.ltab.iter_mut().enumerate() {
             if first + i as u32 != head && entry.dirty > 0 && entry.free + entry.dirty == leb_bytes {
                 entry.trivial_gc = true;
@@ -195,9 +195,9 @@ impl Core {
 
     /// Chooses the LEBs for the table of saved LEB numbers, whose properties the next mount reads at once.
     fn populate_lsave(&mut self) {
-        self.lpt.make_lsave_dirty(self.geo.lpt_first);
+        self.lpt.make_lsave_dirty(self.lebs.geo.lpt_first);
         let count = self.lpt.geo.lsave_cnt as usize;
-        let first = self.geo.main_first;
+        let first = self.lebs.geo.main_first;
         let lists = [Category::Empty, Category::Freeable, Category::FreeableIndex];
         let heaps = [Category::DirtyIndex, Category::Dirty, Category::Free];
         let categories = &self.lpt.categories;

@@ -14,8 +14,8 @@ impl Core {
         let mut most = 0;
         let mut victim = None;
         for (i, entry) in self.lpt.ltab.iter().enumerate() {
-            let lnum = self.geo.lpt_first + i as u32;
-            if lnum == self.lpt.nhead.lnum || entry.free + entry.dirty == self.geo.leb_bytes {
+            let lnum = self.lebs.geo.lpt_first + i as u32;
+            if lnum == self.lpt.nhead.lnum || entry.free + entry.dirty == self.lebs.geo.leb_bytes {
                 continue;
             }
             if entry.dirty > most {
@@ -27,13 +27,13 @@ impl Core {
     }
 
     fn renew_lpt_leb(&mut self, lnum: u32) -> Res<()> {
-        let mut bytes = self.leb_buffer();
-        let read = self.leb_read_checked(lnum, 0, &mut bytes);
+        let mut bytes = self.lebs.buffer();
+        let read = self.lebs.read_checked(lnum, 0, &mut bytes);
         let mut at = 0u32;
         let mut result = read;
-        while result.is_ok() && at < self.geo.leb_bytes {
+        while result.is_ok() && at < self.lebs.geo.leb_bytes {
             let Some((kind, number, len)) = self.lpt.node_at(&bytes[at as usize..]) else {
-                let padded = align(at, self.geo.min_io);
+                let padded = align(at, self.lebs.geo.min_io);
                 if padded == at {
                     break;
                 }
@@ -43,13 +43,13 @@ impl Core {
             result = self.renew_lpt_node(kind, number, lnum, at);
             at += len;
         }
-        self.leb_buffers.push(bytes);
+        self.lebs.buffers.push(bytes);
         result
     }
 
     /// Marks the LPT node at this place as changed if it is the valid one, so that the next commit writes it elsewhere.
     fn renew_lpt_node(&mut self, kind: u32, number: u32, lnum: u32, offs: u32) -> Res<()> {
-        let first = self.geo.lpt_first;
+        let first = self.lebs.geo.lpt_first;
         match kind {
             PNODE if number < self.lpt.geo.pnode_cnt => {
                 self.load_pnode(number)?;

@@ -13,8 +13,8 @@ impl Core {
     pub fn init_lpt_for_reading(&mut self) -> Res<()> {
         let mut bytes = vec![0; self.lpt.geo.ltab_bytes as usize];
         let at = self.lpt.ltab_at;
-        self.leb_read_checked(at.lnum, at.offs, &mut bytes)?;
-        self.lpt.unpack_ltab(self.geo.leb_bytes, &bytes)
+        self.lebs.read_checked(at.lnum, at.offs, &mut bytes)?;
+        self.lpt.unpack_ltab(self.lebs.geo.leb_bytes, &bytes)
     }
 
     /// Reads, in the big model, the leaves that were saved for a quick start, and frees empty LEBs (`lpt_init_wr`).
@@ -22,17 +22,17 @@ impl Core {
         if self.lpt.geo.big {
             let mut bytes = vec![0; self.lpt.geo.lsave_bytes as usize];
             let at = self.lpt.lsave_at;
-            self.leb_read_checked(at.lnum, at.offs, &mut bytes)?;
-            let geo = self.geo;
+            self.lebs.read_checked(at.lnum, at.offs, &mut bytes)?;
+            let geo = self.lebs.geo;
             self.lpt.unpack_lsave(&geo, &bytes)?;
             for i in 0..self.lpt.lsave.len() {
                 let lnum = self.lpt.lsave[i];
                 self.lpt_lookup(lnum)?;
             }
         }
-        for i in 0..self.geo.lpt_lebs {
-            if self.lpt.ltab[i as usize].free == self.geo.leb_bytes {
-                self.leb_unmap(i + self.geo.lpt_first)?;
+        for i in 0..self.lebs.geo.lpt_lebs {
+            if self.lpt.ltab[i as usize].free == self.lebs.geo.leb_bytes {
+                self.lebs.unmap(i + self.lebs.geo.lpt_first)?;
             }
         }
         Ok(())
@@ -40,14 +40,14 @@ impl Core {
 
     /// Index of a LEB's properties, after reading them if need be.
     pub fn lpt_lookup(&mut self, lnum: u32) -> Res<usize> {
-        let i = lnum - self.geo.main_first;
+        let i = lnum - self.lebs.geo.main_first;
         self.load_pnode(i >> FANOUT_SHIFT)?;
         Ok(i as usize)
     }
 
     /// The same, for a change: the leaf and everything above it will be written by the next commit.
     pub fn lpt_lookup_dirty(&mut self, lnum: u32) -> Res<usize> {
-        let i = lnum - self.geo.main_first;
+        let i = lnum - self.lebs.geo.main_first;
         let pnode = i >> FANOUT_SHIFT;
         if !self.lpt.pnodes[pnode as usize].dirty {
             self.load_pnode(pnode)?;
@@ -83,8 +83,8 @@ impl Core {
         if node.lnum != 0 {
             let mut bytes = std::mem::take(&mut self.lpt_node_buffer);
             bytes.resize(self.lpt.geo.nnode_bytes as usize, 0);
-            let read = self.leb_read_checked(node.lnum, node.offs, &mut bytes);
-            let unpacked = read.and_then(|()| unpack_nnode(&self.lpt.geo, &self.geo, level, index, &bytes));
+            let read = self.lebs.read_checked(node.lnum, node.offs, &mut bytes);
+            let unpacked = read.and_then(|()| unpack_nnode(&self.lpt.geo, &self.lebs.geo, level, index, &bytes));
             self.lpt_node_buffer = bytes;
             children = unpacked.at(node.lnum, node.offs)?;
         }
@@ -101,19 +101,19 @@ impl Core {
     /// Reads a leaf: the properties of its LEBs are known afterwards, but it is no part of the tree yet.
     pub(super) fn read_pnode(&mut self, index: u32) -> Res<()> {
         let node = self.lpt.pnodes[index as usize];
-        let mut props = [(self.geo.leb_bytes, 0, false); 4];
+        let mut props = [(self.lebs.geo.leb_bytes, 0, false); 4];
         if node.lnum != 0 {
             let mut bytes = std::mem::take(&mut self.lpt_node_buffer);
             bytes.resize(self.lpt.geo.pnode_bytes as usize, 0);
-            let read = self.leb_read_checked(node.lnum, node.offs, &mut bytes);
-            let unpacked = read.and_then(|()| unpack_pnode(&self.lpt.geo, &self.geo, index, &bytes));
+            let read = self.lebs.read_checked(node.lnum, node.offs, &mut bytes);
+            let unpacked = read.and_then(|()| unpack_pnode(&self.lpt.geo, &self.lebs.geo, index, &bytes));
             self.lpt_node_buffer = bytes;
             props = unpacked.at(node.lnum, node.offs)?;
         }
         for (i, (free, dirty, is_index)) in props.into_iter().enumerate() {
             let lp = &mut self.lpt.props[(index * FANOUT) as usize + i];
             (lp.free, lp.dirty, lp.is_index, lp.is_taken) = (free, dirty, is_index, false);
-            lp.category = lp.categorize(&self.geo);
+            lp.category = lp.categorize(&self.lebs.geo);
         }
         Ok(())
     }
@@ -123,7 +123,7 @@ impl Core {
         self.lpt.pnodes[index as usize].loaded = true;
         self.lpt.pnodes_have += 1;
         for i in index * FANOUT..(index + 1) * FANOUT {
-            if i >= self.geo.main_lebs {
+            if i >= self.lebs.geo.main_lebs {
                 break;
             }
             let category = self.lpt.props[i as usize].category;
@@ -134,7 +134,7 @@ impl Core {
     // ---- changes -----------------------------------------------------------------------------------------------
 
     pub(super) fn make_pnode_dirty(&mut self, index: u32) {
-        let first = self.geo.lpt_first;
+        let first = self.lebs.geo.lpt_first;
         let lpt = &mut self.lpt;
         if std::mem::replace(&mut lpt.pnodes[index as usize].dirty, true) {
             return;
@@ -148,7 +148,7 @@ impl Core {
 
     /// Marks an inner node and those above it, up to one that is marked already.
     pub(super) fn make_nnodes_dirty(&mut self, mut level: u32, mut index: u32) {
-        let first = self.geo.lpt_first;
+        let first = self.lebs.geo.lpt_first;
         let lpt = &mut self.lpt;
         while level <= lpt.geo.height && !lpt.node(level, index).dirty {
             let node = lpt.node(level, index);

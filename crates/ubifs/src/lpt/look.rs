@@ -12,10 +12,10 @@ impl Core {
     ///
     /// Errors: a damaged node.
     pub fn look_at_lprops(&self) -> Res<Vec<(u32, u32)>> {
-        let mut found = vec![(self.geo.leb_bytes, 0); (self.lpt.geo.pnode_cnt * FANOUT) as usize];
+        let mut found = vec![(self.lebs.geo.leb_bytes, 0); (self.lpt.geo.pnode_cnt * FANOUT) as usize];
         let root = self.lpt.root();
         self.look_below(self.lpt.geo.height, 0, Place { lnum: root.lnum, offs: root.offs }, &mut found)?;
-        found.truncate(self.geo.main_lebs as usize);
+        found.truncate(self.lebs.geo.main_lebs as usize);
         Ok(found)
     }
 
@@ -30,9 +30,9 @@ impl Core {
                 }
             } else if at.lnum != 0 {
                 bytes.resize(self.lpt.geo.pnode_bytes as usize, 0);
-                self.volume.look(at.lnum, at.offs, &mut bytes)?;
+                self.lebs.look(at.lnum, at.offs, &mut bytes)?;
                 for (place, (free, dirty, _)) in
-                    places.iter_mut().zip(unpack_pnode(&self.lpt.geo, &self.geo, index, &bytes)?)
+                    places.iter_mut().zip(unpack_pnode(&self.lpt.geo, &self.lebs.geo, index, &bytes)?)
                 {
                     *place = (free, dirty);
                 }
@@ -43,8 +43,8 @@ impl Core {
         let mut children = [Place::default(); 4];
         if !is_loaded && at.lnum != 0 {
             bytes.resize(self.lpt.geo.nnode_bytes as usize, 0);
-            self.volume.look(at.lnum, at.offs, &mut bytes)?;
-            children = unpack_nnode(&self.lpt.geo, &self.geo, level, index, &bytes)?;
+            self.lebs.look(at.lnum, at.offs, &mut bytes)?;
+            children = unpack_nnode(&self.lpt.geo, &self.lebs.geo, level, index, &bytes)?;
         }
         for (i, mut place) in children.into_iter().enumerate() {
             let child = (index << FANOUT_SHIFT) + i as u32;

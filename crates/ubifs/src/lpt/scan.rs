@@ -63,19 +63,19 @@ impl Lpt {
 impl Core {
     /// Whether a LEB in memory suits as a LEB of the index with gaps.
     pub fn is_dirty_index(&self, i: usize) -> bool {
-        !self.lpt.props[i].is_taken && self.lpt.fits(&self.geo, i, ScanFor::DirtyIndex)
+        !self.lpt.props[i].is_taken && self.lpt.fits(&self.lebs.geo, i, ScanFor::DirtyIndex)
     }
 
     /// Looks at all LEBs from the one behind [`Lpt::lscan_lnum`] on; the LEB found becomes the new `lscan_lnum`.
     pub fn scan_lpt(&mut self, what: ScanFor) -> Res<u32> {
         let end = self.lpt.lscan_lnum;
         let height = self.lpt.geo.height;
-        let mut lnum = if end + 1 >= self.geo.leb_cnt { self.geo.main_first } else { end + 1 };
+        let mut lnum = if end + 1 >= self.lebs.geo.leb_cnt { self.lebs.geo.main_first } else { end + 1 };
         self.load_nnode(height, 0)?;
         // Index of the node that was visited last at each level, leaf first.
         let mut path: Vec<Option<u32>> = vec![None; height as usize];
         loop {
-            let i = lnum - self.geo.main_first;
+            let i = lnum - self.lebs.geo.main_first;
             let pnode = i >> FANOUT_SHIFT;
             for level in (1..height).rev() {
                 let index = i >> (FANOUT_SHIFT * (level + 1));
@@ -95,8 +95,8 @@ impl Core {
             let in_tree = self.lpt.pnodes[pnode as usize].loaded;
             let i = i as usize;
             if !self.lpt.props[i].is_taken {
-                let found = self.lpt.fits(&self.geo, i, what);
-                if found || (!in_tree && self.lpt.is_valuable(&self.geo, i)) {
+                let found = self.lpt.fits(&self.lebs.geo, i, what);
+                if found || (!in_tree && self.lpt.is_valuable(&self.lebs.geo, i)) {
                     self.keep_scanned(pnode, i);
                 }
                 if found {
@@ -108,8 +108,8 @@ impl Core {
                 return Err(NO_SPACE);
             }
             lnum += 1;
-            if lnum >= self.geo.leb_cnt {
-                lnum = self.geo.main_first;
+            if lnum >= self.lebs.geo.leb_cnt {
+                lnum = self.lebs.geo.main_first;
                 path.fill(None);
             }
         }

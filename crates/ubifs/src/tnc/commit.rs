@@ -109,8 +109,10 @@ impl Core {
     }
 
     pub(super) fn index_lebs_needed(&self, znodes: usize) -> usize {
-        let per_head = (self.geo.leb_bytes - self.tnc.ihead_offs) / self.geo.idx_bytes_max;
-        znodes.saturating_sub(per_head as usize).div_ceil((self.geo.leb_bytes / self.geo.idx_bytes_max) as usize)
+        let per_head = (self.lebs.geo.leb_bytes - self.tnc.ihead_offs) / self.lebs.geo.idx_bytes_max;
+        znodes
+            .saturating_sub(per_head as usize)
+            .div_ceil((self.lebs.geo.leb_bytes / self.lebs.geo.idx_bytes_max) as usize)
     }
 
     fn allocate_index_lebs(&mut self, znodes: usize) -> Res<()> {
@@ -135,8 +137,8 @@ impl Core {
     /// Runs through the znodes that go into empty space, with the buffer of the kernel's writer.
     fn empty_space_steps(&self) -> Res<Vec<Step>> {
         let commit = &self.tnc.commit;
-        let leb_bytes = self.geo.leb_bytes;
-        let buffer_bytes = align(self.geo.idx_bytes_max, self.geo.min_io);
+        let leb_bytes = self.lebs.geo.leb_bytes;
+        let buffer_bytes = align(self.lebs.geo.idx_bytes_max, self.lebs.geo.min_io);
         let rest = &commit.znodes[commit.rest.min(commit.znodes.len())..];
         let mut lebs = commit.lebs[commit.used..].iter().copied();
         let mut head = Some(self.tnc.ihead_lnum);
@@ -165,7 +167,7 @@ impl Core {
                 steps.push(Step { id, at, flush: None });
                 continue;
             }
-            let bytes = if next_fits { buffer_bytes } else { align(used, self.geo.min_io) };
+            let bytes = if next_fits { buffer_bytes } else { align(used, self.lebs.geo.min_io) };
             let from = offs;
             offs += bytes;
             let leb_ends = next_len.is_some_and(|next| offs + next > leb_bytes);
@@ -196,7 +198,7 @@ impl Core {
             let Some(flush) = step.flush else { continue };
             let end = flush.offs + flush.bytes;
             if flush.leb_ends || i == last {
-                let free = self.geo.leb_bytes - end;
+                let free = self.lebs.geo.leb_bytes - end;
                 let dirt = flush.bytes.saturating_sub(flush.used);
                 self.update_lp(flush.lnum, Some(free), dirt, Change::default())?;
             }
@@ -230,7 +232,7 @@ impl Core {
             put_u32(bytes, from + 8, branch.at.len);
             branch.key.write(bytes, from + 12);
         }
-        self.finish_node(&mut bytes[..len as usize], len, IDX_NODE, NO_GROUP);
+        self.lebs.finish_node(&mut bytes[..len as usize], len, IDX_NODE, NO_GROUP);
         self.tnc.zm(id).dirty = false;
         Ok(())
     }
@@ -254,7 +256,7 @@ impl Core {
             commit.writes_done += 1;
             commit.bytes_done += piece.bytes as usize;
             let stream = std::mem::take(&mut commit.stream);
-            let result = self.leb_write(piece.lnum, piece.offs, &stream[from..from + piece.bytes as usize]);
+            let result = self.lebs.write(piece.lnum, piece.offs, &stream[from..from + piece.bytes as usize]);
             self.tnc.commit.stream = stream;
             result?;
             if piece.leb_ends {
@@ -276,7 +278,7 @@ impl Core {
 
     /// Remembers which LEBs of the index have gaps, for the next commit (`ubifs_save_dirty_idx_lnums`).
     fn save_dirty_index_lebs(&mut self) {
-        let first = self.geo.main_first;
+        let first = self.lebs.geo.main_first;
         let props = &self.lpt.props;
         let mut lebs: Vec<u32> = self.lpt.categories.heap(Category::DirtyIndex).to_vec();
         lebs.sort_by_key(|&i| props[i as usize].dirty + props[i as usize].free);

@@ -31,29 +31,29 @@ impl Core {
     fn fill_gaps_of_one_leb(&mut self) -> Res<usize> {
         let lnum = self.find_dirty_index_leb()?;
         self.tnc.commit.gap_lebs.push(lnum);
-        let mut leb = self.scan(lnum, 0)?;
+        let mut leb = self.lebs.scan(lnum, 0)?;
         let result = self.fill_gaps(&mut leb);
         let outcome = match result {
             Ok((written, end, dirt)) => self.write_filled(&leb, written, end, dirt),
             Err(fail) => Err(fail),
         };
-        self.recycle(leb);
+        self.lebs.recycle(leb);
         outcome
     }
 
     fn write_filled(&mut self, leb: &ScannedLeb, written: usize, end: u32, dirt: u32) -> Res<usize> {
-        let free = self.geo.leb_bytes - end;
+        let free = self.lebs.geo.leb_bytes - end;
         let change = Change { free: Some(free), dirty: Some(dirt), ..Change::default() };
         if written == 0 {
             // No znode fitted, so the LEB stays as it is. If it had counted as free, because its nodes were all to
             // move, it is in use again.
-            if self.read_lp(leb.lnum)?.free == self.geo.leb_bytes {
+            if self.read_lp(leb.lnum)?.free == self.lebs.geo.leb_bytes {
                 self.change_lp(leb.lnum, change)?;
             }
             return Ok(0);
         }
         self.change_lp(leb.lnum, change)?;
-        self.leb_change(leb.lnum, &leb.bytes[..end as usize])?;
+        self.lebs.change(leb.lnum, &leb.bytes[..end as usize])?;
         Ok(written)
     }
 
@@ -79,7 +79,7 @@ impl Core {
                 gap_start = align8(node.offs + node.len);
             }
         }
-        let (count, pad_bytes, end) = self.fill_gap(leb, gap_start, self.geo.leb_bytes)?;
+        let (count, pad_bytes, end) = self.fill_gap(leb, gap_start, self.lebs.geo.leb_bytes)?;
         Ok((written + count, end, dirt + pad_bytes))
     }
 
@@ -101,7 +101,7 @@ impl Core {
             self.tnc.commit.rest += 1;
             written += 1;
         }
-        let padded = if end == self.geo.leb_bytes { align(at, self.geo.min_io) } else { end };
+        let padded = if end == self.lebs.geo.leb_bytes { align(at, self.lebs.geo.min_io) } else { end };
         if padded > at {
             pad(&mut leb.bytes[at as usize..padded as usize]);
         }

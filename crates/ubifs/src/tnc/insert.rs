@@ -102,7 +102,7 @@ impl Core {
 
     /// Inserts a branch behind a position of level 0; full znodes are split, up to the root.
     fn insert(&mut self, position: Position, mut branch: Branch) -> Res<()> {
-        let fanout = self.geo.fanout as usize;
+        let fanout = self.lebs.geo.fanout as usize;
         let mut id = position.znode;
         let mut n = (position.n + 1) as usize;
         let mut appending = false;
@@ -120,7 +120,7 @@ impl Core {
                 self.tnc.branch_to(id).at = NodeAt::default();
             }
             let level = self.tnc.z(id).level;
-            let new = self.tnc.allocate(parent, level, self.geo.fanout);
+            let new = self.tnc.allocate(parent, level, self.lebs.geo.fanout);
             let split = self.choose_split(id, n, branch.key, &mut appending);
             let (keep, into_new) = split;
             let moved: Vec<Branch> = self.tnc.zm(id).branches.drain(keep..).collect();
@@ -153,7 +153,7 @@ impl Core {
     /// Where to split a full znode into which a branch is to go at `n`: how many branches stay, and whether the new one
     /// goes to the new znode. Files that grow at their end get full znodes.
     fn choose_split(&self, id: u32, n: usize, key: Key, appending: &mut bool) -> (usize, bool) {
-        let fanout = self.geo.fanout as usize;
+        let fanout = self.lebs.geo.fanout as usize;
         let half = fanout.div_ceil(2);
         let znode = self.tnc.z(id);
         let same_file = |other: Key| other.ino == key.ino && other.kind() == DATA_KEY;
@@ -182,7 +182,7 @@ impl Core {
 
     /// Adds a new root above the two halves of the old one, which was split.
     fn grow_root(&mut self, left: u32, right: u32, level: u16) {
-        let root = self.tnc.allocate(NO_ZNODE, level + 1, self.geo.fanout);
+        let root = self.tnc.allocate(NO_ZNODE, level + 1, self.lebs.geo.fanout);
         let old = self.tnc.root.at;
         let mut branches = [
             Branch::leaf(self.tnc.z(left).branches[0].key, old),

@@ -81,7 +81,7 @@ impl Core {
 
     fn read_znode(&mut self, at: NodeAt, parent: u32, iip: u32) -> Res<u32> {
         let mut node = std::mem::take(&mut self.index_buffer);
-        let read = self.read_node(&mut node, IDX_NODE, at.lnum, at.offs, at.len);
+        let read = self.lebs.read_node(&mut node, IDX_NODE, at.lnum, at.offs, at.len);
         let result = read.and_then(|()| self.unpack_znode(&node, parent, iip)).at(at.lnum, at.offs);
         self.index_buffer = node;
         result
@@ -90,13 +90,13 @@ impl Core {
     fn unpack_znode(&mut self, node: &[u8], parent: u32, iip: u32) -> Res<u32> {
         let children = u32::from(get_u16(node, idx::CHILD_CNT));
         let level = get_u16(node, idx::LEVEL);
-        if children == 0 || children > self.geo.fanout || level > LEVELS_MAX {
+        if children == 0 || children > self.lebs.geo.fanout || level > LEVELS_MAX {
             return Err(Fail::corrupt("bad index node"));
         }
         if (node.len() as u32) < idx_node_bytes(children) {
             return Err(Fail::corrupt("short index node"));
         }
-        let id = self.tnc.allocate(parent, level, self.geo.fanout);
+        let id = self.tnc.allocate(parent, level, self.lebs.geo.fanout);
         self.tnc.zm(id).iip = iip;
         for i in 0..children as usize {
             let from = idx::BRANCHES + i * (BRANCH_BYTES + KEY_BYTES) as usize;
@@ -115,14 +115,18 @@ impl Core {
     fn check_branch(&self, level: u16, before: Option<Key>, branch: &Branch) -> Res<()> {
         let NodeAt { lnum, offs, len } = branch.at;
         let end = u64::from(offs) + u64::from(len);
-        if !self.geo.is_main(lnum) || end > u64::from(self.geo.leb_bytes) || offs % 8 != 0 || len < HEADER_BYTES {
+        if !self.lebs.geo.is_main(lnum)
+            || end > u64::from(self.lebs.geo.leb_bytes)
+            || offs % 8 != 0
+            || len < HEADER_BYTES
+        {
             return Err(Fail::corrupt("bad branch of an index node"));
         }
         if branch.key.kind() > XENT_KEY {
             return Err(Fail::corrupt("bad key in an index node"));
         }
         if level == 0 {
-            let range = self.geo.node_range(node_kind(branch.key));
+            let range = self.lebs.geo.node_range(node_kind(branch.key));
             if !range.is_some_and(|(least, most)| (least..=most).contains(&len)) {
                 return Err(Fail::corrupt("bad length in an index node"));
             }
@@ -142,7 +146,7 @@ impl Core {
         let kind = node_kind(key);
         match self.head_of_bud(at.lnum) {
             Some(head) => self.read_node_of_head(head, node, kind, at)?,
-            None => self.read_node(node, kind, at.lnum, at.offs, at.len)?,
+            None => self.lebs.read_node(node, kind, at.lnum, at.offs, at.len)?,
         }
         if Key::read(node, KEY_AT) != key {
             return Err(Fail::corrupt("node with another key than the index says")).at(at.lnum, at.offs);
@@ -153,13 +157,13 @@ impl Core {
     /// Reads an entry node that may not exist any more: during replay the index can still lead to nodes that were
     /// overwritten since the last commit. Returns `false` when there is no such node at this place.
     pub(super) fn try_read_entry(&mut self, key: Key, at: NodeAt, node: &mut Vec<u8>) -> Res<bool> {
-        if at.len < HEADER_BYTES || u64::from(at.offs) + u64::from(at.len) > u64::from(self.geo.leb_bytes) {
+        if at.len < HEADER_BYTES || u64::from(at.offs) + u64::from(at.len) > u64::from(self.lebs.geo.leb_bytes) {
             return Ok(false);
         }
         node.resize(at.len as usize, 0);
         // A read-only mount meets pages whose ECC is missing after a power cut; Linux fails with an I/O error there.
-        self.leb_read_checked(at.lnum, at.offs, node)?;
-        let is_node = check_node(&self.geo, node, at.offs, true).is_ok()
+        self.lebs.read_checked(at.lnum, at.offs, node)?;
+        let is_node = check_node(&self.lebs.geo, node, at.offs, true).is_ok()
             && node[header::TYPE] == node_kind(key)
             && get_u32(node, header::LEN) == at.len;
         Ok(is_node && Key::read(node, KEY_AT) == key)
