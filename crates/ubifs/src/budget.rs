@@ -6,8 +6,10 @@
 
 use crate::core::Core;
 use crate::error::{Fail, Res, NO_SPACE};
-use crate::find::PickFree;
 use crate::format::*;
+use crate::geometry::Geometry;
+use crate::leb::Lebs;
+use crate::space::Space;
 use crate::Ubifs;
 use ffslab_fs::{Errno, Host, Result};
 
@@ -53,7 +55,7 @@ pub(crate) struct Budget {
 }
 
 impl Request {
-    pub fn growth(&self, geo_idx_bytes_max: u32) -> Growth {
+    pub fn growth(&self, geo: &Geometry) -> Growth {
         let bytes = |wanted: bool, bytes: u32| if wanted { i64::from(bytes) } else { 0 };
         let znodes = u32::from(self.new_ino) + u32::from(self.new_page) + u32::from(self.new_dent);
         let data = bytes(self.new_ino, INO_BYTES)
@@ -64,50 +66,50 @@ impl Request {
             + i64::from(INO_BYTES * self.dirtied_inos)
             + bytes(self.mod_dent, DENT_BYTES_MAX)
             + i64::from(self.dirtied_ino_bytes);
-        Growth { idx: i64::from(znodes * geo_idx_bytes_max), data, dirty }
+        Growth { idx: i64::from(znodes * geo.idx_bytes_max), data, dirty }
     }
 }
 
-impl Core {
+impl Space {
     /// LEBs that the index needs: three times its size, because it is written anew as a whole in the worst case.
-    pub fn calc_min_idx_lebs(&self) -> i64 {
+    pub fn calc_min_idx_lebs(&self, lebs: &Lebs) -> i64 {
         let budget = &self.budget;
         let bytes = 3 * (budget.old_idx_bytes + budget.growth.idx + budget.uncommitted_idx);
-        let leb = i64::from(self.lebs.geo.idx_leb_bytes).max(1);
+        let leb = i64::from(lebs.geo.idx_leb_bytes).max(1);
         ((bytes + leb - 1) / leb + 1).max(INDEX_LEBS_MIN)
     }
 
-    fn calc_available(&self, min_idx_lebs: i64) -> i64 {
+    fn calc_available(&self, lebs: &Lebs, min_idx_lebs: i64) -> i64 {
         let stats = &self.lpt.stats;
         // Beside the LEBs of the index these are kept: one for garbage collection, one for each journal head, and one
         // for deletions.
         let reserved = min_idx_lebs + 1 + HEADS as i64 + 1;
-        let mut available = self.lebs.geo.main_bytes() - stats.total_used;
-        available -= reserved * i64::from(self.lebs.geo.leb_bytes);
+        let mut available = lebs.geo.main_bytes() - stats.total_used;
+        available -= reserved * i64::from(lebs.geo.leb_bytes);
         available -= stats.total_dead + stats.total_dark;
         if stats.idx_lebs > min_idx_lebs {
-            available -= (stats.idx_lebs - min_idx_lebs) * i64::from(self.lebs.geo.dark_wm);
+            available -= (stats.idx_lebs - min_idx_lebs) * i64::from(lebs.geo.dark_wm);
         }
         available.max(0)
     }
 
     /// Whether everything that has a budget now would still fit on flash in the worst case.
-    fn fits(&mut self) -> bool {
-        let min_idx_lebs = self.calc_min_idx_lebs();
+    fn fits(&mut self, lebs: &Lebs) -> bool {
+        let min_idx_lebs = self.calc_min_idx_lebs(lebs);
         if !self.has_spare_lebs(min_idx_lebs) {
             return false;
         }
         let outstanding = self.budget.growth.data + self.budget.growth.dirty;
-        if self.calc_available(min_idx_lebs) < outstanding {
+        if self.calc_available(lebs, min_idx_lebs) < outstanding {
             return false;
         }
         self.budget.min_idx_lebs = min_idx_lebs;
         true
     }
 
-    fn try_budget(&mut self, growth: Growth) -> bool {
+    fn try_budget(&mut self, lebs: &Lebs, growth: Growth) -> bool {
         self.budget.growth.add(growth);
-        let fits = self.fits();
+        let fits = self.fits(lebs);
         if !fits {
             self.budget.growth.subtract(growth);
         }
@@ -115,58 +117,51 @@ impl Core {
     }
 
     /// Gives back a budget: what it was for has been written, or was never made dirty.
-    pub fn release_budget(&mut self, growth: Growth) {
+    pub fn release_budget(&mut self, lebs: &Lebs, growth: Growth) {
         if growth.data == 0 && growth.dirty == 0 {
             return;
         }
         self.budget.no_space = false;
         self.budget.growth.subtract(growth);
         self.budget.uncommitted_idx += growth.idx;
-        self.budget.min_idx_lebs = self.calc_min_idx_lebs();
+        self.budget.min_idx_lebs = self.calc_min_idx_lebs(lebs);
     }
 
-    pub fn growth_of(&self, request: &Request) -> Growth {
-        request.growth(self.lebs.geo.idx_bytes_max)
-    }
-
-    pub fn release_request(&mut self, request: &Request) {
-        let growth = self.growth_of(request);
-        self.release_budget(growth);
+    pub fn release_request(&mut self, lebs: &Lebs, request: &Request) {
+        let growth = request.growth(&lebs.geo);
+        self.release_budget(lebs, growth);
     }
 
     /// Turns the budget for a page that is new on flash into one for a page that replaces a data node
     /// (`ubifs_convert_page_budget`).
-    pub fn convert_page_budget(&mut self) {
-        self.budget.growth.idx -= i64::from(self.lebs.geo.idx_bytes_max);
+    pub fn convert_page_budget(&mut self, lebs: &Lebs) {
+        self.budget.growth.idx -= i64::from(lebs.geo.idx_bytes_max);
         self.budget.growth.data -= i64::from(DATA_BYTES_MAX);
         self.budget.growth.dirty += i64::from(DATA_BYTES_MAX);
-        self.budget.min_idx_lebs = self.calc_min_idx_lebs();
+        self.budget.min_idx_lebs = self.calc_min_idx_lebs(lebs);
     }
 
     /// Free bytes as statfs(2) reports them: data that certainly fit.
-    pub fn free_bytes(&self) -> u64 {
+    pub fn free_bytes(&self, lebs: &Lebs) -> u64 {
         let budget = &self.budget;
         let stats = &self.lpt.stats;
         let outstanding = budget.growth.data + budget.growth.dirty;
-        let mut available = self.calc_available(budget.min_idx_lebs);
+        let mut available = self.calc_available(lebs, budget.min_idx_lebs);
         let reserved = self.reserved_index_lebs(budget.min_idx_lebs);
-        let lebs =
+        let spare =
             stats.empty_lebs + self.lpt.categories.freeable_cnt + self.idx_gc_cnt - stats.taken_empty_lebs - reserved;
-        available += lebs * (i64::from(self.lebs.geo.dark_wm) - i64::from(self.lebs.geo.leb_overhead));
-        self.reported_bytes((available - outstanding).max(0))
+        available += spare * (i64::from(lebs.geo.dark_wm) - i64::from(lebs.geo.leb_overhead));
+        lebs.geo.reported_bytes((available - outstanding).max(0))
     }
+}
 
+impl Geometry {
     /// How many bytes of file data fit into `free` bytes of flash when headers of data nodes and index nodes are
     /// counted.
     pub fn reported_bytes(&self, free: i64) -> u64 {
-        let children = if self.lebs.geo.fanout > 3 { self.lebs.geo.fanout / 2 } else { 2 };
-        let divisor = DATA_BYTES_MAX + self.lebs.geo.idx_bytes_max * 3 / (children - 1);
+        let children = if self.fanout > 3 { self.fanout / 2 } else { 2 };
+        let divisor = DATA_BYTES_MAX + self.idx_bytes_max * 3 / (children - 1);
         (free as u64).saturating_mul(u64::from(BLOCK_BYTES)) / u64::from(divisor)
-    }
-
-    fn run_gc(&mut self) -> Res<()> {
-        let lnum = self.collect_garbage(PickFree::No)?;
-        self.return_leb(lnum)
     }
 }
 
@@ -189,16 +184,16 @@ impl Ubifs {
     /// Reserves room for what is about to become dirty. [`Errno::NoSpc`]: write-back, garbage collection and commits
     /// did not free enough.
     pub(crate) fn budget(&mut self, host: &mut dyn Host, request: &Request) -> Result<Growth> {
-        let growth = self.core.growth_of(request);
+        let growth = request.growth(&self.core.lebs.geo);
         if growth.data == 0 && growth.dirty == 0 {
             return Ok(growth);
         }
         let mut retried = false;
         loop {
-            if self.core.budget.no_space {
+            if self.core.space.budget.no_space {
                 return Err(Errno::NoSpc);
             }
-            if self.core.try_budget(growth) {
+            if self.core.space.try_budget(&self.core.lebs, growth) {
                 return Ok(growth);
             }
             if request.fast {
@@ -210,7 +205,7 @@ impl Ubifs {
                 Err(Fail::Again) => {}
                 Err(NO_SPACE) if !retried => retried = true,
                 Err(NO_SPACE) => {
-                    self.core.budget.no_space = true;
+                    self.core.space.budget.no_space = true;
                     return Err(Errno::NoSpc);
                 }
                 Err(fail) => return Err(fail.into()),
@@ -222,7 +217,8 @@ impl Ubifs {
     /// Tries to free space. [`Fail::Again`]: some space was freed, so the caller asks for its budget again. `NoSpc`:
     /// nothing more can be freed.
     fn make_free_space(&mut self, host: &mut dyn Host) -> Res<()> {
-        let liability = |core: &Core| core.budget.growth.idx + core.budget.growth.data + core.budget.growth.dirty;
+        let liability =
+            |core: &Core| core.space.budget.growth.idx + core.space.budget.growth.data + core.space.budget.growth.dirty;
         for _ in 0..=RETRIES_MAX {
             let before = liability(&self.core);
             host.write_back(self, WRITE_BACK_PAGES)?;

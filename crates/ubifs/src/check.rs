@@ -46,11 +46,11 @@ impl Core {
 
     fn check_leb(&mut self, lnum: u32, used: &Used, sums: &mut Stats) -> Result<(), String> {
         let geo = self.lebs.geo;
-        let lp = self.read_lp(lnum).map_err(|fail| format!("LEB {lnum}: {fail:?}"))?;
+        let lp = self.space.read_lp(&mut self.lebs, lnum).map_err(|fail| format!("LEB {lnum}: {fail:?}"))?;
         let (in_use, _) = used.get(&lnum).copied().unwrap_or((0, lp.is_index));
         let space = lp.free + lp.dirty;
         let index_head = lnum == self.tnc.ihead_lnum;
-        let waits = self.idx_gc.iter().any(|entry| entry.lnum == lnum);
+        let waits = self.space.idx_gc.iter().any(|entry| entry.lnum == lnum);
         if space + in_use != geo.leb_bytes && !waits {
             return Err(format!("LEB {lnum}: {in_use} bytes in use, {} free, {} dirty", lp.free, lp.dirty));
         }
@@ -70,11 +70,11 @@ impl Core {
         if !lp.is_taken && lp.category != Category::Uncategorized && lp.category != lp.categorize(&geo) {
             return Err(format!("LEB {lnum}: category {:?} for {lp:?}", lp.category));
         }
-        let head = self.head_of_bud(lnum).is_some() || index_head || self.gc_lnum == Some(lnum) || waits;
+        let head = self.head_of_bud(lnum).is_some() || index_head || self.space.gc_lnum == Some(lnum) || waits;
         if lp.is_taken && !head {
             return Err(format!("LEB {lnum} is taken by nobody"));
         }
-        self.count_leb(&lp, sums);
+        sums.count(&geo, &lp);
         Ok(())
     }
 
@@ -82,7 +82,7 @@ impl Core {
         let text = |fail: Fail| format!("{fail:?}");
         (0..crate::format::HEADS).try_for_each(|head| self.sync_head(head)).map_err(text)?;
         // This comes first: it checks leaves of the LPT on flash, which the reads below bring into memory.
-        let looked = self.look_at_lprops().map_err(text)?;
+        let looked = self.space.look_at_lprops(&self.lebs).map_err(text)?;
         let root = self.root_znode().map_err(text)?;
         let (mut used, mut nodes) = (Used::new(), 0);
         let at = self.tnc.root.at;
@@ -93,15 +93,15 @@ impl Core {
         let mut sums = Stats::default();
         for (lnum, seen) in (self.lebs.geo.main_first..self.lebs.geo.leb_cnt).zip(looked) {
             self.check_leb(lnum, &used, &mut sums)?;
-            let lp = self.read_lp(lnum).map_err(text)?;
+            let lp = self.space.read_lp(&mut self.lebs, lnum).map_err(text)?;
             if seen != (lp.free, lp.dirty) {
                 return Err(format!("LEB {lnum}: an observer sees {seen:?} free and dirty bytes, it has {lp:?}"));
             }
         }
-        if sums != self.lpt.stats {
-            return Err(format!("the sums are {sums:?}, the file system has {:?}", self.lpt.stats));
+        if sums != self.space.lpt.stats {
+            return Err(format!("the sums are {sums:?}, the file system has {:?}", self.space.lpt.stats));
         }
-        if self.gc_lnum.is_none() && self.heads[GC_HEAD].lnum.is_none() {
+        if self.space.gc_lnum.is_none() && self.heads[GC_HEAD].lnum.is_none() {
             return Err("garbage collection has no LEB".to_string());
         }
         Ok(nodes)

@@ -105,7 +105,7 @@ impl Core {
     fn begin_commit(&mut self) -> Res<bool> {
         let _why = self.because_of_commit(self.uncommitted.are_of_setup());
         self.lebs.check_writable()?;
-        if !self.mounting && !self.tnc.is_root_dirty() && !self.lpt.is_dirty() {
+        if !self.mounting && !self.tnc.is_root_dirty() && !self.space.lpt.is_dirty() {
             self.commit_state = CommitState::Resting;
             return Ok(false);
         }
@@ -152,12 +152,12 @@ impl Core {
     fn start_commit(&mut self) -> Res<Commit> {
         self.sync_all_heads()?;
         self.cmt_no += 1;
-        self.start_gc_commit()?;
+        self.space.start_gc_commit(&mut self.lebs)?;
         let log_lnum = self.start_log_commit()?;
         let root = self.start_index_commit()?;
-        self.start_lpt_commit()?;
+        self.space.start_lpt_commit(&mut self.lebs)?;
         self.start_orphan_commit();
-        let stats = self.lpt.stats;
+        let stats = self.space.lpt.stats;
         self.begin_index_writes()?;
         let is_of_setup = std::mem::take(&mut self.uncommitted).are_of_setup();
         Ok(Commit { is_of_setup, root, log_lnum, stats })
@@ -166,18 +166,18 @@ impl Core {
     /// Finishes the commit after the index is written.
     fn end_commit(&mut self, commit: &Commit) -> Res<()> {
         if cfg!(debug_assertions) {
-            self.audit_sums();
+            self.space.audit_sums(&self.lebs);
         }
-        self.end_lpt_commit()?;
+        self.space.end_lpt_commit(&mut self.lebs)?;
         self.end_orphan_commit()?;
-        let lpt = &self.lpt;
+        let lpt = &self.space.lpt;
         let lpt_root = lpt.root();
         let master = &mut self.master;
         master.cmt_no = self.cmt_no;
         master.log_lnum = commit.log_lnum;
         master.root = commit.root;
         (master.ihead_lnum, master.ihead_offs) = (self.tnc.ihead_lnum, self.tnc.ihead_offs);
-        master.index_bytes = self.budget.old_idx_bytes;
+        master.index_bytes = self.space.budget.old_idx_bytes;
         (master.lpt.lnum, master.lpt.offs) = (lpt_root.lnum, lpt_root.offs);
         (master.nhead, master.ltab, master.lsave) = (lpt.nhead, lpt.ltab_at, lpt.lsave_at);
         master.lscan_lnum = lpt.lscan_lnum;
@@ -190,7 +190,7 @@ impl Core {
         let old_tail_lnum = self.log.tail_lnum;
         self.end_log_commit(commit.log_lnum)?;
         self.finish_log_commit(old_tail_lnum)?;
-        self.end_gc_commit()?;
-        self.finish_lpt_commit()
+        self.space.end_gc_commit(&mut self.lebs)?;
+        self.space.finish_lpt_commit(&mut self.lebs)
     }
 }

@@ -1,20 +1,18 @@
 //! The state of a mounted file system, below the inodes (`ubifs_info`).
 
-use crate::budget::Budget;
 use crate::causes;
 use crate::commit::{Commit, CommitState, UncommittedChanges};
 use crate::compress::Compressor;
 use crate::format::HEADS;
-use crate::gc::IdxGc;
 use crate::geometry::Geometry;
 use crate::leb::Lebs;
 use crate::log::Log;
-use crate::lpt::Lpt;
 use crate::master::Master;
 use crate::orphan::Orphans;
 use crate::recovery::Sizes;
 use crate::remount::Deferred;
 use crate::sb::Superblock;
+use crate::space::Space;
 use crate::tasks::Thread;
 use crate::tnc::{NodeAt, Tnc};
 use crate::wbuf::Head;
@@ -27,10 +25,9 @@ pub(crate) struct Core {
     pub sb: Superblock,
     pub master: Master,
     pub tnc: Tnc,
-    pub lpt: Lpt,
+    pub space: Space,
     pub log: Log,
     pub heads: [Head; HEADS],
-    pub budget: Budget,
     pub orphans: Orphans,
     pub sizes: Sizes,
     pub thread: Thread,
@@ -40,11 +37,6 @@ pub(crate) struct Core {
     pub uncommitted: UncommittedChanges,
     /// The commit that is going on.
     pub commit: Option<Commit>,
-    /// The empty LEB that is kept in reserve for garbage collection.
-    pub gc_lnum: Option<u32>,
-    /// LEBs of the index that garbage collection has emptied and a commit frees; the latest stands first.
-    pub idx_gc: Vec<IdxGc>,
-    pub idx_gc_cnt: i64,
     /// The repairs that a read-only mount has found necessary, for a later remount read-write.
     pub deferred: Deferred,
     /// Whether a mount, or a remount from read-only to read-write, is going on.
@@ -55,7 +47,6 @@ pub(crate) struct Core {
     /// How long data wait in a write buffer.
     pub wbuf_delay_ns: u64,
     // Working memory.
-    pub lpt_node_buffer: Vec<u8>,
     pub index_buffer: Vec<u8>,
     pub entry_buffer: Vec<u8>,
     pub data_buffer: Vec<u8>,
@@ -69,10 +60,9 @@ impl Core {
             sb: Superblock::default(),
             master: Master::default(),
             tnc: Tnc::new(NodeAt::default()),
-            lpt: Lpt::default(),
+            space: Space::default(),
             log: Log::default(),
             heads: std::array::from_fn(|_| Head::new(geo.max_write)),
-            budget: Budget::default(),
             orphans: Orphans::default(),
             sizes: Sizes::default(),
             thread: Thread::default(),
@@ -81,16 +71,12 @@ impl Core {
             commit_state: CommitState::default(),
             uncommitted: UncommittedChanges::default(),
             commit: None,
-            gc_lnum: None,
-            idx_gc: Vec::new(),
-            idx_gc_cnt: 0,
             deferred: Deferred::default(),
             mounting: true,
             replaying: false,
             need_recovery: false,
             compressor: Compressor::default(),
             wbuf_delay_ns: 5_000_000_000,
-            lpt_node_buffer: Vec::new(),
             index_buffer: Vec::new(),
             entry_buffer: Vec::new(),
             data_buffer: Vec::new(),

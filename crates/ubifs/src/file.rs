@@ -170,7 +170,7 @@ impl Ubifs {
         let inode = self.inode(ino)?;
         (inode.modified, inode.changed) = (now, now);
         if self.mark_dirty(host, ino, InodeDirt::Attributes)? {
-            self.core.release_budget(growth);
+            self.core.space.release_budget(&self.core.lebs, growth);
         }
         Ok(())
     }
@@ -210,17 +210,18 @@ impl Ubifs {
                 let inode_was_dirty = inode.dirty;
                 hole = if !cached && is_whole { true } else { self.is_hole(ino, index, cached)? };
                 if is_dirty {
-                    self.core.release_request(&Request { new_page: true, ..Request::default() });
-                    growth = self.core.growth_of(&Request { dirtied_inos: slow.dirtied_inos, ..Request::default() });
+                    self.core.space.release_request(&self.core.lebs, &Request { new_page: true, ..Request::default() });
+                    growth =
+                        Request { dirtied_inos: slow.dirtied_inos, ..Request::default() }.growth(&self.core.lebs.geo);
                 } else if !hole {
-                    self.core.convert_page_budget();
+                    self.core.space.convert_page_budget(&self.core.lebs);
                     let converted =
                         Request { dirtied_page: true, dirtied_inos: slow.dirtied_inos, ..Request::default() };
-                    growth = self.core.growth_of(&converted);
+                    growth = converted.growth(&self.core.lebs.geo);
                 }
                 if appending && inode_was_dirty {
-                    let inode_growth = self.core.growth_of(&Request { dirtied_inos: 1, ..Request::default() });
-                    self.core.release_budget(inode_growth);
+                    let inode_growth = Request { dirtied_inos: 1, ..Request::default() }.growth(&self.core.lebs.geo);
+                    self.core.space.release_budget(&self.core.lebs, inode_growth);
                     growth.dirty -= inode_growth.dirty;
                 }
                 growth
@@ -234,7 +235,7 @@ impl Ubifs {
     /// Gives back the budget of a write that was begun and then failed.
     fn cancel_begun_write(&mut self) {
         if let Some(begun) = self.begun.take() {
-            self.core.release_budget(begun.growth);
+            self.core.space.release_budget(&self.core.lebs, begun.growth);
         }
     }
 
@@ -302,7 +303,7 @@ impl Ubifs {
             return;
         }
         let request = Request { new_page: is_hole, dirtied_page: !is_hole, ..Request::default() };
-        self.core.release_request(&request);
+        self.core.space.release_request(&self.core.lebs, &request);
     }
 
     /// Writes an inode if it is dirty (`ubifs_write_inode`).
@@ -345,7 +346,7 @@ impl Ubifs {
         apply(inode, change, now);
         let dirt = if change.size_bytes.is_some() { InodeDirt::Data } else { InodeDirt::Attributes };
         if self.mark_dirty(host, ino, dirt)? {
-            self.core.release_budget(growth);
+            self.core.space.release_budget(&self.core.lebs, growth);
         }
         self.write_if_sync(ino)
     }
@@ -391,8 +392,8 @@ impl Ubifs {
             result = written.map_err(Errno::from);
         }
         match growth {
-            Some(growth) => self.core.release_budget(growth),
-            None => self.core.budget.no_space = false,
+            Some(growth) => self.core.space.release_budget(&self.core.lebs, growth),
+            None => self.core.space.budget.no_space = false,
         }
         result?;
         let is_sync = self.inode(ino)?.is_sync();

@@ -223,8 +223,8 @@ impl FileSystem for Ubifs {
         let block = u64::from(BLOCK_BYTES);
         StatFs {
             block_bytes: BLOCK_BYTES,
-            blocks: self.core.reported_bytes(usable) / block,
-            blocks_free: self.core.free_bytes() / block,
+            blocks: geo.reported_bytes(usable) / block,
+            blocks_free: self.core.space.free_bytes(&self.core.lebs) / block,
             files: 0,
             files_free: 0,
         }

@@ -9,8 +9,10 @@ use crate::error::{Fail, Res, NO_SPACE};
 use crate::find::PickFree;
 use crate::format::*;
 use crate::key::{Key, DATA_KEY, DENT_KEY};
+use crate::leb::Lebs;
 use crate::lprops::{Category, Change, Lprops};
 use crate::scan::{ScannedLeb, ScannedNode};
+use crate::space::Space;
 use crate::tnc::NodeAt;
 use ffslab_sim::Work;
 use std::cmp::Ordering;
@@ -53,6 +55,12 @@ fn order_others(a: &ScannedNode, b: &ScannedNode) -> Ordering {
 }
 
 impl Core {
+    /// Frees a LEB for whoever needs room, when a budget does not fit.
+    pub fn run_gc(&mut self) -> Res<()> {
+        let lnum = self.collect_garbage(PickFree::No)?;
+        self.space.return_leb(&mut self.lebs, lnum)
+    }
+
     /// Frees a LEB and returns its number, marked as taken. `pick`: whether a LEB that needs no collecting will do.
     /// [`Fail::Again`]: a commit must run first. `NoSpc`: no LEB is worth collecting.
     pub fn collect_garbage(&mut self, pick: PickFree) -> Res<u32> {
@@ -62,7 +70,7 @@ impl Core {
         }
         self.lebs.check_writable()?;
         let mut result = self.collect_lebs(pick);
-        if result == Err(NO_SPACE) && !self.idx_gc.is_empty() {
+        if result == Err(NO_SPACE) && !self.space.idx_gc.is_empty() {
             self.require_commit();
             result = Err(Fail::Again);
         }
@@ -73,7 +81,7 @@ impl Core {
             }
         }
         self.sync_head(GC_HEAD)?;
-        if let Some(lnum) = self.gc_lnum {
+        if let Some(lnum) = self.space.gc_lnum {
             self.lebs.unmap(lnum)?;
         }
         result
@@ -87,21 +95,21 @@ impl Core {
             if self.gc_should_commit() {
                 return Err(Fail::Again);
             }
-            if round > SOFT_LEBS_LIMIT && !self.idx_gc.is_empty() {
+            if round > SOFT_LEBS_LIMIT && !self.space.idx_gc.is_empty() {
                 self.require_commit();
                 return Err(Fail::Again);
             }
             if round > HARD_LEBS_LIMIT {
                 return Err(NO_SPACE);
             }
-            let (lnum, lp) = self.find_dirty_leb(min_space, pick)?;
+            let (lnum, lp) = self.space.find_dirty_leb(&mut self.lebs, min_space, pick)?;
             let before = self.heads[GC_HEAD].space(&self.lebs.geo);
             match self.collect_leb(lnum, &lp) {
                 Ok(Collected::Freed) => return Ok(lnum),
                 Ok(Collected::FreedIndex) => continue,
                 Ok(Collected::Retained) => {}
                 Err(Fail::Again) => {
-                    self.return_leb(lnum)?;
+                    self.space.return_leb(&mut self.lebs, lnum)?;
                     return Err(Fail::Again);
                 }
                 Err(NO_SPACE) => return Err(Fail::corrupt("garbage collection ran out of space")),
@@ -122,11 +130,11 @@ impl Core {
         if lp.free + lp.dirty == self.lebs.geo.leb_bytes {
             if lp.free != self.lebs.geo.leb_bytes {
                 self.sync_other_heads()?;
-                self.free_leb(lnum)?;
+                self.space.free_leb(&mut self.lebs, lnum)?;
             }
             self.lebs.unmap(lnum)?;
-            if self.gc_lnum.is_none() {
-                self.gc_lnum = Some(lnum);
+            if self.space.gc_lnum.is_none() {
+                self.space.gc_lnum = Some(lnum);
                 return Ok(Collected::Retained);
             }
             return Ok(Collected::Freed);
@@ -141,30 +149,25 @@ impl Core {
         result
     }
 
-    fn free_leb(&mut self, lnum: u32) -> Res<()> {
-        self.change_lp(lnum, Change { free: Some(self.lebs.geo.leb_bytes), dirty: Some(0), ..Change::default() })?;
-        Ok(())
-    }
-
     fn collect_index_leb(&mut self, leb: &ScannedLeb) -> Res<Collected> {
         for node in leb.nodes.iter().filter(|node| node.kind == IDX_NODE) {
             let bytes = leb.node(node);
             let key = Key::read(bytes, idx::BRANCHES + BRANCH_BYTES as usize);
             self.renew_index_node(key, get_u16(bytes, idx::LEVEL), leb.lnum, node.offs)?;
         }
-        self.idx_gc.insert(0, IdxGc { lnum: leb.lnum, unmap: false });
+        self.space.idx_gc.insert(0, IdxGc { lnum: leb.lnum, unmap: false });
         let free = Some(self.lebs.geo.leb_bytes);
         let change = Change { free, dirty: Some(0), index: Some(false), idx_gc: 1, ..Change::default() };
-        self.change_lp(leb.lnum, change)?;
+        self.space.change_lp(&mut self.lebs, leb.lnum, change)?;
         Ok(Collected::FreedIndex)
     }
 
     fn collect_journal_leb(&mut self, leb: &ScannedLeb) -> Res<Collected> {
         self.move_nodes(leb)?;
         self.sync_other_heads()?;
-        self.free_leb(leb.lnum)?;
-        if self.gc_lnum.is_none() {
-            self.gc_lnum = Some(leb.lnum);
+        self.space.free_leb(&mut self.lebs, leb.lnum)?;
+        if self.space.gc_lnum.is_none() {
+            self.space.gc_lnum = Some(leb.lnum);
             return Ok(Collected::Retained);
         }
         self.sync_head(GC_HEAD)?;
@@ -180,11 +183,11 @@ impl Core {
 
     /// Moves the GC head to the LEB that is kept in reserve (`switch_gc_head`).
     fn switch_gc_head(&mut self) -> Res<()> {
-        let lnum = self.gc_lnum.ok_or(Fail::corrupt("no LEB for garbage collection"))?;
+        let lnum = self.space.gc_lnum.ok_or(Fail::corrupt("no LEB for garbage collection"))?;
         self.sync_head(GC_HEAD)?;
         self.lebs.unmap(lnum)?;
         self.add_bud_to_log(GC_HEAD, lnum, 0)?;
-        self.gc_lnum = None;
+        self.space.gc_lnum = None;
         self.heads[GC_HEAD].seek(&self.lebs.geo, lnum, 0);
         Ok(())
     }
@@ -248,34 +251,41 @@ impl Core {
         self.write_head(GC_HEAD, leb.node(node))?;
         self.tnc_replace(node.key, leb.lnum, node.offs, at)
     }
+}
+
+impl Space {
+    fn free_leb(&mut self, lebs: &mut Lebs, lnum: u32) -> Res<()> {
+        self.change_lp(lebs, lnum, Change { free: Some(lebs.geo.leb_bytes), dirty: Some(0), ..Change::default() })?;
+        Ok(())
+    }
 
     // ---- commit ------------------------------------------------------------------------------------------------
 
     /// Unmaps LEBs that hold nothing but dirt and free space, and notes those of the index, which the running commit
     /// frees (`ubifs_gc_start_commit`).
-    pub fn start_gc_commit(&mut self) -> Res<()> {
+    pub fn start_gc_commit(&mut self, lebs: &mut Lebs) -> Res<()> {
         while let Some(i) = self.lpt.categories.first_of(Category::Freeable) {
-            let lnum = self.lebs.geo.main_first + i as u32;
-            self.lebs.unmap(lnum)?;
-            self.free_leb(lnum)?;
+            let lnum = lebs.geo.main_first + i as u32;
+            lebs.unmap(lnum)?;
+            self.free_leb(lebs, lnum)?;
         }
         self.idx_gc.iter_mut().for_each(|entry| entry.unmap = true);
         while let Some(i) = self.lpt.categories.first_of(Category::FreeableIndex) {
-            let lnum = self.lebs.geo.main_first + i as u32;
-            let free = Some(self.lebs.geo.leb_bytes);
+            let lnum = lebs.geo.main_first + i as u32;
+            let free = Some(lebs.geo.leb_bytes);
             let change = Change { free, dirty: Some(0), taken: Some(true), index: Some(false), idx_gc: 1 };
-            self.change_lp(lnum, change)?;
+            self.change_lp(lebs, lnum, change)?;
             self.idx_gc.insert(0, IdxGc { lnum, unmap: true });
         }
         Ok(())
     }
 
     /// Frees the LEBs that the index on flash does not use any more (`ubifs_gc_end_commit`).
-    pub fn end_gc_commit(&mut self) -> Res<()> {
+    pub fn end_gc_commit(&mut self, lebs: &mut Lebs) -> Res<()> {
         for entry in std::mem::take(&mut self.idx_gc) {
             if entry.unmap {
-                self.lebs.unmap(entry.lnum)?;
-                self.change_lp(entry.lnum, Change { taken: Some(false), idx_gc: -1, ..Change::default() })?;
+                lebs.unmap(entry.lnum)?;
+                self.change_lp(lebs, entry.lnum, Change { taken: Some(false), idx_gc: -1, ..Change::default() })?;
             } else {
                 self.idx_gc.push(entry);
             }

@@ -73,6 +73,11 @@ impl Geometry {
         i64::from(self.log_lebs) * i64::from(self.leb_bytes)
     }
 
+    /// Number of the LEB with this index in the main area.
+    pub fn lnum_of(&self, i: usize) -> u32 {
+        self.main_first + i as u32
+    }
+
     pub fn is_main(&self, lnum: u32) -> bool {
         lnum >= self.main_first && lnum < self.leb_cnt
     }

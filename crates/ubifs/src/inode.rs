@@ -201,6 +201,6 @@ impl Core {
     /// Gives back the budget of a dirty inode.
     pub fn release_inode_budget(&mut self, inode: &Inode) {
         let dirty = i64::from(INO_BYTES) + i64::from(align8(inode.data.len() as u32));
-        self.release_budget(crate::budget::Growth { dirty, ..Default::default() });
+        self.space.release_budget(&self.lebs, crate::budget::Growth { dirty, ..Default::default() });
     }
 }

@@ -59,7 +59,7 @@ impl Ubifs {
         inode.flags = inode.flags & !settable | flags;
         inode.changed = now;
         if self.mark_dirty(host, ino, InodeDirt::Attributes)? {
-            self.core.release_budget(growth);
+            self.core.space.release_budget(&self.core.lebs, growth);
         }
         self.write_if_sync(ino)
     }

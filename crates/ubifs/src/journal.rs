@@ -38,13 +38,13 @@ impl Core {
             if self.heads[head].lnum.is_some() && self.heads[head].space(&self.lebs.geo) >= len {
                 return Ok(());
             }
-            let (lnum, offs) = match self.find_free_space(len, squeeze) {
+            let (lnum, offs) = match self.space.find_free_space(&mut self.lebs, len, squeeze) {
                 Ok(found) => found,
                 Err(NO_SPACE) => match self.collect_garbage(PickFree::Yes) {
                     Ok(lnum) => {
                         // Garbage collection itself may have moved this head to a LEB with room.
                         if self.heads[head].lnum.is_some() && self.heads[head].space(&self.lebs.geo) >= len {
-                            return self.return_leb(lnum);
+                            return self.space.return_leb(&mut self.lebs, lnum);
                         }
                         (lnum, 0)
                     }
@@ -58,7 +58,7 @@ impl Core {
             };
             let begun = self.sync_head(head).and_then(|()| self.add_bud_to_log(head, lnum, offs));
             if let Err(fail) = begun {
-                self.return_leb(lnum)?;
+                self.space.return_leb(&mut self.lebs, lnum)?;
                 return Err(fail);
             }
             self.heads[head].seek(&self.lebs.geo, lnum, offs);
@@ -147,7 +147,7 @@ impl Core {
             if is_last {
                 core.tnc_remove_ino(ino)?;
                 core.delete_orphan(ino);
-                core.add_dirt(lnum, len)
+                core.space.add_dirt(&mut core.lebs, lnum, len)
             } else {
                 core.tnc_add(Key::inode(ino), NodeAt { lnum, offs, len: node_len })
             }
@@ -197,7 +197,7 @@ impl Core {
                 core.tnc_add(last, NodeAt { lnum, offs: offs + INO_BYTES + TRUN_BYTES, len: tail_len })?;
             }
             core.tnc_add(Key::inode(ino), NodeAt { lnum, offs, len: INO_BYTES })?;
-            core.add_dirt(lnum, TRUN_BYTES)?;
+            core.space.add_dirt(&mut core.lebs, lnum, TRUN_BYTES)?;
             let (first, end) = (new_bytes.div_ceil(u64::from(BLOCK_BYTES)), old_bytes.div_ceil(u64::from(BLOCK_BYTES)));
             match end.checked_sub(1) {
                 Some(to) if to >= first => {

@@ -49,6 +49,7 @@ mod replay;
 mod sb;
 mod scan;
 mod shrinker;
+mod space;
 mod tasks;
 mod tnc;
 mod wbuf;
@@ -192,7 +193,7 @@ impl Ubifs {
 
     /// Present use of the space.
     pub fn space(&self) -> SpaceReport {
-        let stats = &self.core.lpt.stats;
+        let stats = &self.core.space.lpt.stats;
         SpaceReport {
             main_lebs: self.core.lebs.geo.main_lebs,
             empty_lebs: stats.empty_lebs as u32,

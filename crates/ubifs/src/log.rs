@@ -173,7 +173,7 @@ impl Core {
     /// Gives back the old buds and the old log.
     pub fn finish_log_commit(&mut self, old_tail_lnum: u32) -> Res<()> {
         while let Some(lnum) = self.log.old_buds.pop() {
-            self.return_leb(lnum)?;
+            self.space.return_leb(&mut self.lebs, lnum)?;
         }
         let mut lnum = old_tail_lnum;
         while lnum != self.log.tail_lnum {

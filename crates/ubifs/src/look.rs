@@ -9,7 +9,7 @@ impl Ubifs {
     /// those areas are rewritten as a whole; so do written bytes of other volumes. Empty when the LPT is damaged.
     pub(crate) fn look_at_blocks(&self) -> Vec<BlockSpace> {
         let core = &self.core;
-        let Ok(lprops) = core.look_at_lprops() else { return Vec::new() };
+        let Ok(lprops) = core.space.look_at_lprops(&core.lebs) else { return Vec::new() };
         let (all, data) = (self.ubi.peb_bytes(), self.ubi.leb_bytes());
         let headers = all - data;
         let mut space = Vec::new();

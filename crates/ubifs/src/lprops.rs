@@ -3,11 +3,12 @@
 //! Follows `fs/ubifs/lprops.c`. Three categories are heaps of limited size, the others are lists whose first entry is the
 //! latest.
 
-use crate::core::Core;
 use crate::error::Res;
 use crate::format::align8;
 use crate::geometry::Geometry;
+use crate::leb::Lebs;
 use crate::lpt::{Lpt, Stats};
+use crate::space::Space;
 
 /// Largest number of LEBs in a heap (`LPT_HEAP_SZ`).
 pub(crate) const HEAP_MAX: usize = 256;
@@ -309,11 +310,31 @@ pub(crate) struct Change {
     pub idx_gc: i64,
 }
 
-impl Core {
+impl Stats {
+    /// Adds one LEB to sums over LEBs.
+    pub fn count(&mut self, geo: &Geometry, lp: &Lprops) {
+        let space = lp.free + lp.dirty;
+        self.empty_lebs += i64::from(lp.free == geo.leb_bytes);
+        self.taken_empty_lebs += i64::from(lp.is_taken && lp.free == geo.leb_bytes);
+        self.idx_lebs += i64::from(lp.is_index);
+        self.total_free += i64::from(lp.free);
+        self.total_dirty += i64::from(lp.dirty);
+        if !lp.is_index {
+            self.total_used += i64::from(geo.leb_bytes) - i64::from(space);
+            if space < geo.dead_wm {
+                self.total_dead += i64::from(space);
+            } else {
+                self.total_dark += i64::from(geo.dark(space));
+            }
+        }
+    }
+}
+
+impl Space {
     /// An uncategorized LEB enters the category that it belongs to (`ubifs_ensure_cat`).
-    pub fn ensure_category(&mut self, i: usize) {
+    pub fn ensure_category(&mut self, lebs: &Lebs, i: usize) {
         if self.lpt.props[i].category == Category::Uncategorized {
-            let category = self.lpt.props[i].categorize(&self.lebs.geo);
+            let category = self.lpt.props[i].categorize(&lebs.geo);
             if category != Category::Uncategorized {
                 self.lpt.remove_from_category(i);
                 self.lpt.add_to_category(i, category);
@@ -322,9 +343,9 @@ impl Core {
     }
 
     /// Changes properties and all sums that depend on them (`ubifs_change_lp`).
-    pub fn change_lp(&mut self, lnum: u32, change: Change) -> Res<usize> {
-        let i = self.lpt_lookup_dirty(lnum)?;
-        let geo = &self.lebs.geo;
+    pub fn change_lp(&mut self, lebs: &mut Lebs, lnum: u32, change: Change) -> Res<usize> {
+        let i = self.lpt_lookup_dirty(lebs, lnum)?;
+        let geo = &lebs.geo;
         let stats = &mut self.lpt.stats;
         let lp = &mut self.lpt.props[i];
         let leb = geo.leb_bytes;
@@ -377,64 +398,46 @@ impl Core {
     }
 
     /// The sums over the LEBs whose properties are in memory.
-    pub fn sums_in_memory(&self) -> Stats {
+    pub fn sums_in_memory(&self, lebs: &Lebs) -> Stats {
         let mut sums = Stats::default();
-        for lp in self.lpt.props.iter().take(self.lebs.geo.main_lebs as usize) {
-            self.count_leb(lp, &mut sums);
+        for lp in self.lpt.props.iter().take(lebs.geo.main_lebs as usize) {
+            sums.count(&lebs.geo, lp);
         }
         sums
     }
 
-    /// Adds one LEB to sums over LEBs.
-    pub fn count_leb(&self, lp: &Lprops, sums: &mut Stats) {
-        let (geo, space) = (&self.lebs.geo, lp.free + lp.dirty);
-        sums.empty_lebs += i64::from(lp.free == geo.leb_bytes);
-        sums.taken_empty_lebs += i64::from(lp.is_taken && lp.free == geo.leb_bytes);
-        sums.idx_lebs += i64::from(lp.is_index);
-        sums.total_free += i64::from(lp.free);
-        sums.total_dirty += i64::from(lp.dirty);
-        if !lp.is_index {
-            sums.total_used += i64::from(geo.leb_bytes) - i64::from(space);
-            if space < geo.dead_wm {
-                sums.total_dead += i64::from(space);
-            } else {
-                sums.total_dark += i64::from(geo.dark(space));
-            }
-        }
-    }
-
     /// Own contradictions: once all properties are in memory, the sums may differ from them by what the medium said
     /// wrongly at the mount, and by that for good. Called at each commit, in builds with debug assertions.
-    pub fn audit_sums(&mut self) {
+    pub fn audit_sums(&mut self, lebs: &Lebs) {
         if !self.lpt.is_complete() {
             return;
         }
-        let gap = self.lpt.stats.minus(&self.sums_in_memory());
+        let gap = self.lpt.stats.minus(&self.sums_in_memory(lebs));
         let known = *self.lpt.gap.get_or_insert(gap);
         debug_assert_eq!(gap, known, "sums over LEBs and properties of LEBs changed apart from each other");
     }
 
     /// Counts bytes of a LEB as dirt, because the node in them is obsolete.
-    pub fn add_dirt(&mut self, lnum: u32, bytes: u32) -> Res<()> {
-        self.update_lp(lnum, None, bytes, Change::default())
+    pub fn add_dirt(&mut self, lebs: &mut Lebs, lnum: u32, bytes: u32) -> Res<()> {
+        self.update_lp(lebs, lnum, None, bytes, Change::default())
     }
 
     /// Sets free space and adds dirt (`ubifs_update_one_lp`).
-    pub fn update_lp(&mut self, lnum: u32, free: Option<u32>, dirt: u32, change: Change) -> Res<()> {
-        let i = self.lpt_lookup_dirty(lnum)?;
+    pub fn update_lp(&mut self, lebs: &mut Lebs, lnum: u32, free: Option<u32>, dirt: u32, change: Change) -> Res<()> {
+        let i = self.lpt_lookup_dirty(lebs, lnum)?;
         let dirty = self.lpt.props[i].dirty.saturating_add(dirt).min(DIRTY_MAX);
-        self.change_lp(lnum, Change { free, dirty: Some(dirty), ..change })?;
+        self.change_lp(lebs, lnum, Change { free, dirty: Some(dirty), ..change })?;
         Ok(())
     }
 
     /// Gives a taken LEB back: nobody uses it any more (`ubifs_return_leb`).
-    pub fn return_leb(&mut self, lnum: u32) -> Res<()> {
-        self.change_lp(lnum, Change { taken: Some(false), ..Change::default() })?;
+    pub fn return_leb(&mut self, lebs: &mut Lebs, lnum: u32) -> Res<()> {
+        self.change_lp(lebs, lnum, Change { taken: Some(false), ..Change::default() })?;
         Ok(())
     }
 
-    pub fn read_lp(&mut self, lnum: u32) -> Res<Lprops> {
-        let i = self.lpt_lookup(lnum)?;
+    pub fn read_lp(&mut self, lebs: &mut Lebs, lnum: u32) -> Res<Lprops> {
+        let i = self.lpt_lookup(lebs, lnum)?;
         Ok(self.lpt.props[i])
     }
 }

@@ -137,13 +137,14 @@ impl Core {
         self.tnc.root.at = master.root;
         self.tnc.calc_idx_bytes = master.index_bytes;
         (self.tnc.ihead_lnum, self.tnc.ihead_offs) = (master.ihead_lnum, master.ihead_offs);
-        self.budget.old_idx_bytes = master.index_bytes;
+        self.space.budget.old_idx_bytes = master.index_bytes;
         self.log.head_lnum = master.log_lnum;
-        self.gc_lnum = Some(master.gc_lnum);
-        self.lpt.set_root(master.lpt);
-        (self.lpt.nhead, self.lpt.ltab_at, self.lpt.lsave_at) = (master.nhead, master.ltab, master.lsave);
-        self.lpt.lscan_lnum = master.lscan_lnum;
-        self.lpt.stats = master.stats;
+        self.space.gc_lnum = Some(master.gc_lnum);
+        self.space.lpt.set_root(master.lpt);
+        (self.space.lpt.nhead, self.space.lpt.ltab_at, self.space.lpt.lsave_at) =
+            (master.nhead, master.ltab, master.lsave);
+        self.space.lpt.lscan_lnum = master.lscan_lnum;
+        self.space.lpt.stats = master.stats;
         // The kernel reads the root index node here, because its debugging code remembers the level of the root
         // (`dbg_old_index_check_init`). The read costs time, so it is made here, too.
         let mut root = Vec::new();
@@ -174,7 +175,7 @@ impl Core {
     }
 
     fn validate_master(&self) -> Res<()> {
-        let (geo, m, lpt) = (&self.lebs.geo, &self.master, &self.lpt.geo);
+        let (geo, m, lpt) = (&self.lebs.geo, &self.master, &self.space.lpt.geo);
         let main = geo.main_bytes();
         let in_lpt = |place: Place, bytes: u32| {
             (geo.lpt_first..=geo.lpt_last).contains(&place.lnum)

@@ -4,11 +4,10 @@
 
 use crate::causes;
 use crate::core::Core;
-use crate::error::{Fail, Res};
+use crate::error::Res;
 use crate::format::*;
 use crate::geometry::Geometry;
 use crate::log::Log;
-use crate::lprops::Change;
 use crate::{MountError, Options};
 use ffslab_sim::{Idle, Switch};
 use ffslab_ubi::{Ubi, Volume};
@@ -54,14 +53,14 @@ impl Core {
             wait_for_new_thread(ubi);
         }
         self.read_master()?;
-        self.budget.min_idx_lebs = self.calc_min_idx_lebs();
+        self.space.budget.min_idx_lebs = self.space.calc_min_idx_lebs(&self.lebs);
         self.need_recovery = self.master.flags & MASTER_DIRTY != 0;
         if self.need_recovery && !self.lebs.ro_mount {
             self.recover_heads()?;
         }
-        self.init_lpt_for_reading()?;
+        self.space.init_lpt_for_reading(&mut self.lebs)?;
         if !self.lebs.ro_mount {
-            self.init_lpt_for_writing()?;
+            self.space.init_lpt_for_writing(&mut self.lebs)?;
             if self.sb.space_fixup {
                 self.fix_up_free_space()?;
             }
@@ -73,37 +72,21 @@ impl Core {
         }
         self.log.min_bytes = i64::from(self.lebs.geo.leb_bytes);
         self.replay_journal()?;
-        self.budget.min_idx_lebs = self.calc_min_idx_lebs();
+        self.space.budget.min_idx_lebs = self.space.calc_min_idx_lebs(&self.lebs);
         self.mount_orphans(self.need_recovery)?;
         if self.lebs.ro_mount {
             return self.finish_read_only();
         }
-        self.check_free_space()?;
+        self.space.check_free_space(&self.lebs)?;
         self.consolidate_log_if_full()?;
         if self.need_recovery {
             self.recover_sizes()?;
             self.recover_gc()?;
-        } else if let Some(lnum) = self.gc_lnum {
-            self.take_gc_leb()?;
+        } else if let Some(lnum) = self.space.gc_lnum {
+            self.space.take_gc_leb(&mut self.lebs)?;
             self.lebs.unmap(lnum)?;
         }
         self.need_recovery = false;
-        Ok(())
-    }
-
-    /// Takes the LEB that is kept in reserve for garbage collection, and makes sure that it is empty.
-    pub fn take_gc_leb(&mut self) -> Res<()> {
-        let Some(lnum) = self.gc_lnum else { return Ok(()) };
-        let free = Some(self.lebs.geo.leb_bytes);
-        let change = Change { free, dirty: Some(0), taken: Some(true), ..Change::default() };
-        self.change_lp(lnum, change).map(drop)
-    }
-
-    pub fn check_free_space(&self) -> Res<()> {
-        let stats = &self.lpt.stats;
-        if stats.total_free + stats.total_dirty < i64::from(self.lebs.geo.dark_wm) {
-            return Err(Fail::Errno(ffslab_fs::Errno::NoSpc));
-        }
         Ok(())
     }
 
@@ -134,7 +117,7 @@ impl Core {
         self.sync_all_heads()?;
         self.master.flags &= !MASTER_DIRTY;
         self.master.flags |= MASTER_NO_ORPHANS;
-        self.master.gc_lnum = self.gc_lnum.unwrap_or(self.master.gc_lnum);
+        self.master.gc_lnum = self.space.gc_lnum.unwrap_or(self.master.gc_lnum);
         self.write_master()
     }
 }

@@ -145,7 +145,7 @@ impl Ubifs {
         let mut inode = match self.new_inode(host, dir, node.kind) {
             Ok(inode) => inode,
             Err(error) => {
-                self.core.release_budget(growth);
+                self.core.space.release_budget(&self.core.lebs, growth);
                 return Err(error);
             }
         };
@@ -168,14 +168,14 @@ impl Ubifs {
             Ok(()) => {
                 inode.synced_bytes = inode.size_bytes;
                 self.core.mark_clean(parent);
-                self.core.release_budget(growth);
+                self.core.space.release_budget(&self.core.lebs, growth);
                 let (ino, is_sync) = (inode.ino, parent.is_directory_sync() || inode.is_sync());
                 self.inodes.insert(ino, inode);
                 self.sync_names(is_sync).map(|()| ino)
             }
             Err(fail) => {
                 (parent.size_bytes, parent.links, parent.modified, parent.changed) = before;
-                self.core.release_budget(growth);
+                self.core.space.release_budget(&self.core.lebs, growth);
                 Err(fail.into())
             }
         }
@@ -191,13 +191,13 @@ impl Ubifs {
         let inode_growth = match self.budget(host, &Request { dirtied_inos: 1, ..Request::default() }) {
             Ok(inode_growth) => inode_growth,
             Err(error) => {
-                self.core.release_budget(growth);
+                self.core.space.release_budget(&self.core.lebs, growth);
                 return Err(error);
             }
         };
         let result = self.write_unnamed(host, dir, node);
-        self.core.release_budget(growth);
-        self.core.release_budget(inode_growth);
+        self.core.space.release_budget(&self.core.lebs, growth);
+        self.core.space.release_budget(&self.core.lebs, inode_growth);
         result
     }
 
@@ -274,7 +274,7 @@ impl Ubifs {
         if was_unnamed && result.is_err() {
             self.core.add_orphans(ino)?;
         }
-        self.core.release_budget(growth);
+        self.core.space.release_budget(&self.core.lebs, growth);
         result
     }
 
@@ -315,8 +315,8 @@ impl Ubifs {
 
     fn release_removal(&mut self, growth: Option<Growth>) {
         match growth {
-            Some(growth) => self.core.release_budget(growth),
-            None => self.core.budget.no_space = false,
+            Some(growth) => self.core.space.release_budget(&self.core.lebs, growth),
+            None => self.core.space.budget.no_space = false,
         }
     }
 
@@ -328,7 +328,7 @@ impl Ubifs {
         while let Some(page) = inode.dirty_pages.take_next(0) {
             let is_hole = inode.holes.contains(page);
             let request = Request { new_page: is_hole, dirtied_page: !is_hole, ..Request::default() };
-            self.core.release_request(&request);
+            self.core.space.release_request(&self.core.lebs, &request);
         }
         let mut result = Ok(());
         if inode.links == 0 {
@@ -339,7 +339,7 @@ impl Ubifs {
         if inode.dirty {
             self.core.release_inode_budget(&inode);
         } else {
-            self.core.budget.no_space = false;
+            self.core.space.budget.no_space = false;
         }
         result
     }

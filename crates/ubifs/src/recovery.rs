@@ -101,7 +101,7 @@ impl Core {
     /// The unit behind a head of index or LPT may be half written (`ubifs_recover_inl_heads`).
     pub fn recover_heads(&mut self) -> Res<()> {
         self.lebs.recover_head(self.tnc.ihead_lnum, self.tnc.ihead_offs)?;
-        self.lebs.recover_head(self.lpt.nhead.lnum, self.lpt.nhead.offs)
+        self.lebs.recover_head(self.space.lpt.nhead.lnum, self.space.lpt.nhead.offs)
     }
 
     // ---- master node -------------------------------------------------------------------------------------------
@@ -131,28 +131,28 @@ impl Core {
     /// Garbage collection needs an empty LEB, and a commit, before anything else can be written
     /// (`ubifs_rcvry_gc_commit`).
     pub fn recover_gc(&mut self) -> Res<()> {
-        self.gc_lnum = None;
+        self.space.gc_lnum = None;
         let head = &self.heads[GC_HEAD];
         if head.lnum.is_none() || head.offs == self.lebs.geo.leb_bytes {
             return self.grab_empty_leb();
         }
-        let (lnum, lp) = match self.find_dirty_leb(head.offs, PickFree::YesNoIndex) {
+        let (lnum, lp) = match self.space.find_dirty_leb(&mut self.lebs, head.offs, PickFree::YesNoIndex) {
             Err(NO_SPACE) => return self.grab_empty_leb(),
             result => result?,
         };
         self.run_commit()?;
         let collected = self.collect_leb(lnum, &lp)?;
         self.sync_head(GC_HEAD)?;
-        match (collected, self.gc_lnum) {
+        match (collected, self.space.gc_lnum) {
             (Collected::Retained, Some(lnum)) => self.lebs.unmap(lnum),
             _ => Err(Fail::corrupt("no LEB for garbage collection")),
         }
     }
 
     fn grab_empty_leb(&mut self) -> Res<()> {
-        let lnum = self.find_free_leb_for_index()?;
-        self.change_lp(lnum, Change { index: Some(false), ..Change::default() })?;
-        self.gc_lnum = Some(lnum);
+        let lnum = self.space.find_free_leb_for_index(&mut self.lebs)?;
+        self.space.change_lp(&mut self.lebs, lnum, Change { index: Some(false), ..Change::default() })?;
+        self.space.gc_lnum = Some(lnum);
         self.run_commit()
     }
 

@@ -41,7 +41,7 @@ impl Core {
             true => self.recover_sizes(),
             // The reserve LEB of garbage collection is taken as in a writable mount, so that a remount does not change
             // the free space.
-            false => self.take_gc_leb(),
+            false => self.space.take_gc_leb(&mut self.lebs),
         }
     }
 
@@ -64,7 +64,7 @@ impl Core {
         if self.sb.space_fixup {
             self.fix_up_free_space()?;
         }
-        self.check_free_space()?;
+        self.space.check_free_space(&self.lebs)?;
         if self.need_recovery {
             let deferred = std::mem::take(&mut self.deferred);
             if let Some(mut master) = deferred.master {
@@ -83,13 +83,13 @@ impl Core {
             self.write_master()?;
         }
         self.write_superblock_if_needed()?;
-        self.init_lpt_for_writing()?;
+        self.space.init_lpt_for_writing(&mut self.lebs)?;
         self.start_thread();
         wait_for_new_thread(ubi);
         self.consolidate_log_if_full()?;
         if self.need_recovery {
             self.recover_gc()?;
-        } else if let Some(lnum) = self.gc_lnum {
+        } else if let Some(lnum) = self.space.gc_lnum {
             self.lebs.unmap(lnum)?;
         }
         self.need_recovery = false;

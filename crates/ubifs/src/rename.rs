@@ -72,27 +72,29 @@ impl Ubifs {
         let moved_growth = match self.budget(host, &moved_request) {
             Ok(moved_growth) => moved_growth,
             Err(error) => {
-                self.core.release_budget(growth);
+                self.core.space.release_budget(&self.core.lebs, growth);
                 return Err(error);
             }
         };
         let result = self.make_whiteout(host, from, makes_whiteout).and_then(|whiteout| {
             let written = self.do_rename(host, (from, name), (to, new_name), ino, replaced, whiteout.as_deref());
             if let Some(whiteout) = whiteout {
-                self.core.release_request(&WHITEOUT_REQUEST);
+                self.core.space.release_request(&self.core.lebs, &WHITEOUT_REQUEST);
                 if written.is_ok() {
                     self.inodes.insert(whiteout.ino, whiteout);
                 }
             }
             written
         });
-        self.core.release_budget(growth);
+        self.core.space.release_budget(&self.core.lebs, growth);
         match result {
             // The change time of the moved inode is not written with the rename, so the inode is marked as dirty. If it
             // was dirty before it has a budget already, and the new one is given back.
-            Ok(()) if self.mark_dirty(host, ino, InodeDirt::Attributes)? => self.core.release_budget(moved_growth),
+            Ok(()) if self.mark_dirty(host, ino, InodeDirt::Attributes)? => {
+                self.core.space.release_budget(&self.core.lebs, moved_growth)
+            }
             Ok(()) => {}
-            Err(_) => self.core.release_budget(moved_growth),
+            Err(_) => self.core.space.release_budget(&self.core.lebs, moved_growth),
         }
         result?;
         // Only the moved inode decides whether the rename is written at once (`do_rename`): a synchronous directory
@@ -204,7 +206,7 @@ impl Ubifs {
         let cookies = (self.next_cookie(), self.next_cookie());
         let mut dirs = [one_dir, other_dir].map(|dir| self.inodes.get(&dir).cloned());
         let [Some(first), Some(second)] = &mut dirs else {
-            self.core.release_budget(growth);
+            self.core.space.release_budget(&self.core.lebs, growth);
             return Err(Errno::NoEnt);
         };
         let is_move = one_dir != other_dir;
@@ -224,7 +226,7 @@ impl Ubifs {
             cookies,
         };
         let result = self.core.write_exchange(&exchange);
-        self.core.release_budget(growth);
+        self.core.space.release_budget(&self.core.lebs, growth);
         result?;
         for mut dir in dirs.into_iter().flatten() {
             // When both names are in the same directory, the first round has given back its budget already.

@@ -40,8 +40,12 @@ pub(crate) struct Replay {
 
 impl Core {
     pub fn replay_journal(&mut self) -> Res<()> {
-        let i = self.change_lp(self.tnc.ihead_lnum, Change { taken: Some(true), ..Change::default() })?;
-        if self.tnc.ihead_offs != self.lebs.geo.leb_bytes - self.lpt.props[i].free {
+        let i = self.space.change_lp(
+            &mut self.lebs,
+            self.tnc.ihead_lnum,
+            Change { taken: Some(true), ..Change::default() },
+        )?;
+        if self.tnc.ihead_offs != self.lebs.geo.leb_bytes - self.space.lpt.props[i].free {
             return Err(Fail::corrupt("bad place of the index head"));
         }
         self.replaying = true;
@@ -79,7 +83,7 @@ impl Core {
         for bud in &replay.buds {
             self.set_bud_lprops(bud)?;
         }
-        self.budget.uncommitted_idx = self.tnc.dirty_cnt * i64::from(self.lebs.geo.idx_bytes_max);
+        self.space.budget.uncommitted_idx = self.tnc.dirty_cnt * i64::from(self.lebs.geo.idx_bytes_max);
         Ok(())
     }
 
@@ -280,8 +284,8 @@ impl Core {
     }
 
     fn set_bud_lprops(&mut self, entry: &BudEntry) -> Res<()> {
-        let i = self.lpt_lookup_dirty(entry.lnum)?;
-        let lp = self.lpt.props[i];
+        let i = self.space.lpt_lookup_dirty(&mut self.lebs, entry.lnum)?;
+        let lp = self.space.lpt.props[i];
         let mut dirty = lp.dirty;
         if entry.bud.start == 0 && (lp.free != self.lebs.geo.leb_bytes || lp.dirty != 0) {
             // Garbage collection emptied this LEB after the last commit, so the dirt that the LPT on flash knows of is
@@ -290,7 +294,7 @@ impl Core {
         }
         let change =
             Change { free: Some(entry.free), dirty: Some(dirty + entry.dirty), taken: Some(true), ..Change::default() };
-        self.change_lp(entry.lnum, change)?;
+        self.space.change_lp(&mut self.lebs, entry.lnum, change)?;
         self.heads[entry.bud.head].seek(&self.lebs.geo, entry.lnum, self.lebs.geo.leb_bytes - entry.free);
         Ok(())
     }

@@ -176,7 +176,7 @@ impl Core {
         geo.max_bud_bytes = geo.max_bud_bytes.max(least + leb);
         geo.idx_leb_bytes = geo.leb_bytes - geo.idx_bytes_max;
         let lpt = LptGeometry::checked(geo, self.sb.big_lpt, self.sb.lsave_cnt)?;
-        self.lpt = Lpt::new(lpt, geo.lpt_lebs, geo.leb_bytes);
+        self.space.lpt = Lpt::new(lpt, geo.lpt_lebs, geo.leb_bytes);
         Ok(())
     }
 
@@ -209,7 +209,7 @@ impl Core {
         }
         self.lebs.fix_up_leb(self.log.head_lnum, align(CS_BYTES, self.lebs.geo.min_io))?;
         for lnum in self.lebs.geo.lpt_first..=self.lebs.geo.lpt_last {
-            let free = self.lpt.ltab[(lnum - self.lebs.geo.lpt_first) as usize].free;
+            let free = self.space.lpt.ltab[(lnum - self.lebs.geo.lpt_first) as usize].free;
             if free > 0 {
                 self.lebs.fix_up_leb(lnum, self.lebs.geo.leb_bytes - free)?;
             }
@@ -218,7 +218,7 @@ impl Core {
             self.lebs.fix_up_leb(lnum, 0)?;
         }
         for lnum in self.lebs.geo.main_first..self.lebs.geo.leb_cnt {
-            let free = self.read_lp(lnum)?.free;
+            let free = self.space.read_lp(&mut self.lebs, lnum)?.free;
             if free > 0 {
                 self.lebs.fix_up_leb(lnum, self.lebs.geo.leb_bytes - free)?;
             }

@@ -112,7 +112,7 @@ impl Core {
         h.offs += end;
         h.set_size(&self.lebs.geo);
         let free = self.lebs.geo.leb_bytes - h.offs;
-        self.update_lp(lnum, Some(free), dirt, Change::default())
+        self.space.update_lp(&mut self.lebs, lnum, Some(free), dirt, Change::default())
     }
 
     pub fn sync_all_heads(&mut self) -> Res<()> {
@@ -148,7 +148,7 @@ impl Core {
         self.heads[head].bytes = bytes;
         result?;
         let free = self.heads[head].space(&self.lebs.geo);
-        self.update_lp(lnum, Some(free), 0, Change::default())?;
+        self.space.update_lp(&mut self.lebs, lnum, Some(free), 0, Change::default())?;
         if self.heads[head].used > 0 {
             self.start_head_timer(head);
         }

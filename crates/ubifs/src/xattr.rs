@@ -138,7 +138,7 @@ impl Ubifs {
         };
         let growth = self.budget(host, &request)?;
         let result = self.do_create_xattr(host, ino, name, value);
-        self.core.release_budget(growth);
+        self.core.space.release_budget(&self.core.lebs, growth);
         result
     }
 
@@ -166,7 +166,7 @@ impl Ubifs {
         let request = Request { dirtied_inos: 2, dirtied_ino_bytes: bytes, ..Request::default() };
         let growth = self.budget(host, &request)?;
         let result = self.do_change_xattr(host, ino, value_ino, value);
-        self.core.release_budget(growth);
+        self.core.space.release_budget(&self.core.lebs, growth);
         result
     }
 
@@ -196,7 +196,7 @@ impl Ubifs {
             owner.drop_xattr(name, inode.data.len());
             core.write_xattr_removal(owner, &inode, name)
         });
-        self.core.release_budget(growth);
+        self.core.space.release_budget(&self.core.lebs, growth);
         if result.is_ok() {
             self.inodes.remove(&value_ino);
         }

@@ -5,11 +5,12 @@
 
 use super::nodes::{nnode_number, pack_lsave, pack_ltab, pack_nnode, pack_pnode};
 use super::{Lpt, PendingWrite, Place, FANOUT, FANOUT_SHIFT};
-use crate::core::Core;
 use crate::error::{Res, NO_SPACE};
 use crate::format::align;
 use crate::geometry::Geometry;
+use crate::leb::Lebs;
 use crate::lprops::Category;
+use crate::space::Space;
 
 /// Something that a commit writes.
 #[derive(Clone, Copy)]
@@ -25,43 +26,43 @@ struct Layout {
     parts: Vec<(Part, Place)>,
 }
 
-impl Core {
+impl Space {
     /// Lays out and packs what changed (`ubifs_lpt_start_commit`).
-    pub fn start_lpt_commit(&mut self) -> Res<()> {
+    pub fn start_lpt_commit(&mut self, lebs: &mut Lebs) -> Res<()> {
         if self.lpt.check_free {
             self.lpt.check_free = false;
-            while self.must_write_whole_lpt() {
-                self.collect_lpt_garbage()?;
+            while self.must_write_whole_lpt(lebs) {
+                self.collect_lpt_garbage(lebs)?;
             }
         }
-        self.start_trivial_lpt_gc();
+        self.start_trivial_lpt_gc(lebs);
         self.lpt.pending.clear();
         if self.lpt.dirty_pnodes == 0 {
             return Ok(());
         }
-        if !self.lpt.geo.big && self.must_write_whole_lpt() {
-            self.make_lpt_dirty()?;
-            self.start_trivial_lpt_gc();
+        if !self.lpt.geo.big && self.must_write_whole_lpt(lebs) {
+            self.make_lpt_dirty(lebs)?;
+            self.start_trivial_lpt_gc(lebs);
         }
         if self.lpt.geo.big {
-            self.populate_lsave();
+            self.populate_lsave(lebs);
         }
-        let layout = self.lay_out_lpt()?;
-        self.pack_lpt(layout);
+        let layout = self.lay_out_lpt(lebs)?;
+        self.pack_lpt(lebs, layout);
         self.lpt.ltab_dirty = false;
         self.lpt.lsave_dirty = false;
         Ok(())
     }
 
-    /// Writes what [`Core::start_lpt_commit`] packed (`write_cnodes`).
-    pub fn end_lpt_commit(&mut self) -> Res<()> {
+    /// Writes what [`Space::start_lpt_commit`] packed (`write_cnodes`).
+    pub fn end_lpt_commit(&mut self, lebs: &mut Lebs) -> Res<()> {
         let writes = std::mem::take(&mut self.lpt.pending);
         for write in &writes {
             if write.unmap {
-                self.lebs.unmap(write.lnum)?;
+                lebs.unmap(write.lnum)?;
             }
             if !write.bytes.is_empty() {
-                self.lebs.write(write.lnum, write.offs, &write.bytes)?;
+                lebs.write(write.lnum, write.offs, &write.bytes)?;
             }
         }
         if let Some(last) = writes.last() {
@@ -72,23 +73,23 @@ impl Core {
     }
 
     /// Unmaps what is not needed any more (`ubifs_lpt_post_commit`).
-    pub fn finish_lpt_commit(&mut self) -> Res<()> {
+    pub fn finish_lpt_commit(&mut self, lebs: &mut Lebs) -> Res<()> {
         for i in 0..self.lpt.ltab.len() {
             if self.lpt.ltab[i].trivial_gc {
-                self.lebs.unmap(self.lebs.geo.lpt_first + i as u32)?;
+                lebs.unmap(lebs.geo.lpt_first + i as u32)?;
                 self.lpt.ltab[i].trivial_gc = false;
             }
         }
         if self.lpt.geo.big {
-            while self.must_write_whole_lpt() {
-                self.collect_lpt_garbage()?;
+            while self.must_write_whole_lpt(lebs) {
+                self.collect_lpt_garbage(lebs)?;
             }
         }
         Ok(())
     }
 
-    fn lay_out_lpt(&mut self) -> Res<Layout> {
-        let geo = self.lebs.geo;
+    fn lay_out_lpt(&mut self, lebs: &Lebs) -> Res<Layout> {
+        let geo = lebs.geo;
         let lpt = &mut self.lpt;
         let mut left: Vec<Part> = if lpt.geo.big { vec![Part::Lsave, Part::Ltab] } else { vec![Part::Ltab] };
         let mut layout = Layout { at: lpt.nhead, parts: Vec::new() };
@@ -125,8 +126,8 @@ impl Core {
     }
 
     /// Packs the parts, LEB by LEB. Afterwards they count as clean.
-    fn pack_lpt(&mut self, layout: Layout) {
-        let geo = self.lebs.geo;
+    fn pack_lpt(&mut self, lebs: &Lebs, layout: Layout) {
+        let geo = lebs.geo;
         let lpt = &mut self.lpt;
         let mut writes: Vec<PendingWrite> = Vec::new();
         let head = lpt.nhead;
@@ -147,21 +148,21 @@ impl Core {
         lpt.pending = writes;
     }
 
-    fn must_write_whole_lpt(&self) -> bool {
+    fn must_write_whole_lpt(&self, lebs: &Lebs) -> bool {
         let mut free = 0i64;
         for (i, entry) in self.lpt.ltab.iter().enumerate() {
-            if self.lebs.geo.lpt_first + i as u32 == self.lpt.nhead.lnum {
-                free += i64::from(self.lebs.geo.leb_bytes - self.lpt.nhead.offs);
-            } else if entry.free + entry.dirty == self.lebs.geo.leb_bytes {
-                free += i64::from(self.lebs.geo.leb_bytes);
+            if lebs.geo.lpt_first + i as u32 == self.lpt.nhead.lnum {
+                free += i64::from(lebs.geo.leb_bytes - self.lpt.nhead.offs);
+            } else if entry.free + entry.dirty == lebs.geo.leb_bytes {
+                free += i64::from(lebs.geo.leb_bytes);
             }
         }
         free <= self.lpt.geo.lpt_bytes * 2
     }
 
     /// LEBs with nothing but dirt are free after this commit.
-    fn start_trivial_lpt_gc(&mut self) {
-        let (first, leb_bytes, head) = (self.lebs.geo.lpt_first, self.lebs.geo.leb_bytes, self.lpt.nhead.lnum);
+    fn start_trivial_lpt_gc(&mut self, lebs: &Lebs) {
+        let (first, leb_bytes, head) = (lebs.geo.lpt_first, lebs.geo.leb_bytes, self.lpt.nhead.lnum);
         for (i, entry) in self.lpt.ltab.iter_mut().enumerate() {
             if first + i as u32 != head && entry.dirty > 0 && entry.free + entry.dirty == leb_bytes {
                 entry.trivial_gc = true;
@@ -172,32 +173,32 @@ impl Core {
     }
 
     /// Marks every leaf that was ever written (`make_tree_dirty`).
-    fn make_lpt_dirty(&mut self) -> Res<()> {
+    fn make_lpt_dirty(&mut self, lebs: &mut Lebs) -> Res<()> {
         for index in 0..self.lpt.geo.pnode_cnt {
-            if index == 0 || self.was_written(index)? {
-                self.load_pnode(index)?;
-                self.make_pnode_dirty(index);
+            if index == 0 || self.was_written(lebs, index)? {
+                self.load_pnode(lebs, index)?;
+                self.make_pnode_dirty(lebs, index);
             }
         }
         Ok(())
     }
 
-    fn was_written(&mut self, index: u32) -> Res<bool> {
+    fn was_written(&mut self, lebs: &mut Lebs, index: u32) -> Res<bool> {
         for level in (1..=self.lpt.geo.height).rev() {
             let at = index >> (FANOUT_SHIFT * level);
             if level < self.lpt.geo.height && self.lpt.node(level, at).lnum == 0 {
                 return Ok(false);
             }
-            self.load_nnode(level, at)?;
+            self.load_nnode(lebs, level, at)?;
         }
         Ok(self.lpt.pnodes[index as usize].lnum != 0)
     }
 
     /// Chooses the LEBs for the table of saved LEB numbers, whose properties the next mount reads at once.
-    fn populate_lsave(&mut self) {
-        self.lpt.make_lsave_dirty(self.lebs.geo.lpt_first);
+    fn populate_lsave(&mut self, lebs: &Lebs) {
+        self.lpt.make_lsave_dirty(lebs.geo.lpt_first);
         let count = self.lpt.geo.lsave_cnt as usize;
-        let first = self.lebs.geo.main_first;
+        let first = lebs.geo.main_first;
         let lists = [Category::Empty, Category::Freeable, Category::FreeableIndex];
         let heaps = [Category::DirtyIndex, Category::Dirty, Category::Free];
         let categories = &self.lpt.categories;

@@ -4,18 +4,19 @@
 
 use super::bits::{crc16, Unpacker};
 use super::{Lpt, CRC_BYTES, FANOUT, FANOUT_SHIFT, LSAVE, LTAB, NNODE, NOT_A_NODE, PNODE, TYPE_BITS};
-use crate::core::Core;
 use crate::error::{Res, NO_SPACE};
 use crate::format::{align, get_u16};
+use crate::leb::Lebs;
+use crate::space::Space;
 
-impl Core {
+impl Space {
     /// Empties the dirtiest LEB.
-    pub(super) fn collect_lpt_garbage(&mut self) -> Res<()> {
+    pub(super) fn collect_lpt_garbage(&mut self, lebs: &mut Lebs) -> Res<()> {
         let mut most = 0;
         let mut victim = None;
         for (i, entry) in self.lpt.ltab.iter().enumerate() {
-            let lnum = self.lebs.geo.lpt_first + i as u32;
-            if lnum == self.lpt.nhead.lnum || entry.free + entry.dirty == self.lebs.geo.leb_bytes {
+            let lnum = lebs.geo.lpt_first + i as u32;
+            if lnum == self.lpt.nhead.lnum || entry.free + entry.dirty == lebs.geo.leb_bytes {
                 continue;
             }
             if entry.dirty > most {
@@ -23,49 +24,49 @@ impl Core {
                 victim = Some(lnum);
             }
         }
-        self.renew_lpt_leb(victim.ok_or(NO_SPACE)?)
+        self.renew_lpt_leb(lebs, victim.ok_or(NO_SPACE)?)
     }
 
-    fn renew_lpt_leb(&mut self, lnum: u32) -> Res<()> {
-        let mut bytes = self.lebs.buffer();
-        let read = self.lebs.read_checked(lnum, 0, &mut bytes);
+    fn renew_lpt_leb(&mut self, lebs: &mut Lebs, lnum: u32) -> Res<()> {
+        let mut bytes = lebs.buffer();
+        let read = lebs.read_checked(lnum, 0, &mut bytes);
         let mut at = 0u32;
         let mut result = read;
-        while result.is_ok() && at < self.lebs.geo.leb_bytes {
+        while result.is_ok() && at < lebs.geo.leb_bytes {
             let Some((kind, number, len)) = self.lpt.node_at(&bytes[at as usize..]) else {
-                let padded = align(at, self.lebs.geo.min_io);
+                let padded = align(at, lebs.geo.min_io);
                 if padded == at {
                     break;
                 }
                 at = padded;
                 continue;
             };
-            result = self.renew_lpt_node(kind, number, lnum, at);
+            result = self.renew_lpt_node(lebs, kind, number, lnum, at);
             at += len;
         }
-        self.lebs.buffers.push(bytes);
+        lebs.buffers.push(bytes);
         result
     }
 
     /// Marks the LPT node at this place as changed if it is the valid one, so that the next commit writes it elsewhere.
-    fn renew_lpt_node(&mut self, kind: u32, number: u32, lnum: u32, offs: u32) -> Res<()> {
-        let first = self.lebs.geo.lpt_first;
+    fn renew_lpt_node(&mut self, lebs: &mut Lebs, kind: u32, number: u32, lnum: u32, offs: u32) -> Res<()> {
+        let first = lebs.geo.lpt_first;
         match kind {
             PNODE if number < self.lpt.geo.pnode_cnt => {
-                self.load_pnode(number)?;
+                self.load_pnode(lebs, number)?;
                 let node = self.lpt.pnodes[number as usize];
                 if (node.lnum, node.offs) == (lnum, offs) {
-                    self.make_pnode_dirty(number);
+                    self.make_pnode_dirty(lebs, number);
                 }
             }
             NNODE => {
                 let Some((level, index)) = self.lpt.nnode_of_number(number) else { return Ok(()) };
                 for above in (level..=self.lpt.geo.height).rev() {
-                    self.load_nnode(above, index >> (FANOUT_SHIFT * (above - level)))?;
+                    self.load_nnode(lebs, above, index >> (FANOUT_SHIFT * (above - level)))?;
                 }
                 let node = *self.lpt.node(level, index);
                 if (node.lnum, node.offs) == (lnum, offs) {
-                    self.make_nnodes_dirty(level, index);
+                    self.make_nnodes_dirty(lebs, level, index);
                 }
             }
             LTAB if (self.lpt.ltab_at.lnum, self.lpt.ltab_at.offs) == (lnum, offs) => self.lpt.make_ltab_dirty(first),

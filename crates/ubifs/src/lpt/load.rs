@@ -5,87 +5,88 @@
 
 use super::nodes::{unpack_nnode, unpack_pnode};
 use super::{Lpt, Place, FANOUT, FANOUT_SHIFT};
-use crate::core::Core;
 use crate::error::{AtPlace, Res};
+use crate::leb::Lebs;
+use crate::space::Space;
 
-impl Core {
+impl Space {
     /// Reads the table of the LPT area (`lpt_init_rd`).
-    pub fn init_lpt_for_reading(&mut self) -> Res<()> {
+    pub fn init_lpt_for_reading(&mut self, lebs: &mut Lebs) -> Res<()> {
         let mut bytes = vec![0; self.lpt.geo.ltab_bytes as usize];
         let at = self.lpt.ltab_at;
-        self.lebs.read_checked(at.lnum, at.offs, &mut bytes)?;
-        self.lpt.unpack_ltab(self.lebs.geo.leb_bytes, &bytes)
+        lebs.read_checked(at.lnum, at.offs, &mut bytes)?;
+        self.lpt.unpack_ltab(lebs.geo.leb_bytes, &bytes)
     }
 
     /// Reads, in the big model, the leaves that were saved for a quick start, and frees empty LEBs (`lpt_init_wr`).
-    pub fn init_lpt_for_writing(&mut self) -> Res<()> {
+    pub fn init_lpt_for_writing(&mut self, lebs: &mut Lebs) -> Res<()> {
         if self.lpt.geo.big {
             let mut bytes = vec![0; self.lpt.geo.lsave_bytes as usize];
             let at = self.lpt.lsave_at;
-            self.lebs.read_checked(at.lnum, at.offs, &mut bytes)?;
-            let geo = self.lebs.geo;
+            lebs.read_checked(at.lnum, at.offs, &mut bytes)?;
+            let geo = lebs.geo;
             self.lpt.unpack_lsave(&geo, &bytes)?;
             for i in 0..self.lpt.lsave.len() {
                 let lnum = self.lpt.lsave[i];
-                self.lpt_lookup(lnum)?;
+                self.lpt_lookup(lebs, lnum)?;
             }
         }
-        for i in 0..self.lebs.geo.lpt_lebs {
-            if self.lpt.ltab[i as usize].free == self.lebs.geo.leb_bytes {
-                self.lebs.unmap(i + self.lebs.geo.lpt_first)?;
+        for i in 0..lebs.geo.lpt_lebs {
+            if self.lpt.ltab[i as usize].free == lebs.geo.leb_bytes {
+                lebs.unmap(i + lebs.geo.lpt_first)?;
             }
         }
         Ok(())
     }
 
     /// Index of a LEB's properties, after reading them if need be.
-    pub fn lpt_lookup(&mut self, lnum: u32) -> Res<usize> {
-        let i = lnum - self.lebs.geo.main_first;
-        self.load_pnode(i >> FANOUT_SHIFT)?;
+    pub fn lpt_lookup(&mut self, lebs: &mut Lebs, lnum: u32) -> Res<usize> {
+        let i = lnum - lebs.geo.main_first;
+        self.load_pnode(lebs, i >> FANOUT_SHIFT)?;
         Ok(i as usize)
     }
 
     /// The same, for a change: the leaf and everything above it will be written by the next commit.
-    pub fn lpt_lookup_dirty(&mut self, lnum: u32) -> Res<usize> {
-        let i = lnum - self.lebs.geo.main_first;
+    pub fn lpt_lookup_dirty(&mut self, lebs: &mut Lebs, lnum: u32) -> Res<usize> {
+        let i = lnum - lebs.geo.main_first;
         let pnode = i >> FANOUT_SHIFT;
         if !self.lpt.pnodes[pnode as usize].dirty {
-            self.load_pnode(pnode)?;
-            self.make_pnode_dirty(pnode);
+            self.load_pnode(lebs, pnode)?;
+            self.make_pnode_dirty(lebs, pnode);
         }
         Ok(i as usize)
     }
 
-    pub(super) fn load_pnode(&mut self, index: u32) -> Res<()> {
+    pub(super) fn load_pnode(&mut self, lebs: &mut Lebs, index: u32) -> Res<()> {
         if self.lpt.pnodes[index as usize].loaded {
             return Ok(());
         }
         for level in (1..=self.lpt.geo.height).rev() {
-            self.load_nnode(level, index >> (FANOUT_SHIFT * level))?;
+            self.load_nnode(lebs, level, index >> (FANOUT_SHIFT * level))?;
         }
-        self.read_pnode(index)?;
-        self.add_pnode_to_tree(index);
+        self.read_pnode(lebs, index)?;
+        self.add_pnode_to_tree(lebs, index);
         Ok(())
     }
 
-    pub(super) fn load_nnode(&mut self, level: u32, index: u32) -> Res<()> {
+    pub(super) fn load_nnode(&mut self, lebs: &mut Lebs, level: u32, index: u32) -> Res<()> {
         if !self.lpt.node(level, index).loaded {
-            self.read_nnode(level, index)?;
+            self.read_nnode(lebs, level, index)?;
             self.lpt.node(level, index).loaded = true;
         }
         Ok(())
     }
 
     /// Reads an inner node: its children's places are known afterwards.
-    pub(super) fn read_nnode(&mut self, level: u32, index: u32) -> Res<()> {
+    pub(super) fn read_nnode(&mut self, lebs: &mut Lebs, level: u32, index: u32) -> Res<()> {
         let node = *self.lpt.node(level, index);
         let mut children = [Place::default(); 4];
         if node.lnum != 0 {
-            let mut bytes = std::mem::take(&mut self.lpt_node_buffer);
+            let mut bytes = std::mem::take(&mut self.node_buffer);
             bytes.resize(self.lpt.geo.nnode_bytes as usize, 0);
-            let read = self.lebs.read_checked(node.lnum, node.offs, &mut bytes);
-            let unpacked = read.and_then(|()| unpack_nnode(&self.lpt.geo, &self.lebs.geo, level, index, &bytes));
-            self.lpt_node_buffer = bytes;
+            let read = lebs.read_checked(node.lnum, node.offs, &mut bytes);
+            let unpacked = read.and_then(|()| unpack_nnode(&self.lpt.geo, &lebs.geo, level, index, &bytes));
+            self.node_buffer = bytes;
             children = unpacked.at(node.lnum, node.offs)?;
         }
         for (i, place) in children.into_iter().enumerate() {
@@ -99,31 +100,31 @@ impl Core {
     }
 
     /// Reads a leaf: the properties of its LEBs are known afterwards, but it is no part of the tree yet.
-    pub(super) fn read_pnode(&mut self, index: u32) -> Res<()> {
+    pub(super) fn read_pnode(&mut self, lebs: &mut Lebs, index: u32) -> Res<()> {
         let node = self.lpt.pnodes[index as usize];
-        let mut props = [(self.lebs.geo.leb_bytes, 0, false); 4];
+        let mut props = [(lebs.geo.leb_bytes, 0, false); 4];
         if node.lnum != 0 {
-            let mut bytes = std::mem::take(&mut self.lpt_node_buffer);
+            let mut bytes = std::mem::take(&mut self.node_buffer);
             bytes.resize(self.lpt.geo.pnode_bytes as usize, 0);
-            let read = self.lebs.read_checked(node.lnum, node.offs, &mut bytes);
-            let unpacked = read.and_then(|()| unpack_pnode(&self.lpt.geo, &self.lebs.geo, index, &bytes));
-            self.lpt_node_buffer = bytes;
+            let read = lebs.read_checked(node.lnum, node.offs, &mut bytes);
+            let unpacked = read.and_then(|()| unpack_pnode(&self.lpt.geo, &lebs.geo, index, &bytes));
+            self.node_buffer = bytes;
             props = unpacked.at(node.lnum, node.offs)?;
         }
         for (i, (free, dirty, is_index)) in props.into_iter().enumerate() {
             let lp = &mut self.lpt.props[(index * FANOUT) as usize + i];
             (lp.free, lp.dirty, lp.is_index, lp.is_taken) = (free, dirty, is_index, false);
-            lp.category = lp.categorize(&self.lebs.geo);
+            lp.category = lp.categorize(&lebs.geo);
         }
         Ok(())
     }
 
     /// The leaf becomes part of the tree, its LEBs enter their categories.
-    pub(super) fn add_pnode_to_tree(&mut self, index: u32) {
+    pub(super) fn add_pnode_to_tree(&mut self, lebs: &Lebs, index: u32) {
         self.lpt.pnodes[index as usize].loaded = true;
         self.lpt.pnodes_have += 1;
         for i in index * FANOUT..(index + 1) * FANOUT {
-            if i >= self.lebs.geo.main_lebs {
+            if i >= lebs.geo.main_lebs {
                 break;
             }
             let category = self.lpt.props[i as usize].category;
@@ -133,8 +134,8 @@ impl Core {
 
     // ---- changes -----------------------------------------------------------------------------------------------
 
-    pub(super) fn make_pnode_dirty(&mut self, index: u32) {
-        let first = self.lebs.geo.lpt_first;
+    pub(super) fn make_pnode_dirty(&mut self, lebs: &Lebs, index: u32) {
+        let first = lebs.geo.lpt_first;
         let lpt = &mut self.lpt;
         if std::mem::replace(&mut lpt.pnodes[index as usize].dirty, true) {
             return;
@@ -143,12 +144,12 @@ impl Core {
         let bytes = lpt.geo.pnode_bytes;
         let lnum = lpt.pnodes[index as usize].lnum;
         lpt.add_dirt(first, lnum, bytes);
-        self.make_nnodes_dirty(1, index >> FANOUT_SHIFT);
+        self.make_nnodes_dirty(lebs, 1, index >> FANOUT_SHIFT);
     }
 
     /// Marks an inner node and those above it, up to one that is marked already.
-    pub(super) fn make_nnodes_dirty(&mut self, mut level: u32, mut index: u32) {
-        let first = self.lebs.geo.lpt_first;
+    pub(super) fn make_nnodes_dirty(&mut self, lebs: &Lebs, mut level: u32, mut index: u32) {
+        let first = lebs.geo.lpt_first;
         let lpt = &mut self.lpt;
         while level <= lpt.geo.height && !lpt.node(level, index).dirty {
             let node = lpt.node(level, index);

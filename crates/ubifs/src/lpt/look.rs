@@ -4,22 +4,23 @@
 
 use super::nodes::{unpack_nnode, unpack_pnode};
 use super::{Place, FANOUT, FANOUT_SHIFT};
-use crate::core::Core;
 use crate::error::Res;
+use crate::leb::Lebs;
+use crate::space::Space;
 
-impl Core {
+impl Space {
     /// Free and dirty bytes of each LEB of the main area.
     ///
     /// Errors: a damaged node.
-    pub fn look_at_lprops(&self) -> Res<Vec<(u32, u32)>> {
-        let mut found = vec![(self.lebs.geo.leb_bytes, 0); (self.lpt.geo.pnode_cnt * FANOUT) as usize];
+    pub fn look_at_lprops(&self, lebs: &Lebs) -> Res<Vec<(u32, u32)>> {
+        let mut found = vec![(lebs.geo.leb_bytes, 0); (self.lpt.geo.pnode_cnt * FANOUT) as usize];
         let root = self.lpt.root();
-        self.look_below(self.lpt.geo.height, 0, Place { lnum: root.lnum, offs: root.offs }, &mut found)?;
-        found.truncate(self.lebs.geo.main_lebs as usize);
+        self.look_below(lebs, self.lpt.geo.height, 0, Place { lnum: root.lnum, offs: root.offs }, &mut found)?;
+        found.truncate(lebs.geo.main_lebs as usize);
         Ok(found)
     }
 
-    fn look_below(&self, level: u32, index: u32, at: Place, found: &mut [(u32, u32)]) -> Res<()> {
+    fn look_below(&self, lebs: &Lebs, level: u32, index: u32, at: Place, found: &mut [(u32, u32)]) -> Res<()> {
         let mut bytes = Vec::new();
         if level == 0 {
             let first = (index * FANOUT) as usize;
@@ -30,9 +31,9 @@ impl Core {
                 }
             } else if at.lnum != 0 {
                 bytes.resize(self.lpt.geo.pnode_bytes as usize, 0);
-                self.lebs.look(at.lnum, at.offs, &mut bytes)?;
+                lebs.look(at.lnum, at.offs, &mut bytes)?;
                 for (place, (free, dirty, _)) in
-                    places.iter_mut().zip(unpack_pnode(&self.lpt.geo, &self.lebs.geo, index, &bytes)?)
+                    places.iter_mut().zip(unpack_pnode(&self.lpt.geo, &lebs.geo, index, &bytes)?)
                 {
                     *place = (free, dirty);
                 }
@@ -43,8 +44,8 @@ impl Core {
         let mut children = [Place::default(); 4];
         if !is_loaded && at.lnum != 0 {
             bytes.resize(self.lpt.geo.nnode_bytes as usize, 0);
-            self.lebs.look(at.lnum, at.offs, &mut bytes)?;
-            children = unpack_nnode(&self.lpt.geo, &self.lebs.geo, level, index, &bytes)?;
+            lebs.look(at.lnum, at.offs, &mut bytes)?;
+            children = unpack_nnode(&self.lpt.geo, &lebs.geo, level, index, &bytes)?;
         }
         for (i, mut place) in children.into_iter().enumerate() {
             let child = (index << FANOUT_SHIFT) + i as u32;
@@ -58,7 +59,7 @@ impl Core {
                 };
                 place = Place { lnum: node.lnum, offs: node.offs };
             }
-            self.look_below(level - 1, child, place, found)?;
+            self.look_below(lebs, level - 1, child, place, found)?;
         }
         Ok(())
     }

@@ -4,10 +4,11 @@
 //! Follows `fs/ubifs/lpt.c` (`ubifs_lpt_scan_nolock`) and the call-backs of `fs/ubifs/find.c`.
 
 use super::{Lpt, FANOUT, FANOUT_SHIFT};
-use crate::core::Core;
 use crate::error::{Res, NO_SPACE};
 use crate::geometry::Geometry;
+use crate::leb::Lebs;
 use crate::lprops::{Category, HEAP_MAX};
+use crate::space::Space;
 
 /// What a scan looks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,44 +61,44 @@ impl Lpt {
     }
 }
 
-impl Core {
+impl Space {
     /// Whether a LEB in memory suits as a LEB of the index with gaps.
-    pub fn is_dirty_index(&self, i: usize) -> bool {
-        !self.lpt.props[i].is_taken && self.lpt.fits(&self.lebs.geo, i, ScanFor::DirtyIndex)
+    pub fn is_dirty_index(&self, lebs: &Lebs, i: usize) -> bool {
+        !self.lpt.props[i].is_taken && self.lpt.fits(&lebs.geo, i, ScanFor::DirtyIndex)
     }
 
     /// Looks at all LEBs from the one behind [`Lpt::lscan_lnum`] on; the LEB found becomes the new `lscan_lnum`.
-    pub fn scan_lpt(&mut self, what: ScanFor) -> Res<u32> {
+    pub fn scan_lpt(&mut self, lebs: &mut Lebs, what: ScanFor) -> Res<u32> {
         let end = self.lpt.lscan_lnum;
         let height = self.lpt.geo.height;
-        let mut lnum = if end + 1 >= self.lebs.geo.leb_cnt { self.lebs.geo.main_first } else { end + 1 };
-        self.load_nnode(height, 0)?;
+        let mut lnum = if end + 1 >= lebs.geo.leb_cnt { lebs.geo.main_first } else { end + 1 };
+        self.load_nnode(lebs, height, 0)?;
         // Index of the node that was visited last at each level, leaf first.
         let mut path: Vec<Option<u32>> = vec![None; height as usize];
         loop {
-            let i = lnum - self.lebs.geo.main_first;
+            let i = lnum - lebs.geo.main_first;
             let pnode = i >> FANOUT_SHIFT;
             for level in (1..height).rev() {
                 let index = i >> (FANOUT_SHIFT * (level + 1));
                 if path[level as usize] != Some(index) {
                     path[level as usize] = Some(index);
                     if !self.lpt.node(level, index).loaded {
-                        self.read_nnode(level, index)?;
+                        self.read_nnode(lebs, level, index)?;
                     }
                 }
             }
             if path[0] != Some(pnode) {
                 path[0] = Some(pnode);
                 if !self.lpt.pnodes[pnode as usize].loaded {
-                    self.read_pnode(pnode)?;
+                    self.read_pnode(lebs, pnode)?;
                 }
             }
             let in_tree = self.lpt.pnodes[pnode as usize].loaded;
             let i = i as usize;
             if !self.lpt.props[i].is_taken {
-                let found = self.lpt.fits(&self.lebs.geo, i, what);
-                if found || (!in_tree && self.lpt.is_valuable(&self.lebs.geo, i)) {
-                    self.keep_scanned(pnode, i);
+                let found = self.lpt.fits(&lebs.geo, i, what);
+                if found || (!in_tree && self.lpt.is_valuable(&lebs.geo, i)) {
+                    self.keep_scanned(lebs, pnode, i);
                 }
                 if found {
                     self.lpt.lscan_lnum = lnum;
@@ -108,22 +109,22 @@ impl Core {
                 return Err(NO_SPACE);
             }
             lnum += 1;
-            if lnum >= self.lebs.geo.leb_cnt {
-                lnum = self.lebs.geo.main_first;
+            if lnum >= lebs.geo.leb_cnt {
+                lnum = lebs.geo.main_first;
                 path.fill(None);
             }
         }
     }
 
     /// Makes the leaf that a scan has read a part of the tree in memory.
-    fn keep_scanned(&mut self, pnode: u32, i: usize) {
+    fn keep_scanned(&mut self, lebs: &Lebs, pnode: u32, i: usize) {
         for level in 1..self.lpt.geo.height {
             self.lpt.node(level, pnode >> (FANOUT_SHIFT * level)).loaded = true;
         }
         if self.lpt.pnodes[pnode as usize].loaded {
-            self.ensure_category(i);
+            self.ensure_category(lebs, i);
         } else {
-            self.add_pnode_to_tree(pnode);
+            self.add_pnode_to_tree(lebs, pnode);
         }
         debug_assert_eq!(pnode, i as u32 / FANOUT);
     }

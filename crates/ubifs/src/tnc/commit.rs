@@ -72,14 +72,14 @@ impl Core {
             for i in self.tnc.commit.used..self.tnc.commit.lebs.len() {
                 let lnum = self.tnc.commit.lebs[i];
                 let change = Change { taken: Some(false), index: Some(false), ..Change::default() };
-                self.change_lp(lnum, change)?;
+                self.space.change_lp(&mut self.lebs, lnum, change)?;
             }
         }
         self.tnc.old_idx.clear();
         self.save_dirty_index_lebs();
-        self.budget.old_idx_bytes = self.tnc.calc_idx_bytes;
-        self.budget.uncommitted_idx = 0;
-        self.budget.min_idx_lebs = self.calc_min_idx_lebs();
+        self.space.budget.old_idx_bytes = self.tnc.calc_idx_bytes;
+        self.space.budget.uncommitted_idx = 0;
+        self.space.budget.min_idx_lebs = self.space.calc_min_idx_lebs(&self.lebs);
         Ok(self.tnc.root.at)
     }
 
@@ -117,7 +117,7 @@ impl Core {
 
     fn allocate_index_lebs(&mut self, znodes: usize) -> Res<()> {
         for _ in 0..self.index_lebs_needed(znodes) {
-            let lnum = self.find_free_leb_for_index()?;
+            let lnum = self.space.find_free_leb_for_index(&mut self.lebs)?;
             self.tnc.commit.lebs.push(lnum);
         }
         Ok(())
@@ -200,7 +200,7 @@ impl Core {
             if flush.leb_ends || i == last {
                 let free = self.lebs.geo.leb_bytes - end;
                 let dirt = flush.bytes.saturating_sub(flush.used);
-                self.update_lp(flush.lnum, Some(free), dirt, Change::default())?;
+                self.space.update_lp(&mut self.lebs, flush.lnum, Some(free), dirt, Change::default())?;
             }
             written += flush.bytes as usize;
             let packed = stream.len();
@@ -240,7 +240,7 @@ impl Core {
     /// Prepares the writing of what [`Core::start_index_commit`] laid out (`ubifs_tnc_end_commit`).
     pub fn begin_index_writes(&mut self) -> Res<()> {
         for lnum in std::mem::take(&mut self.tnc.commit.gap_lebs) {
-            self.return_leb(lnum)?;
+            self.space.return_leb(&mut self.lebs, lnum)?;
         }
         if self.tnc.commit.head_is_full {
             self.release_index_leb(self.tnc.ihead_lnum)?;
@@ -273,15 +273,15 @@ impl Core {
 
     /// The head of the index leaves a LEB.
     fn release_index_leb(&mut self, lnum: u32) -> Res<()> {
-        self.update_lp(lnum, None, 0, Change { taken: Some(false), ..Change::default() })
+        self.space.update_lp(&mut self.lebs, lnum, None, 0, Change { taken: Some(false), ..Change::default() })
     }
 
     /// Remembers which LEBs of the index have gaps, for the next commit (`ubifs_save_dirty_idx_lnums`).
     fn save_dirty_index_lebs(&mut self) {
         let first = self.lebs.geo.main_first;
-        let props = &self.lpt.props;
-        let mut lebs: Vec<u32> = self.lpt.categories.heap(Category::DirtyIndex).to_vec();
+        let props = &self.space.lpt.props;
+        let mut lebs: Vec<u32> = self.space.lpt.categories.heap(Category::DirtyIndex).to_vec();
         lebs.sort_by_key(|&i| props[i as usize].dirty + props[i as usize].free);
-        self.tnc.dirty_idx_lebs = lebs.into_iter().map(|i| first + i).collect();
+        self.space.dirty_idx_lebs = lebs.into_iter().map(|i| first + i).collect();
     }
 }

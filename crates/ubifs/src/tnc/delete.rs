@@ -14,7 +14,7 @@ impl Core {
     fn delete(&mut self, position: Position) -> Res<()> {
         let mut id = position.znode;
         let branch = self.tnc.zm(id).branches.remove(position.n as usize);
-        self.add_dirt(branch.at.lnum, branch.at.len)?;
+        self.space.add_dirt(&mut self.lebs, branch.at.lnum, branch.at.len)?;
         if !self.tnc.z(id).branches.is_empty() {
             return Ok(());
         }
@@ -96,7 +96,7 @@ impl Core {
             let count = branches[first..].iter().take_while(|branch| in_range(branch.key)).count();
             for i in first..first + count {
                 let at = self.tnc.z(position.znode).branches[i].at;
-                self.add_dirt(at.lnum, at.len)?;
+                self.space.add_dirt(&mut self.lebs, at.lnum, at.len)?;
             }
             self.tnc.zm(position.znode).branches.drain(first..first + count);
             if self.tnc.z(position.znode).level > 0 {

@@ -29,7 +29,7 @@ impl Core {
 
     /// Fills the gaps of the dirtiest index LEB with changed znodes. Returns how many znodes found a place.
     fn fill_gaps_of_one_leb(&mut self) -> Res<usize> {
-        let lnum = self.find_dirty_index_leb()?;
+        let lnum = self.space.find_dirty_index_leb(&mut self.lebs)?;
         self.tnc.commit.gap_lebs.push(lnum);
         let mut leb = self.lebs.scan(lnum, 0)?;
         let result = self.fill_gaps(&mut leb);
@@ -47,12 +47,12 @@ impl Core {
         if written == 0 {
             // No znode fitted, so the LEB stays as it is. If it had counted as free, because its nodes were all to
             // move, it is in use again.
-            if self.read_lp(leb.lnum)?.free == self.lebs.geo.leb_bytes {
-                self.change_lp(leb.lnum, change)?;
+            if self.space.read_lp(&mut self.lebs, leb.lnum)?.free == self.lebs.geo.leb_bytes {
+                self.space.change_lp(&mut self.lebs, leb.lnum, change)?;
             }
             return Ok(0);
         }
-        self.change_lp(leb.lnum, change)?;
+        self.space.change_lp(&mut self.lebs, leb.lnum, change)?;
         self.lebs.change(leb.lnum, &leb.bytes[..end as usize])?;
         Ok(written)
     }

@@ -47,14 +47,14 @@ impl Core {
                 return self.set_place(position, at);
             }
         }
-        self.add_dirt(at.lnum, at.len)
+        self.space.add_dirt(&mut self.lebs, at.lnum, at.len)
     }
 
     fn set_place(&mut self, position: Position, at: NodeAt) -> Res<()> {
         let branch = &mut self.tnc.zm(position.znode).branches[position.n as usize];
         branch.leaf = None;
         let old = std::mem::replace(&mut branch.at, at);
-        self.add_dirt(old.lnum, old.len)
+        self.space.add_dirt(&mut self.lebs, old.lnum, old.len)
     }
 
     /// Passes a lowered first key of a znode on to the branches above that lead to it.

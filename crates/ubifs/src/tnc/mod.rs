@@ -85,8 +85,6 @@ pub(crate) struct Tnc {
     pub calc_idx_bytes: i64,
     pub ihead_lnum: u32,
     pub ihead_offs: u32,
-    /// LEBs of the index as the last commit left them, the dirtiest last.
-    pub dirty_idx_lebs: Vec<u32>,
     commit: commit::Layout,
 }
 
@@ -101,7 +99,6 @@ impl Tnc {
             calc_idx_bytes: 0,
             ihead_lnum: 0,
             ihead_offs: 0,
-            dirty_idx_lebs: Vec::new(),
             commit: commit::Layout::default(),
         }
     }
@@ -162,7 +159,7 @@ impl Core {
     /// Counts an index node on flash as dirt, because it is obsolete.
     fn add_idx_dirt(&mut self, at: NodeAt) -> Res<()> {
         self.tnc.calc_idx_bytes -= i64::from(align8(at.len));
-        self.add_dirt(at.lnum, at.len)
+        self.space.add_dirt(&mut self.lebs, at.lnum, at.len)
     }
 
     /// Marks a znode as dirty, so that the commit writes it anew (`dirty_cow_znode`). The znodes above it must be dirty
