@@ -8,6 +8,7 @@
 use crate::core::Core;
 use crate::error::{Fail, Res};
 use crate::format::*;
+use crate::geometry::Geometry;
 use crate::inode::Inode;
 use crate::key::{Key, DATA_KEY};
 use crate::tnc::NodeAt;
@@ -56,16 +57,16 @@ pub(crate) struct Bulk {
     next: usize,
 }
 
-impl Core {
-    /// Bytes that one bulk read covers at most; nodes beyond them are left for another read (`max_bu_buf_len`).
-    fn bulk_bytes_max(&self) -> u32 {
-        (BLOCKS_MAX * DATA_BYTES_MAX).min(self.lebs.geo.leb_bytes)
-    }
+/// Bytes that one bulk read covers at most; nodes beyond them are left for another read (`max_bu_buf_len`).
+fn bulk_bytes_max(geo: &Geometry) -> u32 {
+    (BLOCKS_MAX * DATA_BYTES_MAX).min(geo.leb_bytes)
+}
 
+impl Core {
     /// Finds what can be read at once from block `first` on.
     fn find_bulk(&mut self, bulk: &mut Bulk) -> Res<()> {
         let key = Key::data(bulk.ino, bulk.first);
-        let bytes_max = self.bulk_bytes_max();
+        let bytes_max = bulk_bytes_max(&self.lebs.geo);
         bulk.nodes.clear();
         (bulk.blocks, bulk.is_at_end, bulk.next) = (0, false, 0);
         let (found, mut position) = self.find(key)?;
@@ -119,8 +120,8 @@ impl Core {
         let len = last.offs + last.len - first.offs;
         bulk.bytes.resize(len as usize, 0);
         let at = NodeAt { len, ..first };
-        match self.head_of_bud(at.lnum) {
-            Some(head) => self.read_of_head(head, &mut bulk.bytes, at)?,
+        match self.journal.head_of_bud(&self.lebs, at.lnum) {
+            Some(head) => self.journal.read_of_head(&mut self.lebs, head, &mut bulk.bytes, at)?,
             None => self.lebs.read_checked(at.lnum, at.offs, &mut bulk.bytes)?,
         }
         for &(key, at) in &bulk.nodes {

@@ -70,7 +70,10 @@ impl Core {
         if !lp.is_taken && lp.category != Category::Uncategorized && lp.category != lp.categorize(&geo) {
             return Err(format!("LEB {lnum}: category {:?} for {lp:?}", lp.category));
         }
-        let head = self.head_of_bud(lnum).is_some() || index_head || self.space.gc_lnum == Some(lnum) || waits;
+        let head = self.journal.head_of_bud(&self.lebs, lnum).is_some()
+            || index_head
+            || self.space.gc_lnum == Some(lnum)
+            || waits;
         if lp.is_taken && !head {
             return Err(format!("LEB {lnum} is taken by nobody"));
         }
@@ -80,7 +83,9 @@ impl Core {
 
     fn check(&mut self) -> Result<u64, String> {
         let text = |fail: Fail| format!("{fail:?}");
-        (0..crate::format::HEADS).try_for_each(|head| self.sync_head(head)).map_err(text)?;
+        (0..crate::format::HEADS)
+            .try_for_each(|head| self.journal.sync_head(&mut self.lebs, &mut self.space, head))
+            .map_err(text)?;
         // This comes first: it checks leaves of the LPT on flash, which the reads below bring into memory.
         let looked = self.space.look_at_lprops(&self.lebs).map_err(text)?;
         let root = self.root_znode().map_err(text)?;
@@ -101,7 +106,7 @@ impl Core {
         if sums != self.space.lpt.stats {
             return Err(format!("the sums are {sums:?}, the file system has {:?}", self.space.lpt.stats));
         }
-        if self.space.gc_lnum.is_none() && self.heads[GC_HEAD].lnum.is_none() {
+        if self.space.gc_lnum.is_none() && self.journal.heads[GC_HEAD].lnum.is_none() {
             return Err("garbage collection has no LEB".to_string());
         }
         Ok(nodes)

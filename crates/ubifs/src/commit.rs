@@ -6,7 +6,9 @@ use crate::causes;
 use crate::core::Core;
 use crate::error::{Fail, Res};
 use crate::format::*;
+use crate::leb::Lebs;
 use crate::lpt::Stats;
+use crate::tasks::Thread;
 use crate::tnc::NodeAt;
 use ffslab_fs::Errno;
 use ffslab_sim::ReasonGuard;
@@ -51,33 +53,47 @@ pub(crate) struct Commit {
     stats: Stats,
 }
 
-impl Core {
+/// When the next commit comes, whose changes it brings to flash, and the thread that makes it in the background.
+#[derive(Debug, Default)]
+pub(crate) struct Commits {
+    /// Number of the last commit.
+    pub number: u64,
+    pub state: CommitState,
+    pub uncommitted: UncommittedChanges,
+    /// The commit that is going on.
+    pub running: Option<Commit>,
+    pub thread: Thread,
+}
+
+impl Commits {
     pub fn require_commit(&mut self) {
-        if !matches!(self.commit_state, CommitState::Broken | CommitState::Running) {
-            self.commit_state = CommitState::Required;
+        if !matches!(self.state, CommitState::Broken | CommitState::Running) {
+            self.state = CommitState::Required;
         }
     }
 
-    pub fn request_background_commit(&mut self) {
-        if self.commit_state == CommitState::Resting {
-            self.commit_state = CommitState::Background;
-            self.wake_thread();
+    pub fn request_background_commit(&mut self, lebs: &Lebs) {
+        if self.state == CommitState::Resting {
+            self.state = CommitState::Background;
+            self.wake_thread(lebs);
         }
     }
 
     /// Whether a commit should run instead of garbage collection, because one is wanted already
     /// (`ubifs_gc_should_commit`).
     pub fn gc_should_commit(&mut self) -> bool {
-        if self.commit_state == CommitState::Background {
-            self.commit_state = CommitState::Required;
+        if self.state == CommitState::Background {
+            self.state = CommitState::Required;
         }
-        self.commit_state == CommitState::Required
+        self.state == CommitState::Required
     }
+}
 
+impl Core {
     /// Begins the commit that was asked of the background thread. Returns `true` when there is a commit to go on with
     /// (`run_bg_commit`).
     pub fn begin_background_commit(&mut self) -> Res<bool> {
-        match self.commit_state {
+        match self.commits.state {
             CommitState::Background | CommitState::Required => self.begin_commit(),
             CommitState::Running => Ok(true),
             CommitState::Resting | CommitState::Broken => Ok(false),
@@ -87,7 +103,7 @@ impl Core {
     /// Runs a commit to its end. If the background thread has begun one, that one is finished instead: in Linux the
     /// caller would wait for it (`ubifs_run_commit`).
     pub fn run_commit(&mut self) -> Res<()> {
-        let goes_on = match self.commit_state {
+        let goes_on = match self.commits.state {
             CommitState::Broken => return Err(Fail::Errno(Errno::RoFs)),
             CommitState::Running => true,
             _ => self.begin_commit()?,
@@ -103,33 +119,33 @@ impl Core {
 
     /// The part of a commit during which nobody else may change anything. `false`: there is nothing to commit.
     fn begin_commit(&mut self) -> Res<bool> {
-        let _why = self.because_of_commit(self.uncommitted.are_of_setup());
+        let _why = self.because_of_commit(self.commits.uncommitted.are_of_setup());
         self.lebs.check_writable()?;
-        if !self.mounting && !self.tnc.is_root_dirty() && !self.space.lpt.is_dirty() {
-            self.commit_state = CommitState::Resting;
+        if !self.mount.mounting && !self.tnc.is_root_dirty() && !self.space.lpt.is_dirty() {
+            self.commits.state = CommitState::Resting;
             return Ok(false);
         }
-        self.commit_state = CommitState::Running;
+        self.commits.state = CommitState::Running;
         let begun = self.start_commit();
-        self.commit = Some(self.or_broken(begun)?);
+        self.commits.running = Some(self.or_broken(begun)?);
         Ok(true)
     }
 
     /// Goes on with the running commit up to the next scheduling point. `false`: it is over.
     pub fn go_on_with_commit(&mut self) -> Res<bool> {
-        let _why = self.because_of_commit(self.commit.as_ref().is_some_and(|commit| commit.is_of_setup));
+        let _why = self.because_of_commit(self.commits.running.as_ref().is_some_and(|commit| commit.is_of_setup));
         let result = self.step_commit();
         self.or_broken(result)
     }
 
     fn step_commit(&mut self) -> Res<bool> {
-        let Some(commit) = self.commit.take() else { return Ok(false) };
+        let Some(commit) = self.commits.running.take() else { return Ok(false) };
         if self.write_index_piece()? {
-            self.commit = Some(commit);
+            self.commits.running = Some(commit);
             return Ok(true);
         }
         self.end_commit(&commit)?;
-        self.commit_state = CommitState::Resting;
+        self.commits.state = CommitState::Resting;
         Ok(false)
     }
 
@@ -142,24 +158,24 @@ impl Core {
 
     fn or_broken<T>(&mut self, result: Res<T>) -> Res<T> {
         if result.is_err() {
-            self.commit = None;
-            self.commit_state = CommitState::Broken;
+            self.commits.running = None;
+            self.commits.state = CommitState::Broken;
             self.lebs.read_only = true;
         }
         result
     }
 
     fn start_commit(&mut self) -> Res<Commit> {
-        self.sync_all_heads()?;
-        self.cmt_no += 1;
+        self.journal.sync_all_heads(&mut self.lebs, &mut self.space)?;
+        self.commits.number += 1;
         self.space.start_gc_commit(&mut self.lebs)?;
-        let log_lnum = self.start_log_commit()?;
+        let log_lnum = self.journal.start_log_commit(&mut self.lebs, self.commits.number)?;
         let root = self.start_index_commit()?;
         self.space.start_lpt_commit(&mut self.lebs)?;
-        self.start_orphan_commit();
+        self.journal.orphans.start_commit();
         let stats = self.space.lpt.stats;
         self.begin_index_writes()?;
-        let is_of_setup = std::mem::take(&mut self.uncommitted).are_of_setup();
+        let is_of_setup = std::mem::take(&mut self.commits.uncommitted).are_of_setup();
         Ok(Commit { is_of_setup, root, log_lnum, stats })
     }
 
@@ -169,11 +185,11 @@ impl Core {
             self.space.audit_sums(&self.lebs);
         }
         self.space.end_lpt_commit(&mut self.lebs)?;
-        self.end_orphan_commit()?;
+        self.journal.orphans.end_commit(&mut self.lebs, self.commits.number)?;
         let lpt = &self.space.lpt;
         let lpt_root = lpt.root();
         let master = &mut self.master;
-        master.cmt_no = self.cmt_no;
+        master.cmt_no = self.commits.number;
         master.log_lnum = commit.log_lnum;
         master.root = commit.root;
         (master.ihead_lnum, master.ihead_offs) = (self.tnc.ihead_lnum, self.tnc.ihead_offs);
@@ -182,14 +198,15 @@ impl Core {
         (master.nhead, master.ltab, master.lsave) = (lpt.nhead, lpt.ltab_at, lpt.lsave_at);
         master.lscan_lnum = lpt.lscan_lnum;
         master.stats = commit.stats;
-        if self.orphans.none_on_flash() {
+        if self.journal.orphans.none_on_flash() {
             master.flags |= MASTER_NO_ORPHANS;
         } else {
             master.flags &= !MASTER_NO_ORPHANS;
         }
-        let old_tail_lnum = self.log.tail_lnum;
-        self.end_log_commit(commit.log_lnum)?;
-        self.finish_log_commit(old_tail_lnum)?;
+        let old_tail_lnum = self.journal.log.tail_lnum;
+        self.journal.end_log_commit(&self.lebs, commit.log_lnum);
+        self.write_master()?;
+        self.journal.finish_log_commit(&mut self.lebs, &mut self.space, old_tail_lnum)?;
         self.space.end_gc_commit(&mut self.lebs)?;
         self.space.finish_lpt_commit(&mut self.lebs)
     }

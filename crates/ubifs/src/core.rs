@@ -1,21 +1,16 @@
 //! The state of a mounted file system, below the inodes (`ubifs_info`).
 
 use crate::causes;
-use crate::commit::{Commit, CommitState, UncommittedChanges};
+use crate::commit::Commits;
 use crate::compress::Compressor;
-use crate::format::HEADS;
 use crate::geometry::Geometry;
+use crate::journal::Journal;
 use crate::leb::Lebs;
-use crate::log::Log;
 use crate::master::Master;
-use crate::orphan::Orphans;
-use crate::recovery::Sizes;
-use crate::remount::Deferred;
+use crate::mount::MountState;
 use crate::sb::Superblock;
 use crate::space::Space;
-use crate::tasks::Thread;
 use crate::tnc::{NodeAt, Tnc};
-use crate::wbuf::Head;
 use ffslab_sim::Sim;
 use ffslab_ubi::Volume;
 
@@ -26,26 +21,12 @@ pub(crate) struct Core {
     pub master: Master,
     pub tnc: Tnc,
     pub space: Space,
-    pub log: Log,
-    pub heads: [Head; HEADS],
-    pub orphans: Orphans,
-    pub sizes: Sizes,
-    pub thread: Thread,
+    pub journal: Journal,
+    pub commits: Commits,
     pub highest_ino: u32,
-    pub cmt_no: u64,
-    pub commit_state: CommitState,
-    pub uncommitted: UncommittedChanges,
-    /// The commit that is going on.
-    pub commit: Option<Commit>,
-    /// The repairs that a read-only mount has found necessary, for a later remount read-write.
-    pub deferred: Deferred,
-    /// Whether a mount, or a remount from read-only to read-write, is going on.
-    pub mounting: bool,
+    pub mount: MountState,
     pub replaying: bool,
-    pub need_recovery: bool,
     pub compressor: Compressor,
-    /// How long data wait in a write buffer.
-    pub wbuf_delay_ns: u64,
     // Working memory.
     pub index_buffer: Vec<u8>,
     pub entry_buffer: Vec<u8>,
@@ -61,22 +42,12 @@ impl Core {
             master: Master::default(),
             tnc: Tnc::new(NodeAt::default()),
             space: Space::default(),
-            log: Log::default(),
-            heads: std::array::from_fn(|_| Head::new(geo.max_write)),
-            orphans: Orphans::default(),
-            sizes: Sizes::default(),
-            thread: Thread::default(),
+            journal: Journal::new(geo.max_write),
+            commits: Commits::default(),
             highest_ino: crate::format::FIRST_INO,
-            cmt_no: 0,
-            commit_state: CommitState::default(),
-            uncommitted: UncommittedChanges::default(),
-            commit: None,
-            deferred: Deferred::default(),
-            mounting: true,
+            mount: MountState::default(),
             replaying: false,
-            need_recovery: false,
             compressor: Compressor::default(),
-            wbuf_delay_ns: 5_000_000_000,
             index_buffer: Vec::new(),
             entry_buffer: Vec::new(),
             data_buffer: Vec::new(),

@@ -69,7 +69,7 @@ impl Ubifs {
         let inode = read.and_then(|_| Inode::unpack(ino, &node));
         self.entry = node;
         let mut inode = inode?;
-        if let Some(&bytes) = self.core.deferred.sizes.get(&ino) {
+        if let Some(&bytes) = self.core.mount.deferred.sizes.get(&ino) {
             (inode.size_bytes, inode.synced_bytes) = (bytes, bytes);
         }
         self.inodes.insert(ino, Box::new(inode));
@@ -318,7 +318,7 @@ impl Ubifs {
             }
         }
         inode.dirty = false;
-        self.core.release_inode_budget(inode);
+        self.core.space.release_inode_budget(&self.core.lebs, inode);
         written.map_err(Errno::from)
     }
 
@@ -387,7 +387,7 @@ impl Ubifs {
             let written = self.core.write_truncation(inode, old_size, size);
             if written.is_ok() {
                 inode.synced_bytes = inode.size_bytes;
-                self.core.mark_clean(inode);
+                self.core.space.mark_clean(&self.core.lebs, inode);
             }
             result = written.map_err(Errno::from);
         }

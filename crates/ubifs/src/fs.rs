@@ -192,19 +192,20 @@ impl FileSystem for Ubifs {
         if !data_only || host.inode_dirt(ino) == Some(InodeDirt::Data) {
             self.write_back_inode(ino)?;
         }
-        self.core.sync_heads_of(ino).map_err(Errno::from)
+        self.core.journal.sync_heads_of(&mut self.core.lebs, &mut self.core.space, ino).map_err(Errno::from)
     }
 
     fn sync(&mut self, _host: &mut dyn Host) -> Result<()> {
         let _why = self.core.lebs.sim.clone().because(&causes::SYNC);
-        self.core.sync_all_heads()?;
+        self.core.journal.sync_all_heads(&mut self.core.lebs, &mut self.core.space)?;
         self.core.run_commit().map_err(Errno::from)
     }
 
     fn measurement_begins(&mut self) -> Unwritten {
-        self.core.uncommitted = UncommittedChanges { of_setup: self.core.tnc.is_root_dirty(), of_others: false };
+        self.core.commits.uncommitted =
+            UncommittedChanges { of_setup: self.core.tnc.is_root_dirty(), of_others: false };
         let mut buffered_bytes = 0;
-        for head in self.core.heads.iter_mut().filter(|head| head.used > 0) {
+        for head in self.core.journal.heads.iter_mut().filter(|head| head.used > 0) {
             head.is_of_setup = true;
             buffered_bytes += u64::from(head.used);
         }

@@ -65,13 +65,13 @@ impl Core {
     /// [`Fail::Again`]: a commit must run first. `NoSpc`: no LEB is worth collecting.
     pub fn collect_garbage(&mut self, pick: PickFree) -> Res<u32> {
         let _why = self.lebs.sim.because(&causes::GC_COPY);
-        if self.gc_should_commit() {
+        if self.commits.gc_should_commit() {
             return Err(Fail::Again);
         }
         self.lebs.check_writable()?;
         let mut result = self.collect_lebs(pick);
         if result == Err(NO_SPACE) && !self.space.idx_gc.is_empty() {
-            self.require_commit();
+            self.commits.require_commit();
             result = Err(Fail::Again);
         }
         if let Err(fail) = result {
@@ -80,7 +80,7 @@ impl Core {
                 return Err(fail);
             }
         }
-        self.sync_head(GC_HEAD)?;
+        self.journal.sync_head(&mut self.lebs, &mut self.space, GC_HEAD)?;
         if let Some(lnum) = self.space.gc_lnum {
             self.lebs.unmap(lnum)?;
         }
@@ -92,18 +92,18 @@ impl Core {
         let mut min_space = dead_wm;
         for round in 0.. {
             self.lebs.cond_resched();
-            if self.gc_should_commit() {
+            if self.commits.gc_should_commit() {
                 return Err(Fail::Again);
             }
             if round > SOFT_LEBS_LIMIT && !self.space.idx_gc.is_empty() {
-                self.require_commit();
+                self.commits.require_commit();
                 return Err(Fail::Again);
             }
             if round > HARD_LEBS_LIMIT {
                 return Err(NO_SPACE);
             }
             let (lnum, lp) = self.space.find_dirty_leb(&mut self.lebs, min_space, pick)?;
-            let before = self.heads[GC_HEAD].space(&self.lebs.geo);
+            let before = self.journal.heads[GC_HEAD].space(&self.lebs.geo);
             match self.collect_leb(lnum, &lp) {
                 Ok(Collected::Freed) => return Ok(lnum),
                 Ok(Collected::FreedIndex) => continue,
@@ -115,7 +115,7 @@ impl Core {
                 Err(NO_SPACE) => return Err(Fail::corrupt("garbage collection ran out of space")),
                 Err(fail) => return Err(fail),
             }
-            if self.heads[GC_HEAD].space(&self.lebs.geo) > before {
+            if self.journal.heads[GC_HEAD].space(&self.lebs.geo) > before {
                 min_space = (min_space / 2).max(dead_wm);
             } else if round >= SOFT_LEBS_LIMIT {
                 min_space = (min_space * 2).min(dark_wm);
@@ -170,7 +170,7 @@ impl Core {
             self.space.gc_lnum = Some(leb.lnum);
             return Ok(Collected::Retained);
         }
-        self.sync_head(GC_HEAD)?;
+        self.journal.sync_head(&mut self.lebs, &mut self.space, GC_HEAD)?;
         self.lebs.unmap(leb.lnum)?;
         Ok(Collected::Freed)
     }
@@ -178,22 +178,24 @@ impl Core {
     /// Writes the buffers of the other journal heads. Nodes of the victim may be obsolete only because a newer node
     /// waits in such a buffer, and the newer one must be on flash before the victim is erased.
     fn sync_other_heads(&mut self) -> Res<()> {
-        (0..HEADS).filter(|&head| head != GC_HEAD).try_for_each(|head| self.sync_head(head))
+        (0..HEADS)
+            .filter(|&head| head != GC_HEAD)
+            .try_for_each(|head| self.journal.sync_head(&mut self.lebs, &mut self.space, head))
     }
 
     /// Moves the GC head to the LEB that is kept in reserve (`switch_gc_head`).
     fn switch_gc_head(&mut self) -> Res<()> {
         let lnum = self.space.gc_lnum.ok_or(Fail::corrupt("no LEB for garbage collection"))?;
-        self.sync_head(GC_HEAD)?;
+        self.journal.sync_head(&mut self.lebs, &mut self.space, GC_HEAD)?;
         self.lebs.unmap(lnum)?;
-        self.add_bud_to_log(GC_HEAD, lnum, 0)?;
+        self.journal.add_bud_to_log(&mut self.lebs, &mut self.commits, GC_HEAD, lnum, 0)?;
         self.space.gc_lnum = None;
-        self.heads[GC_HEAD].seek(&self.lebs.geo, lnum, 0);
+        self.journal.heads[GC_HEAD].seek(&self.lebs.geo, lnum, 0);
         Ok(())
     }
 
     fn move_nodes(&mut self, leb: &ScannedLeb) -> Res<()> {
-        if self.heads[GC_HEAD].lnum.is_none() {
+        if self.journal.heads[GC_HEAD].lnum.is_none() {
             self.switch_gc_head()?;
         }
         let (mut data, mut others) = (Vec::new(), Vec::new());
@@ -213,7 +215,7 @@ impl Core {
         let mut moved_data = 0;
         loop {
             while let Some(node) = data.get(moved_data) {
-                if node.len > self.heads[GC_HEAD].space(&self.lebs.geo) {
+                if node.len > self.journal.heads[GC_HEAD].space(&self.lebs.geo) {
                     break;
                 }
                 self.move_node(leb, node)?;
@@ -221,7 +223,7 @@ impl Core {
             }
             let mut i = 0;
             while let Some(&node) = others.get(i) {
-                let space = self.heads[GC_HEAD].space(&self.lebs.geo);
+                let space = self.journal.heads[GC_HEAD].space(&self.lebs.geo);
                 if space < least {
                     break;
                 }
@@ -245,10 +247,10 @@ impl Core {
 
     fn move_node(&mut self, leb: &ScannedLeb, node: &ScannedNode) -> Res<()> {
         self.lebs.cond_resched();
-        let head = &self.heads[GC_HEAD];
+        let head = &self.journal.heads[GC_HEAD];
         let lnum = head.lnum.ok_or(NO_SPACE)?;
         let at = NodeAt { lnum, offs: head.next_offs(), len: node.len };
-        self.write_head(GC_HEAD, leb.node(node))?;
+        self.journal.write_head(&mut self.lebs, &mut self.space, &mut self.commits, GC_HEAD, leb.node(node))?;
         self.tnc_replace(node.key, leb.lnum, node.offs, at)
     }
 }

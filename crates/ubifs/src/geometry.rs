@@ -3,6 +3,7 @@
 //! Follows `fs/ubifs/super.c` (`init_constants_early`, `init_constants_sb`).
 
 use crate::format::*;
+use crate::key::{name_hash, Key};
 
 /// Constants of a mounted file system. LEB numbers and byte counts.
 #[derive(Clone, Copy, Debug, Default)]
@@ -71,6 +72,16 @@ impl Geometry {
 
     pub fn log_bytes(&self) -> i64 {
         i64::from(self.log_lebs) * i64::from(self.leb_bytes)
+    }
+
+    /// Key of a name in a directory.
+    pub fn entry_key(&self, dir: u32, name: &[u8]) -> Key {
+        Key::dent(dir, name_hash(self.key_hash, name))
+    }
+
+    /// Key of the name of an extended attribute.
+    pub fn xattr_key(&self, host: u32, name: &[u8]) -> Key {
+        Key::xent(host, name_hash(self.key_hash, name))
     }
 
     /// Number of the LEB with this index in the main area.

@@ -3,10 +3,11 @@
 //! Follows `fs/ubifs/super.c` (`ubifs_iget`), `journal.c` (`pack_inode`), `dir.c` (`ubifs_new_inode`).
 
 use crate::bulk_read::Reads;
-use crate::core::Core;
 use crate::error::{Fail, Res};
 use crate::format::*;
+use crate::leb::Lebs;
 use crate::replay::FILE_BYTES_MAX;
+use crate::space::Space;
 use ffslab_fs::{FileKind, PageSet, TimeSpec};
 
 #[derive(Clone, Debug)]
@@ -184,23 +185,23 @@ pub(crate) fn kind_of_entry(code: u8) -> FileKind {
     }
 }
 
-impl Core {
-    /// Bytes that a directory's size grows by an entry.
-    pub fn entry_bytes(name: &[u8]) -> u64 {
-        u64::from(align8(DENT_BYTES + name.len() as u32 + 1))
-    }
+/// Bytes that a directory's size grows by an entry.
+pub(crate) fn entry_bytes(name: &[u8]) -> u64 {
+    u64::from(align8(DENT_BYTES + name.len() as u32 + 1))
+}
 
+impl Space {
     /// Marks an inode as clean that was written together with a name or another inode, and gives back its budget
     /// (`mark_inode_clean`).
-    pub fn mark_clean(&mut self, inode: &mut Inode) {
+    pub fn mark_clean(&mut self, lebs: &Lebs, inode: &mut Inode) {
         if std::mem::take(&mut inode.dirty) {
-            self.release_inode_budget(inode);
+            self.release_inode_budget(lebs, inode);
         }
     }
 
     /// Gives back the budget of a dirty inode.
-    pub fn release_inode_budget(&mut self, inode: &Inode) {
+    pub fn release_inode_budget(&mut self, lebs: &Lebs, inode: &Inode) {
         let dirty = i64::from(INO_BYTES) + i64::from(align8(inode.data.len() as u32));
-        self.space.release_budget(&self.lebs, crate::budget::Growth { dirty, ..Default::default() });
+        self.release_budget(lebs, crate::budget::Growth { dirty, ..Default::default() });
     }
 }

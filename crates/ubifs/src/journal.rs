@@ -9,9 +9,34 @@ use crate::format::*;
 use crate::inode::Inode;
 use crate::key::Key;
 use crate::leb::Lebs;
+use crate::log::Log;
+use crate::orphan::Orphans;
 use crate::tnc::NodeAt;
+use crate::wbuf::Head;
 
 const COMMITS_MAX: u32 = 128;
+
+/// What is on its way to the index: the LEBs that the journal uses, what waits in its write buffers, and the inodes that
+/// a replay must delete.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    pub log: Log,
+    pub heads: [Head; HEADS],
+    pub orphans: Orphans,
+    /// How long data wait in a write buffer.
+    pub wbuf_delay_ns: u64,
+}
+
+impl Journal {
+    pub fn new(max_write: u32) -> Journal {
+        Journal {
+            log: Log::default(),
+            heads: std::array::from_fn(|_| Head::new(max_write)),
+            orphans: Orphans::default(),
+            wbuf_delay_ns: 5_000_000_000,
+        }
+    }
+}
 
 impl Core {
     /// Makes sure that a head has room for `len` bytes; garbage collection and commits run if they must
@@ -35,7 +60,7 @@ impl Core {
         let mut retries = 0;
         loop {
             self.lebs.check_writable()?;
-            if self.heads[head].lnum.is_some() && self.heads[head].space(&self.lebs.geo) >= len {
+            if self.journal.heads[head].lnum.is_some() && self.journal.heads[head].space(&self.lebs.geo) >= len {
                 return Ok(());
             }
             let (lnum, offs) = match self.space.find_free_space(&mut self.lebs, len, squeeze) {
@@ -43,7 +68,9 @@ impl Core {
                 Err(NO_SPACE) => match self.collect_garbage(PickFree::Yes) {
                     Ok(lnum) => {
                         // Garbage collection itself may have moved this head to a LEB with room.
-                        if self.heads[head].lnum.is_some() && self.heads[head].space(&self.lebs.geo) >= len {
+                        if self.journal.heads[head].lnum.is_some()
+                            && self.journal.heads[head].space(&self.lebs.geo) >= len
+                        {
                             return self.space.return_leb(&mut self.lebs, lnum);
                         }
                         (lnum, 0)
@@ -56,21 +83,26 @@ impl Core {
                 },
                 Err(fail) => return Err(fail),
             };
-            let begun = self.sync_head(head).and_then(|()| self.add_bud_to_log(head, lnum, offs));
+            let begun = self
+                .journal
+                .sync_head(&mut self.lebs, &mut self.space, head)
+                .and_then(|()| self.journal.add_bud_to_log(&mut self.lebs, &mut self.commits, head, lnum, offs));
             if let Err(fail) = begun {
                 self.space.return_leb(&mut self.lebs, lnum)?;
                 return Err(fail);
             }
-            self.heads[head].seek(&self.lebs.geo, lnum, offs);
+            self.journal.heads[head].seek(&self.lebs.geo, lnum, offs);
             return Ok(());
         }
     }
 
     /// Appends nodes to a head that has room for them. Returns LEB and offset of the first one.
     pub fn append(&mut self, head: usize, nodes: &[u8]) -> Res<(u32, u32)> {
-        let h = &self.heads[head];
+        let h = &self.journal.heads[head];
         let place = (h.lnum.ok_or(NO_SPACE)?, h.next_offs());
-        self.write_head(head, nodes).map_err(|fail| self.lebs.fatal(fail))?;
+        self.journal
+            .write_head(&mut self.lebs, &mut self.space, &mut self.commits, head, nodes)
+            .map_err(|fail| self.lebs.fatal(fail))?;
         Ok(place)
     }
 
@@ -106,7 +138,7 @@ impl Core {
         self.reserve(DATA_HEAD, len)?;
         self.lebs.finish_node(node, len, DATA_NODE, NO_GROUP);
         let (lnum, offs) = self.append(DATA_HEAD, node)?;
-        self.heads[DATA_HEAD].note_inode(key.ino);
+        self.journal.heads[DATA_HEAD].note_inode(key.ino);
         self.index_change(|core| core.tnc_add(key, NodeAt { lnum, offs, len }))
     }
 
@@ -141,12 +173,12 @@ impl Core {
         let node_len = self.pack_inode(&mut nodes, inode, true);
         nodes.truncate(len as usize);
         let (lnum, offs) = self.append(BASE_HEAD, &nodes)?;
-        self.heads[BASE_HEAD].note_inode(inode.ino);
+        self.journal.heads[BASE_HEAD].note_inode(inode.ino);
         let ino = inode.ino;
         self.index_change(|core| {
             if is_last {
                 core.tnc_remove_ino(ino)?;
-                core.delete_orphan(ino);
+                core.journal.orphans.delete(ino);
                 core.space.add_dirt(&mut core.lebs, lnum, len)
             } else {
                 core.tnc_add(Key::inode(ino), NodeAt { lnum, offs, len: node_len })
@@ -158,12 +190,12 @@ impl Core {
     /// since the last commit: the journal holds an inode node without links already, and a replay would delete the
     /// inode.
     pub fn delete_inode(&mut self, inode: &Inode, attributes: &[Inode]) -> Res<()> {
-        if !attributes.is_empty() || inode.deleted_in != self.cmt_no {
+        if !attributes.is_empty() || inode.deleted_in != self.commits.number {
             return self.write_inode_node(inode, attributes);
         }
         let ino = inode.ino;
         self.index_change(|core| core.tnc_remove_ino(ino))?;
-        self.delete_orphan(ino);
+        self.journal.orphans.delete(ino);
         Ok(())
     }
 
@@ -191,7 +223,7 @@ impl Core {
             nodes.extend_from_slice(&node);
         }
         let (lnum, offs) = self.append(BASE_HEAD, &nodes)?;
-        self.heads[BASE_HEAD].note_inode(ino);
+        self.journal.heads[BASE_HEAD].note_inode(ino);
         self.index_change(|core| {
             if tail_len > 0 {
                 core.tnc_add(last, NodeAt { lnum, offs: offs + INO_BYTES + TRUN_BYTES, len: tail_len })?;

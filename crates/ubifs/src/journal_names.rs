@@ -5,8 +5,9 @@
 use crate::core::Core;
 use crate::error::Res;
 use crate::format::*;
+use crate::geometry::Geometry;
 use crate::inode::{entry_type, Inode};
-use crate::key::{name_hash, Key};
+use crate::key::Key;
 use crate::tnc::NodeAt;
 use ffslab_fs::FileKind;
 
@@ -23,11 +24,11 @@ pub(crate) struct NewEntry<'a> {
 }
 
 impl NewEntry<'_> {
-    fn key(&self, core: &Core) -> Key {
+    fn key(&self, geo: &Geometry) -> Key {
         if self.is_xattr {
-            core.xattr_key(self.dir, self.name)
+            geo.xattr_key(self.dir, self.name)
         } else {
-            core.entry_key(self.dir, self.name)
+            geo.entry_key(self.dir, self.name)
         }
     }
 }
@@ -58,20 +59,12 @@ pub(crate) struct Exchange<'a> {
 }
 
 impl Core {
-    pub fn entry_key(&self, dir: u32, name: &[u8]) -> Key {
-        Key::dent(dir, name_hash(self.lebs.geo.key_hash, name))
-    }
-
-    pub fn xattr_key(&self, host: u32, name: &[u8]) -> Key {
-        Key::xent(host, name_hash(self.lebs.geo.key_hash, name))
-    }
-
     /// Appends an entry node, aligned; returns its length.
     pub fn pack_entry(&mut self, nodes: &mut Vec<u8>, entry: &NewEntry<'_>) -> u32 {
         let from = nodes.len();
         let len = DENT_BYTES + entry.name.len() as u32 + 1;
         nodes.resize(from + align8(len) as usize, 0);
-        let key = entry.key(self);
+        let key = entry.key(&self.lebs.geo);
         let node = &mut nodes[from..];
         key.write_in_node(node, KEY_AT);
         put_u64(node, dent::INUM, u64::from(entry.ino));
@@ -101,12 +94,12 @@ impl Core {
         nodes.truncate(len as usize);
         if is_last {
             self.add_orphans(inode.ino)?;
-            inode.deleted_in = self.cmt_no;
+            inode.deleted_in = self.commits.number;
         }
         let (lnum, offs) = self.append(BASE_HEAD, &nodes)?;
-        self.heads[BASE_HEAD].note_inode(inode.ino);
-        self.heads[BASE_HEAD].note_inode(dir.ino);
-        let key = entry.key(self);
+        self.journal.heads[BASE_HEAD].note_inode(inode.ino);
+        self.journal.heads[BASE_HEAD].note_inode(dir.ino);
+        let key = entry.key(&self.lebs.geo);
         let (ino, dir_ino, dir_data) = (inode.ino, dir.ino, dir.data.len() as u32);
         self.index_change(|core| {
             if deletion {
@@ -159,12 +152,13 @@ impl Core {
             self.add_orphans(replaced.ino)?;
         }
         let (lnum, offs) = self.append(BASE_HEAD, &nodes)?;
-        let head = &mut self.heads[BASE_HEAD];
+        let head = &mut self.journal.heads[BASE_HEAD];
         [Some(new_dir), Some(old_dir), replaced, whiteout]
             .into_iter()
             .flatten()
             .for_each(|inode| head.note_inode(inode.ino));
-        let (new_key, old_key) = (self.entry_key(new_dir.ino, new_name), self.entry_key(old_dir.ino, old_name));
+        let (new_key, old_key) =
+            (self.lebs.geo.entry_key(new_dir.ino, new_name), self.lebs.geo.entry_key(old_dir.ino, old_name));
         self.index_change(|core| {
             core.tnc_add_name(new_key, NodeAt { lnum, offs, len: new_len }, new_name)?;
             let old_at = NodeAt { lnum, offs: offs + align8(new_len), len: old_len };
@@ -210,9 +204,10 @@ impl Core {
             self.pack_inode(&mut nodes, second_dir, true);
         }
         let (lnum, offs) = self.append(BASE_HEAD, &nodes)?;
-        self.heads[BASE_HEAD].note_inode(first_dir.ino);
-        self.heads[BASE_HEAD].note_inode(second_dir.ino);
-        let keys = [self.entry_key(second_dir.ino, second_name), self.entry_key(first_dir.ino, first_name)];
+        self.journal.heads[BASE_HEAD].note_inode(first_dir.ino);
+        self.journal.heads[BASE_HEAD].note_inode(second_dir.ino);
+        let keys =
+            [self.lebs.geo.entry_key(second_dir.ino, second_name), self.lebs.geo.entry_key(first_dir.ino, first_name)];
         self.index_change(|core| {
             core.tnc_add_name(keys[0], NodeAt { lnum, offs, len: lens[0] }, second_name)?;
             let offs = offs + align8(lens[0]);

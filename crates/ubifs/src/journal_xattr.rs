@@ -22,8 +22,8 @@ impl Core {
         self.pack_inode(&mut nodes, owner, false);
         self.pack_inode(&mut nodes, inode, true);
         let (lnum, offs) = self.append(BASE_HEAD, &nodes)?;
-        self.heads[BASE_HEAD].note_inode(owner.ino);
-        self.heads[BASE_HEAD].note_inode(inode.ino);
+        self.journal.heads[BASE_HEAD].note_inode(owner.ino);
+        self.journal.heads[BASE_HEAD].note_inode(inode.ino);
         self.index_change(|core| {
             core.tnc_add(Key::inode(owner.ino), NodeAt { lnum, offs, len: owner_len })?;
             core.tnc_add(Key::inode(inode.ino), NodeAt { lnum, offs: offs + align8(owner_len), len })
@@ -44,8 +44,8 @@ impl Core {
         self.pack_inode(&mut nodes, inode, false);
         self.pack_inode(&mut nodes, owner, true);
         let (lnum, offs) = self.append(BASE_HEAD, &nodes)?;
-        self.heads[BASE_HEAD].note_inode(owner.ino);
-        let key = self.xattr_key(owner.ino, name);
+        self.journal.heads[BASE_HEAD].note_inode(owner.ino);
+        let key = self.lebs.geo.xattr_key(owner.ino, name);
         self.index_change(|core| {
             core.tnc_remove_name(key, name)?;
             core.space.add_dirt(&mut core.lebs, lnum, name_len)?;

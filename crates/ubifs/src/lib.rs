@@ -211,7 +211,7 @@ impl Ubifs {
 impl Drop for Ubifs {
     fn drop(&mut self) {
         if !self.unmounted {
-            self.core.stop_thread();
+            self.core.commits.stop_thread(&self.core.lebs);
         }
         if self.detaches {
             self.ubi.detach();

@@ -5,7 +5,9 @@
 use crate::core::Core;
 use crate::error::{Fail, Res};
 use crate::format::*;
-use crate::lpt::{Place, Stats};
+use crate::geometry::Geometry;
+use crate::leb::Lebs;
+use crate::lpt::{LptGeometry, Place, Stats};
 use crate::scan::ScannedLeb;
 use crate::tnc::NodeAt;
 
@@ -101,6 +103,46 @@ impl Master {
         ];
         narrow.into_iter().for_each(|(at, value)| put_u32(node, at, value));
     }
+
+    fn validate(&self, geo: &Geometry, lpt: &LptGeometry) -> Res<()> {
+        let main = geo.main_bytes();
+        let in_lpt = |place: Place, bytes: u32| {
+            (geo.lpt_first..=geo.lpt_last).contains(&place.lnum)
+                && u64::from(place.offs) + u64::from(bytes) <= u64::from(geo.leb_bytes)
+        };
+        let sum_is_good = |sum: i64| (0..=main).contains(&sum) && sum % 8 == 0;
+        let stats = &self.stats;
+        let is_good = self.highest_ino < 0xFFFF_FF00
+            && (LOG_LNUM..=geo.log_last).contains(&self.log_lnum)
+            && geo.is_main(self.root.lnum)
+            && self.root.offs < geo.leb_bytes
+            && self.root.offs.is_multiple_of(8)
+            && (idx_node_bytes(1)..=idx_node_bytes(geo.fanout)).contains(&self.root.len)
+            && geo.is_main(self.gc_lnum)
+            && geo.is_main(self.ihead_lnum)
+            && self.ihead_offs.is_multiple_of(geo.min_io)
+            && self.ihead_offs <= geo.leb_bytes
+            && sum_is_good(self.index_bytes)
+            && in_lpt(self.lpt, lpt.nnode_bytes)
+            && in_lpt(self.nhead, 0)
+            && self.nhead.offs.is_multiple_of(geo.min_io)
+            && in_lpt(self.ltab, lpt.ltab_bytes)
+            && (!lpt.big || in_lpt(self.lsave, lpt.lsave_bytes))
+            && geo.is_main(self.lscan_lnum)
+            && (0..=i64::from(geo.main_lebs) - 2).contains(&stats.empty_lebs)
+            && (0..i64::from(geo.main_lebs)).contains(&stats.idx_lebs)
+            && [stats.total_free, stats.total_dirty, stats.total_used, stats.total_dead, stats.total_dark]
+                .into_iter()
+                .all(sum_is_good)
+            && stats.total_free + stats.total_dirty + stats.total_used <= main
+            && stats.total_dead + stats.total_dark + stats.total_used + self.index_bytes <= main
+            && stats.total_dead.max(stats.total_dark) <= stats.total_free + stats.total_dirty;
+        if is_good {
+            Ok(())
+        } else {
+            Err(Fail::corrupt("bad master node"))
+        }
+    }
 }
 
 /// Whether two copies of the master node have the same content. Headers and message codes (HMAC), which differ, are
@@ -109,17 +151,42 @@ pub(crate) fn same_master(one: &[u8], other: &[u8]) -> bool {
     one[24..296] == other[24..296] && one[360..512] == other[360..512]
 }
 
+impl Lebs {
+    fn scan_for_master(&mut self) -> Res<(Vec<u8>, u32)> {
+        let last = |leb: &ScannedLeb| match leb.nodes.last() {
+            Some(node) if node.kind != MASTER_NODE => Err(Fail::corrupt("other nodes among the master nodes")),
+            Some(node) => Ok(Some((leb.node(node).to_vec(), node.offs, leb.nodes.len()))),
+            None => Ok(None),
+        };
+        let leb = self.scan(MASTER_LNUM, 0)?;
+        let first = last(&leb);
+        self.recycle(leb);
+        let first = first?;
+        let leb = self.scan(MASTER_LNUM + 1, 0)?;
+        let second = last(&leb);
+        self.recycle(leb);
+        match (first, second?) {
+            (Some((one, offs, count)), Some((other, other_offs, other_count)))
+                if count == other_count && offs == other_offs && same_master(&one, &other) =>
+            {
+                Ok((one, offs))
+            }
+            _ => Err(Fail::Unclean),
+        }
+    }
+}
+
 impl Core {
     /// Reads the last master node. When its two copies differ they are recovered.
     pub fn read_master(&mut self) -> Res<()> {
-        let (node, offs) = match self.scan_for_master() {
+        let (node, offs) = match self.lebs.scan_for_master() {
             Err(Fail::Unclean) => self.recover_master()?,
             result => result?,
         };
         let mut master = Master::unpack(&node, offs);
         master.flags &= !MASTER_RECOVERY;
         self.lebs.max_sqnum = get_u64(&node, header::SQNUM);
-        self.orphans.set_none(master.flags & MASTER_NO_ORPHANS != 0);
+        self.journal.orphans.set_none(master.flags & MASTER_NO_ORPHANS != 0);
         if master.leb_cnt != self.lebs.geo.leb_cnt {
             if master.leb_cnt > self.lebs.geo.leb_cnt || master.leb_cnt < self.lebs.geo.main_first {
                 return Err(Fail::corrupt("bad number of LEBs in the master node"));
@@ -131,14 +198,14 @@ impl Core {
             master.leb_cnt = self.lebs.geo.leb_cnt;
         }
         self.master = master;
-        self.validate_master()?;
+        master.validate(&self.lebs.geo, &self.space.lpt.geo)?;
         self.highest_ino = master.highest_ino as u32;
-        self.cmt_no = master.cmt_no;
+        self.commits.number = master.cmt_no;
         self.tnc.root.at = master.root;
         self.tnc.calc_idx_bytes = master.index_bytes;
         (self.tnc.ihead_lnum, self.tnc.ihead_offs) = (master.ihead_lnum, master.ihead_offs);
         self.space.budget.old_idx_bytes = master.index_bytes;
-        self.log.head_lnum = master.log_lnum;
+        self.journal.log.head_lnum = master.log_lnum;
         self.space.gc_lnum = Some(master.gc_lnum);
         self.space.lpt.set_root(master.lpt);
         (self.space.lpt.nhead, self.space.lpt.ltab_at, self.space.lpt.lsave_at) =
@@ -149,70 +216,6 @@ impl Core {
         // (`dbg_old_index_check_init`). The read costs time, so it is made here, too.
         let mut root = Vec::new();
         self.lebs.read_node(&mut root, IDX_NODE, master.root.lnum, master.root.offs, master.root.len)
-    }
-
-    fn scan_for_master(&mut self) -> Res<(Vec<u8>, u32)> {
-        let last = |leb: &ScannedLeb| match leb.nodes.last() {
-            Some(node) if node.kind != MASTER_NODE => Err(Fail::corrupt("other nodes among the master nodes")),
-            Some(node) => Ok(Some((leb.node(node).to_vec(), node.offs, leb.nodes.len()))),
-            None => Ok(None),
-        };
-        let leb = self.lebs.scan(MASTER_LNUM, 0)?;
-        let first = last(&leb);
-        self.lebs.recycle(leb);
-        let first = first?;
-        let leb = self.lebs.scan(MASTER_LNUM + 1, 0)?;
-        let second = last(&leb);
-        self.lebs.recycle(leb);
-        match (first, second?) {
-            (Some((one, offs, count)), Some((other, other_offs, other_count)))
-                if count == other_count && offs == other_offs && same_master(&one, &other) =>
-            {
-                Ok((one, offs))
-            }
-            _ => Err(Fail::Unclean),
-        }
-    }
-
-    fn validate_master(&self) -> Res<()> {
-        let (geo, m, lpt) = (&self.lebs.geo, &self.master, &self.space.lpt.geo);
-        let main = geo.main_bytes();
-        let in_lpt = |place: Place, bytes: u32| {
-            (geo.lpt_first..=geo.lpt_last).contains(&place.lnum)
-                && u64::from(place.offs) + u64::from(bytes) <= u64::from(geo.leb_bytes)
-        };
-        let sum_is_good = |sum: i64| (0..=main).contains(&sum) && sum % 8 == 0;
-        let stats = &m.stats;
-        let is_good = m.highest_ino < 0xFFFF_FF00
-            && (LOG_LNUM..=geo.log_last).contains(&m.log_lnum)
-            && geo.is_main(m.root.lnum)
-            && m.root.offs < geo.leb_bytes
-            && m.root.offs % 8 == 0
-            && (idx_node_bytes(1)..=idx_node_bytes(geo.fanout)).contains(&m.root.len)
-            && geo.is_main(m.gc_lnum)
-            && geo.is_main(m.ihead_lnum)
-            && m.ihead_offs % geo.min_io == 0
-            && m.ihead_offs <= geo.leb_bytes
-            && sum_is_good(m.index_bytes)
-            && in_lpt(m.lpt, lpt.nnode_bytes)
-            && in_lpt(m.nhead, 0)
-            && m.nhead.offs % geo.min_io == 0
-            && in_lpt(m.ltab, lpt.ltab_bytes)
-            && (!lpt.big || in_lpt(m.lsave, lpt.lsave_bytes))
-            && geo.is_main(m.lscan_lnum)
-            && (0..=i64::from(geo.main_lebs) - 2).contains(&stats.empty_lebs)
-            && (0..i64::from(geo.main_lebs)).contains(&stats.idx_lebs)
-            && [stats.total_free, stats.total_dirty, stats.total_used, stats.total_dead, stats.total_dark]
-                .into_iter()
-                .all(sum_is_good)
-            && stats.total_free + stats.total_dirty + stats.total_used <= main
-            && stats.total_dead + stats.total_dark + stats.total_used + m.index_bytes <= main
-            && stats.total_dead.max(stats.total_dark) <= stats.total_free + stats.total_dirty;
-        if is_good {
-            Ok(())
-        } else {
-            Err(Fail::corrupt("bad master node"))
-        }
     }
 
     /// Appends the master node to both LEBs; a full one begins anew.

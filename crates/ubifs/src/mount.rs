@@ -8,9 +8,30 @@ use crate::error::Res;
 use crate::format::*;
 use crate::geometry::Geometry;
 use crate::log::Log;
+use crate::recovery::Sizes;
+use crate::remount::Deferred;
 use crate::{MountError, Options};
 use ffslab_sim::{Idle, Switch};
 use ffslab_ubi::{Ubi, Volume};
+
+/// What a mount finds out about the file system, and what it could not mend yet.
+#[derive(Debug)]
+pub(crate) struct MountState {
+    /// A mount, or a remount from read-only to read-write, is going on.
+    pub mounting: bool,
+    /// The file system was not unmounted: what a power cut left behind is mended.
+    pub need_recovery: bool,
+    /// Sizes of inodes in the journal, until the files are mended.
+    pub sizes: Sizes,
+    /// The repairs that a read-only mount has found necessary, for a later remount read-write.
+    pub deferred: Deferred,
+}
+
+impl Default for MountState {
+    fn default() -> MountState {
+        MountState { mounting: true, need_recovery: false, sizes: Sizes::default(), deferred: Deferred::default() }
+    }
+}
 
 impl Core {
     /// Mounts a volume; an empty one gets a file system first.
@@ -26,14 +47,14 @@ impl Core {
         let sim = ubi.sim();
         let mut core = Core::new(sim.clone(), volume, geo);
         let _why = sim.because(&causes::MOUNT_SCAN);
-        core.wbuf_delay_ns = u64::from(options.wbuf_delay_ms) * 1_000_000;
+        core.journal.wbuf_delay_ns = u64::from(options.wbuf_delay_ms) * 1_000_000;
         core.lebs.ro_mount = options.read_only;
         let result = core.do_mount(ubi, options, now_s);
         if let Err(fail) = result {
-            core.stop_thread();
+            core.commits.stop_thread(&core.lebs);
             return Err(fail.into());
         }
-        core.mounting = false;
+        core.mount.mounting = false;
         core.lebs.check_data_crc = options.check_data_crc;
         Ok(core)
     }
@@ -47,15 +68,15 @@ impl Core {
             self.lebs.make_file_system(options, now_s)?;
         }
         self.read_superblock()?;
-        self.log = Log::new(self.lebs.geo.main_lebs);
+        self.journal.log = Log::new(self.lebs.geo.main_lebs);
         if !self.lebs.ro_mount {
-            self.start_thread();
+            self.commits.start_thread(&self.lebs);
             wait_for_new_thread(ubi);
         }
         self.read_master()?;
         self.space.budget.min_idx_lebs = self.space.calc_min_idx_lebs(&self.lebs);
-        self.need_recovery = self.master.flags & MASTER_DIRTY != 0;
-        if self.need_recovery && !self.lebs.ro_mount {
+        self.mount.need_recovery = self.master.flags & MASTER_DIRTY != 0;
+        if self.mount.need_recovery && !self.lebs.ro_mount {
             self.recover_heads()?;
         }
         self.space.init_lpt_for_reading(&mut self.lebs)?;
@@ -64,35 +85,35 @@ impl Core {
             if self.sb.space_fixup {
                 self.fix_up_free_space()?;
             }
-            if !self.need_recovery {
+            if !self.mount.need_recovery {
                 self.master.flags |= MASTER_DIRTY;
                 self.write_master()?;
             }
             self.write_superblock_if_needed()?;
         }
-        self.log.min_bytes = i64::from(self.lebs.geo.leb_bytes);
+        self.journal.log.min_bytes = i64::from(self.lebs.geo.leb_bytes);
         self.replay_journal()?;
         self.space.budget.min_idx_lebs = self.space.calc_min_idx_lebs(&self.lebs);
-        self.mount_orphans(self.need_recovery)?;
+        self.mount_orphans(self.mount.need_recovery)?;
         if self.lebs.ro_mount {
             return self.finish_read_only();
         }
         self.space.check_free_space(&self.lebs)?;
         self.consolidate_log_if_full()?;
-        if self.need_recovery {
+        if self.mount.need_recovery {
             self.recover_sizes()?;
             self.recover_gc()?;
         } else if let Some(lnum) = self.space.gc_lnum {
             self.space.take_gc_leb(&mut self.lebs)?;
             self.lebs.unmap(lnum)?;
         }
-        self.need_recovery = false;
+        self.mount.need_recovery = false;
         Ok(())
     }
 
     pub fn consolidate_log_if_full(&mut self) -> Res<()> {
-        match self.lebs.geo.next_log_lnum(self.log.head_lnum) == self.log.tail_lnum {
-            true => self.consolidate_log(),
+        match self.lebs.geo.next_log_lnum(self.journal.log.head_lnum) == self.journal.log.tail_lnum {
+            true => self.journal.consolidate_log(&mut self.lebs),
             false => Ok(()),
         }
     }
@@ -100,7 +121,7 @@ impl Core {
     /// Writes the buffers, and a master node that marks the file system as clean. No commit is run: the next mount
     /// replays the journal.
     pub fn unmount(&mut self) -> Res<()> {
-        self.stop_thread();
+        self.commits.stop_thread(&self.lebs);
         if self.lebs.read_only || self.lebs.ro_mount {
             return Ok(());
         }
@@ -110,11 +131,11 @@ impl Core {
     /// Writes what waits in the buffers, and then the mark that the file system is clean.
     pub fn leave_clean(&mut self) -> Res<()> {
         let _why = self.lebs.sim.because(&causes::SYNC);
-        if self.commit.is_some() {
+        if self.commits.running.is_some() {
             // The background thread may only stop after the commit that it has begun.
             self.run_commit()?;
         }
-        self.sync_all_heads()?;
+        self.journal.sync_all_heads(&mut self.lebs, &mut self.space)?;
         self.master.flags &= !MASTER_DIRTY;
         self.master.flags |= MASTER_NO_ORPHANS;
         self.master.gc_lnum = self.space.gc_lnum.unwrap_or(self.master.gc_lnum);

@@ -4,10 +4,9 @@
 
 use crate::budget::{Growth, Request};
 use crate::causes;
-use crate::core::Core;
 use crate::error::NOT_FOUND;
 use crate::format::*;
-use crate::inode::{entry_type, kind_of_entry, Inode};
+use crate::inode::{entry_bytes, entry_type, kind_of_entry, Inode};
 use crate::journal_names::NewEntry;
 use crate::key::Key;
 use crate::tnc::entry_name;
@@ -43,7 +42,7 @@ impl Ubifs {
         }
         self.directory(dir)?;
         let _why = self.core.lebs.sim.because_if_none(&causes::NAME_LOOKUP);
-        let key = self.core.entry_key(dir, name);
+        let key = self.core.lebs.geo.entry_key(dir, name);
         let mut node = std::mem::take(&mut self.entry);
         let found = self.core.lookup_name(key, name, &mut node);
         let ino = get_u64(&node, dent::INUM) as u32;
@@ -160,14 +159,14 @@ impl Ubifs {
         let cookie = self.next_cookie();
         let parent = self.inodes.get_mut(&dir).ok_or(Errno::NoEnt)?;
         let before = (parent.size_bytes, parent.links, parent.modified, parent.changed);
-        parent.size_bytes += Core::entry_bytes(name);
+        parent.size_bytes += entry_bytes(name);
         parent.links += u32::from(is_dir);
         (parent.modified, parent.changed) = (now, now);
         let entry = NewEntry { dir, name, ino: inode.ino, entry_type: entry_type(node.kind), cookie, is_xattr: false };
         match self.core.write_name(parent, &entry, &mut inode) {
             Ok(()) => {
                 inode.synced_bytes = inode.size_bytes;
-                self.core.mark_clean(parent);
+                self.core.space.mark_clean(&self.core.lebs, parent);
                 self.core.space.release_budget(&self.core.lebs, growth);
                 let (ino, is_sync) = (inode.ino, parent.is_directory_sync() || inode.is_sync());
                 self.inodes.insert(ino, inode);
@@ -210,7 +209,7 @@ impl Ubifs {
         let parent = self.inodes.get_mut(&dir).ok_or(Errno::NoEnt)?;
         let entry = NewEntry { dir, name: b"/", ino: 0, entry_type, cookie, is_xattr: false };
         self.core.write_name(parent, &entry, &mut inode)?;
-        self.core.mark_clean(parent);
+        self.core.space.mark_clean(&self.core.lebs, parent);
         let ino = inode.ino;
         self.inodes.insert(ino, inode);
         Ok(ino)
@@ -241,8 +240,8 @@ impl Ubifs {
         match result {
             Ok(()) => {
                 inode.synced_bytes = inode.size_bytes;
-                self.core.mark_clean(&mut inode);
-                self.core.mark_clean(&mut parent);
+                self.core.space.mark_clean(&self.core.lebs, &mut inode);
+                self.core.space.mark_clean(&self.core.lebs, &mut parent);
             }
             Err(_) => (parent, inode) = before,
         }
@@ -265,11 +264,11 @@ impl Ubifs {
         let growth = self.budget(host, &request)?;
         let was_unnamed = self.inode(ino)?.links == 0;
         if was_unnamed {
-            self.core.delete_orphan(ino);
+            self.core.journal.orphans.delete(ino);
         }
         let result = self.update_name(host, dir, ino, name, false, |parent, inode, _| {
             inode.links += 1;
-            parent.size_bytes += Core::entry_bytes(name);
+            parent.size_bytes += entry_bytes(name);
         });
         if was_unnamed && result.is_err() {
             self.core.add_orphans(ino)?;
@@ -297,7 +296,7 @@ impl Ubifs {
             } else {
                 inode.links = inode.links.saturating_sub(1);
             }
-            parent.size_bytes = parent.size_bytes.saturating_sub(Core::entry_bytes(name));
+            parent.size_bytes = parent.size_bytes.saturating_sub(entry_bytes(name));
         });
         self.release_removal(growth);
         result
@@ -337,7 +336,7 @@ impl Ubifs {
             result = self.delete_with_attributes(&inode);
         }
         if inode.dirty {
-            self.core.release_inode_budget(&inode);
+            self.core.space.release_inode_budget(&self.core.lebs, &inode);
         } else {
             self.core.space.budget.no_space = false;
         }

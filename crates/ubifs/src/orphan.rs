@@ -6,7 +6,9 @@
 use crate::core::Core;
 use crate::error::{AtPlace, Fail, Res, NOT_FOUND};
 use crate::format::*;
+use crate::geometry::Geometry;
 use crate::key::Key;
+use crate::leb::Lebs;
 use crate::scan::ScannedLeb;
 use std::collections::BTreeMap;
 
@@ -41,6 +43,11 @@ struct ReadState {
     ended: bool,
 }
 
+fn orphans_max(geo: &Geometry) -> usize {
+    let per_leb = ((geo.leb_bytes - ORPHAN_BYTES) / 8) as usize;
+    geo.orph_lebs as usize * per_leb / 2
+}
+
 impl Orphans {
     pub fn none_on_flash(&self) -> bool {
         self.none
@@ -62,121 +69,122 @@ impl Orphans {
         let order = self.next_order;
         self.known.entry(ino).or_insert(Orphan { order, new, deleted, attributes: Vec::new() });
     }
-}
 
-impl Core {
-    fn orphans_max(&self) -> usize {
-        let per_leb = ((self.lebs.geo.leb_bytes - ORPHAN_BYTES) / 8) as usize;
-        self.lebs.geo.orph_lebs as usize * per_leb / 2
-    }
-
-    /// The inode has lost its last name: it and its extended attributes are orphans.
-    pub fn add_orphans(&mut self, ino: u32) -> Res<()> {
-        self.add_orphan(ino)?;
-        let attributes = self.attributes_of(ino)?;
-        attributes.iter().try_for_each(|&attribute| self.add_orphan(attribute))?;
-        if let Some(orphan) = self.orphans.known.get_mut(&ino) {
-            orphan.attributes = attributes;
-        }
-        Ok(())
-    }
-
-    fn add_orphan(&mut self, ino: u32) -> Res<()> {
-        if self.orphans.known.len() >= self.orphans_max() {
+    fn add(&mut self, lebs: &Lebs, ino: u32) -> Res<()> {
+        if self.known.len() >= orphans_max(&lebs.geo) {
             return Err(Fail::Errno(ffslab_fs::Errno::NoSpc));
         }
-        self.orphans.insert(ino, true, false);
+        self.insert(ino, true, false);
         Ok(())
     }
 
     /// Removes an orphan: its inode was deleted, or has a name again.
-    pub fn delete_orphan(&mut self, ino: u32) {
-        let attributes = self.orphans.known.get_mut(&ino).map(|orphan| std::mem::take(&mut orphan.attributes));
-        attributes.into_iter().flatten().for_each(|attribute| self.drop_orphan(attribute));
-        self.drop_orphan(ino);
+    pub fn delete(&mut self, ino: u32) {
+        let attributes = self.known.get_mut(&ino).map(|orphan| std::mem::take(&mut orphan.attributes));
+        attributes.into_iter().flatten().for_each(|attribute| self.drop_one(attribute));
+        self.drop_one(ino);
     }
 
-    fn drop_orphan(&mut self, ino: u32) {
-        match self.orphans.known.get_mut(&ino) {
-            Some(orphan) if self.orphans.to_write.contains(&ino) => orphan.deleted = true,
+    fn drop_one(&mut self, ino: u32) {
+        match self.known.get_mut(&ino) {
+            Some(orphan) if self.to_write.contains(&ino) => orphan.deleted = true,
             Some(_) => {
-                self.orphans.known.remove(&ino);
+                self.known.remove(&ino);
             }
             None => {}
         }
     }
 
-    pub fn start_orphan_commit(&mut self) {
-        self.orphans.to_write = self.orphans.in_order(|orphan| orphan.new);
-        self.orphans.known.values_mut().for_each(|orphan| orphan.new = false);
-        self.orphans.none = self.orphans.known.is_empty();
+    pub fn start_commit(&mut self) {
+        self.to_write = self.in_order(|orphan| orphan.new);
+        self.known.values_mut().for_each(|orphan| orphan.new = false);
+        self.none = self.known.is_empty();
     }
 
-    pub fn end_orphan_commit(&mut self) -> Res<()> {
-        if !self.orphans.to_write.is_empty() {
-            let atomic = self.orphan_room() < self.orphans.to_write.len();
+    pub fn end_commit(&mut self, lebs: &mut Lebs, cmt_no: u64) -> Res<()> {
+        if !self.to_write.is_empty() {
+            let atomic = self.room(lebs) < self.to_write.len();
             if atomic {
-                self.orphans.to_write = self.orphans.in_order(|orphan| !orphan.new);
-                if self.orphans.to_write.len() > self.orphans_max() {
+                self.to_write = self.in_order(|orphan| !orphan.new);
+                if self.to_write.len() > orphans_max(&lebs.geo) {
                     return Err(Fail::corrupt("no space left in the orphan area"));
                 }
-                (self.orphans.head_lnum, self.orphans.head_offs) = (self.lebs.geo.orph_first, 0);
+                (self.head_lnum, self.head_offs) = (lebs.geo.orph_first, 0);
             }
-            self.write_orphans(atomic)?;
+            self.write(lebs, cmt_no, atomic)?;
         }
-        self.orphans.known.retain(|_, orphan| !orphan.deleted);
+        self.known.retain(|_, orphan| !orphan.deleted);
         Ok(())
     }
 
     /// How many orphan numbers fit between the last orphan node and the end of the orphan area.
-    fn orphan_room(&self) -> usize {
-        let lebs = self.lebs.geo.orph_last - self.orphans.head_lnum;
-        let mut room = (lebs * ((self.lebs.geo.leb_bytes - ORPHAN_BYTES) / 8)) as usize;
-        let gap = self.lebs.geo.leb_bytes - self.orphans.head_offs;
+    fn room(&self, lebs: &Lebs) -> usize {
+        let whole_lebs = lebs.geo.orph_last - self.head_lnum;
+        let mut room = (whole_lebs * ((lebs.geo.leb_bytes - ORPHAN_BYTES) / 8)) as usize;
+        let gap = lebs.geo.leb_bytes - self.head_offs;
         if gap >= ORPHAN_BYTES + 8 {
             room += ((gap - ORPHAN_BYTES) / 8) as usize;
         }
         room
     }
 
-    fn write_orphans(&mut self, atomic: bool) -> Res<()> {
-        let inos = std::mem::take(&mut self.orphans.to_write);
+    fn write(&mut self, lebs: &mut Lebs, cmt_no: u64, atomic: bool) -> Res<()> {
+        let inos = std::mem::take(&mut self.to_write);
         let mut left = &inos[..];
         while !left.is_empty() {
-            let mut gap = self.lebs.geo.leb_bytes - self.orphans.head_offs;
+            let mut gap = lebs.geo.leb_bytes - self.head_offs;
             if gap < ORPHAN_BYTES + 8 {
-                self.orphans.head_lnum += 1;
-                self.orphans.head_offs = 0;
-                gap = self.lebs.geo.leb_bytes;
-                if self.orphans.head_lnum > self.lebs.geo.orph_last {
+                self.head_lnum += 1;
+                self.head_offs = 0;
+                gap = lebs.geo.leb_bytes;
+                if self.head_lnum > lebs.geo.orph_last {
                     return Err(Fail::corrupt("no space left in the orphan area"));
                 }
             }
             let count = left.len().min(((gap - ORPHAN_BYTES) / 8) as usize);
             let len = ORPHAN_BYTES + 8 * count as u32;
-            let mut node = vec![0; align(len, self.lebs.geo.min_io) as usize];
+            let mut node = vec![0; align(len, lebs.geo.min_io) as usize];
             for (i, &ino) in left[..count].iter().enumerate() {
                 put_u64(&mut node, ORPHAN_INOS_AT + 8 * i, u64::from(ino));
             }
             left = &left[count..];
-            put_u64(&mut node, CMT_NO_AT, self.cmt_no | if left.is_empty() { ORPHAN_LAST } else { 0 });
-            let (lnum, offs) = (self.orphans.head_lnum, self.orphans.head_offs);
+            put_u64(&mut node, CMT_NO_AT, cmt_no | if left.is_empty() { ORPHAN_LAST } else { 0 });
+            let (lnum, offs) = (self.head_lnum, self.head_offs);
             if atomic {
-                self.lebs.finish_node(&mut node, len, ORPHAN_NODE, NO_GROUP);
+                lebs.finish_node(&mut node, len, ORPHAN_NODE, NO_GROUP);
                 crate::node::pad(&mut node[len as usize..]);
-                self.lebs.change(lnum, &node)?;
+                lebs.change(lnum, &node)?;
             } else {
                 if offs == 0 {
-                    self.lebs.unmap(lnum)?;
+                    lebs.unmap(lnum)?;
                 }
-                self.lebs.write_node(&mut node, len, ORPHAN_NODE, lnum, offs)?;
+                lebs.write_node(&mut node, len, ORPHAN_NODE, lnum, offs)?;
             }
-            self.orphans.head_offs += node.len() as u32;
+            self.head_offs += node.len() as u32;
         }
         if atomic {
-            for lnum in self.orphans.head_lnum + 1..=self.lebs.geo.orph_last {
-                self.lebs.unmap(lnum)?;
+            for lnum in self.head_lnum + 1..=lebs.geo.orph_last {
+                lebs.unmap(lnum)?;
             }
+        }
+        Ok(())
+    }
+
+    /// Empties the area.
+    pub fn clear(&mut self, lebs: &mut Lebs) -> Res<()> {
+        (self.head_lnum, self.head_offs) = (lebs.geo.orph_first, 0);
+        (lebs.geo.orph_first..=lebs.geo.orph_last).try_for_each(|lnum| lebs.unmap(lnum))
+    }
+}
+
+impl Core {
+    /// The inode has lost its last name: it and its extended attributes are orphans.
+    pub fn add_orphans(&mut self, ino: u32) -> Res<()> {
+        self.journal.orphans.add(&self.lebs, ino)?;
+        let attributes = self.attributes_of(ino)?;
+        attributes.iter().try_for_each(|&attribute| self.journal.orphans.add(&self.lebs, attribute))?;
+        if let Some(orphan) = self.journal.orphans.known.get_mut(&ino) {
+            orphan.attributes = attributes;
         }
         Ok(())
     }
@@ -186,13 +194,13 @@ impl Core {
     /// Deletes the orphans that the last unclean end left behind; after a clean unmount it only empties the orphan
     /// area.
     pub fn mount_orphans(&mut self, unclean: bool) -> Res<()> {
-        (self.orphans.head_lnum, self.orphans.head_offs) = (self.lebs.geo.orph_first, 0);
+        (self.journal.orphans.head_lnum, self.journal.orphans.head_offs) = (self.lebs.geo.orph_first, 0);
         match unclean {
             true => {}
             false if self.lebs.ro_mount => return Ok(()),
-            false => return self.clear_orphans(),
+            false => return self.journal.orphans.clear(&mut self.lebs),
         }
-        if self.orphans.none {
+        if self.journal.orphans.none {
             return Ok(());
         }
         let mut state = ReadState::default();
@@ -208,16 +216,10 @@ impl Core {
                 break;
             }
             if end > 0 {
-                (self.orphans.head_lnum, self.orphans.head_offs) = (lnum, end);
+                (self.journal.orphans.head_lnum, self.journal.orphans.head_offs) = (lnum, end);
             }
         }
         Ok(())
-    }
-
-    /// Empties the area.
-    pub fn clear_orphans(&mut self) -> Res<()> {
-        (self.orphans.head_lnum, self.orphans.head_offs) = (self.lebs.geo.orph_first, 0);
-        (self.lebs.geo.orph_first..=self.lebs.geo.orph_last).try_for_each(|lnum| self.lebs.unmap(lnum))
     }
 
     /// Deletes the inodes that the orphan nodes of one LEB name. Returns `false` when this LEB and all that follow are
@@ -232,7 +234,7 @@ impl Core {
             let cmt_no = get_u64(bytes, CMT_NO_AT);
             let number = cmt_no & !ORPHAN_LAST;
             // The commit that wrote this node may have been interrupted, so its number may be above the master node's.
-            self.cmt_no = self.cmt_no.max(number);
+            self.commits.number = self.commits.number.max(number);
             if number < state.last_cmt_no && state.ended {
                 return match i {
                     0 => Ok(false),
@@ -248,7 +250,7 @@ impl Core {
                     Ok(_) | Err(NOT_FOUND) => {}
                     Err(fail) => return Err(fail),
                 }
-                self.orphans.insert(ino, false, true);
+                self.journal.orphans.insert(ino, false, true);
             }
             state.last_cmt_no = number;
             state.ended = cmt_no & ORPHAN_LAST != 0;

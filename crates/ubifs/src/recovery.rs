@@ -29,6 +29,30 @@ struct Size {
 #[derive(Debug, Default)]
 pub(crate) struct Sizes(BTreeMap<u32, Size>);
 
+impl Sizes {
+    /// Remembers what a node of the journal says about its inode's size (`ubifs_recover_size_accum`).
+    pub fn note(&mut self, key: Key, deletion: bool, bytes: u64) {
+        match key.kind() {
+            INO_KEY if deletion => {
+                self.0.remove(&key.ino);
+            }
+            INO_KEY => {
+                let size = self.0.entry(key.ino).or_default();
+                (size.inode_bytes, size.exists) = (bytes, true);
+            }
+            DATA_KEY => {
+                let size = self.0.entry(key.ino).or_default();
+                size.data_bytes = size.data_bytes.max(bytes);
+            }
+            _ => {
+                if let Some(size) = self.0.get_mut(&key.ino) {
+                    size.data_bytes = bytes;
+                }
+            }
+        }
+    }
+}
+
 /// A copy of the master node and what follows it in its LEB.
 struct MasterCopy {
     node: Option<(Vec<u8>, u32)>,
@@ -57,7 +81,7 @@ impl Core {
     fn mend_leb(&mut self, leb: &mut ScannedLeb, start: u32) -> Res<()> {
         let end = leb.nodes.last().map_or(start, |node| node.offs + node.len);
         if self.lebs.ro_mount {
-            self.deferred.unclean_lebs.push((leb.lnum, end));
+            self.mount.deferred.unclean_lebs.push((leb.lnum, end));
             return Ok(());
         }
         if end == 0 {
@@ -77,7 +101,7 @@ impl Core {
     /// Scans a LEB of the log whose end may be damaged: it must be the last one.
     pub fn recover_log_leb(&mut self, lnum: u32, mut cs_sqnum: u64) -> Res<ScannedLeb> {
         let next = self.lebs.geo.next_log_lnum(lnum);
-        if next != self.log.tail_lnum {
+        if next != self.journal.log.tail_lnum {
             let leb = self.lebs.scan(next, 0)?;
             let first = leb.nodes.first().map(|node| node.sqnum);
             self.lebs.recycle(leb);
@@ -85,7 +109,7 @@ impl Core {
                 if cs_sqnum == 0 {
                     let mut node = Vec::new();
                     self.lebs.read_node(&mut node, CS_NODE, lnum, 0, CS_BYTES)?;
-                    if get_u64(&node, CMT_NO_AT) != self.cmt_no {
+                    if get_u64(&node, CMT_NO_AT) != self.commits.number {
                         return Err(Fail::corrupt("commit start node of another commit"));
                     }
                     cs_sqnum = get_u64(&node, header::SQNUM);
@@ -114,7 +138,7 @@ impl Core {
         let mut node =
             choose_master(&self.lebs.geo, one, two).ok_or(Fail::corrupt("the master nodes contradict each other"))?;
         if self.lebs.ro_mount {
-            self.deferred.master = Some(node.clone());
+            self.mount.deferred.master = Some(node.clone());
             // The chosen node may be that of a clean file system, but the copies would not differ if there had been no
             // power cut, so the mount must recover.
             let flags = get_u32(&node, 40);
@@ -132,7 +156,7 @@ impl Core {
     /// (`ubifs_rcvry_gc_commit`).
     pub fn recover_gc(&mut self) -> Res<()> {
         self.space.gc_lnum = None;
-        let head = &self.heads[GC_HEAD];
+        let head = &self.journal.heads[GC_HEAD];
         if head.lnum.is_none() || head.offs == self.lebs.geo.leb_bytes {
             return self.grab_empty_leb();
         }
@@ -142,7 +166,7 @@ impl Core {
         };
         self.run_commit()?;
         let collected = self.collect_leb(lnum, &lp)?;
-        self.sync_head(GC_HEAD)?;
+        self.journal.sync_head(&mut self.lebs, &mut self.space, GC_HEAD)?;
         match (collected, self.space.gc_lnum) {
             (Collected::Retained, Some(lnum)) => self.lebs.unmap(lnum),
             _ => Err(Fail::corrupt("no LEB for garbage collection")),
@@ -156,34 +180,11 @@ impl Core {
         self.run_commit()
     }
 
-    /// Remembers what a node of the journal says about its inode's size (`ubifs_recover_size_accum`).
-    pub fn note_size(&mut self, key: Key, deletion: bool, bytes: u64) {
-        let sizes = &mut self.sizes.0;
-        match key.kind() {
-            INO_KEY if deletion => {
-                sizes.remove(&key.ino);
-            }
-            INO_KEY => {
-                let size = sizes.entry(key.ino).or_default();
-                (size.inode_bytes, size.exists) = (bytes, true);
-            }
-            DATA_KEY => {
-                let size = sizes.entry(key.ino).or_default();
-                size.data_bytes = size.data_bytes.max(bytes);
-            }
-            _ => {
-                if let Some(size) = sizes.get_mut(&key.ino) {
-                    size.data_bytes = bytes;
-                }
-            }
-        }
-    }
-
     /// Gives an inode whose data nodes reach beyond its size the size of the data, and removes data nodes without an
     /// inode (`ubifs_recover_size`).
     pub fn recover_sizes(&mut self) -> Res<()> {
         let mut node = Vec::new();
-        for (ino, mut size) in std::mem::take(&mut self.sizes.0) {
+        for (ino, mut size) in std::mem::take(&mut self.mount.sizes.0) {
             if !size.exists {
                 match self.locate(Key::inode(ino), &mut node) {
                     Ok(_) => {
@@ -196,7 +197,7 @@ impl Core {
             }
             if size.exists && size.inode_bytes < size.data_bytes {
                 if self.lebs.ro_mount {
-                    self.deferred.sizes.insert(ino, size.data_bytes);
+                    self.mount.deferred.sizes.insert(ino, size.data_bytes);
                 } else {
                     self.fix_size_in_place(ino, size.data_bytes)?;
                 }

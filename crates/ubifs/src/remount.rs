@@ -37,7 +37,7 @@ impl Deferred {
 impl Core {
     /// The last step of a read-only mount.
     pub fn finish_read_only(&mut self) -> Res<()> {
-        match self.need_recovery {
+        match self.mount.need_recovery {
             true => self.recover_sizes(),
             // The reserve LEB of garbage collection is taken as in a writable mount, so that a remount does not change
             // the free space.
@@ -48,14 +48,14 @@ impl Core {
     fn remount_read_write(&mut self, ubi: &Ubi) -> Res<()> {
         let _why = self.lebs.sim.because(&causes::MOUNT_SCAN);
         let check_data_crc = std::mem::replace(&mut self.lebs.check_data_crc, true);
-        (self.lebs.ro_mount, self.mounting) = (false, true);
+        (self.lebs.ro_mount, self.mount.mounting) = (false, true);
         let result = self.do_remount_read_write(ubi);
-        (self.mounting, self.lebs.check_data_crc) = (false, check_data_crc);
+        (self.mount.mounting, self.lebs.check_data_crc) = (false, check_data_crc);
         if result.is_err() {
             self.lebs.ro_mount = true;
-            self.stop_thread();
+            self.commits.stop_thread(&self.lebs);
             // Some of the deferred repairs may have been written: a second attempt would not find all of them.
-            self.lebs.read_only = self.need_recovery && self.deferred.is_empty();
+            self.lebs.read_only = self.mount.need_recovery && self.mount.deferred.is_empty();
         }
         result
     }
@@ -65,8 +65,8 @@ impl Core {
             self.fix_up_free_space()?;
         }
         self.space.check_free_space(&self.lebs)?;
-        if self.need_recovery {
-            let deferred = std::mem::take(&mut self.deferred);
+        if self.mount.need_recovery {
+            let deferred = std::mem::take(&mut self.mount.deferred);
             if let Some(mut master) = deferred.master {
                 let flags = get_u32(&master, 40);
                 put_u32(&mut master, 40, flags | MASTER_DIRTY);
@@ -76,7 +76,7 @@ impl Core {
             deferred.unclean_lebs.into_iter().try_for_each(|(lnum, end)| self.lebs.clean_leb(lnum, end))?;
             self.recover_heads()?;
         } else {
-            self.clear_orphans()?;
+            self.journal.orphans.clear(&mut self.lebs)?;
         }
         if self.master.flags & MASTER_DIRTY == 0 {
             self.master.flags |= MASTER_DIRTY;
@@ -84,20 +84,20 @@ impl Core {
         }
         self.write_superblock_if_needed()?;
         self.space.init_lpt_for_writing(&mut self.lebs)?;
-        self.start_thread();
+        self.commits.start_thread(&self.lebs);
         wait_for_new_thread(ubi);
         self.consolidate_log_if_full()?;
-        if self.need_recovery {
+        if self.mount.need_recovery {
             self.recover_gc()?;
         } else if let Some(lnum) = self.space.gc_lnum {
             self.lebs.unmap(lnum)?;
         }
-        self.need_recovery = false;
+        self.mount.need_recovery = false;
         Ok(())
     }
 
     fn remount_read_only(&mut self) -> Res<()> {
-        self.stop_thread();
+        self.commits.stop_thread(&self.lebs);
         let written = self.leave_clean();
         self.lebs.ro_mount = true;
         written

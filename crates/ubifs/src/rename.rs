@@ -4,9 +4,8 @@
 
 use crate::budget::Request;
 use crate::causes;
-use crate::core::Core;
 use crate::format::*;
-use crate::inode::Inode;
+use crate::inode::{entry_bytes, Inode};
 use crate::journal_names::{Exchange, Rename};
 use crate::namespace::check_name;
 use crate::Ubifs;
@@ -124,9 +123,9 @@ impl Ubifs {
         let mut target = replaced.map(|ino| copy(self, ino)).transpose()?;
         let is_dir = inode.kind == FileKind::Directory;
         inode.changed = now;
-        let grown = Core::entry_bytes(new_name);
+        let grown = entry_bytes(new_name);
         // The directory keeps its size if a whiteout takes over the old name.
-        let shrunk = if whiteout.is_some() { 0 } else { Core::entry_bytes(name) };
+        let shrunk = if whiteout.is_some() { 0 } else { entry_bytes(name) };
         if is_dir && (is_move || target.is_some()) {
             old_dir.links = old_dir.links.saturating_sub(1);
         }
@@ -161,16 +160,16 @@ impl Ubifs {
         };
         let is_last = self.core.write_rename(&rename)?;
         if let Some(mut target) = target {
-            self.core.mark_clean(&mut target);
+            self.core.space.mark_clean(&self.core.lebs, &mut target);
             target.synced_bytes = target.size_bytes;
             if is_last {
-                target.deleted_in = self.core.cmt_no;
+                target.deleted_in = self.core.commits.number;
             }
             self.inodes.insert(target.ino, target);
         }
-        self.core.mark_clean(&mut old_dir);
+        self.core.space.mark_clean(&self.core.lebs, &mut old_dir);
         if is_move {
-            self.core.mark_clean(&mut new_dir);
+            self.core.space.mark_clean(&self.core.lebs, &mut new_dir);
             self.inodes.insert(to, new_dir);
         }
         self.inodes.insert(from, old_dir);
@@ -231,7 +230,7 @@ impl Ubifs {
         for mut dir in dirs.into_iter().flatten() {
             // When both names are in the same directory, the first round has given back its budget already.
             dir.dirty &= self.inodes.get(&dir.ino).is_some_and(|known| known.dirty);
-            self.core.mark_clean(&mut dir);
+            self.core.space.mark_clean(&self.core.lebs, &mut dir);
             self.inodes.insert(dir.ino, dir);
         }
         // The kernel sets the change times of the two inodes in memory only: it neither writes them nor marks the

@@ -56,8 +56,8 @@ impl Core {
 
     fn replay(&mut self) -> Res<()> {
         let mut replay = Replay::default();
-        let start = self.log.head_lnum;
-        self.log.tail_lnum = start;
+        let start = self.journal.log.head_lnum;
+        self.journal.log.tail_lnum = start;
         let mut lnum = start;
         loop {
             let goes_on = self.replay_log_leb(lnum, &mut replay).at(lnum, 0)?;
@@ -90,13 +90,13 @@ impl Core {
     /// Replays one LEB of the log. Returns `false` when the log ends before or with this LEB.
     fn replay_log_leb(&mut self, lnum: u32, replay: &mut Replay) -> Res<bool> {
         let leb = match self.lebs.scan(lnum, 0) {
-            Err(Fail::Unclean) if self.need_recovery => self.recover_log_leb(lnum, replay.cs_sqnum)?,
+            Err(Fail::Unclean) if self.mount.need_recovery => self.recover_log_leb(lnum, replay.cs_sqnum)?,
             result => result?,
         };
         let result = self.replay_log_nodes(&leb, replay);
         let end = leb.end;
-        if matches!(result, Ok(true)) && (end > 0 || self.log.head_offs >= self.lebs.geo.leb_bytes) {
-            (self.log.head_lnum, self.log.head_offs) = (lnum, end);
+        if matches!(result, Ok(true)) && (end > 0 || self.journal.log.head_offs >= self.lebs.geo.leb_bytes) {
+            (self.journal.log.head_lnum, self.journal.log.head_offs) = (lnum, end);
         }
         self.lebs.recycle(leb);
         Ok(result? && end > 0)
@@ -106,7 +106,7 @@ impl Core {
         let bad = Err(Fail::corrupt("bad log"));
         let Some(first) = leb.nodes.first() else { return Ok(false) };
         if replay.cs_sqnum == 0 {
-            if first.kind != CS_NODE || get_u64(leb.node(first), CMT_NO_AT) != self.cmt_no || first.sqnum == 0 {
+            if first.kind != CS_NODE || get_u64(leb.node(first), CMT_NO_AT) != self.commits.number || first.sqnum == 0 {
                 return bad;
             }
             replay.cs_sqnum = first.sqnum;
@@ -142,7 +142,7 @@ impl Core {
         {
             return Err(Fail::corrupt("bad reference node"));
         }
-        if let Some(bud) = self.log.buds.get(&lnum) {
+        if let Some(bud) = self.journal.log.buds.get(&lnum) {
             // An interrupted commit has written this reference node once more.
             if bud.head == head && bud.start <= start {
                 return Ok(());
@@ -150,7 +150,7 @@ impl Core {
             return Err(Fail::corrupt("LEB referred to twice in the log")).at(lnum, start);
         }
         let bud = Bud { start, head };
-        self.add_bud(lnum, bud);
+        self.journal.add_bud(&self.lebs, lnum, bud);
         replay.buds.push(BudEntry { lnum, bud, free: 0, dirty: 0 });
         Ok(())
     }
@@ -158,12 +158,12 @@ impl Core {
     /// Whether a power cut may have damaged the end of this bud: it is the last one of its head, or the one before the
     /// last while the last one is empty.
     fn is_last_bud(&mut self, lnum: u32, head: usize) -> bool {
-        let buds = &self.heads[head].buds;
+        let buds = &self.journal.heads[head].buds;
         let Some(position) = buds.iter().position(|&other| other == lnum) else { return true };
         match buds[position + 1..] {
             [] => true,
             [next] => {
-                let start = self.log.buds.get(&next).map_or(0, |bud| bud.start);
+                let start = self.journal.log.buds.get(&next).map_or(0, |bud| bud.start);
                 let mut word = [0; 4];
                 if start + 4 > self.lebs.geo.leb_bytes {
                     return false;
@@ -177,7 +177,7 @@ impl Core {
     fn replay_bud(&mut self, replay: &mut Replay, i: usize) -> Res<()> {
         let BudEntry { lnum, bud, .. } = replay.buds[i];
         let is_last = self.is_last_bud(lnum, bud.head);
-        let leb = match self.need_recovery && is_last {
+        let leb = match self.mount.need_recovery && is_last {
             true => self.recover_leb(lnum, bud.start, Some(bud.head))?,
             false => self.lebs.scan(lnum, bud.start)?,
         };
@@ -277,8 +277,8 @@ impl Core {
             (true, _) => self.tnc_remove(key)?,
             (false, _) => self.tnc_add(key, entry.at)?,
         }
-        if self.need_recovery {
-            self.note_size(key, entry.deletion, entry.new_size);
+        if self.mount.need_recovery {
+            self.mount.sizes.note(key, entry.deletion, entry.new_size);
         }
         Ok(())
     }
@@ -295,7 +295,7 @@ impl Core {
         let change =
             Change { free: Some(entry.free), dirty: Some(dirty + entry.dirty), taken: Some(true), ..Change::default() };
         self.space.change_lp(&mut self.lebs, entry.lnum, change)?;
-        self.heads[entry.bud.head].seek(&self.lebs.geo, entry.lnum, self.lebs.geo.leb_bytes - entry.free);
+        self.journal.heads[entry.bud.head].seek(&self.lebs.geo, entry.lnum, self.lebs.geo.leb_bytes - entry.free);
         Ok(())
     }
 }

@@ -202,12 +202,12 @@ impl Core {
         for lnum in MASTER_LNUM..LOG_LNUM {
             self.lebs.fix_up_leb(lnum, used)?;
         }
-        let mut lnum = self.lebs.geo.next_log_lnum(self.log.head_lnum);
-        while lnum != self.log.tail_lnum {
+        let mut lnum = self.lebs.geo.next_log_lnum(self.journal.log.head_lnum);
+        while lnum != self.journal.log.tail_lnum {
             self.lebs.fix_up_leb(lnum, 0)?;
             lnum = self.lebs.geo.next_log_lnum(lnum);
         }
-        self.lebs.fix_up_leb(self.log.head_lnum, align(CS_BYTES, self.lebs.geo.min_io))?;
+        self.lebs.fix_up_leb(self.journal.log.head_lnum, align(CS_BYTES, self.lebs.geo.min_io))?;
         for lnum in self.lebs.geo.lpt_first..=self.lebs.geo.lpt_last {
             let free = self.space.lpt.ltab[(lnum - self.lebs.geo.lpt_first) as usize].free;
             if free > 0 {

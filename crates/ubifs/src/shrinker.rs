@@ -11,7 +11,7 @@ impl Core {
         let root = self.tnc.root.child;
         // A running commit still needs the index nodes that it has not written yet, so nothing is forgotten during a
         // commit.
-        if root == NO_ZNODE || self.commit.is_some() {
+        if root == NO_ZNODE || self.commits.running.is_some() {
             return;
         }
         if self.tnc.z(root).dirty {

@@ -3,12 +3,15 @@
 //! Follows `fs/ubifs/io.c` (`ubifs_wbuf_write_nolock`, `ubifs_wbuf_sync_nolock`, `ubifs_wbuf_seek_nolock`).
 
 use crate::causes;
-use crate::core::Core;
+use crate::commit::Commits;
 use crate::error::{AtPlace, Fail, Res, NO_SPACE};
 use crate::format::{align, align8, GC_HEAD, HEADS};
 use crate::geometry::Geometry;
+use crate::journal::Journal;
+use crate::leb::Lebs;
 use crate::lprops::Change;
 use crate::node::pad;
+use crate::space::Space;
 use crate::tnc::NodeAt;
 
 /// A journal head: where it writes, and what waits in its buffer.
@@ -86,77 +89,92 @@ impl Head {
     }
 }
 
-impl Core {
+impl Journal {
     /// Pads the content of a head's buffer to a whole I/O unit and writes it.
-    pub fn sync_head(&mut self, head: usize) -> Res<()> {
+    pub fn sync_head(&mut self, lebs: &mut Lebs, space: &mut Space, head: usize) -> Res<()> {
         self.cancel_head_timer(head);
         let h = &mut self.heads[head];
         let Some(lnum) = h.lnum.filter(|_| h.used > 0) else { return Ok(()) };
-        self.lebs.check_writable()?;
+        lebs.check_writable()?;
         let h = &mut self.heads[head];
-        let end = align(h.used, self.lebs.geo.min_io);
+        let end = align(h.used, lebs.geo.min_io);
         let dirt = end - h.used;
         if dirt > 0 {
             pad(&mut h.bytes[h.used as usize..end as usize]);
         }
         let (offs, bytes) = (h.offs, std::mem::take(&mut h.bytes));
         let written = {
-            let _of_setup = self.lebs.sim.because_of_setup_if(self.heads[head].is_of_setup);
-            let _why = (dirt > 0 && head != GC_HEAD && self.lebs.sim.reason() != &causes::SYNC)
-                .then(|| self.lebs.sim.because(&causes::PADDING));
-            self.lebs.write(lnum, offs, &bytes[..end as usize])
+            let _of_setup = lebs.sim.because_of_setup_if(self.heads[head].is_of_setup);
+            let _why = (dirt > 0 && head != GC_HEAD && lebs.sim.reason() != &causes::SYNC)
+                .then(|| lebs.sim.because(&causes::PADDING));
+            lebs.write(lnum, offs, &bytes[..end as usize])
         };
         self.heads[head].bytes = bytes;
         written?;
         let h = &mut self.heads[head];
         h.offs += end;
-        h.set_size(&self.lebs.geo);
-        let free = self.lebs.geo.leb_bytes - h.offs;
-        self.space.update_lp(&mut self.lebs, lnum, Some(free), dirt, Change::default())
+        h.set_size(&lebs.geo);
+        let free = lebs.geo.leb_bytes - h.offs;
+        space.update_lp(lebs, lnum, Some(free), dirt, Change::default())
     }
 
-    pub fn sync_all_heads(&mut self) -> Res<()> {
-        (0..HEADS).try_for_each(|head| self.sync_head(head))
+    pub fn sync_all_heads(&mut self, lebs: &mut Lebs, space: &mut Space) -> Res<()> {
+        (0..HEADS).try_for_each(|head| self.sync_head(lebs, space, head))
     }
 
     /// Writes the buffers that hold nodes of an inode (`ubifs_sync_wbufs_by_inode`).
-    pub fn sync_heads_of(&mut self, ino: u32) -> Res<()> {
+    pub fn sync_heads_of(&mut self, lebs: &mut Lebs, space: &mut Space, ino: u32) -> Res<()> {
         for head in 0..HEADS {
             if head != GC_HEAD && self.heads[head].holds(ino) {
-                self.sync_head(head)?;
+                self.sync_head(lebs, space, head)?;
             }
         }
         Ok(())
     }
 
     /// Appends a node, or a group of nodes, to a head. There must be room for it.
-    pub fn write_head(&mut self, head: usize, node: &[u8]) -> Res<()> {
+    pub fn write_head(
+        &mut self,
+        lebs: &mut Lebs,
+        space: &mut Space,
+        commits: &mut Commits,
+        head: usize,
+        node: &[u8],
+    ) -> Res<()> {
         let aligned = align8(node.len() as u32);
         let lnum = self.heads[head].lnum.ok_or(NO_SPACE)?;
-        if self.heads[head].space(&self.lebs.geo) < aligned {
+        if self.heads[head].space(&lebs.geo) < aligned {
             return Err(NO_SPACE);
         }
         self.cancel_head_timer(head);
-        self.lebs.check_writable()?;
-        let for_setup = self.lebs.sim.is_for_setup();
-        self.uncommitted.of_setup |= for_setup;
-        self.uncommitted.of_others |= !for_setup;
+        lebs.check_writable()?;
+        let for_setup = lebs.sim.is_for_setup();
+        commits.uncommitted.of_setup |= for_setup;
+        commits.uncommitted.of_others |= !for_setup;
         let h = &mut self.heads[head];
         h.is_of_setup = for_setup && (h.used == 0 || h.is_of_setup);
         let mut bytes = std::mem::take(&mut self.heads[head].bytes);
-        let result = self.fill_head(head, lnum, &mut bytes, node, aligned);
+        let result = self.fill_head(lebs, head, lnum, &mut bytes, node, aligned);
         self.heads[head].bytes = bytes;
         result?;
-        let free = self.heads[head].space(&self.lebs.geo);
-        self.space.update_lp(&mut self.lebs, lnum, Some(free), 0, Change::default())?;
+        let free = self.heads[head].space(&lebs.geo);
+        space.update_lp(lebs, lnum, Some(free), 0, Change::default())?;
         if self.heads[head].used > 0 {
-            self.start_head_timer(head);
+            self.start_head_timer(lebs, commits, head);
         }
         Ok(())
     }
 
-    fn fill_head(&mut self, head: usize, lnum: u32, buffer: &mut [u8], node: &[u8], aligned: u32) -> Res<()> {
-        let (max_write, leb_bytes) = (self.lebs.geo.max_write, self.lebs.geo.leb_bytes);
+    fn fill_head(
+        &mut self,
+        lebs: &mut Lebs,
+        head: usize,
+        lnum: u32,
+        buffer: &mut [u8],
+        node: &[u8],
+        aligned: u32,
+    ) -> Res<()> {
+        let (max_write, leb_bytes) = (lebs.geo.max_write, lebs.geo.leb_bytes);
         let mut done = 0usize;
         let mut written = 0;
         let mut left = aligned;
@@ -171,11 +189,11 @@ impl Core {
             let (at, size, offs) = (h.used as usize, h.size as usize, h.offs);
             let count = size - at;
             put(&mut buffer[at..size], &node[..count.min(node.len())]);
-            self.lebs.write(lnum, offs, &buffer[..size])?;
+            lebs.write(lnum, offs, &buffer[..size])?;
             (done, written) = (count, size);
         } else if !h.offs.is_multiple_of(max_write) {
             let (size, offs) = (h.size as usize, h.offs);
-            self.lebs.write(lnum, offs, &node[..size])?;
+            lebs.write(lnum, offs, &node[..size])?;
             (done, written) = (size, size);
         }
         let h = &mut self.heads[head];
@@ -186,18 +204,18 @@ impl Core {
             let many = ((units - 1) * max_write) as usize;
             if many > 0 {
                 let offs = h.offs;
-                self.lebs.write(lnum, offs, &node[done..done + many])?;
+                lebs.write(lnum, offs, &node[done..done + many])?;
                 self.heads[head].offs += many as u32;
                 done += many;
             }
             let unit = max_write as usize;
             let offs = self.heads[head].offs;
             match node.get(done..done + unit) {
-                Some(whole) => self.lebs.write(lnum, offs, whole)?,
+                Some(whole) => lebs.write(lnum, offs, whole)?,
                 // The node ends before this write unit does.
                 None => {
                     put(&mut buffer[..unit], &node[done..]);
-                    self.lebs.write(lnum, offs, &buffer[..unit])?;
+                    lebs.write(lnum, offs, &buffer[..unit])?;
                 }
             }
             self.heads[head].offs += max_write;
@@ -215,23 +233,23 @@ impl Core {
     }
 
     /// Reads a node that may still be in a head's buffer, wholly or in part (`ubifs_read_node_wbuf`).
-    pub fn read_node_of_head(&mut self, head: usize, node: &mut Vec<u8>, kind: u8, at: NodeAt) -> Res<()> {
+    pub fn read_node_of_head(&self, lebs: &mut Lebs, head: usize, node: &mut Vec<u8>, kind: u8, at: NodeAt) -> Res<()> {
         let h = &self.heads[head];
         let end = at.offs + at.len;
         if h.lnum != Some(at.lnum) || end <= h.offs {
-            return self.lebs.read_node(node, kind, at.lnum, at.offs, at.len);
+            return lebs.read_node(node, kind, at.lnum, at.offs, at.len);
         }
         node.resize(at.len as usize, 0);
-        self.read_of_head(head, node, at)?;
-        self.lebs.check_read(node, kind, at.offs)
+        self.read_of_head(lebs, head, node, at)?;
+        lebs.check_read(node, kind, at.offs)
     }
 
     /// Reads bytes that may still be in a head's buffer, wholly or in part (`read_wbuf`).
-    pub fn read_of_head(&mut self, head: usize, bytes: &mut [u8], at: NodeAt) -> Res<()> {
+    pub fn read_of_head(&self, lebs: &mut Lebs, head: usize, bytes: &mut [u8], at: NodeAt) -> Res<()> {
         let h = &self.heads[head];
         let end = at.offs + at.len;
         if h.lnum != Some(at.lnum) || end <= h.offs {
-            return self.lebs.read_checked(at.lnum, at.offs, bytes);
+            return lebs.read_checked(at.lnum, at.offs, bytes);
         }
         if end > h.offs + h.used {
             return Err(Fail::corrupt("node behind the end of a journal head")).at(at.lnum, at.offs);
@@ -241,7 +259,7 @@ impl Core {
         bytes[on_flash..].copy_from_slice(&h.bytes[from..from + at.len as usize - on_flash]);
         match on_flash {
             0 => Ok(()),
-            _ => self.lebs.read_checked(at.lnum, at.offs, &mut bytes[..on_flash]),
+            _ => lebs.read_checked(at.lnum, at.offs, &mut bytes[..on_flash]),
         }
     }
 }

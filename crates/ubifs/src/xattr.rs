@@ -8,7 +8,7 @@ use crate::causes;
 use crate::core::Core;
 use crate::error::NOT_FOUND;
 use crate::format::*;
-use crate::inode::{entry_type, Inode};
+use crate::inode::{entry_bytes, entry_type, Inode};
 use crate::journal_names::NewEntry;
 use crate::key::Key;
 use crate::tnc::entry_name;
@@ -44,7 +44,7 @@ impl Inode {
     /// Counts a new attribute in the sums of the inode that has it.
     fn add_xattr(&mut self, name: &[u8], len: usize) {
         self.xattr_cnt += 1;
-        self.xattr_bytes += Core::entry_bytes(name) as u32 + value_bytes(len);
+        self.xattr_bytes += entry_bytes(name) as u32 + value_bytes(len);
         self.xattr_names += name.len() as u32;
     }
 
@@ -52,7 +52,7 @@ impl Inode {
     /// small.
     fn drop_xattr(&mut self, name: &[u8], len: usize) {
         self.xattr_cnt = self.xattr_cnt.saturating_sub(1);
-        self.xattr_bytes = self.xattr_bytes.saturating_sub(Core::entry_bytes(name) as u32 + value_bytes(len));
+        self.xattr_bytes = self.xattr_bytes.saturating_sub(entry_bytes(name) as u32 + value_bytes(len));
         self.xattr_names = self.xattr_names.saturating_sub(name.len() as u32);
     }
 }
@@ -65,7 +65,7 @@ impl Ubifs {
         }
         let _why = self.core.lebs.sim.because_if_none(&causes::INODE_READ);
         self.load(ino)?;
-        let key = self.core.xattr_key(ino, name);
+        let key = self.core.lebs.geo.xattr_key(ino, name);
         let mut node = std::mem::take(&mut self.entry);
         let found = self.core.lookup_name(key, name, &mut node);
         let value_ino = get_u64(&node, dent::INUM) as u32;
@@ -229,7 +229,7 @@ impl Ubifs {
         match write(&mut self.core, owner) {
             Ok(()) => {
                 owner.synced_bytes = owner.size_bytes;
-                self.core.mark_clean(owner);
+                self.core.space.mark_clean(&self.core.lebs, owner);
                 Ok(())
             }
             Err(fail) => {

@@ -144,8 +144,8 @@ impl Core {
     /// Reads the node that `key` leads to, from a write buffer if it is still there.
     pub fn read_leaf(&mut self, key: Key, at: NodeAt, node: &mut Vec<u8>) -> Res<()> {
         let kind = node_kind(key);
-        match self.head_of_bud(at.lnum) {
-            Some(head) => self.read_node_of_head(head, node, kind, at)?,
+        match self.journal.head_of_bud(&self.lebs, at.lnum) {
+            Some(head) => self.journal.read_node_of_head(&mut self.lebs, head, node, kind, at)?,
             None => self.lebs.read_node(node, kind, at.lnum, at.offs, at.len)?,
         }
         if Key::read(node, KEY_AT) != key {

@@ -45,14 +45,14 @@ fn search(znode: &Znode, key: Key) -> (bool, i32) {
 impl Core {
     /// Finds a key. Of several branches with the same key any may be found.
     pub(crate) fn find(&mut self, key: Key) -> Res<(bool, Position)> {
-        let (exact, position) = self.descend(key, false)?;
+        let (exact, position) = self.descend(key)?;
         self.step_back_if_hashed(key, exact, position)
     }
 
     /// Finds a key as [`Core::find`] does, and marks all znodes on the way as dirty, so that the commit writes them
     /// anew.
     pub(super) fn find_dirty(&mut self, key: Key) -> Res<(bool, Position)> {
-        let (exact, position) = self.descend(key, true)?;
+        let (exact, position) = self.descend_dirty(key)?;
         let found = self.step_back_if_hashed(key, exact, position)?;
         if found.0 {
             self.dirty_bottom_up(found.1.znode)?;
@@ -60,12 +60,21 @@ impl Core {
         Ok(found)
     }
 
-    fn descend(&mut self, key: Key, dirty: bool) -> Res<(bool, Position)> {
+    fn descend(&mut self, key: Key) -> Res<(bool, Position)> {
         let mut znode = self.root_znode()?;
         loop {
-            if dirty {
-                self.dirty_znode(znode)?;
+            let (exact, n) = search(self.tnc.z(znode), key);
+            if self.tnc.z(znode).level == 0 {
+                return Ok((exact, Position { znode, n }));
             }
+            znode = self.child_znode(znode, n.max(0) as usize)?;
+        }
+    }
+
+    fn descend_dirty(&mut self, key: Key) -> Res<(bool, Position)> {
+        let mut znode = self.root_znode()?;
+        loop {
+            self.dirty_znode(znode)?;
             let (exact, n) = search(self.tnc.z(znode), key);
             if self.tnc.z(znode).level == 0 {
                 return Ok((exact, Position { znode, n }));
@@ -126,8 +135,8 @@ impl Core {
 
     /// Finds, among the branches with this key, the one that leads to this place on flash.
     pub(super) fn seek_place(&mut self, key: Key, start: Position, lnum: u32, offs: u32) -> Res<Option<Position>> {
-        let is_there = |core: &Core, position: Position| {
-            let at = core.at(position);
+        let is_there = |index: &Self, position: Position| {
+            let at = index.at(position);
             (at.lnum, at.offs) == (lnum, offs)
         };
         if is_there(self, start) {
@@ -184,8 +193,8 @@ impl Core {
             }
             znode = self.child_znode(znode, n as usize)?;
         }
-        let leads = |core: &Core, znode: u32, n: usize| {
-            let at = core.tnc.z(znode).branches[n].at;
+        let leads = |index: &Self, znode: u32, n: usize| {
+            let at = index.tnc.z(znode).branches[n].at;
             at.len > 0 && (at.lnum, at.offs) == (lnum, offs)
         };
         let (start, start_n) = (znode, n as usize);
