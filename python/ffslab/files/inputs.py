@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 Kind = Literal[
     "experiment",
+    "profile",
     "job file",
     "command file",
     "script",

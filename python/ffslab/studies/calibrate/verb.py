@@ -9,7 +9,7 @@ from typing import Any
 from ffslab import __version__
 from ffslab._native import InputError
 from ffslab.files import results
-from ffslab.files.os_errors import reason
+from ffslab.files.inputs import read_bytes
 from ffslab.studies.calibrate import board_profile, loops, power_capture, probe_logs
 from ffslab.studies.calibrate.board_profile import Measured
 from ffslab.studies.calibrate.observations import Observations
@@ -199,10 +199,7 @@ def save(done: Calibration, folder: Path) -> Path:
 
     def write(fresh: Path) -> None:
         for name, own in done.files.items():
-            try:
-                (fresh / name).write_bytes(own.read_bytes())
-            except OSError as error:
-                raise InputError(f"{own}: cannot be read: {reason(error)}") from None
+            (fresh / name).write_bytes(read_bytes(own, "profile"))
         place = fresh / BOARD
         place.write_text(done.toml, encoding="utf-8")
         try:
