@@ -98,7 +98,7 @@ def test_the_root_is_given_to_whom_one_says(fs: str, tmp_path: Path) -> None:
         assert (mount.place.stat().st_uid, mount.place.stat().st_gid) == (1000, 1001)
 
 
-@pytest.mark.parametrize("owner", ["", ":5", "1:", "no-such-user", "1:no-such-group", "4294967295", "-1"])
+@pytest.mark.parametrize("owner", ["", ":5", "1:", "no-such-user", "1:no-such-group", "4294967295", "-1", "9" * 5000])
 def test_an_owner_that_cannot_be_is_refused(owner: str, tmp_path: Path, ffslab: Command) -> None:
     need_fuse()
     (tmp_path / "mount").mkdir()
