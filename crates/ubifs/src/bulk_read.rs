@@ -5,15 +5,19 @@
 //! Follows `fs/ubifs/file.c` (`ubifs_bulk_read`, `ubifs_do_bulk_read`, `populate_page`) and `tnc.c`
 //! (`ubifs_tnc_get_bu_keys`, `ubifs_tnc_bulk_read`).
 
-use crate::core::Core;
+use crate::compress::Compressor;
 use crate::error::{Fail, Res};
 use crate::format::*;
 use crate::geometry::Geometry;
 use crate::inode::Inode;
+use crate::journal::Journal;
 use crate::key::{Key, DATA_KEY};
+use crate::leb::Lebs;
+use crate::tnc::Index;
 use crate::tnc::NodeAt;
 use crate::Ubifs;
 use ffslab_fs::{Host, Ino, PAGE_BYTES};
+use ffslab_sim::Sim;
 
 /// Most blocks that one access covers (`UBIFS_MAX_BULK_READ`).
 const BLOCKS_MAX: u32 = 32;
@@ -62,14 +66,14 @@ fn bulk_bytes_max(geo: &Geometry) -> u32 {
     (BLOCKS_MAX * DATA_BYTES_MAX).min(geo.leb_bytes)
 }
 
-impl Core {
+impl Index {
     /// Finds what can be read at once from block `first` on.
-    fn find_bulk(&mut self, bulk: &mut Bulk) -> Res<()> {
+    fn find_bulk(&mut self, lebs: &Lebs, bulk: &mut Bulk) -> Res<()> {
         let key = Key::data(bulk.ino, bulk.first);
-        let bytes_max = bulk_bytes_max(&self.lebs.geo);
+        let bytes_max = bulk_bytes_max(&lebs.geo);
         bulk.nodes.clear();
         (bulk.blocks, bulk.is_at_end, bulk.next) = (0, false, 0);
-        let (found, mut position) = self.find(key)?;
+        let (found, mut position) = self.find(lebs, key)?;
         let mut block = bulk.first;
         let (mut lnum, mut end, mut bytes) = (None, 0, 0);
         if found {
@@ -82,7 +86,7 @@ impl Core {
             (lnum, end, bytes) = (Some(at.lnum), at.offs + align8(at.len), at.len);
         }
         loop {
-            let next = self.next(position)?.map(|position| (position, self.key_at(position)));
+            let next = self.next(lebs, position)?.map(|position| (position, self.key_at(position)));
             let Some((after, key)) = next.filter(|(_, key)| key.ino == bulk.ino && key.kind() == DATA_KEY) else {
                 bulk.is_at_end = true;
                 break;
@@ -113,46 +117,57 @@ impl Core {
         bulk.blocks = bulk.blocks.min(BLOCKS_MAX);
         Ok(())
     }
+}
 
-    /// Reads what [`Core::find_bulk`] found, and checks it.
-    fn read_bulk(&mut self, bulk: &mut Bulk) -> Res<()> {
+impl Journal {
+    /// Reads what [`Index::find_bulk`] found, and checks it.
+    fn read_bulk(&self, lebs: &Lebs, bulk: &mut Bulk) -> Res<()> {
         let (Some(&(_, first)), Some(&(_, last))) = (bulk.nodes.first(), bulk.nodes.last()) else { return Ok(()) };
         let len = last.offs + last.len - first.offs;
         bulk.bytes.resize(len as usize, 0);
         let at = NodeAt { len, ..first };
-        match self.journal.head_of_bud(&self.lebs, at.lnum) {
-            Some(head) => self.journal.read_of_head(&mut self.lebs, head, &mut bulk.bytes, at)?,
-            None => self.lebs.read_checked(at.lnum, at.offs, &mut bulk.bytes)?,
+        match self.head_of_bud(lebs, at.lnum) {
+            Some(head) => self.read_of_head(lebs, head, &mut bulk.bytes, at)?,
+            None => lebs.read_checked(at.lnum, at.offs, &mut bulk.bytes)?,
         }
         for &(key, at) in &bulk.nodes {
             let from = (at.offs - first.offs) as usize;
             let node = &bulk.bytes[from..from + at.len as usize];
-            self.lebs.check_read(node, DATA_NODE, at.offs)?;
+            lebs.check_read(node, DATA_NODE, at.offs)?;
             if Key::read(node, KEY_AT) != key {
                 return Err(Fail::corrupt("node with another key than the index says"));
             }
         }
         Ok(())
     }
+}
 
+impl Bulk {
     /// Makes page `index` from the nodes that were read. Returns `true` when the page is a hole.
-    fn fill_from_bulk(&mut self, bulk: &mut Bulk, index: u64, size_bytes: u64, page: &mut [u8]) -> Res<bool> {
-        let base = bulk.nodes.first().map_or(0, |(_, at)| at.offs);
+    fn fill(
+        &mut self,
+        compressor: &mut Compressor,
+        sim: &Sim,
+        index: u64,
+        size_bytes: u64,
+        page: &mut [u8],
+    ) -> Res<bool> {
+        let base = self.nodes.first().map_or(0, |(_, at)| at.offs);
         if index >= size_bytes.div_ceil(u64::from(BLOCK_BYTES)) {
             page.fill(0);
             return Ok(true);
         }
-        while bulk.nodes.get(bulk.next).is_some_and(|(key, _)| u64::from(key.block()) < index) {
-            bulk.next += 1;
+        while self.nodes.get(self.next).is_some_and(|(key, _)| u64::from(key.block()) < index) {
+            self.next += 1;
         }
-        let node = bulk.nodes.get(bulk.next).filter(|(key, _)| u64::from(key.block()) == index);
+        let node = self.nodes.get(self.next).filter(|(key, _)| u64::from(key.block()) == index);
         let Some(&(_, at)) = node else {
             page.fill(0);
             return Ok(true);
         };
-        bulk.next += 1;
+        self.next += 1;
         let from = (at.offs - base) as usize;
-        self.unpack_data(&bulk.bytes[from..from + at.len as usize], page)?;
+        compressor.unpack_data(sim, &self.bytes[from..from + at.len as usize], page)?;
         let end = size_bytes - index * u64::from(BLOCK_BYTES);
         if end < page.len() as u64 {
             page[end as usize..].fill(0);
@@ -175,7 +190,7 @@ impl Ubifs {
     pub(crate) fn read_page_in_bulk(&mut self, ino: Ino, index: u64, page: &mut [u8]) -> Option<bool> {
         let mut bulk = std::mem::take(&mut self.bulk);
         (bulk.ino, bulk.first) = (ino, index as u32);
-        let result = self.core.find_bulk(&mut bulk);
+        let result = self.core.index.find_bulk(&self.core.lebs, &mut bulk);
         let inode = self.inodes.get_mut(&ino)?;
         if bulk.is_at_end && result.is_ok() {
             (inode.reads.in_a_row, inode.reads.is_bulk) = (1, false);
@@ -188,8 +203,8 @@ impl Ubifs {
         let size_bytes = inode.size_bytes;
         // The kernel warns of an error and goes on page by page.
         let is_hole = result
-            .and_then(|()| self.core.read_bulk(&mut bulk))
-            .and_then(|()| self.core.fill_from_bulk(&mut bulk, index, size_bytes, page))
+            .and_then(|()| self.core.journal.read_bulk(&self.core.lebs, &mut bulk))
+            .and_then(|()| bulk.fill(&mut self.core.compressor, &self.core.lebs.sim, index, size_bytes, page))
             .ok();
         self.bulk = bulk;
         is_hole
@@ -205,7 +220,11 @@ impl Ubifs {
         let mut index = first + 1;
         while index < first + u64::from(bulk.blocks) && index < pages && !host.is_page_locked(ino, index) {
             if host.page(ino, index).is_none() {
-                let Ok(is_hole) = self.core.fill_from_bulk(&mut bulk, index, size_bytes, &mut page) else { break };
+                let Ok(is_hole) =
+                    bulk.fill(&mut self.core.compressor, &self.core.lebs.sim, index, size_bytes, &mut page)
+                else {
+                    break;
+                };
                 host.insert_page(ino, index, &page);
                 self.note_clean_page(ino, index, is_hole);
             }

@@ -6,8 +6,11 @@
 use crate::core::Core;
 use crate::error::{Fail, Res};
 use crate::format::{align8, GC_HEAD, IDX_NODE};
+use crate::journal::Journal;
+use crate::leb::Lebs;
 use crate::lprops::Category;
 use crate::lpt::Stats;
+use crate::tnc::Index;
 use crate::tnc::NO_ZNODE;
 use crate::Ubifs;
 use std::collections::BTreeMap;
@@ -15,13 +18,13 @@ use std::collections::BTreeMap;
 /// Bytes in use per LEB, as the index says, and whether they are index nodes.
 type Used = BTreeMap<u32, (u32, bool)>;
 
-impl Core {
-    fn count_used(&mut self, id: u32, used: &mut Used, nodes: &mut u64) -> Res<()> {
-        let level = self.tnc.z(id).level;
-        for n in 0..self.tnc.z(id).branches.len() {
-            let branch = &self.tnc.z(id).branches[n];
+impl Index {
+    fn count_used(&mut self, lebs: &mut Lebs, journal: &Journal, id: u32, used: &mut Used, nodes: &mut u64) -> Res<()> {
+        let level = self.z(id).level;
+        for n in 0..self.z(id).branches.len() {
+            let branch = &self.z(id).branches[n];
             let (at, key, child) = (branch.at, branch.key, branch.child);
-            let is_dirty = child != NO_ZNODE && self.tnc.z(child).dirty;
+            let is_dirty = child != NO_ZNODE && self.z(child).dirty;
             if at.len > 0 && !is_dirty {
                 let entry = used.entry(at.lnum).or_insert((0, level > 0));
                 if entry.1 != (level > 0) {
@@ -30,26 +33,28 @@ impl Core {
                 entry.0 += align8(at.len);
             }
             if level > 0 {
-                let child = self.child_znode(id, n)?;
-                if self.tnc.z(child).branches[0].key < key {
+                let child = self.child_znode(lebs, id, n)?;
+                if self.z(child).branches[0].key < key {
                     return Err(Fail::corrupt("a child begins below its branch"));
                 }
-                self.count_used(child, used, nodes)?;
+                self.count_used(lebs, journal, child, used, nodes)?;
             } else {
                 *nodes += 1;
                 let mut node = Vec::new();
-                self.read_leaf(key, at, &mut node)?;
+                journal.read_leaf(lebs, key, at, &mut node)?;
             }
         }
         Ok(())
     }
+}
 
+impl Core {
     fn check_leb(&mut self, lnum: u32, used: &Used, sums: &mut Stats) -> Result<(), String> {
         let geo = self.lebs.geo;
-        let lp = self.space.read_lp(&mut self.lebs, lnum).map_err(|fail| format!("LEB {lnum}: {fail:?}"))?;
+        let lp = self.space.read_lp(&self.lebs, lnum).map_err(|fail| format!("LEB {lnum}: {fail:?}"))?;
         let (in_use, _) = used.get(&lnum).copied().unwrap_or((0, lp.is_index));
         let space = lp.free + lp.dirty;
-        let index_head = lnum == self.tnc.ihead_lnum;
+        let index_head = lnum == self.index.ihead_lnum;
         let waits = self.space.idx_gc.iter().any(|entry| entry.lnum == lnum);
         if space + in_use != geo.leb_bytes && !waits {
             return Err(format!("LEB {lnum}: {in_use} bytes in use, {} free, {} dirty", lp.free, lp.dirty));
@@ -88,17 +93,17 @@ impl Core {
             .map_err(text)?;
         // This comes first: it checks leaves of the LPT on flash, which the reads below bring into memory.
         let looked = self.space.look_at_lprops(&self.lebs).map_err(text)?;
-        let root = self.root_znode().map_err(text)?;
+        let root = self.index.root_znode(&self.lebs).map_err(text)?;
         let (mut used, mut nodes) = (Used::new(), 0);
-        let at = self.tnc.root.at;
-        if at.len > 0 && !self.tnc.z(root).dirty {
+        let at = self.index.root.at;
+        if at.len > 0 && !self.index.z(root).dirty {
             used.insert(at.lnum, (align8(at.len), true));
         }
-        self.count_used(root, &mut used, &mut nodes).map_err(text)?;
+        self.index.count_used(&mut self.lebs, &self.journal, root, &mut used, &mut nodes).map_err(text)?;
         let mut sums = Stats::default();
         for (lnum, seen) in (self.lebs.geo.main_first..self.lebs.geo.leb_cnt).zip(looked) {
             self.check_leb(lnum, &used, &mut sums)?;
-            let lp = self.space.read_lp(&mut self.lebs, lnum).map_err(text)?;
+            let lp = self.space.read_lp(&self.lebs, lnum).map_err(text)?;
             if seen != (lp.free, lp.dirty) {
                 return Err(format!("LEB {lnum}: an observer sees {seen:?} free and dirty bytes, it has {lp:?}"));
             }

@@ -121,7 +121,7 @@ impl Core {
     fn begin_commit(&mut self) -> Res<bool> {
         let _why = self.because_of_commit(self.commits.uncommitted.are_of_setup());
         self.lebs.check_writable()?;
-        if !self.mount.mounting && !self.tnc.is_root_dirty() && !self.space.lpt.is_dirty() {
+        if !self.mount.mounting && !self.index.is_root_dirty() && !self.space.lpt.is_dirty() {
             self.commits.state = CommitState::Resting;
             return Ok(false);
         }
@@ -140,7 +140,7 @@ impl Core {
 
     fn step_commit(&mut self) -> Res<bool> {
         let Some(commit) = self.commits.running.take() else { return Ok(false) };
-        if self.write_index_piece()? {
+        if self.index.write_piece(&mut self.lebs, &mut self.space)? {
             self.commits.running = Some(commit);
             return Ok(true);
         }
@@ -170,11 +170,11 @@ impl Core {
         self.commits.number += 1;
         self.space.start_gc_commit(&mut self.lebs)?;
         let log_lnum = self.journal.start_log_commit(&mut self.lebs, self.commits.number)?;
-        let root = self.start_index_commit()?;
+        let root = self.index.start_commit(&mut self.lebs, &mut self.space)?;
         self.space.start_lpt_commit(&mut self.lebs)?;
         self.journal.orphans.start_commit();
         let stats = self.space.lpt.stats;
-        self.begin_index_writes()?;
+        self.index.begin_writes(&self.lebs, &mut self.space)?;
         let is_of_setup = std::mem::take(&mut self.commits.uncommitted).are_of_setup();
         Ok(Commit { is_of_setup, root, log_lnum, stats })
     }
@@ -192,7 +192,7 @@ impl Core {
         master.cmt_no = self.commits.number;
         master.log_lnum = commit.log_lnum;
         master.root = commit.root;
-        (master.ihead_lnum, master.ihead_offs) = (self.tnc.ihead_lnum, self.tnc.ihead_offs);
+        (master.ihead_lnum, master.ihead_offs) = (self.index.ihead_lnum, self.index.ihead_offs);
         master.index_bytes = self.space.budget.old_idx_bytes;
         (master.lpt.lnum, master.lpt.offs) = (lpt_root.lnum, lpt_root.offs);
         (master.nhead, master.ltab, master.lsave) = (lpt.nhead, lpt.ltab_at, lpt.lsave_at);
@@ -205,7 +205,7 @@ impl Core {
         }
         let old_tail_lnum = self.journal.log.tail_lnum;
         self.journal.end_log_commit(&self.lebs, commit.log_lnum);
-        self.write_master()?;
+        self.master.write(&mut self.lebs, self.highest_ino)?;
         self.journal.finish_log_commit(&mut self.lebs, &mut self.space, old_tail_lnum)?;
         self.space.end_gc_commit(&mut self.lebs)?;
         self.space.finish_lpt_commit(&mut self.lebs)

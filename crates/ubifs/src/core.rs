@@ -3,14 +3,16 @@
 use crate::causes;
 use crate::commit::Commits;
 use crate::compress::Compressor;
+use crate::error::Res;
 use crate::geometry::Geometry;
 use crate::journal::Journal;
+use crate::key::Key;
 use crate::leb::Lebs;
 use crate::master::Master;
 use crate::mount::MountState;
 use crate::sb::Superblock;
 use crate::space::Space;
-use crate::tnc::{NodeAt, Tnc};
+use crate::tnc::{Index, NodeAt};
 use ffslab_sim::Sim;
 use ffslab_ubi::Volume;
 
@@ -19,17 +21,14 @@ pub(crate) struct Core {
     pub lebs: Lebs,
     pub sb: Superblock,
     pub master: Master,
-    pub tnc: Tnc,
     pub space: Space,
     pub journal: Journal,
+    pub index: Index,
     pub commits: Commits,
     pub highest_ino: u32,
     pub mount: MountState,
-    pub replaying: bool,
     pub compressor: Compressor,
     // Working memory.
-    pub index_buffer: Vec<u8>,
-    pub entry_buffer: Vec<u8>,
     pub data_buffer: Vec<u8>,
 }
 
@@ -40,17 +39,56 @@ impl Core {
             lebs: Lebs::new(sim, volume, geo),
             sb: Superblock::default(),
             master: Master::default(),
-            tnc: Tnc::new(NodeAt::default()),
             space: Space::default(),
             journal: Journal::new(geo.max_write),
+            index: Index::new(NodeAt::default()),
             commits: Commits::default(),
             highest_ino: crate::format::FIRST_INO,
             mount: MountState::default(),
-            replaying: false,
             compressor: Compressor::default(),
-            index_buffer: Vec::new(),
-            entry_buffer: Vec::new(),
             data_buffer: Vec::new(),
         }
+    }
+
+    // ---- the index, for who has all parts at hand ----------------------------------------------------------------
+
+    /// See [`Index::locate`].
+    pub fn locate(&mut self, key: Key, node: &mut Vec<u8>) -> Res<NodeAt> {
+        self.index.locate(&self.lebs, &self.journal, key, node)
+    }
+
+    /// See [`Index::lookup_name`].
+    pub fn lookup_name(&mut self, key: Key, name: &[u8], node: &mut Vec<u8>) -> Res<()> {
+        self.index.lookup_name(&self.lebs, &self.journal, key, name, node)
+    }
+
+    /// See [`Index::next_entry`].
+    pub fn next_entry(&mut self, key: Key, name: &[u8], node: &mut Vec<u8>) -> Res<()> {
+        self.index.next_entry(&self.lebs, &self.journal, key, name, node)
+    }
+
+    /// See [`Index::add`].
+    pub fn tnc_add(&mut self, key: Key, at: NodeAt) -> Res<()> {
+        self.index.add(&self.lebs, &mut self.space, key, at)
+    }
+
+    /// See [`Index::add_name`].
+    pub fn tnc_add_name(&mut self, key: Key, at: NodeAt, name: &[u8]) -> Res<()> {
+        self.index.add_name(&self.lebs, &mut self.space, &self.journal, key, at, name)
+    }
+
+    /// See [`Index::remove_name`].
+    pub fn tnc_remove_name(&mut self, key: Key, name: &[u8]) -> Res<()> {
+        self.index.remove_name(&self.lebs, &mut self.space, &self.journal, key, name)
+    }
+
+    /// See [`Index::remove_range`].
+    pub fn tnc_remove_range(&mut self, from: Key, to: Key) -> Res<()> {
+        self.index.remove_range(&self.lebs, &mut self.space, from, to)
+    }
+
+    /// See [`Index::remove_inode`].
+    pub fn tnc_remove_ino(&mut self, ino: u32) -> Res<()> {
+        self.index.remove_inode(&self.lebs, &mut self.space, &self.journal, ino)
     }
 }

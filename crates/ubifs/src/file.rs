@@ -4,6 +4,7 @@
 
 use crate::budget::{Growth, Request};
 use crate::causes;
+use crate::compress::Compressor;
 use crate::core::Core;
 use crate::error::{Fail, Res, NOT_FOUND};
 use crate::format::*;
@@ -11,6 +12,7 @@ use crate::inode::Inode;
 use crate::key::Key;
 use crate::Ubifs;
 use ffslab_fs::{Errno, FileKind, Host, Ino, InodeDirt, Result, SetAttr, TimeSpec, WritePlan};
+use ffslab_sim::Sim;
 
 /// The budget of a write between `write_begin` and `write_end`.
 #[derive(Clone, Copy, Debug)]
@@ -21,27 +23,31 @@ pub(crate) struct BegunWrite {
     growth: Growth,
 }
 
-impl Core {
-    /// Reads a block; [`NOT_FOUND`]: it is a hole. Returns how many bytes the node has.
-    fn read_block(&mut self, ino: u32, block: u32, page: &mut [u8]) -> Res<()> {
-        let mut node = std::mem::take(&mut self.data_buffer);
-        let result = self.locate(Key::data(ino, block), &mut node).and_then(|_| self.unpack_data(&node, page));
-        self.data_buffer = node;
-        result
-    }
-
+impl Compressor {
     /// The block that a data node holds, filled up with zeros.
-    pub fn unpack_data(&mut self, node: &[u8], page: &mut [u8]) -> Res<()> {
+    pub fn unpack_data(&mut self, sim: &Sim, node: &[u8], page: &mut [u8]) -> Res<()> {
         let size = get_u32(node, data::SIZE) as usize;
         if size == 0 || size > page.len() {
             return Err(Fail::corrupt("bad size in a data node"));
         }
         let kind = get_u16(node, data::COMPR_TYPE);
-        if self.compressor.decompress(&self.lebs.sim, kind, &node[data::DATA..], page) != Some(size) {
+        if self.decompress(sim, kind, &node[data::DATA..], page) != Some(size) {
             return Err(Fail::corrupt("damaged data in a data node"));
         }
         page[size..].fill(0);
         Ok(())
+    }
+}
+
+impl Core {
+    /// Reads a block; [`NOT_FOUND`]: it is a hole. Returns how many bytes the node has.
+    fn read_block(&mut self, ino: u32, block: u32, page: &mut [u8]) -> Res<()> {
+        let mut node = std::mem::take(&mut self.data_buffer);
+        let result = self
+            .locate(Key::data(ino, block), &mut node)
+            .and_then(|_| self.compressor.unpack_data(&self.lebs.sim, &node, page));
+        self.data_buffer = node;
+        result
     }
 }
 
@@ -151,7 +157,7 @@ impl Ubifs {
         if cached {
             return Ok(false);
         }
-        Ok(!self.core.has_key(Key::data(ino, index as u32))?)
+        Ok(!self.core.index.has_key(&self.core.lebs, Key::data(ino, index as u32))?)
     }
 
     // ---- writing into the page cache -----------------------------------------------------------------------------

@@ -33,13 +33,13 @@ impl Space {
         self.reserved_index_lebs(min_idx_lebs) <= self.spare_lebs()
     }
 
-    fn take(&mut self, lebs: &mut Lebs, lnum: u32) -> Res<Lprops> {
+    fn take(&mut self, lebs: &Lebs, lnum: u32) -> Res<Lprops> {
         let i = self.change_lp(lebs, lnum, Change { taken: Some(true), ..Change::default() })?;
         Ok(self.lpt.props[i])
     }
 
     /// The LEB that garbage collection takes next, marked as taken (`ubifs_find_dirty_leb`).
-    pub fn find_dirty_leb(&mut self, lebs: &mut Lebs, min_space: u32, pick: PickFree) -> Res<(u32, Lprops)> {
+    pub fn find_dirty_leb(&mut self, lebs: &Lebs, min_space: u32, pick: PickFree) -> Res<(u32, Lprops)> {
         let min_idx_lebs = self.budget.min_idx_lebs;
         let index_is_small = min_idx_lebs >= self.lpt.stats.idx_lebs;
         let mut pick_free = pick != PickFree::No;
@@ -70,7 +70,7 @@ impl Space {
         Ok((lnum, self.take(lebs, lnum)?))
     }
 
-    fn scan_for_dirty(&mut self, lebs: &mut Lebs, min_space: u32, pick_free: bool, exclude_index: bool) -> Res<u32> {
+    fn scan_for_dirty(&mut self, lebs: &Lebs, min_space: u32, pick_free: bool, exclude_index: bool) -> Res<u32> {
         let fits = |i: usize| {
             let lp = &self.lpt.props[i];
             lp.free + lp.dirty >= min_space && lp.dirty >= lebs.geo.dead_wm
@@ -107,7 +107,7 @@ impl Space {
         Ok((lnum, offs))
     }
 
-    fn find_leb_with_space(&mut self, lebs: &mut Lebs, min_space: u32, pick_free: bool, squeeze: bool) -> Res<u32> {
+    fn find_leb_with_space(&mut self, lebs: &Lebs, min_space: u32, pick_free: bool, squeeze: bool) -> Res<u32> {
         let categories = &self.lpt.categories;
         let has_space = |i: usize| self.lpt.props[i].free >= min_space;
         let fullest = categories.heap(Category::Free).first().map(|&i| i as usize).filter(|&i| has_space(i));
@@ -151,7 +151,7 @@ impl Space {
     }
 
     /// The LEB of the index with most room in its gaps, marked as taken (`ubifs_find_dirty_idx_leb`).
-    pub fn find_dirty_index_leb(&mut self, lebs: &mut Lebs) -> Res<u32> {
+    pub fn find_dirty_index_leb(&mut self, lebs: &Lebs) -> Res<u32> {
         while let Some(lnum) = self.dirty_idx_lebs.pop() {
             let i = self.lpt_lookup(lebs, lnum)?;
             let lp = &self.lpt.props[i];
@@ -166,7 +166,7 @@ impl Space {
         }
     }
 
-    fn find_any_dirty_index_leb(&mut self, lebs: &mut Lebs) -> Res<u32> {
+    fn find_any_dirty_index_leb(&mut self, lebs: &Lebs) -> Res<u32> {
         let categories = &self.lpt.categories;
         let heap = categories.heap(Category::DirtyIndex).iter().map(|&i| i as usize);
         let lists = [Category::FreeableIndex, Category::Uncategorized].into_iter();
@@ -185,12 +185,26 @@ impl Space {
     }
 
     /// Takes a LEB of the index that garbage collection has emptied in memory, while the index on flash still uses it.
-    fn reuse_collected_index_leb(&mut self, lebs: &mut Lebs) -> Res<u32> {
+    fn reuse_collected_index_leb(&mut self, lebs: &Lebs) -> Res<u32> {
         if self.idx_gc.is_empty() {
             return Err(NO_SPACE);
         }
         let lnum = self.idx_gc.remove(0).lnum;
         self.change_lp(lebs, lnum, Change { index: Some(true), idx_gc: -1, ..Change::default() })?;
         Ok(lnum)
+    }
+
+    /// The head of the index leaves a LEB.
+    pub fn release_index_leb(&mut self, lebs: &Lebs, lnum: u32) -> Res<()> {
+        self.update_lp(lebs, lnum, None, 0, Change { taken: Some(false), ..Change::default() })
+    }
+
+    /// Remembers which LEBs of the index have gaps, for the next commit (`ubifs_save_dirty_idx_lnums`).
+    pub fn save_dirty_index_lebs(&mut self, lebs: &Lebs) {
+        let first = lebs.geo.main_first;
+        let props = &self.lpt.props;
+        let mut dirtiest: Vec<u32> = self.lpt.categories.heap(Category::DirtyIndex).to_vec();
+        dirtiest.sort_by_key(|&i| props[i as usize].dirty + props[i as usize].free);
+        self.dirty_idx_lebs = dirtiest.into_iter().map(|i| first + i).collect();
     }
 }

@@ -203,7 +203,7 @@ impl FileSystem for Ubifs {
 
     fn measurement_begins(&mut self) -> Unwritten {
         self.core.commits.uncommitted =
-            UncommittedChanges { of_setup: self.core.tnc.is_root_dirty(), of_others: false };
+            UncommittedChanges { of_setup: self.core.index.is_root_dirty(), of_others: false };
         let mut buffered_bytes = 0;
         for head in self.core.journal.heads.iter_mut().filter(|head| head.used > 0) {
             head.is_of_setup = true;
@@ -239,7 +239,7 @@ impl FileSystem for Ubifs {
         self.inodes.retain(|&ino, inode| {
             ino == ROOT_INO || in_use(ino) || inode.dirty || inode.links == 0 || !inode.dirty_pages.is_empty()
         });
-        self.core.shrink_index();
+        self.core.index.shrink(&self.core.commits);
     }
 
     fn run_task(&mut self, host: &mut dyn Host, task: &'static Task) {

@@ -58,7 +58,7 @@ impl Core {
     /// Frees a LEB for whoever needs room, when a budget does not fit.
     pub fn run_gc(&mut self) -> Res<()> {
         let lnum = self.collect_garbage(PickFree::No)?;
-        self.space.return_leb(&mut self.lebs, lnum)
+        self.space.return_leb(&self.lebs, lnum)
     }
 
     /// Frees a LEB and returns its number, marked as taken. `pick`: whether a LEB that needs no collecting will do.
@@ -102,14 +102,14 @@ impl Core {
             if round > HARD_LEBS_LIMIT {
                 return Err(NO_SPACE);
             }
-            let (lnum, lp) = self.space.find_dirty_leb(&mut self.lebs, min_space, pick)?;
+            let (lnum, lp) = self.space.find_dirty_leb(&self.lebs, min_space, pick)?;
             let before = self.journal.heads[GC_HEAD].space(&self.lebs.geo);
             match self.collect_leb(lnum, &lp) {
                 Ok(Collected::Freed) => return Ok(lnum),
                 Ok(Collected::FreedIndex) => continue,
                 Ok(Collected::Retained) => {}
                 Err(Fail::Again) => {
-                    self.space.return_leb(&mut self.lebs, lnum)?;
+                    self.space.return_leb(&self.lebs, lnum)?;
                     return Err(Fail::Again);
                 }
                 Err(NO_SPACE) => return Err(Fail::corrupt("garbage collection ran out of space")),
@@ -130,7 +130,7 @@ impl Core {
         if lp.free + lp.dirty == self.lebs.geo.leb_bytes {
             if lp.free != self.lebs.geo.leb_bytes {
                 self.sync_other_heads()?;
-                self.space.free_leb(&mut self.lebs, lnum)?;
+                self.space.free_leb(&self.lebs, lnum)?;
             }
             self.lebs.unmap(lnum)?;
             if self.space.gc_lnum.is_none() {
@@ -153,19 +153,26 @@ impl Core {
         for node in leb.nodes.iter().filter(|node| node.kind == IDX_NODE) {
             let bytes = leb.node(node);
             let key = Key::read(bytes, idx::BRANCHES + BRANCH_BYTES as usize);
-            self.renew_index_node(key, get_u16(bytes, idx::LEVEL), leb.lnum, node.offs)?;
+            self.index.renew_index_node(
+                &self.lebs,
+                &mut self.space,
+                key,
+                get_u16(bytes, idx::LEVEL),
+                leb.lnum,
+                node.offs,
+            )?;
         }
         self.space.idx_gc.insert(0, IdxGc { lnum: leb.lnum, unmap: false });
         let free = Some(self.lebs.geo.leb_bytes);
         let change = Change { free, dirty: Some(0), index: Some(false), idx_gc: 1, ..Change::default() };
-        self.space.change_lp(&mut self.lebs, leb.lnum, change)?;
+        self.space.change_lp(&self.lebs, leb.lnum, change)?;
         Ok(Collected::FreedIndex)
     }
 
     fn collect_journal_leb(&mut self, leb: &ScannedLeb) -> Res<Collected> {
         self.move_nodes(leb)?;
         self.sync_other_heads()?;
-        self.space.free_leb(&mut self.lebs, leb.lnum)?;
+        self.space.free_leb(&self.lebs, leb.lnum)?;
         if self.space.gc_lnum.is_none() {
             self.space.gc_lnum = Some(leb.lnum);
             return Ok(Collected::Retained);
@@ -200,7 +207,7 @@ impl Core {
         }
         let (mut data, mut others) = (Vec::new(), Vec::new());
         for node in &leb.nodes {
-            if node.kind > XENT_NODE || !self.has_leaf(node.key, leb.lnum, node.offs)? {
+            if node.kind > XENT_NODE || !self.index.has_leaf(&self.lebs, node.key, leb.lnum, node.offs)? {
                 continue;
             }
             if node.key.kind() == DATA_KEY {
@@ -251,12 +258,12 @@ impl Core {
         let lnum = head.lnum.ok_or(NO_SPACE)?;
         let at = NodeAt { lnum, offs: head.next_offs(), len: node.len };
         self.journal.write_head(&mut self.lebs, &mut self.space, &mut self.commits, GC_HEAD, leb.node(node))?;
-        self.tnc_replace(node.key, leb.lnum, node.offs, at)
+        self.index.replace(&self.lebs, &mut self.space, node.key, leb.lnum, node.offs, at)
     }
 }
 
 impl Space {
-    fn free_leb(&mut self, lebs: &mut Lebs, lnum: u32) -> Res<()> {
+    fn free_leb(&mut self, lebs: &Lebs, lnum: u32) -> Res<()> {
         self.change_lp(lebs, lnum, Change { free: Some(lebs.geo.leb_bytes), dirty: Some(0), ..Change::default() })?;
         Ok(())
     }

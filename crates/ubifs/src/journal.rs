@@ -71,7 +71,7 @@ impl Core {
                         if self.journal.heads[head].lnum.is_some()
                             && self.journal.heads[head].space(&self.lebs.geo) >= len
                         {
-                            return self.space.return_leb(&mut self.lebs, lnum);
+                            return self.space.return_leb(&self.lebs, lnum);
                         }
                         (lnum, 0)
                     }
@@ -88,7 +88,7 @@ impl Core {
                 .sync_head(&mut self.lebs, &mut self.space, head)
                 .and_then(|()| self.journal.add_bud_to_log(&mut self.lebs, &mut self.commits, head, lnum, offs));
             if let Err(fail) = begun {
-                self.space.return_leb(&mut self.lebs, lnum)?;
+                self.space.return_leb(&self.lebs, lnum)?;
                 return Err(fail);
             }
             self.journal.heads[head].seek(&self.lebs.geo, lnum, offs);
@@ -179,7 +179,7 @@ impl Core {
             if is_last {
                 core.tnc_remove_ino(ino)?;
                 core.journal.orphans.delete(ino);
-                core.space.add_dirt(&mut core.lebs, lnum, len)
+                core.space.add_dirt(&core.lebs, lnum, len)
             } else {
                 core.tnc_add(Key::inode(ino), NodeAt { lnum, offs, len: node_len })
             }
@@ -229,7 +229,7 @@ impl Core {
                 core.tnc_add(last, NodeAt { lnum, offs: offs + INO_BYTES + TRUN_BYTES, len: tail_len })?;
             }
             core.tnc_add(Key::inode(ino), NodeAt { lnum, offs, len: INO_BYTES })?;
-            core.space.add_dirt(&mut core.lebs, lnum, TRUN_BYTES)?;
+            core.space.add_dirt(&core.lebs, lnum, TRUN_BYTES)?;
             let (first, end) = (new_bytes.div_ceil(u64::from(BLOCK_BYTES)), old_bytes.div_ceil(u64::from(BLOCK_BYTES)));
             match end.checked_sub(1) {
                 Some(to) if to >= first => {

@@ -104,7 +104,7 @@ impl Core {
         self.index_change(|core| {
             if deletion {
                 core.tnc_remove_name(key, entry.name)?;
-                core.space.add_dirt(&mut core.lebs, lnum, name_len)?;
+                core.space.add_dirt(&core.lebs, lnum, name_len)?;
             } else {
                 core.tnc_add_name(key, NodeAt { lnum, offs, len: name_len }, entry.name)?;
             }
@@ -165,7 +165,7 @@ impl Core {
             if whiteout.is_some() {
                 core.tnc_add_name(old_key, old_at, old_name)?;
             } else {
-                core.space.add_dirt(&mut core.lebs, lnum, old_len)?;
+                core.space.add_dirt(&core.lebs, lnum, old_len)?;
                 core.tnc_remove_name(old_key, old_name)?;
             }
             let mut offs = old_at.offs + align8(old_len);

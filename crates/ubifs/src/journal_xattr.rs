@@ -48,9 +48,9 @@ impl Core {
         let key = self.lebs.geo.xattr_key(owner.ino, name);
         self.index_change(|core| {
             core.tnc_remove_name(key, name)?;
-            core.space.add_dirt(&mut core.lebs, lnum, name_len)?;
+            core.space.add_dirt(&core.lebs, lnum, name_len)?;
             core.tnc_remove_range(Key::lowest(inode.ino), Key::highest(inode.ino))?;
-            core.space.add_dirt(&mut core.lebs, lnum, INO_BYTES)?;
+            core.space.add_dirt(&core.lebs, lnum, INO_BYTES)?;
             let offs = offs + align8(name_len) + INO_BYTES;
             core.tnc_add(Key::inode(owner.ino), NodeAt { lnum, offs, len: owner_len })
         })

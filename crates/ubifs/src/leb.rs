@@ -65,14 +65,14 @@ impl Lebs {
         Ok(self.volume.look(lnum, offs, bytes)?)
     }
 
-    pub fn read(&mut self, lnum: u32, offs: u32, bytes: &mut [u8]) -> Res<()> {
+    pub fn read(&self, lnum: u32, offs: u32, bytes: &mut [u8]) -> Res<()> {
         Ok(self.volume.read(lnum, offs, bytes)?)
     }
 
     /// Reads bytes that carry a check sum of their own, and leaves it to that check sum to find damage: when the
     /// programming of a page was cut off by a power loss, its data may be right although the ECC bytes that confirm
     /// them are missing. Linux fails with an I/O error in this case where it reads LPT nodes.
-    pub fn read_checked(&mut self, lnum: u32, offs: u32, bytes: &mut [u8]) -> Res<()> {
+    pub fn read_checked(&self, lnum: u32, offs: u32, bytes: &mut [u8]) -> Res<()> {
         match self.read(lnum, offs, bytes) {
             Err(Fail::BadMessage) => Ok(()),
             result => result,

@@ -203,7 +203,7 @@ impl Ubifs {
             used_bytes: stats.total_used as u64,
             dead_bytes: stats.total_dead as u64,
             dark_bytes: stats.total_dark as u64,
-            index_bytes: self.core.tnc.calc_idx_bytes as u64,
+            index_bytes: self.core.index.calc_idx_bytes as u64,
         }
     }
 }

@@ -343,7 +343,7 @@ impl Space {
     }
 
     /// Changes properties and all sums that depend on them (`ubifs_change_lp`).
-    pub fn change_lp(&mut self, lebs: &mut Lebs, lnum: u32, change: Change) -> Res<usize> {
+    pub fn change_lp(&mut self, lebs: &Lebs, lnum: u32, change: Change) -> Res<usize> {
         let i = self.lpt_lookup_dirty(lebs, lnum)?;
         let geo = &lebs.geo;
         let stats = &mut self.lpt.stats;
@@ -418,12 +418,12 @@ impl Space {
     }
 
     /// Counts bytes of a LEB as dirt, because the node in them is obsolete.
-    pub fn add_dirt(&mut self, lebs: &mut Lebs, lnum: u32, bytes: u32) -> Res<()> {
+    pub fn add_dirt(&mut self, lebs: &Lebs, lnum: u32, bytes: u32) -> Res<()> {
         self.update_lp(lebs, lnum, None, bytes, Change::default())
     }
 
     /// Sets free space and adds dirt (`ubifs_update_one_lp`).
-    pub fn update_lp(&mut self, lebs: &mut Lebs, lnum: u32, free: Option<u32>, dirt: u32, change: Change) -> Res<()> {
+    pub fn update_lp(&mut self, lebs: &Lebs, lnum: u32, free: Option<u32>, dirt: u32, change: Change) -> Res<()> {
         let i = self.lpt_lookup_dirty(lebs, lnum)?;
         let dirty = self.lpt.props[i].dirty.saturating_add(dirt).min(DIRTY_MAX);
         self.change_lp(lebs, lnum, Change { free, dirty: Some(dirty), ..change })?;
@@ -431,12 +431,12 @@ impl Space {
     }
 
     /// Gives a taken LEB back: nobody uses it any more (`ubifs_return_leb`).
-    pub fn return_leb(&mut self, lebs: &mut Lebs, lnum: u32) -> Res<()> {
+    pub fn return_leb(&mut self, lebs: &Lebs, lnum: u32) -> Res<()> {
         self.change_lp(lebs, lnum, Change { taken: Some(false), ..Change::default() })?;
         Ok(())
     }
 
-    pub fn read_lp(&mut self, lebs: &mut Lebs, lnum: u32) -> Res<Lprops> {
+    pub fn read_lp(&mut self, lebs: &Lebs, lnum: u32) -> Res<Lprops> {
         let i = self.lpt_lookup(lebs, lnum)?;
         Ok(self.lpt.props[i])
     }

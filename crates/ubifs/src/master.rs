@@ -104,6 +104,25 @@ impl Master {
         narrow.into_iter().for_each(|(at, value)| put_u32(node, at, value));
     }
 
+    /// Appends the master node to both LEBs; a full one begins anew.
+    pub fn write(&mut self, lebs: &mut Lebs, highest_ino: u32) -> Res<()> {
+        lebs.check_writable()?;
+        let mut offs = self.offs + lebs.geo.master_bytes;
+        if offs + MASTER_BYTES > lebs.geo.leb_bytes {
+            lebs.unmap(MASTER_LNUM)?;
+            offs = 0;
+        }
+        self.offs = offs;
+        self.highest_ino = u64::from(highest_ino);
+        let mut node = vec![0; lebs.geo.master_bytes as usize];
+        self.pack(&mut node);
+        lebs.write_node(&mut node, MASTER_BYTES, MASTER_NODE, MASTER_LNUM, offs)?;
+        if offs == 0 {
+            lebs.unmap(MASTER_LNUM + 1)?;
+        }
+        lebs.write_node(&mut node, MASTER_BYTES, MASTER_NODE, MASTER_LNUM + 1, offs)
+    }
+
     fn validate(&self, geo: &Geometry, lpt: &LptGeometry) -> Res<()> {
         let main = geo.main_bytes();
         let in_lpt = |place: Place, bytes: u32| {
@@ -180,7 +199,7 @@ impl Core {
     /// Reads the last master node. When its two copies differ they are recovered.
     pub fn read_master(&mut self) -> Res<()> {
         let (node, offs) = match self.lebs.scan_for_master() {
-            Err(Fail::Unclean) => self.recover_master()?,
+            Err(Fail::Unclean) => self.mount.deferred.recover_master(&mut self.lebs)?,
             result => result?,
         };
         let mut master = Master::unpack(&node, offs);
@@ -201,9 +220,9 @@ impl Core {
         master.validate(&self.lebs.geo, &self.space.lpt.geo)?;
         self.highest_ino = master.highest_ino as u32;
         self.commits.number = master.cmt_no;
-        self.tnc.root.at = master.root;
-        self.tnc.calc_idx_bytes = master.index_bytes;
-        (self.tnc.ihead_lnum, self.tnc.ihead_offs) = (master.ihead_lnum, master.ihead_offs);
+        self.index.root.at = master.root;
+        self.index.calc_idx_bytes = master.index_bytes;
+        (self.index.ihead_lnum, self.index.ihead_offs) = (master.ihead_lnum, master.ihead_offs);
         self.space.budget.old_idx_bytes = master.index_bytes;
         self.journal.log.head_lnum = master.log_lnum;
         self.space.gc_lnum = Some(master.gc_lnum);
@@ -216,24 +235,5 @@ impl Core {
         // (`dbg_old_index_check_init`). The read costs time, so it is made here, too.
         let mut root = Vec::new();
         self.lebs.read_node(&mut root, IDX_NODE, master.root.lnum, master.root.offs, master.root.len)
-    }
-
-    /// Appends the master node to both LEBs; a full one begins anew.
-    pub fn write_master(&mut self) -> Res<()> {
-        self.lebs.check_writable()?;
-        let mut offs = self.master.offs + self.lebs.geo.master_bytes;
-        if offs + MASTER_BYTES > self.lebs.geo.leb_bytes {
-            self.lebs.unmap(MASTER_LNUM)?;
-            offs = 0;
-        }
-        self.master.offs = offs;
-        self.master.highest_ino = u64::from(self.highest_ino);
-        let mut node = vec![0; self.lebs.geo.master_bytes as usize];
-        self.master.pack(&mut node);
-        self.lebs.write_node(&mut node, MASTER_BYTES, MASTER_NODE, MASTER_LNUM, offs)?;
-        if offs == 0 {
-            self.lebs.unmap(MASTER_LNUM + 1)?;
-        }
-        self.lebs.write_node(&mut node, MASTER_BYTES, MASTER_NODE, MASTER_LNUM + 1, offs)
     }
 }

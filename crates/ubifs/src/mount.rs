@@ -79,7 +79,7 @@ impl Core {
         if self.mount.need_recovery && !self.lebs.ro_mount {
             self.recover_heads()?;
         }
-        self.space.init_lpt_for_reading(&mut self.lebs)?;
+        self.space.init_lpt_for_reading(&self.lebs)?;
         if !self.lebs.ro_mount {
             self.space.init_lpt_for_writing(&mut self.lebs)?;
             if self.sb.space_fixup {
@@ -87,9 +87,9 @@ impl Core {
             }
             if !self.mount.need_recovery {
                 self.master.flags |= MASTER_DIRTY;
-                self.write_master()?;
+                self.master.write(&mut self.lebs, self.highest_ino)?;
             }
-            self.write_superblock_if_needed()?;
+            self.sb.write_if_needed(&mut self.lebs)?;
         }
         self.journal.log.min_bytes = i64::from(self.lebs.geo.leb_bytes);
         self.replay_journal()?;
@@ -104,7 +104,7 @@ impl Core {
             self.recover_sizes()?;
             self.recover_gc()?;
         } else if let Some(lnum) = self.space.gc_lnum {
-            self.space.take_gc_leb(&mut self.lebs)?;
+            self.space.take_gc_leb(&self.lebs)?;
             self.lebs.unmap(lnum)?;
         }
         self.mount.need_recovery = false;
@@ -139,7 +139,7 @@ impl Core {
         self.master.flags &= !MASTER_DIRTY;
         self.master.flags |= MASTER_NO_ORPHANS;
         self.master.gc_lnum = self.space.gc_lnum.unwrap_or(self.master.gc_lnum);
-        self.write_master()
+        self.master.write(&mut self.lebs, self.highest_ino)
     }
 }
 

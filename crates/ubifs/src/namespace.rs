@@ -346,7 +346,7 @@ impl Ubifs {
     fn delete_with_attributes(&mut self, inode: &Inode) -> Result<()> {
         let mut attributes = Vec::new();
         if inode.xattr_cnt > 0 {
-            for ino in self.core.attributes_of(inode.ino)? {
+            for ino in self.core.index.attributes_of(&self.core.lebs, &self.core.journal, inode.ino)? {
                 self.load(ino)?;
                 if let Some(mut attribute) = self.inodes.remove(&ino) {
                     attribute.links = 0;

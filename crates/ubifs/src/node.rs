@@ -82,7 +82,7 @@ impl Lebs {
     }
 
     /// Reads a node whose place, kind and length the index knows (`ubifs_read_node`).
-    pub fn read_node(&mut self, node: &mut Vec<u8>, kind: u8, lnum: u32, offs: u32, len: u32) -> Res<()> {
+    pub fn read_node(&self, node: &mut Vec<u8>, kind: u8, lnum: u32, offs: u32, len: u32) -> Res<()> {
         if len < HEADER_BYTES || u64::from(offs) + u64::from(len) > u64::from(self.geo.leb_bytes) {
             return Err(Fail::corrupt("place of a node outside of its LEB")).at(lnum, offs);
         }

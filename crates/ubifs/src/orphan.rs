@@ -181,7 +181,7 @@ impl Core {
     /// The inode has lost its last name: it and its extended attributes are orphans.
     pub fn add_orphans(&mut self, ino: u32) -> Res<()> {
         self.journal.orphans.add(&self.lebs, ino)?;
-        let attributes = self.attributes_of(ino)?;
+        let attributes = self.index.attributes_of(&self.lebs, &self.journal, ino)?;
         attributes.iter().try_for_each(|&attribute| self.journal.orphans.add(&self.lebs, attribute))?;
         if let Some(orphan) = self.journal.orphans.known.get_mut(&ino) {
             orphan.attributes = attributes;
@@ -206,7 +206,7 @@ impl Core {
         let mut state = ReadState::default();
         for lnum in self.lebs.geo.orph_first..=self.lebs.geo.orph_last {
             let leb = match self.lebs.scan(lnum, 0) {
-                Err(Fail::Unclean) => self.recover_leb(lnum, 0, None)?,
+                Err(Fail::Unclean) => self.mount.deferred.recover_leb(&mut self.lebs, lnum, 0, None)?,
                 result => result?,
             };
             let go_on = self.kill_orphans(&leb, &mut state);

@@ -14,6 +14,7 @@ use crate::leb::Lebs;
 use crate::lprops::Change;
 use crate::master::{same_master, Master};
 use crate::node::{check_node, pad};
+use crate::remount::Deferred;
 use crate::scan::{is_empty, scan_a_node, Found, ScannedLeb};
 use std::collections::BTreeMap;
 
@@ -60,43 +61,66 @@ struct MasterCopy {
     damaged: bool,
 }
 
-impl Core {
-    // ---- journal and log ---------------------------------------------------------------------------------------
-
+impl Deferred {
     /// Scans a LEB whose end may be damaged, and mends it. `head`: whose bud it is (`ubifs_recover_leb`).
-    pub fn recover_leb(&mut self, lnum: u32, start: u32, head: Option<usize>) -> Res<ScannedLeb> {
-        let mut leb = self.lebs.start_scan(lnum, start)?;
-        self.lebs.cond_resched();
-        let result = recover_nodes(&self.lebs.geo, &mut leb, start, head).and_then(|()| self.mend_leb(&mut leb, start));
+    pub fn recover_leb(&mut self, lebs: &mut Lebs, lnum: u32, start: u32, head: Option<usize>) -> Res<ScannedLeb> {
+        let mut leb = lebs.start_scan(lnum, start)?;
+        lebs.cond_resched();
+        let result =
+            recover_nodes(&lebs.geo, &mut leb, start, head).and_then(|()| self.mend_leb(lebs, &mut leb, start));
         match result {
             Ok(()) => Ok(leb),
             Err(fail) => {
-                self.lebs.recycle(leb);
+                lebs.recycle(leb);
                 Err(fail)
             }
         }
     }
 
     /// Writes a LEB anew without its damaged end (`fix_unclean_leb`).
-    fn mend_leb(&mut self, leb: &mut ScannedLeb, start: u32) -> Res<()> {
+    fn mend_leb(&mut self, lebs: &mut Lebs, leb: &mut ScannedLeb, start: u32) -> Res<()> {
         let end = leb.nodes.last().map_or(start, |node| node.offs + node.len);
-        if self.lebs.ro_mount {
-            self.mount.deferred.unclean_lebs.push((leb.lnum, end));
+        if lebs.ro_mount {
+            self.unclean_lebs.push((leb.lnum, end));
             return Ok(());
         }
         if end == 0 {
-            return self.lebs.unmap(leb.lnum);
+            return lebs.unmap(leb.lnum);
         }
-        let len = align(end, self.lebs.geo.min_io);
+        let len = align(end, lebs.geo.min_io);
         if start > 0 {
-            self.lebs.read_checked(leb.lnum, 0, &mut leb.bytes[..start as usize])?;
+            lebs.read_checked(leb.lnum, 0, &mut leb.bytes[..start as usize])?;
         }
         let padded = align8(end);
         if len > padded {
             pad(&mut leb.bytes[padded as usize..len as usize]);
         }
-        self.lebs.change(leb.lnum, &leb.bytes[..len as usize])
+        lebs.change(leb.lnum, &leb.bytes[..len as usize])
     }
+
+    /// Chooses the valid master node when the copies differ, and writes both copies anew. Returns the node and its
+    /// offset.
+    pub fn recover_master(&mut self, lebs: &mut Lebs) -> Res<(Vec<u8>, u32)> {
+        let one = lebs.read_master_copy(MASTER_LNUM)?;
+        let two = lebs.read_master_copy(MASTER_LNUM + 1)?;
+        let mut node =
+            choose_master(&lebs.geo, one, two).ok_or(Fail::corrupt("the master nodes contradict each other"))?;
+        if lebs.ro_mount {
+            self.master = Some(node.clone());
+            // The chosen node may be that of a clean file system, but the copies would not differ if there had been no
+            // power cut, so the mount must recover.
+            let flags = get_u32(&node, 40);
+            put_u32(&mut node, 40, flags | MASTER_DIRTY);
+            return Ok((node, 0));
+        }
+        lebs.max_sqnum = get_u64(&node, header::SQNUM).saturating_sub(1);
+        lebs.write_recovered_master(&mut node)?;
+        Ok((node, 0))
+    }
+}
+
+impl Core {
+    // ---- journal and log ---------------------------------------------------------------------------------------
 
     /// Scans a LEB of the log whose end may be damaged: it must be the last one.
     pub fn recover_log_leb(&mut self, lnum: u32, mut cs_sqnum: u64) -> Res<ScannedLeb> {
@@ -119,36 +143,16 @@ impl Core {
                 }
             }
         }
-        self.recover_leb(lnum, 0, None)
+        self.mount.deferred.recover_leb(&mut self.lebs, lnum, 0, None)
     }
 
     /// The unit behind a head of index or LPT may be half written (`ubifs_recover_inl_heads`).
     pub fn recover_heads(&mut self) -> Res<()> {
-        self.lebs.recover_head(self.tnc.ihead_lnum, self.tnc.ihead_offs)?;
+        self.lebs.recover_head(self.index.ihead_lnum, self.index.ihead_offs)?;
         self.lebs.recover_head(self.space.lpt.nhead.lnum, self.space.lpt.nhead.offs)
     }
 
     // ---- master node -------------------------------------------------------------------------------------------
-
-    /// Chooses the valid master node when the copies differ, and writes both copies anew. Returns the node and its
-    /// offset.
-    pub fn recover_master(&mut self) -> Res<(Vec<u8>, u32)> {
-        let one = self.lebs.read_master_copy(MASTER_LNUM)?;
-        let two = self.lebs.read_master_copy(MASTER_LNUM + 1)?;
-        let mut node =
-            choose_master(&self.lebs.geo, one, two).ok_or(Fail::corrupt("the master nodes contradict each other"))?;
-        if self.lebs.ro_mount {
-            self.mount.deferred.master = Some(node.clone());
-            // The chosen node may be that of a clean file system, but the copies would not differ if there had been no
-            // power cut, so the mount must recover.
-            let flags = get_u32(&node, 40);
-            put_u32(&mut node, 40, flags | MASTER_DIRTY);
-            return Ok((node, 0));
-        }
-        self.lebs.max_sqnum = get_u64(&node, header::SQNUM).saturating_sub(1);
-        self.lebs.write_recovered_master(&mut node)?;
-        Ok((node, 0))
-    }
 
     // ---- garbage collection and sizes --------------------------------------------------------------------------
 
@@ -160,7 +164,7 @@ impl Core {
         if head.lnum.is_none() || head.offs == self.lebs.geo.leb_bytes {
             return self.grab_empty_leb();
         }
-        let (lnum, lp) = match self.space.find_dirty_leb(&mut self.lebs, head.offs, PickFree::YesNoIndex) {
+        let (lnum, lp) = match self.space.find_dirty_leb(&self.lebs, head.offs, PickFree::YesNoIndex) {
             Err(NO_SPACE) => return self.grab_empty_leb(),
             result => result?,
         };
@@ -175,7 +179,7 @@ impl Core {
 
     fn grab_empty_leb(&mut self) -> Res<()> {
         let lnum = self.space.find_free_leb_for_index(&mut self.lebs)?;
-        self.space.change_lp(&mut self.lebs, lnum, Change { index: Some(false), ..Change::default() })?;
+        self.space.change_lp(&self.lebs, lnum, Change { index: Some(false), ..Change::default() })?;
         self.space.gc_lnum = Some(lnum);
         self.run_commit()
     }

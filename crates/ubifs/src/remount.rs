@@ -41,7 +41,7 @@ impl Core {
             true => self.recover_sizes(),
             // The reserve LEB of garbage collection is taken as in a writable mount, so that a remount does not change
             // the free space.
-            false => self.space.take_gc_leb(&mut self.lebs),
+            false => self.space.take_gc_leb(&self.lebs),
         }
     }
 
@@ -80,9 +80,9 @@ impl Core {
         }
         if self.master.flags & MASTER_DIRTY == 0 {
             self.master.flags |= MASTER_DIRTY;
-            self.write_master()?;
+            self.master.write(&mut self.lebs, self.highest_ino)?;
         }
-        self.write_superblock_if_needed()?;
+        self.sb.write_if_needed(&mut self.lebs)?;
         self.space.init_lpt_for_writing(&mut self.lebs)?;
         self.commits.start_thread(&self.lebs);
         wait_for_new_thread(ubi);

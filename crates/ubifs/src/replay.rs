@@ -41,16 +41,16 @@ pub(crate) struct Replay {
 impl Core {
     pub fn replay_journal(&mut self) -> Res<()> {
         let i = self.space.change_lp(
-            &mut self.lebs,
-            self.tnc.ihead_lnum,
+            &self.lebs,
+            self.index.ihead_lnum,
             Change { taken: Some(true), ..Change::default() },
         )?;
-        if self.tnc.ihead_offs != self.lebs.geo.leb_bytes - self.space.lpt.props[i].free {
+        if self.index.ihead_offs != self.lebs.geo.leb_bytes - self.space.lpt.props[i].free {
             return Err(Fail::corrupt("bad place of the index head"));
         }
-        self.replaying = true;
+        self.index.replaying = true;
         let result = self.replay();
-        self.replaying = false;
+        self.index.replaying = false;
         result
     }
 
@@ -83,7 +83,7 @@ impl Core {
         for bud in &replay.buds {
             self.set_bud_lprops(bud)?;
         }
-        self.space.budget.uncommitted_idx = self.tnc.dirty_cnt * i64::from(self.lebs.geo.idx_bytes_max);
+        self.space.budget.uncommitted_idx = self.index.dirty_cnt * i64::from(self.lebs.geo.idx_bytes_max);
         Ok(())
     }
 
@@ -157,7 +157,7 @@ impl Core {
 
     /// Whether a power cut may have damaged the end of this bud: it is the last one of its head, or the one before the
     /// last while the last one is empty.
-    fn is_last_bud(&mut self, lnum: u32, head: usize) -> bool {
+    fn is_last_bud(&self, lnum: u32, head: usize) -> bool {
         let buds = &self.journal.heads[head].buds;
         let Some(position) = buds.iter().position(|&other| other == lnum) else { return true };
         match buds[position + 1..] {
@@ -178,7 +178,7 @@ impl Core {
         let BudEntry { lnum, bud, .. } = replay.buds[i];
         let is_last = self.is_last_bud(lnum, bud.head);
         let leb = match self.mount.need_recovery && is_last {
-            true => self.recover_leb(lnum, bud.start, Some(bud.head))?,
+            true => self.mount.deferred.recover_leb(&mut self.lebs, lnum, bud.start, Some(bud.head))?,
             false => self.lebs.scan(lnum, bud.start)?,
         };
         let used = self.replay_nodes(&leb, replay);
@@ -274,7 +274,7 @@ impl Core {
                     self.tnc_remove_range(Key::data(key.ino, first), Key::data(key.ino, last))?;
                 }
             }
-            (true, _) => self.tnc_remove(key)?,
+            (true, _) => self.index.remove(&self.lebs, &mut self.space, key)?,
             (false, _) => self.tnc_add(key, entry.at)?,
         }
         if self.mount.need_recovery {
@@ -284,7 +284,7 @@ impl Core {
     }
 
     fn set_bud_lprops(&mut self, entry: &BudEntry) -> Res<()> {
-        let i = self.space.lpt_lookup_dirty(&mut self.lebs, entry.lnum)?;
+        let i = self.space.lpt_lookup_dirty(&self.lebs, entry.lnum)?;
         let lp = self.space.lpt.props[i];
         let mut dirty = lp.dirty;
         if entry.bud.start == 0 && (lp.free != self.lebs.geo.leb_bytes || lp.dirty != 0) {
@@ -294,7 +294,7 @@ impl Core {
         }
         let change =
             Change { free: Some(entry.free), dirty: Some(dirty + entry.dirty), taken: Some(true), ..Change::default() };
-        self.space.change_lp(&mut self.lebs, entry.lnum, change)?;
+        self.space.change_lp(&self.lebs, entry.lnum, change)?;
         self.journal.heads[entry.bud.head].seek(&self.lebs.geo, entry.lnum, self.lebs.geo.leb_bytes - entry.free);
         Ok(())
     }

@@ -6,6 +6,7 @@ use crate::compress::COMPR_TYPES;
 use crate::core::Core;
 use crate::error::{Fail, Res};
 use crate::format::*;
+use crate::geometry::Geometry;
 use crate::leb::Lebs;
 use crate::lpt::{Lpt, LptGeometry};
 
@@ -48,6 +49,96 @@ pub(crate) struct Superblock {
 }
 
 const BAD: Fail = Fail::corrupt("bad superblock");
+
+impl Geometry {
+    fn place_areas(&mut self) -> Res<()> {
+        let before = [self.log_lebs, self.lpt_lebs, self.orph_lebs].iter().map(|&n| u64::from(n)).sum::<u64>();
+        let main = u64::from(self.leb_cnt).checked_sub(before + u64::from(LOG_LNUM)).ok_or(BAD)?;
+        self.main_lebs = main as u32;
+        self.main_first = self.leb_cnt - self.main_lebs;
+        self.log_last = LOG_LNUM + self.log_lebs.max(1) - 1;
+        self.lpt_first = LOG_LNUM + self.log_lebs;
+        self.lpt_last = self.lpt_first + self.lpt_lebs.max(1) - 1;
+        self.orph_first = self.lpt_last + 1;
+        self.orph_last = self.orph_first + self.orph_lebs.max(1) - 1;
+        Ok(())
+    }
+
+    /// What follows from the superblock (`init_constants_sb`).
+    fn calc_constants(&mut self, sb: &Superblock) -> Res<LptGeometry> {
+        self.idx_bytes_min = align8(idx_node_bytes(1));
+        self.idx_bytes_max = align8(idx_node_bytes(self.fanout));
+        let leb = i64::from(self.leb_bytes);
+        let buds = (self.max_bud_bytes + leb - 1) / leb;
+        let log_lebs = (i64::from(self.ref_bytes) * buds + leb - 1) / leb + 1;
+        if i64::from(self.log_lebs) < log_lebs || align(self.idx_bytes_max, self.min_io) > self.leb_bytes {
+            return Err(BAD);
+        }
+        // Each head needs room for a bud of its own, and the next bud must fit, too, or the heads block each other.
+        let least = (HEADS as i64 + 1) * leb + 1;
+        self.bg_bud_bytes = ((self.max_bud_bytes * 13) >> 4).max(least);
+        self.max_bud_bytes = self.max_bud_bytes.max(least + leb);
+        self.idx_leb_bytes = self.leb_bytes - self.idx_bytes_max;
+        LptGeometry::checked(self, sb.big_lpt, sb.lsave_cnt)
+    }
+}
+
+impl Superblock {
+    fn validate(&self, geo: &Geometry, version: u32) -> Res<()> {
+        let leb = i64::from(geo.leb_bytes);
+        let main = geo.main_bytes();
+        let rules = [
+            (geo.log_lebs >= LOG_LEBS_MIN, "bad superblock: too few LEBs for the log"),
+            (geo.lpt_lebs >= LPT_LEBS_MIN, "bad superblock: too few LEBs for the LPT"),
+            (geo.orph_lebs >= ORPHAN_LEBS_MIN, "bad superblock: too few LEBs for orphans"),
+            (
+                geo.main_lebs >= MAIN_LEBS_MIN,
+                "bad superblock: too few LEBs for the main area; is the volume too small?",
+            ),
+            (geo.max_bud_bytes >= leb * i64::from(BUD_LEBS_MIN), "bad superblock: the journal is too small"),
+            (
+                geo.max_bud_bytes <= main,
+                "bad superblock: the journal is larger than the main area; is the volume too small?",
+            ),
+            (get_u32(&self.bytes, field::JHEAD_CNT) == 1, "bad superblock: another number of journal heads than 1"),
+            (
+                geo.fanout >= 3
+                    && u64::from(geo.fanout) < u64::from(geo.leb_bytes)
+                    && idx_node_bytes(geo.fanout) <= geo.leb_bytes,
+                "bad superblock: impossible number of branches of an index node",
+            ),
+            (
+                self.lsave_cnt <= 256 || self.lsave_cnt <= geo.main_lebs,
+                "bad superblock: the LPT's save table is too large",
+            ),
+            (self.default_compression < COMPR_TYPES, "bad superblock: unknown compressor"),
+            ((0..=main).contains(&geo.rp_bytes), "bad superblock: more is reserved than there is"),
+            (
+                (1..=1_000_000_000).contains(&self.time_granularity_ns),
+                "bad superblock: time stamps are multiples of 1 ns to 1 s",
+            ),
+            (geo.double_hash || version < 5, "bad superblock: format version 5 without double hashes"),
+        ];
+        match rules.into_iter().find(|(is_kept, _)| !is_kept) {
+            None => Ok(()),
+            Some((_, what)) => Err(Fail::corrupt(what)),
+        }
+    }
+
+    /// Writes the superblock if something in it has changed.
+    pub fn write_if_needed(&mut self, lebs: &mut Lebs) -> Res<()> {
+        if !std::mem::take(&mut self.must_write) {
+            return Ok(());
+        }
+        let mut bytes = std::mem::take(&mut self.bytes);
+        bytes.resize(align(SB_BYTES, lebs.geo.min_io) as usize, 0);
+        lebs.finish_node(&mut bytes, SB_BYTES, SB_NODE, NO_GROUP);
+        crate::node::pad(&mut bytes[SB_BYTES as usize..]);
+        let result = lebs.change(SB_LNUM, &bytes);
+        self.bytes = bytes;
+        result
+    }
+}
 
 impl Core {
     /// Reads the superblock and calculates everything that follows from it.
@@ -101,97 +192,11 @@ impl Core {
             put_u32(&mut self.sb.bytes, field::LEB_CNT, geo.leb_cnt);
             self.sb.must_write = true;
         }
-        self.place_areas()?;
-        self.validate_superblock(version)?;
-        self.calc_constants()
-    }
-
-    fn place_areas(&mut self) -> Res<()> {
-        let geo = &mut self.lebs.geo;
-        let before = [geo.log_lebs, geo.lpt_lebs, geo.orph_lebs].iter().map(|&n| u64::from(n)).sum::<u64>();
-        let main = u64::from(geo.leb_cnt).checked_sub(before + u64::from(LOG_LNUM)).ok_or(BAD)?;
-        geo.main_lebs = main as u32;
-        geo.main_first = geo.leb_cnt - geo.main_lebs;
-        geo.log_last = LOG_LNUM + geo.log_lebs.max(1) - 1;
-        geo.lpt_first = LOG_LNUM + geo.log_lebs;
-        geo.lpt_last = geo.lpt_first + geo.lpt_lebs.max(1) - 1;
-        geo.orph_first = geo.lpt_last + 1;
-        geo.orph_last = geo.orph_first + geo.orph_lebs.max(1) - 1;
-        Ok(())
-    }
-
-    fn validate_superblock(&self, version: u32) -> Res<()> {
-        let (geo, sb) = (&self.lebs.geo, &self.sb);
-        let leb = i64::from(geo.leb_bytes);
-        let main = geo.main_bytes();
-        let rules = [
-            (geo.log_lebs >= LOG_LEBS_MIN, "bad superblock: too few LEBs for the log"),
-            (geo.lpt_lebs >= LPT_LEBS_MIN, "bad superblock: too few LEBs for the LPT"),
-            (geo.orph_lebs >= ORPHAN_LEBS_MIN, "bad superblock: too few LEBs for orphans"),
-            (
-                geo.main_lebs >= MAIN_LEBS_MIN,
-                "bad superblock: too few LEBs for the main area; is the volume too small?",
-            ),
-            (geo.max_bud_bytes >= leb * i64::from(BUD_LEBS_MIN), "bad superblock: the journal is too small"),
-            (
-                geo.max_bud_bytes <= main,
-                "bad superblock: the journal is larger than the main area; is the volume too small?",
-            ),
-            (get_u32(&sb.bytes, field::JHEAD_CNT) == 1, "bad superblock: another number of journal heads than 1"),
-            (
-                geo.fanout >= 3
-                    && u64::from(geo.fanout) < u64::from(geo.leb_bytes)
-                    && idx_node_bytes(geo.fanout) <= geo.leb_bytes,
-                "bad superblock: impossible number of branches of an index node",
-            ),
-            (sb.lsave_cnt <= 256 || sb.lsave_cnt <= geo.main_lebs, "bad superblock: the LPT's save table is too large"),
-            (sb.default_compression < COMPR_TYPES, "bad superblock: unknown compressor"),
-            ((0..=main).contains(&geo.rp_bytes), "bad superblock: more is reserved than there is"),
-            (
-                (1..=1_000_000_000).contains(&sb.time_granularity_ns),
-                "bad superblock: time stamps are multiples of 1 ns to 1 s",
-            ),
-            (geo.double_hash || version < 5, "bad superblock: format version 5 without double hashes"),
-        ];
-        match rules.into_iter().find(|(is_kept, _)| !is_kept) {
-            None => Ok(()),
-            Some((_, what)) => Err(Fail::corrupt(what)),
-        }
-    }
-
-    /// What follows from the superblock (`init_constants_sb`).
-    fn calc_constants(&mut self) -> Res<()> {
-        let geo = &mut self.lebs.geo;
-        geo.idx_bytes_min = align8(idx_node_bytes(1));
-        geo.idx_bytes_max = align8(idx_node_bytes(geo.fanout));
-        let leb = i64::from(geo.leb_bytes);
-        let buds = (geo.max_bud_bytes + leb - 1) / leb;
-        let log_lebs = (i64::from(geo.ref_bytes) * buds + leb - 1) / leb + 1;
-        if i64::from(geo.log_lebs) < log_lebs || align(geo.idx_bytes_max, geo.min_io) > geo.leb_bytes {
-            return Err(BAD);
-        }
-        // Each head needs room for a bud of its own, and the next bud must fit, too, or the heads block each other.
-        let least = (HEADS as i64 + 1) * leb + 1;
-        geo.bg_bud_bytes = ((geo.max_bud_bytes * 13) >> 4).max(least);
-        geo.max_bud_bytes = geo.max_bud_bytes.max(least + leb);
-        geo.idx_leb_bytes = geo.leb_bytes - geo.idx_bytes_max;
-        let lpt = LptGeometry::checked(geo, self.sb.big_lpt, self.sb.lsave_cnt)?;
+        geo.place_areas()?;
+        self.sb.validate(geo, version)?;
+        let lpt = geo.calc_constants(&self.sb)?;
         self.space.lpt = Lpt::new(lpt, geo.lpt_lebs, geo.leb_bytes);
         Ok(())
-    }
-
-    /// Writes the superblock if something in it has changed.
-    pub fn write_superblock_if_needed(&mut self) -> Res<()> {
-        if !std::mem::take(&mut self.sb.must_write) {
-            return Ok(());
-        }
-        let mut bytes = std::mem::take(&mut self.sb.bytes);
-        bytes.resize(align(SB_BYTES, self.lebs.geo.min_io) as usize, 0);
-        self.lebs.finish_node(&mut bytes, SB_BYTES, SB_NODE, NO_GROUP);
-        crate::node::pad(&mut bytes[SB_BYTES as usize..]);
-        let result = self.lebs.change(SB_LNUM, &bytes);
-        self.sb.bytes = bytes;
-        result
     }
 
     // ---- free space --------------------------------------------------------------------------------------------
@@ -218,7 +223,7 @@ impl Core {
             self.lebs.fix_up_leb(lnum, 0)?;
         }
         for lnum in self.lebs.geo.main_first..self.lebs.geo.leb_cnt {
-            let free = self.space.read_lp(&mut self.lebs, lnum)?.free;
+            let free = self.space.read_lp(&self.lebs, lnum)?.free;
             if free > 0 {
                 self.lebs.fix_up_leb(lnum, self.lebs.geo.leb_bytes - free)?;
             }

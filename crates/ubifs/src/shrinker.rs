@@ -2,51 +2,52 @@
 //!
 //! Follows `fs/ubifs/shrinker.c` (`shrink_tnc`), as `drop_caches` drives it: until nothing clean is left.
 
-use crate::core::Core;
+use crate::commit::Commits;
+use crate::tnc::Index;
 use crate::tnc::NO_ZNODE;
 
-impl Core {
+impl Index {
     /// Forgets every clean index node. Below a clean index node there are only clean ones.
-    pub fn shrink_index(&mut self) {
-        let root = self.tnc.root.child;
+    pub fn shrink(&mut self, commits: &Commits) {
+        let root = self.root.child;
         // A running commit still needs the index nodes that it has not written yet, so nothing is forgotten during a
         // commit.
-        if root == NO_ZNODE || self.commits.running.is_some() {
+        if root == NO_ZNODE || commits.running.is_some() {
             return;
         }
-        if self.tnc.z(root).dirty {
+        if self.z(root).dirty {
             self.shrink_below(root);
         } else {
             self.forget(root);
-            self.tnc.root.child = NO_ZNODE;
+            self.root.child = NO_ZNODE;
         }
     }
 
     fn shrink_below(&mut self, id: u32) {
-        if self.tnc.z(id).level == 0 {
+        if self.z(id).level == 0 {
             return;
         }
-        for n in 0..self.tnc.z(id).branches.len() {
-            let child = self.tnc.z(id).branches[n].child;
+        for n in 0..self.z(id).branches.len() {
+            let child = self.z(id).branches[n].child;
             if child == NO_ZNODE {
                 continue;
             }
-            if self.tnc.z(child).dirty {
+            if self.z(child).dirty {
                 self.shrink_below(child);
             } else {
                 self.forget(child);
-                self.tnc.zm(id).branches[n].child = NO_ZNODE;
+                self.zm(id).branches[n].child = NO_ZNODE;
             }
         }
     }
 
     fn forget(&mut self, id: u32) {
-        for n in 0..self.tnc.z(id).branches.len() {
-            let child = self.tnc.z(id).branches[n].child;
+        for n in 0..self.z(id).branches.len() {
+            let child = self.z(id).branches[n].child;
             if child != NO_ZNODE {
                 self.forget(child);
             }
         }
-        self.tnc.release(id);
+        self.release(id);
     }
 }

@@ -28,7 +28,7 @@ pub(crate) struct Space {
 
 impl Space {
     /// Takes the LEB that is kept in reserve for garbage collection, and makes sure that it is empty.
-    pub fn take_gc_leb(&mut self, lebs: &mut Lebs) -> Res<()> {
+    pub fn take_gc_leb(&mut self, lebs: &Lebs) -> Res<()> {
         let Some(lnum) = self.gc_lnum else { return Ok(()) };
         let free = Some(lebs.geo.leb_bytes);
         let change = Change { free, dirty: Some(0), taken: Some(true), ..Change::default() };

@@ -233,7 +233,7 @@ impl Journal {
     }
 
     /// Reads a node that may still be in a head's buffer, wholly or in part (`ubifs_read_node_wbuf`).
-    pub fn read_node_of_head(&self, lebs: &mut Lebs, head: usize, node: &mut Vec<u8>, kind: u8, at: NodeAt) -> Res<()> {
+    pub fn read_node_of_head(&self, lebs: &Lebs, head: usize, node: &mut Vec<u8>, kind: u8, at: NodeAt) -> Res<()> {
         let h = &self.heads[head];
         let end = at.offs + at.len;
         if h.lnum != Some(at.lnum) || end <= h.offs {
@@ -245,7 +245,7 @@ impl Journal {
     }
 
     /// Reads bytes that may still be in a head's buffer, wholly or in part (`read_wbuf`).
-    pub fn read_of_head(&self, lebs: &mut Lebs, head: usize, bytes: &mut [u8], at: NodeAt) -> Res<()> {
+    pub fn read_of_head(&self, lebs: &Lebs, head: usize, bytes: &mut [u8], at: NodeAt) -> Res<()> {
         let h = &self.heads[head];
         let end = at.offs + at.len;
         if h.lnum != Some(at.lnum) || end <= h.offs {

@@ -8,10 +8,14 @@ use crate::causes;
 use crate::core::Core;
 use crate::error::NOT_FOUND;
 use crate::format::*;
+use crate::geometry::Geometry;
 use crate::inode::{entry_bytes, entry_type, Inode};
+use crate::journal::Journal;
 use crate::journal_names::NewEntry;
 use crate::key::Key;
+use crate::leb::Lebs;
 use crate::tnc::entry_name;
+use crate::tnc::Index;
 use crate::Ubifs;
 use ffslab_fs::{Errno, FileKind, Host, Ino, Result, XattrMode};
 
@@ -32,11 +36,11 @@ fn value_bytes(len: usize) -> u32 {
     align8(INO_BYTES + len as u32 + 1)
 }
 
-impl Core {
+impl Geometry {
     /// How many attributes an inode may have: their inodes must all fit into half a LEB, because they are deleted
     /// together.
     pub fn xattrs_max(&self) -> u32 {
-        self.lebs.geo.leb_bytes / 2 / INO_BYTES
+        self.leb_bytes / 2 / INO_BYTES
     }
 }
 
@@ -94,7 +98,7 @@ impl Ubifs {
         let _why = self.core.lebs.sim.because_if_none(&causes::INODE_READ);
         self.load(ino)?;
         let mut names = Vec::new();
-        self.core.each_xattr(ino, |name, _| {
+        self.core.index.each_xattr(&self.core.lebs, &self.core.journal, ino, |name, _| {
             if name != ENCRYPTION_CONTEXT {
                 names.push(name.to_vec());
             }
@@ -122,7 +126,7 @@ impl Ubifs {
     }
 
     fn create_xattr(&mut self, host: &mut dyn Host, ino: Ino, name: &[u8], value: &[u8]) -> Result<()> {
-        let xattrs_max = self.core.xattrs_max();
+        let xattrs_max = self.core.lebs.geo.xattrs_max();
         let owner = self.inode(ino)?;
         let names_bytes = owner.xattr_names + owner.xattr_cnt + name.len() as u32 + 1;
         if owner.xattr_cnt >= xattrs_max || names_bytes > LIST_BYTES_MAX {
@@ -206,11 +210,11 @@ impl Ubifs {
     /// Deletes the attributes one by one when an image has more of them than the deletion of the inode can take along
     /// (`ubifs_purge_xattrs`).
     pub(crate) fn purge_xattrs(&mut self, host: &mut dyn Host, ino: Ino) -> Result<()> {
-        if self.inode(ino)?.xattr_cnt <= self.core.xattrs_max() {
+        if self.inode(ino)?.xattr_cnt <= self.core.lebs.geo.xattrs_max() {
             return Ok(());
         }
         let mut names = Vec::new();
-        self.core.each_xattr(ino, |name, _| names.push(name.to_vec()))?;
+        self.core.index.each_xattr(&self.core.lebs, &self.core.journal, ino, |name, _| names.push(name.to_vec()))?;
         names.into_iter().try_for_each(|name| self.delete_xattr(host, ino, &name))
     }
 
@@ -240,13 +244,19 @@ impl Ubifs {
     }
 }
 
-impl Core {
+impl Index {
     /// Calls `found` with the name and the inode number of each extended attribute, in the order of the index.
-    pub fn each_xattr(&mut self, ino: u32, mut found: impl FnMut(&[u8], u32)) -> crate::error::Res<()> {
+    pub fn each_xattr(
+        &mut self,
+        lebs: &Lebs,
+        journal: &Journal,
+        ino: u32,
+        mut found: impl FnMut(&[u8], u32),
+    ) -> crate::error::Res<()> {
         let mut key = Key::xent(ino, 0);
         let (mut node, mut name) = (Vec::new(), Vec::new());
         loop {
-            match self.next_entry(key, &name, &mut node) {
+            match self.next_entry(lebs, journal, key, &name, &mut node) {
                 Ok(()) => {}
                 Err(NOT_FOUND) => return Ok(()),
                 Err(fail) => return Err(fail),
@@ -259,9 +269,9 @@ impl Core {
     }
 
     /// Inode numbers of extended attributes.
-    pub fn attributes_of(&mut self, ino: u32) -> crate::error::Res<Vec<u32>> {
+    pub fn attributes_of(&mut self, lebs: &Lebs, journal: &Journal, ino: u32) -> crate::error::Res<Vec<u32>> {
         let mut found = Vec::new();
-        self.each_xattr(ino, |_, attribute| found.push(attribute))?;
+        self.each_xattr(lebs, journal, ino, |_, attribute| found.push(attribute))?;
         Ok(found)
     }
 }

@@ -173,7 +173,7 @@ impl Space {
     }
 
     /// Marks every leaf that was ever written (`make_tree_dirty`).
-    fn make_lpt_dirty(&mut self, lebs: &mut Lebs) -> Res<()> {
+    fn make_lpt_dirty(&mut self, lebs: &Lebs) -> Res<()> {
         for index in 0..self.lpt.geo.pnode_cnt {
             if index == 0 || self.was_written(lebs, index)? {
                 self.load_pnode(lebs, index)?;
@@ -183,7 +183,7 @@ impl Space {
         Ok(())
     }
 
-    fn was_written(&mut self, lebs: &mut Lebs, index: u32) -> Res<bool> {
+    fn was_written(&mut self, lebs: &Lebs, index: u32) -> Res<bool> {
         for level in (1..=self.lpt.geo.height).rev() {
             let at = index >> (FANOUT_SHIFT * level);
             if level < self.lpt.geo.height && self.lpt.node(level, at).lnum == 0 {

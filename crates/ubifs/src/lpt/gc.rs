@@ -49,7 +49,7 @@ impl Space {
     }
 
     /// Marks the LPT node at this place as changed if it is the valid one, so that the next commit writes it elsewhere.
-    fn renew_lpt_node(&mut self, lebs: &mut Lebs, kind: u32, number: u32, lnum: u32, offs: u32) -> Res<()> {
+    fn renew_lpt_node(&mut self, lebs: &Lebs, kind: u32, number: u32, lnum: u32, offs: u32) -> Res<()> {
         let first = lebs.geo.lpt_first;
         match kind {
             PNODE if number < self.lpt.geo.pnode_cnt => {

@@ -11,7 +11,7 @@ use crate::space::Space;
 
 impl Space {
     /// Reads the table of the LPT area (`lpt_init_rd`).
-    pub fn init_lpt_for_reading(&mut self, lebs: &mut Lebs) -> Res<()> {
+    pub fn init_lpt_for_reading(&mut self, lebs: &Lebs) -> Res<()> {
         let mut bytes = vec![0; self.lpt.geo.ltab_bytes as usize];
         let at = self.lpt.ltab_at;
         lebs.read_checked(at.lnum, at.offs, &mut bytes)?;
@@ -40,14 +40,14 @@ impl Space {
     }
 
     /// Index of a LEB's properties, after reading them if need be.
-    pub fn lpt_lookup(&mut self, lebs: &mut Lebs, lnum: u32) -> Res<usize> {
+    pub fn lpt_lookup(&mut self, lebs: &Lebs, lnum: u32) -> Res<usize> {
         let i = lnum - lebs.geo.main_first;
         self.load_pnode(lebs, i >> FANOUT_SHIFT)?;
         Ok(i as usize)
     }
 
     /// The same, for a change: the leaf and everything above it will be written by the next commit.
-    pub fn lpt_lookup_dirty(&mut self, lebs: &mut Lebs, lnum: u32) -> Res<usize> {
+    pub fn lpt_lookup_dirty(&mut self, lebs: &Lebs, lnum: u32) -> Res<usize> {
         let i = lnum - lebs.geo.main_first;
         let pnode = i >> FANOUT_SHIFT;
         if !self.lpt.pnodes[pnode as usize].dirty {
@@ -57,7 +57,7 @@ impl Space {
         Ok(i as usize)
     }
 
-    pub(super) fn load_pnode(&mut self, lebs: &mut Lebs, index: u32) -> Res<()> {
+    pub(super) fn load_pnode(&mut self, lebs: &Lebs, index: u32) -> Res<()> {
         if self.lpt.pnodes[index as usize].loaded {
             return Ok(());
         }
@@ -69,7 +69,7 @@ impl Space {
         Ok(())
     }
 
-    pub(super) fn load_nnode(&mut self, lebs: &mut Lebs, level: u32, index: u32) -> Res<()> {
+    pub(super) fn load_nnode(&mut self, lebs: &Lebs, level: u32, index: u32) -> Res<()> {
         if !self.lpt.node(level, index).loaded {
             self.read_nnode(lebs, level, index)?;
             self.lpt.node(level, index).loaded = true;
@@ -78,7 +78,7 @@ impl Space {
     }
 
     /// Reads an inner node: its children's places are known afterwards.
-    pub(super) fn read_nnode(&mut self, lebs: &mut Lebs, level: u32, index: u32) -> Res<()> {
+    pub(super) fn read_nnode(&mut self, lebs: &Lebs, level: u32, index: u32) -> Res<()> {
         let node = *self.lpt.node(level, index);
         let mut children = [Place::default(); 4];
         if node.lnum != 0 {
@@ -100,7 +100,7 @@ impl Space {
     }
 
     /// Reads a leaf: the properties of its LEBs are known afterwards, but it is no part of the tree yet.
-    pub(super) fn read_pnode(&mut self, lebs: &mut Lebs, index: u32) -> Res<()> {
+    pub(super) fn read_pnode(&mut self, lebs: &Lebs, index: u32) -> Res<()> {
         let node = self.lpt.pnodes[index as usize];
         let mut props = [(lebs.geo.leb_bytes, 0, false); 4];
         if node.lnum != 0 {

@@ -68,7 +68,7 @@ impl Space {
     }
 
     /// Looks at all LEBs from the one behind [`Lpt::lscan_lnum`] on; the LEB found becomes the new `lscan_lnum`.
-    pub fn scan_lpt(&mut self, lebs: &mut Lebs, what: ScanFor) -> Res<u32> {
+    pub fn scan_lpt(&mut self, lebs: &Lebs, what: ScanFor) -> Res<u32> {
         let end = self.lpt.lscan_lnum;
         let height = self.lpt.geo.height;
         let mut lnum = if end + 1 >= lebs.geo.leb_cnt { lebs.geo.main_first } else { end + 1 };

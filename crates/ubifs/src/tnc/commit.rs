@@ -5,12 +5,13 @@
 //! change the index: the kernel copies a znode that waits to be written before it changes it (`dirty_cow_znode`); here
 //! all are packed when they get their places, which comes to the same.
 
-use super::{NodeAt, NO_ZNODE};
-use crate::core::Core;
+use super::{Index, NodeAt, NO_ZNODE};
 use crate::error::{Fail, Res, NO_SPACE};
 use crate::format::*;
-use crate::lprops::{Category, Change};
+use crate::leb::Lebs;
+use crate::lprops::Change;
 use crate::node::pad;
+use crate::space::Space;
 
 /// A commit of the index that is going on.
 #[derive(Debug, Default)]
@@ -53,40 +54,40 @@ struct Flush {
     leb_ends: bool,
 }
 
-impl Core {
+impl Index {
     /// Gives every changed znode its new place; returns the place of the root (`ubifs_tnc_start_commit`).
-    pub fn start_index_commit(&mut self) -> Res<NodeAt> {
+    pub fn start_commit(&mut self, lebs: &mut Lebs, space: &mut Space) -> Res<NodeAt> {
         let znodes = self.dirty_znodes();
         let count = znodes.len();
-        let mut stream = std::mem::take(&mut self.tnc.commit.stream);
+        let mut stream = std::mem::take(&mut self.commit.stream);
         stream.clear();
-        let new_head = (self.tnc.ihead_lnum, self.tnc.ihead_offs);
-        self.tnc.commit = Layout { znodes, new_head, stream, ..Layout::default() };
+        let new_head = (self.ihead_lnum, self.ihead_offs);
+        self.commit = Layout { znodes, new_head, stream, ..Layout::default() };
         if count > 0 {
-            match self.allocate_index_lebs(count) {
+            match self.allocate_index_lebs(lebs, space, count) {
                 Ok(()) => {}
-                Err(NO_SPACE) => self.lay_out_in_gaps(count)?,
+                Err(NO_SPACE) => self.lay_out_in_gaps(lebs, space, count)?,
                 Err(fail) => return Err(fail),
             }
-            self.lay_out_in_empty_space()?;
-            for i in self.tnc.commit.used..self.tnc.commit.lebs.len() {
-                let lnum = self.tnc.commit.lebs[i];
+            self.lay_out_in_empty_space(lebs, space)?;
+            for i in self.commit.used..self.commit.lebs.len() {
+                let lnum = self.commit.lebs[i];
                 let change = Change { taken: Some(false), index: Some(false), ..Change::default() };
-                self.space.change_lp(&mut self.lebs, lnum, change)?;
+                space.change_lp(lebs, lnum, change)?;
             }
         }
-        self.tnc.old_idx.clear();
-        self.save_dirty_index_lebs();
-        self.space.budget.old_idx_bytes = self.tnc.calc_idx_bytes;
-        self.space.budget.uncommitted_idx = 0;
-        self.space.budget.min_idx_lebs = self.space.calc_min_idx_lebs(&self.lebs);
-        Ok(self.tnc.root.at)
+        self.old_idx.clear();
+        space.save_dirty_index_lebs(lebs);
+        space.budget.old_idx_bytes = self.calc_idx_bytes;
+        space.budget.uncommitted_idx = 0;
+        space.budget.min_idx_lebs = space.calc_min_idx_lebs(lebs);
+        Ok(self.root.at)
     }
 
     /// Changed znodes in the order in which they are written.
     fn dirty_znodes(&self) -> Vec<u32> {
         let mut znodes = Vec::new();
-        let root = self.tnc.root.child;
+        let root = self.root.child;
         if root != NO_ZNODE {
             self.add_dirty_znodes(root, &mut znodes);
         }
@@ -94,7 +95,7 @@ impl Core {
     }
 
     fn add_dirty_znodes(&self, id: u32, znodes: &mut Vec<u32>) {
-        let znode = self.tnc.z(id);
+        let znode = self.z(id);
         if !znode.dirty {
             return;
         }
@@ -108,41 +109,39 @@ impl Core {
         znodes.push(id);
     }
 
-    pub(super) fn index_lebs_needed(&self, znodes: usize) -> usize {
-        let per_head = (self.lebs.geo.leb_bytes - self.tnc.ihead_offs) / self.lebs.geo.idx_bytes_max;
-        znodes
-            .saturating_sub(per_head as usize)
-            .div_ceil((self.lebs.geo.leb_bytes / self.lebs.geo.idx_bytes_max) as usize)
+    pub(super) fn index_lebs_needed(&self, lebs: &Lebs, znodes: usize) -> usize {
+        let per_head = (lebs.geo.leb_bytes - self.ihead_offs) / lebs.geo.idx_bytes_max;
+        znodes.saturating_sub(per_head as usize).div_ceil((lebs.geo.leb_bytes / lebs.geo.idx_bytes_max) as usize)
     }
 
-    fn allocate_index_lebs(&mut self, znodes: usize) -> Res<()> {
-        for _ in 0..self.index_lebs_needed(znodes) {
-            let lnum = self.space.find_free_leb_for_index(&mut self.lebs)?;
-            self.tnc.commit.lebs.push(lnum);
+    fn allocate_index_lebs(&mut self, lebs: &mut Lebs, space: &mut Space, znodes: usize) -> Res<()> {
+        for _ in 0..self.index_lebs_needed(lebs, znodes) {
+            let lnum = space.find_free_leb_for_index(lebs)?;
+            self.commit.lebs.push(lnum);
         }
         Ok(())
     }
 
     pub(super) fn znode_bytes(&self, id: u32) -> u32 {
-        idx_node_bytes(self.tnc.z(id).branches.len() as u32)
+        idx_node_bytes(self.z(id).branches.len() as u32)
     }
 
     /// Sets the place at which the commit will write a znode.
     pub(super) fn place_znode(&mut self, id: u32, at: NodeAt) {
-        self.tnc.branch_to(id).at = at;
-        self.tnc.calc_idx_bytes += i64::from(align8(at.len));
-        self.tnc.dirty_cnt -= 1;
+        self.branch_to(id).at = at;
+        self.calc_idx_bytes += i64::from(align8(at.len));
+        self.dirty_cnt -= 1;
     }
 
     /// Runs through the znodes that go into empty space, with the buffer of the kernel's writer.
-    fn empty_space_steps(&self) -> Res<Vec<Step>> {
-        let commit = &self.tnc.commit;
-        let leb_bytes = self.lebs.geo.leb_bytes;
-        let buffer_bytes = align(self.lebs.geo.idx_bytes_max, self.lebs.geo.min_io);
+    fn empty_space_steps(&self, lebs: &Lebs) -> Res<Vec<Step>> {
+        let commit = &self.commit;
+        let leb_bytes = lebs.geo.leb_bytes;
+        let buffer_bytes = align(lebs.geo.idx_bytes_max, lebs.geo.min_io);
         let rest = &commit.znodes[commit.rest.min(commit.znodes.len())..];
-        let mut lebs = commit.lebs[commit.used..].iter().copied();
-        let mut head = Some(self.tnc.ihead_lnum);
-        let (mut offs, mut used, mut avail) = (self.tnc.ihead_offs, 0u32, i64::from(buffer_bytes));
+        let mut empty_lebs = commit.lebs[commit.used..].iter().copied();
+        let mut head = Some(self.ihead_lnum);
+        let (mut offs, mut used, mut avail) = (self.ihead_offs, 0u32, i64::from(buffer_bytes));
         if rest.first().is_some_and(|&id| offs + self.znode_bytes(id) > leb_bytes) {
             head = None;
         }
@@ -152,7 +151,7 @@ impl Core {
                 Some(lnum) => lnum,
                 None => {
                     (offs, used, avail) = (0, 0, i64::from(buffer_bytes));
-                    let lnum = lebs.next().ok_or(NO_SPACE)?;
+                    let lnum = empty_lebs.next().ok_or(NO_SPACE)?;
                     head = Some(lnum);
                     lnum
                 }
@@ -167,7 +166,7 @@ impl Core {
                 steps.push(Step { id, at, flush: None });
                 continue;
             }
-            let bytes = if next_fits { buffer_bytes } else { align(used, self.lebs.geo.min_io) };
+            let bytes = if next_fits { buffer_bytes } else { align(used, lebs.geo.min_io) };
             let from = offs;
             offs += bytes;
             let leb_ends = next_len.is_some_and(|next| offs + next > leb_bytes);
@@ -181,26 +180,26 @@ impl Core {
         Ok(steps)
     }
 
-    fn lay_out_in_empty_space(&mut self) -> Res<()> {
-        let steps = self.empty_space_steps()?;
-        self.tnc.commit.head_is_full = steps.first().is_some_and(|first| first.at.lnum != self.tnc.ihead_lnum);
-        let mut stream = std::mem::take(&mut self.tnc.commit.stream);
+    fn lay_out_in_empty_space(&mut self, lebs: &mut Lebs, space: &mut Space) -> Res<()> {
+        let steps = self.empty_space_steps(lebs)?;
+        self.commit.head_is_full = steps.first().is_some_and(|first| first.at.lnum != self.ihead_lnum);
+        let mut stream = std::mem::take(&mut self.commit.stream);
         let last = steps.len().saturating_sub(1);
         let mut written = 0;
         for (i, step) in steps.iter().enumerate() {
-            if self.tnc.commit.lebs.get(self.tnc.commit.used) == Some(&step.at.lnum) {
-                self.tnc.commit.used += 1;
+            if self.commit.lebs.get(self.commit.used) == Some(&step.at.lnum) {
+                self.commit.used += 1;
             }
             self.place_znode(step.id, step.at);
             let at = stream.len();
             stream.resize(at + align8(step.at.len) as usize, 0);
-            self.pack_znode(step.id, &mut stream[at..])?;
+            self.pack_znode(lebs, step.id, &mut stream[at..])?;
             let Some(flush) = step.flush else { continue };
             let end = flush.offs + flush.bytes;
             if flush.leb_ends || i == last {
-                let free = self.lebs.geo.leb_bytes - end;
+                let free = lebs.geo.leb_bytes - end;
                 let dirt = flush.bytes.saturating_sub(flush.used);
-                self.space.update_lp(&mut self.lebs, flush.lnum, Some(free), dirt, Change::default())?;
+                space.update_lp(lebs, flush.lnum, Some(free), dirt, Change::default())?;
             }
             written += flush.bytes as usize;
             let packed = stream.len();
@@ -208,16 +207,16 @@ impl Core {
                 stream.resize(written, 0);
                 pad(&mut stream[packed..]);
             }
-            self.tnc.commit.writes.push(flush);
-            self.tnc.commit.new_head = (flush.lnum, end);
+            self.commit.writes.push(flush);
+            self.commit.new_head = (flush.lnum, end);
         }
-        self.tnc.commit.stream = stream;
+        self.commit.stream = stream;
         Ok(())
     }
 
     /// Packs a znode as an index node.
-    pub(super) fn pack_znode(&mut self, id: u32, bytes: &mut [u8]) -> Res<()> {
-        let znode = self.tnc.z(id);
+    pub(super) fn pack_znode(&mut self, lebs: &mut Lebs, id: u32, bytes: &mut [u8]) -> Res<()> {
+        let znode = self.z(id);
         let len = idx_node_bytes(znode.branches.len() as u32);
         bytes[..len as usize].fill(0);
         put_u16(bytes, idx::CHILD_CNT, znode.branches.len() as u16);
@@ -232,56 +231,42 @@ impl Core {
             put_u32(bytes, from + 8, branch.at.len);
             branch.key.write(bytes, from + 12);
         }
-        self.lebs.finish_node(&mut bytes[..len as usize], len, IDX_NODE, NO_GROUP);
-        self.tnc.zm(id).dirty = false;
+        lebs.finish_node(&mut bytes[..len as usize], len, IDX_NODE, NO_GROUP);
+        self.zm(id).dirty = false;
         Ok(())
     }
 
-    /// Prepares the writing of what [`Core::start_index_commit`] laid out (`ubifs_tnc_end_commit`).
-    pub fn begin_index_writes(&mut self) -> Res<()> {
-        for lnum in std::mem::take(&mut self.tnc.commit.gap_lebs) {
-            self.space.return_leb(&mut self.lebs, lnum)?;
+    /// Prepares the writing of what [`Index::start_commit`] laid out (`ubifs_tnc_end_commit`).
+    pub fn begin_writes(&mut self, lebs: &Lebs, space: &mut Space) -> Res<()> {
+        for lnum in std::mem::take(&mut self.commit.gap_lebs) {
+            space.return_leb(lebs, lnum)?;
         }
-        if self.tnc.commit.head_is_full {
-            self.release_index_leb(self.tnc.ihead_lnum)?;
+        if self.commit.head_is_full {
+            space.release_index_leb(lebs, self.ihead_lnum)?;
         }
         Ok(())
     }
 
     /// Writes the next piece. `false`: all is written. Others may run between two pieces (`write_index`).
-    pub fn write_index_piece(&mut self) -> Res<bool> {
-        let commit = &mut self.tnc.commit;
+    pub fn write_piece(&mut self, lebs: &mut Lebs, space: &mut Space) -> Res<bool> {
+        let commit = &mut self.commit;
         if let Some(&piece) = commit.writes.get(commit.writes_done) {
             let from = commit.bytes_done;
             commit.writes_done += 1;
             commit.bytes_done += piece.bytes as usize;
             let stream = std::mem::take(&mut commit.stream);
-            let result = self.lebs.write(piece.lnum, piece.offs, &stream[from..from + piece.bytes as usize]);
-            self.tnc.commit.stream = stream;
+            let result = lebs.write(piece.lnum, piece.offs, &stream[from..from + piece.bytes as usize]);
+            self.commit.stream = stream;
             result?;
             if piece.leb_ends {
-                self.release_index_leb(piece.lnum)?;
+                space.release_index_leb(lebs, piece.lnum)?;
             }
         }
-        let commit = &self.tnc.commit;
+        let commit = &self.commit;
         if commit.writes_done < commit.writes.len() {
             return Ok(true);
         }
-        (self.tnc.ihead_lnum, self.tnc.ihead_offs) = commit.new_head;
+        (self.ihead_lnum, self.ihead_offs) = commit.new_head;
         Ok(false)
-    }
-
-    /// The head of the index leaves a LEB.
-    fn release_index_leb(&mut self, lnum: u32) -> Res<()> {
-        self.space.update_lp(&mut self.lebs, lnum, None, 0, Change { taken: Some(false), ..Change::default() })
-    }
-
-    /// Remembers which LEBs of the index have gaps, for the next commit (`ubifs_save_dirty_idx_lnums`).
-    fn save_dirty_index_lebs(&mut self) {
-        let first = self.lebs.geo.main_first;
-        let props = &self.space.lpt.props;
-        let mut lebs: Vec<u32> = self.space.lpt.categories.heap(Category::DirtyIndex).to_vec();
-        lebs.sort_by_key(|&i| props[i as usize].dirty + props[i as usize].free);
-        self.space.dirty_idx_lebs = lebs.into_iter().map(|i| first + i).collect();
     }
 }

@@ -2,11 +2,13 @@
 //!
 //! Follows `fs/ubifs/tnc_misc.c` (`read_znode`, `ubifs_tnc_read_node`) and `tnc.c` (`fallible_read_node`).
 
-use super::{Branch, Leaf, NodeAt, NO_ZNODE};
-use crate::core::Core;
+use super::{Branch, Index, Leaf, NodeAt, NO_ZNODE};
 use crate::error::{AtPlace, Fail, Res, NOT_FOUND};
 use crate::format::*;
+use crate::geometry::Geometry;
+use crate::journal::Journal;
 use crate::key::{Key, DATA_KEY, DENT_KEY, INO_KEY, XENT_KEY};
+use crate::leb::Lebs;
 use crate::node::check_node;
 
 /// Kind of the node on flash to which a key of this type leads.
@@ -50,13 +52,36 @@ pub(crate) fn entry_name(node: &[u8]) -> &[u8] {
     node.get(dent::NAME..dent::NAME + len).unwrap_or(&[])
 }
 
-impl Core {
+fn check_branch(geo: &Geometry, level: u16, before: Option<Key>, branch: &Branch) -> Res<()> {
+    let NodeAt { lnum, offs, len } = branch.at;
+    let end = u64::from(offs) + u64::from(len);
+    if !geo.is_main(lnum) || end > u64::from(geo.leb_bytes) || offs % 8 != 0 || len < HEADER_BYTES {
+        return Err(Fail::corrupt("bad branch of an index node"));
+    }
+    if branch.key.kind() > XENT_KEY {
+        return Err(Fail::corrupt("bad key in an index node"));
+    }
+    if level == 0 {
+        let range = geo.node_range(node_kind(branch.key));
+        if !range.is_some_and(|(least, most)| (least..=most).contains(&len)) {
+            return Err(Fail::corrupt("bad length in an index node"));
+        }
+    }
+    match before {
+        Some(before) if before > branch.key || (before == branch.key && !before.is_hashed()) => {
+            Err(Fail::corrupt("keys of an index node out of order"))
+        }
+        _ => Ok(()),
+    }
+}
+
+impl Index {
     /// The root of the index.
-    pub fn root_znode(&mut self) -> Res<u32> {
-        match self.tnc.root.child {
+    pub fn root_znode(&mut self, lebs: &Lebs) -> Res<u32> {
+        match self.root.child {
             NO_ZNODE => {
-                let id = self.read_znode(self.tnc.root.at, NO_ZNODE, 0)?;
-                self.tnc.root.child = id;
+                let id = self.read_znode(lebs, self.root.at, NO_ZNODE, 0)?;
+                self.root.child = id;
                 Ok(id)
             }
             id => Ok(id),
@@ -64,127 +89,70 @@ impl Core {
     }
 
     /// The znode below branch `n`.
-    pub fn child_znode(&mut self, id: u32, n: usize) -> Res<u32> {
-        let branch = &self.tnc.z(id).branches[n];
+    pub fn child_znode(&mut self, lebs: &Lebs, id: u32, n: usize) -> Res<u32> {
+        let branch = &self.z(id).branches[n];
         if branch.child != NO_ZNODE {
             return Ok(branch.child);
         }
         let at = branch.at;
-        let child = self.read_znode(at, id, n as u32)?;
-        if self.tnc.z(child).level + 1 != self.tnc.z(id).level || self.tnc.z(child).branches.is_empty() {
-            self.tnc.release(child);
+        let child = self.read_znode(lebs, at, id, n as u32)?;
+        if self.z(child).level + 1 != self.z(id).level || self.z(child).branches.is_empty() {
+            self.release(child);
             return Err(Fail::corrupt("index node of a wrong level")).at(at.lnum, at.offs);
         }
-        self.tnc.zm(id).branches[n].child = child;
+        self.zm(id).branches[n].child = child;
         Ok(child)
     }
 
-    fn read_znode(&mut self, at: NodeAt, parent: u32, iip: u32) -> Res<u32> {
-        let mut node = std::mem::take(&mut self.index_buffer);
-        let read = self.lebs.read_node(&mut node, IDX_NODE, at.lnum, at.offs, at.len);
-        let result = read.and_then(|()| self.unpack_znode(&node, parent, iip)).at(at.lnum, at.offs);
-        self.index_buffer = node;
+    fn read_znode(&mut self, lebs: &Lebs, at: NodeAt, parent: u32, iip: u32) -> Res<u32> {
+        let mut node = std::mem::take(&mut self.node_buffer);
+        let read = lebs.read_node(&mut node, IDX_NODE, at.lnum, at.offs, at.len);
+        let result = read.and_then(|()| self.unpack_znode(lebs, &node, parent, iip)).at(at.lnum, at.offs);
+        self.node_buffer = node;
         result
     }
 
-    fn unpack_znode(&mut self, node: &[u8], parent: u32, iip: u32) -> Res<u32> {
+    fn unpack_znode(&mut self, lebs: &Lebs, node: &[u8], parent: u32, iip: u32) -> Res<u32> {
         let children = u32::from(get_u16(node, idx::CHILD_CNT));
         let level = get_u16(node, idx::LEVEL);
-        if children == 0 || children > self.lebs.geo.fanout || level > LEVELS_MAX {
+        if children == 0 || children > lebs.geo.fanout || level > LEVELS_MAX {
             return Err(Fail::corrupt("bad index node"));
         }
         if (node.len() as u32) < idx_node_bytes(children) {
             return Err(Fail::corrupt("short index node"));
         }
-        let id = self.tnc.allocate(parent, level, self.lebs.geo.fanout);
-        self.tnc.zm(id).iip = iip;
+        let id = self.allocate(parent, level, lebs.geo.fanout);
+        self.zm(id).iip = iip;
         for i in 0..children as usize {
             let from = idx::BRANCHES + i * (BRANCH_BYTES + KEY_BYTES) as usize;
             let at = NodeAt { lnum: get_u32(node, from), offs: get_u32(node, from + 4), len: get_u32(node, from + 8) };
             let branch = Branch::leaf(Key::read(node, from + 12), at);
-            let before = self.tnc.z(id).branches.last().map(|branch| branch.key);
-            if let Err(fail) = self.check_branch(level, before, &branch) {
-                self.tnc.release(id);
+            let before = self.z(id).branches.last().map(|branch| branch.key);
+            if let Err(fail) = check_branch(&lebs.geo, level, before, &branch) {
+                self.release(id);
                 return Err(fail);
             }
-            self.tnc.zm(id).branches.push(branch);
+            self.zm(id).branches.push(branch);
         }
         Ok(id)
     }
 
-    fn check_branch(&self, level: u16, before: Option<Key>, branch: &Branch) -> Res<()> {
-        let NodeAt { lnum, offs, len } = branch.at;
-        let end = u64::from(offs) + u64::from(len);
-        if !self.lebs.geo.is_main(lnum)
-            || end > u64::from(self.lebs.geo.leb_bytes)
-            || offs % 8 != 0
-            || len < HEADER_BYTES
-        {
-            return Err(Fail::corrupt("bad branch of an index node"));
-        }
-        if branch.key.kind() > XENT_KEY {
-            return Err(Fail::corrupt("bad key in an index node"));
-        }
-        if level == 0 {
-            let range = self.lebs.geo.node_range(node_kind(branch.key));
-            if !range.is_some_and(|(least, most)| (least..=most).contains(&len)) {
-                return Err(Fail::corrupt("bad length in an index node"));
-            }
-        }
-        match before {
-            Some(before) if before > branch.key || (before == branch.key && !before.is_hashed()) => {
-                Err(Fail::corrupt("keys of an index node out of order"))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    // ---- what the index leads to -------------------------------------------------------------------------------
-
-    /// Reads the node that `key` leads to, from a write buffer if it is still there.
-    pub fn read_leaf(&mut self, key: Key, at: NodeAt, node: &mut Vec<u8>) -> Res<()> {
-        let kind = node_kind(key);
-        match self.journal.head_of_bud(&self.lebs, at.lnum) {
-            Some(head) => self.journal.read_node_of_head(&mut self.lebs, head, node, kind, at)?,
-            None => self.lebs.read_node(node, kind, at.lnum, at.offs, at.len)?,
-        }
-        if Key::read(node, KEY_AT) != key {
-            return Err(Fail::corrupt("node with another key than the index says")).at(at.lnum, at.offs);
-        }
-        Ok(())
-    }
-
-    /// Reads an entry node that may not exist any more: during replay the index can still lead to nodes that were
-    /// overwritten since the last commit. Returns `false` when there is no such node at this place.
-    pub(super) fn try_read_entry(&mut self, key: Key, at: NodeAt, node: &mut Vec<u8>) -> Res<bool> {
-        if at.len < HEADER_BYTES || u64::from(at.offs) + u64::from(at.len) > u64::from(self.lebs.geo.leb_bytes) {
-            return Ok(false);
-        }
-        node.resize(at.len as usize, 0);
-        // A read-only mount meets pages whose ECC is missing after a power cut; Linux fails with an I/O error there.
-        self.lebs.read_checked(at.lnum, at.offs, node)?;
-        let is_node = check_node(&self.lebs.geo, node, at.offs, true).is_ok()
-            && node[header::TYPE] == node_kind(key)
-            && get_u32(node, header::LEN) == at.len;
-        Ok(is_node && Key::read(node, KEY_AT) == key)
-    }
-
     /// Brings the entry node of a branch into memory. `false`: it is not on flash any more (only during replay).
-    pub(super) fn load_entry(&mut self, id: u32, n: usize) -> Res<bool> {
-        let branch = &self.tnc.z(id).branches[n];
+    pub(super) fn load_entry(&mut self, lebs: &Lebs, journal: &Journal, id: u32, n: usize) -> Res<bool> {
+        let branch = &self.z(id).branches[n];
         if branch.leaf.is_some() {
             return Ok(true);
         }
         let (key, at) = (branch.key, branch.at);
         let mut node = std::mem::take(&mut self.entry_buffer);
         let read = match self.replaying {
-            true => self.try_read_entry(key, at, &mut node),
-            false => self.read_leaf(key, at, &mut node).map(|()| true),
+            true => lebs.try_read_entry(key, at, &mut node),
+            false => journal.read_leaf(lebs, key, at, &mut node).map(|()| true),
         };
         let loaded = read.and_then(|is_there| {
             if is_there {
                 validate_entry(&node)?;
-                self.tnc.zm(id).branches[n].leaf = Some(Box::new(Leaf(node.clone().into_boxed_slice())));
+                self.zm(id).branches[n].leaf = Some(Box::new(Leaf(node.clone().into_boxed_slice())));
             }
             Ok(is_there)
         });
@@ -193,10 +161,44 @@ impl Core {
     }
 
     /// The entry node of a branch.
-    pub(super) fn entry(&mut self, id: u32, n: usize) -> Res<&[u8]> {
-        if !self.load_entry(id, n)? {
+    pub(super) fn entry(&mut self, lebs: &Lebs, journal: &Journal, id: u32, n: usize) -> Res<&[u8]> {
+        if !self.load_entry(lebs, journal, id, n)? {
             return Err(NOT_FOUND);
         }
-        self.tnc.z(id).branches[n].leaf.as_ref().map(|leaf| &leaf.0[..]).ok_or(NOT_FOUND)
+        self.z(id).branches[n].leaf.as_ref().map(|leaf| &leaf.0[..]).ok_or(NOT_FOUND)
+    }
+}
+
+impl Journal {
+    // ---- what the index leads to -------------------------------------------------------------------------------
+
+    /// Reads the node that `key` leads to, from a write buffer if it is still there.
+    pub fn read_leaf(&self, lebs: &Lebs, key: Key, at: NodeAt, node: &mut Vec<u8>) -> Res<()> {
+        let kind = node_kind(key);
+        match self.head_of_bud(lebs, at.lnum) {
+            Some(head) => self.read_node_of_head(lebs, head, node, kind, at)?,
+            None => lebs.read_node(node, kind, at.lnum, at.offs, at.len)?,
+        }
+        if Key::read(node, KEY_AT) != key {
+            return Err(Fail::corrupt("node with another key than the index says")).at(at.lnum, at.offs);
+        }
+        Ok(())
+    }
+}
+
+impl Lebs {
+    /// Reads an entry node that may not exist any more: during replay the index can still lead to nodes that were
+    /// overwritten since the last commit. Returns `false` when there is no such node at this place.
+    pub(super) fn try_read_entry(&self, key: Key, at: NodeAt, node: &mut Vec<u8>) -> Res<bool> {
+        if at.len < HEADER_BYTES || u64::from(at.offs) + u64::from(at.len) > u64::from(self.geo.leb_bytes) {
+            return Ok(false);
+        }
+        node.resize(at.len as usize, 0);
+        // A read-only mount meets pages whose ECC is missing after a power cut; Linux fails with an I/O error there.
+        self.read_checked(at.lnum, at.offs, node)?;
+        let is_node = check_node(&self.geo, node, at.offs, true).is_ok()
+            && node[header::TYPE] == node_kind(key)
+            && get_u32(node, header::LEN) == at.len;
+        Ok(is_node && Key::read(node, KEY_AT) == key)
     }
 }

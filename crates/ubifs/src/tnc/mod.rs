@@ -15,10 +15,11 @@ mod walk;
 pub(crate) use load::{entry_name, validate_entry};
 pub(crate) use lookup::Position;
 
-use crate::core::Core;
 use crate::error::Res;
 use crate::format::align8;
 use crate::key::Key;
+use crate::leb::Lebs;
+use crate::space::Space;
 use smallvec::SmallVec;
 use std::collections::BTreeSet;
 
@@ -73,8 +74,9 @@ pub(crate) struct Znode {
     pub branches: SmallVec<[Branch; USUAL_BRANCHES]>,
 }
 
+/// The index in memory (the "tree node cache"), and what of it the next commit writes.
 #[derive(Debug)]
-pub(crate) struct Tnc {
+pub(crate) struct Index {
     pub znodes: Vec<Znode>,
     unused: Vec<u32>,
     pub root: Branch,
@@ -86,11 +88,16 @@ pub(crate) struct Tnc {
     pub ihead_lnum: u32,
     pub ihead_offs: u32,
     commit: commit::Layout,
+    /// A replay is going on: nodes to which the index leads may be gone from flash.
+    pub replaying: bool,
+    // Working memory.
+    node_buffer: Vec<u8>,
+    entry_buffer: Vec<u8>,
 }
 
-impl Tnc {
-    pub fn new(root: NodeAt) -> Tnc {
-        Tnc {
+impl Index {
+    pub fn new(root: NodeAt) -> Index {
+        Index {
             znodes: Vec::new(),
             unused: Vec::new(),
             root: Branch::leaf(Key::default(), root),
@@ -100,6 +107,9 @@ impl Tnc {
             ihead_lnum: 0,
             ihead_offs: 0,
             commit: commit::Layout::default(),
+            replaying: false,
+            node_buffer: Vec::new(),
+            entry_buffer: Vec::new(),
         }
     }
 
@@ -155,35 +165,35 @@ impl Tnc {
     }
 }
 
-impl Core {
+impl Index {
     /// Counts an index node on flash as dirt, because it is obsolete.
-    fn add_idx_dirt(&mut self, at: NodeAt) -> Res<()> {
-        self.tnc.calc_idx_bytes -= i64::from(align8(at.len));
-        self.space.add_dirt(&mut self.lebs, at.lnum, at.len)
+    fn add_idx_dirt(&mut self, lebs: &Lebs, space: &mut Space, at: NodeAt) -> Res<()> {
+        self.calc_idx_bytes -= i64::from(align8(at.len));
+        space.add_dirt(lebs, at.lnum, at.len)
     }
 
     /// Marks a znode as dirty, so that the commit writes it anew (`dirty_cow_znode`). The znodes above it must be dirty
     /// already.
-    fn dirty_znode(&mut self, id: u32) -> Res<()> {
-        if std::mem::replace(&mut self.tnc.zm(id).dirty, true) {
+    fn dirty_znode(&mut self, lebs: &Lebs, space: &mut Space, id: u32) -> Res<()> {
+        if std::mem::replace(&mut self.zm(id).dirty, true) {
             return Ok(());
         }
-        self.tnc.dirty_cnt += 1;
-        let at = self.tnc.branch_to(id).at;
-        self.add_idx_dirt(at)
+        self.dirty_cnt += 1;
+        let at = self.branch_to(id).at;
+        self.add_idx_dirt(lebs, space, at)
     }
 
     /// Marks a znode and all znodes above it as dirty (`dirty_cow_bottom_up`).
-    fn dirty_bottom_up(&mut self, id: u32) -> Res<()> {
-        if self.tnc.z(id).dirty {
+    fn dirty_bottom_up(&mut self, lebs: &Lebs, space: &mut Space, id: u32) -> Res<()> {
+        if self.z(id).dirty {
             return Ok(());
         }
         let mut path = vec![id];
-        let mut at = self.tnc.z(id).parent;
-        while at != NO_ZNODE && !self.tnc.z(at).dirty {
+        let mut at = self.z(id).parent;
+        while at != NO_ZNODE && !self.z(at).dirty {
             path.push(at);
-            at = self.tnc.z(at).parent;
+            at = self.z(at).parent;
         }
-        path.into_iter().rev().try_for_each(|id| self.dirty_znode(id))
+        path.into_iter().rev().try_for_each(|id| self.dirty_znode(lebs, space, id))
     }
 }
