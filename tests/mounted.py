@@ -17,6 +17,8 @@ import pytest
 from conftest import FFSLAB
 
 FILE_SYSTEMS = ("jffs2", "yaffs2", "ubifs")
+# Those of RTEMS, which knows files by path alone.
+RTEMS_FILE_SYSTEMS = ("imfs", "rfs", "dosfs", "jffs2", "yaffs2")
 
 
 def need_fuse() -> None:

@@ -50,6 +50,15 @@ impl StackTable {
         }
     }
 
+    /// The name of the board.
+    pub fn board(&self) -> &str {
+        match self {
+            StackTable::Linux(keys) => &keys.board,
+            StackTable::Rtems(keys) => &keys.board,
+            StackTable::Bare(keys) => &keys.board,
+        }
+    }
+
     /// The keys of a stack with Linux.
     pub fn linux(&self) -> Option<&StackKeys> {
         match self {

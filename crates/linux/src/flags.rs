@@ -4,11 +4,10 @@
 //! (`vfs_truncate`, `do_sys_ftruncate`, `may_setattr`), `fs/xattr.c` (`xattr_permission`) and `fs/ioctl.c` of Linux 6.1.
 //! They bind root, too: everything runs as root here.
 
-use crate::nodes::{NewTime, NodeChange, NodeId};
 use crate::vfs::Vfs;
 use ffslab_fs::inode_flags::{APPEND, IMMUTABLE};
 use ffslab_fs::{Errno, FileKind, Ino, Result};
-use ffslab_system::{Fd, OpenFlags};
+use ffslab_system::{Fd, NewTime, NodeChange, NodeId, OpenFlags};
 
 impl Vfs {
     /// `FS_IOC_GETFLAGS` of an open file or directory: bits of [`ffslab_fs::inode_flags`]. [`Errno::NoTty`]: the file

@@ -21,6 +21,7 @@ mod files;
 mod flags;
 mod memory;
 mod names;
+mod node_calls;
 mod nodes;
 mod page_cache;
 mod read;
@@ -32,9 +33,8 @@ mod write_back;
 mod xattr;
 
 pub use config::{DirtyLimits, Kernel, ReadAheadRules, VfsConfig, VfsCosts, WriteBackKnobs, WriteBackRules};
-pub use nodes::{Caller, NewTime, NodeChange, NodeEntry, NodeId};
 pub use vfs::{DeviceTask, Vfs};
 
 pub use ffslab_fs::{Result, Unwritten};
-pub use ffslab_system::{Advice, Fd, OpenFlags, Whence};
+pub use ffslab_system::{Advice, Caller, Fd, NewTime, NodeChange, NodeEntry, NodeId, OpenFlags, Whence};
 pub use files::Entry;

@@ -10,23 +10,12 @@ use crate::dentries::{DentryId, ROOT};
 use crate::vfs::Vfs;
 use crate::walk::Found;
 use crate::xattr::Target;
-use ffslab_fs::{Errno, FileKind, Host, Ino, NewNode, RenameFlags, Result, SetAttr, Stat, TimeSpec, XattrMode};
-use ffslab_system::{Fd, OpenFlags};
+use ffslab_fs::{Errno, FileKind, Host, Ino, NewNode, RenameFlags, Result, SetAttr, Stat, XattrMode};
+use ffslab_system::{Caller, Fd, NewTime, NodeChange, NodeEntry, NodeId, OpenFlags};
 use rustc_hash::FxHashMap;
-
-/// Number of an inode. FUSE wants 1 for the root, which it is in all file systems here.
-pub type NodeId = u64;
 
 /// The set-group-ID bit.
 const SET_GID: u32 = 0o2000;
-
-/// A node as it is handed out to the program above.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NodeEntry {
-    pub id: NodeId,
-    pub generation: u64,
-    pub stat: Stat,
-}
 
 struct Node {
     ino: Ino,
@@ -91,35 +80,6 @@ impl Nodes {
     fn get(&self, id: NodeId) -> Result<&Node> {
         self.known.get(&id).filter(|node| !node.gone).ok_or(Errno::NoEnt)
     }
-}
-
-/// The process that makes a file, which becomes its owner.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Caller {
-    pub uid: u32,
-    pub gid: u32,
-}
-
-/// What [`Vfs::change_node`] changes; `None` leaves one alone.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct NodeChange {
-    pub size_bytes: Option<u64>,
-    /// The new size comes from ftruncate(2) or open(2), which set the modification time. For truncate(2) that is left
-    /// to the file system.
-    pub by_descriptor: bool,
-    pub permissions: Option<u32>,
-    pub uid: Option<u32>,
-    pub gid: Option<u32>,
-    pub accessed: Option<NewTime>,
-    pub modified: Option<NewTime>,
-}
-
-/// A time stamp to set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NewTime {
-    /// `UTIME_NOW`
-    Now,
-    At(TimeSpec),
 }
 
 impl Vfs {

@@ -103,12 +103,13 @@ fn ask(question: Question, simulation: &Simulation) -> Result<Value, String> {
 }
 
 impl World {
-    /// The content of the chip as an image. `sync`: dirty data in memory are written to the chip first.
-    fn image(&mut self, oob: bool, sync: bool) -> Result<Vec<u8>, String> {
+    /// The content of the medium as an image; only raw NAND has OOB areas. `sync`: dirty data in memory are written to the chip first.
+    pub fn image(&mut self, oob: bool, sync: bool) -> Result<Vec<u8>, String> {
         if sync {
             self.session.sync().map_err(|error| error.to_string())?;
         }
-        self.session.system().image(oob)
+        let system = self.session.system();
+        system.image(oob && system.nand().is_some())
     }
 
     fn stat(&mut self) -> Value {
@@ -119,7 +120,8 @@ impl World {
         let space = system.block_space();
         json!({
             "fs": self.session.keys().fs(),
-            "board": keys.map(|keys| &keys.board),
+            "system": system.system_name(),
+            "board": self.session.keys().board(),
             "part": keys.and_then(|keys| keys.part.as_ref()),
             "powered": system.is_powered(),
             "host_s": self.began.elapsed().as_secs_f64(),

@@ -1,7 +1,7 @@
 //! Translation between the types of FUSE and those of the simulation.
 
-use ffslab_fs::{FileKind, Result, Stat, TimeSpec};
-use ffslab_linux::{Caller, Fd, NewTime, NodeEntry, OpenFlags as Opening};
+use ffslab_fs::{FileKind, Stat, TimeSpec};
+use ffslab_system::{Answer, Caller, Fd, NewTime, NodeEntry, OpenFlags as Opening, Refusal};
 use fuser::{
     Errno, FileAttr, FileHandle, FileType, Generation, INodeNo, ReplyAttr, ReplyEmpty, ReplyEntry, ReplyXattr, Request,
     TimeOrNow,
@@ -12,8 +12,14 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// How long the kernel may cache names and attributes: not at all, because the simulated kernel caches them.
 pub const TTL: Duration = Duration::ZERO;
 
-pub fn number(error: ffslab_fs::Errno) -> Errno {
-    Errno::from_i32(error.number() as i32)
+/// The error that the kernel passes on to the program. What the system lacks is EOPNOTSUPP and not ENOSYS, which the kernel
+/// takes for "never ask again" of some requests: after one refused open it would take every later one for granted
+/// (`no_open` of `fs/fuse/file.c`).
+pub fn number(refusal: Refusal) -> Errno {
+    match refusal {
+        Refusal::Lacks { .. } => Errno::EOPNOTSUPP,
+        Refusal::Failed(errno) => Errno::from_i32(errno.number() as i32),
+    }
 }
 
 pub fn fd(handle: FileHandle) -> Fd {
@@ -82,28 +88,28 @@ pub fn attributes(stat: &Stat) -> FileAttr {
     }
 }
 
-pub fn entry(reply: ReplyEntry, result: Result<NodeEntry>) {
+pub fn entry(reply: ReplyEntry, result: Answer<NodeEntry>) {
     match result {
         Ok(NodeEntry { generation, stat, .. }) => reply.entry(&TTL, &attributes(&stat), Generation(generation)),
         Err(error) => reply.error(number(error)),
     }
 }
 
-pub fn attr(reply: ReplyAttr, result: Result<Stat>) {
+pub fn attr(reply: ReplyAttr, result: Answer<Stat>) {
     match result {
         Ok(stat) => reply.attr(&TTL, &attributes(&stat)),
         Err(error) => reply.error(number(error)),
     }
 }
 
-pub fn empty(reply: ReplyEmpty, result: Result<()>) {
+pub fn empty(reply: ReplyEmpty, result: Answer<()>) {
     match result {
         Ok(()) => reply.ok(),
         Err(error) => reply.error(number(error)),
     }
 }
 
-pub fn xattr(reply: ReplyXattr, room_bytes: u32, result: Result<Vec<u8>>) {
+pub fn xattr(reply: ReplyXattr, room_bytes: u32, result: Answer<Vec<u8>>) {
     match result {
         Ok(value) if room_bytes == 0 => reply.size(value.len() as u32),
         Ok(value) if value.len() > room_bytes as usize => reply.error(Errno::ERANGE),

@@ -6,7 +6,7 @@ use crate::simulation::{Asked, Simulation};
 use crate::walk::Kind;
 use crate::world::World;
 use ffslab_fs::{FileKind, NewNode, RenameFlags as Renaming, XattrMode};
-use ffslab_linux::{Fd, NodeChange, NodeEntry};
+use ffslab_system::{Fd, NodeChange, NodeEntry};
 use fuser::{
     BsdFileFlags, Errno, FileHandle, Filesystem, FopenFlags, Generation, INodeNo, InitFlags, IoctlFlags, KernelConfig,
     LockOwner, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory, ReplyEmpty, ReplyEntry,

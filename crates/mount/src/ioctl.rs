@@ -5,7 +5,8 @@
 //! in XFS's form first.
 
 use crate::convert::number;
-use ffslab_fs::{inode_flags, Result};
+use ffslab_fs::inode_flags;
+use ffslab_system::Answer;
 use fuser::ReplyIoctl;
 use nix::libc::{c_int, c_long, Ioctl};
 
@@ -44,14 +45,14 @@ pub fn flags_ioctl(command: u32) -> Option<FlagsIoctl> {
     KNOWN.into_iter().find(|&(code, _)| code as u32 == command).map(|(_, known)| known)
 }
 
-pub fn flags_reply(reply: ReplyIoctl, result: Result<u32>) {
+pub fn flags_reply(reply: ReplyIoctl, result: Answer<u32>) {
     match result {
         Ok(bits) => reply.ioctl(0, &bits.to_ne_bytes()),
         Err(error) => reply.error(number(error)),
     }
 }
 
-pub fn extended_flags_reply(reply: ReplyIoctl, result: Result<u32>) {
+pub fn extended_flags_reply(reply: ReplyIoctl, result: Answer<u32>) {
     match result {
         Ok(bits) => {
             let set = EXTENDED.into_iter().filter(|&(flag, _)| bits & flag != 0);
@@ -64,7 +65,7 @@ pub fn extended_flags_reply(reply: ReplyIoctl, result: Result<u32>) {
     }
 }
 
-pub fn set_reply(reply: ReplyIoctl, result: Result<()>) {
+pub fn set_reply(reply: ReplyIoctl, result: Answer<()>) {
     match result {
         Ok(()) => reply.ioctl(0, &[]),
         Err(error) => reply.error(number(error)),

@@ -14,6 +14,7 @@ mod convert;
 mod fuse;
 mod ioctl;
 mod owner;
+mod paths;
 mod simulation;
 mod unmount;
 mod walk;
@@ -25,7 +26,7 @@ use crate::unmount::{mount_error, Unmount};
 use ffslab_lab::mount_options::MountOptions;
 use ffslab_lab::stack_keys::StackTable;
 use ffslab_lab::{LabError, SessionResult};
-pub use ffslab_linux::Caller;
+pub use ffslab_system::Caller;
 use fuser::{Config, MountOption, SessionACL};
 use std::path::PathBuf;
 use std::sync::mpsc::{channel, RecvTimeoutError};
@@ -90,7 +91,8 @@ pub trait Watch {
 /// What is wrong with the stack, or why it cannot be mounted in the simulation or on the host. Nothing is mounted then.
 pub fn mount(spec: &MountSpec, watch: &dyn Watch) -> Result<Mounted, LabError> {
     let simulation = Arc::new(Simulation::begin(spec)?);
-    let served = kernel_options(spec).and_then(|options| serve(spec, options, watch, &simulation));
+    let served =
+        kernel_options(spec, simulation.has_users()).and_then(|options| serve(spec, options, watch, &simulation));
     let result = simulation.end(spec);
     served.and(result)
 }
@@ -99,14 +101,14 @@ pub fn mount(spec: &MountSpec, watch: &dyn Watch) -> Result<Mounted, LabError> {
 /// does the waiting.
 ///
 /// Errors: an option that only root may use.
-fn kernel_options(spec: &MountSpec) -> Result<Vec<MountOption>, LabError> {
+fn kernel_options(spec: &MountSpec, has_users: bool) -> Result<Vec<MountOption>, LabError> {
     let asked = MountOptions::of(&spec.options).map_err(LabError::Input)?;
     let mut options = vec![
         MountOption::FSName("ffslab".to_string()),
         MountOption::Subtype("ffslab".to_string()),
-        MountOption::DefaultPermissions,
         MountOption::NoAtime,
     ];
+    options.extend(has_users.then_some(MountOption::DefaultPermissions));
     // The library forbids device files and set-user-ID bits unless these options say otherwise.
     let both = [
         (asked.suid, "suid", MountOption::Suid, MountOption::NoSuid),
@@ -148,11 +150,13 @@ fn serve(
         let _gone = done.send(());
         result
     });
-    if let Some(remark) = simulation.root().as_ref().and_then(owner::remark).filter(|_| !read_only) {
+    let root = simulation.root().filter(|_| !read_only && simulation.has_users());
+    if let Some(remark) = root.as_ref().and_then(owner::remark) {
         watch.say(&remark);
     }
     watch.ready();
     while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(ASK_EVERY) {
+        simulation.remarks().iter().for_each(|remark| watch.say(remark));
         if watch.shall_end() || simulation.has_failed() {
             match unmount.once_more() {
                 unmount::Step::Done => {}

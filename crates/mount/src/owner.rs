@@ -3,25 +3,21 @@
 //! The kernel checks permissions by the simulated attributes (`default_permissions`). A new file system's root belongs to
 //! root, as mkfs and the file systems themselves make it; on a board somebody with the right to calls chown(2).
 
-use crate::calls::vfs_of;
 use ffslab_fs::Stat;
+use ffslab_lab::mount_options::MountOptions;
 use ffslab_lab::Session;
-use ffslab_linux::Caller;
+use ffslab_system::Caller;
 use nix::unistd::{getegid, geteuid, getgroups};
 
-/// Makes `owner` the owner of the root directory, as chown(2) does; this is kept on flash. Nothing is done when `owner`
-/// is the owner already, or when the mount is read-only.
+/// Makes `owner` the owner of the root directory, as chown(2) does; this is kept on the medium. Nothing is done when
+/// `owner` is the owner already, or when the mount is read-only.
 ///
 /// Errors: one line that says why it failed.
-pub fn give_root(session: &mut Session, owner: Caller) -> Result<(), String> {
-    let vfs = vfs_of(session.system_mut());
-    let fs = vfs.fs_mut().ok_or("nothing is mounted")?;
-    let root = fs.root();
-    let now = fs.getattr(root).map_err(|error| error.to_string())?;
-    if fs.is_read_only() || (now.uid, now.gid) == (owner.uid, owner.gid) {
+pub fn give_root(session: &mut Session, (now, owner): (&Stat, Caller), options: &[String]) -> Result<(), String> {
+    if MountOptions::of(options)?.read_only || (now.uid, now.gid) == (owner.uid, owner.gid) {
         return Ok(());
     }
-    vfs.chown(b"/", Some(owner.uid), Some(owner.gid)).map_err(|error| {
+    session.system_mut().chown(b"/", Some(owner.uid), Some(owner.gid)).map_err(|error| {
         format!(
             "the root of the file system cannot be given to {}:{}: {error}; --owner {}:{} leaves it to whom it belongs",
             owner.uid, owner.gid, now.uid, now.gid

@@ -6,7 +6,7 @@ use crate::world::World;
 use crate::{MountSpec, Mounted};
 use ffslab_fs::Stat;
 use ffslab_lab::LabError;
-use ffslab_linux::NodeId;
+use ffslab_system::{NodeId, ROOT_NODE};
 use std::any::Any;
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::sync::{Mutex, PoisonError};
@@ -81,11 +81,20 @@ impl Simulation {
 
     /// Attributes of the root. `None`: the simulation has ended.
     pub fn root(&self) -> Option<Stat> {
-        self.with(|world| {
-            let fs = world.vfs().fs_mut()?;
-            let root = fs.root();
-            fs.getattr(root).ok()
-        })?
+        self.with(|world| world.nodes(|nodes| nodes.stat(ROOT_NODE)).ok())?
+    }
+
+    /// Whether the kernel is to check permissions. This is asked once, before the first request.
+    pub fn has_users(&self) -> bool {
+        self.with(|world| world.has_users()).unwrap_or(true)
+    }
+
+    /// What programs asked for and the system lacks, since the last question. Does not wait for other threads.
+    pub fn remarks(&self) -> Vec<String> {
+        match self.0.try_lock().as_deref_mut() {
+            Ok(State::Lives(world)) => std::mem::take(&mut world.remarks),
+            _ => Vec::new(),
+        }
     }
 
     /// Answers a question that is not a request of a program. `None`: the simulation has ended.

@@ -6,7 +6,7 @@
 //! access(2), or an open(2) that found nothing. Which of the two it was is known only at the next request, so such a
 //! call is charged a little later.
 
-use ffslab_linux::NodeId;
+use ffslab_system::NodeId;
 
 /// The kind of a request, as far as path walks are concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,9 +43,9 @@ pub struct Walks {
 }
 
 impl Walks {
-    /// Notes a request. Returns how many calls have ended before it that consisted of a walk only.
-    pub fn request(&mut self, process: u32, kind: Kind, nodes: [NodeId; 2]) -> u32 {
-        let mut ended = 0;
+    /// Notes a request. Returns where the calls led that have ended before it and consisted of a walk only.
+    pub fn request(&mut self, process: u32, kind: Kind, nodes: [NodeId; 2]) -> Vec<NodeId> {
+        let mut ended = Vec::new();
         if process != self.process {
             ended = self.pause();
             self.process = process;
@@ -60,20 +60,19 @@ impl Walks {
                     None => self.open.push(Walk { first: nodes[0], last: nodes }),
                 }
                 if self.open.len() > WALKS_MAX {
-                    self.open.remove(0);
-                    ended += 1;
+                    ended.push(self.open.remove(0).last[1]);
                 }
             }
             Kind::Call => {
                 self.open.pop_if(|walk| goes_on(walk));
-                ended += self.pause();
+                ended.append(&mut self.pause());
             }
             Kind::CallOfTwoPaths => {
                 while self.open.pop_if(|walk| nodes.contains(&walk.first)).is_some() {}
                 for node in [nodes[1], nodes[0]] {
                     self.open.pop_if(|walk| walk.last.contains(&node));
                 }
-                ended += self.pause();
+                ended.append(&mut self.pause());
             }
         }
         ended
@@ -86,12 +85,10 @@ impl Walks {
         }
     }
 
-    /// Called when the program makes no requests for a while. Returns how many calls that consisted of a walk only have
-    /// ended.
-    pub fn pause(&mut self) -> u32 {
-        let ended = self.open.len() as u32;
-        self.open.clear();
-        ended
+    /// Called when the program makes no requests for a while. Returns where the calls led that have ended and consisted
+    /// of a walk only.
+    pub fn pause(&mut self) -> Vec<NodeId> {
+        self.open.drain(..).map(|walk| walk.last[1]).collect()
     }
 }
 
@@ -103,8 +100,12 @@ mod tests {
     const DIRECTORY: NodeId = 2;
     const FILE: NodeId = 3;
 
-    fn look_up(walks: &mut Walks, directory: NodeId, found: Option<NodeId>) -> u32 {
-        let ended = walks.request(9, Kind::LookUp, [directory, directory]);
+    fn request(walks: &mut Walks, kind: Kind, nodes: [NodeId; 2]) -> usize {
+        walks.request(9, kind, nodes).len()
+    }
+
+    fn look_up(walks: &mut Walks, directory: NodeId, found: Option<NodeId>) -> usize {
+        let ended = request(walks, Kind::LookUp, [directory, directory]);
         if let Some(node) = found {
             walks.found(node);
         }
@@ -112,20 +113,20 @@ mod tests {
     }
 
     /// open("d/f") as Linux 6.18 asks for it.
-    fn walk_to_file(walks: &mut Walks) -> u32 {
-        walks.request(9, Kind::Attributes, [ROOT, ROOT])
+    fn walk_to_file(walks: &mut Walks) -> usize {
+        request(walks, Kind::Attributes, [ROOT, ROOT])
             + look_up(walks, ROOT, Some(DIRECTORY))
-            + walks.request(9, Kind::Attributes, [DIRECTORY, DIRECTORY])
+            + request(walks, Kind::Attributes, [DIRECTORY, DIRECTORY])
             + look_up(walks, DIRECTORY, Some(FILE))
-            + walks.request(9, Kind::Attributes, [FILE, FILE])
+            + request(walks, Kind::Attributes, [FILE, FILE])
     }
 
     #[test]
     fn the_walk_belongs_to_the_call_that_follows() {
         let mut walks = Walks::default();
         assert_eq!(walk_to_file(&mut walks), 0);
-        assert_eq!(walks.request(9, Kind::Call, [FILE, FILE]), 0);
-        assert_eq!(walks.request(9, Kind::Call, [FILE, FILE]), 0);
+        assert_eq!(request(&mut walks, Kind::Call, [FILE, FILE]), 0);
+        assert_eq!(request(&mut walks, Kind::Call, [FILE, FILE]), 0);
     }
 
     #[test]
@@ -133,59 +134,59 @@ mod tests {
         let mut walks = Walks::default();
         assert_eq!(walk_to_file(&mut walks), 0);
         assert_eq!(walk_to_file(&mut walks), 0, "it may be the second path of a rename");
-        assert_eq!(walks.request(9, Kind::Call, [7, 7]), 2);
+        assert_eq!(request(&mut walks, Kind::Call, [7, 7]), 2);
         assert_eq!(walk_to_file(&mut walks), 0);
-        assert_eq!(walks.pause(), 1);
+        assert_eq!(walks.pause().len(), 1);
     }
 
     #[test]
     fn attributes_asked_for_twice_are_two_calls() {
         let mut walks = Walks::default();
-        assert_eq!(walks.request(9, Kind::Attributes, [FILE, FILE]), 0);
-        assert_eq!(walks.request(9, Kind::Attributes, [FILE, FILE]), 0);
-        assert_eq!(walks.pause(), 2);
+        assert_eq!(request(&mut walks, Kind::Attributes, [FILE, FILE]), 0);
+        assert_eq!(request(&mut walks, Kind::Attributes, [FILE, FILE]), 0);
+        assert_eq!(walks.pause().len(), 2);
     }
 
     #[test]
     fn many_calls_that_look_are_counted_at_last() {
         let mut walks = Walks::default();
-        let ended: u32 = (0..10).map(|_| walk_to_file(&mut walks)).sum();
-        assert_eq!(ended + walks.pause(), 10);
+        let ended: usize = (0..10).map(|_| walk_to_file(&mut walks)).sum();
+        assert_eq!(ended + walks.pause().len(), 10);
     }
 
     #[test]
     fn another_process_ends_a_walk() {
         let mut walks = Walks::default();
         assert_eq!(walk_to_file(&mut walks), 0);
-        assert_eq!(walks.request(8, Kind::Call, [FILE, FILE]), 1);
+        assert_eq!(walks.request(8, Kind::Call, [FILE, FILE]), [FILE]);
     }
 
     #[test]
     fn a_rename_walks_two_paths() {
         let mut walks = Walks::default();
-        walks.request(9, Kind::Attributes, [ROOT, ROOT]);
+        request(&mut walks, Kind::Attributes, [ROOT, ROOT]);
         look_up(&mut walks, ROOT, Some(DIRECTORY));
-        walks.request(9, Kind::Attributes, [DIRECTORY, DIRECTORY]);
-        walks.request(9, Kind::Attributes, [ROOT, ROOT]);
+        request(&mut walks, Kind::Attributes, [DIRECTORY, DIRECTORY]);
+        request(&mut walks, Kind::Attributes, [ROOT, ROOT]);
         look_up(&mut walks, DIRECTORY, Some(FILE));
         look_up(&mut walks, ROOT, None);
-        walks.request(9, Kind::Attributes, [DIRECTORY, DIRECTORY]);
-        walks.request(9, Kind::Attributes, [ROOT, ROOT]);
-        assert_eq!(walks.request(9, Kind::CallOfTwoPaths, [DIRECTORY, ROOT]), 0);
+        request(&mut walks, Kind::Attributes, [DIRECTORY, DIRECTORY]);
+        request(&mut walks, Kind::Attributes, [ROOT, ROOT]);
+        assert_eq!(request(&mut walks, Kind::CallOfTwoPaths, [DIRECTORY, ROOT]), 0);
     }
 
     #[test]
     fn what_came_before_a_rename_was_a_call() {
         let mut walks = Walks::default();
         walk_to_file(&mut walks);
-        walks.request(9, Kind::Attributes, [ROOT, ROOT]);
+        request(&mut walks, Kind::Attributes, [ROOT, ROOT]);
         look_up(&mut walks, ROOT, Some(DIRECTORY));
         look_up(&mut walks, DIRECTORY, Some(7));
-        walks.request(9, Kind::Attributes, [ROOT, ROOT]);
+        request(&mut walks, Kind::Attributes, [ROOT, ROOT]);
         look_up(&mut walks, ROOT, Some(DIRECTORY));
         look_up(&mut walks, DIRECTORY, Some(8));
         look_up(&mut walks, 7, Some(FILE));
         look_up(&mut walks, 8, None);
-        assert_eq!(walks.request(9, Kind::CallOfTwoPaths, [7, 8]), 1);
+        assert_eq!(request(&mut walks, Kind::CallOfTwoPaths, [7, 8]), 1);
     }
 }

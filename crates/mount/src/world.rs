@@ -1,18 +1,17 @@
 //! The simulated machine as a mount uses it: it handles requests in the order in which the kernel made them, and
 //! accounts for think time and pace.
 
-use crate::calls::vfs_of;
 use crate::control::write_whole;
 use crate::owner::give_root;
+use crate::paths::{with_nodes, Paths};
 use crate::simulation::Asked;
 use crate::walk::Walks;
 use crate::{MountSpec, Mounted};
 use ffslab_fs::{FileKind, Ino};
 use ffslab_lab::requests::CallOp;
 use ffslab_lab::{io_reason, LabError, Session};
-use ffslab_linux::Fd;
-use ffslab_system::System;
-use std::collections::BTreeMap;
+use ffslab_system::{Fd, NodeId, Refusal, System, ROOT_NODE};
+use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -28,12 +27,18 @@ pub struct Line {
 pub struct World {
     pub session: Session,
     pub walks: Walks,
+    /// Of a system that knows files by path alone: which inode has which path.
+    pub paths: Paths,
     /// The entries of each open directory. As in the C library they are as old as the reading of the first one.
     pub directories: BTreeMap<Fd, Rc<Vec<Line>>>,
     /// Names of open files, for the recorded rows.
     pub names: BTreeMap<Fd, String>,
     /// The result of the last read.
     pub buffer: Vec<u8>,
+    /// What the system lacks and a program asked for.
+    lacks: BTreeSet<String>,
+    /// Those of them that nobody was told yet.
+    pub remarks: Vec<String>,
     pub requests: u64,
     pub began: Instant,
     think: bool,
@@ -52,14 +57,14 @@ impl World {
     /// Errors: what is wrong with the stack; why it cannot be mounted.
     pub fn new(spec: &MountSpec) -> Result<World, LabError> {
         let mut session = Session::at(&spec.stack_toml, spec.seed, &spec.base_dir, spec.epoch_s)?;
-        if session.linux().is_none() {
-            let name = session.system().system_name();
-            return Err(LabError::Input(format!("a mount is of Linux, not of {name}: leave `system` out")));
-        }
         session.begin_step("mount");
         session.system_mut().mount(&spec.options).map_err(LabError::Input)?;
+        let mut paths = Paths::default();
+        let root = with_nodes(session.system_mut(), &mut paths, |nodes| nodes.stat(ROOT_NODE));
+        let root = root.map_err(|refusal| LabError::Input(format!("the root of the file system: {refusal}")))?;
         if let Some(owner) = spec.owner {
-            give_root(&mut session, owner).map_err(LabError::Input)?;
+            give_root(&mut session, (&root, owner), &spec.options).map_err(LabError::Input)?;
+            paths.root_changed();
         }
         session.begin_step("use");
         if let Some(operations) = spec.power_cut_after_operations {
@@ -71,9 +76,12 @@ impl World {
         Ok(World {
             session,
             walks: Walks::default(),
+            paths,
             directories: BTreeMap::new(),
             names: BTreeMap::new(),
             buffer: Vec::new(),
+            lacks: BTreeSet::new(),
+            remarks: Vec::new(),
             requests: 0,
             began: now,
             think: spec.think,
@@ -94,7 +102,7 @@ impl World {
         self.requests += 1;
         self.time_passes(asked.arrived);
         let looked = self.walks.request(asked.process, asked.kind, asked.nodes);
-        self.calls_that_looked(looked);
+        self.calls_that_looked(&looked);
         let result = act(self);
         self.keep_pace();
         answer(self, result);
@@ -110,14 +118,24 @@ impl World {
     }
 
     /// Charges for calls that only walked a path and asked for attributes.
-    fn calls_that_looked(&mut self, calls: u32) {
-        for _ in 0..calls {
+    fn calls_that_looked(&mut self, at: &[NodeId]) {
+        for &node in at {
             let row = (CallOp::Stat, "", 0);
+            let paths = &mut self.paths;
             let charge = |system: &mut dyn System| {
-                vfs_of(system).charge_call();
+                with_nodes(system, paths, |nodes| nodes.looked(node));
                 Ok::<(), Infallible>(())
             };
             let Ok(()) = self.session.observed(row, charge, |()| 0);
+        }
+    }
+
+    /// Notes why a call did nothing that the system does not have: the program sees no more than an error number.
+    pub fn explain(&mut self, refusal: Refusal) {
+        let text = refusal.to_string();
+        if refusal.is_lack() && self.lacks.insert(text.clone()) {
+            self.session.note(&text);
+            self.remarks.push(text);
         }
     }
 
@@ -131,7 +149,7 @@ impl World {
         let think_ns = u64::try_from((pause - self.shortest_pause).as_nanos()).unwrap_or(u64::MAX);
         if think_ns >= self.session.system().sim().tick_ns() {
             let looked = self.walks.pause();
-            self.calls_that_looked(looked);
+            self.calls_that_looked(&looked);
         }
         if think_ns > 0 {
             self.session.think_ns(think_ns);
@@ -155,11 +173,11 @@ impl World {
     /// Unmounts the simulated file system and returns the result.
     pub fn end(mut self, spec: &MountSpec) -> Result<Mounted, LabError> {
         let looked = self.walks.pause();
-        self.calls_that_looked(looked);
+        self.calls_that_looked(&looked);
         // The kernel's last requests may be lost at the unmount, so files may still be open here that no program has
         // open.
         for (fd, _) in std::mem::take(&mut self.names) {
-            let _closed = self.vfs().release(fd);
+            let _closed = self.nodes(|nodes| nodes.release(fd));
         }
         self.session.begin_step("umount");
         let unmounted = self.session.system_mut().umount();
@@ -169,7 +187,7 @@ impl World {
             self.session.note(&format!("umount: {error}"));
         }
         if let Some(file) = &spec.save {
-            let image = self.session.system().image(true).map_err(LabError::Input)?;
+            let image = self.image(true, false).map_err(LabError::Input)?;
             write_whole(file, &image).map_err(|error| {
                 LabError::Input(format!("{}: cannot be written: {}", file.display(), io_reason(&error)))
             })?;

@@ -1,6 +1,6 @@
 //! What may be asked of a simulated machine from outside of its programs.
 
-use crate::{Answer, Calls, NandMedium};
+use crate::{Answer, Calls, NandMedium, Nodes};
 use ffslab_flash::{ChipImage, Torn};
 use ffslab_fs::{BlockSpace, Unwritten};
 use ffslab_mtd::Mtd;
@@ -69,6 +69,14 @@ pub trait System: Calls + Any {
     /// Makes one volume of all that is available.
     fn ubi_make_volume(&mut self) -> Result<(), String> {
         Err(self.lacks("UBI").into())
+    }
+
+    // ---- calls by inode -------------------------------------------------------------------------------------------------
+
+    /// Its calls by inode and name. `None`: it knows files by path alone, and who walks paths itself keeps account of
+    /// which inode has which path.
+    fn nodes(&mut self) -> Option<&mut dyn Nodes> {
+        None
     }
 
     // ---- caches -------------------------------------------------------------------------------------------------------

@@ -13,9 +13,9 @@ from ffslab._native import InputError
 from ffslab.cli.image_options import MtdParts, Offset, Partition, Size, place
 from ffslab.cli.parts import argument, option, verb
 from ffslab.cli.result_options import Json, SummaryJson
-from ffslab.cli.stack_options import Board, Kernel
+from ffslab.cli.stack_options import Kernel, OwnBoard, System
 from ffslab.cli.terminal import say
-from ffslab.file_systems import ON_LINUX, listed
+from ffslab.file_systems import ON_LINUX, ON_RTEMS, listed
 
 
 class MountThink(StrEnum):
@@ -47,16 +47,25 @@ def mount(
         list[str] | None,
         argument("-- COMMAND", "A program to run on the mount, which ends with it. [default: until it is unmounted]"),
     ] = None,
+    system: System = "linux",
     fs: Annotated[
         str | None,
-        option("--fs NAME", f"File system: {listed(ON_LINUX)}. [default: that of the image, or {ON_LINUX[0]}]"),
+        option(
+            "--fs NAME",
+            f"File system: {listed(ON_LINUX)}; of RTEMS {listed(ON_RTEMS)}. "
+            f"[default: that of the image, or {ON_LINUX[0]}; of other systems to be said]",
+        ),
     ] = None,
-    board: Board = "omap3evm",
+    board: OwnBoard = None,
     part: Annotated[str | None, option("--part NAME", "NAND part, instead of the board's own.")] = None,
     kernel: Kernel = None,
     blocks: Annotated[
         int | None,
-        option("--blocks BLOCKS", "Erase blocks of the partition. [default: those of the image, or 400]", least=1),
+        option(
+            "--blocks BLOCKS",
+            "Erase blocks of the partition; RTEMS: --set device_KiB=N. [default: those of the image, or 400]",
+            least=1,
+        ),
     ] = None,
     settings: Annotated[
         list[str] | None,
@@ -67,7 +76,7 @@ def mount(
     ] = None,
     image: Annotated[
         Path | None,
-        option("--image FILE", "What the chip holds at the start: an image or a dump. [default: an erased partition]"),
+        option("--image FILE", "What the chip or disk holds at the start: an image or a dump. [default: nothing]"),
     ] = None,
     oob: Annotated[
         bool | None,
@@ -117,7 +126,8 @@ def mount(
     ] = Torn.PARTIAL,
     seed: Annotated[int, option("--seed N", "What chance decides, as where a torn operation stops.", least=0)] = 1,
     save: Annotated[
-        Path | None, option("--save FILE", "Write what the chip holds at the end to this file, with OOB areas.")
+        Path | None,
+        option("--save FILE", "Write what the chip holds at the end to this file, with OOB areas; of RTEMS its disk."),
     ] = None,
     no_results: Annotated[bool, option("--no-results", "Write no results folder.")] = False,
     out: Annotated[
@@ -139,7 +149,9 @@ def mount(
     from ffslab.text.summary import summary_text
 
     where = {key: value for key, value in place(mtdparts, offset, size, partition).items() if value is not None}
-    wanted = Wanted(fs, board, part, kernel, blocks, image, oob, autoplace, settings or [], options or [], where)
+    wanted = Wanted(
+        system, fs, board, part, kernel, blocks, image, oob, autoplace, settings or [], options or [], where
+    )
     mounted = Mount(wanted, mountpoint, think.value == "real", realtime, power_cut_after, torn.value, seed, save, owner)
     folder = None if no_results else out if out is not None else Path("results") / "mount"
     if folder is not None:

@@ -7,10 +7,6 @@ from typing import Annotated
 from ffslab.cli.parts import option
 from ffslab.file_systems import ON_LINUX, ON_RTEMS, listed
 
-_BOARD = option(
-    "--board NAME", "Board profile; `ffslab profiles` lists them; of RTEMS beaglebone-black. [default: omap3evm]"
-)
-Board = Annotated[str, _BOARD]
 # Of verbs that run on any system: what is not said is the system's choice.
 System = Annotated[
     str,
@@ -18,7 +14,12 @@ System = Annotated[
         "--system NAME", "Who answers the calls: linux, rtems, or bare (a program with the file system linked into it)."
     ),
 ]
-OwnBoard = Annotated[str | None, _BOARD]
+OwnBoard = Annotated[
+    str | None,
+    option(
+        "--board NAME", "Board profile; `ffslab profiles` lists them; of RTEMS beaglebone-black. [default: omap3evm]"
+    ),
+]
 OwnBlocks = Annotated[
     int | None, option("--partition-blocks BLOCKS", "Erase blocks of the partition. [default: 400]", least=1)
 ]

@@ -79,7 +79,7 @@ def text(now: dict[str, Any]) -> str:
     new = totals["formatting"]
     facts = [
         ("file system", now["fs"] + ("" if now["powered"] else ", without power")),
-        ("board", now["board"]),
+        ("board", f"{now['board']}, {now['system']}"),
         ("virtual time, s", number(totals["time_us"] / 1e6, 3)),
         ("host time, s", number(now["host_s"], 1)),
         ("FUSE requests", number(now["fuse_requests"], 0)),
@@ -101,7 +101,9 @@ def text(now: dict[str, Any]) -> str:
         if cause["page_reads"] or cause["page_programs"] or cause["erases"] or cause["oob_reads"]
     ]
     parts.append(aligned(["task", "reason", "page reads", "programs", "erases"], rows))
-    parts.append(wear_map(now["blocks"]["erases"]))
+    # A disk and flash without a driver of its own have no erase blocks that are counted.
+    if now["blocks"]["erases"]:
+        parts.append(wear_map(now["blocks"]["erases"]))
     return "\n\n".join(parts)
 
 

@@ -18,9 +18,9 @@ from ffslab._native import InputError
 from ffslab.answers.image import Place
 from ffslab.answers.inspection import Part
 from ffslab.api.experiment import Run
-from ffslab.api.machine import Machine, Value, as_json, settings_of
+from ffslab.api.machine import FILE_SYSTEM, LINUX, LINUX_BOARD, Machine, Value, as_json, settings_of
 from ffslab.cli.terminal import say, tell
-from ffslab.file_systems import ON_LINUX
+from ffslab.file_systems import ON_LINUX, ON_RTEMS, listed
 from ffslab.files.inputs import resolved
 from ffslab.files.interruption import STOPS
 from ffslab.files.os_errors import reason
@@ -38,9 +38,11 @@ TOO_SMALL = ("erase blocks", "LEBs")
 class Wanted:
     """What the options say of the machine and of what its chip holds at the start."""
 
+    system: str
     # That of the image, or JFFS2.
     fs: str | None
-    board: str
+    # The system's choice.
+    board: str | None
     part: str | None
     kernel: str | None
     blocks: int | None
@@ -55,18 +57,44 @@ class Wanted:
     def machine(self) -> Machine:
         """The machine that is simulated."""
         given = settings_of(self.settings)
+        if self.system != LINUX:
+            return self._without_linux(given)
         if self.image is None:
             if self.oob is not None or self.autoplace or self.where:
                 what = "--partition, --mtdparts, --offset and --size" if self.where else "--oob and --autoplace"
                 raise InputError(f"{what}: say what is in an image; name it with --image")
             blocks = self.blocks or DEFAULT_BLOCKS
-            return Machine(self.board, self.kernel, self.fs or "jffs2", blocks, settings={"part": self.part, **given})
+            settings: dict[str, Value] = {"part": self.part, **given}
+            return Machine(self.on_board, self.kernel, self.fs or FILE_SYSTEM, blocks, settings=settings)
         blocks, fs, arranged = self._arranged(self.image, bool(given.get("inband_tags")))
         settings = {"part": self.part, "image": str(self.image.absolute()), **arranged}
         if self.autoplace:
             settings["image_autoplace"] = True
         blocks = max(blocks, self.blocks or 0)
-        return Machine(self.board, self.kernel, fs, blocks, settings={**settings, **given})
+        return Machine(self.on_board, self.kernel, fs, blocks, settings={**settings, **given})
+
+    @property
+    def on_board(self) -> str:
+        """The board with Linux."""
+        return self.board or LINUX_BOARD
+
+    @property
+    def runs_on(self) -> str:
+        """What people call the machine."""
+        return self.on_board if self.system == LINUX else f"{self.system}, {self.board or 'its board'}"
+
+    def _without_linux(self, given: Mapping[str, Value]) -> Machine:
+        """A machine with another system, which reads images as they are."""
+        if self.fs is None:
+            raise InputError(f"--system {self.system}: say with --fs what is mounted, as {listed(ON_RTEMS)} of rtems")
+        if self.oob is not None or self.autoplace or self.where:
+            raise InputError(
+                f"--oob, --autoplace, --partition, --mtdparts, --offset and --size are of images for Linux: "
+                f"leave them out with --system {self.system}"
+            )
+        image = None if self.image is None else str(self.image.absolute())
+        settings = {"part": self.part, "image": image, **given}
+        return Machine(self.board, self.kernel, self.fs, self.blocks, system=self.system, settings=settings)
 
     def explained(self, refused: InputError) -> InputError:
         """A refusal, with what would be right where the image alone was taken for the partition."""
@@ -81,7 +109,7 @@ class Wanted:
 
         That is what is found in it, or what the user says and its size, where nothing is found.
         """
-        page_B, oob_B, pages, _ = _native.chip_geometry(self.board, self.part, ".")  # noqa: N806
+        page_B, oob_B, pages, _ = _native.chip_geometry(self.on_board, self.part, ".")  # noqa: N806
         block_B = pages * page_B  # noqa: N806
         part = self._found(image, page_B, block_B)
         if part is None:
@@ -105,7 +133,7 @@ class Wanted:
         if (layout["page_B"], layout["block_B"]) != (page_B, block_B) or layout["oob_B"] not in (0, oob_B):
             raise InputError(
                 f"{image}: has pages of {layout['page_B']} + {layout['oob_B']} B and erase blocks of "
-                f"{layout['block_B'] // 1024} KiB; {self.part or self.board} has {page_B} + {oob_B} B and "
+                f"{layout['block_B'] // 1024} KiB; {self.part or self.on_board} has {page_B} + {oob_B} B and "
                 f"{block_B // 1024} KiB: name another --part (ffslab profiles)"
             )
         wanted = bool(part["name"] or self.where)
@@ -162,7 +190,8 @@ class Mount:
         What it did, and the exit code of the command.
         """
         check_mountpoint(self.mountpoint)
-        owner = root_owner(self.owner, new=self.wanted.image is None)
+        # The programs of other systems are one user, who may do everything.
+        owner = root_owner(self.owner, new=self.wanted.image is None and self.wanted.system == LINUX)
         if self.save is not None:
             self._check_save(self.save)
         keys = self.wanted.machine().keys()
@@ -172,7 +201,7 @@ class Mount:
         def ready() -> None:
             nonlocal child, failed
             if not command:
-                where = f"{quoted(self.mountpoint)}: {keys['fs']} on {self.wanted.board}"
+                where = f"{quoted(self.mountpoint)}: {keys['fs']} on {self.wanted.runs_on}"
                 say(f"{where}; end it with Ctrl-C or umount {quoted(self.mountpoint)}", to)
                 return
             try:
@@ -218,7 +247,7 @@ class Mount:
                 raise self.wanted.explained(error) from None
         if failed is not None:
             raise failed
-        title = f"{keys['fs']} on {self.wanted.board}, mounted" + (f" for {command[0]}" if command else "")
+        title = f"{keys['fs']} on {self.wanted.runs_on}, mounted" + (f" for {command[0]}" if command else "")
         run = Run(
             {
                 "title": title,

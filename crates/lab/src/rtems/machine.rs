@@ -112,7 +112,8 @@ impl Machine {
         if self.mounted {
             return Err("it is mounted already: umount it first".to_string());
         }
-        let (read_only, options): (Vec<&String>, Vec<&String>) = options.iter().partition(|option| *option == "ro");
+        let options = options.iter().flat_map(|text| text.split(',')).filter(|option| !option.is_empty());
+        let (read_only, options): (Vec<&str>, Vec<&str>) = options.partition(|option| *option == "ro");
         if !matches!(self.spec.fs, RtemsFs::Rfs { .. }) && !options.is_empty() {
             return Err(format!("option \"{}\": only rfs has options, and all have \"ro\"", options[0]));
         }
@@ -122,7 +123,7 @@ impl Machine {
         Ok(())
     }
 
-    fn open_fs(&mut self, options: &[&String]) -> Result<Box<dyn FileSystem>, String> {
+    fn open_fs(&mut self, options: &[&str]) -> Result<Box<dyn FileSystem>, String> {
         let quirks = self.spec.quirks;
         let cache = self.libio.cache_mut();
         let said = |what: &str, error: Errno| format!("{what}: {error}");
@@ -134,9 +135,8 @@ impl Machine {
                         .map_err(|error| said("the device cannot be formatted", error))?;
                 }
                 self.formatted = true;
-                let text: Vec<&str> = options.iter().map(|option| option.as_str()).collect();
-                let parsed = rfs::MountOptions::parse(&text.join(",")).map_err(|_| {
-                    format!("options {text:?}: rfs has hold-bitmaps, no-local-cache and max-held-bufs=N")
+                let parsed = rfs::MountOptions::parse(&options.join(",")).map_err(|_| {
+                    format!("options {options:?}: rfs has hold-bitmaps, no-local-cache and max-held-bufs=N")
                 })?;
                 let parsed = rfs::MountOptions { quirks, ..parsed };
                 Box::new(

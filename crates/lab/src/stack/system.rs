@@ -5,7 +5,7 @@ use crate::recognise::arranged::Said;
 use crate::recognise::parts::Wanted;
 use ffslab_fs::{BlockSpace, FileSystem, RenameFlags, Stat, StatFs, TimeSpec, Unwritten, XattrMode};
 use ffslab_sim::Sim;
-use ffslab_system::{Advice, Answer, Calls, Fd, MediumImage, NandMedium, OpenFlags, System, Whence};
+use ffslab_system::{Advice, Answer, Calls, Fd, MediumImage, NandMedium, Nodes, OpenFlags, System, Whence};
 use ffslab_workload::steps;
 
 impl Calls for Stack {
@@ -207,6 +207,10 @@ impl System for Stack {
     fn crash(&mut self) -> Result<(), String> {
         Stack::crash(self);
         Ok(())
+    }
+
+    fn nodes(&mut self) -> Option<&mut dyn Nodes> {
+        Some(&mut self.vfs)
     }
 
     fn ubi_attach(&mut self) -> Result<(), String> {
