@@ -15,12 +15,14 @@ from ffslab import _native
 from ffslab.answers.lifetime import Lifetime
 from ffslab.api import schemas
 from ffslab.boards.compare import comparison
+from ffslab.boards.tracereport.diff import Side, difference
 from ffslab.boards.tracereport.recording import load
 from ffslab.boards.tracereport.summary import summarize
+from ffslab.boards.tracereport.verb import Options, summarized
 from ffslab.boards.tracereport.wear import Endurance
 from ffslab.inspection import inspect_image
 from test_validate import case_file
-from trace_logs import write_session
+from trace_logs import other_session, write_session
 
 KINDS: dict[str, type | tuple[type, ...]] = {
     "string": str,
@@ -185,6 +187,12 @@ def test_lifetimes_are_as_their_schema_says(ffslab: Command, small_results: Path
 def test_reports_of_logs_are_as_their_schema_says(tmp_path: Path) -> None:
     session = write_session(tmp_path / "session")
     check("trace_report", json.dumps(summarize(load([session]), Endurance(100_000, "test"))[0]))
+
+
+def test_differences_of_logs_are_as_their_schema_says(tmp_path: Path) -> None:
+    before, after = write_session(tmp_path / "before"), other_session(tmp_path / "after")
+    sides = [Side(*summarized([session], Options(), None), name=session.name) for session in (before, after)]
+    check("trace_diff", json.dumps(difference(*sides)))
 
 
 def test_comparisons_are_as_their_schema_says() -> None:

@@ -79,3 +79,16 @@ def write_session(folder: Path) -> Path:
     for kind, lines in (("flashmon", FLASH), ("vfsmon", VFS), ("funcmon", FUNC)):
         (folder / f"{kind}.log").write_text(log_text(kind, lines), encoding="utf-8")
     return folder
+
+
+def other_session(folder: Path) -> Path:
+    """The session with two more programs in the second write, into block 700, and slower reads."""
+    write_session(folder)
+    more = [*FLASH]
+    at = more.index("103.000100;W;32802;app;200;2048")
+    more[at:at] = ["103.000020;W;44800;app;200;2048", "103.000030;W;44801;app;200;2048"]
+    (folder / "flashmon.log").write_text(log_text("flashmon", more), encoding="utf-8")
+    calls = [line.replace("104.0;400;vfs_read", "104.0;40000;vfs_read") for line in VFS]
+    (folder / "vfsmon.log").write_text(log_text("vfsmon", calls), encoding="utf-8")
+    (folder / "funcmon.log").write_text(log_text("funcmon", FUNC), encoding="utf-8")
+    return folder

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NotRequired, TypedDict
+from typing import Literal, NotRequired, TypedDict
+
+# Types of flash operations.
+OperationKey = Literal["page_reads", "page_programs", "erases", "oob_reads", "oob_programs", "page_buffer_hits"]
 
 
 class OperationCounts(TypedDict):
@@ -295,16 +298,21 @@ class PartitionWear(TypedDict):
     lifetime_years: NotRequired[Limits]
 
 
-class TraceReport(TypedDict):
+class Traced(TypedDict):
+    """What was traced, where and for how long."""
+
+    logs: list[LogFacts]
+    session: SessionFacts
+    chip: ChipFacts
+
+
+class TraceReport(Traced):
     """Everything that a report of logs says; what its logs do not tell is left out."""
 
     version: str
     complete: bool
     flaws: list[str]
     notes: list[str]
-    logs: list[LogFacts]
-    session: SessionFacts
-    chip: ChipFacts
     response_times: list[ResponseTimes]
     operations: NotRequired[Operations]
     timeline: NotRequired[Timeline]

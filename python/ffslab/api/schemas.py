@@ -18,6 +18,7 @@ MADE_HERE = {
     "image": ("what `inspect --json` prints of an image", "ffslab.answers.image", "Facts"),
     "lifetime": ("how long a part bears workloads", "ffslab.answers.lifetime", "Lifetime"),
     "trace_report": ("what logs of flash say", "ffslab.answers.trace_report", "TraceReport"),
+    "trace_diff": ("two sessions of logs beside each other", "ffslab.answers.trace_diff", "TraceDiff"),
     "comparison": ("a board's traces beside a replay of them", "ffslab.answers.comparison", "BoardComparison"),
 }
 PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
@@ -54,9 +55,10 @@ def schema_of(kind: type) -> Node:
 
 def _object(kind: type, defined: dict[str, Node]) -> Node:
     hints = typing.get_type_hints(kind, include_extras=True)
-    optional = {key for key, hint in hints.items() if typing.get_origin(hint) is typing.NotRequired}
-    required = sorted(hints.keys() - optional)
-    properties = {key: _node(typing.get_args(h)[0] if key in optional else h, defined) for key, h in hints.items()}
+    not_required = {key for key, hint in hints.items() if typing.get_origin(hint) is typing.NotRequired}
+    # Those of a TypedDict with `total=False` are only in the second set.
+    required = sorted(hints.keys() - not_required - getattr(kind, "__optional_keys__", frozenset()))
+    properties = {key: _node(typing.get_args(h)[0] if key in not_required else h, defined) for key, h in hints.items()}
     about: Node = {"description": " ".join(kind.__doc__.split())} if kind.__doc__ else {}
     return {**about, "type": "object", "properties": properties, "required": required}
 

@@ -14,6 +14,7 @@ from typing import Annotated
 import typer
 
 from ffslab import InputError, __version__
+from ffslab.api import schemas
 from ffslab.cli import field_verbs, mount_verbs, workload_verbs
 from ffslab.cli.completion import InstallCompletion, ShowCompletion, with_shell
 from ffslab.cli.endings import end_with
@@ -384,23 +385,12 @@ def profiles_show(
 
 @_verb(app, "schema")
 def schema(
-    name: Annotated[
-        str,
-        _argument(
-            "NAME",
-            (
-                "What it is of: experiment, summary, variant, inspection, partitions, validation, plan, stack, "
-                "totals, activity, image, lifetime, trace_report, comparison."
-            ),
-        ),
-    ] = "experiment",
+    name: Annotated[str, _argument("NAME", f"What it is of: {', '.join(schemas.names())}.")] = "experiment",
 ) -> None:
     """Print the JSON Schema of experiment files, or of a result.
 
     Example: ffslab schema > experiment.schema.json
     """
-    from ffslab.api import schemas
-
     _say(schemas.text(name))
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
+
+from ffslab.answers.trace_report import OperationKey
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 Small = np.ndarray[Any, np.dtype[np.int32]]
@@ -16,7 +18,6 @@ UNKNOWN = -1
 # The same where -1 is an answer (EPERM).
 NO_RESULT = -(2**63)
 # Types of flash operations: letter in the log, key of results, name. The position is the code in `Flash.kind`.
-OperationKey = Literal["page_reads", "page_programs", "erases", "oob_reads", "oob_programs", "page_buffer_hits"]
 OPERATIONS: tuple[tuple[str, OperationKey, str], ...] = (
     ("R", "page_reads", "page reads"),
     ("W", "page_programs", "page programs"),

@@ -7,13 +7,28 @@ other, so a p value is smaller than it should be: it tells noise from a differen
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Literal, TypeVar
 
 import numpy as np
 
 from ffslab import __version__
+from ffslab.answers.trace_diff import (
+    CallChange,
+    CountChange,
+    Counted,
+    DiffSide,
+    Durations,
+    FunctionChange,
+    MapChange,
+    OperationsCounted,
+    Quantity,
+    Shift,
+    TaskChange,
+    TraceDiff,
+)
+from ffslab.answers.trace_report import CallOperations, OperationCounts, OperationKey, TraceReport
 from ffslab.boards.tracereport.columns import OPERATIONS, Ints
 from ffslab.boards.tracereport.header import FUNCMON, VFSMON
 from ffslab.boards.tracereport.operations import MAPPED
@@ -35,45 +50,46 @@ TESTS = {
     "(total variation)",
 }
 
-Row = dict[str, Any]
-
 
 @dataclass(frozen=True)
 class Side:
     """One of the two sessions."""
 
     recording: Recording
-    summary: Mapping[str, Any]
+    summary: TraceReport
     blocks: Ints | None
     name: str
 
 
-def difference(a: Side, b: Side) -> Row:
+def difference(a: Side, b: Side) -> TraceDiff:
     """Everything that differs, as plain values."""
-    sides = {"a": a, "b": b}
-    counts = _counts(a, b)
-    result: Row = {
+    notes = [*a.summary["notes"], *b.summary["notes"]]
+    if a.summary["chip"] != b.summary["chip"]:
+        notes.append("the chips differ: maps are not compared")
+    result: TraceDiff = {
         "version": __version__,
-        **{
-            key: {"name": side.name, **{part: side.summary[part] for part in ("logs", "session", "chip")}}
-            for key, side in sides.items()
-        },
+        "a": _side(a),
+        "b": _side(b),
         "complete": a.summary["complete"] and b.summary["complete"],
-        "flaws": [flaw for side in sides.values() for flaw in side.summary["flaws"]],
-        "notes": [note for side in sides.values() for note in side.summary["notes"]],
+        "flaws": [*a.summary["flaws"], *b.summary["flaws"]],
+        "notes": notes,
         "tests": TESTS,
-        "counts": counts,
-        "tasks": _grouped(_tasks(a), _tasks(b), ("task",)),
-        "causes": _grouped(_cause_rows(a), _cause_rows(b), ("class", "task", "outermost", "innermost")),
+        "counts": _counts(a, b),
+        "tasks": _tasks(a, b),
+        "causes": _causes(a, b),
         "response_times": _response_times(a, b),
         "amplification": _amplification(a, b),
         "maps": _maps(a, b),
-        "lifetimes": {key: side.summary.get("wear", []) for key, side in sides.items()},
+        "lifetimes": {"a": a.summary.get("wear", []), "b": b.summary.get("wear", [])},
+        "moved": [],
     }
-    if a.summary["chip"] != b.summary["chip"]:
-        result["notes"].append("the chips differ: maps are not compared")
     result["moved"] = _sentences(result)
     return result
+
+
+def _side(side: Side) -> DiffSide:
+    said = side.summary
+    return {"name": side.name, "logs": said["logs"], "session": said["session"], "chip": said["chip"]}
 
 
 def relative(before: float, after: float) -> float | None:
@@ -81,15 +97,15 @@ def relative(before: float, after: float) -> float | None:
     return (after - before) / before if before else None
 
 
-def _counts(a: Side, b: Side) -> list[Row]:
-    rows = []
+def _counts(a: Side, b: Side) -> list[CountChange]:
+    rows: list[CountChange] = []
     seconds = (a.recording.duration_s, b.recording.duration_s)
     totals = [_totals(side) for side in (a, b)]
     for kind, (_, key, _) in enumerate(OPERATIONS):
         x, y = (total.get(key, 0) for total in totals)
         if not x and not y:
             continue
-        row: Row = {"type": key, "a": x, "b": y, "difference": y - x, "change": relative(x, y)}
+        row: CountChange = {"type": key, "a": x, "b": y, "difference": y - x, "change": relative(x, y)}
         if min(seconds) > 0:
             rates = (x / seconds[0], y / seconds[1])
             bursts = max(_burstiness(side, kind) for side in (a, b))
@@ -103,10 +119,9 @@ def _counts(a: Side, b: Side) -> list[Row]:
     return rows
 
 
-def _totals(side: Side) -> dict[str, int]:
+def _totals(side: Side) -> dict[OperationKey, int]:
     if "operations" in side.summary:
-        totals: dict[str, int] = side.summary["operations"]["totals"]
-        return totals
+        return _counted(side.summary["operations"]["totals"])
     if side.blocks is None:
         return {}
     return {OPERATIONS[kind][1]: int(side.blocks[:, column].sum()) for column, kind in enumerate(MAPPED)}
@@ -120,34 +135,63 @@ def _burstiness(side: Side, kind: int) -> float:
     return dispersion(np.histogram(flash.t_ns[flash.kind == kind], edges)[0])
 
 
-def _tasks(side: Side) -> list[Row]:
-    rows: list[Row] = side.summary.get("operations", {}).get("by_task", [])
-    return rows
+def _tasks(a: Side, b: Side) -> list[TaskChange]:
+    of_a, of_b = (
+        [((row["task"],), _counted(row)) for row in side.summary["operations"]["by_task"]]
+        if "operations" in side.summary
+        else []
+        for side in (a, b)
+    )
+    return [{"task": task, **counted} for (task,), counted in _side_by_side(of_a, of_b)]
 
 
-def _cause_rows(side: Side) -> list[Row]:
-    rows: list[Row] = side.summary.get("causes", {}).get("rows", [])
-    return rows
+def _causes(a: Side, b: Side) -> list[CallChange]:
+    of_a, of_b = (
+        [
+            ((row["class"], row["task"], row["outermost"], row["innermost"]), _counted(row))
+            for row in side.summary["causes"]["rows"]
+        ]
+        if "causes" in side.summary
+        else []
+        for side in (a, b)
+    )
+    return [
+        {"class": kind, "task": task, "outermost": outermost, "innermost": innermost, **counted}
+        for (kind, task, outermost, innermost), counted in _side_by_side(of_a, of_b)
+    ]
 
 
-def _grouped(a: list[Row], b: list[Row], keys: tuple[str, ...]) -> list[Row]:
+def _counted(row: OperationCounts | CallOperations) -> dict[OperationKey, int]:
+    return {key: row[key] for _, key, _ in OPERATIONS}
+
+
+Group = TypeVar("Group", bound=tuple[str | None, ...])
+
+
+def _side_by_side(
+    a: Iterable[tuple[Group, dict[OperationKey, int]]], b: Iterable[tuple[Group, dict[OperationKey, int]]]
+) -> list[tuple[Group, OperationsCounted]]:
     """Counts of the same group side by side, the largest difference first."""
-    groups: dict[tuple[Any, ...], tuple[dict[str, int], dict[str, int]]] = {}
-    for at, rows in enumerate((a, b)):
-        for row in rows:
-            sums = groups.setdefault(tuple(row[key] for key in keys), ({}, {}))[at]
-            for _, kind, _ in OPERATIONS:
-                sums[kind] = sums.get(kind, 0) + row[kind]
-    made = []
-    for group, (x, y) in groups.items():
-        counts: Row = {key: {"a": x.get(key, 0), "b": y.get(key, 0)} for _, key, _ in OPERATIONS}
-        made.append({**dict(zip(keys, group, strict=True)), **{k: v for k, v in counts.items() if v["a"] or v["b"]}})
-    return sorted(made, key=lambda row: -sum(abs(v["b"] - v["a"]) for v in row.values() if isinstance(v, dict)))
+    sums: dict[Group, dict[OperationKey, Counted]] = {}
+    side: Literal["a", "b"]
+    for side, rows in (("a", a), ("b", b)):
+        for group, counted in rows:
+            known = sums.setdefault(group, {key: {"a": 0, "b": 0} for _, key, _ in OPERATIONS})
+            for key, count in counted.items():
+                known[key][side] += count
+    made: list[tuple[int, Group, OperationsCounted]] = []
+    for group, known in sums.items():
+        changes: OperationsCounted = {}
+        for key, pair in known.items():
+            if pair["a"] or pair["b"]:
+                changes[key] = pair
+        made.append((sum(abs(pair["b"] - pair["a"]) for pair in known.values()), group, changes))
+    return [(group, changes) for _, group, changes in sorted(made, key=lambda found: -found[0])]
 
 
-def _response_times(a: Side, b: Side) -> list[Row]:
+def _response_times(a: Side, b: Side) -> list[FunctionChange]:
     """Functions that both sessions called, the largest difference of the sums first."""
-    rows = []
+    rows: list[FunctionChange] = []
     for level in (VFSMON, FUNCMON):
         x, y = (_durations(side.recording, level) for side in (a, b))
         for function in [name for name in x if name in y]:
@@ -155,20 +199,25 @@ def _response_times(a: Side, b: Side) -> list[Row]:
     return sorted(rows, key=lambda row: -abs(row["sum_difference_us"]))
 
 
-def compared(a_ns: Ints, b_ns: Ints) -> Row:
+def compared(a_ns: Ints, b_ns: Ints) -> Durations:
     """Two samples of durations."""
     a_us, b_us = np.asarray(a_ns) / 1e3, np.asarray(b_ns) / 1e3
-    row: Row = {"n": {"a": len(a_us), "b": len(b_us)}}
-    for name, of in (("mean", np.mean), ("p50", np.median), ("p99", lambda us: np.percentile(us, 99))):
-        row[f"{name}_us"] = {"a": float(of(a_us)), "b": float(of(b_us))}
-    shift = float(b_us.mean() - a_us.mean())
-    row["mean_difference_us"] = {"estimate": shift, "low": None, "high": None}
+    estimate = float(b_us.mean() - a_us.mean())
+    shift: Shift = {"estimate": estimate, "low": None, "high": None}
     if min(len(a_us), len(b_us)) > 1:
         spread = Z_95 * math.sqrt(a_us.var(ddof=1) / len(a_us) + b_us.var(ddof=1) / len(b_us))
-        row["mean_difference_us"] |= {"low": shift - spread, "high": shift + spread}
-    row["sum_difference_us"] = float(b_us.sum() - a_us.sum())
-    row["ks_distance"], row["ks_p"] = kolmogorov_smirnov(a_us, b_us)
-    return row
+        shift = {"estimate": estimate, "low": estimate - spread, "high": estimate + spread}
+    distance, p = kolmogorov_smirnov(a_us, b_us)
+    return {
+        "n": {"a": len(a_us), "b": len(b_us)},
+        "mean_us": {"a": float(a_us.mean()), "b": float(b_us.mean())},
+        "p50_us": {"a": float(np.median(a_us)), "b": float(np.median(b_us))},
+        "p99_us": {"a": float(np.percentile(a_us, 99)), "b": float(np.percentile(b_us, 99))},
+        "mean_difference_us": shift,
+        "sum_difference_us": float(b_us.sum() - a_us.sum()),
+        "ks_distance": distance,
+        "ks_p": p,
+    }
 
 
 def _durations(recording: Recording, level: str) -> dict[str, Ints]:
@@ -182,16 +231,21 @@ def _durations(recording: Recording, level: str) -> dict[str, Ints]:
     }
 
 
-def _amplification(a: Side, b: Side) -> Row:
-    x, y = (side.summary.get("amplification", {}) for side in (a, b))
-    return {way: {"a": x[way]["factor"], "b": y[way]["factor"]} for way in x if way in y}
+def _amplification(a: Side, b: Side) -> dict[str, Quantity]:
+    if "amplification" not in a.summary or "amplification" not in b.summary:
+        return {}
+    x, y = a.summary["amplification"], b.summary["amplification"]
+    return {
+        "read": {"a": x["read"]["factor"], "b": y["read"]["factor"]},
+        "write": {"a": x["write"]["factor"], "b": y["write"]["factor"]},
+    }
 
 
-def _maps(a: Side, b: Side) -> Row:
+def _maps(a: Side, b: Side) -> dict[OperationKey, MapChange]:
     """How far the operations of each type fell into other blocks, and the blocks with the largest change."""
     if a.blocks is None or b.blocks is None or a.summary["chip"] != b.summary["chip"]:
         return {}
-    rows: Row = {}
+    rows: dict[OperationKey, MapChange] = {}
     for column, kind in enumerate(MAPPED):
         x, y = a.blocks[:, column], b.blocks[:, column]
         if not x.any() or not y.any():
@@ -210,23 +264,25 @@ def _maps(a: Side, b: Side) -> Row:
     return rows
 
 
-def _sentences(result: Row) -> list[str]:
+def _sentences(result: TraceDiff) -> list[str]:
     """What changed most, in words; counts first, then who made the difference, then time."""
     said = []
     names = {key: name for _, key, name in OPERATIONS}
+    makers: list[tuple[list[str | None], OperationsCounted]] = [
+        ([row["task"], row["outermost"], row["innermost"]], row) for row in result["causes"]
+    ] or [([row["task"]], row) for row in result["tasks"]]
     for row in result["counts"]:
         if not row["difference"] or abs(row["change"] or 1.0) < CHANGE_MIN:
             continue
         by = percent(row["change"]) if row["change"] is not None else "none before"
         text = f"{names[row['type']]}: {row['b']:,} instead of {row['a']:,} ({by})"
-        text += _because(result["causes"] or result["tasks"], row)
-        said.append(text)
-    for row in result["response_times"]:
-        if row["ks_p"] < 0.01:
-            means = row["mean_us"]
+        said.append(text + _because(makers, row["type"], row["difference"]))
+    for function in result["response_times"]:
+        if function["ks_p"] < 0.01:
+            means = function["mean_us"]
             said.append(
-                f"{row['function']}: {means['b']:,.1f} us instead of {means['a']:,.1f} us on average "
-                f"(Kolmogorov-Smirnov {row['ks_distance']:.2f}, p {row['ks_p']:.2g})"
+                f"{function['function']}: {means['b']:,.1f} us instead of {means['a']:,.1f} us on average "
+                f"(Kolmogorov-Smirnov {function['ks_distance']:.2f}, p {function['ks_p']:.2g})"
             )
     for way, pair in result["amplification"].items():
         if pair["a"] and pair["b"] and abs(pair["b"] / pair["a"] - 1) > 0.01:
@@ -234,13 +290,11 @@ def _sentences(result: Row) -> list[str]:
     return said[:SENTENCES_MAX]
 
 
-def _because(groups: list[Row], row: Row) -> str:
-    """The group with the largest part in a difference of the same sign."""
-    key, total = row["type"], row["difference"]
-    parts = [(group[key]["b"] - group[key]["a"], group) for group in groups if key in group]
-    best = max(parts, key=lambda part: part[0] * math.copysign(1, total), default=None)
-    if best is None or best[0] * total <= 0:
+def _because(makers: list[tuple[list[str | None], OperationsCounted]], key: OperationKey, difference: int) -> str:
+    """Who made the largest part of a difference, one of the same sign."""
+    parts = [(counted[key]["b"] - counted[key]["a"], names) for names, counted in makers if key in counted]
+    best = max(parts, key=lambda part: part[0] * math.copysign(1, difference), default=None)
+    if best is None or best[0] * difference <= 0:
         return ""
-    names = [best[1].get(name) for name in ("task", "outermost", "innermost")]
-    who = ", ".join(dict.fromkeys(name for name in names if name))
+    who = ", ".join(dict.fromkeys(name for name in best[1] if name))
     return f"; {best[0]:+,} of them: {who}"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.colors import SymLogNorm
 from matplotlib.ticker import FuncFormatter
 
 from ffslab import __version__
+from ffslab.answers.trace_diff import Counted, DiffSide, OperationsCounted, Shift, TraceDiff
 from ffslab.boards.tracereport.columns import OPERATIONS
 from ffslab.boards.tracereport.diff import TESTS, Side
 from ffslab.boards.tracereport.operations import MAPPED, mapped_blocks
@@ -22,12 +23,10 @@ from ffslab.text.tables import number, percent, text_table
 
 NAMES = {key: name for _, key, name in OPERATIONS}
 
-Row = dict[str, Any]
 
-
-def text(difference: Row) -> str:
+def text(difference: TraceDiff) -> str:
     """What the terminal shows."""
-    lines = [f"{key.upper()}: {line}" for key in ("a", "b") for line in headline(difference[key])[:1]]
+    lines = [f"{side}: {line}" for side, about in _sides(difference) for line in headline(about)[:1]]
     lines += [f"INCOMPLETE: {flaw}" for flaw in difference["flaws"]]
     lines += [f"note: {note}" for note in difference["notes"]]
     moved = difference["moved"] or ["nothing that these logs show"]
@@ -39,10 +38,10 @@ def text(difference: Row) -> str:
     return "\n".join(lines) + "".join(f"\n\n{part}" for part in shown)
 
 
-def html(a: Side, b: Side, difference: Row) -> str:
+def html(a: Side, b: Side, difference: TraceDiff) -> str:
     """The whole page."""
     heads = "".join(
-        f"<p>{key.upper()}: {'<br>'.join(escape(line) for line in headline(difference[key]))}</p>" for key in ("a", "b")
+        f"<p>{side}: {'<br>'.join(escape(line) for line in headline(about))}</p>" for side, about in _sides(difference)
     )
     flaws = "".join(f"<p><strong>INCOMPLETE: {escape(flaw)}</strong></p>" for flaw in difference["flaws"])
     notes = "".join(f"<li>{escape(note)}</li>" for note in difference["notes"])
@@ -61,12 +60,20 @@ def html(a: Side, b: Side, difference: Row) -> str:
     )
 
 
-def tables(difference: Row) -> list[Table]:
+def _sides(difference: TraceDiff) -> tuple[tuple[str, DiffSide], tuple[str, DiffSide]]:
+    return ("A", difference["a"]), ("B", difference["b"])
+
+
+def tables(difference: TraceDiff) -> list[Table]:
     """The tables that have rows."""
     made = [
         _counts(difference),
-        _groups("By task", ["task"], difference["tasks"]),
-        _groups("By call", ["task", "outermost", "innermost"], difference["causes"]),
+        _groups("By task", ["task"], [([row["task"]], row) for row in difference["tasks"]]),
+        _groups(
+            "By call",
+            ["task", "outermost", "innermost"],
+            [([row["task"], row["outermost"], row["innermost"]], row) for row in difference["causes"]],
+        ),
         _response_times(difference),
         _amplification(difference),
         _map_rows(difference),
@@ -75,7 +82,7 @@ def tables(difference: Row) -> list[Table]:
     return [table for table in made if table.rows]
 
 
-def _counts(difference: Row) -> Table:
+def _counts(difference: TraceDiff) -> Table:
     rows = [
         [
             NAMES[row["type"]],
@@ -83,7 +90,8 @@ def _counts(difference: Row) -> Table:
             number(row["b"]),
             f"{row['difference']:+,}",
             percent(row["change"]) if row["change"] is not None else "-",
-            *(number(row.get(f"{key}_per_s"), 2) for key in ("a", "b")),
+            number(row.get("a_per_s"), 2),
+            number(row.get("b_per_s"), 2),
             p_value(row.get("p")),
         ]
         for row in difference["counts"]
@@ -92,28 +100,28 @@ def _counts(difference: Row) -> Table:
     return Table("Flash operations", head, rows, "lrrrrrrr", f"p: {TESTS['rates']}.")
 
 
-def _groups(title: str, keys: list[str], groups: list[Row]) -> Table:
-    kinds = [key for _, key, _ in OPERATIONS if any(key in group for group in groups)]
+def _groups(title: str, heads: list[str], groups: Sequence[tuple[list[str | None], OperationsCounted]]) -> Table:
+    kinds = [key for _, key, _ in OPERATIONS if any(key in counted for _, counted in groups)]
     rows = [
-        [*(group[key] or "-" for key in keys), *(_pair(group.get(kind)) for kind in kinds)]
-        for group in groups[:ROWS_MAX]
+        [*(name or "-" for name in names), *(_pair(counted.get(kind)) for kind in kinds)]
+        for names, counted in groups[:ROWS_MAX]
     ]
     note = f"{len(groups) - ROWS_MAX} further rows are in the JSON." if len(groups) > ROWS_MAX else ""
     return Table(
-        title, [*keys, *(f"{NAMES[kind]}: A / B" for kind in kinds)], rows, "l" * len(keys) + "r" * len(kinds), note
+        title, [*heads, *(f"{NAMES[kind]}: A / B" for kind in kinds)], rows, "l" * len(heads) + "r" * len(kinds), note
     )
 
 
-def _pair(pair: dict[str, int] | None) -> str:
+def _pair(pair: Counted | None) -> str:
     return f"{pair['a']:,} / {pair['b']:,}" if pair else "-"
 
 
-def _response_times(difference: Row) -> Table:
+def _response_times(difference: TraceDiff) -> Table:
     rows = [
         [
             row["function"],
             _pair(row["n"]),
-            *(f"{number(row[key]['a'])} / {number(row[key]['b'])}" for key in ("mean_us", "p50_us", "p99_us")),
+            *(f"{number(us['a'])} / {number(us['b'])}" for us in (row["mean_us"], row["p50_us"], row["p99_us"])),
             _shift(row["mean_difference_us"]),
             f"{row['ks_distance']:.3f}",
             p_value(row["ks_p"]),
@@ -133,36 +141,37 @@ def _response_times(difference: Row) -> Table:
     return Table("Response times", head, rows, "l" + "r" * (len(head) - 1), note)
 
 
-def _shift(row: Row) -> str:
+def _shift(row: Shift) -> str:
     if row["low"] is None:
         return short(row["estimate"])
     return interval(row["estimate"], row["low"], row["high"])
 
 
-def _amplification(difference: Row) -> Table:
+def _amplification(difference: TraceDiff) -> Table:
     rows = [[way, number(p["a"], 3), number(p["b"], 3)] for way, p in difference["amplification"].items()]
     return Table("Amplification", ["way", "A", "B"], rows, "lrr")
 
 
-def _map_rows(difference: Row) -> Table:
+def _map_rows(difference: TraceDiff) -> Table:
     rows = [
         [
             NAMES[key],
             f"{row['moved_share'] * 100:.1f} %",
-            *(number(row["blocks_touched"][side]) for side in ("a", "b", "both")),
+            *(number(count) for count in (touched["a"], touched["b"], touched["both"])),
             ", ".join(f"{top['block']} ({top['b'] - top['a']:+,})" for top in row["largest_changes"][:5]),
         ]
         for key, row in difference["maps"].items()
+        for touched in [row["blocks_touched"]]
     ]
     head = ["", "moved", "blocks touched: A", "B", "both", "largest changes: block (B minus A)"]
     return Table("Maps of erase blocks", head, rows, "lrrrrl", f"Moved: {TESTS['maps']}.")
 
 
-def _lifetimes(difference: Row) -> Table:
+def _lifetimes(difference: TraceDiff) -> Table:
     rows = [
-        [key.upper(), row["partition"], number(row["erases"])]
+        [side, row["partition"], number(row["erases"])]
         + [short(row["lifetime_years"][limit]["estimate"]) if "lifetime_years" in row else "-" for limit in LIMITS]
-        for key, wear in difference["lifetimes"].items()
+        for side, wear in (("A", difference["lifetimes"]["a"]), ("B", difference["lifetimes"]["b"]))
         for row in wear
         if row["erases"]
     ]
@@ -176,7 +185,7 @@ def p_value(p: float | None) -> str:
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def _distributions(a: Side, b: Side, difference: Row) -> str | None:
+def _distributions(a: Side, b: Side, difference: TraceDiff) -> str | None:
     drawn = difference["response_times"][:FUNCTIONS_MAX]
     if not drawn:
         return None

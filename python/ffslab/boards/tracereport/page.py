@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ffslab import __version__
-from ffslab.answers.trace_report import LogFacts, TraceReport
+from ffslab.answers.trace_report import LogFacts, Traced, TraceReport
 from ffslab.boards.tracereport import plots
 from ffslab.boards.tracereport.columns import Ints
 from ffslab.boards.tracereport.operations import mapped_blocks
@@ -30,7 +30,7 @@ def plain(shown: Table) -> str:
     return f"{shown.title}\n{text_table(shown.head, shown.rows, shown.align)}{note}"
 
 
-def headline(summary: TraceReport) -> list[str]:
+def headline(summary: Traced) -> list[str]:
     """What was traced, where and for how long."""
     session, chip = summary["session"], summary["chip"]
     logs = ", ".join(_log(log) for log in summary["logs"])

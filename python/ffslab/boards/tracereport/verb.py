@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ffslab._native import InputError
+from ffslab.answers.trace_diff import TraceDiff
 from ffslab.answers.trace_report import TraceReport
 from ffslab.boards.tracereport.chips import from_options
 from ffslab.boards.tracereport.header import COLUMNS, Chip
@@ -74,7 +75,7 @@ def report(
     return summary, page.text(summary), folder
 
 
-def diff(a: Path, b: Path, options: Options, out: Path | None) -> tuple[dict[str, Any], str, Path]:
+def diff(a: Path, b: Path, options: Options, out: Path | None) -> tuple[TraceDiff, str, Path]:
     """Writes the comparison of two sessions, each a log or a folder of logs."""
     from ffslab.boards.tracereport import diff as compare
     from ffslab.boards.tracereport import diff_page
