@@ -15,6 +15,7 @@ from ffslab.sqlite.look_ups import SELECT_CPU_US
 from ffslab.studies.reproduce import PAPERS, campaign, readahead, readahead_runs, runs, wear_gc
 from ffslab.studies.reproduce.claims import Claims, Judged, Verdict, alike, falls
 from ffslab.studies.reproduce.figures import Figure, Line
+from ffslab.studies.reproduce.rows import Row, StepDone
 from ffslab.studies.reproduce.runs import LookUps, PlannedRun, run_all
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def fs_of(run: PlannedRun) -> object:
 
 
 def judged(**keys: float) -> Judged:
-    return Judged({"id": "X-1", "title": "t", "source": "s", "differs": "because", **keys})
+    return Judged("X-1", "t", "s", "because", keys)
 
 
 # ---- verdicts -----------------------------------------------------------------------------------------------
@@ -98,9 +99,9 @@ def test_every_claim_says_what_it_is() -> None:
     names = []
     for paper in PAPERS:
         for claim in Claims(paper):
-            assert all(claim.published[key] for key in ("id", "title", "source", "differs"))
+            assert all((claim.id, claim.title, claim.source, claim.differs))
             assert not {"tolerance", "tolerance_points"} <= set(claim.published)
-            names.append(claim.published["id"])
+            names.append(claim.id)
     expected = [f"RA-{n}" for n in range(1, 10)] + [f"FFS-{n}" for n in (1, 2, 3)] + ["VFS-1"]
     expected += [f"RT-{n}" for n in range(1, 8)] + [f"C{n}" for n in range(1, 21)] + ["T1"]
     assert sorted(names) == sorted(expected + [f"{study}-{n}" for study in ("WG", "DRV") for n in range(1, 9)])
@@ -166,8 +167,11 @@ def test_the_experiments_are_those_that_the_study_runs() -> None:
 
 
 def test_a_gain_is_that_of_the_middle_draw() -> None:
-    def row(read_ahead_kib: int, us: list[float]) -> runs.Row:
-        steps = [step for draw in us for step in ({"us": 1.0}, {"us": draw})]
+    def row(read_ahead_kib: int, us: list[float]) -> Row:
+        def took(step_us: float) -> StepDone:
+            return {"us": step_us, "uJ": 0.0, "page_reads": 0, "read_shares": []}
+
+        steps = [each for draw in us for each in (took(1.0), took(draw))]
         return {"read_ahead_KiB": read_ahead_kib, "steps": steps}
 
     rows = [row(128, [10.0, 10.0, 10.0]), row(0, [9.0, 5.0, 1.0])]
@@ -176,8 +180,8 @@ def test_a_gain_is_that_of_the_middle_draw() -> None:
 
 
 def test_other_computing_of_sqlite_is_added_to_each_statement() -> None:
-    def row(read_ahead_kib: int, time_us: float) -> runs.Row:
-        chosen = {"fs": "jffs2", "pattern": "random", "kind": "small", "records": 10}
+    def row(read_ahead_kib: int, time_us: float) -> Row:
+        chosen: Row = {"fs": "jffs2", "pattern": "random", "kind": "small", "records": 10}
         return {**chosen, "read_ahead_KiB": read_ahead_kib, "selects": 10, "time_us": time_us}
 
     rows = [row(128, 20 * SELECT_CPU_US), row(0, 15 * SELECT_CPU_US)]

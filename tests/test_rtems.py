@@ -89,7 +89,7 @@ def test_the_study_is_judged_by_its_runs(tmp_path: Path) -> None:
     series = runs.by_series(planned, runs.run_all(planned, tmp_path / "results", jobs=1))
     claims = Claims("rtems")
     rtems_claims.judge(claims, series)
-    verdicts = {claim.published["id"]: claim.verdict for claim in claims}
+    verdicts = {claim.id: claim.verdict for claim in claims}
     assert Verdict.NOT_RUN not in verdicts.values()
     missed = {name for name, verdict in verdicts.items() if verdict is not Verdict.REPRODUCED}
     # DOSFS flattens at 64 KiB; what does not shrink is read back at the same price.

@@ -7,16 +7,17 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ffslab import __version__
+from ffslab.answers.reproduction import JudgedPaper, ReadingRow
 from ffslab.api.experiment import Progress
 from ffslab.files import results
 from ffslab.report import page, section, table
 from ffslab.studies.reproduce import driver, readahead, rtems, rtems_claims, wear_gc, wear_gc_claims
 from ffslab.studies.reproduce.claims import Claims, Judged, Verdict
 from ffslab.studies.reproduce.figures import Figure
-from ffslab.studies.reproduce.runs import RUNS, PlannedRun, Row, by_series, run_all, unfinished, write_rows
+from ffslab.studies.reproduce.rows import Row
+from ffslab.studies.reproduce.runs import RUNS, PlannedRun, by_series, run_all, unfinished, write_rows
 from ffslab.text.quoting import escape
 from ffslab.text.tables import text_table
 
@@ -44,7 +45,7 @@ PAPERS = {
 }
 
 
-def reproduce(paper: str, folder: Path, *, jobs: int | None = None, progress: Progress | None = None) -> dict[str, Any]:
+def reproduce(paper: str, folder: Path, *, jobs: int | None = None, progress: Progress | None = None) -> JudgedPaper:
     """Runs everything that is not there yet, writes `folder` and returns what `claims.json` holds."""
     results.check_free(folder, FILES, CLAIMS)
     of = PAPERS[paper]
@@ -52,7 +53,7 @@ def reproduce(paper: str, folder: Path, *, jobs: int | None = None, progress: Pr
     rows = run_all(planned, folder, jobs=jobs, progress=progress)
     series = by_series(planned, rows)
     of.judge(claims, series)
-    table_of_claims = {
+    table_of_claims: JudgedPaper = {
         "paper": paper,
         "title": claims.title,
         "ffslab": __version__,
@@ -87,7 +88,7 @@ def report(claims: Claims, figures: list[Figure], setting: str) -> str:
     for claim in claims:
         name, title = _name(claim)
         judged = claim.as_dict()
-        body = f"<p>{escape(claim.published['source'])}: <b>{claim.verdict}</b></p>"
+        body = f"<p>{escape(claim.source)}: <b>{claim.verdict}</b></p>"
         if claim.readings:
             readings = [[r.what, r.published, r.ours, "yes" if r.holds else "no"] for r in claim.readings]
             body += table(head[1:], readings)
@@ -98,11 +99,12 @@ def report(claims: Claims, figures: list[Figure], setting: str) -> str:
     return page(claims.title, parts)
 
 
-def text(judged: dict[str, Any], folder: Path) -> str:
+def text(judged: JudgedPaper, folder: Path) -> str:
     """What the verb prints: a row per reading, what explains the differences, where the report is."""
     rows, notes = [], []
     for claim in judged["claims"]:
-        readings = claim["readings"] or [{"what": claim["title"], "published": "", "ours": "", "holds": True}]
+        unread: ReadingRow = {"what": claim["title"], "published": "", "ours": "", "holds": True, "number": False}
+        readings = claim["readings"] or [unread]
         for i, reading in enumerate(readings):
             first = [claim["id"], claim["verdict"]] if i == 0 else ["", ""]
             mark = "" if reading["holds"] else "no"
@@ -130,4 +132,4 @@ def _counted(verdicts: Iterable[str]) -> str:
 
 
 def _name(claim: Judged) -> tuple[str, str]:
-    return claim.published["id"], claim.published["title"]
+    return claim.id, claim.title

@@ -7,12 +7,13 @@ of each claim. The verdict follows from them by one rule for all claims: nobody 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from importlib.resources import files
 from itertools import pairwise
-from typing import Any
+
+from ffslab.answers.reproduction import JudgedClaim
 
 # What a printed curve can be read to: a trend may go so far against its direction, in points of per cent.
 SLACK_POINTS = 5
@@ -29,6 +30,10 @@ class Verdict(StrEnum):
     NOT_RUN = "not yet run"
 
 
+# What a claim says in numbers: one, several, or a table of them.
+Numbers = float | list[float] | dict[str, "Numbers"]
+
+
 @dataclass(frozen=True)
 class Reading:
     """One comparison. `number`: a value within a tolerance; otherwise an order or trend, the shape of a claim."""
@@ -42,9 +47,14 @@ class Reading:
 
 @dataclass
 class Judged:
-    """A claim with our readings. `published`: the keys of its entry in the data file."""
+    """A claim with our readings. `published`: the numbers of its entry in the data file."""
 
-    published: dict[str, Any]
+    id: str
+    title: str
+    source: str
+    # Why our readings differ, where they do.
+    differs: str
+    published: Mapping[str, Numbers]
     readings: list[Reading] = field(default_factory=list)
     # What our runs show of the mechanism behind a difference.
     evidence: list[str] = field(default_factory=list)
@@ -62,25 +72,57 @@ class Judged:
     def number(self, what: str, published: float, ours: float, unit: str = "") -> None:
         """Compares a value within the claim's `tolerance` (relative) or `tolerance_points` (of per cent)."""
         if "tolerance" in self.published:
-            holds = abs(ours - published) <= self.published["tolerance"] * abs(published)
+            holds = abs(ours - published) <= self.value("tolerance") * abs(published)
         else:
-            holds = abs(ours - published) * 100 <= self.published["tolerance_points"]
+            holds = abs(ours - published) * 100 <= self.value("tolerance_points")
         self.readings.append(Reading(what, _text(published, unit), _text(ours, unit), bool(holds), number=True))
+
+    def value(self, *keys: str) -> float:
+        """A published number: its key, after those of the tables in which it stands."""
+        found = self._at(keys)
+        assert isinstance(found, int | float), f"{self.id}: {keys}"
+        return found
+
+    def values(self, *keys: str) -> list[float]:
+        """Published numbers of which there are several."""
+        found = self._at(keys)
+        assert isinstance(found, list), f"{self.id}: {keys}"
+        return found
+
+    def table(self, *keys: str) -> dict[str, float]:
+        """A table of published numbers."""
+        return {name: self.value(*keys, name) for name in self.names(*keys)}
+
+    def names(self, *keys: str) -> list[str]:
+        """What stands in a table, which may hold tables."""
+        found = self._at(keys)
+        assert isinstance(found, dict), f"{self.id}: {keys}"
+        return list(found)
+
+    def _at(self, keys: tuple[str, ...]) -> Numbers:
+        found: Numbers = dict(self.published)
+        for key in keys:
+            assert isinstance(found, dict), f"{self.id}: {keys}"
+            found = found[key]
+        return found
 
     def shape(self, what: str, published: str, ours: str, holds: bool) -> None:
         """Notes whether an order or a trend holds."""
         self.readings.append(Reading(what, published, ours, bool(holds)))
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> JudgedClaim:
         """What `claims.json` holds of it."""
         return {
-            "id": self.published["id"],
-            "title": self.published["title"],
-            "source": self.published["source"],
+            "id": self.id,
+            "title": self.title,
+            "source": self.source,
             "verdict": self.verdict.value,
-            "differs": None if self.verdict in (Verdict.REPRODUCED, Verdict.NOT_RUN) else self.published["differs"],
+            "differs": None if self.verdict in (Verdict.REPRODUCED, Verdict.NOT_RUN) else self.differs,
             "evidence": self.evidence,
-            "readings": [vars(reading) for reading in self.readings],
+            "readings": [
+                {"what": r.what, "published": r.published, "ours": r.ours, "holds": r.holds, "number": r.number}
+                for r in self.readings
+            ],
         }
 
 
@@ -90,13 +132,19 @@ class Claims:
     def __init__(self, paper: str) -> None:
         data = tomllib.loads(files("ffslab.studies.reproduce").joinpath(f"{paper}.toml").read_text(encoding="utf-8"))
         self.title: str = data["title"]
-        self._claims = {claim["id"]: Judged(claim) for claim in data["claim"]}
+        self._claims = {claim["id"]: _judged(claim) for claim in data["claim"]}
 
     def __getitem__(self, claim: str) -> Judged:
         return self._claims[claim]
 
     def __iter__(self) -> Iterator[Judged]:
         return iter(self._claims.values())
+
+
+def _judged(claim: dict[str, Numbers]) -> Judged:
+    """Of an entry of the data file: its texts, and numbers as they stand there."""
+    name, title, source, differs = (str(claim.pop(key)) for key in ("id", "title", "source", "differs"))
+    return Judged(name, title, source, differs, claim)
 
 
 def _text(value: float, unit: str) -> str:

@@ -9,15 +9,17 @@ back, no more.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Literal
 
 from ffslab.api.steps import DROP_CACHES, MOUNT, SYNC, Data, opened, step
 from ffslab.studies.calibrate import Fit, Observations, fit
 from ffslab.studies.reproduce.claims import ALIKE_POINTS, Claims, Judged
 from ffslab.studies.reproduce.figures import Figure, Line
-from ffslab.studies.reproduce.runs import LookUps, PlannedRun, Row
+from ffslab.studies.reproduce.rows import RAILS, Rail, Row
+from ffslab.studies.reproduce.runs import LookUps, PlannedRun
 
 OPERATIONS = ("read", "program", "erase")
-COUNTERS = ("page_reads", "page_programs", "erases")
+COUNTERS: tuple[Literal["page_reads", "page_programs", "erases"], ...] = ("page_reads", "page_programs", "erases")
 # Of erases those of the slides' figure.
 COUNTS = {
     "read": (256, 512, 1024, 2048, 4096),
@@ -25,12 +27,12 @@ COUNTS = {
     "erase": (50, 100, 200, 400, 800),
 }
 EXAMPLE = 32768
-RAILS = ("cpu", "memory")
 FS = ("jffs2", "yaffs2")
 PATTERNS = ("sequential", "random")
 READ_AHEAD_KIB = {"on": 128, "off": 0}
 
 Series = dict[str, list[Row]]
+Energy = Literal["rails_uJ", "with_idle_uJ"]
 
 _BOARD = {"board": "omap3evm", "kernel": "2.6.37"}
 
@@ -81,9 +83,16 @@ def regression(rows: list[Row], operation: str) -> Fit:
     return fit(Observations.of("simulated loops", operation, "us", amounts, [row["time_us"] for row in rows]))
 
 
-def mean_power_w(rows: list[Row], rail: str, energy: str = "rails_uJ") -> float:
+def mean_power_w(rows: list[Row], rail: Rail, energy: Energy = "rails_uJ") -> float:
     """Energy over time of all rows. uJ / us = W"""
-    return float(sum(row[energy][rail] for row in rows) / sum(row["time_us"] for row in rows))
+    return sum(_energy_uj(row, rail, energy) for row in rows) / sum(row["time_us"] for row in rows)
+
+
+def _energy_uj(row: Row, rail: Rail, energy: Energy) -> float:
+    by_rail = row[energy]
+    # Boards of the studies have an idle power.
+    assert by_rail is not None
+    return by_rail[rail]
 
 
 def judge(claims: Claims, series: Series) -> None:
@@ -98,43 +107,43 @@ def judge(claims: Claims, series: Series) -> None:
 
 def _judge_operations(claims: Claims, series: Series) -> None:
     time, energy, beyond = claims["DRV-1"], claims["DRV-2"], claims["DRV-3"]
-    totals = {}
+    totals: dict[str, dict[str, float]] = {}
     for op in OPERATIONS:
         rows = series[op]
         line = regression(rows, op)
         slope = line.constants[f"driver.{op}_us"]
-        time.number(op, time.published["us"][op], slope.value, "us")
-        linear = line.r2 is not None and line.r2 >= time.published["r2_min"]
+        time.number(op, time.value("us", op), slope.value, "us")
+        linear = line.r2 is not None and line.r2 >= time.value("r2_min")
         time.shape(f"{op}, time over n", "a straight line", f"R2 {line.r2:.6f}", linear)
         if slope.ci95 is not None:
             time.evidence.append(f"{op}: 95 % interval {slope.ci95[0]:.3f} to {slope.ci95[1]:.3f} us")
-        ours = {rail: mean_power_w(rows, rail) * slope.value for rail in RAILS}
-        totals[op] = ours = {**ours, "total": sum(ours.values())}
+        by_rail: dict[str, float] = {rail: mean_power_w(rows, rail) * slope.value for rail in RAILS}
+        totals[op] = ours = {**by_rail, "total": sum(by_rail.values())}
         for rail, value in ours.items():
-            energy.number(f"{op}, {rail}", energy.published["uJ"][rail][op], value, "uJ")
+            energy.number(f"{op}, {rail}", energy.value("uJ", rail, op), value, "uJ")
         flash = rows[0]["flash"]
+        assert flash is not None
         array_us = {"read": flash["t_read_us"], "program": flash["t_program_us"], "erase": flash["t_erase_us"]}[op]
         moved_bytes = 0 if op == "erase" else flash["page_B"] + flash["oob_B"]
         chip_us = array_us + moved_bytes * flash["bus_ns_per_B"] / 1e3
-        beyond.number(f"{op}, over {chip_us:.1f} us", beyond.published["overhead"][op], slope.value / chip_us - 1, "%")
+        beyond.number(f"{op}, over {chip_us:.1f} us", beyond.value("overhead", op), slope.value / chip_us - 1, "%")
     more = all(ours["cpu"] > ours["memory"] for ours in totals.values())
     energy.shape("CPU against memory", "more", "more" if more else "not for each operation", more)
 
 
 def _judge_example(claims: Claims, row: Row) -> None:
     claim, by_power = claims["DRV-4"], claims["DRV-5"]
-    published = claim.published
-    claim.number("time", published["time_s"], row["time_us"] / 1e6, "s")
+    claim.number("time", claim.value("time_s"), row["time_us"] / 1e6, "s")
     for rail in RAILS:
         with_idle_w = mean_power_w([row], rail, "with_idle_uJ")
         above_w = mean_power_w([row], rail)
-        claim.number(f"{rail}, mean power", published["power_W"][rail] * 1e3, with_idle_w * 1e3, "mW")
+        claim.number(f"{rail}, mean power", claim.value("power_W", rail) * 1e3, with_idle_w * 1e3, "mW")
         for what, power_w in (("with_idle_J", with_idle_w), ("above_idle_J", above_w)):
             words = what.removesuffix("_J").replace("_", " ")
-            energy_mj = published[what][rail] * 1e3
+            energy_mj = claim.value(what, rail) * 1e3
             claim.number(f"{rail}, energy {words}", energy_mj, power_w * row["time_us"] / 1e3, "mJ")
-            by_power.number(f"{rail}, energy {words}", energy_mj, power_w * published["time_s"] * 1e3, "mJ")
-    more = row["with_idle_uJ"]["cpu"] > row["with_idle_uJ"]["memory"]
+            by_power.number(f"{rail}, energy {words}", energy_mj, power_w * claim.value("time_s") * 1e3, "mJ")
+    more = _energy_uj(row, "cpu", "with_idle_uJ") > _energy_uj(row, "memory", "with_idle_uJ")
     claim.shape("CPU against memory", "more energy", "more" if more else "less", more)
 
 
@@ -143,9 +152,9 @@ def _chosen(series: Series, fs: str, patterns: tuple[str, ...], switch: str) -> 
     return [row for row in rows if row["read_ahead_KiB"] == READ_AHEAD_KIB[switch]]
 
 
-def _cells(claim: Judged, series: Series) -> dict[str, dict[str, list[Row]]]:
+def _cells(claim: Judged, series: Series) -> dict[Rail, dict[str, list[Row]]]:
     """The rows of each cell of a table, by rail and the name of the cell."""
-    if claim.published["id"] == "DRV-6":
+    if claim.id == "DRV-6":
         cpu = {f"{fs} {on}": _chosen(series, fs, PATTERNS, on) for fs in FS for on in READ_AHEAD_KIB}
         names = ((fs, pattern, on) for fs in FS for pattern in PATTERNS for on in READ_AHEAD_KIB)
         return {"cpu": cpu, "memory": {f"{fs} {p} {on}": _chosen(series, fs, (p,), on) for fs, p, on in names}}
@@ -179,12 +188,13 @@ def _asked_of_computing(claims: Claims, series: Series) -> None:
                 time_us = sum(row["time_us"] for row in rows)
                 flash_us, flash_uj = 0.0, 0.0
                 for op, counter in zip(OPERATIONS, COUNTERS, strict=True):
-                    count = sum(row.get(counter, 0) for row in rows)
+                    # Look-ups only read.
+                    count = sum(row[counter] for row in rows if counter in row)
                     each_us = regression(series[op], op).constants[f"driver.{op}_us"].value
                     flash_us += count * each_us
                     flash_uj += count * each_us * mean_power_w(series[op], rail)
                 shares.append({key: max(0.0, 1 - flash_us / time_us)})
-                missing_mw.append((claim.published["power_W"][rail][name] - flash_uj / time_us) * 1e3)
+                missing_mw.append((claim.value("power_W", rail, name) - flash_uj / time_us) * 1e3)
         found = fit(Observations.of("tables 2 and 3", rail, "mW", shares, missing_mw)).constants[key]
         text = "these runs compute nothing, so it cannot be told"
         if found.identified and found.ci95 is not None:
@@ -196,14 +206,13 @@ def _asked_of_computing(claims: Claims, series: Series) -> None:
         claims["DRV-7"].evidence.append(f"{rail} power of computing that tables 2 and 3 ask for: {text}")
 
 
-def _judge_power(claim: Judged, cells: dict[str, dict[str, list[Row]]]) -> None:
+def _judge_power(claim: Judged, cells: dict[Rail, dict[str, list[Row]]]) -> None:
     for rail, of_rail in cells.items():
-        for name, published in claim.published["power_W"][rail].items():
+        for name, published in claim.table("power_W", rail).items():
             claim.number(f"{rail}, {name}", published * 1e3, mean_power_w(of_rail[name], rail) * 1e3, "mW")
-    power_w = claim.published["power_W"]
     for name, rows in cells["memory"].items():
         fs, *_, switch = name.split()
-        total_w = power_w["cpu"][f"{fs} {switch}"] + power_w["memory"][name]
+        total_w = claim.value("power_W", "cpu", f"{fs} {switch}") + claim.value("power_W", "memory", name)
         time_us, ours_uj = (
             sum(row["time_us"] for row in rows),
             sum(sum(row["rails_uJ"][r] for r in RAILS) for row in rows),
@@ -217,11 +226,11 @@ def _judge_power(claim: Judged, cells: dict[str, dict[str, list[Row]]]) -> None:
 
 
 def _judge_gains(claims: Claims) -> None:
-    claim, power = claims["DRV-8"], claims["DRV-7"].published["power_W"]
-    for name, time_gain in claim.published["time_gain"].items():
+    claim, power = claims["DRV-8"], claims["DRV-7"]
+    for name, time_gain in claim.table("time_gain").items():
         fs = name.split()[0]
-        on, off = (sum(power[rail][f"{fs} {switch}"] for rail in RAILS) for switch in ("on", "off"))
-        claim.number(name, claim.published["energy_gain"][name], 1 - (1 - time_gain) * off / on, "%")
+        on, off = (sum(power.value("power_W", rail, f"{fs} {switch}") for rail in RAILS) for switch in ("on", "off"))
+        claim.number(name, claim.value("energy_gain", name), 1 - (1 - time_gain) * off / on, "%")
 
 
 # ---- figures ------------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 from statistics import median
+from typing import Literal
 
 from ffslab.sqlite.look_ups import SELECT_CPU_US
 from ffslab.studies.reproduce.claims import ALIKE_POINTS, Claims, Judged, alike, falls, percent_list
@@ -20,7 +21,7 @@ from ffslab.studies.reproduce.readahead_runs import (
     STUDIED,
     planned,
 )
-from ffslab.studies.reproduce.runs import Row
+from ffslab.studies.reproduce.rows import Row, chosen_of
 
 __all__ = ["figures", "judge", "planned"]
 
@@ -31,33 +32,38 @@ FORCED = " (forced on)"
 NAMES = {fs: fs if fs in PUBLISHED_FS else fs + FORCED for fs in FS}
 BYTES_PER_US = 1_000_000 / 2**20  # in the MB/s of table 1, whose values are whole bytes per us
 
-TIME, ENERGY, READS = "latency_sum_us", "energy_uJ", "page_reads"
+Measure = Literal["latency_sum_us", "energy_uJ", "page_reads", "time_us"]
+TIME: Measure = "latency_sum_us"
+ENERGY: Measure = "energy_uJ"
+READS: Measure = "page_reads"
+# What steps say of it.
+OF_STEPS: dict[Measure, Literal["us", "uJ", "page_reads"]] = {TIME: "us", ENERGY: "uJ", READS: "page_reads"}
 
 
-def gains_of_draws(rows: list[Row], of: str = TIME, **chosen: object) -> list[float]:
+def gains_of_draws(rows: list[Row], of: Measure = TIME, **chosen: object) -> list[float]:
     """Shares of `of` that are saved without read-ahead, in the pair of runs that `chosen` names, draw by draw."""
-    pair = {row["read_ahead_KiB"]: row for row in rows if all(row[key] == value for key, value in chosen.items())}
+    pair = {row["read_ahead_KiB"]: row for row in chosen_of(rows, chosen)}
     without, ahead = (_draws(pair[kib], of) for kib in (0, 128))
     return [1 - b / a for a, b in zip(ahead, without, strict=True)]
 
 
-def gain(rows: list[Row], of: str = TIME, **chosen: object) -> float:
+def gain(rows: list[Row], of: Measure = TIME, **chosen: object) -> float:
     """The gain of the middle draw: on a board one draw is measured, and the mean depends on a few large windows."""
     return median(gains_of_draws(rows, of, **chosen))
 
 
-def _draws(row: Row, of: str) -> list[float]:
+def _draws(row: Row, of: Measure) -> list[float]:
     # Before each draw there is the step that drops the caches.
-    key = {TIME: "us", ENERGY: "uJ", READS: "page_reads"}.get(of)
+    key = OF_STEPS.get(of)
     return [step[key] for step in row["steps"][1::2]] if key and "steps" in row else [row[of]]
 
 
-def by_number(series: Series, fs: str, pattern: str, of: str = TIME) -> list[float]:
+def by_number(series: Series, fs: str, pattern: str, of: Measure = TIME) -> list[float]:
     """Gains by number of requests, in the order of `COUNTS`."""
     return [gain(series[f"number {pattern}"], of, fs=fs, **{"uflip.io_count": count}) for count in COUNTS]
 
 
-def by_size(series: Series, fs: str, pattern: str, of: str = TIME) -> dict[tuple[int, int], float]:
+def by_size(series: Series, fs: str, pattern: str, of: Measure = TIME) -> dict[tuple[int, int], float]:
     """Gains by number of requests and their size in KiB."""
     rows = series[f"size {pattern}"]
     return {
@@ -70,7 +76,7 @@ def by_size(series: Series, fs: str, pattern: str, of: str = TIME) -> dict[tuple
 def throughputs(series: Series, fs: str, files: str, read_ahead_kib: int) -> list[float]:
     """Of read() when 25, 50 and 100 % of each of Postmark's files are read, in bytes per us."""
     wanted = {"fs": fs, "postmark.file": files, "read_ahead_KiB": read_ahead_kib}
-    (row,) = [row for row in series["postmark"] if all(row[key] == value for key, value in wanted.items())]
+    (row,) = chosen_of(series["postmark"], wanted)
     at_shares = zip(*row["steps"][0]["read_shares"], strict=True)
     return [sum(run["read_B"] for run in runs) / sum(run["read_us"] for run in runs) for runs in at_shares]
 
@@ -96,7 +102,7 @@ def _judge_postmark(claim: Judged, series: Series) -> None:
     for fs in FS:
         ours = slowed(series, fs, STUDIED)
         if fs in PUBLISHED_FS:
-            on, off = claim.published["on_MB_per_s"][fs], claim.published["off_MB_per_s"][fs]
+            on, off = claim.values("on_MB_per_s", fs), claim.values("off_MB_per_s", fs)
             for share, value, with_it, without in zip((25, 50, 100), ours, on, off, strict=True):
                 claim.number(f"{fs}, {share} % read", with_it / without, value)
             rates = [[rate * BYTES_PER_US for rate in throughputs(series, fs, STUDIED, kib)] for kib in (128, 0)]
@@ -138,18 +144,18 @@ def _judge_number(claims: Claims, series: Series) -> None:
             never.shape(f"{pattern}, jffs2 against {NAMES[other]}", "same curve", apart, holds)
     left = [row[TIME] for row in series["alone"]]
     without = [row[TIME] for row in series["number sequential"] if row["fs"] == "ubifs" and not row["read_ahead_KiB"]]
-    apart = max(abs(a / b - 1) for a, b in zip(left, without, strict=True))
-    never.shape("ubifs as it is, against no read-ahead", "switched off", f"{apart * 100:.1f} % apart", apart < 1e-9)
+    off = max(abs(a / b - 1) for a, b in zip(left, without, strict=True))
+    never.shape("ubifs as it is, against no read-ahead", "switched off", f"{off * 100:.1f} % apart", off < 1e-9)
     for fs in FS:
         saved = by_number(series, fs, "sequential", READS)
         ours = saved[: COUNTS.index(64)]
-        least = few.published["page_reads_gain_min"]
+        least = few.value("page_reads_gain_min")
         few.shape(
             f"{NAMES[fs]}, page reads saved at 8, 16, 32", "more than 50 %", percent_list(ours), min(ours) > least
         )
         few.shape(f"{NAMES[fs]}, saved by number of requests", "falls", percent_list(saved), falls(saved))
         last = gains[fs, "sequential"][-1]
-        holds = last == min(gains[fs, "sequential"]) and last <= whole.published["gain_max"]
+        holds = last == min(gains[fs, "sequential"]) and last <= whole.value("gain_max")
         whole.shape(f"{NAMES[fs]}, 1024 requests", "minimal", f"{last * 100:.1f} %", holds)
         per_request = _per_request(series, fs)
         never.evidence.append(
@@ -174,7 +180,7 @@ def _judge_random(claim: Judged, series: Series) -> None:
         gains = by_number(series, fs, "random")
         values = dict(zip(COUNTS, gains, strict=True))
         if fs in PUBLISHED_FS:
-            for count, published in claim.published["gain"].items():
+            for count, published in claim.table("gain").items():
                 claim.number(f"{fs}, {count} requests", published, values[int(count)], "%")
         rises = values[32] < values[256] and values[1024] < values[256]
         claim.shape(f"{NAMES[fs]}, 8 to 1024", "rises to 256", percent_list(gains), rises)
@@ -218,7 +224,7 @@ def _judge_size(claims: Claims, series: Series) -> None:
         for pattern in PATTERNS:
             ours = [value for fs in PUBLISHED_FS for value in by_size(series, fs, pattern, of).values()]
             ours += [value for fs in PUBLISHED_FS for value in by_number(series, fs, pattern, of)]
-            most.number(f"{pattern}, {name}, up to", most.published["gain"][pattern], max(ours), "%")
+            most.number(f"{pattern}, {name}, up to", most.value("gain", pattern), max(ours), "%")
 
 
 def _windows(series: Series) -> str:
@@ -226,13 +232,13 @@ def _windows(series: Series) -> str:
     lines = []
     for kib in (0, 128):
         wanted = {"fs": "yaffs2", "uflip.io_count": 128, "read_ahead_KiB": kib}
-        rows = [row for row in series["size random"] if all(row[key] == value for key, value in wanted.items())]
+        rows = chosen_of(series["size random"], wanted)
         lines.append(", ".join(f"{row[READS] / row['calls'] / 2:.1f}" for row in rows))
     return f"a random request of 2 to 32 KiB reads {lines[0]} pages of 4 KiB without read-ahead and {lines[1]} with it"
 
 
 def look_up_gains(
-    rows: list[Row], fs: str, pattern: str, of: str = "time_us", select_cpu_us: float = SELECT_CPU_US
+    rows: list[Row], fs: str, pattern: str, of: Measure = "time_us", select_cpu_us: float = SELECT_CPU_US
 ) -> dict[tuple[str, int], float]:
     """Gains by kind of texts and number of records. With other computing of SQLite for a statement, of time alone."""
     more_us = select_cpu_us - SELECT_CPU_US
@@ -256,10 +262,10 @@ def _judge_sqlite(claim: Judged, series: Series) -> None:
     for pattern, fs in product(PATTERNS, PUBLISHED_FS):
         time, energy = (look_up_gains(rows, fs, pattern, of) for of in ("time_us", ENERGY))
         for what, gains in (("time", time), ("energy", energy)):
-            published = claim.published[f"{what}_gain_mean"][pattern][fs]
+            published = claim.value(f"{what}_gain_mean", pattern, fs)
             claim.number(f"{fs} {pattern}, mean {what} gain", published, _mean(gains), "%")
         if pattern == "random":
-            published = claim.published["time_gain_max"][pattern][fs]
+            published = claim.value("time_gain_max", pattern, fs)
             claim.number(f"{fs} random, largest time gain", published, max(time.values()), "%")
     for fs in FS:
         for kind in ("small", "large"):
@@ -278,9 +284,8 @@ OTHER_RECORDS = ((1, 1000), (1, 100), (10, 100), (50, 500), (100, 1000))
 
 def _other_assumptions(claim: Judged, series: Series) -> Iterator[str]:
     """Mean gains under other assumptions, whether they can all be the published ones."""
-    of_claim = claim.published["time_gain_mean"]
     published: dict[tuple[str, str], float] = {
-        (fs, pattern): of_claim[pattern][fs] for pattern in PATTERNS for fs in PUBLISHED_FS
+        (fs, pattern): claim.value("time_gain_mean", pattern, fs) for pattern in PATTERNS for fs in PUBLISHED_FS
     }
     together = [row for row in series["sqlite other"] if row["selects_together"]]
 
@@ -324,12 +329,11 @@ def _other_databases(series: Series) -> Iterator[str]:
 def _judge_levels(claims: Claims, series: Series) -> None:
     claim, row = claims["FFS-1"], series["writes"][0]
     cpu = row["cpu_us"] / row["time_us"]
-    claim.shape(
-        "share of time on flash", "most", f"{(1 - cpu) * 100:.1f} %", 1 - cpu > claim.published["flash_share_min"]
-    )
+    claim.shape("share of time on flash", "most", f"{(1 - cpu) * 100:.1f} %", 1 - cpu > claim.value("flash_share_min"))
     claim.shape("share of time on the CPU", "the rest", f"{cpu * 100:.1f} %", cpu > 0)
     claim, steps = claims["FFS-2"], series["fragmented"][0]["steps"]
-    for key, unit in (("page_reads", "page reads"), ("us", "us")):
+    kinds: tuple[tuple[Literal["page_reads", "us"], str], ...] = (("page_reads", "page reads"), ("us", "us"))
+    for key, unit in kinds:
         # Caches are dropped before each.
         whole, pieces = steps[1][key], steps[3][key]
         claim.shape(f"2 MiB, {unit}", "more in pieces", f"{whole:,.0f} whole, {pieces:,.0f} in pieces", pieces > whole)

@@ -12,7 +12,8 @@ from collections.abc import Iterator, Sequence
 
 from ffslab.api.steps import MOUNT, Data, Step, opened, step
 from ffslab.studies.reproduce.figures import Figure, Line
-from ffslab.studies.reproduce.runs import PlannedRun, Row
+from ffslab.studies.reproduce.rows import Row, chosen_of
+from ffslab.studies.reproduce.runs import PlannedRun
 
 ACCESSES = {"read": "read", "randread": "random read", "write": "write", "randwrite": "random write"}
 ENGINES = ("sync", "psync", "vsync")
@@ -160,8 +161,7 @@ def _table_1() -> list[PlannedRun]:
 def bandwidth(series: Series, name: str, access: str, size_b: int, engine: str = "sync", **axes: int) -> float:
     """MB/s of one job: bytes over the time of the job, its own work included, as fio reckons."""
     file = f"{access}-{size_b}-{engine}.fio"
-    rows = [row for row in series[name] if row["fio.file"] == file and all(row[k] == v for k, v in axes.items())]
-    (row,) = rows
+    (row,) = chosen_of(series[name], {"fio.file": file, **axes})
     return float((row["read_B"] + row["written_B"]) / row["steps"][0]["us"])
 
 

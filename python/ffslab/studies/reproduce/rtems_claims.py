@@ -8,6 +8,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from ffslab.studies.reproduce.claims import SLACK_POINTS, Claims, Judged, Verdict
+from ffslab.studies.reproduce.rows import Row
 from ffslab.studies.reproduce.rtems import (
     ACCESSES,
     CACHES_KIB,
@@ -54,7 +55,7 @@ def judge(claims: Claims, series: Series) -> None:
     for figure, statements in OF_FIGURES.items():
         for statement in statements:
             judged = claims[statement]
-            what = f"{statement}: {judged.published['title']}"
+            what = f"{statement}: {judged.title}"
             claims[figure].shape(what, "holds", judged.verdict.value, judged.verdict is Verdict.REPRODUCED)
 
 
@@ -77,7 +78,7 @@ def _judge_engines(claims: Claims, series: Series) -> None:
     claims["C1"].evidence.append(
         "pread and pwrite are three lseeks and a transfer (newlib); each lseek of RFS takes its lock."
     )
-    factor = claims["C2"].published["alike_factor"]
+    factor = claims["C2"].value("alike_factor")
     for read, write in (("read", "write"), ("randread", "randwrite")):
         a, b = (bandwidth(series, "F2 rfs", access, ENGINE_SIZE_B) for access in (read, write))
         ratio = max(a, b) / min(a, b)
@@ -152,13 +153,19 @@ def _judge_imfs(claims: Claims, series: Series) -> None:
         "largest file, 16 to 128 B blocks, B", "grows", largest, tried == sorted(set(tried)) and len(tried) == 4
     )
     wasted = [
-        row["counters"]["imfs_memfile_blocks"] * row["fs_block_B"] / row["files"][0] - 100
-        for row in series["waste imfs"]
+        row["counters"]["imfs_memfile_blocks"] * row["fs_block_B"] / _files(row) - 100 for row in series["waste imfs"]
     ]
     holds = wasted == sorted(wasted) and wasted[-1] > wasted[0]
     claims["C11"].shape(
         "memory beyond the bytes of a 100 B file, 16 to 512 B blocks, B", "grows", _list(wasted, 0), holds
     )
+
+
+def _files(row: Row) -> int:
+    """Files that the first step made."""
+    made = row["files"][0]
+    assert made is not None
+    return made
 
 
 def _small_doublings(series: Series) -> dict[str, list[float]]:
@@ -170,7 +177,7 @@ def _small_doublings(series: Series) -> dict[str, list[float]]:
 
 
 def _linear(claim: Judged, doublings: list[float]) -> bool:
-    low, high = claim.published["linear_factors"]
+    low, high = claim.values("linear_factors")
     return all(low <= doubling <= high for doubling in doublings)
 
 
@@ -195,7 +202,7 @@ def _judge_flash(claims: Claims, series: Series) -> None:
     packed_us, plain_us = (MEDIA_SIZE_B / of[name]["write"] for name in ("jffs2 zlib", "jffs2"))
     there = (packed_us + SD_WRITE_US) / (plain_us + SD_WRITE_US)
     ours = f"{packed_us / plain_us:.1f} in memory, {there:.2f} there"
-    holds = there <= claims["C14"].published["alike_factor"]
+    holds = there <= claims["C14"].value("alike_factor")
     claims["C14"].shape(
         "time with zlib over time without, 4 KiB written to a medium as slow as an SD card", "hidden", ours, holds
     )
@@ -233,7 +240,7 @@ def _judge_media(claims: Claims, series: Series) -> None:
         }
         for fs, by_device in by_fs.items():
             ours = ", ".join(f"{name} {by_device[device]:.2f}" for device, name in MEDIA.items()) + " MB/s"
-            far = by_device[ram] > claims["C17"].published["far_factor"] * max(by_device[device] for device in others)
+            far = by_device[ram] > claims["C17"].value("far_factor") * max(by_device[device] for device in others)
             claims["C17"].shape(f"{fs}, {text}", "RAM disk far ahead", ours, far)
         ratios[text] = {device: by_fs["rfs"][device] / by_fs["dosfs"][device] for device in MEDIA}
     spread = max(max(by.values()) - min(by.values()) for by in ratios.values())
@@ -250,7 +257,7 @@ def _judge_blocks(claims: Claims, series: Series) -> None:
     for access in ("read", "write"):
         values = [bandwidth(series, "blocks rfs", access, MEDIA_SIZE_B, fs_block_B=b) for b in RFS_BLOCKS_B]
         claims["C19"].shape(f"RFS, {access}, blocks of 512 to 4096 B", "rises", f"{_list(values)} MB/s", _rises(values))
-    files = [row["files"][0] for row in series["waste dosfs"]]
+    files = [_files(row) for row in series["waste dosfs"]]
     holds = all(b < a for a, b in pairwise(files)) and len(files) == len(CLUSTERS_B)
     ours = _list([float(count) for count in files], 0)
     claims["C20"].shape("DOSFS, files of 100 B on 1 MiB, clusters of 512 to 4096 B", "fewer", ours, holds)

@@ -16,17 +16,15 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ffslab._native import InputError
-from ffslab.answers.summary import VariantSummary
 from ffslab.api import states
 from ffslab.api.experiment import Experiment, Progress
 from ffslab.api.machine import as_json
 from ffslab.api.steps import Data
 from ffslab.files.os_errors import reason
-
-Row = dict[str, Any]
+from ffslab.studies.reproduce.rows import Row, row_of
 
 RUNS = "runs"
 
@@ -63,13 +61,19 @@ class PlannedRun:
         if self.look_ups is not None:
             from ffslab.sqlite.look_ups import look_ups
 
-            further: dict[str, Any] = self.look_ups._asdict()
-            fs, kind = further.pop("fs"), further.pop("kind")
-            rows: list[Row] = json.loads(look_ups([fs], [kind], **further).to_json(orient="records"))
+            asked = self.look_ups
+            runs = look_ups(
+                [asked.fs],
+                [asked.kind],
+                in_transaction=asked.in_transaction,
+                selects_together=asked.selects_together,
+            )
+            rows: list[Row] = json.loads(runs.to_json(orient="records"))
+            further: Row = {"in_transaction": asked.in_transaction, "selects_together": asked.selects_together}
             return [row | further for row in rows]
         with tempfile.TemporaryDirectory() as folder:
             done = self.experiment_in(Path(folder)).run()
-        made = [_row(variant) for variant in done.summary["variants"]]
+        made = [row_of(variant) for variant in done.summary["variants"]]
         for row in made:
             if row["job_errors"]:
                 raise InputError(f"<{self.series}>: a job ended with {row['job_errors'][0]}")
@@ -185,6 +189,7 @@ def _python_half() -> str:
     package = Path(__file__).parents[2]
     sources = [
         Path(__file__),
+        Path(__file__).with_name("rows.py"),
         package / "api" / "stack.py",
         package / "text" / "time_table.py",
         *sorted((package / "sqlite").glob("*.py")),
@@ -193,48 +198,3 @@ def _python_half() -> str:
     for source in sources:
         digest.update(source.read_bytes())
     return digest.hexdigest()
-
-
-def _row(variant: VariantSummary) -> Row:
-    from ffslab.text.time_table import spent
-
-    totals, latency = variant["totals"], variant["latency_us"]
-    return {
-        **variant["axes"],
-        "time_us": variant["time_us"],
-        "calls": latency["n"],
-        "latency_mean_us": latency.get("mean"),
-        "latency_sum_us": latency["sum"],
-        "page_reads": totals["page_reads"],
-        "page_programs": totals["page_programs"],
-        "erases": totals["erases"],
-        "cpu_us": totals["cpu_us"],
-        "erases_per_block": variant["erases_per_block"]["mean"],
-        "erases_per_block_sd": variant["erases_per_block"]["sd"],
-        "energy_uJ": variant["energy_uJ"]["total"],
-        "rails_uJ": variant["energy_uJ"],
-        "with_idle_uJ": variant["energy_with_idle_uJ"],
-        "flash": variant["flash"],
-        "read_B": variant["user_read_B"],
-        "written_B": variant["user_written_B"],
-        "counters": variant.get("counters", {}),
-        "files": [step["files"] for step in variant["steps"]],
-        "job_errors": [
-            job.get("error_name")
-            for step in variant["steps"]
-            if (done := step.get("fio")) is not None
-            for job in done["jobs"]
-            if job["error"]
-        ],
-        "spent_us": spent(variant),
-        "steps": [
-            {
-                "page_reads": step["counts"]["page_reads"],
-                "us": step["elapsed_us"],
-                "uJ": step["energy_uJ"]["total"],
-                # Of each run of Postmark.
-                "read_shares": [done["read_shares"] for done in step.get("postmark", [])],
-            }
-            for step in variant["steps"]
-        ],
-    }

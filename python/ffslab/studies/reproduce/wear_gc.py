@@ -10,10 +10,12 @@ as evidence that no verdict counts.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Literal
 
 from ffslab.api.steps import DROP_CACHES, MOUNT, SYNC, Data, Step, opened, step
 from ffslab.studies.reproduce.figures import Figure, Line
-from ffslab.studies.reproduce.runs import PlannedRun, Row
+from ffslab.studies.reproduce.rows import Row
+from ffslab.studies.reproduce.runs import PlannedRun
 
 FS = ("jffs2", "yaffs2", "ubifs")
 SIZES_KIB = (2, 4, 8, 16, 32, 64, 128, 256, 512)
@@ -116,10 +118,13 @@ def _run(
     return PlannedRun(series, experiment)
 
 
-TIME, ERASES, SPREAD = "latency_mean_us", "erases_per_block", "erases_per_block_sd"
+Measure = Literal["latency_mean_us", "erases_per_block", "erases_per_block_sd"]
+TIME: Measure = "latency_mean_us"
+ERASES: Measure = "erases_per_block"
+SPREAD: Measure = "erases_per_block_sd"
 
 
-def curve(series: Series, name: str, fs: str, of: str = TIME) -> dict[int, float]:
+def curve(series: Series, name: str, fs: str, of: Measure = TIME) -> dict[int, float]:
     """A quantity by size of a request in KiB."""
     rows = {row["uflip.io_size_B"]: row[of] for row in series[name] if row["fs"] == fs}
     return {size: float(rows[f"{size} KiB"]) for size in SIZES_KIB}
@@ -135,10 +140,14 @@ def figures(series: Series) -> Iterator[Figure]:
     for pattern, name in PATTERNS.items():
         lines = [_line(series, pattern, fs, TIME, 1e-3) for fs in FS]
         yield Figure(f"Figure 2: {name}", _SIZE, "mean response time, ms", lines, y_log=True)
-    for of, name in ((ERASES, "mean erases per block"), (SPREAD, "standard deviation of erases")):
+    spreads: tuple[tuple[Measure, str], ...] = (
+        (ERASES, "mean erases per block"),
+        (SPREAD, "standard deviation of erases"),
+    )
+    for of, name in spreads:
         lines = [_line(series, p, fs, of, 1, f"{fs}, {PATTERNS[p]}") for p in ("SW", "RW") for fs in FS]
         yield Figure(f"Figure 4: {name}", _SIZE, name, lines)
-    quantities = (
+    quantities: tuple[tuple[Measure, float, str], ...] = (
         (TIME, 1e-3, "mean response time, ms"),
         (ERASES, 1, "mean erases per block"),
         (SPREAD, 1, "standard deviation of erases"),
@@ -155,5 +164,5 @@ def figures(series: Series) -> Iterator[Figure]:
             yield Figure(f"Figure 6: pauses, {fs}, {name}", _SIZE, name, lines, y_log=of == TIME)
 
 
-def _line(series: Series, name: str, fs: str, of: str, unit: float, label: str = "") -> Line:
+def _line(series: Series, name: str, fs: str, of: Measure, unit: float, label: str = "") -> Line:
     return Line(label or fs, SIZES_KIB, [value * unit for value in curve(series, name, fs, of).values()])

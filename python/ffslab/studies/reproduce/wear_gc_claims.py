@@ -69,7 +69,7 @@ def rises(values: list[float]) -> bool:
 
 
 def _judge_reads(claim: Judged, series: Series) -> None:
-    limit = claim.published["alike_factor"]
+    limit = claim.value("alike_factor")
     for pattern in ("SR", "RR"):
         curves = [curve(series, pattern, fs) for fs in FS]
         worst = max(max(c[size] for c in curves) / min(c[size] for c in curves) for size in SIZES_KIB[1:])
@@ -92,7 +92,7 @@ def _judge_sequential(claim: Judged, series: Series) -> None:
         "ubifs_over_yaffs2_large": [over_yaffs2[size] for size in SIZES_KIB if size >= 32],
     }
     for name, values in readings.items():
-        claim.number(f"{name.replace('_', ' ')}, mean", claim.published[name], _mean(values))
+        claim.number(f"{name.replace('_', ' ')}, mean", claim.value(name), _mean(values))
         claim.evidence.append(f"{name.replace('_', ' ')} by size: {', '.join(f'{value:.2f}' for value in values)}")
     slowest = all(jffs2[size] > ubifs[size] for size in SIZES_KIB)
     claim.shape("JFFS2 slower than UBIFS, every size", "yes", _range(readings["jffs2_over_ubifs"]), slowest)
@@ -107,8 +107,8 @@ def _judge_sequential(claim: Judged, series: Series) -> None:
 
 def _judge_random(claim: Judged, series: Series) -> None:
     jffs2, yaffs2, ubifs = (curve(series, "RW", fs) for fs in FS)
-    claim.number("YAFFS2 over UBIFS, 512 KiB", claim.published["yaffs2_over_ubifs_512K"], yaffs2[512] / ubifs[512])
-    least = claim.published["jffs2_over_others_min"]
+    claim.number("YAFFS2 over UBIFS, 512 KiB", claim.value("yaffs2_over_ubifs_512K"), yaffs2[512] / ubifs[512])
+    least = claim.value("jffs2_over_others_min")
     for name, other in (("YAFFS2", yaffs2), ("UBIFS", ubifs)):
         values = list(ratios(jffs2, other).values())
         claim.shape(f"JFFS2 over {name}, every size", "more than 2", _range(values), min(values) > least)
@@ -125,8 +125,8 @@ def _judge_random(claim: Judged, series: Series) -> None:
 
 def _judge_erases(claims: Claims, series: Series) -> None:
     claim = claims["WG-4"]
-    for fs, published in claim.published["erases_per_block"].items():
-        for size, value in published.items():
+    for fs in claim.names("erases_per_block"):
+        for size, value in claim.table("erases_per_block", fs).items():
             claim.number(f"{fs}, {size} KiB", value, curve(series, "SW", fs, ERASES)[int(size)])
     for fs in FS:
         synced = curve(series, f"SW{SYNCED}", fs, ERASES)
@@ -175,13 +175,13 @@ def correlation(a: list[float], b: list[float]) -> float:
 def _judge_fill(claims: Claims, series: Series) -> None:
     claim = claims["WG-6"]
     factors = {fs: ratios(curve(series, "fill 75", fs), curve(series, "fill 60", fs)) for fs in FS}
-    for fs, published in claim.published["factor"].items():
-        for size, value in published.items():
+    for fs in claim.names("factor"):
+        for size, value in claim.table("factor", fs).items():
             claim.number(f"{fs}, {size} KiB", value, factors[fs][int(size)])
     for fs in FS:
         early = list(ratios(curve(series, "fill 60", fs), curve(series, "fill 30", fs)).values())
         off = max(abs(value - 1) for value in early)
-        claim.shape(f"{fs}, 60 % over 30 %", "1, nearly", _range(early), off <= claim.published["overlap"])
+        claim.shape(f"{fs}, 60 % over 30 %", "1, nearly", _range(early), off <= claim.value("overlap"))
         claim.evidence.append(f"{fs}, 75 % over 60 %, 2 to 512 KiB: {_per_size(factors[fs])}")
         synced = ratios(curve(series, f"fill 75{SYNCED}", fs), curve(series, f"fill 60{SYNCED}", fs))
         claim.evidence.append(f"{fs}{SYNCED}: {_per_size(synced)}")
@@ -218,10 +218,10 @@ def _judge_pauses(claim: Judged, series: Series) -> None:
     def times(fs: str, pause: int) -> dict[int, float]:
         return curve(series, f"pause {pause}", fs)
 
-    for size, by_pause in claim.published["jffs2_mean_ms"].items():
-        for pause, value in by_pause.items():
-            claim.number(f"jffs2, {size} KiB, {pause} ms", value, times("jffs2", int(pause))[int(size)] / 1e3, "ms")
-    low, high = claim.published["ubifs_gain_small"]
+    for kib in claim.names("jffs2_mean_ms"):
+        for ms, value in claim.table("jffs2_mean_ms", kib).items():
+            claim.number(f"jffs2, {kib} KiB, {ms} ms", value, times("jffs2", int(ms))[int(kib)] / 1e3, "ms")
+    low, high = claim.values("ubifs_gain_small")
     at_once, later = times("ubifs", 0), times("ubifs", 100)
     small = [gain for size, gain in ratios(at_once, later).items() if size < 64]
     claim.number("ubifs, below 64 KiB, 0 over 100 ms, mean", (low + high) / 2, _mean(small))
@@ -248,8 +248,8 @@ def _judge_thresholds(claim: Judged, series: Series) -> None:
     def gains(pause: int, name: Callable[[int], str]) -> dict[int, float]:
         return ratios(curve(series, name(0), "ubifs"), curve(series, name(pause), "ubifs"))
 
-    gain = claim.published["ubifs_gain_least"]
-    for pause, longest in claim.published["ubifs_gains_up_to_KiB"].items():
+    gain = claim.value("ubifs_gain_least")
+    for pause, longest in claim.table("ubifs_gains_up_to_KiB").items():
         values = gains(int(pause), pause_series)
         enough = [size for size in SIZES_KIB if values[size] >= gain]
         holds = enough == [size for size in SIZES_KIB if size <= longest]
