@@ -24,6 +24,8 @@ MODULES = {
     "machine": ["stack", "plan", "totals", "activity"],
     "inspection": ["partitions", "inspection"],
     "validation": ["validation"],
+    "profile": ["profiles", "profile"],
+    "mount": ["mount"],
 }
 PLAIN = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
 LINE_MAX = 120
@@ -138,7 +140,9 @@ def sources() -> dict[str, str]:
                 homes.setdefault(name, module)
                 assert known.setdefault(name, node) == node, f"two things are called {name}"
         own = "\n\n\n".join(definition(name, known) for name in sorted(known) if homes[name] == module)
-        made[module] = formatted(f"{head(own, homes, module)}\n\n{own}\n", module)
+        # Above a class there are two lines, above anything else one.
+        gap = "\n\n" if own.startswith("class ") else "\n"
+        made[module] = formatted(f"{head(own, homes, module)}{gap}{own}\n", module)
     return made
 
 
@@ -148,7 +152,7 @@ def head(text: str, homes: dict[str, str], module: str) -> str:
     typing = sorted(words & {"Literal", "NotRequired", "TypeAlias", "TypedDict"})
     lines = [f"from typing import {', '.join(typing)}\n"]
     lines += ["from ffslab.answers import Json"] * ("Json" in words)
-    for other in MODULES:
+    for other in sorted(MODULES):
         names = sorted(name for name, home in homes.items() if home == other and name in words)
         lines += [f"from ffslab.answers.{other} import {', '.join(names)}"] * (other != module and bool(names))
     about = f'"""Made by tests/native_types.py from `ffslab schema {" and ".join(MODULES[module])}`."""'

@@ -276,6 +276,7 @@ def test_options_that_do_not_go_together_are_refused(tmp_path: Path) -> None:
         (Inputs(probe=[flash]), "--probe: no funcmon log"),
         (Inputs(probe=[log]), "unknown header"),
         (Inputs(loops=log, base="omap3ev"), "did you mean `omap3evm`?"),
+        (Inputs(loops=log, base="6.1"), "--base 6.1: is a kernel; `ffslab profiles` lists the boards"),
         (Inputs(loops=log, part="./none.toml"), "none.toml: cannot read the profile: no such file"),
         (Inputs(loops=log, part="/dev/zero"), "/dev/zero: cannot read the profile: it is a device"),
         (Inputs(loops=log, power=capture), "shows 12 loops"),

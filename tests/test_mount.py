@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import json
 import os
 import signal
 import subprocess
@@ -17,6 +18,7 @@ from conftest import FFSLAB, Command
 from ffslab.images import read_image
 from inspect_images import simulated
 from mounted import FILE_SYSTEMS, mounted, need_fuse
+from test_schemas import check
 from yaffs2_images import Layout, build
 
 WORK = "mkdir d && cp /bin/sh d/copy && sync d/copy && mv d/copy d/sh && ln d/sh again && rm again && stat -c %s d/sh"
@@ -44,7 +46,9 @@ def test_the_first_fsync_on_an_empty_jffs2_erases_it(tmp_path: Path) -> None:
         with (mount.place / "a").open("wb", buffering=0) as file:
             for _ in range(3):
                 file.write(os.urandom(5000))
-                erases.append(mount.stat()["totals"]["erases"])
+                now = mount.stat()
+                check("mount", json.dumps(now))
+                erases.append(now["totals"]["erases"])
                 os.fsync(file.fileno())
         erases.append(mount.stat()["totals"]["erases"])
     assert erases[0] < 5

@@ -10,9 +10,11 @@ import pytest
 
 import ffslab as package
 import native_types
+from bench_logs import Bench
 from conftest import Command
 from ffslab import _native
 from ffslab.answers.lifetime import Lifetime
+from ffslab.answers.reproduction import JudgedPaper
 from ffslab.api import schemas
 from ffslab.boards.compare import comparison
 from ffslab.boards.tracereport.diff import Side, difference
@@ -21,6 +23,8 @@ from ffslab.boards.tracereport.summary import summarize
 from ffslab.boards.tracereport.verb import Options, summarized
 from ffslab.boards.tracereport.wear import Endurance
 from ffslab.inspection import inspect_image
+from ffslab.studies.calibrate.verb import Inputs, calibrate
+from ffslab.studies.reproduce.claims import Claims
 from test_validate import case_file
 from trace_logs import other_session, write_session
 
@@ -193,6 +197,30 @@ def test_differences_of_logs_are_as_their_schema_says(tmp_path: Path) -> None:
     before, after = write_session(tmp_path / "before"), other_session(tmp_path / "after")
     sides = [Side(*summarized([session], Options(), None), name=session.name) for session in (before, after)]
     check("trace_diff", json.dumps(difference(*sides)))
+
+
+def test_profiles_are_as_their_schemas_say() -> None:
+    check("profiles", _native.profiles())
+    for profile in json.loads(_native.profiles()):
+        check("profile", _native.profile(profile["name"]))
+
+
+def test_judged_studies_are_as_their_schema_says() -> None:
+    claims = list(Claims("rtems"))
+    claims[0].shape("order", "rises", "as it is", True)
+    judged: JudgedPaper = {
+        "paper": "rtems",
+        "title": "x",
+        "ffslab": package.__version__,
+        "runs": 1,
+        "claims": [claim.as_dict() for claim in claims],
+    }
+    check("reproduction", json.dumps(judged))
+
+
+def test_calibrations_are_as_their_schema_says(tmp_path: Path) -> None:
+    Bench().write_loops(tmp_path / "loops.csv")
+    check("calibration", json.dumps(calibrate(Inputs(tmp_path / "loops.csv")).as_dict()))
 
 
 def test_comparisons_are_as_their_schema_says() -> None:

@@ -120,6 +120,7 @@ UNIT_ELSEWHERE = {
     "EnergySummary": "written under keys that end in uJ",
     "Cost": "flash operations per request",
     "Sourced": "stands in the key of a profile",
+    "ShownConstant": "stands beside it",
 }
 
 
@@ -279,6 +280,28 @@ def test_no_file_names_a_path_of_one_machine() -> None:
 
 def test_the_path_check_refuses_a_machine_path() -> None:
     assert machine_paths("fine: results/a\ncp x " + "/".join(["", "work", "y"])) == ["line 2: /work/"]
+
+
+# ---- experiments are data -----------------------------------------------------------------------------------
+
+# A table of an experiment, a step, or keys from an f-string, as TOML.
+TOML = re.compile(r"^\[\[?[a-z_.]+\]\]?$|[\"'n]\[\[?[a-z_.]+\]\]?\\n|step = \\?\"| = \{\{", re.MULTILINE)
+
+
+def toml_assembled(text: str) -> list[str]:
+    return [f"line {text.count(chr(10), 0, hit.start()) + 1}: {hit.group()}" for hit in TOML.finditer(text)]
+
+
+def test_python_assembles_no_toml() -> None:
+    """It gives data to the native half, whose one reader says what is wrong with an experiment."""
+    own = (path for path in repository_files(".py") if path.is_relative_to(ROOT / "python"))
+    assert complaints_about(toml_assembled, own) == []
+
+
+def test_the_toml_check_sees_it() -> None:
+    for text in ('"[stack]\\nboard"', '"""\n[[setup]]\nfoo"""', "'step = \"mount\"'", 'f"{key} = {{ {inner} }}"'):
+        assert toml_assembled(text), text
+    assert toml_assembled('step = fine(1)  # of [stack]\nkeys["[stack]"] = {}') == []
 
 
 # ---- causes -------------------------------------------------------------------------------------------------

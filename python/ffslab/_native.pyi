@@ -24,6 +24,7 @@ __all__ = [
     "planned_variants",
     "printable",
     "profile",
+    "profile_toml_of",
     "profiles",
     "quoted",
     "read_trees",
@@ -81,6 +82,9 @@ def check_experiment(
 
 def toml_of(json: str) -> str:
     """Data (a table in JSON) as the TOML of an experiment; a key whose value is null is left out."""
+
+def profile_toml_of(json: str) -> str:
+    """A profile (a table in JSON) as TOML, a constant a line; a key whose value is null is left out."""
 
 def stack_as_written(text: str, file_name: str) -> str:
     """The `[stack]` table as it stands in the text of an experiment, without defaults (JSON)."""

@@ -114,6 +114,50 @@ pub fn toml_of(json: &str) -> Result<String, LabError> {
     toml::to_string(&table_of(json)?).map_err(|error| LabError::Input(format!("data: {error}")))
 }
 
+/// A profile in JSON as people write it in TOML: `read_us = { value = 185.065, source = "..." }` for each constant, those of
+/// no table first.
+///
+/// Errors: as those of [`toml_of`].
+pub fn profile_toml_of(json: &str) -> Result<String, LabError> {
+    let Data::Table(entries) = table_of(json)? else { return Ok(String::new()) };
+    let is_constant = |value: &Data| matches!(value, Data::Table(inner) if inner.iter().any(|(key, _)| key == "value"));
+    let (constants, others): (Vec<_>, Vec<_>) = entries.into_iter().partition(|(_, value)| is_constant(value));
+    let (groups, texts): (Vec<_>, Vec<_>) = others.into_iter().partition(|(_, value)| matches!(value, Data::Table(_)));
+    let mut text = lines_of(&texts)?;
+    if !constants.is_empty() {
+        text += &format!("\n{}", lines_of(&constants)?);
+    }
+    for (name, group) in &groups {
+        let Data::Table(constants) = group else { continue };
+        text += &format!("\n[{}]\n{}", key_of(name)?, lines_of(constants)?);
+    }
+    Ok(text)
+}
+
+fn lines_of(entries: &[(String, Data)]) -> Result<String, LabError> {
+    let given = entries.iter().filter(|(_, value)| *value != Data::Nothing);
+    given.map(|(key, value)| Ok(format!("{} = {}\n", key_of(key)?, inline(value)?))).collect()
+}
+
+/// A key, in quotation marks when it must be.
+fn key_of(key: &str) -> Result<String, LabError> {
+    let is_bare = !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
+    if is_bare {
+        Ok(key.to_string())
+    } else {
+        inline(&Data::Text(key.to_string()))
+    }
+}
+
+/// A value in one line.
+fn inline(value: &Data) -> Result<String, LabError> {
+    let mut text = String::new();
+    value
+        .serialize(toml::ser::ValueSerializer::new(&mut text))
+        .map_err(|error| LabError::Input(format!("data: {error}")))?;
+    Ok(text)
+}
+
 /// Keys of an experiment's `[stack]` table that a program puts in place of the file's.
 #[derive(Clone, Debug, Default)]
 pub struct StackChange {
@@ -149,6 +193,18 @@ mod tests {
         let made = toml_of(json).unwrap();
         assert_eq!(read(&made), read(expected));
         assert!(made.find("b = ") < made.find("a = "), "{made}");
+    }
+
+    #[test]
+    fn constants_of_a_profile_are_a_line_each() {
+        let json = r#"{"title": "a \"b\"", "none": null, "ecc": {"value": "hw", "source": "x\ty"},
+                       "driver": {"read_us": {"value": 1.5, "source": "s", "ci95": [1.0, 2.5]}}, "a b": {"c": 1}}"#;
+        let expected =
+            "title = 'a \"b\"'\n\necc = { value = \"hw\", source = \"x\\ty\" }\n\n[driver]\nread_us = { value = 1.5, \
+                        source = \"s\", ci95 = [1.0, 2.5] }\n\n[\"a b\"]\nc = 1\n";
+        assert_eq!(profile_toml_of(json).unwrap(), expected);
+        expected.parse::<toml::Table>().unwrap();
+        assert!(profile_toml_of("[]").is_err());
     }
 
     #[test]

@@ -71,7 +71,7 @@ pub use planned::{planned_variants, PlannedVariant};
 pub use profile as profiles;
 pub use recognise::parts::{Part, Wanted};
 pub use result::RunResult;
-pub use schemas::SCHEMAS;
+pub use schemas::{Described, SCHEMAS};
 pub use session::{Session, SessionResult};
 pub use state::StateCache;
 pub use traces::convert_trace;

@@ -11,6 +11,7 @@ use ffslab_linux::{DirtyLimits, Kernel, ReadAheadRules, VfsCosts, WriteBackKnobs
 use ffslab_mtd::{Code, Driver, Ecc};
 use ffslab_sim::units::us_to_ns;
 use ffslab_sim::{CpuCosts, NandWait, PowerMilliwatt};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use thiserror::Error;
@@ -21,7 +22,7 @@ mod driver;
 mod show;
 
 pub(crate) use built_in::{find_text, Kind};
-pub use show::{list, show};
+pub use show::{list, show, ConstantValue, DerivedCost, ProfileName, ShownConstant, ShownProfile};
 
 use built_in::find;
 use driver::{derive_costs, DriverCosts, DriverTotals};
@@ -32,7 +33,7 @@ use driver::{derive_costs, DriverCosts, DriverTotals};
 pub struct ProfileError(pub String);
 
 /// How far a number can be trusted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
     /// The manufacturer's data sheet says so.

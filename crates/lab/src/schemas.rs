@@ -5,6 +5,7 @@ use crate::activity::Activity;
 use crate::experiment::ExperimentFile;
 use crate::inspect::Inspected;
 use crate::planned::PlannedVariant;
+use crate::profile::{ProfileName, ShownProfile};
 use crate::recognise::parts::Part;
 use crate::result::{Summary, VariantSummary};
 use crate::session::SessionTotals;
@@ -24,6 +25,11 @@ pub struct Described {
 }
 
 impl Described {
+    /// A type that is written.
+    pub const fn written<T: JsonSchema>(name: &'static str, about: &'static str) -> Described {
+        Described { name, about, make: written::<T> }
+    }
+
     /// Its JSON Schema (draft 2020-12).
     pub fn schema(&self) -> Value {
         (self.make)().to_value()
@@ -33,15 +39,17 @@ impl Described {
 /// All types that have a schema. The first one describes what people write, the others what ffslab answers.
 pub const SCHEMAS: &[Described] = &[
     Described { name: "experiment", about: "experiment files", make: read::<ExperimentFile> },
-    Described { name: "summary", about: "what an experiment did: summary.json", make: written::<Summary> },
-    Described { name: "inspection", about: "what is in the partitions of an image", make: written::<Vec<Inspected>> },
-    Described { name: "validation", about: "comparisons with measured cases", make: written::<ValidationReport> },
-    Described { name: "variant", about: "a variant of a summary", make: written::<VariantSummary> },
-    Described { name: "plan", about: "the variants of an experiment", make: written::<Vec<PlannedVariant>> },
-    Described { name: "stack", about: "the machine of an experiment", make: written::<StackTable> },
-    Described { name: "partitions", about: "the partitions of an image", make: written::<Vec<Part>> },
-    Described { name: "totals", about: "what a machine has done", make: written::<SessionTotals> },
-    Described { name: "activity", about: "what a machine has done, by kind of work", make: written::<Activity> },
+    Described::written::<Summary>("summary", "what an experiment did: summary.json"),
+    Described::written::<Vec<Inspected>>("inspection", "what is in the partitions of an image"),
+    Described::written::<ValidationReport>("validation", "comparisons with measured cases"),
+    Described::written::<VariantSummary>("variant", "a variant of a summary"),
+    Described::written::<Vec<PlannedVariant>>("plan", "the variants of an experiment"),
+    Described::written::<StackTable>("stack", "the machine of an experiment"),
+    Described::written::<Vec<Part>>("partitions", "the partitions of an image"),
+    Described::written::<SessionTotals>("totals", "what a machine has done"),
+    Described::written::<Activity>("activity", "what a machine has done, by kind of work"),
+    Described::written::<Vec<ProfileName>>("profiles", "the built-in parts, boards, kernels and devices"),
+    Described::written::<ShownProfile>("profile", "a part, board, kernel or device: its constants and their sources"),
 ];
 
 fn read<T: JsonSchema>() -> Schema {

@@ -8,9 +8,12 @@
 use crate::simulation::Simulation;
 use crate::world::World;
 use ffslab_lab::legend::Legend;
+use ffslab_lab::result::CauseSummary;
+use ffslab_lab::session::SessionTotals;
 use ffslab_lab::LabError;
 use ffslab_system::NandMedium;
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::{json, Value};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -27,6 +30,41 @@ enum Question {
     /// Writes the content of the chip to a file. `sync`: dirty data in memory are written to the chip first; the kernel
     /// does not pass sync(2) on to a mount.
     Checkpoint { file: PathBuf, oob: bool, sync: bool },
+}
+
+/// What a mount has done so far.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct MountStat {
+    #[serde(rename = "block_B")]
+    pub block_bytes: Option<u64>,
+    pub blocks: MountBlocks,
+    pub board: String,
+    pub by_cause: Vec<CauseSummary>,
+    pub causes: Legend,
+    #[serde(rename = "free_B")]
+    pub free_bytes: Option<u64>,
+    pub fs: String,
+    pub fuse_requests: u64,
+    /// Since the mount began, by the clock of the machine on which it runs.
+    pub host_s: f64,
+    pub part: Option<String>,
+    #[serde(rename = "partition_B")]
+    pub partition_bytes: u64,
+    pub powered: bool,
+    pub system: &'static str,
+    pub totals: SessionTotals,
+}
+
+/// The erase blocks of the partition: one value each.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct MountBlocks {
+    pub erases: Vec<u32>,
+    #[serde(rename = "free_B")]
+    pub free_bytes: Vec<u32>,
+    #[serde(rename = "invalid_B")]
+    pub invalid_bytes: Vec<u32>,
+    #[serde(rename = "valid_B")]
+    pub valid_bytes: Vec<u32>,
 }
 
 /// The thread that listens on the socket; dropping this value ends it.
@@ -92,7 +130,10 @@ fn answer(stream: &UnixStream, simulation: &Simulation) -> std::io::Result<()> {
 fn ask(question: Question, simulation: &Simulation) -> Result<Value, String> {
     let ended = || "the mount has ended".to_string();
     match question {
-        Question::Stat => simulation.question(World::stat).ok_or_else(ended),
+        Question::Stat => {
+            let now = simulation.question(World::stat).ok_or_else(ended)?;
+            serde_json::to_value(now).map_err(|error| error.to_string())
+        }
         Question::Checkpoint { file, oob, sync } => {
             let image = simulation.question(move |world| world.image(oob, sync)).ok_or_else(ended)??;
             // The file may be on this mount; at this point no request is waiting for the simulation any more.
@@ -112,33 +153,33 @@ impl World {
         system.image(oob && system.nand().is_some())
     }
 
-    fn stat(&mut self) -> Value {
+    fn stat(&mut self) -> MountStat {
         let by_cause = self.session.causes();
         let free_bytes = self.session.free_bytes();
         let system = self.session.system();
         let keys = self.session.keys().linux();
         let space = system.block_space();
-        json!({
-            "fs": self.session.keys().fs(),
-            "system": system.system_name(),
-            "board": self.session.keys().board(),
-            "part": keys.and_then(|keys| keys.part.as_ref()),
-            "powered": system.is_powered(),
-            "host_s": self.began.elapsed().as_secs_f64(),
-            "fuse_requests": self.requests,
-            "totals": self.session.totals(),
-            "by_cause": by_cause,
-            "causes": Legend::of(&by_cause),
-            "free_B": free_bytes,
-            "partition_B": system.medium_bytes(),
-            "block_B": system.nand().map(NandMedium::block_bytes),
-            "blocks": {
-                "erases": system.erase_counts(),
-                "valid_B": space.iter().map(|held| held.valid_bytes).collect::<Vec<_>>(),
-                "invalid_B": space.iter().map(|held| held.invalid_bytes).collect::<Vec<_>>(),
-                "free_B": space.iter().map(|held| held.free_bytes).collect::<Vec<_>>(),
+        MountStat {
+            block_bytes: system.nand().map(NandMedium::block_bytes),
+            blocks: MountBlocks {
+                erases: system.erase_counts(),
+                free_bytes: space.iter().map(|held| held.free_bytes).collect(),
+                invalid_bytes: space.iter().map(|held| held.invalid_bytes).collect(),
+                valid_bytes: space.iter().map(|held| held.valid_bytes).collect(),
             },
-        })
+            board: self.session.keys().board().to_string(),
+            causes: Legend::of(&by_cause),
+            by_cause,
+            free_bytes,
+            fs: self.session.keys().fs().to_string(),
+            fuse_requests: self.requests,
+            host_s: self.began.elapsed().as_secs_f64(),
+            part: keys.and_then(|keys| keys.part.clone()),
+            partition_bytes: system.medium_bytes(),
+            powered: system.is_powered(),
+            system: system.system_name(),
+            totals: self.session.totals(),
+        }
     }
 }
 

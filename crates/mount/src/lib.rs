@@ -25,7 +25,7 @@ use crate::simulation::Simulation;
 use crate::unmount::{mount_error, Unmount};
 use ffslab_lab::mount_options::MountOptions;
 use ffslab_lab::stack_keys::StackTable;
-use ffslab_lab::{LabError, SessionResult};
+use ffslab_lab::{Described, LabError, SessionResult};
 pub use ffslab_system::Caller;
 use fuser::{Config, MountOption, SessionACL};
 use std::path::PathBuf;
@@ -34,6 +34,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use ffslab_lab::session::Torn;
+
+/// What a mount answers, as JSON Schema.
+pub const SCHEMAS: &[Described] = &[Described::written::<control::MountStat>("mount", "what a mount has done so far")];
 
 /// How often [`mount`] asks whether it should end.
 const ASK_EVERY: Duration = Duration::from_millis(50);

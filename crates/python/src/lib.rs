@@ -133,6 +133,12 @@ fn toml_of(json: &str) -> PyResult<String> {
     ffslab_lab::data::toml_of(json).map_err(to_python)
 }
 
+/// A profile (a table in JSON) as TOML, a constant a line.
+#[pyfunction]
+fn profile_toml_of(json: &str) -> PyResult<String> {
+    ffslab_lab::data::profile_toml_of(json).map_err(to_python)
+}
+
 /// The `[stack]` table as it stands in the text of an experiment, without defaults (JSON).
 #[pyfunction]
 fn stack_as_written(text: &str, file_name: &str) -> PyResult<String> {
@@ -213,7 +219,7 @@ fn input_limits() -> Vec<(&'static str, u64)> {
 /// The JSON Schema of what is called so.
 #[pyfunction]
 fn schema(name: &str) -> PyResult<String> {
-    match ffslab_lab::SCHEMAS.iter().find(|described| described.name == name) {
+    match described().find(|described| described.name == name) {
         Some(described) => to_json(&described.schema()),
         None => Err(PyRuntimeError::new_err(format!("nothing with a schema is called {name}"))),
     }
@@ -222,7 +228,11 @@ fn schema(name: &str) -> PyResult<String> {
 /// What has a JSON Schema: its name, and what it is.
 #[pyfunction]
 fn schemas() -> Vec<(&'static str, &'static str)> {
-    ffslab_lab::SCHEMAS.iter().map(|described| (described.name, described.about)).collect()
+    described().map(|described| (described.name, described.about)).collect()
+}
+
+fn described() -> impl Iterator<Item = &'static ffslab_lab::Described> {
+    ffslab_lab::SCHEMAS.iter().chain(ffslab_mount::SCHEMAS)
 }
 
 /// Names of the built-in profiles as JSON.
@@ -268,6 +278,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(check_experiment, module)?)?;
     module.add_function(wrap_pyfunction!(planned_variants, module)?)?;
     module.add_function(wrap_pyfunction!(toml_of, module)?)?;
+    module.add_function(wrap_pyfunction!(profile_toml_of, module)?)?;
     module.add_function(wrap_pyfunction!(stack_as_written, module)?)?;
     module.add_function(wrap_pyfunction!(validate, module)?)?;
     module.add_function(wrap_pyfunction!(images::read_trees, module)?)?;

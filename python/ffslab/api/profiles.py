@@ -3,10 +3,25 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from ffslab import _native
+from ffslab.answers.profile import ConstantValue, ProfileName, ShownProfile
 from ffslab.text.tables import number, text_table
+
+
+def shown(name: str) -> ShownProfile:
+    """One profile, by name or by path.
+
+    Raises `ffslab.InputError` when there is none.
+    """
+    profile: ShownProfile = json.loads(_native.profile(name))
+    return profile
+
+
+def numbers(name: str) -> dict[str, float]:
+    """The constants of a profile that are numbers, by key."""
+    values = {constant["key"]: constant["value"] for constant in shown(name)["values"]}
+    return {key: value for key, value in values.items() if not isinstance(value, bool | str)}
 
 
 def list_json() -> str:
@@ -21,35 +36,41 @@ def show_json(name: str) -> str:
 
 def list_text() -> str:
     """All profiles, one line each."""
-    entries = json.loads(_native.profiles())
+    entries: list[ProfileName] = json.loads(_native.profiles())
     return text_table(["kind", "name", "title"], [[e["kind"], e["name"], e["title"] or ""] for e in entries], "lll")
 
 
 def show_text(name: str) -> str:
     """One profile: every value with unit, status and source, and what is derived from them."""
-    shown = json.loads(_native.profile(name))
-    lines = [f"{shown['kind']} {shown['name']}: {shown['title'] or ''}"]
-    lines += [f"{key}: {shown[key]}" for key in ("part", "kernel") if key in shown]
-    cells, notes = _footnotes([v["source"] for v in shown["values"]])
+    profile = shown(name)
+    lines = [f"{profile['kind']} {profile['name']}: {profile['title'] or ''}"]
+    lines += [f"{key}: {named}" for key in ("part", "kernel") if (named := profile.get(key))]
+    cells, notes = _footnotes([v["source"] for v in profile["values"]])
     rows = [
         [v["key"], _value(v["value"]), v["unit"], v["status"], cell]
-        for v, cell in zip(shown["values"], cells, strict=True)
+        for v, cell in zip(profile["values"], cells, strict=True)
     ]
     lines += ["", text_table(["key", "value", "unit", "status", "source"], rows, "lrlll")]
     if notes:
         lines += ["", *(f"[{number}] {source}" for number, source in enumerate(notes, 1))]
-    if "derived" in shown:
+    if "derived" in profile:
         head = ["derived from these", "driver overhead ns", "CPU power mW", "memory power mW"]
-        keys = ("driver_overhead_ns", "cpu_power_mW", "memory_power_mW")
-        rows = [[row["operation"], *(_value(row[key]) for key in keys)] for row in shown["derived"]]
+        rows = [
+            [
+                row["operation"],
+                _value(row["driver_overhead_ns"]),
+                _value(row["cpu_power_mW"]),
+                _value(row["memory_power_mW"]),
+            ]
+            for row in profile["derived"] or []
+        ]
         lines += ["", text_table(head, rows, "lrrr")]
     return "\n".join(lines)
 
 
 def endurance_of(part: str) -> tuple[int, str] | None:
     """Erases that a block of a part bears, and who says so; `None` when its profile does not know."""
-    shown = json.loads(_native.profile(part))
-    for value in shown["values"]:
+    for value in shown(part)["values"]:
         if value["key"].endswith("endurance_erases"):
             return int(value["value"]), f"{part}, {value['status']}"
     return None
@@ -71,7 +92,7 @@ def _footnotes(sources: list[str]) -> tuple[list[str], list[str]]:
     return cells, notes
 
 
-def _value(value: Any) -> str:
+def _value(value: ConstantValue) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):

@@ -19,6 +19,8 @@ MADE_HERE = {
     "lifetime": ("how long a part bears workloads", "ffslab.answers.lifetime", "Lifetime"),
     "trace_report": ("what logs of flash say", "ffslab.answers.trace_report", "TraceReport"),
     "trace_diff": ("two sessions of logs beside each other", "ffslab.answers.trace_diff", "TraceDiff"),
+    "calibration": ("what a calibration found", "ffslab.answers.calibration", "CalibrationFacts"),
+    "reproduction": ("a published study beside ours", "ffslab.answers.reproduction", "JudgedPaper"),
     "comparison": ("a board's traces beside a replay of them", "ffslab.answers.comparison", "BoardComparison"),
 }
 PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
@@ -76,6 +78,8 @@ def _node(hint: object, defined: dict[str, Node]) -> Node | bool:
         return {"enum": list(parts)}
     if origin is list:
         return {"type": "array", "items": _node(parts[0], defined)}
+    if origin is tuple:
+        return {"type": "array", "prefixItems": [_node(part, defined) for part in parts], "minItems": len(parts)}
     if origin is dict:
         return {"type": "object", "additionalProperties": _node(parts[1], defined)}
     if origin in (typing.Union, types.UnionType):

@@ -14,6 +14,7 @@ from ffslab.answers import Json, Operation
 from ffslab.answers.image import Facts, Place, Wear, WearClass
 from ffslab.answers.inspection import BlockFacts, Inspected, Inspection, Layout
 from ffslab.answers.summary import SpaceSummary
+from ffslab.api import profiles
 from ffslab.api.machine import as_json
 from ffslab.file_systems import VOLUMES, title
 from ffslab.images import ImageTree, Partition, read_image, said
@@ -63,7 +64,7 @@ def inspect_partitions(
     path: str | Path, *, board: str, part: str | None, kernel: str | None, device: str, **how: Any
 ) -> list[tuple[Partition, Facts | None]]:
     """As `inspect_image`, of each partition of an image; no facts: what it holds is not known."""
-    if (kind := json.loads(_native.profile(device))["kind"]) != "block device":
+    if (kind := profiles.shown(device)["kind"]) != "block device":
         raise InputError(f"device {device}: is a {kind}: name a block device, such as sd-card")
     inspected: list[Inspected] = json.loads(
         _native.inspect(path, said(**how), board=board, part=part, kernel=kernel, device=device)

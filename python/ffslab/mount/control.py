@@ -8,16 +8,21 @@ import os
 import socket
 import stat as modes
 import time
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from ffslab._native import InputError
+from ffslab.answers import Operation
+from ffslab.answers.mount import MountStat
 from ffslab.files.inputs import resolved
 from ffslab.files.os_errors import reason
 from ffslab.text.quoting import printable
 from ffslab.text.summary import aligned
 from ffslab.text.tables import number
 
+# Of each cause.
+SHOWN: tuple[Operation, ...] = ("page_reads", "page_programs", "erases")
 # How often `watch` asks.
 WATCH_EVERY_S = 1.0
 # Erase blocks a line of the wear map.
@@ -43,20 +48,31 @@ def socket_path(mountpoint: Path, *, make: bool = False) -> Path:
     return folder / f"{hashlib.sha256(os.fsencode(place)).hexdigest()[:16]}.sock"
 
 
-def stat(mountpoint: Path) -> dict[str, Any]:
+class Saved(TypedDict):
+    """The answer to a question for the image of the chip."""
+
+    file: str
+    bytes: int
+
+
+def stat(mountpoint: Path) -> MountStat:
     """What a mount has done so far and what its blocks hold."""
-    answer: dict[str, Any] = _ask(mountpoint, {"ask": "stat"})
-    return answer
+    now: MountStat = json.loads(_ask(mountpoint, {"ask": "stat"}))["ok"]
+    return now
 
 
 def checkpoint(mountpoint: Path, file: Path, *, sync: bool, oob: bool) -> int:
     """Saves what the chip holds to a file; its size in bytes."""
     question = {"ask": "checkpoint", "file": str(file.absolute()), "oob": oob, "sync": sync}
-    size: int = _ask(mountpoint, question)["bytes"]
-    return size
+    saved: Saved = json.loads(_ask(mountpoint, question))["ok"]
+    return saved["bytes"]
 
 
-def _ask(mountpoint: Path, question: dict[str, Any]) -> Any:
+def _ask(mountpoint: Path, question: Mapping[str, object]) -> bytes:
+    """The answer of a mount, in JSON.
+
+    Errors: there is no mount, it has ended, or it says what is wrong.
+    """
     try:
         with socket.socket(socket.AF_UNIX) as line:
             line.connect(str(socket_path(mountpoint)))
@@ -67,13 +83,13 @@ def _ask(mountpoint: Path, question: dict[str, Any]) -> Any:
         raise InputError(f"{mountpoint}: no ffslab mount of yours is here: ffslab mount makes one") from None
     if not said:
         raise InputError(f"{mountpoint}: the mount has ended")
-    answer = json.loads(said)
-    if "error" in answer:
-        raise InputError(f"{mountpoint}: {answer['error']}")
-    return answer["ok"]
+    error: str | None = json.loads(said).get("error")
+    if error is not None:
+        raise InputError(f"{mountpoint}: {error}")
+    return said
 
 
-def text(now: dict[str, Any]) -> str:
+def text(now: MountStat) -> str:
     """What `ffslab stat` prints."""
     totals = now["totals"]
     new = totals["formatting"]
@@ -96,7 +112,7 @@ def text(now: dict[str, Any]) -> str:
     width = max(len(name) for name, _ in facts)
     parts = ["\n".join(f"{name:{width}}  {value}" for name, value in facts)]
     rows = [
-        [cause["task"], cause["reason"], *(number(cause[key], 0) for key in ("page_reads", "page_programs", "erases"))]
+        [cause["task"], cause["reason"], *(number(cause[key], 0) for key in SHOWN)]
         for cause in sorted(now["by_cause"], key=lambda cause: -cause["busy_us"])
         if cause["page_reads"] or cause["page_programs"] or cause["erases"] or cause["oob_reads"]
     ]

@@ -1,27 +1,92 @@
 //! Profiles for people: which there are, and every number of one with its unit, source and status.
 
 use super::built_in::{find, read, Text, BUILT_IN};
-use super::{KernelProfile, Kind, Part, Profile, ProfileError};
+use super::{KernelProfile, Kind, Part, Profile, ProfileError, Sourced, Status};
 use ffslab_mtd::OpCost;
 use ffslab_rtems::cpu::CpuCosts;
 use ffslab_rtems::profile::DeviceProfile;
 use ffslab_workload::text::nearest;
-use serde_json::{json, Value};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// All built-in profiles: `[{"kind", "name", "title"}]`.
-pub fn list() -> Value {
-    let entry = |(kind, name, text): &(Kind, &str, &str)| {
-        let title = toml::from_str::<toml::Table>(text).ok().and_then(|t| Some(t.get("title")?.as_str()?.to_string()));
-        json!({"kind": kind.name(), "name": name, "title": title})
-    };
-    Value::Array(BUILT_IN.iter().map(entry).collect())
+/// A built-in profile.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ProfileName {
+    pub kind: &'static str,
+    pub name: &'static str,
+    pub title: Option<String>,
 }
 
-/// One profile, by name or by path: `{"kind", "name", "title", "values": [{"key", "value", "unit", "source",
-/// "status"}]}`. A measured value also has `"ci95": [from, to]`. A board also has `"part"`, `"kernel"` and `"derived"`,
-/// which holds the overheads and powers of its driver.
-pub fn show(name: &str) -> Result<Value, ProfileError> {
+/// Every number of a profile. A board also has `part`, `kernel` and `derived`.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ShownProfile {
+    /// Overheads and powers of the driver.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub derived: Option<Vec<DerivedCost>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<String>,
+    pub kind: &'static str,
+    pub name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub part: Option<String>,
+    pub title: Option<String>,
+    pub values: Vec<ShownConstant>,
+}
+
+/// A constant of a profile.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ShownConstant {
+    /// For a measured value: the interval that holds the true value with 95 % confidence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ci95: Option<[f64; 2]>,
+    /// With its table: `driver.read_us`.
+    pub key: String,
+    pub source: String,
+    pub status: Status,
+    /// Empty for what has none.
+    pub unit: &'static str,
+    pub value: ConstantValue,
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum ConstantValue {
+    Truth(bool),
+    Whole(i64),
+    Number(f64),
+    Text(String),
+}
+
+/// What the driver adds to an operation of the chip, and the power that it draws meanwhile.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct DerivedCost {
+    #[serde(rename = "cpu_power_mW")]
+    pub cpu_power_milliwatt: f64,
+    pub driver_overhead_ns: u64,
+    #[serde(rename = "memory_power_mW")]
+    pub memory_power_milliwatt: f64,
+    pub operation: &'static str,
+}
+
+/// All built-in profiles.
+pub fn list() -> Vec<ProfileName> {
+    let entry = |&(kind, name, text): &(Kind, &'static str, &str)| ProfileName {
+        kind: kind.name(),
+        name,
+        title: toml::from_str(text).ok().as_ref().and_then(title_of),
+    };
+    BUILT_IN.iter().map(entry).collect()
+}
+
+fn title_of(table: &toml::Table) -> Option<String> {
+    Some(table.get("title")?.as_str()?.to_string())
+}
+
+/// One profile, by name or by path.
+///
+/// Errors: no such profile, or a file that is none; a number without source and status.
+pub fn show(name: &str) -> Result<ShownProfile, ProfileError> {
     let here = Path::new("");
     let (kind, source) = match BUILT_IN.iter().find(|(_, n, _)| *n == name) {
         Some((kind, _, _)) => (*kind, find(*kind, name, here)?),
@@ -37,7 +102,15 @@ pub fn show(name: &str) -> Result<Value, ProfileError> {
         }
     };
     let table: toml::Table = source.parse()?;
-    let mut shown = json!({"kind": kind.name(), "name": name, "title": table.get("title").and_then(|t| t.as_str())});
+    let mut shown = ShownProfile {
+        derived: None,
+        kernel: None,
+        kind: kind.name(),
+        name: name.to_string(),
+        part: None,
+        title: title_of(&table),
+        values: Vec::new(),
+    };
     match kind {
         Kind::Part => drop(source.parse::<Part>()?),
         Kind::Kernel => drop(source.parse::<KernelProfile>()?),
@@ -49,14 +122,12 @@ pub fn show(name: &str) -> Result<Value, ProfileError> {
         }
         Kind::Board => {
             let profile = Profile::load(name, None, None, here)?;
-            shown["part"] = json!(profile.part_name);
-            shown["kernel"] = json!(profile.kernel_name);
-            shown["derived"] = derived(&profile);
+            shown.derived = Some(derived(&profile));
+            shown.part = Some(profile.part_name);
+            shown.kernel = Some(profile.kernel_name);
         }
     }
-    let mut values = Vec::new();
-    collect_values("", &table, &mut values);
-    shown["values"] = Value::Array(values);
+    collect_values("", &table, &mut shown.values).map_err(|text| ProfileError(format!("{}: {text}", source.label)))?;
     Ok(shown)
 }
 
@@ -76,41 +147,31 @@ fn kind_of(source: &Text) -> Result<Kind, ProfileError> {
     })
 }
 
-fn derived(profile: &Profile) -> Value {
+fn derived(profile: &Profile) -> Vec<DerivedCost> {
     let driver = profile.driver();
-    let rows = [("read", driver.read), ("program", driver.program), ("erase", driver.erase)];
-    let entry = |(name, cost): &(&str, OpCost)| {
-        json!({
-            "operation": name,
-            "driver_overhead_ns": cost.overhead_ns,
-            "cpu_power_mW": cost.power.cpu,
-            "memory_power_mW": cost.power.memory,
-        })
+    let cost = |operation, cost: OpCost| DerivedCost {
+        cpu_power_milliwatt: cost.power.cpu,
+        driver_overhead_ns: cost.overhead_ns,
+        memory_power_milliwatt: cost.power.memory,
+        operation,
     };
-    Value::Array(rows.iter().map(entry).collect())
+    vec![cost("read", driver.read), cost("program", driver.program), cost("erase", driver.erase)]
 }
 
-fn collect_values(prefix: &str, table: &toml::Table, values: &mut Vec<Value>) {
+fn collect_values(prefix: &str, table: &toml::Table, values: &mut Vec<ShownConstant>) -> Result<(), String> {
     for (key, value) in table {
         let Some(inner) = value.as_table() else { continue };
         let path = format!("{prefix}{key}");
-        match inner.get("value") {
-            Some(value) => {
-                let mut entry = json!({
-                    "key": path,
-                    "value": value,
-                    "unit": unit_of(key),
-                    "source": inner.get("source"),
-                    "status": inner.get("status"),
-                });
-                if let Some(interval) = inner.get("ci95") {
-                    entry["ci95"] = json!(interval);
-                }
-                values.push(entry);
-            }
-            None => collect_values(&format!("{path}."), inner, values),
+        if !inner.contains_key("value") {
+            collect_values(&format!("{path}."), inner, values)?;
+            continue;
         }
+        let found: Sourced<ConstantValue> =
+            inner.clone().try_into().map_err(|error: toml::de::Error| format!("{path}: {}", error.message()))?;
+        let Sourced { value, source, status, ci95 } = found;
+        values.push(ShownConstant { ci95, key: path, source, status, unit: unit_of(key), value });
     }
+    Ok(())
 }
 
 /// The unit that a key ends in.

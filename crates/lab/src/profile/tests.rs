@@ -17,13 +17,11 @@ fn every_built_in_profile_can_be_used_and_shown() {
             Kind::RtemsBoard | Kind::BlockDevice => {}
         }
         let shown = show(name).unwrap();
-        let values = shown["values"].as_array().unwrap();
-        assert!(values.len() >= 5, "{name}");
-        for value in values {
-            assert!(value["source"].as_str().is_some_and(|s| !s.is_empty()) && value["status"].is_string(), "{value}");
-        }
+        assert!(shown.values.len() >= 5, "{name}");
+        assert!(shown.values.iter().all(|constant| !constant.source.is_empty()), "{name}");
+        assert!(shown.title.is_some() && (shown.derived.is_some() == (*kind == Kind::Board)), "{name}");
     }
-    assert_eq!(list().as_array().unwrap().len(), BUILT_IN.len());
+    assert_eq!(list().len(), BUILT_IN.len());
 }
 
 #[test]
@@ -109,11 +107,8 @@ fn a_kernel_says_how_it_writes_back() {
         assert_eq!((profile.kernel().write_back, profile.write_back()), (rules, WriteBackKnobs::default()));
     }
     let shown = show("6.1").unwrap();
-    let unit = |key: &str| {
-        let values = shown["values"].as_array().unwrap();
-        values.iter().find(|value| value["key"] == key).unwrap()["unit"].clone()
-    };
-    assert_eq!((unit("dirty_ratio_pct"), unit("dirty_expire_ms")), ("%".into(), "ms".into()));
+    let unit = |key: &str| shown.values.iter().find(|constant| constant.key == key).unwrap().unit;
+    assert_eq!((unit("dirty_ratio_pct"), unit("dirty_expire_ms")), ("%", "ms"));
 }
 
 #[test]
@@ -125,6 +120,19 @@ fn a_ratio_above_100_is_refused() {
     std::fs::write(folder.join("k.toml"), text).unwrap();
     let message = Profile::load("zero-overhead", None, Some("./k.toml"), &folder).unwrap_err().to_string();
     assert!(message.contains("dirty_ratio_pct = 120: 0 to 100 is needed"), "{message}");
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn a_number_without_source_is_not_shown() {
+    let folder = std::env::temp_dir().join(format!("ffslab-sources-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let text = BUILT_IN.iter().find(|(_, n, _)| *n == "sd-card").unwrap().2;
+    let file = folder.join("card.toml");
+    let first = text.lines().find(|line| line.starts_with("request_us")).unwrap();
+    std::fs::write(&file, text.replace(first, "request_us = { value = 1.0 }")).unwrap();
+    let message = show(file.to_str().unwrap()).unwrap_err().to_string();
+    assert!(message.ends_with("card.toml: request_us: missing field `source`"), "{message}");
     std::fs::remove_dir_all(&folder).unwrap();
 }
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
-from ffslab import _native
 from ffslab._native import InputError
+from ffslab.answers.profile import ShownConstant
+from ffslab.api import profiles
 from ffslab.boards.tracereport.header import Chip, read_chip
 from ffslab.boards.tracereport.wear import Endurance
 
@@ -31,11 +29,11 @@ def from_options(part: str | None, chip: str | None, endurance: int | None) -> t
     return geometry, bears
 
 
-def _part_values(name: str) -> dict[str, Any]:
+def _part_values(name: str) -> dict[str, ShownConstant]:
     """The values of a part profile by key; of a board, those of its part."""
-    shown = json.loads(_native.profile(name))
-    if shown["kind"] == "board" and "part" in shown:
-        shown = json.loads(_native.profile(shown["part"]))
+    shown = profiles.shown(name)
+    if shown["kind"] == "board" and (part := shown.get("part")):
+        shown = profiles.shown(part)
     if shown["kind"] != "part":
         raise InputError(f"--part {name}: is a {shown['kind']}; `ffslab profiles` lists the parts")
     return {value["key"]: value for value in shown["values"]}

@@ -6,12 +6,15 @@ status becomes `unverified`, and the source says whose they are.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Literal, NotRequired, TypedDict
 
 from ffslab import _native
+from ffslab._native import InputError
+from ffslab.answers.profile import ConstantValue, Status
+from ffslab.api import profiles
+from ffslab.api.machine import as_json
 
 
 @dataclass(frozen=True)
@@ -22,6 +25,19 @@ class Measured:
     value: float
     ci95: tuple[float, float] | None
     source: str
+
+
+class _Entry(TypedDict):
+    """A constant as it stands in a profile."""
+
+    value: ConstantValue
+    source: str
+    status: Status
+    ci95: NotRequired[list[float]]
+
+
+# A profile: texts, constants, and tables of constants.
+_Profile = dict[str, str | _Entry | dict[str, _Entry]]
 
 
 def is_path(name: str) -> bool:
@@ -35,27 +51,27 @@ def board_toml(base: str, title: str, measured: list[Measured], *, part: str, ke
     Energies of `base` are left out when others than its own times are measured and no energies with them: an energy
     belongs to its time. Errors: those of reading `base`.
     """
-    shown = json.loads(_native.profile(base))
     new = {constant.key: constant for constant in measured}
-    values: dict[str, dict[str, Any]] = {}
-    for entry in shown["values"]:
-        kept = {key: entry[key] for key in ("value", "source", "status", "ci95") if key in entry}
+    values: dict[str, _Entry] = {}
+    for known in profiles.shown(base)["values"]:
+        kept: _Entry = {"value": known["value"], "source": known["source"], "status": known["status"]}
         if not same_board:
             kept["source"] = f"not measured on this board; of {base}: {kept['source']}"
             kept["status"] = "unverified"
-            kept.pop("ci95", None)
-        values[entry["key"]] = kept
+        elif interval := known.get("ci95"):
+            kept["ci95"] = interval
+        values[known["key"]] = kept
     for operation in ("read", "program", "erase"):
         if f"driver.{operation}_us" in new:
             for rail in ("cpu", "memory"):
                 values.pop(f"driver.{operation}_{rail}_uJ", None)
     for key, constant in new.items():
-        entry = {"value": constant.value, "source": constant.source, "status": "measured"}
+        entry: _Entry = {"value": _round(constant.value), "source": constant.source, "status": "measured"}
         if constant.ci95 is not None:
             entry["ci95"] = [_round(end) for end in constant.ci95]
-        entry["value"] = _round(constant.value)
         values[key] = entry
-    return _text(title, part, kernel, values)
+    profile: _Profile = {"title": title, "part": part, "kernel": kernel}
+    return _native.profile_toml_of(as_json(profile | _in_tables(values)))
 
 
 def missing(base: str, measured: list[Measured], keys: tuple[str, ...]) -> list[str]:
@@ -64,14 +80,20 @@ def missing(base: str, measured: list[Measured], keys: tuple[str, ...]) -> list[
     Errors: those of reading `base`.
     """
     known = {constant.key for constant in measured}
-    known |= {entry["key"] for entry in json.loads(_native.profile(base))["values"]}
+    known |= {constant["key"] for constant in profiles.shown(base)["values"]}
     absent = [key for key in keys if key not in known]
     return absent if len(absent) < len(keys) else []
 
 
-def named_by(base: str, kind: str) -> str:
-    """The part or kernel of a board: a built-in name, or a path from here."""
-    name = str(json.loads(_native.profile(base))[kind])
+def named_by(base: str, kind: Literal["part", "kernel"]) -> str:
+    """The part or kernel of a board: a built-in name, or a path from here.
+
+    Errors: those of reading `base`; it is no board of Linux.
+    """
+    profile = profiles.shown(base)
+    name = profile.get(kind)
+    if name is None:
+        raise InputError(f"--base {base}: is a {profile['kind']}; `ffslab profiles` lists the boards")
     return str(Path(base).parent / name) if is_path(name) and is_path(base) else name
 
 
@@ -83,31 +105,17 @@ def check(path: Path) -> None:
     _native.profile(str(path))
 
 
-def _text(title: str, part: str, kernel: str, values: dict[str, dict[str, Any]]) -> str:
-    lines = [f"title = {_quoted(title)}", f"part = {_quoted(part)}", f"kernel = {_quoted(kernel)}", ""]
-    tables = list(dict.fromkeys(key.rpartition(".")[0] for key in values))
-    for table in sorted(tables, key=lambda name: (name != "", tables.index(name))):
+def _in_tables(values: dict[str, _Entry]) -> _Profile:
+    """Constants in the tables that their keys name: "driver.read_us" is `read_us` of `driver`."""
+    own: _Profile = {}
+    tables: dict[str, dict[str, _Entry]] = {}
+    for key, entry in values.items():
+        table, _, name = key.rpartition(".")
         if table:
-            lines += ["", f"[{table}]"]
-        for key, entry in values.items():
-            name = key.rpartition(".")
-            if name[0] == table:
-                inner = ", ".join(f"{word} = {_literal(value)}" for word, value in entry.items())
-                lines.append(f"{name[2]} = {{ {inner} }}")
-    return "\n".join(lines) + "\n"
-
-
-def _literal(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(_literal, value)) + "]"
-    return _quoted(value) if isinstance(value, str) else repr(value)
-
-
-def _quoted(text: str) -> str:
-    # A basic string of TOML is a string of JSON, but for DEL.
-    return json.dumps(text, ensure_ascii=False)
+            tables.setdefault(table, {})[name] = entry
+        else:
+            own[key] = entry
+    return {**own, **tables}
 
 
 def _round(value: float) -> float:

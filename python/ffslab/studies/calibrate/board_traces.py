@@ -10,7 +10,6 @@ number of programs in a call is the one that comes nearest to its duration, foun
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -18,8 +17,8 @@ from typing import Literal
 import numpy as np
 from scipy.optimize import nnls
 
-from ffslab import _native
 from ffslab._native import InputError
+from ffslab.api import profiles
 from ffslab.api.machine import LINUX_BOARD, Machine
 from ffslab.boards.compare.alignment import reads_in_functions
 from ffslab.boards.compare.board_logs import FunctionCall
@@ -110,7 +109,7 @@ class Constants:
     @classmethod
     def of(cls, board: str) -> Constants:
         """Of a board profile."""
-        values = {entry["key"]: entry["value"] for entry in json.loads(_native.profile(board))["values"]}
+        values = profiles.numbers(board)
         try:
             read_us, program_us = values["driver.read_us"], values["driver.program_us"]
         except KeyError as error:

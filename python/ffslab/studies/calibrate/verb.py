@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from ffslab import __version__
 from ffslab._native import InputError
+from ffslab.answers.calibration import CalibratedConstant, CalibrationFacts
 from ffslab.files import results
 from ffslab.files.inputs import read_bytes
 from ffslab.studies.calibrate import board_profile, loops, power_capture, probe_logs
@@ -60,7 +60,7 @@ class Calibration:
     # Profiles of the user's own that the new one needs, by their names beside it.
     files: dict[str, Path]
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> CalibrationFacts:
         """What `calibration.json` holds."""
         steps = {of.observations.source: of.observations.resolution for of in self.fits if of.observations.resolution}
         return {
@@ -135,7 +135,10 @@ def calibrate(inputs: Inputs) -> Calibration:
     measured, half = _whole(inputs, measured)
     doubts += half
     title = inputs.title or f"A board, calibrated from {' and '.join(sorted({_files(of) for of in fits}))}"
-    named = {kind: board_profile.named_by(inputs.base, kind) for kind in ("part", "kernel")}
+    named = {
+        "part": board_profile.named_by(inputs.base, "part"),
+        "kernel": board_profile.named_by(inputs.base, "kernel"),
+    }
     named["part"] = inputs.part or named["part"]
     # What is no built-in profile goes with the new one, so that its folder can be moved.
     files = {f"{kind}.toml": Path(name) for kind, name in named.items() if board_profile.is_path(name)}
@@ -248,7 +251,7 @@ def _digits(value: float) -> str:
     return f"{value:,.1f}" if abs(value) >= 1e3 else f"{value:#.4g}".removesuffix(".")
 
 
-def _entry(of: Fit, constant: Constant) -> dict[str, Any]:
+def _entry(of: Fit, constant: Constant) -> CalibratedConstant:
     return {
         "key": constant.key,
         "value": constant.value if constant.identified else None,
