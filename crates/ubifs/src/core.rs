@@ -1,4 +1,7 @@
-//! The state of a mounted file system, below the inodes (`ubifs_info`).
+//! The state of a mounted file system, below the inodes (`ubifs_info`), in parts by who may change what.
+//!
+//! A method belongs to the part that it changes and takes the others that it needs as arguments. Only what needs all of
+//! them is a method of [`Core`].
 
 use crate::causes;
 use crate::commit::Commits;

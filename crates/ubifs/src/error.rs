@@ -7,6 +7,8 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Damage {
     pub what: &'static str,
+    /// The inode to which the damaged node belongs, if it is known.
+    pub(crate) ino: Option<u32>,
     /// LEB, and offset in it in bytes, if one node or one LEB is to blame.
     pub(crate) place: Option<(u32, u32)>,
 }
@@ -14,9 +16,11 @@ pub struct Damage {
 impl fmt::Display for Damage {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.write_str(self.what)?;
-        match self.place {
-            Some((lnum, offs)) => write!(f, " (LEB {lnum}, offset {offs})"),
-            None => Ok(()),
+        match (self.ino, self.place) {
+            (Some(ino), Some((lnum, offs))) => write!(f, " (inode {ino}, LEB {lnum}, offset {offs})"),
+            (Some(ino), None) => write!(f, " (inode {ino})"),
+            (None, Some((lnum, offs))) => write!(f, " (LEB {lnum}, offset {offs})"),
+            (None, None) => Ok(()),
         }
     }
 }
@@ -42,21 +46,34 @@ pub(crate) enum Fail {
 
 impl Fail {
     pub const fn corrupt(what: &'static str) -> Fail {
-        Fail::Corrupt(Damage { what, place: None })
+        Fail::Corrupt(Damage { what, ino: None, place: None })
     }
 }
 
-/// Says where on the volume damage is. The code that finds it often sees bytes and not their place.
+/// Says where on the volume damage is, and what it belongs to. The code that finds it often sees only bytes.
 pub(crate) trait AtPlace {
     /// Adds a place to damage that has none yet.
     fn at(self, lnum: u32, offs: u32) -> Self;
+
+    /// Adds an inode to damage that has none yet.
+    fn of_inode(self, ino: u32) -> Self;
 }
 
 impl<T> AtPlace for Res<T> {
     #[inline]
     fn at(self, lnum: u32, offs: u32) -> Res<T> {
         self.map_err(|fail| match fail {
-            Fail::Corrupt(Damage { what, place: None }) => Fail::Corrupt(Damage { what, place: Some((lnum, offs)) }),
+            Fail::Corrupt(damage @ Damage { place: None, .. }) => {
+                Fail::Corrupt(Damage { place: Some((lnum, offs)), ..damage })
+            }
+            other => other,
+        })
+    }
+
+    #[inline]
+    fn of_inode(self, ino: u32) -> Res<T> {
+        self.map_err(|fail| match fail {
+            Fail::Corrupt(damage @ Damage { ino: None, .. }) => Fail::Corrupt(Damage { ino: Some(ino), ..damage }),
             other => other,
         })
     }
@@ -95,6 +112,9 @@ mod tests {
         let Err(Fail::Corrupt(damage)) = found else { panic!("{found:?}") };
         assert_eq!(damage.to_string(), "bad index node (LEB 7, offset 512)");
         assert_eq!(Err::<(), _>(Fail::Unclean).at(7, 512), Err(Fail::Unclean));
+        let found: Res<()> = Err(Fail::corrupt("bad entry node")).of_inode(65).of_inode(1).at(7, 512);
+        let Err(Fail::Corrupt(damage)) = found else { panic!("{found:?}") };
+        assert_eq!(damage.to_string(), "bad entry node (inode 65, LEB 7, offset 512)");
         let Fail::Corrupt(nowhere) = Fail::corrupt("bad superblock") else { unreachable!() };
         assert_eq!(nowhere.to_string(), "bad superblock");
     }

@@ -6,7 +6,7 @@ use crate::budget::{Growth, Request};
 use crate::causes;
 use crate::compress::Compressor;
 use crate::core::Core;
-use crate::error::{Fail, Res, NOT_FOUND};
+use crate::error::{AtPlace, Fail, Res, NOT_FOUND};
 use crate::format::*;
 use crate::inode::Inode;
 use crate::key::Key;
@@ -69,10 +69,15 @@ impl Ubifs {
         if self.inodes.contains_key(&ino) {
             return Ok(());
         }
+        self.load_inode(ino).map_err(Errno::from)
+    }
+
+    /// Reads an inode into memory. Damage is told with its place and the number of the inode.
+    pub(crate) fn load_inode(&mut self, ino: Ino) -> Res<()> {
         let _why = self.core.lebs.sim.because_if_none(&causes::INODE_READ);
         let mut node = std::mem::take(&mut self.entry);
         let read = self.core.locate(Key::inode(ino), &mut node);
-        let inode = read.and_then(|_| Inode::unpack(ino, &node));
+        let inode = read.and_then(|at| Inode::unpack(ino, &node).at(at.lnum, at.offs).of_inode(ino));
         self.entry = node;
         let mut inode = inode?;
         if let Some(&bytes) = self.core.mount.deferred.sizes.get(&ino) {

@@ -123,7 +123,7 @@ impl From<Fail> for MountError {
         match fail {
             Fail::Corrupt(what) => MountError::Corrupt(what),
             Fail::TooFewLebs { lebs, needed } => MountError::TooFewLebs { lebs, needed },
-            Fail::Unclean => MountError::Corrupt(Damage { what: "damaged nodes", place: None }),
+            Fail::Unclean => MountError::Corrupt(Damage { what: "damaged nodes", ino: None, place: None }),
             other => MountError::Medium(other.into()),
         }
     }
@@ -187,7 +187,7 @@ impl Ubifs {
             detaches: false,
         };
         let _why = fs.core.lebs.sim.clone().because(&causes::MOUNT_SCAN);
-        fs.load(format::ROOT_INO).map_err(Fail::from)?;
+        fs.load_inode(format::ROOT_INO)?;
         Ok(fs)
     }
 

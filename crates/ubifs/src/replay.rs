@@ -215,7 +215,7 @@ impl Core {
                     entry.new_size = u64::from(size) + (u64::from(node.key.block()) << BLOCK_SHIFT);
                 }
                 DENT_NODE | XENT_NODE => {
-                    validate_entry(bytes).at(leb.lnum, node.offs)?;
+                    validate_entry(bytes).at(leb.lnum, node.offs).of_inode(node.key.ino)?;
                     entry.name = entry_name(bytes).to_vec();
                     entry.deletion = get_u64(bytes, dent::INUM) == 0;
                 }
@@ -225,7 +225,8 @@ impl Core {
                     entry.new_size = get_u64(bytes, trun::NEW_SIZE);
                     entry.deletion = true;
                     if entry.old_size <= entry.new_size || entry.old_size > FILE_BYTES_MAX {
-                        return Err(Fail::corrupt("bad truncation node")).at(leb.lnum, node.offs);
+                        let bad = Err(Fail::corrupt("bad truncation node"));
+                        return bad.at(leb.lnum, node.offs).of_inode(entry.key.ino);
                     }
                 }
                 AUTH_NODE => continue,
@@ -238,7 +239,8 @@ impl Core {
                 kind => u32::from(kind),
             };
             if entry.key.kind() != expected {
-                return Err(Fail::corrupt("node of the journal with the key of another kind")).at(leb.lnum, node.offs);
+                let other = Err(Fail::corrupt("node of the journal with the key of another kind"));
+                return other.at(leb.lnum, node.offs).of_inode(entry.key.ino);
             }
             if !entry.deletion {
                 used += align8(node.len);

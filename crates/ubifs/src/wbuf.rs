@@ -241,7 +241,7 @@ impl Journal {
         }
         node.resize(at.len as usize, 0);
         self.read_of_head(lebs, head, node, at)?;
-        lebs.check_read(node, kind, at.offs)
+        lebs.check_read(node, kind, at.offs).at(at.lnum, at.offs)
     }
 
     /// Reads bytes that may still be in a head's buffer, wholly or in part (`read_wbuf`).

@@ -151,7 +151,7 @@ impl Index {
         };
         let loaded = read.and_then(|is_there| {
             if is_there {
-                validate_entry(&node)?;
+                validate_entry(&node).at(at.lnum, at.offs).of_inode(key.ino)?;
                 self.zm(id).branches[n].leaf = Some(Box::new(Leaf(node.clone().into_boxed_slice())));
             }
             Ok(is_there)
@@ -175,12 +175,14 @@ impl Journal {
     /// Reads the node that `key` leads to, from a write buffer if it is still there.
     pub fn read_leaf(&self, lebs: &Lebs, key: Key, at: NodeAt, node: &mut Vec<u8>) -> Res<()> {
         let kind = node_kind(key);
-        match self.head_of_bud(lebs, at.lnum) {
-            Some(head) => self.read_node_of_head(lebs, head, node, kind, at)?,
-            None => lebs.read_node(node, kind, at.lnum, at.offs, at.len)?,
-        }
+        let read = match self.head_of_bud(lebs, at.lnum) {
+            Some(head) => self.read_node_of_head(lebs, head, node, kind, at),
+            None => lebs.read_node(node, kind, at.lnum, at.offs, at.len),
+        };
+        read.of_inode(key.ino)?;
         if Key::read(node, KEY_AT) != key {
-            return Err(Fail::corrupt("node with another key than the index says")).at(at.lnum, at.offs);
+            let other = Err(Fail::corrupt("node with another key than the index says"));
+            return other.at(at.lnum, at.offs).of_inode(key.ino);
         }
         Ok(())
     }
