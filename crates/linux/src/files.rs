@@ -4,6 +4,7 @@ use crate::dentries::DentryId;
 use crate::read_ahead::ReadAhead;
 use crate::vfs::Vfs;
 use crate::walk::{Found, LastLink};
+use crate::write_back;
 use ffslab_fs::{Errno, FileKind, Ino, NewNode, Result, SetAttr};
 use ffslab_system::{Fd, OpenFlags, Whence};
 
@@ -219,7 +220,7 @@ impl Vfs {
             return Ok(());
         }
         if fs.delays_writes() {
-            let written = self.memory.write_range(fs, file.ino, first, last);
+            let written = write_back::write_range(&mut self.memory, fs, file.ino, first, last);
             let earlier = self.memory.write_back.error_since(file.ino, &mut file.errors_known);
             written.and(earlier)?;
         }

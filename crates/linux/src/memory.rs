@@ -2,7 +2,7 @@
 
 use crate::config::VfsConfig;
 use crate::page_cache::PageCache;
-use crate::write_back::WriteBack;
+use crate::write_back::{self, DirtyCache, WriteBack};
 use ffslab_fs::{FileSystem, Host, Ino, InodeDirt, Result, TimeSpec, PAGE_BYTES};
 use ffslab_sim::Sim;
 
@@ -25,9 +25,26 @@ impl Memory {
         Self { pages, write_back, sim, epoch_s: config.epoch_s, locked_page: None }
     }
 
-    /// Marks a page as clean, because it is about to be written. Returns `false` when the page was clean before, or is
-    /// not cached any more.
-    pub fn clean_for_writing(&mut self, ino: Ino, index: u64) -> bool {
+    /// Cuts the cached pages of a file to a new size. The file system is told which dirty pages are dropped unwritten.
+    pub fn cut(&mut self, fs: &mut dyn FileSystem, ino: Ino, size_bytes: u64) {
+        self.truncate_pages(ino, size_bytes, &mut |index| fs.drop_dirty_page(ino, index));
+    }
+
+    /// Drops all pages of a deleted file, without writing any (`evict`).
+    pub fn delete(&mut self, fs: &mut dyn FileSystem, ino: Ino) -> Result<()> {
+        write_back::wait_for_flusher_to_leave(self, fs, ino)?;
+        self.cut(fs, ino, 0);
+        self.write_back.forget(ino);
+        Ok(())
+    }
+}
+
+impl DirtyCache for Memory {
+    fn state(&mut self) -> &mut WriteBack {
+        &mut self.write_back
+    }
+
+    fn clean_for_writing(&mut self, ino: Ino, index: u64) -> bool {
         match self.pages.find(ino, index) {
             Some(slot) if self.pages.set_dirty(slot, false) => {
                 self.write_back.page_cleaned(ino, index);
@@ -37,17 +54,16 @@ impl Memory {
         }
     }
 
-    /// Cuts the cached pages of a file to a new size. The file system is told which dirty pages are dropped unwritten.
-    pub fn cut(&mut self, fs: &mut dyn FileSystem, ino: Ino, size_bytes: u64) {
-        self.truncate_pages(ino, size_bytes, &mut |index| fs.drop_dirty_page(ino, index));
-    }
-
-    /// Drops all pages of a deleted file, without writing any (`evict`).
-    pub fn delete(&mut self, fs: &mut dyn FileSystem, ino: Ino) -> Result<()> {
-        self.wait_for_flusher_to_leave(fs, ino)?;
-        self.cut(fs, ino, 0);
-        self.write_back.forget(ino);
-        Ok(())
+    fn write_page(&mut self, fs: &mut dyn FileSystem, ino: Ino, index: u64) -> Result<()> {
+        let slot = self.pages.find(ino, index);
+        if let Some(slot) = slot {
+            self.pages.set_writing(slot, true);
+        }
+        let written = fs.write_page(self, ino, index);
+        if let Some(slot) = slot.filter(|_| self.pages.find(ino, index) == slot) {
+            self.pages.set_writing(slot, false);
+        }
+        written
     }
 }
 
@@ -117,14 +133,14 @@ impl Host for Memory {
     }
 
     fn write_back(&mut self, fs: &mut dyn FileSystem, pages: u64) -> Result<()> {
-        self.make_space(fs, pages)
+        write_back::make_space(self, fs, pages)
     }
 
     fn write_back_inode(&mut self, fs: &mut dyn FileSystem, ino: Ino, first: u64, last: u64) -> Result<()> {
-        self.write_range(fs, ino, first, last)
+        write_back::write_range(self, fs, ino, first, last)
     }
 
     fn run_flusher(&mut self, fs: &mut dyn FileSystem) {
-        self.flusher_turn(fs);
+        write_back::flusher_turn(self, fs);
     }
 }

@@ -10,6 +10,7 @@ use crate::memory::Memory;
 use crate::page_cache::Slot;
 use crate::read_ahead::{ReadAhead, Request, Window, FORCED_CHUNK_PAGES};
 use crate::vfs::{spend, Vfs};
+use crate::write_back;
 use ffslab_fs::causes;
 use ffslab_fs::{Errno, FileKind, FileSystem, Ino, Result, PAGE_BYTES};
 use ffslab_sim::{Function, Sim, Work};
@@ -119,7 +120,7 @@ impl Vfs {
                 let end = last / PAGE + u64::from(!spares_last);
                 if fs.delays_writes() {
                     // Errors are kept with the inode, and the next fsync reports them.
-                    let _kept = memory.start_writing_range(fs, ino, at / PAGE, last / PAGE);
+                    let _kept = write_back::start_writing_range(memory, fs, ino, at / PAGE, last / PAGE);
                 }
                 if first < end {
                     memory.pages.remove_range(ino, first, end - 1);

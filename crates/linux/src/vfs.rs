@@ -5,6 +5,7 @@ use crate::dentries::Dentries;
 use crate::files::OpenFile;
 use crate::memory::Memory;
 use crate::nodes::Nodes;
+use crate::write_back;
 use ffslab_fs::causes;
 use ffslab_fs::{run_turn, Errno, FileKind, FileSystem, Ino, Result, StatFs, Unwritten, PAGE_BYTES};
 use ffslab_sim::{Idle, NandWait, Sim, Switch, Task, Work};
@@ -111,7 +112,7 @@ impl Vfs {
             let (fs, memory) = vfs.parts()?;
             if !was_read_only {
                 if fs.delays_writes() {
-                    memory.sync_file_system(fs)?;
+                    write_back::sync_file_system(memory, fs)?;
                 }
                 fs.sync(memory)?;
             }
@@ -144,7 +145,7 @@ impl Vfs {
             let mut fs = vfs.fs.take().ok_or(Errno::Inval)?;
             // Data that cannot be written are lost, as in `generic_shutdown_super`.
             let writes = fs.delays_writes() && !fs.is_read_only();
-            let written = if writes { vfs.memory.sync_file_system(fs.as_mut()) } else { Ok(()) };
+            let written = if writes { write_back::sync_file_system(&mut vfs.memory, fs.as_mut()) } else { Ok(()) };
             let synced = if writes { fs.sync(&mut vfs.memory) } else { Ok(()) };
             let result = written.and(synced).and(fs.unmount(&mut vfs.memory));
             vfs.forget_everything();
@@ -171,7 +172,7 @@ impl Vfs {
 
     /// sync(2): everything dirty goes to the medium. Nothing to do when nothing is mounted.
     pub fn sync(&mut self) -> Result<()> {
-        self.sync_with(Memory::sync_everything)
+        self.sync_with(write_back::sync_everything)
     }
 
     /// Writes only the headers of changed directories, as YAFFS2's background thread does each second.
@@ -182,7 +183,7 @@ impl Vfs {
 
     /// syncfs(2) of the mount.
     pub fn syncfs(&mut self) -> Result<()> {
-        self.sync_with(Memory::sync_file_system)
+        self.sync_with(write_back::sync_file_system)
     }
 
     fn sync_with(&mut self, write: impl FnOnce(&mut Memory, &mut dyn FileSystem) -> Result<()>) -> Result<()> {

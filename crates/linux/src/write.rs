@@ -3,6 +3,7 @@
 use crate::files::OpenFile;
 use crate::memory::Memory;
 use crate::vfs::{spend, Vfs};
+use crate::write_back;
 use ffslab_fs::causes;
 use ffslab_fs::inode_flags::SYNC;
 use ffslab_fs::{Errno, FileKind, FileSystem, Ino, Result, WritePlan, PAGE_BYTES};
@@ -104,7 +105,7 @@ impl Vfs {
                 fs.resched(&mut self.memory);
             }
             if delays {
-                self.memory.balance_dirty_pages(fs)?;
+                write_back::balance_dirty_pages(&mut self.memory, fs)?;
             }
         }
         match failure {
@@ -169,7 +170,7 @@ impl Piece {
             Some(slot) => slot,
             None => {
                 if memory.pages.is_full_of_dirty_pages() {
-                    memory.reclaim(fs)?;
+                    write_back::reclaim(memory, fs)?;
                 }
                 sim.work(Work::PageFill, 0);
                 if cold {

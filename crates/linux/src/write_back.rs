@@ -19,10 +19,13 @@ mod throttle;
 mod throttle_2_6;
 
 use crate::config::{WriteBackKnobs, WriteBackRules};
-use crate::memory::Memory;
+pub(crate) use flusher::flusher_turn;
+pub(crate) use pages::{start_writing_range, write_range};
+pub(crate) use throttle::balance_dirty_pages;
+
 use bandwidth::Bandwidth;
 use ffslab_fs::causes;
-use ffslab_fs::{run_turn, Errno, FileSystem, Ino, InodeDirt, Result};
+use ffslab_fs::{run_turn, Errno, FileSystem, Host, Ino, InodeDirt, Result};
 use ffslab_sim::{Idle, Sim};
 use flusher::{Flusher, Request, WaitFor};
 use limits::{tick, Share, Thresholds};
@@ -200,97 +203,109 @@ impl WriteBack {
     }
 }
 
-impl Memory {
-    /// sync(2): wakes the flusher for everything that is dirty, and then waits until all of it was written.
-    pub fn sync_everything(&mut self, fs: &mut dyn FileSystem) -> Result<()> {
-        match self.write_back.rules {
-            WriteBackRules::V6_1 => {
-                self.write_back.start_all();
-                self.ask_flusher(fs, Request::certain())
+/// What write-back needs of the page cache whose dirty pages it writes.
+pub(crate) trait DirtyCache: Host + Sized {
+    /// What is known of the dirty pages and inodes.
+    fn state(&mut self) -> &mut WriteBack;
+
+    /// Marks a page as clean, because it is about to be written. Returns `false` when the page was clean before, or is
+    /// not cached any more.
+    fn clean_for_writing(&mut self, ino: Ino, index: u64) -> bool;
+
+    /// Lets the file system write a page; whoever looks at the page meanwhile sees that it is being written.
+    fn write_page(&mut self, fs: &mut dyn FileSystem, ino: Ino, index: u64) -> Result<()>;
+}
+
+/// sync(2): wakes the flusher for everything that is dirty, and then waits until all of it was written.
+pub fn sync_everything(cache: &mut impl DirtyCache, fs: &mut dyn FileSystem) -> Result<()> {
+    match cache.state().rules {
+        WriteBackRules::V6_1 => {
+            cache.state().start_all();
+            ask_flusher(cache, fs, Request::certain())
+        }
+        WriteBackRules::V2_6 => {
+            let pages = cache.state().pages_to_write();
+            if cache.state().inodes.any_waits() {
+                cache.state().queue(Request::everything(pages));
             }
-            WriteBackRules::V2_6 => {
-                let pages = self.write_back.pages_to_write();
-                if self.write_back.inodes.any_waits() {
-                    self.write_back.queue(Request::everything(pages));
-                }
-                self.sync_file_system(fs)
-            }
+            sync_file_system(cache, fs)
         }
     }
+}
 
-    /// `sync_filesystem`, for syncfs(2) and umount(2): first asks for whatever can be written without waiting, then for
-    /// everything.
-    pub fn sync_file_system(&mut self, fs: &mut dyn FileSystem) -> Result<()> {
-        let pages = self.write_back.pages_to_write();
-        self.ask_flusher_if_dirty(fs, pages)?;
-        self.ask_flusher(fs, Request::certain())
+/// `sync_filesystem`, for syncfs(2) and umount(2): first asks for whatever can be written without waiting, then for
+/// everything.
+pub fn sync_file_system(cache: &mut impl DirtyCache, fs: &mut dyn FileSystem) -> Result<()> {
+    let pages = cache.state().pages_to_write();
+    ask_flusher_if_dirty(cache, fs, pages)?;
+    ask_flusher(cache, fs, Request::certain())
+}
+
+/// Writes pages because space is short (`shrink_liability` in `fs/ubifs/budget.c`): about `pages` pages in 6.1.
+/// Kernels from 2.6.32 to 5.14 write everything dirty (`writeback_inodes_sb`), so one call waits long and the
+/// following ones not at all.
+pub fn make_space(cache: &mut impl DirtyCache, fs: &mut dyn FileSystem, pages: u64) -> Result<()> {
+    let pages = match cache.state().rules {
+        WriteBackRules::V6_1 => pages,
+        WriteBackRules::V2_6 => cache.state().pages_to_write(),
+    };
+    ask_flusher_if_dirty(cache, fs, pages)
+}
+
+/// `writeback_inodes_sb_nr`.
+pub fn ask_flusher_if_dirty(cache: &mut impl DirtyCache, fs: &mut dyn FileSystem, pages: u64) -> Result<()> {
+    if !cache.state().inodes.any_waits() {
+        return Ok(());
     }
+    let request = Request::pages(cache.state().rules, pages);
+    ask_flusher(cache, fs, request)
+}
 
-    /// Writes pages because space is short (`shrink_liability` in `fs/ubifs/budget.c`): about `pages` pages in 6.1.
-    /// Kernels from 2.6.32 to 5.14 write everything dirty (`writeback_inodes_sb`), so one call waits long and the
-    /// following ones not at all.
-    pub fn make_space(&mut self, fs: &mut dyn FileSystem, pages: u64) -> Result<()> {
-        let pages = match self.write_back.rules {
-            WriteBackRules::V6_1 => pages,
-            WriteBackRules::V2_6 => self.write_back.pages_to_write(),
-        };
-        self.ask_flusher_if_dirty(fs, pages)
+fn ask_flusher(cache: &mut impl DirtyCache, fs: &mut dyn FileSystem, request: Request) -> Result<()> {
+    if cache.state().sim.running() != &causes::CALLER {
+        // Only the program can wait for the flusher, because background tasks run inside the program's calls.
+        return Ok(());
     }
+    let number = cache.state().queue(request);
+    wait(cache, fs, WaitFor::Request(number))
+}
 
-    /// `writeback_inodes_sb_nr`.
-    pub fn ask_flusher_if_dirty(&mut self, fs: &mut dyn FileSystem, pages: u64) -> Result<()> {
-        match self.write_back.inodes.any_waits() {
-            true => self.ask_flusher(fs, Request::pages(self.write_back.rules, pages)),
-            false => Ok(()),
-        }
-    }
+/// Waits until the flusher is not working on the inode any more (`inode_wait_for_writeback`).
+pub fn wait_for_flusher_to_leave(cache: &mut impl DirtyCache, fs: &mut dyn FileSystem, ino: Ino) -> Result<()> {
+    wait(cache, fs, WaitFor::Inode(ino))
+}
 
-    fn ask_flusher(&mut self, fs: &mut dyn FileSystem, request: Request) -> Result<()> {
-        if self.write_back.sim.running() != &causes::CALLER {
-            // Only the program can wait for the flusher, because background tasks run inside the program's calls.
-            return Ok(());
-        }
-        let number = self.write_back.queue(request);
-        self.wait(fs, WaitFor::Request(number))
-    }
+/// Waits until the flusher has written some pages, because all pages in the cache are dirty and none can leave.
+pub fn reclaim(cache: &mut impl DirtyCache, fs: &mut dyn FileSystem) -> Result<()> {
+    let pages = cache.state().pages_to_write();
+    ask_flusher_if_dirty(cache, fs, pages)
+}
 
-    /// Waits until the flusher is not working on the inode any more (`inode_wait_for_writeback`).
-    pub fn wait_for_flusher_to_leave(&mut self, fs: &mut dyn FileSystem, ino: Ino) -> Result<()> {
-        self.wait(fs, WaitFor::Inode(ino))
-    }
-
-    /// Waits until the flusher has written some pages, because all pages in the cache are dirty and none can leave.
-    pub fn reclaim(&mut self, fs: &mut dyn FileSystem) -> Result<()> {
-        let pages = self.write_back.pages_to_write();
-        self.ask_flusher_if_dirty(fs, pages)
-    }
-
-    /// Lets the program sleep until the flusher has done what it waits for. Background tasks run meanwhile.
-    fn wait(&mut self, fs: &mut dyn FileSystem, wait: WaitFor) -> Result<()> {
-        let sim = self.write_back.sim.clone();
-        while !self.write_back.flusher.is_dead() && !self.write_back.flusher.is_over(wait) {
-            self.write_back.flusher.program_waits = Some(wait);
-            sim.block(&causes::CALLER);
-            while let Idle::Run(task) = sim.idle_next() {
-                run_turn(fs, self, task);
-            }
-        }
-        self.check_power()
-    }
-
-    fn check_power(&self) -> Result<()> {
-        match self.write_back.flusher.is_dead() {
-            true => Err(Errno::PowerCut),
-            false => Ok(()),
-        }
-    }
-
-    /// Lets the program sleep for so many ticks.
-    fn pause(&mut self, fs: &mut dyn FileSystem, pause_ticks: u32) {
-        let sim = self.write_back.sim.clone();
-        sim.foreground_sleeps_until(self.write_back.timer_ns(pause_ticks));
+/// Lets the program sleep until the flusher has done what it waits for. Background tasks run meanwhile.
+fn wait(cache: &mut impl DirtyCache, fs: &mut dyn FileSystem, wait: WaitFor) -> Result<()> {
+    let sim = cache.state().sim.clone();
+    while !cache.state().flusher.is_dead() && !cache.state().flusher.is_over(wait) {
+        cache.state().flusher.program_waits = Some(wait);
+        sim.block(&causes::CALLER);
         while let Idle::Run(task) = sim.idle_next() {
-            run_turn(fs, self, task);
+            run_turn(fs, cache, task);
         }
+    }
+    check_power(cache)
+}
+
+fn check_power(cache: &mut impl DirtyCache) -> Result<()> {
+    match cache.state().flusher.is_dead() {
+        true => Err(Errno::PowerCut),
+        false => Ok(()),
+    }
+}
+
+/// Lets the program sleep for so many ticks.
+fn pause(cache: &mut impl DirtyCache, fs: &mut dyn FileSystem, pause_ticks: u32) {
+    let sim = cache.state().sim.clone();
+    sim.foreground_sleeps_until(cache.state().timer_ns(pause_ticks));
+    while let Idle::Run(task) = sim.idle_next() {
+        run_turn(fs, cache, task);
     }
 }

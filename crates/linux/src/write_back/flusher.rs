@@ -6,10 +6,9 @@
 
 use super::limits::{tick, ticks_of_ms, Thresholds};
 use super::pages::{Certainty, Start};
-use super::rounds::{Cause, Turn, Work, NO_LIMIT};
-use super::WriteBack;
+use super::rounds::{carry_on, Cause, Turn, Work, NO_LIMIT};
+use super::{DirtyCache, WriteBack};
 use crate::config::WriteBackRules;
-use crate::memory::Memory;
 use ffslab_fs::causes;
 use ffslab_fs::{FileSystem, Ino};
 use std::collections::VecDeque;
@@ -234,50 +233,47 @@ impl WriteBack {
     }
 }
 
-impl Memory {
-    /// The flusher's turn on the CPU.
-    pub fn flusher_turn(&mut self, fs: &mut dyn FileSystem) {
-        loop {
-            let sim = &self.write_back.sim;
-            let flusher = &mut self.write_back.flusher;
-            if flusher.is_dead {
-                return sim.block(&causes::FLUSHER);
-            }
-            if flusher.stage == Stage::Asleep {
-                match flusher.timer_ns {
-                    Some(at_ns) if !flusher.is_called && at_ns > sim.now_ns() => {
-                        return sim.sleep_until(&causes::FLUSHER, at_ns);
-                    }
-                    None if !flusher.is_called => return sim.block(&causes::FLUSHER),
-                    _ => {}
-                }
-                flusher.is_called = false;
-                flusher.timer_ns = None;
-                // sync(2) first starts the flushers of all file systems and then waits for one after the other. The
-                // root file system comes before this one, so the flusher runs before it has the request for this file
-                // system.
-                flusher.stage = if flusher.start_all { Stage::StartAll } else { Stage::Requests };
-            }
-            let begun = flusher.work.take();
-            let Some(mut work) = begun.or_else(|| self.write_back.next_work()) else {
-                if self.write_back.inodes.any_waits() {
-                    self.write_back.wake_flusher_later();
-                }
-                continue;
-            };
-            match self.carry_on(fs, &mut work) {
-                Ok(Turn::Yielded) => {
-                    self.write_back.flusher.work = Some(work);
-                    return;
-                }
-                Ok(Turn::Done) => match work.cause {
-                    Cause::Request => self.write_back.flusher.done += 1,
-                    Cause::StartAll => self.write_back.flusher.start_all = false,
-                    Cause::Old | Cause::Background | Cause::Writer => {}
-                },
-                Err(_) => self.write_back.flusher.is_dead = true,
-            }
-            self.write_back.wake_waiting_program();
+/// The flusher's turn on the CPU.
+pub fn flusher_turn(cache: &mut impl DirtyCache, fs: &mut dyn FileSystem) {
+    loop {
+        let WriteBack { sim, flusher, .. } = cache.state();
+        if flusher.is_dead {
+            return sim.block(&causes::FLUSHER);
         }
+        if flusher.stage == Stage::Asleep {
+            match flusher.timer_ns {
+                Some(at_ns) if !flusher.is_called && at_ns > sim.now_ns() => {
+                    return sim.sleep_until(&causes::FLUSHER, at_ns);
+                }
+                None if !flusher.is_called => return sim.block(&causes::FLUSHER),
+                _ => {}
+            }
+            flusher.is_called = false;
+            flusher.timer_ns = None;
+            // sync(2) first starts the flushers of all file systems and then waits for one after the other. The
+            // root file system comes before this one, so the flusher runs before it has the request for this file
+            // system.
+            flusher.stage = if flusher.start_all { Stage::StartAll } else { Stage::Requests };
+        }
+        let begun = flusher.work.take();
+        let Some(mut work) = begun.or_else(|| cache.state().next_work()) else {
+            if cache.state().inodes.any_waits() {
+                cache.state().wake_flusher_later();
+            }
+            continue;
+        };
+        match carry_on(cache, fs, &mut work) {
+            Ok(Turn::Yielded) => {
+                cache.state().flusher.work = Some(work);
+                return;
+            }
+            Ok(Turn::Done) => match work.cause {
+                Cause::Request => cache.state().flusher.done += 1,
+                Cause::StartAll => cache.state().flusher.start_all = false,
+                Cause::Old | Cause::Background | Cause::Writer => {}
+            },
+            Err(_) => cache.state().flusher.is_dead = true,
+        }
+        cache.state().wake_waiting_program();
     }
 }

@@ -1,7 +1,7 @@
 //! The dirty pages of one inode are written, in ascending order (`write_cache_pages`, `filemap_write_and_wait_range`).
 
 use super::limits::tick;
-use crate::memory::Memory;
+use super::DirtyCache;
 use ffslab_fs::causes;
 use ffslab_fs::{take_turns, Errno, FileSystem, Ino, Result};
 use ffslab_sim::NandWait;
@@ -83,151 +83,165 @@ impl Walk {
     }
 }
 
-impl Memory {
-    /// Writes dirty pages of a range and returns the first error of doing so (`filemap_write_and_wait_range`).
-    pub fn write_range(&mut self, fs: &mut dyn FileSystem, ino: Ino, first: u64, last: u64) -> Result<()> {
-        self.write_range_with(fs, ino, Walk::of_range(Certainty::All, first, last))
-    }
+/// Writes dirty pages of a range and returns the first error of doing so (`filemap_write_and_wait_range`).
+pub fn write_range(
+    cache: &mut impl DirtyCache,
+    fs: &mut dyn FileSystem,
+    ino: Ino,
+    first: u64,
+    last: u64,
+) -> Result<()> {
+    write_range_with(cache, fs, ino, Walk::of_range(Certainty::All, first, last))
+}
 
-    /// Writes dirty pages of a range, and stops at the first error (`filemap_flush`).
-    pub fn start_writing_range(&mut self, fs: &mut dyn FileSystem, ino: Ino, first: u64, last: u64) -> Result<()> {
-        self.write_range_with(fs, ino, Walk::of_range(Certainty::No, first, last))
-    }
+/// Writes dirty pages of a range, and stops at the first error (`filemap_flush`).
+pub fn start_writing_range(
+    cache: &mut impl DirtyCache,
+    fs: &mut dyn FileSystem,
+    ino: Ino,
+    first: u64,
+    last: u64,
+) -> Result<()> {
+    write_range_with(cache, fs, ino, Walk::of_range(Certainty::No, first, last))
+}
 
-    fn write_range_with(&mut self, fs: &mut dyn FileSystem, ino: Ino, mut walk: Walk) -> Result<()> {
-        if self.write_back.first_dirty_page(ino, 0, u64::MAX).is_none() {
-            return Ok(());
+fn write_range_with(cache: &mut impl DirtyCache, fs: &mut dyn FileSystem, ino: Ino, mut walk: Walk) -> Result<()> {
+    if cache.state().first_dirty_page(ino, 0, u64::MAX).is_none() {
+        return Ok(());
+    }
+    write_pages(cache, fs, ino, &mut walk)?;
+    walk.error.map_or(Ok(()), Err)
+}
+
+/// Continues a walk. Returns `false` when the flusher must give way before the end of the walk.
+///
+/// # Errors
+/// Only a power cut. Other errors are kept in the walk and with the inode.
+pub(super) fn write_pages(
+    cache: &mut impl DirtyCache,
+    fs: &mut dyn FileSystem,
+    ino: Ino,
+    walk: &mut Walk,
+) -> Result<bool> {
+    if !walk.has_begun {
+        begin_walk(cache, ino, walk);
+    }
+    // When tasks sleep for the chip, the CPU is given away with each page.
+    let sleeps = fs.sim().config().nand_wait == NandWait::Sleep;
+    loop {
+        if walk.batch_at == walk.batch_len && !next_batch(cache, ino, walk) {
+            break;
         }
-        self.write_pages(fs, ino, &mut walk)?;
-        walk.error.map_or(Ok(()), Err)
-    }
-
-    /// Continues a walk. Returns `false` when the flusher must give way before the end of the walk.
-    ///
-    /// # Errors
-    /// Only a power cut. Other errors are kept in the walk and with the inode.
-    pub(super) fn write_pages(&mut self, fs: &mut dyn FileSystem, ino: Ino, walk: &mut Walk) -> Result<bool> {
-        if !walk.has_begun {
-            self.begin_walk(ino, walk);
-        }
-        // When tasks sleep for the chip, the CPU is given away with each page.
-        let sleeps = fs.sim().config().nand_wait == NandWait::Sleep;
-        loop {
-            if walk.batch_at == walk.batch_len && !self.next_batch(ino, walk) {
-                break;
-            }
-            while walk.batch_at < walk.batch_len {
-                if sleeps && take_turns(fs, self) && walk.gives_way {
-                    return Ok(false);
-                }
-                let index = walk.batch[walk.batch_at];
-                walk.batch_at += 1;
-                walk.reached = index;
-                let for_setup = self.write_back.is_page_of_setup(ino, index);
-                if self.clean_for_writing(ino, index) {
-                    // The file system may replace this reason by a more precise one.
-                    let why = if for_setup { &causes::LEFT_BY_SETUP } else { &causes::DATA };
-                    let _why = fs.sim().because(why);
-                    self.write_page(fs, ino, index, walk)?;
-                }
-            }
-            if take_turns(fs, self) && walk.gives_way {
+        while walk.batch_at < walk.batch_len {
+            if sleeps && take_turns(fs, cache) && walk.gives_way {
                 return Ok(false);
             }
-        }
-        self.end_walk(ino, walk);
-        Ok(true)
-    }
-
-    fn begin_walk(&mut self, ino: Ino, walk: &mut Walk) {
-        walk.has_begun = true;
-        let now = tick(&self.write_back.sim);
-        self.write_back.bandwidth.writing_starts(now);
-        let Some(inode) = self.write_back.inodes.get_mut(ino) else { return };
-        walk.next = match walk.start {
-            Start::First => walk.first,
-            Start::WhereItStopped => inode.next_index,
-        };
-        walk.reached = walk.next;
-        if walk.certainty != Certainty::No {
-            inode.to_write.extend(inode.pages.range(walk.next, walk.last));
-        }
-    }
-
-    fn next_batch(&mut self, ino: Ino, walk: &mut Walk) -> bool {
-        if walk.is_done || walk.next > walk.last {
-            return false;
-        }
-        let Some(inode) = self.write_back.inodes.get(ino) else { return false };
-        let pages = match walk.certainty {
-            Certainty::No => &inode.pages,
-            Certainty::DirtyNow | Certainty::All => &inode.to_write,
-        };
-        (walk.batch_at, walk.batch_len) = (0, 0);
-        for (index, place) in pages.range(walk.next, walk.last).zip(&mut walk.batch) {
-            *place = index;
-            walk.batch_len += 1;
-        }
-        if walk.batch_len > 0 {
-            walk.next = walk.batch[walk.batch_len - 1] + 1;
-        }
-        walk.batch_len > 0
-    }
-
-    fn write_page(&mut self, fs: &mut dyn FileSystem, ino: Ino, index: u64, walk: &mut Walk) -> Result<()> {
-        let slot = self.pages.find(ino, index);
-        if let Some(slot) = slot {
-            self.pages.set_writing(slot, true);
-        }
-        let written = fs.write_page(self, ino, index);
-        if let Some(slot) = slot.filter(|_| self.pages.find(ino, index) == slot) {
-            self.pages.set_writing(slot, false);
-        }
-        if ffslab_fs::Host::is_page_dirty(self, ino, index) {
-            walk.pages_put_back += 1;
-        } else {
-            self.page_was_written();
-        }
-        match written {
-            Err(Errno::PowerCut) => return Err(Errno::PowerCut),
-            Err(error) => {
-                self.write_back.page_failed(ino, error);
-                walk.error.get_or_insert(error);
-                if walk.certainty != Certainty::All {
-                    walk.reached = index + 1;
-                    walk.stop();
-                    return Ok(());
-                }
-            }
-            Ok(()) => {}
-        }
-        walk.pages_left = walk.pages_left.saturating_sub(1);
-        if walk.pages_left <= 0 && walk.certainty != Certainty::All {
-            walk.stop();
-        }
-        Ok(())
-    }
-
-    /// Counts a written page for the device's share and speed.
-    fn page_was_written(&mut self) {
-        let write_back = &mut self.write_back;
-        write_back.share.count(&write_back.sim);
-        write_back.bandwidth.page_written(tick(&write_back.sim));
-    }
-
-    fn end_walk(&mut self, ino: Ino, walk: &mut Walk) {
-        let is_cyclic = walk.start == Start::WhereItStopped;
-        if is_cyclic && !walk.is_done {
-            walk.reached = 0;
-        }
-        if is_cyclic || (walk.is_of_whole_file() && walk.pages_left > 0) {
-            if let Some(inode) = self.write_back.inodes.get_mut(ino) {
-                inode.next_index = walk.reached;
+            let index = walk.batch[walk.batch_at];
+            walk.batch_at += 1;
+            walk.reached = index;
+            let for_setup = cache.state().is_page_of_setup(ino, index);
+            if cache.clean_for_writing(ino, index) {
+                // The file system may replace this reason by a more precise one.
+                let why = if for_setup { &causes::LEFT_BY_SETUP } else { &causes::DATA };
+                let _why = fs.sim().because(why);
+                write_page(cache, fs, ino, index, walk)?;
             }
         }
-        let now = tick(&self.write_back.sim);
-        self.write_back.bandwidth.writing_ends(now);
+        if take_turns(fs, cache) && walk.gives_way {
+            return Ok(false);
+        }
     }
+    end_walk(cache, ino, walk);
+    Ok(true)
+}
+
+fn begin_walk(cache: &mut impl DirtyCache, ino: Ino, walk: &mut Walk) {
+    walk.has_begun = true;
+    let now = tick(&cache.state().sim);
+    cache.state().bandwidth.writing_starts(now);
+    let Some(inode) = cache.state().inodes.get_mut(ino) else { return };
+    walk.next = match walk.start {
+        Start::First => walk.first,
+        Start::WhereItStopped => inode.next_index,
+    };
+    walk.reached = walk.next;
+    if walk.certainty != Certainty::No {
+        inode.to_write.extend(inode.pages.range(walk.next, walk.last));
+    }
+}
+
+fn next_batch(cache: &mut impl DirtyCache, ino: Ino, walk: &mut Walk) -> bool {
+    if walk.is_done || walk.next > walk.last {
+        return false;
+    }
+    let Some(inode) = cache.state().inodes.get(ino) else { return false };
+    let pages = match walk.certainty {
+        Certainty::No => &inode.pages,
+        Certainty::DirtyNow | Certainty::All => &inode.to_write,
+    };
+    (walk.batch_at, walk.batch_len) = (0, 0);
+    for (index, place) in pages.range(walk.next, walk.last).zip(&mut walk.batch) {
+        *place = index;
+        walk.batch_len += 1;
+    }
+    if walk.batch_len > 0 {
+        walk.next = walk.batch[walk.batch_len - 1] + 1;
+    }
+    walk.batch_len > 0
+}
+
+fn write_page(
+    cache: &mut impl DirtyCache,
+    fs: &mut dyn FileSystem,
+    ino: Ino,
+    index: u64,
+    walk: &mut Walk,
+) -> Result<()> {
+    let written = cache.write_page(fs, ino, index);
+    if cache.is_page_dirty(ino, index) {
+        walk.pages_put_back += 1;
+    } else {
+        page_was_written(cache);
+    }
+    match written {
+        Err(Errno::PowerCut) => return Err(Errno::PowerCut),
+        Err(error) => {
+            cache.state().page_failed(ino, error);
+            walk.error.get_or_insert(error);
+            if walk.certainty != Certainty::All {
+                walk.reached = index + 1;
+                walk.stop();
+                return Ok(());
+            }
+        }
+        Ok(()) => {}
+    }
+    walk.pages_left = walk.pages_left.saturating_sub(1);
+    if walk.pages_left <= 0 && walk.certainty != Certainty::All {
+        walk.stop();
+    }
+    Ok(())
+}
+
+/// Counts a written page for the device's share and speed.
+fn page_was_written(cache: &mut impl DirtyCache) {
+    let write_back = &mut cache.state();
+    write_back.share.count(&write_back.sim);
+    write_back.bandwidth.page_written(tick(&write_back.sim));
+}
+
+fn end_walk(cache: &mut impl DirtyCache, ino: Ino, walk: &mut Walk) {
+    let is_cyclic = walk.start == Start::WhereItStopped;
+    if is_cyclic && !walk.is_done {
+        walk.reached = 0;
+    }
+    if is_cyclic || (walk.is_of_whole_file() && walk.pages_left > 0) {
+        if let Some(inode) = cache.state().inodes.get_mut(ino) {
+            inode.next_index = walk.reached;
+        }
+    }
+    let now = tick(&cache.state().sim);
+    cache.state().bandwidth.writing_ends(now);
 }
 
 impl Walk {

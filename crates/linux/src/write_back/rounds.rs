@@ -2,11 +2,10 @@
 //! (`fs/fs-writeback.c`, `wb_writeback` and the functions that it calls).
 
 use super::limits::{tick, ticks, ticks_of_ms};
-use super::pages::{Certainty, Start, Walk};
+use super::pages::{write_pages, Certainty, Start, Walk};
 use super::queues::Queue;
-use super::WriteBack;
+use super::{DirtyCache, WriteBack};
 use crate::config::WriteBackRules;
-use crate::memory::Memory;
 use ffslab_fs::causes;
 use ffslab_fs::{take_turns, Errno, FileSystem, Ino, Result};
 
@@ -181,103 +180,106 @@ impl WriteBack {
     }
 }
 
-impl Memory {
-    /// Makes rounds of a piece of work until it is over (`wb_writeback`).
-    ///
-    /// # Errors
-    /// Only a power cut. Other errors are kept with their inodes.
-    pub(super) fn carry_on(&mut self, fs: &mut dyn FileSystem, work: &mut Work) -> Result<Turn> {
-        loop {
-            let mut round = match work.round.take() {
-                Some(round) => round,
-                None if !self.write_back.begin_round(work) => return Ok(Turn::Done),
-                None => continue,
-            };
-            if let Turn::Yielded = self.write_round(fs, work, &mut round)? {
-                work.round = Some(round);
-                return Ok(Turn::Yielded);
-            }
-            if !self.write_back.goes_on(&round) {
-                return Ok(Turn::Done);
-            }
-        }
-    }
-
-    /// Writes one inode after the other, until it must be checked whether to continue (`writeback_sb_inodes`).
-    fn write_round(&mut self, fs: &mut dyn FileSystem, work: &mut Work, round: &mut Round) -> Result<Turn> {
-        loop {
-            let Some(mut portion) = round.portion.take().or_else(|| self.write_back.begin_portion(work, round)) else {
-                return Ok(Turn::Done);
-            };
-            if let Turn::Yielded = self.write_portion(fs, work, round, &mut portion)? {
-                round.portion = Some(portion);
-                return Ok(Turn::Yielded);
-            }
-            if self.write_back.rules == WriteBackRules::V6_1 {
-                let is_clean = !self.write_back.inodes.get(portion.ino).is_some_and(|inode| inode.is_dirty());
-                round.written += i64::from(is_clean);
-            }
-            self.write_back.requeue(portion.ino, &portion.walk);
-            self.write_back.wake_waiting_program();
-            if self.write_back.pauses(work, round) {
-                return Ok(Turn::Done);
-            }
-        }
-    }
-
-    /// Writes the pages of an inode, as many as its portion has, and then the inode itself.
-    fn write_portion(
-        &mut self,
-        fs: &mut dyn FileSystem,
-        work: &mut Work,
-        round: &mut Round,
-        portion: &mut Portion,
-    ) -> Result<Turn> {
-        if portion.is_written {
-            return Ok(Turn::Done);
-        }
-        if !self.write_pages(fs, portion.ino, &mut portion.walk)? {
+/// Makes rounds of a piece of work until it is over (`wb_writeback`).
+///
+/// # Errors
+/// Only a power cut. Other errors are kept with their inodes.
+pub(super) fn carry_on(cache: &mut impl DirtyCache, fs: &mut dyn FileSystem, work: &mut Work) -> Result<Turn> {
+    loop {
+        let mut round = match work.round.take() {
+            Some(round) => round,
+            None if !cache.state().begin_round(work) => return Ok(Turn::Done),
+            None => continue,
+        };
+        if let Turn::Yielded = write_round(cache, fs, work, &mut round)? {
+            work.round = Some(round);
             return Ok(Turn::Yielded);
         }
-        self.write_inode(fs, portion.ino)?;
-        let pages = portion.pages - portion.walk.pages_left;
-        work.pages_left = work.pages_left.saturating_sub(pages);
-        round.written += (pages - portion.walk.pages_put_back).max(0);
-        round.pages_left -= pages;
-        portion.is_written = true;
-        match take_turns(fs, self) && work.cause != Cause::Writer {
-            true => Ok(Turn::Yielded),
-            false => Ok(Turn::Done),
+        if !cache.state().goes_on(&round) {
+            return Ok(Turn::Done);
         }
     }
+}
 
-    /// Lets a writer that is over the limit write about so many pages itself (2.6.37, `writeback_inodes_wb`). Returns
-    /// how many were written.
-    pub(super) fn write_in_writer(&mut self, fs: &mut dyn FileSystem, pages: u64) -> Result<u64> {
-        let mut work = Work::loose(Cause::Writer, pages, tick(&self.write_back.sim));
-        if self.write_back.begin_round(&mut work) {
-            if let Some(mut round) = work.round.take() {
-                // A writer lets other tasks run but continues itself, so one call completes the round.
-                self.write_round(fs, &mut work, &mut round)?;
-                return Ok(round.written.max(0) as u64);
-            }
+/// Writes one inode after the other, until it must be checked whether to continue (`writeback_sb_inodes`).
+fn write_round(
+    cache: &mut impl DirtyCache,
+    fs: &mut dyn FileSystem,
+    work: &mut Work,
+    round: &mut Round,
+) -> Result<Turn> {
+    loop {
+        let Some(mut portion) = round.portion.take().or_else(|| cache.state().begin_portion(work, round)) else {
+            return Ok(Turn::Done);
+        };
+        if let Turn::Yielded = write_portion(cache, fs, work, round, &mut portion)? {
+            round.portion = Some(portion);
+            return Ok(Turn::Yielded);
         }
-        Ok(0)
+        if cache.state().rules == WriteBackRules::V6_1 {
+            let is_clean = !cache.state().inodes.get(portion.ino).is_some_and(|inode| inode.is_dirty());
+            round.written += i64::from(is_clean);
+        }
+        cache.state().requeue(portion.ino, &portion.walk);
+        cache.state().wake_waiting_program();
+        if cache.state().pauses(work, round) {
+            return Ok(Turn::Done);
+        }
     }
+}
 
-    /// `__writeback_single_inode`, the part after the pages. The inode itself is only written if it is dirty, not only
-    /// its pages.
-    fn write_inode(&mut self, fs: &mut dyn FileSystem, ino: Ino) -> Result<()> {
-        let Some(inode) = self.write_back.inodes.get_mut(ino) else { return Ok(()) };
-        inode.had_pages = !inode.pages.is_empty();
-        let why = if std::mem::take(&mut inode.is_of_setup) { &causes::LEFT_BY_SETUP } else { &causes::METADATA };
-        if inode.dirt.take().is_none() {
-            return Ok(());
+/// Writes the pages of an inode, as many as its portion has, and then the inode itself.
+fn write_portion(
+    cache: &mut impl DirtyCache,
+    fs: &mut dyn FileSystem,
+    work: &mut Work,
+    round: &mut Round,
+    portion: &mut Portion,
+) -> Result<Turn> {
+    if portion.is_written {
+        return Ok(Turn::Done);
+    }
+    if !write_pages(cache, fs, portion.ino, &mut portion.walk)? {
+        return Ok(Turn::Yielded);
+    }
+    write_inode(cache, fs, portion.ino)?;
+    let pages = portion.pages - portion.walk.pages_left;
+    work.pages_left = work.pages_left.saturating_sub(pages);
+    round.written += (pages - portion.walk.pages_put_back).max(0);
+    round.pages_left -= pages;
+    portion.is_written = true;
+    match take_turns(fs, cache) && work.cause != Cause::Writer {
+        true => Ok(Turn::Yielded),
+        false => Ok(Turn::Done),
+    }
+}
+
+/// Lets a writer that is over the limit write about so many pages itself (2.6.37, `writeback_inodes_wb`). Returns
+/// how many were written.
+pub(super) fn write_in_writer(cache: &mut impl DirtyCache, fs: &mut dyn FileSystem, pages: u64) -> Result<u64> {
+    let mut work = Work::loose(Cause::Writer, pages, tick(&cache.state().sim));
+    if cache.state().begin_round(&mut work) {
+        if let Some(mut round) = work.round.take() {
+            // A writer lets other tasks run but continues itself, so one call completes the round.
+            write_round(cache, fs, &mut work, &mut round)?;
+            return Ok(round.written.max(0) as u64);
         }
-        let _why = fs.sim().because(why);
-        match fs.write_inode(self, ino) {
-            Err(Errno::PowerCut) => Err(Errno::PowerCut),
-            _ => Ok(()),
-        }
+    }
+    Ok(0)
+}
+
+/// `__writeback_single_inode`, the part after the pages. The inode itself is only written if it is dirty, not only
+/// its pages.
+fn write_inode(cache: &mut impl DirtyCache, fs: &mut dyn FileSystem, ino: Ino) -> Result<()> {
+    let Some(inode) = cache.state().inodes.get_mut(ino) else { return Ok(()) };
+    inode.had_pages = !inode.pages.is_empty();
+    let why = if std::mem::take(&mut inode.is_of_setup) { &causes::LEFT_BY_SETUP } else { &causes::METADATA };
+    if inode.dirt.take().is_none() {
+        return Ok(());
+    }
+    let _why = fs.sim().because(why);
+    match fs.write_inode(cache, ino) {
+        Err(Errno::PowerCut) => Err(Errno::PowerCut),
+        _ => Ok(()),
     }
 }

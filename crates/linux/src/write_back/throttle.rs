@@ -2,9 +2,9 @@
 
 use super::bandwidth::Position;
 use super::limits::{tick, Thresholds};
-use super::WriteBack;
+use super::throttle_2_6::balance_dirty_pages_2_6;
+use super::{check_power, pause, DirtyCache, WriteBack};
 use crate::config::WriteBackRules;
-use crate::memory::Memory;
 use ffslab_fs::{FileSystem, Result};
 
 /// Number of pages after which a new writer checks the limits for the first time (`INIT_TASK`, 128 KiB).
@@ -189,27 +189,25 @@ impl WriteBack {
     }
 }
 
-impl Memory {
-    /// Called after each page of a write: holds the writer up when too many pages are dirty.
-    ///
-    /// # Errors
-    /// The power went away while the writer was held up.
-    pub fn balance_dirty_pages(&mut self, fs: &mut dyn FileSystem) -> Result<()> {
-        if self.write_back.rules == WriteBackRules::V2_6 {
-            return self.balance_dirty_pages_2_6(fs);
-        }
-        if !self.write_back.writer.looks() {
-            return Ok(());
-        }
-        let dirtied = self.write_back.writer.dirtied;
-        let mut patience = Patience::new(self.write_back.bandwidth.written);
-        while let Verdict::Pause { ticks, last } = self.write_back.judge(dirtied) {
-            self.pause(fs, ticks);
-            self.check_power()?;
-            if last || patience.is_lost(self.write_back.bandwidth.written) {
-                break;
-            }
-        }
-        Ok(())
+/// Called after each page of a write: holds the writer up when too many pages are dirty.
+///
+/// # Errors
+/// The power went away while the writer was held up.
+pub fn balance_dirty_pages(cache: &mut impl DirtyCache, fs: &mut dyn FileSystem) -> Result<()> {
+    if cache.state().rules == WriteBackRules::V2_6 {
+        return balance_dirty_pages_2_6(cache, fs);
     }
+    if !cache.state().writer.looks() {
+        return Ok(());
+    }
+    let dirtied = cache.state().writer.dirtied;
+    let mut patience = Patience::new(cache.state().bandwidth.written);
+    while let Verdict::Pause { ticks, last } = cache.state().judge(dirtied) {
+        pause(cache, fs, ticks);
+        check_power(cache)?;
+        if last || patience.is_lost(cache.state().bandwidth.written) {
+            break;
+        }
+    }
+    Ok(())
 }

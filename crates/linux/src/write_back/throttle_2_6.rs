@@ -2,9 +2,9 @@
 //! first writes pages itself, then pauses, each time twice as long.
 
 use super::limits::{ticks, Thresholds};
+use super::rounds::write_in_writer;
 use super::throttle::{Patience, EXCEEDED_LOOK_PAGES};
-use super::WriteBack;
-use crate::memory::Memory;
+use super::{check_power, pause, DirtyCache, WriteBack};
 use ffslab_fs::{FileSystem, Result};
 
 impl WriteBack {
@@ -29,44 +29,43 @@ impl WriteBack {
     }
 }
 
-impl Memory {
-    /// # Errors
-    /// The power went away while the writer was held up.
-    pub(super) fn balance_dirty_pages_2_6(&mut self, fs: &mut dyn FileSystem) -> Result<()> {
-        let Some(duty_pages) = self.write_back.duty_pages() else { return Ok(()) };
-        let thresholds = Thresholds::of(&self.write_back.knobs, self.write_back.memory_pages);
-        let pause_ticks_max = (ticks(&self.write_back.sim, 1) / 10).max(1) as u32;
-        let mut pause_ticks = 1;
-        let mut written = 0;
-        let mut patience = Patience::new(self.write_back.bandwidth.written);
-        loop {
-            let dirty = self.write_back.inodes.dirty_pages;
-            if dirty <= thresholds.free_run() {
-                self.write_back.writer.is_exceeded = false;
-                break;
-            }
-            let limit = self.write_back.writer_limit(thresholds);
-            self.write_back.writer.is_exceeded = dirty > limit || dirty > thresholds.dirty;
-            if !self.write_back.writer.is_exceeded {
-                break;
-            }
-            if dirty > limit {
-                written += self.write_in_writer(fs, duty_pages)?;
-                if written >= duty_pages {
-                    break;
-                }
-            }
-            self.pause(fs, pause_ticks);
-            self.check_power()?;
-            if patience.is_lost(self.write_back.bandwidth.written) {
-                break;
-            }
-            pause_ticks = (2 * pause_ticks).min(pause_ticks_max);
+/// # Errors
+/// The power went away while the writer was held up.
+pub(super) fn balance_dirty_pages_2_6(cache: &mut impl DirtyCache, fs: &mut dyn FileSystem) -> Result<()> {
+    let Some(duty_pages) = cache.state().duty_pages() else { return Ok(()) };
+    let state = cache.state();
+    let thresholds = Thresholds::of(&state.knobs, state.memory_pages);
+    let pause_ticks_max = (ticks(&cache.state().sim, 1) / 10).max(1) as u32;
+    let mut pause_ticks = 1;
+    let mut written = 0;
+    let mut patience = Patience::new(cache.state().bandwidth.written);
+    loop {
+        let dirty = cache.state().inodes.dirty_pages;
+        if dirty <= thresholds.free_run() {
+            cache.state().writer.is_exceeded = false;
+            break;
         }
-        let write_back = &mut self.write_back;
-        if write_back.inodes.dirty_pages > thresholds.background && !write_back.flusher.has_requests() {
-            write_back.ask_for_background();
+        let limit = cache.state().writer_limit(thresholds);
+        cache.state().writer.is_exceeded = dirty > limit || dirty > thresholds.dirty;
+        if !cache.state().writer.is_exceeded {
+            break;
         }
-        Ok(())
+        if dirty > limit {
+            written += write_in_writer(cache, fs, duty_pages)?;
+            if written >= duty_pages {
+                break;
+            }
+        }
+        pause(cache, fs, pause_ticks);
+        check_power(cache)?;
+        if patience.is_lost(cache.state().bandwidth.written) {
+            break;
+        }
+        pause_ticks = (2 * pause_ticks).min(pause_ticks_max);
     }
+    let write_back = &mut cache.state();
+    if write_back.inodes.dirty_pages > thresholds.background && !write_back.flusher.has_requests() {
+        write_back.ask_for_background();
+    }
+    Ok(())
 }
