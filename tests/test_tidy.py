@@ -393,6 +393,32 @@ def test_file_systems_are_listed_in_one_table() -> None:
     assert complaints_about(lists_of_file_systems, iter(library)) == []
 
 
+# The same for systems. Their words are common, so they count in quotes alone, or as a help text would list them.
+SYSTEM = r"[\"'`](?:linux|rtems|bare)[\"'`]"
+LISTED_SYSTEMS = re.compile(rf"{SYSTEM}(?:\s*[,|&]\s*|\s+(?:or|and)\s+)(?:or |and )?{SYSTEM}|\blinux, rtems\b")
+
+
+def lists_of_systems(text: str) -> list[str]:
+    code = COMMENT.sub("", text.split("#[cfg(test)]")[0])
+    return [f"a list of systems, {found[0]!r}: the table has them" for found in LISTED_SYSTEMS.finditer(code)]
+
+
+def test_systems_are_listed_in_one_table() -> None:
+    library = []
+    for path in repository_files(".rs", ".py"):
+        name = path.relative_to(ROOT).as_posix()
+        if re.match(r"(crates/\w+/src|python/ffslab)/", name) and not name.startswith("crates/lab/src/systems/"):
+            library.append(path)
+    assert len(library) > 100
+    assert complaints_about(lists_of_systems, iter(library)) == []
+
+
+def test_the_check_of_systems_sees_lists() -> None:
+    for text in ('&["linux", "rtems"]', '"rtems" | "bare"', "'linux' or 'bare'", "calls: linux, rtems, or bare"):
+        assert lists_of_systems(text), text
+    assert not lists_of_systems('// "linux", "rtems"\nsystem = "bare"; of = "linux"')
+
+
 def test_the_check_of_lists_sees_them() -> None:
     for text in ('("jffs2", "ubifs")', "jffs2, yaffs2 or ubifs", "&'yaffs2' | 'jffs2'", "yaffs2 and ubifs"):
         assert lists_of_file_systems(text), text

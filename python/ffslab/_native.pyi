@@ -121,6 +121,9 @@ def recognise_one(path: str | PathLike[str], how: dict[str, Any]) -> str:
 def file_systems() -> list[tuple[str, str, str, bool, str | None, bool, bool]]:
     """The table of the file systems: see `ffslab.file_systems.FileSystem`."""
 
+def systems() -> list[tuple[str, str, str, list[str]]]:
+    """The table of the systems: see `ffslab.systems.System`."""
+
 def memparse(text: str) -> int | None:
     """A number of bytes as the kernel's command line has it; `None`: it is none."""
 

@@ -1,7 +1,7 @@
 //! The `[stack]` table of an experiment with `system = "bare"`: a program that calls a file system directly.
 
 use crate::error::LabError;
-use crate::file_systems::Ground;
+use crate::file_systems::{self, Ground};
 use crate::media::EccName;
 use crate::mount_options::MountOptions;
 use crate::stack::StackSpec;
@@ -69,8 +69,9 @@ impl BareKeys {
         let (spec, keys) = StackSpec::from_keys(&self.with_linux(), base_dir)?;
         if spec.fs.as_ref().is_none_or(|fs| fs.direct().is_none()) {
             let fs = &self.fs;
+            let known = file_systems::called_directly().join(", ");
             return Err(LabError::Input(format!(
-                "fs = \"{fs}\": it has no interface for programs without an operating system; yaffs2 has one"
+                "fs = \"{fs}\": it has no interface for programs without an operating system; known with one: {known}"
             )));
         }
         let StackKeys { part, ecc, clock_read_ns, yaffs2_version, .. } = keys;

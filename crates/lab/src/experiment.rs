@@ -4,7 +4,8 @@
 use crate::data::StackChange;
 use crate::error::LabError;
 use crate::input::{line_of, toml_error, unknown};
-use crate::stack_keys::{keys_of_others, StackKeys, StackTable, SYSTEMS};
+use crate::stack_keys::{keys_of_others, StackKeys, StackTable};
+use crate::systems;
 use ffslab_workload::Step;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -284,28 +285,30 @@ fn optional<'i, T: Deserialize<'i>>(source: &Source, root: &DeTable<'i>, key: &s
     root.get(key).map(|value| read(source, value.clone())).transpose()
 }
 
-/// Reads the `[stack]` table. Its key `system` is one of [`SYSTEMS`], of which the first one is the default.
+/// Reads the `[stack]` table. Its key `system` is a name of the table of systems, of which the first one is the default.
 fn read_stack(source: &Source, root: &DeTable) -> Result<StackTable, LabError> {
-    let Some(DeValue::Table(table)) = root.get("stack").map(Spanned::get_ref) else {
+    let Some((stack, DeValue::Table(table))) = root.get("stack").map(|stack| (stack, stack.get_ref())) else {
         return required(source, root, "stack").map(|keys: StackKeys| keys.into());
     };
-    let Some(system) = table.get("system") else {
-        return required(source, root, "stack").map(|keys: StackKeys| keys.into());
+    let mut keys = table.clone();
+    let Some(named) = table.get("system") else {
+        return read_keys(source, systems::by_default(), Spanned::new(stack.span(), DeValue::Table(keys)));
     };
-    match system.get_ref().as_str() {
-        Some("rtems") => Ok(StackTable::Rtems(Box::new(required(source, root, "stack")?))),
-        Some("bare") => Ok(StackTable::Bare(Box::new(required(source, root, "stack")?))),
-        Some("linux") => {
-            let mut keys = table.clone();
-            keys.remove("system");
-            let span = root["stack"].span();
-            read(source, Spanned::new(span, DeValue::Table(keys))).map(|keys: StackKeys| keys.into())
-        }
-        other => {
-            let text = unknown("system", other.unwrap_or_default(), SYSTEMS);
-            Err(source.error(system.span().start, text))
-        }
+    let name = named.get_ref().as_str().unwrap_or_default();
+    let Some(system) = systems::find(name) else {
+        let known: Vec<&str> = systems::all().iter().map(|system| system.name).collect();
+        return Err(source.error(named.span().start, unknown("system", name, &known)));
+    };
+    if system == systems::by_default() {
+        // Its keys are those of a table that names no system.
+        keys.remove("system");
     }
+    read_keys(source, system, Spanned::new(stack.span(), DeValue::Table(keys)))
+}
+
+fn read_keys(source: &Source, system: &systems::Descriptor, keys: Value) -> Result<StackTable, LabError> {
+    let offset = keys.span().start;
+    StackTable::read(system, ValueDeserializer::from(keys)).map_err(|error| placed(source, error, offset))
 }
 
 fn read_variant<'i>(

@@ -47,6 +47,7 @@ pub mod stack;
 pub mod stack_keys;
 pub mod state;
 pub mod stats;
+pub mod systems;
 pub mod tally;
 pub mod traces;
 pub mod tree;

@@ -1,78 +1,17 @@
 //! The `[stack]` table of an experiment: a board by name, and what differs from it.
 
-use crate::bare::BareKeys;
 use crate::error::LabError;
 use crate::file_systems::{self, join_names, Descriptor};
 use crate::media::EccName;
 use crate::recognise::arranged::{Arranged, Said};
 use crate::recognise::parts::Wanted;
-use crate::rtems::RtemsKeys;
 use crate::stack::NO_FS;
 use ffslab_jffs2::Endian;
 use ffslab_linux::DirtyLimits;
 use schemars::{json_schema, JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 
-/// The `[stack]` table: of Linux, with `system = "rtems"` of RTEMS, with `system = "bare"` of a program without either.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-#[serde(untagged)]
-pub enum StackTable {
-    Linux(Box<StackKeys>),
-    Rtems(Box<RtemsKeys>),
-    Bare(Box<BareKeys>),
-}
-
-/// The systems by the names that `system` gives them; the first one is the default.
-pub const SYSTEMS: &[&str] = &["linux", "rtems", "bare"];
-
-impl StackTable {
-    /// A table as a program writes it, each key on a line of its own.
-    ///
-    /// Errors: unknown keys and systems, values of another kind.
-    pub fn parse(text: &str) -> Result<StackTable, toml::de::Error> {
-        #[derive(Deserialize)]
-        struct OfSystem {
-            system: Option<String>,
-        }
-        match toml::from_str::<OfSystem>(text)?.system.as_deref() {
-            None => toml::from_str(text).map(StackTable::Linux),
-            Some("bare") => toml::from_str(text).map(StackTable::Bare),
-            Some(_) => toml::from_str(text).map(StackTable::Rtems),
-        }
-    }
-
-    /// The name of the file system.
-    pub fn fs(&self) -> &str {
-        match self {
-            StackTable::Linux(keys) => &keys.fs,
-            StackTable::Rtems(keys) => &keys.fs,
-            StackTable::Bare(keys) => &keys.fs,
-        }
-    }
-
-    /// The name of the board.
-    pub fn board(&self) -> &str {
-        match self {
-            StackTable::Linux(keys) => &keys.board,
-            StackTable::Rtems(keys) => &keys.board,
-            StackTable::Bare(keys) => &keys.board,
-        }
-    }
-
-    /// The keys of a stack with Linux.
-    pub fn linux(&self) -> Option<&StackKeys> {
-        match self {
-            StackTable::Linux(keys) => Some(keys),
-            StackTable::Rtems(_) | StackTable::Bare(_) => None,
-        }
-    }
-}
-
-impl From<StackKeys> for StackTable {
-    fn from(keys: StackKeys) -> StackTable {
-        StackTable::Linux(Box::new(keys))
-    }
-}
+pub use crate::systems::StackTable;
 
 /// The machine and its file system. What is absent comes from the board, its part and its kernel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

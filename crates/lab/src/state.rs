@@ -48,9 +48,7 @@ impl<'a> Recipe<'a> {
     /// read-ahead share a state.
     pub fn new(spec: &MachineSpec, steps: &'a [Step], seed: u64) -> Recipe<'a> {
         let mut spec = spec.clone();
-        if let MachineSpec::Linux(stack) = &mut spec {
-            stack.vfs.read_ahead_bytes = 0;
-        }
+        spec.without_read_ahead();
         Recipe { spec, steps, seed }
     }
 

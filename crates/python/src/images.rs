@@ -152,6 +152,18 @@ pub fn file_systems() -> Vec<FileSystemRow> {
     ffslab_lab::file_systems::all().into_iter().map(row).collect()
 }
 
+/// A row of the table of systems: name, title, who it is, the file systems that it mounts.
+type SystemRow = (&'static str, &'static str, &'static str, Vec<&'static str>);
+
+/// The table of the systems; the first one is meant where none is named.
+#[pyfunction]
+pub fn systems() -> Vec<SystemRow> {
+    let row = |system: &&'static ffslab_lab::systems::Descriptor| {
+        (system.name, system.title, system.about, (system.file_systems)())
+    };
+    ffslab_lab::systems::all().iter().map(row).collect()
+}
+
 /// A number of bytes as the kernel's command line has it: 0x100000, 1M, 512k. `None`: it is none.
 #[pyfunction]
 pub fn memparse(text: &str) -> Option<u64> {

@@ -284,6 +284,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(images::read_trees, module)?)?;
     module.add_function(wrap_pyfunction!(images::memparse, module)?)?;
     module.add_function(wrap_pyfunction!(images::file_systems, module)?)?;
+    module.add_function(wrap_pyfunction!(images::systems, module)?)?;
     module.add_function(wrap_pyfunction!(images::recognise_one, module)?)?;
     module.add_function(wrap_pyfunction!(mount::mount, module)?)?;
     module.add_function(wrap_pyfunction!(chip_geometry, module)?)?;

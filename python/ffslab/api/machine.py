@@ -7,11 +7,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ffslab._native import InputError
+from ffslab.systems import DEFAULT
 
 Value = str | int | bool | None
 
 # The system of a table that names none, and what it is then.
-LINUX = "linux"
+LINUX = DEFAULT.name
 LINUX_BOARD = "omap3evm"
 LINUX_PARTITION_BLOCKS = 400
 FILE_SYSTEM = "jffs2"

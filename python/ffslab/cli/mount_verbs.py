@@ -15,7 +15,8 @@ from ffslab.cli.parts import argument, option, verb
 from ffslab.cli.result_options import Json, SummaryJson
 from ffslab.cli.stack_options import Kernel, OwnBoard, System
 from ffslab.cli.terminal import say
-from ffslab.file_systems import ON_LINUX, ON_RTEMS, listed
+from ffslab.file_systems import listed
+from ffslab.systems import DEFAULT, file_systems_of_others
 
 
 class MountThink(StrEnum):
@@ -47,13 +48,13 @@ def mount(
         list[str] | None,
         argument("-- COMMAND", "A program to run on the mount, which ends with it. [default: until it is unmounted]"),
     ] = None,
-    system: System = "linux",
+    system: System = DEFAULT.name,
     fs: Annotated[
         str | None,
         option(
             "--fs NAME",
-            f"File system: {listed(ON_LINUX)}; of RTEMS {listed(ON_RTEMS)}. "
-            f"[default: that of the image, or {ON_LINUX[0]}; of other systems to be said]",
+            f"File system: {listed(DEFAULT.file_systems)}; {file_systems_of_others()}. "
+            f"[default: that of the image, or {DEFAULT.file_systems[0]}; of other systems to be said]",
         ),
     ] = None,
     board: OwnBoard = None,

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Annotated
 
 from ffslab.cli.parts import option
-from ffslab.file_systems import ON_LINUX, ON_RTEMS, listed
+from ffslab.file_systems import listed
+from ffslab.systems import DEFAULT, file_systems_of_others, listed_with_meaning
 
 # Of verbs that run on any system: what is not said is the system's choice.
 System = Annotated[
     str,
-    option(
-        "--system NAME", "Who answers the calls: linux, rtems, or bare (a program with the file system linked into it)."
-    ),
+    option("--system NAME", f"Who answers the calls: {listed_with_meaning()}."),
 ]
 OwnBoard = Annotated[
     str | None,
@@ -30,7 +29,9 @@ Settings = Annotated[
     ),
 ]
 Kernel = Annotated[str | None, option("--kernel NAME", "Kernel profile, instead of the board's own.")]
-FileSystem = Annotated[str, option("--fs NAME", f"File system: {listed(ON_LINUX)}; of RTEMS {listed(ON_RTEMS)}.")]
+FileSystem = Annotated[
+    str, option("--fs NAME", f"File system: {listed(DEFAULT.file_systems)}; {file_systems_of_others()}.")
+]
 FileSystems = Annotated[
     list[str] | None,
     option("--fs NAME", "File system, as of `fio`; give it several times to compare. [default: jffs2]"),

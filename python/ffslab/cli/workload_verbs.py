@@ -23,6 +23,7 @@ from ffslab.cli.stack_options import (
     Yes,
 )
 from ffslab.cli.terminal import say, tell
+from ffslab.systems import DEFAULT
 
 if TYPE_CHECKING:
     from ffslab.api.experiment import Experiment, Run
@@ -54,7 +55,7 @@ def replay(
         Path,
         argument("TRACE", "Recording: strace, fio's iolog, blkparse, OpenFlash's CSV, a table; .gz is read as it is."),
     ],
-    system: System = "linux",
+    system: System = DEFAULT.name,
     board: OwnBoard = None,
     kernel: Kernel = None,
     fs: FileSystems = None,
@@ -87,7 +88,7 @@ def replay(
 
 def fio(
     jobfile: Annotated[Path, argument("JOBFILE", "Job file, as fio 3.33 reads it.")],
-    system: System = "linux",
+    system: System = DEFAULT.name,
     board: OwnBoard = None,
     kernel: Kernel = None,
     fs: FileSystem = "jffs2",
@@ -126,7 +127,7 @@ def fio(
 
 def postmark(
     commands: Annotated[Path, argument("COMMANDS", "Command file: lines such as `set number 500`, `run`.")],
-    system: System = "linux",
+    system: System = DEFAULT.name,
     board: OwnBoard = None,
     kernel: Kernel = None,
     fs: FileSystem = "jffs2",
@@ -191,7 +192,7 @@ def sqlite(
             "SQL that is executed before, unmeasured; then all is synced and the caches are dropped.",
         ),
     ] = None,
-    system: System = "linux",
+    system: System = DEFAULT.name,
     board: OwnBoard = None,
     fs: FileSystems = None,
     partition_blocks: OwnBlocks = None,

@@ -20,13 +20,14 @@ from ffslab.answers.inspection import Part
 from ffslab.api.experiment import Run
 from ffslab.api.machine import FILE_SYSTEM, LINUX, LINUX_BOARD, Machine, Value, as_json, settings_of
 from ffslab.cli.terminal import say, tell
-from ffslab.file_systems import ON_LINUX, ON_RTEMS, listed
+from ffslab.file_systems import ON_LINUX
 from ffslab.files.inputs import resolved
 from ffslab.files.interruption import STOPS
 from ffslab.files.os_errors import reason
 from ffslab.images.inspection import stack_keys
 from ffslab.mount.control import socket_path
 from ffslab.mount.point import check_mountpoint, root_owner
+from ffslab.systems import file_systems_of_others
 from ffslab.text.quoting import quoted
 
 DEFAULT_BLOCKS = 400
@@ -86,7 +87,7 @@ class Wanted:
     def _without_linux(self, given: Mapping[str, Value]) -> Machine:
         """A machine with another system, which reads images as they are."""
         if self.fs is None:
-            raise InputError(f"--system {self.system}: say with --fs what is mounted, as {listed(ON_RTEMS)} of rtems")
+            raise InputError(f"--system {self.system}: say with --fs what is mounted: {file_systems_of_others()}")
         if self.oob is not None or self.autoplace or self.where:
             raise InputError(
                 f"--oob, --autoplace, --partition, --mtdparts, --offset and --size are of images for Linux: "

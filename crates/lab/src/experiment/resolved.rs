@@ -3,7 +3,6 @@
 use super::{Experiment, ExperimentFile};
 use crate::stack_keys::{owned_keys, StackTable};
 use ffslab_workload::Step;
-use serde::de::DeserializeOwned;
 use std::path::Path;
 
 /// Axes whose values are names of profiles, and axes whose values are names of files.
@@ -17,17 +16,12 @@ impl Experiment {
     pub fn resolved(&self, stacks: &[&StackTable], base_dir: &Path) -> String {
         let first = &self.variants[0];
         let mut stack = self.common(stacks);
-        let (names, image) = match &mut stack {
-            StackTable::Linux(keys) => {
-                ([Some(&mut keys.board), keys.part.as_mut(), keys.kernel.as_mut()], &mut keys.image)
-            }
-            StackTable::Rtems(keys) => ([Some(&mut keys.board), keys.device.as_mut(), None], &mut keys.image),
-            StackTable::Bare(keys) => ([Some(&mut keys.board), keys.part.as_mut(), None], &mut None),
-        };
-        for name in names.into_iter().flatten() {
+        for name in stack.keys_mut().profiles_mut() {
             *name = located_profile(base_dir, name);
         }
-        *image = image.take().map(|file| located(base_dir, &file));
+        if let Some(image) = stack.keys_mut().image_mut() {
+            *image = located(base_dir, image);
+        }
         let steps = |steps: &[Step]| steps.iter().map(|step| located_step(base_dir, step)).collect();
         let mut axes = self.axes.clone();
         for (name, values) in &mut axes {
@@ -84,11 +78,7 @@ impl Experiment {
                 _ => {}
             }
         }
-        match stacks[0] {
-            StackTable::Linux(_) => StackTable::Linux(read_back(common)),
-            StackTable::Rtems(_) => StackTable::Rtems(read_back(common)),
-            StackTable::Bare(_) => StackTable::Bare(read_back(common)),
-        }
+        StackTable::read(stacks[0].keys().system(), common).expect("keys that were written can be read")
     }
 }
 
@@ -105,10 +95,6 @@ fn without_keys_of_one_system(text: &str, stacks: &[&StackTable]) -> String {
 
 fn as_table(keys: &StackTable) -> toml::Table {
     toml::Table::try_from(keys).expect("keys that were read can be written")
-}
-
-fn read_back<T: DeserializeOwned>(table: toml::Table) -> Box<T> {
-    Box::new(table.try_into().expect("keys that were written can be read"))
 }
 
 fn located_step(base_dir: &Path, step: &Step) -> Step {

@@ -13,7 +13,7 @@ pub mod ubifs;
 pub mod yaffs2;
 
 pub use images::{Evidence, ImageFormat, ImageFs};
-pub use table::{all, find, join_names, mountable, on_rtems, register, unknown};
+pub use table::{all, called_directly, find, join_names, mountable, on_rtems, register, unknown};
 
 use crate::case::Case;
 use crate::error::LabError;
@@ -76,6 +76,11 @@ pub trait Mountable: Sync {
     /// owners; for the file systems that do not own it, it is refused.
     fn own_keys(&self) -> &'static [&'static str] {
         &[]
+    }
+
+    /// Whether its settings have an interface for programs without an operating system ([`Settings::direct`]).
+    fn is_called_directly(&self) -> bool {
+        false
     }
 
     /// Read-ahead of its mounts where the keys do not say it; `None`: that of the board.

@@ -59,6 +59,12 @@ pub fn on_rtems() -> Vec<&'static str> {
     all().into_iter().filter_map(|fs| fs.on_rtems).collect()
 }
 
+/// Names of those that programs call without an operating system between.
+pub fn called_directly() -> Vec<&'static str> {
+    let is_direct = |fs: &&Descriptor| fs.mountable.is_some_and(Mountable::is_called_directly);
+    all().into_iter().filter(is_direct).map(|fs| fs.name).collect()
+}
+
 /// Names in a sentence: "a", "a and b", "a, b and c".
 pub fn join_names(names: &[&str]) -> String {
     match names {

@@ -39,6 +39,10 @@ impl Mountable for OnLinux {
         &["yaffs2_version", "inband_tags"]
     }
 
+    fn is_called_directly(&self) -> bool {
+        true
+    }
+
     fn settings(&self, keys: &mut StackKeys, board: &Profile) -> Result<Arc<dyn Settings>, LabError> {
         let version = *keys.yaffs2_version.get_or_insert(board.yaffs2_version());
         let tick_rate_hz = keys.tick_rate_hz.unwrap_or(board.tick_rate_hz());

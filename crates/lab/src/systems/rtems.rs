@@ -1,0 +1,81 @@
+//! RTEMS as a system of the table.
+
+use super::{described, Descriptor, StackTable, SystemKeys};
+use crate::error::LabError;
+use crate::file_systems;
+use crate::machine::{ImageOf, MachineSpec, Spec};
+use crate::rtems::{Machine, RtemsFs, RtemsKeys, RtemsSpec};
+use crate::state::State;
+use ffslab_flash::Geometry;
+use ffslab_rtems::yaffs2::RamFlash;
+use ffslab_system::System;
+use std::path::Path;
+
+pub static RTEMS: Descriptor = Descriptor {
+    name: "rtems",
+    title: "RTEMS",
+    about: "RTEMS of 2018 with its block cache",
+    file_systems: file_systems::on_rtems,
+};
+
+impl SystemKeys for RtemsKeys {
+    fn system(&self) -> &'static Descriptor {
+        &RTEMS
+    }
+
+    fn fs(&self) -> &str {
+        &self.fs
+    }
+
+    fn board(&self) -> &str {
+        &self.board
+    }
+
+    fn profiles_mut(&mut self) -> Vec<&mut String> {
+        [Some(&mut self.board), self.device.as_mut()].into_iter().flatten().collect()
+    }
+
+    fn image_mut(&mut self) -> Option<&mut String> {
+        self.image.as_mut()
+    }
+
+    fn machine(&self, base_dir: &Path) -> Result<(MachineSpec, StackTable), LabError> {
+        let (spec, keys) = self.resolve(base_dir).map_err(LabError::Input)?;
+        Ok(described(spec, keys))
+    }
+}
+
+impl Spec for RtemsSpec {
+    fn boxed(&self) -> Box<dyn Spec> {
+        Box::new(self.clone())
+    }
+
+    fn build(&self, state: Option<&State>) -> Result<Box<dyn System>, String> {
+        Ok(Box::new(match state {
+            None => Machine::new(self)?,
+            Some(state) => Machine::restored(self, &state.medium, state.at_ns)?,
+        }))
+    }
+
+    fn medium_bytes(&self) -> u64 {
+        RtemsSpec::medium_bytes(self)
+    }
+
+    fn chip_geometry(&self) -> Option<Geometry> {
+        match self.fs {
+            RtemsFs::Yaffs2 { flash_bytes } => Some(RamFlash::geometry(flash_bytes)),
+            _ => None,
+        }
+    }
+
+    fn image(&self) -> Option<ImageOf<'_>> {
+        let path = self.fs.disk()?.image.as_ref()?;
+        Some(ImageOf { path, oob: false, autoplace: false })
+    }
+
+    fn remove_image(&mut self) {
+        if let RtemsFs::Rfs { disk, .. } | RtemsFs::Dosfs { disk, .. } = &mut self.fs {
+            disk.image = None;
+        }
+    }
+}
