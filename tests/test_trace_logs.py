@@ -230,6 +230,8 @@ def test_the_limit_of_events_is_the_one_that_is_told(ffslab: Command) -> None:
     [
         ({"shift": ("flash=1",)}, "KIND=SECONDS"),
         ({"shift": ("flashmon=soon",)}, "KIND=SECONDS"),
+        ({"shift": ("flashmon=1e400",)}, "SECONDS at most 31,536,000 (a year)"),
+        ({"shift": ("flashmon=nan",)}, "KIND=SECONDS"),
         ({"chip": "page_B=2048"}, "oob_B"),
         ({"part": "mt29f2g08aac"}, "wrong geometry"),
         ({"part": "2.6.37"}, "is a kernel"),

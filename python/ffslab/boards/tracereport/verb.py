@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from ffslab.boards.tracereport.recording import Recording
 
 DIFF = "diff.json"
+# Clocks of one session lie no further apart.
+SHIFT_S_MAX = 365 * 24 * 3600
 
 Progress = Callable[[float], object]
 
@@ -46,11 +48,14 @@ class Options:
         for text in self.shift:
             kind, equals, value = text.partition("=")
             try:
-                if not equals or kind not in COLUMNS:
-                    raise ValueError
                 shifts[kind] = float(value)
+                if not equals or kind not in COLUMNS or not abs(shifts[kind]) <= SHIFT_S_MAX:
+                    raise ValueError
             except ValueError:
-                raise InputError(f"--shift {text}: KIND=SECONDS is needed, KIND one of {', '.join(COLUMNS)}") from None
+                raise InputError(
+                    f"--shift {text}: KIND=SECONDS is needed, KIND one of {', '.join(COLUMNS)}, SECONDS at most "
+                    f"{SHIFT_S_MAX:,} (a year)"
+                ) from None
         return shifts
 
 
