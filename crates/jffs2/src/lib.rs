@@ -160,7 +160,7 @@ impl Jffs2 {
         let mut fs = Jffs2 {
             store: Store::new(medium, options),
             inodes: FxHashMap::default(),
-            compressor: Compressor::new(options.compression),
+            compressor: Compressor::new(options.compression, options.lzo),
             background: Background::default(),
             to_check: Vec::new(),
             checked: 0,

@@ -2,6 +2,7 @@
 
 use crate::compress::Compression;
 use crate::format::Endian;
+use ffslab_lzo::Release;
 
 /// When the write buffer is written although nobody has asked for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +25,8 @@ pub enum WakeDuringPass {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     pub compression: Compression,
+    /// The release of LZO in the kernel (`lib/lzo`).
+    pub lzo: Release,
     /// Erase block summaries (`CONFIG_JFFS2_SUMMARY`).
     pub summary: bool,
     pub wbuf_timer: WbufTimer,
@@ -41,6 +44,7 @@ impl Default for Options {
     fn default() -> Self {
         Options {
             compression: Compression::None,
+            lzo: Release::Lzo2_06,
             summary: false,
             wbuf_timer: WbufTimer::DelayedWork,
             wbuf_delay_ms: 5_000,
@@ -54,6 +58,11 @@ impl Default for Options {
 impl Options {
     /// As Linux 2.6.37 behaves.
     pub fn linux_2_6_37() -> Self {
-        Options { wbuf_timer: WbufTimer::SyncSupers, wake_during_pass: WakeDuringPass::Lost, ..Options::default() }
+        Options {
+            lzo: Release::Lzo2_02,
+            wbuf_timer: WbufTimer::SyncSupers,
+            wake_during_pass: WakeDuringPass::Lost,
+            ..Options::default()
+        }
     }
 }

@@ -3,8 +3,10 @@
 //! Follows `fs/ubifs/compress.c` and the kernel's crypto drivers `crypto/{lzo,deflate,zstd}.c`: raw deflate with the
 //! default level and a window of 2 KiB, zstd at level 3.
 
+use ffslab_lzo::Release;
 use ffslab_sim::{Sim, Work};
 use flate2::{Compress, Decompress, FlushCompress, FlushDecompress, Status};
+use zstd::zstd_safe::{CParameter, Strategy};
 
 pub const COMPR_NONE: u16 = 0;
 pub const COMPR_LZO: u16 = 1;
@@ -18,6 +20,16 @@ const PLAIN_BYTES_MIN: usize = 128;
 const GAIN_BYTES_MIN: usize = 64;
 const ZLIB_WINDOW_BITS: u8 = 11;
 const ZSTD_LEVEL: i32 = 3;
+/// The kernel asks for the parameters of level 3 for data of unknown length (`crypto/zstd.c`, `zstd_get_params(3, 0)`),
+/// not for those of a page (`lib/zstd/compress/clevels.h`).
+const ZSTD_PARAMETERS: [CParameter; 6] = [
+    CParameter::WindowLog(21),
+    CParameter::ChainLog(16),
+    CParameter::HashLog(17),
+    CParameter::SearchLog(1),
+    CParameter::MinMatch(5),
+    CParameter::Strategy(Strategy::ZSTD_dfast),
+];
 
 /// The `compr=` mount option and the default of a new file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -44,6 +56,8 @@ impl Compression {
 /// Compressors with their working memory.
 #[derive(Default)]
 pub(crate) struct Compressor {
+    /// The release of LZO in the kernel (`lib/lzo`).
+    pub lzo: Release,
     zlib: Option<Compress>,
     unzlib: Option<Decompress>,
     zstd: Option<zstd::bulk::Compressor<'static>>,
@@ -59,7 +73,7 @@ impl Compressor {
         self.output.clear();
         match kind {
             COMPR_LZO => {
-                self.output = lzokay::compress::compress(plain).ok()?;
+                ffslab_lzo::compress(plain, self.lzo, &mut self.output);
                 sim.work(Work::LzoCompress, plain.len());
                 sim.work(Work::LzoOutput, self.output.len());
             }
@@ -89,7 +103,11 @@ impl Compressor {
 
     fn zstd(&mut self, plain: &[u8]) -> Option<()> {
         if self.zstd.is_none() {
-            self.zstd = zstd::bulk::Compressor::new(ZSTD_LEVEL).ok();
+            let mut zstd = zstd::bulk::Compressor::new(ZSTD_LEVEL).ok()?;
+            for parameter in ZSTD_PARAMETERS {
+                zstd.set_parameter(parameter).ok()?;
+            }
+            self.zstd = Some(zstd);
         }
         self.output = self.zstd.as_mut()?.compress(plain).ok()?;
         Some(())
@@ -112,7 +130,7 @@ impl Compressor {
                 plain.get_mut(..stored.len())?.copy_from_slice(stored);
                 Some(stored.len())
             }
-            COMPR_LZO => lzokay::decompress::decompress(stored, plain).ok(),
+            COMPR_LZO => ffslab_lzo::decompress(stored, plain),
             COMPR_ZLIB => {
                 let stream = self.unzlib.get_or_insert_with(|| Decompress::new_with_window_bits(false, 15));
                 stream.reset(false);

@@ -57,6 +57,7 @@ mod xattr;
 
 pub use compress::Compression;
 pub use error::Damage;
+pub use ffslab_lzo::Release as LzoRelease;
 pub use format::LEBS_MIN;
 
 use crate::core::Core;
@@ -72,6 +73,8 @@ use thiserror::Error;
 pub struct Options {
     /// For new files (`compr=`); also the default that formatting writes.
     pub compression: Compression,
+    /// The release of LZO in the kernel (`lib/lzo`).
+    pub lzo: LzoRelease,
     /// Check data nodes' check sums at every read (`chk_data_crc`).
     pub check_data_crc: bool,
     /// Files that are read page after page are read in larger pieces (`bulk_read`).
@@ -93,6 +96,7 @@ impl Default for Options {
     fn default() -> Self {
         Options {
             compression: Compression::None,
+            lzo: LzoRelease::default(),
             check_data_crc: false,
             bulk_read: false,
             read_only: false,

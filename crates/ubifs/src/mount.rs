@@ -56,6 +56,7 @@ impl Core {
         }
         core.mount.mounting = false;
         core.lebs.check_data_crc = options.check_data_crc;
+        core.compressor.lzo = options.lzo;
         Ok(core)
     }
 

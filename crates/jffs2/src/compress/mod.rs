@@ -7,6 +7,7 @@ mod lzo;
 mod rtime;
 mod zlib;
 
+use ffslab_lzo::Release;
 use ffslab_sim::{Sim, Work};
 
 use crate::format::{COMPR_LZO, COMPR_NONE, COMPR_RTIME, COMPR_ZERO, COMPR_ZLIB};
@@ -90,6 +91,7 @@ impl std::ops::Sub for CompressionWork {
 /// Compressors with their working memory.
 pub struct Compressor {
     mode: Compression,
+    lzo: Release,
     zlib: Option<Box<zlib::Zlib>>,
     output: Vec<u8>,
     best: Vec<u8>,
@@ -97,8 +99,8 @@ pub struct Compressor {
 }
 
 impl Compressor {
-    pub fn new(mode: Compression) -> Self {
-        Compressor { mode, zlib: None, output: Vec::new(), best: Vec::new(), work: CompressionWork::default() }
+    pub fn new(mode: Compression, lzo: Release) -> Self {
+        Compressor { mode, lzo, zlib: None, output: Vec::new(), best: Vec::new(), work: CompressionWork::default() }
     }
 
     /// Compresses `data` into at most `space` bytes; [`Compressor::output`] holds them unless the kind is "none".
@@ -137,7 +139,7 @@ impl Compressor {
                 self.zlib.get_or_insert_with(Default::default).compress(sim, data, space, &mut self.output)?
             }
             COMPR_RTIME => rtime::compress(sim, data, space, &mut self.output)?,
-            _ => lzo::compress(sim, data, space, &mut self.output)?,
+            _ => lzo::compress(sim, self.lzo, data, space, &mut self.output)?,
         };
         Some(Compressed { kind, taken_bytes, stored_bytes: self.output.len() })
     }
@@ -203,7 +205,7 @@ mod tests {
     #[test]
     fn every_compressor_gives_back_what_it_took() {
         for mode in MODES {
-            let mut compressor = Compressor::new(mode);
+            let mut compressor = Compressor::new(mode, Release::default());
             for space in [4096, 3000, 500, 200] {
                 let data = text();
                 let result = compressor.compress(&free(), &data, space);
@@ -229,13 +231,13 @@ mod tests {
             })
             .collect();
         for mode in MODES {
-            assert_eq!(Compressor::new(mode).compress(&free(), &data, 4096).kind, COMPR_NONE);
+            assert_eq!(Compressor::new(mode, Release::default()).compress(&free(), &data, 4096).kind, COMPR_NONE);
         }
     }
 
     #[test]
     fn damaged_data_are_refused() {
-        let mut compressor = Compressor::new(Compression::Zlib);
+        let mut compressor = Compressor::new(Compression::Zlib, Release::default());
         compressor.compress(&free(), &text(), 4096);
         let mut damaged = compressor.output().to_vec();
         let middle = damaged.len() / 2;

@@ -16,8 +16,9 @@ use crate::stack::{open_volume, StackSpec};
 use crate::stack_keys::{CompressionName, StackKeys};
 use crate::tree::{as_it_is_on, Content, CutOff, OnChip, Tree};
 use ffslab_fs::FileSystem;
+use ffslab_linux::ReadAheadRules;
 use ffslab_ubi::{BadReserve, UbiOptions};
-use ffslab_ubifs::{Compression, MountError, Options, Ubifs, LEBS_MIN};
+use ffslab_ubifs::{Compression, LzoRelease, MountError, Options, Ubifs, LEBS_MIN};
 use std::sync::Arc;
 
 pub static UBIFS: Descriptor = Descriptor {
@@ -44,6 +45,10 @@ impl Mountable for OnLinux {
     fn settings(&self, keys: &mut StackKeys, board: &Profile) -> Result<Arc<dyn Settings>, LabError> {
         let options = Options {
             compression: compression(keys.compression).map_err(LabError::Input)?,
+            lzo: match board.kernel().read_ahead {
+                ReadAheadRules::V2_6 => LzoRelease::Lzo2_02,
+                ReadAheadRules::V6_1 => LzoRelease::Lzo2_06,
+            },
             bulk_read: keys.bulk_read,
             wbuf_delay_ms: board.write_back().writeback_interval_ms,
             ..Options::default()

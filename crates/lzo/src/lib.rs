@@ -1,0 +1,42 @@
+//! # lzo: LZO1X as the Linux kernel compresses it
+//!
+//! **Role.** For equal data the same bytes as the kernel, so that sizes on flash are the kernel's: JFFS2 and UBIFS compress
+//! pages with it. Decompression is that of the crate `lzokay`: there is only one right answer.
+//!
+//! **Follows.** `lzo1x_1_compress` of Linux 3.9 and later (`lib/lzo/lzo1x_compress.c`, `lib/lzo/lzodefs.h`) for one buffer of at
+//! most 48 KiB; the format of the stream is described in `Documentation/staging/lzo.rst`.
+//!
+//! **Leaves out.** Longer inputs, which the kernel cuts into pieces; the run-length extension (`lzo-rle`), which no file system
+//! uses for its nodes. Kernels before 3.9 have LZO 2.02, whose dictionary kept pointers from one page to the next: in its place
+//! stands the compressor of `lzokay`, whose streams are about as long, not equal.
+
+mod compress;
+
+pub use compress::{INPUT_BYTES_MAX, UNSEARCHED_BYTES};
+
+/// The release of LZO that a kernel has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Release {
+    /// Before Linux 3.9.
+    Lzo2_02,
+    #[default]
+    Lzo2_06,
+}
+
+/// Compresses `plain`, at most [`INPUT_BYTES_MAX`], at the end of `out`. It never fails; what does not shrink grows by
+/// some bytes, at most a sixteenth and 67 B.
+pub fn compress(plain: &[u8], release: Release, out: &mut Vec<u8>) {
+    match release {
+        Release::Lzo2_06 => compress::compress(plain, out),
+        Release::Lzo2_02 => {
+            let stream = lzokay::compress::compress(plain).expect("memory alone limits it");
+            out.extend_from_slice(&stream);
+        }
+    }
+}
+
+/// Decompresses `stream` into the beginning of `plain`: how many bytes it became. `None`: it is damaged, or longer than
+/// `plain`.
+pub fn decompress(stream: &[u8], plain: &mut [u8]) -> Option<usize> {
+    lzokay::decompress::decompress(stream, plain).ok()
+}
