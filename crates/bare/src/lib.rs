@@ -14,8 +14,9 @@ mod path;
 mod system;
 
 use ffslab_fs::{causes, DirectFileSystem, Errno, FileKind, Ino, NoPageCache, Result, TimeSpec};
+use ffslab_mtd::Mtd;
 use ffslab_sim::{PowerMilliwatt, Reason, Sim};
-use ffslab_system::{Answer, NandMedium, OpenFlags};
+use ffslab_system::{Answer, OpenFlags};
 
 /// What the program's own side costs. Calls cost nothing: they are function calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -31,12 +32,12 @@ pub struct Costs {
 /// Makes the file system of a mount.
 ///
 /// Errors: options that it does not have, a medium that it cannot mount.
-pub type Mount = Box<dyn Fn(&NandMedium, &[String]) -> std::result::Result<Box<dyn DirectFileSystem>, String>>;
+pub type Mount = Box<dyn Fn(&Mtd, &[String]) -> std::result::Result<Box<dyn DirectFileSystem>, String>>;
 
 /// A program with a file system linked into it.
 pub struct Bare {
     sim: Sim,
-    medium: NandMedium,
+    medium: Mtd,
     mount: Mount,
     costs: Costs,
     epoch_s: u64,
@@ -61,7 +62,7 @@ const PIECE_BYTES: usize = 4096;
 
 impl Bare {
     /// A machine with nothing mounted. `epoch_s`: the time of day at virtual time 0, in seconds since 1970.
-    pub fn new(sim: Sim, medium: NandMedium, mount: Mount, costs: Costs, epoch_s: u64) -> Bare {
+    pub fn new(sim: Sim, medium: Mtd, mount: Mount, costs: Costs, epoch_s: u64) -> Bare {
         causes::register(&sim);
         Bare {
             sim,
@@ -77,7 +78,7 @@ impl Bare {
     }
 
     /// What it stands on.
-    pub fn medium(&self) -> &NandMedium {
+    pub fn medium(&self) -> &Mtd {
         &self.medium
     }
 

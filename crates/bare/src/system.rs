@@ -2,7 +2,8 @@
 
 use crate::Bare;
 use ffslab_fs::{causes, BlockSpace, Errno, Unwritten};
-use ffslab_system::{Answer, MediumImage, NandMedium, System};
+use ffslab_mtd::{MediumImage, Mtd};
+use ffslab_system::{Answer, System};
 
 impl System for Bare {
     fn mount(&mut self, options: &[String]) -> Result<(), String> {
@@ -54,10 +55,10 @@ impl System for Bare {
     }
 
     fn medium_bytes(&self) -> u64 {
-        self.medium.partition_bytes()
+        self.medium.size_bytes()
     }
 
-    fn nand(&self) -> Option<&NandMedium> {
+    fn mtd(&self) -> Option<&Mtd> {
         Some(&self.medium)
     }
 
@@ -70,6 +71,6 @@ impl System for Bare {
     }
 
     fn snapshot(&self) -> Result<MediumImage, String> {
-        Ok(MediumImage::Chip(Box::new(self.medium.snapshot())))
+        Ok(self.medium.snapshot())
     }
 }

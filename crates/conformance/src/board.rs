@@ -3,13 +3,12 @@
 use crate::{Failure, Machine};
 use ffslab_flash::{Chip, Geometry, Rules, Timing};
 use ffslab_linux::{Kernel, ReadAheadRules, Vfs, VfsConfig, VfsCosts, WriteBackKnobs, WriteBackRules};
-use ffslab_mtd::{Driver, Mtd, Nand};
+use ffslab_mtd::{Driver, Mtd};
 use ffslab_sim::{Sim, SimConfig};
 
-/// A board with the chip of the measured cases, one partition that covers it, and Linux 6.1; nothing is mounted.
+/// A board with one partition, usually of the chip of the measured cases, and Linux 6.1; nothing is mounted.
 pub struct Board {
     pub sim: Sim,
-    pub nand: Nand,
     pub mtd: Mtd,
     pub vfs: Vfs,
 }
@@ -24,13 +23,19 @@ impl Board {
         epoch_s: u64,
         prepare: impl FnOnce(&mut Chip) -> Result<(), Failure>,
     ) -> Result<Board, Failure> {
+        Board::on(machine, epoch_s, |sim| nand(sim, geometry, prepare))
+    }
+
+    /// The same board with any medium.
+    ///
+    /// Errors: those of `make`.
+    pub fn on(
+        machine: Machine,
+        epoch_s: u64,
+        make: impl FnOnce(&Sim) -> Result<Mtd, Failure>,
+    ) -> Result<Board, Failure> {
         let sim = Sim::new(SimConfig { nand_wait: machine.nand_wait, ..SimConfig::default() });
-        let timing = Timing { read_ns: 25_000, program_ns: 200_000, erase_ns: 500_000, bus_ps_per_byte: 50_000 };
-        let rules = Rules { partial_programs_max: 4, in_order: true };
-        let mut chip = Chip::new(sim.clone(), geometry, timing, rules).map_err(Failure::of)?;
-        prepare(&mut chip)?;
-        let nand = Nand::new(chip, Driver::default()).map_err(Failure::of)?;
-        let mtd = Mtd::new(&nand, 0, geometry.blocks).map_err(Failure::of)?;
+        let mtd = make(&sim)?;
         let config = VfsConfig {
             kernel: Kernel {
                 name: "6.1".to_string(),
@@ -46,6 +51,19 @@ impl Board {
             epoch_s,
         };
         let vfs = Vfs::new(sim.clone(), config);
-        Ok(Board { sim, nand, mtd, vfs })
+        Ok(Board { sim, mtd, vfs })
     }
+}
+
+/// The chip of the measured cases, set up by `prepare`, with one partition that covers it.
+pub(crate) fn nand(
+    sim: &Sim,
+    geometry: Geometry,
+    prepare: impl FnOnce(&mut Chip) -> Result<(), Failure>,
+) -> Result<Mtd, Failure> {
+    let timing = Timing { read_ns: 25_000, program_ns: 200_000, erase_ns: 500_000, bus_ps_per_byte: 50_000 };
+    let rules = Rules { partial_programs_max: 4, in_order: true };
+    let mut chip = Chip::new(sim.clone(), geometry, timing, rules).map_err(Failure::of)?;
+    prepare(&mut chip)?;
+    Mtd::of_chip(chip, Driver::default(), 0..geometry.blocks).map_err(Failure::new)
 }

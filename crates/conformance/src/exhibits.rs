@@ -116,7 +116,7 @@ pub fn cut(subject: &dyn Subject, workload: &'static str, percent: u64, torn: To
 fn dump(rig: &Rig<'_>) -> Result<Dump, Failure> {
     let mut dump = Vec::new();
     let layout = ImageLayout { oob: true, hamming_ecc: true };
-    rig.nand.with_chip(|chip| chip.write_image(&mut dump, 0..rig.geometry().blocks, layout)).map_err(Failure::of)?;
+    rig.nand()?.with_chip(|chip| chip.write_image(&mut dump, 0..rig.geometry().blocks, layout)).map_err(Failure::of)?;
     Ok(dump)
 }
 

@@ -172,7 +172,7 @@ fn churn_with_faults(subject: &dyn Subject, machine: Machine, seed: u64) -> Resu
 
     let mut rig = Rig::new(subject, machine)?;
     rig.set_faults(&faults)?;
-    rig.nand.restart();
+    rig.nand()?.nand().restart();
     let count_bad = |rig: &Rig| {
         (0..geometry.blocks)
             .filter(|&block| rig.mtd.is_bad(u64::from(block) * u64::from(geometry.block_bytes())))
@@ -189,7 +189,7 @@ fn churn_with_faults(subject: &dyn Subject, machine: Machine, seed: u64) -> Resu
         round += 1;
     }
     pair.remount().map_err(|failure| failure.at("at the end"))?;
-    let erase_counts = pair.rig.nand.with_chip(|chip| chip.erase_counts().to_vec());
+    let erase_counts = pair.rig.nand()?.with_chip(|chip| chip.erase_counts().to_vec());
     // Failing erases are counted as well, so a block with more erases than good ones has failed.
     let met = |weak: &&Weak| erase_counts[weak.number as usize] > weak.good_operations;
     let report = FaultReport {

@@ -175,7 +175,7 @@ pub fn base_images(subject: &dyn Subject) -> Result<Vec<Vec<u8>>, Failure> {
 fn dump(rig: &Rig) -> Result<Vec<u8>, Failure> {
     let mut image = Vec::new();
     let blocks = 0..rig.geometry().blocks;
-    rig.nand.with_chip(|chip| chip.write_image(&mut image, blocks, layout())).map_err(Failure::of)?;
+    rig.nand()?.with_chip(|chip| chip.write_image(&mut image, blocks, layout())).map_err(Failure::of)?;
     Ok(image)
 }
 

@@ -40,6 +40,7 @@ pub use rig::{Machine, Rig};
 use ffslab_flash::Geometry;
 use ffslab_fs::FileSystem;
 use ffslab_mtd::Mtd;
+use ffslab_sim::Sim;
 
 /// A file system under test.
 pub trait Subject: Send + Sync {
@@ -48,6 +49,13 @@ pub trait Subject: Send + Sync {
     /// The chip to test on: by default 40 erase blocks of 128 KiB, 5 MiB.
     fn geometry(&self) -> Geometry {
         Geometry { page_bytes: 2048, oob_bytes: 64, pages_per_block: 64, blocks: 40 }
+    }
+
+    /// The medium to test on: by default a NAND chip of [`Subject::geometry`]. Images and faults are tested on NAND alone.
+    ///
+    /// Errors: a geometry that no chip can have.
+    fn medium(&self, sim: &Sim) -> Result<Mtd, Failure> {
+        board::nand(sim, self.geometry(), |_| Ok(()))
     }
 
     /// Mounts the partition. An erased partition becomes an empty file system. The error is one clear line.

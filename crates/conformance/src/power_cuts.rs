@@ -7,8 +7,9 @@ use crate::rig::{Machine, Rig};
 use crate::tree::Tree;
 use crate::workloads::{Workload, ALL};
 use crate::{Failure, Subject};
-use ffslab_flash::{ChipImage, Torn};
+use ffslab_flash::Torn;
 use ffslab_fs::FileKind;
+use ffslab_mtd::MediumImage;
 
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -118,7 +119,7 @@ pub fn show(
 struct Recording<'a> {
     subject: &'a dyn Subject,
     machine: Machine,
-    start: ChipImage,
+    start: MediumImage,
     history: History,
     calls: Vec<Call>,
 }
@@ -203,7 +204,7 @@ impl Recording<'_> {
     fn run_until(&self, k: u64, torn: Torn) -> Result<(Rig<'_>, History), Failure> {
         let mut rig = Rig::with_image(self.subject, self.machine, &self.start)?;
         let mut history = self.history.clone();
-        rig.nand.with_chip(|chip| chip.cut_power_after(k, torn));
+        rig.mtd.cut_power_after(k, torn);
         match rig.mount() {
             Ok(()) => {
                 if let Ended::Well = run(&mut rig, &mut history, &self.calls)? {
@@ -222,7 +223,7 @@ impl Recording<'_> {
 }
 
 fn is_on(rig: &Rig) -> bool {
-    rig.nand.with_chip(|chip| chip.is_on())
+    rig.mtd.is_on()
 }
 
 /// Runs calls and records them in the history.
@@ -258,7 +259,7 @@ fn recover(rig: &mut Rig, history: &History, second: Option<u64>, again: &mut Ag
     loop {
         rig.power_cycle();
         if let Some(operations) = second.take() {
-            rig.nand.with_chip(|chip| chip.cut_power_after(operations, Torn::Partial { seed: operations }));
+            rig.mtd.cut_power_after(operations, Torn::Partial { seed: operations });
         }
         let mount = rig.mount();
         let mounted = mount.is_ok();
@@ -274,7 +275,7 @@ fn recover(rig: &mut Rig, history: &History, second: Option<u64>, again: &mut Ag
             again.cuts += 1;
             continue;
         }
-        rig.nand.with_chip(|chip| chip.power_on());
+        rig.mtd.restart();
         if !mounted && history.nothing_is_safe() && rig.subject.may_refuse_unfinished_format() {
             again.refused = true;
             return Ok(None);
@@ -291,7 +292,7 @@ fn work_on(rig: &mut Rig, tree: &Tree, second: Option<u64>, again: &mut Again) -
     let mut history = History::of_tree(tree, rig.limits());
     make_room(rig, &mut history, tree)?;
     if let Some(operations) = second {
-        rig.nand.with_chip(|chip| chip.cut_power_after(operations, Torn::Partial { seed: operations }));
+        rig.mtd.cut_power_after(operations, Torn::Partial { seed: operations });
         let ended = run(rig, &mut history, &further_work("again"))?;
         if let Ended::Dark = ended {
             again.cuts += 1;
@@ -299,7 +300,7 @@ fn work_on(rig: &mut Rig, tree: &Tree, second: Option<u64>, again: &mut Again) -
             let Some(tree) = tree else { return Ok(()) };
             history = History::of_tree(&tree, rig.limits());
         }
-        rig.nand.with_chip(|chip| chip.power_on());
+        rig.mtd.restart();
     }
     match run(rig, &mut history, &further_work("after"))? {
         Ended::Well => {}

@@ -1,13 +1,14 @@
 //! The simulated machine under test: chip, partition, file system, system calls.
 
+use crate::board::{self, Board};
 use crate::call::{Answer, Attributes, Call, How, Outcome, SLOTS};
 use crate::content::pattern;
 use crate::nodes::Xattrs;
-use crate::{Board, Failure, Subject};
-use ffslab_flash::{Chip, ChipImage, Faults, Geometry};
+use crate::{Failure, Subject};
+use ffslab_flash::{Chip, Faults, Geometry};
 use ffslab_fs::{Errno, FileKind, Ino, Result, Stat};
 use ffslab_linux::{Entry, Fd, OpenFlags, Vfs, Whence};
-use ffslab_mtd::{Mtd, Nand};
+use ffslab_mtd::{MediumImage, Mtd, NandPartition};
 use ffslab_sim::{EventSink, NandWait, OpEvent, Sim};
 use std::collections::BTreeMap;
 
@@ -31,7 +32,6 @@ impl Machine {
 /// One machine with one partition that covers its chip.
 pub struct Rig<'a> {
     pub subject: &'a dyn Subject,
-    pub nand: Nand,
     pub mtd: Mtd,
     pub vfs: Vfs,
     /// How many names appear twice in their directory, by inode; see [`Subject::unlink_may_double_a_name`].
@@ -43,26 +43,36 @@ pub struct Rig<'a> {
 impl<'a> Rig<'a> {
     /// An erased chip, switched on; nothing is mounted.
     pub fn new(subject: &'a dyn Subject, machine: Machine) -> std::result::Result<Rig<'a>, Failure> {
-        Rig::with_chip(subject, machine, |_| Ok(()))
+        Rig::on(subject, machine, |sim| subject.medium(sim))
     }
 
-    /// A machine with the chip that `prepare` has set up.
+    /// A machine with the NAND chip that `prepare` has set up.
     pub fn with_chip(
         subject: &'a dyn Subject,
         machine: Machine,
         prepare: impl FnOnce(&mut Chip) -> std::result::Result<(), Failure>,
     ) -> std::result::Result<Rig<'a>, Failure> {
-        let Board { sim, nand, mtd, vfs } = Board::new(subject.geometry(), machine, 1_300_000_000, prepare)?;
-        Ok(Rig { subject, nand, mtd, vfs, double_names: BTreeMap::new(), sim, slots: [None; SLOTS] })
+        Rig::on(subject, machine, |sim| board::nand(sim, subject.geometry(), prepare))
+    }
+
+    fn on(
+        subject: &'a dyn Subject,
+        machine: Machine,
+        make: impl FnOnce(&Sim) -> std::result::Result<Mtd, Failure>,
+    ) -> std::result::Result<Rig<'a>, Failure> {
+        let Board { sim, mtd, vfs } = Board::on(machine, 1_300_000_000, make)?;
+        Ok(Rig { subject, mtd, vfs, double_names: BTreeMap::new(), sim, slots: [None; SLOTS] })
     }
 
     /// A machine with the content of a snapshot.
     pub fn with_image(
         subject: &'a dyn Subject,
         machine: Machine,
-        image: &ChipImage,
+        image: &MediumImage,
     ) -> std::result::Result<Rig<'a>, Failure> {
-        Rig::with_chip(subject, machine, |chip| chip.restore(image).map_err(Failure::of))
+        let rig = Rig::new(subject, machine)?;
+        rig.mtd.restore(image).map_err(Failure::new)?;
+        Ok(rig)
     }
 
     pub fn sim(&self) -> &Sim {
@@ -93,21 +103,27 @@ impl<'a> Rig<'a> {
     pub fn power_cycle(&mut self) {
         self.slots = [None; SLOTS];
         self.vfs.crash();
-        self.nand.with_chip(Chip::power_on);
-        self.nand.restart();
+        self.mtd.restart();
     }
 
     pub fn set_faults(&mut self, faults: &Faults) -> std::result::Result<(), Failure> {
-        self.nand.with_chip(|chip| chip.set_faults(faults)).map_err(Failure::of)
+        self.nand()?.with_chip(|chip| chip.set_faults(faults)).map_err(Failure::of)
     }
 
-    pub fn snapshot(&self) -> ChipImage {
-        self.nand.with_chip(|chip| chip.snapshot())
+    /// The NAND that it stands on, for checks of what only NAND has.
+    ///
+    /// Errors: it stands on another medium.
+    pub fn nand(&self) -> std::result::Result<&NandPartition, Failure> {
+        self.mtd.nand().ok_or_else(|| Failure::new("this check is for NAND alone"))
+    }
+
+    pub fn snapshot(&self) -> MediumImage {
+        self.mtd.snapshot()
     }
 
     /// Programs and erases so far.
     pub fn modifying_operations(&self) -> u64 {
-        self.nand.with_chip(|chip| chip.modifying_operations())
+        self.mtd.modifying_operations()
     }
 
     /// All flash operations so far.

@@ -371,19 +371,12 @@ impl Chip {
     /// Cuts the power during the `operations`-th program or erase from now on (1: the next one). Afterwards every
     /// operation fails with [`FlashError::PowerCut`] until [`Chip::power_on`]. 0 switches the chip off at once.
     pub fn cut_power_after(&mut self, operations: u64, torn: Torn) {
-        if operations == 0 {
-            self.power.on = false;
-            self.power.cut_at_operations = u64::MAX;
-        } else {
-            self.power.cut_at_operations = self.power.modifying_operations.saturating_add(operations);
-            self.power.torn = torn;
-        }
+        self.power.cut_after(operations, torn);
     }
 
     /// Switches the chip on, and cancels a cut that has not happened yet.
     pub fn power_on(&mut self) {
-        self.power.on = true;
-        self.power.cut_at_operations = u64::MAX;
+        self.power.switch_on();
         self.contents_version += 1;
     }
 

@@ -1,8 +1,9 @@
-//! # flash: the NAND chip
+//! # flash: what holds the bytes
 //!
-//! **Role.** One raw NAND chip that holds real bytes, page data and OOB: geometry, program and erase rules, time on
-//! the array and on the bus, wear, faults, power cuts, and image files as `nanddump` and `nandwrite` exchange them.
-//! Every operation moves the virtual clock and is counted under its present cause ([`ffslab_sim::Sim`]).
+//! **Role.** The chips. Raw NAND ([`Chip`]) holds real bytes, page data and OOB: geometry, program and erase rules, time
+//! on the array and on the bus, wear, faults, power cuts, and image files as `nanddump` and `nandwrite` exchange them.
+//! Every operation moves the virtual clock and is counted under its present cause ([`ffslab_sim::Sim`]). NOR
+//! ([`NorFlash`]) holds bytes and counts what is done to them; what that takes is charged by who drives it.
 //!
 //! **Follows.** SLC data sheets for the rules (programming clears bits, erasing sets them, a limited number of
 //! programs of one page); Linux 6.1 `drivers/mtd/nand/raw/nandsim.c` for the names and meanings of faults;
@@ -19,14 +20,18 @@ mod faults;
 mod geometry;
 pub mod hamming;
 mod image;
+mod nor;
 mod power;
 mod slab;
 mod snapshot;
+mod traffic;
 
 pub use chip::{Chip, DAMAGED};
 pub use error::FlashError;
 pub use faults::{Faults, ParseWeakError, Weak, GENERATOR};
 pub use geometry::{Geometry, GeometryError, Rules, Timing};
 pub use image::{ImageError, ImageLayout};
+pub use nor::NorFlash;
 pub use power::Torn;
 pub use snapshot::{ChipImage, GeometryMismatch};
+pub use traffic::Traffic;

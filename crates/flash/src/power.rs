@@ -39,4 +39,20 @@ impl Power {
         self.cut_at_operations = u64::MAX;
         Some(self.torn)
     }
+    /// Cuts the power during the `operations`-th program or erase from now on (1: the next one); 0 switches off at once.
+    pub fn cut_after(&mut self, operations: u64, torn: Torn) {
+        if operations == 0 {
+            self.on = false;
+            self.cut_at_operations = u64::MAX;
+        } else {
+            self.cut_at_operations = self.modifying_operations.saturating_add(operations);
+            self.torn = torn;
+        }
+    }
+
+    /// Switches on, and cancels a cut that has not happened yet.
+    pub fn switch_on(&mut self) {
+        self.on = true;
+        self.cut_at_operations = u64::MAX;
+    }
 }

@@ -41,8 +41,8 @@ impl Users {
 }
 
 impl Jffs2 {
-    /// Counts a further user of an inode, which is loaded into memory if need be. When the file system was not mounted
-    /// by [`Jffs2::mount_nor`] it only loads the inode.
+    /// Counts a further user of an inode, which is loaded into memory if need be. Without
+    /// [`crate::Options::direct`] it only loads the inode.
     pub fn take_inode(&mut self, ino: Ino) -> Result<()> {
         self.load(ino)?;
         if let Some(users) = &mut self.users {

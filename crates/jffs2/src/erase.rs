@@ -154,9 +154,9 @@ impl Store {
         let at = u64::from(block * self.block_bytes);
         let marked = {
             let _why = self.because_of_erase(block, &causes::CLEAN_MARKER);
-            match self.mtd.is_nor() {
-                true => self.mtd.write(at, &encode_clean_marker(self.endian)),
-                false => self.mtd.write_oob_free(at, &oob_clean_marker(self.endian)),
+            match self.manner.marker_in_oob {
+                true => self.mtd.write_oob_free(at, &oob_clean_marker(self.endian)),
+                false => self.mtd.write(at, &encode_clean_marker(self.endian)),
             }
         };
         match marked {
@@ -169,7 +169,7 @@ impl Store {
         }
         self.blocks[block].is_blank = false;
         self.blocks.shift_all(block, Share::Erasing, Share::Free);
-        if self.mtd.is_nor() {
+        if !self.manner.marker_in_oob {
             self.link_node(at as u32, NodeState::Normal, HEADER_BYTES, 0);
         }
         self.blocks.append(block, List::Free);

@@ -201,7 +201,7 @@ impl Jffs2 {
     /// A deletion entry is needed as long as an older entry for the name is on flash in another block
     /// (`jffs2_garbage_collect_deletion_dirent`).
     fn collect_deletion(&mut self, ino: u32, name: &[u8], old: Dirent) -> Result<()> {
-        if !self.store.marks_obsolete && self.deletes_something(ino, name, old.node)? {
+        if !self.store.manner.marks_obsolete && self.deletes_something(ino, name, old.node)? {
             return self.move_dirent(ino, name, old);
         }
         if let Some(inode) = self.inodes.get_mut(&ino) {

@@ -1,13 +1,14 @@
 //! # jffs2: the journalling flash file system, version 2
 //!
-//! **Role.** A log of nodes on raw NAND: inode nodes with up to a page of data, directory entries. Memory holds where
+//! **Role.** A log of nodes on raw flash: inode nodes with up to a page of data, directory entries. Memory holds where
 //! each node stands; a mount finds out by reading the medium. Byte-real: images move to and from Linux.
 //!
-//! **Follows.** Linux 6.1 `fs/jffs2` (the C file that each module follows is named at its top), for NAND: write buffer
-//! of one page, clean markers in the out-of-band area. The few differences of Linux 2.6.37 are [`Options`].
+//! **Follows.** Linux 6.1 `fs/jffs2` (the C file that each module follows is named at its top). What the medium can do
+//! decides: on NAND a write buffer of one page and clean markers in the out-of-band area, on NOR nodes written at once,
+//! clean markers in the block and superseded nodes marked. The few differences of Linux 2.6.37 and of a caller without a
+//! page cache, such as RTEMS, are [`Options`].
 //!
-//! **Leaves out.** NOR as Linux drives it ([`Jffs2::mount_nor`] drives it as RTEMS does); data flash and UBI volumes as
-//! media; writing extended attributes (their nodes are kept and copied); ACLs; the reserved pool for root; read-only
+//! **Leaves out.** Summaries on NOR; data flash and UBI volumes as media; writing extended attributes (their nodes are kept and copied); ACLs; the reserved pool for root; read-only
 //! mounts. See this crate's README for more.
 
 mod blocks;
@@ -27,7 +28,6 @@ mod ledger;
 mod levels;
 mod medium;
 mod namespace;
-mod nor;
 mod nor_style;
 mod options;
 pub mod probe;
@@ -36,7 +36,7 @@ mod readinode;
 mod refs;
 mod reserve;
 mod scan;
-mod scan_nor;
+mod scan_block;
 mod space;
 mod store;
 mod summary;
@@ -49,7 +49,6 @@ mod write;
 
 pub use compress::{Compression, CompressionWork};
 pub use format::Endian;
-pub use nor::{NorCounts, NorFlash};
 pub use options::{Options, WakeDuringPass, WbufTimer};
 
 use ffslab_fs::{Errno, PAGE_BYTES};
@@ -60,7 +59,7 @@ use thiserror::Error;
 use compress::Compressor;
 use direct::Users;
 use inode::Inode;
-use medium::Medium;
+use medium::Manner;
 use store::Store;
 use tasks::Background;
 
@@ -118,7 +117,7 @@ pub struct Jffs2 {
 
 impl Jffs2 {
     /// Mounts the partition. An erased one becomes an empty file system: its blocks are erased once more and marked
-    /// clean in the background.
+    /// clean, in the background if there are tasks.
     pub fn mount(mtd: Mtd, options: Options) -> Result<Jffs2, MountError> {
         let blocks = mtd.blocks();
         if blocks < 5 {
@@ -127,38 +126,14 @@ impl Jffs2 {
         if mtd.size_bytes() > u64::from(u32::MAX) {
             return Err(MountError::TooLarge { size_bytes: mtd.size_bytes() });
         }
-        if mtd.oob_free_bytes() < 8 {
+        let manner = Manner::of(&mtd);
+        if manner.marker_in_oob && mtd.oob_free_bytes() < 8 {
             return Err(MountError::NoRoomForCleanMarker { free_bytes: mtd.oob_free_bytes() });
         }
-        let mut fs = Jffs2::open(Medium::Nand(mtd), options)?;
-        if !fs.read_only {
-            fs.start_tasks();
-        }
-        Ok(fs)
-    }
-
-    /// Mounts NOR flash as RTEMS does: no write buffer, no summaries, no background tasks; see `direct.rs` for the calls.
-    pub fn mount_nor(flash: NorFlash, options: Options) -> Result<Jffs2, MountError> {
-        let medium = Medium::Nor(flash);
-        if medium.size_bytes() > u64::from(u32::MAX) {
-            return Err(MountError::TooLarge { size_bytes: medium.size_bytes() });
-        }
-        if medium.blocks() < 5 {
-            return Err(MountError::TooFewBlocks { blocks: medium.blocks() });
-        }
-        let mut fs = Jffs2::open(medium, Options { summary: false, ..options })?;
-        fs.users = Some(Users::default());
-        fs.take_inode(1)?;
-        if !fs.read_only {
-            fs.store.erase_all_pending()?;
-        }
-        Ok(fs)
-    }
-
-    fn open(medium: Medium, options: Options) -> Result<Jffs2, MountError> {
-        let marks_obsolete = medium.is_nor() && !options.read_only;
+        // Summaries are collected in the write buffer's path.
+        let summary = options.summary && manner.buffers_pages && !options.direct;
         let mut fs = Jffs2 {
-            store: Store::new(medium, options),
+            store: Store::new(mtd, Options { summary, ..options }),
             inodes: FxHashMap::default(),
             compressor: Compressor::new(options.compression, options.lzo),
             background: Background::default(),
@@ -170,8 +145,17 @@ impl Jffs2 {
             unmounted: false,
         };
         fs.build()?;
-        fs.store.marks_obsolete = marks_obsolete;
+        fs.store.manner.marks_obsolete = manner.marks_obsolete && !options.read_only;
         fs.load(1)?;
+        fs.users = options.direct.then(Users::default);
+        if options.direct {
+            fs.take_inode(1)?;
+        }
+        match (options.read_only, options.direct) {
+            (true, _) => {}
+            (false, true) => fs.store.erase_all_pending()?,
+            (false, false) => fs.start_tasks(),
+        }
         Ok(fs)
     }
 

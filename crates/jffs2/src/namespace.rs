@@ -163,7 +163,7 @@ impl Jffs2 {
     /// Writes a node that says that the name is deleted. On media where nodes can be marked as obsolete, the name's own
     /// node is marked instead.
     fn delete_name(&mut self, host: &mut dyn Host, dir: u32, name: &[u8], now_s: u32) -> Result<()> {
-        if !self.store.marks_obsolete {
+        if !self.store.manner.marks_obsolete {
             return self.add_dirent(host, dir, name, (0, 0), now_s);
         }
         let inode = self.inodes.get_mut(&dir).ok_or(Errno::NoEnt)?;

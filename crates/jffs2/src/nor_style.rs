@@ -1,4 +1,4 @@
-//! What is different on NOR flash: nodes are written at once, and superseded ones are marked on the medium.
+//! Media without pages: nodes are written at once, and superseded ones are marked on the medium.
 //!
 //! Follows `fs/jffs2/nodemgmt.c` (`jffs2_mark_node_obsolete`, `jffs2_do_reserve_space`) and, of RTEMS cf811a4eb2,
 //! `cpukit/libfs/src/jffs2/src/flashio.c` (`jffs2_flash_direct_writev`) and `fs-rtems.c`.
@@ -51,7 +51,7 @@ impl Store {
     /// Makes the clean marker of a block obsolete, because a node is about to follow it and it is not needed any more.
     pub fn give_up_clean_marker(&mut self, block: u32) {
         let b = self.blocks[block];
-        if self.mtd.is_nor() && b.used_bytes() == HEADER_BYTES && self.refs[b.first].owner == 0 {
+        if !self.manner.marker_in_oob && b.used_bytes() == HEADER_BYTES && self.refs[b.first].owner == 0 {
             self.mark_obsolete(b.first);
         }
     }
@@ -66,7 +66,7 @@ impl Store {
 
     /// The tick counter. That of RTEMS begins at 0, that of Linux five minutes before it wraps around to 0.
     pub fn jiffies(&self) -> u32 {
-        match self.mtd.is_nor() {
+        match self.options.direct {
             true => (self.sim.now_ns() / self.sim.tick_ns()) as u32,
             false => self.sim.jiffies(),
         }

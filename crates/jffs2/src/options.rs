@@ -37,6 +37,9 @@ pub struct Options {
     pub endian: Endian,
     /// Nothing is written, and there is no garbage collection thread (`ro`).
     pub read_only: bool,
+    /// The caller has no page cache, counts the users of inodes himself and gives no tasks, as RTEMS and eCos do; see
+    /// `direct.rs` for the calls. There are no summaries, and the tick counter begins at 0.
+    pub direct: bool,
 }
 
 impl Default for Options {
@@ -51,6 +54,7 @@ impl Default for Options {
             wake_during_pass: WakeDuringPass::Kept,
             endian: Endian::Little,
             read_only: false,
+            direct: false,
         }
     }
 }

@@ -13,11 +13,12 @@ use ffslab_sim::Work;
 use crate::blocks::List;
 use crate::format::{
     crc32, oob_clean_marker, pad, Header, RawDirent, RawInode, ACCURATE, COMPAT_MASK, DIRENT_BYTES, FEATURE_INCOMPAT,
-    FEATURE_ROCOMPAT, FEATURE_RWCOMPAT_COPY, HEADER_BYTES, INODE_BYTES, MAGIC, TYPE_CLEAN_MARKER, TYPE_DIRENT,
-    TYPE_INODE, TYPE_PADDING, TYPE_SUMMARY, TYPE_XATTR, TYPE_XREF,
+    FEATURE_ROCOMPAT, FEATURE_RWCOMPAT_COPY, HEADER_BYTES, INODE_BYTES, TYPE_CLEAN_MARKER, TYPE_DIRENT, TYPE_INODE,
+    TYPE_PADDING, TYPE_SUMMARY, TYPE_XATTR, TYPE_XREF,
 };
 use crate::ledger::Share;
 use crate::refs::{NodeState, RefId, NONE};
+use crate::scan_block::Walk;
 use crate::store::{errno, is_dirty, Store};
 use crate::summary::{self, Collector, FRAME_BYTES, MARKER_MAGIC};
 use crate::MountError;
@@ -167,7 +168,7 @@ impl Store {
         if self.mtd.is_bad(u64::from(start)) {
             return Ok(BlockState::Bad);
         }
-        let marked = !self.mtd.is_nor() && self.has_clean_marker(start)?;
+        let marked = self.manner.marker_in_oob && self.has_clean_marker(start)?;
         let mut data = std::mem::take(&mut self.scratch);
         let state = self.scan_content(block, start, marked, &mut data, findings, collector);
         self.scratch = data;
@@ -184,6 +185,9 @@ impl Store {
 
     /// Whether the out-of-band areas of the first pages are erased, except for the clean marker.
     fn oob_is_empty(&mut self, start: u32, marked: bool) -> FsResult<bool> {
+        if !self.manner.marker_in_oob {
+            return Ok(true);
+        }
         let free = self.mtd.oob_free_bytes();
         let mut oob = vec![0u8; (OOB_SCAN_PAGES * free) as usize];
         match self.mtd.read_oob_free(u64::from(start), &mut oob) {
@@ -203,21 +207,21 @@ impl Store {
         findings: &mut Findings,
         collector: &mut Collector,
     ) -> Result<BlockState, MountError> {
-        if self.mtd.is_nor() {
-            return self.scan_nor_block(block, data, findings, collector);
-        }
         if self.options.summary && self.scan_summary(block, data, findings)? {
             return Ok(self.classify(block));
         }
-        self.flash_read(start, &mut data[..EMPTY_SCAN_BYTES])?;
-        if is_erased(&data[..EMPTY_SCAN_BYTES]) {
+        let looked_at = EMPTY_SCAN_BYTES.min(data.len());
+        self.flash_read(start, &mut data[..looked_at])?;
+        if is_erased(&data[..looked_at]) {
             return Ok(match (self.oob_is_empty(start, marked)?, marked) {
                 (false, _) => BlockState::AllDirty,
                 (true, true) => BlockState::CleanMarker,
                 (true, false) => BlockState::AllErased,
             });
         }
-        self.scan_nodes(block, start, data, findings, collector)?;
+        if self.scan_nodes(block, data, findings, collector)? == Walk::OnlyMarker {
+            return Ok(BlockState::CleanMarker);
+        }
         if collector.is_active() && pad(collector.bytes() + FRAME_BYTES) > self.blocks[block].free_bytes() {
             collector.disable();
         }
@@ -228,7 +232,7 @@ impl Store {
     pub(crate) fn classify(&mut self, block: u32) -> BlockState {
         let b = self.blocks[block];
         let live = b.used_bytes() + b.unchecked_bytes();
-        let (marker_bytes, last) = if self.mtd.is_nor() { (HEADER_BYTES, b.last) } else { (0, NONE) };
+        let (marker_bytes, last) = if self.manner.marker_in_oob { (0, NONE) } else { (HEADER_BYTES, b.last) };
         if live == marker_bytes && b.dirty_bytes() == 0 && b.first == last {
             BlockState::CleanMarker
         } else if !is_dirty(self.block_bytes - live) {
@@ -270,96 +274,6 @@ impl Store {
     fn scan_gap(&mut self, block: u32, at: u32) {
         let reached = self.block_bytes - self.blocks[block].free_bytes();
         self.scan_dirty_space(block, at.saturating_sub(reached));
-    }
-
-    /// Reads the whole block and walks over its nodes.
-    fn scan_nodes(
-        &mut self,
-        block: u32,
-        start: u32,
-        data: &mut [u8],
-        findings: &mut Findings,
-        collector: &mut Collector,
-    ) -> Result<(), MountError> {
-        let e = self.endian;
-        let size = self.block_bytes;
-        let leading = data[..EMPTY_SCAN_BYTES].chunks_exact(4).take_while(|w| *w == [0xFF; 4]).count() as u32 * 4;
-        self.scan_dirty_space(block, leading);
-        // The first bytes were read already. The next read begins at the first node that those bytes do not hold
-        // completely.
-        if leading + HEADER_BYTES > EMPTY_SCAN_BYTES as u32 {
-            self.flash_read(start + leading, &mut data[leading as usize..])?;
-        } else {
-            self.read_rest(start, leading, data)?;
-        }
-        let mut at = leading;
-        while at < size {
-            if size - at < HEADER_BYTES {
-                self.scan_dirty_space(block, size - at);
-                break;
-            }
-            let here = &data[at as usize..];
-            if here[..4] == [0xFF; 4] {
-                let run = here.chunks_exact(4).take_while(|w| *w == [0xFF; 4]).count() as u32 * 4;
-                // As in the kernel, the rest of the block is read once more before it is taken as empty.
-                if at + 4 < size {
-                    self.flash_read(start + at + 4, &mut data[at as usize + 4..])?;
-                }
-                if at + run == size {
-                    // The rest of the block is free.
-                    break;
-                }
-                self.scan_dirty_space(block, run);
-                at += run;
-                continue;
-            }
-            let Some(header) = Header::sound(e, here).filter(|header| header.total_bytes <= size - at) else {
-                self.scan_dirty_space(block, 4);
-                at += 4;
-                continue;
-            };
-            let bytes = pad(header.total_bytes).min(size - at);
-            let node = &data[at as usize..(at + bytes) as usize];
-            self.scan_node(block, start + at, &header, node, findings, collector)?;
-            at += bytes;
-        }
-        Ok(())
-    }
-
-    /// Reads the rest of the block as the kernel does: from the first node on that the bytes read so far do not hold
-    /// completely.
-    fn read_rest(&mut self, start: u32, from: u32, data: &mut [u8]) -> FsResult<()> {
-        let e = self.endian;
-        let have = EMPTY_SCAN_BYTES as u32;
-        let mut at = from;
-        loop {
-            if at.saturating_add(HEADER_BYTES) > have {
-                break;
-            }
-            let header = Header::decode(e, &data[at as usize..]);
-            let needed = match header.node_type {
-                TYPE_INODE => INODE_BYTES,
-                TYPE_DIRENT | TYPE_XATTR | TYPE_XREF => header.total_bytes,
-                _ => HEADER_BYTES,
-            };
-            let sound = header.magic == MAGIC && header.crc_ok(e, &data[at as usize..at as usize + 12]);
-            if !sound {
-                if data[at as usize..at as usize + 4] == [0xFF; 4] {
-                    break;
-                }
-                at += 4;
-                continue;
-            }
-            if at.saturating_add(needed) > have {
-                break;
-            }
-            at = at.saturating_add(pad(header.total_bytes.max(HEADER_BYTES)));
-        }
-        if at < self.block_bytes {
-            self.flash_read(start + at, &mut data[at as usize..])?;
-        }
-        // The node before may reach beyond the bytes that were read first; the scan does not need those bytes.
-        Ok(())
     }
 
     pub(crate) fn scan_node(
@@ -423,7 +337,9 @@ impl Store {
                 self.scan_dirty_space(block, bytes);
             }
             TYPE_CLEAN_MARKER
-                if self.mtd.is_nor() && header.total_bytes == HEADER_BYTES && self.blocks[block].first == NONE =>
+                if !self.manner.marker_in_oob
+                    && header.total_bytes == HEADER_BYTES
+                    && self.blocks[block].first == NONE =>
             {
                 self.link_node(offset, NodeState::Normal, HEADER_BYTES, 0);
             }

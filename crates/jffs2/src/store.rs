@@ -5,7 +5,7 @@
 
 use crate::causes;
 use ffslab_fs::{Errno, Result, PAGE_BYTES};
-use ffslab_mtd::MtdError;
+use ffslab_mtd::{Mtd, MtdError};
 use ffslab_sim::Sim;
 use rustc_hash::FxHashMap;
 
@@ -14,7 +14,7 @@ use crate::compress::CompressionWork;
 use crate::format::{pad, Endian, INODE_BYTES, MIN_DATA_BYTES};
 use crate::ledger::Share;
 use crate::levels::Levels;
-use crate::medium::Medium;
+use crate::medium::Manner;
 use crate::options::Options;
 use crate::refs::{NodeRefs, NodeState, RefId, NONE};
 use crate::summary::Collector;
@@ -43,9 +43,9 @@ pub struct InodeCache {
 }
 
 pub struct Store {
-    pub mtd: Medium,
-    /// NOR: superseded nodes are marked as obsolete on the medium, but not during the mount, as in the kernel.
-    pub marks_obsolete: bool,
+    pub mtd: Mtd,
+    /// How the medium wants to be used. Superseded nodes are not marked during the mount, as in the kernel.
+    pub manner: Manner,
     pub sim: Sim,
     pub options: Options,
     pub endian: Endian,
@@ -95,7 +95,7 @@ pub fn is_dirty(bytes: u32) -> bool {
 }
 
 impl Store {
-    pub fn new(mtd: Medium, options: Options) -> Store {
+    pub fn new(mtd: Mtd, options: Options) -> Store {
         let sim = mtd.sim().clone();
         causes::register(&sim);
         let block_bytes = mtd.erase_block_bytes();
@@ -129,7 +129,7 @@ impl Store {
             plain: Vec::new(),
             expanded: CompressionWork::default(),
             refile_counter: 0,
-            marks_obsolete: false,
+            manner: Manner { marks_obsolete: false, ..Manner::of(&mtd) },
             mtd,
         }
     }
@@ -281,7 +281,7 @@ impl Store {
         if !self.scanning && !current {
             self.refile_after_obsoleting(number, added);
         }
-        if self.marks_obsolete {
+        if self.manner.marks_obsolete {
             self.obliterate(id, bytes);
         }
     }

@@ -160,7 +160,7 @@ impl Store {
     /// Writes the parts of one node at `to`, which is the end of the last node (`jffs2_flash_writev`). `ino` is the
     /// inode for which the node is written; 0 for garbage collection.
     pub fn flash_write(&mut self, to: u32, parts: [&[u8]; 2], ino: u32) -> Result<()> {
-        if self.mtd.is_nor() {
+        if !self.manner.buffers_pages {
             return self.write_directly(to, parts);
         }
         let page = self.page_bytes;

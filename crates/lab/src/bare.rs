@@ -7,8 +7,8 @@ use crate::mount_options::MountOptions;
 use crate::stack::StackSpec;
 use crate::stack_keys::{NandWaitName, StackKeys, Yaffs2Version};
 use ffslab_bare::{Bare, Costs};
+use ffslab_mtd::Mtd;
 use ffslab_sim::Sim;
-use ffslab_system::NandMedium;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -103,14 +103,14 @@ pub fn build(spec: &StackSpec) -> Result<Bare, String> {
     let of = spec.vfs.costs;
     let costs = Costs { clock_read_ns: of.clock_read_ns, page_ns: of.page_ns, cpu_power: of.cpu_power };
     let (settings, epoch_s) = (spec.fs.clone(), spec.vfs.epoch_s);
-    let mount = move |medium: &NandMedium, options: &[String]| {
+    let mount = move |medium: &Mtd, options: &[String]| {
         let options = MountOptions::of(options)?;
         if options.remount || options.synchronous {
             return Err("options \"remount\" and \"sync\" are those of Linux: leave them out".to_string());
         }
         let direct =
             settings.as_ref().and_then(|settings| settings.direct()).ok_or("there is no file system to mount")?;
-        let ground = Ground { mtd: medium.mtd(), ubi: None, epoch_s };
+        let ground = Ground { mtd: medium, ubi: None, epoch_s };
         direct.mount_direct(&ground, &options).map_err(|refusal| refusal.text)
     };
     Ok(Bare::new(sim, medium, Box::new(mount), costs, epoch_s))

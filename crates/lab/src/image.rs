@@ -3,8 +3,8 @@
 //! The layouts are those of `nanddump` and `nandwrite` of mtd-utils: page data only, or the data and the OOB area of
 //! each page in turns.
 
-use ffslab_flash::{Chip, ImageLayout};
-use ffslab_mtd::{Driver, OobLayout};
+use ffslab_flash::{Geometry, ImageLayout};
+use ffslab_mtd::{Driver, MediumImage, Mtd, OobLayout};
 use ffslab_workload::input;
 use ffslab_workload::text::io_reason;
 use ffslab_workload::Step;
@@ -47,11 +47,11 @@ pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, String> {
     Ok(image)
 }
 
-/// Puts an image on the chip. An image without OOB areas may end within a page, as those of `mkfs.jffs2` do: the rest
+/// Puts an image on the partition. An image without OOB areas may end within a page, as those of `mkfs.jffs2` do: the rest
 /// of the page is filled with 0xFF (`nandwrite --pad`).
 ///
 /// Errors: one line; the file cannot be read, or its size does not fit.
-pub fn load(chip: &mut Chip, driver: &Driver, spec: &ImageSpec, blocks: Range<u32>) -> Result<(), String> {
+pub fn load(medium: &Mtd, spec: &ImageSpec) -> Result<(), String> {
     let unreadable =
         |error: io::Error| format!("{}: cannot read the image: {}", spec.path.display(), io_reason(&error));
     let place = &spec.place_bytes;
@@ -62,34 +62,27 @@ pub fn load(chip: &mut Chip, driver: &Driver, spec: &ImageSpec, blocks: Range<u3
         Some(bytes) if bytes > 0 && bytes >= place.end as u64 && !spec.autoplace => {
             let mut from = BufReader::with_capacity(1 << 20, file);
             io::copy(&mut from.by_ref().take(place.start as u64), &mut io::sink()).map_err(unreadable)?;
-            put(chip, &spec.path, &mut from.take(place.len() as u64), place.len() as u64, spec.oob, blocks)
+            put(medium, &spec.path, &mut from.take(place.len() as u64), place.len() as u64, spec.oob)
         }
         _ => {
             let image = read_file(&spec.path)?;
-            load_bytes(chip, driver, spec, image.get(place.clone()).ok_or_else(shorter)?, blocks)
+            load_bytes(medium, spec, image.get(place.clone()).ok_or_else(shorter)?)
         }
     }
 }
 
 /// As [`load`], for an image that is in memory already.
-pub(crate) fn load_bytes(
-    chip: &mut Chip,
-    driver: &Driver,
-    spec: &ImageSpec,
-    image: &[u8],
-    blocks: Range<u32>,
-) -> Result<(), String> {
+pub(crate) fn load_bytes(medium: &Mtd, spec: &ImageSpec, image: &[u8]) -> Result<(), String> {
     let mut image = Cow::Borrowed(image);
-    if spec.autoplace {
-        autoplace(chip, driver, image.to_mut());
+    if let (true, Some(nand)) = (spec.autoplace, medium.nand()) {
+        autoplace(nand.geometry(), &nand.driver(), image.to_mut());
     }
-    put(chip, &spec.path, &mut &image[..], image.len() as u64, spec.oob, blocks)
+    put(medium, &spec.path, &mut &image[..], image.len() as u64, spec.oob)
 }
 
 /// Moves the first bytes of each OOB area to the bytes that the driver's layout leaves free, and fills the rest with
 /// 0xFF.
-fn autoplace(chip: &Chip, driver: &Driver, image: &mut [u8]) {
-    let geometry = chip.geometry();
+fn autoplace(geometry: Geometry, driver: &Driver, image: &mut [u8]) {
     let layout = OobLayout::new(&geometry, &driver.ecc);
     let page_bytes = geometry.page_bytes as usize;
     for page in image.chunks_exact_mut(page_bytes + geometry.oob_bytes as usize) {
@@ -100,20 +93,37 @@ fn autoplace(chip: &Chip, driver: &Driver, image: &mut [u8]) {
     }
 }
 
-/// Puts the first `bytes` bytes of `from` on the chip. They are read piece by piece. `path` is for messages only.
-pub(crate) fn put(
-    chip: &mut Chip,
-    path: &Path,
-    from: &mut dyn Read,
-    bytes: u64,
-    oob: bool,
-    blocks: Range<u32>,
-) -> Result<(), String> {
-    let whole_bytes = if oob { bytes } else { bytes.next_multiple_of(u64::from(chip.geometry().page_bytes)) };
+/// Puts the first `bytes` bytes of `from` on the partition. They are read piece by piece. `path` is for messages only.
+pub(crate) fn put(medium: &Mtd, path: &Path, from: &mut dyn Read, bytes: u64, oob: bool) -> Result<(), String> {
+    let unit_bytes = match medium.nand() {
+        Some(_) if oob => 1,
+        Some(_) => u64::from(medium.page_bytes()),
+        None => medium.size_bytes(),
+    };
+    let whole_bytes = bytes.next_multiple_of(unit_bytes);
     let mut padded = from.chain(io::repeat(0xFF).take(whole_bytes - bytes));
+    let Some(nand) = medium.nand() else {
+        return put_plain(medium, path, &mut padded, whole_bytes, oob);
+    };
     let layout = ImageLayout { oob, hamming_ecc: false };
-    let loaded = chip.load_from(&path.display().to_string(), &mut padded, whole_bytes, blocks, layout);
+    let name = path.display().to_string();
+    let loaded = nand.with_chip(|chip| chip.load_from(&name, &mut padded, whole_bytes, nand.range(), layout));
+    nand.nand().restart();
     loaded.map(drop).map_err(|error| error.to_string())
+}
+
+/// As [`put`], on a medium that holds nothing but bytes.
+fn put_plain(medium: &Mtd, path: &Path, from: &mut dyn Read, bytes: u64, oob: bool) -> Result<(), String> {
+    let (path, room_bytes) = (path.display(), medium.size_bytes());
+    if oob {
+        return Err(format!("{path}: an image with OOB areas is for a medium that has them: leave the OOB areas out"));
+    }
+    if bytes > room_bytes {
+        return Err(format!("{path}: {bytes} bytes do not fit: the partition holds {room_bytes} bytes"));
+    }
+    let mut held = Vec::new();
+    from.read_to_end(&mut held).map_err(|error| format!("{path}: cannot read the image: {}", io_reason(&error)))?;
+    medium.restore(&MediumImage::Bytes(held))
 }
 
 /// Checks that all images of `save_image` steps can be kept: two steps of a variant must not use the same name, and all

@@ -7,8 +7,9 @@
 
 use crate::requests::{CallOp, RequestLog};
 use ffslab_flash::Geometry;
+use ffslab_mtd::{Mtd, NandPartition};
 use ffslab_sim::{EventSink, Op, OpEvent, Sim, Task, CALLER};
-use ffslab_system::{NandMedium, System};
+use ffslab_system::System;
 use std::cell::RefCell;
 use std::fmt::Write;
 use std::ops::Range;
@@ -35,8 +36,8 @@ struct Operation {
 /// The raw NAND of a system, whose operations the probe kit logs.
 ///
 /// Errors: the system has none.
-pub(crate) fn has_nand(system: &dyn System) -> Result<&NandMedium, String> {
-    system.nand().ok_or_else(|| {
+pub(crate) fn has_nand(system: &dyn System) -> Result<&NandPartition, String> {
+    system.mtd().and_then(Mtd::nand).ok_or_else(|| {
         format!("probe_logs: the probe kit is for raw NAND, remove it from experiments on {}", system.system_name())
     })
 }
@@ -61,7 +62,7 @@ impl ProbeLog {
         sim.set_sink(Some(Box::new(Sink(Rc::clone(&operations)))));
         Ok(ProbeLog {
             geometry: nand.geometry(),
-            blocks: nand.blocks(),
+            blocks: nand.range(),
             start_ns: sim.now_ns(),
             operations,
             markers: Vec::new(),

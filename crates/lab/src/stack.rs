@@ -11,9 +11,8 @@ use crate::stack_keys::{NandWaitName, StackKeys};
 use ffslab_flash::{Chip, Geometry, Rules, Timing};
 use ffslab_fs::{BlockSpace, FileSystem};
 use ffslab_linux::{Vfs, VfsConfig, WriteBackKnobs};
-use ffslab_mtd::Driver;
+use ffslab_mtd::{Driver, MediumImage, Mtd};
 use ffslab_sim::{CpuCosts, NandWait, PowerMilliwatt, Sim, SimConfig};
-use ffslab_system::{MediumImage, NandMedium};
 use ffslab_ubi::Ubi;
 use std::path::Path;
 use std::sync::Arc;
@@ -131,12 +130,12 @@ impl StackSpec {
     /// The chip with its partition, erased or holding the image.
     ///
     /// Errors: a geometry that no chip has, a partition or an image that does not fit.
-    pub fn medium(&self, sim: &Sim) -> Result<NandMedium, String> {
+    pub fn medium(&self, sim: &Sim) -> Result<Mtd, String> {
         let blocks = self.first_block..self.first_block.saturating_add(self.partition_blocks);
-        let chip = (self.geometry, self.timing, self.rules);
-        let medium = NandMedium::new(sim, chip, self.driver, blocks.clone())?;
+        let chip = Chip::new(sim.clone(), self.geometry, self.timing, self.rules).map_err(|error| error.to_string())?;
+        let medium = Mtd::of_chip(chip, self.driver, blocks)?;
         if let Some(image) = &self.image {
-            medium.with_chip(|chip| image::load(chip, &self.driver, image, blocks))?;
+            image::load(&medium, image)?;
         }
         Ok(medium)
     }
@@ -177,7 +176,7 @@ fn image_of(keys: &mut StackKeys, geometry: &Geometry, base_dir: &Path) -> Resul
 pub struct Stack {
     pub sim: Sim,
     pub vfs: Vfs,
-    medium: NandMedium,
+    medium: Mtd,
     ubi: Option<Ubi>,
     spec: StackSpec,
 }
@@ -197,11 +196,10 @@ impl Stack {
     ///
     /// Errors: as [`Stack::new`]; a snapshot of another chip.
     pub fn restored(spec: &StackSpec, held: &MediumImage, at_ns: u64) -> Result<Stack, String> {
-        let MediumImage::Chip(chip) = held else { return Err("the state is not of a chip".to_string()) };
         let mut spec = StackSpec { image: None, ..spec.clone() };
         spec.sim.uptime_ns = at_ns;
         let stack = Stack::new(&spec)?;
-        stack.medium.restore(chip)?;
+        stack.medium.restore(held)?;
         Ok(stack)
     }
 
@@ -224,7 +222,7 @@ impl Stack {
         if settings.needs_ubi().is_some() && self.ubi.is_none() {
             self.attach_at_boot()?;
         }
-        let ground = Ground { mtd: self.medium.mtd(), ubi: self.ubi.as_ref(), epoch_s: self.spec.vfs.epoch_s };
+        let ground = Ground { mtd: &self.medium, ubi: self.ubi.as_ref(), epoch_s: self.spec.vfs.epoch_s };
         let fs = settings.mount(&ground, &options).map_err(|refusal| self.with_room(refusal))?;
         self.vfs.mount(fs).map_err(|error| error.to_string())?;
         self.vfs.set_synchronous(options.synchronous);
@@ -249,11 +247,6 @@ impl Stack {
         Ok(())
     }
 
-    /// Access to the chip beside all operations: power cuts, faults.
-    pub fn with_chip<R>(&self, act: impl FnOnce(&mut Chip) -> R) -> R {
-        self.medium.with_chip(act)
-    }
-
     /// Power fails and comes back: memory is lost, the chip keeps what it holds.
     pub fn crash(&mut self) {
         self.vfs.crash();
@@ -266,7 +259,7 @@ impl Stack {
 
     /// Bytes of an image of the partition, without OOB.
     pub fn partition_bytes(&self) -> u64 {
-        self.medium.partition_bytes()
+        self.medium.size_bytes()
     }
 
     pub fn page_bytes(&self) -> u32 {
@@ -274,7 +267,7 @@ impl Stack {
     }
 
     pub fn block_bytes(&self) -> u64 {
-        self.medium.block_bytes()
+        u64::from(self.medium.erase_block_bytes())
     }
 
     pub fn partition_blocks(&self) -> u32 {

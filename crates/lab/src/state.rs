@@ -9,7 +9,7 @@ use crate::machine::{ImageOf, MachineSpec};
 use crate::run::{RunError, Runner, Watch};
 use crate::traces::Traces;
 use ffslab_flash::ChipImage;
-use ffslab_system::MediumImage;
+use ffslab_mtd::MediumImage;
 use ffslab_workload::Step;
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;

@@ -9,7 +9,7 @@ use crate::recognise::parts::{self, Part, Wanted};
 use crate::recognise::Layout;
 use ffslab_flash::{Chip, Geometry, Rules, Timing};
 use ffslab_fs::{BlockSpace, FileKind, FileSystem, Ino, PAGE_BYTES};
-use ffslab_mtd::{Driver, Mtd, Nand};
+use ffslab_mtd::{Driver, Mtd};
 use ffslab_sim::{Sim, SimConfig};
 use room::{Names, Room};
 use std::borrow::Cow;
@@ -165,10 +165,10 @@ pub(crate) fn chip_from(from: &mut dyn Read, bytes: u64, geometry: Geometry, oob
     let timing = Timing { read_ns: 0, program_ns: 0, erase_ns: 0, bus_ps_per_byte: 0 };
     let rules = Rules { partial_programs_max: u32::MAX, in_order: false };
     let sim = Sim::new(SimConfig::default());
-    let mut chip = Chip::new(sim, geometry, timing, rules).map_err(|error| error.to_string())?;
-    put(&mut chip, Path::new("its pages"), from, bytes, oob, 0..geometry.blocks)?;
-    let nand = Nand::new(chip, Driver::default()).map_err(|error| error.to_string())?;
-    Mtd::new(&nand, 0, geometry.blocks).map_err(|error| error.to_string())
+    let chip = Chip::new(sim, geometry, timing, rules).map_err(|error| error.to_string())?;
+    let mtd = Mtd::of_chip(chip, Driver::default(), 0..geometry.blocks)?;
+    put(&mtd, Path::new("its pages"), from, bytes, oob)?;
+    Ok(mtd)
 }
 
 /// The geometry of the smallest chip that can hold the image and has at least `blocks_min` erase blocks.

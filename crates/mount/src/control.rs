@@ -11,7 +11,7 @@ use ffslab_lab::legend::Legend;
 use ffslab_lab::result::CauseSummary;
 use ffslab_lab::session::SessionTotals;
 use ffslab_lab::LabError;
-use ffslab_system::NandMedium;
+use ffslab_mtd::Mtd;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{json, Value};
@@ -150,7 +150,7 @@ impl World {
             self.session.sync().map_err(|error| error.to_string())?;
         }
         let system = self.session.system();
-        system.image(oob && system.nand().is_some())
+        system.image(oob && system.mtd().is_some_and(|mtd| mtd.capabilities().oob_bytes > 0))
     }
 
     fn stat(&mut self) -> MountStat {
@@ -160,7 +160,7 @@ impl World {
         let keys = self.session.keys().linux();
         let space = system.block_space();
         MountStat {
-            block_bytes: system.nand().map(NandMedium::block_bytes),
+            block_bytes: system.mtd().map(Mtd::erase_block_bytes).map(u64::from),
             blocks: MountBlocks {
                 erases: system.erase_counts(),
                 free_bytes: space.iter().map(|held| held.free_bytes).collect(),

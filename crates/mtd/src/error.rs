@@ -30,6 +30,9 @@ pub enum MtdError {
     BadBlock,
     #[error("the chip forbids the program: too many programs of one page since its erase, or pages out of order")]
     RuleBroken,
+    /// (`-EOPNOTSUPP`)
+    #[error("the medium cannot do that")]
+    NotSupported,
     #[error("the power was cut")]
     PowerCut,
 }

@@ -1,8 +1,9 @@
-//! # mtd: partitions and the NAND driver
+//! # mtd: media below file systems, and the NAND driver
 //!
-//! **Role.** What a file system sees of a NAND chip: byte-addressed reads, page writes, OOB bytes that are free for its
-//! use, block erases, bad blocks. Decides which chip operation a request becomes, corrects bit flips as far as the ECC
-//! goes, and charges the driver's time and the energy of each operation.
+//! **Role.** The one seam for media ([`Medium`], held as [`Mtd`]): byte-addressed reads, programs, OOB bytes that are free
+//! for a file system's use, block erases, bad blocks, power, contents, and what of these a medium can do
+//! ([`Capabilities`]). NAND ([`NandPartition`]) and NOR implement it. The NAND driver decides which chip operation a request
+//! becomes, corrects bit flips as far as the ECC goes, and charges the driver's time and the energy of each operation.
 //!
 //! **Follows.** Linux 6.1 `drivers/mtd/nand/raw/nand_base.c` (`nand_do_read_ops`, `nand_read_subpage`,
 //! `nand_do_write_ops`, `nand_do_read_oob`, `nand_do_write_oob`, `nand_erase_nand`, `nand_block_markbad_lowlevel`),
@@ -15,13 +16,19 @@ pub mod causes;
 mod driver;
 pub mod ecc;
 mod error;
+mod handle;
 mod layout;
+mod medium;
 mod nand;
+mod nor;
 mod partition;
+pub mod ram;
 
 pub use driver::{Driver, DriverError, OpCost};
 pub use ecc::{Code, Ecc, Engine};
 pub use error::{Corrected, MtdError};
+pub use handle::Mtd;
 pub use layout::OobLayout;
+pub use medium::{Capabilities, Medium, MediumImage};
 pub use nand::{is_erased, Nand};
-pub use partition::{Mtd, PartitionError};
+pub use partition::{NandPartition, PartitionError};

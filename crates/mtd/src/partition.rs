@@ -1,14 +1,19 @@
-//! A partition: the MTD device that a file system works on.
+//! A partition of a raw NAND chip as a medium.
 
+use std::ops::Range;
+
+use ffslab_flash::{Chip, Geometry, ImageLayout, Torn, Traffic};
 use ffslab_sim::Sim;
 use thiserror::Error;
 
+use crate::driver::Driver;
 use crate::error::{Corrected, MtdError};
+use crate::medium::{Capabilities, Medium, MediumImage};
 use crate::nand::{is_erased, EccResult, Nand};
 
 /// A range of erase blocks of a chip; addresses are bytes from its start. Clones are cheap and share the chip.
 #[derive(Clone)]
-pub struct Mtd {
+pub struct NandPartition {
     nand: Nand,
     sim: Sim,
     first_block: u32,
@@ -30,16 +35,16 @@ pub struct PartitionError {
     pub chip_blocks: u32,
 }
 
-impl Mtd {
+impl NandPartition {
     /// The partition of `blocks` erase blocks (at least one) from block `first_block` of the chip.
-    pub fn new(nand: &Nand, first_block: u32, blocks: u32) -> Result<Mtd, PartitionError> {
+    pub fn new(nand: &Nand, first_block: u32, blocks: u32) -> Result<NandPartition, PartitionError> {
         let core = nand.0.borrow();
         let geometry = core.chip().geometry();
         let chip_blocks = geometry.blocks;
         if blocks == 0 || first_block.checked_add(blocks).is_none_or(|end| end > chip_blocks) {
             return Err(PartitionError { first_block, blocks, chip_blocks });
         }
-        Ok(Mtd {
+        Ok(NandPartition {
             nand: nand.clone(),
             sim: core.sim().clone(),
             first_block,
@@ -53,59 +58,46 @@ impl Mtd {
         })
     }
 
-    pub fn sim(&self) -> &Sim {
-        &self.sim
-    }
-
     /// The chip and driver that the partition lies on.
     pub fn nand(&self) -> &Nand {
         &self.nand
     }
 
-    /// First erase block, counted from the start of the chip.
-    pub fn first_block(&self) -> u32 {
-        self.first_block
+    /// Sizes of the whole chip.
+    pub fn geometry(&self) -> Geometry {
+        self.nand.0.borrow().chip().geometry()
     }
 
-    /// Erase blocks of the partition.
-    pub fn blocks(&self) -> u32 {
-        self.blocks
+    pub fn driver(&self) -> Driver {
+        self.nand.driver()
     }
 
-    pub fn pages_per_block(&self) -> u32 {
-        self.pages_per_block
+    /// The erase blocks of the chip that are the partition's.
+    pub fn range(&self) -> Range<u32> {
+        self.first_block..self.first_block + self.blocks
     }
 
-    pub fn page_bytes(&self) -> u32 {
-        self.page_bytes
+    /// Gives access to the chip itself, as [`Nand::with_chip`] does.
+    pub fn with_chip<R>(&self, act: impl FnOnce(&mut Chip) -> R) -> R {
+        self.nand.with_chip(act)
     }
 
-    /// Smallest part of a page that [`Mtd::write_partial`] takes: a quarter, or half of a 512-byte page
+    fn erase_block_bytes(&self) -> u32 {
+        self.page_bytes * self.pages_per_block
+    }
+
+    fn size_bytes(&self) -> u64 {
+        u64::from(self.blocks) << self.block_shift
+    }
+
+    /// Smallest part of a page that can be programmed alone: a quarter, or half of a 512-byte page
     /// (`nand_scan_tail`, `subpage_sft`, for SLC chips).
-    pub fn subpage_bytes(&self) -> u32 {
+    fn subpage_bytes(&self) -> u32 {
         if self.page_bytes > 512 {
             self.page_bytes / 4
         } else {
             self.page_bytes / 2
         }
-    }
-
-    pub fn erase_block_bytes(&self) -> u32 {
-        self.page_bytes * self.pages_per_block
-    }
-
-    pub fn size_bytes(&self) -> u64 {
-        u64::from(self.blocks) << self.block_shift
-    }
-
-    /// Out-of-band bytes of a page.
-    pub fn oob_bytes(&self) -> u32 {
-        self.oob_bytes
-    }
-
-    /// Out-of-band bytes of a page that neither ECC nor the bad block mark uses.
-    pub fn oob_free_bytes(&self) -> u32 {
-        self.oob_free_bytes
     }
 
     // ---- addresses -----------------------------------------------------------------------------------------
@@ -135,89 +127,6 @@ impl Mtd {
         (at as u32 & (self.page_bytes - 1)) as usize
     }
 
-    // ---- reading -------------------------------------------------------------------------------------------
-
-    /// Reads any bytes of the partition. With [`MtdError::Uncorrectable`] all of `data` has been filled nevertheless.
-    #[inline]
-    pub fn read(&self, at: u64, data: &mut [u8]) -> Result<Corrected, MtdError> {
-        self.check_range(at, data.len() as u64)?;
-        let mut core = self.nand.0.borrow_mut();
-        let (mut page, mut column, mut rest) = (self.page_of(at), self.column_of(at), data);
-        let mut result = EccResult::CLEAN;
-        while !rest.is_empty() {
-            let (part, after) = rest.split_at_mut(rest.len().min(self.page_bytes as usize - column));
-            result = result.worse(core.read(page, column, part)?);
-            (page, column, rest) = (page + 1, 0, after);
-        }
-        self.sim.chip_used();
-        core.report(result)
-    }
-
-    /// Reads as [`Mtd::read`] does, and returns whether all bytes are erased (0xFF). If not, `buffer` holds them.
-    pub fn reads_erased(&self, at: u64, buffer: &mut [u8]) -> Result<bool, MtdError> {
-        let page_bytes = self.page_bytes as usize;
-        if self.column_of(at) != 0 || !buffer.len().is_multiple_of(page_bytes) {
-            return self.read(at, buffer).map(|_| is_erased(buffer));
-        }
-        self.check_range(at, buffer.len() as u64)?;
-        let mut core = self.nand.0.borrow_mut();
-        let (mut result, mut erased) = (EccResult::CLEAN, true);
-        for (part, page) in buffer.chunks_exact_mut(page_bytes).zip(self.page_of(at)..) {
-            let (of_page, page_erased) = core.reads_erased(page, part)?;
-            result = result.worse(of_page);
-            erased &= page_erased;
-        }
-        self.sim.chip_used();
-        core.report(result).map(|_| erased)
-    }
-
-    /// Reads the cells for an observer of the simulation: no operation, no time, no ECC.
-    pub fn look(&self, at: u64, data: &mut [u8]) -> Result<(), MtdError> {
-        self.check_range(at, data.len() as u64)?;
-        let core = self.nand.0.borrow();
-        let (mut page, mut column, mut rest) = (self.page_of(at), self.column_of(at), data);
-        while !rest.is_empty() {
-            let (part, after) = rest.split_at_mut(rest.len().min(self.page_bytes as usize - column));
-            match core.chip().peek_data(page) {
-                Some(cells) => part.copy_from_slice(&cells[column..column + part.len()]),
-                None => part.fill(0xFF),
-            }
-            (page, column, rest) = (page + 1, 0, after);
-        }
-        Ok(())
-    }
-
-    /// Number of pages of the block that begins at `at`, up to and including the last programmed one; for observers.
-    pub fn look_at_written_pages(&self, at: u64) -> Result<u32, MtdError> {
-        self.check_range(at, u64::from(self.erase_block_bytes()))?;
-        let core = self.nand.0.borrow();
-        let first = self.page_of(at);
-        let written = |page: &u32| core.chip().peek_data(first + page).is_some();
-        Ok((0..self.pages_per_block).rev().find(written).map_or(0, |page| page + 1))
-    }
-
-    /// Reads one page, and its free OOB bytes (from the first on, as many as `free` takes), in one operation.
-    pub fn read_page_with_oob(&self, at: u64, data: &mut [u8], free: &mut [u8]) -> Result<Corrected, MtdError> {
-        self.check_page_with_oob(at, data.len(), free.len())?;
-        let mut core = self.nand.0.borrow_mut();
-        let result = core.read_with_oob(self.page_of(at), data, free)?;
-        self.sim.chip_used();
-        core.report(result)
-    }
-
-    /// Reads free OOB bytes of the page at `at` and the following ones (`MTD_OPS_AUTO_OOB`): one OOB read for each
-    /// page's worth of `free`.
-    pub fn read_oob_free(&self, at: u64, free: &mut [u8]) -> Result<(), MtdError> {
-        self.check_oob_range(at, free.len())?;
-        let mut core = self.nand.0.borrow_mut();
-        let page = self.page_of(at);
-        for (part, page) in free.chunks_mut(self.oob_free_bytes.max(1) as usize).zip(page..) {
-            core.read_oob(page, part)?;
-        }
-        self.sim.chip_used();
-        Ok(())
-    }
-
     fn check_page_with_oob(&self, at: u64, data_bytes: usize, free_bytes: usize) -> Result<(), MtdError> {
         self.check_range(at, data_bytes as u64)?;
         if self.column_of(at) != 0 || data_bytes != self.page_bytes as usize {
@@ -239,11 +148,110 @@ impl Mtd {
         self.check_range(page_start, pages << self.page_shift)
     }
 
+    fn of_partition(&self, counts: &[u32]) -> Vec<u32> {
+        counts[self.first_block as usize..(self.first_block + self.blocks) as usize].to_vec()
+    }
+}
+
+impl Medium for NandPartition {
+    fn sim(&self) -> &Sim {
+        &self.sim
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            blocks: self.blocks,
+            chip_blocks: self.geometry().blocks,
+            erase_block_bytes: self.erase_block_bytes(),
+            program_bytes: self.page_bytes,
+            partial_program_bytes: self.subpage_bytes(),
+            oob_bytes: self.oob_bytes,
+            oob_free_bytes: self.oob_free_bytes,
+            clears_bits_again: false,
+            has_bad_blocks: true,
+        }
+    }
+
+    // ---- reading -------------------------------------------------------------------------------------------
+
+    #[inline]
+    fn read(&self, at: u64, data: &mut [u8]) -> Result<Corrected, MtdError> {
+        self.check_range(at, data.len() as u64)?;
+        let mut core = self.nand.0.borrow_mut();
+        let (mut page, mut column, mut rest) = (self.page_of(at), self.column_of(at), data);
+        let mut result = EccResult::CLEAN;
+        while !rest.is_empty() {
+            let (part, after) = rest.split_at_mut(rest.len().min(self.page_bytes as usize - column));
+            result = result.worse(core.read(page, column, part)?);
+            (page, column, rest) = (page + 1, 0, after);
+        }
+        self.sim.chip_used();
+        core.report(result)
+    }
+
+    fn reads_erased(&self, at: u64, buffer: &mut [u8]) -> Result<bool, MtdError> {
+        let page_bytes = self.page_bytes as usize;
+        if self.column_of(at) != 0 || !buffer.len().is_multiple_of(page_bytes) {
+            return self.read(at, buffer).map(|_| is_erased(buffer));
+        }
+        self.check_range(at, buffer.len() as u64)?;
+        let mut core = self.nand.0.borrow_mut();
+        let (mut result, mut erased) = (EccResult::CLEAN, true);
+        for (part, page) in buffer.chunks_exact_mut(page_bytes).zip(self.page_of(at)..) {
+            let (of_page, page_erased) = core.reads_erased(page, part)?;
+            result = result.worse(of_page);
+            erased &= page_erased;
+        }
+        self.sim.chip_used();
+        core.report(result).map(|_| erased)
+    }
+
+    fn look(&self, at: u64, data: &mut [u8]) -> Result<(), MtdError> {
+        self.check_range(at, data.len() as u64)?;
+        let core = self.nand.0.borrow();
+        let (mut page, mut column, mut rest) = (self.page_of(at), self.column_of(at), data);
+        while !rest.is_empty() {
+            let (part, after) = rest.split_at_mut(rest.len().min(self.page_bytes as usize - column));
+            match core.chip().peek_data(page) {
+                Some(cells) => part.copy_from_slice(&cells[column..column + part.len()]),
+                None => part.fill(0xFF),
+            }
+            (page, column, rest) = (page + 1, 0, after);
+        }
+        Ok(())
+    }
+
+    fn look_at_written_pages(&self, at: u64) -> Result<u32, MtdError> {
+        self.check_range(at, u64::from(self.erase_block_bytes()))?;
+        let core = self.nand.0.borrow();
+        let first = self.page_of(at);
+        let written = |page: &u32| core.chip().peek_data(first + page).is_some();
+        Ok((0..self.pages_per_block).rev().find(written).map_or(0, |page| page + 1))
+    }
+
+    fn read_page_with_oob(&self, at: u64, data: &mut [u8], free: &mut [u8]) -> Result<Corrected, MtdError> {
+        self.check_page_with_oob(at, data.len(), free.len())?;
+        let mut core = self.nand.0.borrow_mut();
+        let result = core.read_with_oob(self.page_of(at), data, free)?;
+        self.sim.chip_used();
+        core.report(result)
+    }
+
+    fn read_oob_free(&self, at: u64, free: &mut [u8]) -> Result<(), MtdError> {
+        self.check_oob_range(at, free.len())?;
+        let mut core = self.nand.0.borrow_mut();
+        let page = self.page_of(at);
+        for (part, page) in free.chunks_mut(self.oob_free_bytes.max(1) as usize).zip(page..) {
+            core.read_oob(page, part)?;
+        }
+        self.sim.chip_used();
+        Ok(())
+    }
+
     // ---- writing -------------------------------------------------------------------------------------------
 
-    /// Writes whole pages. On an error the pages before the failed one have been written.
     #[inline]
-    pub fn write(&self, at: u64, data: &[u8]) -> Result<(), MtdError> {
+    fn write(&self, at: u64, data: &[u8]) -> Result<(), MtdError> {
         self.check_range(at, data.len() as u64)?;
         if self.column_of(at) != 0 || !data.len().is_multiple_of(self.page_bytes as usize) {
             return Err(MtdError::Unaligned);
@@ -260,7 +268,7 @@ impl Mtd {
 
     /// Writes sub-pages of one page: one program of the page in which the bytes outside `data` stay as they are. The
     /// chip must allow several programs of a page.
-    pub fn write_partial(&self, at: u64, data: &[u8]) -> Result<(), MtdError> {
+    fn write_partial(&self, at: u64, data: &[u8]) -> Result<(), MtdError> {
         self.check_range(at, data.len() as u64)?;
         let (column, subpage_bytes) = (self.column_of(at), self.subpage_bytes() as usize);
         let aligned = column % subpage_bytes == 0 && data.len().is_multiple_of(subpage_bytes);
@@ -272,17 +280,14 @@ impl Mtd {
         done
     }
 
-    /// Writes one page and its free OOB bytes (from the first on; those that `free` does not reach stay 0xFF) in one
-    /// operation.
-    pub fn write_page_with_oob(&self, at: u64, data: &[u8], free: &[u8]) -> Result<(), MtdError> {
+    fn write_page_with_oob(&self, at: u64, data: &[u8], free: &[u8]) -> Result<(), MtdError> {
         self.check_page_with_oob(at, data.len(), free.len())?;
         let done = self.nand.0.borrow_mut().write_with_oob(self.page_of(at), data, free);
         self.sim.chip_used();
         done
     }
 
-    /// Writes free OOB bytes of the page at `at` and the following ones: one OOB program for each page's worth.
-    pub fn write_oob_free(&self, at: u64, free: &[u8]) -> Result<(), MtdError> {
+    fn write_oob_free(&self, at: u64, free: &[u8]) -> Result<(), MtdError> {
         self.check_oob_range(at, free.len())?;
         let mut core = self.nand.0.borrow_mut();
         let page = self.page_of(at);
@@ -295,8 +300,7 @@ impl Mtd {
 
     // ---- blocks --------------------------------------------------------------------------------------------
 
-    /// Erases the block that begins at `at`. A bad block is refused without a flash operation.
-    pub fn erase(&self, at: u64) -> Result<(), MtdError> {
+    fn erase(&self, at: u64) -> Result<(), MtdError> {
         let block = self.block_of(at)?;
         if at & u64::from(self.erase_block_bytes() - 1) != 0 {
             return Err(MtdError::Unaligned);
@@ -306,15 +310,76 @@ impl Mtd {
         done
     }
 
-    /// Whether the block that holds `at` is bad, from the table in RAM without a flash operation. Beyond the partition:
-    /// `true`.
-    pub fn is_bad(&self, at: u64) -> bool {
+    fn is_bad(&self, at: u64) -> bool {
         self.block_of(at).map_or(true, |block| self.nand.0.borrow().is_bad(block))
     }
 
-    /// Marks the block that holds `at` bad, on the chip and in RAM.
-    pub fn mark_bad(&self, at: u64) -> Result<(), MtdError> {
+    fn mark_bad(&self, at: u64) -> Result<(), MtdError> {
         let block = self.block_of(at)?;
         self.nand.0.borrow_mut().mark_bad(block)
+    }
+    // ---- for observers ---------------------------------------------------------------------------------------
+
+    /// Everything that moved on the bus, out-of-band bytes included.
+    fn traffic(&self) -> Traffic {
+        let done = self.sim.total();
+        Traffic {
+            reads: done.page_reads + done.oob_reads,
+            read_bytes: done.bus_out_bytes,
+            programs: done.page_programs + done.oob_programs,
+            write_bytes: done.bus_in_bytes,
+            erases: done.erases,
+        }
+    }
+
+    fn erase_counts(&self) -> Vec<u32> {
+        self.with_chip(|chip| self.of_partition(chip.erase_counts()))
+    }
+
+    fn formatting_erases(&self) -> Vec<u32> {
+        self.with_chip(|chip| self.of_partition(chip.formatting_erases()))
+    }
+
+    fn programmed_pages(&self) -> Vec<u32> {
+        self.with_chip(|chip| self.range().map(|block| chip.programmed_pages(block)).collect())
+    }
+
+    // ---- power and contents ----------------------------------------------------------------------------------
+
+    fn cut_power_after(&self, operations: u64, torn: Torn) {
+        self.with_chip(|chip| chip.cut_power_after(operations, torn));
+    }
+
+    fn is_on(&self) -> bool {
+        self.nand.0.borrow().chip().is_on()
+    }
+
+    fn restart(&self) {
+        self.with_chip(Chip::power_on);
+        self.nand.restart();
+    }
+
+    fn modifying_operations(&self) -> u64 {
+        self.nand.0.borrow().chip().modifying_operations()
+    }
+
+    fn snapshot(&self) -> MediumImage {
+        MediumImage::Chip(Box::new(self.with_chip(|chip| chip.snapshot())))
+    }
+
+    fn restore(&self, held: &MediumImage) -> Result<(), String> {
+        let MediumImage::Chip(chip) = held else { return Err("the state is not of a chip".to_string()) };
+        self.with_chip(|target| target.restore(chip)).map_err(|error| error.to_string())?;
+        self.nand.restart();
+        Ok(())
+    }
+
+    /// With an ECC whose code a kernel expects in the image, and which we can compute, the OOB bytes hold it.
+    fn image(&self, oob: bool) -> Result<Vec<u8>, String> {
+        let hamming_ecc = oob && self.driver().ecc.is_in_images(&self.geometry());
+        let mut image = Vec::new();
+        self.with_chip(|chip| chip.write_image(&mut image, self.range(), ImageLayout { oob, hamming_ecc }))
+            .map_err(|error| error.to_string())?;
+        Ok(image)
     }
 }

@@ -73,12 +73,12 @@ fn small_pages_are_read_whole_and_cached_with_software_ecc_too() {
 /// Returns how many reads were clean, reported flips, and failed.
 fn flip_and_read(mtd: &Mtd, flips_max: u32, bytes: usize, at: u64) -> [u32; 3] {
     let faults = Faults { bitflips: flips_max, seed: 3, ..Faults::default() };
-    mtd.nand().with_chip(|chip| chip.set_faults(&faults)).unwrap();
+    mtd.nand().unwrap().with_chip(|chip| chip.set_faults(&faults)).unwrap();
     let good = &pattern(1, PAGE)[at as usize..at as usize + bytes];
     let mut seen = [0; 3];
     let mut data = vec![0; bytes];
     for _ in 0..50_000 {
-        mtd.nand().restart();
+        mtd.nand().unwrap().nand().restart();
         match mtd.read(at, &mut data) {
             Ok(Corrected::Clean) => seen[0] += 1,
             Ok(Corrected::BitFlips(flips)) => {
@@ -137,10 +137,10 @@ fn uncorrectable_data_are_returned() {
     for ecc in [Ecc::HARDWARE, Ecc::SOFTWARE] {
         let mtd = mtd(ecc);
         mtd.write(PAGE, &pattern(2, PAGE)).unwrap();
-        mtd.nand().with_chip(|chip| chip.cut_power_after(1, Torn::Partial { seed: 1 }));
+        mtd.nand().unwrap().with_chip(|chip| chip.cut_power_after(1, Torn::Partial { seed: 1 }));
         assert_eq!(mtd.write(0, &pattern(1, PAGE)), Err(MtdError::PowerCut));
         assert_eq!(mtd.read(0, &mut [0; 10]), Err(MtdError::PowerCut));
-        mtd.nand().with_chip(|chip| chip.power_on());
+        mtd.nand().unwrap().with_chip(|chip| chip.power_on());
         let mut data = vec![0; 2 * PAGE as usize];
         assert_eq!(mtd.read(0, &mut data), Err(MtdError::Uncorrectable));
         let arrived = data.iter().position(|&byte| byte == 0xFF).unwrap();

@@ -125,7 +125,7 @@ fn partitions_share_the_cache() {
 fn an_uncorrectable_page_is_not_cached() {
     let mtd = page_0_cached();
     let faults = ffslab_flash::Faults { gravepages: vec!["1:0".parse().unwrap()], ..Default::default() };
-    mtd.nand().with_chip(|chip| chip.set_faults(&faults)).unwrap();
+    mtd.nand().unwrap().with_chip(|chip| chip.set_faults(&faults)).unwrap();
     for _ in 0..2 {
         let (counts, _) = cost(&mtd, || {
             assert_eq!(mtd.read(PAGE, &mut [0; 10]), Err(MtdError::Uncorrectable));
@@ -139,17 +139,17 @@ fn an_uncorrectable_page_is_not_cached() {
 #[test]
 fn access_to_the_chip_renews_the_cache_only_when_needed() {
     let mtd = page_0_cached();
-    let erases: u32 = mtd.nand().with_chip(|chip| chip.erase_counts().iter().sum());
+    let erases: u32 = mtd.nand().unwrap().with_chip(|chip| chip.erase_counts().iter().sum());
     assert_eq!(erases, 0);
     assert!(cached(&mtd));
-    let image = mtd.nand().with_chip(|chip| chip.snapshot());
+    let image = mtd.nand().unwrap().with_chip(|chip| chip.snapshot());
     assert!(cached(&mtd));
-    mtd.nand().with_chip(|chip| chip.restore(&image)).unwrap();
+    mtd.nand().unwrap().with_chip(|chip| chip.restore(&image)).unwrap();
     assert!(!cached(&mtd));
-    mtd.nand().with_chip(|chip| chip.erase(3)).unwrap();
+    mtd.nand().unwrap().with_chip(|chip| chip.erase(3)).unwrap();
     assert!(!cached(&mtd));
-    mtd.nand().with_chip(|chip| chip.power_on());
+    mtd.nand().unwrap().with_chip(|chip| chip.power_on());
     assert!(!cached(&mtd));
-    mtd.nand().restart();
+    mtd.nand().unwrap().nand().restart();
     assert!(!cached(&mtd));
 }

@@ -11,8 +11,9 @@ use ffslab_sim::PowerMilliwatt;
 fn sizes() {
     let mtd = Mtd::new(&nand(Ecc::HARDWARE), 4, 8).unwrap();
     assert_eq!((mtd.page_bytes(), mtd.erase_block_bytes(), mtd.size_bytes()), (2048, 8192, 65536));
-    assert_eq!((mtd.blocks(), mtd.first_block(), mtd.pages_per_block(), mtd.subpage_bytes()), (8, 4, 4, 512));
-    assert_eq!((mtd.oob_bytes(), mtd.oob_free_bytes()), (64, 38));
+    let (can, range) = (mtd.capabilities(), mtd.nand().unwrap().range());
+    assert_eq!((mtd.blocks(), range, mtd.pages_per_block(), can.partial_program_bytes), (8, 4..12, 4, 512));
+    assert_eq!((can.oob_bytes, can.oob_free_bytes), (64, 38));
 }
 
 #[test]
@@ -103,7 +104,7 @@ fn free_oob_bytes_are_2_to_40() {
     let mtd = mtd(Ecc::HARDWARE);
     let (counts, took_ns) = cost(&mtd, || mtd.write_oob_free(BLOCK, b"\x85\x19\x03\x20\x08\0\0\0").unwrap());
     assert_eq!((counts.oob_programs, counts.page_programs, took_ns), (1, 0, 203_200));
-    let oob = mtd.nand().with_chip(|chip| chip.peek_oob(4).unwrap().to_vec());
+    let oob = mtd.nand().unwrap().with_chip(|chip| chip.peek_oob(4).unwrap().to_vec());
     assert_eq!(
         (&oob[..2], &oob[2..10], &oob[10..]),
         (&[0xFF; 2][..], &b"\x85\x19\x03\x20\x08\0\0\0"[..], &[0xFF; 54][..])
@@ -157,7 +158,7 @@ fn oob_layouts() {
         let places: Vec<usize> = free.0.chain(free.1).collect();
         assert_eq!(mtd.oob_free_bytes() as usize, places.len(), "{page_bytes} + {oob_bytes}, {ecc:?}");
         mtd.write_oob_free(0, &vec![0; places.len()]).unwrap();
-        let oob = mtd.nand().with_chip(|chip| chip.peek_oob(0).unwrap().to_vec());
+        let oob = mtd.nand().unwrap().with_chip(|chip| chip.peek_oob(0).unwrap().to_vec());
         let zeros: Vec<usize> = (0..oob.len()).filter(|&at| oob[at] == 0).collect();
         assert_eq!(zeros, places, "{page_bytes} + {oob_bytes}, {ecc:?}");
     }
@@ -181,11 +182,11 @@ fn marking_a_block_bad() {
     let mtd = written(Ecc::HARDWARE);
     let (counts, _) = cost(&mtd, || mtd.mark_bad(BLOCK).unwrap());
     assert_eq!((counts.erases, counts.oob_programs, counts.page_programs), (1, 1, 0));
-    assert!(mtd.is_bad(BLOCK) && mtd.nand().with_chip(|chip| chip.is_marked_bad(1)));
-    assert_eq!(mtd.nand().with_chip(|chip| chip.peek_oob(4).unwrap()[0]), 0);
+    assert!(mtd.is_bad(BLOCK) && mtd.nand().unwrap().with_chip(|chip| chip.is_marked_bad(1)));
+    assert_eq!(mtd.nand().unwrap().with_chip(|chip| chip.peek_oob(4).unwrap()[0]), 0);
     let (counts, _) = cost(&mtd, || mtd.mark_bad(BLOCK).unwrap());
     assert_eq!(counts.operations(), 0, "it is bad already");
-    mtd.nand().restart();
+    mtd.nand().unwrap().nand().restart();
     assert!(mtd.is_bad(BLOCK));
 }
 
@@ -197,7 +198,7 @@ fn a_block_that_cannot_be_erased_is_marked_all_the_same() {
         weakpages: vec!["8:0".parse().unwrap()],
         ..Faults::default()
     };
-    mtd.nand().with_chip(|chip| chip.set_faults(&faults)).unwrap();
+    mtd.nand().unwrap().with_chip(|chip| chip.set_faults(&faults)).unwrap();
     assert_eq!(mtd.erase(BLOCK), Err(MtdError::EraseFailed));
     mtd.mark_bad(BLOCK).unwrap();
     assert!(mtd.is_bad(BLOCK));
@@ -232,7 +233,7 @@ fn overheads_and_energy() {
     check("OOB read", read, 28_200, &|| mtd.read_oob_free(0, &mut [0; 4]).unwrap());
     check("erase", erase, 500_000, &|| mtd.erase(0).unwrap());
     let faults = Faults { weakblocks: vec!["0:0".parse().unwrap()], ..Faults::default() };
-    mtd.nand().with_chip(|chip| chip.set_faults(&faults)).unwrap();
+    mtd.nand().unwrap().with_chip(|chip| chip.set_faults(&faults)).unwrap();
     check("failed erase", erase, 500_000, &|| assert!(mtd.erase(0).is_err()));
     let total = mtd.sim().total();
     let operations = [total.page_reads + total.oob_reads, total.page_programs + total.oob_programs, total.erases];
@@ -254,9 +255,9 @@ fn looking_whether_pages_are_erased_is_reading_them() {
         ];
         for (at, bytes, erased) in requests {
             let mut data = vec![0; bytes as usize];
-            mtd.nand().restart();
+            mtd.nand().unwrap().nand().restart();
             let read = cost(&mtd, || assert_eq!(mtd.read(at, &mut data), Ok(Corrected::Clean)));
-            mtd.nand().restart();
+            mtd.nand().unwrap().nand().restart();
             let asked = cost(&mtd, || assert_eq!(mtd.reads_erased(at, &mut data), Ok(erased)));
             assert_eq!(asked, read, "{bytes} bytes at {at}");
         }
@@ -272,7 +273,7 @@ fn bit_flips_are_seen_by_who_asks_whether_pages_are_erased() {
         let mtd = mtd(Ecc::HARDWARE);
         mtd.write_oob_free(0, &[0x85; 8]).unwrap();
         let faults = Faults { bitflips: 3, seed: 5, ..Faults::default() };
-        mtd.nand().with_chip(|chip| chip.set_faults(&faults)).unwrap();
+        mtd.nand().unwrap().with_chip(|chip| chip.set_faults(&faults)).unwrap();
         move || {
             let mut data = vec![0; PAGE as usize];
             match asks {

@@ -1,12 +1,15 @@
-//! JFFS2 as RTEMS ports it: NOR flash, every write at once, fsync fails with EINVAL as the default handler does.
+//! JFFS2 as RTEMS ports it, on NOR flash: fsync fails with EINVAL as the default handler does.
 //!
 //! Follows `cpukit/libfs/src/jffs2/src` of RTEMS cf811a4eb2. The core is the one of the crate `ffslab-jffs2`.
 
 use crate::cpu::Cpu;
 use crate::port::{Direct, Port};
+pub use ffslab_flash::NorFlash;
+use ffslab_flash::Traffic;
 use ffslab_fs::{Errno, FileSystem, NoPageCache};
 use ffslab_jffs2::CompressionWork;
-pub use ffslab_jffs2::{Compression, MountError, NorCounts, NorFlash};
+pub use ffslab_jffs2::{Compression, MountError};
+use ffslab_mtd::Mtd;
 
 /// A mounted JFFS2.
 pub type Jffs2 = Port<Jffs2Core>;
@@ -14,8 +17,8 @@ pub type Jffs2 = Port<Jffs2Core>;
 /// JFFS2 with its flash. The CPU carries out the operations of the flash.
 pub struct Jffs2Core {
     core: ffslab_jffs2::Jffs2,
-    flash: NorFlash,
-    charged: (NorCounts, CompressionWork),
+    flash: Mtd,
+    charged: (Traffic, CompressionWork),
 }
 
 impl Jffs2 {
@@ -24,10 +27,11 @@ impl Jffs2 {
     ///
     /// # Errors
     /// [`MountError`]: too few erase blocks, a flash that is too large, or no JFFS2.
-    pub fn mount(flash: NorFlash, compression: Compression) -> Result<Jffs2, MountError> {
-        let options = ffslab_jffs2::Options { compression, ..ffslab_jffs2::Options::default() };
-        let before = flash.counts();
-        let core = ffslab_jffs2::Jffs2::mount_nor(flash.clone(), options)?;
+    pub fn mount(flash: &Mtd, compression: Compression) -> Result<Jffs2, MountError> {
+        let options = ffslab_jffs2::Options { compression, direct: true, ..ffslab_jffs2::Options::default() };
+        let before = flash.traffic();
+        let core = ffslab_jffs2::Jffs2::mount(flash.clone(), options)?;
+        let flash = flash.clone();
         Ok(Port::of(Jffs2Core { core, flash, charged: (before, CompressionWork::default()) }))
     }
 }
@@ -68,7 +72,7 @@ impl Direct for Jffs2Core {
         if !cpu.is_priced() {
             return;
         }
-        let (counts, packed) = (self.flash.counts(), self.core.compression_work());
+        let (counts, packed) = (self.flash.traffic(), self.core.compression_work());
         let (counts_before, packed_before) = std::mem::replace(&mut self.charged, (counts, packed));
         let (done, packed) = (counts - counts_before, packed - packed_before);
         let moved_bytes = done.read_bytes + done.write_bytes;
@@ -81,6 +85,6 @@ impl Direct for Jffs2Core {
         });
         cpu.copy_from_flash(done.read_bytes);
         cpu.copy_to_flash(done.write_bytes);
-        cpu.clear_flash(done.erases * u64::from(self.flash.block_bytes()));
+        cpu.clear_flash(done.erases * u64::from(self.flash.erase_block_bytes()));
     }
 }

@@ -1,68 +1,15 @@
 //! YAFFS2 as RTEMS ports it, on flash that lies in memory: chunks of 4 KiB with their tags, no page cache.
 //!
 //! Follows what is known of the port (`direct/rtems/rtems_yaffs.c`): calls go to YAFFS Direct as they are. The core is the one
-//! of the crate `ffslab-yaffs2`; a board of nothing but counters stands in for flash. No counts of the real port are known.
+//! of the crate `ffslab-yaffs2`, the flash [`ffslab_mtd::ram`]. No counts of the real port are known.
 
 use crate::cpu::Cpu;
 use crate::port::{Direct, Port};
-use ffslab_flash::{Chip, Geometry, Rules, Timing};
+use ffslab_flash::Traffic;
 use ffslab_fs::{Errno, FileSystem, NoPageCache};
-use ffslab_mtd::{Driver, Mtd, Nand};
-use ffslab_sim::{OpCounts, Sim};
+use ffslab_mtd::Mtd;
 pub use ffslab_yaffs2::{Generation, MountError, Options};
 use std::collections::BTreeMap;
-
-/// Chunks of the port on RAM (the study's block size), their spare bytes, and chunks in a block.
-const CHUNK_BYTES: u32 = 4096;
-const SPARE_BYTES: u32 = 128;
-const CHUNKS_PER_BLOCK: u32 = 64;
-
-/// Flash in memory; clones are the same flash.
-#[derive(Clone)]
-pub struct RamFlash {
-    nand: Nand,
-    mtd: Mtd,
-    sim: Sim,
-}
-
-impl RamFlash {
-    /// Erased flash of so many bytes, rounded down to whole blocks. Its operations take no time of their own: the CPU
-    /// is charged for copying.
-    ///
-    /// # Errors
-    /// A size that no chip has.
-    pub fn new(sim: Sim, bytes: u64) -> Result<RamFlash, String> {
-        let geometry = RamFlash::geometry(bytes);
-        let blocks = geometry.blocks;
-        let timing = Timing { read_ns: 0, program_ns: 0, erase_ns: 0, bus_ps_per_byte: 0 };
-        let rules = Rules { partial_programs_max: 255, in_order: false };
-        let chip = Chip::new(sim.clone(), geometry, timing, rules).map_err(|error| error.to_string())?;
-        let nand = Nand::new(chip, Driver::default()).map_err(|error| error.to_string())?;
-        let mtd = Mtd::new(&nand, 0, blocks).map_err(|error| error.to_string())?;
-        Ok(RamFlash { nand, mtd, sim })
-    }
-
-    /// The geometry of a flash of `bytes` bytes.
-    pub fn geometry(bytes: u64) -> Geometry {
-        let blocks = u32::try_from(bytes / RamFlash::block_bytes()).unwrap_or(u32::MAX);
-        Geometry { page_bytes: CHUNK_BYTES, oob_bytes: SPARE_BYTES, pages_per_block: CHUNKS_PER_BLOCK, blocks }
-    }
-
-    /// The flash beside all operations: its contents.
-    pub fn with_chip<R>(&self, act: impl FnOnce(&mut Chip) -> R) -> R {
-        self.nand.with_chip(act)
-    }
-
-    /// Power fails and comes back, or other contents were put on it: what the driver knows of the flash is forgotten.
-    pub fn restart(&self) {
-        self.nand.restart();
-    }
-
-    /// Bytes of an erase block.
-    pub fn block_bytes() -> u64 {
-        u64::from(CHUNK_BYTES) * u64::from(CHUNKS_PER_BLOCK)
-    }
-}
 
 /// A mounted YAFFS2.
 pub type Yaffs2 = Port<Yaffs2Core>;
@@ -76,9 +23,9 @@ struct Users {
 /// YAFFS2 with its flash. The CPU carries out the operations of the flash.
 pub struct Yaffs2Core {
     core: ffslab_yaffs2::Yaffs2,
-    sim: Sim,
+    flash: Mtd,
     users: BTreeMap<u32, Users>,
-    charged: OpCounts,
+    charged: Traffic,
 }
 
 impl Yaffs2 {
@@ -86,12 +33,11 @@ impl Yaffs2 {
     ///
     /// # Errors
     /// [`MountError`]: too few erase blocks, or a medium that cannot be read.
-    pub fn mount(flash: &RamFlash) -> Result<Yaffs2, MountError> {
+    pub fn mount(flash: &Mtd) -> Result<Yaffs2, MountError> {
         let options = Options { background: None, direct: true, ..Options::of(Generation::Today) };
-        let charged = flash.sim.total();
-        let core = ffslab_yaffs2::Yaffs2::mount(flash.mtd.clone(), options)?;
-        let sim = flash.sim.clone();
-        Ok(Port::of(Yaffs2Core { core, sim, users: BTreeMap::new(), charged }))
+        let charged = flash.traffic();
+        let core = ffslab_yaffs2::Yaffs2::mount(flash.clone(), options)?;
+        Ok(Port::of(Yaffs2Core { core, flash: flash.clone(), users: BTreeMap::new(), charged }))
     }
 }
 
@@ -149,13 +95,11 @@ impl Direct for Yaffs2Core {
         if !cpu.is_priced() {
             return;
         }
-        let counts = self.sim.total();
-        let done = counts - std::mem::replace(&mut self.charged, counts);
-        let chunks =
-            done.page_reads + done.partial_page_reads + done.oob_reads + done.page_programs + done.oob_programs;
-        cpu.spend(chunks, |costs| costs.yaffs2_chunk_ps);
-        cpu.copy_from_flash(done.bus_out_bytes);
-        cpu.copy_to_flash(done.bus_in_bytes);
-        cpu.clear_flash(done.erases * RamFlash::block_bytes());
+        let traffic = self.flash.traffic();
+        let done = traffic - std::mem::replace(&mut self.charged, traffic);
+        cpu.spend(done.reads + done.programs, |costs| costs.yaffs2_chunk_ps);
+        cpu.copy_from_flash(done.read_bytes);
+        cpu.copy_to_flash(done.write_bytes);
+        cpu.clear_flash(done.erases * u64::from(self.flash.erase_block_bytes()));
     }
 }

@@ -7,7 +7,7 @@ use ffslab_rtems::imfs::{Imfs, ImfsOptions};
 use ffslab_rtems::jffs2::{Compression, Jffs2, NorFlash};
 use ffslab_rtems::libio::{Libio, OpenFlags, Whence};
 use ffslab_rtems::profile::DeviceProfile;
-use ffslab_rtems::yaffs2::{RamFlash, Yaffs2};
+use ffslab_rtems::yaffs2::Yaffs2;
 use ffslab_rtems::{dosfs, rfs, Quirks};
 use ffslab_sim::{Sim, SimConfig};
 
@@ -151,14 +151,14 @@ fn dosfs_is_dearer_than_rfs() {
 fn on_flash_in_memory_checksums_and_compression_decide() {
     let jffs2_ns = |compression: Compression| {
         let (cache, sim) = cache(true, 10);
-        let flash = NorFlash::new(sim.clone(), 65_536, 64);
-        let mut libio = mount(cache, Box::new(Jffs2::mount(flash, compression).unwrap()));
+        let flash = NorFlash::new(sim.clone(), 65_536, 64).into();
+        let mut libio = mount(cache, Box::new(Jffs2::mount(&flash, compression).unwrap()));
         write(&mut libio, 4096);
         sim.now_ns()
     };
     let yaffs2_ns = {
         let (cache, sim) = cache(true, 10);
-        let flash = RamFlash::new(sim.clone(), 4 << 20).unwrap();
+        let flash = ffslab_mtd::ram::flash(&sim, 4 << 20).unwrap();
         let mut libio = mount(cache, Box::new(Yaffs2::mount(&flash).unwrap()));
         write(&mut libio, 4096);
         sim.now_ns()

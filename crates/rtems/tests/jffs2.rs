@@ -1,15 +1,17 @@
 //! JFFS2 on NOR flash, through the calls of RTEMS.
 
+use ffslab_flash::Torn;
 use ffslab_fs::Errno;
+use ffslab_mtd::Mtd;
 use ffslab_rtems::bdbuf::{Bdbuf, BdbufConfig};
 use ffslab_rtems::imfs::{Imfs, ImfsOptions};
 use ffslab_rtems::jffs2::{Compression, Jffs2, NorFlash};
 use ffslab_rtems::libio::{Libio, OpenFlags, Whence};
 use ffslab_sim::{Sim, SimConfig};
 
-fn system() -> (Libio, NorFlash) {
+fn system() -> (Libio, Mtd) {
     let sim = Sim::new(SimConfig::default());
-    let flash = NorFlash::new(sim.clone(), 65_536, 16);
+    let flash = Mtd::from(NorFlash::new(sim.clone(), 65_536, 16));
     let cache = Bdbuf::new(sim, BdbufConfig::default()).unwrap();
     let mut libio = Libio::new(cache, Box::new(Imfs::new(ImfsOptions::default())), 16);
     libio.mkdir(b"/mnt", 0o777).unwrap();
@@ -17,8 +19,8 @@ fn system() -> (Libio, NorFlash) {
     (libio, flash)
 }
 
-fn mount(libio: &mut Libio, flash: &NorFlash) {
-    let fs = Jffs2::mount(flash.clone(), Compression::Zlib).unwrap();
+fn mount(libio: &mut Libio, flash: &Mtd) {
+    let fs = Jffs2::mount(flash, Compression::Zlib).unwrap();
     libio.mount(Box::new(fs), b"/mnt", true).unwrap();
 }
 
@@ -59,9 +61,9 @@ fn a_deleted_file_lives_until_it_is_closed_and_stays_deleted() {
     let (mut libio, flash) = system();
     let fd = libio.open(b"/mnt/f", OpenFlags::CREATE, 0o644).unwrap();
     libio.write(fd, b"still here").unwrap();
-    let before = flash.counts();
+    let before = flash.traffic();
     libio.unlink(b"/mnt/f").unwrap();
-    let unlink = flash.counts() - before;
+    let unlink = flash.traffic() - before;
     assert_eq!((unlink.programs, unlink.write_bytes), (1, 12));
     libio.lseek(fd, 0, Whence::Set).unwrap();
     let mut data = [0; 10];
@@ -90,7 +92,7 @@ fn a_write_that_returned_outlives_a_power_cut() {
     let mut cuts = 0;
     for cut in (0..).step_by(13) {
         let (mut libio, flash) = system();
-        flash.cut_power_after(cut);
+        flash.cut_power_after(cut + 1, Torn::Partial { seed: 0 });
         // Which round of each file had been written, and which was being written.
         let mut safe: [Option<usize>; FILES] = [None; FILES];
         let mut under_way = None;
@@ -109,11 +111,11 @@ fn a_write_that_returned_outlives_a_power_cut() {
         }
         drop(libio);
         if under_way.is_none() {
-            assert!(flash.counts().erases > 16 + 8, "no garbage was collected");
+            assert!(flash.traffic().erases > 16 + 8, "no garbage was collected");
             break;
         }
         cuts += 1;
-        flash.power_on();
+        flash.restart();
         let mut libio = again(&flash);
         for (file, safe) in safe.iter().enumerate() {
             let there = libio.stat(&name(file)).is_ok().then(|| content(&mut libio, &name(file)));
@@ -140,7 +142,7 @@ fn a_write_that_returned_outlives_a_power_cut() {
 }
 
 /// The flash in a system that has just been started.
-fn again(flash: &NorFlash) -> Libio {
+fn again(flash: &Mtd) -> Libio {
     let cache = Bdbuf::new(Sim::new(SimConfig::default()), BdbufConfig::default()).unwrap();
     let mut libio = Libio::new(cache, Box::new(Imfs::new(ImfsOptions::default())), 16);
     libio.mkdir(b"/mnt", 0o777).unwrap();

@@ -1,15 +1,16 @@
 //! YAFFS2 on flash in memory, through the calls of RTEMS.
 
 use ffslab_fs::Errno;
+use ffslab_mtd::{ram, Mtd};
 use ffslab_rtems::bdbuf::{Bdbuf, BdbufConfig};
 use ffslab_rtems::imfs::{Imfs, ImfsOptions};
 use ffslab_rtems::libio::{Libio, OpenFlags};
-use ffslab_rtems::yaffs2::{RamFlash, Yaffs2};
+use ffslab_rtems::yaffs2::Yaffs2;
 use ffslab_sim::{Sim, SimConfig};
 
-fn system() -> (Libio, RamFlash, Sim) {
+fn system() -> (Libio, Mtd, Sim) {
     let sim = Sim::new(SimConfig::default());
-    let flash = RamFlash::new(sim.clone(), 8 << 20).unwrap();
+    let flash = ram::flash(&sim, 8 << 20).unwrap();
     let cache = Bdbuf::new(sim.clone(), BdbufConfig::default()).unwrap();
     let mut libio = Libio::new(cache, Box::new(Imfs::new(ImfsOptions::default())), 16);
     libio.mkdir(b"/mnt", 0o777).unwrap();

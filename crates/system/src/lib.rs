@@ -11,15 +11,13 @@
 //! **Leaves out.** Which systems and file systems there are, and how they are built.
 
 mod calls;
-mod medium;
 mod nodes;
 mod refusal;
 mod system;
 mod types;
 
 pub use calls::{timed, Calls};
-pub use medium::NandMedium;
 pub use nodes::{Caller, NewTime, NodeChange, NodeEntry, NodeId, NodeName, Nodes, ROOT_NODE};
 pub use refusal::{Answer, Refusal};
-pub use system::{MediumImage, System};
+pub use system::System;
 pub use types::{Advice, Fd, OpenFlags, Whence};

@@ -1,20 +1,12 @@
 //! What may be asked of a simulated machine from outside of its programs.
 
-use crate::{Answer, Calls, NandMedium, Nodes};
-use ffslab_flash::{ChipImage, Torn};
+use crate::{Answer, Calls, Nodes};
+use ffslab_flash::Torn;
 use ffslab_fs::{BlockSpace, Unwritten};
-use ffslab_mtd::Mtd;
+use ffslab_mtd::{MediumImage, Mtd};
 use ffslab_workload::steps;
 use ffslab_workload::text::size_text;
 use std::any::Any;
-
-/// A copy of what a medium holds, switched off.
-pub enum MediumImage {
-    /// Of a NAND chip, wear included.
-    Chip(Box<ChipImage>),
-    /// Of anything that has nothing but bytes.
-    Bytes(Vec<u8>),
-}
 
 /// A simulated machine with one medium. What is on the medium outlives mounts and power cuts.
 ///
@@ -39,23 +31,19 @@ pub trait System: Calls + Any {
 
     /// The power goes away at the `operations`-th program or erase from now.
     fn cut_power_after(&mut self, operations: u64, torn: Torn) -> Answer<()> {
-        match self.nand() {
-            Some(nand) => {
-                nand.with_chip(|chip| chip.cut_power_after(operations, torn));
-                Ok(())
-            }
-            None => Err(self.lacks("NAND whose power could be cut at an operation")),
-        }
+        let mtd = self.mtd().ok_or_else(|| self.lacks("flash whose power could be cut at an operation"))?;
+        mtd.cut_power_after(operations, torn);
+        Ok(())
     }
 
     /// Whether the medium has power: [`System::cut_power_after`] takes it away.
     fn is_powered(&self) -> bool {
-        self.nand().is_none_or(|nand| nand.with_chip(|chip| chip.is_on()))
+        self.mtd().is_none_or(Mtd::is_on)
     }
 
     /// Programs and erases since the medium was made, the unit of [`System::cut_power_after`].
     fn modifying_operations(&self) -> u64 {
-        self.nand().map_or(0, |nand| nand.with_chip(|chip| chip.modifying_operations()))
+        self.mtd().map_or(0, Mtd::modifying_operations)
     }
 
     fn ubi_attach(&mut self) -> Result<(), String> {
@@ -133,28 +121,29 @@ pub trait System: Calls + Any {
     /// What to say when it is too small: what it holds, and what would be right.
     fn too_small(&self) -> String {
         let bytes = size_text(self.medium_bytes());
-        let blocks = self.nand().map_or_else(String::new, |nand| format!(" ({} blocks)", nand.blocks().len()));
+        let blocks = self.mtd().map_or_else(String::new, |mtd| format!(" ({} blocks)", mtd.blocks()));
         format!("the partition holds {bytes}{blocks} with the file system's own needs; enlarge it or write less")
     }
 
-    /// The raw NAND below, if there is one.
-    fn nand(&self) -> Option<&NandMedium> {
+    /// The flash below its file systems, for who works or looks there; `None`: there is none. What it can do says
+    /// [`Mtd::capabilities`].
+    fn mtd(&self) -> Option<&Mtd> {
         None
     }
 
     /// Erases of each erase block of the partition since the medium was made; empty: it has no erase blocks that count.
     fn erase_counts(&self) -> Vec<u32> {
-        self.nand().map_or_else(Vec::new, NandMedium::erase_counts)
+        self.mtd().map_or_else(Vec::new, Mtd::erase_counts)
     }
 
     /// Those of them that only made blocks of a new partition usable.
     fn formatting_erases(&self) -> Vec<u32> {
-        self.nand().map_or_else(Vec::new, NandMedium::formatting_erases)
+        self.mtd().map_or_else(Vec::new, Mtd::formatting_erases)
     }
 
     /// Programmed pages of each erase block.
     fn programmed_pages(&self) -> Vec<u32> {
-        self.nand().map_or_else(Vec::new, NandMedium::programmed_pages)
+        self.mtd().map_or_else(Vec::new, Mtd::programmed_pages)
     }
 
     /// What each erase block holds, as the mounted file system accounts for it; empty: it does not tell.
@@ -163,11 +152,6 @@ pub trait System: Calls + Any {
     }
 
     // ---- the medium itself ----------------------------------------------------------------------------------------------
-
-    /// The partition, for who works below every file system.
-    fn mtd(&self) -> Answer<&Mtd> {
-        self.nand().map(NandMedium::mtd).ok_or_else(|| self.lacks("raw NAND below its file systems"))
-    }
 
     /// The bytes on the medium at this instant, without what waits in memory, with OOB areas if wanted.
     ///

@@ -25,7 +25,7 @@ impl Device {
         let layout = Layout::new(&mtd, options)?;
         let sim = mtd.sim().clone();
         causes::register(&sim);
-        let chip_blocks = mtd.nand().with_chip(|chip| chip.geometry().blocks);
+        let chip_blocks = mtd.capabilities().chip_blocks;
         let _why = sim.because(&causes::UBI_ATTACH);
         let mut io = Io::new(mtd, layout);
         let mut buffer = vec![0; layout.peb_bytes as usize];

@@ -53,7 +53,7 @@ impl From<MtdError> for UbiError {
         match error {
             MtdError::PowerCut => UbiError::PowerCut,
             MtdError::Uncorrectable => UbiError::Uncorrectable,
-            MtdError::OutOfRange | MtdError::Unaligned => UbiError::BadRange,
+            MtdError::OutOfRange | MtdError::Unaligned | MtdError::NotSupported => UbiError::BadRange,
             MtdError::ProgramFailed | MtdError::EraseFailed | MtdError::BadBlock | MtdError::RuleBroken => UbiError::Io,
         }
     }

@@ -102,7 +102,8 @@ pub struct Layout {
 impl Layout {
     pub fn new(mtd: &Mtd, options: &UbiOptions) -> Result<Layout, AttachError> {
         let min_io_bytes = mtd.page_bytes();
-        let header_io_bytes = if options.subpage_writes { mtd.subpage_bytes() } else { min_io_bytes };
+        let header_io_bytes =
+            if options.subpage_writes { mtd.capabilities().partial_program_bytes } else { min_io_bytes };
         let header_bytes = HEADER_BYTES as u32;
         let offset = options.vid_header_offset_bytes.unwrap_or(header_bytes.next_multiple_of(header_io_bytes));
         let refuse = |reason| Err(AttachError::Layout { offset, reason });

@@ -19,7 +19,7 @@ fn with_weak_pages(pages: &[u32], options: Options) -> Bench {
     let bench = Bench::new(16, options);
     let weakpages = pages.iter().map(|&number| Weak { number, good_operations: 0 }).collect();
     let faults = Faults { weakpages, ..Faults::default() };
-    bench.mtd.nand().with_chip(|chip| chip.set_faults(&faults)).unwrap();
+    bench.mtd.nand().unwrap().with_chip(|chip| chip.set_faults(&faults)).unwrap();
     bench
 }
 
@@ -112,7 +112,7 @@ fn a_block_can_be_erased_for_a_copy_that_failed() {
     // The current block takes no more programs, and all others must be erased first.
     let pages = current * PAGES_PER_BLOCK..(current + 1) * PAGES_PER_BLOCK;
     let weakpages = pages.map(|number| Weak { number, good_operations: 0 }).collect();
-    bench.mtd.nand().with_chip(|chip| chip.set_faults(&Faults { weakpages, ..Faults::default() })).unwrap();
+    bench.mtd.nand().unwrap().with_chip(|chip| chip.set_faults(&Faults { weakpages, ..Faults::default() })).unwrap();
     while let Some(block) = store.blocks.take_first(List::Free) {
         store.blocks.append(block, List::ErasePending);
         store.erasing_blocks += 1;

@@ -2,17 +2,18 @@
 
 use super::keys::{DiskSpec, RtemsFs, RtemsSpec};
 use crate::image::read_file;
+use ffslab_flash::NorFlash;
 use ffslab_fs::Errno;
+use ffslab_mtd::{ram, MediumImage, Mtd};
 use ffslab_rtems::bdbuf::{Bdbuf, DiskId};
 use ffslab_rtems::cpu::Cpu;
 use ffslab_rtems::device::Device;
 use ffslab_rtems::imfs::{Imfs, ImfsOptions};
-use ffslab_rtems::jffs2::{Jffs2, NorFlash};
+use ffslab_rtems::jffs2::Jffs2;
 use ffslab_rtems::libio::{FileSystem, Libio};
-use ffslab_rtems::yaffs2::{RamFlash, Yaffs2};
+use ffslab_rtems::yaffs2::Yaffs2;
 use ffslab_rtems::{dosfs, rfs};
 use ffslab_sim::{Sim, SimConfig};
-use ffslab_system::MediumImage;
 
 mod system;
 
@@ -25,8 +26,8 @@ const DESCRIPTORS: usize = 320;
 enum Medium {
     Memory,
     Disk(DiskId),
-    Nor(NorFlash),
-    Ram(RamFlash),
+    /// Of file systems with their own flash driver.
+    Flash(Mtd),
 }
 
 /// The machine. The medium outlives mounts and power cuts.
@@ -68,13 +69,7 @@ impl Machine {
         let mut machine = Machine::with_image(spec, disk, sim)?;
         match (&machine.medium, held) {
             (Medium::Disk(_), MediumImage::Bytes(_)) => machine.formatted = true,
-            (Medium::Nor(flash), MediumImage::Bytes(bytes)) if bytes.len() as u64 == spec.medium_bytes() => {
-                flash.load(bytes);
-            }
-            (Medium::Ram(flash), MediumImage::Chip(chip)) => {
-                flash.with_chip(|target| target.restore(chip)).map_err(|error| error.to_string())?;
-                flash.restart();
-            }
+            (Medium::Flash(flash), held) => flash.restore(held).map_err(|_| other())?,
             _ => return Err(other()),
         }
         Ok(machine)
@@ -85,9 +80,9 @@ impl Machine {
         let (libio, disk) = boot(&sim, spec, image)?;
         let medium = match (&spec.fs, disk) {
             (RtemsFs::Jffs2 { erase_block_bytes, blocks, .. }, _) => {
-                Medium::Nor(NorFlash::new(sim.clone(), *erase_block_bytes, *blocks))
+                Medium::Flash(NorFlash::new(sim.clone(), *erase_block_bytes, *blocks).into())
             }
-            (RtemsFs::Yaffs2 { flash_bytes }, _) => Medium::Ram(RamFlash::new(sim.clone(), *flash_bytes)?),
+            (RtemsFs::Yaffs2 { flash_bytes }, _) => Medium::Flash(ram::flash(&sim, *flash_bytes)?),
             (_, Some(disk)) => Medium::Disk(disk),
             (_, None) => Medium::Memory,
         };
@@ -158,12 +153,12 @@ impl Machine {
                 let mounted = dosfs::Dosfs::mount(cache, *disk, quirks);
                 Box::new(mounted.map_err(|error| said("no FAT that can be mounted", error))?)
             }
-            (RtemsFs::Jffs2 { compression, .. }, Medium::Nor(flash)) => {
-                let mut fs = Jffs2::mount(flash.clone(), *compression).map_err(|error| error.to_string())?;
+            (RtemsFs::Jffs2 { compression, .. }, Medium::Flash(flash)) => {
+                let mut fs = Jffs2::mount(flash, *compression).map_err(|error| error.to_string())?;
                 fs.charge_mount(cache);
                 Box::new(fs)
             }
-            (_, Medium::Ram(flash)) => {
+            (RtemsFs::Yaffs2 { .. }, Medium::Flash(flash)) => {
                 let mut fs = Yaffs2::mount(flash).map_err(|error| error.to_string())?;
                 fs.charge_mount(cache);
                 Box::new(fs)

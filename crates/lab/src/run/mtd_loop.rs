@@ -12,7 +12,8 @@ impl Runner<'_> {
         if self.system.is_mounted() {
             return failed("a file system is mounted: umount it first".to_string());
         }
-        let mtd = self.system.mtd()?.clone();
+        let system = &self.system;
+        let mtd = system.mtd().cloned().ok_or_else(|| system.lacks("flash below its file systems"))?;
         let places = Places::of(&mtd, step.op)?;
         let at_most = match step.op {
             MtdOp::Program => places.count().saturating_sub(step.first),

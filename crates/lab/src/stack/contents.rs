@@ -18,10 +18,7 @@ impl Stack {
         if self.ubi.is_some() {
             return Err("UBI is attached to the partition: detach it first (ubi_detach)".to_string());
         }
-        let blocks = self.medium.blocks();
-        self.medium.with_chip(|chip| image::load_bytes(chip, &self.spec.driver, spec, image, blocks))?;
-        self.medium.contents_changed();
-        Ok(())
+        image::load_bytes(&self.medium, spec, image)
     }
 
     /// As [`Stack::load`], arranged as is found in the image.
@@ -39,9 +36,6 @@ impl Stack {
 
     /// As [`Stack::load`], for a stack that was just made, with the image's OOB areas as the chip's.
     pub(crate) fn put(&mut self, path: &Path, from: &mut dyn Read, bytes: u64, oob: bool) -> Result<(), String> {
-        let blocks = self.medium.blocks();
-        self.medium.with_chip(|chip| image::put(chip, path, from, bytes, oob, blocks))?;
-        self.medium.contents_changed();
-        Ok(())
+        image::put(&self.medium, path, from, bytes, oob)
     }
 }

@@ -4,8 +4,9 @@ use super::Stack;
 use crate::recognise::arranged::Said;
 use crate::recognise::parts::Wanted;
 use ffslab_fs::{BlockSpace, FileSystem, RenameFlags, Stat, StatFs, TimeSpec, Unwritten, XattrMode};
+use ffslab_mtd::{MediumImage, Mtd};
 use ffslab_sim::Sim;
-use ffslab_system::{Advice, Answer, Calls, Fd, MediumImage, NandMedium, Nodes, OpenFlags, System, Whence};
+use ffslab_system::{Advice, Answer, Calls, Fd, Nodes, OpenFlags, System, Whence};
 use ffslab_workload::steps;
 
 impl Calls for Stack {
@@ -261,7 +262,7 @@ impl System for Stack {
         self.partition_bytes()
     }
 
-    fn nand(&self) -> Option<&NandMedium> {
+    fn mtd(&self) -> Option<&Mtd> {
         Some(&self.medium)
     }
 
@@ -289,6 +290,6 @@ impl System for Stack {
     }
 
     fn snapshot(&self) -> Result<MediumImage, String> {
-        Ok(MediumImage::Chip(Box::new(self.medium.snapshot())))
+        Ok(self.medium.snapshot())
     }
 }

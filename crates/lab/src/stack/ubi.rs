@@ -42,7 +42,7 @@ impl Stack {
         if self.ubi.is_some() {
             return Err("UBI is attached already: detach it first".to_string());
         }
-        let ubi = Ubi::attach(self.medium.mtd().clone(), &needs.options).map_err(|error| match error {
+        let ubi = Ubi::attach(self.medium.clone(), &needs.options).map_err(|error| match error {
             AttachError::OtherLayout { found, .. } => format!("{error}: vid_hdr_offset_B = {found} says so"),
             _ => error.to_string(),
         })?;

@@ -10,7 +10,7 @@ use crate::stack::StackSpec;
 use crate::state::State;
 use ffslab_flash::Geometry;
 use ffslab_sim::PowerMilliwatt;
-use ffslab_system::{MediumImage, System};
+use ffslab_system::System;
 use std::path::Path;
 
 pub static BARE: Descriptor = Descriptor {
@@ -57,13 +57,10 @@ impl Spec for BareSpec {
 
     fn build(&self, state: Option<&State>) -> Result<Box<dyn System>, String> {
         let Some(state) = state else { return Ok(Box::new(bare::build(&self.0)?)) };
-        let MediumImage::Chip(chip) = &state.medium else {
-            return Err("the state is not of a chip".to_string());
-        };
         let mut spec = self.0.clone();
         spec.sim.uptime_ns = state.at_ns;
         let machine = bare::build(&spec)?;
-        machine.medium().restore(chip)?;
+        machine.medium().restore(&state.medium)?;
         Ok(Box::new(machine))
     }
 

@@ -7,7 +7,6 @@ use crate::machine::{ImageOf, MachineSpec, Spec};
 use crate::rtems::{Machine, RtemsFs, RtemsKeys, RtemsSpec};
 use crate::state::State;
 use ffslab_flash::Geometry;
-use ffslab_rtems::yaffs2::RamFlash;
 use ffslab_system::System;
 use std::path::Path;
 
@@ -63,7 +62,7 @@ impl Spec for RtemsSpec {
 
     fn chip_geometry(&self) -> Option<Geometry> {
         match self.fs {
-            RtemsFs::Yaffs2 { flash_bytes } => Some(RamFlash::geometry(flash_bytes)),
+            RtemsFs::Yaffs2 { flash_bytes } => Some(ffslab_mtd::ram::geometry(flash_bytes)),
             _ => None,
         }
     }

@@ -4,9 +4,11 @@ use super::steps::permutation;
 use super::{Phase, RunError};
 use crate::bdbuf::{Bdbuf, BdbufConfig};
 use crate::imfs::{Imfs, ImfsOptions};
-use crate::jffs2::{Compression, Jffs2, NorCounts, NorFlash};
+use crate::jffs2::{Compression, Jffs2, NorFlash};
 use crate::libio::{Fd, Libio, OpenFlags, Whence};
+use ffslab_flash::Traffic;
 use ffslab_fs::Errno;
+use ffslab_mtd::Mtd;
 use ffslab_sim::{Sim, SimConfig};
 use serde::Deserialize;
 
@@ -31,8 +33,8 @@ struct Run<'a> {
     settings: &'a FlashSettings,
     compression: Compression,
     libio: Libio,
-    flash: NorFlash,
-    counts: NorCounts,
+    flash: Mtd,
+    traffic: Traffic,
     calls: u64,
     phases: Vec<Phase>,
     data: Vec<u8>,
@@ -52,12 +54,12 @@ pub fn run(settings: &FlashSettings) -> Result<Vec<Phase>, RunError> {
     let data = content(&settings.data, settings.io_bytes)?;
     let sim = Sim::new(SimConfig::default());
     let blocks = settings.flash_bytes / settings.erase_block_bytes.max(1);
-    let flash = NorFlash::new(sim.clone(), settings.erase_block_bytes, blocks);
+    let flash = Mtd::from(NorFlash::new(sim.clone(), settings.erase_block_bytes, blocks));
     let cache = Bdbuf::new(sim, BdbufConfig::default())?;
     let mut libio = Libio::new(cache, Box::new(Imfs::new(ImfsOptions::default())), 64);
     libio.mkdir(b"/mnt", 0o777).map_err(|error| RunError::Call { phase: "set-up".into(), error })?;
-    let counts = flash.counts();
-    let mut run = Run { settings, compression, libio, flash, counts, calls: 0, phases: Vec::new(), data };
+    let traffic = flash.traffic();
+    let mut run = Run { settings, compression, libio, flash, traffic, calls: 0, phases: Vec::new(), data };
     run.all()?;
     Ok(run.phases)
 }
@@ -82,8 +84,8 @@ fn content(kind: &str, bytes: usize) -> Result<Vec<u8>, RunError> {
 
 impl Run<'_> {
     fn phase(&mut self, name: &str) {
-        let counts = self.flash.counts();
-        let flash = counts - std::mem::replace(&mut self.counts, counts);
+        let traffic = self.flash.traffic();
+        let flash = traffic - std::mem::replace(&mut self.traffic, traffic);
         let calls = std::mem::take(&mut self.calls);
         self.phases.push(Phase { name: name.into(), calls, flash, ..Phase::default() });
     }
@@ -103,7 +105,7 @@ impl Run<'_> {
     }
 
     fn mount(&mut self, name: &str) -> Result<(), RunError> {
-        let fs = Jffs2::mount(self.flash.clone(), self.compression)?;
+        let fs = Jffs2::mount(&self.flash, self.compression)?;
         self.single(name, |libio| libio.mount(Box::new(fs), b"/mnt", true))
     }
 

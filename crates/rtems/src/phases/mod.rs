@@ -8,10 +8,10 @@ mod steps;
 use crate::bdbuf::{Bdbuf, BdbufConfig, BdbufCounts, DiskId, Priority, TraceEvent};
 use crate::device::Device;
 use crate::imfs::{BlockSize, Imfs, ImfsOptions};
-use crate::jffs2::NorCounts;
 use crate::libio::{FileSystem, Libio};
 use crate::profile::DeviceProfile;
 use crate::{dosfs, rfs, Quirks};
+use ffslab_flash::Traffic;
 use ffslab_fs::Errno;
 use ffslab_sim::{Sim, SimConfig};
 use serde::Deserialize;
@@ -59,7 +59,7 @@ pub struct Phase {
     /// How many more memory blocks the files hold than before the phase; negative: fewer.
     pub memory_blocks: i64,
     /// Operations of the flash (JFFS2).
-    pub flash: NorCounts,
+    pub flash: Traffic,
     /// Only when traces were asked for.
     pub trace: Vec<TraceEvent>,
 }
@@ -175,7 +175,7 @@ impl Run {
             calls: std::mem::take(&mut self.calls),
             cache: counts - self.counts,
             memory_blocks: memory_blocks as i64 - self.memory_blocks as i64,
-            flash: NorCounts::default(),
+            flash: Traffic::default(),
             trace: self.libio.cache_mut().take_trace(),
         });
         self.counts = counts;

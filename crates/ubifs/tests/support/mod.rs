@@ -27,7 +27,8 @@ impl Bench {
     /// An erased chip; nothing is mounted.
     pub fn new(geometry: Geometry, page_cache_bytes: u64, options: Options) -> Bench {
         let machine = Machine { page_cache_bytes, read_ahead_bytes: 0, ..Machine::USUAL };
-        let Board { sim, nand, mtd, vfs } = Board::new(geometry, machine, NOW_S, |_| Ok(())).unwrap();
+        let Board { sim, mtd, vfs } = Board::new(geometry, machine, NOW_S, |_| Ok(())).unwrap();
+        let nand = mtd.nand().unwrap().nand().clone();
         Bench { sim, nand, mtd, vfs, options }
     }
 

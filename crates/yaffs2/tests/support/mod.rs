@@ -50,7 +50,7 @@ impl Bench {
     pub fn image(&self) -> Vec<u8> {
         let mut image = Vec::new();
         let blocks = 0..self.mtd.blocks();
-        self.mtd.nand().with_chip(|chip| chip.write_image(&mut image, blocks, WITH_OOB)).unwrap();
+        self.mtd.nand().unwrap().with_chip(|chip| chip.write_image(&mut image, blocks, WITH_OOB)).unwrap();
         image
     }
 

@@ -1,12 +1,13 @@
 //! RTEMS as a system: its calls, and what may be asked beside them. What it does not have keeps the defaults of the traits.
 
 use super::{below, Machine, Medium, DEVICE};
+use ffslab_flash::Traffic;
 use ffslab_fs::{Errno, FileKind, Stat, StatFs, TimeSpec, Unwritten};
-use ffslab_jffs2::NorCounts;
+use ffslab_mtd::MediumImage;
 use ffslab_rtems::bdbuf::EPOCH_S;
 use ffslab_rtems::libio;
 use ffslab_sim::Sim;
-use ffslab_system::{Answer, Calls, Fd, MediumImage, OpenFlags, Refusal, System, Whence};
+use ffslab_system::{Answer, Calls, Fd, OpenFlags, Refusal, System, Whence};
 use ffslab_workload::text::size_text;
 
 /// No file of these file systems becomes larger.
@@ -276,18 +277,18 @@ impl System for Machine {
     }
 
     fn counters(&self) -> Vec<(&'static str, i64)> {
-        let nor = match &self.medium {
-            Medium::Nor(flash) => flash.counts(),
-            _ => NorCounts::default(),
+        let flash = match &self.medium {
+            Medium::Flash(flash) => flash.traffic(),
+            Medium::Disk(_) | Medium::Memory => Traffic::default(),
         };
         let now = self.libio.cache().counts().named();
         let cache = now.iter().zip(self.counts_before).map(|((name, count), before)| (*name, count + before));
         let flash = [
-            ("flash_read_ops", nor.reads),
-            ("flash_read_bytes", nor.read_bytes),
-            ("flash_write_ops", nor.programs),
-            ("flash_write_bytes", nor.write_bytes),
-            ("flash_erases", nor.erases),
+            ("flash_read_ops", flash.reads),
+            ("flash_read_bytes", flash.read_bytes),
+            ("flash_write_ops", flash.programs),
+            ("flash_write_bytes", flash.write_bytes),
+            ("flash_erases", flash.erases),
             ("dev_write_bytes_of_setup", self.of_setup_bytes()),
             ("imfs_memfile_blocks", self.libio.memory_blocks()),
         ];
@@ -320,8 +321,7 @@ impl System for Machine {
                 Err("files in memory do not outlive the machine: make them in [[setup]] steps".to_string())
             }
             Medium::Disk(disk) => Ok(MediumImage::Bytes(self.libio.cache().device(*disk).image().to_vec())),
-            Medium::Nor(flash) => Ok(MediumImage::Bytes(flash.image())),
-            Medium::Ram(flash) => Ok(MediumImage::Chip(Box::new(flash.with_chip(|chip| chip.snapshot())))),
+            Medium::Flash(flash) => Ok(flash.snapshot()),
         }
     }
 }

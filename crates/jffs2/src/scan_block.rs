@@ -1,16 +1,16 @@
-//! The mount scan of NOR flash. A block is read by the memory page; each read begins at the first node that is not in
-//! memory yet.
+//! The walk of the mount scan over the nodes of one block.
 //!
-//! Follows `fs/jffs2/scan.c` (`jffs2_scan_eraseblock`, no summaries, clean marker in the block).
+//! Follows `fs/jffs2/scan.c` (`jffs2_scan_eraseblock`). A block is read window by window: each read begins at the first node
+//! that is not in memory yet. The first window is short. The others are the rest of the block where blocks are programmed by
+//! the page, because it is quicker there, and a memory page where they are not.
 
 use ffslab_fs::{Result as FsResult, PAGE_BYTES};
-use ffslab_mtd::is_erased;
 
-use crate::format::{pad, ACCURATE};
-use crate::format::{Header, DIRENT_BYTES, HEADER_BYTES, INODE_BYTES, TYPE_DIRENT, TYPE_INODE};
-use crate::ledger::Share;
+use crate::format::{
+    pad, Header, ACCURATE, DIRENT_BYTES, HEADER_BYTES, INODE_BYTES, TYPE_DIRENT, TYPE_INODE, TYPE_XATTR, TYPE_XREF,
+};
 use crate::refs::NONE;
-use crate::scan::{BlockState, Findings, EMPTY_SCAN_BYTES};
+use crate::scan::{Findings, EMPTY_SCAN_BYTES};
 use crate::store::Store;
 use crate::summary::Collector;
 use crate::MountError;
@@ -21,6 +21,8 @@ const ERASED: [u8; 4] = [0xFF; 4];
 struct Window {
     block_at: u32,
     block_bytes: u32,
+    /// Bytes of a read.
+    bytes_max: u32,
     start: u32,
     bytes: u32,
 }
@@ -28,11 +30,11 @@ struct Window {
 impl Window {
     fn read_from(&mut self, store: &mut Store, at: u32, data: &mut [u8]) -> FsResult<()> {
         self.start = at;
-        self.bytes = (PAGE_BYTES as u32).min(self.block_bytes - at);
+        self.bytes = self.bytes_max.min(self.block_bytes - at);
         store.flash_read(self.block_at + at, &mut data[at as usize..(at + self.bytes) as usize])
     }
 
-    /// Makes sure that the bytes up to `end` are in memory. If not, one memory page from `at` on is read.
+    /// Makes sure that the bytes up to `end` are in memory. If not, a window is read that begins at `at`.
     fn need(&mut self, store: &mut Store, at: u32, end: u32, data: &mut [u8]) -> FsResult<()> {
         match self.start + self.bytes < end {
             true => self.read_from(store, at, data),
@@ -41,25 +43,39 @@ impl Window {
     }
 }
 
+/// How the erased bytes behind a node end.
+enum Erased {
+    /// Another node follows there.
+    Until(u32),
+    ToTheEnd,
+    /// The block holds only a clean marker, so the rest is taken as erased.
+    BehindMarker,
+}
+
+/// How a walk ended.
+#[derive(PartialEq, Eq)]
+pub(crate) enum Walk {
+    Complete,
+    /// The block holds only a clean marker.
+    OnlyMarker,
+}
+
 impl Store {
-    pub(crate) fn scan_nor_block(
+    /// Walks over the nodes of a block of which the first bytes are in `data`.
+    pub(crate) fn scan_nodes(
         &mut self,
         block: u32,
         data: &mut [u8],
         findings: &mut Findings,
         collector: &mut Collector,
-    ) -> Result<BlockState, MountError> {
-        let (size, block_at) = (self.block_bytes, block * self.block_bytes);
-        let looked_at = EMPTY_SCAN_BYTES.min(size as usize);
-        self.flash_read(block_at, &mut data[..looked_at])?;
-        if is_erased(&data[..looked_at]) {
-            return Ok(BlockState::AllErased);
-        }
-        let mut window = Window { block_at, block_bytes: size, start: 0, bytes: looked_at as u32 };
-        let mut at = data.chunks_exact(4).take_while(|word| *word == ERASED).count() as u32 * 4;
-        at = at.min(looked_at as u32);
+    ) -> Result<Walk, MountError> {
+        let (e, size, block_at) = (self.endian, self.block_bytes, block * self.block_bytes);
+        let bytes_max = if self.manner.buffers_pages { size } else { PAGE_BYTES as u32 };
+        let looked_at = (EMPTY_SCAN_BYTES as u32).min(size);
+        let mut window = Window { block_at, block_bytes: size, bytes_max, start: 0, bytes: looked_at };
+        let first = &data[..looked_at as usize];
+        let mut at = first.chunks_exact(4).take_while(|word| *word == ERASED).count() as u32 * 4;
         self.scan_dirty_space(block, at);
-        let e = self.endian;
         while at < size {
             if size - at < HEADER_BYTES {
                 self.scan_dirty_space(block, size - at);
@@ -75,7 +91,7 @@ impl Store {
                         continue;
                     }
                     Erased::ToTheEnd => break,
-                    Erased::BehindMarker => return Ok(BlockState::CleanMarker),
+                    Erased::BehindMarker => return Ok(Walk::OnlyMarker),
                 }
             }
             let Some(header) = Header::sound(e, here).filter(|header| header.total_bytes <= size - at) else {
@@ -88,6 +104,7 @@ impl Store {
                 let needed = match header.node_type {
                     TYPE_INODE => INODE_BYTES,
                     TYPE_DIRENT => header.total_bytes.max(DIRENT_BYTES),
+                    TYPE_XATTR | TYPE_XREF => header.total_bytes,
                     _ => HEADER_BYTES,
                 };
                 window.need(self, at, (at + needed).min(size), data)?;
@@ -96,8 +113,7 @@ impl Store {
             self.scan_node(block, block_at + at, &header, node, findings, collector)?;
             at += bytes;
         }
-        self.blocks.shift_all(block, Share::Wasted, Share::Dirty);
-        Ok(self.classify(block))
+        Ok(Walk::Complete)
     }
 
     /// Finds the end of the erased bytes that begin at `at`. As in the kernel, of the bytes that the first read brought
@@ -106,19 +122,13 @@ impl Store {
         let mut end = at + 4;
         let mut looked_at = (EMPTY_SCAN_BYTES as u32 / 8).min(window.bytes);
         loop {
-            while end < window.start + looked_at {
-                if data[end as usize..end as usize + 4] != ERASED {
-                    return Ok(Erased::Until(end));
-                }
-                end += 4;
+            let until = (window.start + looked_at).max(end);
+            let words = data[end as usize..until as usize].chunks(4);
+            end = (end + words.take_while(|word| *word == ERASED).count() as u32 * 4).min(until);
+            if end < until {
+                return Ok(Erased::Until(end));
             }
-            let b = &self.blocks[block];
-            if window.start == 0
-                && b.used_bytes() == HEADER_BYTES
-                && b.dirty_bytes() == 0
-                && b.first != NONE
-                && b.first == b.last
-            {
+            if window.start == 0 && self.holds_only_marker(block) {
                 return Ok(Erased::BehindMarker);
             }
             if end >= self.block_bytes {
@@ -128,11 +138,13 @@ impl Store {
             looked_at = window.bytes;
         }
     }
-}
 
-enum Erased {
-    Until(u32),
-    ToTheEnd,
-    /// The block holds only a clean marker, so the rest is taken as erased.
-    BehindMarker,
+    fn holds_only_marker(&self, block: u32) -> bool {
+        let b = &self.blocks[block];
+        !self.manner.marker_in_oob
+            && b.used_bytes() == HEADER_BYTES
+            && b.dirty_bytes() == 0
+            && b.first != NONE
+            && b.first == b.last
+    }
 }

@@ -1,0 +1,118 @@
+//! JFFS2 on media that can do different things: the conformance kit on NOR under Linux, and what the medium's capabilities
+//! change on flash.
+
+mod subject;
+
+use ffslab_conformance::{must, power_cuts, sequences, Failure, Subject};
+use ffslab_flash::{Geometry, NorFlash};
+use ffslab_fs::{FileKind, FileSystem, NewNode, NoPageCache};
+use ffslab_jffs2::{Compression, Jffs2, Options};
+use ffslab_mtd::{ram, Mtd};
+use ffslab_sim::{Sim, SimConfig};
+use subject::Jffs2Subject;
+
+/// 24 erase blocks of 32 KiB, as NOR flash.
+const SIZES: Geometry = Geometry { page_bytes: 2048, oob_bytes: 64, pages_per_block: 16, blocks: 24 };
+
+/// The usual subject on NOR instead of NAND.
+struct OnNor(Jffs2Subject);
+
+impl Subject for OnNor {
+    fn name(&self) -> &str {
+        "jffs2 on NOR"
+    }
+
+    fn geometry(&self) -> Geometry {
+        self.0.geometry()
+    }
+
+    fn medium(&self, sim: &Sim) -> Result<Mtd, Failure> {
+        Ok(nor(sim))
+    }
+
+    fn mount(&self, mtd: Mtd) -> Result<Box<dyn FileSystem>, String> {
+        self.0.mount(mtd)
+    }
+
+    fn may_refuse_unfinished_format(&self) -> bool {
+        self.0.may_refuse_unfinished_format()
+    }
+
+    fn rename_may_leave_both_names(&self) -> bool {
+        self.0.rename_may_leave_both_names()
+    }
+
+    fn unlink_may_want_time(&self) -> bool {
+        self.0.unlink_may_want_time()
+    }
+}
+
+fn nor(sim: &Sim) -> Mtd {
+    NorFlash::new(sim.clone(), SIZES.block_bytes(), SIZES.blocks).into()
+}
+
+fn on_nor(options: Options) -> OnNor {
+    OnNor(Jffs2Subject { options, geometry: SIZES })
+}
+
+#[test]
+fn on_nor_random_sequences_behave_like_the_model() {
+    let options = sequences::Options { seed: 11, ..sequences::Options::default() };
+    must(sequences::check(&on_nor(Options::default()), &options));
+}
+
+#[test]
+fn on_nor_power_cuts_lose_nothing_that_was_safe() {
+    let options = power_cuts::Options { points_max: 25, ..power_cuts::Options::default() };
+    let report = must(power_cuts::check(&on_nor(Options::default()), &options));
+    assert!(report.cut_points() > 300, "{report}");
+    let zlib = Options { compression: Compression::Zlib, ..Options::default() };
+    let options = power_cuts::Options { points_max: 10, ..power_cuts::Options::default() };
+    must(power_cuts::check(&on_nor(zlib), &options));
+}
+
+/// A file through the calls of a caller without a page cache, and what is found after a mount.
+fn written_directly(mtd: &Mtd) -> Vec<u8> {
+    let options = Options { direct: true, ..Options::default() };
+    let data: Vec<u8> = (0..10_000u32).map(|i| (i * i >> 3) as u8).collect();
+    let host = &mut NoPageCache::default();
+    let ino = {
+        let mut fs = Jffs2::mount(mtd.clone(), options).unwrap();
+        let root = fs.root();
+        let ino = fs.create(host, root, b"file", &NewNode::of(FileKind::File)).unwrap();
+        fs.take_inode(ino).unwrap();
+        assert_eq!(fs.write_at(host, ino, 0, &data), Ok(data.len()));
+        fs.fsync(host, ino, false).unwrap();
+        fs.unmount(host).unwrap();
+        ino
+    };
+    mtd.restart();
+    let mut fs = Jffs2::mount(mtd.clone(), options).unwrap();
+    fs.take_inode(ino).unwrap();
+    let mut found = vec![0; data.len()];
+    assert_eq!(fs.read_at(ino, 0, &mut found), Ok(data.len()));
+    assert_eq!(found, data);
+    let mut image = vec![0; mtd.size_bytes() as usize];
+    mtd.look(0, &mut image).unwrap();
+    image
+}
+
+/// The clean marker of a block, little-endian (`struct jffs2_unknown_node`).
+const CLEAN_MARKER: [u8; 8] = [0x85, 0x19, 0x03, 0x20, 0x0C, 0, 0, 0];
+
+fn blocks_with_marker(image: &[u8], block_bytes: u32) -> usize {
+    image.chunks_exact(block_bytes as usize).filter(|block| block.starts_with(&CLEAN_MARKER)).count()
+}
+
+#[test]
+fn a_caller_without_page_cache_works_on_nand_and_nor() {
+    let sim = Sim::new(SimConfig::default());
+    let (nor, nand) = (nor(&sim), ram::flash(&sim, 8 * 256 * 1024).unwrap());
+    let (on_nor, on_nand) = (written_directly(&nor), written_directly(&nand));
+    // On NOR each erased block begins with its marker, on NAND the markers stand in the out-of-band area.
+    assert!(blocks_with_marker(&on_nor, nor.erase_block_bytes()) > 15);
+    assert_eq!(blocks_with_marker(&on_nand, nand.erase_block_bytes()), 0);
+    let mut marker = [0; 8];
+    nand.read_oob_free(7 * u64::from(nand.erase_block_bytes()), &mut marker).unwrap();
+    assert_eq!(marker[..4], CLEAN_MARKER[..4]);
+}

@@ -1,0 +1,173 @@
+//! The seam below all file systems: what a medium does, and what it can do.
+
+use ffslab_flash::{ChipImage, Torn, Traffic};
+use ffslab_sim::Sim;
+
+use crate::error::{Corrected, MtdError};
+
+/// What a medium can do. Everything above asks for these and never which medium it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capabilities {
+    /// Erase blocks of the partition.
+    pub blocks: u32,
+    /// Erase blocks of the whole chip: UBI keeps a part of all of them for bad ones.
+    pub chip_blocks: u32,
+    pub erase_block_bytes: u32,
+    /// Smallest unit of a program: a page of NAND; 1 where any bytes can be programmed.
+    pub program_bytes: u32,
+    /// Smallest part of that unit that [`Medium::write_partial`] programs alone, with the rest left erased.
+    pub partial_program_bytes: u32,
+    /// Out-of-band bytes of each unit; 0: the medium has none.
+    pub oob_bytes: u32,
+    /// Those of them that neither ECC nor a bad block mark uses.
+    pub oob_free_bytes: u32,
+    /// What was programmed can be programmed again as often as one likes: each bit that is still 1 can be made 0
+    /// (`MTD_BIT_WRITEABLE`). Otherwise a unit is programmed once and must be erased before the next time.
+    pub clears_bits_again: bool,
+    /// Erase blocks can be bad, and are marked so.
+    pub has_bad_blocks: bool,
+}
+
+/// A copy of what a medium holds, switched off.
+pub enum MediumImage {
+    /// Of a NAND chip, wear included.
+    Chip(Box<ChipImage>),
+    /// Of anything that has nothing but bytes.
+    Bytes(Vec<u8>),
+}
+
+/// A partition of a medium below file systems. Addresses are bytes from its start.
+///
+/// What a medium lacks keeps the default: [`MtdError::NotSupported`] for an operation, nothing for a count.
+pub trait Medium {
+    fn sim(&self) -> &Sim;
+
+    fn capabilities(&self) -> Capabilities;
+
+    // ---- operations ----------------------------------------------------------------------------------------------
+
+    /// Reads any bytes. With [`MtdError::Uncorrectable`] all of `data` has been filled nevertheless.
+    fn read(&self, at: u64, data: &mut [u8]) -> Result<Corrected, MtdError>;
+
+    /// Reads as [`Medium::read`] does, and returns whether all bytes are erased (0xFF). If not, `buffer` holds them.
+    fn reads_erased(&self, at: u64, buffer: &mut [u8]) -> Result<bool, MtdError> {
+        self.read(at, buffer).map(|_| crate::is_erased(buffer))
+    }
+
+    /// Programs whole units. On an error the units before the failed one have been programmed.
+    fn write(&self, at: u64, data: &[u8]) -> Result<(), MtdError>;
+
+    /// Programs a part of one unit, in multiples of [`Capabilities::partial_program_bytes`].
+    fn write_partial(&self, _at: u64, _data: &[u8]) -> Result<(), MtdError> {
+        Err(MtdError::NotSupported)
+    }
+
+    /// Erases the block that begins at `at`. A bad block is refused without an operation.
+    fn erase(&self, at: u64) -> Result<(), MtdError>;
+
+    // ---- out-of-band bytes ----------------------------------------------------------------------------------------
+
+    /// Reads one unit and its free out-of-band bytes, from the first on as many as `free` takes, in one operation.
+    fn read_page_with_oob(&self, _at: u64, _data: &mut [u8], _free: &mut [u8]) -> Result<Corrected, MtdError> {
+        Err(MtdError::NotSupported)
+    }
+
+    /// Programs one unit and its free out-of-band bytes in one operation; those that `free` does not reach stay 0xFF.
+    fn write_page_with_oob(&self, _at: u64, _data: &[u8], _free: &[u8]) -> Result<(), MtdError> {
+        Err(MtdError::NotSupported)
+    }
+
+    /// Reads free out-of-band bytes of the unit at `at` and the following ones (`MTD_OPS_AUTO_OOB`): one operation for
+    /// each unit's worth of `free`.
+    fn read_oob_free(&self, _at: u64, _free: &mut [u8]) -> Result<(), MtdError> {
+        Err(MtdError::NotSupported)
+    }
+
+    /// Programs free out-of-band bytes of the unit at `at` and the following ones: one operation for each unit's worth.
+    fn write_oob_free(&self, _at: u64, _free: &[u8]) -> Result<(), MtdError> {
+        Err(MtdError::NotSupported)
+    }
+
+    // ---- bad blocks -----------------------------------------------------------------------------------------------
+
+    /// Whether the block that holds `at` is bad, from a table in RAM without an operation. Beyond the partition: `true`.
+    fn is_bad(&self, at: u64) -> bool {
+        let can = self.capabilities();
+        at >= u64::from(can.blocks) * u64::from(can.erase_block_bytes)
+    }
+
+    /// Marks the block that holds `at` bad, on the medium and in RAM.
+    fn mark_bad(&self, _at: u64) -> Result<(), MtdError> {
+        Err(MtdError::NotSupported)
+    }
+
+    // ---- for observers: no operation, no time -----------------------------------------------------------------------
+
+    /// Reads the cells, without ECC.
+    fn look(&self, at: u64, data: &mut [u8]) -> Result<(), MtdError>;
+
+    /// Number of units of the block that begins at `at`, up to and including the last that is not erased.
+    fn look_at_written_pages(&self, at: u64) -> Result<u32, MtdError> {
+        let can = self.capabilities();
+        let mut bytes = vec![0; can.erase_block_bytes as usize];
+        self.look(at, &mut bytes)?;
+        let last = bytes.iter().rposition(|&byte| byte != 0xFF);
+        Ok(last.map_or(0, |last| last as u32 / can.program_bytes + 1))
+    }
+
+    /// What was done to the medium since it was made.
+    fn traffic(&self) -> Traffic;
+
+    /// Erases of each block of the partition since the medium was made; empty: nobody counts them.
+    fn erase_counts(&self) -> Vec<u32> {
+        Vec::new()
+    }
+
+    /// Those of them that only made blocks of a new partition usable.
+    fn formatting_erases(&self) -> Vec<u32> {
+        Vec::new()
+    }
+
+    /// Programmed units of each block of the partition.
+    fn programmed_pages(&self) -> Vec<u32> {
+        Vec::new()
+    }
+
+    // ---- power ----------------------------------------------------------------------------------------------------
+
+    /// Cuts the power during the `operations`-th program or erase from now on (1: the next one). Afterwards every
+    /// operation fails with [`MtdError::PowerCut`] until [`Medium::restart`]. 0 switches off at once.
+    fn cut_power_after(&self, operations: u64, torn: Torn);
+
+    /// Whether the medium has power.
+    fn is_on(&self) -> bool;
+
+    /// Power is there (again), a cut that has not happened yet is cancelled, and the driver forgets what it knew.
+    fn restart(&self);
+
+    /// Programs and erases since the medium was made, the unit of [`Medium::cut_power_after`].
+    fn modifying_operations(&self) -> u64;
+
+    // ---- contents -------------------------------------------------------------------------------------------------
+
+    /// A copy of what the whole chip holds.
+    fn snapshot(&self) -> MediumImage;
+
+    /// Gives the chip what another one held; no time passes.
+    ///
+    /// Errors: a snapshot of another medium.
+    fn restore(&self, held: &MediumImage) -> Result<(), String>;
+
+    /// The partition's bytes, with out-of-band areas if wanted.
+    ///
+    /// Errors: there are no such areas, or there is no room for the code of ECC in them.
+    fn image(&self, oob: bool) -> Result<Vec<u8>, String> {
+        if oob {
+            return Err("oob = true: the medium has no OOB area".to_string());
+        }
+        let can = self.capabilities();
+        let mut bytes = vec![0; can.blocks as usize * can.erase_block_bytes as usize];
+        self.look(0, &mut bytes).map_err(|error| error.to_string())?;
+        Ok(bytes)
+    }
+}
