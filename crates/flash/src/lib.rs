@@ -3,7 +3,7 @@
 //! **Role.** The chips. Raw NAND ([`Chip`]) holds real bytes, page data and OOB: geometry, program and erase rules, time
 //! on the array and on the bus, wear, faults, power cuts, and image files as `nanddump` and `nandwrite` exchange them.
 //! Every operation moves the virtual clock and is counted under its present cause ([`ffslab_sim::Sim`]). NOR
-//! ([`NorFlash`]) holds bytes and counts what is done to them; what that takes is charged by who drives it.
+//! ([`NorFlash`]) holds bytes and counts what is done to them; what that takes is charged by who drives it, unless it has times of its own.
 //!
 //! **Follows.** SLC data sheets for the rules (programming clears bits, erasing sets them, a limited number of
 //! programs of one page); Linux 6.1 `drivers/mtd/nand/raw/nandsim.c` for the names and meanings of faults;
@@ -31,7 +31,7 @@ pub use error::FlashError;
 pub use faults::{Faults, ParseWeakError, Weak, GENERATOR};
 pub use geometry::{Geometry, GeometryError, Rules, Timing};
 pub use image::{ImageError, ImageLayout};
-pub use nor::NorFlash;
+pub use nor::{NorFlash, NorTiming};
 pub use power::Torn;
 pub use snapshot::{ChipImage, GeometryMismatch};
 pub use traffic::Traffic;

@@ -1,7 +1,7 @@
 //! NOR flash: bits can be cleared byte by byte, and are set again block by block.
 //!
 //! Follows what `cpukit/libfs/src/jffs2` of RTEMS cf811a4eb2 expects of a flash driver (`rtems_jffs2_flash_control`:
-//! read, write, erase; `cpukit/include/rtems/jffs2.h`). **Leaves out.** The time of the operations, failures but for power cuts.
+//! read, write, erase; `cpukit/include/rtems/jffs2.h`). **Leaves out.** Failures but for power cuts; counts by cause.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -11,6 +11,15 @@ use ffslab_sim::Sim;
 use crate::error::FlashError;
 use crate::power::{Power, Torn};
 use crate::traffic::Traffic;
+
+/// Times of the operations, as data sheets give them for the cells; the driver's share included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NorTiming {
+    pub read_ps_per_byte: u64,
+    pub program_ps_per_byte: u64,
+    /// One block.
+    pub erase_ns: u64,
+}
 
 struct Cells {
     bytes: Vec<u8>,
@@ -56,6 +65,7 @@ pub struct NorFlash {
     sim: Sim,
     block_bytes: u32,
     blocks: u32,
+    timing: NorTiming,
     cells: Rc<RefCell<Cells>>,
 }
 
@@ -68,7 +78,20 @@ impl NorFlash {
             erase_counts: vec![0; blocks as usize],
             power: Power::new(),
         };
-        NorFlash { sim, block_bytes, blocks, cells: Rc::new(RefCell::new(cells)) }
+        NorFlash { sim, block_bytes, blocks, timing: NorTiming::default(), cells: Rc::new(RefCell::new(cells)) }
+    }
+
+    /// The same chip, whose operations take time from now on; those of a new one take none, and who calls them is charged
+    /// for copying.
+    pub fn with_timing(self, timing: NorTiming) -> NorFlash {
+        NorFlash { timing, ..self }
+    }
+
+    #[inline]
+    fn spend(&self, duration_ns: u64) {
+        if duration_ns != 0 {
+            self.sim.drive(duration_ns);
+        }
     }
 
     /// Cuts the power during the `operations`-th program or erase from now on, as [`crate::Chip::cut_power_after`] does.
@@ -136,6 +159,7 @@ impl NorFlash {
         data.copy_from_slice(&cells.bytes[range]);
         cells.traffic.reads += 1;
         cells.traffic.read_bytes += data.len() as u64;
+        self.spend(self.timing.read_ps_per_byte * data.len() as u64 / 1000);
         Ok(())
     }
 
@@ -148,6 +172,7 @@ impl NorFlash {
         cells.bytes[range].iter_mut().zip(&data[..done_bytes]).for_each(|(cell, byte)| *cell &= byte);
         cells.traffic.programs += 1;
         cells.traffic.write_bytes += done_bytes as u64;
+        self.spend(self.timing.program_ps_per_byte * done_bytes as u64 / 1000);
         cells.still_on()
     }
 
@@ -158,6 +183,7 @@ impl NorFlash {
         let done_bytes = cells.begin_change(range.len());
         cells.bytes[range.start..range.start + done_bytes].fill(0xFF);
         cells.traffic.erases += 1;
+        self.spend(self.timing.erase_ns);
         cells.erase_counts[range.start / self.block_bytes as usize] += 1;
         cells.still_on()
     }
