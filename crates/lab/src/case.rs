@@ -3,7 +3,7 @@
 use crate::error::LabError;
 use crate::file_systems::{self, Settings};
 use crate::input::friendlier;
-use crate::media::EccName;
+use crate::media::{EccName, NAND};
 use crate::stack::{StackSpec, EPOCH_S};
 use crate::stack_keys::{CompressionName, NandWaitName};
 use ffslab_flash::{Geometry, Rules, Timing};
@@ -178,6 +178,7 @@ impl Case {
         let sleeps = matches!(system.nand_wait, Some(NandWaitName::Sleep));
         let wait = OpCost { overhead_ns: if sleeps { SLEEP_NS } else { 0 }, power: PowerMilliwatt::default() };
         StackSpec {
+            medium: &NAND,
             image: None,
             idle_power: None,
             geometry: flash.geometry(),

@@ -5,6 +5,7 @@
 
 use crate::case::{Case, PARTIAL_PROGRAMS_MAX};
 use crate::file_systems::yaffs2::Yaffs2Settings;
+use crate::media::NAND;
 use crate::stack::{StackSpec, EPOCH_S};
 use ffslab_flash::{Rules, Timing};
 use ffslab_linux::{Kernel, ReadAheadRules, VfsConfig, VfsCosts, WriteBackKnobs, WriteBackRules};
@@ -104,6 +105,7 @@ impl Case {
         }
         let background = Background { timer_late_ns: 0, ..Background::linux(100) };
         StackSpec {
+            medium: &NAND,
             image: None,
             idle_power: None,
             geometry: flash.geometry(),

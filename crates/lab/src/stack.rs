@@ -3,12 +3,12 @@
 use crate::error::LabError;
 use crate::file_systems::{self, Ground, ImageFs, Settings};
 use crate::image::{self, ImageSpec};
-use crate::media::EccName;
+use crate::media::{self, EccName};
 use crate::mount_options::MountOptions;
 use crate::profile::Profile;
 use crate::recognise::arranged::arranged;
 use crate::stack_keys::{NandWaitName, StackKeys};
-use ffslab_flash::{Chip, Geometry, Rules, Timing};
+use ffslab_flash::{Geometry, Rules, Timing};
 use ffslab_fs::{BlockSpace, FileSystem};
 use ffslab_linux::{Vfs, VfsConfig, WriteBackKnobs};
 use ffslab_mtd::{Driver, MediumImage, Mtd};
@@ -32,6 +32,8 @@ pub const EPOCH_S: u64 = 1_293_840_000;
 /// Everything that a stack is made of, in numbers.
 #[derive(Clone, Debug)]
 pub struct StackSpec {
+    /// What holds the partition, one that stands on Linux.
+    pub medium: &'static media::Descriptor,
     pub geometry: Geometry,
     pub timing: Timing,
     pub rules: Rules,
@@ -59,6 +61,10 @@ impl StackSpec {
             name => Some(file_systems::mountable(name).map_err(LabError::Input)?),
         };
         keys.refuse_what_does_not_apply()?;
+        let medium = match &keys.medium {
+            Some(name) => media::on_linux(name).map_err(LabError::Input)?,
+            None => &media::NAND,
+        };
         let profile = Profile::load(&keys.board, keys.part.as_deref(), keys.kernel.as_deref(), base_dir)
             .map_err(|error| LabError::Input(error.to_string()))?;
         if keys.partition_blocks == 0 {
@@ -99,6 +105,7 @@ impl StackSpec {
         let image = image_of(&mut keys, &profile.part.geometry(), base_dir)?;
         let fs = mountable.map(|fs| fs.settings(&mut keys, &profile)).transpose()?;
         let spec = StackSpec {
+            medium,
             image,
             geometry: profile.part.geometry(),
             timing: profile.part.timing(),
@@ -127,13 +134,12 @@ impl StackSpec {
 }
 
 impl StackSpec {
-    /// The chip with its partition, erased or holding the image.
+    /// The partition, erased or holding the image.
     ///
     /// Errors: a geometry that no chip has, a partition or an image that does not fit.
     pub fn medium(&self, sim: &Sim) -> Result<Mtd, String> {
-        let blocks = self.first_block..self.first_block.saturating_add(self.partition_blocks);
-        let chip = Chip::new(sim.clone(), self.geometry, self.timing, self.rules).map_err(|error| error.to_string())?;
-        let medium = Mtd::of_chip(chip, self.driver, blocks)?;
+        let (title, make) = (self.medium.title, self.medium.on_linux);
+        let medium = make.ok_or_else(|| format!("a partition of Linux cannot stand on {title}"))?(self, sim)?;
         if let Some(image) = &self.image {
             image::load(&medium, image)?;
         }

@@ -2,7 +2,7 @@
 
 use crate::error::LabError;
 use crate::file_systems::{self, join_names, Descriptor};
-use crate::media::EccName;
+use crate::media::{self, EccName};
 use crate::recognise::arranged::{Arranged, Said};
 use crate::recognise::parts::Wanted;
 use crate::stack::NO_FS;
@@ -28,6 +28,10 @@ pub struct StackKeys {
     /// File system; "none" for a partition that only `mtd_loop` works on.
     #[schemars(schema_with = "names_of_file_systems")]
     pub fs: String,
+    /// What holds the partition; raw NAND if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "names_of_media")]
+    pub medium: Option<String>,
     /// First erase block of the partition.
     #[serde(default)]
     pub first_block: u32,
@@ -121,6 +125,16 @@ fn names_of_file_systems(generator: &mut SchemaGenerator) -> Schema {
     let mountable = file_systems::all().into_iter().filter(|fs| fs.mountable.is_some()).map(|fs| fs.name);
     let names: Vec<&str> = mountable.chain([NO_FS]).collect();
     json_schema!({"type": "string", "enum": names})
+}
+
+/// For editors: the media on which a partition can stand.
+fn names_of_media(generator: &mut SchemaGenerator) -> Schema {
+    if generator.contract().is_serialize() {
+        return json_schema!({"type": ["string", "null"]});
+    }
+    let media = media::all().into_iter().filter(|medium| medium.on_linux.is_some()).map(|medium| medium.name);
+    let names: Vec<Option<&str>> = media.map(Some).chain([None]).collect();
+    json_schema!({"type": ["string", "null"], "enum": names})
 }
 
 /// Whether a key says something; its default says nothing.

@@ -1,9 +1,11 @@
 //! The `[stack]` table of an experiment with `system = "rtems"`.
 
 use crate::file_systems;
+use crate::media::{FlashSpec, Sizes, NOR, RAM_FLASH};
 use crate::profile::{find_text, Kind};
 use crate::stack_keys::CompressionName;
 use ffslab_jffs2::Compression;
+use ffslab_mtd::ram;
 use ffslab_rtems::bdbuf::{BdbufConfig, Priority};
 use ffslab_rtems::cpu::CpuCosts;
 use ffslab_rtems::imfs::BlockSize;
@@ -124,8 +126,7 @@ impl RtemsSpec {
             RtemsFs::Rfs { disk, .. } | RtemsFs::Dosfs { disk, .. } => {
                 u64::from(disk.media_block_bytes) * u64::from(disk.media_blocks)
             }
-            RtemsFs::Jffs2 { erase_block_bytes, blocks, .. } => u64::from(*erase_block_bytes) * u64::from(*blocks),
-            RtemsFs::Yaffs2 { flash_bytes } => *flash_bytes,
+            RtemsFs::Jffs2 { flash, .. } | RtemsFs::Yaffs2 { flash } => flash.sizes.size_bytes,
         }
     }
 }
@@ -157,11 +158,10 @@ pub enum RtemsFs {
     },
     Jffs2 {
         compression: Compression,
-        erase_block_bytes: u32,
-        blocks: u32,
+        flash: FlashSpec,
     },
     Yaffs2 {
-        flash_bytes: u64,
+        flash: FlashSpec,
     },
 }
 
@@ -169,6 +169,14 @@ impl RtemsFs {
     pub fn disk(&self) -> Option<&DiskSpec> {
         match self {
             RtemsFs::Rfs { disk, .. } | RtemsFs::Dosfs { disk, .. } => Some(disk),
+            _ => None,
+        }
+    }
+
+    /// The flash of file systems with their own flash driver.
+    pub fn flash(&self) -> Option<&FlashSpec> {
+        match self {
+            RtemsFs::Jffs2 { flash, .. } | RtemsFs::Yaffs2 { flash } => Some(flash),
             _ => None,
         }
     }
@@ -237,10 +245,18 @@ impl RtemsKeys {
                 if !(4..=4096).contains(&erase_block_kib) {
                     return Err(format!("erase_block_KiB = {erase_block_kib}: 4 to 4096 is needed"));
                 }
+                let erase_block_bytes = erase_block_kib << 10;
                 let blocks = keys.size_kib(FLASH_KIB)? / erase_block_kib;
-                RtemsFs::Jffs2 { compression, erase_block_bytes: erase_block_kib << 10, blocks }
+                let size_bytes = u64::from(erase_block_bytes) * u64::from(blocks);
+                let flash = FlashSpec { medium: &NOR, sizes: Sizes { erase_block_bytes, size_bytes } };
+                RtemsFs::Jffs2 { compression, flash }
             }
-            _ => RtemsFs::Yaffs2 { flash_bytes: u64::from(keys.size_kib(FLASH_KIB)?) << 10 },
+            _ => {
+                let size_bytes = u64::from(keys.size_kib(FLASH_KIB)?) << 10;
+                let erase_block_bytes = ram::geometry(size_bytes).block_bytes();
+                let sizes = Sizes { erase_block_bytes, size_bytes };
+                RtemsFs::Yaffs2 { flash: FlashSpec { medium: &RAM_FLASH, sizes } }
+            }
         };
         Ok((RtemsSpec { cpu, bdbuf, fs, quirks }, keys))
     }

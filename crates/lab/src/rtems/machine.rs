@@ -2,9 +2,8 @@
 
 use super::keys::{DiskSpec, RtemsFs, RtemsSpec};
 use crate::image::read_file;
-use ffslab_flash::NorFlash;
 use ffslab_fs::Errno;
-use ffslab_mtd::{ram, MediumImage, Mtd};
+use ffslab_mtd::{MediumImage, Mtd};
 use ffslab_rtems::bdbuf::{Bdbuf, DiskId};
 use ffslab_rtems::cpu::Cpu;
 use ffslab_rtems::device::Device;
@@ -78,13 +77,10 @@ impl Machine {
     fn with_image(spec: &RtemsSpec, image: Option<Vec<u8>>, sim: SimConfig) -> Result<Machine, String> {
         let sim = Sim::new(sim);
         let (libio, disk) = boot(&sim, spec, image)?;
-        let medium = match (&spec.fs, disk) {
-            (RtemsFs::Jffs2 { erase_block_bytes, blocks, .. }, _) => {
-                Medium::Flash(NorFlash::new(sim.clone(), *erase_block_bytes, *blocks).into())
-            }
-            (RtemsFs::Yaffs2 { flash_bytes }, _) => Medium::Flash(ram::flash(&sim, *flash_bytes)?),
-            (_, Some(disk)) => Medium::Disk(disk),
-            (_, None) => Medium::Memory,
+        let medium = match (spec.fs.flash(), disk) {
+            (Some(flash), _) => Medium::Flash(flash.make(&sim)?),
+            (None, Some(disk)) => Medium::Disk(disk),
+            (None, None) => Medium::Memory,
         };
         let formatted = spec.fs.disk().is_some_and(|disk| disk.image.is_some());
         Ok(Machine {

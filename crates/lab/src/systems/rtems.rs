@@ -4,6 +4,7 @@ use super::{described, Descriptor, StackTable, SystemKeys};
 use crate::error::LabError;
 use crate::file_systems;
 use crate::machine::{ImageOf, MachineSpec, Spec};
+use crate::media::FlashSpec;
 use crate::rtems::{Machine, RtemsFs, RtemsKeys, RtemsSpec};
 use crate::state::State;
 use ffslab_flash::Geometry;
@@ -61,10 +62,7 @@ impl Spec for RtemsSpec {
     }
 
     fn chip_geometry(&self) -> Option<Geometry> {
-        match self.fs {
-            RtemsFs::Yaffs2 { flash_bytes } => Some(ffslab_mtd::ram::geometry(flash_bytes)),
-            _ => None,
-        }
+        self.fs.flash().and_then(FlashSpec::chip_geometry)
     }
 
     fn image(&self) -> Option<ImageOf<'_>> {
