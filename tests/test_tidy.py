@@ -423,3 +423,49 @@ def test_the_check_of_lists_sees_them() -> None:
     for text in ('("jffs2", "ubifs")', "jffs2, yaffs2 or ubifs", "&'yaffs2' | 'jffs2'", "yaffs2 and ubifs"):
         assert lists_of_file_systems(text), text
     assert not lists_of_file_systems('// jffs2, yaffs2\nfs = "jffs2"; other = 1')
+
+
+# Names of media, of profiles of block devices and of engines of ECC. Those that are words stand in quotes.
+MEDIUM = (
+    r"[\"'`](?:nand|nor|ram-flash|block-device|hw|sw)[\"'`]|[\"'`]?(?:ram-disk-beaglebone|sd-card|usb-stick)\b[\"'`]?"
+)
+LISTED_MEDIA = re.compile(rf"(?:{MEDIUM})(?:\s*[,|&]\s*|\s+(?:or|and)\s+)(?:or |and )?(?:{MEDIUM})")
+# The table of profiles, types made from schemas, and what is about given boards by its nature.
+MAY_LIST_MEDIA = re.compile(r"^(crates/lab/src/profile/built_in\.rs|python/ffslab/(answers|studies|boards)/)")
+
+
+def lists_of_media(text: str) -> list[str]:
+    code = COMMENT.sub("", text.split("#[cfg(test)]")[0])
+    return [f"a list of media, {found[0]!r}: the tables have them" for found in LISTED_MEDIA.finditer(code)]
+
+
+def test_media_are_listed_in_one_table() -> None:
+    library = []
+    for path in repository_files(".rs", ".py"):
+        name = path.relative_to(ROOT).as_posix()
+        if re.match(r"(crates/\w+/src|python/ffslab)/", name) and not MAY_LIST_MEDIA.match(name):
+            library.append(path)
+    assert len(library) > 100
+    assert complaints_about(lists_of_media, iter(library)) == []
+
+
+# A name of a medium above the crates that make it, where a match could ask for it.
+MEDIUM_ASKED = re.compile(r"\b(?:is_nor|is_nand|Device::N\w+|Ecc::(?:Hardware|Software))\b|== Ecc::\w+")
+
+
+def media_asked_for(text: str) -> list[str]:
+    code = COMMENT.sub("", text.split("#[cfg(test)]")[0])
+    return [f"{found[0]!r}: ask what the medium can do" for found in MEDIUM_ASKED.finditer(code)]
+
+
+def test_nothing_above_mtd_asks_which_medium_it_is() -> None:
+    above = (path for path in repository_files(".rs") if re.search(r"crates/(?!mtd/|flash/)\w+/src/", path.as_posix()))
+    assert complaints_about(media_asked_for, above) == []
+
+
+def test_the_checks_of_media_see_them() -> None:
+    for text in ('["nand", "nor"]', "sd-card, usb-stick or ram-disk-beaglebone", "'hw' | 'sw'"):
+        assert lists_of_media(text), text
+    assert not lists_of_media('// "nand", "nor"\nmedium = "nand"; neither nand nor nor')
+    assert media_asked_for("if medium.is_nor() {") and media_asked_for("driver.ecc == Ecc::SOFTWARE")
+    assert not media_asked_for("if can.clears_bits_again { Ecc::HARDWARE.by(engine) }")

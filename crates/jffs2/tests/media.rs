@@ -76,7 +76,7 @@ fn on_nor_power_cuts_lose_nothing_that_was_safe() {
 /// A file through the calls of a caller without a page cache, and what is found after a mount.
 fn written_directly(mtd: &Mtd) -> Vec<u8> {
     let options = Options { direct: true, ..Options::default() };
-    let data: Vec<u8> = (0..10_000u32).map(|i| (i * i >> 3) as u8).collect();
+    let data: Vec<u8> = (0..10_000u32).map(|i| ((i * i) >> 3) as u8).collect();
     let host = &mut NoPageCache::default();
     let ino = {
         let mut fs = Jffs2::mount(mtd.clone(), options).unwrap();

@@ -38,13 +38,13 @@ pub struct Engine {
     /// The only code that it computes, with its name; `None`: it computes any.
     pub only_code: Option<(&'static str, Code)>,
     /// Offset in the out-of-band area of one of the code's bytes; `None`: there is no layout for this page.
-    place: fn(&Geometry, code_bytes_of_page: u32, index: u32) -> Option<u32>,
+    pub place: fn(&Geometry, code_bytes_of_page: u32, index: u32) -> Option<u32>,
     /// Pages with a layout, in words.
-    layouts: &'static str,
+    pub layouts: &'static str,
     /// Work of the CPU for each byte that is read or written; `None`: the CPU has nothing to do with it.
     pub work: Option<Work>,
     /// A read of a part of a large page moves only the steps that it touches (`NAND_SUBPAGE_READ`).
-    reads_single_steps: bool,
+    pub reads_single_steps: bool,
     /// A kernel that reads an image with out-of-band areas wants the code in it, and we know how to compute it.
     pub is_in_images: bool,
 }
