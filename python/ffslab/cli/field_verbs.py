@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,6 +15,10 @@ from ffslab.cli.parts import EXIT_NEGATIVE, argument, option, verb
 from ffslab.cli.stack_options import Yes
 from ffslab.cli.terminal import say, tell
 from ffslab.file_systems import WITH_IMAGES, listed, title
+
+if TYPE_CHECKING:
+    from ffslab.answers.image import Facts
+    from ffslab.images import Partition as FoundPartition
 
 # What an image is taken for; "auto": what it looks like.
 IMAGE_FS = ("auto", *WITH_IMAGES)
@@ -116,7 +120,7 @@ def inspect(
         raise typer.Exit(EXIT_NEGATIVE)
 
 
-def _listed(found: list[tuple[Any, Any]]) -> str:
+def _listed(found: list[tuple[FoundPartition, Facts | None]]) -> str:
     return ", ".join(partition.text for partition, _ in found)
 
 

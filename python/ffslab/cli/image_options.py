@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from ffslab import _native
 from ffslab._native import InputError
 from ffslab.cli.parts import option
+
+if TYPE_CHECKING:
+    from ffslab.images import Chosen
 
 MtdParts = Annotated[
     str | None,
@@ -26,7 +29,7 @@ Size = Annotated[str | None, option("--size BYTES", "How large the only partitio
 Partition = Annotated[str | None, option("--partition NAME", "Which of several partitions.")]
 
 
-def place(mtdparts: str | None, offset: str | None, size: str | None, partition: str | None) -> dict[str, Any]:
+def place(mtdparts: str | None, offset: str | None, size: str | None, partition: str | None) -> Chosen:
     """The partition that options name, as keywords of `ffslab.images` and `ffslab.images.inspection`."""
     return {
         "mtdparts": mtdparts,

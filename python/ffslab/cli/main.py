@@ -330,8 +330,16 @@ def extract(
     from ffslab.files import results
     from ffslab.images import extraction
 
-    how = {"fs": fs, "block_KiB": block_KiB, "page_B": page_B, "oob_B": oob_B, "oob": oob, "endian": endian.value}
-    found = images.read_partitions(image, **how, **place(mtdparts, offset, size, partition))
+    how: images.How = {
+        "fs": fs,
+        "block_KiB": block_KiB,
+        "page_B": page_B,
+        "oob_B": oob_B,
+        "oob": oob,
+        "endian": endian.value,
+        **place(mtdparts, offset, size, partition),
+    }
+    found = images.read_partitions(image, **how)
     known = [(part, tree) for part, tree in found if tree is not None]
     complaints = [line for _, tree in known for line in tree.complaints]
     if folder is not None and len(found) == 1:

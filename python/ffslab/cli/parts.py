@@ -12,7 +12,9 @@ from typer.core import TyperCommand
 from ffslab._native import InputError
 from ffslab.cli.terminal import say
 
-Function = TypeVar("Function", bound=Callable[..., Any])
+Function = TypeVar("Function", bound=Callable[..., object])
+# Of an option that takes a number, or several.
+Amount = int | Sequence[int] | None
 
 EXIT_NEGATIVE = 1
 EXIT_INTERRUPTED = 130
@@ -26,6 +28,7 @@ def help_without_verb(context: typer.Context) -> None:
         say(context.get_help())
 
 
+# Typer brings its own copy of click, whose types it does not publish: what click gives is `Any` here.
 class VerbCommand(TyperCommand):
     """A verb whose help names its arguments as manual pages do: EXPERIMENT.toml..., [DIR]; no types, no braces."""
 
@@ -120,15 +123,17 @@ def check_distinct(flag: str, values: Sequence[object]) -> None:
             raise InputError(f"{flag} {value}: is given twice; give different values to compare them")
 
 
-def _check(flag: str, least: int | None, choices: Sequence[str] | None) -> Callable[[Any], Any] | None:
+def _check(
+    flag: str, least: int | None, choices: Sequence[str] | None
+) -> Callable[[str], str] | Callable[[Amount], Amount] | None:
     """Checks the values of a number, or a word, before anything is done with them."""
     if choices is not None:
         return _one_of(choices, flag)
     return None if least is None else _from(least, flag)
 
 
-def _one_of(choices: Sequence[str], flag: str) -> Callable[[Any], Any]:
-    def check(given: Any) -> Any:
+def _one_of(choices: Sequence[str], flag: str) -> Callable[[str], str]:
+    def check(given: str) -> str:
         if given not in choices:
             known = ", ".join(choices)
             raise InputError(f"{flag} {given}: must be one of {known}")
@@ -137,11 +142,11 @@ def _one_of(choices: Sequence[str], flag: str) -> Callable[[Any], Any]:
     return check
 
 
-def _from(least: int, flag: str) -> Callable[[Any], Any]:
+def _from(least: int, flag: str) -> Callable[[Amount], Amount]:
     """Checks the values of a number, before anything is done with them."""
 
-    def check(given: Any) -> Any:
-        for value in given if isinstance(given, list | tuple) else [given]:
+    def check(given: Amount) -> Amount:
+        for value in [given] if given is None or isinstance(given, int) else given:
             if value is not None and value < least:
                 raise InputError(f"{flag} {value}: must be {least} or more")
             if value is not None and value >= NUMBER_END:

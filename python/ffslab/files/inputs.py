@@ -53,6 +53,7 @@ class Limited(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
+    # Python 3.11 has no type of buffers.
     def readinto(self, buffer: Any) -> int:
         try:
             read = self._source.readinto(buffer)  # type: ignore[attr-defined]
@@ -169,7 +170,7 @@ def limit_of(kind: Kind) -> int:
 
 
 def json_of(text: str, name: str) -> Any:
-    """The content of a JSON text called `name`."""
+    """The content of a JSON text called `name`; who asks knows its type."""
     try:
         return json.loads(text)
     except RecursionError:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ffslab._native import InputError
 from ffslab.files.interruption import uninterrupted
@@ -34,7 +34,7 @@ IMAGES = "images"
 LOGS = "logs"
 
 
-def dump_json(value: Any) -> str:
+def dump_json(value: object) -> str:
     """JSON as this package writes it everywhere."""
     return machine_exact(json.dumps(value, indent=2, ensure_ascii=False)) + "\n"
 

@@ -8,7 +8,7 @@ import stat
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TypedDict, Unpack
 
 from ffslab import _native
 from ffslab._native import InputError
@@ -75,6 +75,60 @@ class Partition:
         return f"{quoted(self.name)} ({holds}, {self.size_B // 1024} KiB at {self.offset_B:#x})"
 
 
+class Chosen(TypedDict, total=False):
+    """Which partition of an image is meant."""
+
+    mtdparts: str | None
+    offset_B: int | None
+    size_B: int | None
+    partition: str | None
+
+
+class How(Chosen, total=False):
+    """What may be said about an image: the keywords of `said`."""
+
+    fs: str
+    block_KiB: int | None
+    page_B: int | None
+    oob_B: int | None
+    oob: bool | None
+    endian: str
+
+
+class Listed(TypedDict):
+    """A file of an image without its content."""
+
+    path: str
+    kind: str
+    ino: int
+    mode: str
+    uid: int
+    gid: int
+    links: int
+    device: int
+    size_B: int
+    modified_s: int
+    target: str | None
+    error: str | None
+    missing: list[str]
+
+
+class ListedPartition(TypedDict):
+    """A partition and its files; null: what it holds is not known."""
+
+    name: str
+    offset_B: int
+    size_B: int
+    layout: Layout | None
+    files: list[Listed] | None
+
+
+class ListedPartitions(TypedDict):
+    """The files of a chip."""
+
+    partitions: list[ListedPartition]
+
+
 def said(
     *,
     fs: str = "auto",
@@ -87,7 +141,7 @@ def said(
     offset_B: int | None = None,  # noqa: N803
     size_B: int | None = None,  # noqa: N803
     partition: str | None = None,
-) -> dict[str, Any]:
+) -> dict[str, str | int | bool | None]:
     """What is said about an image, as the native half takes it. What is `None` or "auto" is found out.
 
     `block_KiB` is the size of its erase blocks, `page_B` of its pages, `oob_B` of the OOB area behind each (0: there is
@@ -114,7 +168,7 @@ def said(
     }
 
 
-def read_image(path: str | Path, **how: Any) -> ImageTree:
+def read_image(path: str | Path, **how: Unpack[How]) -> ImageTree:
     """Reads all files of an image of JFFS2, YAFFS2, UBI with UBIFS, UBIFS alone, FAT or RFS.
 
     The keywords are those of `said`. Raises `ffslab.InputError`, also for an image of several partitions of which none
@@ -127,7 +181,7 @@ def read_image(path: str | Path, **how: Any) -> ImageTree:
     return trees[0][1]
 
 
-def read_partitions(path: str | Path, **how: Any) -> list[tuple[Partition, ImageTree | None]]:
+def read_partitions(path: str | Path, **how: Unpack[How]) -> list[tuple[Partition, ImageTree | None]]:
     """As `read_image`, of each partition of an image; no tree: what it holds is not known."""
     found = []
     for part, rows, notes in _native.read_trees(path, said(**how)):
@@ -157,7 +211,7 @@ def _when(modified_s: int) -> str:
         return f"@{modified_s}".rjust(19)
 
 
-def table(tree: ImageTree) -> list[dict[str, Any]]:
+def table(tree: ImageTree) -> list[Listed]:
     """The entries as plain values, without content."""
     return [
         {
@@ -179,14 +233,20 @@ def table(tree: ImageTree) -> list[dict[str, Any]]:
     ]
 
 
-def tables(found: list[tuple[Partition, ImageTree | None]]) -> Any:
+def tables(found: list[tuple[Partition, ImageTree | None]]) -> list[Listed] | ListedPartitions:
     """The entries of an image, or of each of its partitions, as plain values."""
     if len(found) == 1 and found[0][1] is not None:
         return table(found[0][1])
-    rows = []
-    for part, tree in found:
-        place = {"name": part.name, "offset_B": part.offset_B, "size_B": part.size_B}
-        rows.append({**place, "layout": part.layout, "files": None if tree is None else table(tree)})
+    rows: list[ListedPartition] = [
+        {
+            "name": part.name,
+            "offset_B": part.offset_B,
+            "size_B": part.size_B,
+            "layout": part.layout,
+            "files": None if tree is None else table(tree),
+        }
+        for part, tree in found
+    ]
     return {"partitions": rows}
 
 

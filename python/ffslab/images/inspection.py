@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal, Unpack
 
 from ffslab import _native
 from ffslab._native import InputError
@@ -17,7 +17,7 @@ from ffslab.answers.summary import SpaceSummary
 from ffslab.api import profiles
 from ffslab.api.machine import as_json
 from ffslab.file_systems import VOLUMES, title
-from ffslab.images import ImageTree, Partition, read_image, said
+from ffslab.images import How, ImageTree, Partition, read_image, said
 from ffslab.text.quoting import one_line, quoted
 from ffslab.text.tables import number, text_table
 
@@ -44,7 +44,7 @@ def inspect_image(
     part: str | None = None,
     kernel: str | None = None,
     device: str = "sd-card",
-    **how: Any,
+    **how: Unpack[How],
 ) -> Facts:
     """Looks into an image: format, sizes, superblock, files, space, wear, damage, what a mount and reading cost.
 
@@ -61,7 +61,7 @@ def inspect_image(
 
 
 def inspect_partitions(
-    path: str | Path, *, board: str, part: str | None, kernel: str | None, device: str, **how: Any
+    path: str | Path, *, board: str, part: str | None, kernel: str | None, device: str, **how: Unpack[How]
 ) -> list[tuple[Partition, Facts | None]]:
     """As `inspect_image`, of each partition of an image; no facts: what it holds is not known."""
     if (kind := profiles.shown(device)["kind"]) != "block device":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import matplotlib
@@ -18,6 +19,7 @@ from ffslab.text.quoting import plain_html, printable
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
+    from numpy.typing import ArrayLike
 
 # Okabe and Ito, "Color Universal Design" (2008): told apart by the colour-blind.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999999")
@@ -53,7 +55,7 @@ def thousands(*axes: Axis) -> None:
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
 
 
-def value_axis(axes: Axes, which: str, values: list[Any]) -> None:
+def value_axis(axes: Axes, which: str, values: Sequence[ArrayLike]) -> None:
     """The axis of quantities that are not negative.
 
     Logarithmic when they span more than a factor of ten, and linear below the smallest that is not 0; else from 0 on.
@@ -80,7 +82,8 @@ def value_axis(axes: Axes, which: str, values: list[Any]) -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
-def distribution(axes: Axes, values: Any, **line: Any) -> None:
+# Matplotlib types each of its many keywords by itself.
+def distribution(axes: Axes, values: ArrayLike, **line: Any) -> None:
     """Share of the values that are at most so large: some steps show the shape, the last hundred are drawn in full."""
     ordered = np.sort(np.asarray(values))
     n = len(ordered)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
+from numpy.typing import NDArray
 
 from ffslab.answers import Operation
 from ffslab.answers.summary import VariantSummary
@@ -262,7 +263,7 @@ def energy_by_rail(variants: list[VariantSummary]) -> str | None:
 # ---- helpers ------------------------------------------------------------------------------------------------
 
 
-def _calls(run: Run) -> list[tuple[str, np.ndarray[Any, Any], np.ndarray[Any, Any]]]:
+def _calls(run: Run) -> list[tuple[str, NDArray[np.generic], NDArray[np.generic]]]:
     """(variant, start in us, latency in us) of each of the first variants that made calls."""
     columns = run.request_columns
     # As objects the names stand there once; as text of numpy's each row would hold a copy.
@@ -278,7 +279,7 @@ def _rows_inches(variants: list[VariantSummary]) -> float:
     return len(variants) * max(0.3, 0.1 + 0.13 * max(_name(variant).count("\n") + 1 for variant in variants))
 
 
-def _variant_rows(axes: Any, variants: list[VariantSummary]) -> None:
+def _variant_rows(axes: Axes, variants: list[VariantSummary]) -> None:
     """Rows of bars with the names of the variants, the first one on top."""
     axes.set_yticks(range(len(variants)), [_name(variant) for variant in variants], fontsize=8)
     axes.set_ylim(len(variants) - 0.5, -0.5)

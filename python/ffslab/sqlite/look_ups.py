@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ffslab.api.stack import Stack
 from ffslab.sqlite import contacts
@@ -63,7 +63,7 @@ def look_ups(
     for fs in file_systems:
         for kind in kinds:
             for read_ahead in (READ_AHEAD_KIB, 0):
-                of_all: dict[str, Any] = {"fs": fs, "kind": kind, "read_ahead_KiB": read_ahead}
+                of_all: dict[str, object] = {"fs": fs, "kind": kind, "read_ahead_KiB": read_ahead}
                 stack = _filled(fs, kind, in_transaction, {"read_ahead_KiB": read_ahead, **keys})
                 for run in _runs(stack, counts, selects_together, select_cpu_us):
                     rows.append({**of_all, **run})
@@ -93,7 +93,7 @@ def _filled(fs: str, kind: str, in_transaction: int, keys: dict[str, str | int |
     return stack
 
 
-def _runs(stack: Stack, counts: Iterable[int], together: bool, select_cpu_us: float) -> Iterable[dict[str, Any]]:
+def _runs(stack: Stack, counts: Iterable[int], together: bool, select_cpu_us: float) -> Iterable[dict[str, object]]:
     keeps_inode = stack.open(DATABASE)
     for pattern in PATTERNS:
         for count in counts:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias, Unpack
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from ffslab.api.profiles import endurance_of
 from ffslab.boards.tracereport.statistics import poisson_interval
 from ffslab.files.inputs import json_of, parquet_table, read_text
 from ffslab.files.results import BLOCKS, SUMMARY
+from ffslab.images import How
 from ffslab.images.inspection import inspect_image, stack_keys
 from ffslab.text.causes import APART, reasons_that
 from ffslab.text.tables import number, text_table
@@ -85,14 +86,15 @@ def of_workloads(
     progress: Progress | None = None,
     *,
     any_size: bool = False,
-    **how: Any,
+    **how: Unpack[How],
 ) -> Lifetime:
     """The lifetime under experiments, which begin with what `image` holds and with the wear that it tells of.
 
     The keywords `how` are those of `ffslab.images.said`, `any_size` is that of `ffslab.Experiment.run`.
     """
     experiments = [Experiment.from_file(path) for path in workloads]
-    facts = inspect_image(image, **how, **_sizes(experiments[0]))
+    told: How = {**how, **_sizes(experiments[0])}
+    facts = inspect_image(image, **told)
     counters = [block["erases"] for block in facts["blocks"]]
     known = any(counter is not None for counter in counters)
     wear = Wear(counters, "UBI's erase counters in the image") if known else None
@@ -113,7 +115,7 @@ def _part_of(progress: Progress | None, at: int, count: int) -> Progress | None:
     return lambda done: progress((at + done) / count)
 
 
-def _sizes(experiment: Experiment) -> dict[str, Any]:
+def _sizes(experiment: Experiment) -> How:
     """Pages and erase blocks of the experiment's part, which an image must have, too."""
     stack = _stack_of(experiment)
     board, part = stack.get("board"), stack.get("part")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ffslab import _native
 from ffslab._native import InputError
@@ -85,7 +85,7 @@ class _Writer:
         self._sink: pq.ParquetWriter | csv.CSVWriter | None = None
         self._waiting: list[pa.Table] = []
 
-    def begin(self, metadata: dict[Any, Any] | None) -> None:
+    def begin(self, metadata: dict[bytes, bytes] | dict[str, str] | None) -> None:
         """Before the first batch: what the file says of itself."""
         whole = schema().with_metadata(metadata)
         if self._suffix == CSV:

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from ffslab import _native
 from ffslab.boards.reference.plan import PAGE_B, PAGES_PER_BLOCK, Variant
@@ -127,7 +126,7 @@ def plain(counter: Counter[str]) -> dict[str, int]:
     return {name: counter[name] for name in COUNTERS}
 
 
-def case(variant: Variant, system: dict[str, Any], log: Iterable[str], steps: list[StepDone]) -> dict[str, Any]:
+def case(variant: Variant, system: dict[str, object], log: Iterable[str], steps: list[StepDone]) -> dict[str, object]:
     """The case in the format of measured cases.
 
     Its latencies stand in `measured` and not in `expect`: they hold the CPU time of the emulated machine, by which no
@@ -139,11 +138,11 @@ def case(variant: Variant, system: dict[str, Any], log: Iterable[str], steps: li
     start_ns = int(measured[0].values["from_ns"])
     after_step = []
     for counter, step in zip(counts.after_step, measured, strict=True):
-        row: dict[str, Any] = {**plain(counter), "time_us": (int(step.values["to_ns"]) - start_ns) / 1000}
+        row: dict[str, object] = {**plain(counter), "time_us": (int(step.values["to_ns"]) - start_ns) / 1000}
         if (free_B := step.number("fs_free_B")) is not None:  # noqa: N806
             row["fs_free_B"] = free_B
         after_step.append(row)
-    expect: dict[str, Any] = {"from_step": None, "at_step": len(measured) - 1, **plain(counts.after_step[-1])}
+    expect: dict[str, object] = {"from_step": None, "at_step": len(measured) - 1, **plain(counts.after_step[-1])}
     expect["by_task"] = {who: plain(counter) for who, counter in sorted(counts.by_task.items())}
     expect |= {"after_step": after_step, "erases_per_block": counts.erases_per_block}
     for step in steps:

@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ffslab import _native
+from ffslab.answers.machine import PlannedFlash, PlannedVariant
 
 if TYPE_CHECKING:
     from ffslab.api.experiment import Experiment
 
+# A step as an experiment has it: each step has keys of its own.
 Step = dict[str, Any]
 
 # What `steps/` can do.
@@ -45,7 +47,7 @@ class Variant:
     read_ahead_KiB: int  # noqa: N815
     max_beb_per1024: int
     uptime_us: int
-    flash: dict[str, Any]
+    flash: PlannedFlash
     setup: list[Step]
     measure: list[Step]
 
@@ -84,9 +86,9 @@ class Variant:
         return " ".join([step["step"], *(f"{name}={word(value)}" for name, value in keys.items())])
 
 
-def word(value: Any) -> str:
+def word(value: object) -> str:
     if isinstance(value, list):
-        return ",".join(value)
+        return ",".join(map(str, value))
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -95,11 +97,13 @@ def variants(experiment: Experiment, name: str) -> list[Variant]:
 
     Raises `ffslab.InputError` when the experiment is wrong or a real kernel with nandsim cannot run it.
     """
-    plans = json.loads(_native.planned_variants(experiment.text, experiment.file_name, experiment.base_dir))
+    plans: list[PlannedVariant] = json.loads(
+        _native.planned_variants(experiment.text, experiment.file_name, experiment.base_dir)
+    )
     return [planned(plan, experiment.file_name, name) for plan in plans]
 
 
-def planned(plan: dict[str, Any], file_name: str, experiment: str) -> Variant:
+def planned(plan: PlannedVariant, file_name: str, experiment: str) -> Variant:
     stack, flash = plan["stack"], plan["flash"]
 
     def refuse(text: str) -> _native.InputError:
@@ -130,19 +134,24 @@ def planned(plan: dict[str, Any], file_name: str, experiment: str) -> Variant:
                 raise refuse(f"{phase} step {index + 1}: {trouble}")
     if stack["fs"] == "ubifs":
         setup, measure = with_ubi(setup, measure)
-    times = {key: round(flash[key]) for key in ("t_read_us", "t_program_us", "bus_ns_per_B")}
-    # nandsim's shortest erase is one millisecond.
-    times["t_erase_us"] = max(1, round(flash["t_erase_us"] / 1000)) * 1000 if flash["t_erase_us"] else 0
-    per_1024 = stack.get("max_beb_per1024", MAX_BEB_PER_1024)
+    whole: PlannedFlash = {
+        **flash,
+        "t_read_us": round(flash["t_read_us"]),
+        "t_program_us": round(flash["t_program_us"]),
+        "bus_ns_per_B": round(flash["bus_ns_per_B"]),
+        # nandsim's shortest erase is one millisecond.
+        "t_erase_us": max(1, round(flash["t_erase_us"] / 1000)) * 1000 if flash["t_erase_us"] else 0,
+    }
+    per_1024 = stack.get("max_beb_per1024")
     return Variant(
         experiment,
         plan["name"],
         stack["fs"],
         stack["compression"],
-        stack.get("read_ahead_KiB", 0),
-        per_1024,
+        stack.get("read_ahead_KiB") or 0,
+        MAX_BEB_PER_1024 if per_1024 is None else per_1024,
         stack["uptime_us"],
-        {**flash, **times},
+        whole,
         setup,
         measure,
     )

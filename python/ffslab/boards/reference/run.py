@@ -11,7 +11,6 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ffslab import InputError
 from ffslab.boards.reference import cases
@@ -122,7 +121,7 @@ def first_job(variants: list[Variant]) -> str:
 
 def run(
     parts: Parts, experiments: Sequence[list[Variant]], folder: Path, at_once: int, show: Show | None = None
-) -> list[dict[str, Any]]:
+) -> list[dict[str, object]]:
     """Boots a machine for each experiment, `at_once` side by side, and returns a case for each variant, in order.
 
     `folder` gets their traces: `traces/NUMBER.log`. `show` is told how far it is. Raises `InputError` when a kernel did
@@ -137,7 +136,7 @@ def run(
             done = run_first_jobs(machines, at_once, at)
         except GuestError as error:
             raise InputError(f"the reference run failed: {error}") from None
-        found: list[dict[str, Any]] = []
+        found: list[dict[str, object]] = []
         (folder / "traces").mkdir()
         for variants, left in zip(experiments, done, strict=True):
             for number, variant in enumerate(variants):
@@ -156,7 +155,7 @@ def machine_of(parts: Parts, variants: list[Variant], folder: Path) -> Machine:
     return Machine(parts.kit, folder, (HERE / "guest.sh").read_bytes(), programs, INSTRUCTIONS_PER_US)
 
 
-def case_of(parts: Parts, variant: Variant, of_machine: Path, left: Path, log: Path) -> dict[str, Any]:
+def case_of(parts: Parts, variant: Variant, of_machine: Path, left: Path, log: Path) -> dict[str, object]:
     """The case from what a variant left in the folder `left`, and its log."""
     format_log(parts, left, log)
     try:
@@ -176,10 +175,10 @@ def format_log(parts: Parts, raw: Path, log: Path) -> None:
         raise InputError(f"{raw}: {ran.stderr.decode(errors='replace').strip()}")
 
 
-def system(kit: Kit, variant: Variant, left: Path) -> dict[str, Any]:
+def system(kit: Kit, variant: Variant, left: Path) -> dict[str, object]:
     """The software and its settings, in the words of measured cases."""
     available_KiB = int(text_of(left / "memory").split()[1])  # noqa: N806
-    described: dict[str, Any] = {
+    described: dict[str, object] = {
         "name": "linux",
         "version": text_of(left / "release").strip(),
         "fs": variant.fs,

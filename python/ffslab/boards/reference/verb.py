@@ -9,7 +9,6 @@ import tempfile
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from ffslab import InputError
 from ffslab.api.experiment import Experiment
@@ -31,7 +30,7 @@ def measure(
     jobs: int | None = None,
     show: Show | None = None,
     arch: str = "amd64",
-) -> list[dict[str, Any]]:
+) -> list[dict[str, object]]:
     """Runs experiment files on a real kernel. `folder` becomes `cases.jsonl`, and a log of flashmon for each case.
 
     A machine is booted for each experiment, `jobs` at a time (otherwise one per core). `show` is told how far it is.

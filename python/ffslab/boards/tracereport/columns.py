@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ffslab.answers.trace_report import OperationKey
 
-Ints = np.ndarray[Any, np.dtype[np.int64]]
-Small = np.ndarray[Any, np.dtype[np.int32]]
-Mask = np.ndarray[Any, np.dtype[np.bool_]]
+Ints = NDArray[np.int64]
+Small = NDArray[np.int32]
+Mask = NDArray[np.bool_]
 
 # A field that the log leaves empty.
 UNKNOWN = -1
@@ -50,7 +50,7 @@ class Flash:
     """Flash operations in the order of time. `address`: page of the chip, or block of it for an erase."""
 
     t_ns: Ints
-    kind: np.ndarray[Any, np.dtype[np.uint8]]
+    kind: NDArray[np.uint8]
     address: Small
     task: Small
     pid: Small

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -17,7 +17,19 @@ from ffslab.answers.trace_report import (
     TaskOperations,
     Timeline,
 )
-from ffslab.boards.tracereport.columns import ERASE, HIT, OOB_PROGRAM, OOB_READ, OPERATIONS, PROGRAM, READ, Flash, Ints
+from ffslab.boards.tracereport.columns import (
+    ERASE,
+    HIT,
+    OOB_PROGRAM,
+    OOB_READ,
+    OPERATIONS,
+    PROGRAM,
+    READ,
+    Flash,
+    Ints,
+    Mask,
+    Small,
+)
 from ffslab.boards.tracereport.recording import Recording
 
 BINS = 200
@@ -31,12 +43,12 @@ KEYS_MAPPED: dict[int, Literal["page_reads", "page_programs", "erases"]] = {
 HOTTEST = 10
 
 
-def counts(flash: Flash, chosen: Any = slice(None)) -> OperationCounts:
+def counts(flash: Flash, chosen: Mask | slice = slice(None)) -> OperationCounts:
     """The number of operations of each type."""
     return named(np.bincount(flash.kind[chosen], minlength=len(OPERATIONS)))
 
 
-def named(numbers: Any) -> OperationCounts:
+def named(numbers: Ints) -> OperationCounts:
     """Numbers in the order of `OPERATIONS` under their keys."""
     return {
         "page_reads": int(numbers[READ]),
@@ -48,7 +60,7 @@ def named(numbers: Any) -> OperationCounts:
     }
 
 
-def counted_by(flash: Flash, group: Any, groups: int) -> Ints:
+def counted_by(flash: Flash, group: Small | Ints, groups: int) -> Ints:
     """A row a group, a column a type."""
     index = np.asarray(group, dtype=np.int64) * len(OPERATIONS) + flash.kind
     table = np.bincount(index, minlength=groups * len(OPERATIONS))
@@ -151,7 +163,7 @@ def timeline(recording: Recording, flash: Flash, bins: int = BINS) -> Timeline:
     at = np.clip((flash.t_ns - recording.start_ns) // -(-span // bins), 0, bins - 1)
     background = recording.is_background()[flash.task]
 
-    def of(kind: int, who: Any) -> list[int]:
+    def of(kind: int, who: Mask) -> list[int]:
         counted: list[int] = np.bincount(at[who & (flash.kind == kind)], minlength=bins).tolist()
         return counted
 

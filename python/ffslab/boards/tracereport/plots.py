@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
 from matplotlib.ticker import FuncFormatter
 
@@ -183,7 +182,7 @@ def _both(line: Timeline, kind: int) -> list[int]:
     return [a + b for a, b in zip(*_rates(line, kind), strict=True)]
 
 
-def _mark(axes: Any, recording: Recording, *, named: bool) -> None:
+def _mark(axes: Axes, recording: Recording, *, named: bool) -> None:
     left, right = axes.get_xlim()
     names: list[tuple[float, list[str]]] = []
     for marker in recording.markers[:MARKERS_MAX]:
@@ -198,5 +197,12 @@ def _mark(axes: Any, recording: Recording, *, named: bool) -> None:
     for at, texts in names if named else []:
         # Near the end a label leans to the left, where there is room.
         side, rotation = ("right", -30) if at > left + 0.8 * (right - left) else ("left", 30)
-        place = {"xycoords": ("data", "axes fraction"), "ha": side, "va": "bottom"}
-        axes.annotate(", ".join(texts), (at, 1.0), fontsize=7, rotation=rotation, **place)
+        axes.annotate(
+            ", ".join(texts),
+            (at, 1.0),
+            fontsize=7,
+            rotation=rotation,
+            xycoords=("data", "axes fraction"),
+            ha=side,
+            va="bottom",
+        )

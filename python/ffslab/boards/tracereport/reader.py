@@ -8,17 +8,18 @@ beyond the chip, times that go backwards, values whose unit cannot be meant. Wha
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ffslab._native import InputError
 from ffslab.boards.tracereport import header
 from ffslab.boards.tracereport.checks import ROUNDING_NS, SECOND_NS, complain
-from ffslab.boards.tracereport.columns import ERASE, LETTERS, NO_RESULT, UNKNOWN, Calls, Flash, Marker, Names
+from ffslab.boards.tracereport.columns import ERASE, LETTERS, NO_RESULT, UNKNOWN, Calls, Flash, Marker, Mask, Names
 from ffslab.boards.tracereport.header import COLUMNS, FLASHMON, FUNCMON, MAGIC, VFSMON, Chip, Foot, Head
 from ffslab.boards.tracereport.lines import Chunk, Odd, first_lines, read_chunks
 
@@ -55,6 +56,10 @@ class TooManyEventsError(Exception):
     """A log has more events than its reader was to take."""
 
 
+# A column of a log: which numbers it holds is known by its name alone.
+Column = NDArray[Any]
+
+
 @dataclass
 class Log:
     """One log. `flaws`: why it does not hold all that happened; `notes`: what it does not say."""
@@ -66,7 +71,7 @@ class Log:
     flash: Flash | None = None
     calls: Calls | None = None
     # Counts of reads, programs, erases: a row an erase block.
-    spatial: np.ndarray[Any, np.dtype[np.int64]] | None = None
+    spatial: NDArray[np.int64] | None = None
     markers: list[Marker] = field(default_factory=list)
     flaws: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -120,7 +125,7 @@ class _Reading:
     ) -> None:
         self.log, self.columns, self.events_max = log, columns, events_max
         self.names = {"task": tasks, "function": functions}
-        self.parts: dict[str, list[np.ndarray[Any, Any]]] = {name: [] for name in columns}
+        self.parts: dict[str, list[Column]] = {name: [] for name in columns}
         self.events = 0
         self.head_lines: list[tuple[int, str]] = []
         self.untimed: list[tuple[int, str]] = []
@@ -215,7 +220,7 @@ class _Reading:
             csv.ConvertOptions(column_types=types, null_values=[""], strings_can_be_null=False),
         ).combine_chunks()
 
-    def _column(self, table: pa.Table, name: str, chunk: Chunk) -> np.ndarray[Any, Any]:
+    def _column(self, table: pa.Table, name: str, chunk: Chunk) -> Column:
         column = table.column(name).chunk(0)
         if name in TEXTS:
             words = [word.decode("utf-8", "replace") for word in column.dictionary.to_pylist()]
@@ -225,19 +230,19 @@ class _Reading:
                 codes = np.array([LETTERS.index(word) for word in words], dtype=np.uint8)
             else:
                 codes = np.array([self.names[name].number(word) for word in words], dtype=np.int32)
-            picked: np.ndarray[Any, Any] = codes[column.indices.to_numpy()]
+            picked: Column = codes[column.indices.to_numpy()]
             return picked
         if column.null_count and (name in TIMES or name == "address"):
             self._refuse_bad_line(chunk)
         if name in TIMES:
             # The lower half of each decimal: whole nanoseconds, exactly.
-            lower: np.ndarray[Any, Any] = np.frombuffer(column.buffers()[1], np.int64)[::2]
+            lower: Column = np.frombuffer(column.buffers()[1], np.int64)[::2]
             return lower[column.offset : column.offset + len(column)].copy()
         if name == "duration_us":
             us = column.to_numpy(zero_copy_only=False)
             self._refuse_row(chunk, us < 0, lambda row: f"a duration of {us[row]} us")
             return np.where(np.isnan(us), UNDER_WAY, np.rint(np.nan_to_num(us) * 1e3)).astype(np.int64)
-        numbers: np.ndarray[Any, Any] = column.fill_null(NO_RESULT if name == "result" else UNKNOWN).to_numpy()
+        numbers: Column = column.fill_null(NO_RESULT if name == "result" else UNKNOWN).to_numpy()
         wide = name in ("inode", "offset_B", "result") or self.log.head.kind != FLASHMON
         if not wide and len(numbers) and numbers.max() > np.iinfo(np.int32).max:
             row = int(np.argmax(numbers))
@@ -284,7 +289,7 @@ class _Reading:
                 ),
             )
 
-    def _refuse_row(self, chunk: Chunk, wrong: np.ndarray[Any, Any], says: Any) -> None:
+    def _refuse_row(self, chunk: Chunk, wrong: Mask, says: Callable[[int], str]) -> None:
         if wrong.any():
             row = int(np.argmax(wrong))
             raise InputError(f"{self.log.path}:{chunk.line_of(row)}: {says(row)}")
@@ -311,7 +316,7 @@ class _Reading:
             f"{';'.join(self.columns)} are needed"
         )
 
-    def _flash(self, joined: dict[str, np.ndarray[Any, Any]]) -> Flash:
+    def _flash(self, joined: dict[str, Column]) -> Flash:
         unknown = np.full(self.events, UNKNOWN, np.int32)
         return Flash(
             joined["t_s"],
@@ -322,13 +327,13 @@ class _Reading:
             joined.get("bytes", unknown).astype(np.int32, copy=False),
         )
 
-    def _tasks(self, joined: dict[str, np.ndarray[Any, Any]]) -> np.ndarray[Any, np.dtype[np.int32]]:
+    def _tasks(self, joined: dict[str, Column]) -> NDArray[np.int32]:
         """The task of each event; the one without a name where the log says none."""
         if "task" in joined:
             return joined["task"].astype(np.int32, copy=False)
         return np.full(self.events, self.names["task"].number("") if self.events else 0, np.int32)
 
-    def _calls(self, joined: dict[str, np.ndarray[Any, Any]]) -> tuple[Calls, np.ndarray[Any, Any]]:
+    def _calls(self, joined: dict[str, Column]) -> tuple[Calls, Column]:
         """The calls by start, and the times in the order of the lines."""
         t_ns = joined["t_s"]
         duration = joined["duration_us" if "duration_us" in joined else "duration_s"]
@@ -354,7 +359,7 @@ class _Reading:
         )
         return calls, t_ns
 
-    def _check_order(self, starts: np.ndarray[Any, Any], ends: np.ndarray[Any, Any]) -> None:
+    def _check_order(self, starts: Column, ends: Column) -> None:
         """Calls are logged as they start or as they end; in neither order may times go backwards."""
         if len(starts) < 2 or (np.diff(starts) >= 0).all():
             return
@@ -367,7 +372,7 @@ class _Reading:
             )
 
 
-def _spatial(path: Path, chip: Chip | None) -> np.ndarray[Any, np.dtype[np.int64]]:
+def _spatial(path: Path, chip: Chip | None) -> NDArray[np.int64]:
     """`/proc/flashmon`: a line a block, `reads programs erases`."""
     rows = []
     number = 0

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from ffslab.answers.trace_report import Distribution
 
 # Two-sided 95 %.
 Z_95 = 1.959964
 
-Floats = np.ndarray[Any, np.dtype[np.float64]]
+Floats = NDArray[np.float64]
 
 
-def distribution(values: Any) -> Distribution:
+def distribution(values: ArrayLike) -> Distribution:
     """Of durations in nanoseconds: number, sum, mean, standard deviation and percentiles, in microseconds.
 
     `step_us`: the smallest difference between two of them, the resolution of the clock at best.
@@ -57,7 +57,7 @@ def poisson_interval(count: float, z: float = Z_95) -> tuple[float, float]:
     return max(low, 0.0), above * (1 - 1 / (9 * above) + z / (3 * math.sqrt(above))) ** 3
 
 
-def dispersion(counts_per_interval: Any) -> float:
+def dispersion(counts_per_interval: ArrayLike) -> float:
     """Variance over mean of counts: 1 when events come independently, more when they come in bursts."""
     counts = np.asarray(counts_per_interval, dtype=np.float64)
     mean = counts.mean() if len(counts) else 0.0
@@ -84,7 +84,7 @@ def rates_differ(count_a: float, time_a: float, count_b: float, time_b: float, b
     return math.erfc(abs(z) / math.sqrt(2))
 
 
-def kolmogorov_smirnov(a: Any, b: Any) -> tuple[float, float]:
+def kolmogorov_smirnov(a: ArrayLike, b: ArrayLike) -> tuple[float, float]:
     """The largest distance between two distributions, and the p value of "both are the same" for large samples.
 
     Kolmogorov's series with Stephens' correction for finite samples (Press et al., Numerical Recipes, 14.3).

@@ -15,7 +15,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from itertools import chain, combinations, islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -127,7 +126,13 @@ def notes(loops: Loops) -> list[str]:
 
 
 def _on_n(
-    loops: Loops, operation: str, key: str, unit: str, rows: pd.DataFrame, measured: Numbers, **more: Any
+    loops: Loops,
+    operation: str,
+    key: str,
+    unit: str,
+    rows: pd.DataFrame,
+    measured: Numbers,
+    resolution: float | None = None,
 ) -> Observations:
     """A value that grows with n, and what starting the loop costs, when loops of several lengths can tell."""
     start = {f"loop.{key.removeprefix('driver.')}": 1.0} if rows["n"].nunique() > 1 else {}
@@ -137,9 +142,9 @@ def _on_n(
         warnings.append(
             f"{operation}: all loops have the same n: what starting a loop costs is taken for the operation's"
         )
-    more["scatter"] = _scatter(rows["n"].to_numpy(), measured, more.get("resolution"))
+    scatter = _scatter(rows["n"].to_numpy(), measured, resolution)
     what = f"{operation} loops, {unit}" if unit == "us" else f"{operation} loops, {key.split('_')[-2]} rail, {unit}"
-    return Observations.of(loops.source, what, unit, amounts, measured, warnings=warnings, **more)
+    return Observations.of(loops.source, what, unit, amounts, measured, resolution, scatter, warnings=warnings)
 
 
 def _scatter(n: Numbers, measured: Numbers, step: float | None) -> Numbers | None:

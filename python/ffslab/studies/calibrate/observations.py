@@ -6,12 +6,12 @@ is a row `{"driver.read_us": n, "loop.read_us": 1}` with `t`: constants are the 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 Numbers = NDArray[np.float64]
 
@@ -42,11 +42,22 @@ class Observations:
 
     @classmethod
     def of(
-        cls, source: str, what: str, unit: str, rows: list[dict[str, float]], measured: Any, **more: Any
+        cls,
+        source: str,
+        what: str,
+        unit: str,
+        rows: list[dict[str, float]],
+        measured: ArrayLike,
+        resolution: float | None = None,
+        scatter: Numbers | None = None,
+        bounded: bool = False,
+        warnings: Sequence[str] = (),
     ) -> Observations:
         """Of rows that name only the constants that occur in them."""
         amounts = pd.DataFrame(rows).fillna(0.0).astype(float)
-        return cls(source, what, unit, amounts, np.asarray(measured, dtype=float), **more)
+        return cls(
+            source, what, unit, amounts, np.asarray(measured, dtype=float), resolution, scatter, bounded, list(warnings)
+        )
 
     def __post_init__(self) -> None:
         if len(self.amounts) != len(self.measured):

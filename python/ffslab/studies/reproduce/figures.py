@@ -51,6 +51,7 @@ class Figure:
         count = len(self.lines)
         for i, line in enumerate(self.lines):
             # Hollow marks, and lines that get thinner: one that lies on another hides nothing.
+            # Matplotlib types each of its many keywords by itself.
             style: dict[str, Any] = {
                 "marker": MARKS[i % len(MARKS)],
                 "markersize": 5,
