@@ -173,11 +173,17 @@ impl Index {
     }
 
     /// Marks a znode as dirty, so that the commit writes it anew (`dirty_cow_znode`). The znodes above it must be dirty
-    /// already.
+    /// already. Most znodes that are asked for are dirty, so this check stands where it is asked.
+    #[inline]
     fn dirty_znode(&mut self, lebs: &Lebs, space: &mut Space, id: u32) -> Res<()> {
-        if std::mem::replace(&mut self.zm(id).dirty, true) {
+        if self.z(id).dirty {
             return Ok(());
         }
+        self.dirty_clean_znode(lebs, space, id)
+    }
+
+    fn dirty_clean_znode(&mut self, lebs: &Lebs, space: &mut Space, id: u32) -> Res<()> {
+        self.zm(id).dirty = true;
         self.dirty_cnt += 1;
         let at = self.branch_to(id).at;
         self.add_idx_dirt(lebs, space, at)
