@@ -16,6 +16,7 @@ __all__ = [
     "check_experiment",
     "chip_geometry",
     "convert_trace",
+    "file_systems",
     "input_limits",
     "inspect",
     "memparse",
@@ -34,6 +35,7 @@ __all__ = [
     "schema",
     "schemas",
     "stack_as_written",
+    "systems",
     "toml_of",
     "validate",
 ]
