@@ -237,7 +237,7 @@ def test_a_program_without_a_system(tmp_path: Path) -> None:
         (("--system", "rtems", "--fs", "rfs", "--blocks", "10"), "partition_blocks"),
         (("--system", "rtems", "--fs", "ubifs"), "RTEMS has"),
         (("--system", "vxworks", "--fs", "rfs"), "vxworks"),
-        (("--system", "rtems", "--fs", "rfs", "--power-cut-after", "3"), "RTEMS has no NAND"),
+        (("--system", "rtems", "--fs", "rfs", "--power-cut-after", "3"), "RTEMS has no flash whose power could be cut"),
         (("--system", "rtems", "--fs", "dosfs", "--owner", "7:8"), "cannot be given to 7:8"),
     ],
 )
