@@ -39,6 +39,7 @@ impl Power {
         self.cut_at_operations = u64::MAX;
         Some(self.torn)
     }
+
     /// Cuts the power during the `operations`-th program or erase from now on (1: the next one); 0 switches off at once.
     pub fn cut_after(&mut self, operations: u64, torn: Torn) {
         if operations == 0 {
