@@ -12,6 +12,13 @@ from ffslab.cli.parts import EXIT_NEGATIVE, argument, group, help_without_verb, 
 from ffslab.cli.result_options import LargeLogs
 from ffslab.cli.terminal import say, tell
 
+# The chip of logs that do not say it.
+PartOfChip = Annotated[str | None, option("--part NAME", "Part or board profile of the chip: geometry and endurance.")]
+GeometryOfChip = Annotated[
+    str | None,
+    option("--chip GEOMETRY", "Geometry of the chip: 'page_B=2048 oob_B=64 block_B=131072 size_B=268435456'."),
+]
+
 trace_app = group(
     "Recordings and logs of flash: convert, report, compare.",
     "ffslab trace convert app.strace.gz app.parquet",
@@ -53,13 +60,8 @@ def trace_report(
         list[Path],
         argument("LOG", "Logs of one session, one of each kind, or a folder that holds them; .gz is read as it is."),
     ],
-    part: Annotated[
-        str | None, option("--part NAME", "Part or board profile of the chip: geometry and endurance.")
-    ] = None,
-    chip: Annotated[
-        str | None,
-        option("--chip GEOMETRY", "Geometry of the chip: 'page_B=2048 oob_B=64 block_B=131072 size_B=268435456'."),
-    ] = None,
+    part: PartOfChip = None,
+    chip: GeometryOfChip = None,
     endurance: Annotated[
         int | None,
         option(
@@ -96,13 +98,8 @@ def trace_report(
 def trace_diff(
     a: Annotated[Path, argument("A", "A log, or a folder with the logs of one session.")],
     b: Annotated[Path, argument("B", "What it is compared with.")],
-    part: Annotated[
-        str | None, option("--part NAME", "Part or board profile of the chip: geometry and endurance.")
-    ] = None,
-    chip: Annotated[
-        str | None,
-        option("--chip GEOMETRY", "Geometry of the chip: 'page_B=2048 oob_B=64 block_B=131072 size_B=268435456'."),
-    ] = None,
+    part: PartOfChip = None,
+    chip: GeometryOfChip = None,
     yes: LargeLogs = False,
     out: Annotated[Path | None, option("--out DIR", "Results folder [default: results/diff-A-B].")] = None,
     json: Annotated[bool, option("--json", "Print the differences as JSON instead of tables.")] = False,

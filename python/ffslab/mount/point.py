@@ -17,8 +17,8 @@ from ffslab.files.os_errors import reason
 DEAD = (errno.ENOTCONN, errno.EIO)
 # "Not changed", for chown(2).
 ID_MAX = 2**32 - 2
-# Longer ones are no numbers of users; Python refuses to read some thousand digits.
-NUMBER = "[0-9]{1,18}"
+# Python refuses to read numbers of some thousand digits; one of more than these is too large whatever it is.
+DIGITS_MAX = 18
 
 
 def check_mountpoint(mountpoint: Path) -> None:
@@ -50,8 +50,8 @@ def root_owner(asked: str | None, *, new: bool) -> tuple[int, int] | None:
     user, colon, group = asked.partition(":")
     if not user or (colon and not group):
         raise InputError(f'--owner "{asked}": must be UID or UID:GID, as 1000:1000')
-    if re.fullmatch(NUMBER, user):
-        uid = int(user)
+    if re.fullmatch("[0-9]+", user):
+        uid = _number(user)
         gid = _group_of(uid) if not colon else None
     else:
         try:
@@ -61,13 +61,18 @@ def root_owner(asked: str | None, *, new: bool) -> tuple[int, int] | None:
         uid, gid = entry.pw_uid, entry.pw_gid
     if colon:
         try:
-            gid = int(group) if re.fullmatch(NUMBER, group) else grp.getgrnam(group).gr_gid
+            gid = _number(group) if re.fullmatch("[0-9]+", group) else grp.getgrnam(group).gr_gid
         except KeyError:
             raise InputError(f'--owner "{asked}": there is no group "{group}": give a number') from None
     assert gid is not None
     if max(uid, gid) > ID_MAX:
         raise InputError(f'--owner "{asked}": numbers go up to {ID_MAX}')
     return uid, gid
+
+
+def _number(digits: str) -> int:
+    """The number of a user or group."""
+    return int(digits) if len(digits) <= DIGITS_MAX else ID_MAX + 1
 
 
 def _group_of(uid: int) -> int:
