@@ -13,7 +13,7 @@ Tables are pandas DataFrames. Column names end in their unit: `_us` microseconds
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ffslab._native import InputError, PowerCut, __version__
 
@@ -35,7 +35,8 @@ _HOMES = {
 _MODULES = frozenset({"sqlite"})
 
 
-def __getattr__(name: str) -> Any:
+# Names of many kinds: functions, classes, modules. Who imports one sees its own type below TYPE_CHECKING.
+def __getattr__(name: str) -> object:
     from importlib import import_module
 
     if name in _MODULES:

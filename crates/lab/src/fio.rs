@@ -9,7 +9,7 @@
 use ffslab_fs::Errno;
 use ffslab_system::{timed, Answer, Calls, Fd, OpenFlags, Refusal, Whence};
 use ffslab_workload::fio::job::{Engine, OpenSync};
-use ffslab_workload::fio::{iolog, parse, Action, Advice, Job, JobFile, Process, Replayer};
+use ffslab_workload::fio::{iolog, parse, Action, Job, JobFile, Process, Replayer};
 use ffslab_workload::input::{read_text, InputKind};
 use ffslab_workload::text::io_reason;
 use ffslab_workload::Content;
@@ -443,11 +443,6 @@ impl Machine<'_> {
                 }
             }
             Action::Advise { file, advice, offset, bytes } => {
-                let advice = match advice {
-                    Advice::Random => ffslab_system::Advice::Random,
-                    Advice::Sequential => ffslab_system::Advice::Sequential,
-                    Advice::DontNeed => ffslab_system::Advice::DontNeed,
-                };
                 let fd = self.descriptor(i, file)?;
                 advise(self.calls, fd, (offset, bytes), advice)
             }

@@ -4,8 +4,8 @@
 //! the replay writes data that do not compress. Paths begin at the root of the mount.
 
 use ffslab_fs::{Errno, TimeSpec};
-use ffslab_system::{Advice, Answer, Calls, Fd, OpenFlags, Refusal, Whence};
-use ffslab_workload::trace::{self, Call, Handle, OpenMode, Outcome, Record, SeekFrom, Target, Trace};
+use ffslab_system::{Answer, Calls, Fd, OpenFlags, Refusal};
+use ffslab_workload::trace::{Call, Handle, Outcome, Record, Target, Trace};
 use ffslab_workload::Content;
 
 mod prepare;
@@ -202,9 +202,9 @@ impl Player<'_> {
             Call::ReadAt { handle, offset, bytes } => self.transfer(*handle, Some(*offset), *bytes, false, &mut data),
             Call::Write { handle, bytes } => self.transfer(*handle, None, *bytes, true, &mut data),
             Call::WriteAt { handle, offset, bytes } => self.transfer(*handle, Some(*offset), *bytes, true, &mut data),
-            Call::Open { handle, path, mode, permissions } => {
+            Call::Open { handle, path, flags, permissions } => {
                 let opened = matches!(record.result, Outcome::Value(_));
-                self.open(*handle, path, *mode, *permissions, opened).map(Some)
+                self.open(*handle, path, *flags, *permissions, opened).map(Some)
             }
             other => self.plain(other),
         };
@@ -220,23 +220,9 @@ impl Player<'_> {
         self.files[handle as usize].as_ref()?.fd
     }
 
-    fn open(&mut self, handle: Handle, path: &[u8], mode: OpenMode, permissions: u32, opened: bool) -> Answer<i64> {
-        let flags = OpenFlags {
-            read: mode.read,
-            write: mode.write,
-            create: mode.create,
-            exclusive: mode.exclusive,
-            truncate: mode.truncate,
-            append: mode.append,
-            sync: mode.sync,
-            dsync: mode.dsync,
-            directory: mode.directory,
-            no_follow: mode.no_follow,
-            direct: mode.direct,
-            unnamed: false,
-        };
+    fn open(&mut self, handle: Handle, path: &[u8], flags: OpenFlags, permissions: u32, opened: bool) -> Answer<i64> {
         let mut result = self.calls.open(from_root(path), flags, permissions);
-        if result.is_err_and(|error| error == Errno::IsDir) && !mode.create && opened {
+        if result.is_err_and(|error| error == Errno::IsDir) && !flags.create && opened {
             // The descriptor was opened before the trace began, so its flags are a guess, and it turns out to be a
             // directory.
             result = self.calls.open(from_root(path), OpenFlags { write: false, ..flags }, permissions);
@@ -315,14 +301,9 @@ impl Player<'_> {
                 }
                 self.calls.close(fd)
             }
-            Call::Seek { handle, offset, from } => {
+            Call::Seek { handle, offset, whence } => {
                 let fd = fd!(*handle);
-                let whence = match from {
-                    SeekFrom::Start => Whence::Set,
-                    SeekFrom::Current => Whence::Current,
-                    SeekFrom::End => Whence::End,
-                };
-                let position = self.calls.lseek(fd, *offset, whence)?;
+                let position = self.calls.lseek(fd, *offset, *whence)?;
                 if let Some(file) = &mut self.files[*handle as usize] {
                     file.position = position;
                 }
@@ -390,16 +371,7 @@ impl Player<'_> {
             Call::StatFs { .. } => self.calls.statfs().map(drop),
             Call::Advise { handle, offset, bytes, advice } => {
                 let fd = fd!(*handle);
-                let advice = match advice {
-                    trace::Advice::Normal => Advice::Normal,
-                    trace::Advice::Random => Advice::Random,
-                    trace::Advice::Sequential => Advice::Sequential,
-                    trace::Advice::WillNeed => Advice::WillNeed,
-                    trace::Advice::DontNeed => Advice::DontNeed,
-                    // Linux accepts this advice and ignores it.
-                    trace::Advice::NoReuse => return Ok(Some(0)),
-                };
-                self.calls.advise(fd, *offset, *bytes, advice)
+                self.calls.advise(fd, *offset, *bytes, *advice)
             }
             Call::Open { .. } | Call::Read { .. } | Call::ReadAt { .. } | Call::Write { .. } | Call::WriteAt { .. } => {
                 unreachable!("handled by `call`")

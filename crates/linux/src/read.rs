@@ -126,7 +126,7 @@ impl Vfs {
                     memory.pages.remove_range(ino, first, end - 1);
                 }
             }
-            Advice::WillNeed => {}
+            Advice::WillNeed | Advice::NoReuse => {}
         }
         Ok(())
     }

@@ -21,4 +21,4 @@ mod values;
 pub use iolog::Replayer;
 pub use job::{parse, Job, JobFile};
 pub use options::ZIPF_THETA;
-pub use process::{Action, Advice, Layout, Process};
+pub use process::{Action, Layout, Process};

@@ -12,6 +12,7 @@
 //! **Leaves out.** Concurrent programs, but for the processes of fio jobs: one process runs all steps. Content that
 //! compresses well.
 
+pub mod calls;
 pub mod content;
 pub mod fio;
 pub mod host_tree;

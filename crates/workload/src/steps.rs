@@ -452,6 +452,8 @@ words! {
         Sequential = "sequential",
         WillNeed = "willneed",
         DontNeed = "dontneed",
+        /// Linux accepts it and does nothing (mm/fadvise.c of kernels before 6.3).
+        NoReuse = "noreuse",
     }
     Think {
         Keep = "keep",

@@ -24,7 +24,7 @@ use std::io::{BufRead, Read};
 use std::path::Path;
 
 pub use crate::trace::{
-    Advice, Call, Existing, ExistingKind, Handle, OpenMode, Outcome, Record, SeekFrom, Target, Trace, TraceError,
+    Advice, Call, Existing, ExistingKind, Handle, OpenFlags, Outcome, Record, Target, Trace, TraceError, Whence,
 };
 
 /// A line of a trace is refused beyond this length; strace itself stays far below.

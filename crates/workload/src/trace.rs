@@ -14,7 +14,9 @@ pub(crate) mod source;
 pub mod stream;
 pub mod table;
 
+pub use crate::calls::{OpenFlags, Whence};
 use crate::input;
+pub use crate::steps::Advice;
 use crate::text::io_reason;
 use rows::Refused;
 use source::{Lines, Open};
@@ -79,41 +81,6 @@ pub enum Outcome {
     Error(String),
 }
 
-/// What `open` was asked for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct OpenMode {
-    pub read: bool,
-    pub write: bool,
-    pub create: bool,
-    pub exclusive: bool,
-    pub truncate: bool,
-    pub append: bool,
-    pub sync: bool,
-    pub dsync: bool,
-    pub directory: bool,
-    pub no_follow: bool,
-    pub direct: bool,
-}
-
-/// Origin of a seek.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SeekFrom {
-    Start,
-    Current,
-    End,
-}
-
-/// Advice of `posix_fadvise`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Advice {
-    Normal,
-    Random,
-    Sequential,
-    WillNeed,
-    DontNeed,
-    NoReuse,
-}
-
 /// A file by name or by open description.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
@@ -131,7 +98,7 @@ pub enum Call {
     Open {
         handle: Handle,
         path: Vec<u8>,
-        mode: OpenMode,
+        flags: OpenFlags,
         permissions: u32,
     },
     Close {
@@ -158,7 +125,7 @@ pub enum Call {
     Seek {
         handle: Handle,
         offset: i64,
-        from: SeekFrom,
+        whence: Whence,
     },
     Fsync {
         handle: Handle,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from matplotlib.patches import Patch
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 # More variants than this are not drawn one by one: nobody can tell them apart.
 VARIANTS_MAX = 8
 MAP_COLUMNS = 64
+# Something in pages, a value a block.
+Pages = NDArray[np.float64]
 
 RAILS: tuple[tuple[Literal["cpu", "memory"], str], ...] = (("cpu", "CPU rail"), ("memory", "memory rail"))
 KINDS: tuple[tuple[Operation, str], ...] = (
@@ -197,7 +199,7 @@ def space_map(run: Run) -> str | None:
     """What each erase block holds before and after the measured steps, in pages: a bar a block, alike ones once."""
     names = np.asarray(run.block_columns["variant"])
     variants = run.summary["variants"][:VARIANTS_MAX]
-    drawn: list[tuple[str, list[Any]]] = []
+    drawn: list[tuple[str, list[Pages]]] = []
     most = 1
     for variant in variants:
         if variant["flash"] is None:
@@ -233,7 +235,7 @@ def space_map(run: Run) -> str | None:
     return svg_text(figure, "space-map")
 
 
-def space_bars(axes: Axes, held: list[Any]) -> None:
+def space_bars(axes: Axes, held: list[Pages]) -> None:
     """A bar a block: what is valid, invalid and free in it, one on top of the other; blocks alike in one piece."""
     stacked = np.cumsum(np.vstack([np.zeros(len(held[0])), *held]), axis=0)
     starts = np.concatenate([[0], np.flatnonzero(np.any(np.diff(stacked), axis=0)) + 1])

@@ -2,7 +2,7 @@
 
 use ffslab_fs::Errno;
 use ffslab_system::{Answer, Calls, OpenFlags};
-use ffslab_workload::trace::{Call, ExistingKind, OpenMode, Trace};
+use ffslab_workload::trace::{Call, ExistingKind, Trace};
 use ffslab_workload::Content;
 use std::collections::BTreeSet;
 
@@ -40,7 +40,7 @@ pub fn prepare(calls: &mut dyn Calls, traces: &[&Trace], content: &mut Content) 
 /// The name that exists once the call has succeeded.
 fn makes(call: &Call) -> Option<&[u8]> {
     match call {
-        Call::Open { path, mode: OpenMode { create: true, .. }, .. }
+        Call::Open { path, flags: OpenFlags { create: true, .. }, .. }
         | Call::MakeDirectory { path, .. }
         | Call::Symlink { path, .. }
         | Call::Rename { to: path, .. }

@@ -3,7 +3,7 @@
 use super::{Facts, Runner, Stop};
 use crate::requests::{Call, CallOp};
 use ffslab_fs::Errno;
-use ffslab_system::{timed, Advice, Answer, Fd, OpenFlags, Refusal};
+use ffslab_system::{timed, Answer, Fd, OpenFlags, Refusal};
 use ffslab_workload::prng::SplitMix64;
 use ffslab_workload::steps::{self, AppendSync, Failure, OpenFlag, Pattern, RequestOp, Step};
 use ffslab_workload::text::size_text;
@@ -73,7 +73,7 @@ impl Runner<'_> {
             }
             Step::Fadvise(step) => {
                 let fd = self.fd(&step.file)?;
-                plain(self.system.advise(fd, 0, 0, advice(step.advice)))
+                plain(self.system.advise(fd, 0, 0, step.advice))
             }
             Step::ReadAhead(step) => match step.window_kib.checked_mul(1024) {
                 Some(bytes) => plain(system.set_read_ahead_bytes(bytes)),
@@ -339,15 +339,5 @@ pub(super) fn as_expected<T>(result: Answer<T>, fails: Option<Failure>) -> Resul
         (Err(error), Some(expected)) if error.name() == expected.name() => Ok(None),
         (Err(error), Some(expected)) => failed(format!("{error}, but `fails` says {}", expected.name())),
         (Ok(_), Some(expected)) => failed(format!("it succeeded, but `fails` says {}", expected.name())),
-    }
-}
-
-fn advice(advice: steps::Advice) -> Advice {
-    match advice {
-        steps::Advice::Normal => Advice::Normal,
-        steps::Advice::Random => Advice::Random,
-        steps::Advice::Sequential => Advice::Sequential,
-        steps::Advice::WillNeed => Advice::WillNeed,
-        steps::Advice::DontNeed => Advice::DontNeed,
     }
 }

@@ -3,7 +3,8 @@
 //! Format: HOWTO.rst of fio 3.33, "Trace file format", and `iolog.c` where it says more: times are microseconds since
 //! the job began; a "wait" of version 2 ends so many milliseconds after the start.
 
-use super::process::{Action, Advice, Layout};
+use super::process::{Action, Layout};
+use crate::steps::Advice;
 use std::collections::{BTreeMap, VecDeque};
 
 /// A line of a log.

@@ -9,6 +9,7 @@ use super::job::{Access, Job, READ, WRITE};
 use super::random::{name_hash, Distribution, SeedFor, Seeds, Skewed, Tausworthe};
 use super::random_map::RandomMap;
 use super::Replayer;
+use crate::steps::Advice;
 use std::collections::VecDeque;
 
 mod request;
@@ -50,14 +51,6 @@ pub enum Action {
     WaitUntil {
         ns: u64,
     },
-}
-
-/// Advice that fio gives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Advice {
-    Random,
-    Sequential,
-    DontNeed,
 }
 
 /// How a file is laid out before the jobs run.

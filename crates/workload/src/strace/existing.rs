@@ -2,7 +2,7 @@
 //! with the sizes that it shows.
 
 use super::follow::Evidence;
-use super::{Call, Existing, ExistingKind, Handle, Outcome, Record, SeekFrom, Target};
+use super::{Call, Existing, ExistingKind, Handle, Outcome, Record, Target, Whence};
 use std::collections::BTreeMap;
 
 type NodeId = usize;
@@ -137,9 +137,9 @@ impl Watcher {
     fn success(&mut self, call: &Call, value: i64, evidence: &Evidence) {
         let done = value.max(0) as u64;
         match call {
-            Call::Open { handle, path, mode, .. } => {
-                let kind = if mode.directory { Kind::Directory } else { Kind::Unknown };
-                let made = mode.create && !matches!(self.names.get(path), Some(Some(_)));
+            Call::Open { handle, path, flags, .. } => {
+                let kind = if flags.directory { Kind::Directory } else { Kind::Unknown };
+                let made = flags.create && !matches!(self.names.get(path), Some(Some(_)));
                 let id = if made {
                     self.parents_exist(path);
                     // The file may have existed. If so, a size that nobody has written will show it.
@@ -147,10 +147,10 @@ impl Watcher {
                 } else {
                     self.there(path, kind)
                 };
-                if mode.truncate {
+                if flags.truncate {
                     self.cut(id, 0);
                 }
-                self.files.insert(*handle, OpenFile { node: Some(id), position: 0, append: mode.append });
+                self.files.insert(*handle, OpenFile { node: Some(id), position: 0, append: flags.append });
             }
             Call::Close { handle } => drop(self.files.remove(handle)),
             Call::Read { handle, .. } => {
@@ -179,10 +179,10 @@ impl Watcher {
                     node.size_bytes = node.size_bytes.max(offset.saturating_add(done));
                 }
             }
-            Call::Seek { handle, offset, from } => {
+            Call::Seek { handle, offset, whence } => {
                 let Some(file) = self.files.get_mut(handle) else { return };
                 file.position = done;
-                if let (SeekFrom::End, Some(id)) = (from, file.node) {
+                if let (Whence::End, Some(id)) = (whence, file.node) {
                     self.shows_size(id, u64::try_from(value.saturating_sub(*offset)).unwrap_or(0));
                 }
             }
@@ -271,7 +271,7 @@ impl Watcher {
             _ => return,
         };
         let creates = match call {
-            Call::Open { mode, .. } => mode.create,
+            Call::Open { flags, .. } => flags.create,
             Call::MakeDirectory { .. } => true,
             _ => false,
         };

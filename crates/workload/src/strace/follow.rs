@@ -4,7 +4,7 @@
 use super::calls::{self, Effect};
 use super::descriptors::{self, Object, Processes};
 use super::line::{self, Event, Parsed};
-use super::{args, Call, Handle, OpenMode, Outcome, Record};
+use super::{args, Call, Handle, OpenFlags, Outcome, Record};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -227,8 +227,7 @@ impl Follower {
         let handle = self.new_handle(&path);
         let object = Rc::new(Object::File { handle, path: path.clone() });
         self.processes.set(place.process, descriptor, object.clone(), false);
-        let mode = OpenMode { read: true, write: true, ..OpenMode::default() };
-        let call = Call::Open { handle, path: path.clone(), mode, permissions: 0 };
+        let call = Call::Open { handle, path: path.clone(), flags: OpenFlags::READ_WRITE, permissions: 0 };
         let record = record(place, 0, call, Outcome::Value(i64::from(descriptor)));
         self.whole.calls.push(Followed { implied: true, ..Followed::of(record, vec![path]) });
         Some(object)

@@ -5,7 +5,7 @@ use super::calls::{on_path, plain, with_evidence, Effect};
 use super::descriptors::Object;
 use super::follow::{is_special, Evidence};
 use super::interpreter::{Interpreter, Known};
-use super::{Advice, Call, Handle, OpenMode, Outcome, SeekFrom, Target};
+use super::{Advice, Call, Handle, OpenFlags, Outcome, Target, Whence};
 use std::rc::Rc;
 
 /// What a call changes, and its absolute path.
@@ -47,7 +47,7 @@ impl Interpreter<'_> {
             set(self, Object::Other);
             return Ok(Effect::Nothing);
         }
-        let mode = OpenMode {
+        let flags = OpenFlags {
             read: !has("O_WRONLY"),
             write: has("O_WRONLY") || has("O_RDWR"),
             create: has("O_CREAT"),
@@ -59,13 +59,14 @@ impl Interpreter<'_> {
             directory: has("O_DIRECTORY"),
             no_follow: has("O_NOFOLLOW"),
             direct: has("O_DIRECT"),
+            unnamed: false,
         };
         let given = self.parsed.arguments.get(permissions).copied().unwrap_or_default();
         let given = args::field(given, "mode").unwrap_or(given);
         let permissions = args::number(given).map_or(0o644, |n| n as u32 & 0o7777);
         let handle = self.follower.new_handle(&path);
         set(self, Object::File { handle, path: path.clone() });
-        Ok(plain(Call::Open { handle, path: path.clone(), mode, permissions }, vec![path]))
+        Ok(plain(Call::Open { handle, path: path.clone(), flags, permissions }, vec![path]))
     }
 
     pub fn close_range(&mut self) -> Result<Effect, String> {
@@ -105,10 +106,10 @@ impl Interpreter<'_> {
             _ => (3, args::number(self.text(2)?.trim_matches(['[', ']']))),
         };
         let offset = args::number(self.text(1)?).ok_or_else(|| self.wrong(1, "a number"))?;
-        let from = match self.text(from)? {
-            "SEEK_SET" => SeekFrom::Start,
-            "SEEK_CUR" => SeekFrom::Current,
-            "SEEK_END" => SeekFrom::End,
+        let whence = match self.text(from)? {
+            "SEEK_SET" => Whence::Set,
+            "SEEK_CUR" => Whence::Current,
+            "SEEK_END" => Whence::End,
             other => {
                 let why = format!("lseek with {other}");
                 return self.unsupported(0, &why);
@@ -117,9 +118,9 @@ impl Interpreter<'_> {
         // _llseek returns the new offset through memory, and is replayed as a seek to that offset.
         match (result, self.result) {
             (Some(offset), Outcome::Value(_)) => {
-                self.on_handle(0, |handle| Call::Seek { handle, offset, from: SeekFrom::Start })
+                self.on_handle(0, |handle| Call::Seek { handle, offset, whence: Whence::Set })
             }
-            _ => self.on_handle(0, |handle| Call::Seek { handle, offset, from }),
+            _ => self.on_handle(0, |handle| Call::Seek { handle, offset, whence }),
         }
     }
 

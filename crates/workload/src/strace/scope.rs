@@ -151,15 +151,15 @@ impl Scope {
     fn relative(&self, call: Call) -> Call {
         let h = |handle| self.handle(handle);
         match call {
-            Call::Open { handle, path, mode, permissions } => {
-                Call::Open { handle: h(handle), path: self.path(path), mode, permissions }
+            Call::Open { handle, path, flags, permissions } => {
+                Call::Open { handle: h(handle), path: self.path(path), flags, permissions }
             }
             Call::Close { handle } => Call::Close { handle: h(handle) },
             Call::Read { handle, bytes } => Call::Read { handle: h(handle), bytes },
             Call::Write { handle, bytes } => Call::Write { handle: h(handle), bytes },
             Call::ReadAt { handle, offset, bytes } => Call::ReadAt { handle: h(handle), offset, bytes },
             Call::WriteAt { handle, offset, bytes } => Call::WriteAt { handle: h(handle), offset, bytes },
-            Call::Seek { handle, offset, from } => Call::Seek { handle: h(handle), offset, from },
+            Call::Seek { handle, offset, whence } => Call::Seek { handle: h(handle), offset, whence },
             Call::Fsync { handle, data_only } => Call::Fsync { handle: h(handle), data_only },
             Call::Sync => Call::Sync,
             Call::SyncFs { handle } => Call::SyncFs { handle: h(handle) },
@@ -272,7 +272,7 @@ impl Detector {
 
 fn changes(call: &Call) -> bool {
     match call {
-        Call::Open { mode, .. } => mode.write || mode.create,
+        Call::Open { flags, .. } => flags.write || flags.create,
         Call::Truncate { target: Target::Path { .. }, .. }
         | Call::Rename { .. }
         | Call::Unlink { .. }

@@ -20,20 +20,6 @@ fn one(calls: &[&str]) -> String {
     lines.map(|(i, call)| format!("7 100.{:06} {call} <0.000100>\n", i * 1_000)).collect()
 }
 
-const READ_WRITE: OpenMode = OpenMode {
-    read: true,
-    write: true,
-    create: true,
-    exclusive: false,
-    truncate: false,
-    append: false,
-    sync: false,
-    dsync: false,
-    directory: false,
-    no_follow: false,
-    direct: false,
-};
-
 #[test]
 fn a_plain_run_becomes_calls_with_relative_paths_times_and_results() {
     let t = trace(&one(&[
@@ -48,7 +34,7 @@ fn a_plain_run_becomes_calls_with_relative_paths_times_and_results() {
     assert_eq!(
         calls(&t),
         [
-            Call::Open { handle: 0, path: b"a.db".to_vec(), mode: READ_WRITE, permissions: 0o600 },
+            Call::Open { handle: 0, path: b"a.db".to_vec(), flags: OpenFlags::CREATE, permissions: 0o600 },
             Call::WriteAt { handle: 0, offset: 4096, bytes: 1024 },
             Call::Read { handle: 0, bytes: 100 },
             Call::Fsync { handle: 0, data_only: true },
@@ -238,9 +224,9 @@ fn old_and_rare_spellings_are_known() {
         r#"unlink("/w/\320\260 \"\x41") = 0"#,
     ]));
     let c = calls(&t);
-    assert_eq!(c[1], Call::Seek { handle: 0, offset: 100, from: SeekFrom::Start });
+    assert_eq!(c[1], Call::Seek { handle: 0, offset: 100, whence: Whence::Set });
     assert_eq!(c[2], Call::Write { handle: 0, bytes: 12 });
-    assert!(matches!(c[3], Call::Open { permissions: 0o600, mode: OpenMode { create: true, .. }, .. }));
+    assert!(matches!(c[3], Call::Open { permissions: 0o600, flags: OpenFlags { create: true, .. }, .. }));
     let target = Target::Path { path: b"c".to_vec(), follow: false };
     assert_eq!(c[5], Call::ChangeOwner { target, uid: Some(0), gid: None });
     assert_eq!(c[6], Call::ChangeTimes { target: Target::Handle(0) });

@@ -4,7 +4,7 @@
 //! If a recording does not tell how a file was opened, the file is opened with the access that its calls need.
 
 use super::names::from_text;
-use super::{Call, Existing, ExistingKind, Handle, OpenMode, Outcome, Record, Target, Trace};
+use super::{Call, Existing, ExistingKind, Handle, OpenFlags, Outcome, Record, Target, Trace};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -323,7 +323,7 @@ impl<'a> Maker<'a> {
             ("fsync", _) => Call::Fsync { handle, data_only: false },
             ("fdatasync", _) => Call::Fsync { handle, data_only: true },
             ("syncfs", _) => Call::SyncFs { handle },
-            ("lseek", _) => Call::Seek { handle, offset: row.offset.unwrap_or(0), from: super::table::seek_from(row)? },
+            ("lseek", _) => Call::Seek { handle, offset: row.offset.unwrap_or(0), whence: super::table::whence(row)? },
             ("fadvise", _) => {
                 Call::Advise { handle, offset: offset.unwrap_or(0), bytes, advice: super::table::advice(row)? }
             }
@@ -371,12 +371,12 @@ impl<'a> Maker<'a> {
 
     fn open(&mut self, row: &Row, path: Vec<u8>) -> Result<(), String> {
         let used = self.uses.get(&path).copied().unwrap_or_default();
-        let mode = match &row.flags {
-            Some(flags) => super::table::open_mode(flags)?,
-            None if used.directory => OpenMode { read: true, directory: true, ..OpenMode::default() },
+        let flags = match &row.flags {
+            Some(flags) => super::table::open_flags(flags)?,
+            None if used.directory => OpenFlags { read: true, directory: true, ..OpenFlags::default() },
             None => {
                 let write = used.writes;
-                OpenMode { read: used.reads || !write, write, create: write, ..OpenMode::default() }
+                OpenFlags { read: used.reads || !write, write, create: write, ..OpenFlags::default() }
             }
         };
         let handle = self.next_handle;
@@ -386,17 +386,17 @@ impl<'a> Maker<'a> {
                 Some(number) => drop(self.by_number.insert(number, (handle, path.clone()))),
                 None => drop(self.by_path.insert(path.clone(), handle)),
             }
-            let must_exist = !mode.create && !self.made.contains(&path) && !path.is_empty();
+            let must_exist = !flags.create && !self.made.contains(&path) && !path.is_empty();
             if must_exist && !self.told {
-                let kind = if mode.directory { ExistingKind::Directory } else { ExistingKind::File { size_bytes: 0 } };
+                let kind = if flags.directory { ExistingKind::Directory } else { ExistingKind::File { size_bytes: 0 } };
                 self.needed.entry(path.clone()).or_insert(kind);
             }
-            if mode.truncate {
+            if flags.truncate {
                 self.sizes.insert(path.clone(), (self.sizes.get(&path).map_or(0, |sizes| sizes.0), u64::MAX));
             }
         }
         let permissions = row.permissions.unwrap_or(0o644);
-        let call = Call::Open { handle, path, mode, permissions };
+        let call = Call::Open { handle, path, flags, permissions };
         self.push(row, call, i64::from(handle));
         Ok(())
     }

@@ -7,7 +7,7 @@
 use super::names::to_text;
 use super::rows::{Refused, Row};
 use super::source::{LINE_BYTES_MAX, NO_TEXT};
-use super::{Advice, Call, Existing, ExistingKind, OpenMode, Outcome, Record, SeekFrom, Target, Trace};
+use super::{Advice, Call, Existing, ExistingKind, OpenFlags, Outcome, Record, Target, Trace, Whence};
 use crate::text::io_reason;
 use std::collections::BTreeMap;
 use std::io::{BufRead, Cursor, Read};
@@ -150,8 +150,8 @@ fn row_of(call: &Call) -> (&'static str, Row) {
     let no_follow = |target: &Target| matches!(target, Target::Path { follow: false, .. });
     let signed = |offset: u64| i64::try_from(offset).ok();
     match call {
-        Call::Open { handle, path: name, mode, permissions } => {
-            let flags = Some(open_flags(mode));
+        Call::Open { handle, path: name, flags, permissions } => {
+            let flags = Some(flags_text(flags));
             ("open", Row { handle: Some(*handle), flags, permissions: Some(*permissions), ..path(name) })
         }
         Call::Close { handle: number } => ("close", handle(*number)),
@@ -163,11 +163,11 @@ fn row_of(call: &Call) -> (&'static str, Row) {
         Call::WriteAt { handle: number, offset, bytes } => {
             ("pwrite", Row { offset: signed(*offset), bytes: Some(*bytes), ..handle(*number) })
         }
-        Call::Seek { handle: number, offset, from } => {
-            let from = match from {
-                SeekFrom::Start => "start",
-                SeekFrom::Current => "current",
-                SeekFrom::End => "end",
+        Call::Seek { handle: number, offset, whence } => {
+            let from = match whence {
+                Whence::Set => "start",
+                Whence::Current => "current",
+                Whence::End => "end",
             };
             ("lseek", Row { offset: Some(*offset), flags: Some(from.to_string()), ..handle(*number) })
         }
@@ -197,78 +197,71 @@ fn row_of(call: &Call) -> (&'static str, Row) {
         Call::ChangeTimes { target } => (if no_follow(target) { "lutimens" } else { "utimens" }, on(target)),
         Call::StatFs { target } => ("statfs", on(target)),
         Call::Advise { handle: number, offset, bytes, advice } => {
-            let name = ADVICE.iter().find(|(_, known)| known == advice).map_or("normal", |(name, _)| name);
-            let flags = Some(name.to_string());
+            let flags = Some(advice.name().to_string());
             ("fadvise", Row { offset: signed(*offset), bytes: Some(*bytes), flags, ..handle(*number) })
         }
     }
 }
 
-const ADVICE: &[(&str, Advice)] = &[
-    ("normal", Advice::Normal),
-    ("random", Advice::Random),
-    ("sequential", Advice::Sequential),
-    ("willneed", Advice::WillNeed),
-    ("dontneed", Advice::DontNeed),
-    ("noreuse", Advice::NoReuse),
-];
+const ADVICE: &[Advice] =
+    &[Advice::Normal, Advice::Random, Advice::Sequential, Advice::WillNeed, Advice::DontNeed, Advice::NoReuse];
 
 /// The advice that the flags of a row state.
 pub(super) fn advice(row: &Row) -> Result<Advice, String> {
     let word = row.flags.as_deref().unwrap_or("normal");
-    let known: Vec<&str> = ADVICE.iter().map(|(name, _)| *name).collect();
-    let found = ADVICE.iter().find(|(name, _)| *name == word).map(|(_, advice)| *advice);
-    found.ok_or_else(|| format!("unknown advice `{word}`: {}", known.join(", ")))
+    let found = ADVICE.iter().copied().find(|advice| advice.name() == word);
+    let known = || ADVICE.iter().map(|advice| advice.name()).collect::<Vec<_>>().join(", ");
+    found.ok_or_else(|| format!("unknown advice `{word}`: {}", known()))
 }
 
 /// The origin of a seek that the flags of a row state.
-pub(super) fn seek_from(row: &Row) -> Result<SeekFrom, String> {
+pub(super) fn whence(row: &Row) -> Result<Whence, String> {
     match row.flags.as_deref().unwrap_or("start") {
-        "start" => Ok(SeekFrom::Start),
-        "current" => Ok(SeekFrom::Current),
-        "end" => Ok(SeekFrom::End),
+        "start" => Ok(Whence::Set),
+        "current" => Ok(Whence::Current),
+        "end" => Ok(Whence::End),
         word => Err(format!("unknown origin `{word}`: start, current, end")),
     }
 }
 
-fn open_flags(mode: &OpenMode) -> String {
-    let access = match (mode.read, mode.write) {
+fn flags_text(given: &OpenFlags) -> String {
+    let access = match (given.read, given.write) {
         (true, true) => "rdwr",
         (_, true) => "wronly",
         _ => "rdonly",
     };
     let further = [
-        (mode.create, "create"),
-        (mode.exclusive, "exclusive"),
-        (mode.truncate, "truncate"),
-        (mode.append, "append"),
-        (mode.sync, "sync"),
-        (mode.dsync, "dsync"),
-        (mode.directory, "directory"),
-        (mode.no_follow, "nofollow"),
-        (mode.direct, "direct"),
+        (given.create, "create"),
+        (given.exclusive, "exclusive"),
+        (given.truncate, "truncate"),
+        (given.append, "append"),
+        (given.sync, "sync"),
+        (given.dsync, "dsync"),
+        (given.directory, "directory"),
+        (given.no_follow, "nofollow"),
+        (given.direct, "direct"),
     ];
     let words = further.iter().filter(|(set, _)| *set).map(|(_, word)| *word);
     std::iter::once(access).chain(words).collect::<Vec<_>>().join("|")
 }
 
-/// The mode that flags say: "rdwr|create".
-pub(super) fn open_mode(flags: &str) -> Result<OpenMode, String> {
-    let mut mode = OpenMode::default();
+/// What the flags of a row say: "rdwr|create".
+pub(super) fn open_flags(flags: &str) -> Result<OpenFlags, String> {
+    let mut given = OpenFlags::default();
     for word in flags.split('|').map(str::trim) {
         match word {
-            "rdonly" => mode.read = true,
-            "wronly" => mode.write = true,
-            "rdwr" => (mode.read, mode.write) = (true, true),
-            "create" => mode.create = true,
-            "exclusive" => mode.exclusive = true,
-            "truncate" => mode.truncate = true,
-            "append" => mode.append = true,
-            "sync" => mode.sync = true,
-            "dsync" => mode.dsync = true,
-            "directory" => mode.directory = true,
-            "nofollow" => mode.no_follow = true,
-            "direct" => mode.direct = true,
+            "rdonly" => given.read = true,
+            "wronly" => given.write = true,
+            "rdwr" => (given.read, given.write) = (true, true),
+            "create" => given.create = true,
+            "exclusive" => given.exclusive = true,
+            "truncate" => given.truncate = true,
+            "append" => given.append = true,
+            "sync" => given.sync = true,
+            "dsync" => given.dsync = true,
+            "directory" => given.directory = true,
+            "nofollow" => given.no_follow = true,
+            "direct" => given.direct = true,
             _ => {
                 return Err(format!(
                     "unknown flag `{word}`: rdonly, wronly, rdwr, create, exclusive, truncate, append, sync, dsync, \
@@ -277,8 +270,8 @@ pub(super) fn open_mode(flags: &str) -> Result<OpenMode, String> {
             }
         }
     }
-    match mode.read || mode.write {
-        true => Ok(mode),
+    match given.read || given.write {
+        true => Ok(given),
         false => Err(format!("flags `{flags}` hold none of rdonly, wronly, rdwr")),
     }
 }

@@ -86,7 +86,7 @@ fn an_openflash_trace_has_durations_and_one_root() {
     assert_eq!(calls(&trace), ["Open", "ReadAt", "Open", "WriteAt", "Close"]);
     assert_eq!((trace.records[1].at_ns, trace.records[1].duration_ns), (310_000_000, 458_000));
     assert_eq!(trace.records[1].think_ns, 310_000_000 - 152_000);
-    assert!(matches!(&trace.records[2].call, Call::Open { mode, .. } if mode.create && mode.write));
+    assert!(matches!(&trace.records[2].call, Call::Open { flags, .. } if flags.create && flags.write));
     assert_eq!((size_of(&trace, "test.db"), size_of(&trace, "test.db-journal")), (Some(100), None));
     assert!(error(&OPENFLASH.replace("close;4", "cloze;4")).starts_with("t:6: expected \"TIME;read;FD"));
 }

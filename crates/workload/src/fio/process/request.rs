@@ -1,8 +1,9 @@
 //! The next request of a process: its file, direction, offset and size.
 
-use super::{Action, Advice, Process};
+use super::{Action, Process};
 use crate::fio::file::Next;
 use crate::fio::job::{AdviceHint, FileOrder, Sequencer, READ, WRITE};
+use crate::steps::Advice;
 
 impl Process {
     /// Chooses a file and a request on it (`set_io_u_file`). Returns `false` when all files are done.
