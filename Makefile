@@ -60,9 +60,9 @@ bench: setup ## run the benchmarks and print their figures as tables
 	@cargo bench --quiet -p ffslab-mount --bench '*'
 
 soak: setup ## cut the power at every flash operation of every workload, mount damaged images, run the foreign suites you have; takes long
-	cargo run --profile soak --quiet -p ffslab-jffs2 --example soak
-	cargo run --profile soak --quiet -p ffslab-yaffs2 --example soak
-	cargo run --profile soak --quiet -p ffslab-ubifs --example soak
+	cargo run --profile soak --quiet -p ffslab-jffs2 --example jffs2_soak
+	cargo run --profile soak --quiet -p ffslab-yaffs2 --example yaffs2_soak
+	cargo run --profile soak --quiet -p ffslab-ubifs --example ubifs_soak
 	$(BIN)/python -m pytest --quiet -m soak
 
 clean: ## remove everything that was built, .venv and results included

@@ -1,5 +1,5 @@
 //! Writes dumps of chips on which UBIFS has lived, for a real kernel to judge (tests/referee):
-//! `cargo run -p ffslab-ubifs --example exhibits -- FOLDER [CUTS]`; see [`ffslab_conformance::exhibits::main`].
+//! `cargo run -p ffslab-ubifs --example ubifs_exhibits -- FOLDER [CUTS]`; see [`ffslab_conformance::exhibits::main`].
 
 #[path = "../tests/subject/mod.rs"]
 mod subject;

@@ -1,5 +1,5 @@
 //! Writes dumps of chips on which JFFS2 has lived, for a real kernel to judge (tests/referee):
-//! `cargo run -p ffslab-jffs2 --example exhibits -- FOLDER [CUTS]`; see [`ffslab_conformance::exhibits::main`].
+//! `cargo run -p ffslab-jffs2 --example jffs2_exhibits -- FOLDER [CUTS]`; see [`ffslab_conformance::exhibits::main`].
 
 #[path = "../tests/subject/mod.rs"]
 mod subject;

@@ -1,5 +1,5 @@
 //! The long form of the conformance kit for UBIFS. Run with `make soak`, or
-//! `cargo run --release -p ffslab-ubifs --example soak -- POINTS IMAGES`.
+//! `cargo run --release -p ffslab-ubifs --example ubifs_soak -- POINTS IMAGES`.
 
 #[path = "../tests/subject/mod.rs"]
 mod subject;

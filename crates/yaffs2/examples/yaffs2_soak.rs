@@ -1,5 +1,5 @@
 //! The long form of the conformance kit for YAFFS2. Run with `make soak`, or
-//! `cargo run --release -p ffslab-yaffs2 --example soak -- POINTS IMAGES`.
+//! `cargo run --release -p ffslab-yaffs2 --example yaffs2_soak -- POINTS IMAGES`.
 
 #[path = "../tests/subject/mod.rs"]
 mod subject;
