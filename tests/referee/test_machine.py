@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import stat
+import struct
 import subprocess
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from ffslab.boards.reference.initramfs import Cpio, build
 from ffslab.boards.reference.kit import MODULES_AT_BOOT, MODULES_OF_JOBS, Kernel, Kit, find_kernel
 from ffslab.boards.reference.machine import GuestError, Machine
+from ffslab.boards.reference.unpacked import boot_file, has_entry, unpacked
 from jffs2_images import experiment, run, step
 from left_out import NOTHING_LEFT_OUT, leave_out
 from referee.jobs import mount_and_list
@@ -45,6 +47,23 @@ def test_an_archive_is_what_cpio_reads(kit: Kit) -> None:
     archive = cpio.finish()
     ran = subprocess.run([kit.busybox, "cpio", "-t"], input=archive, capture_output=True, check=True)
     assert ran.stdout.decode().split() == ["a", "a/b", "a/b/file", "a/link"]
+
+
+def test_the_guest_need_not_unpack_the_kernel(kit: Kit) -> None:
+    """Debian's kernels have what it takes; whatever is packed or made in another way is left to the guest."""
+    image = kit.kernel.image.read_bytes()
+    kernel = unpacked(image)
+    assert kernel is not None
+    assert has_entry(kernel)
+    assert boot_file(kit.kernel.image).read_bytes() == kernel
+    version = kit.kernel.image.name.removeprefix("vmlinuz-").encode()
+    assert b"Linux version " + version in kernel
+    (offset,) = struct.unpack_from("<I", image, 0x248)
+    start = (image[0x1F1] + 1) * 512 + offset
+    damaged = image[: start + 1000] + bytes(1000) + image[start + 2000 :]
+    assert [unpacked(other) for other in (damaged, image[:0x250], kernel, b"", bytes(5000))] == [None] * 5
+    assert not has_entry(kernel.replace(b"Xen\0", b"XEN\0"))
+    assert not has_entry(kernel[:100])
 
 
 def test_a_kernel_without_all_modules_is_passed_over(tmp_path: Path) -> None:

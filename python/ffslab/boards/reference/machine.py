@@ -15,6 +15,7 @@ from pathlib import Path
 
 from ffslab.boards.reference import initramfs
 from ffslab.boards.reference.kit import Kit
+from ffslab.boards.reference.unpacked import boot_file
 
 MEMORY = "1024M"  # nandsim keeps the programmed pages of its chip in the kernel's memory
 # What the guest writes into time stamps does not depend on the day. And the clock chip goes as the machine does: how
@@ -147,7 +148,14 @@ class Machine:
         command: list[str | Path] = [self._kit.qemu, *board.board, "-accel", "tcg", *self._icount]
         command += ["-smp", "1", "-m", MEMORY]
         command += ["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-rtc", CLOCK]
-        command += ["-kernel", self._kit.kernel.image, "-initrd", self.folder / "initramfs", "-append", words]
+        command += [
+            "-kernel",
+            boot_file(self._kit.kernel.image),
+            "-initrd",
+            self.folder / "initramfs",
+            "-append",
+            words,
+        ]
         command += ["-serial", f"file:{self.console}", *board.jobs_port, "-virtfs", share]
         pipe = subprocess.PIPE
         # Ctrl-C is for us, who then end the guest; and should we be killed, so is it.
