@@ -11,6 +11,7 @@ mod outcome;
 mod phase;
 mod postmark;
 mod states;
+mod transfers;
 mod uflip;
 mod xattr;
 
@@ -110,7 +111,7 @@ pub(crate) struct Runner<'a> {
     pub(crate) system: Box<dyn System>,
     pub(crate) content: Content,
     /// Open files by name.
-    open: BTreeMap<String, Fd>,
+    open: BTreeMap<String, OpenFile>,
     pub(crate) log: RequestLog,
     pub(crate) images: Vec<SavedImage>,
     logs: Vec<(String, String)>,
@@ -179,8 +180,8 @@ impl<'a> Runner<'a> {
         if !self.system.is_mounted() {
             return Ok(());
         }
-        for (_, fd) in std::mem::take(&mut self.open) {
-            self.system.close(fd)?;
+        for (_, open) in std::mem::take(&mut self.open) {
+            self.system.close(open.fd)?;
         }
         Ok(self.system.umount()?)
     }
@@ -247,6 +248,16 @@ impl<'a> Runner<'a> {
         }
         Ok(())
     }
+}
+
+/// A file that a step has opened.
+#[derive(Clone, Copy)]
+struct OpenFile {
+    fd: Fd,
+    /// Where read(2) and write(2) go on, as far as it is known.
+    position: Option<u64>,
+    /// `O_APPEND`.
+    appends: bool,
 }
 
 /// A step that is under way.

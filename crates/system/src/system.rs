@@ -19,6 +19,13 @@ pub trait System: Calls + Any {
     /// Errors: what the file system says, options that it does not have.
     fn mount(&mut self, options: &[String]) -> Result<(), String>;
 
+    /// Makes a new file system on the medium, apart from the mount that would make it on an empty one.
+    ///
+    /// Errors: something is mounted, the medium is too small.
+    fn format(&mut self) -> Result<(), String> {
+        Err(self.lacks("formatter here (the first mount of an empty medium makes the file system)").into())
+    }
+
     /// Unmounts; all files are closed by then.
     fn umount(&mut self) -> Answer<()>;
 

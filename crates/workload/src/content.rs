@@ -1,23 +1,36 @@
 //! The bytes that a workload writes.
 
 use crate::prng::SplitMix64;
+use crate::steps::ContentName;
 
 /// The pieces start at different places of the pool. With an odd stride all places are used before one is used again.
 const STRIDE_BYTES: usize = 4_099;
 const POOL_BYTES: usize = 1 << 20;
 
-/// Incompressible file content. A pool of random bytes is drawn once. Each write takes a piece of it that starts
+/// What [`ContentName::Text`] repeats.
+const SENTENCE: &[u8] = b"The quick brown fox jumps over the lazy dog. ";
+
+/// File content. That of [`Content::take`] is incompressible: a pool of random bytes is drawn once. Each write takes a piece of it that starts
 /// elsewhere, so that making content costs nothing per write, and two writes to the same place still differ.
 pub struct Content {
     prng: SplitMix64,
     pool: Vec<u8>,
     start: usize,
+    /// The longest piece of text and of zeros so far.
+    text: Vec<u8>,
+    zeros: Vec<u8>,
 }
 
 impl Content {
     pub fn new(seed: u64) -> Self {
         // The seed is changed, so that content and offsets are different random streams even with the same seed.
-        Content { prng: SplitMix64::new(seed ^ 0x636F_6E74_656E_7473), pool: Vec::new(), start: 0 }
+        Content {
+            prng: SplitMix64::new(seed ^ 0x636F_6E74_656E_7473),
+            pool: Vec::new(),
+            start: 0,
+            text: Vec::new(),
+            zeros: Vec::new(),
+        }
     }
 
     /// Position of the next piece, for [`Content::at`].
@@ -33,6 +46,24 @@ impl Content {
     /// Content like [`Content::take`], of the 95 printable characters of ASCII.
     pub fn take_printable(&mut self, bytes: usize) -> Vec<u8> {
         self.take(bytes).iter().map(|byte| b' ' + (u16::from(*byte) * 95 / 256) as u8).collect()
+    }
+
+    /// The next `bytes` bytes of this kind. Text and zeros are the same each time.
+    pub fn take_of(&mut self, kind: ContentName, bytes: usize) -> &[u8] {
+        match kind {
+            ContentName::Random => self.take(bytes),
+            ContentName::Text => {
+                let known = self.text.len();
+                self.text.extend(
+                    SENTENCE.iter().copied().cycle().skip(known % SENTENCE.len()).take(bytes.saturating_sub(known)),
+                );
+                &self.text[..bytes]
+            }
+            ContentName::Zero => {
+                self.zeros.resize(self.zeros.len().max(bytes), 0);
+                &self.zeros[..bytes]
+            }
+        }
     }
 
     /// The next `bytes` bytes of content.
@@ -81,6 +112,18 @@ mod tests {
         assert_ne!(first, second);
         assert_eq!(Content::new(1).take(64), &first[..]);
         assert_ne!(Content::new(2).take(64), &first[..]);
+    }
+
+    #[test]
+    fn text_and_zeros_begin_anew_each_time() {
+        let mut content = Content::new(1);
+        assert_eq!(content.take_of(ContentName::Text, 9), b"The quick");
+        let longer = content.take_of(ContentName::Text, 100).to_vec();
+        assert_eq!((&longer[..45], &longer[45..90]), (SENTENCE, SENTENCE));
+        assert_eq!(content.take_of(ContentName::Text, 3), b"The");
+        assert_eq!(content.take_of(ContentName::Zero, 5), [0; 5]);
+        assert_eq!(content.position(), 0);
+        assert_eq!(content.take_of(ContentName::Random, 64).to_vec(), Content::new(1).take(64));
     }
 
     #[test]

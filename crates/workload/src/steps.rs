@@ -44,6 +44,7 @@ steps! {
     "ubi_detach" UbiDetach,
     "ubi_make_volume" UbiMakeVolume,
     "crash" Crash,
+    "format" Format,
     "create" Create,
     "fill" Fill,
     "create_fragmented" CreateFragmented,
@@ -68,6 +69,7 @@ steps! {
     "uflip" Uflip,
     "append" Append,
     "mkdir" Mkdir,
+    "rmdir" Rmdir,
     "readdir" Readdir,
     "create_many" CreateMany,
     "stat_many" StatMany,
@@ -112,6 +114,9 @@ step_keys! {
     UbiMakeVolume {}
     /// The power is lost: everything in memory is gone, and nothing is written.
     Crash {}
+    /// Makes a new file system on the medium of a system that has a formatter, as RTEMS on a block device, so that it is
+    /// counted apart from the mount. Nothing may be mounted. Without this step, the first mount of an empty medium does so.
+    Format {}
     /// Makes a file (truncated if it exists) and writes it front to back.
     Create {
         file: String,
@@ -119,6 +124,8 @@ step_keys! {
         /// Bytes of one write; the last one is shorter if need be.
         #[serde(rename = "request_B", default = "default_request")]
         request_bytes: Bytes,
+        #[serde(default, skip_serializing_if = "is_default")]
+        content: ContentName,
         /// The error with which the first write must fail.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         fails: Option<Failure>,
@@ -128,6 +135,8 @@ step_keys! {
         file: String,
         #[serde(rename = "request_B", default = "default_request")]
         request_bytes: Bytes,
+        #[serde(default, skip_serializing_if = "is_default")]
+        content: ContentName,
     }
     /// Makes a file of pieces of 512 to 4096 B, written in random order, each followed by fsync.
     CreateFragmented {
@@ -160,6 +169,9 @@ step_keys! {
     Truncate {
         file: String,
         bytes: Bytes,
+        /// ftruncate(2) by the descriptor of the open file, instead of truncate(2) by its name.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        by_descriptor: bool,
     }
     /// sync(2): all dirty data and metadata.
     Sync {}
@@ -181,7 +193,12 @@ step_keys! {
         fails: Option<Failure>,
     }
     Close { file: String }
-    Fsync { file: String }
+    Fsync {
+        file: String,
+        /// The error in which it is to end.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        fails: Option<Failure>,
+    }
     /// stat(2).
     Stat {
         file: String,
@@ -200,11 +217,17 @@ step_keys! {
         #[serde(rename = "KiB")]
         window_kib: u32,
     }
-    /// pread or pwrite calls on an open file.
+    /// Reads and writes of one size in an open file.
     Requests {
         file: String,
         op: RequestOp,
         pattern: Pattern,
+        /// `listed`: the numbers of the requests' places in the file, from 0, in the order in which they are made. When
+        /// all of them were made, it begins again.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        order: Vec<u64>,
+        #[serde(default, skip_serializing_if = "is_default")]
+        calls: RequestCalls,
         #[serde(rename = "request_B")]
         request_bytes: Bytes,
         count: u64,
@@ -217,6 +240,8 @@ step_keys! {
         /// Think time after each request.
         #[serde(default)]
         gap_us: Micros,
+        #[serde(default, skip_serializing_if = "is_default")]
+        content: ContentName,
     }
     /// Writes at the end of an open file; after each write `sync` says how it is made durable.
     Append {
@@ -226,46 +251,14 @@ step_keys! {
         count: u64,
         #[serde(default)]
         sync: AppendSync,
+        #[serde(default, skip_serializing_if = "is_default")]
+        content: ContentName,
     }
     Mkdir { dir: String }
+    /// rmdir(2).
+    Rmdir { dir: String }
     /// Reads every entry of a directory; "" is the root.
     Readdir { dir: String }
-    /// Makes files f0000, f0001 ... in a directory; "" is the root.
-    CreateMany {
-        dir: String,
-        /// Number of files; absent only together with `until`.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        count: Option<u64>,
-        /// Size of each file.
-        bytes: Bytes,
-        /// Bytes of one write; absent: one write.
-        #[serde(rename = "request_B", default, skip_serializing_if = "Option::is_none")]
-        request_bytes: Option<Bytes>,
-        #[serde(default)]
-        fsync: bool,
-        /// Continue until this happens.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        until: Option<Until>,
-    }
-    /// stat(2) of the files of `create_many`, in the order of creation.
-    StatMany {
-        dir: String,
-        count: u64,
-    }
-    /// Opens, reads (`bytes` from the beginning) and closes the files of `create_many`, in the order of creation.
-    ReadMany {
-        dir: String,
-        count: u64,
-        bytes: Bytes,
-        /// Bytes of one pread; absent: one pread for all.
-        #[serde(rename = "request_B", default, skip_serializing_if = "Option::is_none")]
-        request_bytes: Option<Bytes>,
-    }
-    /// Deletes the files of `create_many`, in the order of creation.
-    UnlinkMany {
-        dir: String,
-        count: u64,
-    }
     /// setxattr(2): makes or replaces an extended attribute of a file or directory; "" is the root.
     SetXattr {
         file: String,
@@ -372,110 +365,6 @@ macro_rules! words {
     };
 }
 
-words! {
-    /// Flags of `open`.
-    OpenFlag {
-        Rdonly = "rdonly",
-        Wronly = "wronly",
-        Rdwr = "rdwr",
-        Create = "create",
-        Truncate = "truncate",
-        Append = "append",
-        /// O_SYNC.
-        Sync = "sync",
-        /// O_DIRECT: none of the flash file systems has direct I/O, so the call ends in EINVAL.
-        Direct = "direct",
-        /// O_TMPFILE: a file without a name, in the directory part of `file`. Other steps refer to it by `file`
-        /// nevertheless.
-        Tmpfile = "tmpfile",
-    }
-    /// Flags of renameat2(2).
-    RenameFlag {
-        /// RENAME_NOREPLACE: EEXIST when `to` exists.
-        NoReplace = "noreplace",
-        /// RENAME_EXCHANGE: the two names are exchanged.
-        Exchange = "exchange",
-        /// RENAME_WHITEOUT: the old name stands for a whiteout afterwards.
-        Whiteout = "whiteout",
-    }
-    /// Errors with which a step may be expected to fail.
-    Failure {
-        NoEnt = "ENOENT",
-        Exist = "EEXIST",
-        NotDir = "ENOTDIR",
-        IsDir = "EISDIR",
-        NotEmpty = "ENOTEMPTY",
-        NoSpc = "ENOSPC",
-        RoFs = "EROFS",
-        NxIo = "ENXIO",
-        FBig = "EFBIG",
-        Inval = "EINVAL",
-        NameTooLong = "ENAMETOOLONG",
-        Perm = "EPERM",
-        NotSup = "ENOTSUP",
-        NoData = "ENODATA",
-        Range = "ERANGE",
-        TooBig = "E2BIG",
-    }
-    /// Flags of setxattr(2).
-    XattrFlag {
-        /// XATTR_CREATE: EEXIST when it exists.
-        Create = "create",
-        /// XATTR_REPLACE: ENODATA when it does not.
-        Replace = "replace",
-    }
-    RequestOp {
-        Read = "read",
-        Write = "write",
-    }
-    Pattern {
-        /// Offset (i % slots) * request_B.
-        Sequential = "sequential",
-        /// Offset (next() % slots) * request_B.
-        Random = "random",
-    }
-    /// What follows each write of `append`.
-    AppendSync {
-        Fsync = "fsync",
-        Fdatasync = "fdatasync",
-        /// sync(2).
-        Sync = "sync",
-        None = "none",
-    }
-    Until {
-        NoSpc = "ENOSPC",
-    }
-    /// posix_fadvise(2).
-    Advice {
-        Normal = "normal",
-        Random = "random",
-        Sequential = "sequential",
-        WillNeed = "willneed",
-        DontNeed = "dontneed",
-        /// Linux accepts it and does nothing (mm/fadvise.c of kernels before 6.3).
-        NoReuse = "noreuse",
-    }
-    Think {
-        Keep = "keep",
-        None = "none",
-    }
-}
-
-// Not derived, because the default is a choice and not the first word of the list.
-#[allow(clippy::derivable_impls)]
-impl Default for AppendSync {
-    fn default() -> Self {
-        AppendSync::None
-    }
-}
-
-#[allow(clippy::derivable_impls)]
-impl Default for Think {
-    fn default() -> Self {
-        Think::Keep
-    }
-}
-
 fn default_request() -> Bytes {
     Bytes(64 << 10)
 }
@@ -489,10 +378,19 @@ fn default_seed() -> u64 {
     1
 }
 
+/// Whether a key may be left out when a step is written.
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+mod many;
 mod raw;
 mod states;
 #[cfg(test)]
 mod tests;
+mod words;
 
+pub use many::{path_of_many, CreateMany, ReadMany, StatMany, UnlinkMany};
 pub use raw::{MtdLoop, MtdOp};
 pub use states::{Age, BasePattern, Distribution, Load, Occupy, Saturate, Uflip};
+pub use words::*;

@@ -21,12 +21,12 @@
 
 use crate::prng::SplitMix64;
 use crate::steps::about::request_size;
-use crate::steps::{BasePattern, RequestOp, Uflip};
+use crate::steps::{BasePattern, Transfer, Uflip};
 
 /// One call of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Io {
-    pub op: RequestOp,
+    pub op: Transfer,
     pub offset_bytes: u64,
     /// Whether the program pauses after the call.
     pub pauses: bool,
@@ -35,10 +35,10 @@ pub struct Io {
 }
 
 impl BasePattern {
-    pub fn op(self) -> RequestOp {
+    pub fn op(self) -> Transfer {
         match self {
-            BasePattern::SequentialReads | BasePattern::RandomReads => RequestOp::Read,
-            BasePattern::SequentialWrites | BasePattern::RandomWrites => RequestOp::Write,
+            BasePattern::SequentialReads | BasePattern::RandomReads => Transfer::Read,
+            BasePattern::SequentialWrites | BasePattern::RandomWrites => Transfer::Write,
         }
     }
 
@@ -126,7 +126,7 @@ impl Uflip {
         let (offset, shift, size) = (self.target_offset_bytes.0, self.io_shift_bytes.0, self.io_size_bytes.0);
         let begins = offset.saturating_add(shift);
         let target = self.target_size_bytes.map_or(file_bytes.saturating_sub(begins), |target| target.0);
-        if self.pattern.op() == RequestOp::Read && begins.saturating_add(target) > file_bytes {
+        if self.pattern.op() == Transfer::Read && begins.saturating_add(target) > file_bytes {
             return Err(format!("the target ends behind the end of the file, which has {file_bytes} B"));
         }
         let parts = if self.mix_with.is_some() { 2 } else { self.parallel_degree };
@@ -229,8 +229,8 @@ mod tests {
     fn a_mix_makes_one_call_of_the_second_pattern_for_ratio_of_the_first() {
         let mixed = step(r#""pattern": "SR", "mix_with": "SW", "ratio": 2, "io_count": 6, "target_size_B": 32768"#);
         let calls: Vec<Io> = mixed.calls(FILE_BYTES).unwrap().collect();
-        let ops: Vec<&str> = calls.iter().map(|io| io.op.name()).collect();
-        assert_eq!(ops, ["read", "read", "write", "read", "read", "write"]);
+        let writes: Vec<bool> = calls.iter().map(|io| io.op == Transfer::Write).collect();
+        assert_eq!(writes, [false, false, true, false, false, true]);
         let offsets: Vec<u64> = calls.iter().map(|io| io.offset_bytes / 4096).collect();
         assert_eq!(offsets, [0, 1, 4, 2, 3, 5]);
     }

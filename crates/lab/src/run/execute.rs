@@ -1,11 +1,11 @@
 //! What each step does, call by call.
 
-use super::{Facts, Runner, Stop};
-use crate::requests::{Call, CallOp};
+use super::{Facts, OpenFile, Runner, Stop};
+use crate::requests::Call;
 use ffslab_fs::Errno;
-use ffslab_system::{timed, Answer, Fd, OpenFlags, Refusal};
+use ffslab_system::{Answer, Fd, OpenFlags, Refusal};
 use ffslab_workload::prng::SplitMix64;
-use ffslab_workload::steps::{self, AppendSync, Failure, OpenFlag, Pattern, RequestOp, Step};
+use ffslab_workload::steps::{self, ContentName, Failure, OpenFlag, Step};
 use ffslab_workload::text::size_text;
 
 type Done = Result<Facts, Stop>;
@@ -36,6 +36,7 @@ impl Runner<'_> {
                 plain(system.umount())
             }
             Step::Crash(_) => no_facts(self.crash()),
+            Step::Format(_) => no_facts(system.format()),
             Step::UbiAttach(_) => no_facts(system.ubi_attach()),
             Step::UbiDetach(_) => no_facts(system.ubi_detach()),
             Step::UbiMakeVolume(_) => no_facts(system.ubi_make_volume()),
@@ -50,6 +51,10 @@ impl Runner<'_> {
             Step::Unlink(step) => plain(system.unlink(step.file.as_bytes())),
             Step::Rename(step) => self.rename(step),
             Step::Link(step) => self.link(step),
+            Step::Truncate(step) if step.by_descriptor => {
+                let fd = self.fd(&step.file)?;
+                plain(self.system.ftruncate(fd, step.bytes.0))
+            }
             Step::Truncate(step) => plain(system.truncate(step.file.as_bytes(), step.bytes.0)),
             Step::Sync(_) => plain(system.sync()),
             Step::DropCaches(_) => plain(system.drop_caches()),
@@ -65,7 +70,7 @@ impl Runner<'_> {
             }
             Step::Fsync(step) => {
                 let fd = self.fd(&step.file)?;
-                plain(self.system.fsync(fd))
+                as_expected(self.system.fsync(fd), step.fails).map(|_| Facts::default())
             }
             Step::Stat(step) => {
                 let result = system.stat(step.file.as_bytes());
@@ -82,7 +87,11 @@ impl Runner<'_> {
             Step::Requests(requests) => self.requests(requests),
             Step::Append(append) => self.append(append),
             Step::Mkdir(step) => plain(system.mkdir(step.dir.as_bytes(), DIRECTORY_PERMISSIONS)),
-            Step::Readdir(step) => plain(system.readdir_path(&absolute(&step.dir)).map(drop)),
+            Step::Rmdir(step) => plain(system.rmdir(step.dir.as_bytes())),
+            Step::Readdir(step) => {
+                let names = system.readdir_path(&absolute(&step.dir))?;
+                Ok(Facts { entries: Some(names.len() as u64), ..Facts::default() })
+            }
             Step::CreateMany(step) => self.create_many(step),
             Step::StatMany(step) => self.stat_many(step),
             Step::ReadMany(step) => self.read_many(step),
@@ -105,6 +114,10 @@ impl Runner<'_> {
     }
 
     pub(super) fn fd(&self, file: &str) -> Result<Fd, Stop> {
+        self.open_file(file).map(|open| open.fd)
+    }
+
+    pub(super) fn open_file(&self, file: &str) -> Result<OpenFile, Stop> {
         self.open.get(file).copied().ok_or_else(|| {
             let open: Vec<&str> = self.open.keys().map(String::as_str).collect();
             let known = if open.is_empty() { "no file is".to_string() } else { format!("open: {}", open.join(", ")) };
@@ -134,14 +147,15 @@ impl Runner<'_> {
         };
         let result = self.system.open(&path, flags, FILE_PERMISSIONS);
         if let Some(fd) = as_expected(result, step.fails)? {
-            self.open.insert(step.file.clone(), fd);
+            let position = (!flags.append).then_some(0);
+            self.open.insert(step.file.clone(), OpenFile { fd, position, appends: flags.append });
         }
         Ok(Facts::default())
     }
 
     pub(super) fn create(&mut self, step: &steps::Create) -> Done {
         let fd = self.system.open(step.file.as_bytes(), CREATE, FILE_PERMISSIONS)?;
-        let (written, error) = self.write_on(fd, step.request_bytes.0, step.bytes.0)?;
+        let (written, error) = self.write_on(fd, step.request_bytes.0, step.bytes.0, step.content)?;
         match (error, step.fails) {
             (Some(error), None) => return failed(self.short_of(error, written, step.bytes.0)),
             (error, expected) => as_expected(error.map_or(Ok(()), Err), expected)?,
@@ -152,7 +166,7 @@ impl Runner<'_> {
 
     pub(super) fn fill(&mut self, step: &steps::Fill) -> Done {
         let fd = self.system.open(step.file.as_bytes(), CREATE, FILE_PERMISSIONS)?;
-        let (written, error) = self.write_on(fd, step.request_bytes.0, self.system.file_bytes_max())?;
+        let (written, error) = self.write_on(fd, step.request_bytes.0, self.system.file_bytes_max(), step.content)?;
         match error.map(Refusal::errno) {
             Some(Errno::NoSpc) => {}
             Some(error) => return failed(format!("{error} after {}", size_text(written))),
@@ -164,12 +178,18 @@ impl Runner<'_> {
 
     /// Writes from offset 0 to `end` in requests of `request_bytes`, or until a write fails. A short write is continued from
     /// where it stopped.
-    fn write_on(&mut self, fd: Fd, request_bytes: u64, end: u64) -> Result<(u64, Option<Refusal>), Stop> {
+    fn write_on(
+        &mut self,
+        fd: Fd,
+        request_bytes: u64,
+        end: u64,
+        content: ContentName,
+    ) -> Result<(u64, Option<Refusal>), Stop> {
         let mut at = 0;
         while at < end {
             let request_end = (at + request_bytes).min(end);
             while at < request_end {
-                let data = self.content.take((request_end - at) as usize);
+                let data = self.content.take_of(content, (request_end - at) as usize);
                 match self.system.write(fd, data) {
                     Ok(written) => at += written as u64,
                     Err(error) => return Ok((at, Some(error))),
@@ -205,92 +225,6 @@ impl Runner<'_> {
         self.system.close(fd)?;
         let fragment_pieces = Some(pieces.len() as u64);
         Ok(Facts { fragment_pieces, user_written_bytes: step.bytes.0, ..Facts::default() })
-    }
-
-    fn requests(&mut self, step: &steps::Requests) -> Done {
-        let fd = self.fd(&step.file)?;
-        let request_bytes = step.request_bytes.0;
-        let range_bytes = match step.range_bytes {
-            Some(range) => range.0,
-            None => self.system.fstat(fd)?.size_bytes,
-        };
-        let slots = range_bytes / request_bytes;
-        if slots == 0 {
-            let text =
-                format!("the file has {range_bytes} B: not one request of {request_bytes} B fits, write range_B");
-            return failed(text);
-        }
-        let mut prng = SplitMix64::new(step.seed);
-        let file = self.log.file_index(&step.file);
-        let mut facts = Facts::default();
-        let (mut done, mut accepted) = (0, 0);
-        let op = if step.op == RequestOp::Read { CallOp::Read } else { CallOp::Write };
-        for i in 0..step.count {
-            let slot = match step.pattern {
-                Pattern::Sequential => i % slots,
-                Pattern::Random => prng.below(slots),
-            };
-            let offset_bytes = slot * request_bytes;
-            let data = match step.op {
-                RequestOp::Write => self.content.take(request_bytes as usize),
-                RequestOp::Read => &[],
-            };
-            let start_ns = self.system.now_ns() - self.start_ns;
-            let (result, latency_ns) = timed(&mut *self.system, |system| match step.op {
-                RequestOp::Read => system.pread_discard(fd, offset_bytes, request_bytes as usize),
-                RequestOp::Write => system.pwrite(fd, data, offset_bytes),
-            });
-            let bytes = result.unwrap_or(0) as u64;
-            self.record(i, Call { op, file, offset_bytes, bytes, start_ns, latency_ns });
-            accepted += bytes;
-            if let Err(error) = result {
-                facts.stopped_by = Some(error.name());
-                break;
-            }
-            done += 1;
-            if step.gap_us.0 > 0 {
-                self.system.sleep_ns(step.gap_us.ns());
-            }
-            self.tick()?;
-        }
-        facts.requests_done = Some(done);
-        facts.bytes_accepted = Some(accepted);
-        match step.op {
-            RequestOp::Read => facts.user_read_bytes = accepted,
-            RequestOp::Write => facts.user_written_bytes = accepted,
-        }
-        Ok(facts)
-    }
-
-    fn append(&mut self, step: &steps::Append) -> Done {
-        let fd = self.fd(&step.file)?;
-        let bytes = step.request_bytes.0;
-        let file = self.log.file_index(&step.file);
-        let mut offset_bytes = self.system.fstat(fd)?.size_bytes;
-        for i in 0..step.count {
-            let data = self.content.take(bytes as usize);
-            let start_ns = self.system.now_ns() - self.start_ns;
-            let (result, latency_ns) = timed(&mut *self.system, |system| {
-                let written = system.pwrite(fd, data, offset_bytes)?;
-                match step.sync {
-                    AppendSync::Fsync => system.fsync(fd)?,
-                    AppendSync::Fdatasync => system.fdatasync(fd)?,
-                    AppendSync::Sync => system.sync()?,
-                    AppendSync::None => {}
-                }
-                Ok(written as u64)
-            });
-            let written = result.map_err(|error: Refusal| {
-                let done = size_text(i * bytes);
-                Stop::Failed(format!("{error} after {i} of {} appends ({done}){}", step.count, self.holds(error)))
-            })?;
-            self.record(i, Call { op: CallOp::Append, file, offset_bytes, bytes: written, start_ns, latency_ns });
-            offset_bytes += written;
-            self.tick()?;
-        }
-        let accepted = bytes * step.count;
-        let requests_done = Some(step.count);
-        Ok(Facts { bytes_accepted: Some(accepted), requests_done, user_written_bytes: accepted, ..Facts::default() })
     }
 
     /// Keeps a call of the measurement.

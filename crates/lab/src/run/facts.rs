@@ -15,6 +15,8 @@ pub struct Facts {
     pub stopped_by: Option<&'static str>,
     /// `create_many`: files begun.
     pub files: Option<u64>,
+    /// `readdir`: names, without "." and "..".
+    pub entries: Option<u64>,
     /// `create_fragmented`.
     pub fragment_pieces: Option<u64>,
     /// What a reader of the results should know, such as calls of a replay that ended differently.
@@ -48,13 +50,5 @@ impl Facts {
             CallOp::Write => self.user_written_bytes += bytes,
             _ => {}
         }
-    }
-}
-
-/// Path of file number `i` of `create_many`: f0000, f0001 ...
-pub(crate) fn file_of_many(dir: &str, i: u64) -> String {
-    match dir {
-        "" => format!("f{i:04}"),
-        _ => format!("{dir}/f{i:04}"),
     }
 }

@@ -1,13 +1,12 @@
 //! The steps over many small files, and replay.
 
 use super::execute::{failed, FILE_PERMISSIONS};
-use super::facts::file_of_many;
 use super::{Facts, RunError, Runner, Stop, WATCH_EVERY};
 use crate::replay::{self, Replayed};
 use crate::requests::{Call, CallOp};
 use ffslab_fs::Errno;
 use ffslab_system::{timed, Answer, OpenFlags, System};
-use ffslab_workload::steps::{self, Step, Think};
+use ffslab_workload::steps::{self, path_of_many, Step, Think};
 use ffslab_workload::trace::{self, Trace};
 use std::sync::Arc;
 
@@ -24,7 +23,7 @@ impl Runner<'_> {
         let mut written_bytes = 0;
         let file = self.log.file_index(&step.dir);
         while step.count.is_none_or(|count| files < count) {
-            let path = file_of_many(&step.dir, files);
+            let path = path_of_many(&step.dir, &step.name, files);
             let start_ns = self.system.now_ns() - self.start_ns;
             let mut written = 0;
             let content = &mut self.content;
@@ -32,7 +31,7 @@ impl Runner<'_> {
                 let fd = system.open(path.as_bytes(), CREATE_NEW, FILE_PERMISSIONS)?;
                 let mut done = Ok(());
                 while written < bytes && done.is_ok() {
-                    let data = content.take(request_bytes.min(bytes - written) as usize);
+                    let data = content.take_of(step.content, request_bytes.min(bytes - written) as usize);
                     done = system.write(fd, data).map(|count| written += count as u64);
                 }
                 if step.fsync && done.is_ok() {
@@ -61,18 +60,18 @@ impl Runner<'_> {
     }
 
     pub(super) fn stat_many(&mut self, step: &steps::StatMany) -> Done {
-        self.each(&step.dir, step.count, CallOp::Stat, |system, path| system.stat(path).map(|_| 0))
+        self.each((&step.dir, &step.name), step.count, CallOp::Stat, |system, path| system.stat(path).map(|_| 0))
     }
 
     pub(super) fn unlink_many(&mut self, step: &steps::UnlinkMany) -> Done {
-        self.each(&step.dir, step.count, CallOp::Unlink, |system, path| system.unlink(path).map(|()| 0))
+        self.each((&step.dir, &step.name), step.count, CallOp::Unlink, |system, path| system.unlink(path).map(|()| 0))
     }
 
     pub(super) fn read_many(&mut self, step: &steps::ReadMany) -> Done {
         let bytes = step.bytes.0;
         let request_bytes = step.request_bytes.map_or(bytes, |request| request.0).max(1);
         let mut buffer = vec![0; request_bytes.min(bytes) as usize];
-        self.each(&step.dir, step.count, CallOp::Read, |system, path| {
+        self.each((&step.dir, &step.name), step.count, CallOp::Read, |system, path| {
             let fd = system.open(path, OpenFlags::READ, 0)?;
             let mut read = 0;
             while read < bytes {
@@ -90,7 +89,7 @@ impl Runner<'_> {
     /// Does `call` to the files of `create_many`, in the order of creation.
     fn each(
         &mut self,
-        dir: &str,
+        (dir, name): (&str, &str),
         count: u64,
         op: CallOp,
         mut call: impl FnMut(&mut dyn System, &[u8]) -> Answer<u64>,
@@ -98,7 +97,7 @@ impl Runner<'_> {
         let file = self.log.file_index(dir);
         let mut facts = Facts::default();
         for i in 0..count {
-            let path = file_of_many(dir, i);
+            let path = path_of_many(dir, name, i);
             let start_ns = self.system.now_ns() - self.start_ns;
             let (result, latency_ns) = timed(&mut *self.system, |system| call(system, path.as_bytes()));
             let bytes = result.map_err(|error| Stop::Failed(format!("file {path}: {error}")))?;

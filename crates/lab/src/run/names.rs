@@ -27,7 +27,7 @@ impl Runner<'_> {
     pub(super) fn link(&mut self, step: &steps::Link) -> Done {
         let system = &mut *self.system;
         let result = match self.open.get(&step.file) {
-            Some(&fd) if system.is_unnamed(fd) => system.link_descriptor(fd, step.to.as_bytes()),
+            Some(open) if system.is_unnamed(open.fd) => system.link_descriptor(open.fd, step.to.as_bytes()),
             _ => system.link(step.file.as_bytes(), step.to.as_bytes()),
         };
         as_expected(result, step.fails).map(|_| Facts::default())

@@ -5,7 +5,7 @@ use super::{Facts, Runner, Stop};
 use ffslab_system::OpenFlags;
 use ffslab_workload::fio::random::{Distribution as SkewedDistribution, Skewed};
 use ffslab_workload::prng::SplitMix64;
-use ffslab_workload::steps::{self, Distribution};
+use ffslab_workload::steps::{self, ContentName, Distribution};
 use ffslab_workload::Bytes;
 
 type Done = Result<Facts, Stop>;
@@ -16,7 +16,11 @@ impl Runner<'_> {
         if self.system.stat(step.file.as_bytes()).is_ok() {
             return failed(format!("{} exists already: name another file", step.file));
         }
-        let facts = self.fill(&steps::Fill { file: step.file.clone(), request_bytes: step.request_bytes })?;
+        let facts = self.fill(&steps::Fill {
+            file: step.file.clone(),
+            request_bytes: step.request_bytes,
+            content: ContentName::default(),
+        })?;
         // Unsynced, data that wait in memory would vanish unwritten.
         plain(self.system.sync())?;
         plain(self.system.unlink(step.file.as_bytes()))?;
@@ -26,7 +30,13 @@ impl Runner<'_> {
     pub(super) fn occupy(&mut self, step: &steps::Occupy) -> Done {
         let bytes = Bytes((self.system.medium_bytes() as f64 * step.percent / 100.0) as u64);
         let request_bytes = step.request_bytes;
-        self.create(&steps::Create { file: step.file.clone(), bytes, request_bytes, fails: None })
+        self.create(&steps::Create {
+            file: step.file.clone(),
+            bytes,
+            request_bytes,
+            content: ContentName::default(),
+            fails: None,
+        })
     }
 
     pub(super) fn age(&mut self, step: &steps::Age) -> Done {

@@ -3,7 +3,7 @@
 use super::{Facts, Runner, Stop};
 use crate::requests::{Call, CallOp};
 use ffslab_system::timed;
-use ffslab_workload::steps::{RequestOp, Uflip};
+use ffslab_workload::steps::{Transfer, Uflip};
 
 impl Runner<'_> {
     pub(super) fn uflip(&mut self, step: &Uflip) -> Result<Facts, Stop> {
@@ -16,21 +16,21 @@ impl Runner<'_> {
         let mut done = 0;
         for (i, io) in calls.enumerate() {
             let data = match io.op {
-                RequestOp::Write => self.content.take(request_bytes),
-                RequestOp::Read => &[],
+                Transfer::Write => self.content.take(request_bytes),
+                Transfer::Read => &[],
             };
             let start_ns = self.system.now_ns() - self.start_ns;
             let (result, latency_ns) = timed(&mut *self.system, |system| match io.op {
-                RequestOp::Read => system.pread_discard(fd, io.offset_bytes, request_bytes),
-                RequestOp::Write => system.pwrite(fd, data, io.offset_bytes),
+                Transfer::Read => system.pread_discard(fd, io.offset_bytes, request_bytes),
+                Transfer::Write => system.pwrite(fd, data, io.offset_bytes),
             });
             let bytes = result.unwrap_or(0) as u64;
             let op = match io.op {
-                RequestOp::Read => {
+                Transfer::Read => {
                     facts.user_read_bytes += bytes;
                     CallOp::Read
                 }
-                RequestOp::Write => {
+                Transfer::Write => {
                     facts.user_written_bytes += bytes;
                     CallOp::Write
                 }

@@ -45,7 +45,7 @@ impl Step {
             | Step::Truncate(Truncate { file, .. })
             | Step::Open(Open { file, .. })
             | Step::Close(Close { file })
-            | Step::Fsync(Fsync { file })
+            | Step::Fsync(Fsync { file, .. })
             | Step::Stat(Stat { file, .. })
             | Step::Fadvise(Fadvise { file, .. })
             | Step::Saturate(Saturate { file, .. })
@@ -66,6 +66,7 @@ impl Step {
             | Step::CopyIn(CopyIn { from: path, .. }) => path.trim_end_matches('/').rsplit('/').next().unwrap_or(path),
             Step::MtdLoop(MtdLoop { op, .. }) => op.name(),
             Step::Mkdir(Mkdir { dir })
+            | Step::Rmdir(Rmdir { dir })
             | Step::Readdir(Readdir { dir })
             | Step::CreateMany(CreateMany { dir, .. })
             | Step::StatMany(StatMany { dir, .. })
@@ -107,8 +108,13 @@ impl Step {
             | Step::CreateMany(CreateMany { request_bytes: Some(request_bytes), .. }) => {
                 request_size("request_B", *request_bytes)?;
             }
-            Step::Requests(Requests { request_bytes, range_bytes, .. }) => {
+            Step::Requests(Requests { request_bytes, range_bytes, pattern, order, .. }) => {
                 request_size("request_B", *request_bytes)?;
+                match (*pattern == Pattern::Listed, order.is_empty()) {
+                    (true, true) => return Err("order is missing: pattern \"listed\" takes the places from it".into()),
+                    (false, false) => return Err("order belongs to pattern = \"listed\": leave it out".into()),
+                    _ => {}
+                }
                 if let Some(range) = range_bytes.filter(|range| range.0 < request_bytes.0) {
                     let (range, request) = (range.0, request_bytes.0);
                     return Err(format!("range_B {range} is less than request_B {request}: not one request fits"));
@@ -143,6 +149,13 @@ impl Step {
                 return Err("file must be a plain name without folders, such as \"nand.bin\"".to_string());
             }
             _ => {}
+        }
+        if let Step::CreateMany(CreateMany { name, .. })
+        | Step::StatMany(StatMany { name, .. })
+        | Step::ReadMany(ReadMany { name, .. })
+        | Step::UnlinkMany(UnlinkMany { name, .. }) = self
+        {
+            many::check_name(name)?;
         }
         if let Step::CreateMany(CreateMany { count: None, until: None, .. }) = self {
             return Err("count is missing: give a number of files, or until = \"ENOSPC\"".to_string());

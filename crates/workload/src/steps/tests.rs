@@ -37,7 +37,8 @@ fn unknown_keys_and_steps_are_refused_even_where_a_step_has_no_keys() {
 fn people_may_write_units() {
     let toml = "step = \"create\"\nfile = \"target\"\nbytes = \"5 MiB\"\nrequest_B = \"4 KiB\"\n";
     let step: Step = toml::from_str(toml).unwrap();
-    let expected = Create { file: "target".into(), bytes: Bytes(5 << 20), request_bytes: Bytes(4096), fails: None };
+    let (file, content) = ("target".into(), ContentName::Random);
+    let expected = Create { file, bytes: Bytes(5 << 20), request_bytes: Bytes(4096), content, fails: None };
     assert_eq!(step, Step::Create(expected));
 }
 
@@ -57,6 +58,12 @@ fn values_that_nothing_could_run_are_named() {
     let narrow =
         r#"{"step":"requests","file":"x","op":"read","pattern":"random","request_B":4096,"count":1,"range_B":100}"#;
     assert!(check(narrow).contains("range_B 100 is less than request_B 4096"));
+    let requests = |rest: &str| {
+        check(&format!(r#"{{"step":"requests","file":"x","op":"read","request_B":512,"count":1,{rest}}}"#))
+    };
+    assert!(requests(r#""pattern":"listed""#).contains("order is missing"));
+    assert!(requests(r#""pattern":"random","order":[1]"#).contains("order belongs to"));
+    assert!(check(r#"{"step":"unlink_many","dir":"","count":1,"name":"f"}"#).contains("one run of #"));
 }
 
 #[test]
