@@ -27,7 +27,7 @@ OTHERS = TABLE[1:]
 
 
 def file_systems_of_others() -> str:
-    """What the others mount, in a sentence: "of RTEMS rfs or imfs; of a bare program yaffs2"."""
+    """What the others mount, in a sentence: "of RTEMS rfs; of a bare program yaffs2"."""
     return "; ".join(f"of {system.title} {listed(system.file_systems)}" for system in OTHERS)
 
 

@@ -1,19 +1,21 @@
 //! The file systems by name: one descriptor each, in one table. Nothing else in the laboratory lists them.
 //!
 //! A descriptor has parts, and a file system need not have all of them: [`Mountable`] is what a stack with Linux asks,
-//! [`ImageFormat`] what the verbs for images ask. What a descriptor lacks is answered by the defaults of the traits, with the reason.
+//! [`OnRtems`] what one with RTEMS asks, [`ImageFormat`] what the verbs for images ask. What a descriptor lacks is answered by the defaults of the traits, with the reason.
 //!
 //! A file system that is not part of this crate joins by [`register`]; `tests/toy` of the repository is an example.
 
 pub mod images;
 pub mod jffs2;
+pub mod on_rtems;
 pub mod rtems_volumes;
 mod table;
 pub mod ubifs;
 pub mod yaffs2;
 
 pub use images::{Evidence, ImageFormat, ImageFs};
-pub use table::{all, called_directly, find, join_names, mountable, on_rtems, register, unknown};
+pub use on_rtems::{on_rtems, OnRtems};
+pub use table::{all, called_directly, find, join_names, mountable, register, unknown};
 
 use crate::case::Case;
 use crate::error::LabError;
@@ -50,8 +52,8 @@ pub struct Descriptor {
     pub about: &'static str,
     /// How it is mounted on a stack with Linux; `None`: it is not.
     pub mountable: Option<&'static dyn Mountable>,
-    /// The name by which RTEMS mounts it; `None`: RTEMS does not have it.
-    pub on_rtems: Option<&'static str>,
+    /// How RTEMS mounts it; `None`: RTEMS does not have it.
+    pub on_rtems: Option<&'static dyn OnRtems>,
     /// How its images are read; `None`: they are not.
     pub image: Option<&'static dyn ImageFormat>,
 }

@@ -1,6 +1,7 @@
 //! The table of the file systems.
 
-use super::{Descriptor, Mountable, BUILT_IN};
+use super::{Descriptor, Mountable, OnRtems, BUILT_IN};
+use crate::rtems::RtemsKeys;
 use crate::stack_keys::StackKeys;
 use std::sync::{PoisonError, RwLock};
 
@@ -32,6 +33,10 @@ pub fn register(fs: &'static Descriptor) -> Result<(), String> {
     if let Some(key) = own_keys.iter().find(|key| !StackKeys::can_be_owned(key)) {
         return Err(format!("file system \"{}\" owns the key {key}, which [stack] does not have", fs.name));
     }
+    let on_rtems = fs.on_rtems.map_or(&[][..], OnRtems::own_keys);
+    if let Some(key) = on_rtems.iter().find(|key| !RtemsKeys::can_be_owned(key)) {
+        return Err(format!("file system \"{}\" owns the key {key}, which [stack] of RTEMS does not have", fs.name));
+    }
     let mut registered = REGISTERED.write().unwrap_or_else(PoisonError::into_inner);
     if BUILT_IN.iter().chain(registered.iter()).any(|known| known.name == fs.name) {
         return Err(format!("there is a file system \"{}\" already", fs.name));
@@ -52,11 +57,6 @@ pub fn mountable(name: &str) -> Result<&'static dyn Mountable, String> {
 pub fn unknown(name: &str) -> String {
     let known: Vec<&str> = all().iter().filter(|fs| fs.mountable.is_some()).map(|fs| fs.name).collect();
     format!("fs \"{name}\" is not built yet; known: {}", known.join(", "))
-}
-
-/// Names of those that RTEMS mounts, as it calls them.
-pub fn on_rtems() -> Vec<&'static str> {
-    all().into_iter().filter_map(|fs| fs.on_rtems).collect()
 }
 
 /// Names of those that programs call without an operating system between.

@@ -1,18 +1,14 @@
 //! The `[stack]` table of an experiment with `system = "rtems"`.
 
-use crate::file_systems;
-use crate::media::{FlashSpec, Sizes, NOR, RAM_FLASH};
+use crate::file_systems::on_rtems::{find_on_rtems, on_rtems, owners_on_rtems, Given, OnRtems, RtemsFs};
 use crate::profile::{find_text, Kind};
 use crate::stack_keys::CompressionName;
-use ffslab_jffs2::Compression;
-use ffslab_mtd::ram;
 use ffslab_rtems::bdbuf::{BdbufConfig, Priority};
 use ffslab_rtems::cpu::CpuCosts;
-use ffslab_rtems::imfs::BlockSize;
 use ffslab_rtems::profile::DeviceProfile;
 use ffslab_rtems::Quirks;
 use ffslab_workload::text::nearest;
-use schemars::JsonSchema;
+use schemars::{json_schema, JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -32,9 +28,10 @@ pub struct RtemsKeys {
     /// What the code costs: a board profile, its path relative to the experiment, or "none" where code takes no time.
     #[serde(default = "default_board")]
     pub board: String,
-    /// File system: "imfs", "mini-imfs", "rfs", "dosfs", "jffs2" or "yaffs2". It is mounted on /mnt.
+    /// File system, which is mounted on /mnt.
+    #[schemars(schema_with = "names_of_file_systems")]
     pub fs: String,
-    /// Block device of rfs and dosfs: a profile or its path.
+    /// Block device, for file systems that stand on one: a profile or its path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,
     /// Size of the block device, or of the flash of jffs2 and yaffs2, which lies in memory.
@@ -96,6 +93,14 @@ pub struct RtemsKeys {
     pub tick_us: Option<u32>,
 }
 
+/// For editors: the file systems that RTEMS mounts.
+fn names_of_file_systems(generator: &mut SchemaGenerator) -> Schema {
+    match generator.contract().is_serialize() {
+        true => json_schema!({"type": "string"}),
+        false => json_schema!({"type": "string", "enum": on_rtems()}),
+    }
+}
+
 fn default_board() -> String {
     "beaglebone-black".to_string()
 }
@@ -104,8 +109,7 @@ fn default_board() -> String {
 const NO_BOARD: &str = "none";
 /// The RAM disk of the study: 512 B x 262,144.
 const DISK_KIB: u32 = 128 << 10;
-const FLASH_KIB: u32 = 32 << 10;
-const ERASE_BLOCK_KIB: u32 = 64;
+pub(crate) const FLASH_KIB: u32 = 32 << 10;
 /// A device is held in memory.
 const DEVICE_KIB_MAX: u32 = 2 << 20;
 
@@ -115,18 +119,15 @@ pub struct RtemsSpec {
     pub cpu: Option<CpuCosts>,
     pub bdbuf: BdbufConfig,
     pub fs: RtemsFs,
-    pub quirks: Quirks,
 }
 
 impl RtemsSpec {
     /// Size of the medium; memory files may take what IMFS has.
     pub fn medium_bytes(&self) -> u64 {
         match &self.fs {
-            RtemsFs::Imfs { .. } => u64::from(DISK_KIB) << 10,
-            RtemsFs::Rfs { disk, .. } | RtemsFs::Dosfs { disk, .. } => {
-                u64::from(disk.media_block_bytes) * u64::from(disk.media_blocks)
-            }
-            RtemsFs::Jffs2 { flash, .. } | RtemsFs::Yaffs2 { flash } => flash.sizes.size_bytes,
+            RtemsFs::Memory(_) => u64::from(DISK_KIB) << 10,
+            RtemsFs::Disk(disk, _) => u64::from(disk.media_block_bytes) * u64::from(disk.media_blocks),
+            RtemsFs::Flash(flash, _) => flash.sizes.size_bytes,
         }
     }
 }
@@ -140,47 +141,21 @@ pub struct DiskSpec {
     pub image: Option<PathBuf>,
 }
 
-/// A file system with its medium.
-#[derive(Clone, Debug)]
-pub enum RtemsFs {
-    Imfs {
-        mini: bool,
-        block_size: BlockSize,
-    },
-    Rfs {
-        disk: DiskSpec,
-        block_bytes: u32,
-    },
-    /// 0: the formatter chooses.
-    Dosfs {
-        disk: DiskSpec,
-        sectors_per_cluster_count: u32,
-    },
-    Jffs2 {
-        compression: Compression,
-        flash: FlashSpec,
-    },
-    Yaffs2 {
-        flash: FlashSpec,
-    },
-}
+/// Tells whether a key is given.
+type IsGiven = fn(&RtemsKeys) -> bool;
 
-impl RtemsFs {
-    pub fn disk(&self) -> Option<&DiskSpec> {
-        match self {
-            RtemsFs::Rfs { disk, .. } | RtemsFs::Dosfs { disk, .. } => Some(disk),
-            _ => None,
-        }
-    }
-
-    /// The flash of file systems with their own flash driver.
-    pub fn flash(&self) -> Option<&FlashSpec> {
-        match self {
-            RtemsFs::Jffs2 { flash, .. } | RtemsFs::Yaffs2 { flash } => Some(flash),
-            _ => None,
-        }
-    }
-}
+/// Keys that only some file systems have. Which ones says each file system's descriptor ([`OnRtems::own_keys`]).
+const OWNED_KEYS: [(&str, IsGiven); 9] = [
+    ("device", |keys| keys.device.is_some()),
+    ("device_KiB", |keys| keys.device_kib.is_some()),
+    ("media_block_B", |keys| keys.media_block_bytes.is_some()),
+    ("image", |keys| keys.image.is_some()),
+    ("quirks", |keys| keys.quirks.is_some()),
+    ("fs_block_B", |keys| keys.fs_block_bytes.is_some()),
+    ("cluster_B", |keys| keys.cluster_bytes.is_some()),
+    ("erase_block_KiB", |keys| keys.erase_block_kib.is_some()),
+    ("compression", |keys| keys.compression.is_some()),
+];
 
 impl RtemsKeys {
     /// Fills in what is absent; gives what is to be built and the keys with all values.
@@ -188,7 +163,7 @@ impl RtemsKeys {
     /// Errors: unknown profiles and file systems, keys that the file system does not have, sizes that do not fit.
     pub fn resolve(&self, base_dir: &Path) -> Result<(RtemsSpec, RtemsKeys), String> {
         let mut keys = self.clone();
-        keys.refuse_what_does_not_apply()?;
+        let on = keys.file_system()?;
         let cpu = match keys.board.as_str() {
             NO_BOARD => None,
             name => {
@@ -196,99 +171,43 @@ impl RtemsKeys {
                 Some(CpuCosts::parse(&text.0, &text.1).map_err(|error| error.to_string())?)
             }
         };
-        let quirks = match &keys.quirks {
-            Some(name) => name.parse()?,
-            None => Quirks::default(),
-        };
         let bdbuf = keys.bdbuf();
-        let fs = match keys.fs.as_str() {
-            "imfs" | "mini-imfs" => {
-                let bytes = *keys.fs_block_bytes.get_or_insert(BlockSize::default().bytes());
-                let block_size = BlockSize::new(bytes)
-                    .map_err(|_| format!("fs_block_B = {bytes}: imfs has 16, 32, 64, 128, 256 and 512"))?;
-                RtemsFs::Imfs { mini: keys.fs == "mini-imfs", block_size }
-            }
-            "rfs" => {
-                let disk = keys.disk(base_dir)?;
-                let block_bytes = *keys.fs_block_bytes.get_or_insert(disk.media_block_bytes);
-                if block_bytes == 0 || !block_bytes.is_multiple_of(disk.media_block_bytes) {
-                    let media = disk.media_block_bytes;
-                    return Err(format!("fs_block_B = {block_bytes}: rfs has multiples of the medium's {media} B"));
-                }
-                if block_bytes > bdbuf.buffer_max_bytes {
-                    let most = bdbuf.buffer_max_bytes;
-                    return Err(format!("fs_block_B = {block_bytes} exceeds bdbuf_buffer_max_B = {most}"));
-                }
-                RtemsFs::Rfs { disk, block_bytes }
-            }
-            "dosfs" => {
-                let disk = keys.disk(base_dir)?;
-                let cluster_bytes = keys.cluster_bytes.unwrap_or(0);
-                let sectors = cluster_bytes / disk.media_block_bytes;
-                if cluster_bytes > 0
-                    && !(sectors.is_power_of_two() && cluster_bytes.is_multiple_of(disk.media_block_bytes))
-                {
-                    let media = disk.media_block_bytes;
-                    return Err(format!("cluster_B = {cluster_bytes}: a cluster has 1, 2, 4 ... sectors of {media} B"));
-                }
-                RtemsFs::Dosfs { disk, sectors_per_cluster_count: sectors }
-            }
-            "jffs2" => {
-                let name = *keys.compression.get_or_insert(CompressionName::None);
-                let compression = match name {
-                    CompressionName::None => Compression::None,
-                    CompressionName::Zlib => Compression::Zlib,
-                    CompressionName::Rtime => Compression::Rtime,
-                    _ => return Err("compression: jffs2 of RTEMS has none, zlib and rtime".to_string()),
-                };
-                let erase_block_kib = *keys.erase_block_kib.get_or_insert(ERASE_BLOCK_KIB);
-                if !(4..=4096).contains(&erase_block_kib) {
-                    return Err(format!("erase_block_KiB = {erase_block_kib}: 4 to 4096 is needed"));
-                }
-                let erase_block_bytes = erase_block_kib << 10;
-                let blocks = keys.size_kib(FLASH_KIB)? / erase_block_kib;
-                let size_bytes = u64::from(erase_block_bytes) * u64::from(blocks);
-                let flash = FlashSpec { medium: &NOR, sizes: Sizes { erase_block_bytes, size_bytes } };
-                RtemsFs::Jffs2 { compression, flash }
-            }
-            _ => {
-                let size_bytes = u64::from(keys.size_kib(FLASH_KIB)?) << 10;
-                let erase_block_bytes = ram::geometry(size_bytes).block_bytes();
-                let sizes = Sizes { erase_block_bytes, size_bytes };
-                RtemsFs::Yaffs2 { flash: FlashSpec { medium: &RAM_FLASH, sizes } }
-            }
-        };
-        Ok((RtemsSpec { cpu, bdbuf, fs, quirks }, keys))
+        let fs = on.settings(&mut keys, &Given { base_dir, bdbuf: &bdbuf })?;
+        Ok((RtemsSpec { cpu, bdbuf, fs }, keys))
     }
 
-    /// A key that nothing would look at is a mistake.
-    fn refuse_what_does_not_apply(&self) -> Result<(), String> {
+    /// Whether a file system can own this key.
+    pub(crate) fn can_be_owned(key: &str) -> bool {
+        OWNED_KEYS.iter().any(|(name, _)| *name == key)
+    }
+
+    /// The file system. A key that it would not look at is a mistake.
+    fn file_system(&self) -> Result<&'static dyn OnRtems, String> {
         let fs = self.fs.as_str();
-        let known = file_systems::on_rtems();
-        if !known.contains(&fs) {
+        let Some(on) = find_on_rtems(fs) else {
+            let known = on_rtems();
             let hint = nearest(fs, known.iter().copied());
             let hint = hint.map(|name| format!("did you mean `{name}`? ")).unwrap_or_default();
             return Err(format!("fs = \"{fs}\": {hint}RTEMS has {}", known.join(", ")));
-        }
-        let (block, flash) = (matches!(fs, "rfs" | "dosfs"), matches!(fs, "jffs2" | "yaffs2"));
-        let given: [(&str, bool, bool, &str); 9] = [
-            ("device", self.device.is_some(), block, "rfs and dosfs"),
-            ("device_KiB", self.device_kib.is_some(), block || flash, "rfs, dosfs, jffs2 and yaffs2"),
-            ("media_block_B", self.media_block_bytes.is_some(), block, "rfs and dosfs"),
-            ("image", self.image.is_some(), block, "rfs and dosfs"),
-            ("quirks", self.quirks.is_some(), block, "rfs and dosfs"),
-            ("fs_block_B", self.fs_block_bytes.is_some(), !flash && fs != "dosfs", "rfs, imfs and mini-imfs"),
-            ("cluster_B", self.cluster_bytes.is_some(), fs == "dosfs", "dosfs"),
-            ("erase_block_KiB", self.erase_block_kib.is_some(), fs == "jffs2", "jffs2"),
-            ("compression", self.compression.is_some(), fs == "jffs2", "jffs2"),
-        ];
-        match given.iter().find(|(_, is_given, applies, _)| *is_given && !applies) {
-            Some((key, _, _, who)) => Err(format!("{key} belongs to {who}, not to {fs}: leave it out")),
-            None => Ok(()),
+        };
+        let mut foreign = OWNED_KEYS.iter().filter(|(key, _)| !on.own_keys().contains(key));
+        match foreign.find(|(_, is_given)| is_given(self)) {
+            Some((key, _)) => Err(format!("{key} belongs to {}, not to {fs}: leave it out", owners_on_rtems(key))),
+            None => Ok(on),
         }
     }
 
-    fn size_kib(&mut self, by_default_kib: u32) -> Result<u32, String> {
+    /// "2018" where nothing is said.
+    ///
+    /// Errors: a word that is neither.
+    pub fn quirks(&self) -> Result<Quirks, String> {
+        self.quirks.as_ref().map_or(Ok(Quirks::default()), |name| name.parse())
+    }
+
+    /// The size of the medium, filled in.
+    ///
+    /// Errors: one that is too small or too large for memory.
+    pub fn size_kib(&mut self, by_default_kib: u32) -> Result<u32, String> {
         let kib = *self.device_kib.get_or_insert(by_default_kib);
         match (64..=DEVICE_KIB_MAX).contains(&kib) {
             true => Ok(kib),
@@ -296,7 +215,10 @@ impl RtemsKeys {
         }
     }
 
-    fn disk(&mut self, base_dir: &Path) -> Result<DiskSpec, String> {
+    /// The block device, its values filled in.
+    ///
+    /// Errors: an unknown profile, sizes that no device has.
+    pub fn disk(&mut self, base_dir: &Path) -> Result<DiskSpec, String> {
         let name = self.device.get_or_insert_with(|| "ram-disk-beaglebone".to_string());
         let text = find_text(Kind::BlockDevice, name, base_dir)?;
         let profile = DeviceProfile::parse(&text.0, &text.1).map_err(|error| error.to_string())?;

@@ -1,6 +1,7 @@
 //! A simulated machine with RTEMS: a root in memory, one file system on /mnt, its medium.
 
-use super::keys::{DiskSpec, RtemsFs, RtemsSpec};
+use super::keys::{DiskSpec, RtemsSpec};
+use crate::file_systems::on_rtems::{InMemory, OnDisk, OnFlash, RtemsFs};
 use crate::image::read_file;
 use ffslab_fs::Errno;
 use ffslab_mtd::{MediumImage, Mtd};
@@ -8,11 +9,9 @@ use ffslab_rtems::bdbuf::{Bdbuf, DiskId};
 use ffslab_rtems::cpu::Cpu;
 use ffslab_rtems::device::Device;
 use ffslab_rtems::imfs::{Imfs, ImfsOptions};
-use ffslab_rtems::jffs2::Jffs2;
 use ffslab_rtems::libio::{FileSystem, Libio};
-use ffslab_rtems::yaffs2::Yaffs2;
-use ffslab_rtems::{dosfs, rfs};
 use ffslab_sim::{Sim, SimConfig};
+use std::sync::Arc;
 
 mod system;
 
@@ -22,11 +21,12 @@ const DEVICE: &[u8] = b"/dev/rda";
 /// Descriptors of the study's configuration.
 const DESCRIPTORS: usize = 320;
 
+/// The medium, and the file system that is mounted on it.
 enum Medium {
-    Memory,
-    Disk(DiskId),
+    Memory(Arc<dyn InMemory>),
+    Disk(DiskId, Arc<dyn OnDisk>),
     /// Of file systems with their own flash driver.
-    Flash(Mtd),
+    Flash(Mtd, Arc<dyn OnFlash>),
 }
 
 /// The machine. The medium outlives mounts and power cuts.
@@ -67,8 +67,8 @@ impl Machine {
         };
         let mut machine = Machine::with_image(spec, disk, sim)?;
         match (&machine.medium, held) {
-            (Medium::Disk(_), MediumImage::Bytes(_)) => machine.formatted = true,
-            (Medium::Flash(flash), held) => flash.restore(held).map_err(|_| other())?,
+            (Medium::Disk(..), MediumImage::Bytes(_)) => machine.formatted = true,
+            (Medium::Flash(flash, _), held) => flash.restore(held).map_err(|_| other())?,
             _ => return Err(other()),
         }
         Ok(machine)
@@ -77,10 +77,11 @@ impl Machine {
     fn with_image(spec: &RtemsSpec, image: Option<Vec<u8>>, sim: SimConfig) -> Result<Machine, String> {
         let sim = Sim::new(sim);
         let (libio, disk) = boot(&sim, spec, image)?;
-        let medium = match (spec.fs.flash(), disk) {
-            (Some(flash), _) => Medium::Flash(flash.make(&sim)?),
-            (None, Some(disk)) => Medium::Disk(disk),
-            (None, None) => Medium::Memory,
+        let medium = match (&spec.fs, disk) {
+            (RtemsFs::Flash(flash, fs), _) => Medium::Flash(flash.make(&sim)?, fs.clone()),
+            (RtemsFs::Disk(_, fs), Some(disk)) => Medium::Disk(disk, fs.clone()),
+            (RtemsFs::Memory(fs), _) => Medium::Memory(fs.clone()),
+            (RtemsFs::Disk(..), None) => unreachable!("a system that starts with the image of a disk has the disk"),
         };
         let formatted = spec.fs.disk().is_some_and(|disk| disk.image.is_some());
         Ok(Machine {
@@ -96,7 +97,20 @@ impl Machine {
         })
     }
 
-    /// Mounts; an empty medium gets a new file system before. `options`: those of rfs.
+    /// The block cache, for who looks at its single operations.
+    pub fn cache_mut(&mut self) -> &mut Bdbuf {
+        self.libio.cache_mut()
+    }
+
+    /// The block device; `None`: there is none.
+    pub fn disk(&self) -> Option<DiskId> {
+        match self.medium {
+            Medium::Disk(disk, _) => Some(disk),
+            _ => None,
+        }
+    }
+
+    /// Mounts; an empty block device gets a new file system before.
     ///
     /// Errors: mounted already, options that the file system does not have, what it says.
     fn mount(&mut self, options: &[String]) -> Result<(), String> {
@@ -105,9 +119,6 @@ impl Machine {
         }
         let options = options.iter().flat_map(|text| text.split(',')).filter(|option| !option.is_empty());
         let (read_only, options): (Vec<&str>, Vec<&str>) = options.partition(|option| *option == "ro");
-        if !matches!(self.spec.fs, RtemsFs::Rfs { .. }) && !options.is_empty() {
-            return Err(format!("option \"{}\": only rfs has options, and all have \"ro\"", options[0]));
-        }
         let fs = self.open_fs(&options)?;
         self.libio.mount(fs, MOUNT_POINT, read_only.is_empty()).map_err(|error| error.to_string())?;
         self.mounted = true;
@@ -115,57 +126,31 @@ impl Machine {
     }
 
     fn open_fs(&mut self, options: &[&str]) -> Result<Box<dyn FileSystem>, String> {
-        let quirks = self.spec.quirks;
+        if let (Medium::Disk(..), false) = (&self.medium, self.formatted) {
+            self.format()?;
+        }
         let cache = self.libio.cache_mut();
-        let said = |what: &str, error: Errno| format!("{what}: {error}");
-        Ok(match (&self.spec.fs, &self.medium) {
-            (RtemsFs::Rfs { block_bytes, .. }, Medium::Disk(disk)) => {
-                if !self.formatted {
-                    let options = rfs::FormatOptions { block_bytes: *block_bytes, ..rfs::FormatOptions::default() };
-                    rfs::format(cache, *disk, &options)
-                        .map_err(|error| said("the device cannot be formatted", error))?;
-                }
-                self.formatted = true;
-                let parsed = rfs::MountOptions::parse(&options.join(",")).map_err(|_| {
-                    format!("options {options:?}: rfs has hold-bitmaps, no-local-cache and max-held-bufs=N")
-                })?;
-                let parsed = rfs::MountOptions { quirks, ..parsed };
-                Box::new(
-                    rfs::Rfs::mount(cache, *disk, &parsed)
-                        .map_err(|error| said("no rfs that can be mounted", error))?,
-                )
-            }
-            (RtemsFs::Dosfs { sectors_per_cluster_count, .. }, Medium::Disk(disk)) => {
-                if !self.formatted {
-                    let options = dosfs::FormatOptions {
-                        sectors_per_cluster_count: *sectors_per_cluster_count,
-                        quirks,
-                        ..dosfs::FormatOptions::default()
-                    };
-                    dosfs::format(cache, *disk, &options)
-                        .map_err(|error| said("the device cannot be formatted", error))?;
-                }
-                self.formatted = true;
-                let mounted = dosfs::Dosfs::mount(cache, *disk, quirks);
-                Box::new(mounted.map_err(|error| said("no FAT that can be mounted", error))?)
-            }
-            (RtemsFs::Jffs2 { compression, .. }, Medium::Flash(flash)) => {
-                let mut fs = Jffs2::mount(flash, *compression).map_err(|error| error.to_string())?;
-                fs.charge_mount(cache);
-                Box::new(fs)
-            }
-            (RtemsFs::Yaffs2 { .. }, Medium::Flash(flash)) => {
-                let mut fs = Yaffs2::mount(flash).map_err(|error| error.to_string())?;
-                fs.charge_mount(cache);
-                Box::new(fs)
-            }
-            (RtemsFs::Imfs { mini, block_size }, _) => {
-                Box::new(Imfs::new(ImfsOptions { mini: *mini, block_size: *block_size, memory_blocks: None }))
-            }
-            (RtemsFs::Rfs { .. } | RtemsFs::Dosfs { .. } | RtemsFs::Jffs2 { .. } | RtemsFs::Yaffs2 { .. }, _) => {
-                unreachable!("the medium was made for the file system")
-            }
-        })
+        match &self.medium {
+            Medium::Memory(fs) => fs.mount(options),
+            Medium::Disk(disk, fs) => fs.mount(cache, *disk, options),
+            Medium::Flash(flash, fs) => fs.mount(cache, flash, options),
+        }
+    }
+
+    /// Makes a new file system on the block device.
+    ///
+    /// Errors: there is none, something is mounted, the device is too small.
+    fn format(&mut self) -> Result<(), String> {
+        let Medium::Disk(disk, fs) = &self.medium else {
+            return Err("there is no block device that could be formatted: leave it out".to_string());
+        };
+        if self.mounted {
+            return Err("it is mounted: umount it first".to_string());
+        }
+        let made = fs.format(self.libio.cache_mut(), *disk);
+        made.map_err(|error| format!("the device cannot be formatted: {error}"))?;
+        self.formatted = true;
+        Ok(())
     }
 
     /// Unmounts; all files are closed by then.
@@ -179,10 +164,7 @@ impl Machine {
     ///
     /// Errors: as [`Machine::new`].
     fn crash(&mut self) -> Result<(), String> {
-        let image = match self.medium {
-            Medium::Disk(disk) => Some(self.libio.cache().device(disk).image().to_vec()),
-            _ => None,
-        };
+        let image = self.disk_image();
         self.counts_before = self.cache_counts();
         self.of_setup_bytes_before = self.of_setup_bytes();
         (self.libio, _) = boot(&self.sim, &self.spec, image)?;
@@ -201,10 +183,7 @@ impl Machine {
 
     /// What the block device holds; `None`: there is none.
     fn disk_image(&self) -> Option<Vec<u8>> {
-        match self.medium {
-            Medium::Disk(disk) => Some(self.libio.cache().device(disk).image().to_vec()),
-            _ => None,
-        }
+        self.disk().map(|disk| self.libio.cache().device(disk).image().to_vec())
     }
 }
 

@@ -5,5 +5,6 @@ mod machine;
 #[cfg(test)]
 mod tests;
 
-pub use keys::{RtemsFs, RtemsKeys, RtemsSpec, SystemName};
+pub(crate) use keys::FLASH_KIB;
+pub use keys::{DiskSpec, RtemsKeys, RtemsSpec, SystemName};
 pub use machine::Machine;

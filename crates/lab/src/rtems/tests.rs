@@ -172,7 +172,7 @@ fn what_does_not_apply_is_refused_by_name() {
         (
             "fs = \"imfs\"\ndevice_KiB = 100",
             step(READS),
-            "device_KiB belongs to rfs, dosfs, jffs2 and yaffs2, not to imfs",
+            "device_KiB belongs to jffs2, yaffs2, dosfs and rfs, not to imfs",
         ),
         ("fs = \"rfs\"\ncompression = \"zlib\"", step(READS), "compression belongs to jffs2"),
         ("fs = \"rfs\"\nquirks = \"2019\"", step(READS), "there are: 2018, fixed"),
@@ -246,4 +246,33 @@ fn an_initial_state_is_on_the_device_before_the_measurement_begins() {
         assert_eq!(variant.user_read_bytes, 16 * 4096, "{fs}");
         assert!(!variant.counters.contains_key("dev_write_bytes_of_setup"), "{fs}: {:?}", variant.counters);
     }
+}
+
+#[test]
+fn a_format_of_its_own_takes_its_writes_out_of_the_mount() {
+    let mount = "step = \"mount\"";
+    let written = |steps: &[&str]| {
+        let steps: String = steps.iter().map(|keys| step(keys)).collect();
+        let result = run(&setup("rfs"), &steps).unwrap();
+        let steps = &result.summary.variants[0].steps;
+        steps.iter().map(|step| step.counters.get("bdbuf_syncdev").copied().unwrap_or(0)).collect::<Vec<_>>()
+    };
+    let (alone, apart) = (written(&[mount]), written(&["step = \"format\"", mount]));
+    assert_eq!(apart.iter().sum::<i64>(), alone[0]);
+    assert!(apart[0] > 0 && apart[1] < alone[0], "{apart:?} {alone:?}");
+
+    let refused = |fs: &str, steps: &[&str]| {
+        let steps: String = steps.iter().map(|keys| step(keys)).collect();
+        run(&setup(fs), &steps).err().unwrap()
+    };
+    assert!(refused("rfs", &[mount, "step = \"format\""]).contains("it is mounted: umount it first"));
+    assert!(refused("jffs2", &["step = \"format\""]).contains("no block device that could be formatted"));
+}
+
+#[test]
+fn an_fsync_that_a_file_system_lacks_may_be_expected_to_fail() {
+    let fsync = step("step = \"fsync\"\nfile = \"f\"\nfails = \"EINVAL\"");
+    assert!(run(&setup("jffs2"), &format!("{FILE}{fsync}")).is_ok());
+    let error = run(&setup("yaffs2"), &format!("{FILE}{fsync}")).err().unwrap();
+    assert!(error.contains("it succeeded, but `fails` says EINVAL"), "{error}");
 }

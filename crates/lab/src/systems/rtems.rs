@@ -5,7 +5,7 @@ use crate::error::LabError;
 use crate::file_systems;
 use crate::machine::{ImageOf, MachineSpec, Spec};
 use crate::media::FlashSpec;
-use crate::rtems::{Machine, RtemsFs, RtemsKeys, RtemsSpec};
+use crate::rtems::{Machine, RtemsKeys, RtemsSpec};
 use crate::state::State;
 use ffslab_flash::Geometry;
 use ffslab_system::System;
@@ -71,7 +71,7 @@ impl Spec for RtemsSpec {
     }
 
     fn remove_image(&mut self) {
-        if let RtemsFs::Rfs { disk, .. } | RtemsFs::Dosfs { disk, .. } = &mut self.fs {
+        if let Some(disk) = self.fs.disk_mut() {
             disk.image = None;
         }
     }

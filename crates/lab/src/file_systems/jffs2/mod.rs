@@ -1,5 +1,6 @@
 //! JFFS2.
 
+mod on_rtems;
 mod recognise;
 mod scan;
 
@@ -27,7 +28,7 @@ pub static JFFS2: Descriptor = Descriptor {
     title: "JFFS2",
     about: "a log of compressed nodes on the partition itself; a mount reads all of it",
     mountable: Some(&OnLinux),
-    on_rtems: Some("jffs2"),
+    on_rtems: Some(&on_rtems::RtemsPort),
     image: Some(&InImages),
 };
 

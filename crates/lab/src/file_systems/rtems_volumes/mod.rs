@@ -1,5 +1,7 @@
 //! What only RTEMS mounts: volumes of block devices, FAT, which its DOSFS driver reads, and RFS; and IMFS in memory.
 
+mod memory;
+mod mounts;
 mod scan;
 pub mod tree;
 
@@ -16,7 +18,7 @@ pub static FAT: Descriptor = Descriptor {
     title: "FAT",
     about: "FAT12, FAT16 or FAT32 on a block device, as RTEMS's DOSFS mounts it",
     mountable: None,
-    on_rtems: Some("dosfs"),
+    on_rtems: Some(&mounts::DosfsDriver),
     image: Some(&FatImages),
 };
 
@@ -25,7 +27,7 @@ pub static RFS: Descriptor = Descriptor {
     title: "RFS",
     about: "RTEMS's own file system on a block device",
     mountable: None,
-    on_rtems: Some("rfs"),
+    on_rtems: Some(&mounts::RfsDriver),
     image: Some(&RfsImages),
 };
 
@@ -34,7 +36,7 @@ pub static IMFS: Descriptor = Descriptor {
     title: "IMFS",
     about: "files in the memory of RTEMS, without a medium",
     mountable: None,
-    on_rtems: Some("imfs"),
+    on_rtems: Some(&memory::ImfsDriver { mini: false }),
     image: None,
 };
 
@@ -43,7 +45,7 @@ pub static MINI_IMFS: Descriptor = Descriptor {
     title: "mini-IMFS",
     about: "IMFS as a small RTEMS is configured, with fewer calls",
     mountable: None,
-    on_rtems: Some("mini-imfs"),
+    on_rtems: Some(&memory::ImfsDriver { mini: true }),
     image: None,
 };
 

@@ -1,5 +1,6 @@
 //! YAFFS2.
 
+mod on_rtems;
 mod recognise;
 mod scan;
 mod tree;
@@ -28,7 +29,7 @@ pub static YAFFS2: Descriptor = Descriptor {
     title: "YAFFS2",
     about: "a log of pages with tags in their out-of-band areas; a checkpoint makes mounts fast",
     mountable: Some(&OnLinux),
-    on_rtems: Some("yaffs2"),
+    on_rtems: Some(&on_rtems::RtemsPort),
     image: Some(&InImages),
 };
 

@@ -215,7 +215,7 @@ impl Calls for Machine {
     /// the block device's node; file systems without a block cache write out what they hold.
     fn sync(&mut self) -> Answer<()> {
         self.libio.sync_file_systems()?;
-        if let Medium::Disk(_) = self.medium {
+        if let Medium::Disk(..) = self.medium {
             let fd = self.libio.open(DEVICE, OpenFlags::READ_WRITE, 0)?;
             let synced = self.libio.fsync(fd);
             self.libio.close(fd)?;
@@ -241,6 +241,10 @@ const NO_PAGE_CACHE: &str = "page cache (bdbuf_read_ahead_blocks sets its own re
 impl System for Machine {
     fn mount(&mut self, options: &[String]) -> Result<(), String> {
         Machine::mount(self, options)
+    }
+
+    fn format(&mut self) -> Result<(), String> {
+        Machine::format(self)
     }
 
     fn umount(&mut self) -> Answer<()> {
@@ -278,8 +282,8 @@ impl System for Machine {
 
     fn counters(&self) -> Vec<(&'static str, i64)> {
         let flash = match &self.medium {
-            Medium::Flash(flash) => flash.traffic(),
-            Medium::Disk(_) | Medium::Memory => Traffic::default(),
+            Medium::Flash(flash, _) => flash.traffic(),
+            Medium::Disk(..) | Medium::Memory(_) => Traffic::default(),
         };
         let now = self.libio.cache().counts().named();
         let cache = now.iter().zip(self.counts_before).map(|((name, count), before)| (*name, count + before));
@@ -312,16 +316,16 @@ impl System for Machine {
         if oob {
             return Err("oob = true: a block device has no OOB area".to_string());
         }
-        self.disk_image().ok_or_else(|| "there is no block device: images are those of rfs and dosfs".to_string())
+        self.disk_image().ok_or_else(|| "there is no block device: images are those of file systems on one".to_string())
     }
 
     fn snapshot(&self) -> Result<MediumImage, String> {
         match &self.medium {
-            Medium::Memory => {
+            Medium::Memory(_) => {
                 Err("files in memory do not outlive the machine: make them in [[setup]] steps".to_string())
             }
-            Medium::Disk(disk) => Ok(MediumImage::Bytes(self.libio.cache().device(*disk).image().to_vec())),
-            Medium::Flash(flash) => Ok(flash.snapshot()),
+            Medium::Disk(disk, _) => Ok(MediumImage::Bytes(self.libio.cache().device(*disk).image().to_vec())),
+            Medium::Flash(flash, _) => Ok(flash.snapshot()),
         }
     }
 }
