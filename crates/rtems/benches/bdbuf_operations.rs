@@ -2,12 +2,17 @@
 //!
 //! A bdbuf operation is one call of get, read, release or release modified. The goal is 5,000,000 per second.
 
+#[path = "../tests/support/system.rs"]
+mod system;
+
 use ffslab_conformance::cpu_time::Stopwatch;
 use ffslab_rtems::bdbuf::{Bdbuf, BdbufConfig, BdbufCounts, DiskId};
 use ffslab_rtems::device::Device;
-use ffslab_rtems::phases::{run, Settings};
+use ffslab_rtems::libio::{OpenFlags, Whence};
 use ffslab_rtems::profile::DeviceProfile;
+use ffslab_rtems::Quirks;
 use ffslab_sim::{Sim, SimConfig};
+use system::{Fs, System};
 
 const DISK_BLOCKS: u32 = 1 << 15;
 
@@ -46,29 +51,36 @@ fn scattered(i: u32) -> u32 {
     i.wrapping_mul(0x9E37_79B9) % DISK_BLOCKS
 }
 
-/// A case of the measured ones, whole: file system, cache, device.
-fn file_system(fs: &str, io_bytes: usize) {
-    let settings = Settings {
-        fs: fs.into(),
-        fs_block_bytes: 1024,
-        cluster_blocks: 0,
-        cache_bytes: 10_240,
-        buffer_max_bytes: 1024,
-        buffer_min_bytes: 512,
-        disk_bytes: 128 << 20,
-        media_block_bytes: 512,
-        consecutive_blocks: 0,
-        io_bytes,
-        file_bytes: 2 << 20,
-        application_priority: ffslab_rtems::bdbuf::Priority(1),
-        read_ahead_blocks: 0,
-        test: "io".into(),
-    };
+/// A file of 2 MiB, written, read, and overwritten in another order: file system, cache, device.
+fn file_system(name: &str, fs: Fs, io_bytes: usize) {
+    const FILE_BYTES: usize = 2 << 20;
+    let config = BdbufConfig { cache_memory_bytes: 10_240, buffer_max_bytes: 1024, ..BdbufConfig::default() };
+    let device = Device::new(DeviceProfile::instant(), 512, (128 << 20) / 512);
+    let mut system = System::with_device(fs, Quirks::default(), device, config);
     let watch = Stopwatch::start();
-    let phases = run(&settings, false).expect("the case runs");
+    system.format().expect("the device is large enough");
+    system.mount().expect("it is formatted");
+    let libio = &mut system.libio;
+    let mut buffer = vec![0x5a; io_bytes];
+    let requests = FILE_BYTES / io_bytes;
+    let fd = libio.open(b"/mnt/f", OpenFlags::CREATE, 0o644).expect("there is room");
+    for _ in 0..requests {
+        libio.write(fd, &buffer).expect("there is room");
+    }
+    libio.fsync(fd).expect("it is open");
+    libio.lseek(fd, 0, Whence::Set).expect("it is open");
+    for _ in 0..requests {
+        libio.read(fd, &mut buffer).expect("it is open");
+    }
+    for i in 0..requests {
+        // An odd stride reaches every place once.
+        let offset = i * 1_001 % requests * io_bytes;
+        libio.lseek(fd, offset as i64, Whence::Set).expect("it is open");
+        libio.write(fd, &buffer).expect("there is room");
+    }
+    libio.close(fd).expect("it is open");
     let seconds = watch.seconds();
-    let done: u64 = phases.iter().map(|phase| operations(phase.cache)).sum();
-    row(&format!("{fs}, 2 MiB file, {io_bytes} B requests, all phases"), done, seconds);
+    row(&format!("{name}, 2 MiB file, {io_bytes} B requests"), operations(libio.cache().counts()), seconds);
 }
 
 fn main() {
@@ -94,7 +106,7 @@ fn main() {
         }
     });
     for io_bytes in [128, 4096] {
-        file_system("rfs", io_bytes);
-        file_system("dosfs", io_bytes);
+        file_system("rfs", Fs::Rfs(1024), io_bytes);
+        file_system("dosfs", Fs::Dosfs(0), io_bytes);
     }
 }

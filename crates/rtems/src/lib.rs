@@ -19,7 +19,6 @@ pub mod dosfs;
 pub mod imfs;
 pub mod jffs2;
 pub mod libio;
-pub mod phases;
 pub mod port;
 pub mod profile;
 pub mod raw;

@@ -1,12 +1,19 @@
 //! Measured runs of RTEMS: a JSON list of runs, each with its settings and its phases. Each phase is compared like a
 //! case.
 
+mod counted;
+mod phases;
+mod settings;
+#[cfg(test)]
+mod tests;
+
 use super::{in_parallel, nothing_matches, summarize, CaseReport, Pair, ValidateOptions, ValidationReport};
 use crate::error::LabError;
 use crate::glob;
-use ffslab_rtems::phases::flash::{self, FlashSettings};
-use ffslab_rtems::phases::{run, Phase, RunError, Settings};
+use crate::run::RunError;
+use counted::{Counted, Ready};
 use serde_json::{Map, Value};
+use settings::{is_flash, Settings};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -16,23 +23,8 @@ struct Measured {
     family: String,
     /// Comes before the name of the phase in the id of each case.
     id: String,
-    setup: Result<Setup, String>,
+    settings: Result<Settings, String>,
     phases: Vec<(String, BTreeMap<String, i64>)>,
-}
-
-/// Whether the run used the block cache or flash.
-enum Setup {
-    Block(Settings),
-    Flash(FlashSettings),
-}
-
-impl Setup {
-    fn run(&self) -> Result<Vec<Phase>, RunError> {
-        match self {
-            Setup::Block(settings) => run(settings, false),
-            Setup::Flash(settings) => flash::run(settings),
-        }
-    }
 }
 
 /// Whether the text holds runs of RTEMS. These are a JSON list, while other cases are one object per line.
@@ -61,7 +53,7 @@ fn read(path: &Path, text: &str) -> Result<Vec<Measured>, LabError> {
 fn measured(index: usize, run: &Map<String, Value>) -> Result<Measured, String> {
     let text = |key: &str| run.get(key).and_then(Value::as_str).map(str::to_string);
     let number = |key: &str| run.get(key).and_then(Value::as_u64).unwrap_or(0);
-    let fs = text("fs").ok_or("the key `fs` is missing: rfs, dosfs, imfs or jffs2")?;
+    let fs = text("fs").ok_or("the key `fs` is missing: the name of a file system")?;
     let phases = run.get("phases").and_then(Value::as_array).ok_or("the key `phases` is missing: a list")?;
     let mut counted = Vec::with_capacity(phases.len());
     for phase in phases {
@@ -70,22 +62,15 @@ fn measured(index: usize, run: &Map<String, Value>) -> Result<Measured, String> 
         let counters = phase.iter().filter_map(|(key, value)| Some((key.clone(), value.as_i64()?)));
         counted.push((name.to_string(), counters.collect()));
     }
-    let settings = Value::Object(run.clone());
-    let malformed = |error| format!("settings: {error}");
-    let setup = match fs.as_str() {
-        "rfs" | "dosfs" | "imfs" => serde_json::from_value(settings).map(Setup::Block).map_err(malformed),
-        "jffs2" => serde_json::from_value(settings).map(Setup::Flash).map_err(malformed),
-        other => Err(format!("the file system '{other}' of RTEMS is not simulated; there are rfs, dosfs, imfs, jffs2")),
-    };
-    let place = match fs.as_str() {
-        "jffs2" => format!(
+    let place = match is_flash(run) {
+        true => format!(
             "block{}-{}-{}-io{}",
             number("erase_block"),
             text("compressor").unwrap_or_default(),
             text("data").unwrap_or_default(),
             number("io_size"),
         ),
-        _ => format!(
+        false => format!(
             "bs{}-spc{}-io{}-cache{}-max{}-cont{}-ra{}-prio{}",
             number("fs_block_size"),
             number("sectors_per_cluster_requested"),
@@ -99,7 +84,7 @@ fn measured(index: usize, run: &Map<String, Value>) -> Result<Measured, String> 
     };
     let family = text("test").unwrap_or_else(|| "io".into());
     let id = format!("rtems/{fs}/{family}/{:03}-{place}", index + 1);
-    Ok(Measured { fs, family, id, setup, phases: counted })
+    Ok(Measured { fs, family, id, settings: Settings::read(run), phases: counted })
 }
 
 /// As [`super::validate`], with one row for each phase.
@@ -120,16 +105,25 @@ pub(super) fn validate(
     }
     let weight =
         |run: &Measured| run.phases.iter().filter_map(|(_, counters)| counters.get("calls")).sum::<i64>() as u64;
-    let reports = in_parallel(&runs, weight, options, progress, |run, _| Some(check(run)))?;
+    let reports = in_parallel(&runs, weight, options, progress, check)?;
     let mut reports = reports.concat();
     reports.retain(|report| chosen(&report.id));
     Ok(ValidationReport { summary: summarize(&reports), cases: reports })
 }
 
-fn check(measured: &Measured) -> Vec<CaseReport> {
-    let simulated = match &measured.setup {
-        Ok(setup) => setup.run().map_err(|error| error.to_string()),
-        Err(error) => Err(error.clone()),
+/// Does one run and compares. `None`: it was interrupted.
+fn check(measured: &Measured, go_on: &dyn Fn() -> bool) -> Option<Vec<CaseReport>> {
+    let ready = measured.settings.clone().and_then(|settings| Ready::of(&settings));
+    let simulated = match ready {
+        Ok(ready) => {
+            let names = ready.names();
+            match ready.run(&mut || go_on()) {
+                Ok(phases) => Ok((names, phases)),
+                Err(RunError::Step(error)) => Err(error),
+                Err(RunError::Interrupted) => return None,
+            }
+        }
+        Err(error) => Err(error),
     };
     let report = |(index, (phase, expected)): (usize, &(String, BTreeMap<String, i64>))| {
         let mut report = CaseReport {
@@ -138,26 +132,25 @@ fn check(measured: &Measured) -> Vec<CaseReport> {
             fs: measured.fs.clone(),
             ..CaseReport::default()
         };
-        match simulated.as_ref().map(|phases| phases.get(index).filter(|found| found.name == *phase)) {
-            Ok(Some(found)) => compare(found, expected, &mut report),
-            Ok(None) => report.error = Some("the simulated run has another phase at this place".into()),
+        match &simulated {
+            Ok((names, phases)) => match phases.get(index).filter(|found| found.name == *phase) {
+                Some(found) => compare(names, found, expected, &mut report),
+                None => report.error = Some("the simulated run has another phase at this place".into()),
+            },
             Err(error) => report.error = Some(error.clone()),
         }
         report
     };
-    measured.phases.iter().enumerate().map(report).collect()
+    Some(measured.phases.iter().enumerate().map(report).collect())
 }
 
 /// Compares the counters of a phase. A counter that is missing counts as 0.
-fn compare(found: &Phase, expected: &BTreeMap<String, i64>, report: &mut CaseReport) {
-    for (name, simulated) in found.counters() {
+fn compare(names: &[&'static str], found: &Counted, expected: &BTreeMap<String, i64>, report: &mut CaseReport) {
+    let measured = expected.keys().map(String::as_str);
+    for name in names.iter().copied().chain(measured) {
         let expected = expected.get(name).copied().unwrap_or(0);
+        let simulated = found.counters.get(name).copied().unwrap_or(0);
         let pair = Pair { expected: expected as f64, simulated: simulated as f64 };
         report.counters.insert(name.to_string(), pair);
-    }
-    for (name, &expected) in
-        expected.iter().filter(|(name, _)| !report.counters.contains_key(*name)).collect::<Vec<_>>()
-    {
-        report.counters.insert(name.clone(), Pair { expected: expected as f64, simulated: 0.0 });
     }
 }

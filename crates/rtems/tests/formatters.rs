@@ -1,61 +1,24 @@
-//! Every call into the cache and every device transfer of the measured traces, in order; and what the formatters chose.
-//! Skipped when they are not there.
-
-mod support;
+//! What the formatters of the real RTEMS chose. Skipped when the measured cases are not there.
 
 use ffslab_rtems::bdbuf::{Bdbuf, BdbufConfig};
 use ffslab_rtems::device::Device;
-use ffslab_rtems::phases::{run, Settings};
 use ffslab_rtems::profile::DeviceProfile;
 use ffslab_rtems::{dosfs, rfs};
 use ffslab_sim::{Sim, SimConfig};
+use flate2::read::GzDecoder;
 use serde_json::{json, Value};
-use support::{counters, measured, ours};
+use std::path::PathBuf;
 
-/// A trace: its run is described by its name and its phases.
-fn check(name: &str, settings: Settings) {
-    let (Some(trace), Some(totals)) =
-        (measured(&format!("traces/{name}.trace")), measured(&format!("traces/{name}.phases")))
-    else {
-        return;
+/// The content of a measured file, if it is there.
+fn measured(name: &str) -> Option<Value> {
+    let shared = std::env::var_os("FFSLAB_SHARED")
+        .map_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared")), PathBuf::from);
+    let path = shared.join(format!("oracle/rtems/{name}.json.gz"));
+    let Ok(file) = std::fs::File::open(&path) else {
+        println!("skipped: {} is not there", path.display());
+        return None;
     };
-    let simulated = run(&settings, true).unwrap();
-    let mut ops = Vec::new();
-    for phase in &simulated {
-        ops.extend(phase.trace.iter().map(|event| json!([event.op, event.block, event.bytes])));
-        ops.push(json!([format!("PHASE_END:{}", phase.name), 0, 0]));
-    }
-    let measured_ops = trace.as_array().unwrap();
-    for (at, (theirs, ours)) in measured_ops.iter().zip(&ops).enumerate() {
-        assert_eq!(theirs, ours, "{name}: operation {at}, after {:?}", &ops[at.saturating_sub(5)..at]);
-    }
-    assert_eq!(measured_ops.len(), ops.len(), "{name}: number of operations");
-
-    let phases = totals["phases"].as_array().unwrap();
-    for (theirs, phase) in phases.iter().zip(&simulated) {
-        let (name, expected) = counters(theirs.as_object().unwrap());
-        assert_eq!((name, expected), (phase.name.clone(), ours(phase)));
-    }
-    println!("{name}: {} operations equal", ops.len());
-}
-
-fn settings(name: &str) -> Option<Settings> {
-    let totals = measured(&format!("traces/{name}.phases"))?;
-    Some(serde_json::from_value(totals).unwrap())
-}
-
-#[test]
-fn traces_are_equal() {
-    for name in [
-        "rfs_bs1024_io1024_file16K_cache10K",
-        "rfs_bs512_io128_file16K_cache10K",
-        "dosfs_bs512_io4096_file16K_cache10K",
-        "dosfs_meta",
-    ] {
-        if let Some(settings) = settings(name) {
-            check(name, settings);
-        }
-    }
+    Some(serde_json::from_reader(GzDecoder::new(file)).unwrap())
 }
 
 fn cache(disk_bytes: u64) -> (Bdbuf, ffslab_rtems::bdbuf::DiskId) {
