@@ -421,7 +421,14 @@ def test_the_check_of_systems_sees_lists() -> None:
 
 
 def test_the_check_of_lists_sees_them() -> None:
-    for text in ('"rfs" | "dosfs" =>', "imfs, mini-imfs", '("jffs2", "ubifs")', "jffs2, yaffs2 or ubifs", "&'yaffs2' | 'jffs2'", "yaffs2 and ubifs"):
+    for text in (
+        '"rfs" | "dosfs" =>',
+        "imfs, mini-imfs",
+        '("jffs2", "ubifs")',
+        "jffs2, yaffs2 or ubifs",
+        "&'yaffs2' | 'jffs2'",
+        "yaffs2 and ubifs",
+    ):
         assert lists_of_file_systems(text), text
     assert not lists_of_file_systems('// jffs2, yaffs2\nfs = "jffs2"; other = 1')
 

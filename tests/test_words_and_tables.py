@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ffslab import Experiment
+from ffslab.text.step_groups import step_table
 from ffslab.text.summary import main_cells, summary_cells, summary_text
 from ffslab.text.tables import number, percent, text_table
 from ffslab.text.time_table import causes_table, spent
@@ -82,6 +83,27 @@ def test_the_only_variant_is_told_with_its_speed_and_energy() -> None:
     said = sentences(summary(made))
     assert said[0] == "10 calls take 10.0 us on average; one call in a hundred takes 1.0 us or more."
     assert said[1] == "The measured steps take 1.00 mJ above idle in 0.2 ms."
+
+
+def test_where_there_is_no_energy_the_reason_stands_once_and_no_table_shows_any() -> None:
+    step = {
+        "step": "sync",
+        "elapsed_us": 1.0,
+        "latency_us": {"n": 0, "sum": 0.0},
+        "counts": {"page_reads": 1, "page_programs": 2, "erases": 3},
+    }
+    without = {"energy_uJ": None, "no_energy": "nobody measured it"}
+    steps = [step | {"energy_uJ": None}]
+    made = [variant(name, 100.0 + at, **without, steps=steps) for at, name in enumerate("abc")]
+    said = sentences(summary(*made))
+    assert said.count("Without energy: nobody measured it.") == 1
+    assert not any("mJ" in text for text in said)
+    assert "energy" not in " ".join(row[0] for row in summary_cells(summary(*made))[1])
+    head, rows = step_table(made[0], "step")
+    assert "mJ" not in head and all(len(row) == len(head) for row in rows)
+    powered = variant("d", 1.0, steps=[step | {"energy_uJ": {"cpu": 1.0, "memory": 1.0, "total": 2.0}}])
+    head, rows = step_table(powered, "step")
+    assert rows[0][head.index("mJ")] == "0.00" and len(rows[0]) == len(head)
 
 
 def test_notes_of_the_run_are_passed_on_once() -> None:

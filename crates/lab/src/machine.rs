@@ -33,8 +33,13 @@ pub trait Spec: Debug + Send + Sync + 'static {
         None
     }
 
-    /// Power that the idle board draws. `None`: no source gives it, so results have no energy.
+    /// Power that the idle board draws. `None`: no source gives it, so results have only the energy above idle.
     fn idle_power(&self) -> Option<PowerMilliwatt> {
+        None
+    }
+
+    /// Why results have no energy at all, in a sentence. `None`: they have.
+    fn no_energy(&self) -> Option<&'static str> {
         None
     }
 

@@ -78,9 +78,13 @@ pub struct VariantSummary {
     /// greatest. Like the percentiles of `latency_us`, they are then exact within 0.1 %.
     #[serde(rename = "latency_quantiles_us", skip_serializing_if = "Vec::is_empty")]
     pub latency_quantiles_us: Vec<f64>,
-    /// Energy above idle: what the measured steps add to the energy of a board on which nothing runs.
+    /// Energy above idle: what the measured steps add to the energy of a board on which nothing runs. Null: nothing is
+    /// known of it, see `no_energy`.
     #[serde(rename = "energy_uJ")]
-    pub energy_uj: EnergySummary,
+    pub energy_uj: Option<EnergySummary>,
+    /// Why there is no energy, in a sentence. Absent: there is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub no_energy: Option<&'static str>,
     /// Energy that a meter on the supply rails would show: the energy above idle and that of the idle board for the
     /// same time. Null: the board's idle power is not known.
     #[serde(rename = "energy_with_idle_uJ")]
@@ -150,19 +154,20 @@ pub struct OfSetupSummary {
     #[serde(rename = "buffered_B")]
     pub buffered_bytes: u64,
     pub totals: Counts,
+    /// Null as that of the variant.
     #[serde(rename = "energy_uJ")]
-    pub energy_uj: EnergySummary,
+    pub energy_uj: Option<EnergySummary>,
 }
 
 impl OfSetupSummary {
-    fn of(outcome: &Outcome) -> Option<OfSetupSummary> {
+    fn of(outcome: &Outcome, has_energy: bool) -> Option<OfSetupSummary> {
         let (left, counts) = (outcome.of_setup.left, outcome.counts_of_setup());
         (left != Unwritten::default() || counts != OpCounts::default()).then(|| OfSetupSummary {
             pages: left.pages,
             inodes: left.inodes,
             buffered_bytes: left.buffered_bytes,
             totals: counts.into(),
-            energy_uj: outcome.of_setup.energy.into(),
+            energy_uj: has_energy.then(|| outcome.of_setup.energy.into()),
         })
     }
 }
@@ -301,9 +306,9 @@ pub struct StepSummary {
     pub formatting: Option<Counts>,
     pub elapsed_us: f64,
     pub latency_us: LatencyUs,
-    /// Energy above idle.
+    /// Energy above idle; null as that of the variant.
     #[serde(rename = "energy_uJ")]
-    pub energy_uj: EnergySummary,
+    pub energy_uj: Option<EnergySummary>,
     /// Null: the board's idle power is not known.
     #[serde(rename = "energy_with_idle_uJ")]
     pub energy_with_idle_uj: Option<EnergySummary>,
@@ -346,6 +351,8 @@ impl VariantSummary {
     pub fn of(labels: Labels, stack: StackTable, spec: &MachineSpec, outcome: &Outcome) -> VariantSummary {
         let flash = spec.flash_summary();
         let idle = spec.idle_power();
+        let no_energy = spec.no_energy();
+        let has_energy = no_energy.is_none();
         let last = outcome.last();
         let of_setup = outcome.counts_of_setup();
         let tally = outcome.requests.tally();
@@ -369,7 +376,8 @@ impl VariantSummary {
             latency_us: outcome.requests.latency_us(),
             requests_kept: tally.is_some().then_some(outcome.requests.len() as u64),
             latency_quantiles_us: tally.as_ref().map_or_else(Vec::new, |tally| tally.quantiles_us(QUANTILES)),
-            energy_uj: last.energy.into(),
+            energy_uj: has_energy.then(|| last.energy.into()),
+            no_energy,
             energy_with_idle_uj: with_idle(last.energy, idle, last.time_ns),
             time_us: ns_to_us(last.time_ns),
             program_us: ns_to_us(outcome.program_ns),
@@ -377,7 +385,7 @@ impl VariantSummary {
             setup_time_us: ns_to_us(outcome.setup.last().map_or(0, |step| step.time_ns)),
             user_read_bytes,
             user_written_bytes,
-            of_setup: OfSetupSummary::of(outcome),
+            of_setup: OfSetupSummary::of(outcome, has_energy),
             write_amplification: ratio(
                 last.counts.page_programs.saturating_sub(of_setup.page_programs + last.formatting.page_programs),
                 user_written_bytes,
@@ -387,7 +395,7 @@ impl VariantSummary {
             space_before: SpaceSummary::of(&outcome.space_before),
             space_after: SpaceSummary::of(&outcome.space_after),
             counters: sum_counters(&outcome.measure),
-            steps: step_summaries(labels.steps, idle, outcome),
+            steps: step_summaries(labels.steps, idle, has_energy, outcome),
             notes: of_steps.chain(tally.map(|tally| only_counted(&outcome.requests, &tally))).collect(),
         }
     }
@@ -428,7 +436,12 @@ fn with_idle(above_idle: Energy, idle: Option<PowerMilliwatt>, time_ns: u64) -> 
     Some(energy.into())
 }
 
-fn step_summaries(titles: Vec<String>, idle: Option<PowerMilliwatt>, outcome: &Outcome) -> Vec<StepSummary> {
+fn step_summaries(
+    titles: Vec<String>,
+    idle: Option<PowerMilliwatt>,
+    has_energy: bool,
+    outcome: &Outcome,
+) -> Vec<StepSummary> {
     let mut summaries = Vec::with_capacity(titles.len());
     let (mut counts_before, mut energy_before, mut before_ns) = (OpCounts::default(), Energy::default(), 0);
     let mut formatting_before = OpCounts::default();
@@ -439,7 +452,7 @@ fn step_summaries(titles: Vec<String>, idle: Option<PowerMilliwatt>, outcome: &O
             formatting: (done.formatting != formatting_before).then(|| (done.formatting - formatting_before).into()),
             elapsed_us: ns_to_us(done.elapsed_ns),
             latency_us: outcome.requests.step_latency_us(index, done.rows.clone()),
-            energy_uj: (done.energy - energy_before).into(),
+            energy_uj: has_energy.then(|| (done.energy - energy_before).into()),
             energy_with_idle_uj: with_idle(done.energy - energy_before, idle, done.time_ns - before_ns),
             fs_free_bytes: done.fs_free_bytes,
             bytes_accepted: done.facts.bytes_accepted,

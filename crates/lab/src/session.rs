@@ -69,8 +69,9 @@ pub struct SessionTotals {
     pub counts: Counts,
     /// Of these, those that made a new partition usable.
     pub formatting: Counts,
+    /// Above idle. Null: nothing is known of it.
     #[serde(rename = "energy_uJ")]
-    pub energy_uj: EnergySummary,
+    pub energy_uj: Option<EnergySummary>,
     pub time_us: f64,
 }
 
@@ -172,7 +173,8 @@ impl Session {
         let sim = self.runner.system.sim();
         let now_us = ns_to_us(sim.now_ns() - sim.config().uptime_ns);
         let formatting = sim.causes().of_reason(&FORMATTING).into();
-        SessionTotals { counts: sim.total().into(), formatting, energy_uj: sim.energy().into(), time_us: now_us }
+        let energy_uj = self.spec.no_energy().is_none().then(|| sim.energy().into());
+        SessionTotals { counts: sim.total().into(), formatting, energy_uj, time_us: now_us }
     }
 
     /// Flash operations since the stack was made, by who and why; causes that cost nothing are left out.

@@ -57,7 +57,7 @@ class SessionTotals(TypedDict):
     busy_us: float
     cpu_us: float
     driver_us: float
-    energy_uJ: EnergySummary
+    energy_uJ: EnergySummary | None
     erases: int
     formatting: Counts
     oob_programs: int

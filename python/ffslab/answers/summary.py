@@ -179,7 +179,7 @@ class OfSetupSummary(TypedDict):
     """What the setup of a variant left in memory, and what writing it took: a part of the totals, with the reaso..."""
 
     buffered_B: int
-    energy_uJ: EnergySummary
+    energy_uJ: EnergySummary | None
     inodes: int
     pages: int
     totals: Counts
@@ -359,7 +359,7 @@ class StepSummary(TypedDict):
     counters: NotRequired[dict[str, int]]
     counts: Counts
     elapsed_us: float
-    energy_uJ: EnergySummary
+    energy_uJ: EnergySummary | None
     energy_with_idle_uJ: EnergySummary | None
     files: int | None
     fio: NotRequired[FioReport | None]
@@ -406,7 +406,7 @@ class VariantSummary(TypedDict):
     by_cause: list[CauseSummary]
     causes: Legend
     counters: NotRequired[dict[str, int]]
-    energy_uJ: EnergySummary
+    energy_uJ: EnergySummary | None
     energy_with_idle_uJ: EnergySummary | None
     erases_per_block: MeanSd
     flash: FlashSummary | None
@@ -415,6 +415,7 @@ class VariantSummary(TypedDict):
     latency_quantiles_us: NotRequired[list[float]]
     latency_us: LatencyUs
     name: str
+    no_energy: NotRequired[str | None]
     notes: list[str]
     of_setup: OfSetupSummary | None
     program_us: float

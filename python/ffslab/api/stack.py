@@ -170,7 +170,7 @@ class Stack:
         self._session.set_read_ahead_bytes(KiB * 1024)
 
     def counters(self) -> SessionTotals:
-        """Flash operations, `energy_uJ` above idle and `time_us` since the stack was made."""
+        """Flash operations, `energy_uJ` above idle (None: nothing is known) and `time_us` since the stack was made."""
         counters: SessionTotals = json.loads(self._session.counts())
         return counters
 

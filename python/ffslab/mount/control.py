@@ -17,6 +17,7 @@ from ffslab.answers import Operation
 from ffslab.answers.mount import MountStat
 from ffslab.files.inputs import resolved
 from ffslab.files.os_errors import reason
+from ffslab.text.energy import energy_mj
 from ffslab.text.quoting import printable
 from ffslab.text.summary import aligned
 from ffslab.text.tables import number
@@ -102,11 +103,13 @@ def text(now: MountStat) -> str:
         ("page reads", number(totals["page_reads"], 0)),
         ("page programs", number(totals["page_programs"], 0)),
         ("block erases", number(totals["erases"], 0)),
-        ("energy, mJ", number(totals["energy_uJ"]["total"] / 1e3, 2)),
     ]
     if new["page_programs"] or new["erases"]:
         told = f"{number(new['page_programs'], 0)} programs, {number(new['erases'], 0)} erases"
-        facts.insert(-1, ("of formatting", told))
+        facts.append(("of formatting", told))
+    energy = energy_mj(totals)
+    if energy is not None:
+        facts.append(("energy, mJ", number(energy, 2)))
     if now["free_B"] is not None:
         facts.append(("free, MiB", number(now["free_B"] / 2**20, 1)))
     width = max(len(name) for name, _ in facts)

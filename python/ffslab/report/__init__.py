@@ -11,6 +11,7 @@ from ffslab import __version__
 from ffslab.answers.summary import VariantSummary
 from ffslab.report import plots, sweeps
 from ffslab.report.style import STYLE
+from ffslab.text.energy import have_energy
 from ffslab.text.quoting import escape, plain_html
 from ffslab.text.step_groups import StepGroup, step_groups
 from ffslab.text.summary import COLUMNS_MAX, main_cells
@@ -91,7 +92,7 @@ def _setting(variants: list[VariantSummary]) -> str:
         for key in NAMES
         if stacks[0].get(key) and all(stack.get(key) == stacks[0][key] for stack in stacks)
     ]
-    above = " Energy is energy above idle." if any(variant["energy_uJ"]["total"] for variant in variants) else ""
+    above = " Energy is energy above idle." if have_energy(variants) else ""
     return f"Simulated by ffslab {__version__} in virtual time: {', '.join(common)}.{above}"
 
 

@@ -14,6 +14,7 @@ from ffslab.answers.summary import VariantSummary
 from ffslab.report.drawing import VECTOR_MARKS_MAX, colour, distribution, new_figure, svg_text, thousands, value_axis
 from ffslab.report.drawing import width as line_width
 from ffslab.text.causes import titles
+from ffslab.text.energy import energy_mj, have_energy
 from ffslab.text.time_table import CPU, IDLE, PROGRAM, asked_for, spent
 
 if TYPE_CHECKING:
@@ -246,14 +247,14 @@ def space_bars(axes: Axes, held: list[Pages]) -> None:
 
 def energy_by_rail(variants: list[VariantSummary]) -> str | None:
     """Stacked bars: energy above idle per variant and supply rail."""
-    if not any(variant["energy_uJ"]["total"] for variant in variants):
+    if not have_energy(variants):
         return None
     figure = new_figure(0.9 + _rows_inches(variants))
     axes = figure.add_subplot()
     y = np.arange(len(variants))
     left = np.zeros(len(variants))
     for i, (rail, label) in enumerate(RAILS):
-        energy = np.array([variant["energy_uJ"][rail] / 1e3 for variant in variants])
+        energy = np.array([energy_mj(variant, rail) or 0.0 for variant in variants])
         axes.barh(y, energy, left=left, color=colour(i), label=label, height=0.6)
         left += energy
     _variant_rows(axes, variants)

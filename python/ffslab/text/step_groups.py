@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from ffslab.answers.summary import StepSummary, VariantSummary
+from ffslab.text.energy import energy_mj
 from ffslab.text.tables import number
 
 # So many steps are shown one by one.
@@ -26,7 +27,7 @@ class StepGroup:
     steps: int = 0
     elapsed_us: float = 0.0
     longest_us: float = 0.0
-    energy_uj: float = 0.0
+    energy_mj: float = 0.0
     calls: int = 0
     latency_sum_us: float = 0.0
     page_reads: int = 0
@@ -37,7 +38,7 @@ class StepGroup:
         self.steps += 1
         self.elapsed_us += step["elapsed_us"]
         self.longest_us = max(self.longest_us, step["elapsed_us"])
-        self.energy_uj += step["energy_uJ"]["total"]
+        self.energy_mj += energy_mj(step) or 0.0
         self.calls += step["latency_us"]["n"]
         self.latency_sum_us += step["latency_us"]["sum"]
         self.page_reads += step["counts"]["page_reads"]
@@ -70,12 +71,13 @@ def step_table(variant: VariantSummary, what: str) -> tuple[list[str], list[list
     groups = step_groups(variant)
     several = any(group.steps > 1 for group in groups)
     head = [what, *(["number"] if several else []), "ms", *(["ms each", "longest"] if several else [])]
-    head += ["mJ", "calls", "page reads", "page programs", "erases"]
+    powered = all(step["energy_uJ"] is not None for step in variant["steps"])
+    head += [*(["mJ"] if powered else []), "calls", "page reads", "page programs", "erases"]
     rows = []
     for group in groups:
         row = [short(group.title), *([number(group.steps)] if several else []), number(group.elapsed_us / 1e3, 2)]
         if several:
             row += [number(group.elapsed_us / 1e3 / group.steps, 2), number(group.longest_us / 1e3, 2)]
-        row += [number(group.energy_uj / 1e3, 2), number(group.calls), number(group.page_reads)]
+        row += [*([number(group.energy_mj, 2)] if powered else []), number(group.calls), number(group.page_reads)]
         rows.append([*row, number(group.page_programs), number(group.erases)])
     return head, rows

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from ffslab.answers import Operation
 from ffslab.answers.summary import Summary, VariantSummary
+from ffslab.text.energy import energy_mj
 from ffslab.text.tables import number, percent, text_table
 from ffslab.text.time_table import axis_text, causes_table, variant_heads, variants_table
 from ffslab.text.words import sentences
@@ -48,9 +49,9 @@ ROWS: list[tuple[str, Callable[[VariantSummary], float | None], int]] = [
     ("write amplification", lambda v: v["write_amplification"], 2),
     ("erases per block, mean", lambda v: v["erases_per_block"]["mean"], 2),
     ("erases per block, sd", lambda v: v["erases_per_block"]["sd"], 2),
-    ("energy CPU, mJ", lambda v: v["energy_uJ"]["cpu"] / 1e3, 2),
-    ("energy memory, mJ", lambda v: v["energy_uJ"]["memory"] / 1e3, 2),
-    ("energy total, mJ", lambda v: v["energy_uJ"]["total"] / 1e3, 2),
+    ("energy CPU, mJ", lambda v: energy_mj(v, "cpu"), 2),
+    ("energy memory, mJ", lambda v: energy_mj(v, "memory"), 2),
+    ("energy total, mJ", energy_mj, 2),
 ]
 # What RTEMS counts instead of pages of a chip.
 COUNTERS = {

@@ -9,6 +9,7 @@ from ffslab.answers import Operation
 from ffslab.answers.summary import OfSetupSummary, Summary, VariantSummary
 from ffslab.api.profiles import endurance_of
 from ffslab.text.causes import FORMATTING, READING, reasons_that
+from ffslab.text.energy import energy_mj, have_energy
 from ffslab.text.tables import number
 from ffslab.text.time_table import sentence as largest_cost
 
@@ -25,6 +26,7 @@ def sentences(summary: Summary) -> list[str]:
     if len(variants) == 1:
         said += _shares(variants[0])
     said += _left_by_setup(variants)
+    said += [f"Without energy: {why}." for why in dict.fromkeys(v.get("no_energy") for v in variants) if why]
     said += _notes(variants)
     return said
 
@@ -75,7 +77,7 @@ def _listed(parts: list[str]) -> str:
 
 def _speed(variant: VariantSummary) -> Iterator[str]:
     """How long the calls of the only variant took, and what energy all of it."""
-    latency, energy = variant["latency_us"], variant["energy_uJ"]["total"]
+    latency, energy = variant["latency_us"], energy_mj(variant)
     if latency["n"]:
         yield (
             f"{number(latency['n'])} calls take {number(latency['mean'])} us on average; "
@@ -83,7 +85,7 @@ def _speed(variant: VariantSummary) -> Iterator[str]:
         )
     if energy and variant["time_us"]:
         time_ms = number(variant["time_us"] / 1e3)
-        yield f"The measured steps take {number(energy / 1e3, 2)} mJ above idle in {time_ms} ms."
+        yield f"The measured steps take {number(energy, 2)} mJ above idle in {time_ms} ms."
 
 
 def _comparison(variants: list[VariantSummary]) -> Iterator[str]:
@@ -99,7 +101,7 @@ def _comparison(variants: list[VariantSummary]) -> Iterator[str]:
             yield f"The calls take the same time with {second} as with {first} {means}."
         else:
             yield f"The calls take {change} time with {second} than with {first} {means}."
-        energy_before, energy_after = (v["energy_uJ"]["total"] / 1e3 for v in variants)
+        energy_before, energy_after = (energy_mj(v) for v in variants)
         if energy_before and energy_after:
             amounts = f"({number(energy_after, 2)} mJ instead of {number(energy_before, 2)} mJ above idle)"
             yield f"The measured steps take {_change(energy_before, energy_after) or 'the same'} energy {amounts}."
@@ -107,9 +109,9 @@ def _comparison(variants: list[VariantSummary]) -> Iterator[str]:
     fastest, slowest = (extreme(variants, key=lambda v: v["latency_us"]["mean"] or 0.0) for extreme in (min, max))
     least, most = (number(variant["latency_us"]["mean"]) for variant in (fastest, slowest))
     yield f"The shortest mean latency is {least} us ({fastest['name']}), the longest {most} us ({slowest['name']})."
-    frugal, greedy = (extreme(variants, key=lambda v: v["energy_uJ"]["total"]) for extreme in (min, max))
-    if greedy["energy_uJ"]["total"]:
-        least, most = (number(variant["energy_uJ"]["total"] / 1e3, 2) for variant in (frugal, greedy))
+    if have_energy(variants):
+        frugal, greedy = (extreme(variants, key=lambda v: energy_mj(v) or 0.0) for extreme in (min, max))
+        least, most = (number(energy_mj(variant), 2) for variant in (frugal, greedy))
         yield f"The least energy is {least} mJ ({frugal['name']}), the most {most} mJ ({greedy['name']})."
     yield from (f"Slowest ({slowest['name']}): {text}" for text in filter(None, [largest_cost(slowest)]))
     worn = max(variants, key=lambda v: v["erases_per_block"]["mean"])
@@ -200,7 +202,7 @@ def _shares(variant: VariantSummary) -> Iterator[str]:
     if variant["time_us"] and variant.get("flash", {}) is not None:
         yield f"The chip is busy {_share(totals['busy_us'], variant['time_us'])} of the virtual time."
     energy = variant["energy_uJ"]
-    if energy["total"]:
+    if energy is not None and energy["total"]:
         yield f"{_share(energy['cpu'], energy['total'])} of the energy above idle is the CPU's."
 
 

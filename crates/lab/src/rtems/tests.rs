@@ -65,6 +65,8 @@ fn every_file_system_runs_the_same_steps() {
         assert_eq!(variant.user_read_bytes, 16 * 4096 + 500, "{fs}");
         assert_eq!(variant.user_written_bytes, 8 * 4096 + 4 * 1024 + 500, "{fs}");
         assert!(variant.totals.cpu_us > 0.0 && variant.flash.is_none(), "{fs}");
+        assert!(variant.energy_uj.is_none() && variant.steps.iter().all(|step| step.energy_uj.is_none()), "{fs}");
+        assert!(variant.no_energy.is_some_and(|reason| reason.contains("RTEMS")), "{fs}");
         // Every nanosecond has a cause.
         let causes: f64 =
             variant.by_cause.iter().map(|c| c.counts.cpu_us + c.counts.driver_us + c.counts.busy_us).sum();

@@ -61,6 +61,10 @@ impl Spec for RtemsSpec {
         RtemsSpec::medium_bytes(self)
     }
 
+    fn no_energy(&self) -> Option<&'static str> {
+        Some("no source gives the power of a board with RTEMS or of its block devices, so there is no energy")
+    }
+
     fn chip_geometry(&self) -> Option<Geometry> {
         self.fs.flash().and_then(FlashSpec::chip_geometry)
     }

@@ -106,8 +106,6 @@ def row_of(variant: VariantSummary) -> Row:
         "cpu_us": totals["cpu_us"],
         "erases_per_block": variant["erases_per_block"]["mean"],
         "erases_per_block_sd": variant["erases_per_block"]["sd"],
-        "energy_uJ": variant["energy_uJ"]["total"],
-        "rails_uJ": variant["energy_uJ"],
         "with_idle_uJ": variant["energy_with_idle_uJ"],
         "flash": variant["flash"],
         "read_B": variant["user_read_B"],
@@ -126,13 +124,16 @@ def row_of(variant: VariantSummary) -> Row:
             {
                 "page_reads": step["counts"]["page_reads"],
                 "us": step["elapsed_us"],
-                "uJ": step["energy_uJ"]["total"],
+                "uJ": 0.0 if step["energy_uJ"] is None else step["energy_uJ"]["total"],
                 # Of each run of Postmark.
                 "read_shares": [done["read_shares"] for done in step.get("postmark", [])],
             }
             for step in variant["steps"]
         ],
     }
+    if (energy := variant["energy_uJ"]) is not None:
+        row["energy_uJ"] = energy["total"]
+        row["rails_uJ"] = energy
     mean_us = latency.get("mean")
     if mean_us is not None:
         row["latency_mean_us"] = mean_us
