@@ -439,7 +439,7 @@ MEDIUM = (
 )
 LISTED_MEDIA = re.compile(rf"(?:{MEDIUM})(?:\s*[,|&]\s*|\s+(?:or|and)\s+)(?:or |and )?(?:{MEDIUM})")
 # The table of profiles, types made from schemas, and what is about given boards by its nature.
-MAY_LIST_MEDIA = re.compile(r"^(crates/lab/src/profile/built_in\.rs|python/ffslab/(answers|studies|boards)/)")
+MAY_LIST_MEDIA = re.compile(r"^(crates/profiles/src/built_in\.rs|python/ffslab/(answers|studies|boards)/)")
 
 
 def lists_of_media(text: str) -> list[str]:

@@ -2,12 +2,12 @@
 
 use crate::error::LabError;
 use crate::file_systems::{self, Ground};
-use crate::media::EccName;
 use crate::mount_options::MountOptions;
 use crate::stack::StackSpec;
-use crate::stack_keys::{NandWaitName, StackKeys, Yaffs2Version};
+use crate::stack_keys::StackKeys;
 use ffslab_bare::{Bare, Costs};
 use ffslab_mtd::Mtd;
+use ffslab_profiles::{EccName, NandWaitName, Yaffs2Version};
 use ffslab_sim::Sim;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

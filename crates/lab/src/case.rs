@@ -2,17 +2,18 @@
 
 use crate::error::LabError;
 use crate::file_systems::{self, Settings};
-use crate::input::friendlier;
-use crate::media::{EccName, NAND};
+use crate::media::NAND;
 use crate::stack::{StackSpec, EPOCH_S};
-use crate::stack_keys::{CompressionName, NandWaitName};
+use crate::stack_keys::CompressionName;
 use ffslab_flash::{Geometry, Rules, Timing};
 use ffslab_linux::{DirtyLimits, Kernel, ReadAheadRules, VfsConfig, VfsCosts, WriteBackKnobs, WriteBackRules};
 use ffslab_mtd::{Driver, Ecc, OpCost};
+use ffslab_profiles::{EccName, NandWaitName};
 use ffslab_sim::units::us_to_ns;
 use ffslab_sim::{CpuCosts, NandWait, PowerMilliwatt, SchedulerClock, SimConfig};
 use ffslab_workload::input;
 use ffslab_workload::text::io_reason;
+use ffslab_workload::toml_text::friendlier;
 use ffslab_workload::Step;
 use serde::Deserialize;
 use serde_json::{Map, Value};

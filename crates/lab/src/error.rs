@@ -1,5 +1,8 @@
 //! What can go wrong in the laboratory.
 
+use ffslab_images::ImageError;
+use ffslab_profiles::ProfileError;
+use ffslab_workload::toml_text::TomlError;
 use thiserror::Error;
 
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -13,6 +16,24 @@ pub enum LabError {
     /// The simulation broke one of its own rules.
     #[error("internal error: {0}")]
     Internal(String),
+}
+
+impl From<TomlError> for LabError {
+    fn from(error: TomlError) -> LabError {
+        LabError::Input(error.to_string())
+    }
+}
+
+impl From<ProfileError> for LabError {
+    fn from(error: ProfileError) -> LabError {
+        LabError::Input(error.to_string())
+    }
+}
+
+impl From<ImageError> for LabError {
+    fn from(error: ImageError) -> LabError {
+        LabError::Input(error.to_string())
+    }
 }
 
 impl LabError {

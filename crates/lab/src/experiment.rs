@@ -3,9 +3,9 @@
 
 use crate::data::StackChange;
 use crate::error::LabError;
-use crate::input::{line_of, toml_error, unknown};
 use crate::stack_keys::{keys_of_others, StackKeys, StackTable};
 use crate::systems;
+use ffslab_workload::toml_text::{friendlier, line_of, toml_error, unknown};
 use ffslab_workload::Step;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -187,7 +187,8 @@ impl Experiment {
         for number in 0..combinations {
             variants.push(read_variant(&source, &root, &axes, number)?);
         }
-        let axes = axes.iter().map(|axis| Ok((axis.name(), plain_values(&source, axis)?))).collect::<Result<_, _>>()?;
+        let axes =
+            axes.iter().map(|axis| Ok((axis.name(), plain_values(&source, axis)?))).collect::<Result<_, LabError>>()?;
         let (calls_max, requests_kept) =
             (optional(&source, &root, "calls_max")?, optional(&source, &root, "requests_kept")?);
         Ok(Experiment { title, variants, axes, calls_max, requests_kept })
@@ -269,8 +270,8 @@ fn read<'i, T: Deserialize<'i>>(source: &Source, value: Value<'i>) -> Result<T, 
 
 fn placed(source: &Source, error: toml::de::Error, offset: usize) -> LabError {
     match error.span() {
-        Some(_) => toml_error(source.text, source.file_name, &error),
-        None => source.error(offset, crate::input::friendlier(error.message())),
+        Some(_) => toml_error(source.text, source.file_name, &error).into(),
+        None => source.error(offset, friendlier(error.message())),
     }
 }
 

@@ -3,7 +3,7 @@
 //! **Role.** Reads experiments and measured cases, builds the stack that they describe, runs their steps in virtual
 //! time, and reports: latencies, flash operations by cause, energy, wear, and how far simulations are from
 //! measurements. The Python package and its command line are thin layers over [`run_experiment`], [`validate()`],
-//! [`SCHEMAS`] and [`profiles`].
+//! and [`SCHEMAS`].
 //!
 //! **Follows.** The format of the measured cases (steps, counters, statistics); the methodology of the papers: explore,
 //! model, simulate, compare.
@@ -23,9 +23,6 @@ pub mod experiment;
 pub mod file_systems;
 pub mod fio;
 pub mod glob;
-pub mod image;
-pub mod input;
-pub mod inspect;
 mod lab;
 pub mod legend;
 pub mod machine;
@@ -34,8 +31,6 @@ pub mod mount_options;
 pub mod planned;
 pub mod postmark;
 mod probe_log;
-pub mod profile;
-pub mod recognise;
 pub mod replay;
 pub mod requests;
 pub mod result;
@@ -50,7 +45,6 @@ pub mod stats;
 pub mod systems;
 pub mod tally;
 pub mod traces;
-pub mod tree;
 pub mod validate;
 
 pub use activity::Activity;
@@ -64,17 +58,13 @@ pub use ffslab_workload::input::{open as open_input, InputKind};
 pub use ffslab_workload::quoting;
 pub use ffslab_workload::text::io_reason;
 pub use ffslab_workload::trace::table::TraceColumns;
-pub use file_systems::{register, Descriptor, ImageFs};
-pub use image::SavedImage;
-pub use inspect::{inspect, InspectOptions, Inspection};
+pub use file_systems::{register, Descriptor};
 pub use lab::{check_experiment, run_experiment, run_experiment_with, Given};
 pub use planned::{planned_variants, PlannedVariant};
-pub use profile as profiles;
-pub use recognise::parts::{Part, Wanted};
 pub use result::RunResult;
+pub use run::SavedImage;
 pub use schemas::{Described, SCHEMAS};
 pub use session::{Session, SessionResult};
 pub use state::StateCache;
 pub use traces::convert_trace;
-pub use tree::{read_trees, PartTree, Tree, TreeEntry};
 pub use validate::{validate, CaseReport, Pair, ValidateOptions, ValidationReport};

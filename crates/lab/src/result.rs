@@ -258,7 +258,7 @@ pub struct CauseSummary {
 }
 
 impl CauseSummary {
-    pub(crate) fn of(cause: &CauseCounts) -> CauseSummary {
+    pub fn of(cause: &CauseCounts) -> CauseSummary {
         CauseSummary {
             task: cause.task.name,
             reason: cause.reason.name,

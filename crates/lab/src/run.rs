@@ -16,12 +16,13 @@ mod uflip;
 mod xattr;
 
 pub use facts::Facts;
+pub(crate) use images::check_saves;
+pub use images::SavedImage;
 pub(crate) use outcome::{Instants, Kept};
 pub use outcome::{OfSetup, Outcome, StepOutcome};
 pub(crate) use phase::Boundary;
 
 use crate::fio;
-use crate::image::SavedImage;
 use crate::probe_log::ProbeLog;
 use crate::requests::RequestLog;
 use crate::traces::Traces;

@@ -3,14 +3,13 @@
 
 use crate::activity::Activity;
 use crate::experiment::ExperimentFile;
-use crate::inspect::Inspected;
 use crate::planned::PlannedVariant;
-use crate::profile::{ProfileName, ShownProfile};
-use crate::recognise::parts::Part;
 use crate::result::{Summary, VariantSummary};
 use crate::session::SessionTotals;
 use crate::stack_keys::StackTable;
 use crate::validate::ValidationReport;
+use ffslab_images::Part;
+use ffslab_profiles::{ProfileName, ShownProfile};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 use serde_json::Value;
@@ -40,7 +39,6 @@ impl Described {
 pub const SCHEMAS: &[Described] = &[
     Described { name: "experiment", about: "experiment files", make: read::<ExperimentFile> },
     Described::written::<Summary>("summary", "what an experiment did: summary.json"),
-    Described::written::<Vec<Inspected>>("inspection", "what is in the partitions of an image"),
     Described::written::<ValidationReport>("validation", "comparisons with measured cases"),
     Described::written::<VariantSummary>("variant", "a variant of a summary"),
     Described::written::<Vec<PlannedVariant>>("plan", "the variants of an experiment"),

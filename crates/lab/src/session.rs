@@ -6,7 +6,6 @@
 use crate::activity::Activity;
 use crate::columns::{BlockColumns, RequestColumns};
 use crate::error::LabError;
-use crate::input::friendlier;
 use crate::machine::MachineSpec;
 use crate::requests::{Call, CallOp};
 use crate::result::{CauseSummary, Counts, EnergySummary, Labels, VariantSummary};
@@ -19,6 +18,7 @@ use ffslab_fs::Stat;
 use ffslab_sim::units::ns_to_us;
 use ffslab_sim::{Causes, FORMATTING};
 use ffslab_system::{timed, Answer, Fd, OpenFlags, System};
+use ffslab_workload::toml_text::friendlier;
 use ffslab_workload::Step;
 use schemars::JsonSchema;
 use serde::Serialize;

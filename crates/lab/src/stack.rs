@@ -1,17 +1,18 @@
 //! From a description to a running stack: clock, chip, NAND driver, partition, system calls, file system.
 
 use crate::error::LabError;
-use crate::file_systems::{self, Ground, ImageFs, Settings};
-use crate::image::{self, ImageSpec};
-use crate::media::{self, EccName};
+use crate::file_systems::{self, Ground, Settings};
+use crate::media;
 use crate::mount_options::MountOptions;
-use crate::profile::Profile;
-use crate::recognise::arranged::arranged;
-use crate::stack_keys::{NandWaitName, StackKeys};
+use crate::stack_keys::StackKeys;
 use ffslab_flash::{Geometry, Rules, Timing};
 use ffslab_fs::{BlockSpace, FileSystem};
+use ffslab_images::file::{load, read_file};
+use ffslab_images::recognise::arranged::arranged;
+use ffslab_images::ImageSpec;
 use ffslab_linux::{Vfs, VfsConfig, WriteBackKnobs};
 use ffslab_mtd::{Driver, MediumImage, Mtd};
+use ffslab_profiles::{EccName, Profile};
 use ffslab_sim::{CpuCosts, NandWait, PowerMilliwatt, Sim, SimConfig};
 use ffslab_ubi::Ubi;
 use std::path::Path;
@@ -65,8 +66,7 @@ impl StackSpec {
             Some(name) => media::on_linux(name).map_err(LabError::Input)?,
             None => &media::NAND,
         };
-        let profile = Profile::load(&keys.board, keys.part.as_deref(), keys.kernel.as_deref(), base_dir)
-            .map_err(|error| LabError::Input(error.to_string()))?;
+        let profile = Profile::load(&keys.board, keys.part.as_deref(), keys.kernel.as_deref(), base_dir)?;
         if keys.partition_blocks == 0 {
             let text = "partition_blocks = 0: a partition has erase blocks; 160 of 128 KiB each hold 20 MiB";
             return Err(LabError::input(text));
@@ -77,15 +77,7 @@ impl StackSpec {
             driver.ecc = driver.ecc.by(ecc.engine());
         }
         keys.ecc = Some(EccName::of(driver.ecc.engine));
-        let nand_wait = match keys.nand_wait {
-            Some(NandWaitName::Busy) => NandWait::Busy,
-            Some(NandWaitName::Sleep) => NandWait::Sleep,
-            None => profile.nand_wait(),
-        };
-        keys.nand_wait = Some(match nand_wait {
-            NandWait::Busy => NandWaitName::Busy,
-            NandWait::Sleep => NandWaitName::Sleep,
-        });
+        let nand_wait = NandWait::from(*keys.nand_wait.get_or_insert(profile.nand_wait()));
         let mut costs = profile.vfs_costs();
         costs.clock_read_ns = *keys.clock_read_ns.get_or_insert(costs.clock_read_ns);
         let of_fs_kib = mountable.and_then(|fs| fs.read_ahead_kib());
@@ -114,7 +106,7 @@ impl StackSpec {
             first_block: keys.first_block,
             partition_blocks: keys.partition_blocks,
             sim: SimConfig { tick_rate_hz, uptime_ns: keys.uptime_us * 1_000, nand_wait, ..SimConfig::default() },
-            cpu_costs: profile.cpu_costs(keys.traced).map_err(|error| LabError::Input(error.to_string()))?,
+            cpu_costs: profile.cpu_costs(keys.traced)?,
             vfs: VfsConfig {
                 kernel,
                 read_ahead_bytes,
@@ -141,7 +133,7 @@ impl StackSpec {
         let (title, make) = (self.medium.title, self.medium.on_linux);
         let medium = make.ok_or_else(|| format!("a partition of Linux cannot stand on {title}"))?(self, sim)?;
         if let Some(image) = &self.image {
-            image::load(&medium, image)?;
+            load(&medium, image)?;
         }
         Ok(medium)
     }
@@ -170,10 +162,10 @@ fn image_of(keys: &mut StackKeys, geometry: &Geometry, base_dir: &Path) -> Resul
         return Err(LabError::input("image_autoplace is set, but not image_oob: there are no OOB bytes to place"));
     }
     let path = base_dir.join(file);
-    let image = image::read_file(&path).map_err(LabError::Input)?;
+    let image = read_file(&path)?;
     let named = |text: String| LabError::Input(format!("{}: {text}", path.display()));
-    let fs = ImageFs::named(&keys.fs);
-    let arranged = arranged(&image, &said, fs, geometry).map_err(named)?;
+    let fs = file_systems::image_fs(&keys.fs);
+    let arranged = arranged(&image, &said, fs, geometry, &file_systems::image_formats()).map_err(named)?;
     keys.take(&arranged).map_err(named)?;
     Ok(Some(ImageSpec { path, oob: arranged.oob, autoplace: arranged.autoplace, place_bytes: arranged.place_bytes }))
 }

@@ -2,12 +2,13 @@
 
 use crate::error::LabError;
 use crate::file_systems::{self, join_names, Descriptor};
-use crate::media::{self, EccName};
-use crate::recognise::arranged::{Arranged, Said};
-use crate::recognise::parts::Wanted;
+use crate::media;
 use crate::stack::NO_FS;
+use ffslab_images::recognise::arranged::{Arranged, Said};
+use ffslab_images::Wanted;
 use ffslab_jffs2::Endian;
 use ffslab_linux::DirtyLimits;
+use ffslab_profiles::{EccName, NandWaitName, Yaffs2Version};
 use schemars::{json_schema, JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 
@@ -232,23 +233,6 @@ pub enum CompressionName {
     Size,
 }
 
-/// Ages of YAFFS2's sources that differ in what they cost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum Yaffs2Version {
-    /// Before 2011-03: no block summaries.
-    #[serde(rename = "2010")]
-    Y2010,
-    /// 2011-03 to 2012-06: block summaries, whole chunks bypass the short-op cache.
-    #[serde(rename = "2011")]
-    Y2011,
-    /// From 2012-06 on: every write passes the cache.
-    #[serde(rename = "2012")]
-    Y2012,
-    /// 2026: a full cache writes one chunk.
-    #[serde(rename = "today")]
-    Today,
-}
-
 /// Byte order of a medium: that of the CPU that wrote it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -263,16 +247,6 @@ impl EndianName {
     pub fn is_little(&self) -> bool {
         *self == EndianName::Little
     }
-}
-
-/// What a task does while the chip works.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum NandWaitName {
-    /// It holds the CPU.
-    Busy,
-    /// It sleeps; other tasks run.
-    Sleep,
 }
 
 impl StackKeys {

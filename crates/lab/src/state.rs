@@ -9,6 +9,7 @@ use crate::machine::{ImageOf, MachineSpec};
 use crate::run::{RunError, Runner, Watch};
 use crate::traces::Traces;
 use ffslab_flash::ChipImage;
+use ffslab_images::file::read_file;
 use ffslab_mtd::MediumImage;
 use ffslab_workload::Step;
 use sha2::{Digest, Sha256};
@@ -68,7 +69,7 @@ impl<'a> Recipe<'a> {
         }
         if let Some(ImageOf { path, oob, autoplace }) = image {
             hash.update([1, u8::from(oob), u8::from(autoplace)]);
-            hash.update(crate::image::read_file(path)?);
+            hash.update(read_file(path)?);
         }
         Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
     }

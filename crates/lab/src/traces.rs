@@ -3,7 +3,7 @@
 
 use crate::error::LabError;
 use crate::fio::FioFile;
-use crate::image;
+use ffslab_images::file::read_file;
 use ffslab_workload::host_tree::HostTree;
 use ffslab_workload::input::{self, read_text, Input, InputKind};
 use ffslab_workload::postmark::{self, CommandFile};
@@ -53,7 +53,7 @@ impl Traces {
             }
             if let Step::Load(load) = step {
                 if let Entry::Vacant(place) = self.images.entry(load.image.clone()) {
-                    place.insert(Arc::new(image::read_file(&base_dir.join(&load.image))?));
+                    place.insert(Arc::new(read_file(&base_dir.join(&load.image))?));
                 }
             }
             if let Step::Fio(fio) = step {

@@ -1,8 +1,11 @@
 //! What is in flash images as Python values.
 
 use crate::{to_json, to_python, InputError};
-use ffslab_lab::recognise::{mtdparts, Given};
-use ffslab_lab::{Endian, ImageFs, InspectOptions, TreeEntry, Wanted};
+use ffslab_images::recognise::mtdparts;
+use ffslab_images::{Given, ImageError, ImageFs, TreeEntry, Wanted};
+use ffslab_inspect::InspectOptions;
+use ffslab_lab::file_systems::{image_formats, image_fs};
+use ffslab_lab::Endian;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use std::ffi::OsString;
@@ -42,6 +45,10 @@ fn row(py: Python<'_>, entry: TreeEntry) -> Row<'_> {
     )
 }
 
+fn refused(error: ImageError) -> PyErr {
+    InputError::new_err(error.to_string())
+}
+
 /// "auto" is `None`.
 fn known_endian(name: &str) -> PyResult<Option<Endian>> {
     match name {
@@ -54,9 +61,9 @@ fn known_endian(name: &str) -> PyResult<Option<Endian>> {
 
 /// "auto" is `None`.
 fn known_fs(name: &str) -> PyResult<Option<ImageFs>> {
-    let found = ImageFs::named(name);
+    let found = image_fs(name);
     if found.is_none() && name != "auto" {
-        let known = ImageFs::all().into_iter().map(ImageFs::name).collect::<Vec<_>>().join(", ");
+        let known = image_formats().into_iter().map(ImageFs::name).collect::<Vec<_>>().join(", ");
         return Err(InputError::new_err(format!("fs \"{name}\": must be {known} or auto")));
     }
     Ok(found)
@@ -96,17 +103,17 @@ fn wanted_of(how: &Bound<'_, PyDict>) -> PyResult<Wanted> {
 #[pyfunction]
 pub fn recognise(py: Python<'_>, path: PathBuf, how: &Bound<'_, PyDict>) -> PyResult<String> {
     let wanted = wanted_of(how)?;
-    to_json(&py.detach(|| ffslab_lab::inspect::recognise(&path, &wanted)).map_err(to_python)?)
+    to_json(&py.detach(|| ffslab_images::parts_of_file(&path, &wanted, &image_formats())).map_err(refused)?)
 }
 
 /// The only partition of an image that holds a file system, as JSON.
 #[pyfunction]
 pub fn recognise_one(py: Python<'_>, path: PathBuf, how: &Bound<'_, PyDict>) -> PyResult<String> {
     let wanted = wanted_of(how)?;
-    to_json(&py.detach(|| ffslab_lab::inspect::recognise_one(&path, &wanted)).map_err(to_python)?)
+    to_json(&py.detach(|| ffslab_images::only_part_of_file(&path, &wanted, &image_formats())).map_err(refused)?)
 }
 
-/// Looks into an image; returns what [`ffslab_lab::inspect::Inspected`] holds of each partition as JSON.
+/// Looks into an image; returns what [`ffslab_inspect::Inspected`] holds of each partition as JSON.
 #[pyfunction]
 #[pyo3(signature = (path, how, *, board, part, kernel, device))]
 pub fn inspect(
@@ -119,7 +126,7 @@ pub fn inspect(
     device: String,
 ) -> PyResult<String> {
     let options = InspectOptions { wanted: wanted_of(how)?, board, part, kernel, device };
-    to_json(&py.detach(|| ffslab_lab::inspect(&path, &options)).map_err(to_python)?)
+    to_json(&py.detach(|| ffslab_inspect::inspect(&path, &options)).map_err(to_python)?)
 }
 
 /// A partition as JSON, its entries and notes; no entries: what it holds is not known.
@@ -129,8 +136,8 @@ type Read<'py> = (String, Option<Vec<Row<'py>>>, Vec<String>);
 #[pyfunction]
 pub fn read_trees<'py>(py: Python<'py>, path: PathBuf, how: &Bound<'py, PyDict>) -> PyResult<Vec<Read<'py>>> {
     let wanted = wanted_of(how)?;
-    let trees = py.detach(|| ffslab_lab::read_trees(&path, &wanted)).map_err(to_python)?;
-    let read = |found: ffslab_lab::PartTree| {
+    let trees = py.detach(|| ffslab_images::read_trees(&path, &wanted, &image_formats())).map_err(refused)?;
+    let read = |found: ffslab_images::PartTree| {
         let (entries, notes) = found.tree.map_or((None, Vec::new()), |tree| (Some(tree.entries), tree.notes));
         let rows = entries.map(|entries| entries.into_iter().map(|entry| row(py, entry)).collect());
         Ok((to_json(&found.part)?, rows, notes))

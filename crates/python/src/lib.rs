@@ -232,25 +232,25 @@ fn schemas() -> Vec<(&'static str, &'static str)> {
 }
 
 fn described() -> impl Iterator<Item = &'static ffslab_lab::Described> {
-    ffslab_lab::SCHEMAS.iter().chain(ffslab_mount::SCHEMAS)
+    ffslab_lab::SCHEMAS.iter().chain(ffslab_inspect::SCHEMAS).chain(ffslab_mount::SCHEMAS)
 }
 
 /// Names of the built-in profiles as JSON.
 #[pyfunction]
 fn profiles() -> PyResult<String> {
-    to_json(&ffslab_lab::profiles::list())
+    to_json(&ffslab_profiles::list())
 }
 
 /// One profile with every value, its unit, source and status, as JSON.
 #[pyfunction]
 fn profile(name: &str) -> PyResult<String> {
-    to_json(&ffslab_lab::profiles::show(name).map_err(|error| InputError::new_err(error.to_string()))?)
+    to_json(&ffslab_profiles::show(name).map_err(|error| InputError::new_err(error.to_string()))?)
 }
 
 /// The chip of a board: bytes of a page and of its OOB area, pages of a block, blocks.
 #[pyfunction]
 fn chip_geometry(board: &str, part: Option<&str>, base_dir: PathBuf) -> PyResult<(u32, u32, u32, u32)> {
-    let profile = ffslab_lab::profiles::Profile::load(board, part, None, &base_dir);
+    let profile = ffslab_profiles::Profile::load(board, part, None, &base_dir);
     let chip = profile.map_err(|error| InputError::new_err(error.to_string()))?.part.geometry();
     Ok((chip.page_bytes, chip.oob_bytes, chip.pages_per_block, chip.blocks))
 }

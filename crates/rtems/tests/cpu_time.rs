@@ -1,15 +1,16 @@
 //! CPU time: it changes no count, adds up to the clock, and makes the differences that it should, from its causes.
 
+use ffslab_profiles::{block_device, rtems_board};
 use ffslab_rtems::bdbuf::{Bdbuf, BdbufConfig, BdbufCounts};
-use ffslab_rtems::cpu::{Cpu, CpuCosts};
+use ffslab_rtems::cpu::Cpu;
 use ffslab_rtems::device::Device;
 use ffslab_rtems::imfs::{Imfs, ImfsOptions};
 use ffslab_rtems::jffs2::{Compression, Jffs2, NorFlash};
 use ffslab_rtems::libio::{Libio, OpenFlags, Whence};
-use ffslab_rtems::profile::DeviceProfile;
 use ffslab_rtems::yaffs2::Yaffs2;
 use ffslab_rtems::{dosfs, rfs, Quirks};
 use ffslab_sim::{Sim, SimConfig};
+use std::path::Path;
 
 const FILE_BYTES: usize = 1 << 20;
 
@@ -28,7 +29,7 @@ fn cache(priced: bool, cache_kib: u32) -> (Bdbuf, Sim) {
     };
     let mut cache = Bdbuf::new(sim.clone(), config).unwrap();
     if priced {
-        cache.set_cpu(Cpu::priced(sim.clone(), CpuCosts::named("beaglebone-black").unwrap()));
+        cache.set_cpu(Cpu::priced(sim.clone(), rtems_board("beaglebone-black", Path::new("")).unwrap()));
     }
     (cache, sim)
 }
@@ -36,7 +37,7 @@ fn cache(priced: bool, cache_kib: u32) -> (Bdbuf, Sim) {
 /// A file system on a RAM disk of 4 MiB, with a file of 1 MiB.
 fn on_ram_disk(fs: &str, priced: bool, cache_kib: u32) -> System {
     let (mut cache, sim) = cache(priced, cache_kib);
-    let profile = DeviceProfile::named("ram-disk-beaglebone").unwrap();
+    let profile = block_device("ram-disk-beaglebone", Path::new("")).unwrap();
     let disk = cache.add_disk(Device::new(profile, 512, 8192));
     let mut libio = match fs {
         "rfs" => {

@@ -24,6 +24,7 @@ pub mod quoting;
 pub mod steps;
 pub mod strace;
 pub mod text;
+pub mod toml_text;
 pub mod trace;
 pub mod uflip;
 

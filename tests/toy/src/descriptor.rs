@@ -3,15 +3,15 @@
 use crate::log::{self, Record};
 use crate::Toy;
 use ffslab_fs::{FileSystem, PAGE_BYTES};
-use ffslab_lab::file_systems::images::{BlockLook, BlockOwner};
-use ffslab_lab::file_systems::{Descriptor, Evidence, Ground, ImageFormat, ImageFs, Mountable, Refusal, Settings};
-use ffslab_lab::inspect::Scanned;
+use ffslab_images::format::{BlockLook, BlockOwner, Evidence, ImageFormat, ImageFs};
+use ffslab_images::recognise::{strides, Given, Layout, BLOCK_BYTES_USUAL};
+use ffslab_images::scan::Scanned;
+use ffslab_images::tree::{as_it_is, chip_with, tree_in, Content, OnChip, Tree};
+use ffslab_lab::file_systems::{Descriptor, Ground, Mountable, Refusal, Settings};
 use ffslab_lab::mount_options::{no_options, MountOptions};
-use ffslab_lab::profiles::Profile;
-use ffslab_lab::recognise::{strides, Given, Layout, BLOCK_BYTES_USUAL};
 use ffslab_lab::stack_keys::StackKeys;
-use ffslab_lab::tree::{as_it_is, chip_with, tree_in, Content, OnChip, Tree};
 use ffslab_lab::LabError;
+use ffslab_profiles::Profile;
 use std::sync::Arc;
 
 pub static TOY: Descriptor = Descriptor {
@@ -59,18 +59,18 @@ impl ImageFormat for InImages {
         &[Evidence::Headers]
     }
 
-    fn recognise(&self, image: &[u8], given: &Given, _evidence: Evidence) -> Option<Layout> {
+    fn recognise(&self, fs: ImageFs, image: &[u8], given: &Given, _evidence: Evidence) -> Option<Layout> {
         // The sizes with which most pages begin with a record, and a record of several pages is whole.
         let whole = |&(page, oob): &(u32, u32)| {
             let pages = image.chunks((page + oob) as usize).enumerate();
             let headers = pages.filter(|(_, page)| page.starts_with(&log::MAGIC)).map(|(number, _)| number);
-            let layout = Layout::new(ImageFs::of(&TOY), page, oob, page, image);
+            let layout = Layout::new(fs, page, oob, page, image);
             headers.take(64).filter(|&at| record_at(image, &layout, at as u32).is_some()).count()
         };
         let sizes: Vec<(u32, u32)> = strides(given).collect();
         let &(page, oob) = sizes.iter().rev().max_by_key(|sizes| whole(sizes)).filter(|sizes| whole(sizes) > 0)?;
         let block_bytes = given.block_bytes.unwrap_or(BLOCK_BYTES_USUAL);
-        let layout = Layout::new(ImageFs::of(&TOY), page, oob, block_bytes, image);
+        let layout = Layout::new(fs, page, oob, block_bytes, image);
         Some(layout.because(format!("with pages of {page} + {oob} B records of the toy are whole")))
     }
 

@@ -1,8 +1,10 @@
 //! The toy in experiments, in images and on a mount: everything goes through its descriptor.
 
-use ffslab_lab::recognise::Given;
+use ffslab_images::{read_trees, Given, Wanted};
+use ffslab_inspect::{inspect, InspectOptions};
+use ffslab_lab::file_systems::{image_formats, image_fs};
 use ffslab_lab::session::Torn;
-use ffslab_lab::{inspect, read_trees, register, run_experiment, ImageFs, InspectOptions, LabError, RunResult, Wanted};
+use ffslab_lab::{register, run_experiment, LabError, RunResult};
 use ffslab_mount::{mount, MountSpec, Watch};
 use ffslab_toy::TOY;
 use std::path::{Path, PathBuf};
@@ -98,7 +100,7 @@ fn its_images_are_recognised_read_and_explained() {
     let (folder, image) = (folder("images"), &result.images[0].1);
     let path = folder.join("toy.bin");
     std::fs::write(&path, image).unwrap();
-    let trees = read_trees(&path, &Wanted::default()).unwrap();
+    let trees = read_trees(&path, &Wanted::default(), &image_formats()).unwrap();
     let layout = trees[0].part.layout.clone().unwrap();
     assert_eq!((layout.fs.name(), layout.page_bytes, layout.oob_bytes), ("toy", 2048, 64));
     let tree = trees[0].tree.as_ref().unwrap();
@@ -116,14 +118,14 @@ fn its_images_are_recognised_read_and_explained() {
     // Of an image that ends too early: what is there, or one line that says what is missing.
     for cut in [image.len() / 2, image.len() / 3 + 5_000, 5_000] {
         std::fs::write(&path, &image[..cut]).unwrap();
-        match read_trees(&path, &Wanted::default()) {
+        match read_trees(&path, &Wanted::default(), &image_formats()) {
             Ok(trees) => assert!(!trees[0].tree.as_ref().unwrap().entries.is_empty()),
             Err(error) => assert!(error.to_string().contains("toy"), "{error}"),
         }
     }
-    let wanted = Wanted { given: Given { fs: ImageFs::named("jffs2"), ..Given::default() }, ..Wanted::default() };
+    let wanted = Wanted { given: Given { fs: image_fs("jffs2"), ..Given::default() }, ..Wanted::default() };
     std::fs::write(&path, image).unwrap();
-    let refused = read_trees(&path, &wanted).unwrap_err().to_string();
+    let refused = read_trees(&path, &wanted, &image_formats()).unwrap_err().to_string();
     assert!(refused.contains("what is given, jffs2, contradicts what is found, toy"), "{refused}");
     std::fs::remove_dir_all(folder).unwrap();
 }
@@ -199,7 +201,7 @@ fn programs_use_it_on_a_mount() {
         mounted.unwrap();
         assert_eq!(work.join().unwrap(), content);
     });
-    let trees = read_trees(&folder.join("saved.bin"), &Wanted::default()).unwrap();
+    let trees = read_trees(&folder.join("saved.bin"), &Wanted::default(), &image_formats()).unwrap();
     let tree = trees[0].tree.as_ref().unwrap();
     assert!(tree.entries.iter().any(|entry| entry.path == b"g" && entry.data == content), "what was written is saved");
     std::fs::remove_dir_all(folder).unwrap();

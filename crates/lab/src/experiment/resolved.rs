@@ -2,6 +2,7 @@
 
 use super::{Experiment, ExperimentFile};
 use crate::stack_keys::{owned_keys, StackTable};
+use ffslab_profiles::is_path;
 use ffslab_workload::Step;
 use std::path::Path;
 
@@ -112,9 +113,9 @@ fn located_step(base_dir: &Path, step: &Step) -> Step {
     step
 }
 
-/// The path of a profile, or its name unchanged if it is built in; see [`crate::profile::Profile::load`].
+/// The path of a profile, or its name unchanged if it is built in.
 fn located_profile(base_dir: &Path, name: &str) -> String {
-    if name.contains('/') || name.ends_with(".toml") {
+    if is_path(name) {
         located(base_dir, name)
     } else {
         name.to_string()

@@ -1,11 +1,10 @@
 //! The file systems by name: one descriptor each, in one table. Nothing else in the laboratory lists them.
 //!
 //! A descriptor has parts, and a file system need not have all of them: [`Mountable`] is what a stack with Linux asks,
-//! [`OnRtems`] what one with RTEMS asks, [`ImageFormat`] what the verbs for images ask. What a descriptor lacks is answered by the defaults of the traits, with the reason.
+//! [`OnRtems`] what one with RTEMS asks, [`ImageFormat`] what who reads images asks. What a descriptor lacks is answered by the defaults of the traits, with the reason.
 //!
 //! A file system that is not part of this crate joins by [`register`]; `tests/toy` of the repository is an example.
 
-pub mod images;
 pub mod jffs2;
 pub mod on_rtems;
 pub mod rtems_volumes;
@@ -13,20 +12,19 @@ mod table;
 pub mod ubifs;
 pub mod yaffs2;
 
-pub use images::{Evidence, ImageFormat, ImageFs};
 pub use on_rtems::{on_rtems, OnRtems};
-pub use table::{all, called_directly, find, join_names, mountable, register, unknown};
+pub use table::{all, called_directly, find, image_formats, image_fs, join_names, mountable, register, unknown};
 
 use crate::case::Case;
 use crate::error::LabError;
 use crate::mount_options::MountOptions;
-use crate::profile::Profile;
-use crate::recognise::arranged::Arranged;
-use crate::recognise::Layout;
 use crate::stack::StackSpec;
 use crate::stack_keys::StackKeys;
 use ffslab_fs::{DirectFileSystem, FileSystem};
+use ffslab_images::recognise::arranged::Arranged;
+use ffslab_images::{ImageFormat, ImageFs, Layout};
 use ffslab_mtd::Mtd;
+use ffslab_profiles::Profile;
 use ffslab_ubi::{Ubi, UbiOptions};
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -56,6 +54,13 @@ pub struct Descriptor {
     pub on_rtems: Option<&'static dyn OnRtems>,
     /// How its images are read; `None`: they are not.
     pub image: Option<&'static dyn ImageFormat>,
+}
+
+impl Descriptor {
+    /// The file system as those know it who read images.
+    pub fn image_fs(&self) -> ImageFs {
+        ImageFs::new(self.name, self.title, self.image)
+    }
 }
 
 impl PartialEq for Descriptor {

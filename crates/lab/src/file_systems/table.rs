@@ -3,6 +3,7 @@
 use super::{Descriptor, Mountable, OnRtems, BUILT_IN};
 use crate::rtems::RtemsKeys;
 use crate::stack_keys::StackKeys;
+use ffslab_images::ImageFs;
 use std::sync::{PoisonError, RwLock};
 
 /// Those that joined, in the order of their names: who comes first must not change a result.
@@ -17,6 +18,16 @@ pub fn all() -> Vec<&'static Descriptor> {
 /// The file system of this name.
 pub fn find(name: &str) -> Option<&'static Descriptor> {
     all().into_iter().find(|fs| fs.name == name)
+}
+
+/// Those whose images are read, in the order of the table.
+pub fn image_formats() -> Vec<ImageFs> {
+    all().into_iter().filter(|fs| fs.image.is_some()).map(Descriptor::image_fs).collect()
+}
+
+/// The file system of this name, if its images are read.
+pub fn image_fs(name: &str) -> Option<ImageFs> {
+    find(name).filter(|fs| fs.image.is_some()).map(Descriptor::image_fs)
 }
 
 /// Adds a file system of another crate. It counts from the next look-up on, so it is registered before experiments run.

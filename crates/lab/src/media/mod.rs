@@ -4,14 +4,12 @@
 //! A medium that is not part of this crate joins by [`register`]; `tests/toy` of the repository has an example.
 
 mod block_device;
-mod ecc_name;
 mod nand;
 mod nor;
 mod ram_flash;
 mod table;
 
 pub use block_device::BLOCK_DEVICE;
-pub use ecc_name::EccName;
 pub use nand::NAND;
 pub use nor::NOR;
 pub use ram_flash::RAM_FLASH;

@@ -1,8 +1,8 @@
 //! The `[stack]` table of an experiment with `system = "rtems"`.
 
 use crate::file_systems::on_rtems::{find_on_rtems, on_rtems, owners_on_rtems, Given, OnRtems, RtemsFs};
-use crate::profile::{find_text, Kind};
 use crate::stack_keys::CompressionName;
+use ffslab_profiles::{block_device, rtems_board};
 use ffslab_rtems::bdbuf::{BdbufConfig, Priority};
 use ffslab_rtems::cpu::CpuCosts;
 use ffslab_rtems::profile::DeviceProfile;
@@ -166,10 +166,7 @@ impl RtemsKeys {
         let on = keys.file_system()?;
         let cpu = match keys.board.as_str() {
             NO_BOARD => None,
-            name => {
-                let text = find_text(Kind::RtemsBoard, name, base_dir)?;
-                Some(CpuCosts::parse(&text.0, &text.1).map_err(|error| error.to_string())?)
-            }
+            name => Some(rtems_board(name, base_dir)?),
         };
         let bdbuf = keys.bdbuf();
         let fs = on.settings(&mut keys, &Given { base_dir, bdbuf: &bdbuf })?;
@@ -220,8 +217,7 @@ impl RtemsKeys {
     /// Errors: an unknown profile, sizes that no device has.
     pub fn disk(&mut self, base_dir: &Path) -> Result<DiskSpec, String> {
         let name = self.device.get_or_insert_with(|| "ram-disk-beaglebone".to_string());
-        let text = find_text(Kind::BlockDevice, name, base_dir)?;
-        let profile = DeviceProfile::parse(&text.0, &text.1).map_err(|error| error.to_string())?;
+        let profile = block_device(name, base_dir)?;
         let media_block_bytes = *self.media_block_bytes.get_or_insert(512);
         if !media_block_bytes.is_power_of_two() || !(512..=4096).contains(&media_block_bytes) {
             return Err(format!("media_block_B = {media_block_bytes}: 512, 1024, 2048 or 4096 is needed"));

@@ -2,8 +2,8 @@
 
 use super::keys::{DiskSpec, RtemsSpec};
 use crate::file_systems::on_rtems::{InMemory, OnDisk, OnFlash, RtemsFs};
-use crate::image::read_file;
 use ffslab_fs::Errno;
+use ffslab_images::file::read_file;
 use ffslab_mtd::{MediumImage, Mtd};
 use ffslab_rtems::bdbuf::{Bdbuf, DiskId};
 use ffslab_rtems::cpu::Cpu;

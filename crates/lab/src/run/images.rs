@@ -2,15 +2,26 @@
 
 use super::execute::failed;
 use super::{Facts, Runner, Stop};
-use crate::image::SavedImage;
 use ffslab_system::{OpenFlags, Refusal};
 use ffslab_workload::host_tree::HostNode;
-use ffslab_workload::steps;
+use ffslab_workload::{steps, Step};
+use std::collections::BTreeSet;
 
 type Done = Result<Facts, Stop>;
 
 /// Flags of a file that is copied: O_WRONLY, O_CREAT, O_EXCL.
 const CREATE_NEW: OpenFlags = OpenFlags { create: true, exclusive: true, ..OpenFlags::WRITE };
+
+/// Limit for all images that one run saves together. They wait in memory for the end of the run.
+const SAVED_BYTES_MAX: u64 = 2 << 30;
+
+/// What a `save_image` step took from the chip.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SavedImage {
+    /// Name of the file, as the step gives it.
+    pub file: String,
+    pub image: Vec<u8>,
+}
 
 impl Runner<'_> {
     /// What is on the chip at this instant, without what waits in memory.
@@ -66,4 +77,30 @@ impl Runner<'_> {
         }
         Ok(Facts::of_files(files, written_bytes))
     }
+}
+
+/// Checks that all images of `save_image` steps can be kept: two steps of a variant must not use the same name, and all
+/// images together must fit in memory.
+///
+/// Errors: one line.
+pub(crate) fn check_saves<'a>(
+    steps: impl Iterator<Item = &'a Step>,
+    partition_bytes: u64,
+    variants: u64,
+) -> Result<(), String> {
+    let mut names = BTreeSet::new();
+    for step in steps {
+        let Step::SaveImage(save) = step else { continue };
+        if !names.insert(&save.file) {
+            return Err(format!("two save_image steps have the file \"{}\": give each its own", save.file));
+        }
+    }
+    let bytes = names.len() as u64 * partition_bytes * variants;
+    if bytes > SAVED_BYTES_MAX {
+        let (count, mib) = (names.len() as u64 * variants, bytes >> 20);
+        let text =
+            format!("save_image: {count} images would take {mib} MiB, {} MiB is the limit", SAVED_BYTES_MAX >> 20);
+        return Err(text + ": save fewer, or vary fewer values");
+    }
+    Ok(())
 }

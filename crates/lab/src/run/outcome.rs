@@ -1,8 +1,8 @@
 //! What a run leaves: its steps, counters by cause, wear, and where they are measured from.
 
+use super::images::SavedImage;
 use super::phase::MainPhase;
 use super::Facts;
-use crate::image::SavedImage;
 use crate::requests::RequestLog;
 use ffslab_fs::{BlockSpace, Unwritten};
 use ffslab_sim::{CauseCounts, Causes, Energy, OpCounts, Task, LEFT_BY_SETUP};

@@ -1,9 +1,9 @@
 //! Linux as a system: its calls, and what may be asked beside them.
 
 use super::Stack;
-use crate::recognise::arranged::Said;
-use crate::recognise::parts::Wanted;
 use ffslab_fs::{BlockSpace, FileSystem, RenameFlags, Stat, StatFs, TimeSpec, Unwritten, XattrMode};
+use ffslab_images::recognise::arranged::Said;
+use ffslab_images::Wanted;
 use ffslab_mtd::{MediumImage, Mtd};
 use ffslab_sim::Sim;
 use ffslab_system::{Advice, Answer, Calls, Fd, Nodes, OpenFlags, System, Whence};

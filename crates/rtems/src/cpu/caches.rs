@@ -104,22 +104,22 @@ impl Caches {
 mod tests {
     use super::*;
 
-    fn beaglebone() -> (CpuCosts, Caches) {
-        let costs = CpuCosts::named("beaglebone-black").unwrap();
+    fn caches() -> (CpuCosts, Caches) {
+        let costs = CpuCosts::of_tests();
         let caches = Caches::new(&costs);
         (costs, caches)
     }
 
     /// The cost per line of a second pass over so many bytes.
     fn second_pass_ps(bytes: u64) -> u64 {
-        let (costs, mut caches) = beaglebone();
+        let (costs, mut caches) = caches();
         caches.load_ps(&costs, 0, bytes);
         caches.load_ps(&costs, 0, bytes) / (bytes / 64)
     }
 
     #[test]
     fn what_fits_a_level_is_found_there() {
-        let (costs, _) = beaglebone();
+        let (costs, _) = caches();
         assert_eq!(second_pass_ps(32 << 10), 0);
         assert_eq!(second_pass_ps(64 << 10), costs.l2_read_ps);
         assert_eq!(second_pass_ps(256 << 10), costs.l2_read_ps);
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn a_store_puts_a_line_into_the_second_level_only() {
-        let (costs, mut caches) = beaglebone();
+        let (costs, mut caches) = caches();
         assert_eq!(caches.store_ps(&costs, 640, 64), costs.memory_write_ps);
         assert_eq!(caches.store_ps(&costs, 640, 64), 0);
         assert_eq!(caches.load_ps(&costs, 640, 64), costs.l2_read_ps);
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn bytes_that_straddle_a_line_touch_both() {
-        let (costs, mut caches) = beaglebone();
+        let (costs, mut caches) = caches();
         assert_eq!(caches.load_ps(&costs, 60, 8), 2 * costs.memory_read_ps);
         assert_eq!(caches.load_ps(&costs, 0, 0), 0);
     }

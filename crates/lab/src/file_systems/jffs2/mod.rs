@@ -1,26 +1,18 @@
 //! JFFS2.
 
 mod on_rtems;
-mod recognise;
-mod scan;
 
-use super::images::{BlockLook, BlockOwner, Evidence, ImageFormat};
 use super::{Descriptor, Ground, Mountable, Refusal, Settings};
 use crate::case::{Case, UPTIME_NS};
 use crate::error::LabError;
-use crate::inspect::Scanned;
 use crate::mount_options::{no_options, MountOptions};
-use crate::profile::Profile;
-use crate::recognise::arranged::Arranged;
-use crate::recognise::{Given, Layout};
 use crate::stack::StackSpec;
 use crate::stack_keys::{CompressionName, EndianName, StackKeys};
-use crate::tree::{self, Content, CutOff, OnChip, Tree};
 use ffslab_fs::FileSystem;
-use ffslab_jffs2::probe::{self, Misfit};
+use ffslab_images::recognise::arranged::Arranged;
 use ffslab_jffs2::{Compression, Endian, Jffs2, Options};
 use ffslab_linux::ReadAheadRules;
-use ffslab_mtd::is_erased;
+use ffslab_profiles::Profile;
 use std::sync::Arc;
 
 pub static JFFS2: Descriptor = Descriptor {
@@ -29,7 +21,7 @@ pub static JFFS2: Descriptor = Descriptor {
     about: "a log of compressed nodes on the partition itself; a mount reads all of it",
     mountable: Some(&OnLinux),
     on_rtems: Some(&on_rtems::RtemsPort),
-    image: Some(&InImages),
+    image: Some(&ffslab_images::jffs2::InImages),
 };
 
 struct OnLinux;
@@ -105,111 +97,4 @@ fn compression(name: CompressionName) -> Result<Compression, String> {
         CompressionName::Size => Compression::Size,
         CompressionName::Zstd => return Err("compression = \"zstd\": jffs2 does not have it".to_string()),
     })
-}
-
-struct InImages;
-
-impl ImageFormat for InImages {
-    fn sign(&self) -> &'static str {
-        "JFFS2 node"
-    }
-
-    fn evidence(&self) -> &'static [Evidence] {
-        &[Evidence::Nodes]
-    }
-
-    fn recognise(&self, image: &[u8], given: &Given, _evidence: Evidence) -> Option<Layout> {
-        recognise::recognise(image, given)
-    }
-
-    /// Nodes, or clean markers in the OOB areas of an erased block.
-    fn block_owner<'a>(&self, _image: &'a [u8], _page_bytes: u32, _oob_bytes: u32) -> Option<BlockOwner<'a>> {
-        Some(Box::new(|block: &BlockLook<'_>| {
-            let (page, oob) = (block.page_bytes as usize, block.oob_bytes as usize);
-            let has_marker = |endian| probe::oob_markers(endian, block.stored, page, oob) > 0;
-            let is_clean =
-                || oob > 0 && is_erased(block.data) && [Endian::Little, Endian::Big].into_iter().any(has_marker);
-            (probe::byte_order(block.data).is_some() || is_clean()).then_some(0)
-        }))
-    }
-
-    fn read(&self, image: &[u8], layout: &Layout, content: Content) -> Result<Tree, String> {
-        read(image, layout, content)
-    }
-
-    fn scan(&self, image: &[u8], layout: &Layout, scanned: &mut Scanned) {
-        scan::scan(image, layout, scanned);
-    }
-
-    /// Where nothing in the image marks them as clean, the mount has erased erased blocks again.
-    fn put_right(&self, layout: &Layout, scanned: &mut Scanned) {
-        let mut without_marker = 0;
-        let known = scanned.blocks.iter_mut().filter(|facts| facts.valid_bytes.is_some());
-        for facts in known.filter(|facts| layout.oob_bytes == 0 && facts.holds == "erased") {
-            (facts.invalid_bytes, facts.free_bytes) = (Some(0), Some(layout.block_bytes));
-            without_marker += 1;
-        }
-        if without_marker > 0 {
-            scanned.notes.push(format!(
-                "{without_marker} erased blocks have no clean marker in the image, which has no OOB areas: a mount erases \
-                 them again"
-            ));
-        }
-    }
-
-    fn cut_off(&self, image: &[u8], layout: &Layout) -> Option<CutOff> {
-        cut_off(image, layout)
-    }
-
-    fn on_chip<'i>(&self, image: &'i [u8], layout: &Layout) -> Result<OnChip<'i>, String> {
-        tree::as_it_is(image, layout, BLOCKS_MIN)
-    }
-}
-
-fn cut_off(image: &[u8], layout: &Layout) -> Option<CutOff> {
-    let &Layout { page_bytes, oob_bytes, .. } = layout;
-    let rest = image.len() % layout.stride_bytes();
-    if oob_bytes > 0 && rest > 0 {
-        let what = format!(
-            "the image is cut off in this page: it and what stood behind it are missing; or pages have not {page_bytes} + {oob_bytes} B"
-        );
-        return Some(CutOff { offset: (image.len() - rest) as u64, what });
-    }
-    let start = image.len() - image.len() % layout.stored_block_bytes();
-    let block = tree::data_areas(&image[start..], page_bytes as usize, oob_bytes as usize);
-    let at = probe::cut_off(layout.endian?, &block)?;
-    let offset = start + at / page_bytes as usize * layout.stride_bytes() + at % page_bytes as usize;
-    let what = "the image is cut off in this node: it and what stood behind it are missing".to_string();
-    Some(CutOff { offset: offset as u64, what })
-}
-
-/// JFFS2 mounts nothing smaller.
-const BLOCKS_MIN: u32 = 5;
-
-fn read(image: &[u8], layout: &Layout, content: Content) -> Result<Tree, String> {
-    let &Layout { page_bytes, oob_bytes, block_bytes, .. } = layout;
-    let geometry = tree::geometry_of(image, layout, BLOCKS_MIN)?;
-    let endian = layout.endian.unwrap_or_default();
-    let blocks_of = |block_bytes| tree::block_data(image, page_bytes, oob_bytes, block_bytes);
-    let misfit = |block_bytes| probe::misfit(endian, blocks_of(block_bytes), block_bytes);
-    let note = misfit_note(misfit, page_bytes, block_bytes);
-    let mtd = tree::chip_with(image, geometry, oob_bytes > 0)?;
-    let settings = Options { endian, ..Options::default() };
-    let mut fs = Jffs2::mount(mtd, settings).map_err(|error| error.to_string())?;
-    Ok(tree::tree_in(&mut fs, content, note.into_iter().collect()))
-}
-
-/// A warning about erase blocks of the wrong size, with the right one if there is one.
-fn misfit_note(misfit: impl Fn(u32) -> Option<Misfit>, page_bytes: u32, block_bytes: u32) -> Option<String> {
-    let (what, offset) = match misfit(block_bytes)? {
-        Misfit::Crossing { offset } => ("crosses the end of its", offset),
-        Misfit::Hidden { offset } => ("stands in an empty-looking", offset),
-    };
-    let sizes = (13..=20).map(|power| 1u32 << power).filter(|&size| size >= page_bytes);
-    let right = sizes.rev().find(|&size| misfit(size).is_none());
-    let advice = right.map_or(String::new(), |size| format!("; blocks of {} KiB would suit it", size >> 10));
-    Some(format!(
-        "files may be missing: the node at {offset:#x} {what} erase block of {} KiB{advice}",
-        block_bytes >> 10
-    ))
 }

@@ -1,22 +1,15 @@
 //! UBIFS, on UBI.
 
-mod recognise;
-mod scan;
-mod tree;
-
-use super::images::{BlockLook, BlockOwner, Evidence, ImageFormat};
 use super::{Descriptor, Ground, Mountable, NeedsUbi, Refusal, Settings};
 use crate::case::{Case, UBIFS_UPTIME_NS};
 use crate::error::LabError;
-use crate::inspect::Scanned;
 use crate::mount_options::{MountOptions, GENERIC};
-use crate::profile::Profile;
-use crate::recognise::{Given, Layout};
 use crate::stack::{open_volume, StackSpec};
 use crate::stack_keys::{CompressionName, StackKeys};
-use crate::tree::{as_it_is_on, Content, CutOff, OnChip, Tree};
 use ffslab_fs::FileSystem;
+use ffslab_images::Layout;
 use ffslab_linux::ReadAheadRules;
+use ffslab_profiles::Profile;
 use ffslab_ubi::{BadReserve, UbiOptions};
 use ffslab_ubifs::{Compression, LzoRelease, MountError, Options, Ubifs, LEBS_MIN};
 use std::sync::Arc;
@@ -27,7 +20,7 @@ pub static UBIFS: Descriptor = Descriptor {
     about: "a tree on the flash with a journal, on UBI, which levels wear and replaces bad blocks",
     mountable: Some(&OnLinux),
     on_rtems: None,
-    image: Some(&InImages),
+    image: Some(&ffslab_images::ubifs::InImages),
 };
 
 struct OnLinux;
@@ -109,7 +102,7 @@ impl Settings for UbifsSettings {
 
     fn adapted_to(&self, layout: &Layout) -> Option<Arc<dyn Settings>> {
         let (offset, _) = layout.ubi_at_bytes?;
-        let ubi = tree::ubi_options(layout.page_bytes, offset);
+        let ubi = ffslab_images::ubifs::ubi_options(layout.page_bytes, offset);
         Some(Arc::new(UbifsSettings { options: self.options, ubi }))
     }
 }
@@ -168,72 +161,4 @@ fn compression(name: CompressionName) -> Result<Compression, String> {
             return Err(format!("compression = \"{name}\": ubifs has none, lzo, zlib and zstd"));
         }
     })
-}
-
-struct InImages;
-
-impl ImageFormat for InImages {
-    fn sign(&self) -> &'static str {
-        "UBI header"
-    }
-
-    fn evidence(&self) -> &'static [Evidence] {
-        &[Evidence::Superblock, Evidence::Headers, Evidence::FewHeaders]
-    }
-
-    fn recognise(&self, image: &[u8], given: &Given, evidence: Evidence) -> Option<Layout> {
-        if evidence == Evidence::Superblock {
-            return recognise::volume_alone(image);
-        }
-        let layout = recognise::recognise(image, given)?;
-        let (headers, used) = recognise::headers_of_used(image, &layout);
-        (evidence == Evidence::FewHeaders || 2 * headers >= used).then_some(layout)
-    }
-
-    fn marks_every_block(&self) -> bool {
-        true
-    }
-
-    fn block_owner<'a>(&self, _image: &'a [u8], _page_bytes: u32, _oob_bytes: u32) -> Option<BlockOwner<'a>> {
-        Some(Box::new(|block: &BlockLook<'_>| ffslab_ubi::probe::image_number(block.data)))
-    }
-
-    fn read(&self, image: &[u8], layout: &Layout, content: Content) -> Result<Tree, String> {
-        tree::read(image, layout, content)
-    }
-
-    fn scan(&self, image: &[u8], layout: &Layout, scanned: &mut Scanned) {
-        scan::scan(image, layout, scanned);
-    }
-
-    /// The attach of a copy has moved the volume table.
-    fn put_right(&self, layout: &Layout, scanned: &mut Scanned) {
-        for facts in scanned.blocks.iter_mut().filter(|facts| facts.valid_bytes.is_some()) {
-            if facts.holds == scan::VOLUME_TABLE {
-                (facts.valid_bytes, facts.invalid_bytes, facts.free_bytes) =
-                    (Some(layout.block_bytes), Some(0), Some(0));
-            }
-        }
-    }
-
-    fn cut_off(&self, image: &[u8], layout: &Layout) -> Option<CutOff> {
-        cut_off(image, layout)
-    }
-
-    /// With room for the volumes, which may be larger than what they hold.
-    fn on_chip<'i>(&self, image: &'i [u8], layout: &Layout) -> Result<OnChip<'i>, String> {
-        let (ubi, volume, geometry) = tree::attach(image, layout)?;
-        drop(volume);
-        ubi.detach();
-        Ok(as_it_is_on(geometry, image, layout))
-    }
-}
-
-fn cut_off(image: &[u8], layout: &Layout) -> Option<CutOff> {
-    let all = layout.stored_block_bytes();
-    let here = image.len() % all;
-    let what = format!(
-        "the image is cut off in this erase block, which has only {here} of {all} B: what stood behind it is missing"
-    );
-    (here > 0).then(|| CutOff { offset: (image.len() - here) as u64, what })
 }

@@ -1,0 +1,76 @@
+//! Images of JFFS2, read as they stand, node by node.
+
+use crate::recognise::Layout;
+use crate::scan::Scanned;
+use ffslab_jffs2::probe::nodes::{self, Found};
+use ffslab_jffs2::Endian;
+use ffslab_mtd::is_erased;
+use serde_json::json;
+use std::collections::BTreeMap;
+
+pub fn scan(image: &[u8], layout: &Layout, scanned: &mut Scanned) {
+    let endian = layout.endian.unwrap_or_default();
+    let mut counts: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+    let mut compressions: BTreeMap<&str, (u64, u64, u64)> = BTreeMap::new();
+    let (mut ino_most, mut version_most, mut obsolete, mut deletions) = (0, 0, 0u64, 0u64);
+    for block in 0..layout.blocks {
+        if scanned.blocks[block as usize].is_bad == Some(true) {
+            continue;
+        }
+        let data = layout.data(block, image);
+        let (mut nodes_count, mut only_marker) = (0, false);
+        nodes::walk(endian, &data, &mut |place| {
+            let name = match place.found {
+                Found::Inode { ino, version, compression, data_bytes, compressed_bytes } => {
+                    ino_most = ino.max(ino_most);
+                    version_most = version.max(version_most);
+                    let sum = compressions.entry(compression).or_default();
+                    *sum = (sum.0 + 1, sum.1 + u64::from(data_bytes), sum.2 + u64::from(compressed_bytes));
+                    "inode"
+                }
+                Found::Dirent { ino, .. } => {
+                    deletions += u64::from(ino == 0);
+                    "directory entry"
+                }
+                Found::CleanMarker => "clean marker",
+                Found::Padding => "padding",
+                Found::Summary => "summary",
+                Found::ExtendedAttribute => "extended attribute",
+                Found::Foreign { .. } => "unknown",
+                // The whole image is cut off there, which is said elsewhere.
+                Found::Damage(nodes::CROSSES) if data.len() < layout.block_bytes as usize => "cut off",
+                Found::Damage(what) => {
+                    scanned.damaged(block, layout.offset_in_image(block, place.offset), what);
+                    "damaged"
+                }
+            };
+            only_marker = nodes_count == 0 && place.found == Found::CleanMarker;
+            nodes_count += 1;
+            obsolete += u64::from(place.is_obsolete);
+            let sum = counts.entry(name).or_default();
+            *sum = (sum.0 + 1, sum.1 + u64::from(place.total_bytes));
+        });
+        scanned.blocks[block as usize].holds = match nodes_count {
+            0 if is_erased(&data) => "erased".to_string(),
+            0 => {
+                scanned.damaged(block, layout.offset_in_image(block, 0), "no node in a block that is not erased");
+                "no node".to_string()
+            }
+            1 if only_marker => "clean".to_string(),
+            count => format!("{count} nodes"),
+        };
+    }
+    scanned.fact("byte order", if endian == Endian::Big { "big-endian" } else { "little-endian" });
+    for (name, (count, bytes)) in counts {
+        scanned.fact(&format!("{name} nodes"), json!({"count": count, "B": bytes}));
+    }
+    for (name, (count, plain, packed)) in compressions {
+        let facts = json!({"nodes": count, "data_B": plain, "compressed_B": packed});
+        scanned.fact(&format!("compression {name}"), facts);
+    }
+    scanned.fact("highest inode number", ino_most);
+    scanned.fact("highest version of an inode", version_most);
+    scanned.fact("deletion entries", deletions);
+    scanned.fact("nodes marked obsolete in place", obsolete);
+    scanned.notes.push("JFFS2 keeps no erase counters: an image says nothing of wear".to_string());
+}

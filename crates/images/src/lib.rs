@@ -1,0 +1,29 @@
+//! # images: what is in the image of a flash or of a volume
+//!
+//! **Role.** Finds out what an image is ([`recognise`]), cuts the dump of a whole chip into its partitions
+//! ([`recognise::parts`]), puts images on simulated media ([`file`], [`recognise::arranged`]), reads their files ([`tree`]), and
+//! says what stands in each block and what is damaged ([`scan()`]). What is asked about a format is one trait ([`ImageFormat`]);
+//! the formats of the file systems that ffslab has implement it here.
+//!
+//! **Follows.** `nanddump`, `nandwrite` and the `mkfs` tools of mtd-utils and YAFFS2 for the layouts of files; the kernel's
+//! `mtdparts` for partitions.
+//!
+//! **Leaves out.** Which file systems there are: `lab` has the table of them, and hands over those to look for. What a mount would
+//! cost: `inspect` asks a simulated board.
+
+pub mod file;
+pub mod format;
+pub mod jffs2;
+pub mod recognise;
+pub mod rtems_volumes;
+pub mod scan;
+pub mod tree;
+pub mod ubifs;
+pub mod yaffs2;
+
+pub use file::{ImageError, ImageSpec};
+pub use format::{BlockLook, BlockOwner, Evidence, ImageFormat, ImageFs};
+pub use recognise::parts::{only_part_of_file, parts_of_file, Part, Wanted};
+pub use recognise::{Given, Layout};
+pub use scan::{scan, Scanned};
+pub use tree::{read_trees, PartTree, Tree, TreeEntry};

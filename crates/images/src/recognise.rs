@@ -1,0 +1,317 @@
+//! What an image is, and the sizes of its pages, OOB areas and erase blocks. They are given by the user or guessed from
+//! the content.
+//!
+//! Everything that takes an image asks here (`extract`, `inspect`, `mount`, `lifetime`, the step `load`, the stack's
+//! key `image`), so that all of them find the same. The dump of a whole chip is first cut into its partitions by
+//! [`parts`].
+
+pub mod arranged;
+pub mod mtdparts;
+pub mod parts;
+
+use crate::format::{Evidence, ImageFs};
+use crate::tree::data_areas;
+use ffslab_jffs2::Endian;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// What the user says about an image.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Given {
+    pub fs: Option<ImageFs>,
+    pub page_bytes: Option<u32>,
+    /// Bytes of the OOB area of each page; 0: the image has no OOB areas.
+    pub oob_bytes: Option<u32>,
+    pub block_bytes: Option<u32>,
+    /// Whether there are OOB areas in the image, whatever their size.
+    pub has_oob: Option<bool>,
+    /// Byte order of a JFFS2 image.
+    pub endian: Option<Endian>,
+    /// Where the sizes come from, for messages; `None`: from the user.
+    pub said_by: Option<&'static str>,
+    /// Position in the file at which the image begins, for messages.
+    pub starts_at_bytes: u64,
+}
+
+impl Given {
+    /// Whether anything is given.
+    fn says_anything(&self) -> bool {
+        let Given { fs, page_bytes, oob_bytes, block_bytes, has_oob, endian, .. } = *self;
+        fs.is_some() || page_bytes.or(oob_bytes).or(block_bytes).is_some() || has_oob.is_some() || endian.is_some()
+    }
+
+    /// All that is given, in words, for messages.
+    fn text(&self) -> String {
+        let mut said: Vec<String> = Vec::new();
+        said.extend(self.fs.map(|fs| fs.name().to_string()));
+        said.extend(self.endian.map(|endian| format!("{}-endian", endian_word(endian))));
+        said.extend(self.page_bytes.map(|bytes| format!("pages of {bytes} B")));
+        said.extend(match (self.oob_bytes, self.has_oob) {
+            (Some(0), _) | (None, Some(false)) => Some("no OOB areas".to_string()),
+            (Some(bytes), _) => Some(format!("OOB areas of {bytes} B")),
+            (None, Some(true)) => Some("OOB areas".to_string()),
+            (None, None) => None,
+        });
+        said.extend(self.block_bytes.map(|bytes| format!("erase blocks of {} KiB", bytes >> 10)));
+        said.join(", ")
+    }
+}
+
+/// What the image is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Layout {
+    #[serde(serialize_with = "fs_name")]
+    #[schemars(with = "String")]
+    pub fs: ImageFs,
+    #[serde(rename = "page_B")]
+    pub page_bytes: u32,
+    /// Bytes of the OOB area after each page in the image; 0: none.
+    #[serde(rename = "oob_B")]
+    pub oob_bytes: u32,
+    /// Bytes of page data in an erase block; for FAT and RFS, bytes of an area.
+    #[serde(rename = "block_B")]
+    pub block_bytes: u32,
+    pub blocks: u32,
+    #[serde(serialize_with = "endian_name", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    pub endian: Option<Endian>,
+    /// YAFFS2: offset of the tags from the start of a page.
+    #[serde(rename = "tags_at_B", skip_serializing_if = "Option::is_none")]
+    pub tags_offset: Option<u32>,
+    /// How each of these facts is known, in a sentence each.
+    pub because: Vec<String>,
+    #[serde(skip)]
+    pub yaffs2: Option<ffslab_yaffs2::probe::Layout>,
+    /// UBI: offsets of the volume identifier header and of the data in an erase block.
+    #[serde(rename = "vid_hdr_and_data_at_B", skip_serializing_if = "Option::is_none")]
+    pub ubi_at_bytes: Option<(u32, u32)>,
+    /// The sizes of erase blocks that fit the image, if it does not tell which of them is right; `block_bytes` is one
+    /// of them. Empty: the size is known.
+    #[serde(rename = "block_sizes_that_fit_B", skip_serializing_if = "Vec::is_empty")]
+    pub block_sizes_that_fit_bytes: Vec<u32>,
+    /// The image is a volume of UBIFS without UBI, as `mkfs.ubifs` makes it. What is called an erase block here is a
+    /// LEB.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub lacks_ubi: bool,
+}
+
+fn fs_name<S: serde::Serializer>(fs: &ImageFs, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(fs.name())
+}
+
+fn endian_name<S: serde::Serializer>(endian: &Option<Endian>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(endian_word(endian.unwrap_or_default()))
+}
+
+fn endian_word(endian: Endian) -> &'static str {
+    if endian == Endian::Big {
+        "big"
+    } else {
+        "little"
+    }
+}
+
+pub(crate) const PAGES_BYTES: [u32; 5] = [2048, 4096, 512, 8192, 16384];
+const OOBS_BYTES: [u32; 10] = [0, 16, 64, 128, 224, 256, 448, 512, 640, 32];
+pub(crate) const BLOCK_PAGES: [u32; 7] = [64, 32, 128, 16, 256, 512, 8];
+pub const BLOCK_BYTES_USUAL: u32 = 128 << 10;
+
+impl Layout {
+    /// A layout with these sizes, of which nothing else is known. `oob_bytes` is 0 if there are no OOB areas.
+    pub fn new(fs: ImageFs, page_bytes: u32, oob_bytes: u32, block_bytes: u32, image: &[u8]) -> Layout {
+        let mut layout = Layout {
+            fs,
+            page_bytes,
+            oob_bytes,
+            block_bytes,
+            blocks: 0,
+            endian: None,
+            tags_offset: None,
+            because: Vec::new(),
+            yaffs2: None,
+            ubi_at_bytes: None,
+            block_sizes_that_fit_bytes: Vec::new(),
+            lacks_ubi: false,
+        };
+        layout.blocks = image.len().div_ceil(layout.stored_block_bytes()).min(u32::MAX as usize) as u32;
+        layout
+    }
+
+    /// Adds a sentence that says how one of the facts is known.
+    pub fn because(mut self, text: impl Into<String>) -> Layout {
+        self.because.push(text.into());
+        self
+    }
+
+    /// Bytes that a page takes in the image, with its OOB area.
+    pub fn stride_bytes(&self) -> usize {
+        (self.page_bytes + self.oob_bytes) as usize
+    }
+
+    pub fn pages_per_block(&self) -> u32 {
+        (self.block_bytes / self.page_bytes).max(1)
+    }
+
+    /// Bytes that an erase block takes in the image, with its OOB areas.
+    pub fn stored_block_bytes(&self) -> usize {
+        self.stride_bytes() * self.pages_per_block() as usize
+    }
+
+    /// The part of the image that holds an erase block. The last block may be short.
+    pub fn place(&self, block: u32, image: &[u8]) -> Range<usize> {
+        let start = (block as usize * self.stored_block_bytes()).min(image.len());
+        start..(start + self.stored_block_bytes()).min(image.len())
+    }
+
+    /// The page data of an erase block.
+    pub fn data<'i>(&self, block: u32, image: &'i [u8]) -> Cow<'i, [u8]> {
+        data_areas(&image[self.place(block, image)], self.page_bytes as usize, self.oob_bytes as usize)
+    }
+
+    /// Position in the image of an offset in the page data of a block.
+    pub fn offset_in_image(&self, block: u32, offset: u32) -> u64 {
+        let (page, column) = (offset / self.page_bytes, offset % self.page_bytes);
+        block as u64 * self.stored_block_bytes() as u64
+            + u64::from(page) * self.stride_bytes() as u64
+            + u64::from(column)
+    }
+
+    /// Bytes of each OOB area of a chip that can hold the image.
+    pub fn chip_oob_bytes(&self) -> u32 {
+        match self.oob_bytes {
+            // The image has none, so the usual size for such pages is taken.
+            0 => (self.page_bytes / 32).max(16),
+            bytes => bytes,
+        }
+    }
+
+    /// Describes the layout in a few words.
+    pub fn text(&self) -> String {
+        let Layout { page_bytes, oob_bytes, .. } = self;
+        let order = self.endian.map_or(String::new(), |endian| format!(" {}-endian", endian_word(endian)));
+        let oob = if *oob_bytes > 0 { format!(" + {oob_bytes} B") } else { " B without OOB areas".to_string() };
+        let blocks = match self.block_sizes_that_fit_bytes.as_slice() {
+            [] => format!("erase blocks of {} KiB", self.block_bytes >> 10),
+            fits => format!("erase blocks of {} KiB", either(fits)),
+        };
+        if self.fs.format().is_volume() {
+            return format!("{}, a volume of a block device", self.fs.name());
+        }
+        if self.lacks_ubi {
+            return format!("a volume of UBIFS without UBI, LEBs of {} B", self.block_bytes);
+        }
+        format!("{}{order}, pages of {page_bytes}{oob}, {blocks}", self.fs.name())
+    }
+
+    /// The layout, for callers that need all sizes and an image of a flash.
+    ///
+    /// Errors: one line; the size of the erase blocks cannot be found out, or the image is a UBIFS volume without UBI.
+    pub fn whole(self) -> Result<Layout, String> {
+        if self.lacks_ubi {
+            let (page, kib) = (self.page_bytes, self.block_bytes.next_power_of_two() >> 10);
+            return Err(format!(
+                "this is a volume of UBIFS without UBI, as mkfs.ubifs makes it, and no image of a flash: put it into one \
+                 with ubinize -o image.ubi -m {page} -p {kib}KiB CONFIG; ffslab extract reads its files as it is"
+            ));
+        }
+        if self.block_sizes_that_fit_bytes.is_empty() {
+            return Ok(self);
+        }
+        let (fs, page, oob) = (self.fs.name(), self.page_bytes, self.oob_bytes);
+        Err(format!(
+            "{fs} with pages of {page} + {oob} B; the size of its erase blocks cannot be told: {} KiB fit, say which \
+             (--block-KiB; in an experiment the part says it)",
+            either(&self.block_sizes_that_fit_bytes)
+        ))
+    }
+}
+
+/// Lists the sizes, in KiB, as "32, 64 or 128".
+pub(crate) fn either(bytes: &[u32]) -> String {
+    let kib: Vec<String> = bytes.iter().map(|bytes| (bytes >> 10).to_string()).collect();
+    match kib.as_slice() {
+        [rest @ .., last] if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+        _ => kib.join(""),
+    }
+}
+
+/// Finds out what the image is, of these formats.
+///
+/// Errors: one line; nothing in it is recognised, or what is given is impossible or contradicts the content.
+pub fn recognise(image: &[u8], given: &Given, formats: &[ImageFs]) -> Result<Layout, String> {
+    check(given)?;
+    if let Some(layout) = find(image, given, formats) {
+        return Ok(layout);
+    }
+    // If the image is recognised when nothing is given, the message says what was found.
+    if let Some(layout) = given.says_anything().then(|| find(image, &Given::default(), formats)).flatten() {
+        let (given, found) = (given.text(), layout.text());
+        return Err(format!("what is given, {given}, contradicts what is found, {found}: leave out what is not so"));
+    }
+    if let Some(hint) = asked(given, formats).find_map(|fs| fs.format().hint(fs, image, given)) {
+        return Err(hint);
+    }
+    Err(match given.fs {
+        Some(fs) => format!("this is no {} image, or its pages and OOB areas have other sizes", fs.name()),
+        None => {
+            let signs: Vec<String> = formats.iter().map(|fs| format!("no {}", fs.format().sign())).collect();
+            format!("nothing is known in it: {}", signs.join(", "))
+        }
+    })
+}
+
+/// The formats to try: the one that is given, or all.
+fn asked<'f>(given: &Given, formats: &'f [ImageFs]) -> impl Iterator<Item = ImageFs> + 'f {
+    let asked = given.fs;
+    formats.iter().copied().filter(move |fs| asked.is_none_or(|asked| asked == *fs))
+}
+
+fn find(image: &[u8], given: &Given, formats: &[ImageFs]) -> Option<Layout> {
+    Evidence::ALL.into_iter().find_map(|evidence| {
+        let mut able = asked(given, formats).filter(|fs| fs.format().evidence().contains(&evidence));
+        able.find_map(|fs| fs.format().recognise(fs, image, given, evidence))
+    })
+}
+
+fn check(given: &Given) -> Result<(), String> {
+    let power = |what: &str, value: Option<u32>, range: Range<u32>| match value {
+        Some(bytes) if !bytes.is_power_of_two() || !range.contains(&bytes) => {
+            Err(format!("{what} of {bytes} B: a power of two from {} to {} is needed", range.start, range.end - 1))
+        }
+        _ => Ok(()),
+    };
+    power("pages", given.page_bytes, 512..(16 << 10) + 1)?;
+    power("erase blocks", given.block_bytes, 4096..(16 << 20) + 1)?;
+    if let Some(oob) = given.oob_bytes.filter(|&oob| oob != 0 && !(16..=2048).contains(&oob)) {
+        return Err(format!("OOB areas of {oob} B: 16 to 2048, or 0 for none, is needed"));
+    }
+    Ok(())
+}
+
+/// The sizes of pages and OOB areas to try. A size that is given is the only one.
+pub fn strides(given: &Given) -> impl Iterator<Item = (u32, u32)> {
+    let pages: Vec<u32> = given.page_bytes.map_or(PAGES_BYTES.to_vec(), |page| vec![page]);
+    let oobs: Vec<u32> = given.oob_bytes.map_or(OOBS_BYTES.to_vec(), |oob| vec![oob]);
+    let has_oob = given.has_oob;
+    let usual = move |&(page, oob): &(u32, u32)| oob <= page && has_oob.is_none_or(|has| has == (oob > 0));
+    pages.into_iter().flat_map(move |page| oobs.clone().into_iter().map(move |oob| (page, oob))).filter(usual)
+}
+
+/// Says where sizes come from. `why` is the reason for a guess; it is used unless all sizes are given.
+pub(crate) fn said(given: &Given, are_given: bool, why: &str) -> String {
+    match (are_given, given.said_by) {
+        (true, None) => "as given".to_string(),
+        (true, Some(who)) => who.to_string(),
+        _ => format!("guessed: {why}"),
+    }
+}
+
+pub(crate) fn gcd(a: usize, b: usize) -> usize {
+    if b == 0 {
+        a
+    } else {
+        gcd(b, a % b)
+    }
+}

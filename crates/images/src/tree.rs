@@ -1,0 +1,336 @@
+//! The tree of files that an image holds.
+
+pub(crate) mod room;
+
+use crate::file::{put, read_file, ImageError};
+use crate::format::ImageFs;
+use crate::recognise::parts::{self, Part, Wanted};
+use crate::recognise::Layout;
+use crate::scan::damage_of;
+use ffslab_flash::{Chip, Geometry, Rules, Timing};
+use ffslab_fs::{BlockSpace, FileKind, FileSystem, Ino, PAGE_BYTES};
+use ffslab_mtd::{Driver, Mtd};
+use ffslab_sim::{Sim, SimConfig};
+use room::{Names, Room};
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::io::Read;
+use std::path::Path;
+
+/// Describes an image that ends before its content is complete.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CutOff {
+    /// Position in the image file of the first thing that is incomplete.
+    pub offset: u64,
+    pub what: String,
+}
+
+/// An image in the form in which it is put on a chip.
+pub struct OnChip<'i> {
+    pub geometry: Geometry,
+    /// The pages, each followed by its OOB area if `oob` is set.
+    pub pages: Box<dyn Read + 'i>,
+    /// Number of bytes that can be read from `pages`.
+    pub bytes: u64,
+    pub oob: bool,
+}
+
+/// What to do with the content of files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    Keep,
+    /// The content is read, so that errors are found, but not kept.
+    Check,
+}
+
+/// A file, directory or other object under one of its names.
+#[derive(Clone, Debug)]
+pub struct TreeEntry {
+    /// Path below the root, with '/' between names. The root itself has an empty path.
+    pub path: Vec<u8>,
+    pub kind: FileKind,
+    pub ino: Ino,
+    /// The permission bits, 07777.
+    pub permissions: u32,
+    pub uid: u32,
+    pub gid: u32,
+    pub links: u32,
+    /// Device number in Linux's 32-bit encoding, as from `makedev`.
+    pub device: u32,
+    pub size_bytes: u64,
+    /// Time of the last modification, in seconds since 1970.
+    pub modified_s: i64,
+    /// Content of a file, or target of a symbolic link.
+    pub data: Vec<u8>,
+    /// Why the entry could not be read.
+    pub error: Option<String>,
+    /// Which names of a directory were left out, in a line each.
+    pub missing: Vec<String>,
+}
+
+/// The files of an image.
+#[derive(Clone, Debug, Default)]
+pub struct Tree {
+    /// All entries. A directory comes before its content, and names are in byte order.
+    pub entries: Vec<TreeEntry>,
+    /// Reasons to doubt that everything was found.
+    pub notes: Vec<String>,
+    /// What each erase block holds, as the file system accounts for it. Empty if the file system has no erase blocks.
+    pub space: Vec<BlockSpace>,
+}
+
+/// The files of a partition of an image.
+#[derive(Clone, Debug)]
+pub struct PartTree {
+    pub part: Part,
+    /// `None`: it is not known what the partition holds.
+    pub tree: Option<Tree>,
+}
+
+/// Reads all files of an image by mounting a copy of it on a simulated chip. If the image is the dump of a whole chip,
+/// this is done for each wanted partition. The file is not changed.
+///
+/// Errors: one line; the file cannot be read, the image is not what was given, no chip has such a geometry, or the file
+/// system refuses the image.
+pub fn read_trees(path: &Path, wanted: &Wanted, formats: &[ImageFs]) -> Result<Vec<PartTree>, ImageError> {
+    let image = read_file(path)?;
+    let named = |text: String| ImageError::refused(path, text);
+    let parts = parts::find(&image, wanted, formats).map_err(named)?;
+    let is_one = parts.len() == 1;
+    let mut trees = Vec::new();
+    for part in parts {
+        let tree = match &part.layout {
+            Ok(layout) => match read_part(&image[part.place_bytes.clone()], &part, layout) {
+                Ok(tree) => Some(tree),
+                Err(text) if is_one => return Err(named(text)),
+                // The other partitions can be read nevertheless, so this one gets a note.
+                Err(text) => Some(Tree { notes: vec![part.named(&text)], ..Tree::default() }),
+            },
+            Err(text) if is_one => return Err(named(text.clone())),
+            Err(_) => None,
+        };
+        trees.push(PartTree { part, tree });
+    }
+    for tree in trees.iter_mut().filter_map(|read| read.tree.as_mut()) {
+        tree.notes.iter_mut().for_each(|note| *note = format!("{}: {note}", path.display()));
+    }
+    Ok(trees)
+}
+
+fn read_part(image: &[u8], part: &Part, layout: &Layout) -> Result<Tree, String> {
+    let cut = layout.fs.format().cut_off(image, layout);
+    let cut = cut.map(|cut| format!("{:#x}: {}", part.place_bytes.start as u64 + cut.offset, cut.what));
+    let read = tree_of(image, layout, Content::Keep);
+    let mut tree =
+        read.map_err(|text| format!("{text}{}", cut.as_ref().map_or(String::new(), |cut| format!("; {cut}"))))?;
+    let damage = damage_of(image, layout, part.place_bytes.start);
+    tree.notes.extend(cut.into_iter().chain(damage));
+    tree.notes.iter_mut().for_each(|note| *note = part.named(note));
+    Ok(tree)
+}
+
+/// Reads the files of an image of this layout.
+pub fn tree_of(image: &[u8], layout: &Layout, content: Content) -> Result<Tree, String> {
+    layout.fs.format().read(image, layout, content)
+}
+
+/// Reads the files of a mounted file system.
+pub fn tree_in(fs: &mut dyn FileSystem, content: Content, notes: Vec<String>) -> Tree {
+    Tree { entries: walk(fs, content), notes, space: fs.block_space() }
+}
+
+/// The image unchanged, on a chip of at least `blocks_min` erase blocks.
+///
+/// Errors: one line; no chip has such a geometry.
+pub fn as_it_is<'i>(image: &'i [u8], layout: &Layout, blocks_min: u32) -> Result<OnChip<'i>, String> {
+    Ok(as_it_is_on(geometry_of(image, layout, blocks_min)?, image, layout))
+}
+
+/// The image unchanged, on a chip of this geometry.
+pub(crate) fn as_it_is_on<'i>(geometry: Geometry, image: &'i [u8], layout: &Layout) -> OnChip<'i> {
+    OnChip { geometry, pages: Box::new(image), bytes: image.len() as u64, oob: layout.oob_bytes > 0 }
+}
+
+/// A chip that holds the image, with one partition over all of it. All its operations take no time, because only the
+/// content is of interest.
+pub fn chip_with(image: &[u8], geometry: Geometry, oob: bool) -> Result<Mtd, String> {
+    // If the image is cut off, its last page may lack the OOB area; that page is left out.
+    let page_bytes = (geometry.page_bytes + if oob { geometry.oob_bytes } else { 0 }) as usize;
+    let whole = if oob { image.len() - image.len() % page_bytes } else { image.len() };
+    chip_from(&mut &image[..whole], whole as u64, geometry, oob)
+}
+
+/// As [`chip_with`], for an image that is read from `from`.
+pub(crate) fn chip_from(from: &mut dyn Read, bytes: u64, geometry: Geometry, oob: bool) -> Result<Mtd, String> {
+    let timing = Timing { read_ns: 0, program_ns: 0, erase_ns: 0, bus_ps_per_byte: 0 };
+    let rules = Rules { partial_programs_max: u32::MAX, in_order: false };
+    let sim = Sim::new(SimConfig::default());
+    let chip = Chip::new(sim, geometry, timing, rules).map_err(|error| error.to_string())?;
+    let mtd = Mtd::of_chip(chip, Driver::default(), 0..geometry.blocks)?;
+    put(&mtd, Path::new("its pages"), from, bytes, oob)?;
+    Ok(mtd)
+}
+
+/// The geometry of the smallest chip that can hold the image and has at least `blocks_min` erase blocks.
+pub fn geometry_of(image: &[u8], layout: &Layout, blocks_min: u32) -> Result<Geometry, String> {
+    let &Layout { page_bytes, block_bytes, .. } = layout;
+    if page_bytes == 0 || block_bytes == 0 || !block_bytes.is_multiple_of(page_bytes) {
+        return Err(format!("erase blocks of {block_bytes} B are not made of pages of {page_bytes} B"));
+    }
+    let blocks = image.len().div_ceil(layout.stored_block_bytes());
+    let blocks = u32::try_from(blocks).unwrap_or(u32::MAX).max(blocks_min);
+    let geometry =
+        Geometry { page_bytes, oob_bytes: layout.chip_oob_bytes(), pages_per_block: block_bytes / page_bytes, blocks };
+    geometry.check().map_err(|error| error.to_string())?;
+    Ok(geometry)
+}
+
+/// Reads the root and everything below it.
+fn walk(fs: &mut dyn FileSystem, content: Content) -> Vec<TreeEntry> {
+    let mut entries = Vec::new();
+    let mut pending = vec![(Vec::new(), fs.root(), FileKind::Directory)];
+    let mut seen = BTreeSet::new();
+    let flash_bytes = fs
+        .block_space()
+        .into_iter()
+        .map(|block| u64::from(block.valid_bytes) + u64::from(block.invalid_bytes) + u64::from(block.free_bytes));
+    let mut room = Room::of(flash_bytes.sum());
+    while let Some((path, ino, kind)) = pending.pop() {
+        let mut entry = read_entry(fs, path, ino, kind, content, &mut room);
+        if entry.kind == FileKind::Directory && entry.error.is_none() {
+            // In a damaged image a directory may contain itself, and the walk would never end.
+            if seen.insert(ino) {
+                entry.missing = list(fs, &entry, &mut pending, &mut room);
+            } else {
+                entry.error = Some("this directory has another name already".to_string());
+            }
+        }
+        entries.push(entry);
+    }
+    entries
+}
+
+/// The page data of an image, without the OOB areas.
+pub(crate) fn data_areas(image: &[u8], page_bytes: usize, oob_bytes: usize) -> Cow<'_, [u8]> {
+    if oob_bytes == 0 {
+        return Cow::Borrowed(image);
+    }
+    let pages = image.chunks(page_bytes + oob_bytes);
+    let mut data = Vec::with_capacity(pages.len() * page_bytes);
+    pages.for_each(|page| data.extend_from_slice(&page[..page_bytes.min(page.len())]));
+    data.into()
+}
+
+/// The page data of each erase block, one block at a time, because a copy of all of them might not fit in memory.
+/// `block_bytes` is a multiple of `page_bytes`.
+pub(crate) fn block_data(
+    image: &[u8],
+    page_bytes: u32,
+    oob_bytes: u32,
+    block_bytes: u32,
+) -> impl Iterator<Item = Cow<'_, [u8]>> {
+    let (page, oob) = (page_bytes as usize, oob_bytes as usize);
+    let stored_bytes = (block_bytes / page_bytes).max(1) as usize * (page + oob);
+    image.chunks(stored_bytes).map(move |block| data_areas(block, page, oob))
+}
+
+impl TreeEntry {
+    pub(crate) fn new(path: Vec<u8>, ino: Ino, kind: FileKind) -> TreeEntry {
+        TreeEntry {
+            path,
+            kind,
+            ino,
+            permissions: 0,
+            uid: 0,
+            gid: 0,
+            links: 0,
+            device: 0,
+            size_bytes: 0,
+            modified_s: 0,
+            data: Vec::new(),
+            error: None,
+            missing: Vec::new(),
+        }
+    }
+}
+
+fn read_entry(
+    fs: &mut dyn FileSystem,
+    path: Vec<u8>,
+    ino: Ino,
+    kind: FileKind,
+    content: Content,
+    room: &mut Room,
+) -> TreeEntry {
+    let mut entry = TreeEntry::new(path, ino, kind);
+    match fs.getattr(ino) {
+        Ok(stat) => {
+            entry.kind = stat.kind;
+            entry.permissions = stat.permissions;
+            (entry.uid, entry.gid) = (stat.uid, stat.gid);
+            entry.links = stat.links;
+            entry.device = stat.device;
+            entry.size_bytes = stat.size_bytes;
+            entry.modified_s = stat.modified.seconds;
+        }
+        Err(error) => {
+            entry.error = Some(error.to_string());
+            return entry;
+        }
+    }
+    let data = match entry.kind {
+        FileKind::File => {
+            let taken = room.take_content(entry.size_bytes, content);
+            taken.and_then(|()| read_file_data(fs, ino, entry.size_bytes, content))
+        }
+        FileKind::Symlink => fs.readlink(ino).map_err(|error| error.to_string()),
+        _ => Ok(Vec::new()),
+    };
+    match data {
+        Ok(data) => entry.data = data,
+        Err(text) => entry.error = Some(text),
+    }
+    entry
+}
+
+/// Limit for the size of a file. A damaged size or a large hole could otherwise take all memory.
+pub(crate) const FILE_BYTES_MAX: u64 = 1 << 30;
+
+fn read_file_data(fs: &mut dyn FileSystem, ino: Ino, size_bytes: u64, content: Content) -> Result<Vec<u8>, String> {
+    if size_bytes > FILE_BYTES_MAX {
+        return Err(format!("a file of {} MiB: {} MiB is the limit here", size_bytes >> 20, FILE_BYTES_MAX >> 20));
+    }
+    let pages = size_bytes.div_ceil(PAGE_BYTES as u64);
+    let mut page = vec![0; PAGE_BYTES];
+    let mut data = Vec::with_capacity(if content == Content::Keep { pages as usize * PAGE_BYTES } else { 0 });
+    for index in 0..pages {
+        let at = index * PAGE_BYTES as u64;
+        fs.read_page(ino, index, &mut page).map_err(|error| format!("{error} at offset {at}"))?;
+        if content == Content::Keep {
+            data.extend_from_slice(&page);
+        }
+    }
+    data.truncate(size_bytes as usize);
+    Ok(data)
+}
+
+/// Appends the names of a directory to `pending`, the last name first, because the caller takes from the end. Returns
+/// which names were left out.
+fn list(
+    fs: &mut dyn FileSystem,
+    dir: &TreeEntry,
+    pending: &mut Vec<(Vec<u8>, Ino, FileKind)>,
+    room: &mut Room,
+) -> Vec<String> {
+    let first = pending.len();
+    let mut names = Names::new(room, &dir.path);
+    let read = fs.readdir(dir.ino, &mut |found| {
+        if let Some(path) = names.follow(found.name) {
+            pending.push((path, found.ino, found.kind));
+        }
+    });
+    pending[first..].sort_by(|a, b| b.0.cmp(&a.0));
+    let mut missing = names.left_out();
+    missing.extend(read.err().map(|error| format!("{error}: other names may be missing")));
+    missing
+}

@@ -1,0 +1,86 @@
+//! UBI: its headers stand at the start of erase blocks and say where the data begin.
+
+use crate::format::ImageFs;
+use crate::recognise::{gcd, said, strides, Given, Layout, BLOCK_BYTES_USUAL, BLOCK_PAGES};
+
+/// Erase counter headers are looked for at multiples of this.
+const UBI_STEP_BYTES: usize = 512;
+const UBI_HEADERS_MAX: usize = 256;
+const FEW_HEADERS: usize = 4;
+
+pub fn recognise(fs: ImageFs, image: &[u8], given: &Given) -> Option<Layout> {
+    let has_header = |at: &usize| ffslab_ubi::probe::offsets(&image[*at..]).is_some();
+    let places: Vec<usize> =
+        (0..image.len()).step_by(UBI_STEP_BYTES).filter(has_header).take(UBI_HEADERS_MAX).collect();
+    let &first = places.first()?;
+    let offsets @ (vid, data) = ffslab_ubi::probe::offsets(&image[first..])?;
+    // No erase block is larger; a header that says so is damaged, whatever its CRC.
+    if vid.max(data) > 1 << 20 {
+        return None;
+    }
+    let distance = places.windows(2).map(|pair| pair[1] - pair[0]).fold(0, gcd);
+    let mut best: Option<(usize, u32, Layout)> = None;
+    for (page_bytes, oob_bytes) in strides(given) {
+        if data % page_bytes != 0 || (vid + 64).next_multiple_of(page_bytes) != data {
+            continue;
+        }
+        for pages in BLOCK_PAGES {
+            let layout = Layout::new(fs, page_bytes, oob_bytes, page_bytes * pages, image);
+            let block = layout.stored_block_bytes();
+            let fits = match given.block_bytes {
+                // Of a few headers bad blocks may lie between each two, of many not.
+                Some(bytes) => {
+                    let is_distance = distance == block || places.len() <= FEW_HEADERS && distance % block == 0;
+                    bytes == layout.block_bytes && first % block == 0 && is_distance
+                }
+                None if distance > 0 => block == distance,
+                None => layout.block_bytes == BLOCK_BYTES_USUAL,
+            };
+            if !fits {
+                continue;
+            }
+            let is_leb = |&&at: &&usize| {
+                let vid_at = at as u64 + layout.offset_in_image(0, vid);
+                (at - first) % block == 0 && image.get(vid_at as usize..).is_some_and(ffslab_ubi::probe::is_vid_header)
+            };
+            let hits = places.iter().filter(is_leb).count();
+            // Of equals: the volume identifier header in the second page, then in the second sub-page.
+            let likely = if vid == page_bytes { 2 } else { u32::from(vid == page_bytes / 4) };
+            if best.as_ref().is_none_or(|(most, rank, _)| (hits, likely) > (*most, *rank)) {
+                best = Some((hits, likely, layout));
+            }
+        }
+    }
+    let (_, _, mut layout) = best?;
+    layout.ubi_at_bytes = Some(offsets);
+    let (block, page, oob) = (layout.block_bytes >> 10, layout.page_bytes, layout.oob_bytes);
+    let is_given = given.page_bytes.is_some() && given.oob_bytes.is_some() && given.block_bytes.is_some();
+    let (count, first) = (places.len(), given.starts_at_bytes + first as u64);
+    Some(layout.because(format!("{count} erase counter headers of UBI were found, the first at {first:#x}")).because(
+        format!(
+            "erase blocks of {block} KiB, pages of {page} + {oob} B are {}",
+            said(given, is_given, "that is how far the headers stand apart, and where they say that data begin")
+        ),
+    ))
+}
+
+/// How many erase blocks begin with a header, and how many are not erased.
+pub fn headers_of_used(image: &[u8], layout: &Layout) -> (usize, usize) {
+    let blocks = (0..layout.blocks).map(|block| &image[layout.place(block, image)]);
+    let used: Vec<&[u8]> = blocks.filter(|block| block.iter().take(64).any(|&byte| byte != 0xFF)).collect();
+    (used.iter().filter(|block| ffslab_ubi::probe::offsets(block).is_some()).count(), used.len())
+}
+
+/// A volume of UBIFS without UBI around it: the superblock says how large LEBs are, and the master node stands in the
+/// next one (`fs/ubifs/ubifs.h`, `UBIFS_MST_LNUM`).
+pub fn volume_alone(fs: ImageFs, image: &[u8]) -> Option<Layout> {
+    let superblock = ffslab_ubifs::probe::superblock(image)?;
+    let (leb, page) = (superblock.leb_bytes, superblock.min_io_bytes);
+    let is_master = image.get(leb as usize..)?.starts_with(&image[..4]);
+    if !is_master || page == 0 || !leb.is_multiple_of(page) {
+        return None;
+    }
+    let mut layout = Layout::new(fs, page, 0, leb, image);
+    layout.lacks_ubi = true;
+    Some(layout.because(format!("a superblock of UBIFS stands at the start, without UBI; it has LEBs of {leb} B")))
+}

@@ -1,0 +1,99 @@
+//! Images of UBI with UBIFS, read as they stand: headers, volume table, superblock, nodes.
+
+use crate::recognise::Layout;
+use crate::scan::Scanned;
+use ffslab_mtd::is_erased;
+use ffslab_ubi::probe::Leb;
+use serde_json::json;
+use std::collections::BTreeMap;
+
+/// What a block with a copy of the volume table holds.
+pub const VOLUME_TABLE: &str = "volume table";
+
+pub fn scan(image: &[u8], layout: &Layout, scanned: &mut Scanned) {
+    let Some((vid, data_offset)) = layout.ubi_at_bytes else { return };
+    let mut lebs: Vec<(u32, Leb)> = Vec::new();
+    for block in 0..layout.blocks {
+        if scanned.blocks[block as usize].is_bad == Some(true) {
+            continue;
+        }
+        let data = layout.data(block, image);
+        let headers = ffslab_ubi::probe::headers(&data, vid, data_offset);
+        if let Some(what) = headers.damage {
+            scanned.damaged(block, layout.offset_in_image(block, 0), what);
+        }
+        let facts = &mut scanned.blocks[block as usize];
+        facts.erases = headers.erases;
+        facts.holds = match headers.leb {
+            Some(leb) if leb.is_layout() => VOLUME_TABLE.to_string(),
+            Some(leb) if leb.is_internal() => "UBI's own".to_string(),
+            Some(leb) => format!("volume {} LEB {}", leb.volume_id, leb.leb_number),
+            None if headers.erases.is_some() => "erased, counted".to_string(),
+            None if is_erased(&data) => "erased".to_string(),
+            None => "no header".to_string(),
+        };
+        lebs.extend(headers.leb.map(|leb| (block, leb)));
+    }
+    let leb_data = |block: u32| {
+        let data = layout.data(block, image);
+        data.get(data_offset as usize..).unwrap_or_default().to_vec()
+    };
+    scanned.fact("volume identifier header at", vid);
+    scanned.fact("data at", data_offset);
+    scanned.fact("LEB B", layout.block_bytes.saturating_sub(data_offset));
+    let table = lebs.iter().filter(|(_, leb)| leb.is_layout()).max_by_key(|(_, leb)| leb.sequence_number);
+    let volumes = table.map(|&(block, _)| ffslab_ubi::probe::volumes(&leb_data(block))).unwrap_or_default();
+    for volume in &volumes {
+        let held = lebs.iter().filter(|(_, leb)| leb.volume_id == volume.id).count();
+        let facts = json!({
+            "name": volume.name,
+            "kind": if volume.is_static { "static" } else { "dynamic" },
+            "reserved_pebs": volume.reserved_pebs,
+            "pebs_in_image": held,
+        });
+        scanned.fact(&format!("volume {}", volume.id), facts);
+    }
+    if table.is_none() {
+        scanned.notes.push("there is no volume table in the image".to_string());
+    }
+    let is_ubifs = |id: u32| {
+        let first = lebs.iter().filter(|(_, leb)| (leb.volume_id, leb.leb_number) == (id, 0));
+        first.max_by_key(|(_, leb)| leb.sequence_number).and_then(|&(block, _)| {
+            ffslab_ubifs::probe::superblock(&leb_data(block)).map(|superblock| (id, superblock))
+        })
+    };
+    let Some((id, superblock)) = volumes.iter().find_map(|volume| is_ubifs(volume.id)) else {
+        scanned.notes.push("no volume begins with a superblock of UBIFS whose CRC is right".to_string());
+        return;
+    };
+    scanned.fact("UBIFS is on volume", id);
+    for (name, value) in [
+        ("UBIFS format version", superblock.format_version),
+        ("UBIFS LEB B", superblock.leb_bytes),
+        ("UBIFS LEBs", superblock.lebs),
+        ("UBIFS LEBs at most", superblock.lebs_max_count),
+        ("UBIFS log LEBs", superblock.log_lebs),
+        ("UBIFS LPT LEBs", superblock.lpt_lebs),
+        ("UBIFS orphan LEBs", superblock.orphan_lebs),
+        ("UBIFS index fanout", superblock.fanout_count),
+        ("UBIFS least write B", superblock.min_io_bytes),
+    ] {
+        scanned.fact(name, value);
+    }
+    scanned.fact("UBIFS compression", superblock.compression);
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+    for &(block, leb) in lebs.iter().filter(|(_, leb)| leb.volume_id == id) {
+        let data = layout.data(block, image);
+        let Some(data) = data.get(data_offset as usize..) else { continue };
+        ffslab_ubifs::probe::walk(data, &mut |offset, kind, damage| {
+            *counts.entry(if damage.is_some() { "damaged" } else { kind }).or_default() += 1;
+            if let Some(what) = damage {
+                let at = layout.offset_in_image(block, data_offset + offset);
+                scanned.damaged(block, at, format!("{what} (LEB {})", leb.leb_number));
+            }
+        });
+    }
+    for (name, count) in counts {
+        scanned.fact(&format!("UBIFS {name} nodes"), count);
+    }
+}

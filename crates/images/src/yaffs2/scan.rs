@@ -1,0 +1,70 @@
+//! Images of YAFFS2, read as they stand, page by page.
+
+use crate::recognise::Layout;
+use crate::scan::Scanned;
+use ffslab_yaffs2::probe::PageKind;
+use std::collections::BTreeMap;
+
+pub fn scan(image: &[u8], layout: &Layout, scanned: &mut Scanned) {
+    let Some(probe) = layout.yaffs2 else { return };
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut objects = std::collections::BTreeSet::new();
+    for block in 0..layout.blocks {
+        if scanned.blocks[block as usize].is_bad == Some(true) {
+            continue;
+        }
+        if image[layout.place(block, image)].iter().all(|&byte| byte == 0) {
+            scanned.damaged(block, layout.offset_in_image(block, 0), "a block of zeros");
+            scanned.blocks[block as usize].holds = "zeros".to_string();
+            continue;
+        }
+        let mut sequence = None;
+        let mut of_block: BTreeMap<&str, u32> = BTreeMap::new();
+        for (index, page) in image[layout.place(block, image)].chunks(layout.stride_bytes()).enumerate() {
+            let Some(tags) = probe.look(page) else { continue };
+            let name = match tags.kind {
+                PageKind::Header => "object header",
+                PageKind::Data => "data",
+                PageKind::Summary => "block summary",
+                PageKind::Checkpoint => "checkpoint",
+                PageKind::BadBlock => "bad block",
+                PageKind::Damage(what) => {
+                    let offset = layout.offset_in_image(block, index as u32 * layout.page_bytes);
+                    scanned.damaged(block, offset, what);
+                    "damaged"
+                }
+            };
+            *counts.entry(name).or_default() += 1;
+            *of_block.entry(name).or_default() += 1;
+            if tags.kind == PageKind::Header {
+                objects.insert(tags.object);
+            }
+            if ffslab_yaffs2::probe::PageTags::SEQUENCES.contains(&tags.sequence)
+                && !matches!(tags.kind, PageKind::Damage(_))
+            {
+                if sequence.is_some_and(|first| first != tags.sequence) {
+                    let offset = layout.offset_in_image(block, index as u32 * layout.page_bytes);
+                    scanned.damaged(block, offset, "a page whose sequence number is not that of its block");
+                }
+                sequence = sequence.or(Some(tags.sequence));
+            }
+        }
+        let facts = &mut scanned.blocks[block as usize];
+        facts.sequence = sequence;
+        let parts: Vec<String> = of_block.iter().map(|(name, count)| format!("{count} {name}")).collect();
+        facts.holds = if parts.is_empty() { "erased".to_string() } else { parts.join(", ") };
+    }
+    let sequences: Vec<u32> = scanned.blocks.iter().filter_map(|facts| facts.sequence).collect();
+    for (name, count) in counts {
+        scanned.fact(&format!("{name} pages"), count);
+    }
+    scanned.fact("objects with a header", objects.len());
+    if let (Some(&low), Some(&high)) = (sequences.iter().min(), sequences.iter().max()) {
+        let first = ffslab_yaffs2::probe::PageTags::SEQUENCES.start;
+        let taken = u64::from(high.saturating_sub(first)) + 1;
+        scanned.fact("lowest sequence number", low);
+        scanned.fact("highest sequence number", high);
+        scanned.fact("blocks taken to be written since the format", taken);
+        scanned.fact("of them per block", taken as f64 / f64::from(layout.blocks.max(1)));
+    }
+}

@@ -1,0 +1,210 @@
+//! # inspect: what is in a flash image or a dump, and what it would cost a board
+//!
+//! **Role.** Format and sizes, superblock, files, space and wear of each erase block, damage, and what it would cost to mount
+//! the image and to read its files. The facts are found in two ways, and neither trusts the image: the bytes are read as they
+//! are, block by block (`images`), and a copy is mounted on a simulated machine (`lab`).
+//!
+//! **Follows.** What people ask of a dump from the field: is it whole, how full is it, how worn, why does it boot slowly.
+//!
+//! **Leaves out.** Repairing anything: the file is not changed. How long the flash will last: `ffslab lifetime` computes it in Python.
+
+mod cost;
+
+use ffslab_fs::FileKind;
+use ffslab_images::file::read_file;
+use ffslab_images::recognise::parts;
+use ffslab_images::scan::{scan, BlockFacts, Damage};
+use ffslab_images::tree::{tree_of, Content, Tree, TreeEntry};
+use ffslab_images::{ImageError, Layout, Part, Wanted};
+use ffslab_lab::legend::Legend;
+use ffslab_lab::result::{CauseSummary, Counts};
+use ffslab_lab::{file_systems, Described, LabError};
+use ffslab_workload::quoting::as_text;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+use std::path::Path;
+
+/// What is answered.
+pub const SCHEMAS: &[Described] =
+    &[Described::written::<Vec<Inspected>>("inspection", "what is in the partitions of an image")];
+
+/// How to look at an image.
+#[derive(Clone, Debug, Default)]
+pub struct InspectOptions {
+    /// What the user says about the image, which then need not be guessed.
+    pub wanted: Wanted,
+    /// Board, part and kernel that mount it, as in an experiment; `part` and `kernel` default to the board's.
+    pub board: String,
+    pub part: Option<String>,
+    pub kernel: Option<String>,
+    /// Profile of the block device that holds a FAT or RFS volume.
+    pub device: String,
+}
+
+/// A partition and what was found in it.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Inspected {
+    pub part: Part,
+    /// What was found in the partition, or why nothing is known of it.
+    pub found: Result<Inspection, String>,
+}
+
+/// Everything that was found.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Inspection {
+    pub file: String,
+    #[serde(rename = "file_B")]
+    pub file_bytes: u64,
+    pub layout: Layout,
+    /// Name and value, in the order of the format's description.
+    pub superblock: Vec<(String, Value)>,
+    pub files: Vec<FileFacts>,
+    /// Erase blocks from the first of the partition on; for a block file system, areas of equal size.
+    pub blocks: Vec<BlockFacts>,
+    /// The first pieces of damage; [`Inspection::damage_count`] is the number of all.
+    pub damage: Vec<Damage>,
+    pub damage_count: u64,
+    /// Numbers of the bad blocks. `None`: the image has no OOB areas, which hold the marks of bad blocks.
+    pub bad_blocks: Option<Vec<u32>>,
+    /// `None`: no file system could be mounted; the notes say why.
+    pub mount: Option<MountFacts>,
+    pub notes: Vec<String>,
+}
+
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct FileFacts {
+    pub path: String,
+    pub kind: &'static str,
+    #[serde(rename = "size_B")]
+    pub size_bytes: u64,
+    pub links: u32,
+    /// The cost of reading the file from its start to its end, if that was simulated.
+    pub read: Option<ReadFacts>,
+    pub error: Option<String>,
+}
+
+/// The cost of reading a file from its start to its end, with nothing in memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
+pub struct ReadFacts {
+    /// Number of runs of neighbouring pages (on block devices: sectors) among the pages that are read.
+    pub pieces: u64,
+    /// Number of page reads; on a block device, of buffers read.
+    pub reads: u64,
+    /// The least number of reads: as many as the file's size has pages (on block devices: buffers of the cache).
+    pub least_reads: u64,
+    pub time_us: f64,
+}
+
+/// What a mount costs, in the simulator.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct MountFacts {
+    /// Where the mount was simulated: board, part and kernel, or the block device.
+    pub machine: String,
+    pub time_us: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub counts: Option<Counts>,
+    pub by_cause: Vec<CauseSummary>,
+    /// Explains the tasks and reasons in `by_cause`.
+    pub causes: Legend,
+    /// Number of buffers that were read, if it is a block device.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device_reads: Option<u64>,
+    #[serde(rename = "device_read_B", skip_serializing_if = "Option::is_none")]
+    pub device_read_bytes: Option<u64>,
+}
+
+/// Inspects each partition of an image. The file is not changed.
+///
+/// Errors: [`LabError::Input`] with one line; the file cannot be read, nothing in it is recognised, sizes are
+/// impossible or cannot be found out, or a profile does not exist.
+pub fn inspect(path: &Path, options: &InspectOptions) -> Result<Vec<Inspected>, LabError> {
+    let image = read_file(path)?;
+    let named = |text: String| ImageError::refused(path, text);
+    let parts = parts::find(&image, &options.wanted, &file_systems::image_formats()).map_err(named)?;
+    let is_one = parts.len() == 1;
+    let mut all = Vec::new();
+    for part in parts {
+        let found = match part.layout.clone().and_then(Layout::whole) {
+            Ok(layout) => {
+                Ok(look_into(path, &image[part.place_bytes.clone()], part.place_bytes.start, layout, options)?)
+            }
+            Err(text) if is_one => return Err(named(text).into()),
+            Err(text) => Err(text),
+        };
+        all.push(Inspected { part, found });
+    }
+    Ok(all)
+}
+
+/// As [`inspect`], for the partition that begins at `starts_at` in the file.
+fn look_into(
+    path: &Path,
+    image: &[u8],
+    starts_at: usize,
+    layout: Layout,
+    options: &InspectOptions,
+) -> Result<Inspection, LabError> {
+    let machine = cost::Machine::of(&layout, options)?;
+    let mut scanned = scan(image, &layout);
+    let tree = tree_of(image, &layout, Content::Check).unwrap_or_else(|error| {
+        scanned.notes.push(format!("its files cannot be read: {error}"));
+        Tree::default()
+    });
+    scanned.notes.extend(tree.notes);
+    for (facts, held) in scanned.blocks.iter_mut().zip(&tree.space) {
+        facts.valid_bytes = Some(held.valid_bytes);
+        facts.invalid_bytes = Some(held.invalid_bytes);
+        facts.free_bytes = Some(held.free_bytes);
+    }
+    if let Some(cut) = layout.fs.format().cut_off(image, &layout) {
+        let block = cut.offset / layout.stored_block_bytes() as u64;
+        scanned.damaged(block.min(u64::from(layout.blocks.saturating_sub(1))) as u32, cut.offset, cut.what);
+    }
+    layout.fs.format().put_right(&layout, &mut scanned);
+    scanned.damage.iter_mut().for_each(|damage| damage.offset += starts_at as u64);
+    let mut files: Vec<FileFacts> = tree.entries.iter().map(FileFacts::of).collect();
+    let mount = match machine.mount(image, &layout) {
+        Ok(mount) => Some(mount),
+        Err(error) => {
+            scanned.notes.push(format!("the cost of a mount is not known: {error}"));
+            None
+        }
+    };
+    if mount.is_some() {
+        if let Err(error) = machine.read_files(image, &layout, &tree.entries, &mut files) {
+            scanned.notes.push(format!("the cost of reading is not known: {error}"));
+        }
+    }
+    Ok(Inspection {
+        file: path.display().to_string(),
+        file_bytes: image.len() as u64,
+        layout,
+        superblock: scanned.superblock,
+        files,
+        blocks: scanned.blocks,
+        damage: scanned.damage,
+        damage_count: scanned.damage_count,
+        bad_blocks: scanned.bad_blocks,
+        mount,
+        notes: scanned.notes,
+    })
+}
+
+impl FileFacts {
+    fn of(entry: &TreeEntry) -> FileFacts {
+        FileFacts {
+            path: as_text(&entry.path),
+            kind: entry.kind.name(),
+            size_bytes: entry.size_bytes,
+            links: entry.links,
+            read: None,
+            error: entry.error.clone().or_else(|| (!entry.missing.is_empty()).then(|| entry.missing.join("; "))),
+        }
+    }
+}
+
+/// Whether the file can be read from its start to its end, so that the cost of reading it is worth a simulation.
+fn is_readable(entry: &TreeEntry) -> bool {
+    entry.kind == FileKind::File && entry.error.is_none() && entry.size_bytes > 0
+}

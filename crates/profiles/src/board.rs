@@ -1,0 +1,308 @@
+//! A board with its part and kernel, as a stack with Linux and a program without an operating system take them.
+
+use crate::built_in::{find, Kind};
+use crate::driver::{derive_costs, DriverCosts, DriverTotals};
+use crate::{cpu, Amount, EccName, ProfileError, Sourced};
+use ffslab_flash::{Geometry, Rules, Timing};
+use ffslab_linux::{DirtyLimits, Kernel, ReadAheadRules, VfsCosts, WriteBackKnobs, WriteBackRules};
+use ffslab_mtd::{Code, Driver, Ecc};
+use ffslab_sim::units::us_to_ns;
+use ffslab_sim::{CpuCosts, NandWait, PowerMilliwatt};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// `profiles/parts/*.toml`: a NAND chip.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Part {
+    pub title: String,
+    #[serde(rename = "page_B")]
+    page_bytes: Sourced<u32>,
+    #[serde(rename = "oob_B")]
+    oob_bytes: Sourced<u32>,
+    pages_per_block: Sourced<u32>,
+    blocks: Sourced<u32>,
+    pub(crate) t_read_us: Sourced<Amount>,
+    pub(crate) t_program_us: Sourced<Amount>,
+    pub(crate) t_erase_us: Sourced<Amount>,
+    #[serde(rename = "bus_ns_per_B")]
+    bus_ns_per_byte: Sourced<Amount>,
+    partial_programs_max: Sourced<u32>,
+    in_order: Sourced<bool>,
+    endurance_erases: Option<Sourced<u32>>,
+}
+
+impl Part {
+    pub fn geometry(&self) -> Geometry {
+        Geometry {
+            page_bytes: self.page_bytes.value,
+            oob_bytes: self.oob_bytes.value,
+            pages_per_block: self.pages_per_block.value,
+            blocks: self.blocks.value,
+        }
+    }
+
+    pub fn timing(&self) -> Timing {
+        Timing {
+            read_ns: us_to_ns(self.t_read_us.value.0),
+            program_ns: us_to_ns(self.t_program_us.value.0),
+            erase_ns: us_to_ns(self.t_erase_us.value.0),
+            // The factor from ns to ps is the same as that from us to ns, 1,000.
+            bus_ps_per_byte: us_to_ns(self.bus_ns_per_byte.value.0),
+        }
+    }
+
+    /// Number of erases that each block endures according to the data sheet. No simulation depends on it.
+    pub fn endurance_erases(&self) -> Option<u32> {
+        self.endurance_erases.as_ref().map(|said| said.value)
+    }
+
+    pub fn rules(&self) -> Rules {
+        Rules { partial_programs_max: self.partial_programs_max.value, in_order: self.in_order.value }
+    }
+
+    /// Time in us that a whole page, data and OOB area, takes on the bus.
+    pub(crate) fn page_transfer_us(&self) -> f64 {
+        f64::from(self.page_bytes.value + self.oob_bytes.value) * self.bus_ns_per_byte.value.0 / 1_000.0
+    }
+}
+
+/// What a task does while the chip works.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum NandWaitName {
+    /// It holds the CPU.
+    Busy,
+    /// It sleeps; other tasks run.
+    Sleep,
+}
+
+impl From<NandWaitName> for NandWait {
+    fn from(name: NandWaitName) -> NandWait {
+        match name {
+            NandWaitName::Busy => NandWait::Busy,
+            NandWaitName::Sleep => NandWait::Sleep,
+        }
+    }
+}
+
+/// Ages of YAFFS2's sources that differ in what they cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Yaffs2Version {
+    /// Before 2011-03: no block summaries.
+    #[serde(rename = "2010")]
+    Y2010,
+    /// 2011-03 to 2012-06: block summaries, whole chunks bypass the short-op cache.
+    #[serde(rename = "2011")]
+    Y2011,
+    /// From 2012-06 on: every write passes the cache.
+    #[serde(rename = "2012")]
+    Y2012,
+    /// 2026: a full cache writes one chunk.
+    #[serde(rename = "today")]
+    Today,
+}
+
+/// `profiles/boards/*.toml`: a part on a board.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Board {
+    pub title: String,
+    /// Name or file of the part that is soldered on.
+    pub part: String,
+    /// Name or file of the kernel that the board runs, unless the experiment names another.
+    pub kernel: String,
+    ecc: Sourced<EccName>,
+    #[serde(rename = "ecc_step_B")]
+    ecc_step_bytes: Sourced<u32>,
+    ecc_bytes_per_step: Sourced<u32>,
+    ecc_strength_bits: Sourced<u32>,
+    nand_wait: Sourced<NandWaitName>,
+    #[serde(rename = "page_cache_KiB")]
+    page_cache_kib: Sourced<u64>,
+    pub(crate) driver: Option<DriverTotals>,
+    /// Power that the board draws when nothing runs. Absent: it is not known.
+    idle: Option<Idle>,
+    vfs: cpu::VfsTable,
+    cpu: Option<cpu::CpuTable>,
+    tracers: Option<cpu::TracerTable>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Idle {
+    #[serde(rename = "cpu_mW")]
+    cpu_mw: Sourced<Amount>,
+    #[serde(rename = "memory_mW")]
+    memory_mw: Sourced<Amount>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+enum RulesName {
+    #[serde(rename = "2.6")]
+    V2_6,
+    #[serde(rename = "6.1")]
+    V6_1,
+}
+
+/// `profiles/kernels/*.toml`: rules and defaults of a kernel.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KernelProfile {
+    pub title: String,
+    read_ahead_rules: Sourced<RulesName>,
+    #[serde(rename = "read_ahead_KiB")]
+    read_ahead_kib: Sourced<u32>,
+    sequential_miss_bug: Sourced<bool>,
+    hz: Sourced<u32>,
+    timer_slack_us: Sourced<Amount>,
+    /// Version of the YAFFS2 sources with which the kernel was patched, as YAFFS2 is not part of Linux.
+    yaffs2_version: Option<Sourced<Yaffs2Version>>,
+    write_back_rules: Sourced<RulesName>,
+    dirty_writeback_ms: Sourced<u32>,
+    dirty_expire_ms: Sourced<u32>,
+    dirty_ratio_pct: Sourced<u32>,
+    dirty_background_ratio_pct: Sourced<u32>,
+}
+
+/// What an experiment runs on: a board with its part and kernel, each possibly replaced.
+#[derive(Clone, Debug)]
+pub struct Profile {
+    pub board_name: String,
+    pub board: Board,
+    pub part_name: String,
+    pub part: Part,
+    pub kernel_name: String,
+    pub kernel: KernelProfile,
+    /// Times and powers of the driver, derived with the part that the board was made with.
+    costs: DriverCosts,
+}
+
+impl Profile {
+    /// Loads a board by name or path, with its part and kernel unless others are named. Paths are relative to
+    /// `base_dir` (those inside a board file to the folder of that file).
+    pub fn load(
+        board: &str,
+        part: Option<&str>,
+        kernel: Option<&str>,
+        base_dir: &Path,
+    ) -> Result<Profile, ProfileError> {
+        let source = find(Kind::Board, board, base_dir)?;
+        let parsed: Board = source.parse()?;
+        let own_part_source = find(Kind::Part, &parsed.part, &source.folder)?;
+        let own_part: Part = own_part_source.parse()?;
+        let costs = derive_costs(&parsed, &own_part, &source.label)?;
+        let (part_name, part) = match part {
+            Some(name) => (name.to_string(), find(Kind::Part, name, base_dir)?.parse()?),
+            None => (parsed.part.clone(), own_part),
+        };
+        let (kernel_name, kernel_folder) = match kernel {
+            Some(name) => (name.to_string(), base_dir),
+            None => (parsed.kernel.clone(), source.folder.as_path()),
+        };
+        let kernel: KernelProfile = find(Kind::Kernel, &kernel_name, kernel_folder)?.parse()?;
+        let out_of_range = |key, value, needed| {
+            let place = format!("kernel `{kernel_name}`");
+            ProfileError::OutOfRange { place, key, value, needed }
+        };
+        if kernel.hz.value == 0 || kernel.hz.value > 10_000 {
+            return Err(out_of_range("hz", kernel.hz.value, "1 to 10000"));
+        }
+        for (key, percent) in [
+            ("dirty_ratio_pct", kernel.dirty_ratio_pct.value),
+            ("dirty_background_ratio_pct", kernel.dirty_background_ratio_pct.value),
+        ] {
+            if percent > 100 {
+                return Err(out_of_range(key, percent, "0 to 100"));
+            }
+        }
+        Ok(Profile { board_name: board.to_string(), board: parsed, part_name, part, kernel_name, kernel, costs })
+    }
+
+    /// The NAND driver of the board, with its own ECC.
+    pub fn driver(&self) -> Driver {
+        let code = Code {
+            step_bytes: self.board.ecc_step_bytes.value,
+            code_bytes: self.board.ecc_bytes_per_step.value,
+            strength_bits: self.board.ecc_strength_bits.value,
+        };
+        let DriverCosts { read, program, erase } = self.costs;
+        Driver { ecc: Ecc { engine: self.board.ecc.value.engine(), code }, read, program, erase }
+    }
+
+    /// What a task does while it waits for the chip.
+    pub fn nand_wait(&self) -> NandWaitName {
+        self.board.nand_wait.value
+    }
+
+    pub fn page_cache_bytes(&self) -> u64 {
+        self.board.page_cache_kib.value.saturating_mul(1024)
+    }
+
+    /// The kernel's default read-ahead on MTD devices, in KiB.
+    pub fn read_ahead_kib(&self) -> u32 {
+        self.kernel.read_ahead_kib.value
+    }
+
+    /// Version of the kernel's YAFFS2, which is today's unless the profile says otherwise.
+    pub fn yaffs2_version(&self) -> Yaffs2Version {
+        self.kernel.yaffs2_version.as_ref().map_or(Yaffs2Version::Today, |version| version.value)
+    }
+
+    /// Timer ticks per second.
+    pub fn tick_rate_hz(&self) -> u32 {
+        self.kernel.hz.value
+    }
+
+    pub fn kernel(&self) -> Kernel {
+        Kernel {
+            name: self.kernel_name.clone(),
+            read_ahead: match self.kernel.read_ahead_rules.value {
+                RulesName::V2_6 => ReadAheadRules::V2_6,
+                RulesName::V6_1 => ReadAheadRules::V6_1,
+            },
+            sequential_miss_bug: self.kernel.sequential_miss_bug.value,
+            write_back: match self.kernel.write_back_rules.value {
+                RulesName::V2_6 => WriteBackRules::V2_6,
+                RulesName::V6_1 => WriteBackRules::V6_1,
+            },
+            timer_slack_ns: us_to_ns(self.kernel.timer_slack_us.value.0),
+        }
+    }
+
+    pub fn write_back(&self) -> WriteBackKnobs {
+        WriteBackKnobs {
+            writeback_interval_ms: self.kernel.dirty_writeback_ms.value,
+            expire_ms: self.kernel.dirty_expire_ms.value,
+            limits: DirtyLimits::Percent {
+                dirty_percent: self.kernel.dirty_ratio_pct.value,
+                background_percent: self.kernel.dirty_background_ratio_pct.value,
+            },
+        }
+    }
+
+    /// Power that the board draws when nothing runs, if it is known.
+    pub fn idle_power(&self) -> Option<PowerMilliwatt> {
+        let idle = self.board.idle.as_ref()?;
+        Some(PowerMilliwatt { cpu: idle.cpu_mw.value.0, memory: idle.memory_mw.value.0 })
+    }
+
+    /// Times and power of the CPU's work. With `traced` they include the tracers that ran when the board was measured.
+    ///
+    /// Errors: the board's profile does not say what tracers cost.
+    pub fn cpu_costs(&self, traced: bool) -> Result<CpuCosts, ProfileError> {
+        let mut costs = self.board.cpu.as_ref().map_or(CpuCosts::FREE, cpu::CpuTable::costs);
+        if traced {
+            let Some(tracers) = &self.board.tracers else {
+                return Err(ProfileError::NoTracers { board: self.board_name.clone() });
+            };
+            tracers.add_to(&mut costs);
+        }
+        Ok(costs)
+    }
+
+    pub fn vfs_costs(&self) -> VfsCosts {
+        self.board.vfs.costs()
+    }
+}

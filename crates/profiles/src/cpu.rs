@@ -1,0 +1,112 @@
+//! What the CPU's time is spent on: the tables `[vfs]`, `[cpu]` and `[tracers]` of a board profile.
+
+use crate::{Amount, Sourced};
+use ffslab_linux::VfsCosts;
+use ffslab_sim::units::us_to_ns;
+use ffslab_sim::{CpuCosts, PowerMilliwatt, Work, WorkCost};
+use serde::Deserialize;
+
+/// Costs of the system calls themselves, and of reading the clock.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct VfsTable {
+    clock_read_ns: Sourced<Amount>,
+    call_ns: Sourced<Amount>,
+    #[serde(rename = "cpu_power_mW")]
+    cpu_power_mw: Sourced<Amount>,
+    /// Power of the memory rail above idle while the CPU computes. Absent: it is not known and counts as none.
+    #[serde(rename = "memory_power_mW")]
+    memory_power_mw: Option<Sourced<Amount>>,
+}
+
+impl VfsTable {
+    pub(crate) fn costs(&self) -> VfsCosts {
+        VfsCosts {
+            clock_read_ns: self.clock_read_ns.value.0.round() as u64,
+            call_ns: self.call_ns.value.0.round() as u64,
+            // The costs of copies are in the table `[cpu]` of the board.
+            page_ns: 0,
+            cpu_power: PowerMilliwatt {
+                cpu: self.cpu_power_mw.value.0,
+                memory: self.memory_power_mw.as_ref().map_or(0.0, |power| power.value.0),
+            },
+        }
+    }
+}
+
+macro_rules! cost_table {
+    ($($work:ident: $each:ident, $per_byte:ident $rename:literal;)+) => {
+        /// Costs of the CPU's work. A key that is absent costs nothing.
+        #[derive(Clone, Debug, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub(crate) struct CpuTable {
+            /// Power of the CPU rail above idle while the CPU works.
+            #[serde(rename = "cpu_power_mW")]
+            cpu_power_mw: Sourced<Amount>,
+            #[serde(rename = "memory_power_mW")]
+            memory_power_mw: Sourced<Amount>,
+            $(
+                $each: Option<Sourced<Amount>>,
+                #[serde(rename = $rename)]
+                $per_byte: Option<Sourced<Amount>>,
+            )+
+        }
+
+        impl CpuTable {
+            pub(crate) fn costs(&self) -> CpuCosts {
+                let mut costs = CpuCosts::FREE;
+                costs.power = PowerMilliwatt { cpu: self.cpu_power_mw.value.0, memory: self.memory_power_mw.value.0 };
+                let value = |amount: &Option<Sourced<Amount>>| amount.as_ref().map_or(0.0, |sourced| sourced.value.0);
+                $(
+                    // The factor from ns to ps is the same as that from us to ns.
+                    let (each_ns, per_byte_ps) = (us_to_ns(value(&self.$each)), us_to_ns(value(&self.$per_byte)));
+                    costs.of[Work::$work as usize] = WorkCost { each_ns, per_byte_ps };
+                )+
+                costs
+            }
+        }
+    };
+}
+
+cost_table! {
+    PageWrite: page_write_us, page_write_ns_per_byte "page_write_ns_per_B";
+    PageRead: page_read_us, page_read_ns_per_byte "page_read_ns_per_B";
+    PageFill: page_fill_us, page_fill_ns_per_byte "page_fill_ns_per_B";
+    PageClear: page_clear_us, page_clear_ns_per_byte "page_clear_ns_per_B";
+    ReadAhead: read_ahead_us, read_ahead_ns_per_byte "read_ahead_ns_per_B";
+    ColdCache: cold_cache_us, cold_cache_ns_per_byte "cold_cache_ns_per_B";
+    NodeWrite: node_write_us, node_write_ns_per_byte "node_write_ns_per_B";
+    NodeRead: node_read_us, node_read_ns_per_byte "node_read_ns_per_B";
+    BufferFlush: buffer_flush_us, buffer_flush_ns_per_byte "buffer_flush_ns_per_B";
+    Crc: crc_us, crc_ns_per_byte "crc_ns_per_B";
+    SoftwareEcc: software_ecc_us, software_ecc_ns_per_byte "software_ecc_ns_per_B";
+    LzoCompress: lzo_compress_us, lzo_compress_ns_per_byte "lzo_compress_ns_per_B";
+    LzoOutput: lzo_output_us, lzo_output_ns_per_byte "lzo_output_ns_per_B";
+    ZlibCompress: zlib_compress_us, zlib_compress_ns_per_byte "zlib_compress_ns_per_B";
+    RtimeCompress: rtime_compress_us, rtime_compress_ns_per_byte "rtime_compress_ns_per_B";
+    ZstdCompress: zstd_compress_us, zstd_compress_ns_per_byte "zstd_compress_ns_per_B";
+    LzoDecompress: lzo_decompress_us, lzo_decompress_ns_per_byte "lzo_decompress_ns_per_B";
+    ZlibDecompress: zlib_decompress_us, zlib_decompress_ns_per_byte "zlib_decompress_ns_per_B";
+    RtimeDecompress: rtime_decompress_us, rtime_decompress_ns_per_byte "rtime_decompress_ns_per_B";
+    ZstdDecompress: zstd_decompress_us, zstd_decompress_ns_per_byte "zstd_decompress_ns_per_B";
+    GcPass: gc_pass_us, gc_pass_ns_per_byte "gc_pass_ns_per_B";
+    ScanBlock: scan_block_us, scan_block_ns_per_byte "scan_block_ns_per_B";
+}
+
+/// Costs of the tracers with which a board was measured. They count only if the stack says `traced = true`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TracerTable {
+    /// A system call recorded by strace, or another tracer that stops the program at its entry and exit.
+    call_us: Sourced<Amount>,
+    /// A function recorded by a function tracer.
+    function_us: Sourced<Amount>,
+}
+
+impl TracerTable {
+    pub(crate) fn add_to(&self, costs: &mut CpuCosts) {
+        for (work, amount) in [(Work::TracedCall, &self.call_us), (Work::TracedFunction, &self.function_us)] {
+            costs.of[work as usize] = WorkCost { each_ns: us_to_ns(amount.value.0), per_byte_ps: 0 };
+        }
+    }
+}

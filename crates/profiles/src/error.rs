@@ -1,0 +1,57 @@
+//! Why a profile cannot be used.
+
+use ffslab_workload::toml_text::TomlError;
+use thiserror::Error;
+
+/// A profile that cannot be used: which one, where, and what would be right. One line.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum ProfileError {
+    #[error(
+        "unknown {what} `{name}`: {}known: {}, or the path of a file{}",
+        nearest.map(|name| format!("did you mean `{name}`? ")).unwrap_or_default(),
+        known.join(", "),
+        example.as_ref().map(|file| format!(" such as {file}")).unwrap_or_default()
+    )]
+    Unknown {
+        /// "board", or "profile" where any kind is meant.
+        what: &'static str,
+        name: String,
+        nearest: Option<&'static str>,
+        known: Vec<&'static str>,
+        /// What the path of a file of this kind could be.
+        example: Option<String>,
+    },
+    #[error("{what} file {path}: cannot be read: {why}")]
+    Unreadable { what: &'static str, path: String, why: String },
+    #[error(transparent)]
+    Toml(#[from] TomlError),
+    #[error(
+        "{file}: this is no profile: a part has the key `page_B`, a board `part` or `bdbuf_call_ns` (RTEMS), a kernel `hz`, \
+         a block device `command_us`"
+    )]
+    NoProfile { file: String },
+    /// A constant without source and status, or with something else beside it.
+    #[error("{file}: {key}: {message}")]
+    Constant { file: String, key: String, message: String },
+    #[error("{place}: {key} = {value}: {needed} is needed")]
+    OutOfRange { place: String, key: &'static str, value: u32, needed: &'static str },
+    #[error(
+        "{file}: driver.{key} = {total_us} us is less than the chip and the bus need with part `{part}`: {chip_us} us"
+    )]
+    FasterThanChip { file: String, key: &'static str, total_us: f64, part: String, chip_us: f64 },
+    #[error("traced = true: board `{board}` has no table [tracers]")]
+    NoTracers { board: String },
+    #[error(
+        "{file}: {level}_KiB = {kib} in {ways} ways of {line_bytes} B lines: sizes must make a power of two of sets"
+    )]
+    CacheSets { file: String, level: &'static str, kib: u64, ways: u64, line_bytes: u64 },
+    #[error("{file}: line_B = {line_bytes} must be a power of two")]
+    CacheLine { file: String, line_bytes: u64 },
+}
+
+/// Where a message is all that is left of an error.
+impl From<ProfileError> for String {
+    fn from(error: ProfileError) -> String {
+        error.to_string()
+    }
+}

@@ -1,0 +1,85 @@
+//! # profiles: chips, boards, kernels and block devices as files of numbers
+//!
+//! **Role.** Finds a profile by name or path and makes of it what the layers take: a board with its part and kernel
+//! ([`Profile`]), what code costs on a board with RTEMS ([`rtems_board`]), what a block device costs ([`block_device`]). Shows every
+//! number of one with its unit, source and status ([`show()`]). The built-in ones (the repository's `profiles/` folder) are part of
+//! the binary; an experiment may name a file of its own instead.
+//!
+//! **Follows.** Nothing: each number names its source itself. Published driver times are totals of one operation that include the
+//! chip and the bus. What the driver adds, and the power that it draws, is derived here, so that it stays the same when
+//! another part is put on the board.
+//!
+//! **Leaves out.** What the numbers mean: that stands with the layers that spend them (`sim`, `linux`, `mtd`, `rtems`). Writing
+//! profiles: `ffslab calibrate` does.
+
+mod board;
+mod built_in;
+mod cpu;
+mod driver;
+mod ecc_name;
+mod error;
+mod rtems;
+mod show;
+
+pub use board::{Board, KernelProfile, NandWaitName, Part, Profile, Yaffs2Version};
+pub use built_in::is_path;
+pub use ecc_name::EccName;
+pub use error::ProfileError;
+pub use rtems::{block_device, rtems_board};
+pub use show::{list, show, ConstantValue, DerivedCost, ProfileName, ShownConstant, ShownProfile};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How far a number can be trusted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// The manufacturer's data sheet says so.
+    Datasheet,
+    /// Measured on the board or part.
+    Measured,
+    /// Published by others who measured it, or read in source code.
+    Published,
+    /// An assumption; the source says why it was made.
+    Unverified,
+}
+
+/// A value with its source and status. The unit is part of the key's name.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Sourced<T> {
+    value: T,
+    #[serde(deserialize_with = "not_empty")]
+    source: String,
+    status: Status,
+    /// For a measured value: the interval that holds the true value with 95 % confidence.
+    ci95: Option<[f64; 2]>,
+}
+
+/// A time, energy or power, which must be finite and not negative.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(try_from = "f64")]
+struct Amount(f64);
+
+impl TryFrom<f64> for Amount {
+    type Error = String;
+    fn try_from(value: f64) -> Result<Self, String> {
+        if (0.0..=1e12).contains(&value) {
+            Ok(Amount(value))
+        } else {
+            Err(format!("{value} is out of range: a number from 0 to 1e12 is needed"))
+        }
+    }
+}
+
+fn not_empty<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    if text.trim().is_empty() {
+        return Err(serde::de::Error::custom("`source` is empty: say where the number comes from"));
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,205 @@
+//! What RTEMS takes: the costs of code on a board (`profiles/boards`) and those of a block device
+//! (`profiles/block-devices`).
+
+use crate::built_in::{find, Kind, Text};
+use crate::{Amount, ProfileError, Sourced};
+use ffslab_rtems::cpu::CpuCosts;
+use ffslab_rtems::profile::DeviceProfile;
+use ffslab_sim::units::us_to_ns;
+use serde::Deserialize;
+use std::path::Path;
+
+/// What code costs on the board of this name or path; a path is relative to `base_dir`.
+///
+/// Errors: there is no such profile, or it is none.
+pub fn rtems_board(name: &str, base_dir: &Path) -> Result<CpuCosts, ProfileError> {
+    read_board(&find(Kind::RtemsBoard, name, base_dir)?)
+}
+
+/// What the block device of this name or path costs; a path is relative to `base_dir`.
+///
+/// Errors: there is no such profile, or it is none.
+pub fn block_device(name: &str, base_dir: &Path) -> Result<DeviceProfile, ProfileError> {
+    read_device(&find(Kind::BlockDevice, name, base_dir)?)
+}
+
+/// A size or a number of things.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(try_from = "f64")]
+struct Whole(u64);
+
+impl TryFrom<f64> for Whole {
+    type Error = String;
+    fn try_from(value: f64) -> Result<Whole, String> {
+        match value.fract() == 0.0 && (1.0..=1e6).contains(&value) {
+            true => Ok(Whole(value as u64)),
+            false => Err(format!("{value} must be a whole number from 1 to 1e6")),
+        }
+    }
+}
+
+/// Nanoseconds in the file, picoseconds here, so that cycles of any clock add up exactly.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(try_from = "f64")]
+struct Picoseconds(u64);
+
+impl TryFrom<f64> for Picoseconds {
+    type Error = String;
+    fn try_from(value: f64) -> Result<Picoseconds, String> {
+        match (0.0..=1e9).contains(&value) {
+            // The factor from ns to ps is the same as that from us to ns.
+            true => Ok(Picoseconds(us_to_ns(value))),
+            false => Err(format!("{value} ns must be from 0 to 1e9")),
+        }
+    }
+}
+
+macro_rules! board_file {
+    ($($field:ident: $kind:ident $key:literal;)+) => {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct BoardFile {
+            title: String,
+            $(#[serde(rename = $key)] $field: Sourced<$kind>,)+
+        }
+
+        impl BoardFile {
+            fn costs(self) -> CpuCosts {
+                CpuCosts { title: self.title, $($field: self.$field.value.0,)+ }
+            }
+        }
+    };
+}
+
+board_file! {
+    line_bytes: Whole "line_B";
+    l1_kib: Whole "l1_KiB";
+    l1_ways_count: Whole "l1_ways";
+    l2_kib: Whole "l2_KiB";
+    l2_ways_count: Whole "l2_ways";
+    copy_ps_per_byte: Picoseconds "copy_ns_per_B";
+    l2_read_ps: Picoseconds "l2_read_ns";
+    memory_read_ps: Picoseconds "memory_read_ns";
+    memory_write_ps: Picoseconds "memory_write_ns";
+    call_ps: Picoseconds "call_ns";
+    vector_ps: Picoseconds "vector_ns";
+    path_component_ps: Picoseconds "path_component_ns";
+    clock_read_ps: Picoseconds "clock_read_ns";
+    fio_request_ps: Picoseconds "fio_request_ns";
+    lock_ps: Picoseconds "lock_ns";
+    context_switch_ps: Picoseconds "context_switch_ns";
+    bdbuf_call_ps: Picoseconds "bdbuf_call_ns";
+    tree_level_ps: Picoseconds "tree_level_ns";
+    rfs_block_ps: Picoseconds "rfs_block_ns";
+    dosfs_sector_ps: Picoseconds "dosfs_sector_ns";
+    imfs_block_ps: Picoseconds "imfs_block_ns";
+    imfs_table_ps: Picoseconds "imfs_table_ns";
+    allocate_ps: Picoseconds "allocate_ns";
+    jffs2_node_ps: Picoseconds "jffs2_node_ns";
+    yaffs2_chunk_ps: Picoseconds "yaffs2_chunk_ns";
+    crc_ps_per_byte: Picoseconds "crc_ns_per_B";
+    deflate_ps_per_byte: Picoseconds "deflate_ns_per_B";
+    inflate_ps_per_byte: Picoseconds "inflate_ns_per_B";
+    rtime_ps_per_byte: Picoseconds "rtime_ns_per_B";
+}
+
+pub(crate) fn read_board(source: &Text) -> Result<CpuCosts, ProfileError> {
+    let costs = source.parse::<BoardFile>()?.costs();
+    let (file, line_bytes) = (source.label.clone(), costs.line_bytes);
+    let caches = [("l1", costs.l1_kib, costs.l1_ways_count), ("l2", costs.l2_kib, costs.l2_ways_count)];
+    for (level, kib, ways) in caches {
+        let sets = kib * 1024 / line_bytes / ways;
+        if !sets.is_power_of_two() || sets * ways * line_bytes != kib * 1024 {
+            return Err(ProfileError::CacheSets { file, level, kib, ways, line_bytes });
+        }
+    }
+    if !line_bytes.is_power_of_two() {
+        return Err(ProfileError::CacheLine { file, line_bytes });
+    }
+    Ok(costs)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DeviceFile {
+    title: String,
+    request_us: Sourced<Amount>,
+    command_us: Sourced<Amount>,
+    read_access_us: Sourced<Amount>,
+    write_busy_us: Sourced<Amount>,
+    #[serde(rename = "read_ns_per_B")]
+    read_ns_per_byte: Sourced<Amount>,
+    #[serde(rename = "write_ns_per_B")]
+    write_ns_per_byte: Sourced<Amount>,
+    occupies_cpu: Sourced<bool>,
+    consecutive_blocks: Sourced<bool>,
+}
+
+pub(crate) fn read_device(source: &Text) -> Result<DeviceProfile, ProfileError> {
+    let file: DeviceFile = source.parse()?;
+    let ns = |us: &Sourced<Amount>| us_to_ns(us.value.0);
+    // The factor from ns to ps is the same as that from us to ns.
+    let ps = ns;
+    Ok(DeviceProfile {
+        title: file.title,
+        request_ns: ns(&file.request_us),
+        command_ns: ns(&file.command_us),
+        read_access_ns: ns(&file.read_access_us),
+        write_busy_ns: ns(&file.write_busy_us),
+        read_ps_per_byte: ps(&file.read_ns_per_byte),
+        write_ps_per_byte: ps(&file.write_ns_per_byte),
+        occupies_cpu: file.occupies_cpu.value,
+        consecutive_blocks: file.consecutive_blocks.value,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn here() -> &'static Path {
+        Path::new("")
+    }
+
+    #[test]
+    fn a_block_device_has_the_numbers_of_its_file() {
+        let sd = block_device("sd-card", here()).unwrap();
+        assert_eq!((sd.command_ns, sd.write_busy_ns, sd.read_ps_per_byte), (30_000, 1_093_000, 46_500));
+        assert!(sd.consecutive_blocks && !sd.occupies_cpu);
+    }
+
+    #[test]
+    fn an_unknown_device_is_told_the_known_ones() {
+        let error = block_device("floppy", here()).unwrap_err();
+        let ProfileError::Unknown { what, known, .. } = &error else { panic!("{error}") };
+        assert_eq!(*what, "block device");
+        assert_eq!(*known, ["ram-disk-beaglebone", "sd-card", "usb-stick"]);
+        let text = error.to_string();
+        assert!(text.ends_with("or the path of a file such as ./my-block-device.toml"), "{text}");
+    }
+
+    /// TI measured 181 MB/s for copies of 16 MiB on this SoC; the prices of loads and stores come from other measurements.
+    #[test]
+    fn copying_memory_is_as_fast_as_measured() {
+        let costs = rtems_board("beaglebone-black", here()).unwrap();
+        let line_ps = costs.line_bytes * costs.copy_ps_per_byte + costs.memory_read_ps + costs.memory_write_ps;
+        let mb_per_s = costs.line_bytes as f64 / line_ps as f64 * 1e6;
+        assert!((mb_per_s - 180.87).abs() < 0.03 * 180.87, "{mb_per_s} MB/s");
+    }
+
+    #[test]
+    fn caches_that_no_cpu_has_and_numbers_out_of_range_are_refused() {
+        let board = find(Kind::RtemsBoard, "beaglebone-black", here()).unwrap();
+        let with = |from: &str, to: &str| {
+            assert!(board.text.contains(from), "{from}");
+            let text = board.text.replace(from, to);
+            read_board(&Text { label: "my.toml".to_string(), text, folder: here().into() }).unwrap_err()
+        };
+        let three = with("l1_ways = { value = 4,", "l1_ways = { value = 3,");
+        assert!(matches!(three, ProfileError::CacheSets { level: "l1", ways: 3, .. }), "{three}");
+        let minus = with("call_ns = { value = 150,", "call_ns = { value = -1,").to_string();
+        assert!(minus.starts_with("my.toml:") && minus.ends_with("-1 ns must be from 0 to 1e9"), "{minus}");
+        let slip = with("\nlock_ns", "\nlok_ns").to_string();
+        assert!(slip.starts_with("my.toml:") && slip.contains("did you mean `lock_ns`?"), "{slip}");
+    }
+}
