@@ -1,6 +1,6 @@
-//! Measured cases: an experiment together with what a real system did when it ran it, one JSON object per line.
+//! Measured cases: an experiment together with what a real system did when it ran it. The crate `validate` reads and runs
+//! them; which stack one needs is a question to the descriptor of its file system, so the shape of cases stands here.
 
-use crate::error::LabError;
 use crate::file_systems::{self, Settings};
 use crate::media::NAND;
 use crate::stack::{StackSpec, EPOCH_S};
@@ -11,14 +11,9 @@ use ffslab_mtd::{Driver, Ecc, OpCost};
 use ffslab_profiles::{EccName, NandWaitName};
 use ffslab_sim::units::us_to_ns;
 use ffslab_sim::{CpuCosts, NandWait, PowerMilliwatt, SchedulerClock, SimConfig};
-use ffslab_workload::input;
-use ffslab_workload::text::io_reason;
-use ffslab_workload::toml_text::friendlier;
 use ffslab_workload::Step;
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use std::io::Read;
-use std::path::Path;
 use std::sync::Arc;
 
 /// A measured case. An unknown key in a step is an error; of the other parts only the keys that the simulator uses are
@@ -224,64 +219,4 @@ impl Case {
             fs: Some(fs),
         }
     }
-}
-
-/// Reads all cases of a `.jsonl` file, whose content is `text`. `path` is for messages only.
-///
-/// Errors: the first case that cannot be understood; the message has its line and says what is wrong.
-pub fn read_cases(path: &Path, text: &str) -> Result<Vec<Case>, LabError> {
-    let mut cases = Vec::new();
-    for (index, line) in text.lines().enumerate() {
-        if line.trim().is_empty() {
-            continue;
-        }
-        let case =
-            parse_case(line).map_err(|text| LabError::Input(format!("{}:{}: {text}", path.display(), index + 1)))?;
-        cases.push(case);
-    }
-    if cases.is_empty() {
-        return Err(LabError::Input(format!("{}: there is no case in it: one JSON object a line", path.display())));
-    }
-    Ok(cases)
-}
-
-/// Reads one case.
-///
-/// Errors: what is wrong, in one line.
-pub fn parse_case(line: &str) -> Result<Case, String> {
-    let mut case: Case = serde_json::from_str(line).map_err(|error| malformed(&error))?;
-    if let Ok(fs) = file_systems::mountable(&case.system.fs) {
-        fs.complete_case(&mut case);
-    }
-    for (list, steps) in [("setup", &case.setup), ("measure", &case.measure)] {
-        for (index, step) in steps.iter().enumerate() {
-            step.check().map_err(|text| format!("{list} step {} ({}): {text}", index + 1, step.title()))?;
-        }
-    }
-    let (from, at) = (case.expect.from_step, case.expect.at_step);
-    if at >= case.measure.len() || from.is_some_and(|from| from >= at) {
-        let steps = case.measure.len();
-        return Err(format!("the phase from_step {from:?} to at_step {at} is not within the {steps} measured steps"));
-    }
-    Ok(case)
-}
-
-/// Describes an error in the JSON of a case. The position within the line is left out, unless the error says nothing
-/// else.
-fn malformed(error: &serde_json::Error) -> String {
-    if error.is_data() {
-        let text = error.to_string();
-        return friendlier(text.rsplit_once(" at line ").map_or(text.as_str(), |(said, _)| said));
-    }
-    format!("a case is one JSON object a line, this is none (column {})", error.column())
-}
-
-/// The text of a file of cases, unpacked if it is gzipped.
-pub fn read_text(path: &Path) -> Result<String, LabError> {
-    let read = || {
-        let mut text = String::new();
-        input::open(path, input::InputKind::Cases)?.unpacked()?.read_to_string(&mut text)?;
-        Ok(text)
-    };
-    read().map_err(|error| LabError::Input(format!("{}: cannot be read: {}", path.display(), io_reason(&error))))
 }

@@ -1,14 +1,12 @@
 //! # lab: from an experiment file to results
 //!
-//! **Role.** Reads experiments and measured cases, builds the stack that they describe, runs their steps in virtual
-//! time, and reports: latencies, flash operations by cause, energy, wear, and how far simulations are from
-//! measurements. The Python package and its command line are thin layers over [`run_experiment`], [`validate()`],
-//! and [`SCHEMAS`].
+//! **Role.** Reads experiments, builds the stack that they describe, runs their steps in virtual time, and reports: latencies,
+//! flash operations by cause, energy, wear. Holds the tables of file systems, systems and media. The Python package and its
+//! command line are thin layers over [`run_experiment`], [`Session`] and [`SCHEMAS`].
 //!
-//! **Follows.** The format of the measured cases (steps, counters, statistics); the methodology of the papers: explore,
-//! model, simulate, compare.
+//! **Follows.** The methodology of the papers: explore, model, simulate, compare.
 //!
-//! **Leaves out.** Plots, tables and files of results: Python writes them. Several file systems at once; several
+//! **Leaves out.** Comparing with measured cases (`validate`); looking into images (`images`, `inspect`). Plots, tables and files of results: Python writes them. Several file systems at once; several
 //! processes but for those of fio jobs.
 
 mod activity;
@@ -22,7 +20,6 @@ mod estimate;
 pub mod experiment;
 pub mod file_systems;
 pub mod fio;
-pub mod glob;
 mod lab;
 pub mod legend;
 pub mod machine;
@@ -45,7 +42,6 @@ pub mod stats;
 pub mod systems;
 pub mod tally;
 pub mod traces;
-pub mod validate;
 
 pub use activity::Activity;
 pub use columns::{BlockColumns, RequestColumns};
@@ -67,4 +63,3 @@ pub use schemas::{Described, SCHEMAS};
 pub use session::{Session, SessionResult};
 pub use state::StateCache;
 pub use traces::convert_trace;
-pub use validate::{validate, CaseReport, Pair, ValidateOptions, ValidationReport};

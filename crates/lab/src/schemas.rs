@@ -7,7 +7,6 @@ use crate::planned::PlannedVariant;
 use crate::result::{Summary, VariantSummary};
 use crate::session::SessionTotals;
 use crate::stack_keys::StackTable;
-use crate::validate::ValidationReport;
 use ffslab_images::Part;
 use ffslab_profiles::{ProfileName, ShownProfile};
 use schemars::generate::SchemaSettings;
@@ -39,7 +38,6 @@ impl Described {
 pub const SCHEMAS: &[Described] = &[
     Described { name: "experiment", about: "experiment files", make: read::<ExperimentFile> },
     Described::written::<Summary>("summary", "what an experiment did: summary.json"),
-    Described::written::<ValidationReport>("validation", "comparisons with measured cases"),
     Described::written::<VariantSummary>("variant", "a variant of a summary"),
     Described::written::<Vec<PlannedVariant>>("plan", "the variants of an experiment"),
     Described::written::<StackTable>("stack", "the machine of an experiment"),

@@ -160,8 +160,8 @@ fn validate(
     jobs: usize,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
-    let options = ffslab_lab::ValidateOptions { only, jobs };
-    let report = watched::run(py, progress.as_ref(), |report| ffslab_lab::validate(&path, &options, report))?
+    let options = ffslab_validate::ValidateOptions { only, jobs };
+    let report = watched::run(py, progress.as_ref(), |report| ffslab_validate::validate(&path, &options, report))?
         .map_err(to_python)?;
     to_json(&report)
 }
@@ -232,7 +232,11 @@ fn schemas() -> Vec<(&'static str, &'static str)> {
 }
 
 fn described() -> impl Iterator<Item = &'static ffslab_lab::Described> {
-    ffslab_lab::SCHEMAS.iter().chain(ffslab_inspect::SCHEMAS).chain(ffslab_mount::SCHEMAS)
+    ffslab_lab::SCHEMAS
+        .iter()
+        .chain(ffslab_inspect::SCHEMAS)
+        .chain(ffslab_validate::SCHEMAS)
+        .chain(ffslab_mount::SCHEMAS)
 }
 
 /// Names of the built-in profiles as JSON.

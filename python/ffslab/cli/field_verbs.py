@@ -62,7 +62,7 @@ def inspect(
     kernel: Annotated[str | None, option("--kernel NAME", "Kernel profile, instead of the board's own.")] = None,
     device: Annotated[
         str,
-        option("--device NAME", "Block device that holds a FAT or RFS volume; `ffslab profiles` lists them."),
+        option("--device NAME", "Block device of a FAT or RFS volume; `ffslab profiles` lists them, a path is a file."),
     ] = "sd-card",
     extract: Annotated[
         Path | None, option("--extract DIR", "Extract the files into this new or empty folder, too.")

@@ -1,7 +1,7 @@
 //! Errors over many cases: how often a value is exact, and how large the error is otherwise.
 
 use super::{CaseReport, Pair};
-use crate::stats::element_at;
+use ffslab_lab::stats::element_at;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! How a measured run was set up, and the machine that this describes.
 
-use crate::file_systems::on_rtems::{find_on_rtems, on_rtems};
-use crate::rtems::{RtemsKeys, RtemsSpec};
+use ffslab_lab::file_systems::on_rtems::{find_on_rtems, on_rtems};
+use ffslab_lab::rtems::{RtemsKeys, RtemsSpec};
 use ffslab_rtems::bdbuf::Priority;
 use ffslab_rtems::profile::DeviceProfile;
 use serde::{Deserialize, Deserializer};

@@ -1,16 +1,26 @@
-//! Compares simulations with measurements: runs measured cases and puts both values side by side.
+//! # validate: how far simulations are from measurements
+//!
+//! **Role.** Reads measured cases, runs each as the experiment that it is, and puts the expected and the simulated values side by
+//! side, counter by counter ([`validate`]); sums the errors up ([`summarize`]).
+//!
+//! **Follows.** The format of the measured cases (steps, counters, statistics), and that of measured runs of RTEMS ([`rtems`]).
+//!
+//! **Leaves out.** Measuring: cases come from real systems (`ffslab reference run`, `probe`). What stack a case runs on:
+//! the descriptor of its file system says so (`lab`).
 
+pub mod cases;
+mod glob;
 mod rtems;
 mod summary;
 
-use crate::case::{read_cases, read_text, Case, Expect};
-use crate::error::LabError;
-use crate::glob;
-use crate::requests::ROWS_MAX;
-use crate::result::MeanSd;
-use crate::run::{run, Outcome, Plan, RunError};
-use crate::stack::Stack;
-use crate::traces::Traces;
+use cases::{read_cases, read_text};
+use ffslab_lab::case::{Case, Expect};
+use ffslab_lab::requests::ROWS_MAX;
+use ffslab_lab::result::MeanSd;
+use ffslab_lab::run::{run, Outcome, Plan, RunError};
+use ffslab_lab::stack::Stack;
+use ffslab_lab::traces::Traces;
+use ffslab_lab::{Described, LabError};
 use ffslab_sim::units::ns_to_us;
 use ffslab_sim::OpCounts;
 use ffslab_workload::Step;
@@ -25,10 +35,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 pub use summary::{summarize, Summary, SummaryRow};
 
+/// What is answered.
+pub const SCHEMAS: &[Described] =
+    &[Described::written::<ValidationReport>("validation", "comparisons with measured cases")];
+
 /// Which cases to run, and on how many threads.
 #[derive(Clone, Debug, Default)]
 pub struct ValidateOptions {
-    /// Runs only the cases whose id matches this pattern; see [`crate::glob`].
+    /// Runs only the cases whose id matches this pattern; see the module `glob`.
     pub only: Option<String>,
     /// Number of threads; 0: one per core.
     pub jobs: usize,
@@ -255,7 +269,7 @@ fn compare_tasks(case: &Case, outcome: &Outcome, report: &mut CaseReport) {
 }
 
 fn counters(counts: OpCounts) -> Map<String, Value> {
-    match serde_json::to_value(crate::result::Counts::from(counts)) {
+    match serde_json::to_value(ffslab_lab::result::Counts::from(counts)) {
         Ok(Value::Object(map)) => map,
         _ => Map::new(),
     }

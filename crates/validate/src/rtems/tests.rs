@@ -3,10 +3,10 @@
 use super::counted::count;
 use super::phases::{phases, Phase};
 use super::settings::Settings;
-use crate::file_systems::on_rtems::find_on_rtems;
-use crate::rtems::Machine;
-use crate::session::Session;
-use crate::validate::{validate, CaseReport, ValidateOptions};
+use ffslab_lab::file_systems::on_rtems::find_on_rtems;
+use ffslab_lab::rtems::Machine;
+use ffslab_lab::session::Session;
+use crate::{validate, CaseReport, ValidateOptions};
 use serde_json::{json, Map, Value};
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -92,7 +92,7 @@ fn check_trace(name: &str, device: &Path) {
     else {
         return;
     };
-    let read = |path: &Path| crate::case::read_text(path).unwrap();
+    let read = |path: &Path| crate::cases::read_text(path).unwrap();
     let trace: Vec<Value> = serde_json::from_str(&read(&trace)).unwrap();
     let totals: Map<String, Value> = serde_json::from_str(&read(&totals)).unwrap();
     let settings = Settings::read(&totals).unwrap();

@@ -8,9 +8,9 @@ mod settings;
 mod tests;
 
 use super::{in_parallel, nothing_matches, summarize, CaseReport, Pair, ValidateOptions, ValidationReport};
-use crate::error::LabError;
 use crate::glob;
-use crate::run::RunError;
+use ffslab_lab::run::RunError;
+use ffslab_lab::LabError;
 use counted::{Counted, Ready};
 use serde_json::{Map, Value};
 use settings::{is_flash, Settings};

@@ -1,8 +1,9 @@
 //! Measured cases: read strictly, run, compared. How well they agree is the matter of `measured.rs`.
 
-use ffslab_lab::case::parse_case;
-use ffslab_lab::{validate, LabError, ValidateOptions};
+use ffslab_lab::LabError;
 use ffslab_linux::{DirtyLimits, WriteBackKnobs};
+use ffslab_validate::cases::parse_case;
+use ffslab_validate::{validate, ValidateOptions};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 

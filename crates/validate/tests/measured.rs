@@ -5,7 +5,7 @@
 //! `tests/measured/misses.json` with the value that was simulated when it was listed: it may come nearer to the measured
 //! one, but not go away from it, and what has become exact must leave the list.
 
-use ffslab_lab::{validate, CaseReport, Pair, ValidateOptions};
+use ffslab_validate::{validate, CaseReport, Pair, ValidateOptions};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
