@@ -1,7 +1,7 @@
 //! What the causes in a result mean. Each task and each reason that the result names is explained once, in the words of
 //! the layer that it belongs to.
 
-use crate::result::CauseSummary;
+use crate::counts::CauseSummary;
 use ffslab_sim::{Reason, Task};
 use schemars::JsonSchema;
 use serde::Serialize;

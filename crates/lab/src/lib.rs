@@ -14,6 +14,7 @@ pub mod bare;
 pub mod case;
 mod case_yaffs2;
 mod columns;
+pub mod counts;
 pub mod data;
 pub mod error;
 mod estimate;

@@ -1,12 +1,13 @@
 //! A machine that can be built again and again, whichever system runs on it.
 
-use crate::result::FlashSummary;
 use crate::stack_keys::StackTable;
-use crate::state::State;
 use crate::LabError;
 use ffslab_flash::Geometry;
+use ffslab_mtd::MediumImage;
 use ffslab_sim::PowerMilliwatt;
 use ffslab_system::System;
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::fmt::Debug;
 use std::ops::{Deref, DerefMut};
 use std::path::Path;
@@ -56,6 +57,32 @@ pub trait Spec: Debug + Send + Sync + 'static {
 
     /// Switches off read-ahead that changes nothing on the medium.
     fn without_read_ahead(&mut self) {}
+}
+
+/// The content of a medium that is switched off.
+pub struct State {
+    pub medium: MediumImage,
+    /// Virtual time at which the state was complete.
+    pub at_ns: u64,
+    /// Position in the stream of content from which steps take the data that they write. The steps after the state
+    /// continue there.
+    pub content_position_bytes: usize,
+}
+
+/// The chip of a variant.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct FlashSummary {
+    #[serde(rename = "page_B")]
+    pub page_bytes: u32,
+    #[serde(rename = "oob_B")]
+    pub oob_bytes: u32,
+    pub pages_per_block: u32,
+    pub chip_blocks: u32,
+    pub t_read_us: f64,
+    pub t_program_us: f64,
+    pub t_erase_us: f64,
+    #[serde(rename = "bus_ns_per_B")]
+    pub bus_ns_per_byte: f64,
 }
 
 /// A [`Spec`] of any system.

@@ -3,7 +3,7 @@
 
 use crate::error::LabError;
 use crate::experiment::Experiment;
-use crate::result::FlashSummary;
+use crate::machine::FlashSummary;
 use crate::stack::StackSpec;
 use crate::stack_keys::StackKeys;
 use ffslab_workload::Step;

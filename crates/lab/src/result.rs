@@ -1,21 +1,21 @@
 //! Results of an experiment: a summary for people and reports, and columns for tables.
 
 use crate::columns::{BlockColumns, RequestColumns};
+use crate::counts::{CauseSummary, Counts};
 use crate::experiment::Variant;
 use crate::fio::FioReport;
 use crate::legend::Legend;
-use crate::machine::MachineSpec;
+use crate::machine::{FlashSummary, MachineSpec};
 use crate::postmark::PostmarkReport;
 use crate::replay::grouped;
 use crate::requests::RequestLog;
 use crate::run::{Outcome, StepOutcome};
-use crate::stack::StackSpec;
 use crate::stack_keys::StackTable;
 use crate::stats::{mean_sd, LatencyUs};
 use crate::tally::{Tally, RELATIVE_ERROR};
 use ffslab_fs::{BlockSpace, Unwritten};
 use ffslab_sim::units::ns_to_us;
-use ffslab_sim::{CauseCounts, Energy, OpCounts, PowerMilliwatt, Reason, Task};
+use ffslab_sim::{Energy, OpCounts, PowerMilliwatt};
 use ffslab_workload::prng::GENERATOR;
 use ffslab_workload::Step;
 use schemars::JsonSchema;
@@ -169,103 +169,6 @@ impl OfSetupSummary {
             totals: counts.into(),
             energy_uj: has_energy.then(|| outcome.of_setup.energy.into()),
         })
-    }
-}
-
-/// The chip of a variant.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct FlashSummary {
-    #[serde(rename = "page_B")]
-    pub page_bytes: u32,
-    #[serde(rename = "oob_B")]
-    pub oob_bytes: u32,
-    pub pages_per_block: u32,
-    pub chip_blocks: u32,
-    pub t_read_us: f64,
-    pub t_program_us: f64,
-    pub t_erase_us: f64,
-    #[serde(rename = "bus_ns_per_B")]
-    pub bus_ns_per_byte: f64,
-}
-
-impl From<&StackSpec> for FlashSummary {
-    fn from(spec: &StackSpec) -> FlashSummary {
-        FlashSummary {
-            page_bytes: spec.geometry.page_bytes,
-            oob_bytes: spec.geometry.oob_bytes,
-            pages_per_block: spec.geometry.pages_per_block,
-            chip_blocks: spec.geometry.blocks,
-            t_read_us: ns_to_us(spec.timing.read_ns),
-            t_program_us: ns_to_us(spec.timing.program_ns),
-            t_erase_us: ns_to_us(spec.timing.erase_ns),
-            bus_ns_per_byte: spec.timing.bus_ps_per_byte as f64 / 1_000.0,
-        }
-    }
-}
-
-/// Flash operations under the names of the measured cases.
-#[derive(Clone, Copy, Debug, Default, Serialize, JsonSchema)]
-pub struct Counts {
-    pub page_reads: u64,
-    pub oob_reads: u64,
-    pub page_programs: u64,
-    pub oob_programs: u64,
-    pub erases: u64,
-    pub partial_page_reads: u64,
-    pub reprograms: u64,
-    #[serde(rename = "bus_out_B")]
-    pub bus_out_bytes: u64,
-    #[serde(rename = "bus_in_B")]
-    pub bus_in_bytes: u64,
-    /// Time of the chip: array and bus.
-    pub busy_us: f64,
-    /// Time of the NAND driver, not counting the chip.
-    pub driver_us: f64,
-    /// Time in which system calls and the file system computed.
-    pub cpu_us: f64,
-}
-
-impl From<OpCounts> for Counts {
-    fn from(counts: OpCounts) -> Counts {
-        Counts {
-            page_reads: counts.page_reads,
-            oob_reads: counts.oob_reads,
-            page_programs: counts.page_programs,
-            oob_programs: counts.oob_programs,
-            erases: counts.erases,
-            partial_page_reads: counts.partial_page_reads,
-            reprograms: counts.reprograms,
-            bus_out_bytes: counts.bus_out_bytes,
-            bus_in_bytes: counts.bus_in_bytes,
-            busy_us: ns_to_us(counts.busy_ns),
-            driver_us: ns_to_us(counts.driver_ns),
-            cpu_us: ns_to_us(counts.cpu_ns),
-        }
-    }
-}
-
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct CauseSummary {
-    pub task: &'static str,
-    pub reason: &'static str,
-    #[serde(flatten)]
-    pub counts: Counts,
-    /// The task that `task` names. [`Legend`] explains it.
-    #[serde(skip)]
-    pub(crate) of_task: &'static Task,
-    #[serde(skip)]
-    pub(crate) of_reason: &'static Reason,
-}
-
-impl CauseSummary {
-    pub fn of(cause: &CauseCounts) -> CauseSummary {
-        CauseSummary {
-            task: cause.task.name,
-            reason: cause.reason.name,
-            counts: cause.counts.into(),
-            of_task: cause.task,
-            of_reason: cause.reason,
-        }
     }
 }
 

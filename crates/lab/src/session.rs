@@ -5,10 +5,11 @@
 
 use crate::activity::Activity;
 use crate::columns::{BlockColumns, RequestColumns};
+use crate::counts::{CauseSummary, Counts};
 use crate::error::LabError;
 use crate::machine::MachineSpec;
 use crate::requests::{Call, CallOp};
-use crate::result::{CauseSummary, Counts, EnergySummary, Labels, VariantSummary};
+use crate::result::{EnergySummary, Labels, VariantSummary};
 use crate::run::{Boundary, Facts, Instants, Kept, Outcome, RunError, Runner, StepBegun, StepOutcome};
 use crate::stack::{Stack, EPOCH_S};
 use crate::stack_keys::StackTable;

@@ -2,6 +2,7 @@
 
 use crate::error::LabError;
 use crate::file_systems::{self, Ground, Settings};
+use crate::machine::FlashSummary;
 use crate::media;
 use crate::mount_options::MountOptions;
 use crate::stack_keys::StackKeys;
@@ -13,6 +14,7 @@ use ffslab_images::ImageSpec;
 use ffslab_linux::{Vfs, VfsConfig, WriteBackKnobs};
 use ffslab_mtd::{Driver, MediumImage, Mtd};
 use ffslab_profiles::{EccName, Profile};
+use ffslab_sim::units::ns_to_us;
 use ffslab_sim::{CpuCosts, NandWait, PowerMilliwatt, Sim, SimConfig};
 use ffslab_ubi::Ubi;
 use std::path::Path;
@@ -168,6 +170,21 @@ fn image_of(keys: &mut StackKeys, geometry: &Geometry, base_dir: &Path) -> Resul
     let arranged = arranged(&image, &said, fs, geometry, &file_systems::image_formats()).map_err(named)?;
     keys.take(&arranged).map_err(named)?;
     Ok(Some(ImageSpec { path, oob: arranged.oob, autoplace: arranged.autoplace, place_bytes: arranged.place_bytes }))
+}
+
+impl From<&StackSpec> for FlashSummary {
+    fn from(spec: &StackSpec) -> FlashSummary {
+        FlashSummary {
+            page_bytes: spec.geometry.page_bytes,
+            oob_bytes: spec.geometry.oob_bytes,
+            pages_per_block: spec.geometry.pages_per_block,
+            chip_blocks: spec.geometry.blocks,
+            t_read_us: ns_to_us(spec.timing.read_ns),
+            t_program_us: ns_to_us(spec.timing.program_ns),
+            t_erase_us: ns_to_us(spec.timing.erase_ns),
+            bus_ns_per_byte: spec.timing.bus_ps_per_byte as f64 / 1_000.0,
+        }
+    }
 }
 
 /// A simulated machine with one partition. The chip starts erased, or with an image, and outlives mounts and crashes.

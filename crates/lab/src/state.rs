@@ -5,7 +5,7 @@
 //! starts from a chip that was switched on again, with nothing in memory, at the time of day at which the state was
 //! complete.
 
-use crate::machine::{ImageOf, MachineSpec};
+use crate::machine::{ImageOf, MachineSpec, State};
 use crate::run::{RunError, Runner, Watch};
 use crate::traces::Traces;
 use ffslab_flash::ChipImage;
@@ -17,16 +17,6 @@ use std::borrow::Cow;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
-
-/// The content of a medium that is switched off.
-pub struct State {
-    pub medium: MediumImage,
-    /// Virtual time at which the state was complete.
-    pub at_ns: u64,
-    /// Position in the stream of content from which steps take the data that they write. The steps after the state
-    /// continue there.
-    pub content_position_bytes: usize,
-}
 
 /// The folder in which states are kept between runs.
 #[derive(Clone, Debug, PartialEq, Eq)]

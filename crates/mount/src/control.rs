@@ -7,8 +7,8 @@
 
 use crate::simulation::Simulation;
 use crate::world::World;
+use ffslab_lab::counts::CauseSummary;
 use ffslab_lab::legend::Legend;
-use ffslab_lab::result::CauseSummary;
 use ffslab_lab::session::SessionTotals;
 use ffslab_lab::LabError;
 use ffslab_mtd::Mtd;

@@ -269,7 +269,7 @@ fn compare_tasks(case: &Case, outcome: &Outcome, report: &mut CaseReport) {
 }
 
 fn counters(counts: OpCounts) -> Map<String, Value> {
-    match serde_json::to_value(ffslab_lab::result::Counts::from(counts)) {
+    match serde_json::to_value(ffslab_lab::counts::Counts::from(counts)) {
         Ok(Value::Object(map)) => map,
         _ => Map::new(),
     }

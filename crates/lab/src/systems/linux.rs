@@ -3,11 +3,9 @@
 use super::{described, Descriptor, StackTable, SystemKeys};
 use crate::error::LabError;
 use crate::file_systems;
-use crate::machine::{ImageOf, MachineSpec, Spec};
-use crate::result::FlashSummary;
+use crate::machine::{FlashSummary, ImageOf, MachineSpec, Spec, State};
 use crate::stack::{Stack, StackSpec};
 use crate::stack_keys::StackKeys;
-use crate::state::State;
 use ffslab_flash::Geometry;
 use ffslab_sim::PowerMilliwatt;
 use ffslab_system::System;

@@ -3,10 +3,9 @@
 use super::{described, Descriptor, StackTable, SystemKeys};
 use crate::error::LabError;
 use crate::file_systems;
-use crate::machine::{ImageOf, MachineSpec, Spec};
+use crate::machine::{ImageOf, MachineSpec, Spec, State};
 use crate::media::FlashSpec;
 use crate::rtems::{Machine, RtemsKeys, RtemsSpec};
-use crate::state::State;
 use ffslab_flash::Geometry;
 use ffslab_system::System;
 use std::path::Path;
