@@ -154,7 +154,15 @@ type FileSystemRow = (&'static str, &'static str, &'static str, bool, Option<&'s
 pub fn file_systems() -> Vec<FileSystemRow> {
     let row = |fs: &'static ffslab_lab::Descriptor| {
         let is_volume = fs.image.is_some_and(|image| image.is_volume());
-        (fs.name, fs.title, fs.about, fs.mountable.is_some(), fs.on_rtems.map(|on| on.name()), fs.image.is_some(), is_volume)
+        (
+            fs.name,
+            fs.title,
+            fs.about,
+            fs.mountable.is_some(),
+            fs.on_rtems.map(|on| on.name()),
+            fs.image.is_some(),
+            is_volume,
+        )
     };
     ffslab_lab::file_systems::all().into_iter().map(row).collect()
 }

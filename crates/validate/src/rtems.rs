@@ -9,9 +9,9 @@ mod tests;
 
 use super::{in_parallel, nothing_matches, summarize, CaseReport, Pair, ValidateOptions, ValidationReport};
 use crate::glob;
+use counted::{Counted, Ready};
 use ffslab_lab::run::RunError;
 use ffslab_lab::LabError;
-use counted::{Counted, Ready};
 use serde_json::{Map, Value};
 use settings::{is_flash, Settings};
 use std::collections::BTreeMap;

@@ -3,10 +3,10 @@
 use super::counted::count;
 use super::phases::{phases, Phase};
 use super::settings::Settings;
+use crate::{validate, CaseReport, ValidateOptions};
 use ffslab_lab::file_systems::on_rtems::find_on_rtems;
 use ffslab_lab::rtems::Machine;
 use ffslab_lab::session::Session;
-use crate::{validate, CaseReport, ValidateOptions};
 use serde_json::{json, Map, Value};
 use std::any::Any;
 use std::collections::BTreeMap;
