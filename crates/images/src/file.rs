@@ -43,8 +43,8 @@ impl ImageError {
         ImageError::Unreadable { path: path.display().to_string(), why: io_reason(error) }
     }
 
-    pub fn refused(path: &Path, why: String) -> ImageError {
-        ImageError::Refused { path: path.display().to_string(), why }
+    pub fn refused(path: &Path, why: impl Into<String>) -> ImageError {
+        ImageError::Refused { path: path.display().to_string(), why: why.into() }
     }
 }
 

@@ -19,6 +19,7 @@ pub mod rtems_volumes;
 pub mod scan;
 pub mod tree;
 pub mod ubifs;
+pub mod unrecognised;
 pub mod yaffs2;
 
 pub use file::{ImageError, ImageSpec};
@@ -27,3 +28,4 @@ pub use recognise::parts::{only_part_of_file, parts_of_file, Part, Wanted};
 pub use recognise::{Given, Layout};
 pub use scan::{scan, Scanned};
 pub use tree::{read_trees, PartTree, Tree, TreeEntry};
+pub use unrecognised::Unrecognised;

@@ -11,6 +11,7 @@ pub mod parts;
 
 use crate::format::{Evidence, ImageFs};
 use crate::tree::data_areas;
+use crate::unrecognised::Unrecognised;
 use ffslab_jffs2::Endian;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -208,23 +209,17 @@ impl Layout {
     /// The layout, for callers that need all sizes and an image of a flash.
     ///
     /// Errors: one line; the size of the erase blocks cannot be found out, or the image is a UBIFS volume without UBI.
-    pub fn whole(self) -> Result<Layout, String> {
+    pub fn whole(self) -> Result<Layout, Unrecognised> {
+        let &Layout { page_bytes, oob_bytes, .. } = &self;
         if self.lacks_ubi {
-            let (page, kib) = (self.page_bytes, self.block_bytes.next_power_of_two() >> 10);
-            return Err(format!(
-                "this is a volume of UBIFS without UBI, as mkfs.ubifs makes it, and no image of a flash: put it into one \
-                 with ubinize -o image.ubi -m {page} -p {kib}KiB CONFIG; ffslab extract reads its files as it is"
-            ));
+            let block_kib = self.block_bytes.next_power_of_two() >> 10;
+            return Err(Unrecognised::LacksUbi { page_bytes, block_kib });
         }
         if self.block_sizes_that_fit_bytes.is_empty() {
             return Ok(self);
         }
-        let (fs, page, oob) = (self.fs.name(), self.page_bytes, self.oob_bytes);
-        Err(format!(
-            "{fs} with pages of {page} + {oob} B; the size of its erase blocks cannot be told: {} KiB fit, say which \
-             (--block-KiB; in an experiment the part says it)",
-            either(&self.block_sizes_that_fit_bytes)
-        ))
+        let fits = either(&self.block_sizes_that_fit_bytes);
+        Err(Unrecognised::BlockSize { fs: self.fs.name(), page_bytes, oob_bytes, fits })
     }
 }
 
@@ -240,25 +235,21 @@ pub(crate) fn either(bytes: &[u32]) -> String {
 /// Finds out what the image is, of these formats.
 ///
 /// Errors: one line; nothing in it is recognised, or what is given is impossible or contradicts the content.
-pub fn recognise(image: &[u8], given: &Given, formats: &[ImageFs]) -> Result<Layout, String> {
+pub fn recognise(image: &[u8], given: &Given, formats: &[ImageFs]) -> Result<Layout, Unrecognised> {
     check(given)?;
     if let Some(layout) = find(image, given, formats) {
         return Ok(layout);
     }
     // If the image is recognised when nothing is given, the message says what was found.
     if let Some(layout) = given.says_anything().then(|| find(image, &Given::default(), formats)).flatten() {
-        let (given, found) = (given.text(), layout.text());
-        return Err(format!("what is given, {given}, contradicts what is found, {found}: leave out what is not so"));
+        return Err(Unrecognised::Contradiction { given: given.text(), found: layout.text() });
     }
     if let Some(hint) = asked(given, formats).find_map(|fs| fs.format().hint(fs, image, given)) {
-        return Err(hint);
+        return Err(Unrecognised::Hint(hint));
     }
     Err(match given.fs {
-        Some(fs) => format!("this is no {} image, or its pages and OOB areas have other sizes", fs.name()),
-        None => {
-            let signs: Vec<String> = formats.iter().map(|fs| format!("no {}", fs.format().sign())).collect();
-            format!("nothing is known in it: {}", signs.join(", "))
-        }
+        Some(fs) => Unrecognised::Other { fs: fs.name() },
+        None => Unrecognised::Nothing { signs: formats.iter().map(|fs| fs.format().sign()).collect() },
     })
 }
 
@@ -275,17 +266,17 @@ fn find(image: &[u8], given: &Given, formats: &[ImageFs]) -> Option<Layout> {
     })
 }
 
-fn check(given: &Given) -> Result<(), String> {
-    let power = |what: &str, value: Option<u32>, range: Range<u32>| match value {
+fn check(given: &Given) -> Result<(), Unrecognised> {
+    let power = |what: &'static str, value: Option<u32>, range: Range<u32>| match value {
         Some(bytes) if !bytes.is_power_of_two() || !range.contains(&bytes) => {
-            Err(format!("{what} of {bytes} B: a power of two from {} to {} is needed", range.start, range.end - 1))
+            Err(Unrecognised::Size { what, bytes, from_bytes: range.start, to_bytes: range.end - 1 })
         }
         _ => Ok(()),
     };
     power("pages", given.page_bytes, 512..(16 << 10) + 1)?;
     power("erase blocks", given.block_bytes, 4096..(16 << 20) + 1)?;
     if let Some(oob) = given.oob_bytes.filter(|&oob| oob != 0 && !(16..=2048).contains(&oob)) {
-        return Err(format!("OOB areas of {oob} B: 16 to 2048, or 0 for none, is needed"));
+        return Err(Unrecognised::OobSize { bytes: oob });
     }
     Ok(())
 }
@@ -313,5 +304,46 @@ pub(crate) fn gcd(a: usize, b: usize) -> usize {
         a
     } else {
         gcd(b, a % b)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A clean marker, with which JFFS2 begins an erased block (`fs/jffs2/erase.c`).
+    const CLEAN_MARKER: [u8; 12] = [0x85, 0x19, 0x03, 0x20, 12, 0, 0, 0, 0xB1, 0xB0, 0x1E, 0xE4];
+    const BLOCK_BYTES: usize = 128 << 10;
+
+    fn fresh_jffs2() -> Vec<u8> {
+        let mut image = vec![0xFF; 2 * BLOCK_BYTES];
+        image.chunks_mut(BLOCK_BYTES).for_each(|block| block[..CLEAN_MARKER.len()].copy_from_slice(&CLEAN_MARKER));
+        image
+    }
+
+    #[test]
+    fn only_the_formats_that_are_handed_over_are_looked_for() {
+        let jffs2 = ImageFs::new("a", "A", Some(&crate::jffs2::InImages));
+        let ubi = ImageFs::new("b", "B", Some(&crate::ubifs::InImages));
+        let image = fresh_jffs2();
+        let found = recognise(&image, &Given::default(), &[ubi, jffs2]).unwrap();
+        assert_eq!(
+            (found.fs, found.block_bytes as usize),
+            (jffs2, BLOCK_BYTES),
+            "the name is that of the caller's table"
+        );
+        let refused = recognise(&image, &Given::default(), &[ubi]).unwrap_err();
+        assert_eq!(refused, Unrecognised::Nothing { signs: vec!["UBI header"] });
+        assert_eq!(refused.to_string(), "nothing is known in it: no UBI header");
+    }
+
+    #[test]
+    fn what_is_given_and_cannot_be_is_told_from_what_is_not_so() {
+        let jffs2 = ImageFs::new("jffs2", "JFFS2", Some(&crate::jffs2::InImages));
+        let of = |given: Given| recognise(&fresh_jffs2(), &given, &[jffs2]).unwrap_err();
+        let odd = of(Given { page_bytes: Some(1000), ..Given::default() });
+        assert_eq!(odd, Unrecognised::Size { what: "pages", bytes: 1000, from_bytes: 512, to_bytes: 16 << 10 });
+        let other = of(Given { endian: Some(Endian::Big), ..Given::default() });
+        assert!(matches!(other, Unrecognised::Contradiction { .. }), "{other}");
     }
 }

@@ -7,6 +7,7 @@ use crate::format::ImageFs;
 use crate::recognise::parts::{self, Part, Wanted};
 use crate::recognise::Layout;
 use crate::scan::damage_of;
+use crate::unrecognised::Unrecognised;
 use ffslab_flash::{Chip, Geometry, Rules, Timing};
 use ffslab_fs::{BlockSpace, FileKind, FileSystem, Ino, PAGE_BYTES};
 use ffslab_mtd::{Driver, Mtd};
@@ -94,19 +95,19 @@ pub struct PartTree {
 /// system refuses the image.
 pub fn read_trees(path: &Path, wanted: &Wanted, formats: &[ImageFs]) -> Result<Vec<PartTree>, ImageError> {
     let image = read_file(path)?;
-    let named = |text: String| ImageError::refused(path, text);
-    let parts = parts::find(&image, wanted, formats).map_err(named)?;
+    let refused = |why: Unrecognised| ImageError::refused(path, why);
+    let parts = parts::find(&image, wanted, formats).map_err(refused)?;
     let is_one = parts.len() == 1;
     let mut trees = Vec::new();
     for part in parts {
         let tree = match &part.layout {
             Ok(layout) => match read_part(&image[part.place_bytes.clone()], &part, layout) {
                 Ok(tree) => Some(tree),
-                Err(text) if is_one => return Err(named(text)),
+                Err(text) if is_one => return Err(ImageError::refused(path, text)),
                 // The other partitions can be read nevertheless, so this one gets a note.
                 Err(text) => Some(Tree { notes: vec![part.named(&text)], ..Tree::default() }),
             },
-            Err(text) if is_one => return Err(named(text.clone())),
+            Err(why) if is_one => return Err(refused(why.clone())),
             Err(_) => None,
         };
         trees.push(PartTree { part, tree });

@@ -15,7 +15,7 @@ use ffslab_images::file::read_file;
 use ffslab_images::recognise::parts;
 use ffslab_images::scan::{scan, BlockFacts, Damage};
 use ffslab_images::tree::{tree_of, Content, Tree, TreeEntry};
-use ffslab_images::{ImageError, Layout, Part, Wanted};
+use ffslab_images::{ImageError, Layout, Part, Unrecognised, Wanted};
 use ffslab_lab::counts::{CauseSummary, Counts};
 use ffslab_lab::legend::Legend;
 use ffslab_lab::{file_systems, Described, LabError};
@@ -120,8 +120,8 @@ pub struct MountFacts {
 /// impossible or cannot be found out, or a profile does not exist.
 pub fn inspect(path: &Path, options: &InspectOptions) -> Result<Vec<Inspected>, LabError> {
     let image = read_file(path)?;
-    let named = |text: String| ImageError::refused(path, text);
-    let parts = parts::find(&image, &options.wanted, &file_systems::image_formats()).map_err(named)?;
+    let refused = |why: Unrecognised| ImageError::refused(path, why);
+    let parts = parts::find(&image, &options.wanted, &file_systems::image_formats()).map_err(refused)?;
     let is_one = parts.len() == 1;
     let mut all = Vec::new();
     for part in parts {
@@ -129,8 +129,8 @@ pub fn inspect(path: &Path, options: &InspectOptions) -> Result<Vec<Inspected>, 
             Ok(layout) => {
                 Ok(look_into(path, &image[part.place_bytes.clone()], part.place_bytes.start, layout, options)?)
             }
-            Err(text) if is_one => return Err(named(text).into()),
-            Err(text) => Err(text),
+            Err(why) if is_one => return Err(refused(why).into()),
+            Err(why) => Err(why.to_string()),
         };
         all.push(Inspected { part, found });
     }

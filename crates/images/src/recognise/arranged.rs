@@ -57,12 +57,12 @@ pub fn arranged(
     };
     let (part, layout) = match parts::only(image, &Wanted { given, ..said.wanted.clone() }, formats) {
         Ok(found) => found,
-        Err(text) => {
+        Err(why) => {
             // An image in which nothing is recognised is put on the chip unchanged.
             if said.wanted == Wanted::default() && parts::find(image, &Wanted::default(), formats).is_err() {
                 return as_said(image, said);
             }
-            return Err(text);
+            return Err(why.into());
         }
     };
     let oob = layout.oob_bytes > 0;

@@ -10,9 +10,10 @@ use super::mtdparts::{self, Defined};
 use super::{recognise, Given, Layout};
 use crate::file::{read_file, ImageError};
 use crate::format::{BlockLook, BlockOwner, Evidence, ImageFs};
+use crate::unrecognised::Unrecognised;
 use ffslab_mtd::is_erased;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
@@ -44,7 +45,13 @@ pub struct Part {
     #[serde(skip)]
     pub place_bytes: Range<usize>,
     /// What the partition holds, or why that is not known.
-    pub layout: Result<Layout, String>,
+    #[serde(serialize_with = "layout_or_why")]
+    #[schemars(with = "Result<Layout, String>")]
+    pub layout: Result<Layout, Unrecognised>,
+}
+
+fn layout_or_why<S: Serializer>(layout: &Result<Layout, Unrecognised>, serializer: S) -> Result<S::Ok, S::Error> {
+    layout.as_ref().map_err(Unrecognised::to_string).serialize(serializer)
 }
 
 impl Part {
@@ -97,10 +104,10 @@ impl Chip {
 ///
 /// Errors: one line; nothing in the image is recognised, the image contradicts what is given, or there is no partition
 /// of that name.
-pub fn find(image: &[u8], wanted: &Wanted, formats: &[ImageFs]) -> Result<Vec<Part>, String> {
+pub fn find(image: &[u8], wanted: &Wanted, formats: &[ImageFs]) -> Result<Vec<Part>, Unrecognised> {
     let defined = match (&wanted.mtdparts, wanted.offset_bytes, wanted.size_bytes) {
         (Some(_), None, None) | (None, _, _) => defined(image, wanted, formats)?,
-        _ => return Err("mtdparts and an offset or size are given: give one of them".to_string()),
+        _ => return Err(Unrecognised::PlacesTwice),
     };
     let parts = match defined {
         Some((defined, chip)) => cut(image, wanted, formats, &chip, &defined)?,
@@ -114,10 +121,10 @@ pub fn find(image: &[u8], wanted: &Wanted, formats: &[ImageFs]) -> Result<Vec<Pa
         },
     };
     let Some(name) = &wanted.partition else { return Ok(parts) };
-    let all = listed(&parts);
+    let known = listed(&parts);
     let chosen: Vec<Part> = parts.into_iter().filter(|part| part.name == *name).collect();
     match chosen.len() {
-        0 => Err(format!("there is no partition {name} in it: {all}")),
+        0 => Err(Unrecognised::NoPartition { name: name.clone(), known }),
         _ => Ok(chosen),
     }
 }
@@ -125,13 +132,13 @@ pub fn find(image: &[u8], wanted: &Wanted, formats: &[ImageFs]) -> Result<Vec<Pa
 /// The only partition that holds a file system.
 ///
 /// Errors: as [`find`]; there are several, or the size of its erase blocks cannot be found out.
-pub fn only(image: &[u8], wanted: &Wanted, formats: &[ImageFs]) -> Result<(Part, Layout), String> {
+pub fn only(image: &[u8], wanted: &Wanted, formats: &[ImageFs]) -> Result<(Part, Layout), Unrecognised> {
     let parts = find(image, wanted, formats)?;
     let known: Vec<&Part> = parts.iter().filter(|part| part.layout.is_ok()).collect();
     let part = match (known.as_slice(), parts.as_slice()) {
         ([one], _) => (*one).clone(),
         ([], [one]) => one.clone(),
-        _ => return Err(format!("it holds several partitions, choose one: {}", listed(&parts))),
+        _ => return Err(Unrecognised::Several { known: listed(&parts) }),
     };
     let layout = part.layout.clone().and_then(Layout::whole)?;
     Ok((part, layout))
@@ -151,7 +158,7 @@ pub fn listed(parts: &[Part]) -> String {
 /// Errors: see [`find`].
 pub fn parts_of_file(path: &Path, wanted: &Wanted, formats: &[ImageFs]) -> Result<Vec<Part>, ImageError> {
     let image = read_file(path)?;
-    find(&image, wanted, formats).map_err(|text| ImageError::refused(path, text))
+    find(&image, wanted, formats).map_err(|why| ImageError::refused(path, why))
 }
 
 /// The only partition of an image that holds a file system.
@@ -160,35 +167,33 @@ pub fn parts_of_file(path: &Path, wanted: &Wanted, formats: &[ImageFs]) -> Resul
 pub fn only_part_of_file(path: &Path, wanted: &Wanted, formats: &[ImageFs]) -> Result<Part, ImageError> {
     let image = read_file(path)?;
     let found = only(&image, wanted, formats).map(|(part, _)| part);
-    found.map_err(|text| ImageError::refused(path, text))
+    found.map_err(|why| ImageError::refused(path, why))
 }
 
 // ---- given --------------------------------------------------------------------------------------------------
 
 /// The partitions that the user names, and the chip that they are on.
-fn defined(image: &[u8], wanted: &Wanted, formats: &[ImageFs]) -> Result<Option<(Vec<Defined>, Chip)>, String> {
+fn defined(image: &[u8], wanted: &Wanted, formats: &[ImageFs]) -> Result<Option<(Vec<Defined>, Chip)>, Unrecognised> {
     if wanted.mtdparts.is_none() && wanted.offset_bytes.is_none() && wanted.size_bytes.is_none() {
         return Ok(None);
     }
     let chip = chip_of(image, &wanted.given, formats);
     let all_bytes = chip.flash_bytes(image);
     let defined = match &wanted.mtdparts {
-        Some(text) => mtdparts::parse(text, all_bytes)?,
+        Some(text) => mtdparts::parse(text, all_bytes).map_err(Unrecognised::Mtdparts)?,
         None => {
             let offset_bytes = wanted.offset_bytes.unwrap_or(0);
             let left = all_bytes.saturating_sub(offset_bytes);
             let size_bytes = wanted.size_bytes.unwrap_or(left);
             if size_bytes == 0 || size_bytes > left {
-                return Err(format!(
-                    "{size_bytes} B at offset {offset_bytes:#x}: the image has {all_bytes} B of page data"
-                ));
+                return Err(Unrecognised::Outside { offset_bytes, size_bytes, all_bytes });
             }
             vec![Defined { name: String::new(), offset_bytes, size_bytes }]
         }
     };
     if let Some(part) = defined.iter().find(|part| part.offset_bytes % u64::from(chip.page_bytes) != 0) {
-        let (at, page) = (part.offset_bytes, chip.page_bytes);
-        return Err(format!("a partition at {at:#x} does not begin with a page of {page} B"));
+        let (offset_bytes, page_bytes) = (part.offset_bytes, chip.page_bytes);
+        return Err(Unrecognised::WithinPage { offset_bytes, page_bytes });
     }
     Ok(Some((defined, chip)))
 }
@@ -199,7 +204,7 @@ fn cut(
     formats: &[ImageFs],
     chip: &Chip,
     defined: &[Defined],
-) -> Result<Vec<Part>, String> {
+) -> Result<Vec<Part>, Unrecognised> {
     let part = |defined: &Defined| {
         let end = chip.in_file(defined.offset_bytes + defined.size_bytes).min(image.len() as u64);
         let place = chip.in_file(defined.offset_bytes) as usize..end as usize;
@@ -213,8 +218,8 @@ fn cut(
         }
     };
     let parts: Vec<Part> = defined.iter().map(part).collect();
-    if let (None, [Part { layout: Err(text), .. }]) = (&wanted.mtdparts, parts.as_slice()) {
-        return Err(text.clone());
+    if let (None, [Part { layout: Err(why), .. }]) = (&wanted.mtdparts, parts.as_slice()) {
+        return Err(why.clone());
     }
     Ok(parts)
 }
@@ -312,7 +317,7 @@ fn found(image: &[u8], wanted: &Wanted, formats: &[ImageFs]) -> Option<Vec<Part>
             size_bytes: chip.flash_bytes(slice),
             layout: match owner.fs() {
                 Some(fs) => recognise(slice, &Given { fs: Some(fs), ..known }, formats),
-                None => Err("unknown data, such as a boot loader or a kernel".to_string()),
+                None => Err(Unrecognised::NoFileSystem),
             },
             place_bytes: place,
         });
