@@ -41,6 +41,7 @@ impl Board {
                 name: "6.1".to_string(),
                 read_ahead: ReadAheadRules::V6_1,
                 sequential_miss_bug: false,
+                dentries_spared_count: 0,
                 write_back: WriteBackRules::V6_1,
                 timer_slack_ns: 50_000,
             },

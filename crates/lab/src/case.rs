@@ -6,11 +6,12 @@ use crate::media::NAND;
 use crate::stack::{StackSpec, EPOCH_S};
 use crate::stack_keys::CompressionName;
 use ffslab_flash::{Geometry, Rules, Timing};
-use ffslab_linux::{DirtyLimits, Kernel, ReadAheadRules, VfsConfig, VfsCosts, WriteBackKnobs, WriteBackRules};
+use ffslab_linux::{DirtyLimits, Kernel, VfsConfig, VfsCosts, WriteBackKnobs};
 use ffslab_mtd::{Driver, Ecc, OpCost};
 use ffslab_profiles::{EccName, NandWaitName};
 use ffslab_sim::units::us_to_ns;
 use ffslab_sim::{CpuCosts, NandWait, PowerMilliwatt, SchedulerClock, SimConfig};
+use ffslab_ubi::BadReserve;
 use ffslab_workload::Step;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -34,6 +35,8 @@ pub struct Case {
 pub struct System {
     pub name: String,
     pub version: String,
+    /// What was built, and the machine that it ran on. Without it: user-mode Linux.
+    tree: Option<String>,
     pub fs: String,
     #[serde(default)]
     pub mount: MountSettings,
@@ -49,15 +52,31 @@ pub struct System {
     pub jffs2_summary: Option<bool>,
     pub subpage_writes: Option<bool>,
     pub ubi: Option<UbiSettings>,
+    /// Of cases that ran the core of YAFFS2 alone.
     #[serde(flatten)]
     pub yaffs2: crate::case_yaffs2::Settings,
+    /// Of cases that ran YAFFS2 in Linux.
+    #[serde(rename = "yaffs2")]
+    pub yaffs2_in_linux: Option<crate::case_yaffs2::InLinux>,
 }
 
 /// How UBI was attached.
 #[derive(Clone, Debug, Deserialize)]
 pub struct UbiSettings {
     #[serde(rename = "max_beb_per1024")]
-    pub bad_reserve_per_1024: u32,
+    bad_reserve_per_1024: u32,
+    /// The rule of kernels before 3.7, which then stands for the other one.
+    #[serde(rename = "beb_reserve_pct")]
+    bad_reserve_percent: Option<u32>,
+}
+
+impl UbiSettings {
+    pub(crate) fn bad_reserve(&self) -> BadReserve {
+        match self.bad_reserve_percent {
+            Some(percent) => BadReserve::PercentOfPartition(percent),
+            None => BadReserve::Per1024OfChip(self.bad_reserve_per_1024),
+        }
+    }
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -137,13 +156,6 @@ const CLOCK_READ_NS: u64 = 256;
 pub(crate) const UPTIME_NS: u64 = 27_400_000;
 pub(crate) const UBIFS_UPTIME_NS: u64 = 27_010_000;
 
-/// Time that each sleep of a task costs while the chip works. The clock is read twice: when the task arms a timer, and
-/// when the timer's interrupt looks which timers have expired (`kernel/time/hrtimer.c`).
-const SLEEP_NS: u64 = 2 * CLOCK_READ_NS;
-
-/// Timer slack of a normal process (`init/init_task.c`).
-const TIMER_SLACK_NS: u64 = 50_000;
-
 /// How often a page may be programmed between two erases. SLC NAND of that time allows four partial programs.
 pub(crate) const PARTIAL_PROGRAMS_MAX: u32 = 4;
 
@@ -166,13 +178,24 @@ impl Case {
         file_systems::mountable(&self.system.fs)?.stack_of_case(self)
     }
 
+    /// The rules of the kernel on which the case was measured.
+    ///
+    /// Errors: there is no profile of that version.
+    pub(crate) fn kernel(&self) -> Result<Kernel, String> {
+        ffslab_profiles::kernel_of_version(&self.system.version).map_err(|error| error.to_string())
+    }
+
     /// A stack like the user-mode Linux on which the cases of the kernel's file systems were measured. `uptime_ns` is
     /// how long it has been up when the case begins.
-    pub(crate) fn linux_stack(&self, uptime_ns: u64, fs: Arc<dyn Settings>) -> StackSpec {
+    pub(crate) fn linux_stack(&self, kernel: Kernel, uptime_ns: u64, fs: Arc<dyn Settings>) -> StackSpec {
         let (system, flash) = (&self.system, &self.flash);
         let ns = |us: Option<f64>| us_to_ns(us.unwrap_or(0.0));
+        let user_mode = system.tree.is_none();
+        let clock_read_ns = if user_mode { CLOCK_READ_NS } else { 0 };
         let sleeps = matches!(system.nand_wait, Some(NandWaitName::Sleep));
-        let wait = OpCost { overhead_ns: if sleeps { SLEEP_NS } else { 0 }, power: PowerMilliwatt::default() };
+        // A task that sleeps while the chip works has the clock read twice: when it arms a timer, and when the timer's
+        // interrupt looks which timers have expired (`kernel/time/hrtimer.c`).
+        let wait = OpCost { overhead_ns: if sleeps { 2 * clock_read_ns } else { 0 }, power: PowerMilliwatt::default() };
         StackSpec {
             medium: &NAND,
             image: None,
@@ -199,21 +222,15 @@ impl Case {
                 uptime_ns,
                 nand_wait: if sleeps { NandWait::Sleep } else { NandWait::Busy },
                 // User-mode Linux has no clock for the scheduler that is finer than the tick.
-                scheduler_clock: SchedulerClock::Tick,
+                scheduler_clock: if user_mode { SchedulerClock::Tick } else { SchedulerClock::Exact },
             },
             cpu_costs: CpuCosts::FREE,
             vfs: VfsConfig {
-                kernel: Kernel {
-                    name: system.version.clone(),
-                    read_ahead: ReadAheadRules::V6_1,
-                    sequential_miss_bug: false,
-                    write_back: WriteBackRules::V6_1,
-                    timer_slack_ns: TIMER_SLACK_NS,
-                },
+                kernel,
                 read_ahead_bytes: system.read_ahead_kib.saturating_mul(1024),
                 page_cache_bytes: system.ram_mib.map_or(u64::MAX, |mib| mib.saturating_mul(1 << 20)),
                 write_back: system.vm.as_ref().map_or_else(WriteBackKnobs::default, WriteBack::knobs),
-                costs: VfsCosts { clock_read_ns: CLOCK_READ_NS, ..VfsCosts::default() },
+                costs: VfsCosts { clock_read_ns, ..VfsCosts::default() },
                 epoch_s: EPOCH_S,
             },
             fs: Some(fs),

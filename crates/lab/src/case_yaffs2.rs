@@ -1,9 +1,9 @@
-//! Measured cases of YAFFS2: their settings, and the harness with which they were measured.
+//! Measured cases of YAFFS2: their settings, and the harness with which most of them were measured; others ran in Linux.
 //!
 //! The harness called the core of YAFFS2 in the order in which its Linux port does, on a RAM NAND. Its page cache never
 //! drops a page, and its clock is moved by the flash operations only (CASES.md: "Convention for the page cache").
 
-use crate::case::{Case, PARTIAL_PROGRAMS_MAX};
+use crate::case::{Case, PARTIAL_PROGRAMS_MAX, UPTIME_NS};
 use crate::file_systems::yaffs2::Yaffs2Settings;
 use crate::media::NAND;
 use crate::stack::{StackSpec, EPOCH_S};
@@ -33,6 +33,34 @@ pub struct Settings {
     pub tags_ecc: Option<bool>,
     pub inband_tags: Option<bool>,
     pub clock_us: Option<ClockUs>,
+}
+
+/// YAFFS2 as a part of Linux.
+#[derive(Clone, Debug, Deserialize)]
+pub struct InLinux {
+    /// Date of its sources.
+    version: String,
+    #[serde(flatten)]
+    settings: Settings,
+}
+
+impl Settings {
+    /// `background`: the thread, where the case has one.
+    fn options(&self, standard: Options, background: Background) -> Options {
+        Options {
+            cache_bypass_aligned: self.cache_bypass_aligned.unwrap_or(standard.cache_bypass_aligned),
+            block_summaries: self.block_summaries.unwrap_or(standard.block_summaries),
+            short_op_cache_pages: self.short_op_cache_pages.unwrap_or(standard.short_op_cache_pages),
+            reserved_blocks: self.reserved_blocks.unwrap_or(standard.reserved_blocks),
+            refresh_period_blocks: self.refresh_period_blocks.unwrap_or(standard.refresh_period_blocks),
+            tags_ecc: self.tags_ecc.unwrap_or(standard.tags_ecc),
+            inband_tags: self.inband_tags.unwrap_or(standard.inband_tags),
+            deferred_directory_update: self.deferred_dir_update.unwrap_or(true),
+            pointer_bits: self.pointer_bits.unwrap_or(standard.pointer_bits),
+            background: self.background_gc.unwrap_or(false).then_some(background),
+            ..standard
+        }
+    }
 }
 
 /// By how much each operation moves the clock of the harness, in us.
@@ -82,6 +110,9 @@ impl Case {
     /// Adds the steps that the harness did without recording them. The free space of its cases shows that modified
     /// directories were written before each crash, as the background thread does within a second.
     pub(crate) fn add_unsaid_steps(&mut self) {
+        if self.system.yaffs2_in_linux.is_some() {
+            return;
+        }
         let setup = std::mem::take(&mut self.setup);
         self.setup = setup.into_iter().fold(Vec::new(), |mut steps, step| {
             if let Step::Crash(_) = step {
@@ -92,7 +123,18 @@ impl Case {
         });
     }
 
-    pub(crate) fn yaffs2_stack(&self) -> StackSpec {
+    /// Errors: there is no profile of the kernel.
+    pub(crate) fn yaffs2_stack(&self) -> Result<StackSpec, String> {
+        let Some(InLinux { version, settings }) = &self.system.yaffs2_in_linux else {
+            return Ok(self.yaffs2_harness());
+        };
+        let standard = Options { pointer_bits: 32, ..Options::of(generation(version)) };
+        let background = Background::linux(self.system.tick_rate_hz.unwrap_or(100));
+        let fs = Arc::new(Yaffs2Settings(settings.options(standard, background)));
+        Ok(self.linux_stack(self.kernel()?, UPTIME_NS, fs))
+    }
+
+    fn yaffs2_harness(&self) -> StackSpec {
         let (system, flash) = (&self.system, &self.flash);
         let settings = &system.yaffs2;
         let standard = Options::of(generation(&system.version));
@@ -121,6 +163,7 @@ impl Case {
                     name: "2.6".to_string(),
                     read_ahead: ReadAheadRules::V2_6,
                     sequential_miss_bug: false,
+                    dentries_spared_count: 0,
                     write_back: WriteBackRules::V2_6,
                     timer_slack_ns: 0,
                 },
@@ -130,19 +173,7 @@ impl Case {
                 costs,
                 epoch_s: EPOCH_S,
             },
-            fs: Some(Arc::new(Yaffs2Settings(Options {
-                cache_bypass_aligned: settings.cache_bypass_aligned.unwrap_or(standard.cache_bypass_aligned),
-                block_summaries: settings.block_summaries.unwrap_or(standard.block_summaries),
-                short_op_cache_pages: settings.short_op_cache_pages.unwrap_or(standard.short_op_cache_pages),
-                reserved_blocks: settings.reserved_blocks.unwrap_or(standard.reserved_blocks),
-                refresh_period_blocks: settings.refresh_period_blocks.unwrap_or(standard.refresh_period_blocks),
-                tags_ecc: settings.tags_ecc.unwrap_or(standard.tags_ecc),
-                inband_tags: settings.inband_tags.unwrap_or(standard.inband_tags),
-                deferred_directory_update: settings.deferred_dir_update.unwrap_or(true),
-                pointer_bits: settings.pointer_bits.unwrap_or(standard.pointer_bits),
-                background: settings.background_gc.unwrap_or(false).then_some(background),
-                ..standard
-            }))),
+            fs: Some(Arc::new(Yaffs2Settings(settings.options(standard, background)))),
         }
     }
 }

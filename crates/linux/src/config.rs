@@ -34,6 +34,9 @@ pub struct Kernel {
     /// that every cache miss behind the previous read counted as sequential.
     pub sequential_miss_bug: bool,
     pub write_back: WriteBackRules,
+    /// `drop_caches` evicts no name, and so no inode, while fewer names than this are unused: kernels that shrink caches in
+    /// hundreds (`fs/dcache.c` of 2.6.37, `shrink_dcache_memory`) have 100, others 0.
+    pub dentries_spared_count: usize,
     /// How late `nanosleep` ends: the timer slack of a normal process, 50,000 ns by default (`init/init_task.c`).
     pub timer_slack_ns: u64,
 }

@@ -169,9 +169,12 @@ impl Dentries {
         id == above
     }
 
-    /// Drops all entries except those in use and those on the path to one in use. Returns the inodes of the remaining
-    /// entries.
-    pub fn shrink(&mut self) -> FxHashSet<Ino> {
+    /// Drops all entries except those in use and those on the path to one in use, but none at all where fewer than
+    /// `spared_count` are unused. Returns the inodes of the remaining entries.
+    pub fn shrink(&mut self, spared_count: usize) -> FxHashSet<Ino> {
+        if spared_count > 0 && self.unused() < spared_count {
+            return self.all.iter().filter_map(|d| d.inode).map(|(ino, _)| ino).collect();
+        }
         let mut keep = vec![false; self.all.len()];
         for &id in &self.free {
             // Vacant places of the table are kept, so that the loops below skip them.
@@ -192,6 +195,13 @@ impl Dentries {
             }
         }
         self.all.iter().filter_map(|d| d.inode).map(|(ino, _)| ino).collect()
+    }
+
+    /// Entries that nobody uses and below which there is none: those on the kernel's list of unused ones.
+    fn unused(&self) -> usize {
+        let is_entry = |id: &DentryId| *id != ROOT && !self.free.contains(id);
+        let ids = (0..self.all.len() as DentryId).filter(|&id| !self.is_used(id));
+        ids.filter(|&id| self.all[id as usize].children.is_empty()).filter(is_entry).count()
     }
 
     fn remove_children(&mut self, id: DentryId) {

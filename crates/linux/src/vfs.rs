@@ -108,7 +108,7 @@ impl Vfs {
             if read_only && !was_read_only && vfs.keeps_writable()? {
                 return Err(Errno::Busy);
             }
-            vfs.dentries.shrink();
+            vfs.dentries.shrink(0);
             let (fs, memory) = vfs.parts()?;
             if !was_read_only {
                 if fs.delays_writes() {
@@ -206,7 +206,7 @@ impl Vfs {
     pub fn drop_caches(&mut self) {
         self.spend(self.config.costs.call_ns);
         self.memory.pages.clear_clean();
-        let in_use = self.dentries.shrink();
+        let in_use = self.dentries.shrink(self.config.kernel.dentries_spared_count);
         let write_back = &mut self.memory.write_back;
         write_back.forget_clean(&|ino| in_use.contains(&ino));
         if let Some(fs) = self.fs.as_deref_mut() {

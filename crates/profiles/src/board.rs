@@ -155,6 +155,7 @@ pub struct KernelProfile {
     #[serde(rename = "read_ahead_KiB")]
     read_ahead_kib: Sourced<u32>,
     sequential_miss_bug: Sourced<bool>,
+    dentries_spared_count: Sourced<usize>,
     hz: Sourced<u32>,
     timer_slack_us: Sourced<Amount>,
     /// Version of the YAFFS2 sources with which the kernel was patched, as YAFFS2 is not part of Linux.
@@ -164,6 +165,36 @@ pub struct KernelProfile {
     dirty_expire_ms: Sourced<u32>,
     dirty_ratio_pct: Sourced<u32>,
     dirty_background_ratio_pct: Sourced<u32>,
+}
+
+impl KernelProfile {
+    /// The rules for a kernel called `name`.
+    fn rules(&self, name: &str) -> Kernel {
+        Kernel {
+            name: name.to_string(),
+            read_ahead: match self.read_ahead_rules.value {
+                RulesName::V2_6 => ReadAheadRules::V2_6,
+                RulesName::V6_1 => ReadAheadRules::V6_1,
+            },
+            sequential_miss_bug: self.sequential_miss_bug.value,
+            dentries_spared_count: self.dentries_spared_count.value,
+            write_back: match self.write_back_rules.value {
+                RulesName::V2_6 => WriteBackRules::V2_6,
+                RulesName::V6_1 => WriteBackRules::V6_1,
+            },
+            timer_slack_ns: us_to_ns(self.timer_slack_us.value.0),
+        }
+    }
+}
+
+/// The rules of the kernel of a version such as 6.1.192, of whose series there is a profile.
+///
+/// Errors: there is none; the message lists those that there are.
+pub fn kernel_of_version(version: &str) -> Result<Kernel, ProfileError> {
+    let of_series =
+        |name: &&str| version.strip_prefix(*name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+    let name = crate::built_in::names(Kind::Kernel).find(of_series).unwrap_or(version);
+    Ok(find(Kind::Kernel, name, Path::new(""))?.parse::<KernelProfile>()?.rules(version))
 }
 
 /// What an experiment runs on: a board with its part and kernel, each possibly replaced.
@@ -256,19 +287,7 @@ impl Profile {
     }
 
     pub fn kernel(&self) -> Kernel {
-        Kernel {
-            name: self.kernel_name.clone(),
-            read_ahead: match self.kernel.read_ahead_rules.value {
-                RulesName::V2_6 => ReadAheadRules::V2_6,
-                RulesName::V6_1 => ReadAheadRules::V6_1,
-            },
-            sequential_miss_bug: self.kernel.sequential_miss_bug.value,
-            write_back: match self.kernel.write_back_rules.value {
-                RulesName::V2_6 => WriteBackRules::V2_6,
-                RulesName::V6_1 => WriteBackRules::V6_1,
-            },
-            timer_slack_ns: us_to_ns(self.kernel.timer_slack_us.value.0),
-        }
+        self.kernel.rules(&self.kernel_name)
     }
 
     pub fn write_back(&self) -> WriteBackKnobs {

@@ -73,6 +73,11 @@ pub fn is_path(name: &str) -> bool {
     name.contains('/') || name.ends_with(".toml")
 }
 
+/// The names of the built-in profiles of a kind.
+pub(crate) fn names(kind: Kind) -> impl Iterator<Item = &'static str> {
+    BUILT_IN.iter().filter(move |(k, _, _)| *k == kind).map(|(_, name, _)| *name)
+}
+
 pub(crate) fn find(kind: Kind, name: &str, base_dir: &Path) -> Result<Text, ProfileError> {
     if let Some((_, _, text)) = BUILT_IN.iter().find(|(k, n, _)| *k == kind && *n == name) {
         let label = format!("profiles/{}/{name}.toml", kind.folder());
@@ -81,7 +86,7 @@ pub(crate) fn find(kind: Kind, name: &str, base_dir: &Path) -> Result<Text, Prof
     if is_path(name) {
         return read(&base_dir.join(name), kind.name());
     }
-    let known: Vec<&'static str> = BUILT_IN.iter().filter(|(k, _, _)| *k == kind).map(|(_, n, _)| *n).collect();
+    let known: Vec<&'static str> = names(kind).collect();
     Err(ProfileError::Unknown {
         what: kind.name(),
         name: name.to_string(),

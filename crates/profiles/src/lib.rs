@@ -21,7 +21,7 @@ mod error;
 mod rtems;
 mod show;
 
-pub use board::{Board, KernelProfile, NandWaitName, Part, Profile, Yaffs2Version};
+pub use board::{kernel_of_version, Board, KernelProfile, NandWaitName, Part, Profile, Yaffs2Version};
 pub use built_in::is_path;
 pub use ecc_name::EccName;
 pub use error::ProfileError;

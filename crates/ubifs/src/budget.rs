@@ -83,7 +83,7 @@ impl Space {
         let stats = &self.lpt.stats;
         // Beside the LEBs of the index these are kept: one for garbage collection, one for each journal head, and one
         // for deletions.
-        let reserved = min_idx_lebs + 1 + HEADS as i64 + 1;
+        let reserved = min_idx_lebs + 1 + i64::from(lebs.geo.kept_for_heads_lebs) + 1;
         let mut available = lebs.geo.main_bytes() - stats.total_used;
         available -= reserved * i64::from(lebs.geo.leb_bytes);
         available -= stats.total_dead + stats.total_dark;

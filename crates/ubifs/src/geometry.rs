@@ -42,6 +42,8 @@ pub(crate) struct Geometry {
     pub max_bud_bytes: i64,
     pub bg_bud_bytes: i64,
     pub rp_bytes: i64,
+    /// LEBs that the budget keeps for journal heads.
+    pub kept_for_heads_lebs: u32,
 }
 
 impl Geometry {

@@ -73,6 +73,8 @@ use thiserror::Error;
 pub struct Options {
     /// For new files (`compr=`); also the default that formatting writes.
     pub compression: Compression,
+    /// Where kernels differ in how they use space.
+    pub rules: SpaceRules,
     /// The release of LZO in the kernel (`lib/lzo`).
     pub lzo: LzoRelease,
     /// Check data nodes' check sums at every read (`chk_data_crc`).
@@ -96,6 +98,7 @@ impl Default for Options {
     fn default() -> Self {
         Options {
             compression: Compression::None,
+            rules: SpaceRules::default(),
             lzo: LzoRelease::default(),
             check_data_crc: false,
             bulk_read: false,
@@ -106,6 +109,17 @@ impl Default for Options {
             seed: 1,
         }
     }
+}
+
+/// Which kernel's use of space is simulated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SpaceRules {
+    /// Linux 2.6.37 without `CONFIG_UBIFS_FS_DEBUG`: a new file system has one LEB for orphans (`fs/ubifs/sb.c`), and the budget
+    /// keeps none for the head of garbage collection (`fs/ubifs/budget.c`, `ubifs_calc_available`).
+    V2_6,
+    /// Linux 6.1: two LEBs for orphans unless the volume is tiny, and one is kept for each journal head.
+    #[default]
+    V6_1,
 }
 
 /// Why a volume could not be mounted.

@@ -10,7 +10,7 @@ use crate::geometry::Geometry;
 use crate::log::Log;
 use crate::recovery::Sizes;
 use crate::remount::Deferred;
-use crate::{MountError, Options};
+use crate::{MountError, Options, SpaceRules};
 use ffslab_sim::{Idle, Switch};
 use ffslab_ubi::{Ubi, Volume};
 
@@ -43,7 +43,11 @@ impl Core {
         if leb_bytes < LEB_BYTES_MIN {
             return Err(MountError::SmallLebs { leb_bytes });
         }
-        let geo = Geometry::of_volume(leb_bytes, lebs, volume.min_io_bytes(), volume.max_write_bytes());
+        let mut geo = Geometry::of_volume(leb_bytes, lebs, volume.min_io_bytes(), volume.max_write_bytes());
+        geo.kept_for_heads_lebs = match options.rules {
+            SpaceRules::V2_6 => HEADS as u32 - 1,
+            SpaceRules::V6_1 => HEADS as u32,
+        };
         let sim = ubi.sim();
         let mut core = Core::new(sim.clone(), volume, geo);
         let _why = sim.because(&causes::MOUNT_SCAN);

@@ -71,7 +71,7 @@ fn what_real_systems_did_is_done_again() {
     let folder = folder();
     let listed: Misses = serde_json::from_slice(&std::fs::read(folder.join("misses.json")).unwrap()).unwrap();
     let mut cases = Vec::new();
-    for file in ["linux-6.1.jsonl.gz", "yaffs2.jsonl.gz", "rtems.json.gz"] {
+    for file in ["linux-6.1.jsonl.gz", "linux-2.6.37.jsonl.gz", "yaffs2.jsonl.gz", "rtems.json.gz"] {
         cases.extend(validate(&folder.join(file), &ValidateOptions::default(), &|_| true).unwrap().cases);
     }
     assert!(cases.len() > 600, "{} cases", cases.len());

@@ -19,6 +19,7 @@ impl Bench {
             name: String::new(),
             read_ahead: rules,
             sequential_miss_bug: false,
+            dentries_spared_count: 0,
             write_back: WriteBackRules::V6_1,
             timer_slack_ns: 0,
         };

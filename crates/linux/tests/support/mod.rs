@@ -423,7 +423,14 @@ pub fn kernel(read_ahead: ReadAheadRules) -> Kernel {
         ReadAheadRules::V2_6 => WriteBackRules::V2_6,
         ReadAheadRules::V6_1 => WriteBackRules::V6_1,
     };
-    Kernel { name: "test".to_string(), read_ahead, sequential_miss_bug: false, write_back, timer_slack_ns: 50_000 }
+    Kernel {
+        name: "test".to_string(),
+        read_ahead,
+        sequential_miss_bug: false,
+        dentries_spared_count: 0,
+        write_back,
+        timer_slack_ns: 50_000,
+    }
 }
 
 pub fn config(rules: ReadAheadRules, read_ahead_bytes: u32) -> VfsConfig {

@@ -55,7 +55,7 @@ impl Mountable for OnLinux {
             wbuf_delay_ms: system.vm.as_ref().map_or(standard.wbuf_delay_ms, |vm| vm.dirty_writeback_ms),
             ..standard
         };
-        Ok(case.linux_stack(UPTIME_NS, Arc::new(Jffs2Settings(options))))
+        Ok(case.linux_stack(case.kernel()?, UPTIME_NS, Arc::new(Jffs2Settings(options))))
     }
 }
 

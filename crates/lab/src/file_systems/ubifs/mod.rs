@@ -1,17 +1,17 @@
 //! UBIFS, on UBI.
 
 use super::{Descriptor, Ground, Mountable, NeedsUbi, Refusal, Settings};
-use crate::case::{Case, UBIFS_UPTIME_NS};
+use crate::case::{Case, UbiSettings, UBIFS_UPTIME_NS};
 use crate::error::LabError;
 use crate::mount_options::{MountOptions, GENERIC};
 use crate::stack::{open_volume, StackSpec};
 use crate::stack_keys::{CompressionName, StackKeys};
 use ffslab_fs::FileSystem;
 use ffslab_images::Layout;
-use ffslab_linux::ReadAheadRules;
+use ffslab_linux::{Kernel, WriteBackRules};
 use ffslab_profiles::Profile;
 use ffslab_ubi::{BadReserve, UbiOptions};
-use ffslab_ubifs::{Compression, LzoRelease, MountError, Options, Ubifs, LEBS_MIN};
+use ffslab_ubifs::{Compression, LzoRelease, MountError, Options, SpaceRules, Ubifs, LEBS_MIN};
 use std::sync::Arc;
 
 pub static UBIFS: Descriptor = Descriptor {
@@ -22,6 +22,9 @@ pub static UBIFS: Descriptor = Descriptor {
     on_rtems: None,
     image: Some(&ffslab_images::ubifs::InImages),
 };
+
+/// The reserve for bad blocks of kernels before 3.7 (`CONFIG_MTD_UBI_BEB_RESERVE`).
+const BAD_RESERVE_PERCENT_2_6: u32 = 1;
 
 struct OnLinux;
 
@@ -38,18 +41,20 @@ impl Mountable for OnLinux {
     fn settings(&self, keys: &mut StackKeys, board: &Profile) -> Result<Arc<dyn Settings>, LabError> {
         let options = Options {
             compression: compression(keys.compression).map_err(LabError::Input)?,
-            lzo: match board.kernel().read_ahead {
-                ReadAheadRules::V2_6 => LzoRelease::Lzo2_02,
-                ReadAheadRules::V6_1 => LzoRelease::Lzo2_06,
-            },
+            rules: space_rules(&board.kernel()),
+            lzo: lzo(&board.kernel()),
             bulk_read: keys.bulk_read,
             wbuf_delay_ms: board.write_back().writeback_interval_ms,
             ..Options::default()
         };
-        let per_1024 = keys.bad_reserve_per_1024.unwrap_or(ffslab_ubi::MAX_BEB_PER1024_DEFAULT);
+        let reserve = match (keys.bad_reserve_per_1024, options.rules) {
+            (Some(per_1024), _) => BadReserve::Per1024OfChip(per_1024),
+            (None, SpaceRules::V2_6) => BadReserve::PercentOfPartition(BAD_RESERVE_PERCENT_2_6),
+            (None, SpaceRules::V6_1) => BadReserve::Per1024OfChip(ffslab_ubi::MAX_BEB_PER1024_DEFAULT),
+        };
         let ubi = UbiOptions {
             vid_header_offset_bytes: keys.vid_header_offset_bytes,
-            ..ubi_options(per_1024, true, board.part.geometry().blocks)
+            ..ubi_options(reserve, true, board.part.geometry().blocks)
         };
         Ok(Arc::new(UbifsSettings { options, ubi }))
     }
@@ -66,15 +71,17 @@ impl Mountable for OnLinux {
     }
 
     fn stack_of_case(&self, case: &Case) -> Result<StackSpec, String> {
-        let (system, standard) = (&case.system, Options::default());
+        let (system, standard, kernel) = (&case.system, Options::default(), case.kernel()?);
         let options = Options {
+            rules: space_rules(&kernel),
+            lzo: lzo(&kernel),
             compression: compression(system.mount.compression)?,
             wbuf_delay_ms: system.vm.as_ref().map_or(standard.wbuf_delay_ms, |vm| vm.dirty_writeback_ms),
             ..standard
         };
-        let per_1024 = system.ubi.as_ref().map_or(0, |ubi| ubi.bad_reserve_per_1024);
-        let ubi = ubi_options(per_1024, system.subpage_writes.unwrap_or(true), case.flash.chip_blocks);
-        Ok(case.linux_stack(UBIFS_UPTIME_NS, Arc::new(UbifsSettings { options, ubi })))
+        let reserve = system.ubi.as_ref().map_or(BadReserve::Per1024OfChip(0), UbiSettings::bad_reserve);
+        let ubi = ubi_options(reserve, system.subpage_writes.unwrap_or(true), case.flash.chip_blocks);
+        Ok(case.linux_stack(kernel, UBIFS_UPTIME_NS, Arc::new(UbifsSettings { options, ubi })))
     }
 }
 
@@ -107,14 +114,25 @@ impl Settings for UbifsSettings {
     }
 }
 
-/// How UBI is attached.
-fn ubi_options(max_beb_per1024: u32, subpage_writes: bool, chip_blocks: u32) -> UbiOptions {
-    UbiOptions {
-        bad_reserve: BadReserve::Per1024OfChip(max_beb_per1024),
-        subpage_writes,
-        chip_blocks: Some(chip_blocks),
-        ..UbiOptions::default()
+/// The use of space of a kernel's UBIFS.
+fn space_rules(kernel: &Kernel) -> SpaceRules {
+    match kernel.write_back {
+        WriteBackRules::V2_6 => SpaceRules::V2_6,
+        WriteBackRules::V6_1 => SpaceRules::V6_1,
     }
+}
+
+/// The release of LZO in a kernel.
+fn lzo(kernel: &Kernel) -> LzoRelease {
+    match kernel.write_back {
+        WriteBackRules::V2_6 => LzoRelease::Lzo2_02,
+        WriteBackRules::V6_1 => LzoRelease::Lzo2_06,
+    }
+}
+
+/// How UBI is attached.
+fn ubi_options(bad_reserve: BadReserve, subpage_writes: bool, chip_blocks: u32) -> UbiOptions {
+    UbiOptions { bad_reserve, subpage_writes, chip_blocks: Some(chip_blocks), ..UbiOptions::default() }
 }
 
 /// How many LEBs a volume lacks.

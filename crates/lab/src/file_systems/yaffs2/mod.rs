@@ -46,7 +46,7 @@ impl Mountable for OnLinux {
     }
 
     fn stack_of_case(&self, case: &Case) -> Result<StackSpec, String> {
-        Ok(case.yaffs2_stack())
+        case.yaffs2_stack()
     }
 
     fn complete_case(&self, case: &mut Case) {
