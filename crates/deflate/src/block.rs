@@ -1,0 +1,249 @@
+//! A block: its literals and matches, and in which of three ways it is the shortest (`_tr_flush_block`; RFC 1951, 3.2.3
+//! to 3.2.7).
+
+use crate::bits::{Bits, BLOCK_HEAD_BITS, FIXED_BLOCK};
+use crate::huffman::{Codes, CODE_BITS_MAX, SYMBOLS_MAX};
+use crate::matches::MATCH_BYTES_MIN;
+use std::sync::LazyLock;
+
+const END: usize = 256;
+const LITERALS_AND_LENGTHS: usize = 286;
+const DISTANCES: usize = 30;
+/// The alphabet in which code lengths are written: the lengths, the last one again, short and long runs of none.
+const LENGTH_SYMBOLS: usize = 19;
+const AGAIN: usize = 16;
+const NONE_SHORT: usize = 17;
+const NONE_LONG: usize = 18;
+const LENGTH_CODE_BITS_MAX: usize = 7;
+/// In this order their own lengths are written; what comes last is mostly 0 and left out.
+const LENGTH_ORDER: [usize; LENGTH_SYMBOLS] = [16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15];
+/// Numbers of codes: literals and lengths (5 bits), distances (5), code lengths (4).
+const COUNTS_BITS: u32 = 14;
+
+const STORED_BLOCK: u16 = 0;
+const DYNAMIC_BLOCK: u16 = 2 << 1;
+/// Length, twice, of a block that is stored as it is.
+const STORED_LENGTH_BYTES: usize = 4;
+
+/// The smallest match of each length code, and the smallest distance of each distance code.
+static LENGTH_BASES: [u16; 29] =
+    [3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 15, 17, 19, 23, 27, 31, 35, 43, 51, 59, 67, 83, 99, 115, 131, 163, 195, 227, 258];
+static DISTANCE_BASES: [u16; DISTANCES] = [
+    1, 2, 3, 4, 5, 7, 9, 13, 17, 25, 33, 49, 65, 97, 129, 193, 257, 385, 513, 769, 1025, 1537, 2049, 3073, 4097, 6145,
+    8193, 12289, 16385, 24577,
+];
+
+/// Bits behind a length code that tell the length.
+fn extra_of_length(code: usize) -> u32 {
+    match code {
+        0..8 | 28 => 0,
+        _ => code as u32 / 4 - 1,
+    }
+}
+
+fn extra_of_distance(code: usize) -> u32 {
+    (code as u32 / 2).saturating_sub(1)
+}
+
+/// Bits behind a symbol of the code lengths.
+fn extra_of_run(symbol: usize) -> u32 {
+    match symbol {
+        AGAIN => 2,
+        NONE_SHORT => 3,
+        NONE_LONG => 7,
+        _ => 0,
+    }
+}
+
+/// The last code whose base is not larger.
+fn code_of(value: u16, bases: &[u16]) -> usize {
+    bases.partition_point(|&base| base <= value) - 1
+}
+
+/// The fixed codes of RFC 1951, 3.2.6.
+static FIXED: LazyLock<(Codes, Codes)> = LazyLock::new(|| {
+    let mut lengths = [8; SYMBOLS_MAX];
+    lengths[144..256].fill(9);
+    lengths[256..280].fill(7);
+    let mut distances = [0; SYMBOLS_MAX];
+    distances[..DISTANCES].fill(5);
+    (Codes::of_lengths(lengths, SYMBOLS_MAX - 1), Codes::of_lengths(distances, DISTANCES - 1))
+});
+
+/// A literal, whose distance is 0, or a match.
+#[derive(Clone, Copy)]
+struct Symbol {
+    distance: u16,
+    /// The byte, or the length.
+    value: u16,
+}
+
+/// What goes into the next block.
+pub struct Block {
+    symbols: Vec<Symbol>,
+    counts: [u32; LITERALS_AND_LENGTHS],
+    distance_counts: [u32; DISTANCES],
+}
+
+impl Default for Block {
+    fn default() -> Self {
+        Block { symbols: Vec::new(), counts: [0; LITERALS_AND_LENGTHS], distance_counts: [0; DISTANCES] }
+    }
+}
+
+impl Block {
+    pub fn reset(&mut self) {
+        self.symbols.clear();
+        self.counts.fill(0);
+        self.distance_counts.fill(0);
+    }
+
+    pub fn literal(&mut self, byte: u8) {
+        self.counts[usize::from(byte)] += 1;
+        self.symbols.push(Symbol { distance: 0, value: u16::from(byte) });
+    }
+
+    pub fn copy(&mut self, length: usize, distance: usize) {
+        debug_assert!(length >= MATCH_BYTES_MIN && distance > 0, "no match: {length} B from {distance} B before");
+        let symbol = Symbol { distance: distance as u16, value: length as u16 };
+        self.counts[END + 1 + code_of(symbol.value, &LENGTH_BASES)] += 1;
+        self.distance_counts[code_of(symbol.distance, &DISTANCE_BASES)] += 1;
+        self.symbols.push(symbol);
+    }
+
+    /// Writes the block, which stands for `data`, and begins a new one.
+    pub fn write(&mut self, data: &[u8], is_last: bool, bits: &mut Bits) {
+        self.counts[END] = 1;
+        let codes = Codes::for_counts(&self.counts, CODE_BITS_MAX);
+        let distances = Codes::for_counts(&self.distance_counts, CODE_BITS_MAX);
+        let head = DynamicHead::of(&codes, &distances);
+        let (fixed, fixed_distances) = &*FIXED;
+        let whole_bytes = |bits: u32| ((bits + BLOCK_HEAD_BITS) as usize).div_ceil(8);
+        let fixed_bytes = whole_bytes(self.bits_with(fixed, fixed_distances));
+        let dynamic_bytes = whole_bytes(self.bits_with(&codes, &distances) + head.bits());
+        let last = u16::from(is_last);
+        if data.len() + STORED_LENGTH_BYTES <= fixed_bytes.min(dynamic_bytes) {
+            bits.push(STORED_BLOCK + last, BLOCK_HEAD_BITS);
+            let length = data.len() as u16;
+            bits.bytes(&length.to_le_bytes());
+            bits.bytes(&(!length).to_le_bytes());
+            bits.bytes(data);
+            // Whole bytes end it, which is as good as a code of eight bits.
+            bits.block_ends_with(8);
+        } else if fixed_bytes <= dynamic_bytes {
+            bits.push(FIXED_BLOCK + last, BLOCK_HEAD_BITS);
+            self.write_symbols(fixed, fixed_distances, bits);
+        } else {
+            bits.push(DYNAMIC_BLOCK + last, BLOCK_HEAD_BITS);
+            head.write(&codes, &distances, bits);
+            self.write_symbols(&codes, &distances, bits);
+        }
+        if is_last {
+            bits.fill_byte();
+        }
+        self.reset();
+    }
+
+    /// Size of all symbols and of the end in such codes.
+    fn bits_with(&self, codes: &Codes, distances: &Codes) -> u32 {
+        let of = |counts: &[u32], codes: &Codes, extra: fn(usize) -> u32| -> u32 {
+            counts
+                .iter()
+                .enumerate()
+                .map(|(symbol, count)| count * (u32::from(codes.lengths[symbol]) + extra(symbol)))
+                .sum()
+        };
+        let extra = |symbol| if symbol > END { extra_of_length(symbol - END - 1) } else { 0 };
+        of(&self.counts, codes, extra) + of(&self.distance_counts, distances, extra_of_distance)
+    }
+
+    fn write_symbols(&self, codes: &Codes, distances: &Codes, bits: &mut Bits) {
+        let push = |codes: &Codes, symbol: usize, bits: &mut Bits| {
+            bits.push(codes.bits[symbol], u32::from(codes.lengths[symbol]));
+        };
+        for symbol in &self.symbols {
+            if symbol.distance == 0 {
+                push(codes, usize::from(symbol.value), bits);
+                continue;
+            }
+            let code = code_of(symbol.value, &LENGTH_BASES);
+            push(codes, END + 1 + code, bits);
+            bits.push(symbol.value - LENGTH_BASES[code], extra_of_length(code));
+            let code = code_of(symbol.distance, &DISTANCE_BASES);
+            push(distances, code, bits);
+            bits.push(symbol.distance - DISTANCE_BASES[code], extra_of_distance(code));
+        }
+        push(codes, END, bits);
+        bits.block_ends_with(u32::from(codes.lengths[END]));
+    }
+}
+
+/// The code lengths at the begin of a block that has codes of its own.
+struct DynamicHead {
+    /// Symbol of the code lengths, and the number in the bits behind it.
+    runs: Vec<(usize, u16)>,
+    counts: [u32; LENGTH_SYMBOLS],
+    codes: Codes,
+    /// How many of the code lengths' own lengths are written.
+    written: usize,
+}
+
+impl DynamicHead {
+    fn of(codes: &Codes, distances: &Codes) -> DynamicHead {
+        let mut runs = Vec::new();
+        for codes in [codes, distances] {
+            for run in codes.lengths[..=codes.last].chunk_by(|a, b| a == b) {
+                add_run(usize::from(run[0]), run.len(), &mut runs);
+            }
+        }
+        let mut counts = [0; LENGTH_SYMBOLS];
+        for &(symbol, _) in &runs {
+            counts[symbol] += 1;
+        }
+        let codes = Codes::for_counts(&counts, LENGTH_CODE_BITS_MAX);
+        let last = LENGTH_ORDER.iter().rposition(|&symbol| codes.lengths[symbol] > 0).unwrap_or(0);
+        DynamicHead { runs, counts, codes, written: last.max(3) + 1 }
+    }
+
+    fn bits(&self) -> u32 {
+        let of_symbol =
+            |symbol: usize| self.counts[symbol] * (u32::from(self.codes.lengths[symbol]) + extra_of_run(symbol));
+        COUNTS_BITS + 3 * self.written as u32 + (0..LENGTH_SYMBOLS).map(of_symbol).sum::<u32>()
+    }
+
+    fn write(&self, codes: &Codes, distances: &Codes, bits: &mut Bits) {
+        bits.push((codes.last - END) as u16, 5);
+        bits.push(distances.last as u16, 5);
+        bits.push((self.written - 4) as u16, 4);
+        for &symbol in &LENGTH_ORDER[..self.written] {
+            bits.push(u16::from(self.codes.lengths[symbol]), 3);
+        }
+        for &(symbol, number) in &self.runs {
+            bits.push(self.codes.bits[symbol], u32::from(self.codes.lengths[symbol]));
+            bits.push(number, extra_of_run(symbol));
+        }
+    }
+}
+
+/// A run of equal code lengths, in pieces as zlib cuts it (`scan_tree`).
+fn add_run(length: usize, mut count: usize, runs: &mut Vec<(usize, u16)>) {
+    let mut is_first = true;
+    while count > 0 {
+        // A length that was not the last one is written once, before its repetition.
+        let once = usize::from(is_first && length > 0);
+        let most = if length == 0 { 138 } else { 6 + once };
+        let piece = count.min(most);
+        if piece < 3 + once {
+            runs.extend((0..piece).map(|_| (length, 0)));
+        } else if length > 0 {
+            runs.extend((0..once).map(|_| (length, 0)));
+            runs.push((AGAIN, (piece - once - 3) as u16));
+        } else if piece <= 10 {
+            runs.push((NONE_SHORT, (piece - 3) as u16));
+        } else {
+            runs.push((NONE_LONG, (piece - 11) as u16));
+        }
+        is_first = false;
+        count -= piece;
+    }
+}
