@@ -23,6 +23,31 @@ pub enum PassEnd {
     Stuck,
 }
 
+/// By what the block to collect is drawn: the tick counter. Linux and RTEMS have nothing else (`jiffies % 128`), since there
+/// collecting a block takes time. Here a medium may take none below a caller whose code takes none, as RTEMS with `board =
+/// "none"`; while the clock stands at a tick that draws clean blocks, whose collection gives no space, no other block would
+/// ever have its turn. So each further clean block that is drawn at the same instant counts as a tick.
+#[derive(Default)]
+pub(crate) struct Lot {
+    drawn_at_ns: u64,
+    clean_draws: u32,
+}
+
+impl Lot {
+    /// A number below 128.
+    fn draw(&mut self, ticks: u32, now_ns: u64) -> u32 {
+        if self.drawn_at_ns != now_ns {
+            *self = Lot { drawn_at_ns: now_ns, clean_draws: 0 };
+        }
+        let lot = ticks.wrapping_add(self.clean_draws) % 128;
+        self.clean_draws += u32::from(lot >= LOT_OF_CLEAN);
+        lot
+    }
+}
+
+/// From this number on a clean block is collected, so that live data move once in a while and wear spreads.
+const LOT_OF_CLEAN: u32 = 126;
+
 impl Jffs2 {
     /// One pass on behalf of `task`.
     pub(crate) fn gc_pass(&mut self, host: &mut dyn Host, task: &'static Task) -> Result<PassEnd> {
@@ -88,7 +113,7 @@ impl Jffs2 {
     /// Chooses the block to empty by the tick counter (`jffs2_find_gc_block`).
     fn choose_victim(&mut self) -> Result<Option<u32>> {
         loop {
-            let lot = self.store.jiffies() % 128;
+            let lot = self.lot.draw(self.store.jiffies(), self.store.sim.now_ns());
             let blocks = &self.store.blocks;
             let has = |list| !blocks.is_empty(list);
             let list = if has(List::BadUsed) && self.store.free_blocks() > 0 {
@@ -97,7 +122,7 @@ impl Jffs2 {
                 List::Erasable
             } else if lot < 110 && has(List::VeryDirty) {
                 List::VeryDirty
-            } else if lot < 126 && has(List::Dirty) {
+            } else if lot < LOT_OF_CLEAN && has(List::Dirty) {
                 List::Dirty
             } else if has(List::Clean) {
                 List::Clean

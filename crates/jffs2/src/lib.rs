@@ -58,6 +58,7 @@ use thiserror::Error;
 
 use compress::Compressor;
 use direct::Users;
+use gc::Lot;
 use inode::Inode;
 use medium::Manner;
 use store::Store;
@@ -109,6 +110,7 @@ pub struct Jffs2 {
     pub(crate) to_check: Vec<u32>,
     pub(crate) checked: usize,
     pub(crate) gc_page: Vec<u8>,
+    pub(crate) lot: Lot,
     pub(crate) read_only: bool,
     /// Number of users of each inode, if the caller counts them itself (RTEMS) instead of having a page cache.
     pub(crate) users: Option<Users>,
@@ -140,6 +142,7 @@ impl Jffs2 {
             to_check: Vec::new(),
             checked: 0,
             gc_page: vec![0; PAGE_BYTES],
+            lot: Lot::default(),
             read_only: options.read_only,
             users: None,
             unmounted: false,

@@ -6,6 +6,7 @@ mod damage;
 mod deletions;
 mod fragments;
 mod program_failures;
+mod standing_clock;
 
 use ffslab_flash::{Chip, Geometry, Rules, Timing};
 use ffslab_fs::{Errno, FileKind, FileSystem, Ino, NewNode, NoPageCache, SetAttr, WritePlan, PAGE_BYTES};
