@@ -11,12 +11,16 @@
 //! **Leaves out.** Summaries on NOR; data flash and UBI volumes as media; writing extended attributes (their nodes are kept and copied); ACLs; the reserved pool for root; read-only
 //! mounts. See this crate's README for more.
 
+mod allocate;
+mod append;
 mod blocks;
 mod build;
 pub mod causes;
 mod compress;
 mod direct;
 mod erase;
+mod flash;
+mod flush;
 mod format;
 mod fragment_list;
 mod fragments;
@@ -24,19 +28,22 @@ mod fs;
 mod gc;
 mod gc_move;
 mod inode;
+mod inodes;
 mod ledger;
 mod levels;
 mod medium;
 mod namespace;
-mod nor_style;
+mod nodes;
 mod options;
 pub mod probe;
 mod read;
 mod readinode;
 mod refs;
 mod reserve;
+mod room;
 mod scan;
 mod scan_block;
+mod scan_node;
 mod space;
 mod store;
 mod summary;
@@ -57,9 +64,9 @@ use rustc_hash::FxHashMap;
 use thiserror::Error;
 
 use compress::Compressor;
-use direct::Users;
 use gc::Lot;
 use inode::Inode;
+use inodes::Users;
 use medium::Manner;
 use store::Store;
 use tasks::Background;
@@ -148,7 +155,7 @@ impl Jffs2 {
             unmounted: false,
         };
         fs.build()?;
-        fs.store.manner.marks_obsolete = manner.marks_obsolete && !options.read_only;
+        fs.store.flash.manner.marks_obsolete = manner.marks_obsolete && !options.read_only;
         fs.load(1)?;
         fs.users = options.direct.then(Users::default);
         if options.direct {
@@ -156,7 +163,7 @@ impl Jffs2 {
         }
         match (options.read_only, options.direct) {
             (true, _) => {}
-            (false, true) => fs.store.erase_all_pending()?,
+            (false, true) => fs.store.eraser.erase_all(&mut fs.store.space, &fs.store.flash)?,
             (false, false) => fs.start_tasks(),
         }
         Ok(fs)
@@ -164,12 +171,12 @@ impl Jffs2 {
 
     /// What compressors and decompressors have done since the mount.
     pub fn compression_work(&self) -> CompressionWork {
-        self.compressor.work + self.store.expanded
+        self.compressor.work + self.store.reader.expanded
     }
 
     /// Present use of the space.
     pub fn space(&self) -> SpaceReport {
-        let t = self.store.blocks.totals();
+        let t = self.store.space.blocks.totals();
         SpaceReport {
             used_bytes: t.used_bytes(),
             dirty_bytes: t.dirty_bytes(),
@@ -178,7 +185,7 @@ impl Jffs2 {
             free_bytes: t.free_bytes(),
             erasing_bytes: t.erasing_bytes(),
             bad_bytes: t.bad_bytes(),
-            free_blocks: self.store.free_blocks(),
+            free_blocks: self.store.space.free_blocks(),
         }
     }
 }
