@@ -102,9 +102,7 @@ impl Device {
                 continue;
             }
             if self.medium.erase(block - 1)? {
-                self.blocks.info_mut(block).state = BlockState::Empty;
-                self.blocks.erased_blocks += 1;
-                self.blocks.free_chunks += self.blocks.chunks_per_block as i32;
+                self.blocks.became_empty(block);
             } else {
                 self.medium.mark_bad(block - 1)?;
                 self.blocks.info_mut(block).state = BlockState::Dead;
@@ -149,10 +147,10 @@ impl Device {
         self.write_words(writer, &[VALIDITY_BYTES, MAGIC, version, 1])?;
         let device = [
             DEVICE_BYTES,
-            self.blocks.erased_blocks as u32,
+            self.blocks.erased_blocks() as u32,
             self.blocks.alloc_block.unwrap_or(u32::MAX),
             self.blocks.alloc_page,
-            self.blocks.free_chunks as u32,
+            self.blocks.free_chunks() as u32,
             self.objects.deleted_files as u32,
             self.objects.unlinked_files as u32,
             0,
@@ -284,14 +282,12 @@ impl Device {
         for block in self.blocks.all() {
             let info = unpack_info(self.read_words(reader)?).ok_or(Broken::Useless)?;
             let range = 0..=per_block as i32;
-            demand(range.contains(&info.in_use_chunks) && range.contains(&info.soft_deleted_chunks))?;
+            demand(range.contains(&info.in_use_chunks()) && range.contains(&info.soft_deleted_chunks()))?;
             *self.blocks.info_mut(block) = info;
         }
         let mut bits = vec![0; self.blocks.bits().len()];
         self.read_stream(reader, &mut bits)?;
-        self.blocks.bits_mut().copy_from_slice(&bits);
-        self.blocks.erased_blocks = erased as i32;
-        self.blocks.free_chunks = free as i32;
+        self.blocks.restore(erased as i32, free as i32, &bits);
         self.blocks.alloc_block = alloc_block;
         self.blocks.alloc_page = alloc_page;
         self.blocks.sequence = sequence;
@@ -372,8 +368,8 @@ fn demand(condition: bool) -> StreamResult<()> {
 
 /// Bit fields of `struct yaffs_block_info`: counts of 10 bits, state of 4, flags.
 fn pack_info(info: &BlockInfo) -> [u32; 2] {
-    let bits = (info.soft_deleted_chunks as u32 & 0x3FF)
-        | (info.in_use_chunks as u32 & 0x3FF) << 10
+    let bits = (info.soft_deleted_chunks() as u32 & 0x3FF)
+        | (info.in_use_chunks() as u32 & 0x3FF) << 10
         | (info.state as u32) << 20
         | u32::from(info.needs_retiring) << 24
         | u32::from(info.skip_erased_check) << 25
@@ -386,18 +382,16 @@ fn pack_info(info: &BlockInfo) -> [u32; 2] {
 
 fn unpack_info([bits, sequence]: [u32; 2]) -> Option<BlockInfo> {
     let flag = |place: u32| bits >> place & 1 == 1;
-    Some(BlockInfo {
-        soft_deleted_chunks: (bits & 0x3FF) as i32,
-        in_use_chunks: (bits >> 10 & 0x3FF) as i32,
-        state: BlockState::from_number(bits >> 20 & 0xF)?,
-        needs_retiring: flag(24),
-        skip_erased_check: flag(25),
-        gc_prioritise: flag(26),
-        error_strikes: (bits >> 27 & 7) as u8,
-        has_summary: flag(30),
-        has_shrink_header: flag(31),
-        sequence,
-    })
+    let mut info = BlockInfo::with_counts((bits >> 10 & 0x3FF) as i32, (bits & 0x3FF) as i32);
+    info.state = BlockState::from_number(bits >> 20 & 0xF)?;
+    info.needs_retiring = flag(24);
+    info.skip_erased_check = flag(25);
+    info.gc_prioritise = flag(26);
+    info.error_strikes = (bits >> 27 & 7) as u8;
+    info.has_summary = flag(30);
+    info.has_shrink_header = flag(31);
+    info.sequence = sequence;
+    Some(info)
 }
 
 /// Sixteen numbers of `width` bits, the first in the lowest bits, in a tnode of `bytes`.
@@ -448,16 +442,11 @@ mod tests {
 
     #[test]
     fn block_information_survives() {
-        let info = BlockInfo {
-            soft_deleted_chunks: 3,
-            in_use_chunks: 64,
-            state: BlockState::Full,
-            error_strikes: 5,
-            has_summary: true,
-            has_shrink_header: true,
-            sequence: 0x1234,
-            ..BlockInfo::default()
-        };
+        let mut info = BlockInfo::with_counts(64, 3);
+        info.state = BlockState::Full;
+        info.error_strikes = 5;
+        (info.has_summary, info.has_shrink_header) = (true, true);
+        info.sequence = 0x1234;
         assert_eq!(unpack_info(pack_info(&info)), Some(info));
     }
 }

@@ -93,7 +93,7 @@ pub struct Reader {
 impl Device {
     /// Begins a checkpoint. `None`: there is no room for one.
     pub fn open_checkpoint_for_writing(&mut self) -> Result<Option<Writer>> {
-        if self.blocks.erased_blocks <= self.options.reserved_blocks as i32 {
+        if self.blocks.erased_blocks() <= self.options.reserved_blocks as i32 {
             return Ok(None);
         }
         self.erase_checkpoint()?;
@@ -165,7 +165,7 @@ impl Device {
     }
 
     fn next_erased_block(&self, from: Option<u32>) -> Option<u32> {
-        if self.blocks.erased_blocks <= self.options.reserved_blocks as i32 {
+        if self.blocks.erased_blocks() <= self.options.reserved_blocks as i32 {
             return None;
         }
         (from?..=self.blocks.last()).find(|&block| self.blocks.info(block).state == BlockState::Empty)
@@ -182,8 +182,7 @@ impl Device {
     }
 
     fn account_for_checkpoint(&mut self) {
-        self.blocks.free_chunks -= (self.checkpoint.blocks * self.blocks.chunks_per_block) as i32;
-        self.blocks.erased_blocks -= self.checkpoint.blocks as i32;
+        self.blocks.became_checkpoint(self.checkpoint.blocks);
     }
 
     // ---- reading -------------------------------------------------------------------------------------------

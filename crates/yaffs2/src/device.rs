@@ -125,7 +125,7 @@ impl Device {
     /// Is there room for so many chunks beside what the garbage collection and the next checkpoint need?
     pub fn has_room_for(&self, chunks: i32) -> bool {
         let reserved = self.options.reserved_blocks as i32 + self.checkpoint_blocks_wanted();
-        self.blocks.free_chunks > reserved * self.blocks.chunks_per_block as i32 + chunks
+        self.blocks.free_chunks() > reserved * self.blocks.chunks_per_block as i32 + chunks
     }
 
     /// Programs one chunk and notes its tags for the block's summary.
@@ -209,11 +209,8 @@ impl Device {
         if !matches!(state, Allocating | Full | NeedsScan | Collecting) {
             return Ok(());
         }
-        self.blocks.free_chunks += 1;
-        self.blocks.clear_in_use(block, page);
-        let info = self.blocks.info_mut(block);
-        info.in_use_chunks -= 1;
-        if info.in_use_chunks == 0 && !info.has_shrink_header && matches!(state, Full | Collecting) {
+        let left = self.blocks.drop_chunk(block, page);
+        if left == 0 && !self.blocks.info(block).has_shrink_header && matches!(state, Full | Collecting) {
             self.block_became_dirty(block)?;
         }
         Ok(())
@@ -231,20 +228,10 @@ impl Device {
             erased = self.medium.erase(block - 1)?;
         }
         if !erased {
-            self.blocks.free_chunks -= self.blocks.chunks_per_block as i32;
+            self.blocks.was_lost();
             return self.retire(block);
         }
-        let info = self.blocks.info_mut(block);
-        info.state = BlockState::Empty;
-        info.sequence = 0;
-        info.in_use_chunks = 0;
-        info.soft_deleted_chunks = 0;
-        info.has_shrink_header = false;
-        info.skip_erased_check = true;
-        info.gc_prioritise = false;
-        info.has_summary = false;
-        self.blocks.erased_blocks += 1;
-        self.blocks.clear_all(block);
+        self.blocks.was_erased(block);
         Ok(())
     }
 
@@ -273,7 +260,7 @@ impl Device {
     pub fn free_chunks_for_programs(&self) -> i32 {
         let per_block = self.blocks.chunks_per_block as i32;
         let kept = self.options.reserved_blocks as i32 + 1 + self.checkpoint_blocks_wanted();
-        let free = self.blocks.free_chunks + self.objects.deleted_files - self.cache.dirty_flags();
+        let free = self.blocks.free_chunks() + self.objects.deleted_files - self.cache.dirty_flags();
         (free - kept * per_block).max(0)
     }
 }

@@ -78,13 +78,13 @@ impl Device {
         // A second round is only made when the first one left too few erased blocks.
         for _ in 0..2 {
             let erased_min = reserved + self.checkpoint_blocks_wanted() + 1;
-            let erased_chunks = self.blocks.erased_blocks * per_block;
-            let aggressive = self.blocks.erased_blocks < erased_min;
+            let erased_chunks = self.blocks.erased_blocks() * per_block;
+            let aggressive = self.blocks.erased_blocks() < erased_min;
             if !aggressive {
-                if !background && erased_chunks > self.blocks.free_chunks / 4 {
+                if !background && erased_chunks > self.blocks.free_chunks() / 4 {
                     break;
                 }
-                if erased_chunks >= self.blocks.free_chunks / 2 && self.gc.skips_left > 0 && !background {
+                if erased_chunks >= self.blocks.free_chunks() / 2 && self.gc.skips_left > 0 && !background {
                     self.gc.skips_left -= 1;
                     break;
                 }
@@ -102,7 +102,7 @@ impl Device {
                 let _why = self.sim.because(&causes::GC_COPY);
                 self.collect_block(self.gc.block, aggressive)?;
             }
-            if self.blocks.erased_blocks >= reserved || self.gc.block == 0 {
+            if self.blocks.erased_blocks() >= reserved || self.gc.block == 0 {
                 break;
             }
         }

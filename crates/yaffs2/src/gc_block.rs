@@ -49,6 +49,7 @@ impl Device {
             }
             self.gc.block = 0;
             self.gc.page = 0;
+            self.audit_sums();
         }
         self.gc.disabled = false;
         Ok(())
@@ -77,6 +78,7 @@ impl Device {
     /// Moves one chunk to another block. Returns `false` when there is no space for the copy.
     fn copy_chunk(&mut self, block: u32, chunk: u32, data: &mut [u8]) -> Result<bool> {
         let mut tags = self.read_chunk(chunk, data)?;
+        self.trust_only_if_known(chunk, &tags);
         let Some(obj) = self.objects.find(tags.object) else {
             self.delete_chunk(chunk)?;
             return Ok(true);
@@ -84,8 +86,7 @@ impl Device {
         let object = &mut self.objects[obj];
         if object.deleted && object.soft_deleted && tags.chunk != 0 {
             // The chunk was counted as free when the file was deleted, and `delete_chunk` below counts it once more.
-            self.blocks.free_chunks -= 1;
-            self.blocks.info_mut(block).soft_deleted_chunks -= 1;
+            self.blocks.undo_soft_delete(block);
             object.file.chunks -= 1;
             if object.file.chunks <= 0 {
                 self.gc.clean_up.push(tags.object);

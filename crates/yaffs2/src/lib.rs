@@ -9,6 +9,7 @@
 //! **Leaves out.** YAFFS1; extended attributes as an interface (they are kept); chunk groups (narrow tnodes); Unicode names;
 //! media of the other byte order; read-only mounts. See this crate's README for more.
 
+mod audit;
 mod blocks;
 mod cache;
 pub mod causes;
@@ -34,6 +35,8 @@ mod summary;
 mod tags;
 mod tags_ecc;
 mod tasks;
+#[cfg(test)]
+mod tests;
 mod tnodes;
 
 pub use options::{Background, Generation, Options};
@@ -108,10 +111,10 @@ impl Yaffs2 {
         let blocks = &self.device.blocks;
         let bad = blocks.infos().iter().filter(|info| info.state == blocks::BlockState::Dead);
         SpaceReport {
-            erased_blocks: blocks.erased_blocks.max(0) as u32,
+            erased_blocks: blocks.erased_blocks().max(0) as u32,
             bad_blocks: bad.count() as u32,
             checkpoint_blocks: self.device.checkpoint.blocks,
-            free_pages: blocks.free_chunks.max(0) as u32,
+            free_pages: blocks.free_chunks().max(0) as u32,
             available_pages: self.device.free_chunks_for_programs() as u32,
         }
     }

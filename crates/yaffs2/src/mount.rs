@@ -27,6 +27,7 @@ impl Device {
             self.make_initial_directories();
             self.scan()?;
         }
+        self.begin_audits();
         self.delete_leftovers()?;
         self.catch_hanging_objects();
         if self.options.empty_lost_and_found && !self.options.read_only {
@@ -35,6 +36,7 @@ impl Device {
         if !self.checkpoint.is_valid && self.checkpoint.blocks > 0 {
             self.invalidate_checkpoint()?;
         }
+        self.audit();
         Ok(())
     }
 
@@ -147,6 +149,7 @@ impl Device {
         if checkpoint {
             self.save_checkpoint()?;
         }
+        self.audit();
         Ok(())
     }
 }

@@ -275,12 +275,7 @@ impl Device {
     fn soft_delete(&mut self, obj: Obj) {
         let tree = self.objects[obj].file.tree;
         let blocks = &mut self.blocks;
-        self.tnodes.take_all(&tree, &mut |chunk| {
-            let block = blocks.of(chunk);
-            blocks.info_mut(block).soft_deleted_chunks += 1;
-            blocks.free_chunks += 1;
-            blocks.became_dirtier(block);
-        });
+        self.tnodes.take_all(&tree, &mut |chunk| blocks.soft_delete(chunk));
         self.objects[obj].soft_deleted = true;
     }
 

@@ -57,10 +57,7 @@ impl Device {
             }
             match info.state {
                 BlockState::Checkpoint => self.checkpoint.blocks += 1,
-                BlockState::Empty => {
-                    self.blocks.erased_blocks += 1;
-                    self.blocks.free_chunks += self.blocks.chunks_per_block as i32;
-                }
+                BlockState::Empty => self.blocks.became_empty(block),
                 BlockState::NeedsScan if (SEQUENCE_LOWEST..SEQUENCE_HIGHEST).contains(&sequence) => {
                     to_scan.push((sequence, block));
                     self.blocks.sequence = self.blocks.sequence.max(sequence);
@@ -96,7 +93,7 @@ impl Device {
         if info.state == BlockState::NeedsScan {
             info.state = BlockState::Full;
         }
-        if info.in_use_chunks == 0 && !info.has_shrink_header && info.state == BlockState::Full {
+        if info.in_use_chunks() == 0 && !info.has_shrink_header && info.state == BlockState::Full {
             self.block_became_dirty(block)?;
         }
         Ok(())
@@ -121,13 +118,12 @@ impl Device {
             if !*found {
                 self.scan_unused(place);
             }
-            self.blocks.free_chunks += 1;
+            self.blocks.found_free();
         } else if is_odd {
-            self.blocks.free_chunks += 1;
+            self.blocks.found_free();
         } else {
             *found = true;
-            self.blocks.set_in_use(place.block, place.page);
-            self.blocks.info_mut(place.block).in_use_chunks += 1;
+            self.blocks.found_in_use(place.block, place.page);
             if tags.chunk > 0 {
                 self.scan_data(place, &tags)?;
             } else {
@@ -141,8 +137,7 @@ impl Device {
     /// one.
     fn scan_unused(&mut self, place: Place) {
         if place.page == 0 {
-            self.blocks.info_mut(place.block).state = BlockState::Empty;
-            self.blocks.erased_blocks += 1;
+            self.blocks.found_unwritten(place.block);
         } else if self.blocks.info(place.block).sequence == self.blocks.sequence {
             self.blocks.info_mut(place.block).state = BlockState::Allocating;
             self.blocks.alloc_block = Some(place.block);

@@ -89,9 +89,7 @@ impl Device {
             if !whole {
                 break;
             }
-            self.blocks.set_in_use(block, page);
-            self.blocks.info_mut(block).in_use_chunks += 1;
-            self.blocks.free_chunks -= 1;
+            self.blocks.use_chunk(block, page);
         }
         self.release(data);
         self.blocks.info_mut(block).has_summary = whole;
@@ -125,8 +123,7 @@ impl Device {
                 && tags.ecc < EccResult::Unfixed
                 && (tags.object, tags.chunk, tags.count_bytes as usize) == (SUMMARY_ID, id, count + HEADER_BYTES);
             if right {
-                self.blocks.set_in_use(block, page);
-                self.blocks.info_mut(block).in_use_chunks += 1;
+                self.blocks.found_in_use(block, page);
                 header.copy_from_slice(&data[..HEADER_BYTES]);
                 all.extend_from_slice(&data[HEADER_BYTES..HEADER_BYTES + count]);
                 page += 1;
@@ -158,9 +155,7 @@ impl Device {
         }
         for page in self.summary.chunks..self.blocks.chunks_per_block {
             if self.blocks.is_in_use(block, page) {
-                self.blocks.clear_in_use(block, page);
-                self.blocks.info_mut(block).in_use_chunks -= 1;
-                self.blocks.free_chunks += 1;
+                self.blocks.drop_chunk(block, page);
             }
         }
     }

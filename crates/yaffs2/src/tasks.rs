@@ -20,7 +20,7 @@ impl Device {
     /// How much of the free space is in blocks that also hold data in use: 0 (little) to 2 (most).
     pub fn gc_urgency(&self) -> usize {
         let per_block = self.blocks.chunks_per_block as i32;
-        let (erased, free) = (self.blocks.erased_blocks * per_block, self.blocks.free_chunks);
+        let (erased, free) = (self.blocks.erased_blocks() * per_block, self.blocks.free_chunks());
         if free - erased < per_block * 2 || erased > free / 2 {
             0
         } else if erased > free / 4 {
