@@ -12,21 +12,21 @@ impl Device {
     /// Lets the audits begin if the medium that was just read agrees with itself.
     pub fn begin_audits(&mut self) {
         if cfg!(debug_assertions) {
-            self.blocks.is_trusted = self.contradiction().is_none();
+            self.chunks.blocks.is_trusted = self.contradiction().is_none();
         }
     }
 
     /// Compares the totals with the sums over all blocks.
     pub fn audit_sums(&self) {
-        if cfg!(debug_assertions) && self.blocks.is_trusted {
-            let contradiction = self.blocks.contradiction();
+        if cfg!(debug_assertions) && self.chunks.blocks.is_trusted {
+            let contradiction = self.chunks.blocks.contradiction();
             assert!(contradiction.is_none(), "{}", contradiction.unwrap_or_default());
         }
     }
 
     /// Compares everything with everything.
     pub fn audit(&self) {
-        if cfg!(debug_assertions) && self.blocks.is_trusted {
+        if cfg!(debug_assertions) && self.chunks.blocks.is_trusted {
             let contradiction = self.contradiction();
             assert!(contradiction.is_none(), "{}", contradiction.unwrap_or_default());
         }
@@ -34,8 +34,8 @@ impl Device {
 
     /// Ends the audits if the tags of a chunk that garbage collection has read name another place than memory does.
     pub fn trust_only_if_known(&mut self, chunk: u32, tags: &Tags) {
-        if cfg!(debug_assertions) && self.blocks.is_trusted {
-            self.blocks.is_trusted = self.objects.find(tags.object).is_some_and(|obj| {
+        if cfg!(debug_assertions) && self.chunks.blocks.is_trusted {
+            self.chunks.blocks.is_trusted = self.objects.find(tags.object).is_some_and(|obj| {
                 let object = &self.objects[obj];
                 match tags.chunk {
                     0 => object.header_chunk == chunk,
@@ -47,13 +47,17 @@ impl Device {
     }
 
     fn contradiction(&self) -> Option<String> {
-        self.blocks.contradiction().or_else(|| self.contradiction_of_chunks()).or_else(|| self.contradiction_of_lists())
+        self.chunks
+            .blocks
+            .contradiction()
+            .or_else(|| self.contradiction_of_chunks())
+            .or_else(|| self.contradiction_of_lists())
     }
 
     /// Each chunk in use is a header, data of a file, of a deleted file, or part of a summary.
     fn contradiction_of_chunks(&self) -> Option<String> {
-        let per_block = self.blocks.chunks_per_block;
-        let mut reached = vec![false; ((self.blocks.last() + 1) * per_block) as usize];
+        let per_block = self.chunks.blocks.chunks_per_block;
+        let mut reached = vec![false; ((self.chunks.blocks.last() + 1) * per_block) as usize];
         for obj in self.objects.in_checkpoint_order() {
             let object = &self.objects[obj];
             let mut chunks = Vec::new();
@@ -68,8 +72,8 @@ impl Device {
             }
             chunks.extend(Some(object.header_chunk).filter(|&at| at != 0));
             for at in chunks {
-                let (block, page) = (self.blocks.of(at), at % per_block);
-                if std::mem::replace(&mut reached[at as usize], true) || !self.blocks.is_in_use(block, page) {
+                let (block, page) = (self.chunks.blocks.of(at), at % per_block);
+                if std::mem::replace(&mut reached[at as usize], true) || !self.chunks.blocks.is_in_use(block, page) {
                     return Some(format!(
                         "block {block}, page {page} of object {} is free or has two owners",
                         object.id
@@ -77,13 +81,15 @@ impl Device {
                 }
             }
         }
-        for block in self.blocks.all() {
+        for block in self.chunks.blocks.all() {
             let of_nobody = |&page: &u32| {
-                let is_of_summary = self.summary.chunks > 0 && page >= self.summary.chunks;
-                self.blocks.is_in_use(block, page) && !reached[(block * per_block + page) as usize] && !is_of_summary
+                let is_of_summary = self.chunks.summary.chunks > 0 && page >= self.chunks.summary.chunks;
+                self.chunks.blocks.is_in_use(block, page)
+                    && !reached[(block * per_block + page) as usize]
+                    && !is_of_summary
             };
             let (found, counted) =
-                ((0..per_block).filter(of_nobody).count(), self.blocks.info(block).soft_deleted_chunks());
+                ((0..per_block).filter(of_nobody).count(), self.chunks.blocks.info(block).soft_deleted_chunks());
             if found as i32 != counted {
                 return Some(format!("block {block} has {found} chunks that nobody owns, {counted} of deleted files"));
             }

@@ -7,8 +7,7 @@
 use ffslab_fs::{Errno, Result};
 
 use crate::blocks::BlockState;
-use crate::checkpoint::SEQUENCE_CHECKPOINT;
-use crate::device::Device;
+use crate::chunks::{Chunks, SEQUENCE_CHECKPOINT};
 use crate::options::Generation;
 use crate::tags::{EccResult, Tags};
 
@@ -90,7 +89,7 @@ pub struct Reader {
     pub blocks: Vec<u32>,
 }
 
-impl Device {
+impl Chunks {
     /// Begins a checkpoint. `None`: there is no room for one.
     pub fn open_checkpoint_for_writing(&mut self) -> Result<Option<Writer>> {
         if self.blocks.erased_blocks() <= self.options.reserved_blocks as i32 {

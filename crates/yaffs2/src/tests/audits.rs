@@ -13,9 +13,9 @@ fn what_a_mount_makes_is_audited() {
         for (blocks, checkpoint_read) in [(30, true), (64, true), (64, false)] {
             let options = Options { checkpoint_read, direct: true, ..Options::of(generation) };
             let mut bench = Bench::used(blocks, options);
-            assert!(bench.fs.device.blocks.is_trusted, "{generation:?}, {blocks} blocks");
+            assert!(bench.fs.device.chunks.blocks.is_trusted, "{generation:?}, {blocks} blocks");
             bench.remount();
-            assert!(bench.fs.device.blocks.is_trusted, "{generation:?}, {blocks} blocks, after a mount");
+            assert!(bench.fs.device.chunks.blocks.is_trusted, "{generation:?}, {blocks} blocks, after a mount");
         }
     }
 }
@@ -28,11 +28,11 @@ fn after(breaks: impl FnOnce(&mut Device)) {
 }
 
 fn full_block(device: &Device) -> u32 {
-    device.blocks.all().find(|&block| device.blocks.info(block).state == BlockState::Full).unwrap()
+    device.chunks.blocks.all().find(|&block| device.chunks.blocks.info(block).state == BlockState::Full).unwrap()
 }
 
 fn page_in_use(device: &Device, block: u32) -> u32 {
-    device.blocks.next_in_use(block, 0).unwrap()
+    device.chunks.blocks.next_in_use(block, 0).unwrap()
 }
 
 #[test]
@@ -43,15 +43,20 @@ fn nothing_is_said_about_what_is_right() {
 #[test]
 #[should_panic(expected = "chunks are free")]
 fn a_free_chunk_too_many_is_found() {
-    after(|device| device.blocks.found_free());
+    after(|device| device.chunks.blocks.found_free());
 }
 
 #[test]
 #[should_panic(expected = "blocks are erased")]
 fn an_erased_block_that_is_not_counted_is_found() {
     after(|device| {
-        let empty = device.blocks.all().find(|&block| device.blocks.info(block).state == BlockState::Empty).unwrap();
-        device.blocks.info_mut(empty).state = BlockState::Unknown;
+        let empty = device
+            .chunks
+            .blocks
+            .all()
+            .find(|&block| device.chunks.blocks.info(block).state == BlockState::Empty)
+            .unwrap();
+        device.chunks.blocks.info_mut(empty).state = BlockState::Unknown;
     });
 }
 
@@ -61,8 +66,8 @@ fn a_chunk_that_goes_out_of_use_twice_is_found() {
     after(|device| {
         let block = full_block(device);
         let page = page_in_use(device, block);
-        device.blocks.drop_chunk(block, page);
-        device.blocks.drop_chunk(block, page);
+        device.chunks.blocks.drop_chunk(block, page);
+        device.chunks.blocks.drop_chunk(block, page);
     });
 }
 
@@ -72,7 +77,7 @@ fn a_chunk_that_a_file_has_lost_is_found() {
     after(|device| {
         let block = full_block(device);
         let page = page_in_use(device, block);
-        device.blocks.drop_chunk(block, page);
+        device.chunks.blocks.drop_chunk(block, page);
     });
 }
 
@@ -80,8 +85,8 @@ fn a_chunk_that_a_file_has_lost_is_found() {
 #[should_panic(expected = "that nobody owns")]
 fn a_chunk_that_nobody_owns_is_found() {
     after(|device| {
-        device.blocks.open_block();
-        device.blocks.take_chunk().unwrap();
+        device.chunks.blocks.open_block();
+        device.chunks.blocks.take_chunk().unwrap();
     });
 }
 
