@@ -7,6 +7,7 @@ use ffslab_fs::{Errno, Host, Result};
 use ffslab_sim::{Task, Work};
 
 use crate::blocks::List;
+use crate::damage::{Damage, Flaw};
 use crate::erase::EraseStep;
 use crate::ledger::Share;
 use crate::readinode::check_inode;
@@ -113,6 +114,10 @@ impl Jffs2 {
             return Ok(PassEnd::Done);
         }
         // Only on a damaged medium do unchecked nodes belong to no inode.
+        let blocks = &self.store.space.blocks;
+        let block = (0..blocks.count()).find(|&block| blocks[block].unchecked_bytes() != 0);
+        let flaw = Flaw::Unowned { bytes: blocks.totals().unchecked_bytes() };
+        self.store.reader.damage = Some(Damage { flaw, ino: None, place: block.map(|block| (block, 0)) });
         Err(Errno::NoSpc)
     }
 
@@ -169,6 +174,7 @@ impl Jffs2 {
                 id = self.store.space.refs[id].next_in_block;
             }
             self.store.space.blocks[block].gc_node = id;
+            debug_assert_ne!(id, NONE, "block {block} has bytes in use and no node");
             if id == NONE {
                 return Err(Errno::Io);
             }

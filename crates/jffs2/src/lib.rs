@@ -17,6 +17,7 @@ mod blocks;
 mod build;
 pub mod causes;
 mod compress;
+mod damage;
 mod direct;
 mod erase;
 mod flash;
@@ -55,6 +56,7 @@ mod wbuf;
 mod write;
 
 pub use compress::{Compression, CompressionWork};
+pub use damage::{Damage, Flaw};
 pub use format::Endian;
 pub use options::{Options, WakeDuringPass, WbufTimer};
 
@@ -80,10 +82,12 @@ pub enum MountError {
     TooLarge { size_bytes: u64 },
     #[error("JFFS2 needs at least 8 free out-of-band bytes per page, the chip has {free_bytes}")]
     NoRoomForCleanMarker { free_bytes: u32 },
-    #[error("the medium holds data but no JFFS2 node: refusing to erase it (erase the partition first)")]
-    NotJffs2,
-    #[error("node of an incompatible kind {node_type:#06x} at offset {offset:#x}")]
-    Incompatible { node_type: u16, offset: u32 },
+    #[error("block {block} holds data, but no block a JFFS2 node: refusing to erase it (erase the partition first)")]
+    NotJffs2 { block: u32 },
+    #[error("node of an incompatible kind {node_type:#06x} (block {block}, offset {offset:#x})")]
+    Incompatible { node_type: u16, block: u32, offset: u32 },
+    #[error("the medium contradicts itself: {0}")]
+    Damaged(Damage),
     #[error("the medium cannot be read: {0}")]
     Medium(Errno),
 }
@@ -156,7 +160,10 @@ impl Jffs2 {
         };
         fs.build()?;
         fs.store.flash.manner.marks_obsolete = manner.marks_obsolete && !options.read_only;
-        fs.load(1)?;
+        fs.load(1).map_err(|error| match fs.damage() {
+            Some(damage) if error == Errno::Io => MountError::Damaged(damage),
+            _ => MountError::Medium(error),
+        })?;
         fs.users = options.direct.then(Users::default);
         if options.direct {
             fs.take_inode(1)?;
@@ -172,6 +179,11 @@ impl Jffs2 {
     /// What compressors and decompressors have done since the mount.
     pub fn compression_work(&self) -> CompressionWork {
         self.compressor.work + self.store.reader.expanded
+    }
+
+    /// The contradiction on the medium that was met last, whether a system call failed for it or the background found it.
+    pub fn damage(&self) -> Option<Damage> {
+        self.store.reader.damage
     }
 
     /// Present use of the space.

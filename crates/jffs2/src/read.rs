@@ -6,6 +6,7 @@ use ffslab_fs::{Errno, Result};
 use ffslab_sim::Work;
 
 use crate::compress::{decompress, decompression, CompressionWork};
+use crate::damage::{Damage, Fail, Flaw, Res};
 use crate::flash::Flash;
 use crate::format::{crc32, RawInode, COMPR_NONE, COMPR_ZERO, INODE_BYTES};
 use crate::inode::Inode;
@@ -22,6 +23,8 @@ pub struct Reader {
     pub plain: Vec<u8>,
     /// Work of decompression so far.
     pub expanded: CompressionWork,
+    /// The contradiction on the medium that was met last.
+    pub damage: Option<Damage>,
 }
 
 impl Reader {
@@ -31,15 +34,32 @@ impl Reader {
             headers: vec![0; 3 * flash.page_bytes as usize + INODE_BYTES as usize],
             plain: Vec::new(),
             expanded: CompressionWork::default(),
+            damage: None,
+        }
+    }
+
+    /// Keeps the contradiction, if that is why reading failed. Returns what a system call says.
+    pub fn note(&mut self, space: &Space, ino: u32, fail: Fail) -> Errno {
+        match fail {
+            Fail::Errno(error) => error,
+            Fail::Flaw(flaw, node) => {
+                self.damage = Some(Damage::of_node(space, flaw, ino, node));
+                Errno::Io
+            }
         }
     }
 
     /// Reads `out.len()` bytes of a node's file data, beginning `skip` bytes after the first that it covers.
     pub fn read_data(&mut self, space: &Space, flash: &Flash, id: RefId, skip: u32, out: &mut [u8]) -> Result<()> {
-        let offset = space.refs[id].offset();
+        let node = space.refs[id];
+        let read = self.read_node(flash, (id, node.offset()), skip, out);
+        read.map_err(|fail| self.note(space, node.owner, fail))
+    }
+
+    fn read_node(&mut self, flash: &Flash, (id, offset): (RefId, u32), skip: u32, out: &mut [u8]) -> Res<()> {
         let mut header = [0u8; INODE_BYTES as usize];
         flash.read(offset, &mut header)?;
-        let raw = RawInode::decode(flash.endian, &header).ok_or(Errno::Io)?;
+        let raw = RawInode::decode(flash.endian, &header).ok_or(Fail::Flaw(Flaw::Header, id))?;
         flash.node_work(Work::NodeRead, (INODE_BYTES + raw.compressed_bytes) as usize);
         if raw.compression == COMPR_ZERO {
             out.fill(0);
@@ -49,39 +69,41 @@ impl Reader {
         let whole = raw.compression == COMPR_NONE && raw.data_bytes as usize == out.len();
         if whole {
             if raw.compressed_bytes != raw.data_bytes {
-                return Err(Errno::Io);
+                return Err(Fail::Flaw(length_of(&raw), id));
             }
             flash.read(data_at, out)?;
-            return if crc32(0, out) == raw.data_crc { Ok(()) } else { Err(Errno::Io) };
+            return check_data(&raw, out).map_err(|flaw| Fail::Flaw(flaw, id));
         }
         let stored = raw.compressed_bytes as usize;
         let mut data = std::mem::take(&mut self.node);
-        let result = self.read_part(flash, &raw, data_at, skip as usize, out, data.get_mut(..stored));
+        let part = match data.get_mut(..stored) {
+            None => Err(Fail::Flaw(too_long(flash, raw.compressed_bytes), id)),
+            Some(data) => flash.read(data_at, data).map_err(Fail::from).and_then(|()| {
+                let taken = self.take_part(flash, &raw, skip as usize, out, data);
+                taken.map_err(|flaw| Fail::Flaw(flaw, id))
+            }),
+        };
         self.node = data;
-        result
+        part
     }
 
-    fn read_part(
+    /// Checks the stored data of a node, expands them, and takes `out.len()` bytes of them from `skip` on.
+    fn take_part(
         &mut self,
         flash: &Flash,
         raw: &RawInode,
-        data_at: u32,
         skip: usize,
         out: &mut [u8],
-        data: Option<&mut [u8]>,
-    ) -> Result<()> {
-        let data = data.ok_or(Errno::Io)?;
-        flash.read(data_at, data)?;
-        if crc32(0, data) != raw.data_crc {
-            return Err(Errno::Io);
-        }
+        data: &[u8],
+    ) -> std::result::Result<(), Flaw> {
+        check_data(raw, data)?;
         if raw.compression == COMPR_NONE {
-            out.copy_from_slice(data.get(skip..skip + out.len()).ok_or(Errno::Io)?);
+            out.copy_from_slice(data.get(skip..skip + out.len()).ok_or(length_of(raw))?);
             return Ok(());
         }
         // The kernel would fail to allocate so much memory (`kmalloc`).
         if raw.data_bytes > flash.block_bytes {
-            return Err(Errno::Io);
+            return Err(too_long(flash, raw.data_bytes));
         }
         self.expanded.decompresses(raw.compression, raw.data_bytes as usize);
         let mut plain = std::mem::take(&mut self.plain);
@@ -90,10 +112,10 @@ impl Reader {
         if let Some(work) = decompression(raw.compression) {
             flash.sim.work(work, plain.len());
         }
-        let result = if decompress(raw.compression, data, &mut plain) {
-            plain.get(skip..skip + out.len()).map(|part| out.copy_from_slice(part)).ok_or(Errno::Io)
-        } else {
-            Err(Errno::Io)
+        let wrong = Flaw::Compression { compression: raw.compression, data_bytes: raw.data_bytes };
+        let result = match decompress(raw.compression, data, &mut plain) {
+            true => plain.get(skip..skip + out.len()).map(|part| out.copy_from_slice(part)).ok_or(wrong),
+            false => Err(wrong),
         };
         self.plain = plain;
         result
@@ -135,6 +157,23 @@ impl Reader {
             }
         }
         Ok(())
+    }
+}
+
+fn too_long(flash: &Flash, bytes: u32) -> Flaw {
+    Flaw::TooLong { bytes, block_bytes: flash.block_bytes }
+}
+
+fn length_of(raw: &RawInode) -> Flaw {
+    Flaw::Length { stored_bytes: raw.compressed_bytes, data_bytes: raw.data_bytes }
+}
+
+/// Compares the check sum of the stored data with that in their header.
+fn check_data(raw: &RawInode, data: &[u8]) -> std::result::Result<(), Flaw> {
+    let found = crc32(0, data);
+    match found == raw.data_crc {
+        true => Ok(()),
+        false => Err(Flaw::Data { found, expected: raw.data_crc }),
     }
 }
 

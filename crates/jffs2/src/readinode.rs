@@ -11,6 +11,7 @@ use crate::causes;
 use ffslab_fs::{Errno, FileKind, Result};
 use ffslab_sim::Work;
 
+use crate::damage::{Fail, Flaw, Res};
 use crate::flash::Flash;
 use crate::format::{
     crc32, pad, Header, RawDirent, RawInode, DIRENT_BYTES, INODE_BYTES, MAGIC, NAME_BYTES_MAX, TYPE_DIRENT, TYPE_INODE,
@@ -70,11 +71,11 @@ pub fn load_inode(
         latest_dirent: (0, 0),
         has_dirents: false,
     };
-    match loader.read_nodes().and_then(|()| loader.finish(checking)) {
+    match loader.read_nodes().map_err(Fail::from).and_then(|()| loader.finish(checking)) {
         Ok(()) => Ok(loader.inode),
         Err(error) => {
             forget_inode(loader.space, &mut loader.inode);
-            Err(error)
+            Err(loader.reader.note(loader.space, ino, error))
         }
     }
 }
@@ -346,7 +347,7 @@ impl Loader<'_> {
     }
 
     /// Builds the fragment map from the remaining candidates and takes the attributes from the newest node.
-    fn finish(&mut self, checking: bool) -> Result<()> {
+    fn finish(&mut self, checking: bool) -> Res<()> {
         let mut newest = self.metadata.map_or((0, NONE), |m| (m.version, m.node));
         let mut run: Vec<Candidate> = Vec::new();
         while let Some((_, last)) = self.candidates.pop_last() {
@@ -377,16 +378,17 @@ impl Loader<'_> {
         }
         if newest.1 == NONE {
             // The root directory has no inode node until its attributes change.
-            return if self.inode.ino == 1 || self.has_dirents { Ok(()) } else { Err(Errno::Io) };
+            let needs_none = self.inode.ino == 1 || self.has_dirents;
+            return if needs_none { Ok(()) } else { Err(Fail::Flaw(Flaw::NoNode, NONE)) };
         }
         self.take_attributes(newest.1, checking)
     }
 
-    fn take_attributes(&mut self, newest: RefId, checking: bool) -> Result<()> {
+    fn take_attributes(&mut self, newest: RefId, checking: bool) -> Res<()> {
         let mut header = [0u8; INODE_BYTES as usize];
         self.flash.read(self.space.refs[newest].offset(), &mut header)?;
-        let raw = RawInode::decode(self.flash.endian, &header).ok_or(Errno::Io)?;
-        let kind = FileKind::from_mode(raw.mode).ok_or(Errno::Io)?;
+        let raw = RawInode::decode(self.flash.endian, &header).ok_or(Fail::Flaw(Flaw::Header, newest))?;
+        let kind = FileKind::from_mode(raw.mode).ok_or(Fail::Flaw(Flaw::Mode { mode: raw.mode }, newest))?;
         let inode = &mut self.inode;
         inode.kind = kind;
         inode.permissions = raw.mode & 0o7777;
@@ -406,12 +408,13 @@ impl Loader<'_> {
             FileKind::File => inode.file_bytes = inode.fragments.truncate(self.space, self.flash, raw.file_bytes),
             FileKind::Symlink | FileKind::CharDevice | FileKind::BlockDevice => {
                 // The single data node of such an inode serves as the node with the attributes.
-                if inode.metadata != NONE || inode.fragments.len() != 1 {
-                    return Err(Errno::Io);
+                let nodes = inode.fragments.len();
+                if inode.metadata != NONE || nodes != 1 {
+                    return Err(Fail::Flaw(Flaw::DataNodes { nodes }, newest));
                 }
                 let bytes = raw.compressed_bytes as usize;
                 if bytes > NAME_BYTES_MAX {
-                    return Err(Errno::NameTooLong);
+                    return Err(Errno::NameTooLong.into());
                 }
                 let only = inode.fragments.drain().next().map_or(NONE, |f| f.node);
                 inode.metadata = only;

@@ -74,7 +74,12 @@ impl Scan<'_> {
             && self.space.blocks.totals().unchecked_bytes() == 0
             && (self.space.free_blocks() + empty + bad != self.space.blocks.count() || bad == self.space.blocks.count())
         {
-            return Err(MountError::NotJffs2);
+            let foreign = |&block: &u32| {
+                let b = &self.space.blocks[block];
+                b.list() == List::ErasePending && !b.is_blank
+            };
+            let block = (0..self.space.blocks.count()).find(foreign).unwrap_or(0);
+            return Err(MountError::NotJffs2 { block });
         }
         Ok(())
     }

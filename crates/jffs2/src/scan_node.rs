@@ -144,7 +144,7 @@ impl Scan<'_> {
                 }
                 // With a node of the second kind (ROCOMPAT) the kernel would mount read-only.
                 FEATURE_INCOMPAT | FEATURE_ROCOMPAT => {
-                    return Err(MountError::Incompatible { node_type: other, offset })
+                    return Err(MountError::Incompatible { node_type: other, block, offset: in_block })
                 }
                 _ => self.space.scan_dirty_space(block, bytes),
             },

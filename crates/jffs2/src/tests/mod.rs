@@ -5,6 +5,7 @@ mod asleep;
 mod damage;
 mod deletions;
 mod fragments;
+mod places;
 mod program_failures;
 mod standing_clock;
 
