@@ -9,6 +9,7 @@ use ffslab_fs::Result;
 use crate::blocks::{BlockInfo, BlockState};
 use crate::checkpoint_size::{DEVICE_BYTES, OBJECT_BYTES, VALIDITY_BYTES};
 use crate::checkpoint_stream::{version, Broken, Reader, StreamResult, Writer};
+use crate::damage::{Damage, Flaw};
 use crate::device::Device;
 use crate::objects::{Obj, NONE};
 use crate::options::Generation;
@@ -35,7 +36,7 @@ impl Device {
         let closed = self.chunks.close_written(writer);
         match written.and(closed) {
             Ok(()) => self.chunks.checkpoint.is_valid = true,
-            Err(Broken::Useless) => {}
+            Err(Broken::Absent | Broken::Flaw(_)) => {}
             Err(Broken::Medium(error)) => return Err(error),
         }
         Ok(())
@@ -150,13 +151,18 @@ impl Device {
         }
         let mut reader = self.chunks.open_checkpoint_for_reading();
         let read = self.read_checkpoint(&mut reader);
+        let place = reader.place;
         self.chunks.close_read(reader);
         match read {
             Ok(()) => {
                 self.chunks.checkpoint.is_valid = true;
                 Ok(true)
             }
-            Err(Broken::Useless) => Ok(false),
+            Err(Broken::Absent) => Ok(false),
+            Err(Broken::Flaw(flaw)) => {
+                self.damage = Some(Damage { flaw, object: None, place });
+                Ok(false)
+            }
             Err(Broken::Medium(error)) => Err(error),
         }
     }
@@ -172,8 +178,11 @@ impl Device {
     }
 
     fn read_validity(&mut self, reader: &mut Reader, head: u32) -> StreamResult<()> {
-        let words = self.chunks.read_words(reader)?;
-        demand(words == [VALIDITY_BYTES, MAGIC, version(self.chunks.options.generation), head])
+        let [bytes, magic, version_found, head_found] = self.chunks.read_words(reader)?;
+        demand(bytes == VALIDITY_BYTES, "length of its frame", bytes)?;
+        demand(magic == MAGIC, "magic number", magic)?;
+        demand(version_found == version(self.chunks.options.generation), "version", version_found)?;
+        demand(head_found == head, "head or tail", head_found)
     }
 
     /// Reads the state of the device. Numbers that are impossible for a partition of this size are refused even if the
@@ -181,15 +190,22 @@ impl Device {
     fn read_device(&mut self, reader: &mut Reader) -> StreamResult<()> {
         let [bytes, erased, alloc_block, alloc_page, free, deleted, unlinked, _, sequence] =
             self.chunks.read_words(reader)?;
-        demand(bytes == DEVICE_BYTES)?;
+        demand(bytes == DEVICE_BYTES, "length of the state", bytes)?;
         let (blocks, per_block) = (self.chunks.blocks.count(), self.chunks.blocks.chunks_per_block);
-        demand(erased <= blocks && free <= blocks * per_block && alloc_page <= per_block)?;
-        let alloc_block = Some(alloc_block).filter(|&block| block != u32::MAX);
-        demand(alloc_block.is_none_or(|block| self.chunks.blocks.all().contains(&block) && alloc_page < per_block))?;
+        demand(erased <= blocks, "number of erased blocks", erased)?;
+        demand(free <= blocks * per_block, "number of free chunks", free)?;
+        demand(alloc_page <= per_block, "page to write next", alloc_page)?;
+        let open = Some(alloc_block).filter(|&block| block != u32::MAX);
+        let may_be_open = |block| self.chunks.blocks.all().contains(&block) && alloc_page < per_block;
+        demand(open.is_none_or(may_be_open), "open block", alloc_block)?;
+        let alloc_block = open;
         for block in self.chunks.blocks.all() {
-            let info = unpack_info(self.chunks.read_words(reader)?).ok_or(Broken::Useless)?;
+            let words: [u32; 2] = self.chunks.read_words(reader)?;
+            let wrong = Flaw::CheckpointValue { what: "state of a block", found: words[0] };
+            let info = unpack_info(words).ok_or(Broken::Flaw(wrong))?;
             let range = 0..=per_block as i32;
-            demand(range.contains(&info.in_use_chunks()) && range.contains(&info.soft_deleted_chunks()))?;
+            let counts = [info.in_use_chunks(), info.soft_deleted_chunks()];
+            demand(counts.iter().all(|count| range.contains(count)), "counts of a block", words[0])?;
             *self.chunks.blocks.info_mut(block) = info;
         }
         let mut bits = vec![0; self.chunks.blocks.bits().len()];
@@ -206,17 +222,19 @@ impl Device {
     /// Reads one object. Returns `false` at the mark behind the last object.
     fn read_object(&mut self, reader: &mut Reader, links: &mut Vec<Obj>) -> StreamResult<bool> {
         let [bytes, id, parent, header_chunk, bits, chunks, low, high] = self.chunks.read_words(reader)?;
-        demand(bytes == OBJECT_BYTES)?;
+        demand(bytes == OBJECT_BYTES, "length of an object", bytes)?;
         if id == u32::MAX {
             return Ok(false);
         }
-        demand(header_chunk == 0 || self.chunks.blocks.contains_chunk(header_chunk))?;
+        let there = header_chunk == 0 || self.chunks.blocks.contains_chunk(header_chunk);
+        demand(there, "chunk of a header", header_chunk)?;
         let kind = Kind::from_number(bits & 7);
         let obj = self.find_or_make(id, kind);
-        demand(self.objects[obj].kind == kind)?;
+        demand(self.objects[obj].kind == kind, "kind of an object", bits & 7)?;
         if parent != 0 {
             let dir = self.find_or_make(parent, Kind::Directory);
-            demand(self.objects[dir].kind == Kind::Directory && dir != obj)?;
+            let is_directory = self.objects[dir].kind == Kind::Directory && dir != obj;
+            demand(is_directory, "parent of an object", parent)?;
             self.objects.enter_directory(dir, obj);
         }
         let serial_shift = self.serial_shift();
@@ -259,17 +277,19 @@ impl Device {
             }
             self.chunks.read_stream(reader, &mut packed)?;
             let chunks = unpack_leaf(&packed, width);
-            demand(chunks.iter().all(|&chunk| chunk == 0 || self.chunks.blocks.contains_chunk(chunk)))?;
-            demand(self.tnodes.put_leaf(&mut self.objects[obj].file.tree, first_chunk, chunks))?;
+            let stray = chunks.iter().copied().find(|&at| at != 0 && !self.chunks.blocks.contains_chunk(at));
+            demand(stray.is_none(), "place of a chunk", stray.unwrap_or_default())?;
+            let is_file = self.tnodes.put_leaf(&mut self.objects[obj].file.tree, first_chunk, chunks);
+            demand(is_file, "chunk of a file", first_chunk)?;
         }
     }
 }
 
-fn demand(condition: bool) -> StreamResult<()> {
-    if condition {
-        Ok(())
-    } else {
-        Err(Broken::Useless)
+/// Refuses a checkpoint that states something impossible.
+fn demand(condition: bool, what: &'static str, found: u32) -> StreamResult<()> {
+    match condition {
+        true => Ok(()),
+        false => Err(Broken::Flaw(Flaw::CheckpointValue { what, found })),
     }
 }
 

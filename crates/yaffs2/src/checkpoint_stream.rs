@@ -8,6 +8,7 @@ use ffslab_fs::{Errno, Result};
 
 use crate::blocks::BlockState;
 use crate::chunks::{Chunks, SEQUENCE_CHECKPOINT};
+use crate::damage::Flaw;
 use crate::options::Generation;
 use crate::tags::{EccResult, Tags};
 
@@ -43,8 +44,10 @@ impl Sums {
 
 /// Why a checkpoint cannot be read, or written.
 pub enum Broken {
-    /// The checkpoint ends early or contradicts itself, or there is no room to write one.
-    Useless,
+    /// There is no checkpoint, or no room to write one.
+    Absent,
+    /// It contradicts itself.
+    Flaw(Flaw),
     Medium(Errno),
 }
 
@@ -87,6 +90,8 @@ pub struct Reader {
     next_block: u32,
     blocks_max: u32,
     pub blocks: Vec<u32>,
+    /// Block of the partition and page in it that was read last.
+    pub place: Option<(u32, u32)>,
 }
 
 impl Chunks {
@@ -143,7 +148,7 @@ impl Chunks {
             writer.next_block = writer.block.map(|block| block + 1);
             writer.page_in_block = 0;
         }
-        let block = writer.block.ok_or(Broken::Useless)?;
+        let block = writer.block.ok_or(Broken::Absent)?;
         if writer.page_in_block == 0 {
             self.blocks.info_mut(block).state = BlockState::Checkpoint;
             self.checkpoint.blocks += 1;
@@ -199,6 +204,7 @@ impl Chunks {
             // One block in 16 is far more than a checkpoint needs.
             blocks_max: (self.blocks.last() - self.blocks.first()) / 16 + 2,
             blocks: Vec::new(),
+            place: None,
         }
     }
 
@@ -234,7 +240,7 @@ impl Chunks {
         if found == expected {
             Ok(())
         } else {
-            Err(Broken::Useless)
+            Err(Broken::Flaw(Flaw::CheckpointSum { found: expected, expected: found }))
         }
     }
 
@@ -243,7 +249,11 @@ impl Chunks {
             reader.block = self.find_checkpoint_block(reader)?;
             reader.page_in_block = 0;
         }
-        let block = reader.block.ok_or(Broken::Useless)?;
+        let Some(block) = reader.block else {
+            let page = reader.page;
+            return Err(if page == 0 { Broken::Absent } else { Broken::Flaw(Flaw::CheckpointEnds { page }) });
+        };
+        reader.place = Some((block - 1, reader.page_in_block));
         let chunk = (block - 1) * self.blocks.chunks_per_block + reader.page_in_block;
         let tags = self.medium.read(chunk, &mut reader.buffer)?;
         let header = reader.sums.page_header(version(self.options.generation), reader.page);
@@ -252,7 +262,7 @@ impl Chunks {
             || tags.sequence != SEQUENCE_CHECKPOINT
             || reader.buffer[..PAGE_HEADER_BYTES] != header
         {
-            return Err(Broken::Useless);
+            return Err(Broken::Flaw(Flaw::CheckpointPage { page: reader.page }));
         }
         reader.at = PAGE_HEADER_BYTES;
         reader.page += 1;

@@ -10,6 +10,7 @@ use crate::blocks::Blocks;
 use crate::cache::ShortOpCache;
 use crate::causes;
 use crate::chunks::Chunks;
+use crate::damage::{Damage, Flaw};
 use crate::objects::{Obj, Objects};
 use crate::options::Options;
 use crate::tnodes::Tnodes;
@@ -24,6 +25,8 @@ pub(crate) struct Device {
     pub dirty_directories: Vec<Obj>,
     /// Present time of day, for time stamps.
     pub now_s: u32,
+    /// The contradiction on the medium that was met last.
+    pub damage: Option<Damage>,
     /// The last result of `checkpoint_size_blocks`: number of objects, number of tnodes, size in blocks.
     pub checkpoint_blocks: Cell<Option<(u32, u32, u32)>>,
 }
@@ -38,6 +41,7 @@ impl Device {
             cache: ShortOpCache::new(options.short_op_cache_pages, chunks.data_bytes),
             dirty_directories: Vec::new(),
             now_s: 0,
+            damage: None,
             checkpoint_blocks: Cell::new(None),
             chunks,
         }
@@ -48,5 +52,13 @@ impl Device {
         self.chunks.blocks = Blocks::new(self.chunks.blocks.count(), self.chunks.blocks.chunks_per_block);
         self.tnodes = Tnodes::new();
         self.objects = Objects::new();
+    }
+
+    /// Keeps a contradiction of an object. Its place is that of its header.
+    pub fn note(&mut self, flaw: Flaw, obj: Obj) {
+        let (object, blocks) = (&self.objects[obj], &self.chunks.blocks);
+        let chunk = Some(object.header_chunk).filter(|&chunk| chunk != 0);
+        let place = chunk.map(|chunk| (blocks.of(chunk) - 1, chunk % blocks.chunks_per_block));
+        self.damage = Some(Damage { flaw, object: Some(object.id), place });
     }
 }

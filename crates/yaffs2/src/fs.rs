@@ -10,6 +10,7 @@ use ffslab_fs::{
 };
 use ffslab_sim::{Sim, Task};
 
+use crate::damage::Flaw;
 use crate::header::{Attributes, ALIAS_BYTES_MAX, NAME_BYTES_MAX};
 use crate::headers::HeaderUpdate;
 use crate::namespace::NewObject;
@@ -134,7 +135,11 @@ impl FileSystem for Yaffs2 {
     fn lookup(&mut self, dir: Ino, name: &[u8]) -> Result<Ino> {
         let dir = self.directory(dir)?;
         let found = self.device.find_by_name(dir, name)?.ok_or(Errno::NoEnt)?;
-        let obj = self.device.objects.equivalent(found).ok_or(Errno::NoEnt)?;
+        let Some(obj) = self.device.objects.equivalent(found) else {
+            let target = self.device.objects[found].equivalent_id;
+            self.device.note(Flaw::Link { target }, found);
+            return Err(Errno::NoEnt);
+        };
         self.device.load_details(obj)?;
         self.bring_in(obj);
         Ok(self.device.objects[obj].id)
@@ -270,10 +275,14 @@ impl FileSystem for Yaffs2 {
             Kind::Symlink => object.alias.len() as u64,
             _ => u64::from(self.device.chunks.data_bytes),
         };
+        let kind = file_kind(object.kind, attributes.mode);
+        if kind.is_err() {
+            self.device.note(Flaw::Mode { mode: attributes.mode }, obj);
+        }
         let shown = self.shown(obj);
         Ok(Stat {
             ino,
-            kind: file_kind(object.kind, attributes.mode)?,
+            kind: kind?,
             permissions: attributes.mode & PERMISSION_BITS,
             links: shown.links,
             uid: attributes.uid,

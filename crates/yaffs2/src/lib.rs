@@ -18,6 +18,7 @@ mod checkpoint;
 mod checkpoint_size;
 mod checkpoint_stream;
 mod chunks;
+mod damage;
 mod device;
 mod direct;
 mod file;
@@ -48,6 +49,7 @@ mod tests;
 mod tnodes;
 mod update;
 
+pub use damage::{Damage, Flaw};
 pub use options::{Background, Generation, Options};
 
 use ffslab_fs::Errno;
@@ -113,6 +115,11 @@ impl Yaffs2 {
             fs.start_thread();
         }
         Ok(fs)
+    }
+
+    /// The contradiction on the medium that was met last: why a checkpoint was refused, or what is wrong with an object.
+    pub fn damage(&self) -> Option<Damage> {
+        self.device.damage
     }
 
     /// Present use of the space.

@@ -1,6 +1,7 @@
 //! A file system without an operating system above it, and what its audits must find.
 
 mod audits;
+mod places;
 
 use ffslab_flash::{Chip, Geometry, Rules, Timing};
 use ffslab_fs::{Errno, FileKind, FileSystem, Ino, NewNode, NoPageCache};
