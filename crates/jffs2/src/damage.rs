@@ -40,17 +40,26 @@ pub struct Damage {
     pub flaw: Flaw,
     /// The inode that is damaged; `None`: the nodes belong to none.
     pub ino: Option<u32>,
-    /// Erase block and offset in it in bytes, if one node is to blame.
-    pub place: Option<(u32, u32)>,
+    /// Where the node is, if one node is to blame.
+    pub place: Option<Place>,
+}
+
+/// A place on the medium: erase block, and offset in it in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub block: u32,
+    pub offset: u32,
 }
 
 impl fmt::Display for Damage {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         write!(f, "{}", self.flaw)?;
         match (self.ino, self.place) {
-            (Some(ino), Some((block, at))) => write!(f, " (inode {ino}, block {block}, offset {at:#x})"),
+            (Some(ino), Some(Place { block, offset })) => {
+                write!(f, " (inode {ino}, block {block}, offset {offset:#x})")
+            }
             (Some(ino), None) => write!(f, " (inode {ino})"),
-            (None, Some((block, at))) => write!(f, " (block {block}, offset {at:#x})"),
+            (None, Some(Place { block, offset })) => write!(f, " (block {block}, offset {offset:#x})"),
             (None, None) => Ok(()),
         }
     }
@@ -61,7 +70,7 @@ impl Damage {
     pub fn of_node(space: &Space, flaw: Flaw, ino: u32, id: RefId) -> Damage {
         let place = (id != NONE).then(|| {
             let offset = space.refs[id].offset();
-            (space.blocks.of(offset), offset % space.blocks.block_bytes())
+            Place { block: space.blocks.of(offset), offset: offset % space.blocks.block_bytes() }
         });
         Damage { flaw, ino: (ino != 0).then_some(ino), place }
     }

@@ -7,7 +7,7 @@ use ffslab_fs::{Errno, Host, Result};
 use ffslab_sim::{Task, Work};
 
 use crate::blocks::List;
-use crate::damage::{Damage, Flaw};
+use crate::damage::{Damage, Flaw, Place};
 use crate::erase::EraseStep;
 use crate::ledger::Share;
 use crate::readinode::check_inode;
@@ -117,7 +117,8 @@ impl Jffs2 {
         let blocks = &self.store.space.blocks;
         let block = (0..blocks.count()).find(|&block| blocks[block].unchecked_bytes() != 0);
         let flaw = Flaw::Unowned { bytes: blocks.totals().unchecked_bytes() };
-        self.store.reader.damage = Some(Damage { flaw, ino: None, place: block.map(|block| (block, 0)) });
+        self.store.reader.damage =
+            Some(Damage { flaw, ino: None, place: block.map(|block| Place { block, offset: 0 }) });
         Err(Errno::NoSpc)
     }
 

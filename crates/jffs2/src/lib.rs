@@ -56,7 +56,7 @@ mod wbuf;
 mod write;
 
 pub use compress::{Compression, CompressionWork};
-pub use damage::{Damage, Flaw};
+pub use damage::{Damage, Flaw, Place};
 pub use format::Endian;
 pub use options::{Options, WakeDuringPass, WbufTimer};
 

@@ -8,7 +8,7 @@ use ffslab_fs::{Errno, Result};
 
 use crate::blocks::BlockState;
 use crate::chunks::{Chunks, SEQUENCE_CHECKPOINT};
-use crate::damage::Flaw;
+use crate::damage::{Flaw, Place};
 use crate::options::Generation;
 use crate::tags::{EccResult, Tags};
 
@@ -90,8 +90,8 @@ pub struct Reader {
     next_block: u32,
     blocks_max: u32,
     pub blocks: Vec<u32>,
-    /// Block of the partition and page in it that was read last.
-    pub place: Option<(u32, u32)>,
+    /// Which page was read last.
+    pub place: Option<Place>,
 }
 
 impl Chunks {
@@ -253,7 +253,7 @@ impl Chunks {
             let page = reader.page;
             return Err(if page == 0 { Broken::Absent } else { Broken::Flaw(Flaw::CheckpointEnds { page }) });
         };
-        reader.place = Some((block - 1, reader.page_in_block));
+        reader.place = Some(Place { block: block - 1, page: reader.page_in_block });
         let chunk = (block - 1) * self.blocks.chunks_per_block + reader.page_in_block;
         let tags = self.medium.read(chunk, &mut reader.buffer)?;
         let header = reader.sums.page_header(version(self.options.generation), reader.page);

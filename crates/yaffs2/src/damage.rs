@@ -30,17 +30,24 @@ pub struct Damage {
     pub flaw: Flaw,
     /// The object that is damaged.
     pub object: Option<u32>,
-    /// Erase block of the partition, counted from 0, and page in it, if one page is to blame.
-    pub place: Option<(u32, u32)>,
+    /// Where the page is, if one page is to blame.
+    pub place: Option<Place>,
+}
+
+/// A place on the medium: erase block of the partition, counted from 0, and page in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub block: u32,
+    pub page: u32,
 }
 
 impl fmt::Display for Damage {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         write!(f, "{}", self.flaw)?;
         match (self.object, self.place) {
-            (Some(object), Some((block, page))) => write!(f, " (object {object}, block {block}, page {page})"),
+            (Some(object), Some(Place { block, page })) => write!(f, " (object {object}, block {block}, page {page})"),
             (Some(object), None) => write!(f, " (object {object})"),
-            (None, Some((block, page))) => write!(f, " (block {block}, page {page})"),
+            (None, Some(Place { block, page })) => write!(f, " (block {block}, page {page})"),
             (None, None) => Ok(()),
         }
     }

@@ -10,7 +10,7 @@ use crate::blocks::Blocks;
 use crate::cache::ShortOpCache;
 use crate::causes;
 use crate::chunks::Chunks;
-use crate::damage::{Damage, Flaw};
+use crate::damage::{Damage, Flaw, Place};
 use crate::objects::{Obj, Objects};
 use crate::options::Options;
 use crate::tnodes::Tnodes;
@@ -58,7 +58,7 @@ impl Device {
     pub fn note(&mut self, flaw: Flaw, obj: Obj) {
         let (object, blocks) = (&self.objects[obj], &self.chunks.blocks);
         let chunk = Some(object.header_chunk).filter(|&chunk| chunk != 0);
-        let place = chunk.map(|chunk| (blocks.of(chunk) - 1, chunk % blocks.chunks_per_block));
+        let place = chunk.map(|chunk| Place { block: blocks.of(chunk) - 1, page: chunk % blocks.chunks_per_block });
         self.damage = Some(Damage { flaw, object: Some(object.id), place });
     }
 }

@@ -49,7 +49,7 @@ mod tests;
 mod tnodes;
 mod update;
 
-pub use damage::{Damage, Flaw};
+pub use damage::{Damage, Flaw, Place};
 pub use options::{Background, Generation, Options};
 
 use ffslab_fs::Errno;

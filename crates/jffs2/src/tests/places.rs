@@ -6,7 +6,7 @@ use ffslab_mtd::Mtd;
 use ffslab_sim::{Sim, SimConfig};
 
 use crate::causes;
-use crate::damage::{Damage, Flaw};
+use crate::damage::{Damage, Flaw, Place};
 use crate::format::{crc32, Endian, RawInode, COMPR_LZO, FEATURE_INCOMPAT, HEADER_BYTES, INODE_BYTES};
 use crate::ledger::Share;
 use crate::{Jffs2, MountError, Options};
@@ -63,7 +63,7 @@ impl Bench {
 }
 
 fn at_node(flaw: Flaw) -> Option<Damage> {
-    Some(Damage { flaw, ino: Some(INO), place: Some((BLOCK, AT)) })
+    Some(Damage { flaw, ino: Some(INO), place: Some(Place { block: BLOCK, offset: AT }) })
 }
 
 /// What reading the first page of the file says, and what was found. `spoil` works on the medium while the file is in memory.
@@ -159,13 +159,17 @@ fn bytes_that_no_inode_owns() {
     }
     fs.store.space.blocks.shift(BLOCK, Share::Free, Share::Unchecked, 100);
     assert_eq!(fs.gc_pass(&mut bench.host, &causes::CALLER), Err(Errno::NoSpc));
-    assert_eq!(fs.damage(), Some(Damage { flaw: Flaw::Unowned { bytes: 100 }, ino: None, place: Some((BLOCK, 0)) }));
+    assert_eq!(
+        fs.damage(),
+        Some(Damage { flaw: Flaw::Unowned { bytes: 100 }, ino: None, place: Some(Place { block: BLOCK, offset: 0 }) })
+    );
 }
 
 #[test]
 fn a_mount_that_fails_says_where() {
     let root = Bench::with(RawInode { ino: 1, mode: 0o644, ..RawInode::default() }, &[]);
-    let damage = Damage { flaw: Flaw::Mode { mode: 0o644 }, ino: Some(1), place: Some((BLOCK, AT)) };
+    let damage =
+        Damage { flaw: Flaw::Mode { mode: 0o644 }, ino: Some(1), place: Some(Place { block: BLOCK, offset: AT }) };
     assert_eq!(root.mount().err(), Some(MountError::Damaged(damage)));
     let text = root.mount().err().unwrap().to_string();
     assert!(text.ends_with("mode 0o644 is that of no kind of file (inode 1, block 9, offset 0x50)"), "{text}");

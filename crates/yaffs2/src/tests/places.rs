@@ -7,7 +7,7 @@ use ffslab_fs::{Errno, FileKind, FileSystem, NewNode};
 
 use super::{Bench, PAGES_PER_BLOCK};
 use crate::blocks::BlockState;
-use crate::damage::{Damage, Flaw};
+use crate::damage::{Damage, Flaw, Place};
 use crate::headers::HeaderUpdate;
 use crate::objects::Obj;
 use crate::{Options, Yaffs2};
@@ -71,7 +71,7 @@ fn a_value_that_cannot_be() {
     // The second word is the magic number.
     let damage = refused(bench, |image| image[page(blocks[0], 0)][PAGE_HEADER_BYTES + 4..][..4].fill(0));
     let flaw = Flaw::CheckpointValue { what: "magic number", found: 0 };
-    assert_eq!(damage, Damage { flaw, object: None, place: Some((blocks[0], 0)) });
+    assert_eq!(damage, Damage { flaw, object: None, place: Some(Place { block: blocks[0], page: 0 }) });
     let expected = format!("a checkpoint states 0x0 as magic number, which cannot be (block {}, page 0)", blocks[0]);
     assert_eq!(damage.to_string(), expected);
 }
@@ -80,7 +80,14 @@ fn a_value_that_cannot_be() {
 fn a_page_that_does_not_follow() {
     let (bench, blocks) = checkpointed();
     let damage = refused(bench, |image| image[page(blocks[0], 3)][..4].fill(0));
-    assert_eq!(damage, Damage { flaw: Flaw::CheckpointPage { page: 3 }, object: None, place: Some((blocks[0], 3)) });
+    assert_eq!(
+        damage,
+        Damage {
+            flaw: Flaw::CheckpointPage { page: 3 },
+            object: None,
+            place: Some(Place { block: blocks[0], page: 3 })
+        }
+    );
 }
 
 #[test]
@@ -98,7 +105,7 @@ fn a_wrong_sum() {
     });
     let Flaw::CheckpointSum { found, expected } = damage.flaw else { panic!("{damage}") };
     assert_eq!((found ^ expected).count_ones(), 1, "{damage}");
-    assert_eq!(damage.place, Some((blocks[1], last)));
+    assert_eq!(damage.place, Some(Place { block: blocks[1], page: last }));
 }
 
 #[test]
@@ -109,13 +116,13 @@ fn a_checkpoint_that_ends_early() {
             image[page(block, 0).start..page(block, PAGES_PER_BLOCK).start].fill(0xFF);
         }
     });
-    let place = Some((blocks[0], PAGES_PER_BLOCK - 1));
+    let place = Some(Place { block: blocks[0], page: PAGES_PER_BLOCK - 1 });
     assert_eq!(damage, Damage { flaw: Flaw::CheckpointEnds { page: PAGES_PER_BLOCK }, object: None, place });
 }
 
 /// Lets the header of an object say something wrong, and mounts anew by a scan. Returns the object's number and the place of its
 /// header.
-fn with_wrong_header(bench: &mut Bench, name: &str, change: impl FnOnce(&mut Yaffs2, Obj)) -> (u32, (u32, u32)) {
+fn with_wrong_header(bench: &mut Bench, name: &str, change: impl FnOnce(&mut Yaffs2, Obj)) -> (u32, Place) {
     bench.options.checkpoint_read = false;
     let root = bench.fs.device.objects.root;
     let obj = bench.fs.device.find_by_name(root, name.as_bytes()).unwrap().unwrap();
@@ -124,7 +131,7 @@ fn with_wrong_header(bench: &mut Bench, name: &str, change: impl FnOnce(&mut Yaf
     let object = &bench.fs.device.objects[obj];
     let (id, chunk) = (object.id, object.header_chunk);
     bench.remount();
-    (id, (chunk / PAGES_PER_BLOCK - 1, chunk % PAGES_PER_BLOCK))
+    (id, Place { block: chunk / PAGES_PER_BLOCK - 1, page: chunk % PAGES_PER_BLOCK })
 }
 
 #[test]
