@@ -67,7 +67,7 @@ impl fmt::Display for Damage {
 
 impl Damage {
     /// A flaw of the node `id`; [`NONE`]: of the inode as a whole.
-    pub fn of_node(space: &Space, flaw: Flaw, ino: u32, id: RefId) -> Damage {
+    pub(crate) fn of_node(space: &Space, flaw: Flaw, ino: u32, id: RefId) -> Damage {
         let place = (id != NONE).then(|| {
             let offset = space.refs[id].offset();
             Place { block: space.blocks.of(offset), offset: offset % space.blocks.block_bytes() }
