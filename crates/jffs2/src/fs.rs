@@ -188,6 +188,10 @@ impl FileSystem for Jffs2 {
         Unwritten { buffered_bytes: u64::from(wbuf.bytes), ..Unwritten::default() }
     }
 
+    fn take_damage(&mut self) -> Option<String> {
+        self.store.reader.damage.take().map(|damage| damage.to_string())
+    }
+
     fn block_space(&self) -> Vec<BlockSpace> {
         self.store.space.block_space()
     }

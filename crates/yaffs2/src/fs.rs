@@ -381,6 +381,10 @@ impl FileSystem for Yaffs2 {
         self.device.measurement_begins()
     }
 
+    fn take_damage(&mut self) -> Option<String> {
+        self.device.damage.take().map(|damage| damage.to_string())
+    }
+
     fn block_space(&self) -> Vec<BlockSpace> {
         self.device.chunks.blocks.space(self.device.chunks.medium.page_bytes())
     }

@@ -147,7 +147,10 @@ fn an_inode_of_which_no_node_is_left() {
     bench.mtd.write(u64::from(offset) + 20, &[0; 4]).unwrap();
     assert_eq!(fs.lookup(1, b"file"), Err(Errno::Io));
     assert_eq!(fs.damage(), Some(Damage { flaw: Flaw::NoNode, ino: Some(INO), place: None }));
-    assert_eq!(fs.damage().unwrap().to_string(), "names lead to an inode of which no sound node is left (inode 2)");
+    // It is told once.
+    let told = "names lead to an inode of which no sound node is left (inode 2)";
+    assert_eq!(fs.take_damage().as_deref(), Some(told));
+    assert_eq!(fs.take_damage(), None);
 }
 
 #[test]

@@ -144,6 +144,8 @@ fn a_mode_of_no_kind_of_file() {
     assert_eq!(bench.fs.getattr(ino).err(), Some(Errno::Io));
     let expected = Damage { flaw: Flaw::Mode { mode: 0o644 }, object: Some(id), place: Some(place) };
     assert_eq!(bench.fs.damage(), Some(expected));
+    assert_eq!(bench.fs.take_damage(), Some(expected.to_string()));
+    assert_eq!(bench.fs.damage(), None);
 }
 
 #[test]
