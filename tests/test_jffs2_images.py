@@ -163,7 +163,8 @@ def test_jffs2dump_notices_a_wrong_byte(tree: Path, device_table: Path, tmp_path
     # JFFS2 drops the node, it was the only one of its inode.
     damage, lost = read_image(image).complaints
     assert damage.endswith("an inode node whose data have a wrong CRC: files or parts of them may be missing")
-    assert lost == "/etc/fstab: EIO: input/output error"
+    told = "/etc/fstab: EIO: input/output error: names lead to an inode of which no sound node is left (inode "
+    assert lost.startswith(told)
 
 
 @pytest.mark.parametrize("compression", ["none", "zlib", "rtime", "lzo", "size"])

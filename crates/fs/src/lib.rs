@@ -242,6 +242,12 @@ pub trait FileSystem {
 
     fn statfs(&mut self) -> StatFs;
 
+    /// The last contradiction on the medium that was met since this was asked last: what is wrong, and where. A program only
+    /// sees an [`Errno`] of it; a real system prints the rest to its log.
+    fn take_damage(&mut self) -> Option<String> {
+        None
+    }
+
     /// Valid, obsolete and free bytes of each erase block of the partition. Takes no time and no flash operation, and
     /// changes nothing. Empty: not known.
     fn block_space(&self) -> Vec<BlockSpace> {

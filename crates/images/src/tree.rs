@@ -264,6 +264,8 @@ fn read_entry(
     room: &mut Room,
 ) -> TreeEntry {
     let mut entry = TreeEntry::new(path, ino, kind);
+    // Damage that was met before has nothing to do with this file.
+    fs.take_damage();
     match fs.getattr(ino) {
         Ok(stat) => {
             entry.kind = stat.kind;
@@ -275,7 +277,7 @@ fn read_entry(
             entry.modified_s = stat.modified.seconds;
         }
         Err(error) => {
-            entry.error = Some(error.to_string());
+            entry.error = Some(told(fs, error.to_string()));
             return entry;
         }
     }
@@ -284,7 +286,7 @@ fn read_entry(
             let taken = room.take_content(entry.size_bytes, content);
             taken.and_then(|()| read_file_data(fs, ino, entry.size_bytes, content))
         }
-        FileKind::Symlink => fs.readlink(ino).map_err(|error| error.to_string()),
+        FileKind::Symlink => fs.readlink(ino).map_err(|error| told(fs, error.to_string())),
         _ => Ok(Vec::new()),
     };
     match data {
@@ -292,6 +294,14 @@ fn read_entry(
         Err(text) => entry.error = Some(text),
     }
     entry
+}
+
+/// An error with what the file system has found on the medium, and where, if it knows.
+fn told(fs: &mut dyn FileSystem, error: String) -> String {
+    match fs.take_damage() {
+        Some(damage) => format!("{error}: {damage}"),
+        None => error,
+    }
 }
 
 /// Limit for the size of a file. A damaged size or a large hole could otherwise take all memory.
@@ -306,7 +316,7 @@ fn read_file_data(fs: &mut dyn FileSystem, ino: Ino, size_bytes: u64, content: C
     let mut data = Vec::with_capacity(if content == Content::Keep { pages as usize * PAGE_BYTES } else { 0 });
     for index in 0..pages {
         let at = index * PAGE_BYTES as u64;
-        fs.read_page(ino, index, &mut page).map_err(|error| format!("{error} at offset {at}"))?;
+        fs.read_page(ino, index, &mut page).map_err(|error| told(fs, format!("{error} at offset {at}")))?;
         if content == Content::Keep {
             data.extend_from_slice(&page);
         }

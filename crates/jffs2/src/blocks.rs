@@ -95,6 +95,8 @@ struct Ends {
 pub struct Blocks {
     blocks: Vec<EraseBlock>,
     block_bytes: u32,
+    /// `block_bytes` as a power of two, which it is on NAND.
+    block_shift: Option<u32>,
     totals: Shares,
     ends: [Ends; LISTS],
 }
@@ -104,6 +106,7 @@ impl Blocks {
         Blocks {
             blocks: vec![EraseBlock::new(block_bytes); count as usize],
             block_bytes,
+            block_shift: block_bytes.is_power_of_two().then(|| block_bytes.trailing_zeros()),
             totals: Shares::free(count * block_bytes),
             ends: [Ends { first: NONE, last: NONE, length: 0 }; LISTS],
         }
@@ -111,6 +114,25 @@ impl Blocks {
 
     pub fn count(&self) -> u32 {
         self.blocks.len() as u32
+    }
+
+    /// The block in which a byte of the medium is.
+    #[inline]
+    pub fn of(&self, offset: u32) -> u32 {
+        match self.block_shift {
+            Some(shift) => offset >> shift,
+            None => offset / self.block_bytes,
+        }
+    }
+
+    /// Offset of the first free byte of a block, behind its last node.
+    #[inline]
+    pub fn free_from(&self, block: u32) -> u32 {
+        (block + 1) * self.block_bytes - self[block].free_bytes()
+    }
+
+    pub fn block_bytes(&self) -> u32 {
+        self.block_bytes
     }
 
     /// Sums over all blocks.

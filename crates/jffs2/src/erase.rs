@@ -9,10 +9,11 @@ use ffslab_mtd::MtdError;
 use ffslab_sim::{Reason, ReasonGuard};
 
 use crate::blocks::List;
+use crate::flash::Flash;
 use crate::format::{encode_clean_marker, oob_clean_marker, HEADER_BYTES};
 use crate::ledger::Share;
 use crate::refs::{NodeState, NONE};
-use crate::store::Store;
+use crate::space::Space;
 
 /// A block is marked bad when its erase has failed this often (`MAX_ERASE_FAILURES`).
 const ERASE_FAILURES_MAX: u32 = 2;
@@ -37,13 +38,23 @@ pub enum EraseStep {
     Nothing,
 }
 
-impl Store {
+/// Erases blocks. A buffer for what is read back is all that it has.
+pub struct Eraser {
+    /// Not the buffer of [`crate::read::Reader`]: a block may have to be erased to make room for a node that is in it.
+    check: Box<[u8]>,
+}
+
+impl Eraser {
+    pub fn new() -> Eraser {
+        Eraser { check: Box::new([0; PAGE_BYTES]) }
+    }
+
     /// Does the next step of `job`, or of the next block if there is no job.
-    pub fn erase_step(&mut self, job: &mut Option<EraseJob>) -> Result<EraseStep> {
+    pub fn step(&mut self, space: &mut Space, flash: &Flash, job: &mut Option<EraseJob>) -> Result<EraseStep> {
         if let Some(current) = job.take() {
-            match self.blocks[current.block].list() {
-                List::Erasing => return self.erase_chosen(current.block),
-                List::EraseChecking if self.check_step(current.block)? => {
+            match space.blocks[current.block].list() {
+                List::Erasing => return erase_chosen(space, flash, current.block),
+                List::EraseChecking if self.check_step(space, flash, current.block)? => {
                     *job = Some(current);
                     return Ok(EraseStep::More);
                 }
@@ -51,148 +62,160 @@ impl Store {
                 _ => return Ok(EraseStep::Done),
             }
         }
-        *job = self.take_erased();
+        *job = take_erased(space);
         if job.is_some() {
-            return self.erase_step(job);
+            return self.step(space, flash, job);
         }
-        let Some(block) = self.blocks.take_first(List::ErasePending) else { return Ok(EraseStep::Nothing) };
-        self.forget_block(block);
-        self.blocks.append(block, List::Erasing);
+        let Some(block) = space.blocks.take_first(List::ErasePending) else { return Ok(EraseStep::Nothing) };
+        forget_block(space, block);
+        space.blocks.append(block, List::Erasing);
         *job = Some(EraseJob { block });
         Ok(EraseStep::Begun)
     }
 
-    /// The next block that is to be read back.
-    pub fn take_erased(&mut self) -> Option<EraseJob> {
-        let block = self.blocks.take_first(List::EraseComplete)?;
-        self.blocks.append(block, List::EraseChecking);
-        self.blocks[block].checked_bytes = 0;
-        Some(EraseJob { block })
-    }
-
-    fn erase_chosen(&mut self, block: u32) -> Result<EraseStep> {
-        let erased = {
-            let _why = self.because_of_erase(block, &causes::ERASE);
-            self.mtd.erase(u64::from(block * self.block_bytes))
-        };
-        match erased {
-            Ok(()) => {
-                self.blocks.append(block, List::EraseComplete);
-                self.trigger_gc_thread();
-            }
-            Err(MtdError::PowerCut) => return Err(Errno::PowerCut),
-            Err(_) => self.erase_failed(block)?,
-        }
-        Ok(EraseStep::More)
-    }
-
-    /// The reason under which an erase is counted. The blocks of a new partition are erased and marked once before
-    /// their first use, which counts as formatting.
-    fn because_of_erase(&self, block: u32, reason: &'static Reason) -> ReasonGuard {
-        self.sim.because(if self.blocks[block].is_blank { &causes::FORMATTING } else { reason })
-    }
-
     /// Begins to erase a block for a task that needs one now. If no block waits, the task takes over a block that
     /// another task is erasing; the kernel would wait for that task here.
-    pub fn begin_erase_in_need(&mut self) -> Result<Option<EraseJob>> {
+    pub fn begin_in_need(&mut self, space: &mut Space, flash: &Flash) -> Result<Option<EraseJob>> {
         let mut job = None;
-        if self.erase_step(&mut job)? == EraseStep::Nothing {
-            let begun = self.blocks.first(List::EraseChecking).or_else(|| self.blocks.first(List::Erasing));
+        if self.step(space, flash, &mut job)? == EraseStep::Nothing {
+            let begun = space.blocks.first(List::EraseChecking).or_else(|| space.blocks.first(List::Erasing));
             job = Some(EraseJob { block: begun.ok_or(Errno::NoSpc)? });
         }
         Ok(job)
     }
 
     /// Erases and marks one block without letting other tasks run.
-    pub fn erase_one_now(&mut self) -> Result<()> {
-        let mut job = self.begin_erase_in_need()?;
-        while matches!(self.erase_step(&mut job)?, EraseStep::Begun | EraseStep::More) {}
+    pub fn erase_one(&mut self, space: &mut Space, flash: &Flash) -> Result<()> {
+        let mut job = self.begin_in_need(space, flash)?;
+        while matches!(self.step(space, flash, &mut job)?, EraseStep::Begun | EraseStep::More) {}
         Ok(())
     }
 
-    /// Drops the node references of a block and takes its bytes out of the totals.
-    fn forget_block(&mut self, number: u32) {
-        for share in [Share::Used, Share::Dirty, Share::Wasted, Share::Free] {
-            self.blocks.shift_all(number, share, Share::Erasing);
+    /// Erases all blocks that wait for an erase (`rtems_jffs2_initialize`).
+    pub fn erase_all(&mut self, space: &mut Space, flash: &Flash) -> Result<()> {
+        while !space.blocks.is_empty(List::ErasePending) || !space.blocks.is_empty(List::EraseComplete) {
+            self.erase_one(space, flash)?;
         }
-        debug_assert_eq!(self.blocks[number].erasing_bytes(), self.block_bytes, "block {number} holds unchecked nodes");
-        let mut id = self.blocks[number].first;
-        while id != NONE {
-            let next = self.refs[id].next_in_block;
-            self.unchain_from_inode(id);
-            self.refs.release(id);
-            id = next;
-        }
-        let b = &mut self.blocks[number];
-        b.first = NONE;
-        b.last = NONE;
-        b.gc_node = NONE;
+        Ok(())
     }
 
     /// Reads back one memory page of an erased block; after the last page the block is marked as clean. Returns `false`
     /// when the job has ended.
-    fn check_step(&mut self, block: u32) -> Result<bool> {
-        let checked_bytes = self.blocks[block].checked_bytes;
-        if checked_bytes < self.block_bytes {
-            let bytes = (PAGE_BYTES as u32).min(self.block_bytes - checked_bytes) as usize;
-            let at = block * self.block_bytes + checked_bytes;
+    fn check_step(&mut self, space: &mut Space, flash: &Flash, block: u32) -> Result<bool> {
+        let checked_bytes = space.blocks[block].checked_bytes;
+        if checked_bytes < flash.block_bytes {
+            let bytes = (PAGE_BYTES as u32).min(flash.block_bytes - checked_bytes) as usize;
+            let at = block * flash.block_bytes + checked_bytes;
             let erased = {
-                let _why = self.because_of_erase(block, &causes::ERASE_CHECK);
-                self.mtd.reads_erased(u64::from(at), &mut self.erase_check[..bytes])
+                let _why = because_of_erase(space, flash, block, &causes::ERASE_CHECK);
+                flash.mtd.reads_erased(u64::from(at), &mut self.check[..bytes])
             };
             match erased {
                 Err(MtdError::PowerCut) => return Err(Errno::PowerCut),
                 Ok(true) => {}
                 _ => {
-                    self.erase_failed(block)?;
+                    erase_failed(space, flash, block)?;
                     return Ok(false);
                 }
             }
-            self.blocks[block].checked_bytes += bytes as u32;
+            space.blocks[block].checked_bytes += bytes as u32;
             return Ok(true);
         }
-        let at = u64::from(block * self.block_bytes);
+        let at = u64::from(block * flash.block_bytes);
         let marked = {
-            let _why = self.because_of_erase(block, &causes::CLEAN_MARKER);
-            match self.manner.marker_in_oob {
-                true => self.mtd.write_oob_free(at, &oob_clean_marker(self.endian)),
-                false => self.mtd.write(at, &encode_clean_marker(self.endian)),
+            let _why = because_of_erase(space, flash, block, &causes::CLEAN_MARKER);
+            match flash.manner.marker_in_oob {
+                true => flash.mtd.write_oob_free(at, &oob_clean_marker(flash.endian)),
+                false => flash.mtd.write(at, &encode_clean_marker(flash.endian)),
             }
         };
         match marked {
             Ok(()) => {}
             Err(MtdError::PowerCut) => return Err(Errno::PowerCut),
             Err(_) => {
-                self.erase_failed(block)?;
+                erase_failed(space, flash, block)?;
                 return Ok(false);
             }
         }
-        self.blocks[block].is_blank = false;
-        self.blocks.shift_all(block, Share::Erasing, Share::Free);
-        if !self.manner.marker_in_oob {
-            self.link_node(at as u32, NodeState::Normal, HEADER_BYTES, 0);
+        space.blocks[block].is_blank = false;
+        space.blocks.shift_all(block, Share::Erasing, Share::Free);
+        if !flash.manner.marker_in_oob {
+            space.link_node(at as u32, NodeState::Normal, HEADER_BYTES, 0);
         }
-        self.blocks.append(block, List::Free);
-        self.erasing_blocks -= 1;
+        space.blocks.append(block, List::Free);
+        space.erasing_blocks -= 1;
         Ok(false)
     }
+}
 
-    /// Handles a failed erase: the block is tried once more, and after that it is marked bad.
-    fn erase_failed(&mut self, number: u32) -> Result<()> {
-        let b = &mut self.blocks[number];
-        b.erase_failures += 1;
-        if b.erase_failures < ERASE_FAILURES_MAX {
-            self.blocks.shift_all(number, Share::Erasing, Share::Dirty);
-            self.blocks.prepend(number, List::ErasePending);
-            return Ok(());
+/// The next block that is to be read back.
+pub fn take_erased(space: &mut Space) -> Option<EraseJob> {
+    let block = space.blocks.take_first(List::EraseComplete)?;
+    space.blocks.append(block, List::EraseChecking);
+    space.blocks[block].checked_bytes = 0;
+    Some(EraseJob { block })
+}
+
+fn erase_chosen(space: &mut Space, flash: &Flash, block: u32) -> Result<EraseStep> {
+    let erased = {
+        let _why = because_of_erase(space, flash, block, &causes::ERASE);
+        flash.mtd.erase(u64::from(block * flash.block_bytes))
+    };
+    match erased {
+        Ok(()) => {
+            space.blocks.append(block, List::EraseComplete);
+            space.trigger_gc_thread(flash);
         }
-        // Even if the bad block mark cannot be written, the block is not used any more until the next mount.
-        if let Err(MtdError::PowerCut) = self.mtd.mark_bad(u64::from(number * self.block_bytes)) {
-            return Err(Errno::PowerCut);
-        }
-        self.blocks.shift_all(number, Share::Erasing, Share::Bad);
-        self.blocks.prepend(number, List::Bad);
-        self.erasing_blocks -= 1;
-        Ok(())
+        Err(MtdError::PowerCut) => return Err(Errno::PowerCut),
+        Err(_) => erase_failed(space, flash, block)?,
     }
+    Ok(EraseStep::More)
+}
+
+/// The reason under which an erase is counted. The blocks of a new partition are erased and marked once before
+/// their first use, which counts as formatting.
+fn because_of_erase(space: &Space, flash: &Flash, block: u32, reason: &'static Reason) -> ReasonGuard {
+    flash.sim.because(if space.blocks[block].is_blank { &causes::FORMATTING } else { reason })
+}
+
+/// Drops the node references of a block and takes its bytes out of the totals.
+fn forget_block(space: &mut Space, number: u32) {
+    for share in [Share::Used, Share::Dirty, Share::Wasted, Share::Free] {
+        space.blocks.shift_all(number, share, Share::Erasing);
+    }
+    debug_assert_eq!(
+        space.blocks[number].erasing_bytes(),
+        space.blocks.block_bytes(),
+        "block {number} holds unchecked nodes"
+    );
+    let mut id = space.blocks[number].first;
+    while id != NONE {
+        let next = space.refs[id].next_in_block;
+        space.unchain_from_inode(id);
+        space.refs.release(id);
+        id = next;
+    }
+    let b = &mut space.blocks[number];
+    b.first = NONE;
+    b.last = NONE;
+    b.gc_node = NONE;
+}
+
+/// Handles a failed erase: the block is tried once more, and after that it is marked bad.
+fn erase_failed(space: &mut Space, flash: &Flash, number: u32) -> Result<()> {
+    let b = &mut space.blocks[number];
+    b.erase_failures += 1;
+    if b.erase_failures < ERASE_FAILURES_MAX {
+        space.blocks.shift_all(number, Share::Erasing, Share::Dirty);
+        space.blocks.prepend(number, List::ErasePending);
+        return Ok(());
+    }
+    // Even if the bad block mark cannot be written, the block is not used any more until the next mount.
+    if let Err(MtdError::PowerCut) = flash.mtd.mark_bad(u64::from(number * flash.block_bytes)) {
+        return Err(Errno::PowerCut);
+    }
+    space.blocks.shift_all(number, Share::Erasing, Share::Bad);
+    space.blocks.prepend(number, List::Bad);
+    space.erasing_blocks -= 1;
+    Ok(())
 }

@@ -6,11 +6,26 @@
 
 use ffslab_fs::PAGE_BYTES;
 
-use crate::fragments::Fragment;
+use crate::refs::RefId;
 
 const PAGE: u32 = PAGE_BYTES as u32;
 const PAGES_PER_LEAF: u32 = 64;
 const LEAF_BYTES: u32 = PAGES_PER_LEAF * PAGE;
+
+/// A run of bytes of the file that comes from one node, or from none (a hole).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fragment {
+    pub offset: u32,
+    pub bytes: u32,
+    /// [`crate::refs::NONE`] for a hole that no node covers.
+    pub node: RefId,
+}
+
+impl Fragment {
+    pub fn end(&self) -> u32 {
+        self.offset + self.bytes
+    }
+}
 
 /// Fragments that begin in bytes `number * LEAF_BYTES ..` of the file; there is at least one.
 struct Leaf {

@@ -5,26 +5,12 @@
 
 use ffslab_fs::PAGE_BYTES;
 
-use crate::fragment_list::FragmentList;
+use crate::flash::Flash;
+use crate::fragment_list::{Fragment, FragmentList};
 use crate::refs::{NodeState, RefId, NONE};
-use crate::store::Store;
+use crate::space::Space;
 
 const PAGE: u32 = PAGE_BYTES as u32;
-
-/// A run of bytes of the file that comes from one node, or from none (a hole).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fragment {
-    pub offset: u32,
-    pub bytes: u32,
-    /// [`NONE`] for a hole that no node covers.
-    pub node: RefId,
-}
-
-impl Fragment {
-    pub fn end(&self) -> u32 {
-        self.offset + self.bytes
-    }
-}
 
 #[derive(Default)]
 pub struct FragmentMap {
@@ -81,33 +67,33 @@ impl FragmentMap {
 
     /// Adds the node `id`, which was just written, to the map. Older nodes lose the bytes that it covers
     /// (`jffs2_add_full_dnode_to_inode`).
-    pub fn add(&mut self, store: &mut Store, id: RefId) {
-        let (offset, bytes) = (store.refs[id].file_offset, store.refs[id].file_bytes);
+    pub fn add(&mut self, space: &mut Space, flash: &Flash, id: RefId) {
+        let (offset, bytes) = (space.refs[id].file_offset, space.refs[id].file_bytes);
         if bytes == 0 {
             return;
         }
-        store.refs[id].fragments_or_slot = 1;
-        self.insert(store, Fragment { offset, bytes, node: id });
+        space.refs[id].fragments_or_slot = 1;
+        self.insert(space, flash, Fragment { offset, bytes, node: id });
         // Garbage collection must not copy these nodes as they are: they share a memory page and may be merged.
         if offset % PAGE != 0 {
-            mark_normal(store, id);
+            mark_normal(space, id);
             if let Some(previous) = self.before(offset) {
-                mark_normal(store, previous.node);
+                mark_normal(space, previous.node);
             }
         }
         if (offset + bytes) % PAGE != 0 {
             if let Some(next) = self.after(offset) {
-                mark_normal(store, id);
-                mark_normal(store, next.node);
+                mark_normal(space, id);
+                mark_normal(space, next.node);
             }
         }
     }
 
-    fn insert(&mut self, store: &mut Store, new: Fragment) {
+    fn insert(&mut self, space: &mut Space, flash: &Flash, new: Fragment) {
         // By far the most frequent case is a page that replaces a page; it needs only one search.
         if let Some(old) = self.list.get_mut(new.offset).filter(|old| old.bytes == new.bytes) {
             let superseded = std::mem::replace(&mut old.node, new.node);
-            return release(store, superseded);
+            return release(space, flash, superseded);
         }
         let this = self.lookup(new.offset);
         let last_end = this.map_or(0, |f| f.end());
@@ -115,8 +101,8 @@ impl FragmentMap {
             // The new fragment begins behind the last one, so nothing is overwritten.
             if let Some(this) = this {
                 if (last_end - 1) / PAGE == new.offset / PAGE {
-                    mark_normal(store, this.node);
-                    mark_normal(store, new.node);
+                    mark_normal(space, this.node);
+                    mark_normal(space, new.node);
                 }
             }
             if last_end < new.offset {
@@ -128,50 +114,50 @@ impl FragmentMap {
         let Some(this) = this else { return };
         if new.offset > this.offset {
             // The start of `this` is still valid.
-            mark_normal(store, new.node);
-            mark_normal(store, this.node);
+            mark_normal(space, new.node);
+            mark_normal(space, this.node);
             self.list.insert(Fragment { offset: this.offset, bytes: new.offset - this.offset, node: this.node });
             self.list.insert(new);
             if this.end() > new.end() {
                 // The end of `this` is still valid, too: it is split in two.
                 self.list.insert(Fragment { offset: new.end(), bytes: this.end() - new.end(), node: this.node });
                 if this.node != NONE {
-                    store.refs[this.node].fragments_or_slot += 1;
+                    space.refs[this.node].fragments_or_slot += 1;
                 }
                 return;
             }
         } else {
             self.list.insert(new);
             if new.end() >= this.end() {
-                release(store, this.node);
+                release(space, flash, this.node);
             } else {
                 self.list.insert(Fragment { offset: new.end(), bytes: this.end() - new.end(), node: this.node });
                 return;
             }
         }
-        self.remove_overlapped(store, new);
+        self.remove_overlapped(space, flash, new);
     }
 
     /// Removes the fragments that `new` covers. The last of them may lose only its beginning.
-    fn remove_overlapped(&mut self, store: &mut Store, new: Fragment) {
+    fn remove_overlapped(&mut self, space: &mut Space, flash: &Flash, new: Fragment) {
         while let Some(this) = self.after(new.offset) {
             if this.offset >= new.end() {
                 return;
             }
             self.list.remove(this.offset);
             if new.end() >= this.end() {
-                release(store, this.node);
+                release(space, flash, this.node);
                 continue;
             }
             self.list.insert(Fragment { offset: new.end(), bytes: this.end() - new.end(), node: this.node });
-            mark_normal(store, this.node);
-            mark_normal(store, new.node);
+            mark_normal(space, this.node);
+            mark_normal(space, new.node);
             return;
         }
     }
 
     /// Cuts the file to `bytes`. Returns the remaining length, which is less than `bytes` if the file was shorter.
-    pub fn truncate(&mut self, store: &mut Store, bytes: u32) -> u32 {
+    pub fn truncate(&mut self, space: &mut Space, flash: &Flash, bytes: u32) -> u32 {
         if let Some(this) = self.lookup(bytes) {
             if this.offset < bytes && this.end() > bytes {
                 self.list.insert(Fragment { offset: this.offset, bytes: bytes - this.offset, node: this.node });
@@ -180,7 +166,7 @@ impl FragmentMap {
         let next = |list: &FragmentList| list.starting_at(bytes).next();
         while let Some(this) = next(&self.list) {
             self.list.remove(this.offset);
-            release(store, this.node);
+            release(space, flash, this.node);
         }
         let Some(last) = self.last() else { return 0 };
         if bytes == 0 {
@@ -191,29 +177,29 @@ impl FragmentMap {
         }
         // A last fragment that begins at the start of a page can be copied as it is, like one of a whole page.
         if last.node != NONE && last.offset % PAGE == 0 {
-            store.refs[last.node].set_state(NodeState::Pristine);
+            space.refs[last.node].set_state(NodeState::Pristine);
         }
         bytes
     }
 }
 
-fn mark_normal(store: &mut Store, id: RefId) {
+fn mark_normal(space: &mut Space, id: RefId) {
     if id != NONE {
-        store.refs[id].set_state(NodeState::Normal);
+        space.refs[id].set_state(NodeState::Normal);
     }
 }
 
 /// Notes that a fragment of the node is gone. With its last fragment the node becomes obsolete
 /// (`jffs2_obsolete_node_frag`).
-pub fn release(store: &mut Store, id: RefId) {
+pub fn release(space: &mut Space, flash: &Flash, id: RefId) {
     if id == NONE {
         return;
     }
-    let node = &mut store.refs[id];
+    let node = &mut space.refs[id];
     node.fragments_or_slot -= 1;
     if node.fragments_or_slot == 0 {
         node.leave_memory();
-        store.mark_obsolete(id);
+        space.mark_obsolete(flash, id);
     } else {
         node.set_state(NodeState::Normal);
     }

@@ -21,7 +21,7 @@ impl FileSystem for Jffs2 {
     }
 
     fn sim(&self) -> &Sim {
-        &self.store.sim
+        &self.store.flash.sim
     }
 
     fn root(&self) -> Ino {
@@ -85,7 +85,7 @@ impl FileSystem for Jffs2 {
 
     fn getattr(&mut self, ino: Ino) -> Result<Stat> {
         self.load(ino)?;
-        let cache = self.store.inode_caches.get(&ino).copied().ok_or(Errno::NoEnt)?;
+        let cache = self.store.space.inode_caches.get(&ino).copied().ok_or(Errno::NoEnt)?;
         let inode = self.inodes.get(&ino).ok_or(Errno::NoEnt)?;
         let links = match inode.kind {
             FileKind::Directory if cache.links_or_parent == 0 => 0,
@@ -121,7 +121,7 @@ impl FileSystem for Jffs2 {
         self.load(ino)?;
         let offset = u32::try_from(index * PAGE_BYTES as u64).map_err(|_| Errno::FBig)?;
         let inode = self.inodes.get(&ino).ok_or(Errno::NoEnt)?;
-        self.store.read_range(inode, offset, page)
+        self.store.reader.read_range(&self.store.space, &self.store.flash, inode, offset, page)
     }
 
     /// Sets the time stamps in memory only: `jffs2_dirty_inode` does not write them.
@@ -178,28 +178,32 @@ impl FileSystem for Jffs2 {
     }
 
     fn sync(&mut self, _host: &mut dyn Host) -> Result<()> {
-        self.store.disarm_wbuf_timer();
+        self.store.timer.disarm(&self.store.flash.sim, &self.store.flash.options);
         self.store.flush_wbuf_padded()
     }
 
     fn measurement_begins(&mut self) -> Unwritten {
-        let wbuf = &mut self.store.wbuf;
+        let wbuf = &mut self.store.flash.wbuf;
         wbuf.is_of_setup = wbuf.is_dirty();
         Unwritten { buffered_bytes: u64::from(wbuf.bytes), ..Unwritten::default() }
     }
 
+    fn take_damage(&mut self) -> Option<String> {
+        self.store.reader.damage.take().map(|damage| damage.to_string())
+    }
+
     fn block_space(&self) -> Vec<BlockSpace> {
-        self.store.block_space()
+        self.store.space.block_space()
     }
 
     fn statfs(&mut self) -> StatFs {
         let store = &self.store;
-        let available = store.blocks.totals().dirty_bytes() + store.blocks.totals().free_bytes();
-        let kept = store.block_bytes * store.levels.reserved_for_write_blocks;
+        let available = store.space.blocks.totals().dirty_bytes() + store.space.blocks.totals().free_bytes();
+        let kept = store.flash.block_bytes * store.space.levels.reserved_for_write_blocks;
         let page = PAGE_BYTES as u64;
         StatFs {
             block_bytes: PAGE_BYTES as u32,
-            blocks: u64::from(store.flash_bytes) / page,
+            blocks: u64::from(store.flash.bytes) / page,
             blocks_free: u64::from(available.saturating_sub(kept)) / page,
             files: 0,
             files_free: 0,
@@ -207,8 +211,8 @@ impl FileSystem for Jffs2 {
     }
 
     fn evict(&mut self, _host: &mut dyn Host, ino: Ino) -> Result<()> {
-        let deleted = self.store.inode_caches.get(&ino).is_none_or(|c| c.links_or_parent == 0);
-        let _why = self.store.sim.because(&causes::METADATA);
+        let deleted = self.store.space.inode_caches.get(&ino).is_none_or(|c| c.links_or_parent == 0);
+        let _why = self.store.flash.sim.because(&causes::METADATA);
         if deleted {
             self.delete_inode(ino);
         } else {

@@ -7,10 +7,13 @@ use ffslab_fs::{Errno, Host, Result};
 use ffslab_sim::{Task, Work};
 
 use crate::blocks::List;
+use crate::damage::{Damage, Flaw, Place};
 use crate::erase::EraseStep;
 use crate::ledger::Share;
+use crate::readinode::check_inode;
 use crate::refs::{NodeState, RefId, NONE};
-use crate::store::InodeState;
+use crate::space::InodeState;
+use crate::store::Store;
 use crate::Jffs2;
 
 /// How a pass ended.
@@ -23,16 +26,43 @@ pub enum PassEnd {
     Stuck,
 }
 
+/// By what the block to collect is drawn: the tick counter. Linux and RTEMS have nothing else (`jiffies % 128`), since there
+/// collecting a block takes time. Here a medium may take none below a caller whose code takes none, as RTEMS with `board =
+/// "none"`; while the clock stands at a tick that draws clean blocks, whose collection gives no space, no other block would
+/// ever have its turn. So each further clean block that is drawn at the same instant counts as a tick.
+#[derive(Default)]
+pub(crate) struct Lot {
+    drawn_at_ns: u64,
+    clean_draws: u32,
+}
+
+impl Lot {
+    /// A number below 128.
+    fn draw(&mut self, ticks: u32, now_ns: u64) -> u32 {
+        if self.drawn_at_ns != now_ns {
+            *self = Lot { drawn_at_ns: now_ns, clean_draws: 0 };
+        }
+        let lot = ticks.wrapping_add(self.clean_draws) % 128;
+        self.clean_draws += u32::from(lot >= LOT_OF_CLEAN);
+        lot
+    }
+}
+
+/// From this number on a clean block is collected, so that live data move once in a while and wear spreads.
+const LOT_OF_CLEAN: u32 = 126;
+
 impl Jffs2 {
     /// One pass on behalf of `task`.
     pub(crate) fn gc_pass(&mut self, host: &mut dyn Host, task: &'static Task) -> Result<PassEnd> {
         if !self.has_job(task) {
             self.take_allocation(host);
-            self.store.sim.work(Work::GcPass, 0);
-            if self.store.blocks.totals().unchecked_bytes() != 0 {
+            self.store.flash.sim.work(Work::GcPass, 0);
+            if self.store.space.blocks.totals().unchecked_bytes() != 0 {
                 return self.check_next_inode();
             }
-            if self.store.blocks.is_empty(List::EraseComplete) && self.store.blocks.is_empty(List::ErasePending) {
+            if self.store.space.blocks.is_empty(List::EraseComplete)
+                && self.store.space.blocks.is_empty(List::ErasePending)
+            {
                 let moved = self.move_one_node(host);
                 self.give_allocation();
                 return moved;
@@ -50,14 +80,16 @@ impl Jffs2 {
     fn erase_with_turns(&mut self, host: &mut dyn Host, task: &'static Task) -> Result<Option<EraseStep>> {
         let mut job = self.job_of(task).and_then(Option::take);
         loop {
-            let step = self.store.erase_step(&mut job)?;
+            let step = self.store.eraser.step(&mut self.store.space, &self.store.flash, &mut job)?;
             match step {
                 EraseStep::Begun => {
                     self.sleep_without_allocation(host);
                     continue;
                 }
                 // A task that has slept during an erase continues with the block that the chip has erased.
-                EraseStep::More if job.is_none() && self.sleeps() => job = self.store.take_erased(),
+                EraseStep::More if job.is_none() && self.sleeps() => {
+                    job = crate::erase::take_erased(&mut self.store.space)
+                }
                 EraseStep::More => {}
                 EraseStep::Done | EraseStep::Nothing => return Ok(Some(step)),
             }
@@ -74,30 +106,35 @@ impl Jffs2 {
     fn check_next_inode(&mut self) -> Result<PassEnd> {
         while let Some(&ino) = self.to_check.get(self.checked) {
             self.checked += 1;
-            let Some(cache) = self.store.inode_caches.get(&ino) else { continue };
+            let Some(cache) = self.store.space.inode_caches.get(&ino) else { continue };
             if cache.state != InodeState::Unchecked || cache.links_or_parent == 0 {
                 continue;
             }
-            self.store.check_inode(ino)?;
+            check_inode(&mut self.store.space, &self.store.flash, &mut self.store.reader, ino)?;
             return Ok(PassEnd::Done);
         }
         // Only on a damaged medium do unchecked nodes belong to no inode.
+        let blocks = &self.store.space.blocks;
+        let block = (0..blocks.count()).find(|&block| blocks[block].unchecked_bytes() != 0);
+        let flaw = Flaw::Unowned { bytes: blocks.totals().unchecked_bytes() };
+        self.store.reader.damage =
+            Some(Damage { flaw, ino: None, place: block.map(|block| Place { block, offset: 0 }) });
         Err(Errno::NoSpc)
     }
 
     /// Chooses the block to empty by the tick counter (`jffs2_find_gc_block`).
     fn choose_victim(&mut self) -> Result<Option<u32>> {
         loop {
-            let lot = self.store.jiffies() % 128;
-            let blocks = &self.store.blocks;
+            let lot = self.lot.draw(self.store.flash.jiffies(), self.store.flash.sim.now_ns());
+            let blocks = &self.store.space.blocks;
             let has = |list| !blocks.is_empty(list);
-            let list = if has(List::BadUsed) && self.store.free_blocks() > 0 {
+            let list = if has(List::BadUsed) && self.store.space.free_blocks() > 0 {
                 List::BadUsed
             } else if lot < 50 && has(List::Erasable) {
                 List::Erasable
             } else if lot < 110 && has(List::VeryDirty) {
                 List::VeryDirty
-            } else if lot < 126 && has(List::Dirty) {
+            } else if lot < LOT_OF_CLEAN && has(List::Dirty) {
                 List::Dirty
             } else if has(List::Clean) {
                 List::Clean
@@ -107,74 +144,74 @@ impl Jffs2 {
                 List::VeryDirty
             } else if has(List::Erasable) {
                 List::Erasable
-            } else if self.store.flush_makes_erasable() {
+            } else if self.store.space.flush_makes_erasable(&self.store.flash) {
                 self.store.flush_wbuf_padded()?;
                 continue;
             } else {
                 return Ok(None);
             };
-            let Some(block) = self.store.blocks.take_first(list) else { return Ok(None) };
-            self.store.gc_block = Some(block);
-            self.store.blocks[block].gc_node = self.store.blocks[block].first;
-            self.store.blocks.shift_all(block, Share::Wasted, Share::Dirty);
+            let Some(block) = self.store.space.blocks.take_first(list) else { return Ok(None) };
+            self.store.space.gc_block = Some(block);
+            self.store.space.blocks[block].gc_node = self.store.space.blocks[block].first;
+            self.store.space.blocks.shift_all(block, Share::Wasted, Share::Dirty);
             return Ok(Some(block));
         }
     }
 
     fn move_one_node(&mut self, host: &mut dyn Host) -> Result<PassEnd> {
-        let _why = self.store.sim.because(&causes::GC_COPY);
-        let block = match self.store.gc_block {
+        let _why = self.store.flash.sim.because(&causes::GC_COPY);
+        let block = match self.store.space.gc_block {
             Some(block) => block,
             None => match self.choose_victim()? {
                 Some(block) => block,
-                None if self.store.erasing_blocks > 0 => return Ok(PassEnd::Stuck),
+                None if self.store.space.erasing_blocks > 0 => return Ok(PassEnd::Stuck),
                 None => return Err(Errno::Io),
             },
         };
         let mut result = Ok(());
-        if self.store.blocks[block].used_bytes() != 0 {
-            let mut id = self.store.blocks[block].gc_node;
-            while id != NONE && self.store.refs[id].is_obsolete() {
-                id = self.store.refs[id].next_in_block;
+        if self.store.space.blocks[block].used_bytes() != 0 {
+            let mut id = self.store.space.blocks[block].gc_node;
+            while id != NONE && self.store.space.refs[id].is_obsolete() {
+                id = self.store.space.refs[id].next_in_block;
             }
-            self.store.blocks[block].gc_node = id;
+            self.store.space.blocks[block].gc_node = id;
+            debug_assert_ne!(id, NONE, "block {block} has bytes in use and no node");
             if id == NONE {
                 return Err(Errno::Io);
             }
-            let dirty_before = self.store.blocks[block].dirty_bytes();
+            let dirty_before = self.store.space.blocks[block].dirty_bytes();
             result = self.collect_node(host, block, id);
-            let stuck = self.store.gc_block == Some(block)
-                && self.store.blocks[block].dirty_bytes() == dirty_before
-                && !self.store.refs[id].is_obsolete();
+            let stuck = self.store.space.gc_block == Some(block)
+                && self.store.space.blocks[block].dirty_bytes() == dirty_before
+                && !self.store.space.refs[id].is_obsolete();
             if result.is_ok() && stuck {
                 result = Err(Errno::NoSpc);
             }
         }
-        if let Some(victim) = self.store.gc_block {
-            if self.store.blocks[victim].used_bytes() == 0 {
-                self.store.gc_block = None;
-                self.store.blocks.append(victim, List::ErasePending);
-                self.store.erasing_blocks += 1;
-                self.store.trigger_gc_thread();
+        let Store { space, flash, .. } = &mut self.store;
+        if let Some(victim) = space.gc_block {
+            if space.blocks[victim].used_bytes() == 0 {
+                space.gc_block = None;
+                space.queue_at_end(flash, victim);
             }
         }
         result.map(|()| PassEnd::Done)
     }
 
     fn collect_node(&mut self, host: &mut dyn Host, block: u32, id: RefId) -> Result<()> {
-        let node = self.store.refs[id];
+        let node = self.store.space.refs[id];
         let pristine = node.state() == NodeState::Pristine;
         if node.owner == 0 {
             if pristine {
                 self.store.copy_node(id).map(|_| ())
             } else {
-                self.store.mark_obsolete(id);
+                self.store.space.mark_obsolete(&self.store.flash, id);
                 Ok(())
             }
         } else {
-            let cache = self.store.inode_caches.get(&node.owner).copied();
+            let cache = self.store.space.inode_caches.get(&node.owner).copied();
             let Some(cache) = cache else {
-                self.store.mark_obsolete(id);
+                self.store.space.mark_obsolete(&self.store.flash, id);
                 return Ok(());
             };
             if cache.state == InodeState::CheckedAbsent && pristine && self.store.copy_node(id)? {
@@ -182,7 +219,7 @@ impl Jffs2 {
             }
             if cache.links_or_parent == 0 && cache.state != InodeState::Present {
                 // The inode is deleted and nobody uses it any more, so none of its nodes is needed.
-                self.store.mark_obsolete(id);
+                self.store.space.mark_obsolete(&self.store.flash, id);
                 return Ok(());
             }
             self.take_inode(node.owner)?;

@@ -6,112 +6,43 @@
 
 use crate::causes;
 use ffslab_fs::{Errno, FileKind, Host, Result, PAGE_BYTES};
-use ffslab_sim::Work;
 
 use crate::format::{
     crc32, Header, RawDirent, RawInode, COMPR_NONE, COMPR_ZERO, DIRENT_BYTES, INODE_BYTES, MIN_DATA_BYTES, TYPE_DIRENT,
-    TYPE_INODE,
 };
-use crate::fragments::Fragment;
+use crate::fragment_list::Fragment;
 use crate::inode::{encode_device, Dirent};
 use crate::refs::{NodeState, RefId, NONE};
-use crate::store::{is_dirty, Store};
+use crate::space::is_dirty;
 use crate::summary::{dirent_entry_bytes, INODE_ENTRY_BYTES};
 use crate::Jffs2;
-
-impl Store {
-    /// Copies a pristine node (`jffs2_garbage_collect_pristine`). `false`: it does not fit or is damaged, so it must be
-    /// rebuilt. The new reference takes over what memory holds about the node, and is the first one in its inode's
-    /// chain.
-    pub fn copy_node(&mut self, id: RefId) -> Result<bool> {
-        let bytes = self.ref_bytes(id);
-        let owner = self.refs[id].owner;
-        // Only the least space is asked for: otherwise the rest of a block would be wasted although the node could be
-        // split into it.
-        let least = if owner == 0 { bytes } else { bytes.min(INODE_BYTES + MIN_DATA_BYTES) };
-        if self.reserve_for_gc(least, bytes)? < bytes {
-            return Ok(false);
-        }
-        let mut node = std::mem::take(&mut self.scratch);
-        let copied = self.copy_node_through(id, owner, &mut node[..bytes as usize]);
-        self.scratch = node;
-        copied
-    }
-
-    fn copy_node_through(&mut self, id: RefId, owner: u32, node: &mut [u8]) -> Result<bool> {
-        self.flash_read(self.refs[id].offset(), node)?;
-        self.node_work(Work::NodeRead, node.len());
-        if !self.node_is_sound(node, owner) {
-            return Ok(false);
-        }
-        let bytes = node.len() as u32;
-        let mut offset = self.write_offset();
-        self.sim.work(Work::NodeWrite, node.len());
-        match self.flash_write(offset, [node, &[]], 0) {
-            Err(Errno::Io) => {
-                self.reserve_for_gc(bytes, bytes)?;
-                offset = self.write_offset();
-                self.flash_write(offset, [node, &[]], 0)?;
-            }
-            other => other?,
-        }
-        let new = self.add_node(offset, NodeState::Pristine, bytes, owner)?;
-        let old = self.refs[id];
-        let node = &mut self.refs[new];
-        node.file_offset = old.file_offset;
-        node.file_bytes = old.file_bytes;
-        node.fragments_or_slot = old.fragments_or_slot;
-        self.refs[id].leave_memory();
-        self.mark_obsolete(id);
-        Ok(true)
-    }
-
-    fn node_is_sound(&self, node: &[u8], owner: u32) -> bool {
-        let e = self.endian;
-        let header = Header::decode(e, node);
-        if !header.crc_ok(e, node) {
-            return false;
-        }
-        match header.node_type {
-            TYPE_INODE => RawInode::decode(e, node).is_some_and(|raw| {
-                let data = node.get(INODE_BYTES as usize..(INODE_BYTES + raw.compressed_bytes) as usize);
-                raw.data_bytes == 0 || data.is_some_and(|d| crc32(0, d) == raw.data_crc)
-            }),
-            TYPE_DIRENT => RawDirent::decode(e, node).is_some_and(|raw| {
-                let name = node.get(DIRENT_BYTES as usize..DIRENT_BYTES as usize + usize::from(raw.name_bytes));
-                name.is_some_and(|n| crc32(0, n) == raw.name_crc)
-            }),
-            _ => owner == 0,
-        }
-    }
-}
 
 impl Jffs2 {
     /// Moves a node of an inode that is in memory (`jffs2_garbage_collect_live`).
     pub(crate) fn collect_live(&mut self, host: &mut dyn Host, block: u32, id: RefId, ino: u32) -> Result<()> {
         // While the inode was loaded, its nodes were read, and this node or all nodes of the block may have turned out
         // to be obsolete.
-        if self.store.gc_block != Some(block) || self.store.refs[id].is_obsolete() {
+        if self.store.space.gc_block != Some(block) || self.store.space.refs[id].is_obsolete() {
             return Ok(());
         }
         let Some(inode) = self.inodes.get(&ino) else { return Err(Errno::Io) };
-        if let Some((name, dirent)) = inode.dirents.of_node(&self.store, id) {
+        if let Some((name, dirent)) = inode.dirents.of_node(&self.store.space, id) {
             return if dirent.ino != 0 {
                 self.move_dirent(ino, &name, dirent)
             } else {
                 self.collect_deletion(ino, &name, dirent)
             };
         }
-        if !self.store.refs[id].is_in_memory() {
-            self.store.mark_obsolete(id);
+        if !self.store.space.refs[id].is_in_memory() {
+            self.store.space.mark_obsolete(&self.store.flash, id);
             return Ok(());
         }
         if inode.metadata == id {
             return self.move_metadata(ino, id);
         }
         let Some((start, end)) = self.extent_of(ino, id) else { return Err(Errno::Io) };
-        if self.store.refs[id].state() == NodeState::Pristine && self.store.copy_node(id)? {
-            let new = self.store.inode_caches.get(&ino).map_or(NONE, |c| c.first);
+        if self.store.space.refs[id].state() == NodeState::Pristine && self.store.copy_node(id)? {
+            let new = self.store.space.inode_caches.get(&ino).map_or(NONE, |c| c.first);
             let inode = self.inodes.get_mut(&ino).ok_or(Errno::Io)?;
             inode.fragments.replace_node(start, end, id, new);
             return Ok(());
@@ -128,7 +59,7 @@ impl Jffs2 {
     /// The range of the file from the first byte to the end of the last byte that still comes from the node.
     fn extent_of(&self, ino: u32, id: RefId) -> Option<(u32, u32)> {
         let inode = self.inodes.get(&ino)?;
-        let node = &self.store.refs[id];
+        let node = &self.store.space.refs[id];
         if node.fragments_or_slot == 1 {
             let whole = inode.fragments.lookup(node.file_offset).filter(|f| f.node == id);
             if let Some(only) = whole {
@@ -154,10 +85,10 @@ impl Jffs2 {
     fn move_metadata(&mut self, ino: u32, id: RefId) -> Result<()> {
         let inode = self.inodes.get_mut(&ino).ok_or(Errno::Io)?;
         let data = match inode.kind {
-            FileKind::CharDevice | FileKind::BlockDevice => encode_device(self.store.endian, inode.device),
+            FileKind::CharDevice | FileKind::BlockDevice => encode_device(self.store.flash.endian, inode.device),
             FileKind::Symlink => {
-                let mut data = vec![0; self.store.refs[id].file_bytes as usize];
-                self.store.read_data(id, 0, &mut data)?;
+                let mut data = vec![0; self.store.space.refs[id].file_bytes as usize];
+                self.store.reader.read_data(&self.store.space, &self.store.flash, id, 0, &mut data)?;
                 data
             }
             _ => Vec::new(),
@@ -172,7 +103,7 @@ impl Jffs2 {
             ..inode.raw(version)
         };
         let new = self.store.write_inode_node_gc(&raw, &data)?;
-        inode.drop_metadata(&mut self.store);
+        inode.drop_metadata(&mut self.store.space, &self.store.flash);
         inode.metadata = new;
         Ok(())
     }
@@ -194,40 +125,42 @@ impl Jffs2 {
         };
         self.store.reserve_for_gc(bytes, dirent_entry_bytes(name.len()))?;
         let new = self.store.write_dirent_node_gc(&raw, name)?;
-        inode.dirents.add(&mut self.store, name, new);
+        inode.dirents.add(&mut self.store.space, &self.store.flash, name, new);
         Ok(())
     }
 
     /// A deletion entry is needed as long as an older entry for the name is on flash in another block
     /// (`jffs2_garbage_collect_deletion_dirent`).
     fn collect_deletion(&mut self, ino: u32, name: &[u8], old: Dirent) -> Result<()> {
-        if !self.store.manner.marks_obsolete && self.deletes_something(ino, name, old.node)? {
+        if !self.store.flash.manner.marks_obsolete && self.deletes_something(ino, name, old.node)? {
             return self.move_dirent(ino, name, old);
         }
         if let Some(inode) = self.inodes.get_mut(&ino) {
-            inode.dirents.remove(&mut self.store, name);
+            inode.dirents.remove(&mut self.store.space, name);
         }
-        self.store.mark_obsolete(old.node);
+        self.store.space.mark_obsolete(&self.store.flash, old.node);
         Ok(())
     }
 
     fn deletes_something(&mut self, ino: u32, name: &[u8], node: RefId) -> Result<bool> {
-        let _why = self.store.sim.because(&causes::GC_LOOKUP);
-        let e = self.store.endian;
-        let bytes = self.store.ref_bytes(node);
-        let home = self.store.block_of(self.store.refs[node].offset());
+        let _why = self.store.flash.sim.because(&causes::GC_LOOKUP);
+        let e = self.store.flash.endian;
+        let bytes = self.store.space.ref_bytes(node);
+        let home = self.store.space.blocks.of(self.store.space.refs[node].offset());
         let name_crc = crc32(0, name);
         let mut raw = vec![0u8; bytes as usize];
-        let mut next = self.store.inode_caches.get(&ino).map_or(NONE, |c| c.first);
+        let mut next = self.store.space.inode_caches.get(&ino).map_or(NONE, |c| c.first);
         while next != NONE {
             let id = next;
-            let other = self.store.refs[id];
+            let other = self.store.space.refs[id];
             next = other.next_in_inode;
-            if !other.is_obsolete() || self.store.ref_bytes(id) != bytes || self.store.block_of(other.offset()) == home
+            if !other.is_obsolete()
+                || self.store.space.ref_bytes(id) != bytes
+                || self.store.space.blocks.of(other.offset()) == home
             {
                 continue;
             }
-            match self.store.flash_read(other.offset(), &mut raw) {
+            match self.store.flash.read(other.offset(), &mut raw) {
                 Err(Errno::PowerCut) => return Err(Errno::PowerCut),
                 Err(_) => continue,
                 Ok(()) => {}
@@ -249,13 +182,13 @@ impl Jffs2 {
     /// Writes a hole anew. A hole that is partly overwritten keeps its version, because with a new one it would hide
     /// the newer data.
     fn move_hole(&mut self, ino: u32, id: RefId, start: u32, end: u32) -> Result<()> {
-        let keep_version = self.store.refs[id].fragments_or_slot > 1;
+        let keep_version = self.store.space.refs[id].fragments_or_slot > 1;
         let mut old = None;
         if keep_version {
             let mut header = [0u8; INODE_BYTES as usize];
-            let offset = self.store.refs[id].offset();
-            self.store.flash_read(offset, &mut header)?;
-            old = RawInode::decode(self.store.endian, &header).filter(|raw| raw.compression == COMPR_ZERO);
+            let offset = self.store.space.refs[id].offset();
+            self.store.flash.read(offset, &mut header)?;
+            old = RawInode::decode(self.store.flash.endian, &header).filter(|raw| raw.compression == COMPR_ZERO);
         }
         let inode = self.inodes.get_mut(&ino).ok_or(Errno::Io)?;
         let (version, offset, bytes) = match old {
@@ -272,23 +205,25 @@ impl Jffs2 {
         self.store.reserve_for_gc(INODE_BYTES, INODE_ENTRY_BYTES)?;
         let new = self.store.write_inode_node_gc(&raw, &[])?;
         if version == inode.highest_version {
-            inode.fragments.add(&mut self.store, new);
-            inode.drop_metadata(&mut self.store);
+            inode.fragments.add(&mut self.store.space, &self.store.flash, new);
+            inode.drop_metadata(&mut self.store.space, &self.store.flash);
             return Ok(());
         }
-        let first = self.store.refs[id].file_offset;
+        let first = self.store.space.refs[id].file_offset;
         let fragments = inode.fragments.replace_node(first, offset + bytes, id, new);
-        self.store.refs[new].set_state(NodeState::Normal);
-        self.store.refs[new].fragments_or_slot = fragments;
-        self.store.refs[id].leave_memory();
-        self.store.mark_obsolete(id);
+        self.store.space.refs[new].set_state(NodeState::Normal);
+        self.store.space.refs[new].fragments_or_slot = fragments;
+        self.store.space.refs[id].leave_memory();
+        self.store.space.mark_obsolete(&self.store.flash, id);
         Ok(())
     }
 
     /// Rebuilds bytes `start .. end` of a page from the page cache and writes them as one node, together with other
     /// fragments of the page that are worth collecting (`jffs2_garbage_collect_dnode`).
     fn rebuild(&mut self, host: &mut dyn Host, ino: u32, start: u32, end: u32) -> Result<()> {
-        let (from, to) = if self.store.free_blocks() + self.store.erasing_blocks > self.store.levels.gc_merge_blocks {
+        let (from, to) = if self.store.space.free_blocks() + self.store.space.erasing_blocks
+            > self.store.space.levels.gc_merge_blocks
+        {
             self.merged_extent(ino, start, end)
         } else {
             (start, end)
@@ -309,7 +244,13 @@ impl Jffs2 {
             }
         }
         let inode = self.inodes.get(&ino).ok_or(Errno::Io)?;
-        self.store.read_range(inode, (index * PAGE_BYTES as u64) as u32, page)?;
+        self.store.reader.read_range(
+            &self.store.space,
+            &self.store.flash,
+            inode,
+            (index * PAGE_BYTES as u64) as u32,
+            page,
+        )?;
         host.insert_page(ino, index, page);
         Ok(())
     }
@@ -320,7 +261,7 @@ impl Jffs2 {
         while at < needed_end {
             let space = self.store.reserve_for_gc(INODE_BYTES + MIN_DATA_BYTES, INODE_ENTRY_BYTES)? - INODE_BYTES;
             let data = &page[(at - page_at) as usize..(to - page_at) as usize];
-            let packed = self.compressor.compress(&self.store.sim, data, data.len().min(space as usize));
+            let packed = self.compressor.compress(&self.store.flash.sim, data, data.len().min(space as usize));
             let stored = if packed.kind == COMPR_NONE {
                 &data[..packed.stored_bytes]
             } else {
@@ -337,8 +278,8 @@ impl Jffs2 {
                 ..inode.raw(version)
             };
             let new = self.store.write_inode_node_gc(&raw, stored)?;
-            inode.fragments.add(&mut self.store, new);
-            inode.drop_metadata(&mut self.store);
+            inode.fragments.add(&mut self.store.space, &self.store.flash, new);
+            inode.drop_metadata(&mut self.store.space, &self.store.flash);
             at += packed.taken_bytes as u32;
         }
         Ok(())
@@ -383,8 +324,8 @@ impl Jffs2 {
         if fragment.node == NONE {
             return false;
         }
-        let block = self.store.block_of(self.store.refs[fragment.node].offset());
-        let b = &self.store.blocks[block];
-        self.store.gc_block == Some(block) || is_dirty(b.dirty_bytes() + b.wasted_bytes())
+        let block = self.store.space.blocks.of(self.store.space.refs[fragment.node].offset());
+        let b = &self.store.space.blocks[block];
+        self.store.space.gc_block == Some(block) || is_dirty(b.dirty_bytes() + b.wasted_bytes())
     }
 }

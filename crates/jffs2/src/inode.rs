@@ -8,10 +8,11 @@ use std::rc::Rc;
 
 use ffslab_fs::{FileKind, TimeSpec};
 
+use crate::flash::Flash;
 use crate::format::{name_hash, Endian, RawInode};
 use crate::fragments::FragmentMap;
 use crate::refs::{RefId, NONE};
-use crate::store::Store;
+use crate::space::Space;
 
 /// A name in a directory (`struct jffs2_full_dirent`). `ino` 0: the name was deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +45,7 @@ impl Dirents {
 
     /// Adds an entry. Of two entries for the same name the newer one stays, and the node of the other one becomes
     /// obsolete (`jffs2_add_fd_to_list`).
-    pub fn add(&mut self, store: &mut Store, name: &[u8], new: Dirent) {
+    pub fn add(&mut self, space: &mut Space, flash: &Flash, name: &[u8], new: Dirent) {
         let name: Rc<[u8]> = name.into();
         match self.order.entry((name_hash(&name), name.clone())) {
             Entry::Vacant(vacant) => {
@@ -60,35 +61,35 @@ impl Dirents {
                     }
                 };
                 vacant.insert(id);
-                store.refs[new.node].fragments_or_slot = id;
+                space.refs[new.node].fragments_or_slot = id;
                 self.live += usize::from(new.ino != 0);
             }
             Entry::Occupied(occupied) => {
                 let id = *occupied.get();
                 let old = self.slots[id as usize].dirent;
                 if new.version < old.version {
-                    store.mark_obsolete(new.node);
+                    space.mark_obsolete(flash, new.node);
                 } else {
                     self.slots[id as usize].dirent = new;
                     self.live = self.live + usize::from(new.ino != 0) - usize::from(old.ino != 0);
-                    store.refs[old.node].leave_memory();
-                    store.refs[new.node].fragments_or_slot = id;
-                    store.mark_obsolete(old.node);
+                    space.refs[old.node].leave_memory();
+                    space.refs[new.node].fragments_or_slot = id;
+                    space.mark_obsolete(flash, old.node);
                 }
             }
         }
     }
 
     /// The entry that stands in `node`, with its name.
-    pub fn of_node(&self, store: &Store, node: RefId) -> Option<(Rc<[u8]>, Dirent)> {
-        let slot = self.slots.get(store.refs[node].fragments_or_slot as usize)?;
+    pub fn of_node(&self, space: &Space, node: RefId) -> Option<(Rc<[u8]>, Dirent)> {
+        let slot = self.slots.get(space.refs[node].fragments_or_slot as usize)?;
         (slot.dirent.node == node).then(|| (slot.name.clone(), slot.dirent))
     }
 
-    pub fn remove(&mut self, store: &mut Store, name: &[u8]) {
+    pub fn remove(&mut self, space: &mut Space, name: &[u8]) {
         if let Some(id) = self.order.remove(&(name_hash(name), name.into())) {
             let dirent = self.slots[id as usize].dirent;
-            store.refs[dirent.node].leave_memory();
+            space.refs[dirent.node].leave_memory();
             self.live -= usize::from(dirent.ino != 0);
             self.free.push(id);
         }
@@ -181,11 +182,11 @@ impl Inode {
     }
 
     /// Marks the node with the attributes as obsolete, because a newer data node holds them, too.
-    pub fn drop_metadata(&mut self, store: &mut Store) {
+    pub fn drop_metadata(&mut self, space: &mut Space, flash: &Flash) {
         let id = std::mem::replace(&mut self.metadata, NONE);
         if id != NONE {
-            store.refs[id].leave_memory();
-            store.mark_obsolete(id);
+            space.refs[id].leave_memory();
+            space.mark_obsolete(flash, id);
         }
     }
 

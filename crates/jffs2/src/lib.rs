@@ -11,12 +11,17 @@
 //! **Leaves out.** Summaries on NOR; data flash and UBI volumes as media; writing extended attributes (their nodes are kept and copied); ACLs; the reserved pool for root; read-only
 //! mounts. See this crate's README for more.
 
+mod allocate;
+mod append;
 mod blocks;
 mod build;
 pub mod causes;
 mod compress;
+mod damage;
 mod direct;
 mod erase;
+mod flash;
+mod flush;
 mod format;
 mod fragment_list;
 mod fragments;
@@ -24,19 +29,22 @@ mod fs;
 mod gc;
 mod gc_move;
 mod inode;
+mod inodes;
 mod ledger;
 mod levels;
 mod medium;
 mod namespace;
-mod nor_style;
+mod nodes;
 mod options;
 pub mod probe;
 mod read;
 mod readinode;
 mod refs;
 mod reserve;
+mod room;
 mod scan;
 mod scan_block;
+mod scan_node;
 mod space;
 mod store;
 mod summary;
@@ -48,6 +56,7 @@ mod wbuf;
 mod write;
 
 pub use compress::{Compression, CompressionWork};
+pub use damage::{Damage, Flaw, Place};
 pub use format::Endian;
 pub use options::{Options, WakeDuringPass, WbufTimer};
 
@@ -57,8 +66,9 @@ use rustc_hash::FxHashMap;
 use thiserror::Error;
 
 use compress::Compressor;
-use direct::Users;
+use gc::Lot;
 use inode::Inode;
+use inodes::Users;
 use medium::Manner;
 use store::Store;
 use tasks::Background;
@@ -72,10 +82,12 @@ pub enum MountError {
     TooLarge { size_bytes: u64 },
     #[error("JFFS2 needs at least 8 free out-of-band bytes per page, the chip has {free_bytes}")]
     NoRoomForCleanMarker { free_bytes: u32 },
-    #[error("the medium holds data but no JFFS2 node: refusing to erase it (erase the partition first)")]
-    NotJffs2,
-    #[error("node of an incompatible kind {node_type:#06x} at offset {offset:#x}")]
-    Incompatible { node_type: u16, offset: u32 },
+    #[error("block {block} holds data, but no block a JFFS2 node: refusing to erase it (erase the partition first)")]
+    NotJffs2 { block: u32 },
+    #[error("node of an incompatible kind {node_type:#06x} (block {block}, offset {offset:#x})")]
+    Incompatible { node_type: u16, block: u32, offset: u32 },
+    #[error("the medium contradicts itself: {0}")]
+    Damaged(Damage),
     #[error("the medium cannot be read: {0}")]
     Medium(Errno),
 }
@@ -109,6 +121,7 @@ pub struct Jffs2 {
     pub(crate) to_check: Vec<u32>,
     pub(crate) checked: usize,
     pub(crate) gc_page: Vec<u8>,
+    pub(crate) lot: Lot,
     pub(crate) read_only: bool,
     /// Number of users of each inode, if the caller counts them itself (RTEMS) instead of having a page cache.
     pub(crate) users: Option<Users>,
@@ -140,20 +153,24 @@ impl Jffs2 {
             to_check: Vec::new(),
             checked: 0,
             gc_page: vec![0; PAGE_BYTES],
+            lot: Lot::default(),
             read_only: options.read_only,
             users: None,
             unmounted: false,
         };
         fs.build()?;
-        fs.store.manner.marks_obsolete = manner.marks_obsolete && !options.read_only;
-        fs.load(1)?;
+        fs.store.flash.manner.marks_obsolete = manner.marks_obsolete && !options.read_only;
+        fs.load(1).map_err(|error| match fs.damage() {
+            Some(damage) if error == Errno::Io => MountError::Damaged(damage),
+            _ => MountError::Medium(error),
+        })?;
         fs.users = options.direct.then(Users::default);
         if options.direct {
             fs.take_inode(1)?;
         }
         match (options.read_only, options.direct) {
             (true, _) => {}
-            (false, true) => fs.store.erase_all_pending()?,
+            (false, true) => fs.store.eraser.erase_all(&mut fs.store.space, &fs.store.flash)?,
             (false, false) => fs.start_tasks(),
         }
         Ok(fs)
@@ -161,12 +178,17 @@ impl Jffs2 {
 
     /// What compressors and decompressors have done since the mount.
     pub fn compression_work(&self) -> CompressionWork {
-        self.compressor.work + self.store.expanded
+        self.compressor.work + self.store.reader.expanded
+    }
+
+    /// The contradiction on the medium that was met last, whether a system call failed for it or the background found it.
+    pub fn damage(&self) -> Option<Damage> {
+        self.store.reader.damage
     }
 
     /// Present use of the space.
     pub fn space(&self) -> SpaceReport {
-        let t = self.store.blocks.totals();
+        let t = self.store.space.blocks.totals();
         SpaceReport {
             used_bytes: t.used_bytes(),
             dirty_bytes: t.dirty_bytes(),
@@ -175,7 +197,7 @@ impl Jffs2 {
             free_bytes: t.free_bytes(),
             erasing_bytes: t.erasing_bytes(),
             bad_bytes: t.bad_bytes(),
-            free_blocks: self.store.free_blocks(),
+            free_blocks: self.store.space.free_blocks(),
         }
     }
 }

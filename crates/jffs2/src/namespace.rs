@@ -10,35 +10,10 @@ use crate::format::{crc32, RawInode, COMPR_ZERO, NAME_BYTES_MAX};
 use crate::inode::{encode_device, seconds, Inode};
 use crate::refs::NONE;
 use crate::reserve::Purpose;
-use crate::store::{InodeCache, InodeState};
+use crate::space::{InodeCache, InodeState};
 use crate::Jffs2;
 
 impl Jffs2 {
-    /// Makes sure that an inode is in memory.
-    pub(crate) fn load(&mut self, ino: u32) -> Result<()> {
-        if self.inodes.contains_key(&ino) {
-            return Ok(());
-        }
-        if ino == 1 {
-            // The root directory needs no node of its own.
-            self.store.inode_cache_mut(1);
-        }
-        if !self.store.inode_caches.contains_key(&ino) {
-            return Err(Errno::NoEnt);
-        }
-        let inode = self.store.load_inode(ino, false)?;
-        if let Some(cache) = self.store.inode_caches.get_mut(&ino) {
-            cache.state = InodeState::Present;
-        }
-        self.inodes.insert(ino, inode);
-        Ok(())
-    }
-
-    pub(crate) fn loaded(&mut self, ino: u32) -> Result<&Inode> {
-        self.load(ino)?;
-        self.inodes.get(&ino).map(|inode| &**inode).ok_or(Errno::NoEnt)
-    }
-
     fn directory(&mut self, ino: u32) -> Result<&Inode> {
         let inode = self.loaded(ino)?;
         if inode.kind == FileKind::Directory {
@@ -71,14 +46,14 @@ impl Jffs2 {
         let (inherit, parent_gid) = (parent.permissions & 0o2000 != 0, parent.gid);
         let data = match new.kind {
             FileKind::Symlink => new.target.to_vec(),
-            FileKind::CharDevice | FileKind::BlockDevice => encode_device(self.store.endian, new.device),
+            FileKind::CharDevice | FileKind::BlockDevice => encode_device(self.store.flash.endian, new.device),
             _ => Vec::new(),
         };
         if data.len() > NAME_BYTES_MAX {
             return Err(Errno::NameTooLong);
         }
         let now_s = seconds(host.now());
-        let ino = self.store.highest_ino.checked_add(1).ok_or(Errno::NoSpc)?;
+        let ino = self.store.space.highest_ino.checked_add(1).ok_or(Errno::NoSpc)?;
         let mut permissions = new.permissions & 0o7777;
         if inherit && new.kind == FileKind::Directory {
             permissions |= 0o2000;
@@ -96,10 +71,10 @@ impl Jffs2 {
             inode.file_bytes = data.len() as u32;
         }
         let links_or_parent = if new.kind == FileKind::Directory { dir } else { 1 };
-        self.store.highest_ino = ino;
+        self.store.space.highest_ino = ino;
         let is_directory = new.kind == FileKind::Directory;
         let cache = InodeCache { first: NONE, state: InodeState::Present, links_or_parent, is_directory };
-        self.store.inode_caches.insert(ino, cache);
+        self.store.space.inode_caches.insert(ino, cache);
         self.inodes.insert(ino, Box::new(inode));
 
         let created = self.write_new_inode(host, ino, &data).and_then(|()| {
@@ -107,7 +82,7 @@ impl Jffs2 {
             self.add_dirent(host, dir, name, target, now_s)
         });
         if let Err(error) = created {
-            if let Some(cache) = self.store.inode_caches.get_mut(&ino) {
+            if let Some(cache) = self.store.space.inode_caches.get_mut(&ino) {
                 cache.links_or_parent = 0;
             }
             self.delete_inode(ino);
@@ -117,7 +92,7 @@ impl Jffs2 {
     }
 
     fn write_new_inode(&mut self, host: &mut dyn Host, ino: u32, data: &[u8]) -> Result<()> {
-        let _why = self.store.sim.because(&causes::METADATA);
+        let _why = self.store.flash.sim.because(&causes::METADATA);
         let bytes = data.len() as u32;
         let data_crc = crc32(0, data);
         let id = self.write_whole_node(host, ino, Purpose::Write, data, &mut |inode| {
@@ -138,7 +113,7 @@ impl Jffs2 {
         }
         let now_s = seconds(host.now());
         self.add_dirent(host, dir, name, (ino, kind.dirent_type()), now_s)?;
-        if let Some(cache) = self.store.inode_caches.get_mut(&ino) {
+        if let Some(cache) = self.store.space.inode_caches.get_mut(&ino) {
             cache.links_or_parent += 1;
         }
         Ok(())
@@ -163,13 +138,13 @@ impl Jffs2 {
     /// Writes a node that says that the name is deleted. On media where nodes can be marked as obsolete, the name's own
     /// node is marked instead.
     fn delete_name(&mut self, host: &mut dyn Host, dir: u32, name: &[u8], now_s: u32) -> Result<()> {
-        if !self.store.manner.marks_obsolete {
+        if !self.store.flash.manner.marks_obsolete {
             return self.add_dirent(host, dir, name, (0, 0), now_s);
         }
         let inode = self.inodes.get_mut(&dir).ok_or(Errno::NoEnt)?;
         if let Some(dirent) = inode.dirents.get(name) {
-            inode.dirents.remove(&mut self.store, name);
-            self.store.mark_obsolete(dirent.node);
+            inode.dirents.remove(&mut self.store.space, name);
+            self.store.space.mark_obsolete(&self.store.flash, dirent.node);
         }
         Ok(())
     }
@@ -181,11 +156,11 @@ impl Jffs2 {
         if directory {
             let deleted: Vec<_> = inode.dirents.iter().map(|(name, d)| (name.to_vec(), d.node)).collect();
             for (name, node) in deleted {
-                inode.dirents.remove(&mut self.store, &name);
-                self.store.mark_obsolete(node);
+                inode.dirents.remove(&mut self.store.space, &name);
+                self.store.space.mark_obsolete(&self.store.flash, node);
             }
         }
-        if let Some(cache) = self.store.inode_caches.get_mut(&ino) {
+        if let Some(cache) = self.store.space.inode_caches.get_mut(&ino) {
             cache.links_or_parent = if directory { 0 } else { cache.links_or_parent.saturating_sub(1) };
         }
     }
@@ -222,14 +197,14 @@ impl Jffs2 {
             self.lose_link(victim);
         }
         if moved_kind == FileKind::Directory {
-            if let Some(cache) = self.store.inode_caches.get_mut(&ino) {
+            if let Some(cache) = self.store.space.inode_caches.get_mut(&ino) {
                 cache.links_or_parent = to;
             }
         }
         let removed = self.delete_name(host, from, name, now_s);
         if removed.is_err() && moved_kind != FileKind::Directory {
             // The new name is valid already, so the inode has two names now.
-            if let Some(cache) = self.store.inode_caches.get_mut(&ino) {
+            if let Some(cache) = self.store.space.inode_caches.get_mut(&ino) {
                 cache.links_or_parent += 1;
             }
         }
@@ -247,7 +222,7 @@ impl Jffs2 {
         };
         let now_s = seconds(host.now());
         let data = self.payload(ino)?;
-        let _why = self.store.sim.because(&causes::METADATA);
+        let _why = self.store.flash.sim.because(&causes::METADATA);
         let bytes = data.len() as u32;
         let data_crc = crc32(0, &data);
         let id = self.write_whole_node(host, ino, Purpose::Write, &data, &mut |inode| {
@@ -283,13 +258,13 @@ impl Jffs2 {
         let old_bytes = inode.file_bytes;
         if let Some(size) = size {
             if size < old_bytes {
-                inode.fragments.truncate(&mut self.store, size);
+                inode.fragments.truncate(&mut self.store.space, &self.store.flash, size);
             }
             inode.file_bytes = size;
         }
-        inode.drop_metadata(&mut self.store);
+        inode.drop_metadata(&mut self.store.space, &self.store.flash);
         if size.is_some_and(|size| size > old_bytes) {
-            inode.fragments.add(&mut self.store, id);
+            inode.fragments.add(&mut self.store.space, &self.store.flash, id);
         } else {
             inode.metadata = id;
         }
@@ -302,12 +277,12 @@ impl Jffs2 {
     fn payload(&mut self, ino: u32) -> Result<Vec<u8>> {
         let inode = self.inodes.get(&ino).ok_or(Errno::NoEnt)?;
         match inode.kind {
-            FileKind::CharDevice | FileKind::BlockDevice => Ok(encode_device(self.store.endian, inode.device)),
+            FileKind::CharDevice | FileKind::BlockDevice => Ok(encode_device(self.store.flash.endian, inode.device)),
             FileKind::Symlink => {
                 let id = inode.metadata;
                 let mut data = vec![0; inode.target.len()];
                 if id != NONE {
-                    self.store.read_data(id, 0, &mut data)?;
+                    self.store.reader.read_data(&self.store.space, &self.store.flash, id, 0, &mut data)?;
                 }
                 Ok(data)
             }

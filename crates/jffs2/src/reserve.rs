@@ -7,7 +7,7 @@ use ffslab_fs::{Errno, Host, Result};
 
 use crate::format::pad;
 use crate::gc::PassEnd;
-use crate::space::Attempt;
+use crate::room::Attempt;
 use crate::Jffs2;
 
 /// For what the space is reserved.
@@ -48,16 +48,16 @@ impl Jffs2 {
     /// Whether garbage must be collected before the write.
     fn below_reserve(&self, purpose: Purpose) -> Result<bool> {
         let store = &self.store;
-        let levels = &store.levels;
-        let at_hand = store.free_blocks() + store.erasing_blocks;
+        let levels = &store.space.levels;
+        let at_hand = store.space.free_blocks() + store.space.erasing_blocks;
         if at_hand >= levels.reserved_for_write_blocks {
             return Ok(false);
         }
-        let totals = store.blocks.totals();
-        let collectable = store.collectable_bytes() + totals.unchecked_bytes();
+        let totals = store.space.blocks.totals();
+        let collectable = store.space.collectable_bytes() + totals.unchecked_bytes();
         let available = totals.free_bytes() + totals.dirty_bytes() + totals.erasing_bytes() + totals.unchecked_bytes();
         if collectable < levels.no_space_dirty_bytes
-            || available / store.block_bytes <= levels.reserved_for_write_blocks
+            || available / store.flash.block_bytes <= levels.reserved_for_write_blocks
         {
             if purpose == Purpose::Deletion && at_hand >= levels.reserved_for_deletion_blocks {
                 return Ok(false);
@@ -78,7 +78,7 @@ impl Jffs2 {
 
     /// Ends a reservation after the write: the thread is woken if there is work for it (`jffs2_complete_reservation`).
     pub(crate) fn complete_reservation(&mut self) {
-        self.store.trigger_gc_thread();
+        self.store.space.trigger_gc_thread(&self.store.flash);
         self.give_allocation();
     }
 }

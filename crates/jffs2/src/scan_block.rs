@@ -6,14 +6,17 @@
 
 use ffslab_fs::{Result as FsResult, PAGE_BYTES};
 
+use crate::flash::Flash;
 use crate::format::{
     pad, Header, ACCURATE, DIRENT_BYTES, HEADER_BYTES, INODE_BYTES, TYPE_DIRENT, TYPE_INODE, TYPE_XATTR, TYPE_XREF,
 };
 use crate::refs::NONE;
-use crate::scan::{Findings, EMPTY_SCAN_BYTES};
-use crate::store::Store;
+use crate::scan_node::Scan;
 use crate::summary::Collector;
 use crate::MountError;
+
+/// A block that begins with so many bytes of 0xFF looks empty (`DEFAULT_EMPTY_SCAN_SIZE`).
+pub const EMPTY_SCAN_BYTES: usize = 256;
 
 const ERASED: [u8; 4] = [0xFF; 4];
 
@@ -28,16 +31,16 @@ struct Window {
 }
 
 impl Window {
-    fn read_from(&mut self, store: &mut Store, at: u32, data: &mut [u8]) -> FsResult<()> {
+    fn read_from(&mut self, flash: &Flash, at: u32, data: &mut [u8]) -> FsResult<()> {
         self.start = at;
         self.bytes = self.bytes_max.min(self.block_bytes - at);
-        store.flash_read(self.block_at + at, &mut data[at as usize..(at + self.bytes) as usize])
+        flash.read(self.block_at + at, &mut data[at as usize..(at + self.bytes) as usize])
     }
 
     /// Makes sure that the bytes up to `end` are in memory. If not, a window is read that begins at `at`.
-    fn need(&mut self, store: &mut Store, at: u32, end: u32, data: &mut [u8]) -> FsResult<()> {
+    fn need(&mut self, flash: &Flash, at: u32, end: u32, data: &mut [u8]) -> FsResult<()> {
         match self.start + self.bytes < end {
-            true => self.read_from(store, at, data),
+            true => self.read_from(flash, at, data),
             false => Ok(()),
         }
     }
@@ -60,33 +63,32 @@ pub(crate) enum Walk {
     OnlyMarker,
 }
 
-impl Store {
+impl Scan<'_> {
     /// Walks over the nodes of a block of which the first bytes are in `data`.
     pub(crate) fn scan_nodes(
         &mut self,
         block: u32,
         data: &mut [u8],
-        findings: &mut Findings,
         collector: &mut Collector,
     ) -> Result<Walk, MountError> {
-        let (e, size, block_at) = (self.endian, self.block_bytes, block * self.block_bytes);
-        let bytes_max = if self.manner.buffers_pages { size } else { PAGE_BYTES as u32 };
+        let (e, size, block_at) = (self.flash.endian, self.flash.block_bytes, block * self.flash.block_bytes);
+        let bytes_max = if self.flash.manner.buffers_pages { size } else { PAGE_BYTES as u32 };
         let looked_at = (EMPTY_SCAN_BYTES as u32).min(size);
         let mut window = Window { block_at, block_bytes: size, bytes_max, start: 0, bytes: looked_at };
         let first = &data[..looked_at as usize];
         let mut at = first.chunks_exact(4).take_while(|word| *word == ERASED).count() as u32 * 4;
-        self.scan_dirty_space(block, at);
+        self.space.scan_dirty_space(block, at);
         while at < size {
             if size - at < HEADER_BYTES {
-                self.scan_dirty_space(block, size - at);
+                self.space.scan_dirty_space(block, size - at);
                 break;
             }
-            window.need(self, at, at + HEADER_BYTES, data)?;
+            window.need(self.flash, at, at + HEADER_BYTES, data)?;
             let here = &data[at as usize..];
             if here[..4] == ERASED {
                 match self.skip_erased(block, at, &mut window, data)? {
                     Erased::Until(end) => {
-                        self.scan_dirty_space(block, end - at);
+                        self.space.scan_dirty_space(block, end - at);
                         at = end;
                         continue;
                     }
@@ -95,7 +97,7 @@ impl Store {
                 }
             }
             let Some(header) = Header::sound(e, here).filter(|header| header.total_bytes <= size - at) else {
-                self.scan_dirty_space(block, 4);
+                self.space.scan_dirty_space(block, 4);
                 at += 4;
                 continue;
             };
@@ -107,10 +109,10 @@ impl Store {
                     TYPE_XATTR | TYPE_XREF => header.total_bytes,
                     _ => HEADER_BYTES,
                 };
-                window.need(self, at, (at + needed).min(size), data)?;
+                window.need(self.flash, at, (at + needed).min(size), data)?;
             }
             let node = &data[at as usize..(at + bytes) as usize];
-            self.scan_node(block, block_at + at, &header, node, findings, collector)?;
+            self.take_node(block, block_at + at, &header, node, collector)?;
             at += bytes;
         }
         Ok(Walk::Complete)
@@ -131,17 +133,17 @@ impl Store {
             if window.start == 0 && self.holds_only_marker(block) {
                 return Ok(Erased::BehindMarker);
             }
-            if end >= self.block_bytes {
+            if end >= self.flash.block_bytes {
                 return Ok(Erased::ToTheEnd);
             }
-            window.read_from(self, end, data)?;
+            window.read_from(self.flash, end, data)?;
             looked_at = window.bytes;
         }
     }
 
     fn holds_only_marker(&self, block: u32) -> bool {
-        let b = &self.blocks[block];
-        !self.manner.marker_in_oob
+        let b = &self.space.blocks[block];
+        !self.flash.manner.marker_in_oob
             && b.used_bytes() == HEADER_BYTES
             && b.dirty_bytes() == 0
             && b.first != NONE

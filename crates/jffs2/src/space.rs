@@ -1,31 +1,215 @@
-//! Space for nodes: the block being written to, and the next one.
+//! What every byte of the medium is used for: node references, the inodes that they belong to, erase blocks and the lists
+//! on which these wait.
 //!
-//! Follows `fs/jffs2/nodemgmt.c` (`jffs2_do_reserve_space`, `jffs2_find_nextblock`, `jffs2_close_nextblock`). What a
-//! program's write may use, and when it must collect garbage first, stands in `reserve.rs`.
+//! Follows `fs/jffs2/jffs2_fs_sb.h` (`struct jffs2_sb_info`), `nodelist.c` (`jffs2_link_node_ref`) and `nodemgmt.c`
+//! (`jffs2_mark_node_obsolete`, `jffs2_thread_should_wake`). Nothing here fills the write buffer or writes a node. That a
+//! superseded node is marked on the medium where that is possible is all that reaches flash.
 
-use ffslab_fs::{BlockSpace, Errno, Result};
+use ffslab_fs::BlockSpace;
+use rustc_hash::FxHashMap;
 
-use crate::blocks::List;
-use crate::format::pad;
+use crate::blocks::{Blocks, List};
+use crate::flash::Flash;
+use crate::format::{pad, Header, ACCURATE, HEADER_BYTES, INODE_BYTES, MIN_DATA_BYTES};
 use crate::ledger::Share;
-use crate::refs::{NodeState, RefId};
-use crate::store::{is_dirty, Store};
-use crate::summary::{FRAME_BYTES, NO_SUMMARY};
+use crate::levels::Levels;
+use crate::refs::{NodeRefs, NodeState, RefId, NONE};
+use crate::summary::Collector;
+use crate::wakeups::ThreadSignal;
 
-/// Outcome of one attempt to find space.
-pub enum Attempt {
-    /// How many bytes can be written at [`Store::write_offset`].
-    Space(u32),
-    /// The write buffer was flushed: the caller tries again from the start.
-    Again,
-    /// A block must be erased first.
-    Erase,
+/// State of an inode with regard to memory (`INO_STATE_*`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InodeState {
+    /// Found by the mount scan, data CRCs not checked yet.
+    Unchecked,
+    /// In memory.
+    Present,
+    /// Checked, not in memory.
+    CheckedAbsent,
 }
 
-impl Store {
+/// What stays in memory for every inode of the medium (`struct jffs2_inode_cache`).
+#[derive(Clone, Copy, Debug)]
+pub struct InodeCache {
+    pub first: RefId,
+    pub state: InodeState,
+    /// Number of links; for a directory the inode number of its parent. 0: deleted.
+    pub links_or_parent: u32,
+    pub is_directory: bool,
+}
+
+pub struct Space {
+    pub blocks: Blocks,
+    pub refs: NodeRefs,
+    pub inode_caches: FxHashMap<u32, InodeCache>,
+    pub highest_ino: u32,
+    pub levels: Levels,
+    /// The block to which nodes are appended, and the entries of its summary.
+    pub next_block: Option<u32>,
+    pub summary: Collector,
+    /// The block that garbage collection is emptying.
+    pub gc_block: Option<u32>,
+    /// Blocks that wait for an erase or are being erased. Those on the lists `Erasable` and `ErasablePendingWbuf` do
+    /// not count.
+    pub erasing_blocks: u32,
+    pub signal: ThreadSignal,
+    /// Set while the mount scan runs: block lists do not exist yet.
+    pub scanning: bool,
+    refile_counter: u32,
+}
+
+/// A block with more obsolete bytes than this is dirty (`ISDIRTY`).
+pub const DIRTY_THRESHOLD_BYTES: u32 = INODE_BYTES + MIN_DATA_BYTES;
+
+#[inline]
+pub fn is_dirty(bytes: u32) -> bool {
+    bytes > DIRTY_THRESHOLD_BYTES
+}
+
+impl Space {
+    pub fn new(flash: &Flash) -> Space {
+        Space {
+            blocks: Blocks::new(flash.bytes / flash.block_bytes, flash.block_bytes),
+            refs: NodeRefs::default(),
+            inode_caches: FxHashMap::default(),
+            highest_ino: 1,
+            levels: Levels::of(flash.bytes, flash.block_bytes),
+            next_block: None,
+            summary: Collector::new(flash.options.summary),
+            gc_block: None,
+            erasing_blocks: 0,
+            signal: ThreadSignal::default(),
+            scanning: false,
+            refile_counter: 0,
+        }
+    }
+
+    pub fn free_blocks(&self) -> u32 {
+        self.blocks.length(List::Free)
+    }
+
+    /// Offset at which the next node is written. Only valid while there is a block to write to.
+    pub fn write_offset(&self) -> u32 {
+        self.blocks.free_from(self.next_block.unwrap_or(0))
+    }
+
+    /// Bytes of a node including its alignment: up to the next node, or up to the free space of its block.
+    pub fn ref_bytes(&self, id: RefId) -> u32 {
+        let node = &self.refs[id];
+        let end = if node.next_in_block == NONE {
+            self.blocks.free_from(self.blocks.of(node.offset()))
+        } else {
+            self.refs[node.next_in_block].offset()
+        };
+        end - node.offset()
+    }
+
+    /// Appends a reference to the node that begins where the free space of the block began.
+    pub fn link_node(&mut self, offset: u32, state: NodeState, bytes: u32, owner: u32) -> RefId {
+        let id = self.refs.allocate(offset, state);
+        self.link_existing(id, bytes, owner);
+        id
+    }
+
+    /// Like [`Space::link_node`], for a reference that has its offset and state already.
+    pub fn link_existing(&mut self, id: RefId, bytes: u32, owner: u32) {
+        let (offset, state) = (self.refs[id].offset(), self.refs[id].state());
+        let number = self.blocks.of(offset);
+        debug_assert_eq!(offset, self.blocks.free_from(number), "node in the wrong place");
+        let block = &mut self.blocks[number];
+        if block.first == NONE {
+            block.first = id;
+        } else {
+            self.refs[block.last].next_in_block = id;
+        }
+        block.last = id;
+        self.blocks.shift(number, Share::Free, state.share(), bytes);
+        if owner != 0 {
+            self.chain_to_inode(id, owner);
+        }
+    }
+
+    fn chain_to_inode(&mut self, id: RefId, owner: u32) {
+        let Some(cache) = self.inode_caches.get_mut(&owner) else { return };
+        let head = cache.first;
+        cache.first = id;
+        if head != NONE {
+            self.refs[head].previous_in_inode = id;
+        }
+        let node = &mut self.refs[id];
+        node.owner = owner;
+        node.next_in_inode = head;
+        node.previous_in_inode = NONE;
+    }
+
+    /// Takes a reference out of its inode's chain.
+    pub fn unchain_from_inode(&mut self, id: RefId) {
+        let node = self.refs[id];
+        if node.owner == 0 {
+            return;
+        }
+        if node.next_in_inode != NONE {
+            self.refs[node.next_in_inode].previous_in_inode = node.previous_in_inode;
+        }
+        if node.previous_in_inode != NONE {
+            self.refs[node.previous_in_inode].next_in_inode = node.next_in_inode;
+        } else if let Some(cache) = self.inode_caches.get_mut(&node.owner) {
+            cache.first = node.next_in_inode;
+            if cache.first == NONE && cache.links_or_parent == 0 && cache.state != InodeState::Present {
+                self.inode_caches.remove(&node.owner);
+            }
+        }
+        let node = &mut self.refs[id];
+        node.owner = 0;
+        node.next_in_inode = NONE;
+        node.previous_in_inode = NONE;
+    }
+
+    /// Makes the entry of an inode that was found on flash or just created.
+    pub fn inode_cache_mut(&mut self, ino: u32) -> &mut InodeCache {
+        if ino > self.highest_ino {
+            self.highest_ino = ino;
+        }
+        self.inode_caches.entry(ino).or_insert(InodeCache {
+            first: NONE,
+            state: InodeState::Unchecked,
+            links_or_parent: u32::from(ino == 1),
+            is_directory: false,
+        })
+    }
+
+    /// Counts `bytes` bytes at the start of a block's free space as dirty, in one piece with dirty space before them.
+    pub fn scan_dirty_space(&mut self, block: u32, bytes: u32) {
+        if bytes == 0 {
+            return;
+        }
+        let b = &self.blocks[block];
+        if b.last != NONE && self.refs[b.last].is_obsolete() {
+            self.blocks.shift(block, Share::Free, Share::Dirty, bytes);
+        } else {
+            let offset = self.blocks.free_from(block);
+            self.link_node(offset, NodeState::Obsolete, bytes, 0);
+        }
+    }
+
+    /// Counts `bytes` bytes at the start of a block's free space as wasted: they are lost until the block is erased,
+    /// but are no reason to collect it.
+    pub fn waste_space(&mut self, block: u32, offset: u32, bytes: u32) {
+        self.link_node(offset, NodeState::Obsolete, bytes, 0);
+        self.blocks.shift(block, Share::Dirty, Share::Wasted, bytes);
+    }
+
+    /// Counts a node as used from now on, because its check sums are right.
+    pub fn mark_checked(&mut self, id: RefId, state: NodeState) {
+        let bytes = self.ref_bytes(id);
+        let block = self.blocks.of(self.refs[id].offset());
+        self.refs[id].set_state(state);
+        self.blocks.shift(block, Share::Unchecked, Share::Used, bytes);
+    }
+
     /// Valid, obsolete and free bytes of each block. Nodes whose check sums were not checked yet count as valid.
     pub fn block_space(&self) -> Vec<BlockSpace> {
-        let all = self.block_bytes;
+        let all = self.blocks.block_bytes();
         let of = |block| {
             let b = &self.blocks[block];
             match b.list() {
@@ -44,126 +228,150 @@ impl Store {
         (0..self.blocks.count()).map(of).collect()
     }
 
-    /// Space for garbage collection, which may use the reserve (`jffs2_reserve_space_gc`). Returns how many bytes the
-    /// block has left, at least `bytes`.
-    pub fn reserve_for_gc(&mut self, bytes: u32, summary_bytes: u32) -> Result<u32> {
-        loop {
-            match self.try_reserve(pad(bytes), summary_bytes)? {
-                Attempt::Space(space) => return Ok(space),
-                Attempt::Again => {}
-                Attempt::Erase => self.erase_one_now()?,
+    // ---- obsolete nodes ------------------------------------------------------------------------------------
+
+    /// Marks a node as obsolete, and moves its block to the list that fits now.
+    pub fn mark_obsolete(&mut self, flash: &Flash, id: RefId) {
+        let node = self.refs[id];
+        if node.is_obsolete() {
+            return;
+        }
+        let number = self.blocks.of(node.offset());
+        let bytes = self.ref_bytes(id);
+        let current = self.next_block == Some(number);
+        let b = &self.blocks[number];
+        let (wasted_bytes, bad_in_use) = (b.wasted_bytes(), b.list() == List::BadUsed);
+        let counts_as_dirty = (b.dirty_bytes() != 0 || is_dirty(wasted_bytes + bytes)) && !current;
+        let to = if counts_as_dirty { Share::Dirty } else { Share::Wasted };
+        self.blocks.shift(number, node.state().share(), to, bytes);
+        let mut added = 0;
+        if counts_as_dirty {
+            added = bytes;
+            if wasted_bytes != 0 && bad_in_use {
+                added = 0;
+            } else {
+                added += self.blocks.shift_all(number, Share::Wasted, Share::Dirty);
             }
+        }
+        self.refs[id].set_state(NodeState::Obsolete);
+        if !self.scanning && !current {
+            self.refile_after_obsoleting(flash, number, added);
+        }
+        if flash.manner.marks_obsolete {
+            self.obliterate(flash, id, bytes);
         }
     }
 
-    /// Tries once to find `bytes` of space, at the end of the current block or at the start of a new one.
-    pub fn try_reserve(&mut self, bytes: u32, mut summary_bytes: u32) -> Result<Attempt> {
-        loop {
-            let mut kept_for_summary = 0;
-            if self.summary.is_active() && summary_bytes != NO_SUMMARY {
-                if let Some(block) = self.next_block {
-                    let frame = pad(self.summary.bytes().wrapping_add(summary_bytes).wrapping_add(FRAME_BYTES));
-                    kept_for_summary = frame;
-                    if self.summary.is_disabled() || bytes + frame > self.blocks[block].free_bytes() {
-                        if self.summary.is_disabled() {
-                            summary_bytes = NO_SUMMARY;
-                            continue;
-                        }
-                        self.write_summary()?;
-                        if self.summary.is_disabled() {
-                            summary_bytes = NO_SUMMARY;
-                            continue;
-                        }
-                        self.close_next_block();
-                        kept_for_summary = pad(summary_bytes + self.summary.bytes() + FRAME_BYTES);
-                    }
-                }
-            } else if let Some(block) = self.next_block {
-                let rest = self.blocks[block].free_bytes();
-                if bytes > rest {
-                    // The end of the block stays unused. The write buffer, which belongs to this block, is flushed
-                    // first.
-                    if self.wbuf.is_dirty() {
-                        self.flush_wbuf_padded()?;
-                        continue;
-                    }
-                    if rest > 0 {
-                        self.waste_space(block, (block + 1) * self.block_bytes - rest, rest);
-                    }
-                    self.close_next_block();
-                }
+    fn refile_after_obsoleting(&mut self, flash: &Flash, number: u32, added: u32) {
+        let b = &self.blocks[number];
+        let half = self.blocks.block_bytes() / 2;
+        let before = b.dirty_bytes() - added.min(b.dirty_bytes());
+        if b.used_bytes() == 0 && b.unchecked_bytes() == 0 {
+            if self.gc_block == Some(number) {
+                self.gc_block = None;
             }
-            if self.next_block.is_none() {
-                if let Some(otherwise) = self.take_next_block()? {
-                    return Ok(otherwise);
-                }
+            if flash.wbuf.is_dirty() {
+                // The node that replaced the last node may still be in the write buffer. If the block were erased now,
+                // a power cut would lose both.
+                self.blocks.append(number, List::ErasablePendingWbuf);
+            } else {
+                self.queue_for_erase(flash, number, flash.jiffies());
             }
-            let Some(block) = self.next_block else { return Ok(Attempt::Again) };
-            self.give_up_clean_marker(block);
-            return Ok(Attempt::Space(self.blocks[block].free_bytes().saturating_sub(kept_for_summary)));
+        } else if self.gc_block == Some(number) {
+            // The block is being collected and stays off the lists.
+        } else if is_dirty(b.dirty_bytes()) && !is_dirty(before) {
+            self.blocks.append(number, List::Dirty);
+        } else if b.dirty_bytes() >= half && before < half {
+            self.blocks.append(number, List::VeryDirty);
         }
     }
 
-    /// Puts the block that was written to on its list.
-    pub fn close_next_block(&mut self) {
-        let Some(block) = self.next_block.take() else { return };
-        let b = &self.blocks[block];
-        if is_dirty(b.wasted_bytes() + b.dirty_bytes()) {
-            self.blocks.shift_all(block, Share::Wasted, Share::Dirty);
-            let very = self.blocks[block].dirty_bytes() >= self.block_bytes / 2;
-            self.blocks.append(block, if very { List::VeryDirty } else { List::Dirty });
+    /// Queues an obsolete block for its erase. One block in 128 is left alone for a while, so that not always the same
+    /// blocks are used.
+    fn queue_for_erase(&mut self, flash: &Flash, number: u32, lot: u32) {
+        if lot & 127 != 0 {
+            self.queue_at_end(flash, number);
         } else {
-            self.blocks.append(block, List::Clean);
+            self.blocks.append(number, List::Erasable);
         }
     }
 
-    /// Takes a free block for writing. If there is none, returns how the attempt to reserve ends.
-    fn take_next_block(&mut self) -> Result<Option<Attempt>> {
-        if let Some(block) = self.blocks.take_first(List::Free) {
-            self.next_block = Some(block);
-            self.summary.reset();
-            if self.wbuf.bytes == 0 {
-                self.wbuf.offset = crate::refs::NONE;
-            }
-            return Ok(None);
-        }
-        if self.erasing_blocks == 0 {
-            if let Some(block) = self.blocks.take_first(List::Erasable) {
-                self.blocks.append(block, List::ErasePending);
-                self.erasing_blocks += 1;
-                self.trigger_gc_thread();
-            }
-        }
-        if self.erasing_blocks == 0 && self.flush_makes_erasable() {
-            self.flush_wbuf_padded()?;
-            return Ok(Some(Attempt::Again));
-        }
-        if self.erasing_blocks == 0 {
-            return Err(Errno::NoSpc);
-        }
-        Ok(Some(Attempt::Erase))
+    /// Queues a block for its erase, behind those that wait already.
+    pub fn queue_at_end(&mut self, flash: &Flash, number: u32) {
+        self.blocks.append(number, List::ErasePending);
+        self.erasing_blocks += 1;
+        self.trigger_gc_thread(flash);
     }
 
-    /// Whether a flush of the write buffer lets blocks be erased. Blocks wait for the buffer also while a recovery
-    /// moves its content to a new block; the buffer is empty then, and a flush does not help.
-    pub fn flush_makes_erasable(&self) -> bool {
-        self.wbuf.is_dirty() && !self.blocks.is_empty(List::ErasablePendingWbuf)
+    /// Queues the blocks that waited for the write buffer, which is on flash now.
+    pub fn refile_wbuf_blocks(&mut self, flash: &Flash) {
+        while let Some(number) = self.blocks.take_first(List::ErasablePendingWbuf) {
+            let lot = flash.jiffies().wrapping_add(self.refile_counter);
+            self.refile_counter = self.refile_counter.wrapping_add(1);
+            self.queue_for_erase(flash, number, lot);
+        }
     }
 
-    /// Registers a node that was written at the end of the current block (`jffs2_add_physical_node_ref`).
-    pub fn add_node(&mut self, offset: u32, state: NodeState, bytes: u32, ino: u32) -> Result<RefId> {
-        let id = self.link_node(offset, state, bytes, ino);
-        let block = self.block_of(offset);
-        let b = &self.blocks[block];
-        if b.free_bytes() == 0 && b.dirty_bytes() == 0 && !is_dirty(b.wasted_bytes()) && self.next_block == Some(block)
+    /// Clears the "accurate" bit in the header of a superseded node and takes the node out of its inode's chain. If
+    /// this fails nothing is lost: a mount finds superseded nodes by their versions.
+    fn obliterate(&mut self, flash: &Flash, id: RefId, bytes: u32) {
+        let e = flash.endian;
+        let offset = self.refs[id].offset();
+        let mut raw = [0u8; HEADER_BYTES as usize];
+        if flash.read(offset, &mut raw).is_err() {
+            return;
+        }
+        let header = Header::decode(e, &raw);
+        if pad(header.total_bytes) != pad(bytes) || header.node_type & ACCURATE == 0 {
+            return;
+        }
+        e.put16(&mut raw, 2, header.node_type & !ACCURATE);
+        if flash.mtd.write(u64::from(offset), &raw).is_ok() {
+            self.unchain_from_inode(id);
+        }
+    }
+
+    /// Makes the clean marker of a block obsolete, because a node is about to follow it and it is not needed any more.
+    pub fn give_up_clean_marker(&mut self, flash: &Flash, block: u32) {
+        let b = self.blocks[block];
+        if !flash.manner.marker_in_oob && b.used_bytes() == HEADER_BYTES && self.refs[b.first].owner == 0 {
+            self.mark_obsolete(flash, b.first);
+        }
+    }
+
+    // ---- when there is work --------------------------------------------------------------------------------
+
+    /// Obsolete bytes that garbage collection can free. Blocks that wait for an erase or are being erased are counted
+    /// by `erasing_blocks` and left out here.
+    pub fn collectable_bytes(&self) -> u32 {
+        let totals = self.blocks.totals();
+        (totals.dirty_bytes() + totals.erasing_bytes()).saturating_sub(self.erasing_blocks * self.blocks.block_bytes())
+    }
+
+    pub fn thread_should_wake(&self) -> bool {
+        if !self.blocks.is_empty(List::EraseComplete) || !self.blocks.is_empty(List::ErasePending) {
+            return true;
+        }
+        if self.blocks.totals().unchecked_bytes() != 0 {
+            return true;
+        }
+        if self.free_blocks() + self.erasing_blocks < self.levels.gc_trigger_blocks
+            && self.collectable_bytes() > self.levels.no_space_dirty_bytes
         {
-            // The block is full and clean, so nothing more is written to it.
-            if self.wbuf.is_dirty() {
-                self.flush_wbuf_padded()?;
-            }
-            self.blocks.append(block, List::Clean);
-            self.next_block = None;
+            return true;
         }
-        Ok(id)
+        self.blocks.length(List::VeryDirty) >= self.levels.very_dirty_trigger_blocks
     }
+
+    /// Sends the thread a signal if there is work for it (`jffs2_garbage_collect_trigger`).
+    pub fn trigger_gc_thread(&mut self, flash: &Flash) {
+        if self.signal.is_awaited() && self.thread_should_wake() {
+            self.signal.send(&flash.sim, &flash.options);
+        }
+    }
+}
+
+/// Bytes a node takes on flash.
+pub fn node_bytes(header: u32, payload: usize) -> u32 {
+    pad(header + payload as u32)
 }

@@ -1,15 +1,11 @@
 //! Erase block summaries: a list of a block's nodes at its end, so that a mount need not read the whole block.
 //!
-//! Follows `fs/jffs2/summary.c` and `summary.h`.
-
-use crate::causes;
-use ffslab_fs::{Errno, Result};
+//! Follows `fs/jffs2/summary.c` and `summary.h`. Here summaries are collected, encoded and decoded; `append.rs` writes them,
+//! `scan.rs` reads them.
 
 use crate::format::{
     crc32, Endian, Header, DIRENT_BYTES, INODE_BYTES, MAGIC, TYPE_DIRENT, TYPE_INODE, TYPE_PADDING, TYPE_SUMMARY,
 };
-use crate::refs::NodeState;
-use crate::store::Store;
 
 /// Instead of a number of bytes: the node to be written gets no entry in the summary.
 pub const NO_SUMMARY: u32 = u32::MAX;
@@ -72,7 +68,7 @@ impl Collector {
     }
 
     /// Notes a node whose header stands at the start of `parts[0]`; `at` is its offset in the block.
-    pub fn add_node(&mut self, e: Endian, parts: [&[u8]; 2], at: u32) {
+    pub fn note_node(&mut self, e: Endian, parts: [&[u8]; 2], at: u32) {
         if !self.active || self.disabled {
             return;
         }
@@ -115,56 +111,31 @@ impl Collector {
             _ => self.disable(),
         }
     }
-}
 
-impl Store {
-    /// Writes the summary of the current block, padded to the end of the block (`jffs2_sum_write_sumnode`).
-    pub fn write_summary(&mut self) -> Result<()> {
-        let Some(block) = self.next_block else { return Ok(()) };
-        let free = self.blocks[block].free_bytes();
-        let content = self.summary.bytes() + MARKER_BYTES;
-        if self.summary.count == 0
-            || SUMMARY_HEADER_BYTES + content > free
-            || free - SUMMARY_HEADER_BYTES > SUMMARY_BYTES_MAX
-        {
-            self.summary.disable();
-            return Ok(());
+    /// The summary node of a block of which the last `free` bytes are free, header and body; `at` is where it begins.
+    /// `None`: there is nothing to summarise, or no room.
+    pub fn encode(&mut self, e: Endian, at: u32, free: u32) -> Option<([u8; SUMMARY_HEADER_BYTES as usize], Vec<u8>)> {
+        let content = self.bytes() + MARKER_BYTES;
+        if self.count == 0 || SUMMARY_HEADER_BYTES + content > free || free - SUMMARY_HEADER_BYTES > SUMMARY_BYTES_MAX {
+            return None;
         }
-        let e = self.endian;
-        let offset = (block + 1) * self.block_bytes - free;
-        let mut data = std::mem::take(&mut self.summary.entries);
-        data.resize((free - SUMMARY_HEADER_BYTES) as usize, 0xFF);
-        let marker_at = data.len() - MARKER_BYTES as usize;
-        e.put32(&mut data, marker_at, offset % self.block_bytes);
-        e.put32(&mut data, marker_at + 4, MARKER_MAGIC);
+        let mut body = std::mem::take(&mut self.entries);
+        body.resize((free - SUMMARY_HEADER_BYTES) as usize, 0xFF);
+        let marker_at = body.len() - MARKER_BYTES as usize;
+        e.put32(&mut body, marker_at, at);
+        e.put32(&mut body, marker_at + 4, MARKER_MAGIC);
         let mut head = [0u8; SUMMARY_HEADER_BYTES as usize];
         e.put16(&mut head, 0, MAGIC);
         e.put16(&mut head, 2, TYPE_SUMMARY);
         e.put32(&mut head, 4, free);
         let header_crc = crc32(0, &head[..8]);
         e.put32(&mut head, 8, header_crc);
-        e.put32(&mut head, 12, self.summary.count);
-        e.put32(&mut head, 20, self.summary.padded_bytes);
-        e.put32(&mut head, 24, crc32(0, &data));
+        e.put32(&mut head, 12, self.count);
+        e.put32(&mut head, 20, self.padded_bytes);
+        e.put32(&mut head, 24, crc32(0, &body));
         let node_crc = crc32(0, &head[..24]);
         e.put32(&mut head, 28, node_crc);
-        let written = {
-            let _why = self.sim.because(&causes::SUMMARY);
-            self.flash_write(offset, [&head, &data], 0)
-        };
-        match written {
-            Ok(()) => {
-                self.summary.reset();
-                self.link_node(offset, NodeState::Normal, free, 0);
-                Ok(())
-            }
-            Err(Errno::PowerCut) => Err(Errno::PowerCut),
-            // This is not fatal: without a summary the next mount scans the block.
-            Err(_) => {
-                self.summary.disable();
-                Ok(())
-            }
-        }
+        Some((head, body))
     }
 }
 

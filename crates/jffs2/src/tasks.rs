@@ -57,17 +57,17 @@ pub struct Background {
 
 impl Jffs2 {
     pub(crate) fn start_tasks(&mut self) {
-        let sim = &self.store.sim;
+        let sim = &self.store.flash.sim;
         sim.spawn(&causes::GC_THREAD);
         sim.spawn(&causes::KWORKER);
-        self.store.signal.exists = true;
+        self.store.space.signal.exists = true;
         sim.wake(&causes::GC_THREAD);
     }
 
     pub(crate) fn stop_tasks(&mut self) {
-        self.store.signal.exists = false;
-        self.store.sim.kill(&causes::GC_THREAD);
-        self.store.sim.kill(&causes::KWORKER);
+        self.store.space.signal.exists = false;
+        self.store.flash.sim.kill(&causes::GC_THREAD);
+        self.store.flash.sim.kill(&causes::KWORKER);
     }
 
     /// Where a background task keeps the erasure that it was in the middle of.
@@ -91,14 +91,14 @@ impl Jffs2 {
     pub(crate) fn take_allocation(&mut self, host: &mut dyn Host) {
         if self.may_be_waited_for() {
             self.let_thread_run(host);
-            self.background.chip_uses = self.store.sim.chip_uses();
+            self.background.chip_uses = self.store.flash.sim.chip_uses();
         }
     }
 
     /// Called when the running task gives the allocation semaphore back.
     pub(crate) fn give_allocation(&mut self) {
         if self.may_be_waited_for() {
-            let uses = self.store.sim.chip_uses();
+            let uses = self.store.flash.sim.chip_uses();
             if uses > self.background.chip_uses {
                 self.background.holds_ahead = self.background.holds_ahead.saturating_sub(1);
             }
@@ -109,12 +109,12 @@ impl Jffs2 {
     /// Whether the thread may be waiting for the running task. When tasks wait busily for the chip no other task runs
     /// before the semaphore is free again, so this is never the case.
     fn may_be_waited_for(&self) -> bool {
-        self.sleeps() && self.store.sim.running() != &causes::GC_THREAD
+        self.sleeps() && self.store.flash.sim.running() != &causes::GC_THREAD
     }
 
     /// Whether tasks sleep while the chip works.
     pub(crate) fn sleeps(&self) -> bool {
-        self.store.sim.config().nand_wait == NandWait::Sleep
+        self.store.flash.sim.config().nand_wait == NandWait::Sleep
     }
 
     /// Called when the running task sleeps without holding the allocation semaphore: the thread gets its turn.
@@ -131,18 +131,18 @@ impl Jffs2 {
         let erased = self.erase_beside_others(host);
         self.background.allocation_is_held = false;
         if self.background.thread == ThreadState::Waiting {
-            self.store.sim.wake(&causes::GC_THREAD);
+            self.store.flash.sim.wake(&causes::GC_THREAD);
         }
         if std::mem::take(&mut self.background.worker_waits) {
-            self.store.sim.wake(&causes::KWORKER);
+            self.store.flash.sim.wake(&causes::KWORKER);
         }
         erased
     }
 
     fn erase_beside_others(&mut self, host: &mut dyn Host) -> Result<()> {
-        let mut job = self.store.begin_erase_in_need()?;
+        let mut job = self.store.eraser.begin_in_need(&mut self.store.space, &self.store.flash)?;
         loop {
-            match self.store.erase_step(&mut job)? {
+            match self.store.eraser.step(&mut self.store.space, &self.store.flash, &mut job)? {
                 EraseStep::Begun => {}
                 EraseStep::More => drop(self.take_turns(host)),
                 EraseStep::Done | EraseStep::Nothing => return Ok(()),
@@ -151,21 +151,21 @@ impl Jffs2 {
     }
 
     fn let_thread_run(&mut self, host: &mut dyn Host) {
-        if self.store.sim.is_runnable(&causes::GC_THREAD) && self.background.thread != ThreadState::InPass {
+        if self.store.flash.sim.is_runnable(&causes::GC_THREAD) && self.background.thread != ThreadState::InPass {
             self.give_turn(host, &causes::GC_THREAD);
         }
     }
 
     /// Lets a background task run until it sleeps or must give way to another one.
     pub(crate) fn give_turn(&mut self, host: &mut dyn Host, task: &'static Task) {
-        let _turn = self.store.sim.run_as(task);
+        let _turn = self.store.flash.sim.run_as(task);
         self.run_background(host, task);
     }
 
     /// A scheduling point. Returns `true` when the running task must give way to the task that it has interrupted.
     pub(crate) fn take_turns(&mut self, host: &mut dyn Host) -> bool {
         loop {
-            match self.store.sim.resched() {
+            match self.store.flash.sim.resched() {
                 Switch::Stay => return false,
                 Switch::Yield => return true,
                 Switch::Run(task) => self.give_turn(host, task),
@@ -179,17 +179,17 @@ impl Jffs2 {
         } else if task == &causes::KWORKER {
             self.run_worker(host);
         } else {
-            self.store.sim.block(task);
+            self.store.flash.sim.block(task);
         }
     }
 
     fn run_gc_thread(&mut self, host: &mut dyn Host) {
-        let sim = self.store.sim.clone();
+        let sim = self.store.flash.sim.clone();
         loop {
             match self.background.thread {
                 ThreadState::Top => {
-                    self.store.signal.in_pass = false;
-                    if !self.store.thread_should_wake() && !self.store.signal.pending {
+                    self.store.space.signal.in_pass = false;
+                    if !self.store.space.thread_should_wake() && !self.store.space.signal.pending {
                         self.background.thread = ThreadState::Signalled;
                         return sim.block(&causes::GC_THREAD);
                     }
@@ -198,18 +198,18 @@ impl Jffs2 {
                 ThreadState::Signalled => {
                     // With a signal pending the pause ends at once.
                     self.background.thread = ThreadState::Throttled;
-                    if !self.store.signal.pending {
+                    if !self.store.space.signal.pending {
                         let ticks = (THROTTLE_MS * 1_000_000).div_ceil(sim.tick_ns()) as u32;
                         return sim.sleep_until(&causes::GC_THREAD, sim.timer_after_ticks(ticks));
                     }
                 }
                 ThreadState::Throttled => {
-                    self.store.signal.pending = false;
-                    self.store.signal.in_pass = true;
+                    self.store.space.signal.pending = false;
+                    self.store.space.signal.in_pass = true;
                     self.background.thread = ThreadState::Waiting;
                     // If the task that sent the signal has used the chip since then, it has slept with the semaphore
                     // held, and the thread is in the queue already.
-                    let woken_at = self.store.signal.at_chip_uses.take();
+                    let woken_at = self.store.space.signal.at_chip_uses.take();
                     let has_queued = woken_at.is_some_and(|uses| sim.chip_uses() > uses);
                     self.background.holds_ahead = HOLDS_AHEAD - u8::from(has_queued);
                     self.background.chip_uses = sim.chip_uses();
@@ -233,7 +233,7 @@ impl Jffs2 {
                     Err(_) => self.background.thread = ThreadState::Dead,
                 },
                 ThreadState::Dead => {
-                    self.store.signal.exists = false;
+                    self.store.space.signal.exists = false;
                     return sim.block(&causes::GC_THREAD);
                 }
             }
@@ -244,19 +244,19 @@ impl Jffs2 {
     fn run_worker(&mut self, host: &mut dyn Host) {
         if self.background.allocation_is_held && self.background.worker_job.is_none() {
             self.background.worker_waits = true;
-            return self.store.sim.block(&causes::KWORKER);
+            return self.store.flash.sim.block(&causes::KWORKER);
         }
-        if !self.store.worker_busy {
-            self.store.wbuf.timer_at_ns = None;
-            if !self.store.wbuf.is_dirty() || !self.store.wbuf.holds_inode(0) {
-                return self.store.worker_rests();
+        if !self.store.timer.worker_busy {
+            self.store.timer.fired();
+            if !self.store.flash.wbuf.is_dirty() || !self.store.flash.wbuf.holds_inode(0) {
+                return self.store.timer.worker_rests(&self.store.flash.sim);
             }
-            self.store.worker_busy = true;
-            self.background.flushing_at = self.store.wbuf.offset;
+            self.store.timer.worker_busy = true;
+            self.background.flushing_at = self.store.flash.wbuf.offset;
         }
         match self.fill_and_flush(host, &causes::KWORKER, self.background.flushing_at) {
             Ok(false) => {}
-            Ok(true) | Err(_) => self.store.worker_rests(),
+            Ok(true) | Err(_) => self.store.timer.worker_rests(&self.store.flash.sim),
         }
     }
 
@@ -264,13 +264,13 @@ impl Jffs2 {
     /// garbage collection fills it up (`jffs2_flush_wbuf_gc`). Returns `false` when the task must give way before that
     /// is done.
     fn fill_and_flush(&mut self, host: &mut dyn Host, task: &'static Task, began_at: u32) -> Result<bool> {
-        let _of_setup = self.store.sim.because_of_setup_if(self.store.wbuf.is_of_setup);
-        if self.store.blocks.totals().unchecked_bytes() != 0 && !self.has_job(task) {
+        let _of_setup = self.store.flash.sim.because_of_setup_if(self.store.flash.wbuf.is_of_setup);
+        if self.store.space.blocks.totals().unchecked_bytes() != 0 && !self.has_job(task) {
             // Garbage collection only checks nodes at this stage and would not fill the page, so the page is padded.
             self.store.flush_wbuf_padded()?;
             return Ok(true);
         }
-        while self.store.wbuf.is_dirty() && self.store.wbuf.offset == began_at {
+        while self.store.flash.wbuf.is_dirty() && self.store.flash.wbuf.offset == began_at {
             match self.gc_pass(host, task) {
                 Ok(PassEnd::Done) => {}
                 Ok(PassEnd::Yielded) => return Ok(false),
@@ -287,11 +287,11 @@ impl Jffs2 {
     /// Writes everything that the write buffer holds for an inode to flash (`jffs2_fsync`).
     pub(crate) fn flush_inode(&mut self, host: &mut dyn Host, ino: u32) -> Result<()> {
         self.take_allocation(host);
-        if !self.store.wbuf.is_dirty() || !self.store.wbuf.holds_inode(ino) {
+        if !self.store.flash.wbuf.is_dirty() || !self.store.flash.wbuf.holds_inode(ino) {
             return Ok(());
         }
-        let _why = self.store.sim.because(&causes::SYNC);
-        let began_at = self.store.wbuf.offset;
+        let _why = self.store.flash.sim.because(&causes::SYNC);
+        let began_at = self.store.flash.wbuf.offset;
         self.fill_and_flush(host, &causes::CALLER, began_at).map(|_| ())
     }
 }

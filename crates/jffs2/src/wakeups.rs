@@ -1,15 +1,14 @@
 //! When the background tasks wake: the signal to the garbage collection thread, the write buffer's timer.
 //!
-//! Follows `fs/jffs2/nodemgmt.c` (`jffs2_thread_should_wake`), `background.c` (`jffs2_garbage_collect_trigger`) and
-//! `wbuf.c` (`jffs2_dirty_trigger`). What the tasks do when they run stands in `tasks.rs`.
+//! Follows `fs/jffs2/background.c` (`jffs2_garbage_collect_trigger`) and `wbuf.c` (`jffs2_dirty_trigger`). Whether there is
+//! work for the thread is a question to `space.rs`; what the tasks do when they run stands in `tasks.rs`.
+
+use ffslab_sim::Sim;
 
 use crate::causes;
+use crate::options::{Options, WakeDuringPass, WbufTimer};
 
-use crate::blocks::List;
-use crate::options::{WakeDuringPass, WbufTimer};
-use crate::store::Store;
-
-/// The part of the thread's state that the store needs in order to wake it.
+/// The part of the thread's state that is needed in order to wake it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ThreadSignal {
     pub exists: bool,
@@ -19,80 +18,77 @@ pub struct ThreadSignal {
     pub at_chip_uses: Option<u64>,
 }
 
+impl ThreadSignal {
+    /// Whether a signal would change anything.
+    #[inline]
+    pub fn is_awaited(&self) -> bool {
+        self.exists && !self.pending
+    }
+
+    /// Sends the thread a signal, because there is work for it.
+    pub fn send(&mut self, sim: &Sim, options: &Options) {
+        if self.in_pass {
+            self.pending = options.wake_during_pass == WakeDuringPass::Kept;
+        } else {
+            self.pending = true;
+            self.at_chip_uses = Some(sim.chip_uses());
+            sim.wake(&causes::GC_THREAD);
+        }
+    }
+}
+
 const SECOND_NS: u64 = 1_000_000_000;
 
-impl Store {
-    /// Obsolete bytes that garbage collection can free. Blocks that wait for an erase or are being erased are counted
-    /// by `erasing_blocks` and left out here.
-    pub fn collectable_bytes(&self) -> u32 {
-        let totals = self.blocks.totals();
-        (totals.dirty_bytes() + totals.erasing_bytes()).saturating_sub(self.erasing_blocks * self.block_bytes)
-    }
+/// The write buffer's timer and the worker that it wakes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Timer {
+    /// The time in ns at which the buffer is written although nobody has asked for it.
+    at_ns: Option<u64>,
+    /// The timer has fired and the worker's work is not done yet.
+    pub worker_busy: bool,
+}
 
-    pub fn thread_should_wake(&self) -> bool {
-        if !self.blocks.is_empty(List::EraseComplete) || !self.blocks.is_empty(List::ErasePending) {
-            return true;
-        }
-        if self.blocks.totals().unchecked_bytes() != 0 {
-            return true;
-        }
-        if self.free_blocks() + self.erasing_blocks < self.levels.gc_trigger_blocks
-            && self.collectable_bytes() > self.levels.no_space_dirty_bytes
-        {
-            return true;
-        }
-        self.blocks.length(List::VeryDirty) >= self.levels.very_dirty_trigger_blocks
-    }
-
-    /// Sends the thread a signal if there is work for it (`jffs2_garbage_collect_trigger`).
-    pub fn trigger_gc_thread(&mut self) {
-        if !self.signal.exists || self.signal.pending || !self.thread_should_wake() {
+impl Timer {
+    /// Starts the timer if it is not running, because data of an inode wait in the buffer.
+    pub fn arm(&mut self, sim: &Sim, options: &Options) {
+        if self.at_ns.is_some() {
             return;
         }
-        if self.signal.in_pass {
-            self.signal.pending = self.options.wake_during_pass == WakeDuringPass::Kept;
-        } else {
-            self.signal.pending = true;
-            self.signal.at_chip_uses = Some(self.sim.chip_uses());
-            self.sim.wake(&causes::GC_THREAD);
-        }
-    }
-
-    /// Starts the write buffer's timer if it is not running, because data of an inode wait in the buffer.
-    pub fn arm_wbuf_timer(&mut self) {
-        if self.wbuf.timer_at_ns.is_some() {
-            return;
-        }
-        let delay_ns = u64::from(self.options.wbuf_delay_ms) * 1_000_000;
-        let at_ns = match self.options.wbuf_timer {
-            WbufTimer::DelayedWork => self.sim.timer_after_ticks((delay_ns / self.sim.tick_ns()) as u32),
+        let delay_ns = u64::from(options.wbuf_delay_ms) * 1_000_000;
+        let at_ns = match options.wbuf_timer {
+            WbufTimer::DelayedWork => sim.timer_after_ticks((delay_ns / sim.tick_ns()) as u32),
             WbufTimer::SyncSupers => {
                 // `bdi_arm_supers_timer` rounds up to a whole second, and adds one to a time that is whole already
                 // (`round_jiffies_up`): 5 s become 6, as flash logs of a board show.
                 let period_ns = (delay_ns / SECOND_NS + 1) * SECOND_NS;
-                (self.sim.now_ns() / period_ns + 1) * period_ns
+                (sim.now_ns() / period_ns + 1) * period_ns
             }
         };
-        self.wbuf.timer_at_ns = Some(at_ns);
+        self.at_ns = Some(at_ns);
         if !self.worker_busy {
-            self.sim.sleep_until(&causes::KWORKER, at_ns);
+            sim.sleep_until(&causes::KWORKER, at_ns);
         }
     }
 
     /// Stops the timer, because everything is about to be written.
-    pub fn disarm_wbuf_timer(&mut self) {
-        if self.options.wbuf_timer == WbufTimer::DelayedWork && !self.worker_busy {
-            self.wbuf.timer_at_ns = None;
-            self.sim.block(&causes::KWORKER);
+    pub fn disarm(&mut self, sim: &Sim, options: &Options) {
+        if options.wbuf_timer == WbufTimer::DelayedWork && !self.worker_busy {
+            self.at_ns = None;
+            sim.block(&causes::KWORKER);
         }
     }
 
+    /// Notes that the timer has fired.
+    pub fn fired(&mut self) {
+        self.at_ns = None;
+    }
+
     /// Lets the worker sleep until its timer fires again.
-    pub fn worker_rests(&mut self) {
+    pub fn worker_rests(&mut self, sim: &Sim) {
         self.worker_busy = false;
-        match self.wbuf.timer_at_ns {
-            Some(at_ns) => self.sim.sleep_until(&causes::KWORKER, at_ns),
-            None => self.sim.block(&causes::KWORKER),
+        match self.at_ns {
+            Some(at_ns) => sim.sleep_until(&causes::KWORKER, at_ns),
+            None => sim.block(&causes::KWORKER),
         }
     }
 }

@@ -4,6 +4,8 @@
 //! the oldest dirty block of `yaffs_yaffs2.c`. Blocks are counted from [`Blocks::first`], which is 1: chunk number 0 means
 //! "no chunk".
 
+mod ledger;
+
 use ffslab_fs::BlockSpace;
 
 /// States of a block, with the numbers that checkpoints hold.
@@ -37,10 +39,8 @@ impl BlockState {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlockInfo {
-    /// Chunks in use that belong to deleted files. Garbage collection drops them.
-    pub soft_deleted_chunks: i32,
-    /// Chunks in use, the soft-deleted ones included.
-    pub in_use_chunks: i32,
+    soft_deleted_chunks: i32,
+    in_use_chunks: i32,
     pub state: BlockState,
     /// A program operation failed in the block: garbage collection moves its data away, then the block is marked bad.
     pub needs_retiring: bool,
@@ -57,6 +57,26 @@ pub struct BlockInfo {
 }
 
 impl BlockInfo {
+    /// A block with these counts, as a checkpoint states them.
+    pub fn with_counts(in_use_chunks: i32, soft_deleted_chunks: i32) -> BlockInfo {
+        BlockInfo { in_use_chunks, soft_deleted_chunks, ..BlockInfo::default() }
+    }
+
+    /// Chunks in use, the soft-deleted ones included.
+    pub fn in_use_chunks(&self) -> i32 {
+        self.in_use_chunks
+    }
+
+    /// Chunks in use that belong to deleted files. Garbage collection drops them.
+    pub fn soft_deleted_chunks(&self) -> i32 {
+        self.soft_deleted_chunks
+    }
+
+    /// Whether the block was opened before the block with this sequence number, if it holds files at all.
+    fn is_older_than(&self, sequence: u32) -> bool {
+        !matches!(self.state, BlockState::Full | BlockState::Collecting) || self.sequence < sequence
+    }
+
     /// Chunks that a garbage collection would have to copy.
     pub fn live(&self) -> i32 {
         self.in_use_chunks - self.soft_deleted_chunks
@@ -94,8 +114,10 @@ pub struct Blocks {
     /// A bit for each chunk in use.
     bits: Vec<u8>,
     bit_stride: usize,
-    pub erased_blocks: i32,
-    pub free_chunks: i32,
+    erased_blocks: i32,
+    free_chunks: i32,
+    /// The sums were right when the medium had been read, so that they must stay right. A medium may begin with wrong ones.
+    pub(crate) is_trusted: bool,
     pub alloc_block: Option<u32>,
     pub alloc_page: u32,
     pub alloc_finder: u32,
@@ -116,6 +138,7 @@ impl Blocks {
             bit_stride,
             erased_blocks: 0,
             free_chunks: 0,
+            is_trusted: false,
             alloc_block: None,
             alloc_page: 0,
             alloc_finder: 0,
@@ -176,10 +199,6 @@ impl Blocks {
         &self.bits
     }
 
-    pub fn bits_mut(&mut self) -> &mut [u8] {
-        &mut self.bits
-    }
-
     pub fn bit_stride_bytes(&self) -> usize {
         self.bit_stride
     }
@@ -195,13 +214,13 @@ impl Blocks {
     }
 
     #[inline]
-    pub fn set_in_use(&mut self, block: u32, page: u32) {
+    fn set_in_use(&mut self, block: u32, page: u32) {
         let (at, mask) = self.bit(block, page);
         self.bits[at] |= mask;
     }
 
     #[inline]
-    pub fn clear_in_use(&mut self, block: u32, page: u32) {
+    fn clear_in_use(&mut self, block: u32, page: u32) {
         let (at, mask) = self.bit(block, page);
         self.bits[at] &= !mask;
     }
@@ -211,7 +230,7 @@ impl Blocks {
         start..start + self.bit_stride
     }
 
-    pub fn clear_all(&mut self, block: u32) {
+    fn clear_all(&mut self, block: u32) {
         let range = self.bits_of(block);
         self.bits[range].fill(0);
     }
@@ -242,6 +261,10 @@ impl Blocks {
             if self.info(block).state == BlockState::Empty {
                 self.sequence = self.sequence.wrapping_add(1);
                 let sequence = self.sequence;
+                debug_assert!(
+                    !self.is_trusted || self.info.iter().all(|info| info.is_older_than(sequence)),
+                    "{sequence:#x}"
+                );
                 let info = self.info_mut(block);
                 info.state = BlockState::Allocating;
                 info.sequence = sequence;
@@ -264,10 +287,8 @@ impl Blocks {
     pub fn take_chunk(&mut self) -> Option<u32> {
         let block = self.alloc_block?;
         let page = self.alloc_page;
-        self.info_mut(block).in_use_chunks += 1;
-        self.set_in_use(block, page);
+        self.use_chunk(block, page);
         self.alloc_page += 1;
-        self.free_chunks -= 1;
         if self.alloc_page >= self.chunks_per_block {
             self.info_mut(block).state = BlockState::Full;
             self.alloc_block = None;

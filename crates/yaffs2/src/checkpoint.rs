@@ -3,135 +3,40 @@
 //! Follows the checkpoint functions of `yaffs_yaffs2.c` and the structures of `yaffs_guts.h`, as a 32-bit little-endian
 //! CPU lays them out. The first change after a checkpoint erases it, so a mount never finds an outdated one.
 
-use std::cell::Cell;
-
 use crate::causes;
 use ffslab_fs::Result;
 
 use crate::blocks::{BlockInfo, BlockState};
+use crate::checkpoint_size::{DEVICE_BYTES, OBJECT_BYTES, VALIDITY_BYTES};
 use crate::checkpoint_stream::{version, Broken, Reader, StreamResult, Writer};
+use crate::damage::{Damage, Flaw};
 use crate::device::Device;
 use crate::objects::{Obj, NONE};
 use crate::options::Generation;
 use crate::tags::Kind;
 use crate::tnodes::LEAF_CHUNKS;
 
-/// Sequence number in the tags of checkpoint pages.
-pub const SEQUENCE_CHECKPOINT: u32 = 0x21;
-/// Smaller partitions have no checkpoints.
-const BLOCKS_MIN: u32 = 60;
 const MAGIC: u32 = 0x5941_FF53;
 
-const VALIDITY_BYTES: u32 = 16;
-const DEVICE_BYTES: u32 = 36;
-const BLOCK_INFO_BYTES: u32 = 8;
-const OBJECT_BYTES: u32 = 32;
-
-#[derive(Default)]
-pub(crate) struct CheckpointState {
-    /// The checkpoint on flash agrees with memory.
-    pub is_valid: bool,
-    /// Blocks on flash that hold a checkpoint, up to date or not.
-    pub blocks: u32,
-    /// The last result of `checkpoint_size_blocks`: number of objects, number of tnodes, size in blocks. It is kept
-    /// because every chunk that is written needs the size several times.
-    size_blocks: Cell<Option<(u32, u32, u32)>>,
-}
-
 impl Device {
-    fn has_checkpoints(&self) -> bool {
-        self.options.checkpoint_write && self.blocks.count() >= BLOCKS_MIN
-    }
-
-    /// Bits of a chunk's number in a leaf of a tree (`tnode_width`).
-    fn tnode_width_bits(&self) -> u32 {
-        let chunks = self.blocks.chunks_per_block * (self.blocks.last() + 1);
-        chunks.next_power_of_two().trailing_zeros().next_multiple_of(2).max(16)
-    }
-
-    /// Bytes of a tnode in memory and in a checkpoint: a leaf or eight pointers, whichever is larger.
-    fn tnode_bytes(&self) -> u32 {
-        (self.tnode_width_bits() * LEAF_CHUNKS as u32 / 8).max(self.options.pointer_bits)
-    }
-
-    /// Blocks that must be kept free for the next checkpoint, beyond the blocks that the present one occupies
-    /// (`yaffs_calc_checkpt_blocks_required`).
-    pub fn checkpoint_blocks_wanted(&self) -> i32 {
-        if !self.has_checkpoints() {
-            return 0;
-        }
-        let (objects, tnodes) = (self.objects.count(), self.tnodes.count());
-        let size_blocks = match self.checkpoint.size_blocks.get() {
-            Some((of_objects, of_tnodes, blocks)) if (of_objects, of_tnodes) == (objects, tnodes) => blocks,
-            _ => {
-                let blocks = self.checkpoint_size_blocks(objects, tnodes);
-                self.checkpoint.size_blocks.set(Some((objects, tnodes, blocks)));
-                blocks
-            }
-        };
-        size_blocks.saturating_sub(self.checkpoint.blocks) as i32
-    }
-
-    /// Blocks that a checkpoint of so many objects and tnodes takes.
-    fn checkpoint_size_blocks(&self, objects: u32, tnodes: u32) -> u32 {
-        let blocks = self.blocks.count();
-        let bytes = 2 * VALIDITY_BYTES
-            + DEVICE_BYTES
-            + blocks * (BLOCK_INFO_BYTES + self.blocks.bit_stride_bytes() as u32)
-            + (OBJECT_BYTES + 4) * objects
-            + (self.tnode_bytes() + 4) * tnodes
-            + 4;
-        // One block more because of rounding, and two in case of bad blocks.
-        bytes / (self.data_bytes * self.blocks.chunks_per_block) + 3
-    }
-
-    /// Erases the checkpoint on flash, because something is about to change.
-    #[inline]
-    pub fn invalidate_checkpoint(&mut self) -> Result<()> {
-        if self.checkpoint.is_valid || self.checkpoint.blocks > 0 {
-            self.checkpoint.is_valid = false;
-            self.erase_checkpoint()?;
-        }
-        Ok(())
-    }
-
-    pub fn erase_checkpoint(&mut self) -> Result<()> {
-        let _why = self.sim.because(&causes::SUMMARY);
-        for block in self.blocks.all() {
-            if self.blocks.info(block).state != BlockState::Checkpoint {
-                continue;
-            }
-            if self.medium.erase(block - 1)? {
-                self.blocks.info_mut(block).state = BlockState::Empty;
-                self.blocks.erased_blocks += 1;
-                self.blocks.free_chunks += self.blocks.chunks_per_block as i32;
-            } else {
-                self.medium.mark_bad(block - 1)?;
-                self.blocks.info_mut(block).state = BlockState::Dead;
-            }
-        }
-        self.checkpoint.blocks = 0;
-        Ok(())
-    }
-
     // ---- writing -------------------------------------------------------------------------------------------
 
     /// Writes a checkpoint unless the one on flash is up to date (`yaffs_checkpoint_save`).
     pub fn save_checkpoint(&mut self) -> Result<()> {
-        if self.checkpoint.is_valid {
+        if self.chunks.checkpoint.is_valid {
             return Ok(());
         }
-        self.invalidate_checkpoint()?;
+        self.chunks.invalidate_checkpoint()?;
         if !self.has_checkpoints() {
             return Ok(());
         }
-        let _why = self.sim.because(&causes::SUMMARY);
-        let Some(mut writer) = self.open_checkpoint_for_writing()? else { return Ok(()) };
+        let _why = self.chunks.sim.because(&causes::SUMMARY);
+        let Some(mut writer) = self.chunks.open_checkpoint_for_writing()? else { return Ok(()) };
         let written = self.write_checkpoint(&mut writer);
-        let closed = self.close_written(writer);
+        let closed = self.chunks.close_written(writer);
         match written.and(closed) {
-            Ok(()) => self.checkpoint.is_valid = true,
-            Err(Broken::Useless) => {}
+            Ok(()) => self.chunks.checkpoint.is_valid = true,
+            Err(Broken::Absent | Broken::Flaw(_)) => {}
             Err(Broken::Medium(error)) => return Err(error),
         }
         Ok(())
@@ -139,32 +44,32 @@ impl Device {
 
     fn write_words(&mut self, writer: &mut Writer, words: &[u32]) -> StreamResult<()> {
         for word in words {
-            self.write_stream(writer, &word.to_le_bytes())?;
+            self.chunks.write_stream(writer, &word.to_le_bytes())?;
         }
         Ok(())
     }
 
     fn write_checkpoint(&mut self, writer: &mut Writer) -> StreamResult<()> {
-        let version = version(self.options.generation);
+        let version = version(self.chunks.options.generation);
         self.write_words(writer, &[VALIDITY_BYTES, MAGIC, version, 1])?;
         let device = [
             DEVICE_BYTES,
-            self.blocks.erased_blocks as u32,
-            self.blocks.alloc_block.unwrap_or(u32::MAX),
-            self.blocks.alloc_page,
-            self.blocks.free_chunks as u32,
+            self.chunks.blocks.erased_blocks() as u32,
+            self.chunks.blocks.alloc_block.unwrap_or(u32::MAX),
+            self.chunks.blocks.alloc_page,
+            self.chunks.blocks.free_chunks() as u32,
             self.objects.deleted_files as u32,
             self.objects.unlinked_files as u32,
             0,
-            self.blocks.sequence,
+            self.chunks.blocks.sequence,
         ];
         self.write_words(writer, &device)?;
-        for block in self.blocks.all() {
-            let info = pack_info(self.blocks.info(block));
+        for block in self.chunks.blocks.all() {
+            let info = pack_info(self.chunks.blocks.info(block));
             self.write_words(writer, &info)?;
         }
-        let bits = self.blocks.bits().to_vec();
-        self.write_stream(writer, &bits)?;
+        let bits = self.chunks.blocks.bits().to_vec();
+        self.chunks.write_stream(writer, &bits)?;
         let objects: Vec<Obj> = self.objects.in_checkpoint_order().collect();
         for obj in objects {
             self.write_object(writer, obj)?;
@@ -173,7 +78,7 @@ impl Device {
         end[0] = OBJECT_BYTES;
         self.write_words(writer, &end)?;
         self.write_words(writer, &[VALIDITY_BYTES, MAGIC, version, 0])?;
-        self.write_check_sum(writer)
+        self.chunks.write_check_sum(writer)
     }
 
     fn write_object(&mut self, writer: &mut Writer, obj: Obj) -> StreamResult<()> {
@@ -223,13 +128,13 @@ impl Device {
             pack_leaf(&mut leaves, chunks, width, bytes);
         });
         leaves.extend_from_slice(&u32::MAX.to_le_bytes());
-        self.write_stream(writer, &leaves)
+        self.chunks.write_stream(writer, &leaves)
     }
 
     /// Position of an object's serial number in its bit fields: older sources gave it a byte of its own, today's pack
     /// it.
     fn serial_shift(&self) -> u32 {
-        if self.options.generation == Generation::Today {
+        if self.chunks.options.generation == Generation::Today {
             9
         } else {
             16
@@ -241,18 +146,23 @@ impl Device {
     /// Loads a checkpoint. `false`: there is no checkpoint that can be trusted, and the caller must discard what the
     /// attempt has left in memory.
     pub fn restore_checkpoint(&mut self) -> Result<bool> {
-        if !self.options.checkpoint_read {
+        if !self.chunks.options.checkpoint_read {
             return Ok(false);
         }
-        let mut reader = self.open_checkpoint_for_reading();
+        let mut reader = self.chunks.open_checkpoint_for_reading();
         let read = self.read_checkpoint(&mut reader);
-        self.close_read(reader);
+        let place = reader.place;
+        self.chunks.close_read(reader);
         match read {
             Ok(()) => {
-                self.checkpoint.is_valid = true;
+                self.chunks.checkpoint.is_valid = true;
                 Ok(true)
             }
-            Err(Broken::Useless) => Ok(false),
+            Err(Broken::Absent) => Ok(false),
+            Err(Broken::Flaw(flaw)) => {
+                self.damage = Some(Damage { flaw, object: None, place });
+                Ok(false)
+            }
             Err(Broken::Medium(error)) => Err(error),
         }
     }
@@ -262,39 +172,48 @@ impl Device {
         self.read_device(reader)?;
         let mut links = Vec::new();
         while self.read_object(reader, &mut links)? {}
-        self.join_links(&links);
+        self.objects.join_links(&links);
         self.read_validity(reader, 0)?;
-        self.read_check_sum(reader)
+        self.chunks.read_check_sum(reader)
     }
 
     fn read_validity(&mut self, reader: &mut Reader, head: u32) -> StreamResult<()> {
-        let words = self.read_words(reader)?;
-        demand(words == [VALIDITY_BYTES, MAGIC, version(self.options.generation), head])
+        let [bytes, magic, version_found, head_found] = self.chunks.read_words(reader)?;
+        demand(bytes == VALIDITY_BYTES, "length of its frame", bytes)?;
+        demand(magic == MAGIC, "magic number", magic)?;
+        demand(version_found == version(self.chunks.options.generation), "version", version_found)?;
+        demand(head_found == head, "head or tail", head_found)
     }
 
     /// Reads the state of the device. Numbers that are impossible for a partition of this size are refused even if the
     /// check sums are right.
     fn read_device(&mut self, reader: &mut Reader) -> StreamResult<()> {
-        let [bytes, erased, alloc_block, alloc_page, free, deleted, unlinked, _, sequence] = self.read_words(reader)?;
-        demand(bytes == DEVICE_BYTES)?;
-        let (blocks, per_block) = (self.blocks.count(), self.blocks.chunks_per_block);
-        demand(erased <= blocks && free <= blocks * per_block && alloc_page <= per_block)?;
-        let alloc_block = Some(alloc_block).filter(|&block| block != u32::MAX);
-        demand(alloc_block.is_none_or(|block| self.blocks.all().contains(&block) && alloc_page < per_block))?;
-        for block in self.blocks.all() {
-            let info = unpack_info(self.read_words(reader)?).ok_or(Broken::Useless)?;
+        let [bytes, erased, alloc_block, alloc_page, free, deleted, unlinked, _, sequence] =
+            self.chunks.read_words(reader)?;
+        demand(bytes == DEVICE_BYTES, "length of the state", bytes)?;
+        let (blocks, per_block) = (self.chunks.blocks.count(), self.chunks.blocks.chunks_per_block);
+        demand(erased <= blocks, "number of erased blocks", erased)?;
+        demand(free <= blocks * per_block, "number of free chunks", free)?;
+        demand(alloc_page <= per_block, "page to write next", alloc_page)?;
+        let open = Some(alloc_block).filter(|&block| block != u32::MAX);
+        let may_be_open = |block| self.chunks.blocks.all().contains(&block) && alloc_page < per_block;
+        demand(open.is_none_or(may_be_open), "open block", alloc_block)?;
+        let alloc_block = open;
+        for block in self.chunks.blocks.all() {
+            let words: [u32; 2] = self.chunks.read_words(reader)?;
+            let wrong = Flaw::CheckpointValue { what: "state of a block", found: words[0] };
+            let info = unpack_info(words).ok_or(Broken::Flaw(wrong))?;
             let range = 0..=per_block as i32;
-            demand(range.contains(&info.in_use_chunks) && range.contains(&info.soft_deleted_chunks))?;
-            *self.blocks.info_mut(block) = info;
+            let counts = [info.in_use_chunks(), info.soft_deleted_chunks()];
+            demand(counts.iter().all(|count| range.contains(count)), "counts of a block", words[0])?;
+            *self.chunks.blocks.info_mut(block) = info;
         }
-        let mut bits = vec![0; self.blocks.bits().len()];
-        self.read_stream(reader, &mut bits)?;
-        self.blocks.bits_mut().copy_from_slice(&bits);
-        self.blocks.erased_blocks = erased as i32;
-        self.blocks.free_chunks = free as i32;
-        self.blocks.alloc_block = alloc_block;
-        self.blocks.alloc_page = alloc_page;
-        self.blocks.sequence = sequence;
+        let mut bits = vec![0; self.chunks.blocks.bits().len()];
+        self.chunks.read_stream(reader, &mut bits)?;
+        self.chunks.blocks.restore(erased as i32, free as i32, &bits);
+        self.chunks.blocks.alloc_block = alloc_block;
+        self.chunks.blocks.alloc_page = alloc_page;
+        self.chunks.blocks.sequence = sequence;
         self.objects.deleted_files = deleted as i32;
         self.objects.unlinked_files = unlinked as i32;
         Ok(())
@@ -302,18 +221,20 @@ impl Device {
 
     /// Reads one object. Returns `false` at the mark behind the last object.
     fn read_object(&mut self, reader: &mut Reader, links: &mut Vec<Obj>) -> StreamResult<bool> {
-        let [bytes, id, parent, header_chunk, bits, chunks, low, high] = self.read_words(reader)?;
-        demand(bytes == OBJECT_BYTES)?;
+        let [bytes, id, parent, header_chunk, bits, chunks, low, high] = self.chunks.read_words(reader)?;
+        demand(bytes == OBJECT_BYTES, "length of an object", bytes)?;
         if id == u32::MAX {
             return Ok(false);
         }
-        demand(header_chunk == 0 || self.blocks.contains_chunk(header_chunk))?;
+        let there = header_chunk == 0 || self.chunks.blocks.contains_chunk(header_chunk);
+        demand(there, "chunk of a header", header_chunk)?;
         let kind = Kind::from_number(bits & 7);
         let obj = self.find_or_make(id, kind);
-        demand(self.objects[obj].kind == kind)?;
+        demand(self.objects[obj].kind == kind, "kind of an object", bits & 7)?;
         if parent != 0 {
             let dir = self.find_or_make(parent, Kind::Directory);
-            demand(self.objects[dir].kind == Kind::Directory && dir != obj)?;
+            let is_directory = self.objects[dir].kind == Kind::Directory && dir != obj;
+            demand(is_directory, "parent of an object", parent)?;
             self.objects.enter_directory(dir, obj);
         }
         let serial_shift = self.serial_shift();
@@ -350,30 +271,32 @@ impl Device {
         let width = self.tnode_width_bits();
         let mut packed = vec![0; self.tnode_bytes() as usize];
         loop {
-            let [first_chunk] = self.read_words(reader)?;
+            let [first_chunk] = self.chunks.read_words(reader)?;
             if first_chunk == u32::MAX {
                 return Ok(());
             }
-            self.read_stream(reader, &mut packed)?;
+            self.chunks.read_stream(reader, &mut packed)?;
             let chunks = unpack_leaf(&packed, width);
-            demand(chunks.iter().all(|&chunk| chunk == 0 || self.blocks.contains_chunk(chunk)))?;
-            demand(self.tnodes.put_leaf(&mut self.objects[obj].file.tree, first_chunk, chunks))?;
+            let stray = chunks.iter().copied().find(|&at| at != 0 && !self.chunks.blocks.contains_chunk(at));
+            demand(stray.is_none(), "place of a chunk", stray.unwrap_or_default())?;
+            let is_file = self.tnodes.put_leaf(&mut self.objects[obj].file.tree, first_chunk, chunks);
+            demand(is_file, "chunk of a file", first_chunk)?;
         }
     }
 }
 
-fn demand(condition: bool) -> StreamResult<()> {
-    if condition {
-        Ok(())
-    } else {
-        Err(Broken::Useless)
+/// Refuses a checkpoint that states something impossible.
+fn demand(condition: bool, what: &'static str, found: u32) -> StreamResult<()> {
+    match condition {
+        true => Ok(()),
+        false => Err(Broken::Flaw(Flaw::CheckpointValue { what, found })),
     }
 }
 
 /// Bit fields of `struct yaffs_block_info`: counts of 10 bits, state of 4, flags.
 fn pack_info(info: &BlockInfo) -> [u32; 2] {
-    let bits = (info.soft_deleted_chunks as u32 & 0x3FF)
-        | (info.in_use_chunks as u32 & 0x3FF) << 10
+    let bits = (info.soft_deleted_chunks() as u32 & 0x3FF)
+        | (info.in_use_chunks() as u32 & 0x3FF) << 10
         | (info.state as u32) << 20
         | u32::from(info.needs_retiring) << 24
         | u32::from(info.skip_erased_check) << 25
@@ -386,18 +309,16 @@ fn pack_info(info: &BlockInfo) -> [u32; 2] {
 
 fn unpack_info([bits, sequence]: [u32; 2]) -> Option<BlockInfo> {
     let flag = |place: u32| bits >> place & 1 == 1;
-    Some(BlockInfo {
-        soft_deleted_chunks: (bits & 0x3FF) as i32,
-        in_use_chunks: (bits >> 10 & 0x3FF) as i32,
-        state: BlockState::from_number(bits >> 20 & 0xF)?,
-        needs_retiring: flag(24),
-        skip_erased_check: flag(25),
-        gc_prioritise: flag(26),
-        error_strikes: (bits >> 27 & 7) as u8,
-        has_summary: flag(30),
-        has_shrink_header: flag(31),
-        sequence,
-    })
+    let mut info = BlockInfo::with_counts((bits >> 10 & 0x3FF) as i32, (bits & 0x3FF) as i32);
+    info.state = BlockState::from_number(bits >> 20 & 0xF)?;
+    info.needs_retiring = flag(24);
+    info.skip_erased_check = flag(25);
+    info.gc_prioritise = flag(26);
+    info.error_strikes = (bits >> 27 & 7) as u8;
+    info.has_summary = flag(30);
+    info.has_shrink_header = flag(31);
+    info.sequence = sequence;
+    Some(info)
 }
 
 /// Sixteen numbers of `width` bits, the first in the lowest bits, in a tnode of `bytes`.
@@ -448,16 +369,11 @@ mod tests {
 
     #[test]
     fn block_information_survives() {
-        let info = BlockInfo {
-            soft_deleted_chunks: 3,
-            in_use_chunks: 64,
-            state: BlockState::Full,
-            error_strikes: 5,
-            has_summary: true,
-            has_shrink_header: true,
-            sequence: 0x1234,
-            ..BlockInfo::default()
-        };
+        let mut info = BlockInfo::with_counts(64, 3);
+        info.state = BlockState::Full;
+        info.error_strikes = 5;
+        (info.has_summary, info.has_shrink_header) = (true, true);
+        info.sequence = 0x1234;
         assert_eq!(unpack_info(pack_info(&info)), Some(info));
     }
 }

@@ -7,8 +7,8 @@
 use ffslab_fs::{Errno, Result};
 
 use crate::blocks::BlockState;
-use crate::checkpoint::SEQUENCE_CHECKPOINT;
-use crate::device::Device;
+use crate::chunks::{Chunks, SEQUENCE_CHECKPOINT};
+use crate::damage::{Flaw, Place};
 use crate::options::Generation;
 use crate::tags::{EccResult, Tags};
 
@@ -44,8 +44,10 @@ impl Sums {
 
 /// Why a checkpoint cannot be read, or written.
 pub enum Broken {
-    /// The checkpoint ends early or contradicts itself, or there is no room to write one.
-    Useless,
+    /// There is no checkpoint, or no room to write one.
+    Absent,
+    /// It contradicts itself.
+    Flaw(Flaw),
     Medium(Errno),
 }
 
@@ -88,12 +90,14 @@ pub struct Reader {
     next_block: u32,
     blocks_max: u32,
     pub blocks: Vec<u32>,
+    /// Which page was read last.
+    pub place: Option<Place>,
 }
 
-impl Device {
+impl Chunks {
     /// Begins a checkpoint. `None`: there is no room for one.
     pub fn open_checkpoint_for_writing(&mut self) -> Result<Option<Writer>> {
-        if self.blocks.erased_blocks <= self.options.reserved_blocks as i32 {
+        if self.blocks.erased_blocks() <= self.options.reserved_blocks as i32 {
             return Ok(None);
         }
         self.erase_checkpoint()?;
@@ -144,7 +148,7 @@ impl Device {
             writer.next_block = writer.block.map(|block| block + 1);
             writer.page_in_block = 0;
         }
-        let block = writer.block.ok_or(Broken::Useless)?;
+        let block = writer.block.ok_or(Broken::Absent)?;
         if writer.page_in_block == 0 {
             self.blocks.info_mut(block).state = BlockState::Checkpoint;
             self.checkpoint.blocks += 1;
@@ -165,7 +169,7 @@ impl Device {
     }
 
     fn next_erased_block(&self, from: Option<u32>) -> Option<u32> {
-        if self.blocks.erased_blocks <= self.options.reserved_blocks as i32 {
+        if self.blocks.erased_blocks() <= self.options.reserved_blocks as i32 {
             return None;
         }
         (from?..=self.blocks.last()).find(|&block| self.blocks.info(block).state == BlockState::Empty)
@@ -182,8 +186,7 @@ impl Device {
     }
 
     fn account_for_checkpoint(&mut self) {
-        self.blocks.free_chunks -= (self.checkpoint.blocks * self.blocks.chunks_per_block) as i32;
-        self.blocks.erased_blocks -= self.checkpoint.blocks as i32;
+        self.blocks.became_checkpoint(self.checkpoint.blocks);
     }
 
     // ---- reading -------------------------------------------------------------------------------------------
@@ -201,6 +204,7 @@ impl Device {
             // One block in 16 is far more than a checkpoint needs.
             blocks_max: (self.blocks.last() - self.blocks.first()) / 16 + 2,
             blocks: Vec::new(),
+            place: None,
         }
     }
 
@@ -236,7 +240,7 @@ impl Device {
         if found == expected {
             Ok(())
         } else {
-            Err(Broken::Useless)
+            Err(Broken::Flaw(Flaw::CheckpointSum { found: expected, expected: found }))
         }
     }
 
@@ -245,7 +249,11 @@ impl Device {
             reader.block = self.find_checkpoint_block(reader)?;
             reader.page_in_block = 0;
         }
-        let block = reader.block.ok_or(Broken::Useless)?;
+        let Some(block) = reader.block else {
+            let page = reader.page;
+            return Err(if page == 0 { Broken::Absent } else { Broken::Flaw(Flaw::CheckpointEnds { page }) });
+        };
+        reader.place = Some(Place { block: block - 1, page: reader.page_in_block });
         let chunk = (block - 1) * self.blocks.chunks_per_block + reader.page_in_block;
         let tags = self.medium.read(chunk, &mut reader.buffer)?;
         let header = reader.sums.page_header(version(self.options.generation), reader.page);
@@ -254,7 +262,7 @@ impl Device {
             || tags.sequence != SEQUENCE_CHECKPOINT
             || reader.buffer[..PAGE_HEADER_BYTES] != header
         {
-            return Err(Broken::Useless);
+            return Err(Broken::Flaw(Flaw::CheckpointPage { page: reader.page }));
         }
         reader.at = PAGE_HEADER_BYTES;
         reader.page += 1;

@@ -41,8 +41,8 @@ impl Yaffs2 {
     /// whether more than half of the free space is erased.
     pub fn collect_garbage(&mut self) -> Result<bool> {
         self.device.check_gc(true)?;
-        let erased = self.device.blocks.erased_blocks * self.device.blocks.chunks_per_block as i32;
-        Ok(erased > self.device.blocks.free_chunks / 2)
+        let erased = self.device.chunks.blocks.erased_blocks() * self.device.chunks.blocks.chunks_per_block as i32;
+        Ok(erased > self.device.chunks.blocks.free_chunks() / 2)
     }
 }
 

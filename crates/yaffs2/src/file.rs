@@ -8,7 +8,7 @@ use ffslab_fs::Result;
 use crate::device::Device;
 use crate::headers::HeaderUpdate;
 use crate::objects::{Obj, DELETED_ID, NONE, UNLINKED_ID};
-use crate::tags::{Kind, Tags};
+use crate::tags::Kind;
 
 /// A gap of fewer chunks than this at the end of a file is filled with zeros.
 const SMALL_HOLE_CHUNKS: u32 = 4;
@@ -16,64 +16,11 @@ const SMALL_HOLE_CHUNKS: u32 = 4;
 impl Device {
     /// Chunk of a file that holds byte `at`, counted from 1, and the byte's place in it. `None`: no file is so long.
     fn chunk_at(&self, at: u64) -> Option<(u32, usize)> {
-        let chunk = u32::try_from(at / u64::from(self.data_bytes)).ok()?.checked_add(1)?;
-        (chunk <= crate::tnodes::CHUNK_ID_MAX).then_some((chunk, (at % u64::from(self.data_bytes)) as usize))
+        let chunk = u32::try_from(at / u64::from(self.chunks.data_bytes)).ok()?.checked_add(1)?;
+        (chunk <= crate::tnodes::CHUNK_ID_MAX).then_some((chunk, (at % u64::from(self.chunks.data_bytes)) as usize))
     }
 
     // ---- chunks --------------------------------------------------------------------------------------------
-
-    /// Reads a chunk of a file; a chunk that is not on flash reads as zeros. Data that ECC cannot correct are returned
-    /// as they are: YAFFS2 reports no read errors.
-    pub fn read_file_chunk(&mut self, obj: Obj, chunk: u32, data: &mut [u8]) -> Result<()> {
-        match self.tnodes.find(&self.objects[obj].file.tree, chunk) {
-            Some(at) => self.read_chunk(at, data).map(drop),
-            None => {
-                data.fill(0);
-                Ok(())
-            }
-        }
-    }
-
-    /// Writes a chunk of a file to flash (`yaffs_wr_data_obj`). `false`: no space.
-    pub fn write_file_chunk(
-        &mut self,
-        obj: Obj,
-        chunk: u32,
-        data: &[u8],
-        count_bytes: u32,
-        use_reserve: bool,
-    ) -> Result<bool> {
-        let _why = self.sim.because(&causes::DATA);
-        self.check_gc(false)?;
-        let file = &mut self.objects[obj].file;
-        let before = self.tnodes.find(&file.tree, chunk);
-        // The leaf of the tree is made before the chunk is written, because a failure can still be reported without
-        // harm here.
-        if before.is_none() && self.tnodes.entry(&mut file.tree, chunk).is_none() {
-            return Ok(false);
-        }
-        let end = u64::from(chunk - 1) * u64::from(self.data_bytes) + u64::from(count_bytes);
-        let mut tags = Tags::of_data(self.objects[obj].id, chunk, count_bytes);
-        let Some(at) = self.write_new_chunk(data, &mut tags, use_reserve)? else { return Ok(false) };
-        let file = &mut self.objects[obj].file;
-        file.stored_bytes = file.stored_bytes.max(end);
-        self.put_chunk(obj, chunk, at);
-        if let Some(before) = before {
-            self.delete_chunk(before)?;
-        }
-        Ok(true)
-    }
-
-    /// Enters into the file's tree that its `chunk` is at chunk `at` of the flash from now on.
-    pub fn put_chunk(&mut self, obj: Obj, chunk: u32, at: u32) {
-        let file = &mut self.objects[obj].file;
-        if let Some(entry) = self.tnodes.entry(&mut file.tree, chunk) {
-            if *entry == 0 {
-                file.chunks += 1;
-            }
-            *entry = at;
-        }
-    }
 
     // ---- reading and writing -------------------------------------------------------------------------------
 
@@ -84,7 +31,7 @@ impl Device {
                 data.fill(0);
                 return Ok(());
             };
-            let count = data.len().min(self.data_bytes as usize - start);
+            let count = data.len().min(self.chunks.data_bytes as usize - start);
             let (part, rest) = std::mem::take(&mut data).split_at_mut(count);
             self.read_part(obj, chunk, start, part)?;
             at += count as u64;
@@ -95,7 +42,7 @@ impl Device {
 
     fn read_part(&mut self, obj: Obj, chunk: u32, start: usize, part: &mut [u8]) -> Result<()> {
         let cached = self.cache.find(obj, chunk);
-        if cached.is_none() && part.len() == self.data_bytes as usize && !self.options.inband_tags {
+        if cached.is_none() && part.len() == self.chunks.data_bytes as usize && !self.chunks.options.inband_tags {
             return self.read_file_chunk(obj, chunk, part);
         }
         let slot = match cached {
@@ -109,10 +56,10 @@ impl Device {
                 Ok(())
             }
             None => {
-                let mut buffer = self.buffer();
+                let mut buffer = self.chunks.buffer();
                 let read = self.read_file_chunk(obj, chunk, &mut buffer);
                 part.copy_from_slice(&buffer[start..start + part.len()]);
-                self.release(buffer);
+                self.chunks.release(buffer);
                 read
             }
         }
@@ -128,7 +75,7 @@ impl Device {
         let mut done = 0;
         while done < data.len() {
             let Some((chunk, start)) = self.chunk_at(at + done as u64) else { break };
-            let count = (data.len() - done).min(self.data_bytes as usize - start);
+            let count = (data.len() - done).min(self.chunks.data_bytes as usize - start);
             if !self.write_part(obj, chunk, start, &data[done..done + count])? {
                 break;
             }
@@ -142,7 +89,7 @@ impl Device {
 
     /// Writes bytes within one chunk. `false`: no space.
     fn write_part(&mut self, obj: Obj, chunk: u32, start: usize, part: &[u8]) -> Result<bool> {
-        let data_bytes = self.data_bytes as usize;
+        let data_bytes = self.chunks.data_bytes as usize;
         let whole = part.len() == data_bytes;
         // Bytes of the chunk that belong to the file afterwards: those up to the end of this write, or those that
         // belonged to it before, whichever are more.
@@ -150,17 +97,17 @@ impl Device {
         let before = self.objects[obj].file.bytes.saturating_sub(chunk_start).min(data_bytes as u64) as usize;
         let end = start + part.len();
         let count_bytes = if end == data_bytes { end } else { end.max(before) } as u32;
-        if whole && self.options.cache_bypass_aligned && !self.options.inband_tags {
+        if whole && self.chunks.options.cache_bypass_aligned && !self.chunks.options.inband_tags {
             let written = self.write_file_chunk(obj, chunk, part, count_bytes, false)?;
             self.cache.forget_chunk(obj, chunk);
             return Ok(written);
         }
         if !self.cache.is_on() {
-            let mut buffer = self.buffer();
+            let mut buffer = self.chunks.buffer();
             self.read_file_chunk(obj, chunk, &mut buffer)?;
             buffer[start..end].copy_from_slice(part);
             let written = self.write_file_chunk(obj, chunk, &buffer, count_bytes, false);
-            self.release(buffer);
+            self.chunks.release(buffer);
             return written;
         }
         let slot = match self.cache.find(obj, chunk) {
@@ -184,19 +131,21 @@ impl Device {
             return Ok(());
         }
         let mut gap = new_bytes - old_bytes;
-        if gap < u64::from(SMALL_HOLE_CHUNKS * self.data_bytes) && self.has_room_for(SMALL_HOLE_CHUNKS as i32 + 1) {
-            let mut zeros = self.buffer();
+        if gap < u64::from(SMALL_HOLE_CHUNKS * self.chunks.data_bytes)
+            && self.has_room_for(SMALL_HOLE_CHUNKS as i32 + 1)
+        {
+            let mut zeros = self.chunks.buffer();
             zeros.fill(0);
             let mut at = old_bytes;
             while gap > 0 {
-                let count = gap.min(u64::from(self.data_bytes)) as usize;
+                let count = gap.min(u64::from(self.chunks.data_bytes)) as usize;
                 if self.write_without_hole(obj, at, &zeros[..count])? != count {
                     break;
                 }
                 at += count as u64;
                 gap -= count as u64;
             }
-            self.release(zeros);
+            self.chunks.release(zeros);
             if gap == 0 {
                 return Ok(());
             }
@@ -241,7 +190,7 @@ impl Device {
 
     fn shrink_file(&mut self, obj: Obj, new_bytes: u64) -> Result<()> {
         // Chunks are removed from the end of the file on, so that a power cut in between leaves no hole.
-        let kept_chunks = new_bytes.div_ceil(u64::from(self.data_bytes)) as u32;
+        let kept_chunks = new_bytes.div_ceil(u64::from(self.chunks.data_bytes)) as u32;
         let mut limit = crate::tnodes::CHUNK_ID_MAX;
         while let Some((chunk, at)) = self.tnodes.last_up_to(&self.objects[obj].file.tree, limit) {
             if chunk <= kept_chunks {
@@ -250,17 +199,17 @@ impl Device {
             let file = &mut self.objects[obj].file;
             self.tnodes.set_if_there(&file.tree, chunk, 0);
             file.chunks -= 1;
-            self.delete_chunk(at)?;
+            self.chunks.delete_chunk(at)?;
             limit = chunk - 1;
         }
-        let partial = (new_bytes % u64::from(self.data_bytes)) as u32;
+        let partial = (new_bytes % u64::from(self.chunks.data_bytes)) as u32;
         if partial != 0 {
             // The last chunk that remains is written anew with zeros behind the new end.
-            let mut data = self.buffer();
+            let mut data = self.chunks.buffer();
             self.read_file_chunk(obj, kept_chunks, &mut data)?;
             data[partial as usize..].fill(0);
             self.write_file_chunk(obj, kept_chunks, &data, partial, true)?;
-            self.release(data);
+            self.chunks.release(data);
         }
         let file = &mut self.objects[obj].file;
         file.bytes = new_bytes;
@@ -280,8 +229,8 @@ impl Device {
             return Ok(());
         }
         self.objects[obj].attributes.modified_s = self.now_s;
-        let _of_setup = self.sim.because_of_setup_if(self.objects[obj].is_of_setup);
-        let _why = self.sim.because(&causes::SYNC);
+        let _of_setup = self.chunks.sim.because_of_setup_if(self.objects[obj].is_of_setup);
+        let _why = self.chunks.sim.because(&causes::SYNC);
         self.update_header(obj, HeaderUpdate::default()).map(drop)
     }
 }

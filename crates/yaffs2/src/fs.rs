@@ -10,6 +10,7 @@ use ffslab_fs::{
 };
 use ffslab_sim::{Sim, Task};
 
+use crate::damage::Flaw;
 use crate::header::{Attributes, ALIAS_BYTES_MAX, NAME_BYTES_MAX};
 use crate::headers::HeaderUpdate;
 use crate::namespace::NewObject;
@@ -116,7 +117,7 @@ impl FileSystem for Yaffs2 {
     }
 
     fn sim(&self) -> &Sim {
-        &self.device.sim
+        &self.device.chunks.sim
     }
 
     fn root(&self) -> Ino {
@@ -128,13 +129,17 @@ impl FileSystem for Yaffs2 {
     }
 
     fn file_bytes_max(&self) -> u64 {
-        u64::from(CHUNK_ID_MAX) * u64::from(self.device.data_bytes)
+        u64::from(CHUNK_ID_MAX) * u64::from(self.device.chunks.data_bytes)
     }
 
     fn lookup(&mut self, dir: Ino, name: &[u8]) -> Result<Ino> {
         let dir = self.directory(dir)?;
         let found = self.device.find_by_name(dir, name)?.ok_or(Errno::NoEnt)?;
-        let obj = self.device.objects.equivalent(found).ok_or(Errno::NoEnt)?;
+        let Some(obj) = self.device.objects.equivalent(found) else {
+            let target = self.device.objects[found].equivalent_id;
+            self.device.note(Flaw::Link { target }, found);
+            return Err(Errno::NoEnt);
+        };
         self.device.load_details(obj)?;
         self.bring_in(obj);
         Ok(self.device.objects[obj].id)
@@ -268,12 +273,16 @@ impl FileSystem for Yaffs2 {
         let size_bytes = match object.kind {
             Kind::File => object.file.bytes,
             Kind::Symlink => object.alias.len() as u64,
-            _ => u64::from(self.device.data_bytes),
+            _ => u64::from(self.device.chunks.data_bytes),
         };
+        let kind = file_kind(object.kind, attributes.mode);
+        if kind.is_err() {
+            self.device.note(Flaw::Mode { mode: attributes.mode }, obj);
+        }
         let shown = self.shown(obj);
         Ok(Stat {
             ino,
-            kind: file_kind(object.kind, attributes.mode)?,
+            kind: kind?,
             permissions: attributes.mode & PERMISSION_BITS,
             links: shown.links,
             uid: attributes.uid,
@@ -358,8 +367,8 @@ impl FileSystem for Yaffs2 {
 
     fn sync(&mut self, host: &mut dyn Host) -> Result<()> {
         self.set_clock(host);
-        let urgent = self.device.options.background.is_some() && self.device.gc_urgency() > 0;
-        let checkpoint = self.device.options.checkpoint_at_sync && !urgent;
+        let urgent = self.device.chunks.options.background.is_some() && self.device.gc_urgency() > 0;
+        let checkpoint = self.device.chunks.options.checkpoint_at_sync && !urgent;
         self.device.flush_everything(checkpoint)
     }
 
@@ -372,13 +381,18 @@ impl FileSystem for Yaffs2 {
         self.device.measurement_begins()
     }
 
+    fn take_damage(&mut self) -> Option<String> {
+        self.device.damage.take().map(|damage| damage.to_string())
+    }
+
     fn block_space(&self) -> Vec<BlockSpace> {
-        self.device.blocks.space(self.device.medium.page_bytes())
+        self.device.chunks.blocks.space(self.device.chunks.medium.page_bytes())
     }
 
     fn statfs(&mut self) -> StatFs {
-        let chunks_per_page = (PAGE_BYTES as u64 / u64::from(self.device.data_bytes)).max(1);
-        let chunks = u64::from(self.device.blocks.count()) * u64::from(self.device.blocks.chunks_per_block);
+        let chunks_per_page = (PAGE_BYTES as u64 / u64::from(self.device.chunks.data_bytes)).max(1);
+        let chunks =
+            u64::from(self.device.chunks.blocks.count()) * u64::from(self.device.chunks.blocks.chunks_per_block);
         StatFs {
             block_bytes: PAGE_BYTES as u32,
             blocks: chunks / chunks_per_page,
@@ -414,12 +428,12 @@ impl FileSystem for Yaffs2 {
         if task == &causes::YAFFS_THREAD {
             self.run_thread();
         } else {
-            self.device.sim.block(task);
+            self.device.chunks.sim.block(task);
         }
     }
 
     fn is_read_only(&self) -> bool {
-        self.device.options.read_only
+        self.device.chunks.options.read_only
     }
 
     fn remount(&mut self, host: &mut dyn Host, read_only: bool) -> Result<()> {
@@ -433,7 +447,7 @@ impl FileSystem for Yaffs2 {
         } else {
             self.start_thread();
         }
-        self.device.options.read_only = read_only;
+        self.device.chunks.options.read_only = read_only;
         Ok(())
     }
 

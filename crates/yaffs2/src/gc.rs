@@ -20,89 +20,43 @@ const SKIPS: u32 = 5;
 /// from writes; second: calls from the background thread.
 const FRUITLESS_CALLS_MAX: [u32; 2] = [20, 10];
 
-/// What the garbage collection remembers between calls.
-#[derive(Default)]
-pub(crate) struct GcState {
-    /// Block that is being collected; 0: none.
-    pub block: u32,
-    /// Index in that block of the next chunk to look at.
-    pub page: u32,
-    /// Deleted files that lost their last chunk by the collection of this block; their objects are forgotten at its
-    /// end.
-    pub clean_up: Vec<u32>,
-    /// No collection may start now: one is running, or a header that shadows another object must not be moved.
-    pub disabled: bool,
-    /// Some block is prioritised.
-    pub has_prioritised: bool,
-    finder: u32,
-    /// The block with the fewest chunks in use that the search has seen so far (0: none), and how many those are.
-    dirtiest: u32,
-    dirtiest_chunks: i32,
-    fruitless_calls: u32,
-    skips_left: u32,
-    refresh_left: u32,
-}
-
-impl GcState {
-    /// After a mount a prioritised block is assumed to exist, until the first search has found none.
-    pub fn new() -> GcState {
-        GcState { has_prioritised: true, ..GcState::default() }
-    }
-
-    /// Forgets a block that was erased, if it was being collected or was the best candidate.
-    pub fn forget_block(&mut self, block: u32) {
-        if self.block == block {
-            self.block = 0;
-        }
-        if self.dirtiest == block {
-            self.dirtiest = 0;
-            self.dirtiest_chunks = 0;
-        }
-    }
-
-    fn begin(&mut self, block: u32) {
-        self.block = block;
-        self.page = 0;
-        self.clean_up.clear();
-    }
-}
-
 impl Device {
     /// Collects garbage if it is due. Called before each data chunk and each header is written.
     pub fn check_gc(&mut self, background: bool) -> Result<()> {
-        if self.gc.disabled {
+        if self.chunks.gc.disabled {
             return Ok(());
         }
-        let reserved = self.options.reserved_blocks as i32;
-        let per_block = self.blocks.chunks_per_block as i32;
+        let reserved = self.chunks.options.reserved_blocks as i32;
+        let per_block = self.chunks.blocks.chunks_per_block as i32;
         // A second round is only made when the first one left too few erased blocks.
         for _ in 0..2 {
-            let erased_min = reserved + self.checkpoint_blocks_wanted() + 1;
-            let erased_chunks = self.blocks.erased_blocks * per_block;
-            let aggressive = self.blocks.erased_blocks < erased_min;
+            let erased_min = reserved + self.chunks.still_wanted(self.checkpoint_blocks()) + 1;
+            let erased_chunks = self.chunks.blocks.erased_blocks() * per_block;
+            let aggressive = self.chunks.blocks.erased_blocks() < erased_min;
             if !aggressive {
-                if !background && erased_chunks > self.blocks.free_chunks / 4 {
+                if !background && erased_chunks > self.chunks.blocks.free_chunks() / 4 {
                     break;
                 }
-                if erased_chunks >= self.blocks.free_chunks / 2 && self.gc.skips_left > 0 && !background {
-                    self.gc.skips_left -= 1;
+                if erased_chunks >= self.chunks.blocks.free_chunks() / 2 && self.chunks.gc.skips_left > 0 && !background
+                {
+                    self.chunks.gc.skips_left -= 1;
                     break;
                 }
             }
-            self.gc.skips_left = SKIPS;
-            if self.gc.block == 0 && !aggressive {
+            self.chunks.gc.skips_left = SKIPS;
+            if self.chunks.gc.block == 0 && !aggressive {
                 let block = self.block_to_refresh();
-                self.gc.begin(block);
+                self.chunks.gc.begin(block);
             }
-            if self.gc.block == 0 {
+            if self.chunks.gc.block == 0 {
                 let block = self.find_gc_block(aggressive, background);
-                self.gc.begin(block);
+                self.chunks.gc.begin(block);
             }
-            if self.gc.block > 0 {
-                let _why = self.sim.because(&causes::GC_COPY);
-                self.collect_block(self.gc.block, aggressive)?;
+            if self.chunks.gc.block > 0 {
+                let _why = self.chunks.sim.because(&causes::GC_COPY);
+                self.collect_block(self.chunks.gc.block, aggressive)?;
             }
-            if self.blocks.erased_blocks >= reserved || self.gc.block == 0 {
+            if self.chunks.blocks.erased_blocks() >= reserved || self.chunks.gc.block == 0 {
                 break;
             }
         }
@@ -112,22 +66,22 @@ impl Device {
     /// Picks the oldest full block once in a while, so that static data move and their cells are written anew. Returns
     /// 0 when that is not due.
     fn block_to_refresh(&mut self) -> u32 {
-        let period = self.options.refresh_period_blocks;
+        let period = self.chunks.options.refresh_period_blocks;
         if period < 10 {
             return 0;
         }
-        self.gc.refresh_left = self.gc.refresh_left.min(period);
-        if self.gc.refresh_left > 0 {
+        self.chunks.gc.refresh_left = self.chunks.gc.refresh_left.min(period);
+        if self.chunks.gc.refresh_left > 0 {
             return 0;
         }
-        self.gc.refresh_left = period;
-        self.blocks.oldest_full().unwrap_or(0)
+        self.chunks.gc.refresh_left = period;
+        self.chunks.blocks.oldest_full().unwrap_or(0)
     }
 
     /// Picks the block to collect. Returns 0 when none is worth it.
     fn find_gc_block(&mut self, aggressive: bool, background: bool) -> u32 {
         let mut selected = 0;
-        if self.gc.has_prioritised && !aggressive {
+        if self.chunks.gc.has_prioritised && !aggressive {
             selected = self.find_prioritised();
         }
         if selected == 0 {
@@ -135,79 +89,79 @@ impl Device {
         }
         // After many fruitless calls the oldest dirty block is taken: as long as it exists, newer blocks with shrink
         // headers may not be collected.
-        if selected == 0 && self.gc.fruitless_calls >= FRUITLESS_CALLS_MAX[usize::from(background)] {
-            self.blocks.find_oldest_dirty();
-            if self.blocks.oldest_dirty_block > 0 {
-                selected = self.blocks.oldest_dirty_block;
+        if selected == 0 && self.chunks.gc.fruitless_calls >= FRUITLESS_CALLS_MAX[usize::from(background)] {
+            self.chunks.blocks.find_oldest_dirty();
+            if self.chunks.blocks.oldest_dirty_block > 0 {
+                selected = self.chunks.blocks.oldest_dirty_block;
             } else {
-                self.gc.fruitless_calls = 0;
+                self.chunks.gc.fruitless_calls = 0;
             }
         }
         if selected > 0 {
-            self.gc.dirtiest = 0;
-            self.gc.dirtiest_chunks = 0;
-            self.gc.fruitless_calls = 0;
-            self.gc.refresh_left = self.gc.refresh_left.saturating_sub(1);
+            self.chunks.gc.dirtiest = 0;
+            self.chunks.gc.dirtiest_chunks = 0;
+            self.chunks.gc.fruitless_calls = 0;
+            self.chunks.gc.refresh_left = self.chunks.gc.refresh_left.saturating_sub(1);
         } else {
-            self.gc.fruitless_calls += 1;
+            self.chunks.gc.fruitless_calls += 1;
         }
         selected
     }
 
     /// Finds a block that errors have prioritised; 0: there is none.
     fn find_prioritised(&mut self) -> u32 {
-        self.gc.dirtiest = 0;
+        self.chunks.gc.dirtiest = 0;
         let mut exist = false;
-        for block in self.blocks.all() {
-            let info = self.blocks.info(block);
+        for block in self.chunks.blocks.all() {
+            let info = self.chunks.blocks.info(block);
             if info.gc_prioritise {
                 exist = true;
-                if info.state == BlockState::Full && self.blocks.may_be_collected(block) {
+                if info.state == BlockState::Full && self.chunks.blocks.may_be_collected(block) {
                     return block;
                 }
             }
         }
         if !exist {
-            self.gc.has_prioritised = false;
+            self.chunks.gc.has_prioritised = false;
             return 0;
         }
         // A prioritised block exists but may not be collected yet, because older dirty blocks must go before it.
-        self.blocks.oldest_dirty_block
+        self.chunks.blocks.oldest_dirty_block
     }
 
     /// Finds the block with the fewest chunks in use, beginning where the last search ended.
     fn find_dirtiest(&mut self, aggressive: bool, background: bool) -> u32 {
-        let per_block = self.blocks.chunks_per_block as i32;
+        let per_block = self.chunks.blocks.chunks_per_block as i32;
         let (threshold, search_blocks) = if aggressive {
-            (per_block, self.blocks.count())
+            (per_block, self.chunks.blocks.count())
         } else {
             let highest = (per_block / if background { 2 } else { 8 }).max(PASSIVE_THRESHOLD_CHUNKS);
-            let wanted = if background { (self.gc.fruitless_calls as i32 + 2) * 2 } else { 0 };
+            let wanted = if background { (self.chunks.gc.fruitless_calls as i32 + 2) * 2 } else { 0 };
             let threshold = wanted.max(PASSIVE_THRESHOLD_CHUNKS).min(highest);
-            (threshold, (self.blocks.count() / 16 + 1).min(SEARCH_BLOCKS_MAX))
+            (threshold, (self.chunks.blocks.count() / 16 + 1).min(SEARCH_BLOCKS_MAX))
         };
         for _ in 0..search_blocks {
-            if self.gc.dirtiest > 0 && self.gc.dirtiest_chunks <= GOOD_ENOUGH_CHUNKS {
+            if self.chunks.gc.dirtiest > 0 && self.chunks.gc.dirtiest_chunks <= GOOD_ENOUGH_CHUNKS {
                 break;
             }
-            self.gc.finder += 1;
-            if !self.blocks.all().contains(&self.gc.finder) {
-                self.gc.finder = self.blocks.first();
+            self.chunks.gc.finder += 1;
+            if !self.chunks.blocks.all().contains(&self.chunks.gc.finder) {
+                self.chunks.gc.finder = self.chunks.blocks.first();
             }
-            let block = self.gc.finder;
-            let info = self.blocks.info(block);
+            let block = self.chunks.gc.finder;
+            let info = self.chunks.blocks.info(block);
             let live = info.live();
             if info.state == BlockState::Full
                 && live < per_block
-                && (self.gc.dirtiest == 0 || live < self.gc.dirtiest_chunks)
-                && self.blocks.may_be_collected(block)
+                && (self.chunks.gc.dirtiest == 0 || live < self.chunks.gc.dirtiest_chunks)
+                && self.chunks.blocks.may_be_collected(block)
             {
-                self.gc.dirtiest = block;
-                self.gc.dirtiest_chunks = live;
+                self.chunks.gc.dirtiest = block;
+                self.chunks.gc.dirtiest_chunks = live;
             }
         }
-        if self.gc.dirtiest > 0 && self.gc.dirtiest_chunks <= threshold {
-            self.gc.dirtiest
+        if self.chunks.gc.dirtiest > 0 && self.chunks.gc.dirtiest_chunks <= threshold {
+            self.chunks.gc.dirtiest
         } else {
             0
         }

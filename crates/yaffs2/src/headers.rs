@@ -4,10 +4,11 @@
 
 use crate::causes;
 use ffslab_fs::Result;
+use ffslab_sim::ReasonGuard;
 
 use crate::device::Device;
-use crate::header::{self, Header, HEADER_BYTES};
-use crate::objects::{Obj, DELETED_ID, LOST_AND_FOUND_ID, NONE, UNLINKED_ID};
+use crate::header::{self, Header};
+use crate::objects::{Obj, DELETED_ID, NONE, UNLINKED_ID};
 use crate::options::Generation;
 use crate::tags::{Kind, Tags};
 
@@ -33,11 +34,11 @@ impl Device {
             return Ok(());
         }
         let chunk = object.header_chunk;
-        let _why = self.sim.because(&causes::INODE_READ);
-        let mut data = self.buffer();
-        let read = self.read_chunk(chunk, &mut data);
-        let header = Header::load(&data, self.options.inband_tags);
-        self.release(data);
+        let _why = self.chunks.sim.because(&causes::INODE_READ);
+        let mut data = self.chunks.buffer();
+        let read = self.chunks.read_chunk(chunk, &mut data);
+        let header = Header::load(&data, self.chunks.options.inband_tags);
+        self.chunks.release(data);
         read?;
         self.objects.rename(obj, |object| {
             object.lazy_loaded = false;
@@ -59,41 +60,51 @@ impl Device {
         }
     }
 
-    /// Writes an object's header anew. `false`: no space.
-    pub fn update_header(&mut self, obj: Obj, update: HeaderUpdate<'_>) -> Result<bool> {
-        if self.objects[obj].fake && obj != self.objects.root && !update.force {
+    /// Whether the object has a header on flash at all. Some directories have none until it is forced.
+    pub fn needs_header(&self, obj: Obj, update: &HeaderUpdate<'_>) -> bool {
+        !self.objects[obj].fake || obj == self.objects.root || update.force
+    }
+
+    /// Why a header is written: for a sync, or because something changed.
+    pub fn because_of_header(&self) -> ReasonGuard {
+        let reason = self.chunks.sim.reason();
+        self.chunks.sim.because(if reason == &causes::SYNC { reason } else { &causes::METADATA })
+    }
+
+    /// Writes an object's header anew, without collecting garbage before. `false`: no space.
+    pub fn write_header(&mut self, obj: Obj, update: HeaderUpdate<'_>) -> Result<bool> {
+        if !self.needs_header(obj, &update) {
             return Ok(true);
         }
-        let reason = self.sim.reason();
-        let _why = self.sim.because(if reason == &causes::SYNC { reason } else { &causes::METADATA });
-        self.check_gc(false)?;
+        let _why = self.because_of_header();
         self.load_details(obj)?;
-        let mut data = self.buffer();
+        let mut data = self.chunks.buffer();
         let before = self.objects[obj].header_chunk;
         if before > 0 {
             // The old header is read for its name and for the extended attributes behind it.
-            self.read_chunk(before, &mut data)?;
+            self.chunks.read_chunk(before, &mut data)?;
         } else {
             data.fill(0xFF);
         }
         let old_name = if before > 0 { header::name(&data) } else { Vec::new() };
         let header = self.new_header(obj, &update, old_name);
-        header.store(&mut data[..], self.options.generation);
+        header.store(&mut data[..], self.chunks.options.generation);
         let object = &mut self.objects[obj];
         object.serial = object.serial.wrapping_add(1);
         let extra = header.extra();
         let mut tags = Tags { object: object.id, extra: Some(extra), ..Tags::default() };
-        let written = self.write_new_chunk(&data, &mut tags, before > 0);
-        self.release(data);
+        let kept_blocks = (before == 0).then(|| self.checkpoint_blocks());
+        let written = self.chunks.write_new_chunk(&data, &mut tags, kept_blocks);
+        self.chunks.release(data);
         let Some(chunk) = written? else { return Ok(false) };
         self.set_header_chunk(obj, chunk);
-        self.delete_chunk(before)?;
+        self.chunks.delete_chunk(before)?;
         if !self.cache.has_dirty(obj) {
             (self.objects[obj].dirty, self.objects[obj].is_of_setup) = (false, false);
         }
         if update.is_shrink {
-            let block = self.blocks.of(chunk);
-            self.blocks.info_mut(block).has_shrink_header = true;
+            let block = self.chunks.blocks.of(chunk);
+            self.chunks.blocks.info_mut(block).has_shrink_header = true;
         }
         Ok(true)
     }
@@ -122,34 +133,10 @@ impl Device {
     /// short-op cache as well.
     pub fn header_file_bytes(&self, obj: Obj) -> u64 {
         let file = &self.objects[obj].file;
-        if self.options.generation == Generation::Today {
+        if self.chunks.options.generation == Generation::Today {
             file.stored_bytes
         } else {
             file.bytes
         }
-    }
-
-    /// An object's name. Long ones are read from flash (`yaffs_get_obj_name`).
-    pub fn name_of(&mut self, obj: Obj) -> Result<Vec<u8>> {
-        self.load_details(obj)?;
-        let object = &self.objects[obj];
-        if object.id == LOST_AND_FOUND_ID {
-            return Ok(b"lost+found".to_vec());
-        }
-        if let Some(name) = object.short_name() {
-            return Ok(name.to_vec());
-        }
-        let (id, chunk) = (object.id, object.header_chunk);
-        let mut name = Vec::new();
-        if chunk > 0 {
-            let mut data = self.buffer();
-            self.read_chunk(chunk, &mut data)?;
-            name = header::name(&data[..HEADER_BYTES]);
-            self.release(data);
-        }
-        if name.is_empty() {
-            name = format!("obj{id}").into_bytes();
-        }
-        Ok(name)
     }
 }

@@ -66,7 +66,7 @@ impl Yaffs2 {
     }
 
     fn inode_mut(&mut self, obj: Obj) -> Option<&mut Inode> {
-        if self.device.options.direct {
+        if self.device.chunks.options.direct {
             return None;
         }
         let new = self.of_object(obj);

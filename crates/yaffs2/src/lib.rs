@@ -9,33 +9,47 @@
 //! **Leaves out.** YAFFS1; extended attributes as an interface (they are kept); chunk groups (narrow tnodes); Unicode names;
 //! media of the other byte order; read-only mounts. See this crate's README for more.
 
+mod audit;
 mod blocks;
 mod cache;
+mod cached;
 pub mod causes;
 mod checkpoint;
+mod checkpoint_size;
 mod checkpoint_stream;
+mod chunks;
+mod damage;
 mod device;
 mod direct;
 mod file;
+mod file_chunks;
 mod fs;
 mod gc;
 mod gc_block;
+mod gc_state;
 mod header;
 mod headers;
 mod inodes;
 mod medium;
 mod mount;
+mod names;
 mod namespace;
+mod new_chunks;
 mod objects;
 mod options;
 pub mod probe;
 mod scan;
 mod summary;
+mod summary_chunks;
 mod tags;
 mod tags_ecc;
 mod tasks;
+#[cfg(test)]
+mod tests;
 mod tnodes;
+mod update;
 
+pub use damage::{Damage, Flaw, Place};
 pub use options::{Background, Generation, Options};
 
 use ffslab_fs::Errno;
@@ -103,15 +117,20 @@ impl Yaffs2 {
         Ok(fs)
     }
 
+    /// The contradiction on the medium that was met last: why a checkpoint was refused, or what is wrong with an object.
+    pub fn damage(&self) -> Option<Damage> {
+        self.device.damage
+    }
+
     /// Present use of the space.
     pub fn space(&self) -> SpaceReport {
-        let blocks = &self.device.blocks;
+        let blocks = &self.device.chunks.blocks;
         let bad = blocks.infos().iter().filter(|info| info.state == blocks::BlockState::Dead);
         SpaceReport {
-            erased_blocks: blocks.erased_blocks.max(0) as u32,
+            erased_blocks: blocks.erased_blocks().max(0) as u32,
             bad_blocks: bad.count() as u32,
-            checkpoint_blocks: self.device.checkpoint.blocks,
-            free_pages: blocks.free_chunks.max(0) as u32,
+            checkpoint_blocks: self.device.chunks.checkpoint.blocks,
+            free_pages: blocks.free_chunks().max(0) as u32,
             available_pages: self.device.free_chunks_for_programs() as u32,
         }
     }
@@ -119,7 +138,7 @@ impl Yaffs2 {
 
 impl Drop for Yaffs2 {
     fn drop(&mut self) {
-        if !self.unmounted && !self.device.options.read_only {
+        if !self.unmounted && !self.device.chunks.options.read_only {
             self.stop_thread();
         }
     }

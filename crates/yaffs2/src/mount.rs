@@ -18,7 +18,7 @@ const DEPTH_MAX: u32 = 100;
 impl Device {
     /// Brings the medium's content into memory.
     pub fn load(&mut self) -> Result<()> {
-        let _why = self.sim.because(&causes::MOUNT_SCAN);
+        let _why = self.chunks.sim.because(&causes::MOUNT_SCAN);
         self.make_initial_directories();
         if self.restore_checkpoint()? {
             self.load_details(self.objects.root)?;
@@ -27,14 +27,16 @@ impl Device {
             self.make_initial_directories();
             self.scan()?;
         }
+        self.begin_audits();
         self.delete_leftovers()?;
         self.catch_hanging_objects();
-        if self.options.empty_lost_and_found && !self.options.read_only {
+        if self.chunks.options.empty_lost_and_found && !self.chunks.options.read_only {
             self.empty_directory(self.objects.lost_and_found)?;
         }
-        if !self.checkpoint.is_valid && self.checkpoint.blocks > 0 {
-            self.invalidate_checkpoint()?;
+        if !self.chunks.checkpoint.is_valid && self.chunks.checkpoint.blocks > 0 {
+            self.chunks.invalidate_checkpoint()?;
         }
+        self.audit();
         Ok(())
     }
 
@@ -63,9 +65,9 @@ impl Device {
                 // A header that garbage collection copies loses the note that it shadows this object. So no collection
                 // may run until the object is deleted, as `yaffs_rename_obj` ensures. The original does not ensure it
                 // here, and after a second power cut the object can come back.
-                self.gc.disabled = self.objects[obj].is_shadowed;
+                self.chunks.gc.disabled = self.objects[obj].is_shadowed;
                 self.delete_object(obj)?;
-                self.gc.disabled = false;
+                self.chunks.gc.disabled = false;
             }
         }
         Ok(())
@@ -147,6 +149,7 @@ impl Device {
         if checkpoint {
             self.save_checkpoint()?;
         }
+        self.audit();
         Ok(())
     }
 }

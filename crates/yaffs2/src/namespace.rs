@@ -8,10 +8,8 @@ use ffslab_fs::Result;
 use crate::device::Device;
 use crate::header::Attributes;
 use crate::headers::HeaderUpdate;
-use crate::objects::{name_sum, Obj, LOST_AND_FOUND_ID, NONE};
+use crate::objects::{Obj, NONE};
 use crate::tags::Kind;
-
-const LOST_AND_FOUND_NAME: &[u8] = b"lost+found";
 
 /// What a new object is.
 pub struct NewObject<'a> {
@@ -25,29 +23,6 @@ pub struct NewObject<'a> {
 
 impl Device {
     // ---- making --------------------------------------------------------------------------------------------
-
-    /// Makes an object in memory. It is in lost+found until it is put into its directory (`yaffs_new_obj`).
-    pub fn new_object(&mut self, id: u32, kind: Kind) -> Obj {
-        let top = if kind == Kind::File { self.tnodes.add() } else { 0 };
-        let obj = self.objects.add(id, kind);
-        let now_s = self.now_s;
-        let object = &mut self.objects[obj];
-        object.file.tree.top = top;
-        object.file.shrink_bytes = u64::from(crate::tnodes::CHUNK_ID_MAX) * u64::from(self.data_bytes);
-        object.attributes =
-            Attributes { accessed_s: now_s, modified_s: now_s, changed_s: now_s, ..Attributes::default() };
-        if self.objects.lost_and_found != NONE {
-            self.objects.enter_directory(self.objects.lost_and_found, obj);
-        }
-        obj
-    }
-
-    pub fn find_or_make(&mut self, id: u32, kind: Kind) -> Obj {
-        match self.objects.find(id) {
-            Some(obj) => obj,
-            None => self.new_object(id, kind),
-        }
-    }
 
     /// Makes an object with a name that is not there yet. `None`: no space.
     pub fn create_object(&mut self, dir: Obj, name: &[u8], new: &NewObject<'_>) -> Result<Option<Obj>> {
@@ -84,7 +59,7 @@ impl Device {
         object.changed();
         object.attributes.modified_s = now_s;
         object.attributes.changed_s = now_s;
-        if !self.options.deferred_directory_update {
+        if !self.chunks.options.deferred_directory_update {
             return self.update_header(dir, HeaderUpdate::default()).map(drop);
         }
         if !object.in_dirty_list {
@@ -99,7 +74,7 @@ impl Device {
         while let Some(dir) = self.dirty_directories.pop() {
             self.objects[dir].in_dirty_list = false;
             if self.objects[dir].dirty {
-                let _of_setup = self.sim.because_of_setup_if(self.objects[dir].is_of_setup);
+                let _of_setup = self.chunks.sim.because_of_setup_if(self.objects[dir].is_of_setup);
                 self.update_header(dir, HeaderUpdate::default())?;
             }
         }
@@ -108,63 +83,12 @@ impl Device {
 
     // ---- finding -------------------------------------------------------------------------------------------
 
-    /// Finds the entry with this name. Entries whose names are not known yet are met from the newest one on, and their
-    /// headers are read one after another.
-    pub fn find_by_name(&mut self, dir: Obj, name: &[u8]) -> Result<Option<Obj>> {
-        let sum = name_sum(name);
-        if !self.objects.has_unnamed_children(dir) {
-            let special = self.objects.lost_and_found;
-            if name == LOST_AND_FOUND_NAME && self.objects[special].parent == dir {
-                return Ok(Some(special));
-            }
-            return self.find_among(self.objects.children_with_sum(dir, sum), name);
-        }
-        let mut next = self.objects.first_child(dir);
-        while let Some(child) = next {
-            self.load_details(child)?;
-            let object = &self.objects[child];
-            if object.id == LOST_AND_FOUND_ID {
-                if name == LOST_AND_FOUND_NAME {
-                    return Ok(Some(child));
-                }
-            } else if (object.name_sum == sum || object.header_chunk == 0) && self.name_of(child)? == name {
-                return Ok(Some(child));
-            }
-            next = self.objects.next_sibling(child);
-        }
-        Ok(None)
-    }
-
-    fn find_among(&mut self, candidates: Vec<Obj>, name: &[u8]) -> Result<Option<Obj>> {
-        for child in candidates {
-            let found = match self.objects[child].short_name() {
-                Some(short) => short == name,
-                None => self.objects[child].id != LOST_AND_FOUND_ID && self.name_of(child)? == name,
-            };
-            if found {
-                return Ok(Some(child));
-            }
-        }
-        Ok(None)
-    }
-
     // ---- renaming ------------------------------------------------------------------------------------------
 
     /// Gives an object a name and a directory, in memory and in a new header. `shadows`: number of the object whose
     /// name it takes over; 0: none. Returns `false` when there is no space.
     fn change_name(&mut self, obj: Obj, dir: Obj, name: &[u8], shadows: u32) -> Result<bool> {
-        let unlinking = dir == self.objects.unlinked;
-        let deleting = dir == self.objects.deleted;
-        // The result is not needed. The original searches as well, and the search may read headers from flash, which
-        // costs time.
-        self.find_by_name(dir, name)?;
-        self.objects.set_name(obj, name);
-        self.objects[obj].changed();
-        self.objects.enter_directory(dir, obj);
-        if unlinking {
-            self.objects[obj].unlinked = true;
-        }
-        let update = HeaderUpdate { name: Some(name), is_shrink: deleting, shadows, ..HeaderUpdate::default() };
+        let update = self.give_name(obj, dir, name, shadows)?;
         self.update_header(obj, update)
     }
 
@@ -175,12 +99,12 @@ impl Device {
         if let Some(target) = target.filter(|&target| target != obj) {
             // Garbage collection would remove the note of shadowing from the header, which must stay until the target
             // is deleted.
-            self.gc.disabled = true;
+            self.chunks.gc.disabled = true;
             let shadows = self.objects[target].id;
             self.change_name(obj, dir, name, shadows)?;
             self.objects[target].is_shadowed = true;
             self.unlink_object(target)?;
-            self.gc.disabled = false;
+            self.chunks.gc.disabled = false;
         }
         let renamed = self.change_name(obj, dir, name, 0)?;
         self.directory_changed(old_dir)?;
@@ -274,41 +198,19 @@ impl Device {
     /// Declares all chunks of a file free without touching them (`yaffs_soft_del_file`).
     fn soft_delete(&mut self, obj: Obj) {
         let tree = self.objects[obj].file.tree;
-        let blocks = &mut self.blocks;
-        self.tnodes.take_all(&tree, &mut |chunk| {
-            let block = blocks.of(chunk);
-            blocks.info_mut(block).soft_deleted_chunks += 1;
-            blocks.free_chunks += 1;
-            blocks.became_dirtier(block);
-        });
+        let blocks = &mut self.chunks.blocks;
+        self.tnodes.take_all(&tree, &mut |chunk| blocks.soft_delete(chunk));
         self.objects[obj].soft_deleted = true;
     }
 
     /// Deletes an object in the end: a last header moves it to the directory "deleted", then that header goes out of
     /// use, too (`yaffs_generic_obj_del`).
-    pub fn delete_object_for_good(&mut self, obj: Obj) -> Result<()> {
+    fn delete_object_for_good(&mut self, obj: Obj) -> Result<()> {
         self.cache.forget_file(obj);
         if self.objects[obj].parent != self.objects.deleted {
             self.change_name(obj, self.objects.deleted, b"deleted", 0)?;
         }
-        self.objects.leave_directory(obj);
-        let chunk = self.objects[obj].header_chunk;
-        self.delete_chunk(chunk)?;
-        self.objects[obj].header_chunk = 0;
-        self.forget_object(obj);
-        Ok(())
-    }
-
-    fn forget_object(&mut self, obj: Obj) {
-        self.objects[obj].dirty = false;
-        for link in std::mem::take(&mut self.objects[obj].links) {
-            self.objects[link].equivalent = NONE;
-        }
-        if self.objects[obj].in_use {
-            self.objects[obj].deferred_free = true;
-        } else {
-            self.objects.remove(obj);
-        }
+        self.forget_deleted(obj)
     }
 
     /// Notes that the system above does not use the object any more, and forgets it if it was deleted

@@ -417,6 +417,21 @@ impl Objects {
             _ => Some(obj),
         }
     }
+
+    /// Connects hard links with the objects for which they stand (`yaffs_link_fixup`).
+    pub fn join_links(&mut self, links: &[Obj]) {
+        // The original builds this list from its head, so the last link comes first.
+        for &link in links.iter().rev() {
+            let target = self.find(self[link].equivalent_id);
+            match target.filter(|&target| self[target].kind != Kind::HardLink) {
+                Some(target) => {
+                    self[link].equivalent = target;
+                    self[target].links.push(link);
+                }
+                None => self[link].equivalent = NONE,
+            }
+        }
+    }
 }
 
 impl Object {

@@ -8,12 +8,12 @@ mod block_size;
 
 pub use block_size::{block_sizes, BlockSizes};
 
+use crate::chunks::{SEQUENCE_BAD_BLOCK, SEQUENCE_CHECKPOINT};
 use crate::header::{Header, HEADER_BYTES};
 use crate::objects::SUMMARY_ID;
 use crate::scan::{SEQUENCE_HIGHEST, SEQUENCE_LOWEST};
 use crate::tags::{Kind, Tags, TAGS_BYTES};
 use crate::tags_ecc::{self, Checked, ECC_BYTES};
-use crate::{checkpoint::SEQUENCE_CHECKPOINT, device::SEQUENCE_BAD_BLOCK};
 
 /// Free OOB bytes begin behind the bad block mark.
 const FREE_AT: u32 = 2;

@@ -7,10 +7,10 @@ use ffslab_fs::Result;
 use ffslab_sim::Work;
 
 use crate::blocks::BlockState;
-use crate::checkpoint::SEQUENCE_CHECKPOINT;
-use crate::device::{Device, SEQUENCE_BAD_BLOCK};
+use crate::chunks::{SEQUENCE_BAD_BLOCK, SEQUENCE_CHECKPOINT};
+use crate::device::Device;
 use crate::header::Header;
-use crate::objects::{Obj, DELETED_ID, ID_MAX, LOST_AND_FOUND_ID, NONE, ROOT_ID, SUMMARY_ID, UNLINKED_ID};
+use crate::objects::{Obj, DELETED_ID, ID_MAX, LOST_AND_FOUND_ID, ROOT_ID, SUMMARY_ID, UNLINKED_ID};
 use crate::tags::{EccResult, Extra, Kind, Tags};
 use crate::tnodes::CHUNK_ID_MAX;
 
@@ -34,21 +34,21 @@ impl Device {
         for &(_, block) in to_scan.iter().rev() {
             self.scan_block(block, &mut links)?;
         }
-        self.blocks.skip_rest_of_block();
-        self.join_links(&links);
+        self.chunks.blocks.skip_rest_of_block();
+        self.objects.join_links(&links);
         Ok(())
     }
 
     /// Determines state and sequence number of each block from the tags of its first chunk. Returns the blocks that
     /// must be scanned, with their sequence numbers.
     fn query_blocks(&mut self) -> Result<Vec<(u32, u32)>> {
-        self.blocks.sequence = SEQUENCE_LOWEST;
-        self.checkpoint.blocks = 0;
+        self.chunks.blocks.sequence = SEQUENCE_LOWEST;
+        self.chunks.checkpoint.blocks = 0;
         let mut to_scan = Vec::new();
-        for block in self.blocks.all() {
-            self.sim.work(Work::ScanBlock, 0);
-            let (state, sequence) = self.query_block(block)?;
-            let info = self.blocks.info_mut(block);
+        for block in self.chunks.blocks.all() {
+            self.chunks.sim.work(Work::ScanBlock, 0);
+            let (state, sequence) = self.chunks.query_block(block)?;
+            let info = self.chunks.blocks.info_mut(block);
             (info.state, info.sequence) = (state, sequence);
             match sequence {
                 SEQUENCE_CHECKPOINT => info.state = BlockState::Checkpoint,
@@ -56,14 +56,11 @@ impl Device {
                 _ => {}
             }
             match info.state {
-                BlockState::Checkpoint => self.checkpoint.blocks += 1,
-                BlockState::Empty => {
-                    self.blocks.erased_blocks += 1;
-                    self.blocks.free_chunks += self.blocks.chunks_per_block as i32;
-                }
+                BlockState::Checkpoint => self.chunks.checkpoint.blocks += 1,
+                BlockState::Empty => self.chunks.blocks.became_empty(block),
                 BlockState::NeedsScan if (SEQUENCE_LOWEST..SEQUENCE_HIGHEST).contains(&sequence) => {
                     to_scan.push((sequence, block));
-                    self.blocks.sequence = self.blocks.sequence.max(sequence);
+                    self.chunks.blocks.sequence = self.chunks.blocks.sequence.max(sequence);
                 }
                 _ => {}
             }
@@ -71,63 +68,53 @@ impl Device {
         Ok(to_scan)
     }
 
-    /// Determines state and sequence number of one block (`yaffs_tags_marshall_query_block`).
-    pub fn query_block(&mut self, block: u32) -> Result<(BlockState, u32)> {
-        if self.medium.is_bad(block - 1) {
-            return Ok((BlockState::Dead, 0));
-        }
-        let tags = self.medium.read_tags((block - 1) * self.blocks.chunks_per_block)?;
-        Ok(if tags.is_used { (BlockState::NeedsScan, tags.sequence) } else { (BlockState::Empty, 0) })
-    }
-
     fn scan_block(&mut self, block: u32, links: &mut Vec<Obj>) -> Result<()> {
-        let summary = self.read_summary(block)?;
-        let pages = if summary { self.summary.chunks } else { self.blocks.chunks_per_block };
+        let summary = self.chunks.read_summary(block)?;
+        let pages = if summary { self.chunks.summary.chunks } else { self.chunks.blocks.chunks_per_block };
         let mut found_chunks = false;
         for page in (0..pages).rev() {
-            let state = self.blocks.info(block).state;
+            let state = self.chunks.blocks.info(block).state;
             if !matches!(state, BlockState::NeedsScan | BlockState::Allocating) {
                 break;
             }
-            let place = Place { block, page, chunk: block * self.blocks.chunks_per_block + page };
+            let place = Place { block, page, chunk: block * self.chunks.blocks.chunks_per_block + page };
             self.scan_chunk(place, summary, &mut found_chunks, links)?;
         }
-        let info = self.blocks.info_mut(block);
+        let info = self.chunks.blocks.info_mut(block);
         if info.state == BlockState::NeedsScan {
             info.state = BlockState::Full;
         }
-        if info.in_use_chunks == 0 && !info.has_shrink_header && info.state == BlockState::Full {
-            self.block_became_dirty(block)?;
+        if info.in_use_chunks() == 0 && !info.has_shrink_header && info.state == BlockState::Full {
+            self.chunks.block_became_dirty(block)?;
         }
         Ok(())
     }
 
     fn scan_chunk(&mut self, place: Place, summary: bool, found: &mut bool, links: &mut Vec<Obj>) -> Result<()> {
-        let sequence = self.blocks.info(place.block).sequence;
+        let sequence = self.chunks.blocks.info(place.block).sequence;
         let mut tags = Tags::default();
         if summary {
-            tags = self.summary.tags(place.page, sequence);
+            tags = self.chunks.summary.tags(place.page, sequence);
         }
         if !summary || tags.object == 0 {
-            tags = self.read_tags(place.chunk)?;
+            tags = self.chunks.read_tags(place.chunk)?;
         }
         let is_odd = tags.ecc == EccResult::Unfixed
             || tags.object > ID_MAX
             || tags.chunk > CHUNK_ID_MAX
             || tags.object == SUMMARY_ID
-            || (tags.chunk > 0 && tags.count_bytes > self.data_bytes)
+            || (tags.chunk > 0 && tags.count_bytes > self.chunks.data_bytes)
             || tags.sequence != sequence;
         if !tags.is_used {
             if !*found {
                 self.scan_unused(place);
             }
-            self.blocks.free_chunks += 1;
+            self.chunks.blocks.found_free();
         } else if is_odd {
-            self.blocks.free_chunks += 1;
+            self.chunks.blocks.found_free();
         } else {
             *found = true;
-            self.blocks.set_in_use(place.block, place.page);
-            self.blocks.info_mut(place.block).in_use_chunks += 1;
+            self.chunks.blocks.found_in_use(place.block, place.page);
             if tags.chunk > 0 {
                 self.scan_data(place, &tags)?;
             } else {
@@ -141,27 +128,26 @@ impl Device {
     /// one.
     fn scan_unused(&mut self, place: Place) {
         if place.page == 0 {
-            self.blocks.info_mut(place.block).state = BlockState::Empty;
-            self.blocks.erased_blocks += 1;
-        } else if self.blocks.info(place.block).sequence == self.blocks.sequence {
-            self.blocks.info_mut(place.block).state = BlockState::Allocating;
-            self.blocks.alloc_block = Some(place.block);
-            self.blocks.alloc_page = place.page;
-            self.blocks.alloc_finder = place.block;
+            self.chunks.blocks.found_unwritten(place.block);
+        } else if self.chunks.blocks.info(place.block).sequence == self.chunks.blocks.sequence {
+            self.chunks.blocks.info_mut(place.block).state = BlockState::Allocating;
+            self.chunks.blocks.alloc_block = Some(place.block);
+            self.chunks.blocks.alloc_page = place.page;
+            self.chunks.blocks.alloc_finder = place.block;
         }
     }
 
     fn scan_data(&mut self, place: Place, tags: &Tags) -> Result<()> {
-        let start = u64::from(tags.chunk - 1) * u64::from(self.data_bytes);
+        let start = u64::from(tags.chunk - 1) * u64::from(self.chunks.data_bytes);
         let obj = self.find_or_make(tags.object, Kind::File);
         let object = &self.objects[obj];
         if object.kind != Kind::File || start >= object.file.shrink_bytes {
             // The chunk is beyond a size to which the file was cut later, or the file was deleted.
-            return self.delete_chunk(place.chunk);
+            return self.chunks.delete_chunk(place.chunk);
         }
         if self.tnodes.find(&object.file.tree, tags.chunk).is_some() {
             // A newer version of this chunk was seen before, because the scan runs backwards.
-            self.delete_chunk(place.chunk)?;
+            self.chunks.delete_chunk(place.chunk)?;
         } else {
             self.put_chunk(obj, tags.chunk, place.chunk);
         }
@@ -182,15 +168,15 @@ impl Device {
         let must_read = match (known, tags.extra) {
             (Some(obj), Some(extra)) => {
                 let is_new = !self.objects[obj].valid;
-                is_new && (!self.options.lazy_loading || is_fake) || extra.shadows
+                is_new && (!self.chunks.options.lazy_loading || is_fake) || extra.shadows
             }
             _ => true,
         };
         if must_read {
-            let mut data = self.buffer();
-            let read = self.read_chunk(place.chunk, &mut data);
-            header = Some(Header::load(&data, self.options.inband_tags));
-            self.release(data);
+            let mut data = self.chunks.buffer();
+            let read = self.chunks.read_chunk(place.chunk, &mut data);
+            header = Some(Header::load(&data, self.chunks.options.inband_tags));
+            self.chunks.release(data);
             read?;
         }
         let kind = header.as_ref().map(|header| header.kind);
@@ -229,10 +215,10 @@ impl Device {
                 let bytes = if gone { 0 } else { extract.file_bytes };
                 let file = &mut self.objects[obj].file;
                 file.shrink_bytes = file.shrink_bytes.min(bytes);
-                self.blocks.info_mut(place.block).has_shrink_header = true;
+                self.chunks.blocks.info_mut(place.block).has_shrink_header = true;
             }
         }
-        self.delete_chunk(place.chunk)
+        self.chunks.delete_chunk(place.chunk)
     }
 
     /// The newest header of an object.
@@ -264,7 +250,7 @@ impl Device {
         let parent = self.parent_for(extract.parent);
         self.objects.enter_directory(parent, obj);
         if extract.is_shrink {
-            self.blocks.info_mut(place.block).has_shrink_header = true;
+            self.chunks.blocks.info_mut(place.block).has_shrink_header = true;
         }
         match extract.kind {
             Kind::File => {
@@ -326,20 +312,5 @@ impl Device {
         object.is_shadowed = true;
         object.file.shrink_bytes = 0;
         object.valid = true;
-    }
-
-    /// Connects hard links with the objects for which they stand (`yaffs_link_fixup`).
-    pub fn join_links(&mut self, links: &[Obj]) {
-        // The original builds this list from its head, so the last link comes first.
-        for &link in links.iter().rev() {
-            let target = self.objects.find(self.objects[link].equivalent_id);
-            match target.filter(|&target| self.objects[target].kind != Kind::HardLink) {
-                Some(target) => {
-                    self.objects[link].equivalent = target;
-                    self.objects[target].links.push(link);
-                }
-                None => self.objects[link].equivalent = NONE,
-            }
-        }
     }
 }

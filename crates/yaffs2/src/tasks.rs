@@ -19,8 +19,8 @@ pub struct Schedule {
 impl Device {
     /// How much of the free space is in blocks that also hold data in use: 0 (little) to 2 (most).
     pub fn gc_urgency(&self) -> usize {
-        let per_block = self.blocks.chunks_per_block as i32;
-        let (erased, free) = (self.blocks.erased_blocks * per_block, self.blocks.free_chunks);
+        let per_block = self.chunks.blocks.chunks_per_block as i32;
+        let (erased, free) = (self.chunks.blocks.erased_blocks() * per_block, self.chunks.blocks.free_chunks());
         if free - erased < per_block * 2 || erased > free / 2 {
             0
         } else if erased > free / 4 {
@@ -33,8 +33,8 @@ impl Device {
 
 impl Yaffs2 {
     pub(crate) fn start_thread(&mut self) {
-        if self.device.options.background.is_some() {
-            let sim = &self.device.sim;
+        if self.device.chunks.options.background.is_some() {
+            let sim = &self.device.chunks.sim;
             let now_ns = sim.now_ns();
             self.schedule = Schedule { directory_update_at_ns: now_ns, collect_at_ns: now_ns };
             sim.spawn(&causes::YAFFS_THREAD);
@@ -43,15 +43,15 @@ impl Yaffs2 {
     }
 
     pub(crate) fn stop_thread(&mut self) {
-        if self.device.options.background.is_some() {
-            self.device.sim.kill(&causes::YAFFS_THREAD);
+        if self.device.chunks.options.background.is_some() {
+            self.device.chunks.sim.kill(&causes::YAFFS_THREAD);
         }
     }
 
     /// One turn of the thread.
     pub(crate) fn run_thread(&mut self) {
-        let Some(background) = self.device.options.background else { return };
-        let sim = self.device.sim.clone();
+        let Some(background) = self.device.chunks.options.background else { return };
+        let sim = self.device.chunks.sim.clone();
         // Without power the thread can do nothing; the next call reports the power loss.
         let next_ns = self.thread_turn(&background).unwrap_or(u64::MAX / 2);
         sim.sleep_until(&causes::YAFFS_THREAD, next_ns.max(sim.now_ns() + 1));
@@ -61,7 +61,7 @@ impl Yaffs2 {
     fn thread_turn(&mut self, background: &Background) -> Result<u64> {
         let late_ns = background.timer_late_ns;
         // Linux measures this time in ticks, so it is rounded down to a tick.
-        let now_ns = self.device.sim.now_ns();
+        let now_ns = self.device.chunks.sim.now_ns();
         let now_ns = now_ns - now_ns.checked_rem(late_ns).unwrap_or(0);
         let schedule = &mut self.schedule;
         if now_ns >= schedule.directory_update_at_ns + late_ns {
@@ -69,7 +69,7 @@ impl Yaffs2 {
             schedule.directory_update_at_ns = now_ns + background.directory_update_ns;
         }
         if now_ns >= schedule.collect_at_ns + late_ns {
-            if self.device.checkpoint.is_valid {
+            if self.device.chunks.checkpoint.is_valid {
                 schedule.collect_at_ns = schedule.directory_update_at_ns;
             } else {
                 let urgency = self.device.gc_urgency();

@@ -12,7 +12,7 @@ const E: Endian = Endian::Little;
 fn mount_with(start: &[u8]) -> Bench {
     let mut bench = Bench::new(16, Options::default());
     bench.create("file").unwrap();
-    let used = bench.fs.store.next_block.unwrap();
+    let used = bench.fs.store.space.next_block.unwrap();
     let mut page = vec![0xFF; bench.mtd.page_bytes() as usize];
     page[..start.len()].copy_from_slice(start);
     bench.mtd.write(u64::from((used + 1) % 16 * BLOCK_BYTES), &page).unwrap();
@@ -62,7 +62,7 @@ fn data_that_cannot_be_decompressed_get_no_memory() {
     let mut bench = mount_with(&raw.encode(E));
     let mut page = [0; PAGE_BYTES];
     assert_eq!(bench.fs.read_page(ino, 0, &mut page), Err(Errno::Io));
-    assert!(bench.fs.store.plain.capacity() <= BLOCK_BYTES as usize);
+    assert!(bench.fs.store.reader.plain.capacity() <= BLOCK_BYTES as usize);
 }
 
 /// No version can follow the highest one.

@@ -6,7 +6,8 @@ use proptest::test_runner::RngSeed;
 use super::Bench;
 use crate::fragments::FragmentMap;
 use crate::refs::{NodeRef, NodeState, RefId, NONE};
-use crate::store::{InodeState, Store};
+use crate::space::InodeState;
+use crate::store::Store;
 use crate::Options;
 
 const INO: u32 = 7;
@@ -31,9 +32,9 @@ fn op() -> impl Strategy<Value = Op> {
 /// A node on flash, as if it had just been written.
 fn new_node(store: &mut Store, offset: u32, bytes: u32) -> RefId {
     store.reserve_for_gc(NODE_BYTES, crate::summary::NO_SUMMARY).unwrap();
-    let at = store.write_offset();
-    let node = store.link_node(at, NodeState::Pristine, NODE_BYTES, INO);
-    store.refs[node].set_covered(offset, bytes);
+    let at = store.space.write_offset();
+    let node = store.space.link_node(at, NodeState::Pristine, NODE_BYTES, INO);
+    store.space.refs[node].set_covered(offset, bytes);
     node
 }
 
@@ -55,7 +56,7 @@ proptest! {
     fn each_byte_comes_from_the_newest_node_that_covers_it(ops in prop::collection::vec(op(), 1..60)) {
         let mut bench = Bench::new(12, Options::default());
         let store = &mut bench.fs.store;
-        store.inode_cache_mut(INO).state = InodeState::Present;
+        store.space.inode_cache_mut(INO).state = InodeState::Present;
         let mut map = FragmentMap::default();
         let mut model: Vec<RefId> = Vec::new();
         let mut nodes = Vec::new();
@@ -65,7 +66,7 @@ proptest! {
                 Op::Add { offset, bytes } => {
                     let id = new_node(store, offset, bytes);
                     nodes.push(id);
-                    map.add(store, id);
+                    map.add(&mut store.space, &store.flash, id);
                     let end = (offset + bytes) as usize;
                     if model.len() < end {
                         model.resize(end, NONE);
@@ -74,7 +75,7 @@ proptest! {
                 }
                 Op::Truncate { bytes } => {
                     truncated = true;
-                    let left = map.truncate(store, bytes);
+                    let left = map.truncate(&mut store.space, &store.flash, bytes);
                     model.truncate(bytes as usize);
                     prop_assert_eq!(left as usize, model.len());
                 }
@@ -83,9 +84,9 @@ proptest! {
             // A node lives as long as a byte of the file comes from it, and knows from how many runs.
             nodes.retain(|&id| {
                 let runs = map.starting_at(0).filter(|f| f.node == id).count() as u32;
-                assert_eq!(store.refs[id].is_obsolete(), runs == 0);
+                assert_eq!(store.space.refs[id].is_obsolete(), runs == 0);
                 if runs != 0 {
-                    assert_eq!(store.refs[id].fragments_or_slot, runs);
+                    assert_eq!(store.space.refs[id].fragments_or_slot, runs);
                 }
                 runs != 0
             });
@@ -93,12 +94,12 @@ proptest! {
             // are the kernel's: it takes what a truncation leaves of a node for as good as new, and it does not look
             // at nodes that cross the end of a page, as only holes do.
             for &id in nodes.iter().filter(|_| !truncated) {
-                let NodeRef { file_offset: offset, file_bytes: bytes, .. } = store.refs[id];
+                let NodeRef { file_offset: offset, file_bytes: bytes, .. } = store.space.refs[id];
                 if offset / 4096 != (offset + bytes - 1) / 4096 {
                     continue;
                 }
                 let whole = model[offset as usize..(offset + bytes) as usize].iter().all(|&d| d == id);
-                prop_assert!(whole || store.refs[id].state() == NodeState::Normal, "node {id} at {offset}");
+                prop_assert!(whole || store.space.refs[id].state() == NodeState::Normal, "node {id} at {offset}");
             }
         }
     }

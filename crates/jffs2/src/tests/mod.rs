@@ -5,7 +5,9 @@ mod asleep;
 mod damage;
 mod deletions;
 mod fragments;
+mod places;
 mod program_failures;
+mod standing_clock;
 
 use ffslab_flash::{Chip, Geometry, Rules, Timing};
 use ffslab_fs::{Errno, FileKind, FileSystem, Ino, NewNode, NoPageCache, SetAttr, WritePlan, PAGE_BYTES};
@@ -124,14 +126,14 @@ fn content(at: usize, bytes: usize) -> Vec<u8> {
 fn audit(store: &Store) {
     let mut sums = Shares::default();
     let mut in_erasure = 0;
-    for number in 0..store.blocks.count() {
-        let b = store.blocks[number];
+    for number in 0..store.space.blocks.count() {
+        let b = store.space.blocks[number];
         let whole = match b.list() {
             List::Erasing | List::EraseComplete | List::EraseChecking => b.erasing_bytes(),
             List::Bad => b.bad_bytes(),
             _ => b.sum_bytes() - b.erasing_bytes() - b.bad_bytes(),
         };
-        assert_eq!(whole, store.block_bytes, "block {number}: {b:?}");
+        assert_eq!(whole, store.flash.block_bytes, "block {number}: {b:?}");
         in_erasure += u32::from(matches!(
             b.list(),
             List::ErasePending | List::Erasing | List::EraseComplete | List::EraseChecking
@@ -139,31 +141,31 @@ fn audit(store: &Store) {
         sums += *b;
         audit_nodes(store, number);
     }
-    assert_eq!(*store.blocks.totals(), sums);
-    assert_eq!(sums.sum_bytes(), store.flash_bytes);
-    assert_eq!(store.erasing_blocks, in_erasure);
+    assert_eq!(*store.space.blocks.totals(), sums);
+    assert_eq!(sums.sum_bytes(), store.flash.bytes);
+    assert_eq!(store.space.erasing_blocks, in_erasure);
 }
 
 /// The nodes of a block follow one another without a gap and have the sizes that the block says.
 fn audit_nodes(store: &Store, number: u32) {
-    let b = store.blocks[number];
+    let b = store.space.blocks[number];
     let (mut unchecked, mut used, mut obsolete) = (0, 0, 0);
-    let mut at = number * store.block_bytes;
+    let mut at = number * store.flash.block_bytes;
     let mut id = b.first;
     while id != NONE {
-        assert_eq!(store.refs[id].offset(), at, "block {number}");
-        let bytes = store.ref_bytes(id);
-        match store.refs[id].state() {
+        assert_eq!(store.space.refs[id].offset(), at, "block {number}");
+        let bytes = store.space.ref_bytes(id);
+        match store.space.refs[id].state() {
             NodeState::Unchecked => unchecked += bytes,
             NodeState::Obsolete => obsolete += bytes,
             NodeState::Pristine | NodeState::Normal => used += bytes,
         }
         at += bytes;
-        assert_eq!(store.refs[id].next_in_block == NONE, id == b.last, "block {number}");
-        id = store.refs[id].next_in_block;
+        assert_eq!(store.space.refs[id].next_in_block == NONE, id == b.last, "block {number}");
+        id = store.space.refs[id].next_in_block;
     }
     if b.first != NONE {
-        assert_eq!(at + b.free_bytes(), (number + 1) * store.block_bytes, "block {number}");
+        assert_eq!(at + b.free_bytes(), (number + 1) * store.flash.block_bytes, "block {number}");
         assert_eq!(
             [unchecked, used, obsolete],
             [b.unchecked_bytes(), b.used_bytes(), b.dirty_bytes() + b.wasted_bytes()]

@@ -52,7 +52,7 @@ fn each_page_of_a_block_may_fail() {
     let first = {
         let mut bench = Bench::new(16, Options::default());
         bench.create("file").unwrap();
-        bench.fs.store.next_block.unwrap()
+        bench.fs.store.space.next_block.unwrap()
     };
     let programs_without = survives(Bench::new(16, Options::default()), 60_000, 5_000).sim.total().page_programs;
     for page in 0..PAGES_PER_BLOCK {
@@ -100,27 +100,29 @@ fn a_block_can_be_erased_for_a_copy_that_failed() {
     bench.write(ino, 0, &data).unwrap();
     bench.fs.sync(&mut bench.host).unwrap();
     let store = &mut bench.fs.store;
-    assert!(store.blocks[store.next_block.unwrap()].free_bytes() > 5_000, "room for the copy");
-    let current = store.next_block.unwrap();
-    let nodes = std::iter::successors(Some(store.inode_caches[&ino].first), |&id| Some(store.refs[id].next_in_inode));
+    assert!(store.space.blocks[store.space.next_block.unwrap()].free_bytes() > 5_000, "room for the copy");
+    let current = store.space.next_block.unwrap();
+    let nodes = std::iter::successors(Some(store.space.inode_caches[&ino].first), |&id| {
+        Some(store.space.refs[id].next_in_inode)
+    });
     let mut nodes = nodes.take_while(|&id| id != NONE);
     let copied = nodes.find(|&id| {
-        let node = &store.refs[id];
-        node.state() == NodeState::Pristine && store.block_of(node.offset()) != current
+        let node = &store.space.refs[id];
+        node.state() == NodeState::Pristine && store.space.blocks.of(node.offset()) != current
     });
     let copied = copied.unwrap();
     // The current block takes no more programs, and all others must be erased first.
     let pages = current * PAGES_PER_BLOCK..(current + 1) * PAGES_PER_BLOCK;
     let weakpages = pages.map(|number| Weak { number, good_operations: 0 }).collect();
     bench.mtd.nand().unwrap().with_chip(|chip| chip.set_faults(&Faults { weakpages, ..Faults::default() })).unwrap();
-    while let Some(block) = store.blocks.take_first(List::Free) {
-        store.blocks.append(block, List::ErasePending);
-        store.erasing_blocks += 1;
+    while let Some(block) = store.space.blocks.take_first(List::Free) {
+        store.space.blocks.append(block, List::ErasePending);
+        store.space.erasing_blocks += 1;
     }
-    let victim = store.block_of(store.refs[copied].offset());
-    store.blocks.take(victim);
-    store.gc_block = Some(victim);
-    store.blocks.shift_all(victim, Share::Wasted, Share::Dirty);
+    let victim = store.space.blocks.of(store.space.refs[copied].offset());
+    store.space.blocks.take(victim);
+    store.space.gc_block = Some(victim);
+    store.space.blocks.shift_all(victim, Share::Wasted, Share::Dirty);
     bench.fs.collect_live(&mut bench.host, victim, copied, ino).unwrap();
     audit(&bench.fs.store);
     bench.fs.drop_inodes(&|_| false);
@@ -133,12 +135,12 @@ fn a_block_can_be_erased_for_a_copy_that_failed() {
 fn recovery_does_not_wait_for_itself() {
     let mut bench = Bench::new(16, Options::default());
     let store = &mut bench.fs.store;
-    while let Some(block) = store.blocks.take_first(List::Free) {
-        store.blocks.append(block, List::BadUsed);
+    while let Some(block) = store.space.blocks.take_first(List::Free) {
+        store.space.blocks.append(block, List::BadUsed);
     }
-    let waiting = store.blocks.take_first(List::BadUsed).unwrap();
-    store.blocks.append(waiting, List::ErasablePendingWbuf);
-    assert!(store.next_block.is_none() && !store.wbuf.is_dirty());
+    let waiting = store.space.blocks.take_first(List::BadUsed).unwrap();
+    store.space.blocks.append(waiting, List::ErasablePendingWbuf);
+    assert!(store.space.next_block.is_none() && !store.flash.wbuf.is_dirty());
     assert_eq!(store.reserve_for_gc(100, NO_SUMMARY), Err(Errno::NoSpc));
     assert_eq!(bench.fs.gc_pass(&mut bench.host, &causes::CALLER), Err(Errno::Io));
 }

@@ -8,7 +8,7 @@
 //! image, several sizes remain.
 
 use super::{Layout, PageKind, BLOCK_PAGES};
-use crate::checkpoint::SEQUENCE_CHECKPOINT;
+use crate::chunks::SEQUENCE_CHECKPOINT;
 use crate::scan::SEQUENCE_LOWEST;
 use std::collections::BTreeMap;
 
