@@ -252,13 +252,27 @@ mod tests {
         dentries.add(a, b"c", Some((4, FILE)));
         dentries.add(ROOT, b"d", None);
         dentries.hold(b);
-        let mut left: Vec<_> = dentries.shrink().into_iter().collect();
+        let mut left: Vec<_> = dentries.shrink(0).into_iter().collect();
         left.sort_unstable();
         assert_eq!(left, [1, 2, 3]);
         assert_eq!(dentries.child(a, b"b"), Some(b));
         assert_eq!(dentries.child(a, b"c"), None);
         dentries.release(b);
-        assert_eq!(dentries.shrink().into_iter().collect::<Vec<_>>(), [1]);
+        assert_eq!(dentries.shrink(0).into_iter().collect::<Vec<_>>(), [1]);
+    }
+
+    #[test]
+    fn a_few_unused_names_are_spared_where_the_kernel_counts_in_hundreds() {
+        let mut dentries = Dentries::new(1);
+        let directory = dentries.add(ROOT, b"d", Some((2, DIRECTORY)));
+        let held = dentries.add(directory, b"held", Some((3, FILE)));
+        dentries.hold(held);
+        for number in 0..99u8 {
+            dentries.add(directory, &[b'a', number], Some((Ino::from(number) + 10, FILE)));
+        }
+        assert_eq!((dentries.unused(), dentries.shrink(100).len()), (99, 102));
+        dentries.add(ROOT, b"the hundredth", None);
+        assert_eq!(dentries.shrink(100).len(), 3);
     }
 
     #[test]
@@ -270,9 +284,9 @@ mod tests {
         assert!(!dentries.delete(file));
         assert!(!dentries.delete(directory));
         assert_eq!(dentries.child(ROOT, b"d"), None);
-        assert_eq!(dentries.shrink().len(), 3);
+        assert_eq!(dentries.shrink(0).len(), 3);
         assert_eq!(dentries.release(file), [(3, FILE), (2, DIRECTORY)]);
-        assert_eq!(dentries.shrink().len(), 1);
+        assert_eq!(dentries.shrink(0).len(), 1);
     }
 
     #[test]
@@ -293,9 +307,9 @@ mod tests {
         let file = dentries.add_unnamed(directory, (3, FILE));
         dentries.hold(file);
         assert_eq!(dentries.child(directory, b""), None);
-        assert!(dentries.shrink().contains(&2));
+        assert!(dentries.shrink(0).contains(&2));
         assert_eq!(dentries.release(file), [(3, FILE)]);
-        assert!(!dentries.shrink().contains(&2));
+        assert!(!dentries.shrink(0).contains(&2));
     }
 
     #[test]

@@ -94,6 +94,8 @@ pub struct CaseReport {
     /// Main counters and virtual time after each recorded step, where they differ. They help to find the cause of a
     /// difference.
     pub after_step: Vec<Value>,
+    /// Why the case does not count in the summary, though it was run.
+    pub not_counted: Option<String>,
     /// Why nothing could be compared.
     pub error: Option<String>,
 }

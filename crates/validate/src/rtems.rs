@@ -130,6 +130,7 @@ fn check(measured: &Measured, go_on: &dyn Fn() -> bool) -> Option<Vec<CaseReport
             id: format!("{}/{phase}", measured.id),
             family: measured.family.clone(),
             fs: measured.fs.clone(),
+            not_counted: measured.settings.as_ref().ok().and_then(Settings::not_recorded),
             ..CaseReport::default()
         };
         match &simulated {

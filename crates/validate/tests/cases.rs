@@ -1,7 +1,7 @@
 //! Measured cases: read strictly, run, compared. How well they agree is the matter of `measured.rs`.
 
 use ffslab_lab::LabError;
-use ffslab_linux::{DirtyLimits, WriteBackKnobs};
+use ffslab_linux::{DirtyLimits, WriteBackKnobs, WriteBackRules};
 use ffslab_validate::cases::parse_case;
 use ffslab_validate::{validate, ValidateOptions};
 use serde_json::json;
@@ -53,6 +53,21 @@ fn write_back_knobs_are_in_per_cent_or_in_bytes() {
         knobs(json!({"dirty_writeback_ms": 5000, "dirty_B": 8 << 20, "dirty_background_B": 4 << 20})),
         WriteBackKnobs { limits, ..WriteBackKnobs::default() }
     );
+}
+
+#[test]
+fn a_case_runs_by_the_rules_of_its_kernel() {
+    let kernel = |version: &str| {
+        let mut case = case();
+        case["system"]["version"] = json!(version);
+        parse_case(&case.to_string()).unwrap().stack().map(|stack| stack.vfs.kernel)
+    };
+    let old = kernel("2.6.37").unwrap();
+    assert_eq!((old.write_back, old.dentries_spared_count), (WriteBackRules::V2_6, 100));
+    let new = kernel("6.1.192").unwrap();
+    assert_eq!((new.name.as_str(), new.write_back, new.dentries_spared_count), ("6.1.192", WriteBackRules::V6_1, 0));
+    let unknown = kernel("6.10").unwrap_err();
+    assert!(unknown.contains("6.10") && unknown.contains("known: 2.6.37, 6.1"), "{unknown}");
 }
 
 /// A file of cases that goes away with the test.

@@ -29,7 +29,7 @@ fn is_exact(case: &CaseReport) -> bool {
 
 /// Every count of the measured files: the real RTEMS did the same, on the same device.
 #[test]
-fn every_phase_of_the_measured_files_is_exact_but_for_jffs2_with_data_that_shrink() {
+fn every_phase_of_the_measured_files_is_exact_but_for_texts_that_are_not_recorded() {
     let files = [
         "rfs_16MB",
         "rfs_other_block_sizes",
@@ -42,19 +42,15 @@ fn every_phase_of_the_measured_files_is_exact_but_for_jffs2_with_data_that_shrin
         "imfs",
         "jffs2_16MB",
     ];
-    // Lengths of nodes are those of another zlib and of a text that is not recorded: see the README of `crates/rtems`.
-    let shrinks = |id: &str| {
-        let packs_text = id.contains("-text-") && !id.contains("-none-");
-        packs_text || id.contains("-zlib-zero-")
-    };
     for file in files {
         let Some(path) = measured(file) else { continue };
         let cases = validate(&path, &ValidateOptions::default(), &|_| true).unwrap().cases;
-        let (shrinking, others): (Vec<_>, Vec<_>) = cases.iter().partition(|case| shrinks(&case.id));
+        let (texts, others): (Vec<_>, Vec<_>) = cases.iter().partition(|case| case.not_counted.is_some());
         let wrong: Vec<&String> = others.iter().filter(|case| !is_exact(case)).map(|case| &case.id).collect();
         assert!(!others.is_empty() && wrong.is_empty(), "{file}: {wrong:?}");
-        let exact = shrinking.iter().filter(|case| is_exact(case)).count();
-        assert!(file != "jffs2_16MB" || exact >= 206, "{exact} of {}", shrinking.len());
+        let exact = texts.iter().filter(|case| is_exact(case)).count();
+        let expected = if file == "jffs2_16MB" { (228, 120) } else { (0, 0) };
+        assert_eq!((texts.len(), exact), expected, "{file}");
     }
 }
 
