@@ -53,8 +53,12 @@ fn file_of(image: &[u8]) -> PathBuf {
 }
 
 fn look(image: &[u8]) -> Result<Inspection, String> {
+    look_on("sd-card", image)
+}
+
+fn look_on(device: &str, image: &[u8]) -> Result<Inspection, String> {
     let path = file_of(image);
-    let options = InspectOptions { device: "sd-card".to_string(), ..InspectOptions::default() };
+    let options = InspectOptions { device: device.to_string(), ..InspectOptions::default() };
     let found = inspect(&path, &options).map_err(|error| error.to_string());
     std::fs::remove_file(path).unwrap();
     found.and_then(|mut parts| parts.remove(0).found)
@@ -72,6 +76,17 @@ fn an_rfs_volume_is_recognised_and_scattered_files_cost_more() {
     let used: u32 = found.blocks.iter().filter_map(|block| block.valid_bytes).sum();
     assert!((60_000 + 2 * 61_440..400_000).contains(&used), "{used} B in use");
     assert!(found.mount.is_some_and(|mount| mount.time_us > 0.0));
+}
+
+#[test]
+fn a_device_is_a_profile_or_the_path_of_one() {
+    let image = volume();
+    let time_us = |device: &str| look_on(device, &image).unwrap().mount.unwrap().time_us;
+    let stick = concat!(env!("CARGO_MANIFEST_DIR"), "/../../profiles/block-devices/usb-stick.toml");
+    assert_eq!(time_us(stick), time_us("usb-stick"));
+    assert_ne!(time_us(stick), time_us("sd-card"));
+    let refused = look_on("sd-crad", &image).unwrap_err();
+    assert!(refused.starts_with("unknown block device `sd-crad`: did you mean `sd-card`?"), "{refused}");
 }
 
 #[test]
