@@ -43,6 +43,7 @@ impl Flash {
 
     /// Reads from flash; bytes that are still in the write buffer come from there (`jffs2_flash_read`). Bit errors that
     /// ECC could not correct are found by the check sums of the nodes.
+    #[inline]
     pub fn read(&self, offset: u32, data: &mut [u8]) -> Result<()> {
         match self.mtd.read(u64::from(offset), data) {
             Ok(_) | Err(MtdError::Uncorrectable) => {}
@@ -72,12 +73,14 @@ impl Flash {
 
     /// Charges the CPU for writing or reading a node: all its bytes are moved, and each is covered by one of its check
     /// sums.
+    #[inline]
     pub fn node_work(&self, work: Work, bytes: usize) {
         self.sim.work(work, bytes);
         self.sim.work(Work::Crc, bytes);
     }
 
     /// The tick counter. That of RTEMS begins at 0, that of Linux five minutes before it wraps around to 0.
+    #[inline]
     pub fn jiffies(&self) -> u32 {
         match self.options.direct {
             true => (self.sim.now_ns() / self.sim.tick_ns()) as u32,

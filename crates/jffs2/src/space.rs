@@ -89,11 +89,13 @@ impl Space {
     }
 
     /// Offset at which the next node is written. Only valid while there is a block to write to.
+    #[inline]
     pub fn write_offset(&self) -> u32 {
         self.blocks.free_from(self.next_block.unwrap_or(0))
     }
 
     /// Bytes of a node including its alignment: up to the next node, or up to the free space of its block.
+    #[inline]
     pub fn ref_bytes(&self, id: RefId) -> u32 {
         let node = &self.refs[id];
         let end = if node.next_in_block == NONE {
@@ -105,6 +107,7 @@ impl Space {
     }
 
     /// Appends a reference to the node that begins where the free space of the block began.
+    #[inline]
     pub fn link_node(&mut self, offset: u32, state: NodeState, bytes: u32, owner: u32) -> RefId {
         let id = self.refs.allocate(offset, state);
         self.link_existing(id, bytes, owner);
@@ -112,6 +115,7 @@ impl Space {
     }
 
     /// Like [`Space::link_node`], for a reference that has its offset and state already.
+    #[inline]
     pub fn link_existing(&mut self, id: RefId, bytes: u32, owner: u32) {
         let (offset, state) = (self.refs[id].offset(), self.refs[id].state());
         let number = self.blocks.of(offset);
@@ -231,6 +235,7 @@ impl Space {
     // ---- obsolete nodes ------------------------------------------------------------------------------------
 
     /// Marks a node as obsolete, and moves its block to the list that fits now.
+    #[inline]
     pub fn mark_obsolete(&mut self, flash: &Flash, id: RefId) {
         let node = self.refs[id];
         if node.is_obsolete() {

@@ -34,6 +34,7 @@ impl WriteBuffer {
     }
 
     /// Notes that the buffer holds data of `ino`.
+    #[inline]
     pub fn note_inode(&mut self, ino: u32) {
         if !self.inodes.contains(&ino) {
             self.inodes.push(ino);
@@ -63,6 +64,7 @@ impl WriteBuffer {
 
     /// Replaces those bytes of `data`, which were read from flash at `offset`, that the buffer holds in a newer
     /// version.
+    #[inline]
     pub fn overlay(&self, offset: u32, block_bytes: u32, data: &mut [u8]) {
         if self.bytes == 0 || self.offset == NONE || offset / block_bytes != self.offset / block_bytes {
             return;
@@ -78,6 +80,7 @@ impl WriteBuffer {
 
     /// Fills the buffer with 0xFF up to byte `to`, so that the cells there stay erased. Behind its end the buffer holds
     /// old bytes.
+    #[inline]
     pub fn skip_to(&mut self, to: u32) {
         if let Some(skipped) = self.page.get_mut(self.bytes as usize..to as usize) {
             skipped.fill(0xFF);
@@ -87,6 +90,7 @@ impl WriteBuffer {
 
     /// Appends as much of `data` as fits. Returns 0 if `data` begins with a whole page for an empty buffer, which the
     /// caller writes directly.
+    #[inline]
     pub fn fill(&mut self, data: &[u8]) -> usize {
         let page_bytes = self.page.len();
         if !data.is_empty() && self.bytes == 0 && data.len() >= page_bytes {
