@@ -21,6 +21,7 @@ class CaseReport(TypedDict):
     id: str
     latency_unlink_us: dict[str, Pair]
     latency_us: dict[str, Pair]
+    not_counted: str | None
 
 
 class Pair(TypedDict):
@@ -57,4 +58,5 @@ class ValidationSummary(TypedDict):
 
     cases: int
     failed: int
+    not_counted: int
     rows: list[SummaryRow]
