@@ -165,11 +165,12 @@ def case_with(*, counters: dict[str, Pair] | None = None, latency_us: dict[str, 
         "facts": {},
         "after_step": [],
         "error": None,
+        "not_counted": None,
     }
 
 
 def report_of(case: CaseReport) -> ValidationReport:
-    return {"cases": [case], "summary": {"cases": 1, "failed": 0, "rows": []}}
+    return {"cases": [case], "summary": {"cases": 1, "failed": 0, "uncounted_cases": 0, "rows": []}}
 
 
 def test_the_measured_cases_of_the_repository_run(ffslab: Command) -> None:

@@ -185,14 +185,14 @@ struct DynamicHead {
     counts: [u32; LENGTH_SYMBOLS],
     codes: Codes,
     /// How many of the code lengths' own lengths are written.
-    written: usize,
+    written_count: usize,
 }
 
 impl DynamicHead {
     fn of(codes: &Codes, distances: &Codes) -> DynamicHead {
         let mut runs = Vec::new();
         for codes in [codes, distances] {
-            for run in codes.lengths[..=codes.last].chunk_by(|a, b| a == b) {
+            for run in codes.lengths[..=codes.last_symbol].chunk_by(|a, b| a == b) {
                 add_run(usize::from(run[0]), run.len(), &mut runs);
             }
         }
@@ -202,20 +202,20 @@ impl DynamicHead {
         }
         let codes = Codes::for_counts(&counts, LENGTH_CODE_BITS_MAX);
         let last = LENGTH_ORDER.iter().rposition(|&symbol| codes.lengths[symbol] > 0).unwrap_or(0);
-        DynamicHead { runs, counts, codes, written: last.max(3) + 1 }
+        DynamicHead { runs, counts, codes, written_count: last.max(3) + 1 }
     }
 
     fn bits(&self) -> u32 {
         let of_symbol =
             |symbol: usize| self.counts[symbol] * (u32::from(self.codes.lengths[symbol]) + extra_of_run(symbol));
-        COUNTS_BITS + 3 * self.written as u32 + (0..LENGTH_SYMBOLS).map(of_symbol).sum::<u32>()
+        COUNTS_BITS + 3 * self.written_count as u32 + (0..LENGTH_SYMBOLS).map(of_symbol).sum::<u32>()
     }
 
     fn write(&self, codes: &Codes, distances: &Codes, bits: &mut Bits) {
-        bits.push((codes.last - END) as u16, 5);
-        bits.push(distances.last as u16, 5);
-        bits.push((self.written - 4) as u16, 4);
-        for &symbol in &LENGTH_ORDER[..self.written] {
+        bits.push((codes.last_symbol - END) as u16, 5);
+        bits.push(distances.last_symbol as u16, 5);
+        bits.push((self.written_count - 4) as u16, 4);
+        for &symbol in &LENGTH_ORDER[..self.written_count] {
             bits.push(u16::from(self.codes.lengths[symbol]), 3);
         }
         for &(symbol, number) in &self.runs {

@@ -12,7 +12,7 @@ pub struct Codes {
     pub bits: [u16; SYMBOLS_MAX],
     pub lengths: [u8; SYMBOLS_MAX],
     /// The last symbol that has a code.
-    pub last: usize,
+    pub(crate) last_symbol: usize,
 }
 
 impl Codes {
@@ -25,9 +25,9 @@ impl Codes {
     }
 
     /// The codes that belong to lengths.
-    pub fn of_lengths(lengths: [u8; SYMBOLS_MAX], last: usize) -> Codes {
+    pub fn of_lengths(lengths: [u8; SYMBOLS_MAX], last_symbol: usize) -> Codes {
         let mut of_length = [0u16; CODE_BITS_MAX + 1];
-        for &length in lengths[..=last].iter().filter(|&&length| length > 0) {
+        for &length in lengths[..=last_symbol].iter().filter(|&&length| length > 0) {
             of_length[usize::from(length)] += 1;
         }
         let mut next = [0u16; CODE_BITS_MAX + 1];
@@ -35,14 +35,14 @@ impl Codes {
             next[length] = (next[length - 1] + of_length[length - 1]) << 1;
         }
         let mut bits = [0; SYMBOLS_MAX];
-        for symbol in 0..=last {
+        for symbol in 0..=last_symbol {
             let length = usize::from(lengths[symbol]);
             if length > 0 {
                 bits[symbol] = next[length].reverse_bits() >> (16 - length);
                 next[length] += 1;
             }
         }
-        Codes { bits, lengths, last }
+        Codes { bits, lengths, last_symbol }
     }
 }
 

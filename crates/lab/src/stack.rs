@@ -11,7 +11,7 @@ use ffslab_fs::{BlockSpace, FileSystem};
 use ffslab_images::file::{load, read_file};
 use ffslab_images::recognise::arranged::arranged;
 use ffslab_images::ImageSpec;
-use ffslab_linux::{Vfs, VfsConfig, WriteBackKnobs};
+use ffslab_linux::{Kernel, Vfs, VfsConfig, WriteBackKnobs};
 use ffslab_mtd::{Driver, MediumImage, Mtd};
 use ffslab_profiles::{EccName, Profile};
 use ffslab_sim::units::ns_to_us;
@@ -87,7 +87,8 @@ impl StackSpec {
         let read_ahead_kib = *keys.read_ahead_kib.get_or_insert(by_default_kib);
         let page_cache_kib = *keys.page_cache_kib.get_or_insert(profile.page_cache_bytes() >> 10);
         let tick_rate_hz = *keys.tick_rate_hz.get_or_insert(profile.tick_rate_hz());
-        let kernel = profile.kernel();
+        // The root file system of a board in use has more unused names than a kernel may spare.
+        let kernel = Kernel { dentries_spared_count: 0, ..profile.kernel() };
         keys.kernel = Some(profile.kernel_name.clone());
         keys.part = Some(profile.part_name.clone());
         if tick_rate_hz == 0 || tick_rate_hz > 10_000 {

@@ -13,7 +13,7 @@ pub struct Summary {
     /// Number of cases that could not be run.
     pub failed: u64,
     /// Number of cases that were run and do not count in the rows, because not all that they did is recorded.
-    pub not_counted: u64,
+    pub uncounted_cases: u64,
     /// A row for each file system, family and counter. Family "all" stands for all families together.
     pub rows: Vec<SummaryRow>,
 }
@@ -116,7 +116,7 @@ pub fn summarize(cases: &[CaseReport]) -> Summary {
     Summary {
         cases: cases.len() as u64,
         failed: cases.iter().filter(|case| case.error.is_some()).count() as u64,
-        not_counted: cases.iter().filter(|case| case.not_counted.is_some()).count() as u64,
+        uncounted_cases: cases.iter().filter(|case| case.not_counted.is_some()).count() as u64,
         rows: errors
             .into_iter()
             .map(|((fs, family, _, counter), errors)| {
@@ -140,7 +140,7 @@ mod tests {
     fn what_is_not_recorded_does_not_count() {
         let unknown = CaseReport { not_counted: Some("text".into()), ..case("b", "W", 100.0, 97.0) };
         let summary = summarize(&[case("a", "W", 100.0, 100.0), unknown]);
-        assert_eq!((summary.cases, summary.not_counted), (2, 1));
+        assert_eq!((summary.cases, summary.uncounted_cases), (2, 1));
         assert!(summary.rows.iter().all(|row| (row.n, row.exact_share) == (1, 1.0)));
     }
 
@@ -152,7 +152,7 @@ mod tests {
         assert_eq!((row("W").n, row("W").exact_share, row("W").worst_error_percent), (2, 0.5, 3.0));
         assert_eq!(row("W").worst_id, "b");
         assert_eq!((row("R").median_error_percent, row("R").unexpected_max), (100.0, 5.0));
-        assert_eq!(summary.not_counted, 0);
+        assert_eq!(summary.uncounted_cases, 0);
         assert_eq!((row("all").n, row("all").worst_id.as_str()), (3, "c"));
     }
 }

@@ -58,5 +58,5 @@ class ValidationSummary(TypedDict):
 
     cases: int
     failed: int
-    not_counted: int
     rows: list[SummaryRow]
+    uncounted_cases: int

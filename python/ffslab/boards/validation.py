@@ -119,9 +119,9 @@ def text(report: ValidationReport) -> str:
         head = ["fs", "family", "counter", "cases", "exact", "median error", "95th percentile", "worst", "worst case"]
         lines += ["", text_table(head, rows, "lllrrrrrl")]
     lines.append(f"\n{summary['cases']} cases, {summary['failed']} could not be run")
-    if summary["not_counted"] > 0:
+    if summary["uncounted_cases"] > 0:
         why = next(case["not_counted"] for case in report["cases"] if case["not_counted"] is not None)
-        lines.append(f"{summary['not_counted']} of them do not count in the table: {why}")
+        lines.append(f"{summary['uncounted_cases']} of them do not count in the table: {why}")
     return "\n".join(lines)
 
 
