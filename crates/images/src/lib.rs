@@ -1,7 +1,7 @@
 //! # images: what is in the image of a flash or of a volume
 //!
 //! **Role.** Finds out what an image is ([`recognise`]), cuts the dump of a whole chip into its partitions
-//! ([`recognise::parts`]), puts images on simulated media ([`file`], [`recognise::arranged`]), reads their files ([`tree`]), and
+//! ([`recognise::parts`]), puts images on simulated media ([`mod@file`], [`recognise::arranged`]), reads their files ([`tree`]), and
 //! says what stands in each block and what is damaged ([`scan()`]). What is asked about a format is one trait ([`ImageFormat`]);
 //! the formats of the file systems that ffslab has implement it here.
 //!

@@ -3,7 +3,7 @@
 //! **Role.** Reads measured cases, runs each as the experiment that it is, and puts the expected and the simulated values side by
 //! side, counter by counter ([`validate`]); sums the errors up ([`summarize`]).
 //!
-//! **Follows.** The format of the measured cases (steps, counters, statistics), and that of measured runs of RTEMS ([`rtems`]).
+//! **Follows.** The format of the measured cases (steps, counters, statistics), and that of measured runs of RTEMS.
 //!
 //! **Leaves out.** Measuring: cases come from real systems (`ffslab reference run`, `probe`). What stack a case runs on:
 //! the descriptor of its file system says so (`lab`).

@@ -69,7 +69,7 @@ fn is_default_name(name: &str) -> bool {
     name == NAME
 }
 
-/// The path of file number `i` in a directory, by a `name` that [`check_name`] has accepted.
+/// The path of file number `i` in a directory, by a `name` that `check_name` has accepted.
 pub fn path_of_many(dir: &str, name: &str, i: u64) -> String {
     let slash = if dir.is_empty() { "" } else { "/" };
     let digits = name.bytes().filter(|byte| *byte == b'#').count();
