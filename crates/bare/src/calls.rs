@@ -1,5 +1,6 @@
 //! What the program calls.
 
+use crate::path::Found;
 use crate::{Bare, Handle};
 use ffslab_fs::{causes, run_turn, Errno, FileKind, Ino, NewNode, RenameFlags, SetAttr, Stat, StatFs, TimeSpec};
 use ffslab_sim::{Idle, Sim};
@@ -36,11 +37,15 @@ impl Bare {
     }
 
     fn make(&mut self, path: &[u8], kind: FileKind, permissions: u32, target: &[u8]) -> Answer<Ino> {
-        self.want_write()?;
         let found = self.find(path, false)?;
         if found.ino.is_some() {
             return Err(Errno::Exist.into());
         }
+        self.make_at(&found, kind, permissions, target)
+    }
+
+    fn make_at(&mut self, found: &Found, kind: FileKind, permissions: u32, target: &[u8]) -> Answer<Ino> {
+        self.want_write()?;
         let node = NewNode { kind, permissions, uid: 0, gid: 0, device: 0, target };
         self.call(&causes::METADATA, |fs, host| fs.create(host, found.directory, &found.name, &node))
     }
@@ -52,6 +57,9 @@ impl Bare {
         let wanted = if is_directory { Errno::NotDir } else { Errno::IsDir };
         if (self.kind_of(ino)? == FileKind::Directory) != is_directory {
             return Err(wanted.into());
+        }
+        if found.name.is_empty() {
+            return Err(Errno::Busy.into());
         }
         self.call(&causes::METADATA, |fs, host| match is_directory {
             true => fs.rmdir(host, found.directory, &found.name),
@@ -144,7 +152,8 @@ impl Calls for Bare {
         let ino = match found.ino {
             Some(_) if flags.create && flags.exclusive => return Err(Errno::Exist.into()),
             Some(ino) => ino,
-            None if flags.create => self.make(path, FileKind::File, permissions, b"")?,
+            // Behind a symbolic link to nothing the file is made where the link points to.
+            None if flags.create => self.make_at(&found, FileKind::File, permissions, b"")?,
             None => return Err(Errno::NoEnt.into()),
         };
         let kind = self.kind_of(ino)?;
@@ -267,6 +276,10 @@ impl Calls for Bare {
         self.want_write()?;
         let (from, to) = (self.find(old, false)?, self.find(new, false)?);
         let moved = from.there()?;
+        if from.name.is_empty() || to.name.is_empty() {
+            // The root, or a directory by way of "." or "..", has no name that could be given or taken.
+            return Err(Errno::Busy.into());
+        }
         if to.ino == Some(moved) {
             return Ok(());
         }

@@ -31,6 +31,7 @@ pub mod real_tools;
 pub mod rig;
 pub mod sequences;
 pub mod soak;
+pub mod systems;
 pub mod tree;
 pub mod workloads;
 

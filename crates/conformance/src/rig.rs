@@ -386,7 +386,7 @@ impl EventSink for OperationLimit {
     }
 }
 
-fn flags(how: How) -> OpenFlags {
+pub(crate) fn flags(how: How) -> OpenFlags {
     OpenFlags {
         read: true,
         write: how.write,
@@ -400,7 +400,7 @@ fn flags(how: How) -> OpenFlags {
     }
 }
 
-fn attributes(stat: &Stat) -> Attributes {
+pub(crate) fn attributes(stat: &Stat) -> Attributes {
     let is_directory = stat.kind == FileKind::Directory;
     let is_device = matches!(stat.kind, FileKind::CharDevice | FileKind::BlockDevice);
     let has_size = matches!(stat.kind, FileKind::File | FileKind::Symlink);

@@ -121,7 +121,7 @@ pub fn play<'a>(subject: &'a dyn Subject, machine: Machine, calls: &[Call]) -> R
 }
 
 /// The slot that a call needs not to be empty.
-fn used_slot(call: &Call) -> Option<usize> {
+pub(crate) fn used_slot(call: &Call) -> Option<usize> {
     match call {
         Call::Read { slot, .. }
         | Call::Write { slot, .. }
