@@ -338,4 +338,7 @@ def test_pages_shrink_to_the_same_size_as_in_mkfs(compression: str, tmp_path: Pa
     # Where an erase block ends, a page is split, and not at the same place in both.
     both = ours.keys() & theirs.keys()
     assert len(both) > 120
-    assert {key: (ours[key], theirs[key]) for key in both if ours[key] != theirs[key]} == {}
+    # mkfs.jffs2 links the zlib of today, which finds the last bytes of a page of zeros before a flush; the older one in
+    # the kernel does not (tests/referee/test_compressors.py compares its bytes).
+    more = {"zlib": {"zeros": 1}, "rtime": {}}[compression]
+    assert {key: (ours[key], theirs[key]) for key in both if ours[key] != theirs[key] + more.get(key[0], 0)} == {}
