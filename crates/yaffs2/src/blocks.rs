@@ -317,12 +317,16 @@ impl Blocks {
         if self.oldest_dirty_sequence != 0 {
             return;
         }
-        let limit = self.sequence.wrapping_add(1);
-        let dirty =
-            self.info.iter().enumerate().filter(|(_, info)| self.is_full_and_dirty(info) && info.sequence < limit);
-        // Of several blocks with the same sequence number the first is taken, as in the original.
-        if let Some((index, info)) = dirty.min_by_key(|(_, info)| info.sequence) {
-            self.oldest_dirty_sequence = info.sequence;
+        // Of several blocks with the same sequence number the first is taken, as in the original. The number is compared
+        // before all else, because few blocks are older than the oldest so far and collections wait for this search.
+        let (mut oldest, mut found) = (self.sequence.wrapping_add(1), None);
+        for (index, info) in self.info.iter().enumerate() {
+            if info.sequence < oldest && self.is_full_and_dirty(info) {
+                (oldest, found) = (info.sequence, Some(index));
+            }
+        }
+        if let Some(index) = found {
+            self.oldest_dirty_sequence = oldest;
             self.oldest_dirty_block = index as u32 + 1;
         }
     }
