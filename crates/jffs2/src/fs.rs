@@ -9,6 +9,7 @@ use ffslab_sim::{Sim, Task};
 
 use crate::format::{kind_of_dirent_type, NAME_BYTES_MAX};
 use crate::inode::seconds;
+use crate::options::SyncManner;
 use crate::Jffs2;
 
 fn time(seconds: u32) -> TimeSpec {
@@ -177,8 +178,11 @@ impl FileSystem for Jffs2 {
         self.flush_inode(host, ino)
     }
 
-    fn sync(&mut self, _host: &mut dyn Host) -> Result<()> {
+    fn sync(&mut self, host: &mut dyn Host) -> Result<()> {
         self.store.timer.disarm(&self.store.flash.sim, &self.store.flash.options);
+        if self.store.flash.options.sync_manner == SyncManner::Collects {
+            self.flush_inode(host, 0)?;
+        }
         self.store.flush_wbuf_padded()
     }
 
@@ -242,13 +246,13 @@ impl FileSystem for Jffs2 {
     }
 
     /// Follows `fs/jffs2/fs.c` (`jffs2_do_remount_fs`): the write buffer is flushed, the thread ends or begins.
-    fn remount(&mut self, host: &mut dyn Host, read_only: bool) -> Result<()> {
+    fn remount(&mut self, _host: &mut dyn Host, read_only: bool) -> Result<()> {
         if read_only == self.read_only {
             return Ok(());
         }
         if read_only {
-            self.sync(host)?;
             self.stop_tasks();
+            self.store.flush_wbuf_padded()?;
         } else {
             self.start_tasks();
         }
@@ -261,8 +265,7 @@ impl FileSystem for Jffs2 {
         if self.read_only {
             return Ok(());
         }
-        let flushed = self.sync(host);
         self.stop_tasks();
-        flushed
+        self.sync(host)
     }
 }

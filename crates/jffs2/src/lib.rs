@@ -58,7 +58,7 @@ mod write;
 pub use compress::{Compression, CompressionWork};
 pub use damage::{Damage, Flaw, Place};
 pub use format::Endian;
-pub use options::{Options, WakeDuringPass, WbufTimer};
+pub use options::{Options, SyncManner, WakeDuringPass, WbufTimer};
 
 use ffslab_fs::{Errno, PAGE_BYTES};
 use ffslab_mtd::Mtd;

@@ -22,6 +22,16 @@ pub enum WakeDuringPass {
     Lost,
 }
 
+/// How `sync` writes the page that waits in the write buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SyncManner {
+    /// It is padded (Linux 6.1 `super.c`, `jffs2_sync_fs`).
+    Pads,
+    /// Garbage collection fills it, as at `fsync`, and what is left is padded (Linux 2.6.37 `super.c`, `jffs2_sync_fs`,
+    /// which calls `jffs2_write_super`). Blocks that wait for an erase are erased before a node moves.
+    Collects,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     pub compression: Compression,
@@ -33,6 +43,7 @@ pub struct Options {
     /// `dirty_writeback_interval`: how long data may wait in the write buffer.
     pub wbuf_delay_ms: u32,
     pub wake_during_pass: WakeDuringPass,
+    pub sync_manner: SyncManner,
     /// Byte order of the medium.
     pub endian: Endian,
     /// Nothing is written, and there is no garbage collection thread (`ro`).
@@ -52,6 +63,7 @@ impl Default for Options {
             wbuf_timer: WbufTimer::DelayedWork,
             wbuf_delay_ms: 5_000,
             wake_during_pass: WakeDuringPass::Kept,
+            sync_manner: SyncManner::Pads,
             endian: Endian::Little,
             read_only: false,
             direct: false,
@@ -66,6 +78,7 @@ impl Options {
             lzo: Release::Lzo2_02,
             wbuf_timer: WbufTimer::SyncSupers,
             wake_during_pass: WakeDuringPass::Lost,
+            sync_manner: SyncManner::Collects,
             ..Options::default()
         }
     }

@@ -284,7 +284,7 @@ impl Jffs2 {
         Ok(true)
     }
 
-    /// Writes everything that the write buffer holds for an inode to flash (`jffs2_fsync`).
+    /// Writes everything that the write buffer holds for an inode (0: any inode) to flash (`jffs2_fsync`).
     pub(crate) fn flush_inode(&mut self, host: &mut dyn Host, ino: u32) -> Result<()> {
         self.take_allocation(host);
         if !self.store.flash.wbuf.is_dirty() || !self.store.flash.wbuf.holds_inode(ino) {

@@ -5,6 +5,7 @@ mod asleep;
 mod damage;
 mod deletions;
 mod fragments;
+mod kernel_2_6_37;
 mod places;
 mod program_failures;
 mod standing_clock;

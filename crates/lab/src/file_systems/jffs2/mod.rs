@@ -11,7 +11,7 @@ use crate::stack_keys::{CompressionName, EndianName, StackKeys};
 use ffslab_fs::FileSystem;
 use ffslab_images::recognise::arranged::Arranged;
 use ffslab_jffs2::{Compression, Endian, Jffs2, Options};
-use ffslab_linux::ReadAheadRules;
+use ffslab_linux::{Kernel, ReadAheadRules};
 use ffslab_profiles::Profile;
 use std::sync::Arc;
 
@@ -32,10 +32,6 @@ impl Mountable for OnLinux {
     }
 
     fn settings(&self, keys: &mut StackKeys, board: &Profile) -> Result<Arc<dyn Settings>, LabError> {
-        let as_kernel = match board.kernel().read_ahead {
-            ReadAheadRules::V2_6 => Options::linux_2_6_37(),
-            ReadAheadRules::V6_1 => Options::default(),
-        };
         Ok(Arc::new(Jffs2Settings(Options {
             compression: compression(keys.compression).map_err(LabError::Input)?,
             summary: keys.summary,
@@ -43,19 +39,20 @@ impl Mountable for OnLinux {
                 EndianName::Little => Endian::Little,
                 EndianName::Big => Endian::Big,
             },
-            ..as_kernel
+            ..as_kernel(&board.kernel())
         })))
     }
 
     fn stack_of_case(&self, case: &Case) -> Result<StackSpec, String> {
-        let (system, standard) = (&case.system, Options::default());
+        let (system, kernel) = (&case.system, case.kernel()?);
+        let standard = as_kernel(&kernel);
         let options = Options {
             compression: compression(system.mount.compression)?,
             summary: system.jffs2_summary.unwrap_or(false),
             wbuf_delay_ms: system.vm.as_ref().map_or(standard.wbuf_delay_ms, |vm| vm.dirty_writeback_ms),
             ..standard
         };
-        Ok(case.linux_stack(case.kernel()?, UPTIME_NS, Arc::new(Jffs2Settings(options))))
+        Ok(case.linux_stack(kernel, UPTIME_NS, Arc::new(Jffs2Settings(options))))
     }
 }
 
@@ -81,6 +78,14 @@ impl Settings for Jffs2Settings {
             }
             _ => Ok(()),
         }
+    }
+}
+
+/// The rules of the JFFS2 that is part of a kernel.
+fn as_kernel(kernel: &Kernel) -> Options {
+    match kernel.read_ahead {
+        ReadAheadRules::V2_6 => Options::linux_2_6_37(),
+        ReadAheadRules::V6_1 => Options::default(),
     }
 }
 
