@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import shutil
 from pathlib import Path
@@ -12,16 +13,17 @@ import pytest
 from ffslab.api.experiment import Experiment
 from ffslab.api.steps import MOUNT, Data, step
 from ffslab.sqlite.look_ups import SELECT_CPU_US
-from ffslab.studies.reproduce import PAPERS, campaign, readahead, readahead_runs, runs, wear_gc
-from ffslab.studies.reproduce.claims import Claims, Judged, Verdict, alike, falls
+from ffslab.studies.reproduce import PAPERS, campaign, kernel, readahead, readahead_runs, runs, wear_gc
+from ffslab.studies.reproduce.claims import Cause, Claims, Judged, Reading, Verdict, alike, falls
 from ffslab.studies.reproduce.figures import Figure, Line
-from ffslab.studies.reproduce.rows import Row, StepDone
+from ffslab.studies.reproduce.rows import NotMeasuredError, Row, StepDone
 from ffslab.studies.reproduce.runs import LookUps, PlannedRun, run_all
 
 if TYPE_CHECKING:
     from conftest import Command
 
 EXPERIMENTS = Path(__file__).parent.parent / "experiments"
+MEASURED = Path(__file__).parent / "measured"
 
 
 def tiny(kib: int) -> PlannedRun:
@@ -225,7 +227,7 @@ def test_the_folder_is_complete_and_is_used_again(tmp_path: Path, monkeypatch: p
 def test_few_sequential_requests_waste_most_of_what_is_read_ahead(tmp_path: Path) -> None:
     chosen = [run for run in readahead.planned() if run.series == "number sequential" and fs_of(run) == "jffs2"]
     series = runs.by_series(chosen, run_all(chosen, tmp_path / "results", jobs=1))
-    saved = readahead.by_number(series, "jffs2", "sequential", readahead.READS)
+    saved = list(readahead.by_number(series, "jffs2", "sequential", readahead.READS).values())
     assert min(saved[:3]) > 0.5
     assert falls(saved)
 
@@ -242,6 +244,77 @@ def test_bad_options_are_one_line(ffslab: Command, arguments: list[str], complai
     assert done.returncode == 2
     assert complaint in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+# ---- the real kernel beside ours ----------------------------------------------------------------------------
+
+
+def three_columns(ours: float, real: float, elsewhere: float | None = None) -> Reading:
+    """A published 1.0 (10 %), beside it ours and the real kernel's."""
+    made = [judged(tolerance=0.10) for _ in range(3)]
+    for claim, value in zip(made, (ours, real, elsewhere), strict=True):
+        if value is not None:
+            claim.number("n", 1.0, value)
+    claim, *others = made
+    claim.put_beside(dict(zip(("here", "there"), others, strict=True)), "here")
+    (reading,) = claim.readings
+    assert claim.cause is reading.cause
+    return reading
+
+
+def test_who_differs_follows_from_the_real_kernel() -> None:
+    assert three_columns(1.05, 1.0).cause is None
+    assert three_columns(1.5, 1.0).cause is Cause.OURS
+    assert three_columns(1.5, 3.0).cause is Cause.OURS
+    assert three_columns(1.5, 1.45).cause is Cause.KERNEL
+    assert three_columns(1.5, 1.45, 1.0).cause is Cause.SET_UP
+    # Ours holds by chance: that is no agreement, and is counted.
+    assert (three_columns(1.05, 2.0).cause, three_columns(1.05, 2.0).agrees) == (None, False)
+    alone = judged(tolerance=0.10)
+    alone.number("n", 1.0, 2.0)
+    assert alone.cause is Cause.UNKNOWN
+
+
+def test_a_reading_of_the_real_kernel_has_one_of_ours() -> None:
+    ours, real = judged(tolerance=0.10), judged(tolerance=0.10)
+    real.number("n", 1.0, 1.0)
+    with pytest.raises(AssertionError, match="without ours"):
+        ours.put_beside({"here": real}, "here")
+
+
+@pytest.mark.parametrize(("paper", "least"), [("wear-gc", 40), ("readahead", 25)])
+def test_the_real_kernel_is_read_as_far_as_it_was_measured(paper: str, least: int) -> None:
+    real = kernel.judged(paper, PAPERS[paper].judge)
+    ours = next(iter(real.values()))
+    assert sum(len(claim.readings) for claim in ours) >= least
+    assert all(reading.agrees is None for claims in real.values() for claim in claims for reading in claim.readings)
+
+
+def test_the_study_runs_the_set_up_that_was_measured() -> None:
+    """What the facts say of the real kernel in it: 2.53 erases a block with JFFS2 at 2 KiB, 1.15 from 8 KiB on."""
+    series = kernel.wear_gc()[wear_gc.SET_UP]
+    erases = wear_gc.curve(series, "SW", "jffs2", wear_gc.ERASES)
+    assert {size: round(value, 2) for size, value in erases.items() if size in (2, 8, 512)} == {
+        2: 2.53,
+        8: 1.15,
+        512: 1.15,
+    }
+    # O_SYNC was not run in it, and 16 KiB were not measured.
+    with pytest.raises(NotMeasuredError):
+        wear_gc.curve(series, f"SW{wear_gc.SYNCED}", "jffs2")
+    assert 16 not in erases
+
+
+def test_the_rows_of_the_real_kernel_are_those_of_its_cases() -> None:
+    text = gzip.decompress((MEASURED / "linux-2.6.37.jsonl.gz").read_bytes()).decode()
+    # The cases that ship have no latencies.
+    made = [
+        {key: value for key, value in row.items() if not key.startswith("latency")}
+        for row in kernel.rows_of_cases("readahead", text.splitlines())
+    ]
+    kept = [{key: row[key] for key in made[0]} for row in kernel.rows("readahead")]
+    assert len(made) > 10
+    assert all(row in kept for row in made)
 
 
 @pytest.mark.parametrize(

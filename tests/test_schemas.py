@@ -212,6 +212,7 @@ def test_judged_studies_are_as_their_schema_says() -> None:
         "paper": "rtems",
         "title": "x",
         "ffslab": package.__version__,
+        "set_up": None,
         "runs": 1,
         "claims": [claim.as_dict() for claim in claims],
     }

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from ffslab import __version__
-from ffslab.answers.reproduction import JudgedPaper, ReadingRow
+from ffslab.answers.reproduction import JudgedClaim, JudgedPaper, ReadingRow
 from ffslab.api.experiment import Progress
 from ffslab.files import results
 from ffslab.report import page, section, table
-from ffslab.studies.reproduce import driver, readahead, rtems, rtems_claims, wear_gc, wear_gc_claims
-from ffslab.studies.reproduce.claims import Claims, Judged, Verdict
+from ffslab.studies.reproduce import driver, kernel, readahead, rtems, rtems_claims, wear_gc, wear_gc_claims
+from ffslab.studies.reproduce.claims import Cause, Claims, Verdict
 from ffslab.studies.reproduce.figures import Figure
 from ffslab.studies.reproduce.rows import Row
 from ffslab.studies.reproduce.runs import RUNS, PlannedRun, by_series, run_all, unfinished, write_rows
@@ -53,10 +53,16 @@ def reproduce(paper: str, folder: Path, *, jobs: int | None = None, progress: Pr
     rows = run_all(planned, folder, jobs=jobs, progress=progress)
     series = by_series(planned, rows)
     of.judge(claims, series)
+    real = kernel.judged(paper, of.judge)
+    # The first set-up is ours.
+    set_up = next(iter(real), None)
+    if set_up is not None:
+        claims.put_beside(real, set_up)
     table_of_claims: JudgedPaper = {
         "paper": paper,
         "title": claims.title,
         "ffslab": __version__,
+        "set_up": set_up,
         "runs": len(planned),
         "claims": [claim.as_dict() for claim in claims],
     }
@@ -66,7 +72,7 @@ def reproduce(paper: str, folder: Path, *, jobs: int | None = None, progress: Pr
         (fresh / RUNS).mkdir()
         for run in planned:
             write_rows(fresh / RUNS, run, rows[run.key])
-        html = report(claims, list(of.figures(series)), of.setting)
+        html = report(table_of_claims, list(of.figures(series)), of.setting)
         (fresh / results.REPORT).write_text(html, encoding="utf-8")
 
     results.replace(folder, write)
@@ -74,62 +80,96 @@ def reproduce(paper: str, folder: Path, *, jobs: int | None = None, progress: Pr
     return table_of_claims
 
 
-def report(claims: Claims, figures: list[Figure], setting: str) -> str:
+def report(judged: JudgedPaper, figures: list[Figure], setting: str) -> str:
     """The HTML report."""
-    head = ["claim", "reading", "published", "ours", "holds"]
     drawn = "What our runs gave, in the axes of the publication; its own values stand with each claim below."
+    claims = [[claim["id"], claim["title"], claim["verdict"], claim["cause"] or ""] for claim in judged["claims"]]
     parts = [
-        f"<h1>{escape(claims.title)}: published and simulated</h1>",
+        f"<h1>{escape(judged['title'])}: published and simulated</h1>",
         f"<p>Simulated by ffslab {escape(__version__)}: {escape(setting)}, in virtual time.</p>",
-        f"<p>{escape(_counted(claim.verdict for claim in claims))}.</p>",
-        section("Claims", table(["claim", "what", "verdict"], [[*_name(claim), claim.verdict] for claim in claims])),
+        *(f"<p>{escape(line)}</p>" for line in (_counted(judged), *_about_real(judged))),
+        section("Claims", table(["claim", "what", "verdict", "why not"], claims)),
         section("Figures", f"<p>{drawn}</p>\n" + "\n".join(f"<figure>{figure.svg()}</figure>" for figure in figures)),
     ]
-    for claim in claims:
-        name, title = _name(claim)
-        judged = claim.as_dict()
-        body = f"<p>{escape(claim.source)}: <b>{claim.verdict}</b></p>"
-        if claim.readings:
-            readings = [[r.what, r.published, r.ours, "yes" if r.holds else "no"] for r in claim.readings]
-            body += table(head[1:], readings)
-        if judged["differs"]:
-            body += f"<p>Why it differs: {escape(judged['differs'])}</p>"
-        body += "".join(f"<p>{escape(line)}</p>" for line in claim.evidence)
-        parts.append(section(f"{name}: {title}", body))
-    return page(claims.title, parts)
+    for claim in judged["claims"]:
+        body = f"<p>{escape(claim['source'])}: <b>{claim['verdict']}</b>{escape(_why(claim))}</p>"
+        if claim["readings"]:
+            body += table(_head(judged)[2:], [_cells(judged, reading) for reading in claim["readings"]])
+        if claim["differs"]:
+            body += f"<p>Why it differs: {escape(claim['differs'])}</p>"
+        body += "".join(f"<p>{escape(line)}</p>" for line in [*_elsewhere(claim), *claim["evidence"]])
+        parts.append(section(f"{claim['id']}: {claim['title']}", body))
+    return page(judged["title"], parts)
 
 
 def text(judged: JudgedPaper, folder: Path) -> str:
     """What the verb prints: a row per reading, what explains the differences, where the report is."""
-    rows, notes = [], []
+    head, rows, notes = _head(judged), [], []
     for claim in judged["claims"]:
-        unread: ReadingRow = {"what": claim["title"], "published": "", "ours": "", "holds": True, "number": False}
-        readings = claim["readings"] or [unread]
-        for i, reading in enumerate(readings):
-            first = [claim["id"], claim["verdict"]] if i == 0 else ["", ""]
-            mark = "" if reading["holds"] else "no"
-            rows.append([*first, reading["what"], reading["published"], reading["ours"], mark])
+        cells = [_cells(judged, reading) for reading in claim["readings"]]
+        for i, row in enumerate(cells or [[claim["title"], *[""] * (len(head) - 3)]]):
+            rows.append([*([claim["id"], claim["verdict"]] if i == 0 else ["", ""]), *row])
         if claim["differs"]:
-            notes.append(
-                "\n".join([f"{claim['id']}: {claim['differs']}", *(f"  {line}" for line in claim["evidence"])])
-            )
-    head = ["claim", "verdict", "reading", "published", "ours", "holds"]
-    summary = _counted(claim["verdict"] for claim in judged["claims"])
+            lines = [f"{claim['id']}{_why(claim)}: {claim['differs']}", *(f"  {line}" for line in claim["evidence"])]
+            notes.append("\n".join(lines))
     parts = [
         judged["title"],
-        text_table(head, rows, "llllll"),
+        text_table(head, rows, "l" * len(head)),
+        *_about_real(judged),
         *notes,
-        summary,
+        _counted(judged),
         f"Report: {folder / results.REPORT}",
     ]
     return "\n\n".join(parts)
 
 
-def _counted(verdicts: Iterable[str]) -> str:
-    """How many claims have which verdict, in words."""
-    counts = Counter(verdicts)
-    return "Claims: " + ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict])
+def _about_real(judged: JudgedPaper) -> Iterator[str]:
+    if judged["set_up"] is not None:
+        yield (
+            "The column Linux 2.6.37 is the real kernel, measured on an emulated ARM board whose flash counts exactly, "
+            f"in this set-up: {judged['set_up']}. Its processor is not the board's, so times differ where the CPU "
+            "takes much of them."
+        )
 
 
-def _name(claim: Judged) -> tuple[str, str]:
-    return claim.id, claim.title
+def _head(judged: JudgedPaper) -> list[str]:
+    real, who = ([], []) if judged["set_up"] is None else (["Linux 2.6.37"], ["who differs"])
+    return ["claim", "verdict", "reading", "published", *real, "ffslab", "holds", *who]
+
+
+def _cells(judged: JudgedPaper, reading: ReadingRow) -> list[str]:
+    ours = [reading["ours"], "yes" if reading["holds"] else "no"]
+    if judged["set_up"] is None:
+        return [reading["what"], reading["published"], *ours]
+    real, cause = reading["real_kernel"], reading["cause"]
+    who = "" if cause is None else Cause(cause).who
+    return [reading["what"], reading["published"], "" if real is None else real["text"], *ours, who]
+
+
+def _why(claim: JudgedClaim) -> str:
+    return "" if claim["cause"] is None else f" ({claim['cause']})"
+
+
+def _elsewhere(claim: JudgedClaim) -> Iterator[str]:
+    """What the real kernel gave in other set-ups, of readings that do not hold in ours."""
+    for reading in claim["readings"]:
+        if not reading["holds"] and reading["other_set_ups"]:
+            others = reading["other_set_ups"].items()
+            texts = (f"{name}: {real['text']}{' (holds)' if real['holds'] else ''}" for name, real in others)
+            yield f"{reading['what']}, Linux 2.6.37 in other set-ups: {'; '.join(texts)}"
+
+
+def _counted(judged: JudgedPaper) -> str:
+    """How many claims have which verdict, and why those that are not reproduced are not."""
+    verdicts = Counter(claim["verdict"] for claim in judged["claims"])
+    counts = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in Verdict if verdicts[verdict])
+    if judged["set_up"] is None:
+        return f"Claims: {counts}"
+    causes = Counter(claim["cause"] for claim in judged["claims"])
+    why = "; ".join(f"{causes[cause]} because {cause}" for cause in Cause if causes[cause])
+    agree = [r["agrees_with_real_kernel"] for claim in judged["claims"] for r in claim["readings"]]
+    measured = [same for same in agree if same is not None]
+    return (
+        f"Claims: {counts}. Those that are not reproduced: {why}. Of {len(measured)} readings that were measured on "
+        f"the real kernel, ffslab gives the same in {sum(measured)}"
+    )

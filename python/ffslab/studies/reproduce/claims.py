@@ -1,19 +1,20 @@
-"""Published claims, what was read off our runs beside them, and the verdict.
+"""Published claims, what was read off our runs and off those of the real kernel beside them, and the verdict.
 
 A claim's numbers are in `readahead.toml` and `wear-gc.toml`. The module of each paper makes `Reading`s
-of each claim. The verdict follows from them by one rule for all claims: nobody chooses it.
+of each claim. The verdict follows from them by one rule for all claims: nobody chooses it. Why a reading does not hold
+follows from the same reading of the real kernel's runs (`kernel.py`), where there are any.
 """
 
 from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from importlib.resources import files
 from itertools import pairwise
 
-from ffslab.answers.reproduction import JudgedClaim
+from ffslab.answers.reproduction import JudgedClaim, ReadingRow, RealReading
 
 # What a printed curve can be read to: a trend may go so far against its direction, in points of per cent.
 SLACK_POINTS = 5
@@ -30,6 +31,25 @@ class Verdict(StrEnum):
     NOT_RUN = "not yet run"
 
 
+class Cause(StrEnum):
+    """Why a reading does not hold, the gravest first: that of a claim is the gravest of its readings."""
+
+    OURS = "ffslab differs from the real kernel"
+    SET_UP = "the real kernel shows it in another set-up only"
+    UNKNOWN = "it was not measured on the real kernel"
+    KERNEL = "the real kernel differs from the paper, too, in every set-up tried"
+
+    @property
+    def who(self) -> str:
+        """In a column of a table: who or what differs."""
+        return {
+            Cause.OURS: "ffslab",
+            Cause.SET_UP: "the set-up",
+            Cause.UNKNOWN: "",
+            Cause.KERNEL: "the real kernel, too",
+        }[self]
+
+
 # What a claim says in numbers: one, several, or a table of them.
 Numbers = float | list[float] | dict[str, "Numbers"]
 
@@ -43,6 +63,41 @@ class Reading:
     ours: str
     holds: bool
     number: bool = False
+    value: float | None = None
+    # The same reading of the real kernel's runs: in the set-up that is ours, and in those that were tried beside it.
+    real: Reading | None = None
+    elsewhere: Mapping[str, Reading] = field(default_factory=dict)
+    # Whether ours and that of the real kernel are the same, within the claim's tolerance; None if it was not measured.
+    agrees: bool | None = None
+
+    @property
+    def cause(self) -> Cause | None:
+        """Why it does not hold."""
+        if self.holds:
+            return None
+        if self.agrees is False:
+            return Cause.OURS
+        if any(reading.holds for reading in self.elsewhere.values()):
+            return Cause.SET_UP
+        return Cause.UNKNOWN if self.real is None else Cause.KERNEL
+
+    def as_dict(self) -> ReadingRow:
+        """What `claims.json` holds of it."""
+        return {
+            "what": self.what,
+            "published": self.published,
+            "real_kernel": None if self.real is None else _real(self.real),
+            "other_set_ups": {name: _real(reading) for name, reading in self.elsewhere.items()},
+            "ours": self.ours,
+            "holds": self.holds,
+            "agrees_with_real_kernel": self.agrees,
+            "cause": None if self.cause is None else self.cause.value,
+            "number": self.number,
+        }
+
+
+def _real(reading: Reading) -> RealReading:
+    return {"text": reading.ours, "holds": reading.holds}
 
 
 @dataclass
@@ -69,13 +124,39 @@ class Judged:
         shapes = [reading.holds for reading in self.readings if not reading.number]
         return Verdict.SHAPE_ONLY if shapes and all(shapes) else Verdict.NOT_REPRODUCED
 
+    @property
+    def cause(self) -> Cause | None:
+        """Why it is not reproduced: the gravest cause of its readings."""
+        causes = {reading.cause for reading in self.readings}
+        return next((cause for cause in Cause if cause in causes), None)
+
     def number(self, what: str, published: float, ours: float, unit: str = "") -> None:
         """Compares a value within the claim's `tolerance` (relative) or `tolerance_points` (of per cent)."""
+        holds = self._is_near(ours, published)
+        texts = _text(published, unit), _text(ours, unit)
+        self.readings.append(Reading(what, *texts, holds, number=True, value=ours))
+
+    def _is_near(self, value: float, reference: float) -> bool:
         if "tolerance" in self.published:
-            holds = abs(ours - published) <= self.value("tolerance") * abs(published)
-        else:
-            holds = abs(ours - published) * 100 <= self.value("tolerance_points")
-        self.readings.append(Reading(what, _text(published, unit), _text(ours, unit), bool(holds), number=True))
+            return bool(abs(value - reference) <= self.value("tolerance") * abs(reference))
+        return bool(abs(value - reference) * 100 <= self.value("tolerance_points"))
+
+    def put_beside(self, real: Mapping[str, Judged], our_set_up: str) -> None:
+        """Puts the real kernel's readings, by set-up, beside ours of the same name."""
+        found = {name: {reading.what: reading for reading in claim.readings} for name, claim in real.items()}
+        ours = {reading.what for reading in self.readings}
+        assert all(readings.keys() <= ours for readings in found.values()), f"{self.id}: a reading without ours"
+        for i, reading in enumerate(self.readings):
+            all_of = {name: readings[reading.what] for name, readings in found.items() if reading.what in readings}
+            same = all_of.pop(our_set_up, None)
+            agrees = None if same is None else self._agree(reading, same)
+            self.readings[i] = replace(reading, real=same, elsewhere=all_of, agrees=agrees)
+        self.evidence += [f"Linux 2.6.37: {line}" for line in real[our_set_up].evidence]
+
+    def _agree(self, ours: Reading, real: Reading) -> bool:
+        if ours.value is None or real.value is None:
+            return ours.holds == real.holds
+        return self._is_near(ours.value, real.value)
 
     def value(self, *keys: str) -> float:
         """A published number: its key, after those of the tables in which it stands."""
@@ -119,10 +200,8 @@ class Judged:
             "verdict": self.verdict.value,
             "differs": None if self.verdict in (Verdict.REPRODUCED, Verdict.NOT_RUN) else self.differs,
             "evidence": self.evidence,
-            "readings": [
-                {"what": r.what, "published": r.published, "ours": r.ours, "holds": r.holds, "number": r.number}
-                for r in self.readings
-            ],
+            "cause": None if self.cause is None else self.cause.value,
+            "readings": [reading.as_dict() for reading in self.readings],
         }
 
 
@@ -139,6 +218,11 @@ class Claims:
 
     def __iter__(self) -> Iterator[Judged]:
         return iter(self._claims.values())
+
+    def put_beside(self, real: Mapping[str, Claims], our_set_up: str) -> None:
+        """Puts the real kernel's readings of each claim, by set-up, beside ours."""
+        for claim in self:
+            claim.put_beside({name: claims[claim.id] for name, claims in real.items()}, our_set_up)
 
 
 def _judged(claim: dict[str, Numbers]) -> Judged:

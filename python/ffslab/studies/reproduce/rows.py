@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Literal, TypedDict, cast
 
 from ffslab.answers.summary import FlashSummary, ReadShare, VariantSummary
@@ -77,6 +78,27 @@ Row = TypedDict(
     },
     total=False,
 )
+
+
+class NotMeasuredError(Exception):
+    """A run that a reading needs was not made on the real kernel."""
+
+
+class Measured(dict[str, list[Row]]):
+    """Series of runs of the real kernel. One that was not run ends the reading that asks for it."""
+
+    def __missing__(self, series: str) -> list[Row]:
+        raise NotMeasuredError(series)
+
+
+@contextmanager
+def as_far_as_measured(series: Mapping[str, list[Row]]) -> Iterator[None]:
+    """Leaves out a reading of the real kernel for which runs are missing. Where one of ours is, that is an error."""
+    try:
+        yield
+    except NotMeasuredError:
+        if not isinstance(series, Measured):
+            raise
 
 
 def chosen_of(rows: Iterable[Row], wanted: Mapping[str, object]) -> list[Row]:
