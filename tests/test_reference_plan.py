@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import gzip
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from conftest import SMALL, Command
+from conftest import ROOT, SMALL, Command
 from ffslab import InputError
 from ffslab.api.experiment import Experiment
-from ffslab.boards.reference import cases, plan
+from ffslab.boards.reference import cases, plan, run, verb
+from ffslab.boards.reference.kit import program
 from ffslab.boards.reference.progress import Progress
+from left_out import leave_out
 
 LOG = """\
 # ffslab-probe 1 flashmon
@@ -35,9 +39,12 @@ def test_the_steps_are_those_of_the_experiment() -> None:
     text = SMALL.replace('fs = "jffs2"', 'fs = "ubifs"')
     variants = plan.variants(Experiment.from_toml(text), "small")
     assert [variant.name for variant in variants] == ["read_ahead_KiB=128", "read_ahead_KiB=0"]
-    lines = variants[0].lines.splitlines()
-    assert lines[0].startswith("begin 0 begin fs=ubifs period_us=2560000 phase_us=0")
-    assert lines[1:4] == [
+    lines = variants[0].lines(250).splitlines()
+    assert lines[0].startswith(
+        "begin 0 content kind=random path=/content/random.1.65536 stride_B=4099 modulo_B=1048576"
+    )
+    assert lines[1].startswith("begin 0 begin fs=ubifs hz=250 period_us=2560000 phase_us=0")
+    assert lines[2:5] == [
         "setup 0 ubi_attach max_beb_per1024=20",
         "setup 1 ubi_make_volume",
         "setup 2 mount read_ahead_KiB=128 fs_options=compr=none",
@@ -52,7 +59,12 @@ def test_the_steps_are_those_of_the_experiment() -> None:
     [
         ('fs = "jffs2"', 'fs = "yaffs2"', 'fs = "yaffs2": a distribution kernel has jffs2 and ubifs'),
         ('step = "drop_caches"', 'step = "crash"', "setup step 4: crash: cannot be run on a real kernel"),
-        ('file = "target"', 'file = "a name"', "names must hold no spaces"),
+        (
+            'bytes = "256 KiB"',
+            'bytes = "17 MiB"\nrequest_B = "17 MiB"',
+            "a request of a reference run has at most 16777216 B",
+        ),
+        ('fs = "jffs2"', 'fs = "jffs2"\ncompression = "size"', "a mount of jffs2 can choose none, lzo, zlib, priority"),
         ('board = "zero-overhead"', 'board = "zero-overhead"\npart = "tc58nvg1s3e"\nfirst_block = 8', "first_block"),
         ("[[measure]]", '[[state]]\nstep = "mount"\n[[measure]]', "keeps no initial states"),
     ],
@@ -60,6 +72,73 @@ def test_the_steps_are_those_of_the_experiment() -> None:
 def test_what_a_real_kernel_cannot_run_is_refused(old: str, new: str, says: str) -> None:
     with pytest.raises(InputError, match=says.replace("[", r"\[")):
         plan.variants(Experiment.from_toml(SMALL.replace(old, new)), "small")
+
+
+def test_names_may_hold_anything() -> None:
+    (first, _) = plan.variants(
+        Experiment.from_toml(SMALL.replace('file = "target"', 'file = "a name, 100 %"')), "small"
+    )
+    assert "measure 0 open file=a%20name%2C%20100%20%25 flags=rdwr" in first.lines(250).splitlines()
+
+
+# Keys of a step from the command line instead of a file of steps.
+CONTENT_MAIN = """
+#include "steps.h"
+#include <stdio.h>
+#include <string.h>
+static char **keys;
+void fail(const char *format, ...) { puts(format); exit(1); }
+const char *text(const char *name, const char *otherwise) {
+    for (char **key = keys; key < keys + 8; key += 2) if (!strcmp(key[0], name)) return key[1];
+    return otherwise;
+}
+uint64_t number(const char *name, const char *otherwise) { return strtoull(text(name, otherwise), NULL, 10); }
+int main(int argc, char **argv) {
+    for (keys = argv + 1; keys + 8 <= argv + argc; keys += 8)
+        if (!strcmp(keys[0], "kind")) step_content();
+        else fwrite(piece(number("bytes", NULL)), 1, number("bytes", NULL), stdout);
+    return 0;
+}
+"""
+
+
+def test_the_guest_takes_the_pieces_that_the_simulator_writes(tmp_path: Path) -> None:
+    """By the program's own file for it, compiled for this machine. `content.rs` tests that the simulator takes them."""
+    compiler = program("cc")
+    if compiler is None:
+        leave_out("cc is missing")
+    pieces = [("random", 4096), ("mix", 100), ("text", 1 << 20), ("random", 1), ("zero", 65536), ("mix", 70_000)]
+    words: list[str] = []
+    sources = {kind: plan.content_of(kind, 1, 1 << 20) for kind, _ in pieces}
+    for kind, source in sources.items():
+        (tmp_path / kind).write_bytes(source.data)
+        words += ["kind", kind, "path", str(tmp_path / kind)]
+        words += ["stride_B", str(source.stride_B), "modulo_B", str(source.modulo_B)]
+    for kind, size in pieces:
+        words += ["content", kind, "bytes", str(size), "", "", "", ""]
+    (tmp_path / "main.c").write_text(CONTENT_MAIN, encoding="utf-8")
+    files = [tmp_path / "main.c", run.STEPS / "content.c"]
+    subprocess.run([compiler, "-I", run.STEPS, "-o", tmp_path / "pieces", *files], check=True)
+    found = subprocess.run([tmp_path / "pieces", *words], capture_output=True, check=True).stdout
+    start, expected = 0, b""
+    for kind, size in pieces:
+        source = sources[kind]
+        expected += source.data[start if source.stride_B else 0 :][:size]
+        start = start + source.stride_B if source.stride_B else start
+    assert found == expected
+
+
+def test_a_variant_that_fails_is_a_row(tmp_path: Path) -> None:
+    (tmp_path / verb.FAILED).write_text('{"reference/a/b": "on the real kernel: mount: no"}', encoding="utf-8")
+    (tmp_path / verb.CASES).write_bytes(one_case())
+    assert "reference/a/b: not measured: on the real kernel: mount: no" in verb.text(tmp_path).splitlines()
+    assert verb.answer(tmp_path)["not_measured"] == {"reference/a/b": "on the real kernel: mount: no"}
+
+
+def one_case() -> bytes:
+    """The first measured case of the kept ones."""
+    with gzip.open(ROOT / "tests" / "measured" / "linux-6.1.jsonl.gz") as file:
+        return file.readline()
 
 
 def test_operations_are_counted_by_phase_task_and_block() -> None:

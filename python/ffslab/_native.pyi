@@ -15,6 +15,7 @@ __all__ = [
     "__version__",
     "check_experiment",
     "chip_geometry",
+    "content_source",
     "convert_trace",
     "file_systems",
     "input_limits",
@@ -93,6 +94,13 @@ def stack_as_written(text: str, file_name: str) -> str:
 
 def planned_variants(text: str, file_name: str, base_dir: str | PathLike[str]) -> str:
     """The variants of an experiment with every default (JSON list): name, seed, stack, flash, state, setup, measure."""
+
+def content_source(kind: str, seed: int, piece_bytes: int) -> tuple[bytes, int, int]:
+    """The bytes of which steps with this content take their pieces, how far the next piece begins behind the last one,
+    and modulo what.
+
+    Raises `InputError` when no content is called so.
+    """
 
 def validate(
     path: str | PathLike[str],

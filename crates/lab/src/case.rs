@@ -23,11 +23,18 @@ use std::sync::Arc;
 pub struct Case {
     pub id: String,
     pub family: String,
+    /// Seed of the file content. Without a compressor nothing depends on it.
+    #[serde(default = "default_seed")]
+    pub seed: u64,
     pub system: System,
     pub flash: Flash,
     pub setup: Vec<Step>,
     pub measure: Vec<Step>,
     pub expect: Expect,
+}
+
+fn default_seed() -> u64 {
+    1
 }
 
 /// Software and its settings.
@@ -46,6 +53,8 @@ pub struct System {
     pub nand_wait: Option<NandWaitName>,
     #[serde(rename = "hz")]
     pub tick_rate_hz: Option<u32>,
+    /// How long the machine had been up when the case began, as its tick counter tells it; recorded where that was looked at.
+    pub uptime_us: Option<f64>,
     #[serde(rename = "ram_MiB")]
     pub ram_mib: Option<u64>,
     pub vm: Option<WriteBack>,
@@ -186,7 +195,7 @@ impl Case {
     }
 
     /// A stack like the user-mode Linux on which the cases of the kernel's file systems were measured. `uptime_ns` is
-    /// how long it has been up when the case begins.
+    /// how long it has been up when the case begins, unless the case says so itself.
     pub(crate) fn linux_stack(&self, kernel: Kernel, uptime_ns: u64, fs: Arc<dyn Settings>) -> StackSpec {
         let (system, flash) = (&self.system, &self.flash);
         let ns = |us: Option<f64>| us_to_ns(us.unwrap_or(0.0));
@@ -219,7 +228,7 @@ impl Case {
             partition_blocks: flash.partition_blocks,
             sim: SimConfig {
                 tick_rate_hz: system.tick_rate_hz.unwrap_or(100),
-                uptime_ns,
+                uptime_ns: system.uptime_us.map_or(uptime_ns, us_to_ns),
                 nand_wait: if sleeps { NandWait::Sleep } else { NandWait::Busy },
                 // User-mode Linux has no clock for the scheduler that is finer than the tick.
                 scheduler_clock: if user_mode { SchedulerClock::Tick } else { SchedulerClock::Exact },

@@ -57,7 +57,7 @@ pub use ffslab_workload::text::io_reason;
 pub use ffslab_workload::trace::table::TraceColumns;
 pub use file_systems::{register, Descriptor};
 pub use lab::{check_experiment, run_experiment, run_experiment_with, Given};
-pub use planned::{planned_variants, PlannedVariant};
+pub use planned::{content_source, planned_variants, PlannedVariant};
 pub use result::RunResult;
 pub use run::SavedImage;
 pub use schemas::{Described, SCHEMAS};

@@ -6,6 +6,8 @@ use crate::experiment::Experiment;
 use crate::machine::FlashSummary;
 use crate::stack::StackSpec;
 use crate::stack_keys::StackKeys;
+use ffslab_workload::content::{Content, POOL_BYTES, STRIDE_BYTES};
+use ffslab_workload::steps::ContentName;
 use ffslab_workload::Step;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -62,4 +64,18 @@ pub fn planned_variants(toml_text: &str, file_name: &str, base_dir: &Path) -> Re
         })
     };
     experiment.variants.into_iter().map(plan).collect()
+}
+
+/// The bytes of which steps whose content is called `kind` take pieces of at most `piece_bytes`, by how much the next
+/// piece begins behind the last one, and modulo what.
+///
+/// Errors: no content is called so.
+pub fn content_source(kind: &str, seed: u64, piece_bytes: usize) -> Result<(Vec<u8>, usize, usize), LabError> {
+    let content: ContentName = serde_json::from_value(kind.into())
+        .map_err(|_| LabError::Input(format!("content = \"{kind}\": there is no such content")))?;
+    let (stride, pool) = match content {
+        ContentName::Random | ContentName::Mix => (STRIDE_BYTES, POOL_BYTES),
+        ContentName::Text | ContentName::Zero => (0, 1),
+    };
+    Ok((Content::new(seed).source(content, piece_bytes), stride, pool))
 }

@@ -151,6 +151,19 @@ fn planned_variants(text: &str, file_name: &str, base_dir: PathBuf) -> PyResult<
     to_json(&ffslab_lab::planned_variants(text, file_name, &base_dir).map_err(to_python)?)
 }
 
+/// The bytes of which steps with this content take their pieces, as long as the largest piece needs; how far the next piece
+/// begins behind the last one, and modulo what (0 and 1 when each begins at 0).
+#[pyfunction]
+fn content_source<'py>(
+    py: Python<'py>,
+    kind: &str,
+    seed: u64,
+    piece_bytes: usize,
+) -> PyResult<(Bound<'py, PyBytes>, usize, usize)> {
+    let (bytes, stride, pool) = ffslab_lab::content_source(kind, seed, piece_bytes).map_err(to_python)?;
+    Ok((PyBytes::new(py, &bytes), stride, pool))
+}
+
 /// Runs measured cases and returns the comparison as JSON. `jobs` is the number of threads, 0 for one per core.
 #[pyfunction]
 fn validate(
@@ -281,6 +294,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(run_experiment, module)?)?;
     module.add_function(wrap_pyfunction!(check_experiment, module)?)?;
     module.add_function(wrap_pyfunction!(planned_variants, module)?)?;
+    module.add_function(wrap_pyfunction!(content_source, module)?)?;
     module.add_function(wrap_pyfunction!(toml_of, module)?)?;
     module.add_function(wrap_pyfunction!(profile_toml_of, module)?)?;
     module.add_function(wrap_pyfunction!(stack_as_written, module)?)?;

@@ -210,7 +210,7 @@ fn simulate(case: &Case, go_on: &dyn Fn() -> bool) -> Result<Outcome, RunError> 
         setup: &case.setup,
         measure: &case.measure,
         main_steps: (case.expect.from_step, case.expect.at_step),
-        seed: 1,
+        seed: case.seed,
         traces: &Traces::default(),
         content_position_bytes: 0,
         probe_logs: false,

@@ -4,8 +4,10 @@ use crate::prng::SplitMix64;
 use crate::steps::ContentName;
 
 /// The pieces start at different places of the pool. With an odd stride all places are used before one is used again.
-const STRIDE_BYTES: usize = 4_099;
-const POOL_BYTES: usize = 1 << 20;
+pub const STRIDE_BYTES: usize = 4_099;
+pub const POOL_BYTES: usize = 1 << 20;
+/// Of a mix: how many bytes of one kind follow each other.
+const MIX_BYTES: usize = 512;
 
 /// What [`ContentName::Text`] repeats.
 const SENTENCE: &[u8] = b"The quick brown fox jumps over the lazy dog. ";
@@ -15,6 +17,8 @@ const SENTENCE: &[u8] = b"The quick brown fox jumps over the lazy dog. ";
 pub struct Content {
     prng: SplitMix64,
     pool: Vec<u8>,
+    /// The pool with every other [`MIX_BYTES`] of it replaced by text.
+    mix: Vec<u8>,
     start: usize,
     /// The longest piece of text and of zeros so far.
     text: Vec<u8>,
@@ -27,6 +31,7 @@ impl Content {
         Content {
             prng: SplitMix64::new(seed ^ 0x636F_6E74_656E_7473),
             pool: Vec::new(),
+            mix: Vec::new(),
             start: 0,
             text: Vec::new(),
             zeros: Vec::new(),
@@ -52,11 +57,13 @@ impl Content {
     pub fn take_of(&mut self, kind: ContentName, bytes: usize) -> &[u8] {
         match kind {
             ContentName::Random => self.take(bytes),
+            ContentName::Mix => {
+                let start = self.next_start(bytes);
+                self.extend_mix(POOL_BYTES + bytes);
+                &self.mix[start..start + bytes]
+            }
             ContentName::Text => {
-                let known = self.text.len();
-                self.text.extend(
-                    SENTENCE.iter().copied().cycle().skip(known % SENTENCE.len()).take(bytes.saturating_sub(known)),
-                );
+                self.extend_text(bytes);
                 &self.text[..bytes]
             }
             ContentName::Zero => {
@@ -68,16 +75,58 @@ impl Content {
 
     /// The next `bytes` bytes of content.
     pub fn take(&mut self, bytes: usize) -> &[u8] {
-        let wanted = POOL_BYTES + bytes;
+        let start = self.next_start(bytes);
+        &self.pool[start..start + bytes]
+    }
+
+    /// The bytes of which [`Content::take_of`] takes its pieces, for programs that write the same elsewhere: of `Random` and
+    /// `Mix` a piece begins [`STRIDE_BYTES`] behind the last one (modulo [`POOL_BYTES`]), of the others at 0. Enough for
+    /// pieces of `piece_bytes`.
+    pub fn source(mut self, kind: ContentName, piece_bytes: usize) -> Vec<u8> {
+        match kind {
+            ContentName::Random => {
+                self.extend_pool(POOL_BYTES + piece_bytes);
+                self.pool.truncate(POOL_BYTES + piece_bytes);
+                self.pool
+            }
+            ContentName::Mix => {
+                self.extend_pool(POOL_BYTES + piece_bytes);
+                self.extend_mix(POOL_BYTES + piece_bytes);
+                self.mix
+            }
+            kind => self.take_of(kind, piece_bytes).to_vec(),
+        }
+    }
+
+    /// Where the next piece begins in the pool, which is long enough for it then.
+    fn next_start(&mut self, bytes: usize) -> usize {
+        self.extend_pool(POOL_BYTES + bytes);
+        let start = self.start;
+        self.start = (start + STRIDE_BYTES) % POOL_BYTES;
+        start
+    }
+
+    fn extend_pool(&mut self, wanted: usize) {
         if self.pool.len() < wanted {
             let more = (wanted - self.pool.len()).div_ceil(8);
             for _ in 0..more {
                 self.pool.extend_from_slice(&self.prng.next_u64().to_le_bytes());
             }
         }
-        let start = self.start;
-        self.start = (start + STRIDE_BYTES) % POOL_BYTES;
-        &self.pool[start..start + bytes]
+    }
+
+    /// The pool must be as long already.
+    fn extend_mix(&mut self, wanted: usize) {
+        for at in self.mix.len()..wanted {
+            let is_text = at / MIX_BYTES % 2 == 1;
+            self.mix.push(if is_text { SENTENCE[at % SENTENCE.len()] } else { self.pool[at] });
+        }
+    }
+
+    fn extend_text(&mut self, wanted: usize) {
+        let known = self.text.len();
+        self.text
+            .extend(SENTENCE.iter().copied().cycle().skip(known % SENTENCE.len()).take(wanted.saturating_sub(known)));
     }
 }
 
@@ -124,6 +173,27 @@ mod tests {
         assert_eq!(content.take_of(ContentName::Zero, 5), [0; 5]);
         assert_eq!(content.position(), 0);
         assert_eq!(content.take_of(ContentName::Random, 64).to_vec(), Content::new(1).take(64));
+    }
+
+    #[test]
+    fn half_of_a_mix_compresses() {
+        let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
+        encoder.write_all(Content::new(1).take_of(ContentName::Mix, 4096)).unwrap();
+        assert!((2048..2300).contains(&encoder.finish().unwrap().len()));
+    }
+
+    #[test]
+    fn a_source_has_the_pieces_at_the_places_that_it_says() {
+        for kind in [ContentName::Random, ContentName::Mix, ContentName::Text, ContentName::Zero] {
+            let source = Content::new(7).source(kind, 6000);
+            let mut content = Content::new(7);
+            for i in 0..600 {
+                let pooled = matches!(kind, ContentName::Random | ContentName::Mix);
+                let start = if pooled { i * STRIDE_BYTES % POOL_BYTES } else { 0 };
+                let bytes = 1 + i * 10;
+                assert_eq!(content.take_of(kind, bytes), &source[start..start + bytes], "{kind:?} {i}");
+            }
+        }
     }
 
     #[test]

@@ -69,7 +69,6 @@ def reference_run(
 
     Example: ffslab reference run experiments/reference/jffs2-reads.toml
     """
-    from ffslab.boards import validation
     from ffslab.boards.reference import verb as measured
     from ffslab.cli.progress import progress_of_parts
     from ffslab.files import results
@@ -77,7 +76,7 @@ def reference_run(
     folder = out if out is not None else measured.folder_of(experiments, arch.value)
     with progress_of_parts() as show:
         measured.measure(experiments, folder, kernel, modules, probe, jobs, show, arch.value)
-    say(results.dump_json(validation.compare(folder / measured.CASES)).rstrip() if json else measured.text(folder))
+    say(results.dump_json(measured.answer(folder)).rstrip() if json else measured.text(folder))
 
 
 @verb(reference_app, "fetch")

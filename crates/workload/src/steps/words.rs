@@ -83,6 +83,8 @@ words! {
         Random = "random",
         /// One English sentence over and over; each write begins with its first word.
         Text = "text",
+        /// Half random bytes, half text, in turns of 512 B.
+        Mix = "mix",
         /// Zeros.
         Zero = "zero",
     }

@@ -56,6 +56,13 @@ def read_steps(path: Path) -> list[StepDone]:
     return steps
 
 
+def uptime_us(steps: list[StepDone]) -> float:
+    """How long the machine had been up when the first step began, as its tick counter tells it."""
+    lag_ns = next(step.values["tick_lag_ns"] for step in steps if "tick_lag_ns" in step.values)
+    first = next(step for step in steps if step.phase != "begin")
+    return (int(first.values["from_ns"]) - int(lag_ns)) / 1000
+
+
 @dataclass
 class Counts:
     """Counters of the measured steps from a log of flashmon."""
@@ -122,6 +129,12 @@ def latency(us: list[float], elapsed_us: float) -> dict[str, float]:
     return {**found, "max": ordered[-1], "sum": sum(us), "elapsed": elapsed_us}
 
 
+def names_of(step: StepDone) -> list[str]:
+    """What `readdir` found, without the two names that every directory has."""
+    names = bytes.fromhex(step.values["names"]).decode(errors="replace").split("/")
+    return [name for name in names if name not in (".", "..")]
+
+
 def plain(counter: Counter[str]) -> dict[str, int]:
     return {name: counter[name] for name in COUNTERS}
 
@@ -156,14 +169,17 @@ def case(variant: Variant, system: dict[str, object], log: Iterable[str], steps:
             expect |= {"stopped_by": step.values["stopped_by"]} if "stopped_by" in step.values else {}
         if planned["step"] in TIMED and step.latencies_us:
             latencies[planned["step"]] = latency(step.latencies_us, int(step.values["elapsed_ns"]) / 1000)
+    # In the order in which the kernel gives them, by the step's index.
+    names = {step.index: names_of(step) for step in measured if "names" in step.values}
     return {
         "id": variant.identity,
         "family": "reference",
         "variant": variant.name,
+        "seed": variant.seed,
         "system": system,
         "flash": variant.flash,
         "setup": variant.setup,
         "measure": variant.measure,
         "expect": expect,
-        "measured": {"latency_us": latencies},
+        "measured": {"latency_us": latencies, **({"readdir": names} if names else {})},
     }

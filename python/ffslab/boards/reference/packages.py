@@ -42,6 +42,8 @@ def fetch(architecture: Architecture, folder: Path, suite: str = SUITE, others: 
         raise InputError(
             f"packages of Debian need {', '.join(missing) or KEYS}; as root: apt-get install apt dpkg kmod"
         )
+    # apt-get takes relative folders as below others of its own.
+    folder = folder.absolute()
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as temporary:
         apt = Apt(Path(temporary), architecture.name, suite)

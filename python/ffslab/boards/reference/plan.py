@@ -6,9 +6,11 @@ refused before anything boots.
 
 from __future__ import annotations
 
+import functools
 import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from ffslab import _native
 from ffslab.answers.machine import PlannedFlash, PlannedVariant
@@ -22,16 +24,28 @@ Step = dict[str, Any]
 # What `steps/` can do.
 STEPS_TEXT = """
     mount umount ubi_attach ubi_detach ubi_make_volume create fill create_fragmented unlink rename link truncate
-    sync drop_caches sleep
-    open close fsync stat requests append mkdir readdir create_many stat_many read_many unlink_many
+    sync drop_caches read_ahead sleep fadvise
+    open close fsync stat requests append mkdir rmdir readdir create_many stat_many read_many unlink_many
+    setxattr getxattr listxattr removexattr
 """
 STEPS = frozenset(STEPS_TEXT.split())
+# Keys that say how many bytes of content a step takes at once, the first that it has.
+PIECES = ("request_B", "bytes")
+# Those of `create_fragmented`, and the least that is there.
+PIECE_B_MIN = 4096
+# What `steps/` has room for.
+PIECE_B_MAX = 16 << 20
+# A value of more is refused before it is looked at (XATTR_SIZE_MAX).
+XATTR_B_MAX = 64 << 10
 # Second byte of the identification that nandsim takes for a chip of so many MiB with pages of 2 KiB (nand_ids.c).
 NANDSIM_ID_BY_MiB = {64: 0xF0, 128: 0xF1, 256: 0xDA, 512: 0xDC, 1024: 0xD3}
 PAGE_B, OOB_B, PAGES_PER_BLOCK = 2048, 64, 64
 # The steps begin when the time since boot is a multiple of this, plus the stack's `uptime_us`. JFFS2 draws its victims
 # by the tick counter modulo 128; 128 ticks divide this at 100, 250, 300 and 1000 Hz, so a draw depends on nothing else.
 PHASE_PERIOD_US = 2_560_000
+# JFFS2's mount option for what an experiment calls so; without one it goes by priority, as Debian's is configured
+# (CONFIG_JFFS2_CMODE_PRIORITY; fs/jffs2/super.c has the words).
+JFFS2_OPTIONS = {"none": "compr=none", "lzo": "compr=lzo", "zlib": "compr=zlib", "priority": ""}
 # UBI's own default (CONFIG_MTD_UBI_BEB_LIMIT).
 MAX_BEB_PER_1024 = 20
 
@@ -47,6 +61,7 @@ class Variant:
     read_ahead_KiB: int  # noqa: N815
     max_beb_per1024: int
     uptime_us: int
+    seed: int
     flash: PlannedFlash
     setup: list[Step]
     measure: list[Step]
@@ -68,10 +83,26 @@ class Variant:
         return " ".join(words)
 
     @property
-    def lines(self) -> str:
+    def piece_B(self) -> int:  # noqa: N802
+        """The most bytes of content that a step takes at once."""
+        return max(PIECE_B_MIN, *(piece_B_of(step) for step in (*self.setup, *self.measure)))
+
+    @property
+    def contents(self) -> dict[str, Content]:
+        """The content of each kind that the steps write: the simulator's own bytes."""
+        steps = (*self.setup, *self.measure)
+        kinds = {"random", *(step["content"] for step in steps if "content" in step)}
+        return {kind: content_of(kind, self.seed, self.piece_B) for kind in sorted(kinds)}
+
+    def lines(self, ticks_per_s: int) -> str:
         """The file that `steps/` reads."""
-        phase = f"period_us={PHASE_PERIOD_US} phase_us={self.uptime_us % PHASE_PERIOD_US}"
-        lines = [f"begin 0 begin fs={self.fs} {phase}"]
+        lines = [
+            f"begin 0 content kind={kind} path={content.path} stride_B={content.stride_B} modulo_B={content.modulo_B}"
+            for kind, content in self.contents.items()
+        ]
+        begin = {"fs": self.fs, "hz": ticks_per_s, "period_us": PHASE_PERIOD_US}
+        begin["phase_us"] = self.uptime_us % PHASE_PERIOD_US
+        lines.append(" ".join(["begin 0 begin", *(f"{key}={value}" for key, value in begin.items())]))
         for phase, steps in (("setup", self.setup), ("measure", self.measure)):
             lines += [f"{phase} {index} {self._words(step)}" for index, step in enumerate(steps)]
         return "".join(f"{line}\n" for line in lines)
@@ -80,16 +111,41 @@ class Variant:
         keys = {name: value for name, value in step.items() if name != "step"}
         match step["step"]:
             case "mount":
-                keys |= {"read_ahead_KiB": self.read_ahead_KiB, "fs_options": f"compr={self.compression}"}
+                option = JFFS2_OPTIONS[self.compression] if self.fs == "jffs2" else f"compr={self.compression}"
+                keys |= {"read_ahead_KiB": self.read_ahead_KiB, "fs_options": option}
             case "ubi_attach":
                 keys["max_beb_per1024"] = self.max_beb_per1024
+            case "setxattr" if "bytes" in keys:
+                keys["bytes"] = min(keys["bytes"], XATTR_B_MAX + 1)
         return " ".join([step["step"], *(f"{name}={word(value)}" for name, value in keys.items())])
 
 
+@dataclass(frozen=True)
+class Content:
+    """Bytes of which steps take pieces: in the guest a file, which variants share."""
+
+    path: str
+    data: bytes
+    stride_B: int  # noqa: N815
+    modulo_B: int  # noqa: N815
+
+
+@functools.cache
+def content_of(kind: str, seed: int, piece_B: int) -> Content:  # noqa: N803
+    data, stride_B, modulo_B = _native.content_source(kind, seed, piece_B)  # noqa: N806
+    return Content(f"/content/{kind}.{seed}.{piece_B}", data, stride_B, modulo_B)
+
+
+def piece_B_of(step: Step) -> int:  # noqa: N802
+    found = next((step[key] for key in PIECES if step.get(key)), 0)
+    return min(int(found), XATTR_B_MAX + 1) if step["step"] == "setxattr" else int(found)
+
+
 def word(value: object) -> str:
+    """A value as `steps/` takes it: without spaces."""
     if isinstance(value, list):
-        return ",".join(map(str, value))
-    return str(value).lower() if isinstance(value, bool) else str(value)
+        return ",".join(map(word, value))
+    return quote(str(value).lower() if isinstance(value, bool) else str(value), safe="/=#")
 
 
 def variants(experiment: Experiment, name: str) -> list[Variant]:
@@ -112,6 +168,9 @@ def planned(plan: PlannedVariant, file_name: str, experiment: str) -> Variant:
 
     if stack["fs"] not in ("jffs2", "ubifs"):
         raise refuse(f'[stack]: fs = "{stack["fs"]}": a distribution kernel has jffs2 and ubifs')
+    if stack["fs"] == "jffs2" and stack["compression"] not in JFFS2_OPTIONS:
+        known = ", ".join(JFFS2_OPTIONS)
+        raise refuse(f'[stack]: compression = "{stack["compression"]}": a mount of jffs2 can choose {known}')
     geometry = (flash["page_B"], flash["oob_B"], flash["pages_per_block"])
     if geometry != (PAGE_B, OOB_B, PAGES_PER_BLOCK):
         raise refuse(f"[stack]: the chip of a reference run has pages of 2048 + 64 B, 64 a block, not {geometry}")
@@ -151,6 +210,7 @@ def planned(plan: PlannedVariant, file_name: str, experiment: str) -> Variant:
         stack.get("read_ahead_KiB") or 0,
         MAX_BEB_PER_1024 if per_1024 is None else per_1024,
         stack["uptime_us"],
+        plan["seed"],
         whole,
         setup,
         measure,
@@ -174,14 +234,8 @@ def not_possible(step: Step) -> str | None:
     name = step["step"]
     if name not in STEPS:
         return f"{name}: cannot be run on a real kernel here; there are {', '.join(sorted(STEPS))}"
-    if name == "rename" and step.get("flags"):
-        return "rename: flags are not supported in a reference run"
-    for flag in ("direct", "tmpfile"):
-        if flag in step.get("flags", []):
-            return f"open: {flag} is not supported in a reference run"
-    for key in ("file", "dir", "to"):
-        if any(character.isspace() for character in step.get(key, "")):
-            return f"{name}: {key} = {step[key]!r}: names must hold no spaces in a reference run"
+    if piece_B_of(step) > PIECE_B_MAX:
+        return f"{name}: {piece_B_of(step)} B at once: a request of a reference run has at most {PIECE_B_MAX} B"
     return None
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import subprocess
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ffslab import InputError
@@ -119,13 +119,21 @@ def first_job(variants: list[Variant]) -> str:
     return "\n".join([*lines, "echo at end >&3", ""])
 
 
+@dataclass
+class Measured:
+    """What machines found."""
+
+    cases: list[dict[str, object]] = field(default_factory=list)
+    failed: dict[str, str] = field(default_factory=dict)  # why a variant has no case, by its identity
+
+
 def run(
     parts: Parts, experiments: Sequence[list[Variant]], folder: Path, at_once: int, show: Show | None = None
-) -> list[dict[str, object]]:
-    """Boots a machine for each experiment, `at_once` side by side, and returns a case for each variant, in order.
+) -> Measured:
+    """Boots a machine for each experiment, `at_once` side by side; a case for each variant, in order.
 
     `folder` gets their traces: `traces/NUMBER.log`. `show` is told how far it is. Raises `InputError` when a kernel did
-    not boot or a step failed.
+    not boot.
     """
     with tempfile.TemporaryDirectory() as temporary:
         machines = [
@@ -136,19 +144,27 @@ def run(
             done = run_first_jobs(machines, at_once, at)
         except GuestError as error:
             raise InputError(f"the reference run failed: {error}") from None
-        found: list[dict[str, object]] = []
+        found = Measured()
         (folder / "traces").mkdir()
         for variants, left in zip(experiments, done, strict=True):
             for number, variant in enumerate(variants):
-                log = folder / "traces" / f"{len(found) + 1}.log"
-                found.append(case_of(parts, variant, left.folder, left.folder / str(number), log))
+                log = folder / "traces" / f"{len(found.cases) + 1}.log"
+                try:
+                    found.cases.append(case_of(parts, variant, left.folder, left.folder / str(number), log))
+                except InputError as error:
+                    log.unlink(missing_ok=True)
+                    found.failed[variant.identity] = str(error)
         return found
 
 
 def machine_of(parts: Parts, variants: list[Variant], folder: Path) -> Machine:
     """A machine that runs the variants of an experiment as its first job."""
     programs = {"steps": parts.steps, "detach": b"end 0 ubi_detach\n", "first.sh": first_job(variants).encode()}
-    programs |= {f"variant.{number}": variant.lines.encode() for number, variant in enumerate(variants)}
+    hz = ticks_per_s(parts.kit.kernel)
+    programs |= {f"variant.{number}": variant.lines(hz).encode() for number, variant in enumerate(variants)}
+    programs |= {
+        content.path.lstrip("/"): content.data for variant in variants for content in variant.contents.values()
+    }
     for path in (parts.probe / "ffslab-probe", *sorted((parts.probe / "lib").iterdir())):
         if path.is_file():
             programs[f"probe/{path.relative_to(parts.probe)}"] = path.read_bytes()
@@ -156,14 +172,14 @@ def machine_of(parts: Parts, variants: list[Variant], folder: Path) -> Machine:
 
 
 def case_of(parts: Parts, variant: Variant, of_machine: Path, left: Path, log: Path) -> dict[str, object]:
-    """The case from what a variant left in the folder `left`, and its log."""
+    """The case from what a variant left in the folder `left`, and its log.
+
+    Raises `InputError` with the reason when a step failed otherwise than it was told to, or events were lost.
+    """
+    steps = cases.read_steps(left / "steps")
     format_log(parts, left, log)
-    try:
-        steps = cases.read_steps(left / "steps")
-        with log.open(encoding="utf-8") as lines:
-            return cases.case(variant, system(parts.kit, variant, of_machine), lines, steps)
-    except InputError as error:
-        raise InputError(f"{variant.identity}: {error}") from None
+    with log.open(encoding="utf-8") as lines:
+        return cases.case(variant, system(parts.kit, variant, of_machine, steps), lines, steps)
 
 
 def format_log(parts: Parts, raw: Path, log: Path) -> None:
@@ -175,12 +191,15 @@ def format_log(parts: Parts, raw: Path, log: Path) -> None:
         raise InputError(f"{raw}: {ran.stderr.decode(errors='replace').strip()}")
 
 
-def system(kit: Kit, variant: Variant, left: Path) -> dict[str, object]:
+def system(kit: Kit, variant: Variant, left: Path, steps: list[cases.StepDone]) -> dict[str, object]:
     """The software and its settings, in the words of measured cases."""
     available_KiB = int(text_of(left / "memory").split()[1])  # noqa: N806
     described: dict[str, object] = {
         "name": "linux",
         "version": text_of(left / "release").strip(),
+        "tree": f"Debian's for {kit.architecture.name}, on QEMU with {INSTRUCTIONS_PER_US} instructions a us",
+        "smp": is_set(kit.kernel, "SMP"),
+        "uptime_us": cases.uptime_us(steps),
         "fs": variant.fs,
         "mount": {"compression": variant.compression},
         "read_ahead_KiB": variant.read_ahead_KiB,
@@ -205,12 +224,21 @@ def system(kit: Kit, variant: Variant, left: Path) -> dict[str, object]:
 
 
 def ticks_per_s(kernel: Kernel) -> int:
-    """CONFIG_HZ, from the configuration beside the kernel; most distributions' when there is none."""
+    """CONFIG_HZ; most distributions' when there is no configuration."""
+    return int(configured(kernel, "HZ") or USUAL_TICKS_PER_S)
+
+
+def is_set(kernel: Kernel, option: str) -> bool:
+    return configured(kernel, option) == "y"
+
+
+def configured(kernel: Kernel, option: str) -> str | None:
+    """The value of an option, from the configuration beside the kernel."""
     config = kernel.image.with_name(kernel.image.name.replace("vmlinuz", "config"))
     for line in text_of(config).splitlines():
-        if line.startswith("CONFIG_HZ="):
-            return int(line.partition("=")[2])
-    return USUAL_TICKS_PER_S
+        if line.startswith(f"CONFIG_{option}="):
+            return line.partition("=")[2]
+    return None
 
 
 def has_summaries(kernel: Kernel) -> bool:

@@ -19,6 +19,7 @@ from ffslab.cli.progress import Show
 from ffslab.files import results
 
 CASES = "cases.jsonl"
+FAILED = "failed.json"
 
 
 def measure(
@@ -31,13 +32,16 @@ def measure(
     show: Show | None = None,
     arch: str = "amd64",
 ) -> list[dict[str, object]]:
-    """Runs experiment files on a real kernel. `folder` becomes `cases.jsonl`, and a log of flashmon for each case.
+    """Runs experiment files on a real kernel and returns the cases.
+
+    `folder` becomes `cases.jsonl`, a log of flashmon for each case, and `failed.json` with the reason for each variant
+    that has none.
 
     A machine is booted for each experiment, `jobs` at a time (otherwise one per core). `show` is told how far it is.
     `arch`: a name of `ARCHITECTURES`.
 
     The folder is complete or absent; an older one of the same kind is replaced. Raises `InputError` when an experiment
-    is wrong, something is missing, or the kernel refuses a step.
+    is wrong, something is missing, or no variant could be measured.
     """
     if folder.exists() and not (folder / CASES).exists():
         raise InputError(f"{folder}: exists and is no folder of `ffslab reference run`; name another one with --out")
@@ -49,11 +53,29 @@ def measure(
         parts = run.find_parts(Path(temporary), kernel, modules, probe or run.PROBE, ARCHITECTURES[arch])
         made = Path(temporary) / "made"
         made.mkdir()
-        cases = run.run(parts, experiments, made, jobs or os.cpu_count() or 1, show)
-        lines = "".join(json.dumps(case) + "\n" for case in cases)
+        found = run.run(parts, experiments, made, jobs or os.cpu_count() or 1, show)
+        if not found.cases:
+            identity, why = next(iter(found.failed.items()))
+            raise InputError(f"{identity}: {why}")
+        lines = "".join(json.dumps(case) + "\n" for case in found.cases)
         (made / CASES).write_text(lines, encoding="utf-8")
+        if found.failed:
+            (made / FAILED).write_text(json.dumps(found.failed, indent=2) + "\n", encoding="utf-8")
         results.replace(folder, lambda fresh: shutil.copytree(made, fresh, dirs_exist_ok=True))
-    return cases
+    return found.cases
+
+
+def not_measured(folder: Path) -> dict[str, str]:
+    """Why a variant has no case, by what would be its case's id."""
+    if not (folder / FAILED).exists():
+        return {}
+    found: dict[str, str] = json.loads((folder / FAILED).read_text(encoding="utf-8"))
+    return found
+
+
+def answer(folder: Path) -> dict[str, object]:
+    """The simulation beside the measurement, as data."""
+    return {**validation.compare(folder / CASES), "not_measured": not_measured(folder)}
 
 
 def name_of(path: Path) -> str:
@@ -68,4 +90,5 @@ def folder_of(paths: Sequence[Path], arch: str = "amd64") -> Path:
 
 def text(folder: Path) -> str:
     """The simulation beside the measurement."""
-    return f"{validation.text(validation.compare(folder / CASES))}\n\nCases and traces: {folder}"
+    rows = [f"{identity}: not measured: {why}" for identity, why in not_measured(folder).items()]
+    return "\n".join([validation.text(validation.compare(folder / CASES)), *rows, "", f"Cases and traces: {folder}"])

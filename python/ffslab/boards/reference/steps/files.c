@@ -1,4 +1,4 @@
-/* Steps that are about files and names. */
+/* Steps that are about files: making, opening, reading and writing them. */
 #define _GNU_SOURCE
 #include "steps.h"
 
@@ -14,7 +14,7 @@
 
 enum { OPEN_MAX_FILES = 16 };
 
-static const char *path_of(const char *name)
+const char *path_of(const char *name)
 {
     static char paths[2][PATH_BYTES];
     static int turn;
@@ -23,18 +23,40 @@ static const char *path_of(const char *name)
     return path;
 }
 
-static struct { char name[PATH_BYTES]; int fd; } open_files[OPEN_MAX_FILES];
+const char *path_in(const char *key)
+{
+    return path_of(text(key, NULL));
+}
 
-static int *open_file(const char *name)
+static struct open_file open_files[OPEN_MAX_FILES];
+
+struct open_file *find_open(const char *name)
 {
     for (int i = 0; i < OPEN_MAX_FILES; i++)
         if (open_files[i].name[0] && strcmp(open_files[i].name, name) == 0)
-            return &open_files[i].fd;
-    fail("%s is not open", name);
+            return &open_files[i];
+    return NULL;
+}
+
+struct open_file *open_file(const char *name)
+{
+    struct open_file *found = find_open(name);
+    if (!found)
+        fail("%s is not open", name);
+    return found;
+}
+
+void close_all(void)
+{
+    for (int i = 0; i < OPEN_MAX_FILES; i++)
+        if (open_files[i].name[0]) {
+            close(open_files[i].fd);
+            open_files[i].name[0] = 0;
+        }
 }
 
 /* Whether a call that returned -1 failed as the step says (`fails`); anything else ends the run. */
-static int fails_as_told(int result, const char *what)
+int fails_as_told(int result, const char *what)
 {
     const char *told = text("fails", "");
     if (result >= 0) {
@@ -42,17 +64,18 @@ static int fails_as_told(int result, const char *what)
             fail("%s: %s was expected", what, told);
         return 0;
     }
-    if (strcmp(told, strerrorname_np(errno)) != 0)
+    /* Linux has one number for both names. */
+    const char *name = errno == EOPNOTSUPP ? "ENOTSUP" : strerrorname_np(errno);
+    if (strcmp(told, name) != 0)
         fail("%s: %s", what, strerror(errno));
     return 1;
 }
 
-/* Writes all of it; short writes go on where they stopped. Returns what was written: less after ENOSPC. */
-static uint64_t write_all(int fd, uint64_t bytes, uint64_t at)
+uint64_t write_all(int fd, uint64_t bytes, uint64_t at)
 {
     uint64_t done = 0;
     while (done < bytes) {
-        ssize_t n = pwrite(fd, content, bytes - done, (off_t)(at + done));
+        ssize_t n = pwrite(fd, piece(bytes - done), bytes - done, (off_t)(at + done));
         if (n < 0 && errno == ENOSPC)
             return done;
         if (n < 0)
@@ -127,19 +150,25 @@ static void step_create_fragmented(void)
 
 static void step_open(void)
 {
-    const char *words = text("flags", ""), *name = text("file", NULL);
+    const char *words = text("flags", ""), *name = text("file", NULL), *path = path_of(name);
     int flags = has(words, "rdwr") ? O_RDWR : has(words, "wronly") ? O_WRONLY : O_RDONLY;
     flags |= has(words, "create") ? O_CREAT : 0;
     flags |= has(words, "truncate") ? O_TRUNC : 0;
     flags |= has(words, "append") ? O_APPEND : 0;
     flags |= has(words, "sync") ? O_SYNC : 0;
-    int fd = open(path_of(name), flags, 0644);
+    flags |= has(words, "direct") ? O_DIRECT : 0;
+    if (has(words, "tmpfile")) {
+        flags |= O_TMPFILE;
+        *strrchr(path, '/') = 0;
+    }
+    int fd = open(path, flags, 0644);
     if (fails_as_told(fd, name))
         return;
     for (int i = 0; i < OPEN_MAX_FILES; i++)
         if (!open_files[i].name[0]) {
             snprintf(open_files[i].name, PATH_BYTES, "%s", name);
             open_files[i].fd = fd;
+            open_files[i].unnamed = (flags & O_TMPFILE) == O_TMPFILE;
             return;
         }
     fail("more than %d files are open", OPEN_MAX_FILES);
@@ -147,15 +176,45 @@ static void step_open(void)
 
 static void step_close(void)
 {
-    int *fd = open_file(text("file", NULL));
-    close(*fd);
-    ((char *)fd - offsetof(__typeof__(open_files[0]), fd))[0] = 0;
+    struct open_file *open = open_file(text("file", NULL));
+    close(open->fd);
+    open->name[0] = 0;
+}
+
+/* Where request `i` of `requests` begins, in requests. */
+static uint64_t slot_of(uint64_t i, uint64_t slots, uint64_t *state)
+{
+    static uint64_t *order, places;
+    const char *pattern = text("pattern", NULL);
+    if (strcmp(pattern, "random") == 0)
+        return next_random(state) % slots;
+    if (strcmp(pattern, "listed") != 0)
+        return i % slots;
+    if (i == 0) {
+        places = 0;
+        for (const char *at = text("order", NULL); at; at = strchr(at, ',')) {
+            order = realloc(order, (places + 1) * sizeof *order);
+            order[places++] = strtoull(at += *at == ',', NULL, 10);
+        }
+    }
+    return order[i % places];
+}
+
+/* One request. Unless it is positioned, a read(2) or write(2), behind an lseek(2) if the file is elsewhere. */
+static ssize_t request(int fd, int writes, int positioned, int is_there, const char *data, uint64_t bytes, off_t at)
+{
+    if (positioned)
+        return writes ? pwrite(fd, data, bytes, at) : pread(fd, scratch, bytes, at);
+    if (!is_there && lseek(fd, at, SEEK_SET) < 0)
+        return -1;
+    return writes ? write(fd, data, bytes) : read(fd, scratch, bytes);
 }
 
 static void step_requests(void)
 {
-    int fd = *open_file(text("file", NULL)), writes = strcmp(text("op", NULL), "write") == 0;
-    int random = strcmp(text("pattern", NULL), "random") == 0;
+    int fd = open_file(text("file", NULL))->fd, positioned = strcmp(text("calls", "pread"), "pread") == 0;
+    int alternates = strcmp(text("op", NULL), "alternate") == 0, writes = strcmp(text("op", NULL), "write") == 0;
+    int sequential = strcmp(text("pattern", NULL), "sequential") == 0;
     uint64_t request_B = number("request_B", NULL), count = number("count", NULL), state = number("seed", "1");
     uint64_t gap_us = number("gap_us", "0"), range_B = number("range_B", "0"), done = 0, accepted = 0;
     const char *stopped = NULL;
@@ -163,17 +222,20 @@ static void step_requests(void)
     if (!range_B && fstat(fd, &status) == 0)
         range_B = (uint64_t)status.st_size;
     uint64_t slots = range_B / request_B, started_ns = now_ns();
-    if (!slots || request_B > CONTENT_BYTES)
+    if (!slots || request_B > SCRATCH_BYTES)
         fail("requests of %llu B do not fit", (unsigned long long)request_B);
-    for (; done < count; done++) {
-        off_t at = (off_t)((random ? next_random(&state) % slots : done % slots) * request_B);
+    for (off_t position = positioned ? 0 : lseek(fd, 0, SEEK_CUR); done < count; done++) {
+        off_t at = (off_t)(slot_of(done, slots, &state) * request_B);
+        int write_this = alternates ? done % 2 == 1 : writes;
+        const char *data = write_this ? piece(request_B) : NULL;
         uint64_t from_ns = now_ns();
-        ssize_t n = writes ? pwrite(fd, content, request_B, at) : pread(fd, content, request_B, at);
+        ssize_t n = request(fd, write_this, positioned, sequential && position == at, data, request_B, at);
         if (n < 0) {
             stopped = strerrorname_np(errno);
             break;
         }
         call_took(from_ns);
+        position = at + n;
         accepted += (uint64_t)n;
         sleep_us(gap_us);
     }
@@ -188,7 +250,7 @@ static void step_append(void)
 {
     const char *how = text("sync", "none"), *name = text("file", NULL);
     uint64_t request_B = number("request_B", NULL), count = number("count", NULL), started_ns = now_ns();
-    int fd = *open_file(name);
+    int fd = open_file(name)->fd;
     off_t end = lseek(fd, 0, SEEK_END);
     for (uint64_t i = 0; i < count; i++) {
         uint64_t from_ns = now_ns();
@@ -206,136 +268,35 @@ static void step_append(void)
     result("elapsed_ns", now_ns() - started_ns);
 }
 
-static const char *many_path(uint64_t i)
+static void step_fsync(void)
 {
-    char name[PATH_BYTES / 2];
-    const char *dir = text("dir", "");
-    snprintf(name, sizeof name, "%s%sf%04llu", dir, *dir ? "/" : "", (unsigned long long)i);
-    return path_of(name);
-}
-
-static void step_create_many(void)
-{
-    uint64_t count = number("count", "0"), bytes = number("bytes", NULL), request_B = number("request_B", "0"), i = 0;
-    int until_full = strcmp(text("until", ""), "ENOSPC") == 0, syncs = strcmp(text("fsync", "false"), "true") == 0;
-    uint64_t started_ns = now_ns();
-    for (int full = 0; !full && (until_full || i < count); i++) {
-        uint64_t from_ns = now_ns(), at = 0, part = request_B ? request_B : bytes;
-        int fd = open(many_path(i), O_WRONLY | O_CREAT | O_EXCL, 0644);
-        if (fd < 0 && errno == ENOSPC && until_full)
-            break;
-        if (fd < 0)
-            fail("file %llu: %s", (unsigned long long)i, strerror(errno));
-        while (!full && at < bytes) {
-            uint64_t wanted = bytes - at < part ? bytes - at : part, done = write_all(fd, wanted, at);
-            full = done < wanted;
-            at += done;
-        }
-        if (full && !until_full)
-            fail("file %llu: no room", (unsigned long long)i);
-        if (syncs && !full)
-            must(fsync(fd));
-        close(fd);
-        call_took(from_ns);
-    }
-    result("files", i);
-    result("elapsed_ns", now_ns() - started_ns);
-}
-
-static void each_of_many(int (*call)(const char *path))
-{
-    uint64_t count = number("count", NULL), started_ns = now_ns();
-    for (uint64_t i = 0; i < count; i++) {
-        uint64_t from_ns = now_ns();
-        const char *path = many_path(i);
-        if (call(path) < 0)
-            fail("%s: %s", path, strerror(errno));
-        call_took(from_ns);
-    }
-    result("elapsed_ns", now_ns() - started_ns);
-}
-
-static int stat_one(const char *path)
-{
-    struct stat status;
-    return stat(path, &status);
-}
-
-static int read_one(const char *path)
-{
-    int fd = open(path, O_RDONLY), n;
-    if (fd < 0)
-        return fd;
-    n = (int)pread(fd, content, number("bytes", "0"), 0);
-    close(fd);
-    return n;
-}
-
-static void step_stat_many(void)
-{
-    each_of_many(stat_one);
-}
-
-static void step_read_many(void)
-{
-    each_of_many(read_one);
-}
-
-static void step_unlink_many(void)
-{
-    each_of_many(unlink);
-}
-
-static void step_readdir(void)
-{
-    DIR *dir = opendir(path_of(text("dir", "")));
-    if (!dir)
-        fail("opendir: %s", strerror(errno));
-    while (readdir(dir))
-        ;
-    closedir(dir);
-}
-
-/* ---- names --------------------------------------------------------------------------------------------------------- */
-
-static const char *path_in(const char *key)
-{
-    return path_of(text(key, NULL));
-}
-
-static void step_unlink(void)
-{
-    must(unlink(path_in("file")));
-}
-
-static void step_rename(void)
-{
-    fails_as_told(rename(path_in("file"), path_in("to")), "rename");
-}
-
-static void step_link(void)
-{
-    fails_as_told(link(path_in("file"), path_in("to")), "link");
+    fails_as_told(fsync(open_file(text("file", NULL))->fd), "fsync");
 }
 
 static void step_truncate(void)
 {
-    must(truncate(path_in("file"), (off_t)number("bytes", NULL)));
+    off_t bytes = (off_t)number("bytes", NULL);
+    if (strcmp(text("by_descriptor", "false"), "true") == 0)
+        must(ftruncate(open_file(text("file", NULL))->fd, bytes));
+    else
+        must(truncate(path_in("file"), bytes));
 }
 
-static void step_fsync(void)
+static void step_fadvise(void)
 {
-    must(fsync(*open_file(text("file", NULL))));
-}
-
-static void step_stat(void)
-{
-    fails_as_told(stat_one(path_in("file")), "stat");
-}
-
-static void step_mkdir(void)
-{
-    must(mkdir(path_in("dir"), 0755));
+    static const struct { const char *word; int advice; } ADVICE[] = {
+        {"normal", POSIX_FADV_NORMAL},     {"random", POSIX_FADV_RANDOM},     {"sequential", POSIX_FADV_SEQUENTIAL},
+        {"willneed", POSIX_FADV_WILLNEED}, {"dontneed", POSIX_FADV_DONTNEED}, {"noreuse", POSIX_FADV_NOREUSE},
+    };
+    const char *word = text("advice", NULL);
+    for (size_t i = 0; i < sizeof ADVICE / sizeof *ADVICE; i++)
+        if (strcmp(ADVICE[i].word, word) == 0) {
+            /* This call returns the error. */
+            errno = posix_fadvise(open_file(text("file", NULL))->fd, 0, 0, ADVICE[i].advice);
+            must(errno ? -1 : 0);
+            return;
+        }
+    fail("no such advice: %s", word);
 }
 
 const struct step FILE_STEPS[] = {
@@ -347,16 +308,7 @@ const struct step FILE_STEPS[] = {
     {"requests", step_requests},
     {"append", step_append},
     {"fsync", step_fsync},
-    {"create_many", step_create_many},
-    {"stat_many", step_stat_many},
-    {"read_many", step_read_many},
-    {"unlink_many", step_unlink_many},
-    {"readdir", step_readdir},
-    {"stat", step_stat},
-    {"unlink", step_unlink},
-    {"rename", step_rename},
-    {"link", step_link},
     {"truncate", step_truncate},
-    {"mkdir", step_mkdir},
+    {"fadvise", step_fadvise},
     {NULL, NULL},
 };

@@ -3,13 +3,13 @@
  *
  *   steps FILE OUT MARKER > PROGRESS
  *
- * FILE: a step a line, "PHASE INDEX NAME key=value ..."; values hold no spaces. OUT gets a line for each step and the
+ * FILE: a step a line, "PHASE INDEX NAME key=value ...", with %XX for a byte that a value cannot hold there. OUT gets a line for each step and the
  * latencies in nanoseconds; MARKER (a trace_marker of the kernel) a line "PHASE INDEX NAME" at the start of each step and
  * "end" after the last one, among the events of the trace; PROGRESS the same lines
  * after the word "at", for people. Memory for latencies is
  * taken before the first step. Exit status 1: a step failed otherwise than it was told to; the last line of OUT says which.
  *
- * This file reads the steps and writes the results; files.c and system.c are the steps.
+ * This file reads the steps and writes the results; content.c has the bytes that they write; the other files are the steps.
  */
 #define _GNU_SOURCE
 #include "steps.h"
@@ -25,9 +25,9 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { KEYS_MAX = 24, LATENCIES_MAX = 4 << 20 };
+enum { KEYS_MAX = 32, LATENCIES_MAX = 4 << 20 };
 
-char *content;
+char *scratch;
 int mounted;
 static FILE *out;
 static int marker;
@@ -62,6 +62,13 @@ void result(const char *name, uint64_t value)
 void result_text(const char *name, const char *value)
 {
     fprintf(out, " %s=%s", name, value);
+}
+
+void result_bytes(const char *name, const char *bytes, size_t count)
+{
+    fprintf(out, " %s=", name);
+    for (size_t i = 0; i < count; i++)
+        fprintf(out, "%02x", (unsigned char)bytes[i]);
 }
 
 /* ---- keys of a step ------------------------------------------------------------------------------------------------ */
@@ -127,11 +134,28 @@ uint64_t next_random(uint64_t *state)
     return z ^ (z >> 31);
 }
 
+/* Puts bytes in place of %XX. */
+static char *decoded(char *value)
+{
+    char *to = value;
+    for (const char *from = value; *from; from++) {
+        unsigned byte;
+        if (*from == '%' && sscanf(from + 1, "%2x", &byte) == 1) {
+            *to++ = (char)byte;
+            from += 2;
+        } else {
+            *to++ = *from;
+        }
+    }
+    *to = 0;
+    return value;
+}
+
 /* ---- all steps ----------------------------------------------------------------------------------------------------- */
 
 static void run_step(const char *name)
 {
-    const struct step *const tables[] = {SYSTEM_STEPS, FILE_STEPS};
+    const struct step *const tables[] = {SYSTEM_STEPS, FILE_STEPS, MANY_STEPS, NAME_STEPS};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         for (const struct step *step = tables[i]; step->name; step++)
             if (strcmp(step->name, name) == 0) {
@@ -154,7 +178,7 @@ static void one_line(char *line)
         char *equals = strchr(word, '=');
         *equals = 0;
         keys[key_count].name = word;
-        keys[key_count++].value = equals + 1;
+        keys[key_count++].value = decoded(equals + 1);
     }
     size_t first = latencies;
     fprintf(out, "step %s %d", phase, index);
@@ -180,13 +204,11 @@ int main(int argc, char **argv)
     }
     FILE *steps = fopen(argv[1], "r");
     marker = open(argv[3], O_WRONLY);
-    content = malloc(CONTENT_BYTES);
+    scratch = malloc(SCRATCH_BYTES);
     latency_ns = calloc(LATENCIES_MAX, sizeof *latency_ns);
-    if (!steps || marker < 0 || !content || !latency_ns)
+    if (!steps || marker < 0 || !scratch || !latency_ns)
         fail("%s or %s: %s", argv[1], argv[3], strerror(errno));
-    uint64_t state = 42;
-    for (size_t i = 0; i < CONTENT_BYTES; i += 8)
-        *(uint64_t *)(content + i) = next_random(&state);
+    memset(scratch, 1, SCRATCH_BYTES);
     /* Everything is in memory before the first step, this program's own pages included. */
     mlockall(MCL_CURRENT);
     char *line = NULL;

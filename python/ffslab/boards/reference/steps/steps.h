@@ -3,19 +3,23 @@
 #define STEPS_H
 
 #include <stdint.h>
+#include <stdlib.h>
 
 #define ROOT "/mnt"
-enum { PATH_BYTES = 512, CONTENT_BYTES = 8 << 20 };
+/* A request has at most so many bytes. */
+enum { PATH_BYTES = 512, SCRATCH_BYTES = 16 << 20 };
 
 struct step { const char *name; void (*run)(void); };
 
 /* Each ends with a name that is NULL. */
 extern const struct step SYSTEM_STEPS[]; /* system.c: mounts, UBI, caches, time */
-extern const struct step FILE_STEPS[];   /* files.c: names and data */
+extern const struct step FILE_STEPS[];   /* files.c: files and their data */
+extern const struct step MANY_STEPS[];   /* many.c: many small files */
+extern const struct step NAME_STEPS[];   /* names.c: names, directories, attributes */
 
 /* ---- main.c -------------------------------------------------------------------------------------------------- */
 
-extern char *content; /* of files: any bytes, since nothing depends on them without a compressor */
+extern char *scratch; /* SCRATCH_BYTES, for what is read */
 extern int mounted;
 
 /* Ends the run; the message is the last line of the results. */
@@ -25,6 +29,7 @@ void must(int result);
 /* A fact about the step, "NAME=VALUE" in its line. */
 void result(const char *name, uint64_t value);
 void result_text(const char *name, const char *value);
+void result_bytes(const char *name, const char *bytes, size_t count);
 
 /* Values of the step's keys. `otherwise` NULL: the key must be there. */
 const char *text(const char *name, const char *otherwise);
@@ -37,5 +42,28 @@ void sleep_us(uint64_t us);
 /* Keeps the latency of a call that began then. */
 void call_took(uint64_t from_ns);
 uint64_t next_random(uint64_t *state);
+
+/* ---- content.c ----------------------------------------------------------------------------------------------- */
+
+/* Reads the bytes of which content of a kind is taken: the keys are kind, path, stride_B, modulo_B. */
+void step_content(void);
+/* The next so many bytes of the step's content: the same that the simulator writes. */
+const char *piece(uint64_t bytes);
+
+/* ---- files.c ------------------------------------------------------------------------------------------------- */
+
+struct open_file { char name[PATH_BYTES]; int fd, unnamed; };
+
+/* A path in the file system of a name; the last two are kept. The second: of the name that a key holds. */
+const char *path_of(const char *name);
+const char *path_in(const char *key);
+/* The open file of a name, or NULL; open_file fails then. */
+struct open_file *find_open(const char *name);
+struct open_file *open_file(const char *name);
+void close_all(void);
+/* Whether a call that returned -1 failed as the step says (`fails`); anything else ends the run. */
+int fails_as_told(int result, const char *what);
+/* Writes all of it; short writes go on where they stopped. Returns what was written: less after ENOSPC. */
+uint64_t write_all(int fd, uint64_t bytes, uint64_t at);
 
 #endif
