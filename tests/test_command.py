@@ -154,6 +154,21 @@ def test_version_schema_and_profiles_answer(ffslab: Command) -> None:
     )
 
 
+def test_two_profiles_are_told_apart(ffslab: Command) -> None:
+    found = json.loads(ffslab("profiles", "diff", "2.6.37", "6.1", "--json").stdout)
+    keys = {pair["key"]: (pair["before"]["value"], pair["after"]["value"]) for pair in found["differences"]}
+    assert keys["read_ahead_KiB"] == (128, 0)
+    assert "timer_slack_us" not in keys
+    every = len(json.loads(ffslab("profiles", "show", "6.1", "--json").stdout)["values"])
+    assert found["same"] + len(keys) == every
+    text = ffslab("profiles", "diff", "2.6.37", "6.1").stdout
+    assert "read_ahead_KiB, 6.1: drivers/mtd/mtdcore.c" in text
+    assert "0 of" in ffslab("profiles", "diff", "6.1", "6.1").stdout
+    refused = ffslab("profiles", "diff", "6.1", "omap3evm")
+    assert (refused.returncode, len(refused.stderr.splitlines())) == (2, 1)
+    assert "6.1 is a kernel, omap3evm a board" in refused.stderr
+
+
 def test_no_colour_and_no_progress_in_pipes(ffslab: Command, small: Path) -> None:
     for env in ({}, {"NO_COLOR": "1"}):
         ran = ffslab("run", small, **env)

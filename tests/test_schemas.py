@@ -15,7 +15,7 @@ from conftest import Command
 from ffslab import _native
 from ffslab.answers.lifetime import Lifetime
 from ffslab.answers.reproduction import JudgedPaper
-from ffslab.api import schemas
+from ffslab.api import profiles, schemas
 from ffslab.boards.compare import comparison
 from ffslab.boards.tracereport.diff import Side, difference
 from ffslab.boards.tracereport.recording import load
@@ -203,6 +203,10 @@ def test_profiles_are_as_their_schemas_say() -> None:
     check("profiles", _native.profiles())
     for profile in json.loads(_native.profiles()):
         check("profile", _native.profile(profile["name"]))
+
+
+def test_differences_of_profiles_are_as_their_schema_says() -> None:
+    check("profile_difference", json.dumps(profiles.difference("mt29f2g08aac", "tc58nvg1s3e")))
 
 
 def test_judged_studies_are_as_their_schema_says() -> None:

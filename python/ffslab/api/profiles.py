@@ -6,6 +6,7 @@ import json
 
 from ffslab import _native
 from ffslab.answers.profile import ConstantValue, ProfileName, ShownProfile
+from ffslab.answers.profile_difference import PairOfConstants, ProfileDifference
 from ffslab.text.tables import number, text_table
 
 
@@ -66,6 +67,47 @@ def show_text(name: str) -> str:
         ]
         lines += ["", text_table(head, rows, "lrrr")]
     return "\n".join(lines)
+
+
+def difference(before: str, after: str) -> ProfileDifference:
+    """What differs between two profiles of one kind: values, and keys that only one has; not titles and sources.
+
+    Raises `ffslab.InputError` when there is no such profile, or when they are of different kinds.
+    """
+    first, second = shown(before), shown(after)
+    if first["kind"] != second["kind"]:
+        text = f"{before} is a {first['kind']}, {after} a {second['kind']}: only profiles of one kind can be compared"
+        raise _native.InputError(text)
+    sides = [{value["key"]: value for value in profile["values"]} for profile in (first, second)]
+    keys = list(sides[0]) + [key for key in sides[1] if key not in sides[0]]
+    pairs: list[PairOfConstants] = [
+        {"key": key, "before": a, "after": b}
+        for key, a, b in ((key, sides[0].get(key), sides[1].get(key)) for key in keys)
+        if a is None or b is None or (a["value"], a["unit"]) != (b["value"], b["unit"])
+    ]
+    same = len(keys) - len(pairs)
+    return {"kind": first["kind"], "before": before, "after": after, "same": same, "differences": pairs}
+
+
+def difference_text(before: str, after: str) -> str:
+    """What differs between two profiles, each value with its source below the table."""
+    found = difference(before, after)
+    count = len(found["differences"])
+    head = f"{found['kind']} {before} and {after}: {count} of {count + found['same']} values differ"
+    if not count:
+        return head
+    names = (before, after)
+    rows, notes = [], []
+    for pair in found["differences"]:
+        sides = (pair["before"], pair["after"])
+        unit = next(side["unit"] for side in sides if side is not None)
+        rows.append([pair["key"], *("-" if side is None else _value(side["value"]) for side in sides), unit])
+        notes += [
+            f"{pair['key']}, {name}: {side['source']} ({side['status']})"
+            for name, side in zip(names, sides, strict=True)
+            if side is not None
+        ]
+    return "\n".join([head, "", text_table(["key", *names, "unit"], rows, "lrrl"), "", *notes])
 
 
 def endurance_of(part: str) -> tuple[int, str] | None:

@@ -20,6 +20,11 @@ MADE_HERE = {
     "trace_report": ("what logs of flash say", "ffslab.answers.trace_report", "TraceReport"),
     "trace_diff": ("two sessions of logs beside each other", "ffslab.answers.trace_diff", "TraceDiff"),
     "calibration": ("what a calibration found", "ffslab.answers.calibration", "CalibrationFacts"),
+    "profile_difference": (
+        "what differs between two profiles",
+        "ffslab.answers.profile_difference",
+        "ProfileDifference",
+    ),
     "reproduction": ("a published study beside ours", "ffslab.answers.reproduction", "JudgedPaper"),
     "comparison": ("a board's traces beside a replay of them", "ffslab.answers.comparison", "BoardComparison"),
 }

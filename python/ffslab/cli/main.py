@@ -391,6 +391,25 @@ def profiles_show(
     _say(profiles.show_json(name) if json else profiles.show_text(name))
 
 
+@_verb(profiles_app, "diff")
+def profiles_diff(
+    before: Annotated[str, _argument("BEFORE", "Name of a built-in profile, or the path of a profile file.")],
+    after: Annotated[str, _argument("AFTER", "Another of the same kind.")],
+    json: Json = False,
+) -> None:
+    """Show what differs between two profiles, with the source of each value.
+
+    Example: ffslab profiles diff 2.6.37 6.1
+    """
+    from ffslab.api import profiles
+    from ffslab.files import results
+
+    if json:
+        _say(results.dump_json(profiles.difference(before, after)).rstrip())
+    else:
+        _say(profiles.difference_text(before, after))
+
+
 @_verb(app, "schema")
 def schema(
     name: Annotated[str, _argument("NAME", f"What it is of: {', '.join(schemas.names())}.")] = "experiment",

@@ -83,12 +83,15 @@ def reproduce(paper: str, folder: Path, *, jobs: int | None = None, progress: Pr
 def report(judged: JudgedPaper, figures: list[Figure], setting: str) -> str:
     """The HTML report."""
     drawn = "What our runs gave, in the axes of the publication; its own values stand with each claim below."
-    claims = [[claim["id"], claim["title"], claim["verdict"], claim["cause"] or ""] for claim in judged["claims"]]
+    claims = [
+        [claim["id"], claim["title"], claim["verdict"], "" if (cause := claim["cause"]) is None else Cause(cause).who]
+        for claim in judged["claims"]
+    ]
     parts = [
         f"<h1>{escape(judged['title'])}: published and simulated</h1>",
         f"<p>Simulated by ffslab {escape(__version__)}: {escape(setting)}, in virtual time.</p>",
         *(f"<p>{escape(line)}</p>" for line in (_counted(judged), *_about_real(judged))),
-        section("Claims", table(["claim", "what", "verdict", "why not"], claims)),
+        section("Claims", table(["claim", "what", "verdict", "who differs"], claims)),
         section("Figures", f"<p>{drawn}</p>\n" + "\n".join(f"<figure>{figure.svg()}</figure>" for figure in figures)),
     ]
     for claim in judged["claims"]:
