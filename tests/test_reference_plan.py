@@ -66,12 +66,37 @@ def test_the_steps_are_those_of_the_experiment() -> None:
         ),
         ('fs = "jffs2"', 'fs = "jffs2"\ncompression = "size"', "a mount of jffs2 can choose none, lzo, zlib, priority"),
         ('board = "zero-overhead"', 'board = "zero-overhead"\npart = "tc58nvg1s3e"\nfirst_block = 8', "first_block"),
-        ("[[measure]]", '[[state]]\nstep = "mount"\n[[measure]]', "keeps no initial states"),
     ],
 )
 def test_what_a_real_kernel_cannot_run_is_refused(old: str, new: str, says: str) -> None:
     with pytest.raises(InputError, match=says.replace("[", r"\[")):
         plan.variants(Experiment.from_toml(SMALL.replace(old, new)), "small")
+
+
+def test_an_initial_state_is_made_in_the_same_boot() -> None:
+    state = '[[state]]\nstep = "mount"\n[[state]]\nstep = "open"\nfile = "a"\nflags = ["wronly", "create"]\n[[setup]]'
+    text = SMALL.replace("[[setup]]", state, 1).replace('fs = "jffs2"', 'fs = "ubifs"')
+    steps = [step["step"] for step in plan.variants(Experiment.from_toml(text), "small")[0].setup]
+    before = ["ubi_attach", "ubi_make_volume", "mount", "open", "close", "umount", "ubi_detach", "drop_caches"]
+    assert steps[: len(before) + 2] == [*before, "ubi_attach", "mount"]
+
+
+def test_steps_that_are_programs_are_made_call_by_call(tmp_path: Path) -> None:
+    (tmp_path / "job.fio").write_text("[writes]\nrw=write\nbs=4k\nsize=8k\n", encoding="utf-8")
+    path = tmp_path / "small.toml"
+    path.write_text(SMALL.replace("[axes]", '[[measure]]\nstep = "fio"\nfile = "job.fio"\n[axes]'), encoding="utf-8")
+    first = plan.variants(Experiment.from_file(path), "small")[0]
+    lines = first.lines(250).splitlines()
+    # The file is laid out at the end of the setup.
+    prepare = next(line for line in lines if line.startswith("setup 4 prepare calls=/calls/"))
+    measured = next(line for line in lines if line.startswith("measure 5 fio calls=/calls/"))
+    calls = [first.files[line.split("calls=")[1].split()[0]].decode().splitlines() for line in (prepare, measured)]
+    assert calls[0][-1] == "sync =ok"
+    assert [line.split()[0] for line in calls[1] if "advise" not in line] == ["open", "pwrite", "pwrite", "close"]
+    assert first.files[measured.split("data=")[1]]
+    # The case names a copy of the job file.
+    assert first.measure[-1]["file"] == "inputs/job.fio"
+    assert first.inputs == {"job.fio": tmp_path / "job.fio"}
 
 
 def test_names_may_hold_anything() -> None:

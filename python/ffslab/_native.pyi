@@ -32,6 +32,7 @@ __all__ = [
     "read_trees",
     "recognise",
     "recognise_one",
+    "recorded_calls",
     "run_experiment",
     "schema",
     "schemas",
@@ -100,6 +101,21 @@ def content_source(kind: str, seed: int, piece_bytes: int) -> tuple[bytes, int, 
     and modulo what.
 
     Raises `InputError` when no content is called so.
+    """
+
+def recorded_calls(
+    text: str,
+    file_name: str,
+    base_dir: str | PathLike[str],
+    variant: int,
+    setup: str,
+    measure: str,
+    names: list[str],
+) -> tuple[list[tuple[str, int, str]], bytes]:
+    """The calls of steps that are programs of their own: phase, index and lines of each, and the bytes that they name.
+
+    `setup` and `measure`: the steps of the variant (JSON lists); `names`: the steps whose calls are wanted. What
+    measured steps need to find is made by calls of a further setup step.
     """
 
 def validate(

@@ -1,5 +1,6 @@
 //! Runs the steps of one variant or case on a system and keeps what happened.
 
+mod attributes;
 mod execute;
 mod facts;
 mod images;
@@ -73,8 +74,7 @@ pub fn run(system: Box<dyn System>, plan: &Plan, watch: &mut Watch) -> Result<Ou
     for (index, step) in plan.setup.iter().enumerate() {
         setup.push(runner.step("setup", index, step)?);
     }
-    runner.prepare_replays(plan.measure)?;
-    runner.prepare_jobs(plan.measure)?;
+    runner.prepare(plan.measure)?;
     let start = runner.begin_measurement();
     let mut probe = match plan.probe_logs {
         true => Some(ProbeLog::start(&*runner.system).map_err(RunError::Step)?),
@@ -174,6 +174,17 @@ impl<'a> Runner<'a> {
             Stop::Interrupted => RunError::Interrupted,
         })?;
         Ok(self.step_ends(begun, facts))
+    }
+
+    /// Lays out what the measured steps need to find, at the end of the setup.
+    pub(crate) fn prepare(&mut self, measure: &[Step]) -> Result<(), RunError> {
+        self.prepare_replays(measure)?;
+        self.prepare_jobs(measure)
+    }
+
+    /// Names and descriptors of the files that steps have opened.
+    pub(crate) fn each_open(&self, each: &mut dyn FnMut(&str, Fd)) {
+        self.open.iter().for_each(|(name, open)| each(name, open.fd));
     }
 
     /// Ends a state: whatever is mounted is unmounted, as a shutdown does.

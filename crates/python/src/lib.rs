@@ -15,7 +15,7 @@ mod session;
 mod watched;
 
 use ffslab_lab::data::StackChange;
-use ffslab_lab::LabError;
+use ffslab_lab::{LabError, Step};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -164,6 +164,31 @@ fn content_source<'py>(
     Ok((PyBytes::new(py, &bytes), stride, pool))
 }
 
+/// The calls of steps that are programs of their own, for a real kernel: lines of each, and the bytes that they name. `setup`
+/// and `measure` are steps (JSON lists), `names` those that are wanted; the other arguments are those of `planned_variants`.
+#[pyfunction]
+#[allow(clippy::too_many_arguments)]
+fn recorded_calls<'py>(
+    py: Python<'py>,
+    text: &str,
+    file_name: &str,
+    base_dir: PathBuf,
+    variant: usize,
+    setup: &str,
+    measure: &str,
+    names: Vec<String>,
+) -> PyResult<(Vec<(&'static str, usize, String)>, Bound<'py, PyBytes>)> {
+    let steps = |json: &str| -> PyResult<Vec<Step>> {
+        serde_json::from_str(json).map_err(|error| InputError::new_err(format!("{file_name}: {error}")))
+    };
+    let (setup, measure) = (steps(setup)?, steps(measure)?);
+    let what = ffslab_lab::ToRecord { variant_index: variant, setup: &setup, measure: &measure, names: &names };
+    let (found, data) = ffslab_lab::recorded_calls(text, file_name, &base_dir, &what).map_err(to_python)?;
+    let phase = |is_setup| if is_setup { "setup" } else { "measure" };
+    let found = found.into_iter().map(|step| (phase(step.is_setup), step.index, step.calls)).collect();
+    Ok((found, PyBytes::new(py, &data)))
+}
+
 /// Runs measured cases and returns the comparison as JSON. `jobs` is the number of threads, 0 for one per core.
 #[pyfunction]
 fn validate(
@@ -295,6 +320,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(check_experiment, module)?)?;
     module.add_function(wrap_pyfunction!(planned_variants, module)?)?;
     module.add_function(wrap_pyfunction!(content_source, module)?)?;
+    module.add_function(wrap_pyfunction!(recorded_calls, module)?)?;
     module.add_function(wrap_pyfunction!(toml_of, module)?)?;
     module.add_function(wrap_pyfunction!(profile_toml_of, module)?)?;
     module.add_function(wrap_pyfunction!(stack_as_written, module)?)?;

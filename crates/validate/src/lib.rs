@@ -126,7 +126,9 @@ pub fn validate(
             return Err(nothing_matches(path, pattern, all, &example));
         }
     }
-    let reports = in_parallel(&cases, weight, options, progress, check)?;
+    let base_dir = path.parent().unwrap_or(Path::new(""));
+    let one = |case: &Case, go_on: &dyn Fn() -> bool| check(case, base_dir, go_on);
+    let reports = in_parallel(&cases, weight, options, progress, one)?;
     Ok(ValidationReport { summary: summarize(&reports), cases: reports })
 }
 
@@ -182,15 +184,15 @@ fn weight(case: &Case) -> u64 {
     100 + case.setup.iter().chain(&case.measure).map(Step::calls).sum::<u64>()
 }
 
-/// Runs one case and compares. `None`: it was interrupted.
-pub fn check(case: &Case, go_on: &dyn Fn() -> bool) -> Option<CaseReport> {
+/// Runs one case and compares. `None`: it was interrupted. Files that its steps name are relative to `base_dir`.
+pub fn check(case: &Case, base_dir: &Path, go_on: &dyn Fn() -> bool) -> Option<CaseReport> {
     let mut report = CaseReport {
         id: case.id.clone(),
         family: case.family.clone(),
         fs: case.system.fs.clone(),
         ..CaseReport::default()
     };
-    match catch_unwind(AssertUnwindSafe(|| simulate(case, go_on))) {
+    match catch_unwind(AssertUnwindSafe(|| simulate(case, base_dir, go_on))) {
         Ok(Ok(outcome)) => compare(case, &outcome, &mut report),
         Ok(Err(RunError::Step(text))) => report.error = Some(text),
         Ok(Err(RunError::Interrupted)) => return None,
@@ -203,7 +205,9 @@ pub fn check(case: &Case, go_on: &dyn Fn() -> bool) -> Option<CaseReport> {
     Some(report)
 }
 
-fn simulate(case: &Case, go_on: &dyn Fn() -> bool) -> Result<Outcome, RunError> {
+fn simulate(case: &Case, base_dir: &Path, go_on: &dyn Fn() -> bool) -> Result<Outcome, RunError> {
+    let mut traces = Traces::default();
+    traces.read(case.setup.iter().chain(&case.measure), base_dir, None).map_err(RunError::Step)?;
     let stack = case.stack().map_err(RunError::Step)?;
     let system = Stack::new(&stack).map_err(RunError::Step)?;
     let plan = Plan {
@@ -211,7 +215,7 @@ fn simulate(case: &Case, go_on: &dyn Fn() -> bool) -> Result<Outcome, RunError> 
         measure: &case.measure,
         main_steps: (case.expect.from_step, case.expect.at_step),
         seed: case.seed,
-        traces: &Traces::default(),
+        traces: &traces,
         content_position_bytes: 0,
         probe_logs: false,
         rows_max: ROWS_MAX,

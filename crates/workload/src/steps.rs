@@ -79,6 +79,13 @@ steps! {
     "getxattr" GetXattr,
     "listxattr" ListXattr,
     "removexattr" RemoveXattr,
+    "symlink" Symlink,
+    "readlink" Readlink,
+    "chmod" Chmod,
+    "chown" Chown,
+    "utimens" Utimens,
+    "statfs" Statfs,
+    "ftruncate" Ftruncate,
     "replay" Replay,
     "fio" Fio,
     "postmark" Postmark,
@@ -256,7 +263,12 @@ step_keys! {
     }
     Mkdir { dir: String }
     /// rmdir(2).
-    Rmdir { dir: String }
+    Rmdir {
+        dir: String,
+        /// The error in which it is to end.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        fails: Option<Failure>,
+    }
     /// Reads every entry of a directory; "" is the root.
     Readdir { dir: String }
     /// setxattr(2): makes or replaces an extended attribute of a file or directory; "" is the root.
@@ -383,6 +395,7 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
+mod attributes;
 mod many;
 mod raw;
 mod states;
@@ -390,6 +403,7 @@ mod states;
 mod tests;
 mod words;
 
+pub use attributes::{permission_bits, Chmod, Chown, Ftruncate, Readlink, Statfs, Symlink, Utimens};
 pub use many::{path_of_many, CreateMany, ReadMany, StatMany, UnlinkMany};
 pub use raw::{MtdLoop, MtdOp};
 pub use states::{Age, BasePattern, Distribution, Load, Occupy, Saturate, Uflip};

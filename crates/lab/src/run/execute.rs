@@ -87,7 +87,7 @@ impl Runner<'_> {
             Step::Requests(requests) => self.requests(requests),
             Step::Append(append) => self.append(append),
             Step::Mkdir(step) => plain(system.mkdir(step.dir.as_bytes(), DIRECTORY_PERMISSIONS)),
-            Step::Rmdir(step) => plain(system.rmdir(step.dir.as_bytes())),
+            Step::Rmdir(step) => expected(system.rmdir(step.dir.as_bytes()), step.fails),
             Step::Readdir(step) => {
                 let names = system.readdir_path(&absolute(&step.dir))?;
                 Ok(Facts { entries: Some(names.len() as u64), ..Facts::default() })
@@ -103,6 +103,13 @@ impl Runner<'_> {
                 let result = system.removexattr(&absolute(&step.file), step.name.as_bytes());
                 as_expected(result, step.fails).map(|_| Facts::default())
             }
+            Step::Symlink(_)
+            | Step::Readlink(_)
+            | Step::Chmod(_)
+            | Step::Chown(_)
+            | Step::Utimens(_)
+            | Step::Ftruncate(_)
+            | Step::Statfs(_) => self.attributes(step),
             Step::Replay(step) => self.replay(step),
             Step::Fio(step) => self.fio(step),
             Step::Postmark(step) => self.postmark(step),
@@ -263,6 +270,11 @@ pub(super) fn plain(result: Answer<()>) -> Done {
 
 fn no_facts(result: Result<(), String>) -> Done {
     Ok(result.map(|()| Facts::default())?)
+}
+
+/// As [`as_expected`], for a step of which nothing is told.
+pub(super) fn expected<T>(result: Answer<T>, fails: Option<Failure>) -> Done {
+    as_expected(result, fails).map(|_| Facts::default())
 }
 
 /// Checks a result against the error in which the step is to end. `None`: it ended so.

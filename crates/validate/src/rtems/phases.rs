@@ -240,7 +240,7 @@ impl Program {
         self.phase("open_read_close_20", Step::ReadMany(ReadMany { dir, name, count, bytes, request_bytes: None }));
         self.unlink_many("unlink_20_short", SHORT_NAME);
         self.unlink_many("unlink_20_long", LONG_NAME);
-        self.phase("rmdir", Step::Rmdir(Rmdir { dir: DIR.to_string() }));
+        self.phase("rmdir", Step::Rmdir(Rmdir { dir: DIR.to_string(), fails: None }));
     }
 
     fn hold(&mut self) {

@@ -58,6 +58,12 @@ impl Step {
             | Step::GetXattr(GetXattr { file, .. })
             | Step::ListXattr(ListXattr { file })
             | Step::RemoveXattr(RemoveXattr { file, .. })
+            | Step::Symlink(Symlink { file, .. })
+            | Step::Readlink(Readlink { file, .. })
+            | Step::Chmod(Chmod { file, .. })
+            | Step::Chown(Chown { file, .. })
+            | Step::Utimens(Utimens { file, .. })
+            | Step::Ftruncate(Ftruncate { file, .. })
             | Step::SaveImage(SaveImage { file, .. }) => file,
             Step::Replay(Replay { file: path, .. })
             | Step::Fio(Fio { file: path, .. })
@@ -66,7 +72,7 @@ impl Step {
             | Step::CopyIn(CopyIn { from: path, .. }) => path.trim_end_matches('/').rsplit('/').next().unwrap_or(path),
             Step::MtdLoop(MtdLoop { op, .. }) => op.name(),
             Step::Mkdir(Mkdir { dir })
-            | Step::Rmdir(Rmdir { dir })
+            | Step::Rmdir(Rmdir { dir, .. })
             | Step::Readdir(Readdir { dir })
             | Step::CreateMany(CreateMany { dir, .. })
             | Step::StatMany(StatMany { dir, .. })
@@ -142,6 +148,7 @@ impl Step {
             Step::SetXattr(SetXattr { value, bytes, .. }) if value.is_some() == bytes.is_some() => {
                 return Err("give the attribute either a value, a text, or bytes, the size of any value".to_string());
             }
+            Step::Chmod(chmod) => chmod.check()?,
             Step::Load(load) => load.check()?,
             Step::SaveImage(SaveImage { file, .. })
                 if file.is_empty() || file.starts_with('.') || file.contains(['/', '\\', '\0']) =>

@@ -7,8 +7,10 @@ refused before anything boots.
 from __future__ import annotations
 
 import functools
+import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -26,9 +28,22 @@ STEPS_TEXT = """
     mount umount ubi_attach ubi_detach ubi_make_volume create fill create_fragmented unlink rename link truncate
     sync drop_caches read_ahead sleep fadvise
     open close fsync stat requests append mkdir rmdir readdir create_many stat_many read_many unlink_many
-    setxattr getxattr listxattr removexattr
+    setxattr getxattr listxattr removexattr symlink readlink chmod chown utimens statfs ftruncate
 """
 STEPS = frozenset(STEPS_TEXT.split())
+# Programs of their own: the simulator writes their calls down, and `steps/` makes the same ones.
+RECORDED = frozenset(["age", "copy_in", "fio", "postmark", "replay", "uflip"])
+# Keys of those that name a file or folder of this computer.
+INPUT_KEYS = {"replay": "file", "fio": "file", "postmark": "file", "copy_in": "from"}
+# Why there are no others.
+REASONS = {
+    "crash": "nandsim keeps its chip in the memory of the kernel, which would lose it with the power",
+    "format": "Linux makes a file system at the first mount of an erased chip",
+    "load": "nandsim's chip begins erased",
+    "mtd_loop": "`ffslab-probe bench loops` measures loops below the file system",
+    "save_image": "the chip of the machine goes when it is switched off",
+    "sync_directories": "it is of YAFFS2, which no kernel of a distribution has",
+}
 # Keys that say how many bytes of content a step takes at once, the first that it has.
 PIECES = ("request_B", "bytes")
 # Those of `create_fragmented`, and the least that is there.
@@ -37,6 +52,10 @@ PIECE_B_MIN = 4096
 PIECE_B_MAX = 16 << 20
 # A value of more is refused before it is looked at (XATTR_SIZE_MAX).
 XATTR_B_MAX = 64 << 10
+# The guest keeps them beside its chip, in 1 GiB.
+DATA_B_MAX = 256 << 20
+# Folder beside the cases, of the files that their steps name.
+INPUTS = "inputs"
 # Second byte of the identification that nandsim takes for a chip of so many MiB with pages of 2 KiB (nand_ids.c).
 NANDSIM_ID_BY_MiB = {64: 0xF0, 128: 0xF1, 256: 0xDA, 512: 0xDC, 1024: 0xD3}
 PAGE_B, OOB_B, PAGES_PER_BLOCK = 2048, 64, 64
@@ -48,6 +67,14 @@ PHASE_PERIOD_US = 2_560_000
 JFFS2_OPTIONS = {"none": "compr=none", "lzo": "compr=lzo", "zlib": "compr=zlib", "priority": ""}
 # UBI's own default (CONFIG_MTD_UBI_BEB_LIMIT).
 MAX_BEB_PER_1024 = 20
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """Calls of steps, and the bytes that they name."""
+
+    calls: dict[tuple[str, int], str]  # by phase and index
+    data: bytes
 
 
 @dataclass(frozen=True)
@@ -65,6 +92,8 @@ class Variant:
     flash: PlannedFlash
     setup: list[Step]
     measure: list[Step]
+    recorded: Recorded | None = None
+    inputs: dict[str, Path] = field(default_factory=dict)  # files that its case names, by name
 
     @property
     def identity(self) -> str:
@@ -104,8 +133,33 @@ class Variant:
         begin["phase_us"] = self.uptime_us % PHASE_PERIOD_US
         lines.append(" ".join(["begin 0 begin", *(f"{key}={value}" for key, value in begin.items())]))
         for phase, steps in (("setup", self.setup), ("measure", self.measure)):
-            lines += [f"{phase} {index} {self._words(step)}" for index, step in enumerate(steps)]
+            for index, step in enumerate(steps):
+                calls = self._calls(phase, index)
+                words = f"{step['step']} {calls}" if calls else self._words(step)
+                lines.append(f"{phase} {index} {words}")
+            # What measured steps need to find.
+            if calls := self._calls(phase, len(steps)):
+                lines.append(f"{phase} {len(steps)} prepare {calls}")
         return "".join(f"{line}\n" for line in lines)
+
+    @property
+    def files(self) -> dict[str, bytes]:
+        """What `lines` names, by path in the guest."""
+        found = {content.path: content.data for content in self.contents.values()}
+        if self.recorded is not None:
+            found[f"{self._folder}/data"] = self.recorded.data
+            for (phase, index), calls in self.recorded.calls.items():
+                found[f"{self._folder}/{phase}.{index}"] = calls.encode()
+        return found
+
+    @property
+    def _folder(self) -> str:
+        return f"/calls/{hashlib.sha256(self.identity.encode()).hexdigest()[:16]}"
+
+    def _calls(self, phase: str, index: int) -> str | None:
+        if self.recorded is None or (phase, index) not in self.recorded.calls:
+            return None
+        return f"calls={self._folder}/{phase}.{index} data={self._folder}/data"
 
     def _words(self, step: Step) -> str:
         keys = {name: value for name, value in step.items() if name != "step"}
@@ -156,7 +210,47 @@ def variants(experiment: Experiment, name: str) -> list[Variant]:
     plans: list[PlannedVariant] = json.loads(
         _native.planned_variants(experiment.text, experiment.file_name, experiment.base_dir)
     )
-    return [planned(plan, experiment.file_name, name) for plan in plans]
+    return [
+        recorded(planned(plan, experiment.file_name, name), experiment, number) for number, plan in enumerate(plans)
+    ]
+
+
+def recorded(variant: Variant, experiment: Experiment, number: int) -> Variant:
+    """With the calls of its steps that are programs of their own, and the files that they name put beside its case."""
+    steps = (*variant.setup, *variant.measure)
+    if not any(step["step"] in RECORDED for step in steps):
+        return variant
+    found, data = _native.recorded_calls(
+        experiment.text,
+        experiment.file_name,
+        experiment.base_dir,
+        number,
+        json.dumps(variant.setup),
+        json.dumps(variant.measure),
+        sorted(RECORDED),
+    )
+    if len(data) > DATA_B_MAX:
+        raise _native.InputError(
+            f"{experiment.file_name}: the steps write {len(data)} B, and a reference run has room for {DATA_B_MAX} B"
+        )
+    calls = {(phase, index): lines for phase, index, lines in found}
+    inputs: dict[str, Path] = {}
+
+    def beside(step: Step) -> Step:
+        key = INPUT_KEYS.get(step["step"])
+        if key is None or step.get("commands"):
+            return step
+        path = Path(experiment.base_dir) / step[key]
+        inputs[path.name] = path
+        return {**step, key: f"{INPUTS}/{path.name}"}
+
+    return replace(
+        variant,
+        recorded=Recorded(calls, data),
+        setup=[beside(step) for step in variant.setup],
+        measure=[beside(step) for step in variant.measure],
+        inputs=inputs,
+    )
 
 
 def planned(plan: PlannedVariant, file_name: str, experiment: str) -> Variant:
@@ -182,10 +276,9 @@ def planned(plan: PlannedVariant, file_name: str, experiment: str) -> Variant:
             raise refuse(f"[stack]: {key}: a reference run {why}")
     if stack.get("first_block") or stack.get("bulk_read"):
         raise refuse("[stack]: first_block and bulk_read must be absent: the partition begins with the chip")
-    if plan["state"]:
-        raise refuse("[[state]]: a reference run keeps no initial states; write the steps under [[setup]]")
     partition_B = flash["partition_blocks"] * PAGES_PER_BLOCK * PAGE_B  # noqa: N806
-    setup = [part for step in plan["setup"] for part in as_known(step, partition_B)]
+    steps_before = with_state(plan["state"], plan["setup"], stack["fs"])
+    setup = [part for step in steps_before for part in as_known(step, partition_B)]
     measure = [part for step in plan["measure"] for part in as_known(step, partition_B)]
     for phase, steps in (("setup", setup), ("measure", measure)):
         for index, step in enumerate(steps):
@@ -232,11 +325,31 @@ def as_known(step: Step, partition_B: int) -> list[Step]:  # noqa: N803
 
 def not_possible(step: Step) -> str | None:
     name = step["step"]
-    if name not in STEPS:
-        return f"{name}: cannot be run on a real kernel here; there are {', '.join(sorted(STEPS))}"
+    if name in REASONS:
+        return f"{name}: cannot be run on a real kernel here: {REASONS[name]}"
+    if name not in STEPS | RECORDED:
+        return f"{name}: cannot be run on a real kernel here; there are {', '.join(sorted(STEPS | RECORDED))}"
     if piece_B_of(step) > PIECE_B_MAX:
         return f"{name}: {piece_B_of(step)} B at once: a request of a reference run has at most {PIECE_B_MAX} B"
     return None
+
+
+def with_state(state: list[Step], setup: list[Step], fs: str) -> list[Step]:
+    """The steps of an initial state, the shutdown that ends it, and the setup: on a real kernel all in one boot."""
+    if not state:
+        return setup
+    opened = [step["file"] for step in state if step["step"] == "open"]
+    for step in state:
+        if step["step"] == "close":
+            opened.remove(step["file"])
+    mounts = [step["step"] for step in state if step["step"] in ("mount", "umount")]
+    shutdown: list[Step] = [{"step": "close", "file": file} for file in opened]
+    shutdown += [{"step": "umount"}] if mounts[-1:] == ["mount"] else []
+    attach: list[Step] = []
+    if fs == "ubifs" and mounts:
+        shutdown.append({"step": "ubi_detach"})
+        attach = [] if any(step["step"] == "ubi_attach" for step in setup) else [{"step": "ubi_attach"}]
+    return [*state, *shutdown, {"step": "drop_caches"}, *attach, *setup]
 
 
 def with_ubi(setup: list[Step], measure: list[Step]) -> tuple[list[Step], list[Step]]:

@@ -6,6 +6,7 @@ and time in it is the number of instructions, so the same experiment gives the s
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -30,7 +31,7 @@ from ffslab.boards.reference.kit import (
 )
 from ffslab.boards.reference.machine import GuestError, Machine, text_of
 from ffslab.boards.reference.packages import fetched
-from ffslab.boards.reference.plan import Variant
+from ffslab.boards.reference.plan import INPUTS, Variant
 from ffslab.boards.reference.progress import Progress
 from ffslab.cli.progress import Show
 from ffslab.files.inputs import check_is_input
@@ -146,6 +147,10 @@ def run(
             raise InputError(f"the reference run failed: {error}") from None
         found = Measured()
         (folder / "traces").mkdir()
+        put_inputs(
+            folder / INPUTS,
+            [path for variants in experiments for variant in variants for path in variant.inputs.values()],
+        )
         for variants, left in zip(experiments, done, strict=True):
             for number, variant in enumerate(variants):
                 log = folder / "traces" / f"{len(found.cases) + 1}.log"
@@ -157,14 +162,30 @@ def run(
         return found
 
 
+def put_inputs(folder: Path, paths: Sequence[Path]) -> None:
+    """Copies what steps name, so that the cases can be run elsewhere.
+
+    Raises `InputError` when two have one name.
+    """
+    known: dict[str, Path] = {}
+    for path in paths:
+        if known.setdefault(path.name, path).resolve() != path.resolve():
+            raise InputError(f"{path} and {known[path.name]} have one name: run their experiments one after the other")
+    if known:
+        folder.mkdir()
+    for path in known.values():
+        if path.is_dir():
+            shutil.copytree(path, folder / path.name, symlinks=True)
+        else:
+            shutil.copyfile(path, folder / path.name)
+
+
 def machine_of(parts: Parts, variants: list[Variant], folder: Path) -> Machine:
     """A machine that runs the variants of an experiment as its first job."""
     programs = {"steps": parts.steps, "detach": b"end 0 ubi_detach\n", "first.sh": first_job(variants).encode()}
     hz = ticks_per_s(parts.kit.kernel)
     programs |= {f"variant.{number}": variant.lines(hz).encode() for number, variant in enumerate(variants)}
-    programs |= {
-        content.path.lstrip("/"): content.data for variant in variants for content in variant.contents.values()
-    }
+    programs |= {path.lstrip("/"): data for variant in variants for path, data in variant.files.items()}
     for path in (parts.probe / "ffslab-probe", *sorted((parts.probe / "lib").iterdir())):
         if path.is_file():
             programs[f"probe/{path.relative_to(parts.probe)}"] = path.read_bytes()

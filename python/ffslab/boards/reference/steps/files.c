@@ -282,21 +282,27 @@ static void step_truncate(void)
         must(truncate(path_in("file"), bytes));
 }
 
-static void step_fadvise(void)
+static void step_ftruncate(void)
+{
+    fails_as_told(ftruncate(open_file(text("file", NULL))->fd, (off_t)number("bytes", NULL)), "ftruncate");
+}
+
+int advise_file(int fd, off_t at, off_t bytes, const char *word)
 {
     static const struct { const char *word; int advice; } ADVICE[] = {
         {"normal", POSIX_FADV_NORMAL},     {"random", POSIX_FADV_RANDOM},     {"sequential", POSIX_FADV_SEQUENTIAL},
         {"willneed", POSIX_FADV_WILLNEED}, {"dontneed", POSIX_FADV_DONTNEED}, {"noreuse", POSIX_FADV_NOREUSE},
     };
-    const char *word = text("advice", NULL);
     for (size_t i = 0; i < sizeof ADVICE / sizeof *ADVICE; i++)
-        if (strcmp(ADVICE[i].word, word) == 0) {
-            /* This call returns the error. */
-            errno = posix_fadvise(open_file(text("file", NULL))->fd, 0, 0, ADVICE[i].advice);
-            must(errno ? -1 : 0);
-            return;
-        }
+        if (strcmp(ADVICE[i].word, word) == 0)
+            return posix_fadvise(fd, at, bytes, ADVICE[i].advice);
     fail("no such advice: %s", word);
+}
+
+static void step_fadvise(void)
+{
+    errno = advise_file(open_file(text("file", NULL))->fd, 0, 0, text("advice", NULL));
+    must(errno ? -1 : 0);
 }
 
 const struct step FILE_STEPS[] = {
@@ -309,6 +315,7 @@ const struct step FILE_STEPS[] = {
     {"append", step_append},
     {"fsync", step_fsync},
     {"truncate", step_truncate},
+    {"ftruncate", step_ftruncate},
     {"fadvise", step_fadvise},
     {NULL, NULL},
 };

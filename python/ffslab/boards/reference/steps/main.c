@@ -134,8 +134,7 @@ uint64_t next_random(uint64_t *state)
     return z ^ (z >> 31);
 }
 
-/* Puts bytes in place of %XX. */
-static char *decoded(char *value)
+char *decoded(char *value)
 {
     char *to = value;
     for (const char *from = value; *from; from++) {
@@ -155,6 +154,10 @@ static char *decoded(char *value)
 
 static void run_step(const char *name)
 {
+    if (*text("calls", "") == '/') {
+        run_calls();
+        return;
+    }
     const struct step *const tables[] = {SYSTEM_STEPS, FILE_STEPS, MANY_STEPS, NAME_STEPS};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         for (const struct step *step = tables[i]; step->name; step++)

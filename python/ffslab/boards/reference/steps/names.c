@@ -19,12 +19,16 @@ static void step_unlink(void)
     must(unlink(path_in("file")));
 }
 
-static void step_rename(void)
+unsigned rename_flags(const char *words)
 {
-    const char *words = text("flags", "");
     unsigned flags = has(words, "noreplace") ? RENAME_NOREPLACE : 0;
     flags |= has(words, "exchange") ? RENAME_EXCHANGE : 0;
-    flags |= has(words, "whiteout") ? RENAME_WHITEOUT : 0;
+    return flags | (has(words, "whiteout") ? RENAME_WHITEOUT : 0);
+}
+
+static void step_rename(void)
+{
+    unsigned flags = rename_flags(text("flags", ""));
     fails_as_told(renameat2(AT_FDCWD, path_in("file"), AT_FDCWD, path_in("to"), flags), "rename");
 }
 
@@ -58,7 +62,7 @@ static void step_mkdir(void)
 
 static void step_rmdir(void)
 {
-    must(rmdir(path_in("dir")));
+    fails_as_told(rmdir(path_in("dir")), "rmdir");
 }
 
 /* The names in the order in which they come, as file systems differ in it: in hexadecimal, so that they hold no spaces. */
@@ -92,7 +96,7 @@ static void step_statfs(void)
 
 static void step_chmod(void)
 {
-    fails_as_told(chmod(path_in("file"), (mode_t)strtoul(text("mode", NULL), NULL, 8)), "chmod");
+    fails_as_told(chmod(path_in("file"), (mode_t)strtoul(text("permissions", NULL), NULL, 8)), "chmod");
 }
 
 static void step_chown(void)
@@ -117,11 +121,16 @@ static void step_utimens(void)
     fails_as_told(utimensat(AT_FDCWD, path_in("file"), times, 0), "utimens");
 }
 
+int xattr_flag(const char *word)
+{
+    return strcmp(word, "create") == 0 ? XATTR_CREATE : strcmp(word, "replace") == 0 ? XATTR_REPLACE : 0;
+}
+
 static void step_setxattr(void)
 {
-    const char *value = text("value", ""), *word = text("flag", "");
+    const char *value = text("value", "");
+    int flags = xattr_flag(text("flag", ""));
     size_t bytes = *value ? strlen(value) : (size_t)number("bytes", "0");
-    int flags = strcmp(word, "create") == 0 ? XATTR_CREATE : strcmp(word, "replace") == 0 ? XATTR_REPLACE : 0;
     fails_as_told(setxattr(path_in("file"), text("name", NULL), *value ? value : piece(bytes), bytes, flags), "setxattr");
 }
 

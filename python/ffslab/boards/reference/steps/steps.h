@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/types.h>
 
 #define ROOT "/mnt"
 /* A request has at most so many bytes. */
@@ -37,6 +38,9 @@ uint64_t number(const char *name, const char *otherwise);
 /* Whether a list of words with commas holds a word. */
 int has(const char *list, const char *word);
 
+/* Puts bytes in place of %XX. */
+char *decoded(char *value);
+
 uint64_t now_ns(void);
 void sleep_us(uint64_t us);
 /* Keeps the latency of a call that began then. */
@@ -61,9 +65,26 @@ const char *path_in(const char *key);
 struct open_file *find_open(const char *name);
 struct open_file *open_file(const char *name);
 void close_all(void);
+/* posix_fadvise(2), with a word for the advice; it returns the error. */
+int advise_file(int fd, off_t at, off_t bytes, const char *word);
 /* Whether a call that returned -1 failed as the step says (`fails`); anything else ends the run. */
 int fails_as_told(int result, const char *what);
 /* Writes all of it; short writes go on where they stopped. Returns what was written: less after ENOSPC. */
 uint64_t write_all(int fd, uint64_t bytes, uint64_t at);
+
+/* ---- names.c ------------------------------------------------------------------------------------------------- */
+
+unsigned rename_flags(const char *words);
+int xattr_flag(const char *word);
+
+/* ---- system.c ------------------------------------------------------------------------------------------------ */
+
+/* 1: pages, 2: names and inodes, 3: both. */
+void drop_caches(const char *what);
+
+/* ---- calls.c ------------------------------------------------------------------------------------------------- */
+
+/* Makes the calls that the step's key `calls` names. */
+void run_calls(void);
 
 #endif

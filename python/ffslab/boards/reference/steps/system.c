@@ -106,9 +106,14 @@ static void step_umount(void)
     mounted = 0;
 }
 
+void drop_caches(const char *what)
+{
+    write_file("/proc/sys/vm/drop_caches", what);
+}
+
 static void step_drop_caches(void)
 {
-    write_file("/proc/sys/vm/drop_caches", "3");
+    drop_caches("3");
 }
 
 static void step_read_ahead(void)

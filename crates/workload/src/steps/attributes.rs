@@ -1,0 +1,103 @@
+//! The steps about symbolic links and what a file has beside its data.
+
+use super::words::Failure;
+use crate::quantity::Bytes;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+step_keys! {
+    /// symlink(2): makes the symbolic link `file`.
+    Symlink {
+        file: String,
+        /// What the link holds.
+        target: String,
+        /// The error in which it is to end.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        fails: Option<Failure>,
+    }
+    /// readlink(2).
+    Readlink {
+        file: String,
+        /// The error in which it is to end.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        fails: Option<Failure>,
+    }
+    /// chmod(2).
+    Chmod {
+        file: String,
+        /// The permissions in octal digits, as "640".
+        permissions: String,
+        /// The error in which it is to end.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        fails: Option<Failure>,
+    }
+    /// chown(2).
+    Chown {
+        file: String,
+        /// Absent: the owner stays.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        uid: Option<u32>,
+        /// Absent: the group stays.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        gid: Option<u32>,
+        /// The error in which it is to end.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        fails: Option<Failure>,
+    }
+    /// utimensat(2): sets the times of a file, in seconds since 1970.
+    Utimens {
+        file: String,
+        /// Of the last access; absent: it stays.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        accessed_s: Option<u32>,
+        /// Of the last change of the data; absent: it stays.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        modified_s: Option<u32>,
+        /// The error in which it is to end.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        fails: Option<Failure>,
+    }
+    /// statfs(2).
+    Statfs {}
+    /// ftruncate(2): `truncate` of the open file, by its descriptor.
+    Ftruncate {
+        file: String,
+        bytes: Bytes,
+        /// The error in which it is to end.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        fails: Option<Failure>,
+    }
+}
+
+/// The bits of permissions in octal digits. `None`: they are none.
+pub fn permission_bits(octal: &str) -> Option<u32> {
+    let is_octal = (1..=4).contains(&octal.len()) && octal.bytes().all(|digit| (b'0'..=b'7').contains(&digit));
+    u32::from_str_radix(octal, 8).ok().filter(|_| is_octal)
+}
+
+impl Chmod {
+    /// Errors: permissions that are no octal number.
+    pub(super) fn check(&self) -> Result<(), String> {
+        match permission_bits(&self.permissions) {
+            Some(_) => Ok(()),
+            None => Err(format!(
+                "permissions is \"{}\": it must be one to four octal digits, such as \"640\"",
+                self.permissions
+            )),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn permissions_are_octal_digits() {
+        assert_eq!(permission_bits("640"), Some(0o640));
+        assert_eq!(permission_bits("4755"), Some(0o4755));
+        for wrong in ["", "8", "rw", "+7", "12345"] {
+            assert_eq!(permission_bits(wrong), None, "{wrong}");
+        }
+    }
+}
