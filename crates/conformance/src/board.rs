@@ -42,6 +42,7 @@ impl Board {
                 read_ahead: ReadAheadRules::V6_1,
                 sequential_miss_bug: false,
                 dentries_spared_count: 0,
+                write_looks_up_capability: false,
                 write_back: WriteBackRules::V6_1,
                 timer_slack_ns: 50_000,
             },

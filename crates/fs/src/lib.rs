@@ -15,11 +15,13 @@ pub mod causes;
 mod errno;
 mod host;
 mod page_set;
+mod super_sync;
 mod types;
 
 pub use errno::Errno;
 pub use host::{Host, InodeDirt, NoPageCache};
 pub use page_set::PageSet;
+pub use super_sync::super_sync_after_ns;
 pub use types::{
     inode_flags, BlockSpace, DirEntry, FileKind, Ino, NewNode, RenameFlags, SetAttr, Stat, StatFs, TimeSpec, Unwritten,
     WritePlan, XattrMode, PAGE_BYTES, STAT_BLOCK_BYTES,
@@ -170,6 +172,13 @@ pub trait FileSystem {
 
     /// See [`FileSystem::read_folio`].
     fn insert_read_pages(&mut self, _host: &mut dyn Host) {}
+
+    /// Looks for the extended attribute `security.capability`, which a write would have to take away
+    /// (`security_inode_need_killpriv`). A system whose kernel asks so calls this before each write(2). The default is a
+    /// file system that has no extended attributes, or has them in memory.
+    fn look_up_capability(&mut self, _ino: Ino) -> Result<()> {
+        Ok(())
+    }
 
     /// Called at the start of a write(2) to `ino`, before its first page (`->write_iter`, `file_update_time`): time
     /// stamps change here.

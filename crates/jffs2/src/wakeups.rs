@@ -3,6 +3,7 @@
 //! Follows `fs/jffs2/background.c` (`jffs2_garbage_collect_trigger`) and `wbuf.c` (`jffs2_dirty_trigger`). Whether there is
 //! work for the thread is a question to `space.rs`; what the tasks do when they run stands in `tasks.rs`.
 
+use ffslab_fs::super_sync_after_ns;
 use ffslab_sim::Sim;
 
 use crate::causes;
@@ -37,8 +38,6 @@ impl ThreadSignal {
     }
 }
 
-const SECOND_NS: u64 = 1_000_000_000;
-
 /// The write buffer's timer and the worker that it wakes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Timer {
@@ -57,12 +56,7 @@ impl Timer {
         let delay_ns = u64::from(options.wbuf_delay_ms) * 1_000_000;
         let at_ns = match options.wbuf_timer {
             WbufTimer::DelayedWork => sim.timer_after_ticks((delay_ns / sim.tick_ns()) as u32),
-            WbufTimer::SyncSupers => {
-                // `bdi_arm_supers_timer` rounds up to a whole second, and adds one to a time that is whole already
-                // (`round_jiffies_up`): 5 s become 6, as flash logs of a board show.
-                let period_ns = (delay_ns / SECOND_NS + 1) * SECOND_NS;
-                (sim.now_ns() / period_ns + 1) * period_ns
-            }
+            WbufTimer::SyncSupers => super_sync_after_ns(sim.now_ns(), options.wbuf_delay_ms),
         };
         self.at_ns = Some(at_ns);
         if !self.worker_busy {

@@ -4,7 +4,7 @@
 //! drops a page, and its clock is moved by the flash operations only (CASES.md: "Convention for the page cache").
 
 use crate::case::{Case, PARTIAL_PROGRAMS_MAX, UPTIME_NS};
-use crate::file_systems::yaffs2::Yaffs2Settings;
+use crate::file_systems::yaffs2::{super_sync_interval_ms, Yaffs2Settings};
 use crate::media::NAND;
 use crate::stack::{StackSpec, EPOCH_S};
 use ffslab_flash::{Rules, Timing};
@@ -128,10 +128,16 @@ impl Case {
         let Some(InLinux { version, settings }) = &self.system.yaffs2_in_linux else {
             return Ok(self.yaffs2_harness());
         };
-        let standard = Options { pointer_bits: 32, ..Options::of(generation(version)) };
+        let kernel = self.kernel()?;
+        let interval_ms = self.system.vm.as_ref().map_or(5_000, |vm| vm.dirty_writeback_ms);
+        let standard = Options {
+            pointer_bits: 32,
+            super_sync_interval_ms: super_sync_interval_ms(&kernel, interval_ms),
+            ..Options::of(generation(version))
+        };
         let background = Background::linux(self.system.tick_rate_hz.unwrap_or(100));
         let fs = Arc::new(Yaffs2Settings(settings.options(standard, background)));
-        Ok(self.linux_stack(self.kernel()?, UPTIME_NS, fs))
+        Ok(self.linux_stack(kernel, UPTIME_NS, fs))
     }
 
     fn yaffs2_harness(&self) -> StackSpec {
@@ -164,6 +170,7 @@ impl Case {
                     read_ahead: ReadAheadRules::V2_6,
                     sequential_miss_bug: false,
                     dentries_spared_count: 0,
+                    write_looks_up_capability: false,
                     write_back: WriteBackRules::V2_6,
                     timer_slack_ns: 0,
                 },

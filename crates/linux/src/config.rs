@@ -37,6 +37,9 @@ pub struct Kernel {
     /// `drop_caches` evicts no name, and so no inode, while fewer names than this are unused: kernels that shrink caches in
     /// hundreds (`fs/dcache.c` of 2.6.37, `shrink_dcache_memory`) have 100, others 0.
     pub dentries_spared_count: usize,
+    /// Each write(2) asks the file system for the capability that it would have to take away (`file_remove_suid` of
+    /// `mm/filemap.c`), and nothing remembers that a file has none.
+    pub write_looks_up_capability: bool,
     /// How late `nanosleep` ends: the timer slack of a normal process, 50,000 ns by default (`init/init_task.c`).
     pub timer_slack_ns: u64,
 }

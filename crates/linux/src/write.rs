@@ -77,6 +77,9 @@ impl Vfs {
         source.len = source.len.min(usize::try_from(limit - at).unwrap_or(usize::MAX));
         let delays = fs.delays_writes();
         let sleeps = self.sim.config().nand_wait == NandWait::Sleep;
+        if self.config.kernel.write_looks_up_capability {
+            fs.look_up_capability(ino)?;
+        }
         fs.write_starts(&mut self.memory, ino)?;
         let mut written = 0;
         let mut failure = None;

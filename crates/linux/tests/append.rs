@@ -40,6 +40,21 @@ fn a_write_is_cut_at_page_bounds_and_reads_pages_that_are_missing() {
     assert_eq!(buffer, expected);
 }
 
+/// Once for each call, whatever number of pages it writes, but not for one that writes nothing.
+#[test]
+fn an_old_kernel_looks_the_capability_up_at_each_write() {
+    for (looks, times) in [(false, 0), (true, 2)] {
+        let mut config = config(ReadAheadRules::V2_6, 0);
+        config.kernel.write_looks_up_capability = looks;
+        let (mut vfs, log) = mounted(config, |sim| MemFs::with_file(sim, "f", 3 * 4096));
+        let fd = vfs.open(b"f", OpenFlags::READ_WRITE, 0).unwrap();
+        assert_eq!(vfs.pwrite(fd, &[9; 8000], 100), Ok(8000));
+        assert_eq!(vfs.pwrite(fd, &[], 100), Ok(0));
+        assert_eq!(vfs.pwrite(fd, &[9; 8000], 100), Ok(8000));
+        assert_eq!(log.borrow().capabilities.len(), times);
+    }
+}
+
 /// The loop of the kernel goes on after a short count and meets the error at the next piece; the page that holds more
 /// than was stored is read again.
 #[test]

@@ -156,6 +156,7 @@ pub struct KernelProfile {
     read_ahead_kib: Sourced<u32>,
     sequential_miss_bug: Sourced<bool>,
     dentries_spared_count: Sourced<usize>,
+    write_looks_up_capability: Sourced<bool>,
     hz: Sourced<u32>,
     timer_slack_us: Sourced<Amount>,
     /// Version of the YAFFS2 sources with which the kernel was patched, as YAFFS2 is not part of Linux.
@@ -178,6 +179,7 @@ impl KernelProfile {
             },
             sequential_miss_bug: self.sequential_miss_bug.value,
             dentries_spared_count: self.dentries_spared_count.value,
+            write_looks_up_capability: self.write_looks_up_capability.value,
             write_back: match self.write_back_rules.value {
                 RulesName::V2_6 => WriteBackRules::V2_6,
                 RulesName::V6_1 => WriteBackRules::V6_1,

@@ -249,8 +249,9 @@ fn compare_tasks(case: &Case, outcome: &Outcome, report: &mut CaseReport) {
     let mut by_name: BTreeMap<&str, OpCounts> =
         expected.keys().map(|name| (name.as_str(), OpCounts::default())).collect();
     for &(task, counts) in &outcome.main_by_task {
-        // The measured cases count all kernel workers as one task.
-        let name = if task.process.starts_with("kworker/") { "kworker" } else { task.name };
+        // The measured cases count all kernel workers as one task, and `sync_supers` with them.
+        let is_worker = task.process.starts_with("kworker/") || task.process == "sync_supers";
+        let name = if is_worker { "kworker" } else { task.name };
         let sum = by_name.entry(name).or_default();
         *sum = *sum + counts;
     }

@@ -7,7 +7,7 @@ use crate::causes;
 use ffslab_fs::Result;
 
 use crate::blocks::{BlockInfo, BlockState};
-use crate::checkpoint_size::{DEVICE_BYTES, OBJECT_BYTES, VALIDITY_BYTES};
+use crate::checkpoint_size::{object_bytes, DEVICE_BYTES, VALIDITY_BYTES};
 use crate::checkpoint_stream::{version, Broken, Reader, StreamResult, Writer};
 use crate::damage::{Damage, Flaw};
 use crate::device::Device;
@@ -74,14 +74,16 @@ impl Device {
         for obj in objects {
             self.write_object(writer, obj)?;
         }
-        let mut end = [u32::MAX; OBJECT_BYTES as usize / 4];
-        end[0] = OBJECT_BYTES;
+        let bytes = object_bytes(self.chunks.options.generation);
+        let mut end = vec![u32::MAX; bytes as usize / 4];
+        end[0] = bytes;
         self.write_words(writer, &end)?;
         self.write_words(writer, &[VALIDITY_BYTES, MAGIC, version, 0])?;
         self.chunks.write_check_sum(writer)
     }
 
     fn write_object(&mut self, writer: &mut Writer, obj: Obj) -> StreamResult<()> {
+        let bytes = object_bytes(self.chunks.options.generation);
         let object = &self.objects[obj];
         if object.deferred_free {
             return Ok(());
@@ -106,7 +108,7 @@ impl Device {
         };
         let parent = if object.parent == NONE { 0 } else { self.objects[object.parent].id };
         let words = [
-            OBJECT_BYTES,
+            bytes,
             object.id,
             parent,
             object.header_chunk,
@@ -116,7 +118,7 @@ impl Device {
             (rest >> 32) as u32,
         ];
         let (kind, tree) = (object.kind, object.file.tree);
-        self.write_words(writer, &words)?;
+        self.write_words(writer, &words[..bytes as usize / 4])?;
         if kind != Kind::File {
             return Ok(());
         }
@@ -221,8 +223,11 @@ impl Device {
 
     /// Reads one object. Returns `false` at the mark behind the last object.
     fn read_object(&mut self, reader: &mut Reader, links: &mut Vec<Obj>) -> StreamResult<bool> {
-        let [bytes, id, parent, header_chunk, bits, chunks, low, high] = self.chunks.read_words(reader)?;
-        demand(bytes == OBJECT_BYTES, "length of an object", bytes)?;
+        let [bytes, id, parent, header_chunk, bits, chunks, low] = self.chunks.read_words(reader)?;
+        let wanted_bytes = object_bytes(self.chunks.options.generation);
+        demand(bytes == wanted_bytes, "length of an object", bytes)?;
+        // The upper half of the size, if sizes have one.
+        let [high] = if wanted_bytes > 28 { self.chunks.read_words(reader)? } else { [0] };
         if id == u32::MAX {
             return Ok(false);
         }

@@ -4,6 +4,7 @@
 //! (`checkpoint.rs`).
 
 use crate::device::Device;
+use crate::options::Generation;
 use crate::tnodes::LEAF_CHUNKS;
 
 /// Smaller partitions have no checkpoints.
@@ -12,7 +13,14 @@ const BLOCKS_MIN: u32 = 60;
 pub const VALIDITY_BYTES: u32 = 16;
 pub const DEVICE_BYTES: u32 = 36;
 pub const BLOCK_INFO_BYTES: u32 = 8;
-pub const OBJECT_BYTES: u32 = 32;
+
+/// An object, without the tree of a file. Until December 2011 the size of a file had 32 bits.
+pub fn object_bytes(generation: Generation) -> u32 {
+    match generation {
+        Generation::Y2010 | Generation::Y2011 => 28,
+        Generation::Y2012 | Generation::Today => 32,
+    }
+}
 
 impl Device {
     pub fn has_checkpoints(&self) -> bool {
@@ -53,7 +61,7 @@ impl Device {
         let bytes = 2 * VALIDITY_BYTES
             + DEVICE_BYTES
             + blocks * (BLOCK_INFO_BYTES + self.chunks.blocks.bit_stride_bytes() as u32)
-            + (OBJECT_BYTES + 4) * objects
+            + (object_bytes(self.chunks.options.generation) + 4) * objects
             + (self.tnode_bytes() + 4) * tnodes
             + 4;
         // One block more because of rounding, and two in case of bad blocks.

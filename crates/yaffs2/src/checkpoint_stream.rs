@@ -1,7 +1,7 @@
 //! The stream of bytes that a checkpoint is, and its pages on flash.
 //!
-//! Follows `yaffs_checkptrw.c`. Each page begins with 16 bytes: version, number of the page, sum and exclusive or of all
-//! bytes so far. Its tags hold the number of the page as chunk, a sequence number of their own, and as object the block
+//! Follows `yaffs_checkptrw.c`. Since May 2012 each page begins with 16 bytes: version, number of the page, sum and
+//! exclusive or of all bytes so far. Its tags hold the number of the page as chunk, a sequence number of their own, and as object the block
 //! in which the next page should be looked for.
 
 use ffslab_fs::{Errno, Result};
@@ -33,9 +33,13 @@ impl Sums {
         self.sum << 8 | self.xor & 0xFF
     }
 
-    fn page_header(self, version: u32, page: u32) -> [u8; PAGE_HEADER_BYTES] {
-        let mut header = [0; PAGE_HEADER_BYTES];
-        for (i, value) in [version, page, self.sum, self.xor].into_iter().enumerate() {
+    /// What a page begins with; nothing in old sources.
+    fn page_header(self, generation: Generation, page: u32) -> Vec<u8> {
+        if generation < Generation::Y2012 {
+            return Vec::new();
+        }
+        let mut header = vec![0; PAGE_HEADER_BYTES];
+        for (i, value) in [version(generation), page, self.sum, self.xor].into_iter().enumerate() {
             header[i * 4..i * 4 + 4].copy_from_slice(&value.to_le_bytes());
         }
         header
@@ -59,12 +63,12 @@ impl From<Errno> for Broken {
 
 pub type StreamResult<T> = std::result::Result<T, Broken>;
 
-/// Version of the format (`YAFFS_CHECKPOINT_VERSION`).
+/// Version of the format (`YAFFS_CHECKPOINT_VERSION`). The sources of December 2011 already had 5, and large files.
 pub fn version(generation: Generation) -> u32 {
-    if generation == Generation::Today {
-        8
-    } else {
-        7
+    match generation {
+        Generation::Y2010 | Generation::Y2011 => 4,
+        Generation::Y2012 => 7,
+        Generation::Today => 8,
     }
 }
 
@@ -116,9 +120,9 @@ impl Chunks {
 
     fn begin_page(&self, writer: &mut Writer) {
         writer.buffer.fill(0);
-        let header = writer.sums.page_header(version(self.options.generation), writer.page);
-        writer.buffer[..PAGE_HEADER_BYTES].copy_from_slice(&header);
-        writer.filled = PAGE_HEADER_BYTES;
+        let header = writer.sums.page_header(self.options.generation, writer.page);
+        writer.buffer[..header.len()].copy_from_slice(&header);
+        writer.filled = header.len();
     }
 
     pub fn write_stream(&mut self, writer: &mut Writer, mut bytes: &[u8]) -> StreamResult<()> {
@@ -175,11 +179,10 @@ impl Chunks {
         (from?..=self.blocks.last()).find(|&block| self.blocks.info(block).state == BlockState::Empty)
     }
 
-    /// Writes the last page and accounts for the blocks. Older sources write it even if it holds nothing.
+    /// Writes the last page and accounts for the blocks. The sources of 2012 write it even if it holds only its header.
     pub fn close_written(&mut self, mut writer: Writer) -> StreamResult<()> {
-        let has_data = writer.filled > PAGE_HEADER_BYTES;
-        let flushed =
-            if has_data || self.options.generation < Generation::Today { self.flush_page(&mut writer) } else { Ok(()) };
+        let least_bytes = if self.options.generation == Generation::Today { PAGE_HEADER_BYTES } else { 0 };
+        let flushed = if writer.filled > least_bytes { self.flush_page(&mut writer) } else { Ok(()) };
         self.release(writer.buffer);
         self.account_for_checkpoint();
         flushed
@@ -256,15 +259,15 @@ impl Chunks {
         reader.place = Some(Place { block: block - 1, page: reader.page_in_block });
         let chunk = (block - 1) * self.blocks.chunks_per_block + reader.page_in_block;
         let tags = self.medium.read(chunk, &mut reader.buffer)?;
-        let header = reader.sums.page_header(version(self.options.generation), reader.page);
+        let header = reader.sums.page_header(self.options.generation, reader.page);
         if tags.chunk != reader.page + 1
             || tags.ecc == EccResult::Unfixed
             || tags.sequence != SEQUENCE_CHECKPOINT
-            || reader.buffer[..PAGE_HEADER_BYTES] != header
+            || !reader.buffer.starts_with(&header)
         {
             return Err(Broken::Flaw(Flaw::CheckpointPage { page: reader.page }));
         }
-        reader.at = PAGE_HEADER_BYTES;
+        reader.at = header.len();
         reader.page += 1;
         reader.page_in_block += 1;
         if reader.page_in_block >= self.blocks.chunks_per_block {
@@ -273,7 +276,8 @@ impl Chunks {
         Ok(())
     }
 
-    /// Finds the next block with checkpoint pages, beginning with the block that the last page named.
+    /// Finds the next block with checkpoint pages, beginning with the block that the last page named. Since May 2012 a
+    /// bad block does not count, for which the driver is asked.
     fn find_checkpoint_block(&mut self, reader: &mut Reader) -> StreamResult<Option<u32>> {
         if self.checkpoint.blocks >= reader.blocks_max {
             return Ok(None);
@@ -283,7 +287,7 @@ impl Chunks {
             if tags.sequence != SEQUENCE_CHECKPOINT || !tags.is_used {
                 continue;
             }
-            if self.query_block(block)?.0 == BlockState::Dead {
+            if self.options.generation >= Generation::Y2012 && self.query_block(block)?.0 == BlockState::Dead {
                 continue;
             }
             reader.next_block = tags.object;

@@ -37,6 +37,8 @@ pub(crate) struct Chunks {
     pub blocks: Blocks,
     pub summary: Summary,
     pub checkpoint: CheckpointState,
+    /// Something was written since the super block was written last (`s_dirt`).
+    pub super_is_dirty: bool,
     /// What garbage collection remembers. It stands here because errors and erases change it.
     pub gc: GcState,
     buffers: Vec<Box<[u8]>>,
@@ -56,6 +58,7 @@ impl Chunks {
             blocks,
             summary: Summary::new(options.block_summaries, chunks_per_block, data_bytes),
             checkpoint: CheckpointState::default(),
+            super_is_dirty: true,
             gc: GcState::new(),
             buffers: Vec::new(),
             options,
@@ -188,6 +191,7 @@ impl Chunks {
     /// Erases the checkpoint on flash, because something is about to change.
     #[inline]
     pub fn invalidate_checkpoint(&mut self) -> Result<()> {
+        self.super_is_dirty = true;
         if self.checkpoint.is_valid || self.checkpoint.blocks > 0 {
             self.checkpoint.is_valid = false;
             self.erase_checkpoint()?;

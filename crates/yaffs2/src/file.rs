@@ -230,7 +230,9 @@ impl Device {
         }
         self.objects[obj].attributes.modified_s = self.now_s;
         let _of_setup = self.chunks.sim.because_of_setup_if(self.objects[obj].is_of_setup);
-        let _why = self.chunks.sim.because(&causes::SYNC);
+        // The program asks for safety, while `sync_supers` comes by itself.
+        let by_itself = self.chunks.sim.running() == &causes::SYNC_SUPERS;
+        let _why = self.chunks.sim.because(if by_itself { &causes::METADATA } else { &causes::SYNC });
         self.update_header(obj, HeaderUpdate::default()).map(drop)
     }
 }

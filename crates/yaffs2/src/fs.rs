@@ -330,6 +330,11 @@ impl FileSystem for Yaffs2 {
         Ok(())
     }
 
+    fn look_up_capability(&mut self, ino: Ino) -> Result<()> {
+        let obj = self.file(ino)?;
+        self.device.look_up_attribute(obj)
+    }
+
     fn write_starts(&mut self, host: &mut dyn Host, ino: Ino) -> Result<()> {
         let obj = self.file(ino)?;
         self.stamp_file(host, obj);
@@ -347,6 +352,7 @@ impl FileSystem for Yaffs2 {
     fn write_end(&mut self, host: &mut dyn Host, ino: Ino, at: u64, bytes: usize) -> Result<usize> {
         self.set_clock(host);
         let obj = self.file(ino)?;
+        self.device.chunks.super_is_dirty = true;
         let start = (at % PAGE_BYTES as u64) as usize;
         let page = host.page(ino, at / PAGE_BYTES as u64).ok_or(Errno::Io)?;
         match self.device.write_file(obj, at, &page[start..start + bytes])? {
@@ -427,6 +433,8 @@ impl FileSystem for Yaffs2 {
         self.set_clock(host);
         if task == &causes::YAFFS_THREAD {
             self.run_thread();
+        } else if task == &causes::SYNC_SUPERS {
+            self.run_super_sync();
         } else {
             self.device.chunks.sim.block(task);
         }
@@ -442,10 +450,10 @@ impl FileSystem for Yaffs2 {
         }
         if read_only {
             self.set_clock(host);
-            self.stop_thread();
+            self.stop_threads();
             self.device.flush_everything(true)?;
         } else {
-            self.start_thread();
+            self.start_threads();
         }
         self.device.chunks.options.read_only = read_only;
         Ok(())
@@ -457,7 +465,7 @@ impl FileSystem for Yaffs2 {
             return Ok(());
         }
         self.set_clock(host);
-        self.stop_thread();
+        self.stop_threads();
         self.device.flush_everything(true)
     }
 }

@@ -159,6 +159,13 @@ impl Header {
     }
 }
 
+/// Whether a header chunk holds extended attributes (`nval_hasvalues` of `yaffs_nameval.c`): the first stands behind the
+/// header, beginning with its length.
+pub fn has_attributes(chunk: &[u8]) -> bool {
+    let room_bytes = chunk.len().saturating_sub(HEADER_BYTES) as i32;
+    room_bytes >= 4 && (1..room_bytes).contains(&(get(chunk, HEADER_BYTES) as i32))
+}
+
 /// The name in a header.
 pub fn name(chunk: &[u8]) -> Vec<u8> {
     text(&chunk[NAME..NAME + NAME_BYTES_MAX])

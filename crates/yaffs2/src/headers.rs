@@ -8,7 +8,7 @@ use ffslab_sim::ReasonGuard;
 
 use crate::device::Device;
 use crate::header::{self, Header};
-use crate::objects::{Obj, DELETED_ID, NONE, UNLINKED_ID};
+use crate::objects::{Obj, Object, DELETED_ID, NONE, UNLINKED_ID};
 use crate::options::Generation;
 use crate::tags::{Kind, Tags};
 
@@ -48,6 +48,23 @@ impl Device {
                 object.alias = header.alias;
             }
         });
+        Ok(())
+    }
+
+    /// Looks for an extended attribute (`yaffs_do_xattrib_fetch`). They stand in the chunk of the header, which is read
+    /// unless an earlier look has found none. Memory keeps the answer as long as the object.
+    pub fn look_up_attribute(&mut self, obj: Obj) -> Result<()> {
+        let Object { header_chunk, has_attributes, .. } = self.objects[obj];
+        if header_chunk == 0 || has_attributes == Some(false) {
+            return Ok(());
+        }
+        let _why = self.chunks.sim.because(&causes::INODE_READ);
+        let mut data = self.chunks.buffer();
+        let read = self.chunks.read_chunk(header_chunk, &mut data);
+        let found = header::has_attributes(&data);
+        self.chunks.release(data);
+        read?;
+        self.objects[obj].has_attributes = Some(found);
         Ok(())
     }
 

@@ -112,7 +112,7 @@ impl Yaffs2 {
         let mut fs = Yaffs2 { device, schedule: Schedule::default(), inodes: Inodes::default(), unmounted: false };
         fs.device.load()?;
         if !options.read_only {
-            fs.start_thread();
+            fs.start_threads();
         }
         Ok(fs)
     }
@@ -139,7 +139,7 @@ impl Yaffs2 {
 impl Drop for Yaffs2 {
     fn drop(&mut self) {
         if !self.unmounted && !self.device.chunks.options.read_only {
-            self.stop_thread();
+            self.stop_threads();
         }
     }
 }

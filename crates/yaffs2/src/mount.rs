@@ -36,6 +36,7 @@ impl Device {
         if !self.chunks.checkpoint.is_valid && self.chunks.checkpoint.blocks > 0 {
             self.chunks.invalidate_checkpoint()?;
         }
+        self.chunks.super_is_dirty = !self.chunks.checkpoint.is_valid;
         self.audit();
         Ok(())
     }
@@ -149,6 +150,7 @@ impl Device {
         if checkpoint {
             self.save_checkpoint()?;
         }
+        self.chunks.super_is_dirty = false;
         self.audit();
         Ok(())
     }

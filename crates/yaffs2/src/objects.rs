@@ -61,6 +61,8 @@ pub struct Object {
     /// During a scan: the newest header of the object has been seen.
     pub valid: bool,
     pub lazy_loaded: bool,
+    /// Whether the header chunk holds extended attributes; `None`: nobody has looked (`xattr_known`).
+    pub has_attributes: Option<bool>,
     /// Deleted while the system above still used it.
     pub deferred_free: bool,
     /// Another object took its name, and its header says so.
@@ -234,6 +236,7 @@ impl Objects {
             is_of_setup: false,
             valid: false,
             lazy_loaded: false,
+            has_attributes: None,
             deferred_free: false,
             is_shadowed: false,
             in_use: false,

@@ -1,5 +1,7 @@
 //! What differs between the YAFFS2 versions that boards run, and what mount options choose.
 
+use ffslab_sim::Sim;
+
 /// The age of the sources. YAFFS2 has no version numbers; these are the changes that move counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Generation {
@@ -35,6 +37,12 @@ impl Background {
             collect_ns: [ticks(2 * tick_rate_hz), ticks(tick_rate_hz / 10 + 1), ticks(tick_rate_hz / 20 + 1)],
             timer_late_ns: tick_ns,
         }
+    }
+
+    /// The present time as the thread sees it: Linux measures it in ticks, so it is rounded down to a tick.
+    pub(crate) fn now_ns(&self, sim: &Sim) -> u64 {
+        let now_ns = sim.now_ns();
+        now_ns - now_ns.checked_rem(self.timer_late_ns).unwrap_or(0)
     }
 }
 
@@ -73,6 +81,9 @@ pub struct Options {
     pub pointer_bits: u32,
     /// `None`: there is no background thread, as below RTEMS.
     pub background: Option<Background>,
+    /// How often the kernel looks whether the super block has changed (`dirty_writeback_interval`), upon which the port
+    /// writes what is dirty (`yaffs_write_super`). `None`: never, as since Linux 3.6 and without Linux.
+    pub super_sync_interval_ms: Option<u32>,
     /// A program or RTEMS calls YAFFS2 without Linux in between: there are no inodes, and attributes are those of
     /// objects.
     pub direct: bool,
@@ -101,6 +112,7 @@ impl Options {
             checkpoint_at_sync: true,
             pointer_bits: 32,
             background: Some(Background::linux(100)),
+            super_sync_interval_ms: None,
             direct: false,
             read_only: false,
         }

@@ -1,9 +1,11 @@
 //! The background thread of the Linux port: headers of changed directories, and garbage collection when there is time.
 //!
-//! Follows `yaffs_bg_thread_fn` and `yaffs_bg_gc_urgency` of `yaffs_vfs_multi.c`.
+//! Old kernels also write a changed super block from time to time, which here means everything that is dirty.
+//!
+//! Follows `yaffs_bg_thread_fn`, `yaffs_bg_gc_urgency` and `yaffs_write_super` of `yaffs_vfs_multi.c`.
 
 use crate::causes;
-use ffslab_fs::Result;
+use ffslab_fs::{super_sync_after_ns, Result};
 
 use crate::device::Device;
 use crate::options::Background;
@@ -32,19 +34,39 @@ impl Device {
 }
 
 impl Yaffs2 {
-    pub(crate) fn start_thread(&mut self) {
-        if self.device.chunks.options.background.is_some() {
-            let sim = &self.device.chunks.sim;
-            let now_ns = sim.now_ns();
+    pub(crate) fn start_threads(&mut self) {
+        let sim = &self.device.chunks.sim;
+        if let Some(interval_ms) = self.device.chunks.options.super_sync_interval_ms {
+            sim.spawn(&causes::SYNC_SUPERS);
+            sim.sleep_until(&causes::SYNC_SUPERS, super_sync_after_ns(sim.now_ns(), interval_ms));
+        }
+        if let Some(background) = self.device.chunks.options.background {
+            let now_ns = background.now_ns(sim);
             self.schedule = Schedule { directory_update_at_ns: now_ns, collect_at_ns: now_ns };
             sim.spawn(&causes::YAFFS_THREAD);
             sim.wake(&causes::YAFFS_THREAD);
         }
     }
 
-    pub(crate) fn stop_thread(&mut self) {
-        if self.device.chunks.options.background.is_some() {
-            self.device.chunks.sim.kill(&causes::YAFFS_THREAD);
+    pub(crate) fn stop_threads(&mut self) {
+        let (sim, options) = (&self.device.chunks.sim, &self.device.chunks.options);
+        if options.background.is_some() {
+            sim.kill(&causes::YAFFS_THREAD);
+        }
+        if options.super_sync_interval_ms.is_some() {
+            sim.kill(&causes::SYNC_SUPERS);
+        }
+    }
+
+    /// One turn of the kernel's thread `sync_supers`. It never asks for a checkpoint (`yaffs_auto_checkpoint` is 1).
+    pub(crate) fn run_super_sync(&mut self) {
+        let Some(interval_ms) = self.device.chunks.options.super_sync_interval_ms else { return };
+        let sim = self.device.chunks.sim.clone();
+        // The timer is armed when it fires, before the thread runs.
+        sim.sleep_until(&causes::SYNC_SUPERS, super_sync_after_ns(sim.now_ns(), interval_ms));
+        if self.device.chunks.super_is_dirty {
+            // Without power nothing can be written; the next call reports the power loss.
+            let _powered = self.device.flush_everything(false);
         }
     }
 
@@ -60,9 +82,7 @@ impl Yaffs2 {
     /// Returns when the next turn is due.
     fn thread_turn(&mut self, background: &Background) -> Result<u64> {
         let late_ns = background.timer_late_ns;
-        // Linux measures this time in ticks, so it is rounded down to a tick.
-        let now_ns = self.device.chunks.sim.now_ns();
-        let now_ns = now_ns - now_ns.checked_rem(late_ns).unwrap_or(0);
+        let now_ns = background.now_ns(&self.device.chunks.sim);
         let schedule = &mut self.schedule;
         if now_ns >= schedule.directory_update_at_ns + late_ns {
             self.device.update_dirty_directories()?;

@@ -20,6 +20,7 @@ impl Bench {
             read_ahead: rules,
             sequential_miss_bug: false,
             dentries_spared_count: 0,
+            write_looks_up_capability: false,
             write_back: WriteBackRules::V6_1,
             timer_slack_ns: 0,
         };

@@ -24,6 +24,8 @@ pub struct Log {
     pub fsyncs: Vec<(Ino, bool)>,
     pub closes: Vec<Ino>,
     pub task_runs: Vec<u64>,
+    /// Inodes whose capability was looked up.
+    pub capabilities: Vec<Ino>,
     /// (cached, bytes) of each announced write.
     pub writes_begun: Vec<(bool, usize)>,
     pub read_first: bool,
@@ -281,6 +283,11 @@ impl FileSystem for MemFs {
         Ok(())
     }
 
+    fn look_up_capability(&mut self, ino: Ino) -> Result<()> {
+        self.log.borrow_mut().capabilities.push(ino);
+        Ok(())
+    }
+
     fn write_begin(&mut self, host: &mut dyn Host, ino: Ino, at: u64, bytes: usize, cached: bool) -> Result<WritePlan> {
         let room = self.log.borrow().room_pages;
         let dirty = |host: &dyn Host| (0..1000).filter(|&index| host.is_page_dirty(ino, index)).count();
@@ -428,6 +435,7 @@ pub fn kernel(read_ahead: ReadAheadRules) -> Kernel {
         read_ahead,
         sequential_miss_bug: false,
         dentries_spared_count: 0,
+        write_looks_up_capability: false,
         write_back,
         timer_slack_ns: 50_000,
     }

@@ -11,6 +11,7 @@ use crate::stack_keys::StackKeys;
 use ffslab_fs::{DirectFileSystem, FileSystem};
 use ffslab_images::recognise::arranged::Arranged;
 use ffslab_images::Layout;
+use ffslab_linux::{Kernel, WriteBackRules};
 use ffslab_profiles::{Profile, Yaffs2Version};
 use ffslab_yaffs2::{Background, Generation, Options, Yaffs2};
 use std::sync::Arc;
@@ -38,8 +39,10 @@ impl Mountable for OnLinux {
     fn settings(&self, keys: &mut StackKeys, board: &Profile) -> Result<Arc<dyn Settings>, LabError> {
         let version = *keys.yaffs2_version.get_or_insert(board.yaffs2_version());
         let tick_rate_hz = keys.tick_rate_hz.unwrap_or(board.tick_rate_hz());
+        let interval_ms = board.write_back().writeback_interval_ms;
         Ok(Arc::new(Yaffs2Settings(Options {
             inband_tags: keys.inband_tags,
+            super_sync_interval_ms: super_sync_interval_ms(&board.kernel(), interval_ms),
             background: Some(Background::linux(tick_rate_hz)),
             ..Options::of(generation(version))
         })))
@@ -51,6 +54,14 @@ impl Mountable for OnLinux {
 
     fn complete_case(&self, case: &mut Case) {
         case.add_unsaid_steps();
+    }
+}
+
+/// The interval at which a kernel writes changed super blocks. Those of the series 2.6 do so.
+pub(crate) fn super_sync_interval_ms(kernel: &Kernel, interval_ms: u32) -> Option<u32> {
+    match kernel.write_back {
+        WriteBackRules::V2_6 => Some(interval_ms),
+        WriteBackRules::V6_1 => None,
     }
 }
 
@@ -89,7 +100,13 @@ impl Settings for Yaffs2Settings {
 
 impl Direct for Yaffs2Settings {
     fn mount_direct(&self, ground: &Ground<'_>, options: &MountOptions) -> Result<Box<dyn DirectFileSystem>, Refusal> {
-        let direct = Options { background: None, direct: true, read_only: options.read_only, ..self.0 };
+        let direct = Options {
+            background: None,
+            super_sync_interval_ms: None,
+            direct: true,
+            read_only: options.read_only,
+            ..self.0
+        };
         let settings = with_options(direct, &options.others)?;
         Ok(Box::new(Yaffs2::mount(ground.mtd.clone(), settings).map_err(|error| error.to_string())?))
     }
