@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import subprocess
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
@@ -15,6 +16,9 @@ from ffslab.boards.reference import cases, plan, run, verb
 from ffslab.boards.reference.kit import program
 from ffslab.boards.reference.progress import Progress
 from left_out import leave_out
+
+if TYPE_CHECKING:
+    from ffslab.answers.machine import PlannedFlash
 
 LOG = """\
 # ffslab-probe 1 flashmon
@@ -33,6 +37,18 @@ LOG = """\
 2.1;E;1;jffs2_gcd_mtd0;1;131072
 # end: t_s=3 events=13 lost=0 overhead_ns_per_event=1
 """
+
+
+FLASH = cast("PlannedFlash", {"page_B": 2048, "oob_B": 64, "pages_per_block": 64, "partition_blocks": 4})
+
+
+def test_a_chip_says_its_geometry() -> None:
+    """The fourth byte as data sheets have it: 0x95 of chips with pages of 2 KiB, 0xA6 of one with 4 KiB."""
+    known = {(2048, 64, 64): 0x95, (4096, 128, 64): 0xA6, (2048, 64, 128): 0xA5, (2048, 32, 64): 0x91}
+    for (page, oob, pages), byte in known.items():
+        assert plan.geometry_byte({**FLASH, "page_B": page, "oob_B": oob, "pages_per_block": pages}) == byte
+    for page, oob, pages in ((512, 16, 32), (2048, 112, 64), (4096, 128, 256)):
+        assert plan.geometry_byte({**FLASH, "page_B": page, "oob_B": oob, "pages_per_block": pages}) is None
 
 
 def test_the_steps_are_those_of_the_experiment() -> None:
@@ -167,7 +183,7 @@ def one_case() -> bytes:
 
 
 def test_operations_are_counted_by_phase_task_and_block() -> None:
-    counts = cases.count(LOG.splitlines(), 4)
+    counts = cases.count(LOG.splitlines(), FLASH)
     first, second = counts.after_step
     assert cases.plain(first) == dict.fromkeys(cases.COUNTERS, 0) | {
         "page_reads": 1,
@@ -188,7 +204,7 @@ def test_operations_are_counted_by_phase_task_and_block() -> None:
 )
 def test_a_log_with_holes_is_no_case(log: str, says: str) -> None:
     with pytest.raises(InputError, match=says):
-        cases.count(log.splitlines(), 4)
+        cases.count(log.splitlines(), FLASH)
 
 
 def test_a_step_that_fails_is_told(tmp_path: Path) -> None:

@@ -42,6 +42,8 @@ AMD64 = Architecture(
     qemu_package="qemu-system-x86",
     cc="cc",
     cc_packages="gcc libc6-dev",
+    # Compiled in up to 6.1. Without them there is no UBIFS.
+    modules=("deflate", "lzo"),
 )
 ARMHF = Architecture(
     name="armhf",

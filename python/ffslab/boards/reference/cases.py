@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ffslab import _native
-from ffslab.boards.reference.plan import PAGE_B, PAGES_PER_BLOCK, Variant
+from ffslab.answers.machine import PlannedFlash
+from ffslab.boards.reference.plan import Variant
 
 COUNTER_OF = {"R": "page_reads", "r": "oob_reads", "W": "page_programs", "w": "oob_programs", "E": "erases"}
 COUNTERS = (*COUNTER_OF.values(), "partial_page_reads", "reprograms")
@@ -72,13 +73,14 @@ class Counts:
     erases_per_block: list[int]
 
 
-def count(log: Iterable[str], partition_blocks: int) -> Counts:
+def count(log: Iterable[str], flash: PlannedFlash) -> Counts:
     """Counts the operations of a log with a marker "PHASE INDEX NAME" at the start of each step and "end" after all.
 
     Raises `InputError` when the log has lost events or has no end.
     """
     total: Counter[str] = Counter()
     by_task: dict[str, Counter[str]] = {}
+    partition_blocks, per_block = flash["partition_blocks"], flash["pages_per_block"]
     erases = [0] * partition_blocks
     found = Counts([], {}, [])
     programmed: set[int] = set()
@@ -102,14 +104,14 @@ def count(log: Iterable[str], partition_blocks: int) -> Counts:
             continue
         address = int(address_text)
         counters = [COUNTER_OF[kind]]
-        if kind == "R" and int(rest[1]) < PAGE_B:
+        if kind == "R" and int(rest[1]) < flash["page_B"]:
             counters.append("partial_page_reads")
         if kind == "W":
             if address in programmed:
                 counters.append("reprograms")
             programmed.add(address)
         if kind == "E":
-            pages = range(address * PAGES_PER_BLOCK, (address + 1) * PAGES_PER_BLOCK)
+            pages = range(address * per_block, (address + 1) * per_block)
             programmed.difference_update(pages)
             erases[address] += 1
         if measuring:
@@ -145,7 +147,7 @@ def case(variant: Variant, system: dict[str, object], log: Iterable[str], steps:
     Its latencies stand in `measured` and not in `expect`: they hold the CPU time of the emulated machine, by which no
     model of a chip is to be judged.
     """
-    counts = count(log, variant.flash["partition_blocks"])
+    counts = count(log, variant.flash)
     measured = [step for step in steps if step.phase == "measure"]
     assert len(counts.after_step) == len(variant.measure) == len(measured)
     start_ns = int(measured[0].values["from_ns"])

@@ -58,7 +58,8 @@ DATA_B_MAX = 256 << 20
 INPUTS = "inputs"
 # Second byte of the identification that nandsim takes for a chip of so many MiB with pages of 2 KiB (nand_ids.c).
 NANDSIM_ID_BY_MiB = {64: 0xF0, 128: 0xF1, 256: 0xDA, 512: 0xDC, 1024: 0xD3}
-PAGE_B, OOB_B, PAGES_PER_BLOCK = 2048, 64, 64
+# The pages that nandsim simulates, and whose chip names its size as above (drivers/mtd/nand/raw/nandsim.c).
+PAGE_B_KNOWN = (2048, 4096)
 # The steps begin when the time since boot is a multiple of this, plus the stack's `uptime_us`. JFFS2 draws its victims
 # by the tick counter modulo 128; 128 ticks divide this at 100, 250, 300 and 1000 Hz, so a draw depends on nothing else.
 PHASE_PERIOD_US = 2_560_000
@@ -105,7 +106,8 @@ class Variant:
         """Parameters of nandsim. Its erase time is in ms; others are as the part has them, in whole numbers."""
         flash = self.flash
         size_MiB = flash["chip_blocks"] * flash["pages_per_block"] * flash["page_B"] >> 20  # noqa: N806
-        words = [f"id_bytes=0x20,{NANDSIM_ID_BY_MiB[size_MiB]:#x},0x90,0x95", f"parts={flash['partition_blocks']}"]
+        ids = f"id_bytes=0x20,{NANDSIM_ID_BY_MiB[size_MiB]:#x},0x90,{geometry_byte(flash):#x}"
+        words = [ids, f"parts={flash['partition_blocks']}"]
         words += [f"access_delay={flash['t_read_us']}", f"programm_delay={flash['t_program_us']}"]
         words += [f"erase_delay={flash['t_erase_us'] // 1000}", f"input_cycle={flash['bus_ns_per_B']}"]
         words += [f"output_cycle={flash['bus_ns_per_B']}", "do_delays=1"]
@@ -172,6 +174,21 @@ class Variant:
             case "setxattr" if "bytes" in keys:
                 keys["bytes"] = min(keys["bytes"], XATTR_B_MAX + 1)
         return " ".join([step["step"], *(f"{name}={word(value)}" for name, value in keys.items())])
+
+
+def geometry_byte(flash: PlannedFlash) -> int | None:
+    """The fourth byte of the identification: sizes of page, OOB area and block (nand_base.c, nand_decode_ext_id).
+
+    `None`: no chip has this geometry.
+    """
+    block_B = flash["page_B"] * flash["pages_per_block"]  # noqa: N806
+    per_512 = flash["oob_B"] * 512 // flash["page_B"]
+    if flash["page_B"] not in PAGE_B_KNOWN or per_512 not in (8, 16):
+        return None
+    if block_B not in (64 << 10, 128 << 10, 256 << 10, 512 << 10):
+        return None
+    page, oob, block = (flash["page_B"] >> 11).bit_length(), per_512 >> 4, (block_B >> 17).bit_length()
+    return 0x80 | block << 4 | oob << 2 | page
 
 
 @dataclass(frozen=True)
@@ -265,10 +282,14 @@ def planned(plan: PlannedVariant, file_name: str, experiment: str) -> Variant:
     if stack["fs"] == "jffs2" and stack["compression"] not in JFFS2_OPTIONS:
         known = ", ".join(JFFS2_OPTIONS)
         raise refuse(f'[stack]: compression = "{stack["compression"]}": a mount of jffs2 can choose {known}')
-    geometry = (flash["page_B"], flash["oob_B"], flash["pages_per_block"])
-    if geometry != (PAGE_B, OOB_B, PAGES_PER_BLOCK):
-        raise refuse(f"[stack]: the chip of a reference run has pages of 2048 + 64 B, 64 a block, not {geometry}")
-    size_MiB = flash["chip_blocks"] * PAGES_PER_BLOCK * PAGE_B >> 20  # noqa: N806
+    if geometry_byte(flash) is None:
+        found = f"pages of {flash['page_B']} + {flash['oob_B']} B, {flash['pages_per_block']} a block"
+        raise refuse(
+            "[stack]: nandsim's chips have pages of 2048 or 4096 B, 8 or 16 B of OOB for 512 B, and blocks of 64 to "
+            f"512 KiB, not {found}"
+        )
+    block_B = flash["pages_per_block"] * flash["page_B"]  # noqa: N806
+    size_MiB = flash["chip_blocks"] * block_B >> 20  # noqa: N806
     if size_MiB not in NANDSIM_ID_BY_MiB:
         raise refuse(f"[stack]: the chip has {size_MiB} MiB; nandsim knows {sorted(NANDSIM_ID_BY_MiB)}")
     for key, why in (("image", "begins with an erased chip"), ("vid_hdr_offset_B", "lets UBI choose the place")):
@@ -276,7 +297,7 @@ def planned(plan: PlannedVariant, file_name: str, experiment: str) -> Variant:
             raise refuse(f"[stack]: {key}: a reference run {why}")
     if stack.get("first_block") or stack.get("bulk_read"):
         raise refuse("[stack]: first_block and bulk_read must be absent: the partition begins with the chip")
-    partition_B = flash["partition_blocks"] * PAGES_PER_BLOCK * PAGE_B  # noqa: N806
+    partition_B = flash["partition_blocks"] * block_B  # noqa: N806
     steps_before = with_state(plan["state"], plan["setup"], stack["fs"])
     setup = [part for step in steps_before for part in as_known(step, partition_B)]
     measure = [part for step in plan["measure"] for part in as_known(step, partition_B)]
