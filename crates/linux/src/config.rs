@@ -2,14 +2,18 @@
 
 use ffslab_sim::PowerMilliwatt;
 
-/// Which kernel's read-ahead is simulated. The kernels differ in how much a window grows after cached pages, how far it
-/// may exceed the maximum, which reads are taken as sequential, and how a request walks the page cache.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Which kernel's read-ahead is simulated, the oldest first. The kernels differ in how much a window grows after cached
+/// pages, how far it may exceed the maximum, which reads are taken as sequential, and how a request walks the page cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ReadAheadRules {
     /// `mm/readahead.c` and `mm/filemap.c` of Linux 2.6.31 to 2.6.39.
     V2_6,
-    /// `mm/readahead.c` and `mm/filemap.c` of Linux 6.1.
+    /// Linux 5.10: a request still walks page by page, the windows are those of 6.1 but for one comparison.
+    V5_10,
+    /// Linux 6.1: a request takes cached pages in batches (`filemap_read`).
     V6_1,
+    /// Linux 6.11 and 6.12: what a missing page and what a mark does are two functions, and windows are not merged.
+    V6_11,
 }
 
 /// Which kernel's write-back is simulated: `fs/fs-writeback.c` and `mm/page-writeback.c`.

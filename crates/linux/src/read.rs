@@ -79,8 +79,8 @@ impl Vfs {
         }
         let len = target.len().min(usize::try_from(limit - at).unwrap_or(usize::MAX));
         match rules {
-            ReadAheadRules::V6_1 => reader.read_6_1(at, len, target),
-            ReadAheadRules::V2_6 => reader.read_2_6(at, len, target),
+            ReadAheadRules::V2_6 | ReadAheadRules::V5_10 => reader.read_by_page(at, len, target),
+            ReadAheadRules::V6_1 | ReadAheadRules::V6_11 => reader.read_in_batches(at, len, target),
         }
     }
 
@@ -113,8 +113,8 @@ impl Vfs {
                 let ino = file.ino;
                 let (fs, memory) = self.parts()?;
                 let first = at.div_ceil(PAGE);
-                // 6.1 keeps a page that is only partly in the range, unless the file ends in the range.
-                let spares_last = rules == ReadAheadRules::V6_1
+                // Kernels since 4.8 keep a page that is only partly in the range, unless the file ends in the range.
+                let spares_last = rules >= ReadAheadRules::V5_10
                     && last % PAGE != PAGE - 1
                     && last.checked_add(1) != Some(fs.getattr(ino)?.size_bytes);
                 let end = last / PAGE + u64::from(!spares_last);
@@ -165,9 +165,9 @@ impl Reader<'_> {
         self.fs.getattr(self.ino).map(|stat| stat.size_bytes)
     }
 
-    // ---- 6.1 ---------------------------------------------------------------------------------------------------------
+    // ---- since 5.12 --------------------------------------------------------------------------------------------------
 
-    fn read_6_1(&mut self, at: u64, len: usize, mut target: Target) -> Result<usize> {
+    fn read_in_batches(&mut self, at: u64, len: usize, mut target: Target) -> Result<usize> {
         let end = at + len as u64;
         self.demand_end = end.div_ceil(PAGE);
         let mut position = at;
@@ -244,9 +244,9 @@ impl Reader<'_> {
         self.batch.len = 0;
     }
 
-    // ---- 2.6 ---------------------------------------------------------------------------------------------------------
+    // ---- until 5.11 --------------------------------------------------------------------------------------------------
 
-    fn read_2_6(&mut self, at: u64, len: usize, mut target: Target) -> Result<usize> {
+    fn read_by_page(&mut self, at: u64, len: usize, mut target: Target) -> Result<usize> {
         let end = at + len as u64;
         self.demand_end = end.div_ceil(PAGE);
         let mut position = at;
@@ -344,8 +344,8 @@ impl Reader<'_> {
     /// half of the memory (2.6).
     fn force(&mut self, start: u64, count: u64) {
         let limit = match self.config.kernel.read_ahead {
-            ReadAheadRules::V6_1 => self.ra.ra_pages,
             ReadAheadRules::V2_6 => self.sane_pages(),
+            _ => self.ra.ra_pages,
         };
         let end = start + count.min(limit);
         let mut start = start;
@@ -369,20 +369,20 @@ impl Reader<'_> {
         let end_of_file = size.div_ceil(PAGE);
         let Window { start, mut count, lookahead } = window;
         let in_file = count.min(end_of_file.saturating_sub(start));
-        if self.config.kernel.read_ahead == ReadAheadRules::V6_1 {
-            // 6.1 cuts the window to the file before it places the mark. If the mark would fall in front of the window,
+        let at_once = self.config.kernel.read_ahead >= ReadAheadRules::V5_10;
+        if at_once {
+            // Kernels since 5.8 cut the window to the file before they place the mark. If the mark would fall in front of the window,
             // no page is marked.
             count = in_file;
         }
         let mark = (lookahead > 0).then(|| (start + count).checked_sub(lookahead)).flatten();
-        // 6.1 puts all consecutive missing pages into the cache before it reads the first one, so the next page is
-        // there and locked.
-        let locks = self.config.kernel.read_ahead == ReadAheadRules::V6_1;
+        // They also put all consecutive missing pages into the cache before they read the first one, so the next page
+        // is there and locked.
         for index in start..start + in_file {
             if self.memory.pages.find(self.ino, index).is_some() {
                 continue;
             }
-            self.memory.locked_page = (locks && index + 1 < start + in_file).then_some((self.ino, index + 1));
+            self.memory.locked_page = (at_once && index + 1 < start + in_file).then_some((self.ino, index + 1));
             let Ok(slot) = self.read_page(index) else { continue };
             if mark == Some(index) {
                 self.memory.pages.mark(slot);

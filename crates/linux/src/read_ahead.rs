@@ -1,6 +1,6 @@
 //! On-demand read-ahead: which pages are read when a page is missing, or when a marked page is touched.
 //!
-//! Source: `mm/readahead.c` of Linux 6.1 ([`ReadAheadRules::V6_1`]) and of Linux 2.6.37 ([`ReadAheadRules::V2_6`]).
+//! Source: `mm/readahead.c` of the kernels that [`ReadAheadRules`] names: 2.6.37, 5.10, 6.1, 6.12.
 //! The window is `start .. start + size`; its last `async_size` pages are what the program need not wait for. The
 //! first of these carries a mark, and touching it reads the next window. Nothing is read here: the functions say what
 //! to read, [`crate::read`] does it. All numbers are pages and page indices unless named otherwise.
@@ -52,42 +52,91 @@ impl ReadAhead {
         Self { start: 0, size: 0, async_size: 0, ra_pages, prev_pos: -1, random: false }
     }
 
-    /// `ondemand_readahead`: decides what to read and moves the state on. `cached` tells whether a page of the file is
-    /// in the page cache. The device is a flash: its optimal request size (`io_pages`) is 0 and never widens a window.
+    /// Decides what to read and moves the state on. `cached` tells whether a page of the file is in the page cache. The
+    /// device is a flash: its optimal request size (`io_pages`) is 0 and never widens a window.
     pub fn on_demand(&mut self, kernel: &Kernel, request: Request, cached: impl Fn(u64) -> bool) -> Option<Window> {
+        if kernel.read_ahead >= ReadAheadRules::V6_11 {
+            return if request.marked {
+                self.behind_mark(kernel.read_ahead, request, cached)
+            } else {
+                Some(self.missing(kernel, request, cached))
+            };
+        }
         let Request { index, count, marked, sane_pages } = request;
         let rules = kernel.read_ahead;
         let max = match rules {
             ReadAheadRules::V2_6 => self.ra_pages.min(sane_pages),
-            ReadAheadRules::V6_1 => self.ra_pages,
+            _ => self.ra_pages,
         };
         if index == 0 {
-            self.begin(index, count, max);
+            self.begin(rules, index, count, max);
         } else if index == self.mark() || index == self.start + self.size {
-            self.start += self.size;
-            let next = next_size(self.size, max);
-            self.size = match rules {
-                ReadAheadRules::V2_6 => next,
-                ReadAheadRules::V6_1 => next.max(self.size),
-            };
-            self.async_size = self.size;
+            self.ramp_up(rules, max);
         } else if marked {
-            // Another stream has left this mark. The number of cached pages up to the next hole tells the size of its
-            // window.
-            let hole = next_hole(rules, index + 1, max, &cached);
-            if hole - index > max {
-                return None;
-            }
-            self.start = hole;
-            self.size = next_size(hole - index + count, max);
-            self.async_size = self.size;
+            self.follow_hole(rules, index, count, max, &cached)?;
         } else if count > max || self.is_sequential(kernel, index) {
-            self.begin(index, count, max);
+            self.begin(rules, index, count, max);
         } else if !self.continue_history(rules, index, count, max, &cached) {
             return Some(Window { start: index, count, lookahead: 0 });
         }
         self.merge_own_mark(rules, index, max);
-        Some(Window { start: self.start, count: self.size, lookahead: self.async_size })
+        Some(self.window())
+    }
+
+    /// `page_cache_sync_ra` of 6.11 and later: a page is missing. That it follows the current window does not count any
+    /// more; a stream shows by the previous read or by cached pages.
+    fn missing(&mut self, kernel: &Kernel, request: Request, cached: impl Fn(u64) -> bool) -> Window {
+        let Request { index, count, .. } = request;
+        let max = self.ra_pages;
+        if index == 0 || count > max || self.is_sequential(kernel, index) {
+            self.begin(kernel.read_ahead, index, count, max);
+        } else if !self.continue_history(kernel.read_ahead, index, count, max, &cached) {
+            return Window { start: index, count, lookahead: 0 };
+        }
+        self.window()
+    }
+
+    /// `page_cache_async_ra` of 6.11 and later: a cached page carried the mark.
+    fn behind_mark(&mut self, rules: ReadAheadRules, request: Request, cached: impl Fn(u64) -> bool) -> Option<Window> {
+        let Request { index, count, .. } = request;
+        if index == self.mark() {
+            self.ramp_up(rules, self.ra_pages);
+        } else {
+            self.follow_hole(rules, index, count, self.ra_pages, &cached)?;
+        }
+        Some(self.window())
+    }
+
+    fn window(&self) -> Window {
+        Window { start: self.start, count: self.size, lookahead: self.async_size }
+    }
+
+    /// The next window of the same stream.
+    fn ramp_up(&mut self, rules: ReadAheadRules, max: u64) {
+        self.start += self.size;
+        let next = next_size(self.size, max);
+        self.size = if rules >= ReadAheadRules::V6_1 { next.max(self.size) } else { next };
+        self.async_size = self.size;
+    }
+
+    /// Another stream has left this mark. The number of cached pages up to the next hole tells the size of its window.
+    /// `None` when there is no hole near enough.
+    fn follow_hole(
+        &mut self,
+        rules: ReadAheadRules,
+        index: u64,
+        count: u64,
+        max: u64,
+        cached: &impl Fn(u64) -> bool,
+    ) -> Option<()> {
+        let hole = next_hole(rules, index + 1, max, cached);
+        if hole - index > max {
+            return None;
+        }
+        self.start = hole;
+        self.size = next_size(hole - index + count, max);
+        self.async_size = self.size;
+        Some(())
     }
 
     /// Position of the mark in the current window. A window is never smaller than the part behind its mark.
@@ -96,10 +145,14 @@ impl ReadAhead {
     }
 
     /// Starts a stream at `index`.
-    fn begin(&mut self, index: u64, count: u64, max: u64) {
+    fn begin(&mut self, rules: ReadAheadRules, index: u64, count: u64, max: u64) {
         self.start = index;
         self.size = initial_size(count, max);
-        self.async_size = if self.size > count { self.size - count } else { self.size };
+        self.async_size = match self.size {
+            size if size > count => size - count,
+            size if rules >= ReadAheadRules::V6_11 => size / 2,
+            size => size,
+        };
     }
 
     fn is_sequential(&self, kernel: &Kernel, index: u64) -> bool {
@@ -122,7 +175,7 @@ impl ReadAhead {
         let mut history = history_pages(rules, index, max, cached);
         let least = match rules {
             ReadAheadRules::V2_6 => 1,
-            ReadAheadRules::V6_1 => count + 1,
+            _ => count + 1,
         };
         if history < least {
             return false;
@@ -137,7 +190,7 @@ impl ReadAhead {
                 self.size = initial_size(history + count, max);
                 self.async_size = self.size;
             }
-            ReadAheadRules::V6_1 => {
+            _ => {
                 self.size = (history + count).min(max);
                 self.async_size = 1;
             }
@@ -183,16 +236,17 @@ fn next_size(size: u64, max: u64) -> u64 {
 }
 
 /// The first page from `from` on that is not cached, among `max` pages. When all of them are cached, 2.6
-/// (`radix_tree_next_hole`) returns the page behind them, 6.1 (`page_cache_next_miss`) the last of them.
+/// (`radix_tree_next_hole`) and 6.12 return the page behind them, the kernels between (`page_cache_next_miss`) the last of
+/// them.
 fn next_hole(rules: ReadAheadRules, from: u64, max: u64, cached: &impl Fn(u64) -> bool) -> u64 {
     (from..from + max).find(|&index| !cached(index)).unwrap_or(match rules {
-        ReadAheadRules::V2_6 => from + max,
-        ReadAheadRules::V6_1 => from + max.max(1) - 1,
+        ReadAheadRules::V2_6 | ReadAheadRules::V6_11 => from + max,
+        ReadAheadRules::V5_10 | ReadAheadRules::V6_1 => from + max.max(1) - 1,
     })
 }
 
-/// How many pages directly before `index` are cached, looking at no more than `max`. When all of them are cached, 6.1
-/// (`page_cache_prev_miss`) returns one less.
+/// How many pages directly before `index` are cached, looking at no more than `max`. When all of them are cached,
+/// kernels with `page_cache_prev_miss` (since 4.20) return one less.
 fn history_pages(rules: ReadAheadRules, index: u64, max: u64, cached: &impl Fn(u64) -> bool) -> u64 {
     let first = index.saturating_sub(max);
     match (first..index).rev().find(|&before| !cached(before)) {

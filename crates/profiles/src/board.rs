@@ -139,7 +139,19 @@ struct Idle {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-enum RulesName {
+enum ReadAheadName {
+    #[serde(rename = "2.6")]
+    V2_6,
+    #[serde(rename = "5.10")]
+    V5_10,
+    #[serde(rename = "6.1")]
+    V6_1,
+    #[serde(rename = "6.11")]
+    V6_11,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+enum WriteBackName {
     #[serde(rename = "2.6")]
     V2_6,
     #[serde(rename = "6.1")]
@@ -151,7 +163,7 @@ enum RulesName {
 #[serde(deny_unknown_fields)]
 pub struct KernelProfile {
     pub title: String,
-    read_ahead_rules: Sourced<RulesName>,
+    read_ahead_rules: Sourced<ReadAheadName>,
     #[serde(rename = "read_ahead_KiB")]
     read_ahead_kib: Sourced<u32>,
     sequential_miss_bug: Sourced<bool>,
@@ -161,7 +173,7 @@ pub struct KernelProfile {
     timer_slack_us: Sourced<Amount>,
     /// Version of the YAFFS2 sources with which the kernel was patched, as YAFFS2 is not part of Linux.
     yaffs2_version: Option<Sourced<Yaffs2Version>>,
-    write_back_rules: Sourced<RulesName>,
+    write_back_rules: Sourced<WriteBackName>,
     dirty_writeback_ms: Sourced<u32>,
     dirty_expire_ms: Sourced<u32>,
     dirty_ratio_pct: Sourced<u32>,
@@ -174,15 +186,17 @@ impl KernelProfile {
         Kernel {
             name: name.to_string(),
             read_ahead: match self.read_ahead_rules.value {
-                RulesName::V2_6 => ReadAheadRules::V2_6,
-                RulesName::V6_1 => ReadAheadRules::V6_1,
+                ReadAheadName::V2_6 => ReadAheadRules::V2_6,
+                ReadAheadName::V5_10 => ReadAheadRules::V5_10,
+                ReadAheadName::V6_1 => ReadAheadRules::V6_1,
+                ReadAheadName::V6_11 => ReadAheadRules::V6_11,
             },
             sequential_miss_bug: self.sequential_miss_bug.value,
             dentries_spared_count: self.dentries_spared_count.value,
             write_looks_up_capability: self.write_looks_up_capability.value,
             write_back: match self.write_back_rules.value {
-                RulesName::V2_6 => WriteBackRules::V2_6,
-                RulesName::V6_1 => WriteBackRules::V6_1,
+                WriteBackName::V2_6 => WriteBackRules::V2_6,
+                WriteBackName::V6_1 => WriteBackRules::V6_1,
             },
             timer_slack_ns: us_to_ns(self.timer_slack_us.value.0),
         }

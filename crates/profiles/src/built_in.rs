@@ -50,7 +50,7 @@ macro_rules! built_in {
 built_in! {
     Board "boards": "apf27", "omap3evm", "zero-overhead";
     Part "parts": "micron-slc-apf27", "micron-slc-omap3evm", "mt29f2g08aac", "mt29f2g08abaea", "mt29f4g08aaa", "tc58nvg1s3e";
-    Kernel "kernels": "2.6.37", "6.1";
+    Kernel "kernels": "2.6.37", "4.19", "5.10", "5.15", "6.1", "6.6", "6.12";
     RtemsBoard "boards": "beaglebone-black";
     BlockDevice "block-devices": "ram-disk-beaglebone", "sd-card", "usb-stick";
 }

@@ -104,7 +104,8 @@ fn a_user_board_is_a_file_and_errors_say_where() {
 
 #[test]
 fn a_kernel_says_how_it_writes_back() {
-    for (kernel, rules) in [("2.6.37", WriteBackRules::V2_6), ("6.1", WriteBackRules::V6_1)] {
+    let since_4_19 = ["4.19", "5.10", "5.15", "6.1", "6.6", "6.12"].map(|kernel| (kernel, WriteBackRules::V6_1));
+    for (kernel, rules) in [("2.6.37", WriteBackRules::V2_6)].into_iter().chain(since_4_19) {
         let profile = Profile::load("zero-overhead", None, Some(kernel), here()).unwrap();
         assert_eq!((profile.kernel().write_back, profile.write_back()), (rules, WriteBackKnobs::default()));
     }

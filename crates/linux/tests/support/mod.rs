@@ -428,7 +428,7 @@ impl FileSystem for MemFs {
 pub fn kernel(read_ahead: ReadAheadRules) -> Kernel {
     let write_back = match read_ahead {
         ReadAheadRules::V2_6 => WriteBackRules::V2_6,
-        ReadAheadRules::V6_1 => WriteBackRules::V6_1,
+        _ => WriteBackRules::V6_1,
     };
     Kernel {
         name: "test".to_string(),

@@ -11,7 +11,7 @@ use crate::stack_keys::{CompressionName, EndianName, StackKeys};
 use ffslab_fs::FileSystem;
 use ffslab_images::recognise::arranged::Arranged;
 use ffslab_jffs2::{Compression, Endian, Jffs2, Options};
-use ffslab_linux::{Kernel, ReadAheadRules};
+use ffslab_linux::{Kernel, WriteBackRules};
 use ffslab_profiles::Profile;
 use std::sync::Arc;
 
@@ -83,9 +83,9 @@ impl Settings for Jffs2Settings {
 
 /// The rules of the JFFS2 that is part of a kernel.
 fn as_kernel(kernel: &Kernel) -> Options {
-    match kernel.read_ahead {
-        ReadAheadRules::V2_6 => Options::linux_2_6_37(),
-        ReadAheadRules::V6_1 => Options::default(),
+    match kernel.write_back {
+        WriteBackRules::V2_6 => Options::linux_2_6_37(),
+        WriteBackRules::V6_1 => Options::default(),
     }
 }
 
