@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import subprocess
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -254,3 +254,19 @@ def test_progress_names_case_and_step() -> None:
     assert shares == sorted(shares)
     assert shares[5] == pytest.approx(2 / 6)
     assert shares[-1] == 1
+
+
+def test_each_of_several_steps_with_requests_has_its_own_facts() -> None:
+    """The first one's stand in the case as in others that were measured."""
+    variant = plan.variants(Experiment.from_toml(SMALL), "small")[0]
+    steps = [cases.StepDone("measure", i, {"from_ns": "0", "to_ns": str(i)}) for i in range(len(variant.measure))]
+    for index, done in ((1, 20), (2, 600)):
+        steps[index].values |= {"requests_done": str(done), "bytes_accepted": str(done * 4096), "elapsed_ns": "9"}
+        steps[index].latencies_us = [1.0]
+    log = "".join(f"1.{index};M;;measure {index} step\n" for index in range(len(steps)))
+    log += "2.0;M;;end\n# end: t_s=3 events=1 lost=0 overhead_ns_per_event=1\n"
+    case = cases.case(variant, {}, log.splitlines(), steps)
+    expect, measured = cast("dict[str, Any]", case["expect"]), cast("dict[str, Any]", case["measured"])
+    assert expect["requests_done"] == 20
+    assert [row.get("requests_done") for row in expect["after_step"]] == [None, 20, 600, None, None]
+    assert set(measured["latency_us"]) == {"requests", "requests 2"}

@@ -45,7 +45,12 @@ CASES = [f"{experiment}/{name}" for experiment, names in (OF_BOTH | OTHERS).item
 # kernel itself is off by 2 % from phase to phase (docs/reference.md).
 OFF_BY_MAX = {
     "jffs2-appends/append.request_B=128 B": {"page_reads": 10, "oob_programs": 1},
-    "jffs2-appends/append.request_B=4 KiB": {"page_reads": 25, "page_programs": 2, "partial_page_reads": 3},
+    "jffs2-appends/append.request_B=4 KiB": {
+        "page_reads": 25,
+        "page_programs": 2,
+        "oob_programs": 1,
+        "partial_page_reads": 3,
+    },
     "jffs2-saturated/base": {
         "page_reads": 120,
         "page_programs": 75,

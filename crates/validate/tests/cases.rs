@@ -3,7 +3,7 @@
 use ffslab_lab::LabError;
 use ffslab_linux::{DirtyLimits, WriteBackKnobs, WriteBackRules};
 use ffslab_validate::cases::parse_case;
-use ffslab_validate::{validate, ValidateOptions};
+use ffslab_validate::{check, validate, ValidateOptions};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -167,4 +167,32 @@ fn runs_of_rtems_are_cases_too() {
         panic!("bad")
     };
     assert!(message.ends_with("run 1: the key `phases` is missing: a list"), "{message}");
+}
+
+/// Without the row of a task, the case says that it did nothing.
+#[test]
+fn a_task_that_the_case_lacks_is_reported() {
+    let mut written = case();
+    // Not in memory any more, so that the program reads the chip.
+    let drop = json!({"step": "drop_caches"});
+    written["setup"].as_array_mut().unwrap().insert(4, drop);
+    written["expect"]["by_task"] = json!({"kworker": {"page_reads": 0, "erases": 0}});
+    let report = check(&parse_case(&written.to_string()).unwrap(), Path::new(""), &|| true).unwrap();
+    assert_eq!(report.error, None);
+    let caller = &report.by_task["caller"];
+    assert_eq!(caller.keys().collect::<Vec<_>>(), ["page_reads"]);
+    assert_eq!(caller["page_reads"].expected, 0.0);
+    assert!(caller["page_reads"].simulated > 0.0);
+}
+
+#[test]
+fn each_step_of_requests_is_compared() {
+    let mut written = case();
+    written["measure"] = json!([written["measure"][1], written["measure"][1]]);
+    written["expect"] = json!({"from_step": null, "at_step": 1, "page_reads": 0, "after_step": [
+        {"page_reads": 0, "requests_done": 4, "bytes_accepted": 16_384},
+        {"page_reads": 0, "requests_done": 3, "bytes_accepted": 12_288}]});
+    let report = check(&parse_case(&written.to_string()).unwrap(), Path::new(""), &|| true).unwrap();
+    assert_eq!(report.after_step.len(), 1, "{:?}", report.after_step);
+    assert_eq!(report.after_step[0]["requests_done"], json!({"expected": 3, "simulated": 4}));
 }

@@ -86,6 +86,7 @@ words! {
         /// Half random bytes, half text, in turns of 512 B.
         Mix = "mix",
         /// Zeros.
+        #[serde(alias = "zeros")]
         Zero = "zero",
     }
     /// What follows each write of `append`.

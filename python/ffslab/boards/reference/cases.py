@@ -154,8 +154,9 @@ def case(variant: Variant, system: dict[str, object], log: Iterable[str], steps:
     after_step = []
     for counter, step in zip(counts.after_step, measured, strict=True):
         row: dict[str, object] = {**plain(counter), "time_us": (int(step.values["to_ns"]) - start_ns) / 1000}
-        if (free_B := step.number("fs_free_B")) is not None:  # noqa: N806
-            row["fs_free_B"] = free_B
+        for fact in ("fs_free_B", "bytes_accepted", "requests_done"):
+            if (value := step.number(fact)) is not None:
+                row[fact] = value
         after_step.append(row)
     expect: dict[str, object] = {"from_step": None, "at_step": len(measured) - 1, **plain(counts.after_step[-1])}
     expect["by_task"] = {who: plain(counter) for who, counter in sorted(counts.by_task.items())}
@@ -166,11 +167,14 @@ def case(variant: Variant, system: dict[str, object], log: Iterable[str], steps:
                 expect[fact] = value
     latencies = {}
     for planned, step in zip(variant.measure, measured, strict=True):
-        if planned["step"] == "requests":
+        name = planned["step"]
+        if name == "requests" and "requests_done" not in expect:
+            # Of the first one, as measured cases have it; of each in `after_step`.
             expect |= {"bytes_accepted": step.number("bytes_accepted"), "requests_done": step.number("requests_done")}
             expect |= {"stopped_by": step.values["stopped_by"]} if "stopped_by" in step.values else {}
-        if planned["step"] in TIMED and step.latencies_us:
-            latencies[planned["step"]] = latency(step.latencies_us, int(step.values["elapsed_ns"]) / 1000)
+        if name in TIMED and step.latencies_us:
+            of_step = name if name not in latencies else f"{name} {step.index}"
+            latencies[of_step] = latency(step.latencies_us, int(step.values["elapsed_ns"]) / 1000)
     # In the order in which the kernel gives them, by the step's index.
     names = {step.index: names_of(step) for step in measured if "names" in step.values}
     return {
