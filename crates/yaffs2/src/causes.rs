@@ -9,7 +9,7 @@ pub static YAFFS_THREAD: Task = Task { name: "yaffs2_thread", title: "YAFFS thre
 
 /// The thread of old kernels that writes changed super blocks (mm/backing-dev.c of 2.6.37).
 pub static SYNC_SUPERS: Task =
-    Task { name: "sync_supers", title: "sync_supers thread", nice: 0, process: "sync_supers" };
+    Task { name: "super_block_sync", title: "sync_supers thread", nice: 0, process: "sync_supers" };
 
 /// Makes the reasons known to a machine, before the first of them is given.
 pub fn register(sim: &Sim) {
