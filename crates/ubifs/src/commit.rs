@@ -10,6 +10,7 @@ use crate::leb::Lebs;
 use crate::lpt::Stats;
 use crate::tasks::Thread;
 use crate::tnc::NodeAt;
+use crate::KernelRules;
 use ffslab_fs::Errno;
 use ffslab_sim::ReasonGuard;
 
@@ -121,7 +122,7 @@ impl Core {
     fn begin_commit(&mut self) -> Res<bool> {
         let _why = self.because_of_commit(self.commits.uncommitted.are_of_setup());
         self.lebs.check_writable()?;
-        if !self.mount.mounting && !self.index.is_root_dirty() && !self.space.lpt.is_dirty() {
+        if self.nothing_to_commit() {
             self.commits.state = CommitState::Resting;
             return Ok(false);
         }
@@ -129,6 +130,14 @@ impl Core {
         let begun = self.start_commit();
         self.commits.running = Some(self.or_broken(begun)?);
         Ok(true)
+    }
+
+    /// Whether a commit would change nothing and is not run (`nothing_to_commit`, since 3.0).
+    fn nothing_to_commit(&self) -> bool {
+        self.rules != KernelRules::V2_6
+            && !self.mount.mounting
+            && !self.index.is_root_dirty()
+            && !self.space.lpt.is_dirty()
     }
 
     /// Goes on with the running commit up to the next scheduling point. `false`: it is over.

@@ -16,10 +16,13 @@ use crate::mount::MountState;
 use crate::sb::Superblock;
 use crate::space::Space;
 use crate::tnc::{Index, NodeAt};
+use crate::KernelRules;
 use ffslab_sim::Sim;
 use ffslab_ubi::Volume;
 
 pub(crate) struct Core {
+    /// Where kernels differ.
+    pub rules: KernelRules,
     /// The flash: what stands in the LEBs, and whether it may be changed.
     pub lebs: Lebs,
     pub sb: Superblock,
@@ -36,9 +39,10 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    pub fn new(sim: Sim, volume: Volume, geo: Geometry) -> Core {
+    pub fn new(sim: Sim, volume: Volume, geo: Geometry, rules: KernelRules) -> Core {
         causes::register(&sim);
         Core {
+            rules,
             lebs: Lebs::new(sim, volume, geo),
             sb: Superblock::default(),
             master: Master::default(),

@@ -73,8 +73,8 @@ use thiserror::Error;
 pub struct Options {
     /// For new files (`compr=`); also the default that formatting writes.
     pub compression: Compression,
-    /// Where kernels differ in how they use space.
-    pub rules: SpaceRules,
+    /// Where kernels differ.
+    pub rules: KernelRules,
     /// The release of LZO in the kernel (`lib/lzo`).
     pub lzo: LzoRelease,
     /// Check data nodes' check sums at every read (`chk_data_crc`).
@@ -98,7 +98,7 @@ impl Default for Options {
     fn default() -> Self {
         Options {
             compression: Compression::None,
-            rules: SpaceRules::default(),
+            rules: KernelRules::default(),
             lzo: LzoRelease::default(),
             check_data_crc: false,
             bulk_read: false,
@@ -111,13 +111,15 @@ impl Default for Options {
     }
 }
 
-/// Which kernel's use of space is simulated.
+/// Which kernel's UBIFS is simulated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum SpaceRules {
-    /// Linux 2.6.37 without `CONFIG_UBIFS_FS_DEBUG`: a new file system has one LEB for orphans (`fs/ubifs/sb.c`), and the budget
-    /// keeps none for the head of garbage collection (`fs/ubifs/budget.c`, `ubifs_calc_available`).
+pub enum KernelRules {
+    /// Linux 2.6.37 without `CONFIG_UBIFS_FS_DEBUG`: a new file system has one LEB for orphans (`fs/ubifs/sb.c`), and the
+    /// budget keeps none for the head of garbage collection (`fs/ubifs/budget.c`, `ubifs_calc_available`). Each
+    /// request for a commit runs one (`fs/ubifs/commit.c`).
     V2_6,
-    /// Linux 6.1: two LEBs for orphans unless the volume is tiny, and one is kept for each journal head.
+    /// Linux 6.1: two LEBs for orphans unless the volume is tiny, and one is kept for each journal head. No commit is run
+    /// when nothing has changed since the last one (`nothing_to_commit`, since 3.0).
     #[default]
     V6_1,
 }

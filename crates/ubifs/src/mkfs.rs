@@ -10,7 +10,7 @@ use crate::lpt::{create_default_lpt, LptGeometry, Stats};
 use crate::master::Master;
 use crate::sb::field;
 use crate::tnc::NodeAt;
-use crate::{Options, SpaceRules};
+use crate::{KernelRules, Options};
 
 const JOURNAL_PERCENT: u32 = 5;
 const JOURNAL_BYTES_MAX: u32 = 32 << 20;
@@ -48,7 +48,7 @@ impl Lebs {
             lebs_min += 1;
         }
         let max_buds = journal_lebs.saturating_sub(geo.log_lebs).max(BUD_LEBS_MIN);
-        let second = options.rules != SpaceRules::V2_6 && geo.leb_cnt - lebs_min > 1;
+        let second = options.rules != KernelRules::V2_6 && geo.leb_cnt - lebs_min > 1;
         geo.orph_lebs = ORPHAN_LEBS_MIN + u32::from(second);
         // The journal is a part of the main area (`validate_sb` refuses a larger one).
         let main_lebs_min = MAIN_LEBS_MIN.max(max_buds);

@@ -10,7 +10,7 @@ use crate::geometry::Geometry;
 use crate::log::Log;
 use crate::recovery::Sizes;
 use crate::remount::Deferred;
-use crate::{MountError, Options, SpaceRules};
+use crate::{KernelRules, MountError, Options};
 use ffslab_sim::{Idle, Switch};
 use ffslab_ubi::{Ubi, Volume};
 
@@ -45,11 +45,11 @@ impl Core {
         }
         let mut geo = Geometry::of_volume(leb_bytes, lebs, volume.min_io_bytes(), volume.max_write_bytes());
         geo.kept_for_heads_lebs = match options.rules {
-            SpaceRules::V2_6 => HEADS as u32 - 1,
-            SpaceRules::V6_1 => HEADS as u32,
+            KernelRules::V2_6 => HEADS as u32 - 1,
+            KernelRules::V6_1 => HEADS as u32,
         };
         let sim = ubi.sim();
-        let mut core = Core::new(sim.clone(), volume, geo);
+        let mut core = Core::new(sim.clone(), volume, geo, options.rules);
         let _why = sim.because(&causes::MOUNT_SCAN);
         core.journal.wbuf_delay_ns = u64::from(options.wbuf_delay_ms) * 1_000_000;
         core.lebs.ro_mount = options.read_only;

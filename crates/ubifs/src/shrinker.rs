@@ -5,10 +5,19 @@
 use crate::commit::Commits;
 use crate::tnc::Index;
 use crate::tnc::NO_ZNODE;
+use crate::KernelRules;
+
+/// `SHRINK_BATCH`
+const PORTION_2_6: usize = 128;
 
 impl Index {
-    /// Forgets every clean index node. Below a clean index node there are only clean ones.
-    pub fn shrink(&mut self, commits: &Commits) {
+    /// Forgets every clean index node. Below a clean index node there are only clean ones. 2.6.37 asks a cache twice for
+    /// as many objects as it has, but only in portions of 128 (`mm/vmscan.c`, `shrink_slab`, `SHRINK_BATCH`), so a cache
+    /// with fewer than half a portion keeps them.
+    pub fn shrink(&mut self, commits: &Commits, rules: KernelRules) {
+        if rules == KernelRules::V2_6 && 2 * self.clean_count() < PORTION_2_6 {
+            return;
+        }
         let root = self.root.child;
         // A running commit still needs the index nodes that it has not written yet, so nothing is forgotten during a
         // commit.

@@ -23,7 +23,7 @@ const READ_ONLY: Options = Options { read_only: true, ..usual() };
 const fn usual() -> Options {
     Options {
         compression: ffslab_ubifs::Compression::None,
-        rules: ffslab_ubifs::SpaceRules::V6_1,
+        rules: ffslab_ubifs::KernelRules::V6_1,
         lzo: ffslab_ubifs::LzoRelease::Lzo2_06,
         check_data_crc: false,
         bulk_read: false,

@@ -2,12 +2,21 @@
 
 use super::limits::tick;
 use super::DirtyCache;
+use crate::config::WriteBackRules;
 use ffslab_fs::causes;
 use ffslab_fs::{take_turns, Errno, FileSystem, Ino, Result};
 use ffslab_sim::NandWait;
 
-/// Number of pages that are looked up at once. Other tasks may run after each such batch (`PAGEVEC_SIZE`).
-const BATCH_PAGES: usize = 15;
+/// Number of pages that are looked up at once. Other tasks may run after each such batch (`PAGEVEC_SIZE` in
+/// `include/linux/pagevec.h`: 14 until 4.14).
+fn batch_pages(rules: WriteBackRules) -> usize {
+    match rules {
+        WriteBackRules::V2_6 => 14,
+        WriteBackRules::V6_1 => BATCH_PAGES_MAX,
+    }
+}
+
+const BATCH_PAGES_MAX: usize = 15;
 
 /// Which pages a walk must write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +51,7 @@ pub(super) struct Walk {
     next: u64,
     /// The page at which the next walk begins.
     reached: u64,
-    batch: [u64; BATCH_PAGES],
+    batch: [u64; BATCH_PAGES_MAX],
     batch_at: usize,
     batch_len: usize,
     pub pages_left: i64,
@@ -64,7 +73,7 @@ impl Walk {
             is_done: false,
             next: 0,
             reached: 0,
-            batch: [0; BATCH_PAGES],
+            batch: [0; BATCH_PAGES_MAX],
             batch_at: 0,
             batch_len: 0,
             pages_left: pages,
@@ -174,13 +183,14 @@ fn next_batch(cache: &mut impl DirtyCache, ino: Ino, walk: &mut Walk) -> bool {
     if walk.is_done || walk.next > walk.last {
         return false;
     }
+    let most = batch_pages(cache.state().rules);
     let Some(inode) = cache.state().inodes.get(ino) else { return false };
     let pages = match walk.certainty {
         Certainty::No => &inode.pages,
         Certainty::DirtyNow | Certainty::All => &inode.to_write,
     };
     (walk.batch_at, walk.batch_len) = (0, 0);
-    for (index, place) in pages.range(walk.next, walk.last).zip(&mut walk.batch) {
+    for (index, place) in pages.range(walk.next, walk.last).zip(&mut walk.batch[..most]) {
         *place = index;
         walk.batch_len += 1;
     }

@@ -125,6 +125,11 @@ impl Index {
         self.root.child != NO_ZNODE && self.z(self.root.child).dirty
     }
 
+    /// Index nodes in memory that are as on flash.
+    pub fn clean_count(&self) -> usize {
+        self.znodes.len() - self.unused.len() - self.dirty_cnt as usize
+    }
+
     fn allocate(&mut self, parent: u32, level: u16, fanout: u32) -> u32 {
         match self.unused.pop() {
             Some(id) => {

@@ -11,7 +11,7 @@ use ffslab_images::Layout;
 use ffslab_linux::{Kernel, WriteBackRules};
 use ffslab_profiles::Profile;
 use ffslab_ubi::{BadReserve, UbiOptions};
-use ffslab_ubifs::{Compression, LzoRelease, MountError, Options, SpaceRules, Ubifs, LEBS_MIN};
+use ffslab_ubifs::{Compression, KernelRules, LzoRelease, MountError, Options, Ubifs, LEBS_MIN};
 use std::sync::Arc;
 
 pub static UBIFS: Descriptor = Descriptor {
@@ -41,7 +41,7 @@ impl Mountable for OnLinux {
     fn settings(&self, keys: &mut StackKeys, board: &Profile) -> Result<Arc<dyn Settings>, LabError> {
         let options = Options {
             compression: compression(keys.compression).map_err(LabError::Input)?,
-            rules: space_rules(&board.kernel()),
+            rules: kernel_rules(&board.kernel()),
             lzo: lzo(&board.kernel()),
             bulk_read: keys.bulk_read,
             wbuf_delay_ms: board.write_back().writeback_interval_ms,
@@ -49,8 +49,8 @@ impl Mountable for OnLinux {
         };
         let reserve = match (keys.bad_reserve_per_1024, options.rules) {
             (Some(per_1024), _) => BadReserve::Per1024OfChip(per_1024),
-            (None, SpaceRules::V2_6) => BadReserve::PercentOfPartition(BAD_RESERVE_PERCENT_2_6),
-            (None, SpaceRules::V6_1) => BadReserve::Per1024OfChip(ffslab_ubi::MAX_BEB_PER1024_DEFAULT),
+            (None, KernelRules::V2_6) => BadReserve::PercentOfPartition(BAD_RESERVE_PERCENT_2_6),
+            (None, KernelRules::V6_1) => BadReserve::Per1024OfChip(ffslab_ubi::MAX_BEB_PER1024_DEFAULT),
         };
         let ubi = UbiOptions {
             vid_header_offset_bytes: keys.vid_header_offset_bytes,
@@ -73,7 +73,7 @@ impl Mountable for OnLinux {
     fn stack_of_case(&self, case: &Case) -> Result<StackSpec, String> {
         let (system, standard, kernel) = (&case.system, Options::default(), case.kernel()?);
         let options = Options {
-            rules: space_rules(&kernel),
+            rules: kernel_rules(&kernel),
             lzo: lzo(&kernel),
             compression: compression(system.mount.compression)?,
             wbuf_delay_ms: system.vm.as_ref().map_or(standard.wbuf_delay_ms, |vm| vm.dirty_writeback_ms),
@@ -115,10 +115,10 @@ impl Settings for UbifsSettings {
 }
 
 /// The use of space of a kernel's UBIFS.
-fn space_rules(kernel: &Kernel) -> SpaceRules {
+fn kernel_rules(kernel: &Kernel) -> KernelRules {
     match kernel.write_back {
-        WriteBackRules::V2_6 => SpaceRules::V2_6,
-        WriteBackRules::V6_1 => SpaceRules::V6_1,
+        WriteBackRules::V2_6 => KernelRules::V2_6,
+        WriteBackRules::V6_1 => KernelRules::V6_1,
     }
 }
 

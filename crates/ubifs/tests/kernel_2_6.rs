@@ -1,0 +1,61 @@
+//! Linux 2.6.37 where it differs from 6.1.
+
+mod subject;
+mod support;
+
+use ffslab_flash::Geometry;
+use ffslab_linux::OpenFlags;
+use ffslab_ubifs::{KernelRules, Options};
+use support::{Bench, Files};
+
+const CHIP: Geometry = Geometry { page_bytes: 2048, oob_bytes: 64, pages_per_block: 64, blocks: 64 };
+
+fn bench(rules: KernelRules) -> Bench {
+    let mut bench = Bench::new(CHIP, 8 << 20, Options { rules, ..Options::default() });
+    bench.mount().unwrap();
+    bench
+}
+
+/// Page programs of one sync.
+fn sync_programs(bench: &mut Bench) -> u64 {
+    let before = bench.sim.total().page_programs;
+    bench.vfs.sync().unwrap();
+    bench.sim.total().page_programs - before
+}
+
+#[test]
+fn a_commit_is_run_although_nothing_has_changed() {
+    let programs_of_fifth_sync = |rules| {
+        let mut bench = bench(rules);
+        bench.create("f", 10_000, 4096);
+        for _ in 0..4 {
+            sync_programs(&mut bench);
+        }
+        sync_programs(&mut bench)
+    };
+    assert_eq!(programs_of_fifth_sync(KernelRules::V6_1), 0);
+    // At least the commit start node and both master nodes.
+    assert!(programs_of_fifth_sync(KernelRules::V2_6) >= 3);
+}
+
+/// Page reads of a read of the whole file with its index nodes, after `drop_caches`.
+fn reads_after_drop(rules: KernelRules, blocks: usize) -> u64 {
+    let mut bench = bench(rules);
+    bench.create("f", blocks * 4096, 4096);
+    bench.vfs.sync().unwrap();
+    let fd = bench.vfs.open(b"f", OpenFlags::READ, 0).unwrap();
+    bench.vfs.drop_caches();
+    let before = bench.sim.total().page_reads;
+    let mut bytes = vec![0; blocks * 4096];
+    bench.vfs.pread(fd, &mut bytes, 0).unwrap();
+    bench.sim.total().page_reads - before
+}
+
+#[test]
+fn a_small_index_survives_drop_caches() {
+    let (old, new) = (reads_after_drop(KernelRules::V2_6, 100), reads_after_drop(KernelRules::V6_1, 100));
+    // 13 index nodes lead to the data; each read of one costs the page that two data nodes share as well.
+    assert!(old + 13 <= new, "{old} reads of 2.6.37, {new} of 6.1");
+    let large = 600;
+    assert_eq!(reads_after_drop(KernelRules::V2_6, large), reads_after_drop(KernelRules::V6_1, large));
+}
