@@ -13,6 +13,7 @@ mod bandwidth;
 mod flusher;
 mod limits;
 mod pages;
+mod proportions;
 mod queues;
 mod rounds;
 mod throttle;
@@ -29,6 +30,7 @@ use ffslab_fs::{run_turn, Errno, FileSystem, Host, Ino, InodeDirt, Result};
 use ffslab_sim::{Idle, Sim};
 use flusher::{Flusher, Request, WaitFor};
 use limits::{tick, Share, Thresholds};
+use proportions::Proportion;
 use queues::Inodes;
 use throttle::Writer;
 
@@ -43,6 +45,9 @@ pub(crate) struct WriteBack {
     flusher: Flusher,
     bandwidth: Bandwidth,
     share: Share,
+    /// In 2.6.37: the device's part in what was written, and the program's in what was dirtied.
+    written_part: Proportion,
+    dirtied_part: Proportion,
     writer: Writer,
     /// Something was left dirty by the setup of an experiment. Only then pages and inodes are checked for it.
     has_some_of_setup: bool,
@@ -58,7 +63,9 @@ impl WriteBack {
             inodes: Inodes::default(),
             flusher: Flusher::default(),
             bandwidth: Bandwidth::new(sim),
-            share: Share::new(rules),
+            share: Share::new(),
+            written_part: Proportion::new(Thresholds::of(&knobs, memory_pages).dirty),
+            dirtied_part: Proportion::new(Thresholds::of(&knobs, memory_pages).dirty),
             writer: Writer::new(rules, Thresholds::of(&knobs, memory_pages), memory_pages),
             has_some_of_setup: false,
         }
@@ -71,6 +78,7 @@ impl WriteBack {
         self.flusher = Flusher::new(tick(&self.sim));
         self.bandwidth = Bandwidth::new(&self.sim);
         self.share.new_device();
+        self.written_part.begin_anew();
         self.sim.spawn(&causes::FLUSHER);
     }
 
@@ -135,7 +143,10 @@ impl WriteBack {
     pub fn page_dirtied(&mut self, ino: Ino, index: u64) {
         if self.inodes.dirty_page(ino, index) {
             self.bandwidth.dirtied += 1;
-            self.writer.page_dirtied();
+            match self.rules {
+                WriteBackRules::V6_1 => self.writer.page_dirtied(),
+                WriteBackRules::V2_6 => self.dirtied_part.count(),
+            }
             self.mark_inode(ino, None);
             self.page_changed(ino, index);
         }

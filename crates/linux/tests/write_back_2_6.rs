@@ -107,3 +107,15 @@ fn a_file_system_short_of_space_has_everything_written() {
     let all = [pages_of(other, 0..50), vec![(other, None)], pages_of(ino, 0..100), vec![(ino, None)]].concat();
     assert_eq!(log.borrow_mut().take_written(), all);
 }
+
+#[test]
+fn a_walk_goes_on_where_the_last_one_ended_and_returns_to_the_pages_before() {
+    let (mut vfs, log) = delaying_with(old());
+    let (fd, ino) = file(&mut vfs, "f", 0..50);
+    vfs.sleep_ns(40 * SECOND_NS);
+    log.borrow_mut().take_written();
+    write_pages(&mut vfs, fd, (0..5).chain(40..60));
+    vfs.sleep_ns(40 * SECOND_NS);
+    let expected = [pages_of(ino, 50..60), pages_of(ino, 0..5), pages_of(ino, 40..50), vec![(ino, None)]].concat();
+    assert_eq!(log.borrow_mut().take_written(), expected);
+}

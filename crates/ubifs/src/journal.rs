@@ -23,8 +23,9 @@ pub(crate) struct Journal {
     pub log: Log,
     pub heads: [Head; HEADS],
     pub orphans: Orphans,
-    /// How long data wait in a write buffer.
+    /// How long data wait in a write buffer, and how much longer they may.
     pub wbuf_delay_ns: u64,
+    pub wbuf_slack_ns: u64,
 }
 
 impl Journal {
@@ -34,6 +35,7 @@ impl Journal {
             heads: std::array::from_fn(|_| Head::new(max_write)),
             orphans: Orphans::default(),
             wbuf_delay_ns: 5_000_000_000,
+            wbuf_slack_ns: 500_000_000,
         }
     }
 }

@@ -51,7 +51,7 @@ impl Core {
         let sim = ubi.sim();
         let mut core = Core::new(sim.clone(), volume, geo, options.rules);
         let _why = sim.because(&causes::MOUNT_SCAN);
-        core.journal.wbuf_delay_ns = u64::from(options.wbuf_delay_ms) * 1_000_000;
+        (core.journal.wbuf_delay_ns, core.journal.wbuf_slack_ns) = wbuf_times_ns(options);
         core.lebs.ro_mount = options.read_only;
         let result = core.do_mount(ubi, options, now_s);
         if let Err(fail) = result {
@@ -145,6 +145,19 @@ impl Core {
         self.master.flags |= MASTER_NO_ORPHANS;
         self.master.gc_lnum = self.space.gc_lnum.unwrap_or(self.master.gc_lnum);
         self.master.write(&mut self.lebs, self.highest_ino)
+    }
+}
+
+/// How long data wait in a write buffer at least, and how much longer until the timer wakes an idle CPU for them
+/// (`fs/ubifs/io.c`, `new_wbuf_timer_nolock`): since 4.15 according to the interval of write-back, in 2.6.37 always 3 to 5 s
+/// (`WBUF_TIMEOUT_SOFTLIMIT`, `WBUF_TIMEOUT_HARDLIMIT`).
+fn wbuf_times_ns(options: &Options) -> (u64, u64) {
+    match options.rules {
+        KernelRules::V2_6 => (3_000_000_000, 2_000_000_000),
+        KernelRules::V6_1 => {
+            let delay_ns = u64::from(options.wbuf_delay_ms) * 1_000_000;
+            (delay_ns, delay_ns / 10)
+        }
     }
 }
 

@@ -55,9 +55,9 @@ impl Journal {
         }
     }
 
-    /// A buffer's timer may fire a tenth of its time late (`new_wbuf_timer_nolock`).
+    /// A buffer's timer fires within a range of time (`new_wbuf_timer_nolock`).
     fn sleep_until_timer(&self, lebs: &Lebs, at_ns: u64) {
-        lebs.sim.sleep_between(&causes::UBIFS_THREAD, at_ns, at_ns + self.wbuf_delay_ns / 10);
+        lebs.sim.sleep_between(&causes::UBIFS_THREAD, at_ns, at_ns + self.wbuf_slack_ns);
     }
 
     pub fn cancel_head_timer(&mut self, head: usize) {

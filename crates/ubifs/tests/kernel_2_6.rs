@@ -5,8 +5,8 @@ mod support;
 
 use ffslab_flash::Geometry;
 use ffslab_linux::OpenFlags;
-use ffslab_ubifs::{KernelRules, Options};
-use support::{Bench, Files};
+use ffslab_ubifs::{causes, KernelRules, Options};
+use support::{Bench, Files, SECOND_NS};
 
 const CHIP: Geometry = Geometry { page_bytes: 2048, oob_bytes: 64, pages_per_block: 64, blocks: 64 };
 
@@ -58,4 +58,19 @@ fn a_small_index_survives_drop_caches() {
     assert!(old + 13 <= new, "{old} reads of 2.6.37, {new} of 6.1");
     let large = 600;
     assert_eq!(reads_after_drop(KernelRules::V2_6, large), reads_after_drop(KernelRules::V6_1, large));
+}
+
+#[test]
+fn what_waits_in_a_buffer_is_written_after_three_to_five_seconds_whatever_the_interval_of_write_back() {
+    let programs_after = |rules, seconds| {
+        let options = Options { rules, wbuf_delay_ms: 1_000, ..Options::default() };
+        let mut bench = Bench::new(CHIP, 8 << 20, options);
+        bench.mount().unwrap();
+        bench.vfs.sleep_ns(10 * SECOND_NS);
+        bench.vfs.mkdir(b"d", 0o755).unwrap();
+        bench.vfs.sleep_ns(seconds * SECOND_NS);
+        bench.sim.causes().of_task(&causes::UBIFS_THREAD).page_programs
+    };
+    assert_eq!([2, 6].map(|seconds| programs_after(KernelRules::V6_1, seconds)), [1, 1]);
+    assert_eq!([2, 6].map(|seconds| programs_after(KernelRules::V2_6, seconds)), [0, 1]);
 }

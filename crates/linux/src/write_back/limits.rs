@@ -1,7 +1,7 @@
 //! How many pages may be dirty: the global limits, and the share of one device in them, which depends on how much it
 //! has written lately (`mm/page-writeback.c`, `lib/flex_proportions.c`).
 
-use crate::config::{DirtyLimits, WriteBackKnobs, WriteBackRules};
+use crate::config::{DirtyLimits, WriteBackKnobs};
 use ffslab_fs::PAGE_BYTES;
 use ffslab_sim::Sim;
 
@@ -39,10 +39,9 @@ impl Thresholds {
     }
 }
 
-/// The share of one device in all pages that were written lately. A device that has not written for a while has no
-/// share, so the flusher writes everything dirty as soon as it wakes.
+/// The share of one device in all pages that were written lately, as 6.1 counts it. A device that has not written for a
+/// while has no share, so the flusher writes everything dirty as soon as it wakes.
 pub(super) struct Share {
-    rules: WriteBackRules,
     /// Written pages of all devices. It begins at one, so that the share stays below the whole.
     all_events: u64,
     events: u64,
@@ -51,8 +50,8 @@ pub(super) struct Share {
 }
 
 impl Share {
-    pub fn new(rules: WriteBackRules) -> Share {
-        Share { rules, all_events: 1, events: 0, period_end_tick: None }
+    pub fn new() -> Share {
+        Share { all_events: 1, events: 0, period_end_tick: None }
     }
 
     /// Starts counting for another device. The pages that the old one wrote still count in the sum.
@@ -65,8 +64,7 @@ impl Share {
         self.age(sim);
         self.events += 1;
         self.all_events += 1;
-        // 2.6.37 counted periods in pages, which changes nothing for a single device.
-        if self.period_end_tick.is_none() && self.rules == WriteBackRules::V6_1 {
+        if self.period_end_tick.is_none() {
             self.start_period(sim, tick(sim) + ticks(sim, PERIOD_S));
         }
     }
@@ -147,7 +145,7 @@ mod tests {
     #[test]
     fn a_device_that_has_not_written_has_no_share() {
         let sim = Sim::new(SimConfig::default());
-        let mut share = Share::new(WriteBackRules::V6_1);
+        let mut share = Share::new();
         assert_eq!(share.of(&sim, 1_000), 0);
         (0..99).for_each(|_| share.count(&sim));
         assert_eq!(share.of(&sim, 1_000), 990);
@@ -158,7 +156,7 @@ mod tests {
     #[test]
     fn what_was_written_counts_half_after_each_period() {
         let sim = Sim::new(SimConfig::default());
-        let mut share = Share::new(WriteBackRules::V6_1);
+        let mut share = Share::new();
         (0..999).for_each(|_| share.count(&sim));
         sim.program_computes(3_200_000_000);
         share.of(&sim, 1);

@@ -34,7 +34,7 @@ pub(super) enum Certainty {
 pub(super) enum Start {
     /// At the first page.
     First,
-    /// At the page where the last walk ended. The walk does not return to the pages before it (`range_cyclic`).
+    /// At the page where the last walk ended (`range_cyclic`). The walk returns to the pages before it only on 2.6.37.
     WhereItStopped,
 }
 
@@ -48,6 +48,8 @@ pub(super) struct Walk {
     gives_way: bool,
     has_begun: bool,
     is_done: bool,
+    /// At the end of the file the walk goes on with the pages before this one (`cycled`, until 4.20).
+    wraps_to: Option<u64>,
     next: u64,
     /// The page at which the next walk begins.
     reached: u64,
@@ -71,6 +73,7 @@ impl Walk {
             gives_way,
             has_begun: false,
             is_done: false,
+            wraps_to: None,
             next: 0,
             reached: 0,
             batch: [0; BATCH_PAGES_MAX],
@@ -139,7 +142,11 @@ pub(super) fn write_pages(
     let sleeps = fs.sim().config().nand_wait == NandWait::Sleep;
     loop {
         if walk.batch_at == walk.batch_len && !next_batch(cache, ino, walk) {
-            break;
+            match walk.wraps_to.take().filter(|_| !walk.is_done) {
+                Some(begin) => (walk.next, walk.reached, walk.last) = (0, 0, begin - 1),
+                None => break,
+            }
+            continue;
         }
         while walk.batch_at < walk.batch_len {
             if sleeps && take_turns(fs, cache) && walk.gives_way {
@@ -147,7 +154,8 @@ pub(super) fn write_pages(
             }
             let index = walk.batch[walk.batch_at];
             walk.batch_at += 1;
-            walk.reached = index;
+            // 6.1 ends a walk before the last page that it wrote, unless there was an error (`done_index`).
+            walk.reached = index + u64::from(cache.state().rules == WriteBackRules::V2_6);
             let for_setup = cache.state().is_page_of_setup(ino, index);
             if cache.clean_for_writing(ino, index) {
                 // The file system may replace this reason by a more precise one.
@@ -168,12 +176,16 @@ fn begin_walk(cache: &mut impl DirtyCache, ino: Ino, walk: &mut Walk) {
     walk.has_begun = true;
     let now = tick(&cache.state().sim);
     cache.state().bandwidth.writing_starts(now);
+    let rules = cache.state().rules;
     let Some(inode) = cache.state().inodes.get_mut(ino) else { return };
     walk.next = match walk.start {
         Start::First => walk.first,
         Start::WhereItStopped => inode.next_index,
     };
     walk.reached = walk.next;
+    if rules == WriteBackRules::V2_6 && walk.start == Start::WhereItStopped && walk.next > 0 {
+        walk.wraps_to = Some(walk.next);
+    }
     if walk.certainty != Certainty::No {
         inode.to_write.extend(inode.pages.range(walk.next, walk.last));
     }
@@ -236,13 +248,16 @@ fn write_page(
 /// Counts a written page for the device's share and speed.
 fn page_was_written(cache: &mut impl DirtyCache) {
     let write_back = &mut cache.state();
-    write_back.share.count(&write_back.sim);
+    match write_back.rules {
+        WriteBackRules::V6_1 => write_back.share.count(&write_back.sim),
+        WriteBackRules::V2_6 => write_back.written_part.count(),
+    }
     write_back.bandwidth.page_written(tick(&write_back.sim));
 }
 
 fn end_walk(cache: &mut impl DirtyCache, ino: Ino, walk: &mut Walk) {
     let is_cyclic = walk.start == Start::WhereItStopped;
-    if is_cyclic && !walk.is_done {
+    if is_cyclic && !walk.is_done && cache.state().rules == WriteBackRules::V6_1 {
         walk.reached = 0;
     }
     if is_cyclic || (walk.is_of_whole_file() && walk.pages_left > 0) {

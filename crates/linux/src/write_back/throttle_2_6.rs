@@ -8,10 +8,12 @@ use super::{check_power, pause, DirtyCache, WriteBack};
 use ffslab_fs::{FileSystem, Result};
 
 impl WriteBack {
-    /// Whether a writer checks the limits now. If so, returns how many pages it has to write if they are exceeded: one
-    /// and a half times as many as it has dirtied.
+    /// Called after each page that is written to, be it dirty already or not: whether the writer checks the limits now. If
+    /// so, returns how many pages it has to write if they are exceeded: one and a half times as many as it has written to
+    /// (`balance_dirty_pages_ratelimited_nr`, `sync_writeback_pages`).
     fn duty_pages(&mut self) -> Option<u64> {
         let writer = &mut self.writer;
+        writer.unlooked += 1;
         let after = if writer.is_exceeded { EXCEEDED_LOOK_PAGES } else { writer.unlooked_max };
         if writer.unlooked < after {
             return None;
@@ -21,11 +23,11 @@ impl WriteBack {
         Some(dirtied + dirtied / 2)
     }
 
-    /// The limit for a writer that is the only heavy one on the only device (`task_dirty_limit`): seven eighths of the
-    /// device's share.
+    /// The limit for a writer: the device's part of the limit, less up to an eighth of it, according to the writer's part in
+    /// all pages that were dirtied (`bdi_dirty_limit`, `task_dirty_limit`).
     fn writer_limit(&mut self, thresholds: Thresholds) -> u64 {
-        let share = self.share.of(&self.sim, thresholds.dirty);
-        share - share / 8
+        let share = self.written_part.of(thresholds.dirty);
+        share - self.dirtied_part.of(share / 8)
     }
 }
 
@@ -38,18 +40,19 @@ pub(super) fn balance_dirty_pages_2_6(cache: &mut impl DirtyCache, fs: &mut dyn 
     let pause_ticks_max = (ticks(&cache.state().sim, 1) / 10).max(1) as u32;
     let mut pause_ticks = 1;
     let mut written = 0;
+    let mut was_exceeded = false;
     let mut patience = Patience::new(cache.state().bandwidth.written);
     loop {
         let dirty = cache.state().inodes.dirty_pages;
         if dirty <= thresholds.free_run() {
-            cache.state().writer.is_exceeded = false;
             break;
         }
         let limit = cache.state().writer_limit(thresholds);
-        cache.state().writer.is_exceeded = dirty > limit || dirty > thresholds.dirty;
-        if !cache.state().writer.is_exceeded {
+        was_exceeded = dirty > limit || dirty > thresholds.dirty;
+        if !was_exceeded {
             break;
         }
+        cache.state().writer.is_exceeded = true;
         if dirty > limit {
             written += write_in_writer(cache, fs, duty_pages)?;
             if written >= duty_pages {
@@ -63,7 +66,9 @@ pub(super) fn balance_dirty_pages_2_6(cache: &mut impl DirtyCache, fs: &mut dyn 
         }
         pause_ticks = (2 * pause_ticks).min(pause_ticks_max);
     }
+    // A writer that has paused and now finds few dirty pages soon looks again: what it found first still counts.
     let write_back = &mut cache.state();
+    write_back.writer.is_exceeded &= was_exceeded;
     if write_back.inodes.dirty_pages > thresholds.background && !write_back.flusher.has_requests() {
         write_back.ask_for_background();
     }
