@@ -164,6 +164,9 @@ fn content_source<'py>(
     Ok((PyBytes::new(py, &bytes), stride, pool))
 }
 
+/// Phase and index of a step, and its calls.
+type CallsOfStep = (&'static str, usize, String);
+
 /// The calls of steps that are programs of their own, for a real kernel: lines of each, and the bytes that they name. `setup`
 /// and `measure` are steps (JSON lists), `names` those that are wanted; the other arguments are those of `planned_variants`.
 #[pyfunction]
@@ -177,7 +180,7 @@ fn recorded_calls<'py>(
     setup: &str,
     measure: &str,
     names: Vec<String>,
-) -> PyResult<(Vec<(&'static str, usize, String)>, Bound<'py, PyBytes>)> {
+) -> PyResult<(Vec<CallsOfStep>, Bound<'py, PyBytes>)> {
     let steps = |json: &str| -> PyResult<Vec<Step>> {
         serde_json::from_str(json).map_err(|error| InputError::new_err(format!("{file_name}: {error}")))
     };
