@@ -373,7 +373,7 @@ LISTED_FILE_SYSTEMS = re.compile(rf"{FILE_SYSTEM}(?:\s*[,|&]\s*|\s+(?:or|and)\s+
 COMMENT = re.compile(r"^\s*(//|#).*$", re.MULTILINE)
 # Where file systems are named one by one: their own crates, the table, and what is by its nature about given ones.
 MAY_LIST_FILE_SYSTEMS = re.compile(
-    r"^(crates/(jffs2|yaffs2|ubifs|rtems|conformance)/|crates/lab/src/file_systems/"
+    r"^(crates/(jffs2|yaffs2|ubifs|rtems|conformance)/|crates/machine/src/file_systems/"
     r"|python/ffslab/(studies|boards)/|python/ffslab/sqlite/look_ups\.py)"
 )
 
@@ -408,7 +408,7 @@ def test_systems_are_listed_in_one_table() -> None:
     library = []
     for path in repository_files(".rs", ".py"):
         name = path.relative_to(ROOT).as_posix()
-        if re.match(r"(crates/\w+/src|python/ffslab)/", name) and not name.startswith("crates/lab/src/systems/"):
+        if re.match(r"(crates/\w+/src|python/ffslab)/", name) and not name.startswith("crates/machine/src/systems/"):
             library.append(path)
     assert len(library) > 100
     assert complaints_about(lists_of_systems, iter(library)) == []

@@ -9,10 +9,10 @@ use ffslab_images::Layout;
 use ffslab_jffs2::Endian;
 use ffslab_lab::counts::CauseSummary;
 use ffslab_lab::legend::Legend;
-use ffslab_lab::stack::{Stack, StackSpec};
-use ffslab_lab::stack_keys::{EndianName, StackKeys};
 use ffslab_lab::LabError;
 use ffslab_linux::OpenFlags;
+use ffslab_machine::stack::{Stack, StackSpec};
+use ffslab_machine::stack_keys::{EndianName, StackKeys};
 use ffslab_profiles::block_device;
 use ffslab_rtems::libio;
 use ffslab_rtems::profile::DeviceProfile;
@@ -137,9 +137,9 @@ impl Machine {
 fn stack_with(spec: &StackSpec, image: &[u8], layout: &Layout) -> Result<Stack, String> {
     let mut spec = spec.clone();
     let OnChip { geometry, mut pages, bytes, oob } = layout.fs.format().on_chip(image, layout)?;
-    spec.geometry = geometry;
-    spec.first_block = 0;
-    spec.partition_blocks = geometry.blocks;
+    spec.partition.geometry = geometry;
+    spec.partition.first_block = 0;
+    spec.partition.partition_blocks = geometry.blocks;
     let mut stack = Stack::new(&spec)?;
     stack.put(Path::new("its pages"), &mut pages, bytes, oob)?;
     Ok(stack)

@@ -2,7 +2,7 @@
 
 use ffslab_images::{read_trees, Wanted};
 use ffslab_inspect::{inspect, InspectOptions, Inspection};
-use ffslab_lab::file_systems::image_formats;
+use ffslab_machine::file_systems::image_formats;
 use ffslab_rtems::bdbuf::{Bdbuf, BdbufConfig};
 use ffslab_rtems::device::Device;
 use ffslab_rtems::imfs::{Imfs, ImfsOptions};

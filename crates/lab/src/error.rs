@@ -1,6 +1,7 @@
 //! What can go wrong in the laboratory.
 
 use ffslab_images::ImageError;
+use ffslab_machine::MachineError;
 use ffslab_profiles::ProfileError;
 use ffslab_workload::toml_text::TomlError;
 use thiserror::Error;
@@ -26,6 +27,12 @@ impl From<TomlError> for LabError {
 
 impl From<ProfileError> for LabError {
     fn from(error: ProfileError) -> LabError {
+        LabError::Input(error.to_string())
+    }
+}
+
+impl From<MachineError> for LabError {
+    fn from(error: MachineError) -> LabError {
         LabError::Input(error.to_string())
     }
 }

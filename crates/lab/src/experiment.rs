@@ -3,8 +3,10 @@
 
 use crate::data::StackChange;
 use crate::error::LabError;
-use crate::stack_keys::{keys_of_others, StackKeys, StackTable};
-use crate::systems;
+use ffslab_machine::file_systems::keys_of_others;
+use ffslab_machine::stack_keys::StackKeys;
+use ffslab_machine::systems;
+use ffslab_machine::StackTable;
 use ffslab_workload::toml_text::{friendlier, line_of, toml_error, unknown};
 use ffslab_workload::Step;
 use schemars::JsonSchema;

@@ -16,21 +16,14 @@ use ffslab_workload::Content;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-mod kept;
 mod layout;
 mod report;
+mod running;
 
-pub use kept::Kept;
-use layout::{advise, lay_out, make_directories};
+use layout::{advise, lay_out, make_directories, FILE_PERMISSIONS, PIECE_BYTES_MAX};
 pub use report::{FioReport, JobReport};
-use report::{Log, Measured};
-
-/// Permissions of files and directories that jobs make.
-const FILE_PERMISSIONS: u32 = 0o644;
-const DIRECTORY_PERMISSIONS: u32 = 0o755;
-
-/// The largest piece in which a request's data are moved; a larger request is one call in several pieces.
-const PIECE_BYTES_MAX: u64 = 8 << 20;
+pub use running::Kind;
+use running::{Log, Measured, Running, State};
 
 /// A job file and the logs that it replays.
 #[derive(Clone, Debug)]
@@ -86,46 +79,12 @@ pub struct Request<'a> {
     pub latency_ns: u64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    Read,
-    Write,
-    Sync,
-}
-
 /// Why the jobs could not be run to their ends.
 #[derive(Clone, Debug)]
 pub enum FioError {
     /// One line: which job, what is wrong.
     Failed(String),
     Interrupted,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    Waiting,
-    /// The process makes its next call at `ready_ns`. Of processes with the same time the one with the smaller ticket
-    /// is first.
-    Active {
-        ready_ns: u64,
-        ticket: u64,
-    },
-    Ended,
-}
-
-struct Running {
-    process: Process,
-    job_index: usize,
-    /// Number of the reporting group that the process belongs to.
-    group: u32,
-    state: State,
-    start_ns: u64,
-    descriptors: Vec<Option<Fd>>,
-    /// For each file the position at which the last transfer ended, for engines that use the file position. `u64::MAX`
-    /// means that it is not known.
-    positions: Vec<u64>,
-    measured: Measured,
-    log: Option<Log>,
 }
 
 /// Processes whose files are laid out and that have not started yet.

@@ -5,14 +5,14 @@ use crate::data::StackChange;
 use crate::error::LabError;
 use crate::estimate::{self, Estimate, CALLS_MAX};
 use crate::experiment::{Experiment, Variant};
-use crate::machine::{MachineSpec, State};
 use crate::probe_log::has_nand;
 use crate::requests::rows_of_a_variant;
 use crate::result::{RunResult, Summary, VariantSummary};
 use crate::run::{check_saves, run, Outcome, Plan, RunError, Watch};
-use crate::stack_keys::StackTable;
 use crate::state::{check_steps, Recipe, StateCache};
 use crate::traces::{ReadParquet, Traces};
+use ffslab_machine::spec::{MachineSpec, State};
+use ffslab_machine::StackTable;
 use rayon::prelude::*;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -144,10 +144,7 @@ fn check<'a>(
         let steps = variant.setup.iter().chain(&variant.measure);
         traces.read(steps.clone(), base_dir, parquet).map_err(place)?;
         let in_stack = |text: String| place(format!("[stack]: {text}"));
-        let (spec, keys) = MachineSpec::of(&variant.stack, base_dir).map_err(|error| match error {
-            LabError::Input(text) => in_stack(text),
-            other => other,
-        })?;
+        let (spec, keys) = variant.stack.machine(base_dir).map_err(|error| in_stack(error.to_string()))?;
         // Building the stack finds impossible geometries before the first variant runs.
         let system = spec.build(None).map_err(in_stack)?;
         if variant.probe_logs {

@@ -1,8 +1,7 @@
 //! # lab: from an experiment file to results
 //!
-//! **Role.** Reads experiments, builds the stack that they describe, runs their steps in virtual time, and reports: latencies,
-//! flash operations by cause, energy, wear. Holds the tables of file systems, systems and media. The Python package and its
-//! command line are thin layers over [`run_experiment`], [`Session`] and [`SCHEMAS`].
+//! **Role.** Reads experiments, has the machine built that they describe (`machine`), runs their steps on it in virtual time,
+//! and reports: latencies, flash operations by cause, energy, wear. The Python package and its command line are thin layers over [`run_experiment`], [`Session`] and [`SCHEMAS`].
 //!
 //! **Follows.** The methodology of the papers: explore, model, simulate, compare.
 //!
@@ -10,22 +9,15 @@
 //! processes but for those of fio jobs.
 
 mod activity;
-pub mod bare;
-pub mod case;
-mod case_yaffs2;
 mod columns;
 pub mod counts;
 pub mod data;
 pub mod error;
 mod estimate;
 pub mod experiment;
-pub mod file_systems;
 pub mod fio;
 mod lab;
 pub mod legend;
-pub mod machine;
-pub mod media;
-pub mod mount_options;
 pub mod planned;
 pub mod postmark;
 mod probe_log;
@@ -34,15 +26,11 @@ mod recorder;
 pub mod replay;
 pub mod requests;
 pub mod result;
-pub mod rtems;
 pub mod run;
 pub mod schemas;
 pub mod session;
-pub mod stack;
-pub mod stack_keys;
 pub mod state;
 pub mod stats;
-pub mod systems;
 pub mod tally;
 pub mod traces;
 
@@ -58,7 +46,6 @@ pub use ffslab_workload::quoting;
 pub use ffslab_workload::text::io_reason;
 pub use ffslab_workload::trace::table::TraceColumns;
 pub use ffslab_workload::Step;
-pub use file_systems::{register, Descriptor};
 pub use lab::{check_experiment, run_experiment, run_experiment_with, Given};
 pub use planned::{content_source, planned_variants, PlannedVariant};
 pub use recorded::{recorded_calls, RecordedStep, ToRecord};

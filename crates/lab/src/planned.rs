@@ -3,9 +3,9 @@
 
 use crate::error::LabError;
 use crate::experiment::Experiment;
-use crate::machine::FlashSummary;
-use crate::stack::StackSpec;
-use crate::stack_keys::StackKeys;
+use ffslab_machine::spec::FlashSummary;
+use ffslab_machine::stack::StackSpec;
+use ffslab_machine::stack_keys::StackKeys;
 use ffslab_workload::content::{Content, POOL_BYTES, STRIDE_BYTES};
 use ffslab_workload::steps::ContentName;
 use ffslab_workload::Step;
@@ -49,14 +49,12 @@ pub fn planned_variants(toml_text: &str, file_name: &str, base_dir: &Path) -> Re
             let text = format!("{file_name}: [stack]: system = \"rtems\" has no Linux kernel to boot");
             return Err(LabError::Input(text));
         };
-        let (spec, stack) = StackSpec::from_keys(keys, base_dir).map_err(|error| match error {
-            LabError::Input(text) => LabError::Input(format!("{file_name}: [stack]: {text}")),
-            other => other,
-        })?;
+        let (spec, stack) = StackSpec::from_keys(keys, base_dir)
+            .map_err(|error| LabError::Input(format!("{file_name}: [stack]: {error}")))?;
         Ok(PlannedVariant {
             name: variant.name,
             seed: variant.seed,
-            flash: PlannedFlash { chip: FlashSummary::from(&spec), partition_blocks: spec.partition_blocks },
+            flash: PlannedFlash { chip: FlashSummary::from(&spec), partition_blocks: spec.partition.partition_blocks },
             stack,
             state: variant.state,
             setup: variant.setup,

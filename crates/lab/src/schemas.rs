@@ -6,8 +6,9 @@ use crate::experiment::ExperimentFile;
 use crate::planned::PlannedVariant;
 use crate::result::{Summary, VariantSummary};
 use crate::session::SessionTotals;
-use crate::stack_keys::StackTable;
 use ffslab_images::Part;
+use ffslab_machine::systems::NamesFilledIn;
+use ffslab_machine::StackTable;
 use ffslab_profiles::{ProfileName, ShownProfile};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
@@ -49,9 +50,16 @@ pub const SCHEMAS: &[Described] = &[
 ];
 
 fn read<T: JsonSchema>() -> Schema {
-    SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<T>()
+    SchemaSettings::draft2020_12()
+        .with_transform(NamesFilledIn::AllThatThereAre)
+        .into_generator()
+        .into_root_schema_for::<T>()
 }
 
 fn written<T: JsonSchema>() -> Schema {
-    SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<T>()
+    SchemaSettings::draft2020_12()
+        .for_serialize()
+        .with_transform(NamesFilledIn::Any)
+        .into_generator()
+        .into_root_schema_for::<T>()
 }

@@ -7,15 +7,15 @@ use crate::activity::Activity;
 use crate::columns::{BlockColumns, RequestColumns};
 use crate::counts::{CauseSummary, Counts};
 use crate::error::LabError;
-use crate::machine::MachineSpec;
 use crate::requests::{Call, CallOp};
 use crate::result::{EnergySummary, Labels, VariantSummary};
 use crate::run::{Boundary, Facts, Instants, Kept, Outcome, RunError, Runner, StepBegun, StepOutcome};
-use crate::stack::{Stack, EPOCH_S};
-use crate::stack_keys::StackTable;
 use crate::traces::Traces;
 pub use ffslab_flash::Torn;
 use ffslab_fs::Stat;
+use ffslab_machine::spec::MachineSpec;
+use ffslab_machine::stack::{Stack, EPOCH_S};
+use ffslab_machine::StackTable;
 use ffslab_sim::units::ns_to_us;
 use ffslab_sim::{Causes, FORMATTING};
 use ffslab_system::{timed, Answer, Fd, OpenFlags, System};
@@ -114,7 +114,7 @@ impl Session {
     /// The same with a time of day at virtual time 0, in seconds since 1970. It only enters time stamps.
     pub fn at(stack_toml: &str, seed: u64, base_dir: &Path, epoch_s: u64) -> Result<Session, LabError> {
         let table = StackTable::parse(stack_toml).map_err(|error| wrong_key(stack_toml, &error))?;
-        let (mut spec, keys) = MachineSpec::of(&table, base_dir)?;
+        let (mut spec, keys) = table.machine(base_dir)?;
         spec.set_epoch_s(epoch_s);
         let system = spec.build(None).map_err(LabError::Input)?;
         let mut runner = Runner::new(system, seed, Cow::Owned(Traces::default()), Box::new(|_| true));

@@ -5,11 +5,11 @@
 //! starts from a chip that was switched on again, with nothing in memory, at the time of day at which the state was
 //! complete.
 
-use crate::machine::{ImageOf, MachineSpec, State};
 use crate::run::{RunError, Runner, Watch};
 use crate::traces::Traces;
 use ffslab_flash::ChipImage;
 use ffslab_images::file::read_file;
+use ffslab_machine::spec::{ImageOf, MachineSpec, State};
 use ffslab_mtd::MediumImage;
 use ffslab_workload::Step;
 use sha2::{Digest, Sha256};

@@ -14,9 +14,9 @@
 //! JFFS2, 33 to 41 % for YAFFS2, whose chunks never share a page: not explained. The CPU costs of the board are not the
 //! reason: they came in with the calibration from its traces and moved these gains by a point.
 
-use ffslab_lab::stack::{Stack, StackSpec};
 use ffslab_lab::{run_experiment, Experiment};
 use ffslab_linux::OpenFlags;
+use ffslab_machine::stack::{Stack, StackSpec};
 use ffslab_workload::{Content, SplitMix64};
 use std::path::Path;
 

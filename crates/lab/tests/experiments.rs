@@ -1,9 +1,8 @@
 //! Experiments from end to end: text in, results or one clear line out.
 
 use ffslab_lab::result::VariantSummary;
-use ffslab_lab::stack::StackSpec;
-use ffslab_lab::stack_keys::{CompressionName, StackTable};
 use ffslab_lab::{run_experiment, Experiment, LabError, RunResult};
+use ffslab_machine::stack_keys::CompressionName;
 use std::path::Path;
 
 const SMALL: &str = r#"
@@ -67,11 +66,7 @@ fn every_experiment_of_the_repository_can_be_read() {
             let text = std::fs::read_to_string(&file).unwrap();
             let experiment = Experiment::parse(&text, &file.display().to_string()).unwrap();
             for variant in &experiment.variants {
-                match &variant.stack {
-                    StackTable::Linux(keys) => drop(StackSpec::from_keys(keys, &study).unwrap()),
-                    StackTable::Rtems(keys) => drop(keys.resolve(&study).unwrap()),
-                    StackTable::Bare(keys) => drop(keys.resolve(&study).unwrap()),
-                }
+                drop(variant.stack.machine(&study).unwrap());
             }
             found += 1;
         }

@@ -1,9 +1,11 @@
 //! A file system of RTEMS that is not part of the laboratory joins by one call, and runs experiments.
 
 use ffslab_fs::Errno;
-use ffslab_lab::file_systems::on_rtems::{Given, OnDisk, OnRtems, RtemsFs};
-use ffslab_lab::rtems::RtemsKeys;
-use ffslab_lab::{register, run_experiment, Descriptor, RunResult};
+use ffslab_lab::{run_experiment, RunResult};
+use ffslab_machine::file_systems::on_rtems::{Given, OnDisk, OnRtems, RtemsFs};
+use ffslab_machine::file_systems::Descriptor;
+use ffslab_machine::register;
+use ffslab_machine::rtems_keys::RtemsKeys;
 use ffslab_rtems::bdbuf::{Bdbuf, DiskId};
 use ffslab_rtems::libio::FileSystem;
 use ffslab_rtems::{dosfs, Quirks};

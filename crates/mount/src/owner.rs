@@ -4,8 +4,8 @@
 //! root, as mkfs and the file systems themselves make it; on a board somebody with the right to calls chown(2).
 
 use ffslab_fs::Stat;
-use ffslab_lab::mount_options::MountOptions;
 use ffslab_lab::Session;
+use ffslab_machine::mount_options::MountOptions;
 use ffslab_system::Caller;
 use nix::unistd::{getegid, geteuid, getgroups};
 

@@ -4,8 +4,8 @@ use crate::{to_json, to_python, InputError};
 use ffslab_images::recognise::mtdparts;
 use ffslab_images::{Given, ImageError, ImageFs, TreeEntry, Wanted};
 use ffslab_inspect::InspectOptions;
-use ffslab_lab::file_systems::{image_formats, image_fs};
 use ffslab_lab::Endian;
+use ffslab_machine::file_systems::{image_formats, image_fs};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use std::ffi::OsString;
@@ -152,7 +152,7 @@ type FileSystemRow = (&'static str, &'static str, &'static str, bool, Option<&'s
 /// The table of the file systems.
 #[pyfunction]
 pub fn file_systems() -> Vec<FileSystemRow> {
-    let row = |fs: &'static ffslab_lab::Descriptor| {
+    let row = |fs: &'static ffslab_machine::file_systems::Descriptor| {
         let is_volume = fs.image.is_some_and(|image| image.is_volume());
         (
             fs.name,
@@ -164,7 +164,7 @@ pub fn file_systems() -> Vec<FileSystemRow> {
             is_volume,
         )
     };
-    ffslab_lab::file_systems::all().into_iter().map(row).collect()
+    ffslab_machine::file_systems::all().into_iter().map(row).collect()
 }
 
 /// A row of the table of systems: name, title, who it is, the file systems that it mounts.
@@ -173,10 +173,10 @@ type SystemRow = (&'static str, &'static str, &'static str, Vec<&'static str>);
 /// The table of the systems; the first one is meant where none is named.
 #[pyfunction]
 pub fn systems() -> Vec<SystemRow> {
-    let row = |system: &&'static ffslab_lab::systems::Descriptor| {
+    let row = |system: &&'static ffslab_machine::systems::Descriptor| {
         (system.name, system.title, system.about, (system.file_systems)())
     };
-    ffslab_lab::systems::all().iter().map(row).collect()
+    ffslab_machine::systems::all().iter().map(row).collect()
 }
 
 /// A number of bytes as the kernel's command line has it: 0x100000, 1M, 512k. `None`: it is none.

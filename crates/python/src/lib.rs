@@ -316,7 +316,7 @@ fn printable(text: &[u8], one_line: bool) -> Cow<'_, str> {
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("InputError", module.py().get_type::<InputError>())?;
-    module.add("EPOCH_S", ffslab_lab::stack::EPOCH_S)?;
+    module.add("EPOCH_S", ffslab_machine::stack::EPOCH_S)?;
     module.add("PowerCut", module.py().get_type::<session::PowerCut>())?;
     module.add_class::<session::Session>()?;
     module.add_function(wrap_pyfunction!(run_experiment, module)?)?;

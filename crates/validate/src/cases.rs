@@ -1,7 +1,8 @@
 //! Reading files of measured cases, one JSON object per line.
 
-use ffslab_lab::case::Case;
-use ffslab_lab::{file_systems, LabError};
+use crate::case::Case;
+use crate::stacks;
+use ffslab_lab::LabError;
 use ffslab_workload::input;
 use ffslab_workload::text::io_reason;
 use ffslab_workload::toml_text::friendlier;
@@ -32,9 +33,7 @@ pub fn read_cases(path: &Path, text: &str) -> Result<Vec<Case>, LabError> {
 /// Errors: what is wrong, in one line.
 pub fn parse_case(line: &str) -> Result<Case, String> {
     let mut case: Case = serde_json::from_str(line).map_err(|error| malformed(&error))?;
-    if let Ok(fs) = file_systems::mountable(&case.system.fs) {
-        fs.complete_case(&mut case);
-    }
+    stacks::complete(&mut case);
     for (list, steps) in [("setup", &case.setup), ("measure", &case.measure)] {
         for (index, step) in steps.iter().enumerate() {
             step.check().map_err(|text| format!("{list} step {} ({}): {text}", index + 1, step.title()))?;

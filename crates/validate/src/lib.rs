@@ -5,99 +5,51 @@
 //!
 //! **Follows.** The format of the measured cases (steps, counters, statistics), and that of measured runs of RTEMS.
 //!
-//! **Leaves out.** Measuring: cases come from real systems (`ffslab reference run`, `probe`). What stack a case runs on:
-//! the descriptor of its file system says so (`lab`).
+//! **Leaves out.** Measuring: cases come from real systems (`ffslab reference run`, `probe`). Building what a case
+//! runs on (`machine`); running its steps (`lab`).
 
+pub mod case;
+mod case_yaffs2;
 pub mod cases;
 mod glob;
+mod parallel;
+mod report;
 mod rtems;
+pub mod stacks;
 mod summary;
 
+use case::{Case, Expect};
 use cases::{read_cases, read_text};
-use ffslab_lab::case::{Case, Expect};
 use ffslab_lab::requests::ROWS_MAX;
 use ffslab_lab::result::MeanSd;
 use ffslab_lab::run::{run, Outcome, Plan, RunError};
-use ffslab_lab::stack::Stack;
 use ffslab_lab::traces::Traces;
 use ffslab_lab::{Described, LabError};
+use ffslab_machine::stack::Stack;
 use ffslab_sim::units::ns_to_us;
 use ffslab_sim::OpCounts;
 use ffslab_workload::Step;
-use rayon::prelude::*;
+use parallel::{in_parallel, nothing_matches};
+use report::Pairs;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{json, Map, Value};
 use std::collections::BTreeMap;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+pub use report::{CaseReport, Pair, ValidateOptions};
 pub use summary::{summarize, Summary, SummaryRow};
 
 /// What is answered.
 pub const SCHEMAS: &[Described] =
     &[Described::written::<ValidationReport>("validation", "comparisons with measured cases")];
 
-/// Which cases to run, and on how many threads.
-#[derive(Clone, Debug, Default)]
-pub struct ValidateOptions {
-    /// Runs only the cases whose id matches this pattern; see the module `glob`.
-    pub only: Option<String>,
-    /// Number of threads; 0: one per core.
-    pub jobs: usize,
-}
-
 /// All comparisons, in the order of the file.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ValidationReport {
     pub cases: Vec<CaseReport>,
     pub summary: Summary,
-}
-
-/// An expected and a simulated value under one name.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct Pair {
-    #[serde(serialize_with = "whole_if_whole")]
-    pub expected: f64,
-    #[serde(serialize_with = "whole_if_whole")]
-    pub simulated: f64,
-}
-
-/// Writes 5.0 as 5, so that counters look like counters.
-fn whole_if_whole<S: serde::Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
-    if value.fract() == 0.0 && value.abs() < 9e15 {
-        serializer.serialize_i64(*value as i64)
-    } else {
-        serializer.serialize_f64(*value)
-    }
-}
-
-type Pairs = BTreeMap<String, Pair>;
-
-#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
-pub struct CaseReport {
-    pub id: String,
-    pub family: String,
-    pub fs: String,
-    /// Main counters in the main phase of the case.
-    pub counters: Pairs,
-    pub latency_us: Pairs,
-    pub latency_unlink_us: Pairs,
-    /// Main counters by the task that issued the operations, where they differ. They help to find the cause of a
-    /// difference.
-    pub by_task: BTreeMap<String, Pairs>,
-    /// Mean and standard deviation of the erases per block in the main phase.
-    pub erases_per_block: Pairs,
-    /// Values that are not counters of the main phase: bytes, files, virtual time.
-    pub facts: Pairs,
-    /// Main counters and virtual time after each recorded step, where they differ. They help to find the cause of a
-    /// difference.
-    pub after_step: Vec<Value>,
-    /// Why the case does not count in the summary, though it was run.
-    pub not_counted: Option<String>,
-    /// Why nothing could be compared.
-    pub error: Option<String>,
 }
 
 /// The counters that are compared.
@@ -115,10 +67,20 @@ pub fn validate(
     progress: &(dyn Fn(f64) -> bool + Sync),
 ) -> Result<ValidationReport, LabError> {
     let text = read_text(path)?;
-    if rtems::are_in(&text) {
-        return rtems::validate(path, &text, options, progress);
-    }
-    let mut cases = read_cases(path, &text)?;
+    let reports = match rtems::are_in(&text) {
+        true => rtems::reports(path, &text, options, progress)?,
+        false => reports(path, &text, options, progress)?,
+    };
+    Ok(ValidationReport { summary: summarize(&reports), cases: reports })
+}
+
+fn reports(
+    path: &Path,
+    text: &str,
+    options: &ValidateOptions,
+    progress: &(dyn Fn(f64) -> bool + Sync),
+) -> Result<Vec<CaseReport>, LabError> {
+    let mut cases = read_cases(path, text)?;
     if let Some(pattern) = &options.only {
         let (all, example) = (cases.len(), cases[0].id.clone());
         cases.retain(|case| glob::matches(pattern, &case.id));
@@ -128,55 +90,7 @@ pub fn validate(
     }
     let base_dir = path.parent().unwrap_or(Path::new(""));
     let one = |case: &Case, go_on: &dyn Fn() -> bool| check(case, base_dir, go_on);
-    let reports = in_parallel(&cases, weight, options, progress, one)?;
-    Ok(ValidationReport { summary: summarize(&reports), cases: reports })
-}
-
-fn nothing_matches(path: &Path, pattern: &str, all: usize, example: &str) -> LabError {
-    let text = format!("no case of {all} matches \"{pattern}\": ids look like {example}");
-    LabError::Input(format!("{}: {text}", path.display()))
-}
-
-/// Limit for the number of threads. No machine on which this runs has more cores.
-const THREADS_MAX: usize = 256;
-
-/// Runs all cases on the threads that `options` allow, and returns the results in the order of the cases. `run` returns
-/// `None` when it was interrupted.
-fn in_parallel<C: Sync, R: Send>(
-    cases: &[C],
-    weight: impl Fn(&C) -> u64,
-    options: &ValidateOptions,
-    progress: &(dyn Fn(f64) -> bool + Sync),
-    run: impl Fn(&C, &dyn Fn() -> bool) -> Option<R> + Sync,
-) -> Result<Vec<R>, LabError> {
-    let weights: Vec<u64> = cases.iter().map(weight).collect();
-    let total = weights.iter().fold(0, |sum: u64, weight| sum.saturating_add(*weight)).max(1);
-    let done = AtomicU64::new(0);
-    let stop = AtomicBool::new(false);
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(options.jobs.min(THREADS_MAX))
-        .build()
-        .map_err(|error| LabError::Internal(format!("threads: {error}")))?;
-    let results: Vec<Option<R>> = pool.install(|| {
-        // Threads take one case at a time. The cases differ too much in length to be distributed in advance.
-        cases
-            .par_iter()
-            .zip(&weights)
-            .with_max_len(1)
-            .map(|(case, weight)| {
-                let watch = || {
-                    if !progress(done.load(Ordering::Relaxed) as f64 / total as f64) {
-                        stop.store(true, Ordering::Relaxed);
-                    }
-                    !stop.load(Ordering::Relaxed)
-                };
-                let result = run(case, &watch)?;
-                done.fetch_add(*weight, Ordering::Relaxed);
-                watch().then_some(result)
-            })
-            .collect()
-    });
-    results.into_iter().collect::<Option<Vec<R>>>().ok_or(LabError::Interrupted)
+    in_parallel(&cases, weight, options, progress, one)
 }
 
 /// Estimates the work for a case, for the progress. A mount counts as a hundred calls.
@@ -208,7 +122,7 @@ pub fn check(case: &Case, base_dir: &Path, go_on: &dyn Fn() -> bool) -> Option<C
 fn simulate(case: &Case, base_dir: &Path, go_on: &dyn Fn() -> bool) -> Result<Outcome, RunError> {
     let mut traces = Traces::default();
     traces.read(case.setup.iter().chain(&case.measure), base_dir, None).map_err(RunError::Step)?;
-    let stack = case.stack().map_err(RunError::Step)?;
+    let stack = stacks::stack_of(case).map_err(RunError::Step)?;
     let system = Stack::new(&stack).map_err(RunError::Step)?;
     let plan = Plan {
         setup: &case.setup,

@@ -7,8 +7,9 @@ mod settings;
 #[cfg(test)]
 mod tests;
 
-use super::{in_parallel, nothing_matches, summarize, CaseReport, Pair, ValidateOptions, ValidationReport};
 use crate::glob;
+use crate::parallel::{in_parallel, nothing_matches};
+use crate::report::{CaseReport, Pair, ValidateOptions};
 use counted::{Counted, Ready};
 use ffslab_lab::run::RunError;
 use ffslab_lab::LabError;
@@ -87,13 +88,15 @@ fn measured(index: usize, run: &Map<String, Value>) -> Result<Measured, String> 
     Ok(Measured { fs, family, id, settings: Settings::read(run), phases: counted })
 }
 
-/// As [`super::validate`], with one row for each phase.
-pub(super) fn validate(
+/// Runs those that `options` select and compares, with one row for each phase.
+///
+/// Errors: as those of [`crate::validate`].
+pub(super) fn reports(
     path: &Path,
     text: &str,
     options: &ValidateOptions,
     progress: &(dyn Fn(f64) -> bool + Sync),
-) -> Result<ValidationReport, LabError> {
+) -> Result<Vec<CaseReport>, LabError> {
     let mut runs = read(path, text)?;
     let chosen = |id: &str| options.only.as_ref().is_none_or(|pattern| glob::matches(pattern, id));
     let id_of = |run: &Measured, phase: &str| format!("{}/{phase}", run.id);
@@ -108,7 +111,7 @@ pub(super) fn validate(
     let reports = in_parallel(&runs, weight, options, progress, check)?;
     let mut reports = reports.concat();
     reports.retain(|report| chosen(&report.id));
-    Ok(ValidationReport { summary: summarize(&reports), cases: reports })
+    Ok(reports)
 }
 
 /// Does one run and compares. `None`: it was interrupted.

@@ -1,6 +1,6 @@
 //! Errors over many cases: how often a value is exact, and how large the error is otherwise.
 
-use super::{CaseReport, Pair};
+use crate::report::{CaseReport, Pair};
 use ffslab_lab::stats::element_at;
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -3,6 +3,7 @@
 use ffslab_lab::LabError;
 use ffslab_linux::{DirtyLimits, WriteBackKnobs, WriteBackRules};
 use ffslab_validate::cases::parse_case;
+use ffslab_validate::stacks::stack_of;
 use ffslab_validate::{check, validate, ValidateOptions};
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -40,7 +41,7 @@ fn write_back_knobs_are_in_per_cent_or_in_bytes() {
     let knobs = |vm: serde_json::Value| {
         let mut case = case();
         case["system"]["vm"] = vm;
-        parse_case(&case.to_string()).unwrap().stack().unwrap().vfs.write_back
+        stack_of(&parse_case(&case.to_string()).unwrap()).unwrap().vfs.write_back
     };
     let limits = DirtyLimits::Percent { dirty_percent: 40, background_percent: 5 };
     assert_eq!(
@@ -60,7 +61,7 @@ fn a_case_runs_by_the_rules_of_its_kernel() {
     let kernel = |version: &str| {
         let mut case = case();
         case["system"]["version"] = json!(version);
-        parse_case(&case.to_string()).unwrap().stack().map(|stack| stack.vfs.kernel)
+        stack_of(&parse_case(&case.to_string()).unwrap()).map(|stack| stack.vfs.kernel)
     };
     let old = kernel("2.6.37").unwrap();
     assert_eq!((old.write_back, old.dentries_spared_count), (WriteBackRules::V2_6, 100));

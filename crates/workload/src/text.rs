@@ -50,6 +50,14 @@ pub fn size_text(bytes: u64) -> String {
     }
 }
 
+/// Names in a sentence: "a", "a and b", "a, b and c".
+pub fn join_names(names: &[&str]) -> String {
+    match names {
+        [rest @ .., last] if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
+        _ => names.concat(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

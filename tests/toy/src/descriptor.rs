@@ -7,10 +7,10 @@ use ffslab_images::format::{BlockLook, BlockOwner, Evidence, ImageFormat, ImageF
 use ffslab_images::recognise::{strides, Given, Layout, BLOCK_BYTES_USUAL};
 use ffslab_images::scan::Scanned;
 use ffslab_images::tree::{as_it_is, chip_with, tree_in, Content, OnChip, Tree};
-use ffslab_lab::file_systems::{Descriptor, Ground, Mountable, Refusal, Settings};
-use ffslab_lab::mount_options::{no_options, MountOptions};
-use ffslab_lab::stack_keys::StackKeys;
-use ffslab_lab::LabError;
+use ffslab_machine::file_systems::{Descriptor, Ground, Mountable, Refusal, Settings};
+use ffslab_machine::mount_options::{no_options, MountOptions};
+use ffslab_machine::stack_keys::StackKeys;
+use ffslab_machine::MachineError;
 use ffslab_profiles::Profile;
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub static TOY: Descriptor = Descriptor {
 struct OnLinux;
 
 impl Mountable for OnLinux {
-    fn settings(&self, _keys: &mut StackKeys, _board: &Profile) -> Result<Arc<dyn Settings>, LabError> {
+    fn settings(&self, _keys: &mut StackKeys, _board: &Profile) -> Result<Arc<dyn Settings>, MachineError> {
         Ok(Arc::new(ToySettings))
     }
 }

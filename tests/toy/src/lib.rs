@@ -20,5 +20,5 @@ pub use fs::Toy;
 /// Makes the toy known to the laboratory. Only the first call has anything to do.
 pub fn register() {
     // The second time there is a file system of this name already, which is this one.
-    let _known = ffslab_lab::register(&TOY);
+    let _known = ffslab_machine::register(&TOY);
 }

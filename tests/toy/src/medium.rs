@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ffslab_flash::{Torn, Traffic};
-use ffslab_lab::media::{self, Descriptor};
+use ffslab_machine::media::{self, Descriptor};
 use ffslab_mtd::{Capabilities, Corrected, Medium, MediumImage, Mtd, MtdError};
 use ffslab_sim::Sim;
 use std::rc::Rc;

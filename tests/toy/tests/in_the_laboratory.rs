@@ -2,9 +2,10 @@
 
 use ffslab_images::{read_trees, Given, Wanted};
 use ffslab_inspect::{inspect, InspectOptions};
-use ffslab_lab::file_systems::{image_formats, image_fs};
 use ffslab_lab::session::Torn;
-use ffslab_lab::{register, run_experiment, LabError, RunResult};
+use ffslab_lab::{run_experiment, LabError, RunResult};
+use ffslab_machine::file_systems::{image_formats, image_fs};
+use ffslab_machine::register;
 use ffslab_mount::{mount, MountSpec, Watch};
 use ffslab_toy::TOY;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,8 @@
 //! Writes an experiment with all its defaults, so that it can be run again from another folder.
 
 use super::{Experiment, ExperimentFile};
-use crate::stack_keys::{owned_keys, StackTable};
+use ffslab_machine::file_systems::owned_keys;
+use ffslab_machine::StackTable;
 use ffslab_profiles::is_path;
 use ffslab_workload::Step;
 use std::path::Path;

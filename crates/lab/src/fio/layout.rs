@@ -1,10 +1,16 @@
 //! The files of jobs, which are laid out before the first job starts.
 
-use super::{DIRECTORY_PERMISSIONS, FILE_PERMISSIONS, PIECE_BYTES_MAX};
 use ffslab_fs::Errno;
 use ffslab_system::{Advice, Answer, Calls, Fd, OpenFlags};
 use ffslab_workload::fio::{Job, Layout};
 use ffslab_workload::Content;
+
+/// Permissions of files and directories that jobs make.
+pub(super) const FILE_PERMISSIONS: u32 = 0o644;
+const DIRECTORY_PERMISSIONS: u32 = 0o755;
+
+/// The largest piece in which a request's data are moved; a larger request is one call in several pieces.
+pub(super) const PIECE_BYTES_MAX: u64 = 8 << 20;
 
 /// Makes the directories above a file that do not exist yet.
 pub(super) fn make_directories(calls: &mut dyn Calls, name: &str) -> Answer<()> {

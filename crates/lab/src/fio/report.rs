@@ -1,13 +1,12 @@
 //! What the jobs did, in the shape of fio's own JSON, with its names and units.
 
-use super::{Kind, Running};
+use super::running::{Kind, Running};
 use crate::tally::{Latencies, Tally};
 use ffslab_fs::Errno;
-use ffslab_workload::fio::{iolog, random, Job};
+use ffslab_workload::fio::{random, Job};
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
-use std::fmt::Write;
 
 /// All jobs of a file.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -159,55 +158,6 @@ impl Latency {
             false => Vec::new(),
         };
         Latency { min_ns: sorted[0], max_ns: sorted[n - 1], mean_ns, deviation_ns, requests: n as u64, percentiles_ns }
-    }
-}
-
-/// What a process has measured so far.
-#[derive(Clone, Debug)]
-pub(super) struct Measured {
-    latencies: [Latencies; 3],
-    bytes: [u64; 3],
-    pub(super) error: Option<Errno>,
-    pub(super) ended_ns: u64,
-}
-
-impl Measured {
-    /// The empty record of one of `processes_n` processes, which share the number of latencies that are kept.
-    pub(super) fn of_one(processes_n: usize) -> Measured {
-        let kept_max = crate::requests::rows_of_a_variant(processes_n);
-        let latencies = [(); 3].map(|()| Latencies::keeping(kept_max));
-        Measured { latencies, bytes: [0; 3], error: None, ended_ns: 0 }
-    }
-
-    pub(super) fn add(&mut self, kind: Kind, bytes: u64, latency_ns: u64) {
-        self.latencies[kind as usize].add(latency_ns);
-        self.bytes[kind as usize] += bytes;
-    }
-}
-
-/// A log of I/O in version 3 of fio's format.
-pub(super) struct Log {
-    name: String,
-    text: String,
-}
-
-impl Log {
-    /// Begins the log of a process. When a job has several processes, the number of the process is appended to the
-    /// name.
-    pub(super) fn new(name: &str, subjob_index: u64, processes_n: u64, files: &[String]) -> Log {
-        let name = if processes_n > 1 { format!("{name}.{subjob_index}") } else { name.to_string() };
-        let mut log = Log { name, text: format!("{}\n", iolog::HEADS[1]) };
-        files.iter().for_each(|file| log.line(0, file, "add", None));
-        log
-    }
-
-    pub(super) fn line(&mut self, elapsed_ns: u64, file: &str, what: &str, range: Option<(u64, u64)>) {
-        let at_us = elapsed_ns / 1_000;
-        // Writing to a `String` cannot fail.
-        let _ = match range {
-            Some((offset, bytes)) => writeln!(self.text, "{at_us} {file} {what} {offset} {bytes}"),
-            None => writeln!(self.text, "{at_us} {file} {what}"),
-        };
     }
 }
 

@@ -1,6 +1,6 @@
 use super::*;
 use crate::experiment::Experiment;
-use crate::stack::{Stack, StackSpec};
+use ffslab_machine::stack::{Stack, StackSpec};
 
 const STACK: &str = r#"
 title = "t"

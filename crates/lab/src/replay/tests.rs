@@ -1,7 +1,7 @@
 use super::summary::grouped;
 use super::*;
-use crate::stack::{Stack, StackSpec};
 use crate::Experiment;
+use ffslab_machine::stack::{Stack, StackSpec};
 use ffslab_workload::strace;
 use std::path::Path;
 

@@ -1,7 +1,8 @@
 //! The steps about symbolic links, permissions, owners, times and sizes.
 
 use super::execute::{expected, plain};
-use super::{Facts, Runner, Stop};
+use super::facts::Facts;
+use super::runner::{Runner, Stop};
 use ffslab_fs::TimeSpec;
 use ffslab_workload::steps::{permission_bits, Step};
 

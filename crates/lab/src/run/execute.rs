@@ -1,6 +1,7 @@
 //! What each step does, call by call.
 
-use super::{Facts, OpenFile, Runner, Stop};
+use super::facts::{Facts, StepOutcome};
+use super::runner::{OpenFile, RunError, Runner, Stop};
 use crate::requests::Call;
 use ffslab_fs::Errno;
 use ffslab_system::{Answer, Fd, OpenFlags, Refusal};
@@ -18,6 +19,29 @@ const DIRECTORY_PERMISSIONS: u32 = 0o755;
 const CREATE: OpenFlags = OpenFlags { create: true, truncate: true, ..OpenFlags::WRITE };
 
 impl Runner<'_> {
+    pub(crate) fn step(&mut self, phase: &str, index: usize, step: &Step) -> Result<StepOutcome, RunError> {
+        let begun = self.step_begins(index);
+        let facts = self.execute(step).map_err(|error| match error {
+            Stop::Failed(text) => RunError::Step(format!("{phase} step {} ({}): {text}", index + 1, step.title())),
+            Stop::Interrupted => RunError::Interrupted,
+        })?;
+        Ok(self.step_ends(begun, facts))
+    }
+
+    /// Lays out what the measured steps need to find, at the end of the setup.
+    pub(crate) fn prepare(&mut self, measure: &[Step]) -> Result<(), RunError> {
+        self.prepare_replays(measure)?;
+        self.prepare_jobs(measure)
+    }
+
+    /// Does a step as a part of one that has begun.
+    pub(crate) fn part_of_step(&mut self, step: &Step) -> Result<Facts, RunError> {
+        self.execute(step).map_err(|error| match error {
+            Stop::Failed(text) => RunError::Step(format!("{}: {text}", step.title())),
+            Stop::Interrupted => RunError::Interrupted,
+        })
+    }
+
     pub(super) fn execute(&mut self, step: &Step) -> Done {
         let facts = self.dispatch(step)?;
         self.tick()?;

@@ -1,9 +1,11 @@
-//! What a step did beyond its counters.
+//! What a step did: its counters, and what there is beside them.
 
 use crate::fio::FioReport;
 use crate::postmark::PostmarkReport;
 use crate::requests::CallOp;
+use ffslab_sim::{Energy, OpCounts};
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// What a step did beyond its counters, where it applies.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -51,4 +53,24 @@ impl Facts {
             _ => {}
         }
     }
+}
+
+/// What one step did.
+#[derive(Clone, Debug, Default)]
+pub struct StepOutcome {
+    /// Flash operations from the start of the measurement (setup steps: of the setup) to the end of the step.
+    pub counts: OpCounts,
+    /// Virtual time from the same instant to the end of the step.
+    pub time_ns: u64,
+    /// Energy above idle from the same instant to the end of the step.
+    pub energy: Energy,
+    /// Of `counts`, those that made a new partition usable: no cost of what programs do.
+    pub formatting: OpCounts,
+    /// Between the clock readings before and after the step.
+    pub elapsed_ns: u64,
+    /// Rows of [`super::Outcome::requests`]; empty for setup steps.
+    pub rows: Range<usize>,
+    /// statfs free blocks x block size, while mounted.
+    pub fs_free_bytes: Option<u64>,
+    pub facts: Facts,
 }

@@ -1,7 +1,9 @@
 //! The steps that move files and images between the simulation and the computer it runs on.
 
 use super::execute::failed;
-use super::{Facts, Runner, Stop};
+use super::facts::Facts;
+use super::outcome::SavedImage;
+use super::runner::{Runner, Stop};
 use ffslab_system::{OpenFlags, Refusal};
 use ffslab_workload::host_tree::HostNode;
 use ffslab_workload::{steps, Step};
@@ -14,14 +16,6 @@ const CREATE_NEW: OpenFlags = OpenFlags { create: true, exclusive: true, ..OpenF
 
 /// Limit for all images that one run saves together. They wait in memory for the end of the run.
 const SAVED_BYTES_MAX: u64 = 2 << 30;
-
-/// What a `save_image` step took from the chip.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SavedImage {
-    /// Name of the file, as the step gives it.
-    pub file: String,
-    pub image: Vec<u8>,
-}
 
 impl Runner<'_> {
     /// What is on the chip at this instant, without what waits in memory.

@@ -1,7 +1,9 @@
 //! The steps that run job files.
 
 use super::execute::failed;
-use super::{Facts, RunError, Runner, Stop, WATCH_EVERY};
+use super::facts::Facts;
+use super::jobs_kept::Kept;
+use super::runner::{RunError, Runner, Stop, WATCH_EVERY};
 use crate::fio::{self, FioError, Request};
 use ffslab_workload::steps::{self, Step};
 
@@ -43,7 +45,7 @@ impl Runner<'_> {
             Some(ready) if self.measuring => ready,
             _ => self.ready_jobs(step)?,
         };
-        let mut kept = fio::Kept::new(self.measuring.then_some((&mut self.log, self.step)), self.start_ns);
+        let mut kept = Kept::new(self.measuring.then_some((&mut self.log, self.step)), self.start_ns);
         let (calls, watch) = (&mut self.calls, &mut self.watch);
         let mut each = |done: Request| {
             kept.keep(&done);

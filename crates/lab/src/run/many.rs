@@ -1,7 +1,8 @@
 //! The steps over many small files, and replay.
 
 use super::execute::{failed, FILE_PERMISSIONS};
-use super::{Facts, RunError, Runner, Stop, WATCH_EVERY};
+use super::facts::Facts;
+use super::runner::{RunError, Runner, Stop, WATCH_EVERY};
 use crate::replay::{self, Replayed};
 use crate::requests::{Call, CallOp};
 use ffslab_fs::Errno;

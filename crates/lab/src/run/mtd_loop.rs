@@ -2,7 +2,8 @@
 //! The clock is read before and after the loop, as for every measured step, and not between its operations.
 
 use super::execute::failed;
-use super::{Facts, Runner, Stop};
+use super::facts::Facts;
+use super::runner::{Runner, Stop};
 use crate::requests::{Call, CallOp};
 use ffslab_mtd::Mtd;
 use ffslab_workload::steps::{MtdLoop, MtdOp};

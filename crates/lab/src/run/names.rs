@@ -1,7 +1,8 @@
 //! The steps that give and move names.
 
 use super::execute::as_expected;
-use super::{Facts, Runner, Stop};
+use super::facts::Facts;
+use super::runner::{Runner, Stop};
 use ffslab_fs::RenameFlags;
 use ffslab_workload::steps::{self, RenameFlag};
 

@@ -1,33 +1,11 @@
 //! What a run leaves: its steps, counters by cause, wear, and where they are measured from.
 
-use super::images::SavedImage;
+use super::facts::StepOutcome;
 use super::phase::MainPhase;
-use super::Facts;
 use crate::requests::RequestLog;
 use ffslab_fs::{BlockSpace, Unwritten};
 use ffslab_sim::{CauseCounts, Causes, Energy, OpCounts, Task, LEFT_BY_SETUP};
 use ffslab_system::System;
-use std::ops::Range;
-
-/// What one step did.
-#[derive(Clone, Debug, Default)]
-pub struct StepOutcome {
-    /// Flash operations from the start of the measurement (setup steps: of the setup) to the end of the step.
-    pub counts: OpCounts,
-    /// Virtual time from the same instant to the end of the step.
-    pub time_ns: u64,
-    /// Energy above idle from the same instant to the end of the step.
-    pub energy: Energy,
-    /// Of `counts`, those that made a new partition usable: no cost of what programs do.
-    pub formatting: OpCounts,
-    /// Between the clock readings before and after the step.
-    pub elapsed_ns: u64,
-    /// Rows of [`Outcome::requests`]; empty for setup steps.
-    pub rows: Range<usize>,
-    /// statfs free blocks x block size, while mounted.
-    pub fs_free_bytes: Option<u64>,
-    pub facts: Facts,
-}
 
 /// Everything that a run leaves.
 #[derive(Clone, Debug)]
@@ -141,7 +119,10 @@ impl Instants {
     }
 }
 
-/// What counters of each block have gained.
-pub(super) fn increase(after: &[u32], before: &[u32]) -> Vec<u32> {
-    after.iter().zip(before).map(|(after, before)| after - before).collect()
+/// What a `save_image` step took from the chip.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SavedImage {
+    /// Name of the file, as the step gives it.
+    pub file: String,
+    pub image: Vec<u8>,
 }

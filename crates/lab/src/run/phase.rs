@@ -1,6 +1,6 @@
 //! The main phase of a run: between which two instants it lies, and what it did.
 
-use super::outcome::{increase, StepOutcome};
+use super::facts::StepOutcome;
 use ffslab_sim::{Causes, OpCounts, Task};
 use ffslab_system::System;
 
@@ -44,4 +44,9 @@ impl Boundary {
             by_task: causes.tasks().iter().map(of_task).collect(),
         }
     }
+}
+
+/// What counters of each block have gained.
+fn increase(after: &[u32], before: &[u32]) -> Vec<u32> {
+    after.iter().zip(before).map(|(after, before)| after - before).collect()
 }

@@ -1,7 +1,8 @@
 //! The step that runs a command file of Postmark.
 
 use super::execute::failed;
-use super::{Facts, Runner, Stop, WATCH_EVERY};
+use super::facts::Facts;
+use super::runner::{Runner, Stop, WATCH_EVERY};
 use crate::postmark::{self, Done as Operated, PostmarkError};
 use crate::requests::{Call, CallOp};
 use ffslab_workload::postmark::Operation;

@@ -1,7 +1,8 @@
 //! The steps that bring a partition into a stated condition before a measurement.
 
 use super::execute::{failed, plain};
-use super::{Facts, Runner, Stop};
+use super::facts::Facts;
+use super::runner::{Runner, Stop};
 use ffslab_system::OpenFlags;
 use ffslab_workload::fio::random::{Distribution as SkewedDistribution, Skewed};
 use ffslab_workload::prng::SplitMix64;

@@ -1,7 +1,8 @@
 //! The steps that read and write an open file, request by request.
 
 use super::execute::failed;
-use super::{Facts, Runner, Stop};
+use super::facts::Facts;
+use super::runner::{Runner, Stop};
 use crate::requests::{Call, CallOp};
 use ffslab_system::{timed, Refusal, Whence};
 use ffslab_workload::prng::SplitMix64;

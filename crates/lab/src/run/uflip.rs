@@ -1,6 +1,7 @@
 //! The patterns of uFLIP, call by call.
 
-use super::{Facts, Runner, Stop};
+use super::facts::Facts;
+use super::runner::{Runner, Stop};
 use crate::requests::{Call, CallOp};
 use ffslab_system::timed;
 use ffslab_workload::steps::{Transfer, Uflip};

@@ -1,7 +1,8 @@
 //! The steps about extended attributes.
 
 use super::execute::{absolute, as_expected};
-use super::{Facts, Runner, Stop};
+use super::facts::Facts;
+use super::runner::{Runner, Stop};
 use ffslab_fs::XattrMode;
 use ffslab_workload::steps::{self, XattrFlag};
 

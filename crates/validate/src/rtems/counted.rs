@@ -2,10 +2,10 @@
 
 use super::phases::{mount, phases, Phase, ENTRIES};
 use super::settings::Settings;
-use ffslab_lab::file_systems::on_rtems::RtemsFs;
-use ffslab_lab::rtems::Machine;
 use ffslab_lab::run::{run, Facts, Plan, RunError};
 use ffslab_lab::traces::Traces;
+use ffslab_machine::file_systems::on_rtems::RtemsFs;
+use ffslab_machine::rtems::Machine;
 use ffslab_system::System;
 use ffslab_workload::Step;
 use std::collections::BTreeMap;

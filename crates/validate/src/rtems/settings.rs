@@ -1,7 +1,8 @@
 //! How a measured run was set up, and the machine that this describes.
 
-use ffslab_lab::file_systems::on_rtems::{find_on_rtems, on_rtems};
-use ffslab_lab::rtems::{RtemsKeys, RtemsSpec};
+use ffslab_machine::file_systems::{find_on_rtems, on_rtems};
+use ffslab_machine::rtems::RtemsSpec;
+use ffslab_machine::rtems_keys::RtemsKeys;
 use ffslab_rtems::bdbuf::Priority;
 use ffslab_rtems::profile::DeviceProfile;
 use serde::{Deserialize, Deserializer};
@@ -139,7 +140,7 @@ impl Settings {
     ///
     /// Errors: one line; as [`Settings::keys`], sizes that do not fit.
     pub fn spec(&self) -> Result<RtemsSpec, String> {
-        let (mut spec, _) = self.keys()?.resolve(Path::new(""))?;
+        let (mut spec, _) = RtemsSpec::from_keys(&self.keys()?, Path::new(""))?;
         if let (Settings::Block(settings), Some(disk)) = (self, spec.fs.disk_mut()) {
             let consecutive_blocks = settings.consecutive_blocks != 0;
             disk.profile = DeviceProfile { consecutive_blocks, ..DeviceProfile::instant() };

@@ -1,0 +1,155 @@
+//! What is known of a file system before there is one: its descriptor, and the questions that systems ask it.
+
+use super::on_rtems::OnRtems;
+use crate::error::MachineError;
+use crate::mount_options::MountOptions;
+use crate::stack_keys::StackKeys;
+use ffslab_fs::{DirectFileSystem, FileSystem};
+use ffslab_images::recognise::arranged::Arranged;
+use ffslab_images::{ImageFormat, ImageFs, Layout};
+use ffslab_mtd::Mtd;
+use ffslab_profiles::Profile;
+use ffslab_ubi::{Ubi, UbiOptions};
+use std::fmt::Debug;
+use std::sync::Arc;
+
+/// All that the laboratory knows of a file system.
+pub struct Descriptor {
+    /// As users write it: `fs = "jffs2"`.
+    pub name: &'static str,
+    /// As people write it: "JFFS2".
+    pub title: &'static str,
+    /// A sentence for help texts.
+    pub about: &'static str,
+    /// How it is mounted on a stack with Linux; `None`: it is not.
+    pub mountable: Option<&'static dyn Mountable>,
+    /// How RTEMS mounts it; `None`: RTEMS does not have it.
+    pub on_rtems: Option<&'static dyn OnRtems>,
+    /// How its images are read; `None`: they are not.
+    pub image: Option<&'static dyn ImageFormat>,
+}
+
+impl Descriptor {
+    /// The file system as those know it who read images.
+    pub fn image_fs(&self) -> ImageFs {
+        ImageFs::new(self.name, self.title, self.image)
+    }
+}
+
+impl PartialEq for Descriptor {
+    fn eq(&self, other: &Descriptor) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Descriptor {}
+
+impl Debug for Descriptor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// What a stack with Linux asks about a file system before there is one.
+pub trait Mountable: Sync {
+    /// Keys of `[stack]` that say something about this file system and not about all of them. A key may have several
+    /// owners; for the file systems that do not own it, it is refused.
+    fn own_keys(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// Whether its settings have an interface for programs without an operating system ([`Settings::direct`]).
+    fn is_called_directly(&self) -> bool {
+        false
+    }
+
+    /// Read-ahead of its mounts where the keys do not say it; `None`: that of the board.
+    fn read_ahead_kib(&self) -> Option<u32> {
+        None
+    }
+
+    /// What the keys and the board make of its settings. Values that the board fills in are put into the keys.
+    ///
+    /// Errors: values that the file system does not have.
+    fn settings(&self, keys: &mut StackKeys, board: &Profile) -> Result<Arc<dyn Settings>, MachineError>;
+
+    /// Looks at the options of mount(8) that every file system has, before the mount or remount.
+    ///
+    /// Errors: one line about an option whose effect is not simulated.
+    fn check_generic_options(&self, _options: &MountOptions) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// The settings of a file system in a stack, from which it is mounted as often as one likes.
+pub trait Settings: Debug + Send + Sync {
+    fn fs(&self) -> &'static Descriptor;
+
+    /// Mounts the partition. What every mount has (remount, `sync`) was done before; of the options `read_only` and
+    /// `others` count.
+    ///
+    /// Errors: options that the file system does not have, what it says of the medium.
+    fn mount(&self, ground: &Ground<'_>, options: &MountOptions) -> Result<Box<dyn FileSystem>, Refusal>;
+
+    /// How a program calls it without an operating system between; `None`: it has no such interface.
+    fn direct(&self) -> Option<&dyn Direct> {
+        None
+    }
+
+    /// What it needs if it works on UBI; `None`: it works on the partition itself.
+    fn needs_ubi(&self) -> Option<NeedsUbi> {
+        None
+    }
+
+    /// Whether an image that is put on the partition can be mounted so.
+    ///
+    /// Errors: one line about the key that would have to be set.
+    fn check_image(&self, _found: &Arranged) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// The settings that mount a copy of an image, where what is found in it asks for others.
+    fn adapted_to(&self, _layout: &Layout) -> Option<Arc<dyn Settings>> {
+        None
+    }
+}
+
+/// A file system that programs call without an operating system between.
+pub trait Direct {
+    /// As [`Settings::mount`], for such a program.
+    ///
+    /// Errors: options that the file system does not have, what it says of the medium.
+    fn mount_direct(&self, ground: &Ground<'_>, options: &MountOptions) -> Result<Box<dyn DirectFileSystem>, Refusal>;
+}
+
+/// What a file system stands on.
+pub struct Ground<'a> {
+    pub mtd: &'a Mtd,
+    /// Attached to the partition, if the file system needs it.
+    pub ubi: Option<&'a Ubi>,
+    /// The time of day at virtual time 0, in seconds since 1970.
+    pub epoch_s: u64,
+}
+
+/// UBI for a file system.
+#[derive(Clone, Debug)]
+pub struct NeedsUbi {
+    pub options: UbiOptions,
+    /// LEBs of the smallest volume that it mounts.
+    pub lebs_min: u32,
+}
+
+/// Why a mount is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// One line.
+    pub text: String,
+    /// With so many more LEBs it would do.
+    pub missing_lebs: Option<u32>,
+}
+
+impl From<String> for Refusal {
+    fn from(text: String) -> Refusal {
+        Refusal { text, missing_lebs: None }
+    }
+}

@@ -1,0 +1,39 @@
+//! Keys of a Linux stack that only some file systems have. A file system names its own
+//! ([`super::Mountable::own_keys`]); for the others such a key is a mistake.
+
+use super::descriptor::Descriptor;
+use super::table;
+use crate::error::MachineError;
+use crate::stack_keys::{StackKeys, OWNED_KEYS};
+use ffslab_workload::text::join_names;
+
+/// Keys that only some file systems have, with the names of those that do.
+pub fn owned_keys() -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {
+    let table = table::all();
+    OWNED_KEYS.iter().map(move |(key, _)| {
+        let owns = |fs: &&&Descriptor| fs.mountable.is_some_and(|mountable| mountable.own_keys().contains(key));
+        (*key, table.iter().filter(owns).map(|fs| fs.name).collect())
+    })
+}
+
+/// The keys of a Linux stack that a file system does not have and one of `others` has: in an experiment that compares
+/// them they are the others' alone.
+pub fn keys_of_others<'a>(fs: &'a str, others: &'a [&str]) -> impl Iterator<Item = &'static str> + 'a {
+    let of_others = move |owners: &[&str]| !owners.contains(&fs) && owners.iter().any(|owner| others.contains(owner));
+    owned_keys().filter(move |(_, owners)| of_others(owners)).map(|(key, _)| key)
+}
+
+/// A key that nothing would look at is a mistake.
+///
+/// Errors: one that the file system does not have.
+pub(crate) fn refuse_what_does_not_apply(keys: &StackKeys) -> Result<(), MachineError> {
+    let fs = keys.fs.as_str();
+    let mut foreign = owned_keys().zip(OWNED_KEYS).filter(|((_, owners), _)| !owners.contains(&fs));
+    match foreign.find(|(_, (_, is_given))| is_given(keys)) {
+        Some(((key, owners), _)) => {
+            let owners = join_names(&owners);
+            Err(MachineError::Key(format!("{key} belongs to {owners}, not to {fs}: leave it out")))
+        }
+        None => Ok(()),
+    }
+}

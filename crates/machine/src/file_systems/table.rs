@@ -1,0 +1,120 @@
+//! The table of the file systems.
+
+use super::descriptor::{Descriptor, Mountable};
+use super::on_rtems::OnRtems;
+use super::BUILT_IN;
+use crate::rtems_keys::RtemsKeys;
+use crate::stack_keys::StackKeys;
+use ffslab_images::ImageFs;
+use ffslab_workload::text::join_names;
+use std::sync::{PoisonError, RwLock};
+
+/// Those that joined, in the order of their names: who comes first must not change a result.
+static REGISTERED: RwLock<Vec<&'static Descriptor>> = RwLock::new(Vec::new());
+
+/// All file systems, those of this crate first.
+pub fn all() -> Vec<&'static Descriptor> {
+    let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
+    BUILT_IN.iter().chain(registered.iter()).copied().collect()
+}
+
+/// The file system of this name.
+pub fn find(name: &str) -> Option<&'static Descriptor> {
+    all().into_iter().find(|fs| fs.name == name)
+}
+
+/// Those whose images are read, in the order of the table.
+pub fn image_formats() -> Vec<ImageFs> {
+    all().into_iter().filter(|fs| fs.image.is_some()).map(Descriptor::image_fs).collect()
+}
+
+/// The file system of this name, if its images are read.
+pub fn image_fs(name: &str) -> Option<ImageFs> {
+    find(name).filter(|fs| fs.image.is_some()).map(Descriptor::image_fs)
+}
+
+/// Adds a file system of another crate. It counts from the next look-up on, so it is registered before experiments run.
+///
+/// Errors: one line; there is one of this name, or it wants to own a key that `[stack]` does not have.
+pub fn register(fs: &'static Descriptor) -> Result<(), String> {
+    let is_name = |name: &str| {
+        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
+    };
+    if !is_name(fs.name) {
+        return Err(format!("file system \"{}\": a name has small letters, digits and '-'", fs.name));
+    }
+    let own_keys = fs.mountable.map_or(&[][..], Mountable::own_keys);
+    if let Some(key) = own_keys.iter().find(|key| !StackKeys::can_be_owned(key)) {
+        return Err(format!("file system \"{}\" owns the key {key}, which [stack] does not have", fs.name));
+    }
+    let on_rtems = fs.on_rtems.map_or(&[][..], OnRtems::own_keys);
+    if let Some(key) = on_rtems.iter().find(|key| !RtemsKeys::can_be_owned(key)) {
+        return Err(format!("file system \"{}\" owns the key {key}, which [stack] of RTEMS does not have", fs.name));
+    }
+    let mut registered = REGISTERED.write().unwrap_or_else(PoisonError::into_inner);
+    if BUILT_IN.iter().chain(registered.iter()).any(|known| known.name == fs.name) {
+        return Err(format!("there is a file system \"{}\" already", fs.name));
+    }
+    let at = registered.partition_point(|known| known.name < fs.name);
+    registered.insert(at, fs);
+    Ok(())
+}
+
+/// How the file system of this name is mounted on a stack with Linux.
+///
+/// Errors: one line; it is not known, or is never mounted there.
+pub fn mountable(name: &str) -> Result<&'static dyn Mountable, String> {
+    find(name).and_then(|fs| fs.mountable).ok_or_else(|| unknown(name))
+}
+
+/// The message about a file system that cannot be mounted.
+pub fn unknown(name: &str) -> String {
+    let known: Vec<&str> = all().iter().filter(|fs| fs.mountable.is_some()).map(|fs| fs.name).collect();
+    format!("fs \"{name}\" is not built yet; known: {}", known.join(", "))
+}
+
+/// Names of those that programs call without an operating system between.
+pub fn called_directly() -> Vec<&'static str> {
+    let is_direct = |fs: &&Descriptor| fs.mountable.is_some_and(Mountable::is_called_directly);
+    all().into_iter().filter(is_direct).map(|fs| fs.name).collect()
+}
+
+/// All file systems that RTEMS mounts.
+pub fn mounted_by_rtems() -> impl Iterator<Item = &'static dyn OnRtems> {
+    all().into_iter().filter_map(|fs| fs.on_rtems)
+}
+
+/// The file system that RTEMS mounts by this name.
+pub fn find_on_rtems(name: &str) -> Option<&'static dyn OnRtems> {
+    mounted_by_rtems().find(|fs| fs.name() == name)
+}
+
+/// Names of those that RTEMS mounts, as it calls them.
+pub fn on_rtems() -> Vec<&'static str> {
+    mounted_by_rtems().map(OnRtems::name).collect()
+}
+
+/// The file systems that own a key, for messages: "rfs and dosfs".
+pub fn owners_on_rtems(key: &str) -> String {
+    let owners = mounted_by_rtems().filter(|fs| fs.own_keys().contains(&key));
+    join_names(&owners.map(OnRtems::name).collect::<Vec<_>>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mount_options::MountOptions;
+
+    #[test]
+    fn only_ubifs_refuses_a_mount_that_writes_all_at_once() {
+        for (option, ubifs_takes_it) in [("ro", true), ("sync", false), ("dirsync", false)] {
+            let options = MountOptions::of(&[option.to_string()]).unwrap();
+            for fs in all() {
+                let Some(mountable) = fs.mountable else { continue };
+                let answer = mountable.check_generic_options(&options);
+                assert_eq!(answer.is_ok(), ubifs_takes_it || fs.name != "ubifs", "{} {option}", fs.name);
+                assert!(answer.is_ok() || answer.unwrap_err().contains("fs/ubifs/journal.c"));
+            }
+        }
+    }
+}

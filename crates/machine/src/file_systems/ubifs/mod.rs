@@ -1,0 +1,168 @@
+//! UBIFS, on UBI.
+
+use crate::error::MachineError;
+use crate::file_systems::descriptor::{Descriptor, Ground, Mountable, NeedsUbi, Refusal, Settings};
+use crate::mount_options::{MountOptions, GENERIC};
+use crate::stack_keys::{CompressionName, StackKeys};
+use crate::ubi_volume::open_volume;
+use ffslab_fs::FileSystem;
+use ffslab_images::Layout;
+use ffslab_linux::{Kernel, WriteBackRules};
+use ffslab_profiles::Profile;
+use ffslab_ubi::{BadReserve, UbiOptions};
+use ffslab_ubifs::{Compression, KernelRules, LzoRelease, MountError, Options, Ubifs, LEBS_MIN};
+use std::sync::Arc;
+
+pub static UBIFS: Descriptor = Descriptor {
+    name: "ubifs",
+    title: "UBIFS",
+    about: "a tree on the flash with a journal, on UBI, which levels wear and replaces bad blocks",
+    mountable: Some(&OnLinux),
+    on_rtems: None,
+    image: Some(&ffslab_images::ubifs::InImages),
+};
+
+/// The reserve for bad blocks of kernels before 3.7 (`CONFIG_MTD_UBI_BEB_RESERVE`).
+const BAD_RESERVE_PERCENT_2_6: u32 = 1;
+
+struct OnLinux;
+
+impl Mountable for OnLinux {
+    fn own_keys(&self) -> &'static [&'static str] {
+        &["compression", "bulk_read", "max_beb_per1024", "vid_hdr_offset_B"]
+    }
+
+    /// UBIFS switches the kernel's read-ahead off for its own mounts (`fs/ubifs/super.c`).
+    fn read_ahead_kib(&self) -> Option<u32> {
+        Some(0)
+    }
+
+    fn settings(&self, keys: &mut StackKeys, board: &Profile) -> Result<Arc<dyn Settings>, MachineError> {
+        let options = Options {
+            compression: compression(keys.compression).map_err(MachineError::Key)?,
+            rules: kernel_rules(&board.kernel()),
+            lzo: lzo(&board.kernel()),
+            bulk_read: keys.bulk_read,
+            wbuf_delay_ms: board.write_back().writeback_interval_ms,
+            ..Options::default()
+        };
+        let reserve = match (keys.bad_reserve_per_1024, options.rules) {
+            (Some(per_1024), _) => BadReserve::Per1024OfChip(per_1024),
+            (None, KernelRules::V2_6) => BadReserve::PercentOfPartition(BAD_RESERVE_PERCENT_2_6),
+            (None, KernelRules::V6_1) => BadReserve::Per1024OfChip(ffslab_ubi::MAX_BEB_PER1024_DEFAULT),
+        };
+        let ubi = UbiOptions {
+            vid_header_offset_bytes: keys.vid_header_offset_bytes,
+            ..ubi_options(reserve, true, board.part.geometry().blocks)
+        };
+        Ok(Arc::new(UbifsSettings { options, ubi }))
+    }
+
+    fn check_generic_options(&self, options: &MountOptions) -> Result<(), String> {
+        if !options.synchronous && !options.synchronous_directories {
+            return Ok(());
+        }
+        let option = if options.synchronous_directories { "dirsync" } else { "sync" };
+        Err(format!(
+            "mount option \"{option}\": that all names of a UBIFS are written at once (IS_DIRSYNC, fs/ubifs/journal.c) is \
+             not simulated: give files and directories the flag (chattr +S, +D), or open files with O_SYNC"
+        ))
+    }
+}
+
+/// Settings of UBIFS and of the UBI below it for a stack.
+#[derive(Debug)]
+pub struct UbifsSettings {
+    pub options: Options,
+    pub ubi: UbiOptions,
+}
+
+impl Settings for UbifsSettings {
+    fn fs(&self) -> &'static Descriptor {
+        &UBIFS
+    }
+
+    fn mount(&self, ground: &Ground<'_>, options: &MountOptions) -> Result<Box<dyn FileSystem>, Refusal> {
+        let settings = with_options(Options { read_only: options.read_only, ..self.options }, &options.others)?;
+        let ubi = ground.ubi.ok_or("UBI is not attached: a step ubi_attach must come before".to_string())?;
+        let mounted = Ubifs::mount(ubi, open_volume(ubi)?, settings, ground.epoch_s);
+        Ok(Box::new(mounted.map_err(|error| Refusal { text: error.to_string(), missing_lebs: missing_lebs(&error) })?))
+    }
+
+    fn needs_ubi(&self) -> Option<NeedsUbi> {
+        Some(NeedsUbi { options: self.ubi.clone(), lebs_min: LEBS_MIN })
+    }
+
+    fn adapted_to(&self, layout: &Layout) -> Option<Arc<dyn Settings>> {
+        let (offset, _) = layout.ubi_at_bytes?;
+        let ubi = ffslab_images::ubifs::ubi_options(layout.page_bytes, offset);
+        Some(Arc::new(UbifsSettings { options: self.options, ubi }))
+    }
+}
+
+/// The use of space of a kernel's UBIFS.
+pub fn kernel_rules(kernel: &Kernel) -> KernelRules {
+    match kernel.write_back {
+        WriteBackRules::V2_6 => KernelRules::V2_6,
+        WriteBackRules::V6_1 => KernelRules::V6_1,
+    }
+}
+
+/// The release of LZO in a kernel.
+pub fn lzo(kernel: &Kernel) -> LzoRelease {
+    match kernel.write_back {
+        WriteBackRules::V2_6 => LzoRelease::Lzo2_02,
+        WriteBackRules::V6_1 => LzoRelease::Lzo2_06,
+    }
+}
+
+/// How UBI is attached.
+pub fn ubi_options(bad_reserve: BadReserve, subpage_writes: bool, chip_blocks: u32) -> UbiOptions {
+    UbiOptions { bad_reserve, subpage_writes, chip_blocks: Some(chip_blocks), ..UbiOptions::default() }
+}
+
+/// How many LEBs a volume lacks.
+fn missing_lebs(error: &MountError) -> Option<u32> {
+    match error {
+        MountError::TooFewLebs { lebs, needed } => Some(needed.saturating_sub(*lebs)),
+        _ => None,
+    }
+}
+
+/// Mount options that change what a mount does (`fs/ubifs/super.c`).
+///
+/// Errors: one line about an option that it does not have.
+fn with_options(settings: Options, options: &[String]) -> Result<Options, String> {
+    let mut settings = settings;
+    for option in options {
+        match option.as_str() {
+            "bulk_read" => settings.bulk_read = true,
+            "no_bulk_read" => settings.bulk_read = false,
+            "chk_data_crc" => settings.check_data_crc = true,
+            "no_chk_data_crc" => settings.check_data_crc = false,
+            _ => {
+                return Err(format!(
+                    "unknown mount option \"{option}\": ubifs has bulk_read, no_bulk_read, chk_data_crc, \
+                     no_chk_data_crc, {GENERIC}; compression stands in the stack"
+                ))
+            }
+        }
+    }
+    Ok(settings)
+}
+
+/// UBIFS's name for a compressor.
+///
+/// Errors: one that it does not have.
+pub fn compression(name: CompressionName) -> Result<Compression, String> {
+    Ok(match name {
+        CompressionName::None => Compression::None,
+        CompressionName::Lzo => Compression::Lzo,
+        CompressionName::Zlib => Compression::Zlib,
+        CompressionName::Zstd => Compression::Zstd,
+        other => {
+            let name = format!("{other:?}").to_lowercase();
+            return Err(format!("compression = \"{name}\": ubifs has none, lzo, zlib and zstd"));
+        }
+    })
+}

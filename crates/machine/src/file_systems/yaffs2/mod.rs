@@ -1,0 +1,140 @@
+//! YAFFS2.
+
+mod on_rtems;
+
+use crate::error::MachineError;
+use crate::file_systems::descriptor::{Descriptor, Direct, Ground, Mountable, Refusal, Settings};
+use crate::mount_options::{MountOptions, GENERIC};
+use crate::stack_keys::StackKeys;
+use ffslab_fs::{DirectFileSystem, FileSystem};
+use ffslab_images::recognise::arranged::Arranged;
+use ffslab_images::Layout;
+use ffslab_linux::{Kernel, WriteBackRules};
+use ffslab_profiles::{Profile, Yaffs2Version};
+use ffslab_yaffs2::{Background, Generation, Options, Yaffs2};
+use std::sync::Arc;
+
+pub static YAFFS2: Descriptor = Descriptor {
+    name: "yaffs2",
+    title: "YAFFS2",
+    about: "a log of pages with tags in their out-of-band areas; a checkpoint makes mounts fast",
+    mountable: Some(&OnLinux),
+    on_rtems: Some(&on_rtems::RtemsPort),
+    image: Some(&ffslab_images::yaffs2::InImages),
+};
+
+struct OnLinux;
+
+impl Mountable for OnLinux {
+    fn own_keys(&self) -> &'static [&'static str] {
+        &["yaffs2_version", "inband_tags"]
+    }
+
+    fn is_called_directly(&self) -> bool {
+        true
+    }
+
+    fn settings(&self, keys: &mut StackKeys, board: &Profile) -> Result<Arc<dyn Settings>, MachineError> {
+        let version = *keys.yaffs2_version.get_or_insert(board.yaffs2_version());
+        let tick_rate_hz = keys.tick_rate_hz.unwrap_or(board.tick_rate_hz());
+        let interval_ms = board.write_back().writeback_interval_ms;
+        Ok(Arc::new(Yaffs2Settings(Options {
+            inband_tags: keys.inband_tags,
+            super_sync_interval_ms: super_sync_interval_ms(&board.kernel(), interval_ms),
+            background: Some(Background::linux(tick_rate_hz)),
+            ..Options::of(generation(version))
+        })))
+    }
+}
+
+/// The interval at which a kernel writes changed super blocks. Those of the series 2.6 do so.
+pub fn super_sync_interval_ms(kernel: &Kernel, interval_ms: u32) -> Option<u32> {
+    match kernel.write_back {
+        WriteBackRules::V2_6 => Some(interval_ms),
+        WriteBackRules::V6_1 => None,
+    }
+}
+
+/// Settings of YAFFS2 for a stack.
+#[derive(Debug)]
+pub struct Yaffs2Settings(pub Options);
+
+impl Settings for Yaffs2Settings {
+    fn fs(&self) -> &'static Descriptor {
+        &YAFFS2
+    }
+
+    fn mount(&self, ground: &Ground<'_>, options: &MountOptions) -> Result<Box<dyn FileSystem>, Refusal> {
+        let settings = with_options(Options { read_only: options.read_only, ..self.0 }, &options.others)?;
+        Ok(Box::new(Yaffs2::mount(ground.mtd.clone(), settings).map_err(|error| error.to_string())?))
+    }
+
+    fn direct(&self) -> Option<&dyn Direct> {
+        Some(self)
+    }
+
+    fn check_image(&self, found: &Arranged) -> Result<(), String> {
+        let is = found.is_inband();
+        if found.layout.is_some() && is != self.0.inband_tags {
+            let not = if is { "" } else { "not " };
+            return Err(format!("its tags are {not}in-band: set inband_tags = {is} in [stack]"));
+        }
+        Ok(())
+    }
+
+    fn adapted_to(&self, layout: &Layout) -> Option<Arc<dyn Settings>> {
+        let tags_ecc = layout.yaffs2?.tags_ecc;
+        Some(Arc::new(Yaffs2Settings(Options { tags_ecc, ..self.0 })))
+    }
+}
+
+impl Direct for Yaffs2Settings {
+    fn mount_direct(&self, ground: &Ground<'_>, options: &MountOptions) -> Result<Box<dyn DirectFileSystem>, Refusal> {
+        let direct = Options {
+            background: None,
+            super_sync_interval_ms: None,
+            direct: true,
+            read_only: options.read_only,
+            ..self.0
+        };
+        let settings = with_options(direct, &options.others)?;
+        Ok(Box::new(Yaffs2::mount(ground.mtd.clone(), settings).map_err(|error| error.to_string())?))
+    }
+}
+
+/// Mount options of the Linux port that change what a mount does.
+///
+/// Errors: one line about an option that it does not have.
+fn with_options(settings: Options, options: &[String]) -> Result<Options, String> {
+    let mut settings = settings;
+    for option in options {
+        match option.as_str() {
+            "no-checkpoint-read" => settings.checkpoint_read = false,
+            "no-checkpoint-write" => settings.checkpoint_write = false,
+            "no-checkpoint" => (settings.checkpoint_read, settings.checkpoint_write) = (false, false),
+            "disable-summary" => settings.block_summaries = false,
+            "no-cache" => settings.short_op_cache_pages = 0,
+            "lazy-loading-off" => settings.lazy_loading = false,
+            "tags-ecc-off" => settings.tags_ecc = false,
+            "empty-lost-and-found-off" => settings.empty_lost_and_found = false,
+            _ => {
+                return Err(format!(
+                    "unknown mount option \"{option}\": yaffs2 has no-checkpoint, no-checkpoint-read, \
+                     no-checkpoint-write, disable-summary, no-cache, lazy-loading-off, tags-ecc-off, \
+                     empty-lost-and-found-off, {GENERIC}"
+                ))
+            }
+        }
+    }
+    Ok(settings)
+}
+
+/// YAFFS2's name for the age of its sources.
+fn generation(version: Yaffs2Version) -> Generation {
+    match version {
+        Yaffs2Version::Y2010 => Generation::Y2010,
+        Yaffs2Version::Y2011 => Generation::Y2011,
+        Yaffs2Version::Y2012 => Generation::Y2012,
+        Yaffs2Version::Today => Generation::Today,
+    }
+}

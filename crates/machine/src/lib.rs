@@ -1,0 +1,30 @@
+//! # machine: from a description to a running system
+//!
+//! **Role.** Holds the tables of file systems, systems and media, reads the `[stack]` table of an experiment
+//! ([`systems::StackTable`]), and builds what it describes as often as one likes ([`spec::MachineSpec`]): clock, medium, driver,
+//! file system, system calls. What runs on it asks only [`ffslab_system::System`].
+//!
+//! **Follows.** The boards, kernels and parts of `profiles`; the order in which Linux and RTEMS start and mount.
+//!
+//! **Leaves out.** Steps, states, sessions and results (`lab`); measured cases (`validate`). Several file systems at once.
+//!
+//! Its files are layers: keys ([`stack_keys`], [`rtems_keys`]) and media; file systems, which read keys and stand on media;
+//! machines ([`stack`], [`rtems`], [`bare`]), which mount file systems; [`systems`], which knows all machines.
+
+pub mod bare;
+pub mod error;
+pub mod file_systems;
+pub mod media;
+pub mod mount_options;
+pub mod rtems;
+pub mod rtems_keys;
+pub mod spec;
+pub mod stack;
+pub mod stack_keys;
+pub mod systems;
+mod ubi_volume;
+
+pub use error::MachineError;
+pub use file_systems::register;
+pub use spec::MachineSpec;
+pub use systems::StackTable;

@@ -1,0 +1,97 @@
+//! What is known of a medium before there is one.
+
+use ffslab_flash::{Geometry, Rules, Timing};
+use ffslab_mtd::{Driver, Mtd};
+use ffslab_sim::Sim;
+use std::fmt::Debug;
+
+/// All that the laboratory knows of a medium.
+pub struct Descriptor {
+    /// As users write it: `medium = "nand"`.
+    pub name: &'static str,
+    /// As people write it: "raw NAND".
+    pub title: &'static str,
+    /// A sentence for help texts.
+    pub about: &'static str,
+    /// Keys of `[stack]` that say how large it is and how it works.
+    pub keys: &'static [&'static str],
+    /// How the partition of a stack with Linux, or of a program without an operating system, is made; `None`: it does not
+    /// stand there.
+    pub on_linux: Option<OnLinux>,
+    /// How file systems of RTEMS with their own flash driver get it; `None`: they do not.
+    pub on_rtems: Option<OnRtems>,
+}
+
+/// The chip of a board, its driver and the partition on it.
+#[derive(Clone, Copy, Debug)]
+pub struct PartitionSpec {
+    pub geometry: Geometry,
+    pub timing: Timing,
+    pub rules: Rules,
+    pub driver: Driver,
+    pub first_block: u32,
+    pub partition_blocks: u32,
+}
+
+/// Makes a partition, erased.
+///
+/// Errors: one line; sizes that no chip has, a partition that is not on it.
+pub type OnLinux = fn(&PartitionSpec, &Sim) -> Result<Mtd, String>;
+
+/// Flash for a file system of RTEMS.
+pub struct OnRtems {
+    /// Makes it, erased.
+    ///
+    /// Errors: one line; sizes that no chip has.
+    pub make: fn(&Sizes, &Sim) -> Result<Mtd, String>,
+    /// The geometry of its chip in kept states; `None`: they hold plain bytes.
+    pub chip: fn(&Sizes) -> Option<Geometry>,
+}
+
+/// Sizes of flash that has no data sheet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sizes {
+    pub erase_block_bytes: u32,
+    pub size_bytes: u64,
+}
+
+/// Flash to build for a file system of RTEMS.
+#[derive(Clone, Copy, Debug)]
+pub struct FlashSpec {
+    /// One that stands there ([`Descriptor::on_rtems`]).
+    pub medium: &'static Descriptor,
+    pub sizes: Sizes,
+}
+
+impl FlashSpec {
+    fn how(&self) -> Result<&'static OnRtems, String> {
+        let title = self.medium.title;
+        self.medium.on_rtems.as_ref().ok_or_else(|| format!("RTEMS has no driver for {title}"))
+    }
+
+    /// Makes it, erased.
+    ///
+    /// Errors: one line; sizes that no chip has, a medium that RTEMS has no driver for.
+    pub fn make(&self, sim: &Sim) -> Result<Mtd, String> {
+        (self.how()?.make)(&self.sizes, sim)
+    }
+
+    /// The geometry of its chip in kept states; `None`: they hold plain bytes.
+    pub fn chip_geometry(&self) -> Option<Geometry> {
+        self.how().ok().and_then(|how| (how.chip)(&self.sizes))
+    }
+}
+
+impl PartialEq for Descriptor {
+    fn eq(&self, other: &Descriptor) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Descriptor {}
+
+impl Debug for Descriptor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}

@@ -1,0 +1,18 @@
+//! A raw NAND chip with its driver.
+
+use super::descriptor::Descriptor;
+use ffslab_flash::Chip;
+use ffslab_mtd::Mtd;
+
+pub static NAND: Descriptor = Descriptor {
+    name: "nand",
+    title: "raw NAND",
+    about: "a raw NAND chip of a data sheet with the board's driver and its ECC",
+    keys: &["part", "ecc", "nand_wait", "first_block", "partition_blocks"],
+    on_linux: Some(|spec, sim| {
+        let blocks = spec.first_block..spec.first_block.saturating_add(spec.partition_blocks);
+        let chip = Chip::new(sim.clone(), spec.geometry, spec.timing, spec.rules).map_err(|error| error.to_string())?;
+        Mtd::of_chip(chip, spec.driver, blocks)
+    }),
+    on_rtems: None,
+};

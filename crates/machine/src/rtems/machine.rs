@@ -1,0 +1,225 @@
+//! A simulated machine with RTEMS: a root in memory, one file system on /mnt, its medium.
+
+use super::spec::RtemsSpec;
+use crate::file_systems::on_rtems::{InMemory, OnDisk, OnFlash, RtemsFs};
+use crate::rtems_keys::DiskSpec;
+use ffslab_fs::Errno;
+use ffslab_images::file::read_file;
+use ffslab_mtd::{MediumImage, Mtd};
+use ffslab_rtems::bdbuf::{Bdbuf, DiskId};
+use ffslab_rtems::cpu::Cpu;
+use ffslab_rtems::device::Device;
+use ffslab_rtems::imfs::{Imfs, ImfsOptions};
+use ffslab_rtems::libio::{FileSystem, Libio};
+use ffslab_sim::{Sim, SimConfig};
+use std::sync::Arc;
+
+mod system;
+
+const MOUNT_POINT: &[u8] = b"/mnt";
+/// The node of the block device.
+const DEVICE: &[u8] = b"/dev/rda";
+/// Descriptors of the study's configuration.
+const DESCRIPTORS: usize = 320;
+
+/// The medium, and the file system that is mounted on it.
+enum Medium {
+    Memory(Arc<dyn InMemory>),
+    Disk(DiskId, Arc<dyn OnDisk>),
+    /// Of file systems with their own flash driver.
+    Flash(Mtd, Arc<dyn OnFlash>),
+}
+
+/// The machine. The medium outlives mounts and power cuts.
+pub struct Machine {
+    pub sim: Sim,
+    libio: Libio,
+    spec: RtemsSpec,
+    medium: Medium,
+    formatted: bool,
+    mounted: bool,
+    buffer: Vec<u8>,
+    /// Of caches that ended with a power cut.
+    counts_before: [u64; 14],
+    of_setup_bytes_before: u64,
+}
+
+impl Machine {
+    /// Builds the machine, nothing mounted.
+    ///
+    /// Errors: a configuration of the cache that RTEMS refuses, a medium that cannot be, an image that cannot be read.
+    pub fn new(spec: &RtemsSpec) -> Result<Machine, String> {
+        let image = match spec.fs.disk() {
+            Some(disk) => Some(first_image(disk)?),
+            None => None,
+        };
+        Machine::with_image(spec, image, SimConfig::default())
+    }
+
+    /// A machine whose medium holds what another one's did, nothing mounted, at the time of day that it was then.
+    ///
+    /// Errors: as [`Machine::new`]; a snapshot of another medium.
+    pub fn restored(spec: &RtemsSpec, held: &MediumImage, at_ns: u64) -> Result<Machine, String> {
+        let other = || "the state is of another medium".to_string();
+        let sim = SimConfig { uptime_ns: at_ns, ..SimConfig::default() };
+        let disk = match held {
+            MediumImage::Bytes(bytes) if spec.fs.disk().is_some() => Some(bytes.clone()),
+            _ => None,
+        };
+        let mut machine = Machine::with_image(spec, disk, sim)?;
+        match (&machine.medium, held) {
+            (Medium::Disk(..), MediumImage::Bytes(_)) => machine.formatted = true,
+            (Medium::Flash(flash, _), held) => flash.restore(held).map_err(|_| other())?,
+            _ => return Err(other()),
+        }
+        Ok(machine)
+    }
+
+    fn with_image(spec: &RtemsSpec, image: Option<Vec<u8>>, sim: SimConfig) -> Result<Machine, String> {
+        let sim = Sim::new(sim);
+        let (libio, disk) = boot(&sim, spec, image)?;
+        let medium = match (&spec.fs, disk) {
+            (RtemsFs::Flash(flash, fs), _) => Medium::Flash(flash.make(&sim)?, fs.clone()),
+            (RtemsFs::Disk(_, fs), Some(disk)) => Medium::Disk(disk, fs.clone()),
+            (RtemsFs::Memory(fs), _) => Medium::Memory(fs.clone()),
+            (RtemsFs::Disk(..), None) => unreachable!("a system that starts with the image of a disk has the disk"),
+        };
+        let formatted = spec.fs.disk().is_some_and(|disk| disk.image.is_some());
+        Ok(Machine {
+            sim,
+            libio,
+            spec: spec.clone(),
+            medium,
+            formatted,
+            mounted: false,
+            buffer: Vec::new(),
+            counts_before: [0; 14],
+            of_setup_bytes_before: 0,
+        })
+    }
+
+    /// The block cache, for who looks at its single operations.
+    pub fn cache_mut(&mut self) -> &mut Bdbuf {
+        self.libio.cache_mut()
+    }
+
+    /// The block device; `None`: there is none.
+    pub fn disk(&self) -> Option<DiskId> {
+        match self.medium {
+            Medium::Disk(disk, _) => Some(disk),
+            _ => None,
+        }
+    }
+
+    /// Mounts; an empty block device gets a new file system before.
+    ///
+    /// Errors: mounted already, options that the file system does not have, what it says.
+    fn mount(&mut self, options: &[String]) -> Result<(), String> {
+        if self.mounted {
+            return Err("it is mounted already: umount it first".to_string());
+        }
+        let options = options.iter().flat_map(|text| text.split(',')).filter(|option| !option.is_empty());
+        let (read_only, options): (Vec<&str>, Vec<&str>) = options.partition(|option| *option == "ro");
+        let fs = self.open_fs(&options)?;
+        self.libio.mount(fs, MOUNT_POINT, read_only.is_empty()).map_err(|error| error.to_string())?;
+        self.mounted = true;
+        Ok(())
+    }
+
+    fn open_fs(&mut self, options: &[&str]) -> Result<Box<dyn FileSystem>, String> {
+        if let (Medium::Disk(..), false) = (&self.medium, self.formatted) {
+            self.format()?;
+        }
+        let cache = self.libio.cache_mut();
+        match &self.medium {
+            Medium::Memory(fs) => fs.mount(options),
+            Medium::Disk(disk, fs) => fs.mount(cache, *disk, options),
+            Medium::Flash(flash, fs) => fs.mount(cache, flash, options),
+        }
+    }
+
+    /// Makes a new file system on the block device.
+    ///
+    /// Errors: there is none, something is mounted, the device is too small.
+    fn format(&mut self) -> Result<(), String> {
+        let Medium::Disk(disk, fs) = &self.medium else {
+            return Err("there is no block device that could be formatted: leave it out".to_string());
+        };
+        if self.mounted {
+            return Err("it is mounted: umount it first".to_string());
+        }
+        let made = fs.format(self.libio.cache_mut(), *disk);
+        made.map_err(|error| format!("the device cannot be formatted: {error}"))?;
+        self.formatted = true;
+        Ok(())
+    }
+
+    /// Unmounts; all files are closed by then.
+    fn umount(&mut self) -> Result<(), Errno> {
+        self.libio.unmount(MOUNT_POINT)?;
+        self.mounted = false;
+        Ok(())
+    }
+
+    /// Power fails and comes back: memory is lost, the medium keeps what it holds.
+    ///
+    /// Errors: as [`Machine::new`].
+    fn crash(&mut self) -> Result<(), String> {
+        let image = self.disk_image();
+        self.counts_before = self.cache_counts();
+        self.of_setup_bytes_before = self.of_setup_bytes();
+        (self.libio, _) = boot(&self.sim, &self.spec, image)?;
+        self.mounted = false;
+        Ok(())
+    }
+
+    fn cache_counts(&self) -> [u64; 14] {
+        let named = self.libio.cache().counts().named();
+        std::array::from_fn(|i| self.counts_before[i] + named[i].1)
+    }
+
+    fn of_setup_bytes(&self) -> u64 {
+        self.of_setup_bytes_before + self.libio.cache().counts().of_setup_bytes
+    }
+
+    /// What the block device holds; `None`: there is none.
+    fn disk_image(&self) -> Option<Vec<u8>> {
+        self.disk().map(|disk| self.libio.cache().device(disk).image().to_vec())
+    }
+}
+
+/// A name of an experiment as a path: "" is the mount point.
+fn below(name: &[u8]) -> Vec<u8> {
+    [MOUNT_POINT, b"/", name].concat()
+}
+
+fn first_image(disk: &DiskSpec) -> Result<Vec<u8>, String> {
+    let bytes = disk.media_blocks as usize * disk.media_block_bytes as usize;
+    let Some(path) = &disk.image else { return Ok(vec![0; bytes]) };
+    let mut image = read_file(path)?;
+    if image.len() > bytes {
+        let (has, fits) = (image.len(), bytes >> 10);
+        return Err(format!("{}: {has} B do not fit the device of {fits} KiB: raise device_KiB", path.display()));
+    }
+    image.resize(bytes, 0);
+    Ok(image)
+}
+
+/// A started system with its block device, if it has one.
+fn boot(sim: &Sim, spec: &RtemsSpec, image: Option<Vec<u8>>) -> Result<(Libio, Option<DiskId>), String> {
+    let mut cache = Bdbuf::new(sim.clone(), spec.bdbuf.clone()).map_err(|error| error.to_string())?;
+    if let Some(costs) = &spec.cpu {
+        cache.set_cpu(Cpu::priced(sim.clone(), costs.clone()));
+    }
+    let mut root = Imfs::new(ImfsOptions::default());
+    let mut disk = None;
+    if let (Some(image), Some(of)) = (image, spec.fs.disk()) {
+        let device = Device::with_image(of.profile.clone(), of.media_block_bytes, image);
+        let added = cache.add_disk(device);
+        root.add_device(&cache, b"dev", b"rda", added).map_err(|error| error.to_string())?;
+        disk = Some(added);
+    }
+    let mut libio = Libio::new(cache, Box::new(root), DESCRIPTORS);
+    libio.mkdir(MOUNT_POINT, 0o777).map_err(|error| error.to_string())?;
+    Ok((libio, disk))
+}

@@ -1,0 +1,186 @@
+//! The `[stack]` table of an experiment with `system = "rtems"`.
+
+use crate::stack_keys::CompressionName;
+use ffslab_profiles::block_device;
+use ffslab_rtems::bdbuf::{BdbufConfig, Priority};
+use ffslab_rtems::profile::DeviceProfile;
+use ffslab_rtems::Quirks;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// The system of the stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum SystemName {
+    #[serde(rename = "rtems")]
+    Rtems,
+}
+
+/// RTEMS with one file system. The defaults are those of RTEMS; of the memory and the board those of the study by Agarwal et
+/// al. (2018).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RtemsKeys {
+    pub system: SystemName,
+    /// What the code costs: a board profile, its path relative to the experiment, or "none" where code takes no time.
+    #[serde(default = "default_board")]
+    pub board: String,
+    /// File system, which is mounted on /mnt.
+    #[schemars(extend("x-names" = "file systems of rtems"))]
+    pub fs: String,
+    /// Block device, for file systems that stand on one: a profile or its path.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<String>,
+    /// Size of the block device, or of the flash of jffs2 and yaffs2, which lies in memory.
+    #[serde(rename = "device_KiB", default, skip_serializing_if = "Option::is_none")]
+    pub device_kib: Option<u32>,
+    /// What the block device addresses.
+    #[serde(rename = "media_block_B", default, skip_serializing_if = "Option::is_none")]
+    pub media_block_bytes: Option<u32>,
+    /// An image that the block device holds at the start; then the first mount does not format it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<String>,
+    /// Block of rfs (default 512), memory block of imfs (128).
+    #[serde(rename = "fs_block_B", default, skip_serializing_if = "Option::is_none")]
+    pub fs_block_bytes: Option<u32>,
+    /// Cluster of dosfs; the formatter chooses by the size of the device.
+    #[serde(rename = "cluster_B", default, skip_serializing_if = "Option::is_none")]
+    pub cluster_bytes: Option<u32>,
+    /// Erase block of jffs2's NOR flash (default 64).
+    #[serde(rename = "erase_block_KiB", default, skip_serializing_if = "Option::is_none")]
+    pub erase_block_kib: Option<u32>,
+    /// Compressor of jffs2.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compression: Option<CompressionName>,
+    /// rfs and dosfs: "2018" has the bugs of that year, "fixed" does what was meant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quirks: Option<String>,
+    /// CONFIGURE_BDBUF_BUFFER_MIN_SIZE.
+    #[serde(rename = "bdbuf_buffer_min_B", default, skip_serializing_if = "Option::is_none")]
+    pub buffer_min_bytes: Option<u32>,
+    /// CONFIGURE_BDBUF_BUFFER_MAX_SIZE.
+    #[serde(rename = "bdbuf_buffer_max_B", default, skip_serializing_if = "Option::is_none")]
+    pub buffer_max_bytes: Option<u32>,
+    /// CONFIGURE_BDBUF_CACHE_MEMORY_SIZE.
+    #[serde(rename = "bdbuf_cache_KiB", default, skip_serializing_if = "Option::is_none")]
+    pub cache_kib: Option<u32>,
+    /// CONFIGURE_BDBUF_MAX_READ_AHEAD_BLOCKS; 0: there is no read-ahead task.
+    #[serde(rename = "bdbuf_read_ahead_blocks", default, skip_serializing_if = "Option::is_none")]
+    pub read_ahead_blocks: Option<u32>,
+    /// CONFIGURE_BDBUF_MAX_WRITE_BLOCKS.
+    #[serde(rename = "bdbuf_write_blocks", default, skip_serializing_if = "Option::is_none")]
+    pub write_blocks: Option<u32>,
+    /// CONFIGURE_SWAPOUT_TASK_PRIORITY; 1 is the most urgent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub swapout_priority: Option<u8>,
+    /// CONFIGURE_SWAPOUT_SWAP_PERIOD.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub swapout_period_ms: Option<u32>,
+    /// CONFIGURE_SWAPOUT_BLOCK_HOLD.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub swapout_hold_ms: Option<u32>,
+    /// CONFIGURE_SWAPOUT_WORKER_TASKS.
+    #[serde(rename = "swapout_workers", default, skip_serializing_if = "Option::is_none")]
+    pub swapout_workers_count: Option<u32>,
+    /// Priority of the program's task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub application_priority: Option<u8>,
+    /// CONFIGURE_MICROSECONDS_PER_TICK.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tick_us: Option<u32>,
+}
+
+fn default_board() -> String {
+    "beaglebone-black".to_string()
+}
+
+/// The RAM disk of the study: 512 B x 262,144.
+pub(crate) const DISK_KIB: u32 = 128 << 10;
+pub(crate) const FLASH_KIB: u32 = 32 << 10;
+/// A device is held in memory.
+const DEVICE_KIB_MAX: u32 = 2 << 20;
+
+/// A block device to build.
+#[derive(Clone, Debug)]
+pub struct DiskSpec {
+    pub profile: DeviceProfile,
+    pub media_block_bytes: u32,
+    pub media_blocks: u32,
+    pub image: Option<PathBuf>,
+}
+
+/// Tells whether a key is given.
+pub(crate) type IsGiven = fn(&RtemsKeys) -> bool;
+
+/// Keys that only some file systems have. Which ones says each file system's descriptor
+/// ([`crate::file_systems::OnRtems::own_keys`]).
+pub(crate) const OWNED_KEYS: [(&str, IsGiven); 9] = [
+    ("device", |keys| keys.device.is_some()),
+    ("device_KiB", |keys| keys.device_kib.is_some()),
+    ("media_block_B", |keys| keys.media_block_bytes.is_some()),
+    ("image", |keys| keys.image.is_some()),
+    ("quirks", |keys| keys.quirks.is_some()),
+    ("fs_block_B", |keys| keys.fs_block_bytes.is_some()),
+    ("cluster_B", |keys| keys.cluster_bytes.is_some()),
+    ("erase_block_KiB", |keys| keys.erase_block_kib.is_some()),
+    ("compression", |keys| keys.compression.is_some()),
+];
+
+impl RtemsKeys {
+    /// Whether a file system can own this key.
+    pub(crate) fn can_be_owned(key: &str) -> bool {
+        OWNED_KEYS.iter().any(|(name, _)| *name == key)
+    }
+
+    /// "2018" where nothing is said.
+    ///
+    /// Errors: a word that is neither.
+    pub fn quirks(&self) -> Result<Quirks, String> {
+        self.quirks.as_ref().map_or(Ok(Quirks::default()), |name| name.parse())
+    }
+
+    /// The size of the medium, filled in.
+    ///
+    /// Errors: one that is too small or too large for memory.
+    pub fn size_kib(&mut self, by_default_kib: u32) -> Result<u32, String> {
+        let kib = *self.device_kib.get_or_insert(by_default_kib);
+        match (64..=DEVICE_KIB_MAX).contains(&kib) {
+            true => Ok(kib),
+            false => Err(format!("device_KiB = {kib}: 64 to {DEVICE_KIB_MAX} is needed")),
+        }
+    }
+
+    /// The block device, its values filled in.
+    ///
+    /// Errors: an unknown profile, sizes that no device has.
+    pub fn disk(&mut self, base_dir: &Path) -> Result<DiskSpec, String> {
+        let name = self.device.get_or_insert_with(|| "ram-disk-beaglebone".to_string());
+        let profile = block_device(name, base_dir)?;
+        let media_block_bytes = *self.media_block_bytes.get_or_insert(512);
+        if !media_block_bytes.is_power_of_two() || !(512..=4096).contains(&media_block_bytes) {
+            return Err(format!("media_block_B = {media_block_bytes}: 512, 1024, 2048 or 4096 is needed"));
+        }
+        let media_blocks = (u64::from(self.size_kib(DISK_KIB)?) * 1024 / u64::from(media_block_bytes)) as u32;
+        let image = self.image.as_ref().map(|file| base_dir.join(file));
+        Ok(DiskSpec { profile, media_block_bytes, media_blocks, image })
+    }
+
+    /// The block cache, its values filled in.
+    pub(crate) fn bdbuf(&mut self) -> BdbufConfig {
+        let of = BdbufConfig::default();
+        BdbufConfig {
+            buffer_min_bytes: *self.buffer_min_bytes.get_or_insert(of.buffer_min_bytes),
+            buffer_max_bytes: *self.buffer_max_bytes.get_or_insert(of.buffer_max_bytes),
+            cache_memory_bytes: self.cache_kib.get_or_insert(of.cache_memory_bytes >> 10).saturating_mul(1024),
+            max_read_ahead_blocks: *self.read_ahead_blocks.get_or_insert(of.max_read_ahead_blocks),
+            max_write_blocks: *self.write_blocks.get_or_insert(of.max_write_blocks),
+            swapout_task_priority: Priority(*self.swapout_priority.get_or_insert(of.swapout_task_priority.0)),
+            swapout_swap_period_ms: *self.swapout_period_ms.get_or_insert(of.swapout_swap_period_ms),
+            swapout_block_hold_ms: *self.swapout_hold_ms.get_or_insert(of.swapout_block_hold_ms),
+            swapout_worker_tasks_count: *self.swapout_workers_count.get_or_insert(of.swapout_worker_tasks_count),
+            application_priority: Priority(*self.application_priority.get_or_insert(of.application_priority.0)),
+            tick_us: *self.tick_us.get_or_insert(of.tick_us),
+            ..of
+        }
+    }
+}

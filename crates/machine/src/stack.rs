@@ -1,0 +1,251 @@
+//! From a description to a running stack: clock, chip, NAND driver, partition, system calls, file system.
+
+use crate::error::MachineError;
+use crate::file_systems::{self, Settings};
+use crate::media::{self, PartitionSpec};
+use crate::spec::FlashSummary;
+use crate::stack_keys::{StackKeys, NO_FS};
+use ffslab_flash::Geometry;
+use ffslab_fs::{BlockSpace, FileSystem};
+use ffslab_images::file::{load, read_file};
+use ffslab_images::recognise::arranged::arranged;
+use ffslab_images::ImageSpec;
+use ffslab_linux::{Kernel, Vfs, VfsConfig, WriteBackKnobs};
+use ffslab_mtd::{MediumImage, Mtd};
+use ffslab_profiles::{EccName, Profile};
+use ffslab_sim::units::ns_to_us;
+use ffslab_sim::{CpuCosts, NandWait, PowerMilliwatt, Sim, SimConfig};
+use ffslab_ubi::Ubi;
+use std::path::Path;
+use std::sync::Arc;
+
+mod contents;
+mod mount;
+mod system;
+mod ubi;
+
+/// 2011-01-01, the time of day at virtual time 0: the era of the boards in question. It only enters time stamps.
+pub const EPOCH_S: u64 = 1_293_840_000;
+
+/// Everything that a stack is made of, in numbers.
+#[derive(Clone, Debug)]
+pub struct StackSpec {
+    /// What holds the partition, one that stands on Linux.
+    pub medium: &'static media::Descriptor,
+    pub partition: PartitionSpec,
+    pub sim: SimConfig,
+    pub cpu_costs: CpuCosts,
+    pub vfs: VfsConfig,
+    /// The file system and its settings; `None`: the partition is used as it is, by `mtd_loop`.
+    pub fs: Option<Arc<dyn Settings>>,
+    /// What the idle board draws; `None`: not known.
+    pub idle_power: Option<PowerMilliwatt>,
+    /// What the partition holds at the start; `None`: it is erased.
+    pub image: Option<ImageSpec>,
+}
+
+impl StackSpec {
+    /// What the keys of an experiment describe. Also returns the keys with the board's values filled in.
+    ///
+    /// Errors: unknown profiles and file systems; see also [`Stack::new`] for what only building finds.
+    pub fn from_keys(keys: &StackKeys, base_dir: &Path) -> Result<(StackSpec, StackKeys), MachineError> {
+        let mountable = match keys.fs.as_str() {
+            NO_FS => None,
+            name => Some(file_systems::mountable(name).map_err(MachineError::Key)?),
+        };
+        file_systems::refuse_what_does_not_apply(keys)?;
+        let medium = match &keys.medium {
+            Some(name) => media::on_linux(name).map_err(MachineError::Key)?,
+            None => &media::NAND,
+        };
+        let profile = Profile::load(&keys.board, keys.part.as_deref(), keys.kernel.as_deref(), base_dir)?;
+        if keys.partition_blocks == 0 {
+            let text = "partition_blocks = 0: a partition has erase blocks; 160 of 128 KiB each hold 20 MiB";
+            return Err(MachineError::key(text));
+        }
+        let mut keys = keys.clone();
+        let mut driver = profile.driver();
+        if let Some(ecc) = keys.ecc {
+            driver.ecc = driver.ecc.by(ecc.engine());
+        }
+        keys.ecc = Some(EccName::of(driver.ecc.engine));
+        let nand_wait = NandWait::from(*keys.nand_wait.get_or_insert(profile.nand_wait()));
+        let mut costs = profile.vfs_costs();
+        costs.clock_read_ns = *keys.clock_read_ns.get_or_insert(costs.clock_read_ns);
+        let of_fs_kib = mountable.and_then(|fs| fs.read_ahead_kib());
+        let by_default_kib = of_fs_kib.unwrap_or(profile.read_ahead_kib());
+        let read_ahead_kib = *keys.read_ahead_kib.get_or_insert(by_default_kib);
+        let page_cache_kib = *keys.page_cache_kib.get_or_insert(profile.page_cache_bytes() >> 10);
+        let tick_rate_hz = *keys.tick_rate_hz.get_or_insert(profile.tick_rate_hz());
+        // The root file system of a board in use has more unused names than a kernel may spare.
+        let kernel = Kernel { dentries_spared_count: 0, ..profile.kernel() };
+        keys.kernel = Some(profile.kernel_name.clone());
+        keys.part = Some(profile.part_name.clone());
+        if tick_rate_hz == 0 || tick_rate_hz > 10_000 {
+            return Err(MachineError::Key(format!("hz = {tick_rate_hz}: 1 to 10000 is needed")));
+        }
+        let read_ahead_bytes = read_ahead_kib.checked_mul(1024).ok_or_else(|| {
+            MachineError::Key(format!("read_ahead_KiB = {read_ahead_kib} is too large: at most 4194303"))
+        })?;
+        let image = image_of(&mut keys, &profile.part.geometry(), base_dir)?;
+        let fs = mountable.map(|fs| fs.settings(&mut keys, &profile)).transpose()?;
+        let spec = StackSpec {
+            medium,
+            image,
+            partition: PartitionSpec {
+                geometry: profile.part.geometry(),
+                timing: profile.part.timing(),
+                rules: profile.part.rules(),
+                driver,
+                first_block: keys.first_block,
+                partition_blocks: keys.partition_blocks,
+            },
+            sim: SimConfig { tick_rate_hz, uptime_ns: keys.uptime_us * 1_000, nand_wait, ..SimConfig::default() },
+            cpu_costs: profile.cpu_costs(keys.traced)?,
+            vfs: VfsConfig {
+                kernel,
+                read_ahead_bytes,
+                page_cache_bytes: page_cache_kib.saturating_mul(1024),
+                write_back: WriteBackKnobs {
+                    limits: keys.dirty_limits(profile.write_back().limits)?,
+                    ..profile.write_back()
+                },
+                costs,
+                epoch_s: EPOCH_S,
+            },
+            fs,
+            idle_power: profile.idle_power(),
+        };
+        Ok((spec, keys))
+    }
+}
+
+impl StackSpec {
+    /// The partition, erased or holding the image.
+    ///
+    /// Errors: a geometry that no chip has, a partition or an image that does not fit.
+    pub fn medium(&self, sim: &Sim) -> Result<Mtd, String> {
+        let (title, make) = (self.medium.title, self.medium.on_linux);
+        let medium =
+            make.ok_or_else(|| format!("a partition of Linux cannot stand on {title}"))?(&self.partition, sim)?;
+        if let Some(image) = &self.image {
+            load(&medium, image)?;
+        }
+        Ok(medium)
+    }
+}
+
+/// The image that the partition holds at the start; what is found in it is filled in.
+fn image_of(keys: &mut StackKeys, geometry: &Geometry, base_dir: &Path) -> Result<Option<ImageSpec>, MachineError> {
+    let said = keys.image_said();
+    let Some(file) = &keys.image else {
+        let keys = [
+            ("image_oob", said.oob.is_some()),
+            ("image_autoplace", said.autoplace.is_some()),
+            ("image_partition", said.wanted.partition.is_some()),
+            ("image_mtdparts", said.wanted.mtdparts.is_some()),
+            ("image_offset_B", said.wanted.offset_bytes.is_some()),
+            ("image_size_B", said.wanted.size_bytes.is_some()),
+        ];
+        return match keys.into_iter().find(|(_, is_set)| *is_set) {
+            None => Ok(None),
+            Some((key, _)) => {
+                Err(MachineError::Key(format!("{key} is set, but there is no image: give one with image = \"FILE\"")))
+            }
+        };
+    };
+    if said.autoplace == Some(true) && said.oob == Some(false) {
+        return Err(MachineError::key("image_autoplace is set, but not image_oob: there are no OOB bytes to place"));
+    }
+    let path = base_dir.join(file);
+    let image = read_file(&path)?;
+    let named = |text: String| MachineError::Key(format!("{}: {text}", path.display()));
+    let fs = file_systems::image_fs(&keys.fs);
+    let arranged = arranged(&image, &said, fs, geometry, &file_systems::image_formats()).map_err(named)?;
+    keys.take(&arranged).map_err(named)?;
+    Ok(Some(ImageSpec { path, oob: arranged.oob, autoplace: arranged.autoplace, place_bytes: arranged.place_bytes }))
+}
+
+impl From<&StackSpec> for FlashSummary {
+    fn from(spec: &StackSpec) -> FlashSummary {
+        FlashSummary {
+            page_bytes: spec.partition.geometry.page_bytes,
+            oob_bytes: spec.partition.geometry.oob_bytes,
+            pages_per_block: spec.partition.geometry.pages_per_block,
+            chip_blocks: spec.partition.geometry.blocks,
+            t_read_us: ns_to_us(spec.partition.timing.read_ns),
+            t_program_us: ns_to_us(spec.partition.timing.program_ns),
+            t_erase_us: ns_to_us(spec.partition.timing.erase_ns),
+            bus_ns_per_byte: spec.partition.timing.bus_ps_per_byte as f64 / 1_000.0,
+        }
+    }
+}
+
+/// A simulated machine with one partition. The chip starts erased, or with an image, and outlives mounts and crashes.
+pub struct Stack {
+    pub sim: Sim,
+    pub vfs: Vfs,
+    medium: Mtd,
+    ubi: Option<Ubi>,
+    spec: StackSpec,
+}
+
+impl Stack {
+    /// Builds the stack, nothing mounted.
+    ///
+    /// Errors: a geometry that no chip has, a partition or an image that does not fit.
+    pub fn new(spec: &StackSpec) -> Result<Stack, String> {
+        let sim = Sim::with_costs(spec.sim, &spec.cpu_costs);
+        let medium = spec.medium(&sim)?;
+        let vfs = Vfs::new(sim.clone(), spec.vfs.clone());
+        Ok(Stack { sim, vfs, medium, ubi: None, spec: spec.clone() })
+    }
+
+    /// A stack whose chip holds what another one's did, nothing mounted, at the time of day that it was then.
+    ///
+    /// Errors: as [`Stack::new`]; a snapshot of another chip.
+    pub fn restored(spec: &StackSpec, held: &MediumImage, at_ns: u64) -> Result<Stack, String> {
+        let mut spec = StackSpec { image: None, ..spec.clone() };
+        spec.sim.uptime_ns = at_ns;
+        let stack = Stack::new(&spec)?;
+        stack.medium.restore(held)?;
+        Ok(stack)
+    }
+
+    /// Power fails and comes back: memory is lost, the chip keeps what it holds.
+    pub fn crash(&mut self) {
+        self.vfs.crash();
+        self.vfs.set_device_task(None);
+        if let Some(ubi) = self.ubi.take() {
+            ubi.detach();
+        }
+        self.medium.restart();
+    }
+
+    /// Bytes of an image of the partition, without OOB.
+    pub fn partition_bytes(&self) -> u64 {
+        self.medium.size_bytes()
+    }
+
+    pub fn page_bytes(&self) -> u32 {
+        self.spec.partition.geometry.page_bytes
+    }
+
+    pub fn block_bytes(&self) -> u64 {
+        u64::from(self.medium.erase_block_bytes())
+    }
+
+    pub fn partition_blocks(&self) -> u32 {
+        self.spec.partition.partition_blocks
+    }
+
+    /// Erases of each block of the partition since the chip was made.
+    pub fn erase_counts(&self) -> Vec<u32> {
+        self.medium.erase_counts()
+    }
+
+    /// What each block of the partition holds, as the mounted file system accounts for it; empty: nothing is mounted.
+    pub fn block_space(&self) -> Vec<BlockSpace> {
+        self.vfs.fs().map(FileSystem::block_space).unwrap_or_default()
+    }
+}

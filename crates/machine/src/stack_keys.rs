@@ -1,0 +1,236 @@
+//! The `[stack]` table of an experiment: a board by name, and what differs from it.
+
+use crate::error::MachineError;
+use ffslab_images::recognise::arranged::{Arranged, Said};
+use ffslab_images::Wanted;
+use ffslab_jffs2::Endian;
+use ffslab_linux::DirtyLimits;
+use ffslab_profiles::{EccName, NandWaitName, Yaffs2Version};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Value of `fs` for a partition that is never mounted.
+pub(crate) const NO_FS: &str = "none";
+
+/// The machine and its file system. What is absent comes from the board, its part and its kernel.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StackKeys {
+    /// Name of a board profile, or the path of one, relative to the experiment.
+    pub board: String,
+    /// Name or path of a kernel profile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<String>,
+    /// Name or path of a NAND part, instead of the board's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<String>,
+    /// File system; "none" for a partition that only `mtd_loop` works on.
+    #[schemars(extend("x-names" = "file systems of linux"))]
+    pub fs: String,
+    /// What holds the partition; raw NAND if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-names" = "media of linux"))]
+    pub medium: Option<String>,
+    /// First erase block of the partition.
+    #[serde(default)]
+    pub first_block: u32,
+    /// Erase blocks of the partition.
+    pub partition_blocks: u32,
+    /// Read-ahead of the mounted file system; 0 switches it off.
+    #[serde(rename = "read_ahead_KiB", default, skip_serializing_if = "Option::is_none")]
+    pub read_ahead_kib: Option<u32>,
+    /// Memory that the page cache may take.
+    #[serde(rename = "page_cache_KiB", default, skip_serializing_if = "Option::is_none")]
+    pub page_cache_kib: Option<u64>,
+    /// How much may be dirty before writers are held up (`vm.dirty_bytes`), instead of the kernel profile's share of the page
+    /// cache.
+    #[serde(rename = "dirty_KiB", default, skip_serializing_if = "Option::is_none")]
+    pub dirty_kib: Option<u64>,
+    /// How much may be dirty before the flusher begins (`vm.dirty_background_bytes`); without it half of `dirty_KiB`.
+    #[serde(rename = "dirty_background_KiB", default, skip_serializing_if = "Option::is_none")]
+    pub dirty_background_kib: Option<u64>,
+    /// The file system's compressor.
+    #[serde(default)]
+    pub compression: CompressionName,
+    /// UBI: erase blocks of 1024 of the whole chip that are kept to replace bad ones.
+    #[serde(rename = "max_beb_per1024", default, skip_serializing_if = "Option::is_none")]
+    pub bad_reserve_per_1024: Option<u32>,
+    /// UBIFS: files that are read page after page are read in larger pieces (mount option `bulk_read`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub bulk_read: bool,
+    /// UBI: where in an erase block the volume identifier header stands, if not in the first sub-page or page behind the
+    /// erase counter header (`-O` of ubinize).
+    #[serde(rename = "vid_hdr_offset_B", default, skip_serializing_if = "Option::is_none")]
+    pub vid_header_offset_bytes: Option<u32>,
+    /// JFFS2's erase block summaries.
+    #[serde(default)]
+    pub summary: bool,
+    /// An image that the partition holds at the start, relative to the experiment: what `nandwrite` takes. One without
+    /// OOB may come from `mkfs.jffs2`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<String>,
+    /// In the image each page is followed by its OOB area, as in `nanddump --oob`; found in it if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image_oob: Option<bool>,
+    /// The OOB areas in the image begin with the bytes that belong to the chip's free ones, as in images of
+    /// `mkyaffs2image`: they are put there (`nandwrite --autoplace`). Found in it if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image_autoplace: Option<bool>,
+    /// The image is the dump of a whole chip, and these are its partitions, as on the kernel's command line:
+    /// "nand:512k(boot)ro,8M(root),-(data)".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image_mtdparts: Option<String>,
+    /// The image's partition that is meant, one of `image_mtdparts` or of those that are found in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image_partition: Option<String>,
+    /// Where in the image the partition begins, without OOB areas.
+    #[serde(rename = "image_offset_B", default, skip_serializing_if = "Option::is_none")]
+    pub image_offset_bytes: Option<u64>,
+    #[serde(rename = "image_size_B", default, skip_serializing_if = "Option::is_none")]
+    pub image_size_bytes: Option<u64>,
+    /// Age of YAFFS2's sources; that of the kernel profile if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub yaffs2_version: Option<Yaffs2Version>,
+    /// YAFFS2 keeps its tags in the data area of a page instead of the OOB area.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub inband_tags: bool,
+    /// Byte order of JFFS2's nodes.
+    #[serde(default, skip_serializing_if = "EndianName::is_little")]
+    pub endian: EndianName,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ecc: Option<EccName>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nand_wait: Option<NandWaitName>,
+    /// Timer ticks per second (CONFIG_HZ).
+    #[serde(rename = "hz", default, skip_serializing_if = "Option::is_none")]
+    pub tick_rate_hz: Option<u32>,
+    /// How long the machine has been up when the simulation begins. JFFS2 chooses blocks by the tick counter, so
+    /// runs with other values show how much results scatter.
+    #[serde(default)]
+    pub uptime_us: u64,
+    /// The tracers run with which the board was measured, and take their time: only for comparing with such measurements.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub traced: bool,
+    /// What reading the clock costs the measuring program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_read_ns: Option<u64>,
+}
+
+/// Whether a key says something; its default says nothing.
+pub(crate) type IsGiven = fn(&StackKeys) -> bool;
+
+/// Keys that only some file systems have. Which ones says each file system's descriptor
+/// ([`crate::file_systems::Mountable::own_keys`]).
+pub(crate) const OWNED_KEYS: [(&str, IsGiven); 8] = [
+    ("compression", |keys| keys.compression != CompressionName::None),
+    ("summary", |keys| keys.summary),
+    ("endian", |keys| !keys.endian.is_little()),
+    ("yaffs2_version", |keys| keys.yaffs2_version.is_some()),
+    ("inband_tags", |keys| keys.inband_tags),
+    ("bulk_read", |keys| keys.bulk_read),
+    ("max_beb_per1024", |keys| keys.bad_reserve_per_1024.is_some()),
+    ("vid_hdr_offset_B", |keys| keys.vid_header_offset_bytes.is_some()),
+];
+
+impl StackKeys {
+    /// A board with a file system on a partition of so many erase blocks; all other keys have their defaults.
+    pub fn of(board: &str, fs: &str, partition_blocks: u32) -> StackKeys {
+        let keys = serde_json::json!({ "board": board, "fs": fs, "partition_blocks": partition_blocks });
+        serde_json::from_value(keys).expect("all other keys have defaults")
+    }
+
+    /// Whether a file system can own this key.
+    pub(crate) fn can_be_owned(key: &str) -> bool {
+        OWNED_KEYS.iter().any(|(name, _)| *name == key)
+    }
+
+    /// How much may be dirty, if the keys say so, else `by_default`.
+    ///
+    /// Errors: a limit without meaning.
+    pub fn dirty_limits(&self, by_default: DirtyLimits) -> Result<DirtyLimits, MachineError> {
+        match (self.dirty_kib, self.dirty_background_kib) {
+            (None, None) => Ok(by_default),
+            (None, Some(_)) => {
+                Err(MachineError::key("dirty_background_KiB is set, but not dirty_KiB: give both, or dirty_KiB alone"))
+            }
+            (Some(0), _) => Err(MachineError::key("dirty_KiB = 0: at least 1 is needed")),
+            (Some(dirty), Some(background)) if background > dirty => Err(MachineError::Key(format!(
+                "dirty_background_KiB = {background}: at most dirty_KiB = {dirty} makes sense"
+            ))),
+            (Some(dirty), background) => Ok(DirtyLimits::Bytes {
+                dirty_bytes: dirty.saturating_mul(1024),
+                background_bytes: background.unwrap_or(dirty / 2).saturating_mul(1024),
+            }),
+        }
+    }
+}
+
+/// The mount option `compr=`. JFFS2: none, zlib, rtime, lzo and its compiled-in modes priority and size. UBIFS: none, lzo,
+/// zlib, zstd.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum CompressionName {
+    #[default]
+    None,
+    Zlib,
+    Rtime,
+    Lzo,
+    Zstd,
+    Priority,
+    Size,
+}
+
+/// Byte order of a medium: that of the CPU that wrote it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum EndianName {
+    #[default]
+    Little,
+    Big,
+}
+
+impl EndianName {
+    /// The default, which needs not be written out.
+    pub fn is_little(&self) -> bool {
+        *self == EndianName::Little
+    }
+}
+
+impl StackKeys {
+    /// What the keys say about the image.
+    pub(crate) fn image_said(&self) -> Said {
+        Said {
+            oob: self.image_oob,
+            autoplace: self.image_autoplace,
+            wanted: Wanted {
+                mtdparts: self.image_mtdparts.clone(),
+                offset_bytes: self.image_offset_bytes,
+                size_bytes: self.image_size_bytes,
+                partition: self.image_partition.clone(),
+                ..Wanted::default()
+            },
+        }
+    }
+
+    /// Fills in what was found in the image.
+    ///
+    /// Errors: one line; the keys say otherwise.
+    pub(crate) fn take(&mut self, arranged: &Arranged) -> Result<(), String> {
+        self.image_oob = arranged.oob.then_some(true).or(self.image_oob);
+        self.image_autoplace = arranged.autoplace.then_some(true).or(self.image_autoplace);
+        let Some(layout) = &arranged.layout else { return Ok(()) };
+        if self.inband_tags && layout.yaffs2.is_some() && !arranged.is_inband() {
+            return Err("inband_tags = true, but its tags stand in the OOB areas: leave the key out".to_string());
+        }
+        self.inband_tags |= arranged.is_inband();
+        match (self.endian, layout.endian) {
+            (EndianName::Big, Some(Endian::Little)) => {
+                return Err("endian = \"big\", but its nodes are little-endian: leave the key out".to_string());
+            }
+            (_, Some(Endian::Big)) => self.endian = EndianName::Big,
+            _ => {}
+        }
+        self.vid_header_offset_bytes = self.vid_header_offset_bytes.or(layout.ubi_at_bytes.map(|(vid, _)| vid));
+        Ok(())
+    }
+}

@@ -1,0 +1,45 @@
+//! What is known of a system before there is a machine with it.
+
+use crate::error::MachineError;
+use crate::spec::MachineSpec;
+use std::path::Path;
+
+/// What the laboratory knows of a system without a machine.
+pub struct Descriptor {
+    /// As users write it: `system = "linux"`.
+    pub name: &'static str,
+    /// As people write it: "Linux".
+    pub title: &'static str,
+    /// Who it is, for help texts.
+    pub about: &'static str,
+    /// The file systems that it mounts, by the names that it has for them.
+    pub file_systems: fn() -> Vec<&'static str>,
+}
+
+impl PartialEq for Descriptor {
+    fn eq(&self, other: &Descriptor) -> bool {
+        self.name == other.name
+    }
+}
+
+/// The keys of a `[stack]` table with one system.
+pub trait SystemKeys {
+    fn system(&self) -> &'static Descriptor;
+
+    /// The name of the file system.
+    fn fs(&self) -> &str;
+
+    /// The name of the board.
+    fn board(&self) -> &str;
+
+    /// Names of profiles in the keys, which may be paths.
+    fn profiles_mut(&mut self) -> Vec<&mut String>;
+
+    /// The path of an image in the keys.
+    fn image_mut(&mut self) -> Option<&mut String>;
+
+    /// The machine that they describe. Values that are absent are filled in.
+    ///
+    /// Errors: one line that says what is wrong with a key, a profile or an image.
+    fn machine(&mut self, base_dir: &Path) -> Result<MachineSpec, MachineError>;
+}

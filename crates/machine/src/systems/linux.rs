@@ -1,0 +1,95 @@
+//! Linux as a system of the table.
+
+use super::descriptor::{Descriptor, SystemKeys};
+use crate::error::MachineError;
+use crate::file_systems;
+use crate::spec::{FlashSummary, ImageOf, MachineSpec, Spec, State};
+use crate::stack::{Stack, StackSpec};
+use crate::stack_keys::StackKeys;
+use ffslab_flash::Geometry;
+use ffslab_sim::PowerMilliwatt;
+use ffslab_system::System;
+use std::path::Path;
+
+pub static LINUX: Descriptor = Descriptor {
+    name: "linux",
+    title: "Linux",
+    about: "Linux on a board with raw NAND",
+    file_systems: || file_systems::all().into_iter().filter(|fs| fs.mountable.is_some()).map(|fs| fs.name).collect(),
+};
+
+impl SystemKeys for StackKeys {
+    fn system(&self) -> &'static Descriptor {
+        &LINUX
+    }
+
+    fn fs(&self) -> &str {
+        &self.fs
+    }
+
+    fn board(&self) -> &str {
+        &self.board
+    }
+
+    fn profiles_mut(&mut self) -> Vec<&mut String> {
+        [Some(&mut self.board), self.part.as_mut(), self.kernel.as_mut()].into_iter().flatten().collect()
+    }
+
+    fn image_mut(&mut self) -> Option<&mut String> {
+        self.image.as_mut()
+    }
+
+    fn machine(&mut self, base_dir: &Path) -> Result<MachineSpec, MachineError> {
+        let (spec, keys) = StackSpec::from_keys(self, base_dir)?;
+        *self = keys;
+        Ok(MachineSpec::new(spec))
+    }
+}
+
+impl Spec for StackSpec {
+    fn boxed(&self) -> Box<dyn Spec> {
+        Box::new(self.clone())
+    }
+
+    fn build(&self, state: Option<&State>) -> Result<Box<dyn System>, String> {
+        Ok(Box::new(match state {
+            None => Stack::new(self)?,
+            Some(state) => Stack::restored(self, &state.medium, state.at_ns)?,
+        }))
+    }
+
+    fn set_epoch_s(&mut self, epoch_s: u64) {
+        self.vfs.epoch_s = epoch_s;
+    }
+
+    fn medium_bytes(&self) -> u64 {
+        let block_bytes =
+            u64::from(self.partition.geometry.page_bytes) * u64::from(self.partition.geometry.pages_per_block);
+        block_bytes * u64::from(self.partition.partition_blocks)
+    }
+
+    fn flash_summary(&self) -> Option<FlashSummary> {
+        Some(FlashSummary::from(self))
+    }
+
+    fn idle_power(&self) -> Option<PowerMilliwatt> {
+        self.idle_power
+    }
+
+    fn chip_geometry(&self) -> Option<Geometry> {
+        Some(self.partition.geometry)
+    }
+
+    fn image(&self) -> Option<ImageOf<'_>> {
+        let image = self.image.as_ref()?;
+        Some(ImageOf { path: &image.path, oob: image.oob, autoplace: image.autoplace })
+    }
+
+    fn remove_image(&mut self) {
+        self.image = None;
+    }
+
+    fn without_read_ahead(&mut self) {
+        self.vfs.read_ahead_bytes = 0;
+    }
+}

@@ -1,0 +1,83 @@
+//! RTEMS as a system of the table.
+
+use super::descriptor::{Descriptor, SystemKeys};
+use crate::error::MachineError;
+use crate::file_systems;
+use crate::media::FlashSpec;
+use crate::rtems::{Machine, RtemsSpec};
+use crate::rtems_keys::RtemsKeys;
+use crate::spec::{ImageOf, MachineSpec, Spec, State};
+use ffslab_flash::Geometry;
+use ffslab_system::System;
+use std::path::Path;
+
+pub static RTEMS: Descriptor = Descriptor {
+    name: "rtems",
+    title: "RTEMS",
+    about: "RTEMS of 2018 with its block cache",
+    file_systems: file_systems::on_rtems,
+};
+
+impl SystemKeys for RtemsKeys {
+    fn system(&self) -> &'static Descriptor {
+        &RTEMS
+    }
+
+    fn fs(&self) -> &str {
+        &self.fs
+    }
+
+    fn board(&self) -> &str {
+        &self.board
+    }
+
+    fn profiles_mut(&mut self) -> Vec<&mut String> {
+        [Some(&mut self.board), self.device.as_mut()].into_iter().flatten().collect()
+    }
+
+    fn image_mut(&mut self) -> Option<&mut String> {
+        self.image.as_mut()
+    }
+
+    fn machine(&mut self, base_dir: &Path) -> Result<MachineSpec, MachineError> {
+        let (spec, keys) = RtemsSpec::from_keys(self, base_dir).map_err(MachineError::Key)?;
+        *self = keys;
+        Ok(MachineSpec::new(spec))
+    }
+}
+
+impl Spec for RtemsSpec {
+    fn boxed(&self) -> Box<dyn Spec> {
+        Box::new(self.clone())
+    }
+
+    fn build(&self, state: Option<&State>) -> Result<Box<dyn System>, String> {
+        Ok(Box::new(match state {
+            None => Machine::new(self)?,
+            Some(state) => Machine::restored(self, &state.medium, state.at_ns)?,
+        }))
+    }
+
+    fn medium_bytes(&self) -> u64 {
+        RtemsSpec::medium_bytes(self)
+    }
+
+    fn no_energy(&self) -> Option<&'static str> {
+        Some("no source gives the power of a board with RTEMS or of its block devices, so there is no energy")
+    }
+
+    fn chip_geometry(&self) -> Option<Geometry> {
+        self.fs.flash().and_then(FlashSpec::chip_geometry)
+    }
+
+    fn image(&self) -> Option<ImageOf<'_>> {
+        let path = self.fs.disk()?.image.as_ref()?;
+        Some(ImageOf { path, oob: false, autoplace: false })
+    }
+
+    fn remove_image(&mut self) {
+        if let Some(disk) = self.fs.disk_mut() {
+            disk.image = None;
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Measured cases: an experiment together with what a real system did when it ran it. Which stack one needs
+//! says [`crate::stacks`].
+
+use ffslab_flash::Geometry;
+use ffslab_linux::{DirtyLimits, WriteBackKnobs};
+use ffslab_machine::stack_keys::CompressionName;
+use ffslab_profiles::{EccName, NandWaitName};
+use ffslab_ubi::BadReserve;
+use ffslab_workload::Step;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+/// A measured case. An unknown key in a step is an error; of the other parts only the keys that the simulator uses are
+/// read, and the rest is ignored.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Case {
+    pub id: String,
+    pub family: String,
+    /// Seed of the file content. Without a compressor nothing depends on it.
+    #[serde(default = "default_seed")]
+    pub seed: u64,
+    pub system: System,
+    pub flash: Flash,
+    pub setup: Vec<Step>,
+    pub measure: Vec<Step>,
+    pub expect: Expect,
+}
+
+fn default_seed() -> u64 {
+    1
+}
+
+/// Software and its settings.
+#[derive(Clone, Debug, Deserialize)]
+pub struct System {
+    pub name: String,
+    pub version: String,
+    /// What was built, and the machine that it ran on. Without it: user-mode Linux.
+    pub(crate) tree: Option<String>,
+    pub fs: String,
+    #[serde(default)]
+    pub mount: MountSettings,
+    #[serde(rename = "read_ahead_KiB", default)]
+    pub read_ahead_kib: u32,
+    pub ecc: Option<EccName>,
+    pub nand_wait: Option<NandWaitName>,
+    #[serde(rename = "hz")]
+    pub tick_rate_hz: Option<u32>,
+    /// How long the machine had been up when the case began, as its tick counter tells it; recorded where that was looked at.
+    pub uptime_us: Option<f64>,
+    #[serde(rename = "ram_MiB")]
+    pub ram_mib: Option<u64>,
+    pub vm: Option<WriteBack>,
+    pub jffs2_summary: Option<bool>,
+    pub subpage_writes: Option<bool>,
+    pub ubi: Option<UbiSettings>,
+    /// Of cases that ran the core of YAFFS2 alone.
+    #[serde(flatten)]
+    pub yaffs2: crate::case_yaffs2::Settings,
+    /// Of cases that ran YAFFS2 in Linux.
+    #[serde(rename = "yaffs2")]
+    pub yaffs2_in_linux: Option<crate::case_yaffs2::InLinux>,
+}
+
+/// How UBI was attached.
+#[derive(Clone, Debug, Deserialize)]
+pub struct UbiSettings {
+    #[serde(rename = "max_beb_per1024")]
+    bad_reserve_per_1024: u32,
+    /// The rule of kernels before 3.7, which then stands for the other one.
+    #[serde(rename = "beb_reserve_pct")]
+    bad_reserve_percent: Option<u32>,
+}
+
+impl UbiSettings {
+    pub(crate) fn bad_reserve(&self) -> BadReserve {
+        match self.bad_reserve_percent {
+            Some(percent) => BadReserve::PercentOfPartition(percent),
+            None => BadReserve::Per1024OfChip(self.bad_reserve_per_1024),
+        }
+    }
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct MountSettings {
+    #[serde(default)]
+    pub compression: CompressionName,
+}
+
+/// Settings of write-back. The limits are given either in per cent of the page cache's memory or in bytes.
+#[derive(Clone, Debug, Deserialize)]
+pub struct WriteBack {
+    pub dirty_writeback_ms: u32,
+    pub dirty_expire_ms: Option<u32>,
+    pub dirty_ratio_pct: Option<u32>,
+    pub dirty_background_ratio_pct: Option<u32>,
+    #[serde(rename = "dirty_B")]
+    pub dirty_bytes: Option<u64>,
+    #[serde(rename = "dirty_background_B")]
+    pub dirty_background_bytes: Option<u64>,
+}
+
+impl WriteBack {
+    /// The settings for the simulated kernel. A setting that the case does not give has the kernel's default.
+    pub(crate) fn knobs(&self) -> WriteBackKnobs {
+        let standard = WriteBackKnobs::default();
+        let limits = match (self.dirty_bytes, self.dirty_background_bytes) {
+            (Some(dirty_bytes), Some(background_bytes)) => DirtyLimits::Bytes { dirty_bytes, background_bytes },
+            _ => match (self.dirty_ratio_pct, self.dirty_background_ratio_pct) {
+                (Some(dirty_percent), Some(background_percent)) => {
+                    DirtyLimits::Percent { dirty_percent, background_percent }
+                }
+                _ => standard.limits,
+            },
+        };
+        WriteBackKnobs {
+            writeback_interval_ms: self.dirty_writeback_ms,
+            expire_ms: self.dirty_expire_ms.unwrap_or(standard.expire_ms),
+            limits,
+        }
+    }
+}
+
+/// The chip. The partition begins at block 0.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Flash {
+    #[serde(rename = "page_B")]
+    pub page_bytes: u32,
+    #[serde(rename = "oob_B")]
+    pub oob_bytes: u32,
+    pub pages_per_block: u32,
+    pub partition_blocks: u32,
+    pub chip_blocks: u32,
+    pub t_read_us: Option<f64>,
+    pub t_program_us: Option<f64>,
+    pub t_erase_us: Option<f64>,
+    #[serde(rename = "bus_ns_per_B")]
+    pub bus_ns_per_byte: Option<f64>,
+}
+
+/// What was measured. `values` holds the counters and all other numbers by name.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Expect {
+    pub from_step: Option<usize>,
+    pub at_step: usize,
+    #[serde(flatten)]
+    pub values: Map<String, Value>,
+}
+
+impl Flash {
+    pub(crate) fn geometry(&self) -> Geometry {
+        Geometry {
+            page_bytes: self.page_bytes,
+            oob_bytes: self.oob_bytes,
+            pages_per_block: self.pages_per_block,
+            blocks: self.chip_blocks,
+        }
+    }
+}

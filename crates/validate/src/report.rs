@@ -1,0 +1,60 @@
+//! What is asked, and what is answered.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// Which cases to run, and on how many threads.
+#[derive(Clone, Debug, Default)]
+pub struct ValidateOptions {
+    /// Runs only the cases whose id matches this pattern; see the module `glob`.
+    pub only: Option<String>,
+    /// Number of threads; 0: one per core.
+    pub jobs: usize,
+}
+
+/// An expected and a simulated value under one name.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Pair {
+    #[serde(serialize_with = "whole_if_whole")]
+    pub expected: f64,
+    #[serde(serialize_with = "whole_if_whole")]
+    pub simulated: f64,
+}
+
+/// Writes 5.0 as 5, so that counters look like counters.
+fn whole_if_whole<S: serde::Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    if value.fract() == 0.0 && value.abs() < 9e15 {
+        serializer.serialize_i64(*value as i64)
+    } else {
+        serializer.serialize_f64(*value)
+    }
+}
+
+pub(crate) type Pairs = BTreeMap<String, Pair>;
+
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
+pub struct CaseReport {
+    pub id: String,
+    pub family: String,
+    pub fs: String,
+    /// Main counters in the main phase of the case.
+    pub counters: Pairs,
+    pub latency_us: Pairs,
+    pub latency_unlink_us: Pairs,
+    /// Main counters by the task that issued the operations, where they differ. They help to find the cause of a
+    /// difference.
+    pub by_task: BTreeMap<String, Pairs>,
+    /// Mean and standard deviation of the erases per block in the main phase.
+    pub erases_per_block: Pairs,
+    /// Values that are not counters of the main phase: bytes, files, virtual time.
+    pub facts: Pairs,
+    /// Main counters and virtual time after each recorded step, where they differ. They help to find the cause of a
+    /// difference.
+    pub after_step: Vec<Value>,
+    /// Why the case does not count in the summary, though it was run.
+    pub not_counted: Option<String>,
+    /// Why nothing could be compared.
+    pub error: Option<String>,
+}

@@ -1,0 +1,88 @@
+//! Stacks like those on which the cases of the kernel's file systems were measured.
+
+use crate::case::{Case, WriteBack};
+use ffslab_flash::{Rules, Timing};
+use ffslab_linux::{Kernel, VfsConfig, VfsCosts, WriteBackKnobs};
+use ffslab_machine::file_systems::Settings;
+use ffslab_machine::media::{PartitionSpec, NAND};
+use ffslab_machine::stack::{StackSpec, EPOCH_S};
+use ffslab_mtd::{Driver, Ecc, OpCost};
+use ffslab_profiles::NandWaitName;
+use ffslab_sim::units::us_to_ns;
+use ffslab_sim::{CpuCosts, NandWait, PowerMilliwatt, SchedulerClock, SimConfig};
+use std::sync::Arc;
+
+/// By how much the virtual clock of user-mode Linux moves when the measuring program reads it
+/// (`arch/um/kernel/time.c`).
+const CLOCK_READ_NS: u64 = 256;
+
+/// How long the reference machine had been up when a case began, modulo 1.28 s (128 ticks), for JFFS2 and for UBIFS.
+/// The uptime was not recorded. These values are inferred: with them most counters agree exactly, above all those of
+/// the families R4 and J for JFFS2 (fsync, and garbage collection that depends on the tick counter) and those of the
+/// families R, X and S for UBIFS (which depend on the task that gets the CPU at a tick).
+pub(super) const UPTIME_NS: u64 = 27_400_000;
+pub(super) const UBIFS_UPTIME_NS: u64 = 27_010_000;
+
+/// How often a page may be programmed between two erases. SLC NAND of that time allows four partial programs.
+pub(super) const PARTIAL_PROGRAMS_MAX: u32 = 4;
+
+/// The rules of the kernel on which the case was measured.
+///
+/// Errors: there is no profile of that version.
+pub(super) fn kernel_of(case: &Case) -> Result<Kernel, String> {
+    ffslab_profiles::kernel_of_version(&case.system.version).map_err(|error| error.to_string())
+}
+
+/// A stack like the user-mode Linux on which the cases of the kernel's file systems were measured. `uptime_ns` is
+/// how long it has been up when the case begins, unless the case says so itself.
+pub(super) fn linux_stack(case: &Case, kernel: Kernel, uptime_ns: u64, fs: Arc<dyn Settings>) -> StackSpec {
+    let (system, flash) = (&case.system, &case.flash);
+    let ns = |us: Option<f64>| us_to_ns(us.unwrap_or(0.0));
+    let user_mode = system.tree.is_none();
+    let clock_read_ns = if user_mode { CLOCK_READ_NS } else { 0 };
+    let sleeps = matches!(system.nand_wait, Some(NandWaitName::Sleep));
+    // A task that sleeps while the chip works has the clock read twice: when it arms a timer, and when the timer's
+    // interrupt looks which timers have expired (`kernel/time/hrtimer.c`).
+    let wait = OpCost { overhead_ns: if sleeps { 2 * clock_read_ns } else { 0 }, power: PowerMilliwatt::default() };
+    StackSpec {
+        medium: &NAND,
+        image: None,
+        idle_power: None,
+        partition: PartitionSpec {
+            geometry: flash.geometry(),
+            timing: Timing {
+                read_ns: ns(flash.t_read_us),
+                program_ns: ns(flash.t_program_us),
+                erase_ns: ns(flash.t_erase_us),
+                // The factor from ns per byte to ps per byte is the same as that from us to ns.
+                bus_ps_per_byte: ns(flash.bus_ns_per_byte),
+            },
+            rules: Rules { partial_programs_max: PARTIAL_PROGRAMS_MAX, in_order: false },
+            driver: Driver {
+                ecc: system.ecc.map_or(Ecc::HARDWARE, |ecc| Ecc::HARDWARE.by(ecc.engine())),
+                read: wait,
+                program: wait,
+                erase: wait,
+            },
+            first_block: 0,
+            partition_blocks: flash.partition_blocks,
+        },
+        sim: SimConfig {
+            tick_rate_hz: system.tick_rate_hz.unwrap_or(100),
+            uptime_ns: system.uptime_us.map_or(uptime_ns, us_to_ns),
+            nand_wait: if sleeps { NandWait::Sleep } else { NandWait::Busy },
+            // User-mode Linux has no clock for the scheduler that is finer than the tick.
+            scheduler_clock: if user_mode { SchedulerClock::Tick } else { SchedulerClock::Exact },
+        },
+        cpu_costs: CpuCosts::FREE,
+        vfs: VfsConfig {
+            kernel,
+            read_ahead_bytes: system.read_ahead_kib.saturating_mul(1024),
+            page_cache_bytes: system.ram_mib.map_or(u64::MAX, |mib| mib.saturating_mul(1 << 20)),
+            write_back: system.vm.as_ref().map_or_else(WriteBackKnobs::default, WriteBack::knobs),
+            costs: VfsCosts { clock_read_ns, ..VfsCosts::default() },
+            epoch_s: EPOCH_S,
+        },
+        fs: Some(fs),
+    }
+}

@@ -1,0 +1,82 @@
+//! The stacks on which measured cases ran, by their file systems.
+
+mod linux;
+mod yaffs2;
+
+use crate::case::{Case, UbiSettings};
+use ffslab_machine::file_systems::jffs2;
+use ffslab_machine::file_systems::ubifs;
+use ffslab_machine::file_systems::{self, Descriptor};
+use ffslab_machine::stack::StackSpec;
+use ffslab_ubi::BadReserve;
+use linux::{kernel_of, linux_stack, UBIFS_UPTIME_NS, UPTIME_NS};
+use std::sync::Arc;
+
+/// How the cases of a file system are run.
+struct Measured {
+    fs: &'static Descriptor,
+    /// The stack on which a case ran.
+    ///
+    /// Errors: one line; settings that the file system or ffslab does not have.
+    stack: fn(&Case) -> Result<StackSpec, String>,
+    /// Adds what the program that measured did without writing it into the case.
+    complete: fn(&mut Case),
+}
+
+/// The file systems with which cases were measured.
+static MEASURED: [Measured; 3] = [
+    Measured { fs: &jffs2::JFFS2, stack: jffs2_stack, complete: |_| {} },
+    Measured { fs: &file_systems::yaffs2::YAFFS2, stack: yaffs2::stack, complete: yaffs2::add_unsaid_steps },
+    Measured { fs: &ubifs::UBIFS, stack: ubifs_stack, complete: |_| {} },
+];
+
+fn measured(fs: &str) -> Option<&'static Measured> {
+    MEASURED.iter().find(|measured| measured.fs.name == fs)
+}
+
+/// The stack on which the case runs.
+///
+/// Errors: one line; the file system is not mounted on Linux, or no cases were measured with it.
+pub fn stack_of(case: &Case) -> Result<StackSpec, String> {
+    let fs = case.system.fs.as_str();
+    match measured(fs) {
+        Some(measured) => (measured.stack)(case),
+        None => {
+            file_systems::mountable(fs)?;
+            Err(format!("fs \"{fs}\": cases measured with it cannot be run"))
+        }
+    }
+}
+
+/// Adds what the program that measured did without writing it into the case.
+pub fn complete(case: &mut Case) {
+    if let Some(measured) = measured(&case.system.fs) {
+        (measured.complete)(case);
+    }
+}
+
+fn jffs2_stack(case: &Case) -> Result<StackSpec, String> {
+    let (system, kernel) = (&case.system, kernel_of(case)?);
+    let standard = jffs2::as_kernel(&kernel);
+    let options = ffslab_jffs2::Options {
+        compression: jffs2::compression(system.mount.compression)?,
+        summary: system.jffs2_summary.unwrap_or(false),
+        wbuf_delay_ms: system.vm.as_ref().map_or(standard.wbuf_delay_ms, |vm| vm.dirty_writeback_ms),
+        ..standard
+    };
+    Ok(linux_stack(case, kernel, UPTIME_NS, Arc::new(jffs2::Jffs2Settings(options))))
+}
+
+fn ubifs_stack(case: &Case) -> Result<StackSpec, String> {
+    let (system, standard, kernel) = (&case.system, ffslab_ubifs::Options::default(), kernel_of(case)?);
+    let options = ffslab_ubifs::Options {
+        rules: ubifs::kernel_rules(&kernel),
+        lzo: ubifs::lzo(&kernel),
+        compression: ubifs::compression(system.mount.compression)?,
+        wbuf_delay_ms: system.vm.as_ref().map_or(standard.wbuf_delay_ms, |vm| vm.dirty_writeback_ms),
+        ..standard
+    };
+    let reserve = system.ubi.as_ref().map_or(BadReserve::Per1024OfChip(0), UbiSettings::bad_reserve);
+    let ubi = ubifs::ubi_options(reserve, system.subpage_writes.unwrap_or(true), case.flash.chip_blocks);
+    Ok(linux_stack(case, kernel, UBIFS_UPTIME_NS, Arc::new(ubifs::UbifsSettings { options, ubi })))
+}
