@@ -52,7 +52,7 @@ OFF_BY_MAX = {
         "partial_page_reads": 3,
     },
     "jffs2-saturated/base": {
-        "page_reads": 120,
+        "page_reads": 140,
         "page_programs": 75,
         "erases": 2,
         "oob_programs": 3,
