@@ -181,6 +181,7 @@ impl FileSystem for Jffs2 {
     fn sync(&mut self, host: &mut dyn Host) -> Result<()> {
         self.store.timer.disarm(&self.store.flash.sim, &self.store.flash.options);
         if self.store.flash.options.sync_manner == SyncManner::Collects {
+            self.finish_worker(host);
             self.flush_inode(host, 0)?;
         }
         self.store.flush_wbuf_padded()
@@ -246,12 +247,12 @@ impl FileSystem for Jffs2 {
     }
 
     /// Follows `fs/jffs2/fs.c` (`jffs2_do_remount_fs`): the write buffer is flushed, the thread ends or begins.
-    fn remount(&mut self, _host: &mut dyn Host, read_only: bool) -> Result<()> {
+    fn remount(&mut self, host: &mut dyn Host, read_only: bool) -> Result<()> {
         if read_only == self.read_only {
             return Ok(());
         }
         if read_only {
-            self.stop_tasks();
+            self.finish_tasks(host);
             self.store.flush_wbuf_padded()?;
         } else {
             self.start_tasks();
@@ -265,7 +266,7 @@ impl FileSystem for Jffs2 {
         if self.read_only {
             return Ok(());
         }
-        self.stop_tasks();
+        self.finish_tasks(host);
         self.sync(host)
     }
 }

@@ -64,6 +64,17 @@ impl Jffs2 {
         sim.wake(&causes::GC_THREAD);
     }
 
+    /// Ends the thread for an orderly unmount or a remount: whoever stops it waits until the erase in which it is has been
+    /// completed (`jffs2_stop_garbage_collect_thread`).
+    pub(crate) fn finish_tasks(&mut self, host: &mut dyn Host) {
+        self.store.space.signal.pending = false;
+        while self.has_job(&causes::GC_THREAD) {
+            self.give_turn(host, &causes::GC_THREAD);
+        }
+        self.finish_worker(host);
+        self.stop_tasks();
+    }
+
     pub(crate) fn stop_tasks(&mut self) {
         self.store.space.signal.exists = false;
         self.store.flash.sim.kill(&causes::GC_THREAD);
@@ -270,7 +281,8 @@ impl Jffs2 {
             self.store.flush_wbuf_padded()?;
             return Ok(true);
         }
-        while self.store.flash.wbuf.is_dirty() && self.store.flash.wbuf.offset == began_at {
+        // A pass that was interrupted goes on to its end, even if another task has written the page in the meantime.
+        while self.has_job(task) || self.store.flash.wbuf.is_dirty() && self.store.flash.wbuf.offset == began_at {
             match self.gc_pass(host, task) {
                 Ok(PassEnd::Done) => {}
                 Ok(PassEnd::Yielded) => return Ok(false),
@@ -284,6 +296,14 @@ impl Jffs2 {
         Ok(true)
     }
 
+    /// Lets the worker end the flush that it has begun: both hold the superblock's lock for it (`lock_super` in
+    /// `jffs2_write_super` of 2.6.37).
+    pub(crate) fn finish_worker(&mut self, host: &mut dyn Host) {
+        while self.store.timer.worker_busy {
+            self.give_turn(host, &causes::KWORKER);
+        }
+    }
+
     /// Writes everything that the write buffer holds for an inode (0: any inode) to flash (`jffs2_fsync`).
     pub(crate) fn flush_inode(&mut self, host: &mut dyn Host, ino: u32) -> Result<()> {
         self.take_allocation(host);
@@ -293,5 +313,19 @@ impl Jffs2 {
         let _why = self.store.flash.sim.because(&causes::SYNC);
         let began_at = self.store.flash.wbuf.offset;
         self.fill_and_flush(host, &causes::CALLER, began_at).map(|_| ())
+    }
+}
+
+#[cfg(test)]
+impl Jffs2 {
+    /// Leaves the worker where an interruption would: it flushes the page at `began_at` and has erased a block that it has
+    /// not read back yet.
+    pub(crate) fn begin_interrupted_erase(&mut self, began_at: u32) {
+        let store = &mut self.store;
+        let mut job = None;
+        store.eraser.step(&mut store.space, &store.flash, &mut job).unwrap();
+        store.eraser.step(&mut store.space, &store.flash, &mut job).unwrap();
+        self.background.worker_job = crate::erase::take_erased(&mut store.space);
+        self.background.flushing_at = began_at;
     }
 }

@@ -106,14 +106,6 @@ impl WriteBack {
         self.has_some_of_setup && self.inodes.get(ino).is_some_and(|inode| inode.pages_of_setup.contains(index))
     }
 
-    /// When a timer of so many ticks fires. Before Linux 4.8 it fires in that very tick.
-    fn timer_ns(&self, delay_ticks: u32) -> u64 {
-        match self.rules {
-            WriteBackRules::V6_1 => self.sim.timer_after_ticks(delay_ticks),
-            WriteBackRules::V2_6 => (tick(&self.sim) + u64::from(delay_ticks)) * self.sim.tick_ns(),
-        }
-    }
-
     /// See [`ffslab_fs::Host::dirty_inode`].
     pub fn mark_inode(&mut self, ino: Ino, dirt: Option<InodeDirt>) {
         if self.has_some_of_setup && dirt.is_some() {
@@ -315,7 +307,7 @@ fn check_power(cache: &mut impl DirtyCache) -> Result<()> {
 /// Lets the program sleep for so many ticks.
 fn pause(cache: &mut impl DirtyCache, fs: &mut dyn FileSystem, pause_ticks: u32) {
     let sim = cache.state().sim.clone();
-    sim.foreground_sleeps_until(cache.state().timer_ns(pause_ticks));
+    sim.foreground_sleeps_until(sim.timer_after_ticks(pause_ticks));
     while let Idle::Run(task) = sim.idle_next() {
         run_turn(fs, cache, task);
     }

@@ -100,7 +100,13 @@ impl StackSpec {
                 first_block: keys.first_block,
                 partition_blocks: keys.partition_blocks,
             },
-            sim: SimConfig { tick_rate_hz, uptime_ns: keys.uptime_us * 1_000, nand_wait, ..SimConfig::default() },
+            sim: SimConfig {
+                tick_rate_hz,
+                uptime_ns: keys.uptime_us * 1_000,
+                nand_wait,
+                timer_wheel: kernel.timer_wheel(),
+                ..SimConfig::default()
+            },
             cpu_costs: profile.cpu_costs(keys.traced)?,
             vfs: VfsConfig {
                 kernel,

@@ -22,12 +22,22 @@ pub struct Driver {
     pub read: OpCost,
     pub program: OpCost,
     pub erase: OpCost,
+    /// It polls the status of a program or an erase with `cond_resched()` in between (`drivers/mtd/nand/omap2.c`,
+    /// `omap_wait`), below a file system that holds a lock over its operations for which its other tasks wait, as JFFS2
+    /// does. See [`ffslab_sim::Sim::gives_way_to_nobody`].
+    pub polls_with_resched: bool,
 }
 
 impl Default for Driver {
     /// Hardware ECC with the usual 1-bit code and no cost of its own.
     fn default() -> Driver {
-        Driver { ecc: Ecc::HARDWARE, read: OpCost::default(), program: OpCost::default(), erase: OpCost::default() }
+        Driver {
+            ecc: Ecc::HARDWARE,
+            read: OpCost::default(),
+            program: OpCost::default(),
+            erase: OpCost::default(),
+            polls_with_resched: false,
+        }
     }
 }
 

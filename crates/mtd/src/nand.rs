@@ -375,6 +375,9 @@ impl Core {
     fn finish(&self, cost: OpCost, began_ns: u64, result: Result<(), FlashError>) -> Result<(), MtdError> {
         if matches!(result, Ok(()) | Err(FlashError::ProgramFailed { .. } | FlashError::EraseFailed { .. })) {
             self.charge(cost, began_ns);
+            if self.driver.polls_with_resched {
+                self.sim.gives_way_to_nobody();
+            }
         }
         Ok(result?)
     }

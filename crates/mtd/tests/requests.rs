@@ -212,7 +212,7 @@ fn a_block_that_cannot_be_erased_is_marked_all_the_same() {
 fn overheads_and_energy() {
     let op = |overhead_ns, cpu, memory| OpCost { overhead_ns, power: PowerMilliwatt { cpu, memory } };
     let (read, program, erase) = (op(10_000, 100.0, 10.0), op(20_000, 200.0, 20.0), op(30_000, 300.0, 30.0));
-    let driver = Driver { ecc: Ecc::SOFTWARE, read, program, erase };
+    let driver = Driver { ecc: Ecc::SOFTWARE, read, program, erase, ..Driver::default() };
     let mtd = whole(&Nand::new(chip_of(2048, 64), driver).unwrap());
     let check = |what: &str, cost: OpCost, chip_ns: u64, f: &dyn Fn()| {
         let (before_ns, before) = (mtd.sim().now_ns(), mtd.sim().energy());

@@ -275,7 +275,13 @@ impl Profile {
             strength_bits: self.board.ecc_strength_bits.value,
         };
         let DriverCosts { read, program, erase } = self.costs;
-        Driver { ecc: Ecc { engine: self.board.ecc.value.engine(), code }, read, program, erase }
+        Driver {
+            ecc: Ecc { engine: self.board.ecc.value.engine(), code },
+            read,
+            program,
+            erase,
+            polls_with_resched: false,
+        }
     }
 
     /// What a task does while it waits for the chip.

@@ -321,6 +321,13 @@ impl Cpu {
         }
     }
 
+    /// The running task has been asked to yield and is picked again at once.
+    pub fn begin_slice(&mut self) {
+        if std::mem::take(&mut self.need_resched) {
+            self.run_since_pick_ns = 0;
+        }
+    }
+
     /// Begins the turn of `task`. Background tasks have a scheduling point after each page. The foreground may have
     /// used the chip for more than one turn since its last scheduling point, and then `task` may do the same.
     pub fn switch_to(&mut self, task: usize, uses: u64) {

@@ -11,6 +11,7 @@
 
 pub mod arena;
 pub mod cause;
+mod config;
 pub mod cpu;
 pub mod energy;
 mod reasons;
@@ -20,6 +21,7 @@ pub mod work;
 pub use arena::Arena;
 pub use cause::{CauseCounts, Causes, Kind, Op, OpCounts, OpEvent, Purpose, Reason, Task};
 pub use cause::{CALLER, FORMATTING, LEFT_BY_SETUP, OTHER};
+pub use config::{SchedulerClock, SimConfig, TimerWheel};
 pub use cpu::NandWait;
 pub use energy::{Energy, PowerMilliwatt, Rail};
 pub use reasons::{ReasonGuard, RunGuard};
@@ -28,35 +30,6 @@ pub use work::{CpuCosts, Function, FunctionTime, Work, WorkCost, WorkDone};
 use cause::Placed;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-
-/// What the simulated machine is, as far as time is concerned.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct SimConfig {
-    /// Timer ticks per second (`CONFIG_HZ`).
-    pub tick_rate_hz: u32,
-    /// How long the machine has been running when the simulation starts. The tick counter decides which block JFFS2
-    /// collects and when timers fire. So two runs that start at different times differ a little, as on real machines.
-    pub uptime_ns: u64,
-    /// Whether a task holds the CPU or sleeps while the chip works.
-    pub nand_wait: NandWait,
-    pub scheduler_clock: SchedulerClock,
-}
-
-/// The resolution of the clock by which the scheduler charges run time (`sched_clock`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum SchedulerClock {
-    #[default]
-    Exact,
-    /// The tick counter: the task that runs at a tick is charged for the whole tick. So it is on machines without a
-    /// better clock (`kernel/sched/clock.c`), such as user-mode Linux.
-    Tick,
-}
-
-impl Default for SimConfig {
-    fn default() -> Self {
-        Self { tick_rate_hz: 100, uptime_ns: 0, nand_wait: NandWait::Busy, scheduler_clock: SchedulerClock::Exact }
-    }
-}
 
 /// Receives every flash operation, in order. It is optional: without a sink no event is built.
 pub trait EventSink {
@@ -389,10 +362,12 @@ impl Sim {
         self.with_task(task, |cpu, task| cpu.sleep(task, Some((at_ns, by_ns))));
     }
 
-    /// The time at which a timer of the timer wheel fires that is started now for `delay_ticks`. It never fires early,
-    /// and the resolution is coarser for longer delays (`kernel/time/timer.c`, `calc_index`).
+    /// The time at which a timer fires that is started now for `delay_ticks`. See [`TimerWheel`].
     pub fn timer_after_ticks(&self, delay_ticks: u32) -> u64 {
         let expires = self.now_ns() / self.tick_ns() + u64::from(delay_ticks);
+        if self.0.config.timer_wheel == TimerWheel::Exact {
+            return expires * self.tick_ns();
+        }
         let level = match delay_ticks {
             0..=62 => 0,
             63..=503 => 1,
@@ -422,6 +397,16 @@ impl Sim {
             cpu::Choice::Stay => Switch::Stay,
             cpu::Choice::Run(place) => Switch::Run(self.task_at(place).what),
             cpu::Choice::Yield => Switch::Yield,
+        }
+    }
+
+    /// A scheduling point of the running task inside an operation over which it holds a lock that the other tasks need:
+    /// whoever gets the CPU finds the lock taken and sleeps again until it is free. So nobody gets on, but the running
+    /// task begins a new slice: a task of low priority then waits for a tick that falls outside of operations.
+    #[inline]
+    pub fn gives_way_to_nobody(&self) {
+        if !self.0.cpu.borrow().nobody_waits() {
+            self.with_cpu(cpu::Cpu::begin_slice);
         }
     }
 

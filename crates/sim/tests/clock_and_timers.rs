@@ -2,7 +2,7 @@
 
 mod support;
 
-use ffslab_sim::{Idle, Sim, SimConfig, Switch, CALLER};
+use ffslab_sim::{Idle, Sim, SimConfig, Switch, TimerWheel, CALLER};
 use support::{machine, SECOND, WORKER};
 
 const MS: u64 = 1_000_000;
@@ -81,6 +81,16 @@ fn a_timer_is_never_early_and_late_by_one_bucket_at_most() {
             assert!(at_ns > expiry_ns && at_ns <= expiry_ns + bucket_ticks * TICK_NS, "{delay_ticks} at {uptime_ns}");
             assert_eq!(at_ns % (bucket_ticks * TICK_NS), 0, "{delay_ticks} at {uptime_ns}");
         }
+    }
+}
+
+/// Before Linux 4.8 a timer fires in the very tick for which it is set, however far that is.
+#[test]
+fn timers_of_old_kernels_are_exact() {
+    let config = SimConfig { tick_rate_hz: 100, uptime_ns: 25 * MS, ..SimConfig::default() };
+    let sim = machine(SimConfig { timer_wheel: TimerWheel::Exact, ..config });
+    for delay_ticks in [1, 62, 63, 1_000, 40_000] {
+        assert_eq!(sim.timer_after_ticks(delay_ticks), (2 + u64::from(delay_ticks)) * TICK_NS, "{delay_ticks} ticks");
     }
 }
 

@@ -284,3 +284,20 @@ fn when_a_turn_ends_a_third_task_may_come_next() {
     // The program has run longer than the thread that was woken in between.
     assert_eq!(sim.resched(), Switch::Run(&SECOND));
 }
+
+/// A driver that offers the CPU while it holds the chip: the tick's request is used up, and the thread waits for a tick that
+/// falls outside of operations.
+#[test]
+fn a_scheduling_point_inside_an_operation_helps_nobody() {
+    let sim = coarse();
+    sim.spawn(&NICE);
+    sim.wake(&NICE);
+    for operation in 0..20 {
+        sim.advance(9 * MS);
+        sim.gives_way_to_nobody();
+        assert_eq!(sim.resched(), Switch::Stay, "operation {operation}");
+    }
+    // The next tick falls between two operations.
+    sim.advance(10 * MS);
+    assert_eq!(sim.resched(), Switch::Run(&NICE));
+}

@@ -44,6 +44,9 @@ pub struct System {
     pub read_ahead_kib: u32,
     pub ecc: Option<EccName>,
     pub nand_wait: Option<NandWaitName>,
+    /// The driver polls with `cond_resched()` while the chip programs or erases.
+    #[serde(default)]
+    pub cond_resched_after_program_and_erase: bool,
     #[serde(rename = "hz")]
     pub tick_rate_hz: Option<u32>,
     /// How long the machine had been up when the case began, as its tick counter tells it; recorded where that was looked at.

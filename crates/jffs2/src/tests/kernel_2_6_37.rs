@@ -49,3 +49,20 @@ fn sync_of_a_clean_buffer_does_nothing() {
     bench.fs.sync(&mut bench.host).unwrap();
     assert_eq!(bench.sim.total(), before);
 }
+
+/// The worker of the write buffer is interrupted in the middle of an erase, and `sync` waits for it: the block is marked as
+/// clean before the program goes on. An interrupted erase was once left for good when the page had been written meanwhile.
+#[test]
+fn sync_waits_for_the_worker() {
+    let mut bench = bench_with_pending_erases(Options::linux_2_6_37(), 6);
+    let file = bench.create("file").unwrap();
+    bench.write(file, 0, &content(1, 100)).unwrap();
+    bench.fs.store.timer.worker_busy = true;
+    let began_at = bench.fs.store.flash.wbuf.offset;
+    bench.fs.begin_interrupted_erase(began_at);
+    bench.fs.sync(&mut bench.host).unwrap();
+    assert!(!bench.fs.store.timer.worker_busy);
+    assert!(bench.fs.store.space.blocks.is_empty(List::EraseChecking));
+    assert_eq!(bench.fs.store.space.erasing_blocks, 0);
+    audit(&bench.fs.store);
+}

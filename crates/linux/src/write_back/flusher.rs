@@ -137,7 +137,7 @@ impl WriteBack {
             return;
         }
         let delay_ticks = ticks_of_ms(&self.sim, self.knobs.writeback_interval_ms) as u32;
-        let at_ns = self.timer_ns(delay_ticks);
+        let at_ns = self.sim.timer_after_ticks(delay_ticks);
         self.flusher.timer_ns = Some(at_ns);
         if !self.flusher.is_at_work() {
             self.sim.sleep_until(&causes::FLUSHER, at_ns);

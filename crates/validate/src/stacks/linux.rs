@@ -63,6 +63,7 @@ pub(super) fn linux_stack(case: &Case, kernel: Kernel, uptime_ns: u64, fs: Arc<d
                 read: wait,
                 program: wait,
                 erase: wait,
+                polls_with_resched: false,
             },
             first_block: 0,
             partition_blocks: flash.partition_blocks,
@@ -73,6 +74,7 @@ pub(super) fn linux_stack(case: &Case, kernel: Kernel, uptime_ns: u64, fs: Arc<d
             nand_wait: if sleeps { NandWait::Sleep } else { NandWait::Busy },
             // User-mode Linux has no clock for the scheduler that is finer than the tick.
             scheduler_clock: if user_mode { SchedulerClock::Tick } else { SchedulerClock::Exact },
+            timer_wheel: kernel.timer_wheel(),
         },
         cpu_costs: CpuCosts::FREE,
         vfs: VfsConfig {

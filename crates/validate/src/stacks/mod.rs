@@ -1,5 +1,6 @@
 //! The stacks on which measured cases ran, by their file systems.
 
+mod arm;
 mod linux;
 mod yaffs2;
 
@@ -64,7 +65,11 @@ fn jffs2_stack(case: &Case) -> Result<StackSpec, String> {
         wbuf_delay_ms: system.vm.as_ref().map_or(standard.wbuf_delay_ms, |vm| vm.dirty_writeback_ms),
         ..standard
     };
-    Ok(linux_stack(case, kernel, UPTIME_NS, Arc::new(jffs2::Jffs2Settings(options))))
+    let uptime_ns = if system.tree.is_some() { arm::UPTIME_NS } else { UPTIME_NS };
+    let mut stack = linux_stack(case, kernel, uptime_ns, Arc::new(jffs2::Jffs2Settings(options)));
+    arm::price(case, &mut stack);
+    stack.partition.driver.polls_with_resched = system.cond_resched_after_program_and_erase;
+    Ok(stack)
 }
 
 fn ubifs_stack(case: &Case) -> Result<StackSpec, String> {

@@ -118,7 +118,7 @@ fn harness(case: &Case) -> StackSpec {
             geometry: flash.geometry(),
             timing: chip,
             rules: Rules { partial_programs_max: PARTIAL_PROGRAMS_MAX, in_order: false },
-            driver: Driver { ecc: Ecc::HARDWARE, read: free, program: free, erase: free },
+            driver: Driver { ecc: Ecc::HARDWARE, read: free, program: free, erase: free, polls_with_resched: false },
             first_block: 0,
             partition_blocks: flash.partition_blocks,
         },

@@ -1,0 +1,49 @@
+//! What the simulated machine is, as far as time is concerned.
+
+use crate::NandWait;
+
+/// What the simulated machine is, as far as time is concerned.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SimConfig {
+    /// Timer ticks per second (`CONFIG_HZ`).
+    pub tick_rate_hz: u32,
+    /// How long the machine has been running when the simulation starts. The tick counter decides which block JFFS2
+    /// collects and when timers fire. So two runs that start at different times differ a little, as on real machines.
+    pub uptime_ns: u64,
+    /// Whether a task holds the CPU or sleeps while the chip works.
+    pub nand_wait: NandWait,
+    pub scheduler_clock: SchedulerClock,
+    pub timer_wheel: TimerWheel,
+}
+
+/// When the kernel's timers fire (`kernel/time/timer.c`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TimerWheel {
+    /// In the tick for which they are set (`kernel/timer.c` before Linux 4.8).
+    Exact,
+    /// Never early, and with a resolution that is the coarser the longer the delay (`calc_index`).
+    #[default]
+    Levels,
+}
+
+/// The resolution of the clock by which the scheduler charges run time (`sched_clock`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SchedulerClock {
+    #[default]
+    Exact,
+    /// The tick counter: the task that runs at a tick is charged for the whole tick. So it is on machines without a
+    /// better clock (`kernel/sched/clock.c`), such as user-mode Linux.
+    Tick,
+}
+
+impl Default for SimConfig {
+    fn default() -> Self {
+        Self {
+            tick_rate_hz: 100,
+            uptime_ns: 0,
+            nand_wait: NandWait::Busy,
+            scheduler_clock: SchedulerClock::Exact,
+            timer_wheel: TimerWheel::Levels,
+        }
+    }
+}
