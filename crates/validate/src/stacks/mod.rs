@@ -67,7 +67,7 @@ fn jffs2_stack(case: &Case) -> Result<StackSpec, String> {
     };
     let uptime_ns = if system.tree.is_some() { arm::UPTIME_NS } else { UPTIME_NS };
     let mut stack = linux_stack(case, kernel, uptime_ns, Arc::new(jffs2::Jffs2Settings(options)));
-    arm::price(case, &mut stack);
+    arm::price(case, &mut stack, &arm::JFFS2);
     stack.partition.driver.polls_with_resched = system.cond_resched_after_program_and_erase;
     Ok(stack)
 }

@@ -3,6 +3,7 @@
 //! The harness called the core of YAFFS2 in the order in which its Linux port does, on a RAM NAND. Its page cache never
 //! drops a page, and its clock is moved by the flash operations only (CASES.md: "Convention for the page cache").
 
+use super::arm;
 use super::linux::{kernel_of, linux_stack, PARTIAL_PROGRAMS_MAX, UPTIME_NS};
 use crate::case::Case;
 use crate::case_yaffs2::{ClockUs, InLinux, Settings};
@@ -95,7 +96,9 @@ pub(super) fn stack(case: &Case) -> Result<StackSpec, String> {
     };
     let background = Background::linux(case.system.tick_rate_hz.unwrap_or(100));
     let fs = Arc::new(Yaffs2Settings(options(settings, standard, background)));
-    Ok(linux_stack(case, kernel, UPTIME_NS, fs))
+    let mut stack = linux_stack(case, kernel, UPTIME_NS, fs);
+    arm::price(case, &mut stack, &arm::YAFFS2);
+    Ok(stack)
 }
 
 fn harness(case: &Case) -> StackSpec {
