@@ -51,6 +51,7 @@ impl Board {
             write_back: WriteBackKnobs::default(),
             costs: VfsCosts::default(),
             epoch_s,
+            smp: false,
         };
         let vfs = Vfs::new(sim.clone(), config);
         Ok(Board { sim, mtd, vfs })

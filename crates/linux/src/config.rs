@@ -111,4 +111,6 @@ pub struct VfsConfig {
     pub costs: VfsCosts,
     /// Time of day at virtual time 0, in seconds since 1970.
     pub epoch_s: u64,
+    /// The kernel is one for several CPUs (`CONFIG_SMP`), though the machine has one: its counters are seen in batches.
+    pub smp: bool,
 }

@@ -21,7 +21,8 @@ pub(crate) struct Memory {
 impl Memory {
     pub fn new(sim: Sim, config: &VfsConfig) -> Self {
         let pages = PageCache::new(config.page_cache_bytes);
-        let write_back = WriteBack::new(&sim, config.kernel.write_back, config.write_back, pages.capacity_pages());
+        let (kernel, smp, knobs) = (&config.kernel, config.smp, config.write_back);
+        let write_back = WriteBack::new(&sim, kernel.write_back, knobs, pages.capacity_pages(), smp);
         Self { pages, write_back, sim, epoch_s: config.epoch_s, locked_page: None }
     }
 

@@ -54,7 +54,7 @@ pub(crate) struct WriteBack {
 }
 
 impl WriteBack {
-    pub fn new(sim: &Sim, rules: WriteBackRules, knobs: WriteBackKnobs, memory_pages: u64) -> WriteBack {
+    pub fn new(sim: &Sim, rules: WriteBackRules, knobs: WriteBackKnobs, memory_pages: u64, smp: bool) -> WriteBack {
         WriteBack {
             sim: sim.clone(),
             rules,
@@ -63,7 +63,7 @@ impl WriteBack {
             inodes: Inodes::default(),
             flusher: Flusher::default(),
             bandwidth: Bandwidth::new(sim),
-            share: Share::new(),
+            share: Share::new(smp),
             written_part: Proportion::new(Thresholds::of(&knobs, memory_pages).dirty),
             dirtied_part: Proportion::new(Thresholds::of(&knobs, memory_pages).dirty),
             writer: Writer::new(rules, Thresholds::of(&knobs, memory_pages), memory_pages),

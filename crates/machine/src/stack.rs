@@ -118,6 +118,7 @@ impl StackSpec {
                 },
                 costs,
                 epoch_s: EPOCH_S,
+                smp: false,
             },
             fs,
             idle_power: profile.idle_power(),

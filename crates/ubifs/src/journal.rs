@@ -98,6 +98,12 @@ impl Core {
         }
     }
 
+    /// Writes what waits in the buffer of the base head.
+    pub fn sync_base_head(&mut self) -> Res<()> {
+        let synced = self.journal.sync_head(&mut self.lebs, &mut self.space, BASE_HEAD);
+        synced.map_err(|fail| self.lebs.fatal(fail))
+    }
+
     /// Appends nodes to a head that has room for them. Returns LEB and offset of the first one.
     pub fn append(&mut self, head: usize, nodes: &[u8]) -> Res<(u32, u32)> {
         let h = &self.journal.heads[head];

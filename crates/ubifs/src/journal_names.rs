@@ -97,8 +97,14 @@ impl Core {
             inode.deleted_in = self.commits.number;
         }
         let (lnum, offs) = self.append(BASE_HEAD, &nodes)?;
-        self.journal.heads[BASE_HEAD].note_inode(inode.ino);
-        self.journal.heads[BASE_HEAD].note_inode(dir.ino);
+        if entry.is_xattr && !deletion {
+            // A new extended attribute is a synchronous inode (S_SYNC in `create_xattr` of fs/ubifs/xattr.c), so
+            // `ubifs_jnl_update` writes the buffer at once.
+            self.sync_base_head()?;
+        } else {
+            self.journal.heads[BASE_HEAD].note_inode(inode.ino);
+            self.journal.heads[BASE_HEAD].note_inode(dir.ino);
+        }
         let key = entry.key(&self.lebs.geo);
         let (ino, dir_ino, dir_data) = (inode.ino, dir.ino, dir.data.len() as u32);
         self.index_change(|core| {

@@ -51,6 +51,9 @@ pub struct System {
     pub tick_rate_hz: Option<u32>,
     /// How long the machine had been up when the case began, as its tick counter tells it; recorded where that was looked at.
     pub uptime_us: Option<f64>,
+    /// The kernel was built for several CPUs (`CONFIG_SMP`); the machine has one.
+    #[serde(default)]
+    pub smp: bool,
     #[serde(rename = "ram_MiB")]
     pub ram_mib: Option<u64>,
     pub vm: Option<WriteBack>,

@@ -39,31 +39,67 @@ impl Thresholds {
     }
 }
 
+/// A counter of a kernel for several CPUs: what one CPU counts is seen by readers when it has come to a batch
+/// (`lib/percpu_counter.c`). With a batch of 1 it is an ordinary counter.
+struct Counter {
+    seen: i64,
+    pending: i64,
+    batch: i64,
+}
+
+impl Counter {
+    fn new(seen: i64, batch: i64) -> Counter {
+        Counter { seen, pending: 0, batch }
+    }
+
+    fn add(&mut self, amount: i64) {
+        self.pending += amount;
+        if self.pending.abs() >= self.batch {
+            self.seen += std::mem::take(&mut self.pending);
+        }
+    }
+
+    fn read(&self) -> u64 {
+        self.seen.max(0).unsigned_abs()
+    }
+
+    fn sum(&self) -> i64 {
+        self.seen + self.pending
+    }
+}
+
 /// The share of one device in all pages that were written lately, as 6.1 counts it. A device that has not written for a
-/// while has no share, so the flusher writes everything dirty as soon as it wakes.
+/// while has no share, so the flusher writes everything dirty as soon as it wakes. On a kernel for several CPUs neither
+/// has one that writes a few pages in a period: they do not come to a batch.
 pub(super) struct Share {
     /// Written pages of all devices. It begins at one, so that the share stays below the whole.
-    all_events: u64,
-    events: u64,
+    all_events: Counter,
+    events: Counter,
     /// Tick at which the period ends, and at which its timer fires.
     period_end_tick: Option<(u64, u64)>,
 }
 
+/// `PROP_BATCH` of `lib/flex_proportions.c` for one CPU, and the batch of other counters (`percpu_counter_batch`).
+const PROPORTION_BATCH: i64 = 8;
+const COUNTER_BATCH: i64 = 32;
+
 impl Share {
-    pub fn new() -> Share {
-        Share { all_events: 1, events: 0, period_end_tick: None }
+    /// `smp`: the kernel is one for several CPUs, of which one is there.
+    pub fn new(smp: bool) -> Share {
+        let (own, all) = if smp { (PROPORTION_BATCH, COUNTER_BATCH) } else { (1, 1) };
+        Share { all_events: Counter::new(1, all), events: Counter::new(0, own), period_end_tick: None }
     }
 
     /// Starts counting for another device. The pages that the old one wrote still count in the sum.
     pub fn new_device(&mut self) {
-        self.events = 0;
+        self.events = Counter::new(0, self.events.batch);
     }
 
     /// Counts a written page.
     pub fn count(&mut self, sim: &Sim) {
         self.age(sim);
-        self.events += 1;
-        self.all_events += 1;
+        self.events.add(1);
+        self.all_events.add(1);
         if self.period_end_tick.is_none() {
             self.start_period(sim, tick(sim) + ticks(sim, PERIOD_S));
         }
@@ -72,8 +108,9 @@ impl Share {
     /// The device's share of `pages`.
     pub fn of(&mut self, sim: &Sim, pages: u64) -> u64 {
         self.age(sim);
-        let all = self.all_events.max(self.events).max(1);
-        (u128::from(pages) * u128::from(self.events) / u128::from(all)) as u64
+        let events = self.events.read();
+        let all = self.all_events.read().max(events).max(1);
+        (u128::from(pages) * u128::from(events) / u128::from(all)) as u64
     }
 
     fn start_period(&mut self, sim: &Sim, end_tick: u64) {
@@ -88,13 +125,19 @@ impl Share {
             let period = ticks(sim, PERIOD_S);
             // A deferred timer runs when the CPU has other work, which is now.
             let missed = (tick(sim).max(fires_tick) - end_tick) / period;
-            if self.all_events <= 1 {
+            let all = self.all_events.sum();
+            if all <= 1 {
                 self.period_end_tick = None;
                 return;
             }
-            let halve = |events: u64| events.checked_shr((missed + 1) as u32).unwrap_or(0);
-            self.all_events = halve(self.all_events);
-            self.events = halve(self.events);
+            let halve = |events: i64| events.checked_shr((missed + 1) as u32).unwrap_or(0);
+            self.all_events.add(halve(all) - all);
+            // Few events are counted to the last (`fprop_reflect_period_percpu`).
+            let own = match self.events.seen {
+                few if few < self.events.batch => self.events.sum(),
+                many => many,
+            };
+            self.events.add(halve(own) - own);
             self.start_period(sim, end_tick + (missed + 1) * period);
         }
     }
@@ -143,9 +186,25 @@ mod tests {
     }
 
     #[test]
+    fn a_device_that_writes_little_has_no_share_on_a_kernel_for_several_cpus() {
+        let sim = Sim::new(SimConfig::default());
+        let (mut alone, mut smp) = (Share::new(false), Share::new(true));
+        for written in 1..=8 {
+            alone.count(&sim);
+            smp.count(&sim);
+            assert_eq!(smp.of(&sim, 1_000), if written < 8 { 0 } else { 1_000 }, "{written}");
+            assert_eq!(alone.of(&sim, 1_000), 1_000 * written / (written + 1));
+        }
+        // Of the batch half is forgotten after a period, and what remains is below a batch, yet seen: it was once.
+        sim.program_computes(3_200_000_000);
+        assert_eq!(smp.events.sum(), 8);
+        assert_eq!((smp.of(&sim, 1_000), smp.events.sum()), (1_000, 4));
+    }
+
+    #[test]
     fn a_device_that_has_not_written_has_no_share() {
         let sim = Sim::new(SimConfig::default());
-        let mut share = Share::new();
+        let mut share = Share::new(false);
         assert_eq!(share.of(&sim, 1_000), 0);
         (0..99).for_each(|_| share.count(&sim));
         assert_eq!(share.of(&sim, 1_000), 990);
@@ -156,14 +215,14 @@ mod tests {
     #[test]
     fn what_was_written_counts_half_after_each_period() {
         let sim = Sim::new(SimConfig::default());
-        let mut share = Share::new();
+        let mut share = Share::new(false);
         (0..999).for_each(|_| share.count(&sim));
         sim.program_computes(3_200_000_000);
         share.of(&sim, 1);
-        assert_eq!((share.events, share.all_events), (499, 500));
+        assert_eq!((share.events.sum(), share.all_events.sum()), (499, 500));
         sim.program_computes(9_100_000_000);
         share.of(&sim, 1);
-        assert_eq!((share.events, share.all_events), (62, 62), "three periods more");
+        assert_eq!((share.events.sum(), share.all_events.sum()), (62, 62), "three periods more");
         sim.program_computes(3_600_000_000_000);
         assert_eq!(share.of(&sim, 1_000), 0);
     }

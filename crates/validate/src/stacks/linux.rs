@@ -84,6 +84,7 @@ pub(super) fn linux_stack(case: &Case, kernel: Kernel, uptime_ns: u64, fs: Arc<d
             write_back: system.vm.as_ref().map_or_else(WriteBackKnobs::default, WriteBack::knobs),
             costs: VfsCosts { clock_read_ns, ..VfsCosts::default() },
             epoch_s: EPOCH_S,
+            smp: system.smp,
         },
         fs: Some(fs),
     }

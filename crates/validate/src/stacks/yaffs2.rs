@@ -142,6 +142,7 @@ fn harness(case: &Case) -> StackSpec {
             write_back: WriteBackKnobs::default(),
             costs,
             epoch_s: EPOCH_S,
+            smp: false,
         },
         fs: Some(Arc::new(Yaffs2Settings(options(settings, standard, background)))),
     }
