@@ -187,7 +187,8 @@ fn fit(image: &[u8], layout: Layout, is_yaffs2: bool) -> Option<(Layout, (u32, u
     // system.
     let begins = |page: &[u8]| layout.tags(page).is_some_and(|tags| tags.chunk == 0 && is_header(page, &tags));
     let first = pages().position(begins)?;
-    for page in pages().skip(first).take(LOOKED_AT_BYTES / layout.stride_bytes()) {
+    let looked_at = LOOKED_AT_BYTES / layout.stride_bytes();
+    for page in pages().skip(first).take(looked_at) {
         // YAFFS2 never writes tags that are all zeros, so a block of zeros says nothing about where tags are.
         let Some(tags) = layout.tags(page).filter(|_| layout.packed(page) != Some(&[0; TAGS_BYTES])) else { continue };
         used += 1;
@@ -207,6 +208,8 @@ fn fit(image: &[u8], layout: Layout, is_yaffs2: bool) -> Option<(Layout, (u32, u
             wrong += 1;
         }
     }
+    // Each layout finds its first header elsewhere, so only the headers of the whole image can be compared.
+    headers += pages().skip(first + looked_at).filter(|page| begins(page)).count() as u32;
     // After a power cut one or two pages make no sense. Where many more do not (other data on the chip, or noise), the
     // layout is accepted only if the tags of some header have a correct ECC, which only YAFFS2 writes.
     let fits = headers > 0 && (is_yaffs2 || has_sure || wrong * 8 <= used);
@@ -280,6 +283,23 @@ mod tests {
             image.extend(data);
         }
         assert_eq!(layout(&image, &Known::default()).map(|found| found.oob_bytes), Some(128));
+    }
+
+    /// Pages of 4096 B find pairs of headers late in the image; those of 2048 B find one early, and no more near it.
+    #[test]
+    fn headers_far_behind_the_first_one_count() {
+        let inband = |chunk, object| {
+            let mut page = vec![0xA5; 2048];
+            page[..8].copy_from_slice(&[3, 0, 0, 0, 1, 0, 0, 0]);
+            let tags = Tags { sequence: 0x1001, object, chunk, count_bytes: 2032, ..Tags::default() };
+            page[2032..].copy_from_slice(&tags.pack());
+            page
+        };
+        let (header, data) = (inband(0, 257), inband(1, 258));
+        let filled = LOOKED_AT_BYTES / 2048 + 100;
+        let image = [data.clone(), header.clone(), data.repeat(filled), header.repeat(6)].concat();
+        let found = layout(&image, &Known::default()).unwrap();
+        assert_eq!((found.page_bytes, found.tags_offset), (2048, 2032));
     }
 
     #[test]
