@@ -290,7 +290,7 @@ mod tests {
     fn headers_far_behind_the_first_one_count() {
         let inband = |chunk, object| {
             let mut page = vec![0xA5; 2048];
-            page[..8].copy_from_slice(&[3, 0, 0, 0, 1, 0, 0, 0]);
+            page[..10].copy_from_slice(&[3, 0, 0, 0, 1, 0, 0, 0, 0xFF, 0xFF]);
             let tags = Tags { sequence: 0x1001, object, chunk, count_bytes: 2032, ..Tags::default() };
             page[2032..].copy_from_slice(&tags.pack());
             page
