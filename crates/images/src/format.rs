@@ -15,19 +15,7 @@ pub struct ImageFs {
     format: &'static dyn ImageFormat,
 }
 
-impl PartialEq for ImageFs {
-    fn eq(&self, other: &ImageFs) -> bool {
-        self.name == other.name
-    }
-}
-
-impl Eq for ImageFs {}
-
-impl std::fmt::Debug for ImageFs {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.name)
-    }
-}
+ffslab_sim::known_by_name!(ImageFs);
 
 impl ImageFs {
     /// `format` is `None` for a file system whose images are not read: every question is answered by the defaults.

@@ -371,8 +371,8 @@ impl Reader<'_> {
         let in_file = count.min(end_of_file.saturating_sub(start));
         let at_once = self.config.kernel.read_ahead >= ReadAheadRules::V5_10;
         if at_once {
-            // Kernels since 5.8 cut the window to the file before they place the mark. If the mark would fall in front of the window,
-            // no page is marked.
+            // Kernels since 5.8 cut the window to the file before they place the mark. If the mark would fall in front
+            // of the window, no page is marked.
             count = in_file;
         }
         let mark = (lookahead > 0).then(|| (start + count).checked_sub(lookahead)).flatten();

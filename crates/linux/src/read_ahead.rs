@@ -55,88 +55,44 @@ impl ReadAhead {
     /// Decides what to read and moves the state on. `cached` tells whether a page of the file is in the page cache. The
     /// device is a flash: its optimal request size (`io_pages`) is 0 and never widens a window.
     pub fn on_demand(&mut self, kernel: &Kernel, request: Request, cached: impl Fn(u64) -> bool) -> Option<Window> {
-        if kernel.read_ahead >= ReadAheadRules::V6_11 {
-            return if request.marked {
-                self.behind_mark(kernel.read_ahead, request, cached)
-            } else {
-                Some(self.missing(kernel, request, cached))
-            };
-        }
         let Request { index, count, marked, sane_pages } = request;
         let rules = kernel.read_ahead;
         let max = match rules {
             ReadAheadRules::V2_6 => self.ra_pages.min(sane_pages),
             _ => self.ra_pages,
         };
+        // Since 6.11 a page that is missing does not follow the window by its place, but by the previous read or by cached
+        // pages (`page_cache_sync_ra`); only the mark does (`page_cache_async_ra`).
+        let follows = match rules {
+            ReadAheadRules::V6_11 => marked && index == self.mark(),
+            _ => index == self.mark() || index == self.start + self.size,
+        };
         if index == 0 {
             self.begin(rules, index, count, max);
-        } else if index == self.mark() || index == self.start + self.size {
-            self.ramp_up(rules, max);
+        } else if follows {
+            self.start += self.size;
+            let next = next_size(self.size, max);
+            self.size = if rules >= ReadAheadRules::V6_1 { next.max(self.size) } else { next };
+            self.async_size = self.size;
         } else if marked {
-            self.follow_hole(rules, index, count, max, &cached)?;
+            // Another stream has left this mark. The number of cached pages up to the next hole tells the size of its
+            // window.
+            let hole = next_hole(rules, index + 1, max, &cached);
+            if hole - index > max {
+                return None;
+            }
+            self.start = hole;
+            self.size = next_size(hole - index + count, max);
+            self.async_size = self.size;
         } else if count > max || self.is_sequential(kernel, index) {
             self.begin(rules, index, count, max);
         } else if !self.continue_history(rules, index, count, max, &cached) {
             return Some(Window { start: index, count, lookahead: 0 });
         }
-        self.merge_own_mark(rules, index, max);
-        Some(self.window())
-    }
-
-    /// `page_cache_sync_ra` of 6.11 and later: a page is missing. That it follows the current window does not count any
-    /// more; a stream shows by the previous read or by cached pages.
-    fn missing(&mut self, kernel: &Kernel, request: Request, cached: impl Fn(u64) -> bool) -> Window {
-        let Request { index, count, .. } = request;
-        let max = self.ra_pages;
-        if index == 0 || count > max || self.is_sequential(kernel, index) {
-            self.begin(kernel.read_ahead, index, count, max);
-        } else if !self.continue_history(kernel.read_ahead, index, count, max, &cached) {
-            return Window { start: index, count, lookahead: 0 };
+        if rules < ReadAheadRules::V6_11 {
+            self.merge_own_mark(rules, index, max);
         }
-        self.window()
-    }
-
-    /// `page_cache_async_ra` of 6.11 and later: a cached page carried the mark.
-    fn behind_mark(&mut self, rules: ReadAheadRules, request: Request, cached: impl Fn(u64) -> bool) -> Option<Window> {
-        let Request { index, count, .. } = request;
-        if index == self.mark() {
-            self.ramp_up(rules, self.ra_pages);
-        } else {
-            self.follow_hole(rules, index, count, self.ra_pages, &cached)?;
-        }
-        Some(self.window())
-    }
-
-    fn window(&self) -> Window {
-        Window { start: self.start, count: self.size, lookahead: self.async_size }
-    }
-
-    /// The next window of the same stream.
-    fn ramp_up(&mut self, rules: ReadAheadRules, max: u64) {
-        self.start += self.size;
-        let next = next_size(self.size, max);
-        self.size = if rules >= ReadAheadRules::V6_1 { next.max(self.size) } else { next };
-        self.async_size = self.size;
-    }
-
-    /// Another stream has left this mark. The number of cached pages up to the next hole tells the size of its window.
-    /// `None` when there is no hole near enough.
-    fn follow_hole(
-        &mut self,
-        rules: ReadAheadRules,
-        index: u64,
-        count: u64,
-        max: u64,
-        cached: &impl Fn(u64) -> bool,
-    ) -> Option<()> {
-        let hole = next_hole(rules, index + 1, max, cached);
-        if hole - index > max {
-            return None;
-        }
-        self.start = hole;
-        self.size = next_size(hole - index + count, max);
-        self.async_size = self.size;
-        Some(())
+        Some(Window { start: self.start, count: self.size, lookahead: self.async_size })
     }
 
     /// Position of the mark in the current window. A window is never smaller than the part behind its mark.

@@ -88,19 +88,7 @@ fn at_the_end(geometry: &Geometry, code_bytes_of_page: u32, index: u32) -> Optio
     })
 }
 
-impl PartialEq for Engine {
-    fn eq(&self, other: &Engine) -> bool {
-        self.name == other.name
-    }
-}
-
-impl Eq for Engine {}
-
-impl std::fmt::Debug for Engine {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.name)
-    }
-}
+ffslab_sim::known_by_name!(Engine);
 
 /// An engine with the code that it computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -36,25 +36,11 @@ fn refused(py: Python<'_>, refusal: Refusal) -> PyErr {
 fn flags(py: Python<'_>, words: &str) -> PyResult<OpenFlags> {
     let mut flags = OpenFlags::default();
     for word in words.split_whitespace() {
-        match word {
-            "rdonly" => flags.read = true,
-            "wronly" => flags.write = true,
-            "rdwr" => (flags.read, flags.write) = (true, true),
-            "create" => flags.create = true,
-            "exclusive" => flags.exclusive = true,
-            "truncate" => flags.truncate = true,
-            "append" => flags.append = true,
-            "sync" => flags.sync = true,
-            "dsync" => flags.dsync = true,
-            "directory" => flags.directory = true,
-            "nofollow" => flags.no_follow = true,
-            "direct" => flags.direct = true,
-            other => {
-                return Err(InputError::new_err(format!(
-                    "flag \"{other}\": must be rdonly, wronly or rdwr, with create, exclusive, truncate, append, sync, \
-                     dsync, directory, nofollow, direct"
-                )))
-            }
+        if !flags.set(word) {
+            return Err(InputError::new_err(format!(
+                "flag \"{word}\": must be rdonly, wronly or rdwr, with create, exclusive, truncate, append, sync, dsync, \
+                 directory, nofollow, direct"
+            )));
         }
     }
     if !(flags.read || flags.write) {

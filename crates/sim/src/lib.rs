@@ -31,6 +31,27 @@ use cause::Placed;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
+/// Lets values of a type be equal when their names are, and print as their names: for entries of tables, whose field
+/// `name` tells them apart.
+#[macro_export]
+macro_rules! known_by_name {
+    ($entry:ty) => {
+        impl PartialEq for $entry {
+            fn eq(&self, other: &Self) -> bool {
+                self.name == other.name
+            }
+        }
+
+        impl Eq for $entry {}
+
+        impl std::fmt::Debug for $entry {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.name)
+            }
+        }
+    };
+}
+
 /// Receives every flash operation, in order. It is optional: without a sink no event is built.
 pub trait EventSink {
     fn flash_op(&mut self, event: &OpEvent);

@@ -42,6 +42,47 @@ impl OpenFlags {
     pub const READ_WRITE: OpenFlags = OpenFlags { write: true, ..OpenFlags::READ };
     /// `O_RDWR | O_CREAT`.
     pub const CREATE: OpenFlags = OpenFlags { create: true, ..OpenFlags::READ_WRITE };
+
+    /// The words of the flags that are set, the access first. `unnamed` has none.
+    pub fn words(&self) -> impl Iterator<Item = &'static str> {
+        let access = match (self.read, self.write) {
+            (true, true) => "rdwr",
+            (_, true) => "wronly",
+            _ => "rdonly",
+        };
+        let further = [
+            (self.create, "create"),
+            (self.exclusive, "exclusive"),
+            (self.truncate, "truncate"),
+            (self.append, "append"),
+            (self.sync, "sync"),
+            (self.dsync, "dsync"),
+            (self.directory, "directory"),
+            (self.no_follow, "nofollow"),
+            (self.direct, "direct"),
+        ];
+        std::iter::once(access).chain(further.into_iter().filter(|(is_set, _)| *is_set).map(|(_, word)| word))
+    }
+
+    /// Sets what a word says. Returns whether there is such a word.
+    pub fn set(&mut self, word: &str) -> bool {
+        match word {
+            "rdonly" => self.read = true,
+            "wronly" => self.write = true,
+            "rdwr" => (self.read, self.write) = (true, true),
+            "create" => self.create = true,
+            "exclusive" => self.exclusive = true,
+            "truncate" => self.truncate = true,
+            "append" => self.append = true,
+            "sync" => self.sync = true,
+            "dsync" => self.dsync = true,
+            "directory" => self.directory = true,
+            "nofollow" => self.no_follow = true,
+            "direct" => self.direct = true,
+            _ => return false,
+        }
+        true
+    }
 }
 
 /// Where an offset of lseek(2) counts from.

@@ -36,19 +36,7 @@ impl Descriptor {
     }
 }
 
-impl PartialEq for Descriptor {
-    fn eq(&self, other: &Descriptor) -> bool {
-        self.name == other.name
-    }
-}
-
-impl Eq for Descriptor {}
-
-impl Debug for Descriptor {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.name)
-    }
-}
+ffslab_sim::known_by_name!(Descriptor);
 
 /// What a stack with Linux asks about a file system before there is one.
 pub trait Mountable: Sync {

@@ -3,7 +3,6 @@
 use ffslab_flash::{Geometry, Rules, Timing};
 use ffslab_mtd::{Driver, Mtd};
 use ffslab_sim::Sim;
-use std::fmt::Debug;
 
 /// All that the laboratory knows of a medium.
 pub struct Descriptor {
@@ -82,16 +81,4 @@ impl FlashSpec {
     }
 }
 
-impl PartialEq for Descriptor {
-    fn eq(&self, other: &Descriptor) -> bool {
-        self.name == other.name
-    }
-}
-
-impl Eq for Descriptor {}
-
-impl Debug for Descriptor {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.name)
-    }
-}
+ffslab_sim::known_by_name!(Descriptor);

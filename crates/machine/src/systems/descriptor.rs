@@ -16,11 +16,7 @@ pub struct Descriptor {
     pub file_systems: fn() -> Vec<&'static str>,
 }
 
-impl PartialEq for Descriptor {
-    fn eq(&self, other: &Descriptor) -> bool {
-        self.name == other.name
-    }
-}
+ffslab_sim::known_by_name!(Descriptor);
 
 /// The keys of a `[stack]` table with one system.
 pub trait SystemKeys {

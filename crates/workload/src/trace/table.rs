@@ -151,7 +151,7 @@ fn row_of(call: &Call) -> (&'static str, Row) {
     let signed = |offset: u64| i64::try_from(offset).ok();
     match call {
         Call::Open { handle, path: name, flags, permissions } => {
-            let flags = Some(flags_text(flags));
+            let flags = Some(flags.words().collect::<Vec<_>>().join("|"));
             ("open", Row { handle: Some(*handle), flags, permissions: Some(*permissions), ..path(name) })
         }
         Call::Close { handle: number } => ("close", handle(*number)),
@@ -224,50 +224,15 @@ pub(super) fn whence(row: &Row) -> Result<Whence, String> {
     }
 }
 
-fn flags_text(given: &OpenFlags) -> String {
-    let access = match (given.read, given.write) {
-        (true, true) => "rdwr",
-        (_, true) => "wronly",
-        _ => "rdonly",
-    };
-    let further = [
-        (given.create, "create"),
-        (given.exclusive, "exclusive"),
-        (given.truncate, "truncate"),
-        (given.append, "append"),
-        (given.sync, "sync"),
-        (given.dsync, "dsync"),
-        (given.directory, "directory"),
-        (given.no_follow, "nofollow"),
-        (given.direct, "direct"),
-    ];
-    let words = further.iter().filter(|(set, _)| *set).map(|(_, word)| *word);
-    std::iter::once(access).chain(words).collect::<Vec<_>>().join("|")
-}
-
 /// What the flags of a row say: "rdwr|create".
 pub(super) fn open_flags(flags: &str) -> Result<OpenFlags, String> {
     let mut given = OpenFlags::default();
     for word in flags.split('|').map(str::trim) {
-        match word {
-            "rdonly" => given.read = true,
-            "wronly" => given.write = true,
-            "rdwr" => (given.read, given.write) = (true, true),
-            "create" => given.create = true,
-            "exclusive" => given.exclusive = true,
-            "truncate" => given.truncate = true,
-            "append" => given.append = true,
-            "sync" => given.sync = true,
-            "dsync" => given.dsync = true,
-            "directory" => given.directory = true,
-            "nofollow" => given.no_follow = true,
-            "direct" => given.direct = true,
-            _ => {
-                return Err(format!(
-                    "unknown flag `{word}`: rdonly, wronly, rdwr, create, exclusive, truncate, append, sync, dsync, \
-                     directory, nofollow, direct"
-                ))
-            }
+        if !given.set(word) {
+            return Err(format!(
+                "unknown flag `{word}`: rdonly, wronly, rdwr, create, exclusive, truncate, append, sync, dsync, \
+                 directory, nofollow, direct"
+            ));
         }
     }
     match given.read || given.write {
